@@ -5,7 +5,7 @@
 
 #![no_main]
 
-use haft_tools::edit_match::{MatchError, Mode, replace};
+use haft_patch::{ReplaceError, ReplaceMode, replace};
 use libfuzzer_sys::fuzz_target;
 
 const MESSAGE_BYTES_MAX: usize = 32_000;
@@ -15,14 +15,14 @@ fuzz_target!(|input: &str| {
     let (Some(text), Some(old), Some(new)) = (parts.next(), parts.next(), parts.next()) else {
         return;
     };
-    for mode in [Mode::One, Mode::All] {
+    for mode in [ReplaceMode::One, ReplaceMode::All] {
         match replace(text, old, new, mode) {
             Ok(replaced) if !input.contains('\r') => {
                 assert_eq!(replaced.text, text.replace(old, new));
                 assert_eq!(replaced.replacements, text.matches(old).count());
             }
             Ok(replaced) => assert_ne!(replaced.text, text),
-            Err(MatchError::NoMatch { .. }) if text.contains(old) => {
+            Err(ReplaceError::NoMatch { .. }) if text.contains(old) => {
                 panic!("a passage that is there was not found")
             }
             Err(err) => assert!(err.to_string().len() < MESSAGE_BYTES_MAX),

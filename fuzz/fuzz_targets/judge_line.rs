@@ -2,7 +2,7 @@
 //! judged wholly known is judged the same when it is spelled anew.
 #![no_main]
 
-use haft_judge::judge;
+use haft_shell::analyze_line;
 use libfuzzer_sys::fuzz_target;
 
 /// More findings of one kind than a judgement may hold.
@@ -21,7 +21,7 @@ fuzz_target!(
     },
     |input: &[u8]| {
         let Ok(line) = std::str::from_utf8(input) else { return };
-        let judgement = judge(line);
+        let judgement = analyze_line(line);
         assert!(judgement.commands.len() <= FINDINGS_MAX && judgement.files.len() <= FINDINGS_MAX);
         if judgement.is_known() {
             check_spelling(line);
@@ -30,9 +30,9 @@ fuzz_target!(
 );
 
 fn check_spelling(line: &str) {
-    let judgement = judge(line);
-    for command in judgement.commands.iter().filter(|command| command.through.is_empty()) {
-        let again = judge(&command.text());
+    let judgement = analyze_line(line);
+    for command in judgement.commands.iter().filter(|command| command.launchers.is_empty()) {
+        let again = analyze_line(&command.text());
         // A function is known by its line alone, and what runs through another program has no line of its own.
         if again.is_known() {
             let argv = again.commands.first().and_then(|command| command.argv());

@@ -8,7 +8,7 @@
 use std::collections::HashSet;
 use std::fmt::Display;
 
-use haft_tools::patch::{Operation, Patch, apply, apply_hunks, parse, parse_single};
+use haft_patch::{Patch, PatchOperation, apply, apply_hunks, parse, parse_single};
 use libfuzzer_sys::fuzz_target;
 
 const MESSAGE_BYTES_MAX: usize = 32_000;
@@ -41,8 +41,8 @@ fn check_files(patch: &Patch, text: &str) {
             assert_eq!(result, apply(file, original));
             match result {
                 Ok(result) => {
-                    assert_eq!(original.is_none(), file.operation == Operation::Create);
-                    assert_eq!(result.is_none(), file.operation == Operation::Delete);
+                    assert_eq!(original.is_none(), file.operation == PatchOperation::Create);
+                    assert_eq!(result.is_none(), file.operation == PatchOperation::Delete);
                 }
                 Err(err) => check_message(&err),
             }

@@ -4,8 +4,10 @@
 
 use std::path::{Path, PathBuf};
 
-use haft_contract::{Command, Variables};
-use haft_policy::{Canonical, Domain, NetworkGuard, PathSubject, Pattern, Reading, escape};
+use haft_contract::{CommandLine, PatternVariables};
+use haft_policy::{
+    MatchWidth, NetworkGuard, PathSubject, PatternDomain, ResolvedAccess, RulePattern, escape,
+};
 use libfuzzer_sys::fuzz_target;
 
 // The input is the pattern, a line end, and the subject; the first byte picks what the two are about.
@@ -15,41 +17,41 @@ fuzz_target!(|input: &[u8]| {
     let pattern = String::from_utf8_lossy(parts.next().unwrap_or_default()).into_owned();
     let subject = parts.next().unwrap_or_default();
     let domain = match kind % 4 {
-        0 => Domain::Path,
-        1 => Domain::Command,
-        2 => Domain::Host,
-        _ => Domain::Any,
+        0 => PatternDomain::Path,
+        1 => PatternDomain::Command,
+        2 => PatternDomain::Host,
+        _ => PatternDomain::Any,
     };
-    let variables = Variables {
+    let variables = PatternVariables {
         workspace: vec![PathBuf::from("/work"), PathBuf::from("/more [1]")],
-        ..Variables::default()
+        ..PatternVariables::default()
     };
-    let compiled = Pattern::compile(&pattern, domain, &variables);
+    let compiled = RulePattern::compile(&pattern, domain, &variables);
     for access in accesses(subject) {
         if let Ok(compiled) = &compiled
-            && compiled.matches(&access, Reading::Narrow)
+            && compiled.matches(&access, MatchWidth::Narrow)
         {
-            assert!(compiled.matches(&access, Reading::Wide), "{pattern:?} against {access}");
+            assert!(compiled.matches(&access, MatchWidth::Wide), "{pattern:?} against {access}");
         }
     }
     check_escaping(&String::from_utf8_lossy(subject));
 });
 
 /// Returns the subject as each kind of access; the words of a command are what lies between unit separators.
-fn accesses(subject: &[u8]) -> [Canonical; 5] {
+fn accesses(subject: &[u8]) -> [ResolvedAccess; 5] {
     let text = String::from_utf8_lossy(subject).into_owned();
     let argv: Vec<String> = text.split('\u{1f}').map(str::to_owned).collect();
-    for command in [Command::Argv(argv.clone()), Command::Unknown(text.clone())] {
+    for command in [CommandLine::Argv(argv.clone()), CommandLine::Unknown(text.clone())] {
         NetworkGuard::Standard.check(&command);
         NetworkGuard::Strict.check(&command);
     }
     let path = path_of(subject);
     [
-        Canonical::Read { path },
-        Canonical::Shell { command: Command::Argv(argv) },
-        Canonical::Shell { command: Command::Unknown(text.clone()) },
-        Canonical::Net { host: text.clone() },
-        Canonical::Named { name: text },
+        ResolvedAccess::Read { path },
+        ResolvedAccess::Shell { command: CommandLine::Argv(argv) },
+        ResolvedAccess::Shell { command: CommandLine::Unknown(text.clone()) },
+        ResolvedAccess::Net { host: text.clone() },
+        ResolvedAccess::Named { name: text },
     ]
 }
 
@@ -58,9 +60,9 @@ fn path_of(subject: &[u8]) -> PathSubject {
 
     let path = Path::new(std::ffi::OsStr::from_bytes(subject));
     if path.is_absolute() {
-        PathSubject::outside(path)
+        PathSubject::outside_roots(path)
     } else {
-        PathSubject::beneath(Path::new("/work"), path)
+        PathSubject::in_root(Path::new("/work"), path)
     }
 }
 
@@ -69,11 +71,12 @@ fn check_escaping(word: &str) {
     if word.is_empty() || word.contains('\0') {
         return;
     }
-    let pattern = Pattern::compile(&escape(word), Domain::Command, &Variables::default());
+    let pattern =
+        RulePattern::compile(&escape(word), PatternDomain::Command, &PatternVariables::default());
     let argv = vec![word.to_owned()];
-    let access = Canonical::Shell { command: Command::Argv(argv) };
+    let access = ResolvedAccess::Shell { command: CommandLine::Argv(argv) };
     assert!(
-        pattern.is_ok_and(|pattern| pattern.matches(&access, Reading::Narrow)),
+        pattern.is_ok_and(|pattern| pattern.matches(&access, MatchWidth::Narrow)),
         "{word:?} does not match its escaped form"
     );
 }

@@ -4,8 +4,10 @@
 
 #![no_main]
 
-use haft_sandbox::proxy::body::Body;
-use haft_sandbox::proxy::head::{Framing, RequestHead, ResponseHead, Scanner, Target};
+use haft_sandbox::proxy::body::HttpBodyTracker;
+use haft_sandbox::proxy::head::{
+    HttpBodyFraming, HttpHeadScanner, RequestHead, RequestTarget, ResponseHead,
+};
 use haft_sandbox::proxy::{Host, reserved_range, socks};
 use libfuzzer_sys::fuzz_target;
 
@@ -22,8 +24,8 @@ fuzz_target!(|bytes: &[u8]| {
 });
 
 fn check_head(bytes: &[u8]) {
-    let whole = Scanner::new(HEAD_BYTES_MAX).scan(bytes);
-    let mut scanner = Scanner::new(HEAD_BYTES_MAX);
+    let whole = HttpHeadScanner::new(HEAD_BYTES_MAX).scan(bytes);
+    let mut scanner = HttpHeadScanner::new(HEAD_BYTES_MAX);
     let mut piecewise = Ok(None);
     for length in 0..=bytes.len() {
         piecewise = scanner.scan(&bytes[..length]);
@@ -38,7 +40,8 @@ fn check_head(bytes: &[u8]) {
         assert_is_head(&response.forwarded());
     }
     let Ok(request) = RequestHead::parse(&head) else { return };
-    let (Target::Connect(authority) | Target::Forward { authority, .. }) = request.target();
+    let (RequestTarget::Connect(authority) | RequestTarget::Forward { authority, .. }) =
+        request.target();
     assert_ne!(authority.port, 0);
     let Ok(host) = Host::parse_bracketed(&authority.host) else { return };
     let forwarded = request.forwarded(&host);
@@ -48,25 +51,26 @@ fn check_head(bytes: &[u8]) {
     let lengths = text.matches("\r\ncontent-length: ").count();
     let encodings = text.matches("\r\ntransfer-encoding: ").count();
     let expected = match request.framing() {
-        Framing::Empty => (0, 0),
-        Framing::Length(_) => (1, 0),
-        Framing::Chunked => (0, 1),
-        Framing::UntilEnd => panic!("a request has no body until the end"),
+        HttpBodyFraming::Empty => (0, 0),
+        HttpBodyFraming::Length(_) => (1, 0),
+        HttpBodyFraming::Chunked => (0, 1),
+        HttpBodyFraming::UntilEnd => panic!("a request has no body until the end"),
     };
     assert_eq!((lengths, encodings), expected);
 }
 
 /// What is forwarded may be longer than what was read, by the fields that are added.
 fn assert_is_head(bytes: &[u8]) {
-    let head = Scanner::new(2 * HEAD_BYTES_MAX).scan(bytes);
+    let head = HttpHeadScanner::new(2 * HEAD_BYTES_MAX).scan(bytes);
     assert_eq!(head.map(|head| head.map(|head| head.length())), Ok(Some(bytes.len())));
 }
 
 fn check_body(bytes: &[u8]) {
-    for framing in [Framing::Chunked, Framing::UntilEnd, Framing::Length(7)] {
-        let mut whole = Body::new(framing);
+    for framing in [HttpBodyFraming::Chunked, HttpBodyFraming::UntilEnd, HttpBodyFraming::Length(7)]
+    {
+        let mut whole = HttpBodyTracker::new(framing);
         let taken = whole.take(bytes);
-        let mut piecewise = Body::new(framing);
+        let mut piecewise = HttpBodyTracker::new(framing);
         let pieces: Result<Vec<usize>, _> =
             bytes.iter().map(|byte| piecewise.take(&[*byte])).collect();
         assert_eq!(taken, pieces.map(|pieces| pieces.iter().sum()));

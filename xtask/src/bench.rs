@@ -32,16 +32,16 @@ use anyhow::Context as _;
 
 use self::machine::Machine;
 use self::peers::Peers;
-use self::report::Section;
+use self::report::ReportSection;
 use crate::process::{cargo, run as run_program};
-use crate::{UsageError, unexpected};
+use crate::usage::{UsageError, unexpected_argument};
 
 const DOCUMENT: &str = "docs/benchmarks.md";
 
 /// One row of the table of measurements.
 struct Measurement {
     name: &'static str,
-    run: fn(&Bench) -> anyhow::Result<Section>,
+    run: fn(&Bench) -> anyhow::Result<ReportSection>,
 }
 
 const MEASUREMENTS: &[Measurement] = &[
@@ -72,20 +72,20 @@ enum Pace {
     Quick,
 }
 
-/// What the command line asks for.
-struct Request {
+/// The measurements that the command line selects.
+struct BenchRequest {
     pace: Pace,
     measurements: Vec<&'static Measurement>,
 }
 
-impl Request {
+impl BenchRequest {
     /// Returns whether the figures are worth keeping.
     fn is_whole(&self) -> bool {
         self.pace == Pace::Full && self.measurements.len() == MEASUREMENTS.len()
     }
 }
 
-/// What every measurement is given.
+/// The input of every measurement.
 struct Bench {
     root: PathBuf,
     peers: Peers,
@@ -146,7 +146,7 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn measure(bench: &Bench, measurements: &[&Measurement]) -> anyhow::Result<Vec<Section>> {
+fn measure(bench: &Bench, measurements: &[&Measurement]) -> anyhow::Result<Vec<ReportSection>> {
     let mut sections = Vec::new();
     for measurement in measurements {
         eprintln!("measuring {}", measurement.name);
@@ -158,13 +158,13 @@ fn measure(bench: &Bench, measurements: &[&Measurement]) -> anyhow::Result<Vec<S
     Ok(sections)
 }
 
-fn parse(arguments: &[String]) -> Result<Request, UsageError> {
-    let mut request = Request { pace: Pace::Full, measurements: Vec::new() };
+fn parse(arguments: &[String]) -> Result<BenchRequest, UsageError> {
+    let mut request = BenchRequest { pace: Pace::Full, measurements: Vec::new() };
     for argument in arguments {
         if argument == "--quick" {
             request.pace = Pace::Quick;
         } else if argument.starts_with('-') {
-            return Err(unexpected("bench", argument));
+            return Err(unexpected_argument("bench", argument));
         } else {
             let found = MEASUREMENTS.iter().find(|measurement| measurement.name == argument);
             request.measurements.push(found.ok_or_else(|| unknown(argument))?);
@@ -185,7 +185,7 @@ fn unknown(name: &str) -> UsageError {
 mod tests {
     use super::*;
 
-    fn request(arguments: &[&str]) -> Result<Request, UsageError> {
+    fn request(arguments: &[&str]) -> Result<BenchRequest, UsageError> {
         parse(&arguments.iter().map(ToString::to_string).collect::<Vec<_>>())
     }
 

@@ -10,20 +10,23 @@ use std::time::Instant;
 use crate::process::{cargo, run as run_program, succeeds};
 use crate::{fuzz, generated, setup, test, tidy};
 
-struct Step {
+struct CiStep {
     name: &'static str,
     run: fn(&Path) -> anyhow::Result<()>,
 }
 
-const STEPS: &[Step] = &[
-    Step { name: "fmt", run: fmt },
-    Step { name: "tidy", run: |root| tidy::run(root, &[]) },
-    Step { name: "clippy", run: clippy },
-    Step { name: "docs", run: docs },
-    Step { name: "generated", run: |root| generated::run(root, &["--check".to_owned()]) },
-    Step { name: "deny", run: deny },
-    Step { name: "fuzz", run: |root| fuzz::run(root, &["--seconds".to_owned(), "15".to_owned()]) },
-    Step { name: "test", run: |root| test::run(root, &[]) },
+const STEPS: &[CiStep] = &[
+    CiStep { name: "fmt", run: fmt },
+    CiStep { name: "tidy", run: |root| tidy::run(root, &[]) },
+    CiStep { name: "clippy", run: clippy },
+    CiStep { name: "docs", run: docs },
+    CiStep { name: "generated", run: |root| generated::run(root, &["--check".to_owned()]) },
+    CiStep { name: "deny", run: deny },
+    CiStep {
+        name: "fuzz",
+        run: |root| fuzz::run(root, &["--seconds".to_owned(), "15".to_owned()]),
+    },
+    CiStep { name: "test", run: |root| test::run(root, &[]) },
 ];
 
 /// Runs `cargo xtask ci`.

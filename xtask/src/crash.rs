@@ -4,8 +4,8 @@
 
 use std::path::Path;
 
-use crate::UsageError;
 use crate::process::{cargo, run as run_program};
+use crate::usage::UsageError;
 
 const OPTIONS: [&str; 4] = ["--kills", "--agents", "--seed", "--seconds"];
 const KILLS_DEFAULT: u64 = 500;
@@ -24,7 +24,7 @@ const OF_AGENTS: (&str, &str) = ("haft-agent", "crash_agents");
 pub(crate) fn run(root: &Path, arguments: &[String]) -> anyhow::Result<()> {
     let mut kills = KILLS_DEFAULT;
     let mut of_agents = None;
-    // What all three are told.
+    // The arguments that all three programs get.
     let mut shared = Vec::new();
     for pair in arguments.chunks(2) {
         let value = match pair {
@@ -56,7 +56,7 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> anyhow::Result<()> {
     start(root, profile, OF_AGENTS, &shared)
 }
 
-/// Runs as much of it as fits into a run of the tests, under a seed of its own each time; it is printed.
+/// Runs the share that fits into a run of the tests, with a new seed each time. The seed is printed.
 pub(crate) fn run_share(root: &Path) -> anyhow::Result<()> {
     start(root, &[], OF_CALLS, &kills_option(KILLS_DEFAULT))?;
     start(root, &[], OF_PLANS, &kills_option(KILLS_DEFAULT / KILLS_OF_CALLS_PER_PLAN))?;

@@ -1,7 +1,7 @@
 //! Builds the fuzz targets of `fuzz/` on the stable toolchain and runs each for a bounded time.
 //!
 //! libFuzzer needs nothing but the coverage counters that LLVM's sancov pass puts in; asking for
-//! that pass by its own flags spares a nightly toolchain and cargo-fuzz. What is given up are the
+//! that pass by its own flags spares a nightly toolchain and cargo-fuzz. It gives up the
 //! sanitizers, which need nightly and find little in code without `unsafe`. Committed seeds are in
 //! `fuzz/seeds/<target>`; the corpus that grows from them stays under `target/fuzz`.
 
@@ -15,7 +15,7 @@ use std::time::Instant;
 use anyhow::{Context as _, bail};
 
 use crate::process::{capture, cargo, run as run_program};
-use crate::{UsageError, unexpected};
+use crate::usage::{UsageError, unexpected_argument};
 
 const SECONDS_DEFAULT: u64 = 20;
 /// One input that takes longer is a finding, as a crash is.
@@ -35,8 +35,8 @@ const RUSTFLAGS: &[&str] = &[
     "-Ccodegen-units=1",
 ];
 
-/// What the command line asks for.
-struct Request {
+/// The targets and the time that the command line selects.
+struct FuzzRequest {
     seconds: u64,
     /// Empty stands for all.
     targets: Vec<String>,
@@ -64,8 +64,8 @@ pub(crate) fn declared_targets(manifest: &str) -> anyhow::Result<Vec<String>> {
     Ok(names.map(str::to_owned).collect())
 }
 
-fn parse(arguments: &[String]) -> Result<Request, UsageError> {
-    let mut request = Request { seconds: SECONDS_DEFAULT, targets: Vec::new() };
+fn parse(arguments: &[String]) -> Result<FuzzRequest, UsageError> {
+    let mut request = FuzzRequest { seconds: SECONDS_DEFAULT, targets: Vec::new() };
     let mut arguments = arguments.iter();
     while let Some(argument) = arguments.next() {
         if argument == "--seconds" {
@@ -75,7 +75,7 @@ fn parse(arguments: &[String]) -> Result<Request, UsageError> {
                 UsageError(format!("--seconds takes a number from 1 up, not `{value}`"))
             })?;
         } else if argument.starts_with('-') {
-            return Err(unexpected("fuzz", argument));
+            return Err(unexpected_argument("fuzz", argument));
         } else {
             request.targets.push(argument.clone());
         }
@@ -150,7 +150,7 @@ fn fuzz_one(root: &Path, binaries: &Path, target: &str, seconds: u64) -> anyhow:
 }
 
 #[derive(Debug, PartialEq, Eq)]
-struct Progress {
+struct FuzzProgress {
     runs: u64,
     coverage_first: u64,
     coverage_last: u64,
@@ -159,8 +159,8 @@ struct Progress {
 /// Reads libFuzzer's log, whose lines look like `#1234 NEW cov: 56 ft: 78 corp: …`.
 ///
 /// Returns nothing when no line has coverage: then the target ran blind.
-fn read_progress(log: &str) -> Option<Progress> {
-    let mut progress: Option<Progress> = None;
+fn read_progress(log: &str) -> Option<FuzzProgress> {
+    let mut progress: Option<FuzzProgress> = None;
     for line in log.lines() {
         let Some((runs, rest)) =
             line.strip_prefix('#').and_then(|line| line.split_once(char::is_whitespace))
@@ -171,7 +171,7 @@ fn read_progress(log: &str) -> Option<Progress> {
         let (Ok(runs), Some((coverage, _))) = (runs.parse(), coverage) else { continue };
         let Ok(coverage) = coverage.parse() else { continue };
         let coverage_first = progress.map_or(coverage, |progress| progress.coverage_first);
-        progress = Some(Progress { runs, coverage_first, coverage_last: coverage });
+        progress = Some(FuzzProgress { runs, coverage_first, coverage_last: coverage });
     }
     progress
 }

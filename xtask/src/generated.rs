@@ -1,29 +1,33 @@
-//! Committed files that haft itself writes: the command line's reference and the table of limits.
+//! Committed files that a program writes: the stages and crates in ARCHITECTURE.md, the command line's reference and the limits.
 //!
-//! Their text is the output of hidden commands of the `haft` binary, so that this file knows nothing
-//! of what is in them. `--check` compares without writing.
+//! This file knows only where each text comes from. `--check` compares without writing.
+
+mod architecture;
+mod stages;
 
 use std::path::Path;
 
 use anyhow::{Context as _, bail};
 
+use crate::limits;
 use crate::process::{capture, cargo};
-use crate::unexpected;
+use crate::usage::unexpected_argument;
 
 struct Generated {
     /// Relative to the root.
     path: &'static str,
-    /// Arguments of `haft` that print the file.
-    arguments: &'static [&'static str],
+    render: fn(&Path) -> anyhow::Result<String>,
 }
 
 const GENERATED: &[Generated] = &[
-    Generated { path: "docs/cli.md", arguments: &["help-markdown"] },
-    Generated { path: "docs/limits.md", arguments: &["help-limits"] },
+    Generated { path: "ARCHITECTURE.md", render: architecture::render },
+    Generated { path: "crates/haft/docs/stages.md", render: stages::table },
+    Generated { path: "docs/cli.md", render: |root| print(root, &["help-markdown"]) },
+    Generated { path: "docs/limits.md", render: limits::render },
 ];
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Mode {
+enum GeneratedMode {
     Write,
     Check,
 }
@@ -31,20 +35,20 @@ enum Mode {
 /// Runs `cargo xtask generated`.
 pub(crate) fn run(root: &Path, arguments: &[String]) -> anyhow::Result<()> {
     let mode = match arguments {
-        [] => Mode::Write,
-        [flag] if flag == "--check" => Mode::Check,
-        [other, ..] => return Err(unexpected("generated", other).into()),
+        [] => GeneratedMode::Write,
+        [flag] if flag == "--check" => GeneratedMode::Check,
+        [other, ..] => return Err(unexpected_argument("generated", other).into()),
     };
     let mut stale = Vec::new();
     for file in GENERATED {
-        let text = print(root, file)?;
+        let text = (file.render)(root)?;
         let path = root.join(file.path);
         if std::fs::read_to_string(&path).is_ok_and(|committed| committed == text) {
             continue;
         }
         match mode {
-            Mode::Check => stale.push(file.path),
-            Mode::Write => {
+            GeneratedMode::Check => stale.push(file.path),
+            GeneratedMode::Write => {
                 std::fs::write(&path, text)
                     .with_context(|| format!("cannot write {}", path.display()))?;
                 println!("wrote {}", file.path);
@@ -57,14 +61,15 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn print(root: &Path, file: &Generated) -> anyhow::Result<String> {
+/// Returns what `haft` prints.
+fn print(root: &Path, arguments: &[&str]) -> anyhow::Result<String> {
     let mut haft = cargo();
     haft.current_dir(root).args(["run", "--quiet", "--package", "haft-cli", "--bin", "haft", "--"]);
-    // Neither the width nor the colours of whoever runs this may end up in a committed file.
-    haft.args(file.arguments).env("NO_COLOR", "1").env_remove("COLUMNS");
+    // The width and the colours of this terminal must not end up in a committed file.
+    haft.args(arguments).env("NO_COLOR", "1").env_remove("COLUMNS");
     let text = capture(&mut haft)?;
     if text.trim().is_empty() {
-        bail!("`haft {}` printed nothing for {}", file.arguments.join(" "), file.path);
+        bail!("`haft {}` printed nothing", arguments.join(" "));
     }
     Ok(text)
 }
@@ -78,7 +83,7 @@ mod tests {
         for bad in ["--chek", "docs/cli.md"] {
             let err = run(Path::new("/nonexistent"), &[bad.to_owned()])
                 .expect_err("nothing else is an argument");
-            assert!(err.is::<crate::UsageError>(), "{err:#}");
+            assert!(err.is::<crate::usage::UsageError>(), "{err:#}");
         }
     }
 }

@@ -8,87 +8,90 @@ mod ci;
 mod crash;
 mod fuzz;
 mod generated;
+mod limits;
+mod markers;
+mod measure;
 mod process;
+mod repository;
+mod rust_text;
 mod setup;
+mod syntax;
 mod test;
 mod tidy;
+mod usage;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
 
+use usage::{UsageError, unexpected_argument};
+
 /// One subcommand of `cargo xtask`.
-struct Command {
+struct XtaskCommand {
     name: &'static str,
-    /// What may follow the name.
+    /// The arguments that may follow the name.
     arguments: &'static str,
     summary: &'static str,
     run: fn(&Path, &[String]) -> anyhow::Result<()>,
 }
 
-const COMMANDS: &[Command] = &[
-    Command {
+const COMMANDS: &[XtaskCommand] = &[
+    XtaskCommand {
         name: "ci",
         arguments: "",
         summary: "Run everything that CI runs, the tests last",
         run: ci::run,
     },
-    Command {
+    XtaskCommand {
         name: "test",
         arguments: "[FILTER…]",
         summary: "Install what the tests need, then run them all or those that match",
         run: test::run,
     },
-    Command {
+    XtaskCommand {
         name: "setup",
         arguments: "",
         summary: "Install what the tests need and stop there",
         run: setup::run,
     },
-    Command {
+    XtaskCommand {
         name: "tidy",
-        arguments: "",
-        summary: "Check the rules of the house that the compiler does not know",
+        arguments: "[--lower | --prose [PATH…]]",
+        summary: "Check rules that the compiler does not know; lower the allowances for prose, or list what they cover",
         run: tidy::run,
     },
-    Command {
+    XtaskCommand {
+        name: "measure",
+        arguments: "[--json | --write FILE] [--root DIR]",
+        summary: "Print how long, repetitive and entangled the code is, or write that into a document",
+        run: measure::run,
+    },
+    XtaskCommand {
         name: "bench",
         arguments: "[--quick] [NAME…]",
         summary: "Measure haft beside its peers and write docs/benchmarks.md",
         run: bench::run,
     },
-    Command {
+    XtaskCommand {
         name: "crash",
         arguments: "[--kills N] [--agents N] [--seed S] [--seconds S]",
         summary: "Kill haft again and again and look each time whether it kept its word (default 500 kills; a tenth as many more hit plans, and agents)",
         run: crash::run,
     },
-    Command {
+    XtaskCommand {
         name: "fuzz",
         arguments: "[--seconds N] [TARGET…]",
         summary: "Run the fuzz targets, each for a bounded time (default 20 s)",
         run: fuzz::run,
     },
-    Command {
+    XtaskCommand {
         name: "generated",
         arguments: "[--check]",
         summary: "Write the generated files, or check that they are up to date",
         run: generated::run,
     },
 ];
-
-/// A command line that makes no sense; it exits with 2 instead of 1.
-#[derive(Debug)]
-struct UsageError(String);
-
-impl std::fmt::Display for UsageError {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for UsageError {}
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -119,18 +122,14 @@ fn dispatch(arguments: &[String]) -> anyhow::Result<()> {
         .find(|command| command.name == name)
         .ok_or_else(|| UsageError(format!("there is no command `{name}`")))?;
     if command.arguments.is_empty() && !rest.is_empty() {
-        return Err(unexpected(name, &rest[0]).into());
+        return Err(unexpected_argument(name, &rest[0]).into());
     }
     (command.run)(&root()?, rest)
 }
 
-fn unexpected(command: &str, argument: &str) -> UsageError {
-    UsageError(format!("`cargo xtask {command}` does not take `{argument}`"))
-}
-
 fn help() -> String {
     let mut text = String::from("Usage: cargo xtask COMMAND\n\nCommands:\n");
-    let usage = |command: &Command| format!("{} {}", command.name, command.arguments);
+    let usage = |command: &XtaskCommand| format!("{} {}", command.name, command.arguments);
     let width =
         COMMANDS.iter().map(|command| usage(command).chars().count()).max().unwrap_or_default();
     for command in COMMANDS {

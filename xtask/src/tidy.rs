@@ -10,34 +10,47 @@ mod crates;
 mod documents;
 mod files;
 mod manifests;
-mod repository;
-mod rust_text;
+mod markdown;
+mod messages;
+mod order;
+mod prose;
+mod sentences;
+
 #[cfg(test)]
 mod tests;
+mod type_names;
 mod words;
 
 use std::path::Path;
 
 use anyhow::bail;
 
-use repository::{Repository, Source};
+use crate::repository::{Repository, RepositoryFile};
+use crate::syntax::{ProductionFile, parse_production};
+use crate::usage::unexpected_argument;
 
-/// What a crate may depend on among our own crates.
+/// The crates of the workspace that a crate may depend on.
 ///
-/// A new edge is a change of the design and deserves a commit of its own.
-struct CrateEdges {
-    name: &'static str,
-    dependencies: &'static [&'static str],
+/// A new edge changes the design and deserves a separate commit.
+pub(crate) struct CrateEdges {
+    pub(crate) name: &'static str,
+    pub(crate) dependencies: &'static [&'static str],
     /// Beyond the dependencies, in tests.
     dev_dependencies: &'static [&'static str],
 }
 
-const CRATE_EDGES: &[CrateEdges] = &[
+/// A crate stands below the crates that it depends on.
+pub(crate) const CRATE_EDGES: &[CrateEdges] = &[
     CrateEdges { name: "haft-contract", dependencies: &[], dev_dependencies: &[] },
+    CrateEdges { name: "haft-patch", dependencies: &[], dev_dependencies: &[] },
     CrateEdges { name: "haft-sandbox", dependencies: &[], dev_dependencies: &[] },
-    CrateEdges { name: "haft-judge", dependencies: &[], dev_dependencies: &[] },
+    CrateEdges { name: "haft-shell", dependencies: &[], dev_dependencies: &[] },
     CrateEdges { name: "haft-policy", dependencies: &["haft-contract"], dev_dependencies: &[] },
-    CrateEdges { name: "haft-journal", dependencies: &["haft-contract"], dev_dependencies: &[] },
+    CrateEdges {
+        name: "haft-journal",
+        dependencies: &["haft-contract"], // Itself, with the feature that has its conformance suite.
+        dev_dependencies: &["haft-journal"],
+    },
     // Not shipped: journals that fail and workers that are killed, for the tests of whatever has a journal.
     CrateEdges {
         name: "haft-faults",
@@ -59,7 +72,7 @@ const CRATE_EDGES: &[CrateEdges] = &[
     // Tools are tested where callers meet them: behind the whole pipeline.
     CrateEdges {
         name: "haft-tools",
-        dependencies: &["haft-contract", "haft-judge"],
+        dependencies: &["haft-contract", "haft-patch", "haft-shell"],
         dev_dependencies: &[
             "haft",
             "haft-policy",
@@ -88,9 +101,9 @@ const CRATE_EDGES: &[CrateEdges] = &[
         dependencies: &["haft-contract"],
         dev_dependencies: &["haft-scripted-model"],
     },
-    // Reads what strangers wrote; whoever runs it in a process of its own is the only one above it.
-    CrateEdges { name: "haft-extract", dependencies: &["haft-contract"], dev_dependencies: &[] },
-    // Not shipped: what the conformance suite of the protocol expects to find, offered through everything that haft is.
+    // Reads untrusted pages. Only the crate that runs it in a separate process depends on it.
+    CrateEdges { name: "haft-reader", dependencies: &["haft-contract"], dev_dependencies: &[] },
+    // Not shipped: the tools that the protocol's conformance suite calls, offered through all of haft.
     CrateEdges {
         name: "haft-conformance",
         dependencies: &[
@@ -124,7 +137,7 @@ const CRATE_EDGES: &[CrateEdges] = &[
     // The other side of what agents are: an editor that speaks with them.
     CrateEdges {
         name: "haft-acp",
-        dependencies: &["haft-contract", "haft-journal", "haft", "haft-agent"],
+        dependencies: &["haft-contract", "haft-patch", "haft-journal", "haft", "haft-agent"],
         dev_dependencies: &[
             "haft-model",
             "haft-policy",
@@ -133,19 +146,41 @@ const CRATE_EDGES: &[CrateEdges] = &[
             "haft-tools",
         ],
     },
+    // Puts together everything that a front end runs. It reads configuration, and the environment through its host.
     CrateEdges {
-        name: "haft-cli",
+        name: "haft-app",
         dependencies: &[
             "haft-contract",
             "haft-policy",
             "haft-sandbox",
-            "haft-judge",
             "haft-journal",
             "haft-snapshot",
             "haft-model",
             "haft",
             "haft-tools",
-            "haft-extract",
+            "haft-python",
+            "haft-plan",
+            "haft-agent",
+            "haft-lsp",
+            "haft-mcp",
+        ],
+        dev_dependencies: &[],
+    },
+    CrateEdges {
+        name: "haft-cli",
+        dependencies: &[
+            "haft-app",
+            "haft-contract",
+            "haft-policy",
+            "haft-patch",
+            "haft-sandbox",
+            "haft-shell",
+            "haft-journal",
+            "haft-snapshot",
+            "haft-model",
+            "haft",
+            "haft-tools",
+            "haft-reader",
             "haft-python",
             "haft-plan",
             "haft-agent",
@@ -212,25 +247,25 @@ const ARCHITECTURE_LINES_MAX: usize = 250;
 
 /// Something that breaks a rule, and how to mend it.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Violation {
+struct TidyViolation {
     path: String,
     line: usize,
     message: String,
 }
 
-impl Violation {
+impl TidyViolation {
     fn new(path: &str, line: usize, message: impl Into<String>) -> Self {
         Self { path: path.to_owned(), line, message: message.into() }
     }
 }
 
-impl std::fmt::Display for Violation {
+impl std::fmt::Display for TidyViolation {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(formatter, "{}:{}: {}", self.path, self.line, self.message)
     }
 }
 
-const SOURCE_CHECKS: &[fn(&Source) -> Vec<Violation>] = &[
+const SOURCE_CHECKS: &[fn(&RepositoryFile) -> Vec<TidyViolation>] = &[
     attributes::check_unsafe,
     attributes::check_allow,
     files::check_header,
@@ -239,9 +274,10 @@ const SOURCE_CHECKS: &[fn(&Source) -> Vec<Violation>] = &[
     words::check_macros,
     words::check_names,
     words::check_machine_paths,
+    messages::check_advice,
 ];
 
-const REPOSITORY_CHECKS: &[fn(&Repository) -> Vec<Violation>] = &[
+const REPOSITORY_CHECKS: &[fn(&Repository) -> Vec<TidyViolation>] = &[
     |repository| crates::check_edges(&repository.packages, CRATE_EDGES),
     |repository| crates::check_places(&repository.packages),
     |repository| crates::check_restricted(&repository.packages, RESTRICTED_DEPENDENCIES),
@@ -251,11 +287,33 @@ const REPOSITORY_CHECKS: &[fn(&Repository) -> Vec<Violation>] = &[
     |repository| files::check_fuzz_targets(&repository.sources),
     |repository| manifests::check(&repository.sources),
     |repository| documents::check(&repository.sources),
+    |repository| messages::check_looks(&repository.sources, messages::FOREIGN_MESSAGES),
+    |repository| sentences::check(&repository.sources, sentences::LONG_SENTENCES),
+];
+
+type CodeCheck = fn(&[ProductionFile]) -> Vec<TidyViolation>;
+
+const CODE_CHECKS: &[CodeCheck] = &[
+    |code| order::check(code, order::MODULE_ORDER, order::CRATES_WITH_CYCLES),
+    |code| type_names::check(code, type_names::SHARED_TYPE_NAMES),
 ];
 
 /// Runs `cargo xtask tidy`.
-pub(crate) fn run(root: &Path, _arguments: &[String]) -> anyhow::Result<()> {
-    let violations = violations(&Repository::read(root)?);
+pub(crate) fn run(root: &Path, arguments: &[String]) -> anyhow::Result<()> {
+    let repository = Repository::read(root)?;
+    let code = parse_production(&repository.sources)?;
+    match arguments {
+        [] => {}
+        [flag] if flag == "--lower" => {
+            return prose::lower_baseline(root, &repository.sources, &code);
+        }
+        [flag, prefixes @ ..] if flag == "--prose" => {
+            prose::print(&repository.sources, &code, prefixes);
+            return Ok(());
+        }
+        [other, ..] => return Err(unexpected_argument("tidy", other).into()),
+    }
+    let violations = violations(&repository, &code);
     for violation in &violations {
         println!("{violation}");
     }
@@ -266,11 +324,13 @@ pub(crate) fn run(root: &Path, _arguments: &[String]) -> anyhow::Result<()> {
     }
 }
 
-fn violations(repository: &Repository) -> Vec<Violation> {
+fn violations(repository: &Repository, code: &[ProductionFile]) -> Vec<TidyViolation> {
     let of_sources =
         SOURCE_CHECKS.iter().flat_map(|check| repository.sources.iter().flat_map(check));
     let of_all = REPOSITORY_CHECKS.iter().flat_map(|check| check(repository));
-    let mut violations: Vec<Violation> = of_sources.chain(of_all).collect();
+    let of_code = CODE_CHECKS.iter().flat_map(|check| check(code));
+    let mut violations: Vec<TidyViolation> = of_sources.chain(of_all).chain(of_code).collect();
+    violations.extend(prose::check(&repository.sources, code));
     violations.sort();
     violations
 }

@@ -25,38 +25,38 @@ use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::editor::{Desk, Editor};
-use crate::failure::{error, invalid, not_open};
+use crate::editor::{Editor, EditorConnection};
+use crate::errors::{error, invalid_params, not_open_error};
 use crate::modes::{AGENT_OPTION, modes, options};
-use crate::open::Open;
-use crate::preparation::Prepare;
+use crate::open_session::OpenSession;
+use crate::preparation::AcpPartsProvider;
 use crate::prompt;
-use crate::sessions::Sessions;
+use crate::sessions::AcpSessions;
 use crate::transport::lines;
 
 /// Why an editor is not served any more, though it did not end the connection.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum ServeError {
+pub enum AcpServeError {
     /// What came is no message of the protocol, or cannot be read.
     #[error("the connection to the editor broke: {0}")]
     Broken(String),
     /// The editor does not read what it is told.
     #[error("the editor does not read what it is told, so the connection was ended")]
-    Unread,
+    NotReading,
 }
 
 /// Serves an editor until it ends the connection, or `shutdown` is cancelled. Turns that are under way then are stopped, and what
 /// they came to is recorded when this returns.
 pub async fn serve(
     editor: &Editor,
-    preparation: Arc<dyn Prepare>,
+    preparation: Arc<dyn AcpPartsProvider>,
     input: impl AsyncRead + Send + 'static,
     output: impl AsyncWrite + Send + 'static,
     shutdown: CancellationToken,
-) -> Result<(), ServeError> {
-    let front = Front {
-        desk: Arc::clone(&editor.desk),
+) -> Result<(), AcpServeError> {
+    let front = AcpRequestHandler {
+        editor: Arc::clone(&editor.desk),
         preparation,
         sessions: Arc::default(),
         tasks: TaskTracker::new(),
@@ -66,10 +66,10 @@ pub async fn serve(
     let served = tokio::select! {
         biased;
         () = shutdown.cancelled() => Ok(()),
-        () = outgoing.unread() => Err(ServeError::Unread),
-        () = outgoing.left() => Ok(()),
+        () = outgoing.wait_until_overfull() => Err(AcpServeError::NotReading),
+        () = outgoing.wait_until_hung_up() => Ok(()),
         served = connect(front.clone(), transport) => match served {
-            Err(err) if !outgoing.is_closed() => Err(ServeError::Broken(why(&err))),
+            Err(err) if !outgoing.is_closed() => Err(AcpServeError::Broken(end_reason(&err))),
             Ok(()) | Err(_) => Ok(()),
         }
     };
@@ -82,7 +82,7 @@ pub async fn serve(
 }
 
 /// Returns what a connection ended with: the SDK keeps it beside the name of the code.
-fn why(err: &Error) -> String {
+fn end_reason(err: &Error) -> String {
     let said = err.data.as_ref().and_then(serde_json::Value::as_str);
     said.map_or_else(|| err.to_string(), str::to_owned)
 }
@@ -93,14 +93,14 @@ macro_rules! handler {
         let front = $front.clone();
         async move |request: $request, responder: Responder<$response>, _: ConnectionTo<Client>| {
             let beginning = front.clone();
-            front.answer(responder, async move { beginning.$method(request).await });
+            front.spawn_answer(responder, async move { beginning.$method(request).await });
             Ok(())
         }
     }};
 }
 
 async fn connect(
-    front: Front,
+    front: AcpRequestHandler,
     transport: impl agent_client_protocol::ConnectTo<Agent> + 'static,
 ) -> Result<(), Error> {
     let introduced = front.clone();
@@ -117,7 +117,7 @@ async fn connect(
         )
         .on_receive_request(
             async move |_: AuthenticateRequest, responder: Responder<AuthenticateResponse>, _| {
-                responder.respond_with_error(invalid(NO_LOGIN))
+                responder.respond_with_error(invalid_params(NO_LOGIN))
             },
             on_receive_request!(),
         )
@@ -159,8 +159,8 @@ async fn connect(
         )
         .on_receive_notification(
             async move |notification: CancelNotification, _: ConnectionTo<Client>| {
-                if let Ok((_, open)) = cancelled.find(&notification.session_id) {
-                    open.cancel();
+                if let Ok((_, open)) = cancelled.open_session(&notification.session_id) {
+                    open.cancel_turn();
                 }
                 Ok(())
             },
@@ -176,51 +176,53 @@ const NO_LOGIN: &str = "there is nothing to log in to: keys of models come from 
 
 /// Answers requests.
 #[derive(Clone)]
-struct Front {
-    desk: Arc<Desk>,
-    preparation: Arc<dyn Prepare>,
+struct AcpRequestHandler {
+    editor: Arc<EditorConnection>,
+    preparation: Arc<dyn AcpPartsProvider>,
     /// There once a session could be begun.
-    sessions: Arc<OnceCell<Arc<Sessions>>>,
+    sessions: Arc<OnceCell<Arc<AcpSessions>>>,
     /// Requests that are worked on.
     tasks: TaskTracker,
 }
 
 /// An answer, and what is said in a session right after it: before it, the editor may not know the session.
-struct Answered<T> {
+struct AcpResponse<T> {
     response: T,
-    after: Option<After>,
+    follow_up: Option<SessionFollowUp>,
 }
 
-struct After {
-    open: Arc<Open>,
+struct SessionFollowUp {
+    session: Arc<OpenSession>,
     updates: Vec<SessionUpdate>,
     notices: Vec<String>,
 }
 
-impl<T> From<T> for Answered<T> {
+impl<T> From<T> for AcpResponse<T> {
     fn from(response: T) -> Self {
-        Self { response, after: None }
+        Self { response, follow_up: None }
     }
 }
 
-impl Front {
+impl AcpRequestHandler {
     /// Works on a request beside others, and answers it.
-    fn answer<T: JsonRpcResponse + Send + 'static>(
+    fn spawn_answer<T: JsonRpcResponse + Send + 'static>(
         &self,
         responder: Responder<T>,
-        work: impl Future<Output = Result<Answered<T>, Error>> + Send + 'static,
+        work: impl Future<Output = Result<AcpResponse<T>, Error>> + Send + 'static,
     ) {
-        let desk = Arc::clone(&self.desk);
+        let desk = Arc::clone(&self.editor);
         self.tasks.spawn(async move {
             // An editor that is gone is answered nothing.
             match work.await {
                 Err(err) => drop(responder.respond_with_error(err)),
-                Ok(Answered { response, after }) => {
+                Ok(AcpResponse { response, follow_up: after }) => {
                     let _ = responder.respond(response);
-                    let Some(After { open, updates, notices }) = after else { return };
-                    desk.say(&open.id, updates);
+                    let Some(SessionFollowUp { session: open, updates, notices }) = after else {
+                        return;
+                    };
+                    desk.send_updates(&open.id, updates);
                     for notice in notices {
-                        desk.notice(&open.id, &notice);
+                        desk.send_notice(&open.id, &notice);
                     }
                 }
             }
@@ -228,18 +230,21 @@ impl Front {
     }
 
     /// Returns the sessions; an error that says what is in the way where there can be none yet.
-    async fn sessions(&self) -> Result<&Arc<Sessions>, Error> {
+    async fn sessions(&self) -> Result<&Arc<AcpSessions>, Error> {
         let prepared = self.sessions.get_or_try_init(|| async {
             let parts = self.preparation.prepare().await?;
-            Ok(Arc::new(Sessions::new(Arc::clone(&self.desk), parts)))
+            Ok(Arc::new(AcpSessions::new(Arc::clone(&self.editor), parts)))
         });
         prepared.await.map_err(|why: String| error(ErrorCode::INTERNAL_ERROR, why))
     }
 
     /// Returns a session that is open.
-    fn find(&self, session: &SessionId) -> Result<(&Arc<Sessions>, Arc<Open>), Error> {
-        let sessions = self.sessions.get().ok_or_else(|| not_open(&session.0))?;
-        Ok((sessions, sessions.find(session)?))
+    fn open_session(
+        &self,
+        session: &SessionId,
+    ) -> Result<(&Arc<AcpSessions>, Arc<OpenSession>), Error> {
+        let sessions = self.sessions.get().ok_or_else(|| not_open_error(&session.0))?;
+        Ok((sessions, sessions.open_session(session)?))
     }
 
     async fn close_all(&self) {
@@ -253,8 +258,8 @@ impl Front {
         request: InitializeRequest,
         connection: ConnectionTo<Client>,
     ) -> InitializeResponse {
-        self.desk.connect(connection);
-        self.desk.introduce(request.client_capabilities);
+        self.editor.connect(connection);
+        self.editor.set_client_capabilities(request.client_capabilities);
         let sessions = SessionCapabilities::new()
             .list(SessionListCapabilities::new())
             .resume(SessionResumeCapabilities::new())
@@ -272,55 +277,55 @@ impl Front {
     async fn begin(
         &self,
         request: NewSessionRequest,
-    ) -> Result<Answered<NewSessionResponse>, Error> {
+    ) -> Result<AcpResponse<NewSessionResponse>, Error> {
         let sessions = self.sessions().await?;
         let open = sessions.begin(&request.cwd).await?;
-        let (modes, options) = choices(sessions, &open);
+        let (modes, options) = agent_choices(sessions, &open);
         let response =
             NewSessionResponse::new(open.id.to_string()).modes(modes).config_options(options);
-        let ignored = ignored(&request.mcp_servers, &request.additional_directories);
-        Ok(Answered { response, after: Some(opened(sessions, open, ignored)) })
+        let ignored = ignored_settings(&request.mcp_servers, &request.additional_directories);
+        Ok(AcpResponse { response, follow_up: Some(opened_follow_up(sessions, open, ignored)) })
     }
 
     async fn load(
         &self,
         request: LoadSessionRequest,
-    ) -> Result<Answered<LoadSessionResponse>, Error> {
+    ) -> Result<AcpResponse<LoadSessionResponse>, Error> {
         let sessions = self.sessions().await?;
         let open = sessions.resume(&request.session_id, &request.cwd).await?;
-        sessions.replay(&open).await?;
-        sessions.introduce(&open).await;
-        let (modes, options) = choices(sessions, &open);
+        sessions.replay_history(&open).await?;
+        sessions.send_saved_title(&open).await;
+        let (modes, options) = agent_choices(sessions, &open);
         let response = LoadSessionResponse::new().modes(modes).config_options(options);
-        let ignored = ignored(&request.mcp_servers, &request.additional_directories);
-        Ok(Answered { response, after: Some(opened(sessions, open, ignored)) })
+        let ignored = ignored_settings(&request.mcp_servers, &request.additional_directories);
+        Ok(AcpResponse { response, follow_up: Some(opened_follow_up(sessions, open, ignored)) })
     }
 
     async fn resume(
         &self,
         request: ResumeSessionRequest,
-    ) -> Result<Answered<ResumeSessionResponse>, Error> {
+    ) -> Result<AcpResponse<ResumeSessionResponse>, Error> {
         let sessions = self.sessions().await?;
         let open = sessions.resume(&request.session_id, &request.cwd).await?;
-        sessions.introduce(&open).await;
-        let (modes, options) = choices(sessions, &open);
+        sessions.send_saved_title(&open).await;
+        let (modes, options) = agent_choices(sessions, &open);
         let response = ResumeSessionResponse::new().modes(modes).config_options(options);
-        let ignored = ignored(&request.mcp_servers, &request.additional_directories);
-        Ok(Answered { response, after: Some(opened(sessions, open, ignored)) })
+        let ignored = ignored_settings(&request.mcp_servers, &request.additional_directories);
+        Ok(AcpResponse { response, follow_up: Some(opened_follow_up(sessions, open, ignored)) })
     }
 
     async fn list(
         &self,
         request: ListSessionsRequest,
-    ) -> Result<Answered<agent_client_protocol::v1::schema::ListSessionsResponse>, Error> {
-        self.sessions().await?.list(&request).await.map(Answered::from)
+    ) -> Result<AcpResponse<agent_client_protocol::v1::schema::ListSessionsResponse>, Error> {
+        self.sessions().await?.list(&request).await.map(AcpResponse::from)
     }
 
     async fn close(
         &self,
         request: CloseSessionRequest,
-    ) -> Result<Answered<CloseSessionResponse>, Error> {
-        let (sessions, open) = self.find(&request.session_id)?;
+    ) -> Result<AcpResponse<CloseSessionResponse>, Error> {
+        let (sessions, open) = self.open_session(&request.session_id)?;
         sessions.close(&open).await;
         Ok(CloseSessionResponse::new().into())
     }
@@ -328,20 +333,20 @@ impl Front {
     async fn set_mode(
         &self,
         request: SetSessionModeRequest,
-    ) -> Result<Answered<SetSessionModeResponse>, Error> {
-        let (sessions, open) = self.find(&request.session_id)?;
+    ) -> Result<AcpResponse<SetSessionModeResponse>, Error> {
+        let (sessions, open) = self.open_session(&request.session_id)?;
         sessions.change_agent(&open, &request.mode_id.0).await?;
-        let (_, options) = choices(sessions, &open);
+        let (_, options) = agent_choices(sessions, &open);
         let updates = vec![SessionUpdate::ConfigOptionUpdate(ConfigOptionUpdate::new(options))];
-        let after = Some(After { open, updates, notices: Vec::new() });
-        Ok(Answered { response: SetSessionModeResponse::new(), after })
+        let after = Some(SessionFollowUp { session: open, updates, notices: Vec::new() });
+        Ok(AcpResponse { response: SetSessionModeResponse::new(), follow_up: after })
     }
 
     async fn set_option(
         &self,
         request: SetSessionConfigOptionRequest,
-    ) -> Result<Answered<SetSessionConfigOptionResponse>, Error> {
-        let (sessions, open) = self.find(&request.session_id)?;
+    ) -> Result<AcpResponse<SetSessionConfigOptionResponse>, Error> {
+        let (sessions, open) = self.open_session(&request.session_id)?;
         let value = match request.value {
             SessionConfigOptionValue::ValueId { value }
                 if &*request.config_id.0 == AGENT_OPTION =>
@@ -350,17 +355,17 @@ impl Front {
             }
             _ => {
                 let option = &request.config_id.0;
-                return Err(invalid(format!(
+                return Err(invalid_params(format!(
                     "there is no option {option:?} with such values: expected {AGENT_OPTION:?} and the name of an agent"
                 )));
             }
         };
         sessions.change_agent(&open, &value.0).await?;
-        let (modes, options) = choices(sessions, &open);
+        let (modes, options) = agent_choices(sessions, &open);
         let mode = CurrentModeUpdate::new(modes.current_mode_id);
         let updates = vec![SessionUpdate::CurrentModeUpdate(mode)];
-        let after = Some(After { open, updates, notices: Vec::new() });
-        Ok(Answered { response: SetSessionConfigOptionResponse::new(options), after })
+        let after = Some(SessionFollowUp { session: open, updates, notices: Vec::new() });
+        Ok(AcpResponse { response: SetSessionConfigOptionResponse::new(options), follow_up: after })
     }
 
     /// Begins a turn before the next message of the editor is looked at, which may cancel it.
@@ -369,8 +374,8 @@ impl Front {
         request: &PromptRequest,
         responder: Responder<PromptResponse>,
     ) -> Result<(), Error> {
-        let begun = self.find(&request.session_id).and_then(|(sessions, open)| {
-            let text = prompt::text(&request.prompt).map_err(invalid)?;
+        let begun = self.open_session(&request.session_id).and_then(|(sessions, open)| {
+            let text = prompt::prompt_text(&request.prompt).map_err(invalid_params)?;
             Ok((Arc::clone(sessions), sessions.begin_turn(&open)?, text))
         });
         let (sessions, turn, text) = match begun {
@@ -378,9 +383,9 @@ impl Front {
             Err(err) => return responder.respond_with_error(err),
         };
         let withdrawn = responder.cancellation();
-        self.answer(responder, async move {
+        self.spawn_answer(responder, async move {
             let stop = turn.stop.clone();
-            let mut turning = std::pin::pin!(sessions.have(turn, text));
+            let mut turning = std::pin::pin!(sessions.run_turn(turn, text));
             let end = tokio::select! {
                 end = &mut turning => end,
                 () = withdrawn.cancelled() => {
@@ -395,24 +400,30 @@ impl Front {
 }
 
 /// Returns who can work in a session, and who does: as modes and as options.
-fn choices(sessions: &Sessions, open: &Open) -> (SessionModeState, Vec<SessionConfigOption>) {
+fn agent_choices(
+    sessions: &AcpSessions,
+    open: &OpenSession,
+) -> (SessionModeState, Vec<SessionConfigOption>) {
     let (agents, agent) = (&sessions.parts.agents, open.agent());
     (modes(agents, &agent), options(agents, &agent))
 }
 
 /// Returns what is said in a session that was opened.
-fn opened(sessions: &Sessions, open: Arc<Open>, ignored: Option<String>) -> After {
+fn opened_follow_up(
+    sessions: &AcpSessions,
+    open: Arc<OpenSession>,
+    ignored: Option<String>,
+) -> SessionFollowUp {
     let notices = ignored.into_iter().chain(sessions.parts.notices.iter().cloned()).collect();
-    After { open, updates: Vec::new(), notices }
+    SessionFollowUp { session: open, updates: Vec::new(), notices }
 }
 
 /// Says what of an editor's wishes for a session is not done.
-fn ignored(servers: &[McpServer], directories: &[PathBuf]) -> Option<String> {
+fn ignored_settings(servers: &[McpServer], directories: &[PathBuf]) -> Option<String> {
     let mut ignored = Vec::new();
     if !servers.is_empty() {
         ignored.push(
-            "haft does not start the MCP servers that the editor is set up with: those that agents may use are named in haft.toml \
-             (haft mcp add).",
+            "haft does not start the MCP servers that the editor is set up with: those that agents may use are named in haft.toml.",
         );
     }
     if !directories.is_empty() {

@@ -9,22 +9,22 @@ use agent_client_protocol::v1::ConnectionTo;
 use agent_client_protocol::v1::schema::{
     ClientCapabilities, RequestPermissionRequest, SessionNotification, SessionUpdate,
 };
-use haft::{Answer, Ask, Asker, Inquiry, Reply, Roots};
-use haft_agent::{AgentEvent, Happened, Watcher};
+use haft::{Ask, AskAnswer, Asker, Elicitation, ElicitationReply, WorkspaceRoots};
+use haft_agent::{AgentEvent, AgentEventKind, AgentEventObserver};
 use haft_contract::BoxFuture;
-use haft_journal::ChatId;
+use haft_journal::SessionId;
 
 use crate::elicit;
 use crate::limits::SHOWN_CHANGE_BYTES_MAX;
 use crate::permission;
-use crate::transport::Outgoing;
-use crate::updates::{Child, Shown, Updates, name_of};
+use crate::transport::OutgoingMessages;
+use crate::updates::{CallDisplay, SessionUpdates, SubagentReference, call_name};
 
 /// The editor at the other end. An agent host is made with its [`asker`](Self::asker) and [`watcher`](Self::watcher), and
 /// then [`serve`](crate::serve)d to it; until then there is nobody to tell and to ask.
 #[derive(Clone, Default)]
 pub struct Editor {
-    pub(crate) desk: Arc<Desk>,
+    pub(crate) desk: Arc<EditorConnection>,
 }
 
 impl Editor {
@@ -39,142 +39,144 @@ impl Editor {
     }
 
     /// Returns whoever is told.
-    pub fn watcher(&self) -> Arc<dyn Watcher> {
-        Arc::clone(&self.desk) as Arc<dyn Watcher>
+    pub fn watcher(&self) -> Arc<dyn AgentEventObserver> {
+        Arc::clone(&self.desk) as Arc<dyn AgentEventObserver>
     }
 }
 
 /// What is known of the editor and its sessions.
 #[derive(Default)]
-pub(crate) struct Desk {
-    line: OnceLock<ConnectionTo<Client>>,
+pub(crate) struct EditorConnection {
+    client_connection: OnceLock<ConnectionTo<Client>>,
     /// Where files are read before they are written, once that is known.
-    roots: OnceLock<Roots>,
+    roots: OnceLock<WorkspaceRoots>,
     // What the editor said of itself; written once, when it begins.
-    client: Mutex<ClientCapabilities>,
+    client_capabilities: Mutex<ClientCapabilities>,
     // Written when sessions are opened and closed and with each update, so that updates are sent in their order; read by
     // whoever asks.
-    sessions: Mutex<Sessions>,
-    pub(crate) outgoing: Arc<Outgoing>,
+    sessions: Mutex<EditorSessions>,
+    pub(crate) outgoing: Arc<OutgoingMessages>,
 }
 
 #[derive(Default)]
-struct Sessions {
-    open: HashMap<ChatId, Session>,
+struct EditorSessions {
+    open: HashMap<SessionId, EditorSession>,
     /// Chats of subagents, and the sessions that they work for.
-    children: HashMap<ChatId, (ChatId, Child)>,
+    subagents: HashMap<SessionId, (SessionId, SubagentReference)>,
 }
 
-struct Session {
-    updates: Updates,
+struct EditorSession {
+    updates: SessionUpdates,
     /// Whether nothing is said now: the session was not prompted, or its prompt was cancelled.
-    is_quiet: bool,
+    is_muted: bool,
 }
 
 /// The call that a question is about, as the editor knows it.
-struct AskedCall {
+struct AskTarget {
     session: String,
     call: String,
-    shown: Shown,
+    display: CallDisplay,
 }
 
-impl Sessions {
+impl EditorSessions {
     /// Returns the session that a chat works for, and which subagent it is of.
-    fn place(&self, chat: &ChatId) -> Option<(ChatId, Option<Child>)> {
+    fn session_of(&self, chat: &SessionId) -> Option<(SessionId, Option<SubagentReference>)> {
         if self.open.contains_key(chat) {
             return Some((chat.clone(), None));
         }
-        let (session, child) = self.children.get(chat)?;
+        let (session, child) = self.subagents.get(chat)?;
         Some((session.clone(), Some(child.clone())))
     }
 }
 
-impl Desk {
+impl EditorConnection {
     /// Connects the editor.
     pub(crate) fn connect(&self, connection: ConnectionTo<Client>) {
         // An editor that introduces itself again does it over the same connection.
-        let _ = self.line.set(connection);
+        let _ = self.client_connection.set(connection);
     }
 
     /// Says where sessions work.
-    pub(crate) fn settle_in(&self, roots: Roots) {
+    pub(crate) fn set_roots(&self, roots: WorkspaceRoots) {
         let _ = self.roots.set(roots);
     }
 
-    pub(crate) fn introduce(&self, client: ClientCapabilities) {
-        *self.client.lock().unwrap_or_else(PoisonError::into_inner) = client;
+    pub(crate) fn set_client_capabilities(&self, client: ClientCapabilities) {
+        *self.client_capabilities.lock().unwrap_or_else(PoisonError::into_inner) = client;
     }
 
-    pub(crate) fn takes_notices(&self) -> bool {
-        let client = self.client.lock().unwrap_or_else(PoisonError::into_inner);
+    pub(crate) fn accepts_notices(&self) -> bool {
+        let client = self.client_capabilities.lock().unwrap_or_else(PoisonError::into_inner);
         client.session.as_ref().is_some_and(|session| session.notices.is_some())
     }
 
-    fn takes_forms(&self) -> bool {
-        let client = self.client.lock().unwrap_or_else(PoisonError::into_inner);
+    fn accepts_forms(&self) -> bool {
+        let client = self.client_capabilities.lock().unwrap_or_else(PoisonError::into_inner);
         client.elicitation.as_ref().is_some_and(|elicitation| elicitation.form.is_some())
     }
 
     /// Opens a session, which is quiet until it is prompted.
-    pub(crate) fn open(&self, session: &ChatId, updates: Updates) {
-        self.sessions().open.insert(session.clone(), Session { updates, is_quiet: true });
+    pub(crate) fn open_session(&self, session: &SessionId, updates: SessionUpdates) {
+        self.lock_sessions()
+            .open
+            .insert(session.clone(), EditorSession { updates, is_muted: true });
     }
 
     /// Closes a session: nothing is said in it any more.
-    pub(crate) fn close(&self, session: &ChatId) {
-        let mut sessions = self.sessions();
+    pub(crate) fn close_session(&self, session: &SessionId) {
+        let mut sessions = self.lock_sessions();
         sessions.open.remove(session);
-        sessions.children.retain(|_, (works_for, _)| works_for != session);
+        sessions.subagents.retain(|_, (works_for, _)| works_for != session);
     }
 
     /// Lets what happens in a session be said, or not.
-    pub(crate) fn speak(&self, session: &ChatId) {
-        self.set_quiet(session, false);
+    pub(crate) fn unmute_session(&self, session: &SessionId) {
+        self.set_muted(session, false);
     }
 
     /// Lets nothing more be said in a session.
-    pub(crate) fn hush(&self, session: &ChatId) {
-        self.set_quiet(session, true);
+    pub(crate) fn mute_session(&self, session: &SessionId) {
+        self.set_muted(session, true);
     }
 
-    fn set_quiet(&self, session: &ChatId, is_quiet: bool) {
-        if let Some(session) = self.sessions().open.get_mut(session) {
-            session.is_quiet = is_quiet;
+    fn set_muted(&self, session: &SessionId, is_quiet: bool) {
+        if let Some(session) = self.lock_sessions().open.get_mut(session) {
+            session.is_muted = is_quiet;
         }
     }
 
     /// Says something in a session, quiet or not.
-    pub(crate) fn say(&self, session: &ChatId, updates: Vec<SessionUpdate>) {
-        self.send(session, updates);
+    pub(crate) fn send_updates(&self, session: &SessionId, updates: Vec<SessionUpdate>) {
+        self.queue_updates(session, updates);
     }
 
     /// Says something that is no part of the conversation.
-    pub(crate) fn notice(&self, session: &ChatId, text: &str) {
-        let sessions = self.sessions();
-        let update = sessions.open.get(session).map(|session| session.updates.notice(text));
-        self.send(session, update.into_iter().collect());
+    pub(crate) fn send_notice(&self, session: &SessionId, text: &str) {
+        let sessions = self.lock_sessions();
+        let update = sessions.open.get(session).map(|session| session.updates.notice_update(text));
+        self.queue_updates(session, update.into_iter().collect());
     }
 
     /// Shows what was said in a session before, as `shown` makes it out of what the editor was shown.
-    pub(crate) fn replay(
+    pub(crate) fn replay_updates(
         &self,
-        session: &ChatId,
-        shown: impl FnOnce(&mut Updates) -> Vec<SessionUpdate>,
+        session: &SessionId,
+        shown: impl FnOnce(&mut SessionUpdates) -> Vec<SessionUpdate>,
     ) {
-        let mut sessions = self.sessions();
+        let mut sessions = self.lock_sessions();
         let updates = sessions.open.get_mut(session).map(|session| shown(&mut session.updates));
-        self.send(session, updates.unwrap_or_default());
+        self.queue_updates(session, updates.unwrap_or_default());
     }
 
-    fn sessions(&self) -> MutexGuard<'_, Sessions> {
+    fn lock_sessions(&self) -> MutexGuard<'_, EditorSessions> {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Hands updates over to the connection, which writes them when it can.
-    fn send(&self, session: &ChatId, updates: Vec<SessionUpdate>) {
-        let Some(line) = self.line.get() else { return };
+    fn queue_updates(&self, session: &SessionId, updates: Vec<SessionUpdate>) {
+        let Some(line) = self.client_connection.get() else { return };
         for update in updates {
-            self.outgoing.add();
+            self.outgoing.count_message();
             let notification = SessionNotification::new(session.to_string(), update);
             // An editor that is gone is told nothing.
             let _ = line.send_notification(notification);
@@ -182,79 +184,82 @@ impl Desk {
     }
 
     /// Returns the call that a question is about; nothing if no session is there that could be asked.
-    fn asked(
+    fn ask_target(
         &self,
         call_id: &str,
         driver_call_id: Option<&str>,
-    ) -> Option<(&ConnectionTo<Client>, AskedCall)> {
-        let chat = ChatId::parse(call_id.split('/').next()?).ok()?;
-        let sessions = self.sessions();
-        let (session, child) = sessions.place(&chat)?;
-        let open = sessions.open.get(&session).filter(|open| !open.is_quiet)?;
-        let call = name_of(child.as_ref(), driver_call_id?);
-        let shown = open.updates.shown(&call);
-        Some((self.line.get()?, AskedCall { session: session.to_string(), call, shown }))
+    ) -> Option<(&ConnectionTo<Client>, AskTarget)> {
+        let chat = SessionId::parse(call_id.split('/').next()?).ok()?;
+        let sessions = self.lock_sessions();
+        let (session, child) = sessions.session_of(&chat)?;
+        let open = sessions.open.get(&session).filter(|open| !open.is_muted)?;
+        let call = call_name(child.as_ref(), driver_call_id?);
+        let shown = open.updates.call_display(&call);
+        Some((
+            self.client_connection.get()?,
+            AskTarget { session: session.to_string(), call, display: shown },
+        ))
     }
 }
 
-impl Watcher for Desk {
-    fn event(&self, event: AgentEvent) {
-        let mut sessions = self.sessions();
-        let Some((session, child)) = sessions.place(&event.session) else { return };
-        if let Happened::Subagent { agent, child, .. } = &event.happened {
-            let known = Child { id: child.to_string(), agent: agent.clone() };
-            sessions.children.insert(child.clone(), (session.clone(), known));
+impl AgentEventObserver for EditorConnection {
+    fn on_event(&self, event: AgentEvent) {
+        let mut sessions = self.lock_sessions();
+        let Some((session, child)) = sessions.session_of(&event.session) else { return };
+        if let AgentEventKind::Subagent { agent, child, .. } = &event.kind {
+            let known = SubagentReference { id: child.to_string(), agent: agent.clone() };
+            sessions.subagents.insert(child.clone(), (session.clone(), known));
         }
-        let Some(open) = sessions.open.get_mut(&session).filter(|open| !open.is_quiet) else {
+        let Some(open) = sessions.open.get_mut(&session).filter(|open| !open.is_muted) else {
             return;
         };
-        let before = |path: &str| self.roots.get()?.text_of(path, SHOWN_CHANGE_BYTES_MAX);
+        let before = |path: &str| self.roots.get()?.read_text(path, SHOWN_CHANGE_BYTES_MAX);
         let updates = match &child {
-            None => open.updates.of_session(event.happened, before),
-            Some(child) => open.updates.of_child(event.happened, child, before),
+            None => open.updates.session_event_updates(event.kind, before),
+            Some(child) => open.updates.subagent_event_updates(event.kind, child, before),
         };
-        self.send(&session, updates);
+        self.queue_updates(&session, updates);
     }
 }
 
-impl Asker for Desk {
-    fn ask(&self, ask: Ask) -> BoxFuture<'_, Answer> {
+impl Asker for EditorConnection {
+    fn ask(&self, ask: Ask) -> BoxFuture<'_, AskAnswer> {
         Box::pin(async move {
-            let Some((line, about)) = self.asked(&ask.call_id, ask.driver_call_id.as_deref())
+            let Some((line, about)) = self.ask_target(&ask.call_id, ask.driver_call_id.as_deref())
             else {
-                return Answer::Nobody;
+                return AskAnswer::Unanswered;
             };
-            let call = permission::call(&about.call, &ask, about.shown);
+            let call = permission::call_update(&about.call, &ask, about.display);
             let request =
                 RequestPermissionRequest::new(about.session, call, permission::options(&ask));
             match line.send_request(request).block_task().await {
-                Ok(response) => permission::answer(&ask, &response.outcome),
+                Ok(response) => permission::parse_answer(&ask, &response.outcome),
                 Err(err) => {
                     tracing::warn!(
                         "the editor answered a question with an error, which counts as a rejection: {err}"
                     );
-                    Answer::Reject
+                    AskAnswer::Reject
                 }
             }
         })
     }
 
-    fn inquire(&self, inquiry: Inquiry) -> BoxFuture<'_, Reply> {
+    fn elicit(&self, inquiry: Elicitation) -> BoxFuture<'_, ElicitationReply> {
         Box::pin(async move {
-            let asked = self.asked(&inquiry.call_id, inquiry.driver_call_id.as_deref());
-            let Some((line, about)) = asked.filter(|_| self.takes_forms()) else {
-                return Reply::Nobody;
+            let asked = self.ask_target(&inquiry.call_id, inquiry.driver_call_id.as_deref());
+            let Some((line, about)) = asked.filter(|_| self.accepts_forms()) else {
+                return ElicitationReply::Unanswered;
             };
             let form = elicit::form(&inquiry, &about.session, &about.call);
             match line.send_request(form).block_task().await {
-                Ok(response) => elicit::replied(&response, &inquiry),
-                Err(err) => elicit::dismissed(&format!("answered with an error: {err}")),
+                Ok(response) => elicit::parse_reply(&response, &inquiry),
+                Err(err) => elicit::dismissed_by_editor(&format!("answered with an error: {err}")),
             }
         })
     }
 
     // One editor has many sessions, and what one of them asks must not wait for an answer in another.
-    fn asks_in_turn(&self) -> bool {
+    fn asks_one_at_a_time(&self) -> bool {
         false
     }
 }

@@ -8,7 +8,7 @@ use agent_client_protocol::v1::schema::{
     ElicitationContentValue, ElicitationFormMode, ElicitationPropertySchema, ElicitationSchema,
     ElicitationSessionScope, EnumOption, MultiSelectPropertySchema, StringPropertySchema,
 };
-use haft::{Inquiry, Reply};
+use haft::{Elicitation, ElicitationReply};
 use haft_contract::limits::QUESTION_ANSWER_CHARS_MAX;
 use haft_contract::{UserQuestion, clean};
 
@@ -16,16 +16,16 @@ use haft_contract::{UserQuestion, clean};
 const HEADING: &str = "The agent asks. Your answers are for it to read; they allow nothing.";
 
 /// Returns the form that puts the questions of a call in a session.
-pub(crate) fn form(inquiry: &Inquiry, session: &str, call: &str) -> CreateElicitationRequest {
+pub(crate) fn form(inquiry: &Elicitation, session: &str, call: &str) -> CreateElicitationRequest {
     let mut schema = ElicitationSchema::new();
     for (place, question) in inquiry.questions.iter().enumerate() {
         let is_open = question.options.is_empty();
-        schema = schema.property(name(place), field(place, question), is_open);
+        schema = schema.property(field_name(place), field(place, question), is_open);
         if !is_open {
-            let other = own_words()
+            let other = free_text_schema()
                 .title("Other".to_owned())
                 .description("An answer in your own words".to_owned());
-            schema = schema.property(name_of_other(place), other, false);
+            schema = schema.property(other_field_name(place), other, false);
         }
     }
     let scope = ElicitationSessionScope::new(session.to_owned()).tool_call_id(call);
@@ -37,39 +37,43 @@ pub(crate) fn form(inquiry: &Inquiry, session: &str, call: &str) -> CreateElicit
 }
 
 /// Returns what an editor's answer to the questions means.
-pub(crate) fn replied(response: &CreateElicitationResponse, inquiry: &Inquiry) -> Reply {
+pub(crate) fn parse_reply(
+    response: &CreateElicitationResponse,
+    inquiry: &Elicitation,
+) -> ElicitationReply {
     match &response.action {
         ElicitationAction::Accept(accepted) => {
             let content = accepted.content.clone().unwrap_or_default();
             let questions = inquiry.questions.iter().enumerate();
-            let answers = questions.map(|(place, question)| answers(place, question, &content));
+            let answers =
+                questions.map(|(place, question)| chosen_answers(place, question, &content));
             let answers: Vec<Vec<String>> = answers.collect();
             if answers.iter().all(Vec::is_empty) {
-                return dismissed("sent the form back without an answer");
+                return dismissed_by_editor("sent the form back without an answer");
             }
-            Reply::Answers(answers)
+            ElicitationReply::Answers(answers)
         }
-        ElicitationAction::Decline => Reply::Dismissed(None),
-        ElicitationAction::Cancel => dismissed("closed the question without an answer"),
-        _ => dismissed("answered the question in a way that is not known here"),
+        ElicitationAction::Decline => ElicitationReply::Dismissed(None),
+        ElicitationAction::Cancel => dismissed_by_editor("closed the question without an answer"),
+        _ => dismissed_by_editor("answered the question in a way that is not known here"),
     }
 }
 
 /// Returns a reply without answers that is not a person's. `what` says what the editor did.
-pub(crate) fn dismissed(what: &str) -> Reply {
-    Reply::Dismissed(Some(format!("the editor {}", clean(what))))
+pub(crate) fn dismissed_by_editor(what: &str) -> ElicitationReply {
+    ElicitationReply::Dismissed(Some(format!("the editor {}", clean(what))))
 }
 
 /// The fields of a form are shown in the order of their names.
-fn name(place: usize) -> String {
+fn field_name(place: usize) -> String {
     format!("q{:02}", place + 1)
 }
 
-fn name_of_other(place: usize) -> String {
-    format!("{}_other", name(place))
+fn other_field_name(place: usize) -> String {
+    format!("{}_other", field_name(place))
 }
 
-fn own_words() -> StringPropertySchema {
+fn free_text_schema() -> StringPropertySchema {
     StringPropertySchema::new()
         .max_length(u32::try_from(QUESTION_ANSWER_CHARS_MAX).unwrap_or(u32::MAX))
 }
@@ -78,7 +82,7 @@ fn field(place: usize, question: &UserQuestion) -> ElicitationPropertySchema {
     let title = question.header.as_deref().map_or_else(|| format!("Question {}", place + 1), clean);
     let text = clean(&question.question);
     if question.options.is_empty() {
-        return own_words().title(title).description(text).into();
+        return free_text_schema().title(title).description(text).into();
     }
     let choices = question.options.iter().map(|option| {
         let about = option.description.as_deref().map(clean);
@@ -94,7 +98,7 @@ fn field(place: usize, question: &UserQuestion) -> ElicitationPropertySchema {
 
 /// Returns the labels that were chosen, in the order of the options, and then the person's own words. What was not
 /// offered was not chosen.
-fn answers(
+fn chosen_answers(
     place: usize,
     question: &UserQuestion,
     content: &BTreeMap<String, ElicitationContentValue>,
@@ -106,9 +110,9 @@ fn answers(
         _ => None,
     };
     if question.options.is_empty() {
-        return text(name(place)).into_iter().collect();
+        return text(field_name(place)).into_iter().collect();
     }
-    let is_chosen = |label: &String| match content.get(&name(place)) {
+    let is_chosen = |label: &String| match content.get(&field_name(place)) {
         Some(ElicitationContentValue::String(chosen)) => chosen == label,
         Some(ElicitationContentValue::StringArray(chosen)) => {
             question.multi_select && chosen.contains(label)
@@ -116,7 +120,7 @@ fn answers(
         _ => false,
     };
     let labels = question.options.iter().map(|option| &option.label);
-    labels.filter(|label| is_chosen(label)).cloned().chain(text(name_of_other(place))).collect()
+    labels.filter(|label| is_chosen(label)).cloned().chain(text(other_field_name(place))).collect()
 }
 
 #[cfg(test)]
@@ -127,7 +131,7 @@ mod tests {
 
     use super::*;
 
-    fn inquiry() -> Inquiry {
+    fn inquiry() -> Elicitation {
         let questions = json!([
             {"question": "Which database?", "header": "Database", "options": [
                 {"label": "SQLite", "description": "one file"}, {"label": "PostgreSQL"}]},
@@ -135,12 +139,12 @@ mod tests {
                 {"label": "Linux"}, {"label": "macOS"}]},
             {"question": "What is it called?"},
         ]);
-        Inquiry {
+        Elicitation {
             call_id: "ses_1/main/0/1/1".to_owned(),
             driver_call_id: Some("c1".to_owned()),
             tool: ToolId::parse("question").unwrap(),
             questions: serde_json::from_value(questions).unwrap(),
-            session: "session".to_owned(),
+            connection: "session".to_owned(),
         }
     }
 
@@ -218,12 +222,12 @@ mod tests {
 
     #[test]
     fn what_was_not_offered_was_not_chosen() {
-        let check = |response: Value, expect: Reply| {
+        let check = |response: Value, expect: ElicitationReply| {
             let read = serde_json::from_value(response.clone()).unwrap();
-            assert_eq!(replied(&read, &inquiry()), expect, "{response}");
+            assert_eq!(parse_reply(&read, &inquiry()), expect, "{response}");
         };
         let answers = |answers: [&[&str]; 3]| {
-            Reply::Answers(
+            ElicitationReply::Answers(
                 answers.iter().map(|it| it.iter().map(|it| (*it).to_owned()).collect()).collect(),
             )
         };
@@ -237,13 +241,16 @@ mod tests {
         );
         check(
             json!({"action": "accept", "content": {"q03": " "}}),
-            dismissed("sent the form back without an answer"),
+            dismissed_by_editor("sent the form back without an answer"),
         );
-        check(json!({"action": "decline"}), Reply::Dismissed(None));
-        check(json!({"action": "cancel"}), dismissed("closed the question without an answer"));
+        check(json!({"action": "decline"}), ElicitationReply::Dismissed(None));
+        check(
+            json!({"action": "cancel"}),
+            dismissed_by_editor("closed the question without an answer"),
+        );
         check(
             json!({"action": "_later"}),
-            dismissed("answered the question in a way that is not known here"),
+            dismissed_by_editor("answered the question in a way that is not known here"),
         );
     }
 }

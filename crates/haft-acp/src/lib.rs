@@ -2,28 +2,29 @@
 //! asks; [`serve`] lets the editor at the other end begin, load and prompt sessions. The only crate that names the
 //! protocol's SDK: everything is converted by hand.
 //!
-//! Nothing is executed here and no rule is decided: a prompt becomes a turn of a [`haft_agent::Chat`], what happens in it
+//! Nothing is executed here and no rule is decided: a prompt becomes a turn of a [`haft_agent::AgentSession`], what happens in it
 //! becomes updates, and a question of the pipeline becomes a request for permission. The editor's own files and terminals
 //! are not used.
 #![deny(missing_docs)]
 
-mod changes;
+mod advice;
+mod call_content;
 mod connection;
+mod diffs;
 mod editor;
 mod elicit;
-mod failure;
+mod errors;
 pub mod limits;
 mod modes;
-mod open;
+mod open_session;
 mod permission;
 mod preparation;
 mod prompt;
 mod replay;
 mod sessions;
-mod shown;
 mod transport;
 mod updates;
 
-pub use connection::{ServeError, serve};
+pub use connection::{AcpServeError, serve};
 pub use editor::Editor;
-pub use preparation::{Prepare, ServeParts, ready};
+pub use preparation::{AcpPartsProvider, AcpServeParts, ready_parts};

@@ -5,13 +5,13 @@ use agent_client_protocol::v1::schema::{
     SessionConfigOption, SessionConfigOptionCategory, SessionConfigSelectOption, SessionMode,
     SessionModeState,
 };
-use haft_agent::{AgentDefinition, FoundAgents};
+use haft_agent::{AgentDefinition, AgentRegistry};
 
 /// The configuration option.
 pub(crate) const AGENT_OPTION: &str = "agent";
 
 /// Returns the agents as modes.
-pub(crate) fn modes(agents: &FoundAgents, current: &str) -> SessionModeState {
+pub(crate) fn modes(agents: &AgentRegistry, current: &str) -> SessionModeState {
     let mode = |agent: &AgentDefinition| {
         SessionMode::new(agent.name.clone(), agent.name.clone())
             .description(agent.description.clone())
@@ -20,7 +20,7 @@ pub(crate) fn modes(agents: &FoundAgents, current: &str) -> SessionModeState {
 }
 
 /// Returns the agents as a configuration option.
-pub(crate) fn options(agents: &FoundAgents, current: &str) -> Vec<SessionConfigOption> {
+pub(crate) fn options(agents: &AgentRegistry, current: &str) -> Vec<SessionConfigOption> {
     let choice = |agent: &AgentDefinition| {
         SessionConfigSelectOption::new(agent.name.clone(), agent.name.clone())
             .description(agent.description.clone())
@@ -33,10 +33,10 @@ pub(crate) fn options(agents: &FoundAgents, current: &str) -> Vec<SessionConfigO
 }
 
 /// Returns whether an agent can be talked to.
-pub(crate) fn is_offered(agents: &FoundAgents, name: &str) -> bool {
+pub(crate) fn is_offered(agents: &AgentRegistry, name: &str) -> bool {
     offered(agents).any(|agent| agent.name == name)
 }
 
-fn offered(agents: &FoundAgents) -> impl Iterator<Item = &AgentDefinition> {
+fn offered(agents: &AgentRegistry) -> impl Iterator<Item = &AgentDefinition> {
     agents.iter().filter(|agent| agent.mode.is_primary())
 }

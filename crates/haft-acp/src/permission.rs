@@ -5,12 +5,12 @@ use agent_client_protocol::v1::schema::{
     PermissionOption, PermissionOptionKind, RequestPermissionOutcome, ToolCallStatus,
     ToolCallUpdate, ToolCallUpdateFields,
 };
-use haft::{Answer, Ask};
+use haft::{Ask, AskAnswer};
 use haft_contract::{clean, cut};
 
+use crate::call_content::{fenced, text_content};
 use crate::limits::{ASKED_LINE_CHARS_MAX, ASKED_LINES_MAX};
-use crate::shown::{fenced, text_content};
-use crate::updates::Shown;
+use crate::updates::CallDisplay;
 
 const ALLOW_ONCE: &str = "allow_once";
 const ALLOW_ALWAYS: &str = "allow_always";
@@ -41,9 +41,9 @@ pub(crate) fn options(ask: &Ask) -> Vec<PermissionOption> {
 }
 
 /// Returns the call as the question shows it: what it changes, what it would touch and why somebody is asked.
-pub(crate) fn call(id: &str, ask: &Ask, shown: Shown) -> ToolCallUpdate {
+pub(crate) fn call_update(id: &str, ask: &Ask, shown: CallDisplay) -> ToolCallUpdate {
     let mut content = shown.changes;
-    content.push(text_content(reasons(ask)));
+    content.push(text_content(ask_text(ask)));
     let fields = ToolCallUpdateFields::new()
         .title(shown.title)
         .kind(shown.kind)
@@ -53,30 +53,30 @@ pub(crate) fn call(id: &str, ask: &Ask, shown: Shown) -> ToolCallUpdate {
 }
 
 /// Returns what an answer means.
-pub(crate) fn answer(ask: &Ask, outcome: &RequestPermissionOutcome) -> Answer {
-    let RequestPermissionOutcome::Selected(selected) = outcome else { return Answer::Reject };
+pub(crate) fn parse_answer(ask: &Ask, outcome: &RequestPermissionOutcome) -> AskAnswer {
+    let RequestPermissionOutcome::Selected(selected) = outcome else { return AskAnswer::Reject };
     match &*selected.option_id.0 {
-        ALLOW_ONCE => Answer::Once,
-        ALLOW_ALWAYS if offers_always(ask) => Answer::AlwaysSession,
-        REJECT_ALWAYS if offers_always(ask) => Answer::RejectSession,
-        _ => Answer::Reject,
+        ALLOW_ONCE => AskAnswer::AllowOnce,
+        ALLOW_ALWAYS if offers_always(ask) => AskAnswer::AllowForSession,
+        REJECT_ALWAYS if offers_always(ask) => AskAnswer::RejectForSession,
+        _ => AskAnswer::Reject,
     }
 }
 
 fn offers_always(ask: &Ask) -> bool {
     let is_whole =
         |rule: String| rule.chars().count() <= ASKED_LINE_CHARS_MAX && clean(&rule) == rule;
-    (1..=ASKED_LINES_MAX).contains(&ask.always.len())
-        && ask.always.iter().all(|rule| is_whole(rule.to_string()))
+    (1..=ASKED_LINES_MAX).contains(&ask.always_rules.len())
+        && ask.always_rules.iter().all(|rule| is_whole(rule.to_string()))
 }
 
-fn reasons(ask: &Ask) -> String {
+fn ask_text(ask: &Ask) -> String {
     let mut text = format!("May {} run?", ask.tool);
-    list(&mut text, "It would touch", &ask.accesses);
-    list(&mut text, "You are asked because", &ask.reasons);
+    append_list(&mut text, "It would touch", &ask.accesses);
+    append_list(&mut text, "You are asked because", &ask.reasons);
     if offers_always(ask) {
-        let rules: Vec<String> = ask.always.iter().map(ToString::to_string).collect();
-        list(
+        let rules: Vec<String> = ask.always_rules.iter().map(ToString::to_string).collect();
+        append_list(
             &mut text,
             "«Always allow» adds these rules, «always reject» the same with deny",
             &rules,
@@ -86,7 +86,7 @@ fn reasons(ask: &Ask) -> String {
 }
 
 /// What somebody else wrote stands between fences, one line each.
-fn list(text: &mut String, heading: &str, lines: &[String]) {
+fn append_list(text: &mut String, heading: &str, lines: &[String]) {
     if lines.is_empty() {
         return;
     }
@@ -106,7 +106,7 @@ mod tests {
     use agent_client_protocol::v1::schema::SelectedPermissionOutcome;
     use expect_test::expect;
     use haft_contract::ToolId;
-    use haft_policy::{Action, Rule};
+    use haft_policy::{Rule, RuleAction};
 
     use super::*;
 
@@ -118,8 +118,8 @@ mod tests {
             input: "{}".to_owned(),
             accesses: vec!["shell.run of \"rm\n```\"".to_owned()],
             reasons: vec!["no rule matches".to_owned()],
-            always: vec![Rule::new("bash", "rm *", Action::Allow); always],
-            session: "s".to_owned(),
+            always_rules: vec![Rule::new("bash", "rm *", RuleAction::Allow); always],
+            connection: "s".to_owned(),
             root: "/work".into(),
         }
     }
@@ -143,36 +143,36 @@ mod tests {
             ```
             allow bash "rm *"
             ```"#]]
-        .assert_eq(&reasons(&ask(1)));
+        .assert_eq(&ask_text(&ask(1)));
     }
 
     #[test]
     fn only_what_was_offered_counts() {
-        let check = |always: usize, chosen: &str, expect: Answer| {
+        let check = |always: usize, chosen: &str, expect: AskAnswer| {
             let outcome = RequestPermissionOutcome::Selected(SelectedPermissionOutcome::new(
                 chosen.to_owned(),
             ));
-            assert_eq!(answer(&ask(always), &outcome), expect, "{always} {chosen}");
+            assert_eq!(parse_answer(&ask(always), &outcome), expect, "{always} {chosen}");
         };
-        check(1, ALLOW_ONCE, Answer::Once);
-        check(1, ALLOW_ALWAYS, Answer::AlwaysSession);
-        check(1, REJECT_ONCE, Answer::Reject);
-        check(1, REJECT_ALWAYS, Answer::RejectSession);
-        check(1, "yes", Answer::Reject);
-        check(0, ALLOW_ALWAYS, Answer::Reject);
-        check(ASKED_LINES_MAX, ALLOW_ALWAYS, Answer::AlwaysSession);
-        check(ASKED_LINES_MAX + 1, ALLOW_ALWAYS, Answer::Reject);
-        assert_eq!(answer(&ask(1), &RequestPermissionOutcome::Cancelled), Answer::Reject);
+        check(1, ALLOW_ONCE, AskAnswer::AllowOnce);
+        check(1, ALLOW_ALWAYS, AskAnswer::AllowForSession);
+        check(1, REJECT_ONCE, AskAnswer::Reject);
+        check(1, REJECT_ALWAYS, AskAnswer::RejectForSession);
+        check(1, "yes", AskAnswer::Reject);
+        check(0, ALLOW_ALWAYS, AskAnswer::Reject);
+        check(ASKED_LINES_MAX, ALLOW_ALWAYS, AskAnswer::AllowForSession);
+        check(ASKED_LINES_MAX + 1, ALLOW_ALWAYS, AskAnswer::Reject);
+        assert_eq!(parse_answer(&ask(1), &RequestPermissionOutcome::Cancelled), AskAnswer::Reject);
         assert_eq!((options(&ask(1)).len(), options(&ask(0)).len()), (4, 2));
     }
 
     #[test]
     fn lines_are_bounded() {
         let lines = |count: usize| Ask { accesses: vec!["a".to_owned(); count], ..ask(0) };
-        assert!(!reasons(&lines(ASKED_LINES_MAX)).contains("not shown"));
-        assert!(reasons(&lines(ASKED_LINES_MAX + 1)).contains("and 1 more, not shown"));
+        assert!(!ask_text(&lines(ASKED_LINES_MAX)).contains("not shown"));
+        assert!(ask_text(&lines(ASKED_LINES_MAX + 1)).contains("and 1 more, not shown"));
         let long = |chars: usize| Ask { reasons: vec!["x".repeat(chars)], ..ask(0) };
-        assert!(!reasons(&long(ASKED_LINE_CHARS_MAX)).contains('…'));
-        assert!(reasons(&long(ASKED_LINE_CHARS_MAX + 1)).contains('…'));
+        assert!(!ask_text(&long(ASKED_LINE_CHARS_MAX)).contains('…'));
+        assert!(ask_text(&long(ASKED_LINE_CHARS_MAX + 1)).contains('…'));
     }
 }

@@ -5,27 +5,27 @@ use std::fmt::{self, Write as _};
 
 use agent_client_protocol::v1::schema::{ContentBlock, EmbeddedResourceResource, ResourceLink};
 
-use crate::shown::fenced;
+use crate::call_content::fenced;
 
 /// Returns the text of a prompt, or what is wrong with it.
-pub(crate) fn text(blocks: &[ContentBlock]) -> Result<String, String> {
+pub(crate) fn prompt_text(blocks: &[ContentBlock]) -> Result<String, String> {
     let mut text = String::new();
     let mut embedded = String::new();
     for block in blocks {
         match block {
             ContentBlock::Text(block) => text.push_str(&block.text),
-            ContentBlock::ResourceLink(link) => text.push_str(&linked(link)),
+            ContentBlock::ResourceLink(link) => text.push_str(&link_text(link)),
             ContentBlock::Resource(resource) => match &resource.resource {
                 EmbeddedResourceResource::TextResourceContents(file) => {
-                    let place = Place::of(&file.uri);
+                    let place = PromptReference::of(&file.uri);
                     text.push_str(&place.reference(place.name()));
                     let _ = write!(embedded, "\n\n{place}:\n{}", fenced(&file.text));
                 }
-                _ => return Err(refused("embedded files that are no text")),
+                _ => return Err(unsupported_content("embedded files that are no text")),
             },
-            ContentBlock::Image(_) => return Err(refused("images")),
-            ContentBlock::Audio(_) => return Err(refused("audio")),
-            _ => return Err(refused("content of this type")),
+            ContentBlock::Image(_) => return Err(unsupported_content("images")),
+            ContentBlock::Audio(_) => return Err(unsupported_content("audio")),
+            _ => return Err(unsupported_content("content of this type")),
         }
     }
     text.push_str(&embedded);
@@ -35,25 +35,25 @@ pub(crate) fn text(blocks: &[ContentBlock]) -> Result<String, String> {
     Ok(text)
 }
 
-fn refused(what: &str) -> String {
+fn unsupported_content(what: &str) -> String {
     format!(
         "{what} cannot be in a prompt: expected text, links and embedded texts, as the capabilities say"
     )
 }
 
-fn linked(link: &ResourceLink) -> String {
-    Place::of(&link.uri).reference(&link.name)
+fn link_text(link: &ResourceLink) -> String {
+    PromptReference::of(&link.uri).reference(&link.name)
 }
 
 /// What a URI names: a file as tools are given it, with the lines that are meant, or anything else as it is.
 #[derive(Debug, PartialEq, Eq)]
-struct Place {
+struct PromptReference {
     path: String,
     /// The first and the last line, from 1.
     lines: Option<(u32, u32)>,
 }
 
-impl Place {
+impl PromptReference {
     fn of(uri: &str) -> Self {
         Self::of_file(uri).unwrap_or_else(|| Self { path: uri.to_owned(), lines: None })
     }
@@ -63,12 +63,12 @@ impl Place {
         let rest = rest.strip_prefix("localhost").unwrap_or(rest);
         // Signs that are not spelled as numbers are of the name, unless they lead to lines.
         let Some((file, lines)) =
-            rest.rsplit_once('#').and_then(|(file, range)| Some((file, lines(range)?)))
+            rest.rsplit_once('#').and_then(|(file, range)| Some((file, parse_lines(range)?)))
         else {
-            return Some(Self { path: decoded(rest)?, lines: None });
+            return Some(Self { path: percent_decode(rest)?, lines: None });
         };
         let file = file.split_once('?').map_or(file, |(file, _)| file);
-        Some(Self { path: decoded(file)?, lines: Some(lines) })
+        Some(Self { path: percent_decode(file)?, lines: Some(lines) })
     }
 
     fn name(&self) -> &str {
@@ -77,27 +77,27 @@ impl Place {
     }
 
     fn reference(&self, name: &str) -> String {
-        let lines = self.words_of_lines();
+        let lines = self.line_range_text();
         let lines = lines.map_or_else(String::new, |lines| format!(" ({lines})"));
         format!("[@{name}]({}){lines}", self.path)
     }
 
-    fn words_of_lines(&self) -> Option<String> {
+    fn line_range_text(&self) -> Option<String> {
         let (first, last) = self.lines?;
         let is_one = first == last;
         Some(if is_one { format!("line {first}") } else { format!("lines {first} to {last}") })
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for PromptReference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.path)?;
-        self.words_of_lines().map_or(Ok(()), |lines| write!(f, ", {lines}"))
+        self.line_range_text().map_or(Ok(()), |lines| write!(f, ", {lines}"))
     }
 }
 
 /// Reads lines as editors write them after a file: `L3`, `L3:9`, `L3-9` or `L3-L9`.
-fn lines(range: &str) -> Option<(u32, u32)> {
+fn parse_lines(range: &str) -> Option<(u32, u32)> {
     let range = range.strip_prefix('L')?;
     let number = |text: &str| text.parse::<u32>().ok().filter(|line| *line > 0);
     let Some((first, last)) = range.split_once([':', '-']) else {
@@ -107,7 +107,7 @@ fn lines(range: &str) -> Option<(u32, u32)> {
 }
 
 /// Puts the characters in their places that a URI spells as numbers.
-fn decoded(path: &str) -> Option<String> {
+fn percent_decode(path: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(path.len());
     let mut rest = path;
     while let Some((before, after)) = rest.split_once('%') {
@@ -128,7 +128,7 @@ mod tests {
 
     fn check(blocks: Value, expect: &Expect) {
         let blocks: Vec<ContentBlock> = serde_json::from_value(blocks).unwrap();
-        expect.assert_eq(&text(&blocks).unwrap_or_else(|err| format!("ERROR {err}")));
+        expect.assert_eq(&prompt_text(&blocks).unwrap_or_else(|err| format!("ERROR {err}")));
     }
 
     #[test]
@@ -155,8 +155,8 @@ mod tests {
     #[test]
     fn lines_that_are_meant_are_no_part_of_a_name() {
         let check = |uri: &str, path: &str, lines: Option<(u32, u32)>| {
-            let place = Place { path: path.to_owned(), lines };
-            assert_eq!(Place::of(uri), place, "{uri}");
+            let place = PromptReference { path: path.to_owned(), lines };
+            assert_eq!(PromptReference::of(uri), place, "{uri}");
         };
         check("file:///w/a.rs#L3:9", "/w/a.rs", Some((3, 9)));
         check("file:///w/a.rs?symbol=f%20g#L3:9", "/w/a.rs", Some((3, 9)));

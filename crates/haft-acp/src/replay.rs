@@ -4,20 +4,20 @@
 use agent_client_protocol::v1::schema::SessionUpdate;
 use haft::Registry;
 use haft_agent::{ToolResultStatus, call_title};
-use haft_contract::{Envelope, Kind};
+use haft_contract::{Envelope, ToolKind};
 use haft_journal::{
-    ChatMessage, ChatPart, ChatRole, MessageFinish, MessageKind, PartKind, PartState,
+    MessageFinish, MessageKind, MessagePart, MessageRole, PartKind, PartState, SessionMessage,
 };
 use serde_json::Value;
 
-use crate::updates::{CallToShow, Updates, chunk};
+use crate::updates::{AnnouncedCall, SessionUpdates, chunk};
 
 /// Returns the updates for one message.
-pub(crate) fn message(
-    updates: &mut Updates,
+pub(crate) fn message_updates(
+    updates: &mut SessionUpdates,
     registry: &Registry,
-    message: &ChatMessage,
-    parts: &[ChatPart],
+    message: &SessionMessage,
+    parts: &[MessagePart],
 ) -> Vec<SessionUpdate> {
     match message.kind {
         MessageKind::Said => {}
@@ -27,49 +27,55 @@ pub(crate) fn message(
     for part in parts {
         let text = || chunk(part.text.clone().unwrap_or_default(), Some(message.id.to_string()));
         match (part.kind, message.role) {
-            (PartKind::Text, ChatRole::User) => shown.push(SessionUpdate::UserMessageChunk(text())),
-            (PartKind::Text, ChatRole::Assistant) => {
+            (PartKind::Text, MessageRole::User) => {
+                shown.push(SessionUpdate::UserMessageChunk(text()))
+            }
+            (PartKind::Text, MessageRole::Assistant) => {
                 shown.push(SessionUpdate::AgentMessageChunk(text()));
             }
             (PartKind::Reasoning, _) => shown.push(SessionUpdate::AgentThoughtChunk(text())),
-            (PartKind::Tool, _) => shown.extend(call(updates, registry, part)),
+            (PartKind::Tool, _) => shown.extend(call_updates(updates, registry, part)),
         }
     }
     // Nothing else shows that nobody answered, or that an answer is not whole. One of which something came may have been asked
     // for again; one of nothing is recorded only where the turn ended with it.
     if let (Some(MessageFinish::Error), Some(error)) = (message.finish, &message.error) {
         let what = if parts.is_empty() { "The turn failed" } else { "This answer is not whole" };
-        shown.push(updates.notice(&format!("{what}: {error}")));
+        shown.push(updates.notice_update(&format!("{what}: {error}")));
     }
     shown
 }
 
 /// Returns the update that says how much of the context is used after these messages; nothing if no model has answered.
-pub(crate) fn usage(
-    updates: &Updates,
-    history: &[(ChatMessage, Vec<ChatPart>)],
+pub(crate) fn usage_update(
+    updates: &SessionUpdates,
+    history: &[(SessionMessage, Vec<MessagePart>)],
 ) -> Option<SessionUpdate> {
     let answers = history.iter().rev().filter(|(message, _)| {
-        message.role == ChatRole::Assistant && message.kind == MessageKind::Said
+        message.role == MessageRole::Assistant && message.kind == MessageKind::Said
     });
     let mut tokens = answers.map(|(message, _)| message.tokens);
     tokens.find_map(|last| {
         let read = [last.input, last.cache_read, last.cache_write];
-        updates.usage(read, [last.output, last.reasoning])
+        updates.usage_update(read, [last.output, last.reasoning])
     })
 }
 
-fn call(updates: &mut Updates, registry: &Registry, part: &ChatPart) -> Vec<SessionUpdate> {
+fn call_updates(
+    updates: &mut SessionUpdates,
+    registry: &Registry,
+    part: &MessagePart,
+) -> Vec<SessionUpdate> {
     let (Some(id), Some(tool)) = (&part.tool_call_id, &part.tool) else { return Vec::new() };
     let input = part.input_json.as_deref().unwrap_or_default();
     let input: Value = serde_json::from_str(input).unwrap_or_else(|_| Value::from(input));
     let locations: Vec<String> =
         input.get("path").and_then(Value::as_str).map(str::to_owned).into_iter().collect();
-    let mut shown = updates.call(
-        CallToShow {
+    let mut shown = updates.start_call(
+        AnnouncedCall {
             id: id.clone(),
             tool,
-            kind: registry.contract(tool).map_or(Kind::Other, |contract| contract.kind),
+            kind: registry.contract(tool).map_or(ToolKind::Other, |contract| contract.kind),
             title: call_title(tool, &input),
             input: &input,
             locations: &locations,
@@ -81,14 +87,14 @@ fn call(updates: &mut Updates, registry: &Registry, part: &ChatPart) -> Vec<Sess
         Some(PartState::OutputAvailable) => ToolResultStatus::OutputAvailable,
         Some(PartState::OutputError) => ToolResultStatus::OutputError,
         Some(PartState::InputAvailable | PartState::InputStreaming) | None => {
-            shown.push(updates.left_open(id));
+            shown.push(updates.in_doubt_update(id));
             return shown;
         }
     };
     let envelope = part.output_json.as_deref().and_then(|json| serde_json::from_str(json).ok());
     if let Some(envelope) = envelope {
         let envelope: Envelope = envelope;
-        shown.extend(updates.ended(id, tool, status, &envelope));
+        shown.extend(updates.end_call(id, tool, status, &envelope));
     }
     shown
 }

@@ -6,53 +6,55 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use agent_client_protocol::v1::schema::{
-    ConfigOptionUpdate, CurrentModeUpdate, ListSessionsRequest, ListSessionsResponse, SessionId,
-    SessionInfo, SessionInfoUpdate, SessionUpdate, StopReason,
+    ConfigOptionUpdate, CurrentModeUpdate, ListSessionsRequest, ListSessionsResponse,
+    SessionId as AcpSessionId, SessionInfo, SessionInfoUpdate, SessionUpdate, StopReason,
 };
 use agent_client_protocol::{Error, ErrorCode};
-use haft_agent::{AgentError, Changes, Chat, NewChat, Prompt, TurnEnd};
-use haft_journal::{ChatId, ChatQuery, ChatSession};
+use haft_agent::{AgentError, AgentSession, NewSession, SessionChanges, TurnEnd, TurnPrompt};
+use haft_journal::{SessionId, SessionQuery, SessionRow};
 
-use crate::editor::Desk;
-use crate::failure::{error, failure, invalid, not_open};
+use crate::editor::EditorConnection;
+use crate::errors::{agent_error, error, invalid_params, not_open_error};
 use crate::limits::{LISTED_SESSIONS_MAX, OPEN_SESSIONS_MAX};
 use crate::modes::{is_offered, modes, options};
-use crate::open::{Open, Turn};
-use crate::preparation::ServeParts;
+use crate::open_session::{OpenSession, SessionTurn};
+use crate::preparation::AcpServeParts;
 use crate::replay;
-use crate::updates::{Updates, chunk};
+use crate::updates::{SessionUpdates, chunk};
 
 /// The sessions of one editor.
-pub(crate) struct Sessions {
-    pub(crate) desk: Arc<Desk>,
-    pub(crate) parts: ServeParts,
+pub(crate) struct AcpSessions {
+    pub(crate) editor: Arc<EditorConnection>,
+    pub(crate) parts: AcpServeParts,
     // Written when sessions are opened and closed; read with each request.
-    open: Mutex<HashMap<ChatId, Arc<Open>>>,
+    open_sessions: Mutex<HashMap<SessionId, Arc<OpenSession>>>,
 }
 
-impl Sessions {
-    pub(crate) fn new(desk: Arc<Desk>, parts: ServeParts) -> Self {
-        desk.settle_in(parts.runtime.roots().clone());
-        Self { desk, parts, open: Mutex::default() }
+impl AcpSessions {
+    pub(crate) fn new(desk: Arc<EditorConnection>, parts: AcpServeParts) -> Self {
+        desk.set_roots(parts.runtime.roots().clone());
+        Self { editor: desk, parts, open_sessions: Mutex::default() }
     }
 
     /// Returns a session that is open.
-    pub(crate) fn find(&self, session: &SessionId) -> Result<Arc<Open>, Error> {
-        let open = ChatId::parse(&session.0).ok().and_then(|id| self.opened().get(&id).cloned());
-        open.ok_or_else(|| not_open(&session.0))
+    pub(crate) fn open_session(&self, session: &AcpSessionId) -> Result<Arc<OpenSession>, Error> {
+        let open = SessionId::parse(&session.0)
+            .ok()
+            .and_then(|id| self.lock_open_sessions().get(&id).cloned());
+        open.ok_or_else(|| not_open_error(&session.0))
     }
 
-    fn opened(&self) -> MutexGuard<'_, HashMap<ChatId, Arc<Open>>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock_open_sessions(&self) -> MutexGuard<'_, HashMap<SessionId, Arc<OpenSession>>> {
+        self.open_sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Begins a session in a directory.
-    pub(crate) async fn begin(&self, directory: &Path) -> Result<Arc<Open>, Error> {
-        self.check_place(directory)?;
+    pub(crate) async fn begin(&self, directory: &Path) -> Result<Arc<OpenSession>, Error> {
+        self.check_directory(directory)?;
         self.check_room()?;
-        let new = NewChat { agent: self.parts.agent.clone(), ..NewChat::default() };
+        let new = NewSession { agent: self.parts.agent.clone(), ..NewSession::default() };
         let begun = self.parts.host.begin(new).await;
-        begun.map(|chat| self.take(chat)).map_err(|err| self.with_notices(failure(&err)))
+        begun.map(|chat| self.add_session(chat)).map_err(|err| self.with_notices(agent_error(&err)))
     }
 
     /// Adds to an error what is said in sessions, because there is none to say it in: it may be the reason.
@@ -66,52 +68,54 @@ impl Sessions {
     /// Opens a session that was had before.
     pub(crate) async fn resume(
         &self,
-        session: &SessionId,
+        session: &AcpSessionId,
         directory: &Path,
-    ) -> Result<Arc<Open>, Error> {
-        self.check_place(directory)?;
-        if let Ok(open) = self.find(session) {
+    ) -> Result<Arc<OpenSession>, Error> {
+        self.check_directory(directory)?;
+        if let Ok(open) = self.open_session(session) {
             return Ok(open);
         }
         self.check_room()?;
-        let id = ChatId::parse(&session.0).map_err(|err| invalid(err.to_string()))?;
-        let chat = self.parts.host.open(&id).await.map_err(|err| failure(&err))?;
-        Ok(self.take(chat))
+        let id = SessionId::parse(&session.0).map_err(|err| invalid_params(err.to_string()))?;
+        let chat = self.parts.host.open(&id).await.map_err(|err| agent_error(&err))?;
+        Ok(self.add_session(chat))
     }
 
-    fn take(&self, chat: Chat) -> Arc<Open> {
-        let open = Arc::new(Open::new(chat));
-        self.desk.open(&open.id, self.updates());
-        self.opened().insert(open.id.clone(), Arc::clone(&open));
+    fn add_session(&self, chat: AgentSession) -> Arc<OpenSession> {
+        let open = Arc::new(OpenSession::new(chat));
+        self.editor.open_session(&open.id, self.updates());
+        self.lock_open_sessions().insert(open.id.clone(), Arc::clone(&open));
         open
     }
 
-    fn updates(&self) -> Updates {
+    fn updates(&self) -> SessionUpdates {
         let root = self.parts.runtime.roots().workspace().to_path_buf();
-        Updates::new(root, self.parts.context_tokens, self.desk.takes_notices())
+        SessionUpdates::new(root, self.parts.context_tokens, self.editor.accepts_notices())
     }
 
     /// Says what a session is called that was had before.
-    pub(crate) async fn introduce(&self, open: &Open) {
+    pub(crate) async fn send_saved_title(&self, open: &OpenSession) {
         // While a turn goes on, its end says so.
-        let Ok(mut chat) = open.chat.try_lock() else { return };
+        let Ok(mut chat) = open.agent_session.try_lock() else { return };
         if let Some(chat) = chat.as_mut() {
-            self.tell_title(chat).await;
+            self.send_title(chat).await;
         }
     }
 
     /// Shows what was said in a session.
-    pub(crate) async fn replay(&self, open: &Open) -> Result<(), Error> {
-        let chat = open.chat.try_lock().map_err(|_| busy(&open.id))?;
-        let chat = chat.as_ref().ok_or_else(|| not_open(open.id.as_str()))?;
-        let history = chat.history().await.map_err(|err| failure(&err))?;
+    pub(crate) async fn replay_history(&self, open: &OpenSession) -> Result<(), Error> {
+        let chat = open.agent_session.try_lock().map_err(|_| busy_error(&open.id))?;
+        let chat = chat.as_ref().ok_or_else(|| not_open_error(open.id.as_str()))?;
+        let history = chat.history().await.map_err(|err| agent_error(&err))?;
         let registry = self.parts.runtime.registry();
         for (message, parts) in &history {
-            self.desk
-                .replay(&open.id, |updates| replay::message(updates, &registry, message, parts));
+            self.editor.replay_updates(&open.id, |updates| {
+                replay::message_updates(updates, &registry, message, parts)
+            });
         }
-        self.desk
-            .replay(&open.id, |updates| replay::usage(updates, &history).into_iter().collect());
+        self.editor.replay_updates(&open.id, |updates| {
+            replay::usage_update(updates, &history).into_iter().collect()
+        });
         Ok(())
     }
 
@@ -120,47 +124,53 @@ impl Sessions {
         &self,
         request: &ListSessionsRequest,
     ) -> Result<ListSessionsResponse, Error> {
-        let is_elsewhere = |directory: &Path| self.check_place(directory).is_err();
+        let is_elsewhere = |directory: &Path| self.check_directory(directory).is_err();
         if request.cwd.as_deref().is_some_and(is_elsewhere) {
             return Ok(ListSessionsResponse::new(Vec::new()));
         }
-        let before = request.cursor.as_deref().map(ChatId::parse).transpose();
-        let before = before.map_err(|err| invalid(format!("the cursor is unknown: {err}")))?;
+        let before = request.cursor.as_deref().map(SessionId::parse).transpose();
+        let before =
+            before.map_err(|err| invalid_params(format!("the cursor is unknown: {err}")))?;
         let root = self.parts.runtime.roots().workspace().to_string_lossy().into_owned();
         let limit = LISTED_SESSIONS_MAX;
-        let query =
-            ChatQuery { root: Some(root), only_top: true, before, limit, ..ChatQuery::default() };
-        let rows = self.parts.runtime.journal().chats(query).await;
-        let rows = rows.map_err(|err| failure(&AgentError::from(err)))?;
+        let query = SessionQuery {
+            root: Some(root),
+            only_top: true,
+            before,
+            limit,
+            ..SessionQuery::default()
+        };
+        let rows = self.parts.runtime.journal().sessions(query).await;
+        let rows = rows.map_err(|err| agent_error(&AgentError::from(err)))?;
         let is_whole = u32::try_from(rows.len()).is_ok_and(|rows| rows < limit);
         let next = rows.last().filter(|_| !is_whole).map(|row| row.id.to_string());
-        let sessions = rows.into_iter().map(|row| self.info(row)).collect();
+        let sessions = rows.into_iter().map(|row| self.session_info(row)).collect();
         Ok(ListSessionsResponse::new(sessions).next_cursor(next))
     }
 
-    fn info(&self, row: ChatSession) -> SessionInfo {
+    fn session_info(&self, row: SessionRow) -> SessionInfo {
         SessionInfo::new(row.id.to_string(), row.root).title(row.title).updated_at((self
             .parts
-            .time)(
+            .format_time)(
             row.updated_at_ms,
         ))
     }
 
     /// Closes a session, and returns when its turn is over.
-    pub(crate) async fn close(&self, open: &Open) {
-        self.opened().remove(&open.id);
-        self.desk.close(&open.id);
-        open.cancel();
-        let chat = open.chat.lock().await.take();
+    pub(crate) async fn close(&self, open: &OpenSession) {
+        self.lock_open_sessions().remove(&open.id);
+        self.editor.close_session(&open.id);
+        open.cancel_turn();
+        let chat = open.agent_session.lock().await.take();
         // Also those in the background that a turn left which never came to its end.
         stop_background(chat.as_ref()).await;
     }
 
     /// Closes all sessions, and returns when their turns are over.
     pub(crate) async fn close_all(&self) {
-        let all: Vec<Arc<Open>> = self.opened().values().cloned().collect();
+        let all: Vec<Arc<OpenSession>> = self.lock_open_sessions().values().cloned().collect();
         for open in &all {
-            open.cancel();
+            open.cancel_turn();
         }
         for open in all {
             self.close(&open).await;
@@ -168,30 +178,34 @@ impl Sessions {
     }
 
     /// Begins a turn, which what comes next from the editor can cancel.
-    pub(crate) fn begin_turn(&self, open: &Arc<Open>) -> Result<Turn, Error> {
-        let turn = open.begin_turn().ok_or_else(|| busy(&open.id))?;
-        self.desk.speak(&open.id);
+    pub(crate) fn begin_turn(&self, open: &Arc<OpenSession>) -> Result<SessionTurn, Error> {
+        let turn = open.begin_turn().ok_or_else(|| busy_error(&open.id))?;
+        self.editor.unmute_session(&open.id);
         Ok(turn)
     }
 
     /// Has a turn, and those after it in which the agent is told what came of subagents in the background. Nothing goes on in
     /// the session when this returns, however the turn ended, and nothing is said there after a cancelled one.
-    pub(crate) async fn have(&self, mut turn: Turn, text: String) -> Result<StopReason, Error> {
-        let open = Arc::clone(&turn.open);
-        let mut slot = open.chat.lock().await;
-        let end = self.turns(&turn, &mut slot, text).await;
+    pub(crate) async fn run_turn(
+        &self,
+        mut turn: SessionTurn,
+        text: String,
+    ) -> Result<StopReason, Error> {
+        let open = Arc::clone(&turn.session);
+        let mut slot = open.agent_session.lock().await;
+        let end = self.run_turns(&turn, &mut slot, text).await;
         // While no prompt is under way, nobody could cancel them.
         let stopped = stop_background(slot.as_ref()).await;
         let is_cancelled = turn.stop.is_cancelled();
         if is_cancelled {
-            self.desk.hush(&open.id);
+            self.editor.mute_session(&open.id);
         } else if let Some(chat) = slot.as_mut() {
             if stopped > 0 {
-                self.desk.notice(&open.id, &stopped_because(stopped, "the turn broke off"));
+                self.editor.send_notice(&open.id, &stopped_notice(stopped, "the turn broke off"));
             }
-            self.tell_title(chat).await;
+            self.send_title(chat).await;
         }
-        self.end(&mut turn, &mut slot).await;
+        self.end_turn(&mut turn, &mut slot).await;
         if is_cancelled {
             return Ok(StopReason::Cancelled);
         }
@@ -199,57 +213,62 @@ impl Sessions {
     }
 
     /// Has turns until no subagent in the background is left whose end the agent is to be told.
-    async fn turns(
+    async fn run_turns(
         &self,
-        turn: &Turn,
-        slot: &mut Option<Chat>,
+        turn: &SessionTurn,
+        slot: &mut Option<AgentSession>,
         text: String,
     ) -> Result<TurnEnd, Error> {
-        let mut prompt = Prompt::Say(text);
+        let mut prompt = TurnPrompt::Message(text);
         loop {
-            let chat = self.hand_over(&turn.open, slot).await?;
-            let end = chat.turn(prompt, turn.stop.clone()).await.map_err(|err| failure(&err))?;
+            let chat = self.chosen_agent_session(&turn.session, slot).await?;
+            let end =
+                chat.run_turn(prompt, turn.stop.clone()).await.map_err(|err| agent_error(&err))?;
             let is_done = matches!(end, TurnEnd::Done { .. });
-            if !is_done || !self.comes_news(turn, slot).await? {
+            if !is_done || !self.wait_for_background_news(turn, slot).await? {
                 return Ok(end);
             }
-            prompt = Prompt::GoOn;
+            prompt = TurnPrompt::Continue;
         }
     }
 
     /// Waits until there is something to tell the agent, and returns whether there is. Another agent that is chosen meanwhile
     /// takes over at once.
-    async fn comes_news(&self, turn: &Turn, slot: &mut Option<Chat>) -> Result<bool, Error> {
+    async fn wait_for_background_news(
+        &self,
+        turn: &SessionTurn,
+        slot: &mut Option<AgentSession>,
+    ) -> Result<bool, Error> {
         loop {
-            let chosen = turn.open.chosen.notified();
-            let chat = self.hand_over(&turn.open, slot).await?;
+            let chosen = turn.session.agent_chosen.notified();
+            let chat = self.chosen_agent_session(&turn.session, slot).await?;
             tokio::select! {
                 biased;
                 // A turn that is cancelled before it begins stops what is in the background.
                 () = turn.stop.cancelled() => return Ok(true),
-                comes_news = chat.next_background() => return Ok(comes_news),
+                comes_news = chat.wait_for_background() => return Ok(comes_news),
                 () = chosen => {}
             }
         }
     }
 
     /// Ends a turn. Whoever was chosen meanwhile takes over before, so that nothing goes on that another agent had begun.
-    async fn end(&self, turn: &mut Turn, slot: &mut Option<Chat>) {
+    async fn end_turn(&self, turn: &mut SessionTurn, slot: &mut Option<AgentSession>) {
         loop {
-            let agent = match self.hand_over(&turn.open, slot).await {
+            let agent = match self.chosen_agent_session(&turn.session, slot).await {
                 Ok(chat) => chat.agent().to_owned(),
                 Err(err) => {
-                    self.desk.notice(&turn.open.id, &err.message);
-                    turn.open.agent()
+                    self.editor.send_notice(&turn.session.id, &err.message);
+                    turn.session.agent()
                 }
             };
-            if turn.end(&agent) {
+            if turn.end_turn(&agent) {
                 return;
             }
         }
     }
 
-    fn stop_reason(&self, session: &ChatId, end: TurnEnd) -> StopReason {
+    fn stop_reason(&self, session: &SessionId, end: TurnEnd) -> StopReason {
         match end {
             TurnEnd::Done { .. } => StopReason::EndTurn,
             TurnEnd::Aborted => StopReason::Cancelled,
@@ -257,95 +276,102 @@ impl Sessions {
             TurnEnd::OutputCut => StopReason::MaxTokens,
             TurnEnd::Refused { reason } => {
                 let text = format!("The model would not answer: {reason}");
-                self.desk.say(session, vec![SessionUpdate::AgentMessageChunk(chunk(text, None))]);
+                self.editor.send_updates(
+                    session,
+                    vec![SessionUpdate::AgentMessageChunk(chunk(text, None))],
+                );
                 StopReason::Refusal
             }
         }
     }
 
-    async fn tell_title(&self, chat: &mut Chat) {
+    async fn send_title(&self, chat: &mut AgentSession) {
         let Ok(row) = chat.row().await else { return };
         if row.title.is_none() {
             return;
         }
         let info = SessionInfoUpdate::new()
             .title(row.title)
-            .updated_at((self.parts.time)(row.updated_at_ms));
-        self.desk.say(&row.id, vec![SessionUpdate::SessionInfoUpdate(info)]);
+            .updated_at((self.parts.format_time)(row.updated_at_ms));
+        self.editor.send_updates(&row.id, vec![SessionUpdate::SessionInfoUpdate(info)]);
     }
 
     /// Has another agent go on with a session: at once, or with the next turn while one goes on.
-    pub(crate) async fn change_agent(&self, open: &Arc<Open>, agent: &str) -> Result<(), Error> {
+    pub(crate) async fn change_agent(
+        &self,
+        open: &Arc<OpenSession>,
+        agent: &str,
+    ) -> Result<(), Error> {
         if !is_offered(&self.parts.agents, agent) {
             let offered = self.parts.agents.iter().filter(|agent| agent.mode.is_primary());
             let offered: Vec<&str> = offered.map(|agent| agent.name.as_str()).collect();
-            return Err(invalid(format!(
+            return Err(invalid_params(format!(
                 "no agent {agent:?} can be talked to: expected one of {}",
                 offered.join(", ")
             )));
         }
-        if open.choose(agent) {
+        if open.choose_agent(agent) {
             return Ok(());
         }
-        let mut slot = open.chat.lock().await;
-        self.hand_over(open, &mut slot).await.map(|_| ())
+        let mut slot = open.agent_session.lock().await;
+        self.chosen_agent_session(open, &mut slot).await.map(|_| ())
     }
 
     /// Returns the chat of a session, with the agent that was chosen.
-    async fn hand_over<'a>(
+    async fn chosen_agent_session<'a>(
         &self,
-        open: &Open,
-        slot: &'a mut Option<Chat>,
-    ) -> Result<&'a mut Chat, Error> {
+        open: &OpenSession,
+        slot: &'a mut Option<AgentSession>,
+    ) -> Result<&'a mut AgentSession, Error> {
         let agent = open.agent();
         if slot.as_ref().is_none_or(|chat| chat.agent() != agent) {
-            self.take_over(open, slot, &agent).await?;
+            self.switch_agent(open, slot, &agent).await?;
         }
-        slot.as_mut().ok_or_else(|| not_open(open.id.as_str()))
+        slot.as_mut().ok_or_else(|| not_open_error(open.id.as_str()))
     }
 
     /// Has another agent open the chat. Those who work in the background for the one before are stopped: they may more than
     /// this one, perhaps, and nobody who chooses an agent that may less wants that to go on.
-    async fn take_over(
+    async fn switch_agent(
         &self,
-        open: &Open,
-        slot: &mut Option<Chat>,
+        open: &OpenSession,
+        slot: &mut Option<AgentSession>,
         agent: &str,
     ) -> Result<(), Error> {
         let stopped = stop_background(slot.as_ref()).await;
         // A chat is open once, so it is closed before another agent opens it.
         slot.take();
-        let changes = Changes { agent: Some(agent.to_owned()), ..Changes::default() };
+        let changes = SessionChanges { agent: Some(agent.to_owned()), ..SessionChanges::default() };
         match self.parts.host.open_with(&open.id, &changes).await {
             Ok(chat) => *slot = Some(chat),
             Err(err) => {
                 *slot = self.parts.host.open(&open.id).await.ok();
                 if let Some(chat) = slot {
-                    open.choose(chat.agent());
-                    self.tell_agent(open);
+                    open.choose_agent(chat.agent());
+                    self.send_agent(open);
                 }
-                return Err(failure(&err));
+                return Err(agent_error(&err));
             }
         }
         if stopped > 0 {
             let why = format!("{agent} works in this session now");
-            self.desk.notice(&open.id, &stopped_because(stopped, &why));
+            self.editor.send_notice(&open.id, &stopped_notice(stopped, &why));
         }
         Ok(())
     }
 
     /// Says which agent works in a session, where the editor may think that it is another one.
-    fn tell_agent(&self, open: &Open) {
+    fn send_agent(&self, open: &OpenSession) {
         let (agents, agent) = (&self.parts.agents, open.agent());
         let mode = CurrentModeUpdate::new(modes(agents, &agent).current_mode_id);
         let options = ConfigOptionUpdate::new(options(agents, &agent));
         let updates =
             [SessionUpdate::CurrentModeUpdate(mode), SessionUpdate::ConfigOptionUpdate(options)];
-        self.desk.say(&open.id, updates.into());
+        self.editor.send_updates(&open.id, updates.into());
     }
 
     fn check_room(&self) -> Result<(), Error> {
-        if self.opened().len() < OPEN_SESSIONS_MAX {
+        if self.lock_open_sessions().len() < OPEN_SESSIONS_MAX {
             return Ok(());
         }
         let message = format!(
@@ -355,28 +381,28 @@ impl Sessions {
     }
 
     /// Checks that the editor works where this process does.
-    fn check_place(&self, directory: &Path) -> Result<(), Error> {
+    fn check_directory(&self, directory: &Path) -> Result<(), Error> {
         let place = directory.canonicalize().unwrap_or_else(|_| directory.to_path_buf());
         let roots = self.parts.runtime.roots().paths();
         if directory.is_absolute() && roots.iter().any(|root| place.starts_with(root)) {
             return Ok(());
         }
         if !directory.is_absolute() {
-            return Err(invalid(format!(
+            return Err(invalid_params(format!(
                 "the session's directory is {directory:?}: expected an absolute path"
             )));
         }
         let root = self.parts.runtime.roots().workspace().display();
         let directory = directory.display();
-        Err(invalid(format!(
-            "the session's directory {directory} is not within {root}, where this haft works: have the editor start `haft acp \
-             --root {directory}`"
+        Err(invalid_params(format!(
+            "the session's directory {directory} is not within {root}, where this haft works: have the editor start haft \
+             with that directory as its root"
         )))
     }
 }
 
 /// Stops the subagents that a chat has in the background, and returns how many they were.
-async fn stop_background(chat: Option<&Chat>) -> usize {
+async fn stop_background(chat: Option<&AgentSession>) -> usize {
     match chat {
         Some(chat) => chat.stop_background().await,
         None => 0,
@@ -384,7 +410,7 @@ async fn stop_background(chat: Option<&Chat>) -> usize {
 }
 
 /// Says that subagents were stopped, and why.
-fn stopped_because(stopped: usize, why: &str) -> String {
+fn stopped_notice(stopped: usize, why: &str) -> String {
     let who = match stopped {
         1 => "A subagent in the background was stopped".to_owned(),
         stopped => format!("{stopped} subagents in the background were stopped"),
@@ -392,7 +418,7 @@ fn stopped_because(stopped: usize, why: &str) -> String {
     format!("{who}, because {why}.")
 }
 
-fn busy(session: &ChatId) -> Error {
+fn busy_error(session: &SessionId) -> Error {
     let message =
         format!("a prompt of session {session} is being worked on: wait for its end, or cancel it");
     error(ErrorCode::INVALID_REQUEST, message)

@@ -16,33 +16,33 @@ use crate::limits::{LAST_WORDS_MS, MESSAGE_BYTES_MAX, MESSAGES_WAITING_MAX};
 
 /// Counts the updates that were handed over and not yet written.
 #[derive(Default)]
-pub(crate) struct Outgoing {
+pub(crate) struct OutgoingMessages {
     waiting: AtomicUsize,
     /// Cancelled when the editor does not read any more.
-    unread: CancellationToken,
+    overfull: CancellationToken,
     /// Cancelled when the editor says nothing more.
     hung_up: CancellationToken,
     /// Whether the editor closed its end.
     is_closed: AtomicBool,
 }
 
-impl Outgoing {
+impl OutgoingMessages {
     /// Notes one more message.
-    pub(crate) fn add(&self) {
+    pub(crate) fn count_message(&self) {
         if self.waiting.fetch_add(1, Ordering::Relaxed) >= MESSAGES_WAITING_MAX {
-            self.unread.cancel();
+            self.overfull.cancel();
         }
     }
 
-    fn written(&self) {
+    fn mark_written(&self) {
         // Answers are written, too, and were not counted.
         let fewer = |waiting: usize| Some(waiting.saturating_sub(1));
         let _ = self.waiting.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fewer);
     }
 
     /// Waits until too many messages wait to be read.
-    pub(crate) async fn unread(&self) {
-        self.unread.cancelled().await;
+    pub(crate) async fn wait_until_overfull(&self) {
+        self.overfull.cancelled().await;
     }
 
     /// Returns whether the editor closed its end, which is how most of them go away.
@@ -51,7 +51,7 @@ impl Outgoing {
     }
 
     /// Takes down why nothing can be written.
-    fn failed(&self, err: LinesCodecError) -> io::Error {
+    fn record_failure(&self, err: LinesCodecError) -> io::Error {
         let err = failed(err);
         if err.kind() == io::ErrorKind::BrokenPipe {
             self.is_closed.store(true, Ordering::Relaxed);
@@ -60,7 +60,7 @@ impl Outgoing {
     }
 
     /// Waits until an editor that says nothing more had its time to read what it was told before.
-    pub(crate) async fn left(&self) {
+    pub(crate) async fn wait_until_hung_up(&self) {
         self.hung_up.cancelled().await;
         tokio::time::sleep(Duration::from_millis(LAST_WORDS_MS)).await;
     }
@@ -70,7 +70,7 @@ impl Outgoing {
 pub(crate) fn lines(
     input: impl AsyncRead + Send + 'static,
     output: impl AsyncWrite + Send + 'static,
-    outgoing: Arc<Outgoing>,
+    outgoing: Arc<OutgoingMessages>,
 ) -> Lines<
     impl Sink<String, Error = io::Error> + Send + 'static,
     impl Stream<Item = io::Result<String>> + Send + 'static,
@@ -81,10 +81,10 @@ pub(crate) fn lines(
     let read = read.map(|line| line.map_err(failed)).chain(end);
     let writing = Arc::clone(&outgoing);
     let write = FramedWrite::new(Box::pin(output), LinesCodec::new()).with(move |line: String| {
-        writing.written();
+        writing.mark_written();
         future::ready(Ok::<_, LinesCodecError>(line))
     });
-    Lines::new(write.sink_map_err(move |err| outgoing.failed(err)), read)
+    Lines::new(write.sink_map_err(move |err| outgoing.record_failure(err)), read)
 }
 
 fn failed(err: LinesCodecError) -> io::Error {
@@ -103,16 +103,16 @@ mod tests {
 
     #[test]
     fn an_editor_that_does_not_read_is_taken_for_gone() {
-        let outgoing = Outgoing::default();
-        outgoing.written();
+        let outgoing = OutgoingMessages::default();
+        outgoing.mark_written();
         for _ in 0..MESSAGES_WAITING_MAX {
-            outgoing.add();
+            outgoing.count_message();
         }
-        assert!(!outgoing.unread.is_cancelled());
-        outgoing.written();
-        outgoing.add();
-        assert!(!outgoing.unread.is_cancelled());
-        outgoing.add();
-        assert!(outgoing.unread.is_cancelled());
+        assert!(!outgoing.overfull.is_cancelled());
+        outgoing.mark_written();
+        outgoing.count_message();
+        assert!(!outgoing.overfull.is_cancelled());
+        outgoing.count_message();
+        assert!(outgoing.overfull.is_cancelled());
     }
 }

@@ -9,16 +9,16 @@ use agent_client_protocol::v1::schema::{
     PlanEntryPriority, PlanEntryStatus, SessionUpdate, TextContent, ToolCall, ToolCallContent,
     ToolCallLocation, ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields, ToolKind, UsageUpdate,
 };
-use haft_agent::{Happened, ToolResultStatus};
-use haft_contract::{Envelope, Kind, Todo, TodoPriority, TodoStatus};
+use haft_agent::{AgentEventKind, ToolResultStatus};
+use haft_contract::{Envelope, Todo, TodoPriority, TodoStatus};
 use serde_json::Value;
 
-use crate::changes::{absolute, changes};
-use crate::shown::{result, text_content, tool_kind};
+use crate::call_content::{result_content, text_content, tool_kind};
+use crate::diffs::{absolute, changes};
 
 /// A subagent, as its calls name it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Child {
+pub(crate) struct SubagentReference {
     /// Its chat.
     pub(crate) id: String,
     /// Its name.
@@ -26,126 +26,132 @@ pub(crate) struct Child {
 }
 
 /// What an editor was shown of one session, and how it takes more.
-pub(crate) struct Updates {
+pub(crate) struct SessionUpdates {
     root: PathBuf,
     context_tokens: u64,
-    takes_notices: bool,
+    accepts_notices: bool,
     /// The message that the model writes.
     message: Option<String>,
     /// Calls whose arguments are still coming.
-    coming: BTreeSet<String>,
+    streaming_calls: BTreeSet<String>,
     /// Calls that are under way.
-    under_way: HashMap<String, Shown>,
+    running_calls: HashMap<String, CallDisplay>,
 }
 
 /// A call that is under way.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Shown {
+pub(crate) struct CallDisplay {
     pub(crate) title: String,
     pub(crate) kind: ToolKind,
     /// What it changes.
     pub(crate) changes: Vec<ToolCallContent>,
     /// The first file that it names.
-    place: Option<PathBuf>,
+    location: Option<PathBuf>,
     todos: Option<Plan>,
 }
 
 /// A call as it is about to be shown.
-pub(crate) struct CallToShow<'a> {
+pub(crate) struct AnnouncedCall<'a> {
     pub(crate) id: String,
     pub(crate) tool: &'a str,
-    pub(crate) kind: Kind,
+    pub(crate) kind: haft_contract::ToolKind,
     pub(crate) title: String,
     pub(crate) input: &'a Value,
     pub(crate) locations: &'a [String],
 }
 
-impl Updates {
+impl SessionUpdates {
     pub(crate) fn new(root: PathBuf, context_tokens: u64, takes_notices: bool) -> Self {
         Self {
             root,
             context_tokens,
-            takes_notices,
+            accepts_notices: takes_notices,
             message: None,
-            coming: BTreeSet::new(),
-            under_way: HashMap::new(),
+            streaming_calls: BTreeSet::new(),
+            running_calls: HashMap::new(),
         }
     }
 
     /// Returns what a call that is under way was shown with.
-    pub(crate) fn shown(&self, call: &str) -> Shown {
-        self.under_way.get(call).cloned().unwrap_or_default()
+    pub(crate) fn call_display(&self, call: &str) -> CallDisplay {
+        self.running_calls.get(call).cloned().unwrap_or_default()
     }
 
     /// Returns the updates for something that happened in the session itself. `before` says what a file holds.
-    pub(crate) fn of_session(
+    pub(crate) fn session_event_updates(
         &mut self,
-        happened: Happened,
+        happened: AgentEventKind,
         before: impl Fn(&str) -> Option<String>,
     ) -> Vec<SessionUpdate> {
         match happened {
-            Happened::StepStarted { message, .. } => {
+            AgentEventKind::StepStarted { message, .. } => {
                 self.message = Some(message.to_string());
-                self.give_up_coming()
+                self.fail_streaming_calls()
             }
-            Happened::Text { delta } => vec![SessionUpdate::AgentMessageChunk(self.chunk(delta))],
-            Happened::Reasoning { delta } => {
+            AgentEventKind::Text { delta } => {
+                vec![SessionUpdate::AgentMessageChunk(self.chunk(delta))]
+            }
+            AgentEventKind::Reasoning { delta } => {
                 vec![SessionUpdate::AgentThoughtChunk(self.chunk(delta))]
             }
-            Happened::ToolInput { id, tool, .. } => self.input_comes(id, &tool),
-            Happened::StepEnded { usage, .. } => {
+            AgentEventKind::ToolInput { id, tool, .. } => self.announce_call(id, &tool),
+            AgentEventKind::StepEnded { usage, .. } => {
                 let read = [usage.input, usage.cache_read, usage.cache_write];
-                self.usage(read, [usage.output, usage.reasoning]).into_iter().collect()
+                self.usage_update(read, [usage.output, usage.reasoning]).into_iter().collect()
             }
-            Happened::Compacted { .. } => {
+            AgentEventKind::Compacted { .. } => {
+                vec![self.notice_update(
+                    "What was said before is summarised from now on, for the model alone.",
+                )]
+            }
+            AgentEventKind::Notice { text } => vec![self.notice_update(&text)],
+            AgentEventKind::Retry { error, wait_ms, .. } => {
+                let seconds = wait_ms.div_ceil(1_000);
                 vec![
-                    self.notice(
-                        "What was said before is summarised from now on, for the model alone.",
-                    ),
+                    self.notice_update(&format!(
+                        "{error}\nThe model is asked again in {seconds} s."
+                    )),
                 ]
             }
-            Happened::Notice { text } => vec![self.notice(&text)],
-            Happened::Retry { error, wait_ms, .. } => {
-                let seconds = wait_ms.div_ceil(1_000);
-                vec![self.notice(&format!("{error}\nThe model is asked again in {seconds} s."))]
-            }
-            Happened::TurnEnded { .. } => self.give_up_coming(),
-            happened => self.of_call(happened, None, before),
+            AgentEventKind::TurnEnded { .. } => self.fail_streaming_calls(),
+            happened => self.call_event_updates(happened, None, before),
         }
     }
 
     /// Returns the updates for something that happened in the chat of a subagent.
-    pub(crate) fn of_child(
+    pub(crate) fn subagent_event_updates(
         &mut self,
-        happened: Happened,
-        child: &Child,
+        happened: AgentEventKind,
+        child: &SubagentReference,
         before: impl Fn(&str) -> Option<String>,
     ) -> Vec<SessionUpdate> {
-        self.of_call(happened, Some(child), before)
+        self.call_event_updates(happened, Some(child), before)
     }
 
-    fn of_call(
+    fn call_event_updates(
         &mut self,
-        happened: Happened,
-        child: Option<&Child>,
+        happened: AgentEventKind,
+        child: Option<&SubagentReference>,
         before: impl Fn(&str) -> Option<String>,
     ) -> Vec<SessionUpdate> {
         match happened {
-            Happened::ToolCall { id, tool, kind, input, title, locations } => {
+            AgentEventKind::ToolCall { id, tool, kind, input, title, locations } => {
                 let title =
                     child.map_or(title.clone(), |child| format!("{}: {title}", child.agent));
                 let (tool, input, locations) = (&*tool, &input, &*locations);
-                let id = name_of(child, &id);
-                self.call(CallToShow { id, tool, kind, title, input, locations }, before)
+                let id = call_name(child, &id);
+                self.start_call(AnnouncedCall { id, tool, kind, title, input, locations }, before)
             }
-            Happened::Asked { id } => status(&name_of(child, &id), ToolCallStatus::Pending),
-            Happened::Answered { id, answer } => match answer {
+            AgentEventKind::Asked { id } => {
+                status_update(&call_name(child, &id), ToolCallStatus::Pending)
+            }
+            AgentEventKind::Answered { id, answer } => match answer {
                 // How the call ends is told right after.
                 "reject" | "reject_session" | "nobody" | "dismissed" => Vec::new(),
-                _ => status(&name_of(child, &id), ToolCallStatus::InProgress),
+                _ => status_update(&call_name(child, &id), ToolCallStatus::InProgress),
             },
-            Happened::ToolResult { id, tool, status, envelope, .. } => {
-                self.ended(&name_of(child, &id), &tool, status, &envelope)
+            AgentEventKind::ToolResult { id, tool, status, envelope, .. } => {
+                self.end_call(&call_name(child, &id), &tool, status, &envelope)
             }
             _ => Vec::new(),
         }
@@ -153,7 +159,7 @@ impl Updates {
 
     /// Returns the update that says how much of the context is used: what the model read last, and what it wrote then. An answer
     /// that was stopped reports nothing, and the context is not empty after it.
-    pub(crate) fn usage(&self, read: [u64; 3], written: [u64; 2]) -> Option<SessionUpdate> {
+    pub(crate) fn usage_update(&self, read: [u64; 3], written: [u64; 2]) -> Option<SessionUpdate> {
         let tokens = read.into_iter().chain(written);
         let used = tokens.fold(0, u64::saturating_add);
         let update = UsageUpdate::new(used, self.context_tokens);
@@ -164,16 +170,16 @@ impl Updates {
         chunk(text, self.message.clone())
     }
 
-    fn input_comes(&mut self, id: String, tool: &str) -> Vec<SessionUpdate> {
-        if !self.coming.insert(id.clone()) {
+    fn announce_call(&mut self, id: String, tool: &str) -> Vec<SessionUpdate> {
+        if !self.streaming_calls.insert(id.clone()) {
             return Vec::new();
         }
         vec![SessionUpdate::ToolCall(ToolCall::new(id, tool).name(tool.to_owned()))]
     }
 
     /// Returns the updates that say of announced calls that they are not made: their arguments never came to an end.
-    fn give_up_coming(&mut self) -> Vec<SessionUpdate> {
-        let given_up = std::mem::take(&mut self.coming).into_iter().map(|id| {
+    fn fail_streaming_calls(&mut self) -> Vec<SessionUpdate> {
+        let given_up = std::mem::take(&mut self.streaming_calls).into_iter().map(|id| {
             let fields = ToolCallUpdateFields::new().status(ToolCallStatus::Failed).content(vec![
                 text_content("this call was not made: the answer that asked for it broke off"),
             ]);
@@ -183,12 +189,12 @@ impl Updates {
     }
 
     /// Returns the update that shows a call which is about to be made.
-    pub(crate) fn call(
+    pub(crate) fn start_call(
         &mut self,
-        call: CallToShow<'_>,
+        call: AnnouncedCall<'_>,
         before: impl Fn(&str) -> Option<String>,
     ) -> Vec<SessionUpdate> {
-        let diffs = changes(call.tool, call.input, &self.root, before);
+        let diffs = changes(call.kind, call.input, &self.root, before);
         let mut places: Vec<PathBuf> =
             call.locations.iter().map(|path| absolute(&self.root, path)).collect();
         places.extend(diffs.iter().map(|diff| diff.path.clone()));
@@ -197,17 +203,17 @@ impl Updates {
         let todos = (call.tool == "todo").then(|| plan(call.input)).flatten();
         let (title, kind) = (call.title.clone(), tool_kind(call.kind));
         let place = places.first().cloned();
-        let shown = Shown { title, kind, changes: content.clone(), place, todos };
+        let shown = CallDisplay { title, kind, changes: content.clone(), location: place, todos };
         // One that was left open by a process which was killed is shown already, too.
-        let is_open = self.under_way.insert(call.id.clone(), shown).is_some();
-        let is_announced = self.coming.remove(&call.id) || is_open;
+        let is_open = self.running_calls.insert(call.id.clone(), shown).is_some();
+        let is_announced = self.streaming_calls.remove(&call.id) || is_open;
         let line = line_of(call.tool, call.input);
         let shown = ToolCall::new(call.id, call.title)
             .name(call.tool.to_owned())
             .kind(kind)
             .status(ToolCallStatus::InProgress)
             .content(content)
-            .locations(places.into_iter().map(|place| at(place, line)).collect())
+            .locations(places.into_iter().map(|place| location_at(place, line)).collect())
             .raw_input(call.input.clone());
         let update = if is_announced {
             SessionUpdate::ToolCallUpdate(ToolCallUpdate::from(shown))
@@ -218,7 +224,7 @@ impl Updates {
     }
 
     /// Returns the updates that show what a call came to.
-    pub(crate) fn ended(
+    pub(crate) fn end_call(
         &mut self,
         id: &str,
         tool: &str,
@@ -226,18 +232,19 @@ impl Updates {
         envelope: &Envelope,
     ) -> Vec<SessionUpdate> {
         // One that was announced and never made has its reason by this.
-        self.coming.remove(id);
-        let Shown { mut changes, place, todos, .. } = self.under_way.remove(id).unwrap_or_default();
+        self.streaming_calls.remove(id);
+        let CallDisplay { mut changes, location: place, todos, .. } =
+            self.running_calls.remove(id).unwrap_or_default();
         let (status, is_done) = match status {
             ToolResultStatus::OutputAvailable => (ToolCallStatus::Completed, true),
             ToolResultStatus::OutputError => (ToolCallStatus::Failed, false),
         };
         // What was changed says more than that it was, and so does the list of what is to be done.
         if !is_done || (changes.is_empty() && todos.is_none()) {
-            changes.extend(result(tool, envelope));
+            changes.extend(result_content(tool, envelope));
         }
         let line = first_changed_line(envelope);
-        let changed = place.zip(line).map(|(place, line)| vec![at(place, Some(line))]);
+        let changed = place.zip(line).map(|(place, line)| vec![location_at(place, Some(line))]);
         let fields = ToolCallUpdateFields::new().status(status).content(changes).locations(changed);
         let update = SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(id.to_owned(), fields));
         let todos = todos.filter(|_| is_done).map(SessionUpdate::Plan);
@@ -246,16 +253,16 @@ impl Updates {
 
     /// Returns the update for a call that a process which was killed left open. Nothing goes on in it, and nobody has looked yet
     /// what became of it.
-    pub(crate) fn left_open(&self, id: &str) -> SessionUpdate {
-        let mut content = self.shown(id).changes;
-        content.push(text_content(LEFT_OPEN));
+    pub(crate) fn in_doubt_update(&self, id: &str) -> SessionUpdate {
+        let mut content = self.call_display(id).changes;
+        content.push(text_content(IN_DOUBT_TEXT));
         let fields = ToolCallUpdateFields::new().status(ToolCallStatus::Pending).content(content);
         SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(id.to_owned(), fields))
     }
 
     /// Returns an update that says something which is no part of the conversation.
-    pub(crate) fn notice(&self, text: &str) -> SessionUpdate {
-        if !self.takes_notices {
+    pub(crate) fn notice_update(&self, text: &str) -> SessionUpdate {
+        if !self.accepts_notices {
             return SessionUpdate::AgentThoughtChunk(chunk(format!("{text}\n\n"), None));
         }
         let (title, more) = text.split_once('\n').unwrap_or((text, ""));
@@ -265,11 +272,11 @@ impl Updates {
 }
 
 /// What is said of a call that was left open.
-const LEFT_OPEN: &str = "haft ended before this call did, so it may or may not have happened. That is looked up with your next prompt: what was \
+const IN_DOUBT_TEXT: &str = "haft ended before this call did, so it may or may not have happened. That is looked up with your next prompt: what was \
                          begun is not repeated, and what was not begun is not made.";
 
 /// Returns a place in a file.
-fn at(place: PathBuf, line: Option<u32>) -> ToolCallLocation {
+fn location_at(place: PathBuf, line: Option<u32>) -> ToolCallLocation {
     ToolCallLocation::new(place).line(line)
 }
 
@@ -294,7 +301,7 @@ fn line(value: &Value) -> Option<u32> {
 }
 
 /// Returns the name of a call in the session, which one of a subagent shares with others otherwise.
-pub(crate) fn name_of(child: Option<&Child>, id: &str) -> String {
+pub(crate) fn call_name(child: Option<&SubagentReference>, id: &str) -> String {
     child.map_or_else(|| id.to_owned(), |child| format!("{}:{id}", child.id))
 }
 
@@ -304,7 +311,7 @@ pub(crate) fn chunk(text: String, message: Option<String>) -> ContentChunk {
         .message_id(message.map(MessageId::from))
 }
 
-fn status(call: &str, status: ToolCallStatus) -> Vec<SessionUpdate> {
+fn status_update(call: &str, status: ToolCallStatus) -> Vec<SessionUpdate> {
     let fields = ToolCallUpdateFields::new().status(status);
     vec![SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(call.to_owned(), fields))]
 }

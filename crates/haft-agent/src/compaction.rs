@@ -4,57 +4,61 @@
 use std::sync::Arc;
 
 use haft_contract::{cut, end_of};
-use haft_journal::{ChatFirmness, ChatRole, MessageId, MessageKind, PartKind};
-use haft_model::{Answer, Message, ModelError, Request, Retry, ToolOffer, Usage};
+use haft_journal::{MessageId, MessageKind, MessageRole, PartKind, SessionDurability};
+use haft_model::{
+    ModelAnswer, ModelError, ModelMessage, ModelRequest, ModelRetry, ModelUsage, ToolOffer,
+};
 use tokio_util::sync::CancellationToken;
 
-use crate::chat::ChatCore;
 use crate::definition::SUMMARY;
 use crate::error::AgentError;
-use crate::event::Happened;
-use crate::ledger::{Ledger, tokens_of, usage_of};
+use crate::event::AgentEventKind;
 use crate::limits::{
     CONTEXT_FULL_PERCENT, CONTEXT_KEPT_PERCENT, KEPT_TURNS, SUMMARISED_PERCENT,
     SUMMARISED_RESULT_CHARS_MAX, SUMMARY_BYTES_MAX,
 };
-use crate::transcript::{CHARS_A_TOKEN, Entry, result_text, tokens_about};
+use crate::session_context::AgentSessionContext;
+use crate::session_log::{SessionLog, tokens_of, usage_of};
+use crate::transcript::{CHARS_PER_TOKEN, TranscriptEntry, estimate_tokens, result_text};
 
 /// What stands before a summary in the conversation.
 const HEADING: &str =
     "[haft: what was said before this is too long to be kept. This is a summary of it.]\n\n";
 
 /// Returns whether so much was said that the model can soon read no more.
-pub(crate) fn is_full(ledger: &Ledger, system: &str, tools: &[ToolOffer]) -> bool {
-    let context_tokens = ledger.core.host.parts.bounds.context_tokens;
-    let entries = ledger.in_force();
+pub(crate) fn is_context_full(ledger: &SessionLog, system: &str, tools: &[ToolOffer]) -> bool {
+    let context_tokens = ledger.context.host.parts.bounds.context_tokens;
+    let entries = ledger.visible_entries();
     // What the model itself counted last holds all that came before it, the tools and the system prompt too, unless a summary
     // came since.
     let summary = entries.first().filter(|first| first.message.kind == MessageKind::Summary);
-    let is_since = |entry: &&Entry| summary.is_none_or(|it| entry.message.id > it.message.id);
-    let last = entries.iter().rposition(|entry| counted(entry) > 0 && is_since(entry));
+    let is_since =
+        |entry: &&TranscriptEntry| summary.is_none_or(|it| entry.message.id > it.message.id);
+    let last =
+        entries.iter().rposition(|entry| recorded_input_tokens(entry) > 0 && is_since(entry));
     let tokens = match last {
         Some(place) => {
             let behind = entries.get(place + 1..).unwrap_or_default();
             // The results of its own calls came behind the answer, its text and arguments with it.
-            let own = entries.get(place).map_or(0, |entry| tokens_about(&[entry]));
-            let counted = entries.get(place).map_or(0, |entry| counted(entry));
-            counted.saturating_add(own).saturating_add(tokens_about(behind))
+            let own = entries.get(place).map_or(0, |entry| estimate_tokens(&[entry]));
+            let counted = entries.get(place).map_or(0, |entry| recorded_input_tokens(entry));
+            counted.saturating_add(own).saturating_add(estimate_tokens(behind))
         }
         None => {
             let tools: usize = tools
                 .iter()
                 .map(|tool| tool.parameters.to_string().len() + tool.description.len())
                 .sum();
-            let fixed = u64::try_from(system.len() + tools).unwrap_or(u64::MAX) / CHARS_A_TOKEN;
-            fixed.saturating_add(tokens_about(&entries))
+            let fixed = u64::try_from(system.len() + tools).unwrap_or(u64::MAX) / CHARS_PER_TOKEN;
+            fixed.saturating_add(estimate_tokens(&entries))
         }
     };
     entries.len() > 1 && tokens > percent(context_tokens, CONTEXT_FULL_PERCENT)
 }
 
 /// Returns the tokens that the model read for an answer.
-fn counted(entry: &Entry) -> u64 {
-    if entry.message.role != ChatRole::Assistant {
+fn recorded_input_tokens(entry: &TranscriptEntry) -> u64 {
+    if entry.message.role != MessageRole::Assistant {
         return 0;
     }
     let usage = usage_of(entry.message.tokens);
@@ -66,44 +70,44 @@ fn percent(tokens: u64, percent: u64) -> u64 {
 }
 
 /// Has what was said before summarised. Returns what that took.
-pub(crate) async fn shorten(
-    ledger: &mut Ledger,
+pub(crate) async fn compact_session(
+    ledger: &mut SessionLog,
     stop: &CancellationToken,
-) -> Result<Usage, AgentError> {
-    let core = Arc::clone(&ledger.core);
+) -> Result<ModelUsage, AgentError> {
+    let core = Arc::clone(&ledger.context);
     let context_tokens = core.host.parts.bounds.context_tokens;
     let (summarised, covers_through) = {
-        let entries = ledger.in_force();
-        let kept = kept(&entries, percent(context_tokens, CONTEXT_KEPT_PERCENT));
+        let entries = ledger.visible_entries();
+        let kept = kept_entry_count(&entries, percent(context_tokens, CONTEXT_KEPT_PERCENT));
         let covered = entries.get(..entries.len().saturating_sub(kept)).unwrap_or_default();
         let Some(last) = covered.last().map(|last| covered_through(last)) else {
-            return Ok(Usage::default());
+            return Ok(ModelUsage::default());
         };
-        (summarise(&core, covered, stop).await?, last)
+        (summarise_entries(&core, covered, stop).await?, last)
     };
-    let Some((model, answer)) = summarised else { return Ok(Usage::default()) };
+    let Some((model, answer)) = summarised else { return Ok(ModelUsage::default()) };
     let summary = answer.text.trim();
     if summary.is_empty() {
         return Err(AgentError::EmptySummary);
     }
     let end = summary.floor_char_boundary(SUMMARY_BYTES_MAX);
     let text = format!("{HEADING}{}", summary.get(..end).unwrap_or_default());
-    let mut message = ledger.new_message(ChatRole::User, MessageKind::Summary);
+    let mut message = ledger.new_message(MessageRole::User, MessageKind::Summary);
     message.covers_through = Some(covers_through.clone());
     message.tokens = tokens_of(answer.usage);
     message.agent = Some(SUMMARY.to_owned());
     message.model = Some(model);
     let id = message.id.clone();
     let entry = ledger.text_entry(message, text);
-    ledger.count(answer.usage);
-    let session = ledger.session_record();
-    ledger.push(entry, vec![session], ChatFirmness::Ordered).await?;
-    core.tell(Happened::Compacted { message: id, covers_through });
+    ledger.add_usage(answer.usage);
+    let session = ledger.row_record();
+    ledger.append_message(entry, vec![session], SessionDurability::Ordered).await?;
+    core.notify_observer(AgentEventKind::Compacted { message: id, covers_through });
     Ok(answer.usage)
 }
 
 /// Returns the last message that a summary stands for which stands for this one as well.
-fn covered_through(entry: &Entry) -> MessageId {
+fn covered_through(entry: &TranscriptEntry) -> MessageId {
     let covered = entry.message.covers_through.as_ref();
     covered
         .filter(|_| entry.message.kind == MessageKind::Summary)
@@ -113,28 +117,28 @@ fn covered_through(entry: &Entry) -> MessageId {
 
 /// Has messages summarised, and says by which model; nothing when the turn was stopped meanwhile. How much a model reads it
 /// knows best itself: while it is too much, half of it is left out.
-async fn summarise(
-    core: &ChatCore,
-    covered: &[&Entry],
+async fn summarise_entries(
+    core: &AgentSessionContext,
+    covered: &[&TranscriptEntry],
     stop: &CancellationToken,
-) -> Result<Option<(String, Answer)>, AgentError> {
-    let agent = core.host.agent(SUMMARY)?;
+) -> Result<Option<(String, ModelAnswer)>, AgentError> {
+    let agent = core.host.any_agent(SUMMARY)?;
     let (name, model) = match &agent.model {
         Some(name) => core.host.parts.models.model(Some(name))?,
         None => (core.model_name.clone(), Arc::clone(&core.model)),
     };
     let context_tokens = core.host.parts.bounds.context_tokens;
-    let bytes = percent(context_tokens, SUMMARISED_PERCENT).saturating_mul(CHARS_A_TOKEN);
+    let bytes = percent(context_tokens, SUMMARISED_PERCENT).saturating_mul(CHARS_PER_TOKEN);
     let mut bytes_max = usize::try_from(bytes).unwrap_or(usize::MAX);
     loop {
-        let request = Request {
+        let request = ModelRequest {
             system: Some(agent.prompt.clone()),
-            messages: vec![Message::User(told(covered, bytes_max))],
+            messages: vec![ModelMessage::User(render_entries(covered, bytes_max))],
             cancellation: stop.child_token(),
-            ..Request::default()
+            ..ModelRequest::default()
         };
-        let tell = |retry: Retry| core.tell(Happened::retry(&retry));
-        let answered = async { model.respond(request).await?.collect_telling(tell).await };
+        let tell = |retry: ModelRetry| core.notify_observer(AgentEventKind::retry(&retry));
+        let answered = async { model.respond(request).await?.collect_with_retries(tell).await };
         let answer = tokio::select! {
             biased;
             () = stop.cancelled() => return Ok(None),
@@ -157,13 +161,13 @@ const SUMMARISED_BYTES_MIN: usize = 4_096;
 /// Returns how many of the last messages are kept: those of the last turns, of fewer turns if they do not fit, and if one does
 /// not fit by itself, as much of its end as does. The first message that is no summary never is, or there would be nothing to
 /// gain.
-fn kept(entries: &[&Entry], tokens_max: u64) -> usize {
+fn kept_entry_count(entries: &[&TranscriptEntry], tokens_max: u64) -> usize {
     let mut tokens = 0_u64;
-    let is_summary = |entry: &&Entry| entry.message.kind == MessageKind::Summary;
+    let is_summary = |entry: &&TranscriptEntry| entry.message.kind == MessageKind::Summary;
     let from = if entries.first().is_some_and(is_summary) { 2 } else { 1 };
     let behind_first = entries.get(from..).unwrap_or_default();
     let fit = behind_first.iter().rev().take_while(|entry| {
-        tokens = tokens.saturating_add(tokens_about(&[entry]));
+        tokens = tokens.saturating_add(estimate_tokens(&[entry]));
         tokens <= tokens_max
     });
     let fit = fit.count();
@@ -175,10 +179,10 @@ fn kept(entries: &[&Entry], tokens_max: u64) -> usize {
 
 /// Returns what was said as a text for whoever summarises it. Of one that is too long the middle is left out: it begins with
 /// the task, and ends with how things stand.
-fn told(entries: &[&Entry], bytes_max: usize) -> String {
+fn render_entries(entries: &[&TranscriptEntry], bytes_max: usize) -> String {
     let mut text = String::from("Summarise this conversation.\n");
-    for entry in entries.iter().filter(|entry| !entry.is_unsaid()) {
-        tell(&mut text, entry);
+    for entry in entries.iter().filter(|entry| !entry.is_failed_answer()) {
+        render_entry(&mut text, entry);
     }
     if text.len() <= bytes_max {
         return text;
@@ -188,12 +192,12 @@ fn told(entries: &[&Entry], bytes_max: usize) -> String {
     format!("{beginning}\n\n[the middle is left out]\n\n{}", end_of(&text, half))
 }
 
-fn tell(text: &mut String, entry: &Entry) {
+fn render_entry(text: &mut String, entry: &TranscriptEntry) {
     let speaker = match (entry.message.role, entry.message.kind) {
-        (ChatRole::Assistant, _) => "assistant",
-        (ChatRole::User, MessageKind::Said) => "user",
-        (ChatRole::User, MessageKind::Summary) => "summary of what was before",
-        (ChatRole::User, MessageKind::Notice) => "haft",
+        (MessageRole::Assistant, _) => "assistant",
+        (MessageRole::User, MessageKind::Said) => "user",
+        (MessageRole::User, MessageKind::Summary) => "summary of what was before",
+        (MessageRole::User, MessageKind::Notice) => "haft",
     };
     text.push_str(&format!("\n## {speaker}\n"));
     for part in &entry.parts {

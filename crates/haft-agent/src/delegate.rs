@@ -5,39 +5,45 @@
 use std::sync::Arc;
 
 use haft_contract::{
-    BoxFuture, CallKey, Cx, Effect, ErrorCode, SubagentAnswer, SubagentCall, SubagentTask,
-    Subagents, ToolError, cut,
+    BoxFuture, CallKey, Cx, ErrorCode, SubagentAnswer, SubagentCall, SubagentTask, Subagents,
+    ToolError,
 };
-use haft_journal::{
-    CallQuery, CallRow, ChatId, ChatMode, ChatPart, ChatQuery, ChatRecord, ChatRole, ChatSession,
-    ChatStatus, Status,
-};
+use haft_journal::{CallQuery, CallRow, SessionId, SessionMode, SessionRow, SessionStatus};
 use tokio_util::sync::CancellationToken;
 
-use crate::abandon::{abandon, abandon_children, begun};
-use crate::calls::call_title;
-use crate::chat::{Chat, ChatCore, Prompt, TurnEnd};
-use crate::children::{Background, BackgroundEnd, Full, Seat};
+use crate::abandon::{abandon_children, abandon_session};
+use crate::background::{BackgroundSlot, SubagentLimitReached, SubagentSlot};
 use crate::definition::AgentDefinition;
 use crate::error::AgentError;
-use crate::event::Happened;
-use crate::host::HostShared;
+use crate::event::AgentEventKind;
 use crate::limits::{
-    BACKGROUND_MAX, BACKGROUND_TEXT_CHARS_MAX, NESTED_CALLS_MAX, SUBAGENT_DEPTH_MAX,
-    SUBAGENTS_AT_ONCE_MAX, SUBAGENTS_BEGUN_MAX,
+    BACKGROUND_MAX, NESTED_CALLS_MAX, SUBAGENT_DEPTH_MAX, SUBAGENTS_AT_ONCE_MAX,
+    SUBAGENTS_BEGUN_MAX,
 };
-use crate::narrow::Layer;
 use crate::open;
-use crate::transcript::Entry;
+use crate::restrictions::AgentRestrictions;
+use crate::session::AgentSession;
+use crate::session_context::AgentSessionContext;
+use crate::stored_session::{child_sessions, find_begun_call};
+use crate::subagent_notice::{describe_calls_in_doubt, load_last_agent_text};
+use crate::turn::{TurnEnd, TurnPrompt};
+
+/// Returns the subagents that one call of a session reaches.
+pub(crate) fn subagents_of_call(
+    parent: &Arc<AgentSessionContext>,
+    tool_call_id: &str,
+) -> Arc<dyn Subagents> {
+    Arc::new(SubagentDelegate { parent: Arc::clone(parent), tool_call_id: tool_call_id.to_owned() })
+}
 
 /// What one call of `task` reaches subagents through.
-pub(crate) struct Delegate {
-    pub(crate) parent: Arc<ChatCore>,
-    pub(crate) tool_call_id: String,
+struct SubagentDelegate {
+    parent: Arc<AgentSessionContext>,
+    tool_call_id: String,
 }
 
 /// How a task ended that somebody waited for.
-enum Waited {
+enum SubagentTaskEnd {
     Done(SubagentAnswer),
     /// It was not done, and it is known why.
     NotDone(ToolError),
@@ -46,31 +52,27 @@ enum Waited {
 /// What comes of a task whose subagent was stopped.
 const STOPPED: &str = "the subagent was stopped before it was done";
 
-/// What the model is told of an end, and the row that says it was told.
-pub(crate) struct Told {
-    pub(crate) text: String,
-    pub(crate) rows: Vec<ChatRecord>,
-}
-
-impl Subagents for Delegate {
+impl Subagents for SubagentDelegate {
     fn delegate<'a>(
         &'a self,
         task: SubagentTask,
         cx: &'a Cx,
     ) -> BoxFuture<'a, Result<SubagentAnswer, ToolError>> {
         Box::pin(async move {
-            let agent = self.agent(&task.subagent_type)?;
-            let row = self.row(&agent, &task)?;
-            let seat = self.seat()?;
-            let place = if task.background { Some(self.place(&row.id)?) } else { None };
-            let child = self.begin(row, &agent).await?;
+            let agent = self.find_subagent(&task.subagent_type)?;
+            let row = self.new_child_row(&agent, &task)?;
+            let seat = self.reserve_subagent_slot()?;
+            let place =
+                if task.background { Some(self.reserve_background_slot(&row.id)?) } else { None };
+            let child = self.begin_child_session(row, &agent).await?;
             match place {
-                Some(place) => Ok(self.leave(child, (place, seat), task.prompt)),
+                Some(place) => Ok(self.spawn_in_background(child, (place, seat), task.prompt)),
                 None => {
-                    let waited = self.wait(child, Prompt::Say(task.prompt), cx).await;
-                    match waited.map_err(|err| failed(&err))? {
-                        Waited::Done(answer) => Ok(answer),
-                        Waited::NotDone(err) => Err(err),
+                    let waited =
+                        self.run_in_foreground(child, TurnPrompt::Message(task.prompt), cx).await;
+                    match waited.map_err(|err| tool_error(&err))? {
+                        SubagentTaskEnd::Done(answer) => Ok(answer),
+                        SubagentTaskEnd::NotDone(err) => Err(err),
                     }
                 }
             }
@@ -83,27 +85,30 @@ impl Subagents for Delegate {
         cx: &'a Cx,
     ) -> BoxFuture<'a, Result<Option<SubagentAnswer>, ToolError>> {
         Box::pin(async move {
-            let Some(row) = self.begun(cx).await.map_err(|err| failed(&err))? else {
+            let Some(row) = self.find_begun_session(cx).await.map_err(|err| tool_error(&err))?
+            else {
                 return Ok(None);
             };
             let resumed = async {
-                let waited = self.go_on(&row, task, cx).await?;
-                if row.mode == ChatMode::Foreground {
-                    self.end_left(&row).await?;
+                let waited = self.resume_session(&row, task, cx).await?;
+                if row.mode == SessionMode::Foreground {
+                    self.abandon_grandchildren(&row).await?;
                 }
                 Ok(match waited {
-                    Waited::Done(answer) => answer,
+                    SubagentTaskEnd::Done(answer) => answer,
                     // It was seen how it ended, so there is nothing to be in doubt about.
-                    Waited::NotDone(err) => self.not_done(&row, &err.message).await?,
+                    SubagentTaskEnd::NotDone(err) => {
+                        self.not_done_answer(&row, &err.message).await?
+                    }
                 })
             };
-            resumed.await.map(Some).map_err(|err| failed(&err))
+            resumed.await.map(Some).map_err(|err| tool_error(&err))
         })
     }
 }
 
-impl Delegate {
-    fn agent(&self, name: &str) -> Result<Arc<AgentDefinition>, ToolError> {
+impl SubagentDelegate {
+    fn find_subagent(&self, name: &str) -> Result<Arc<AgentDefinition>, ToolError> {
         let depth = self.parent.depth.saturating_add(1);
         if depth > SUBAGENT_DEPTH_MAX {
             let message = format!(
@@ -112,40 +117,44 @@ impl Delegate {
             return Err(ToolError::new(ErrorCode::DepthExceeded, message).not_begun());
         }
         // Whom the chat may give tasks to is checked before.
-        self.parent.host.agent(name).map_err(|err| failed(&err).not_begun())
+        self.parent.host.any_agent(name).map_err(|err| tool_error(&err).not_begun())
     }
 
     /// Returns the row of a chat that does a task.
-    fn row(&self, agent: &AgentDefinition, task: &SubagentTask) -> Result<ChatSession, ToolError> {
+    fn new_child_row(
+        &self,
+        agent: &AgentDefinition,
+        task: &SubagentTask,
+    ) -> Result<SessionRow, ToolError> {
         let parent = &self.parent;
         let model = agent.model.as_deref().unwrap_or(&parent.model_name);
-        let row = parent.host.row(agent, Some(model), &self.layers(agent));
+        let row = parent.host.new_row(agent, Some(model), &self.child_restrictions(agent));
         let metadata = task.metadata.clone().map(serde_json::Value::Object);
-        Ok(ChatSession {
+        Ok(SessionRow {
             parent_id: Some(parent.id.clone()),
             parent_tool_call_id: Some(self.tool_call_id.clone()),
-            mode: if task.background { ChatMode::Background } else { ChatMode::Foreground },
+            mode: if task.background { SessionMode::Background } else { SessionMode::Foreground },
             inspectable: agent.inspectable,
             metadata_json: metadata.map_or_else(|| "{}".to_owned(), |it| it.to_string()),
             depth: parent.depth.saturating_add(1),
-            ..row.map_err(|err| failed(&err).not_begun())?
+            ..row.map_err(|err| tool_error(&err).not_begun())?
         })
     }
 
     /// Returns what a subagent is narrowed to: all that its parent is, and what it declares.
-    fn layers(&self, agent: &AgentDefinition) -> Vec<Layer> {
-        let above = self.parent.layers.iter().cloned();
-        above.chain([Layer::of(agent)]).collect()
+    fn child_restrictions(&self, agent: &AgentDefinition) -> Vec<AgentRestrictions> {
+        let above = self.parent.restrictions.iter().cloned();
+        above.chain([AgentRestrictions::from_agent(agent)]).collect()
     }
 
-    fn seat(&self) -> Result<Seat, ToolError> {
-        self.parent.children.tree.begin().map_err(|full| {
+    fn reserve_subagent_slot(&self) -> Result<SubagentSlot, ToolError> {
+        self.parent.background.tree.reserve_slot().map_err(|full| {
             let message = match full {
-                Full::AtWork => format!(
+                SubagentLimitReached::AtWork => format!(
                     "{SUBAGENTS_AT_ONCE_MAX} subagents are at work beneath this session already, those of subagents included: \
                      wait until one of them is done, or do the task with the other tools"
                 ),
-                Full::Begun => format!(
+                SubagentLimitReached::Begun => format!(
                     "{SUBAGENTS_BEGUN_MAX} subagents were begun since somebody last said something, those of subagents \
                      included: do what is left with the other tools, or end with saying what is left"
                 ),
@@ -154,9 +163,9 @@ impl Delegate {
         })
     }
 
-    fn place(&self, child: &ChatId) -> Result<Background, ToolError> {
+    fn reserve_background_slot(&self, child: &SessionId) -> Result<BackgroundSlot, ToolError> {
         let stop = self.parent.host.closing.child_token();
-        self.parent.children.add(child, stop).ok_or_else(|| {
+        self.parent.background.reserve_slot(child, stop).ok_or_else(|| {
             let message = format!(
                 "{BACKGROUND_MAX} subagents are in the background already: wait until one of them is done"
             );
@@ -164,67 +173,83 @@ impl Delegate {
         })
     }
 
-    async fn begin(
+    async fn begin_child_session(
         &self,
-        row: ChatSession,
+        row: SessionRow,
         agent: &Arc<AgentDefinition>,
-    ) -> Result<Chat, ToolError> {
-        let told = Happened::Subagent {
+    ) -> Result<AgentSession, ToolError> {
+        let told = AgentEventKind::Subagent {
             call: self.tool_call_id.clone(),
             agent: agent.name.clone(),
             child: row.id.clone(),
-            background: row.mode == ChatMode::Background,
+            background: row.mode == SessionMode::Background,
         };
-        let begun = self.parent.host.begin(row, Arc::clone(agent), &self.layers(agent)).await;
-        let child = begun.map_err(|err| failed(&err))?;
-        self.parent.tell(told);
+        let layers = self.child_restrictions(agent);
+        let begun = open::begin_session(&self.parent.host, row, Arc::clone(agent), &layers).await;
+        let child = begun.map_err(|err| tool_error(&err))?;
+        self.parent.notify_observer(told);
         Ok(child)
     }
 
     /// Has a subagent go on by itself, for as long as the host is there.
-    fn leave(
+    fn spawn_in_background(
         &self,
-        mut child: Chat,
-        (place, seat): (Background, Seat),
+        mut child: AgentSession,
+        (place, seat): (BackgroundSlot, SubagentSlot),
         prompt: String,
     ) -> SubagentAnswer {
         let session_id = child.id().to_string();
         self.parent.host.tasks.spawn(async move {
-            let end = work(&mut child, Prompt::Say(prompt), &place.stop).await;
+            let end = run_subagent(&mut child, TurnPrompt::Message(prompt), &place.stop).await;
             let why = match &end {
                 Ok(TurnEnd::Done { .. } | TurnEnd::Aborted) => None,
-                Ok(end) => Some(unfinished(end).to_owned()),
+                Ok(end) => Some(unfinished_reason(end).to_owned()),
                 Err(err) => Some(err.to_string()),
             };
             // Who is told of the end may open the chat.
             drop(child);
             drop(seat);
-            place.end(why);
+            place.report_end(why);
         });
         SubagentAnswer::Begun { session_id }
     }
 
     /// Has a subagent do its task. An error means that nobody knows what became of it.
-    async fn wait(&self, mut child: Chat, prompt: Prompt, cx: &Cx) -> Result<Waited, AgentError> {
-        child.is_waited_for(cx.time());
-        let end = match work(&mut child, prompt, cx.cancellation()).await {
-            Err(err) if err.leaves_no_doubt() => return Ok(Waited::NotDone(failed(&err))),
+    async fn run_in_foreground(
+        &self,
+        mut child: AgentSession,
+        prompt: TurnPrompt,
+        cx: &Cx,
+    ) -> Result<SubagentTaskEnd, AgentError> {
+        child.set_parent_call_time(cx.time());
+        let end = match run_subagent(&mut child, prompt, cx.cancellation()).await {
+            Err(err) if err.is_outcome_known() => {
+                return Ok(SubagentTaskEnd::NotDone(tool_error(&err)));
+            }
             end => end?,
         };
         let row = child.row().await?;
         Ok(match end {
-            TurnEnd::Done { text } => Waited::Done(self.done(&row, text).await?),
-            TurnEnd::Aborted => Waited::NotDone(ToolError::new(ErrorCode::ProcessAborted, STOPPED)),
+            TurnEnd::Done { text } => SubagentTaskEnd::Done(self.done_answer(&row, text).await?),
+            TurnEnd::Aborted => {
+                SubagentTaskEnd::NotDone(ToolError::new(ErrorCode::ProcessAborted, STOPPED))
+            }
             end @ (TurnEnd::StepsSpent | TurnEnd::OutputCut | TurnEnd::Refused { .. }) => {
-                let said = last_words(&self.parent, &row.id).await?;
-                let message =
-                    format!("the subagent ended before it was done: {}. {said}", unfinished(&end));
-                Waited::NotDone(ToolError::new(ErrorCode::ToolFailed, message))
+                let said = load_last_agent_text(&self.parent, &row.id).await?;
+                let message = format!(
+                    "the subagent ended before it was done: {}. {said}",
+                    unfinished_reason(&end)
+                );
+                SubagentTaskEnd::NotDone(ToolError::new(ErrorCode::ToolFailed, message))
             }
         })
     }
 
-    async fn done(&self, row: &ChatSession, text: String) -> Result<SubagentAnswer, AgentError> {
+    async fn done_answer(
+        &self,
+        row: &SessionRow,
+        text: String,
+    ) -> Result<SubagentAnswer, AgentError> {
         let output =
             if text.is_empty() { "[haft: the subagent said nothing]".to_owned() } else { text };
         if row.inspectable {
@@ -233,38 +258,42 @@ impl Delegate {
         }
         let query = CallQuery { limit: NESTED_CALLS_MAX, ..CallQuery::of_run(row.id.run()) };
         let rows = self.parent.host.parts.runtime.journal().calls(query).await?;
-        let calls = rows.iter().map(nested).collect();
+        let calls = rows.iter().map(nested_call).collect();
         Ok(SubagentAnswer::Done { output, session_id: None, calls })
     }
 
     /// Ends what a subagent that is over had begun and nobody goes on with, as far as that can be.
-    async fn end_left(&self, row: &ChatSession) -> Result<(), AgentError> {
+    async fn abandon_grandchildren(&self, row: &SessionRow) -> Result<(), AgentError> {
         match abandon_children(&self.parent.host, &row.id).await {
-            Err(err) if !err.is_of_another_holder() && !err.is_lasting() => Err(err),
+            Err(err) if !err.is_open_elsewhere() && !err.is_permanent() => Err(err),
             Ok(()) | Err(_) => Ok(()),
         }
     }
 
     /// Returns the answer of a task that was gone on with and is not done, and what may have happened of it.
-    async fn not_done(&self, row: &ChatSession, why: &str) -> Result<SubagentAnswer, AgentError> {
-        let doubts = doubts(&self.parent.host, &row.id).await?;
+    async fn not_done_answer(
+        &self,
+        row: &SessionRow,
+        why: &str,
+    ) -> Result<SubagentAnswer, AgentError> {
+        let doubts = describe_calls_in_doubt(&self.parent.host, &row.id).await?;
         let text = match doubts.trim_end() {
             "" => format!("[haft: {why}]"),
             doubts => format!("[haft: {}. {doubts}]", why.trim_end_matches(['.', ' '])),
         };
-        self.done(row, text).await
+        self.done_answer(row, text).await
     }
 
     /// Returns the chat that this very call began before, under its name or, where nobody heard what became of it, under the
     /// name that it had then.
-    async fn begun(&self, cx: &Cx) -> Result<Option<ChatSession>, AgentError> {
-        let rows = children_of(&self.parent.host, &self.parent.id).await?;
-        let name_of = |row: &ChatSession| row.parent_tool_call_id.clone().unwrap_or_default();
+    async fn find_begun_session(&self, cx: &Cx) -> Result<Option<SessionRow>, AgentError> {
+        let rows = child_sessions(&self.parent.host, &self.parent.id).await?;
+        let name_of = |row: &SessionRow| row.parent_tool_call_id.clone().unwrap_or_default();
         if let Some(row) = rows.iter().find(|row| name_of(row) == self.tool_call_id) {
             return Ok(Some(row.clone()));
         }
         for row in rows {
-            let call = begun(&self.parent.host, &self.parent.id, &name_of(&row)).await?;
+            let call = find_begun_call(&self.parent.host, &self.parent.id, &name_of(&row)).await?;
             let key = call.and_then(|call| CallKey::parse(&call.call_key));
             if key.is_some_and(|key| key.idempotency_key() == cx.idempotency_key()) {
                 return Ok(Some(row));
@@ -273,178 +302,81 @@ impl Delegate {
         Ok(None)
     }
 
-    async fn go_on(
+    async fn resume_session(
         &self,
-        row: &ChatSession,
+        row: &SessionRow,
         task: SubagentTask,
         cx: &Cx,
-    ) -> Result<Waited, AgentError> {
+    ) -> Result<SubagentTaskEnd, AgentError> {
         match (row.mode, row.status) {
             // What became of it is told by itself.
-            (ChatMode::Background, _) => {
-                Ok(Waited::Done(SubagentAnswer::Begun { session_id: row.id.to_string() }))
+            (SessionMode::Background, _) => {
+                Ok(SubagentTaskEnd::Done(SubagentAnswer::Begun { session_id: row.id.to_string() }))
             }
-            (ChatMode::Foreground, ChatStatus::Completed) => {
-                let text = last_words(&self.parent, &row.id).await?;
-                Ok(Waited::Done(self.done(row, text).await?))
+            (SessionMode::Foreground, SessionStatus::Completed) => {
+                let text = load_last_agent_text(&self.parent, &row.id).await?;
+                Ok(SubagentTaskEnd::Done(self.done_answer(row, text).await?))
             }
-            (ChatMode::Foreground, ChatStatus::Aborted) => {
-                Ok(Waited::NotDone(ToolError::new(ErrorCode::ProcessAborted, STOPPED)))
+            (SessionMode::Foreground, SessionStatus::Aborted) => {
+                Ok(SubagentTaskEnd::NotDone(ToolError::new(ErrorCode::ProcessAborted, STOPPED)))
             }
-            (ChatMode::Foreground, ChatStatus::Idle | ChatStatus::Running | ChatStatus::Failed) => {
-                let _seat = self.parent.children.tree.go_on();
-                let child = match open::open_beneath(&self.parent, row).await {
-                    Err(err) if err.leaves_no_doubt() => {
+            (
+                SessionMode::Foreground,
+                SessionStatus::Idle | SessionStatus::Running | SessionStatus::Failed,
+            ) => {
+                let _seat = self.parent.background.tree.reserve_resumed_slot();
+                let child = match open::open_child_session(&self.parent, row).await {
+                    Err(err) if err.is_outcome_known() => {
                         // Nobody goes on with its calls, so they are answered as the journal knows them.
-                        abandon(&self.parent.host, row.clone()).await?;
-                        return Ok(Waited::NotDone(failed(&err)));
+                        abandon_session(&self.parent.host, row.clone()).await?;
+                        return Ok(SubagentTaskEnd::NotDone(tool_error(&err)));
                     }
                     child => child?,
                 };
                 let is_new = child.history().await?.is_empty();
-                let prompt = if is_new { Prompt::Say(task.prompt) } else { Prompt::GoOn };
-                self.wait(child, prompt, cx).await
+                let prompt =
+                    if is_new { TurnPrompt::Message(task.prompt) } else { TurnPrompt::Continue };
+                self.run_in_foreground(child, prompt, cx).await
             }
         }
     }
 }
 
 /// Has a subagent do its task, with all that its own subagents in the background tell it.
-async fn work(
-    child: &mut Chat,
-    prompt: Prompt,
+async fn run_subagent(
+    child: &mut AgentSession,
+    prompt: TurnPrompt,
     stop: &CancellationToken,
 ) -> Result<TurnEnd, AgentError> {
-    let end = turns(child, prompt, stop).await;
+    let end = run_turns(child, prompt, stop).await;
     if !matches!(end, Ok(TurnEnd::Done { .. })) {
         // Nobody is left whom they could tell anything. Whoever waits for the end of this one waits for that of all beneath.
-        child.core().children.end_all().await;
+        child.context().background.stop_and_wait().await;
     }
     end
 }
 
-async fn turns(
-    child: &mut Chat,
-    prompt: Prompt,
+async fn run_turns(
+    child: &mut AgentSession,
+    prompt: TurnPrompt,
     stop: &CancellationToken,
 ) -> Result<TurnEnd, AgentError> {
-    let mut end = child.turn(prompt, stop.clone()).await?;
+    let mut end = child.run_turn(prompt, stop.clone()).await?;
     while matches!(end, TurnEnd::Done { .. }) {
         let has_news = tokio::select! {
             biased;
-            () = stop.cancelled() => return child.give_up().await,
-            has_news = child.next_background() => has_news,
+            () = stop.cancelled() => return child.abort_background().await,
+            has_news = child.wait_for_background() => has_news,
         };
         if !has_news {
             break;
         }
-        end = child.turn(Prompt::GoOn, stop.clone()).await?;
+        end = child.run_turn(TurnPrompt::Continue, stop.clone()).await?;
     }
     Ok(end)
 }
 
-/// Returns the chats that a chat has begun.
-pub(crate) async fn children_of(
-    host: &HostShared,
-    parent: &ChatId,
-) -> Result<Vec<ChatSession>, AgentError> {
-    let journal = host.parts.runtime.journal();
-    let mut rows: Vec<ChatSession> = Vec::new();
-    loop {
-        let query = ChatQuery {
-            parent: Some(parent.clone()),
-            with_opaque: true,
-            before: rows.last().map(|row| row.id.clone()),
-            ..ChatQuery::default()
-        };
-        let page = journal.chats(query).await?;
-        if page.is_empty() {
-            return Ok(rows);
-        }
-        rows.extend(page);
-    }
-}
-
-/// Returns what the model is told of the end of a subagent.
-pub(crate) async fn told(parent: &ChatCore, end: &BackgroundEnd) -> Result<Told, AgentError> {
-    let BackgroundEnd { child, why } = end;
-    let Some(mut row) = parent.host.parts.runtime.journal().chat(child).await? else {
-        return Ok(Told { text: format!("background task {child} is gone"), rows: Vec::new() });
-    };
-    let entries = open::entries(&parent.host, child).await?;
-    let said = cut(&last_said(&entries), BACKGROUND_TEXT_CHARS_MAX);
-    let is_done = why.is_none() && row.status == ChatStatus::Completed;
-    let doubts = if is_done { String::new() } else { doubts(&parent.host, child).await? };
-    let name = format!("background task {child} ({})", row.agent);
-    let text = match (why, row.status) {
-        (Some(why), _) => format!("{name} failed: {why}. {doubts}{said}"),
-        (None, ChatStatus::Completed) => format!("{name} is done: {said}"),
-        (None, ChatStatus::Aborted) => {
-            format!("{name} was stopped before it was done. {doubts}{said}")
-        }
-        (None, ChatStatus::Idle | ChatStatus::Running | ChatStatus::Failed) => {
-            format!("{name} failed: it ended before it was done. {doubts}{said}")
-        }
-    };
-    row.delivered = true;
-    Ok(Told { text: text.trim_end().to_owned(), rows: vec![ChatRecord::Session(row)] })
-}
-
-/// Returns the last thing that the agent of a chat said.
-async fn last_words(parent: &ChatCore, chat: &ChatId) -> Result<String, AgentError> {
-    Ok(last_said(&open::entries(&parent.host, chat).await?))
-}
-
-fn last_said(entries: &[Entry]) -> String {
-    let answers = entries.iter().rev().filter(|entry| entry.message.role == ChatRole::Assistant);
-    answers.map(Entry::text).find(|text| !text.is_empty()).unwrap_or_default()
-}
-
-/// Says which calls of a subagent, and of all that it had others do, may or may not have happened, in a sentence that another
-/// one can follow.
-async fn doubts(host: &HostShared, chat: &ChatId) -> Result<String, AgentError> {
-    let titles = titles_in_doubt(host, chat).await?;
-    if titles.is_empty() {
-        return Ok(String::new());
-    }
-    let titles = cut(&titles.join("; "), BACKGROUND_TEXT_CHARS_MAX);
-    Ok(format!("It may or may not have done this, so look before you repeat it: {titles}. "))
-}
-
-/// Returns the calls in doubt of a chat and of all beneath it. The journal is asked and not the answers: one of a call that was
-/// stopped midway has the code of what stopped it.
-fn titles_in_doubt<'a>(
-    host: &'a HostShared,
-    chat: &'a ChatId,
-) -> BoxFuture<'a, Result<Vec<String>, AgentError>> {
-    Box::pin(async move {
-        let mut titles = Vec::new();
-        let entries = open::entries(host, chat).await?;
-        for part in entries.iter().flat_map(|entry| &entry.parts) {
-            let Some(name) = part.tool_call_id.as_deref() else { continue };
-            if begun(host, chat, name).await?.is_some_and(|call| is_in_doubt(&call)) {
-                titles.extend(title(part));
-            }
-        }
-        for child in children_of(host, chat).await? {
-            titles.extend(titles_in_doubt(host, &child.id).await?);
-        }
-        Ok(titles)
-    })
-}
-
-/// Returns whether nobody knows what became of a call that is not safe to repeat.
-fn is_in_doubt(call: &CallRow) -> bool {
-    let is_open = matches!(call.status, Status::Intended | Status::Unknown);
-    is_open && call.effect == Effect::Once && call.verdict.is_none()
-}
-
-fn title(part: &ChatPart) -> Option<String> {
-    let input = serde_json::from_str(part.input_json.as_deref()?).ok()?;
-    Some(call_title(part.tool.as_deref()?, &input))
-}
-
-fn nested(row: &CallRow) -> SubagentCall {
+fn nested_call(row: &CallRow) -> SubagentCall {
     let duration_ms = row.finished_at_ms.map(|end| end.saturating_sub(row.started_at_ms));
     SubagentCall {
         tool: row.tool.clone(),
@@ -453,7 +385,7 @@ fn nested(row: &CallRow) -> SubagentCall {
     }
 }
 
-fn unfinished(end: &TurnEnd) -> &str {
+fn unfinished_reason(end: &TurnEnd) -> &str {
     match end {
         TurnEnd::Done { .. } => "it is done",
         TurnEnd::Aborted => "it was stopped",
@@ -463,6 +395,6 @@ fn unfinished(end: &TurnEnd) -> &str {
     }
 }
 
-fn failed(err: &AgentError) -> ToolError {
+fn tool_error(err: &AgentError) -> ToolError {
     ToolError::new(ErrorCode::ToolFailed, format!("the subagent failed: {err}"))
 }

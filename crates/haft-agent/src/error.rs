@@ -2,8 +2,8 @@
 //! [`TurnEnd`](crate::TurnEnd).
 
 use haft::{RunError, RuntimeError};
-use haft_contract::ScopeError;
-use haft_journal::{ChatId, JournalError, MessageId};
+use haft_contract::CallAddressError;
+use haft_journal::{JournalError, MessageId, SessionId};
 use haft_model::ModelError;
 
 /// Says why a chat cannot be begun, opened or gone on with.
@@ -19,15 +19,13 @@ pub enum AgentError {
         available: Vec<String>,
     },
     /// There is no such chat.
-    #[error("there is no session {0}: see `haft sessions list` for those there are")]
-    UnknownChat(ChatId),
+    #[error("there is no session {0}")]
+    UnknownSession(SessionId),
     /// There is no such message in the chat.
-    #[error(
-        "session {chat} has no message {message}: see `haft sessions show {chat}` for its messages"
-    )]
+    #[error("session {chat} has no message {message}")]
     UnknownMessage {
         /// The chat.
-        chat: ChatId,
+        chat: SessionId,
         /// What was asked for.
         message: MessageId,
     },
@@ -35,12 +33,12 @@ pub enum AgentError {
     #[error(
         "session {0} is open here already: go on with it where it is open, or close it there first"
     )]
-    AlreadyOpen(ChatId),
+    AlreadyOpen(SessionId),
     /// The chat is of another workspace.
     #[error("session {chat} belongs to {root}: go on with it there")]
-    OtherRoot {
+    OtherWorkspace {
         /// The chat.
-        chat: ChatId,
+        chat: SessionId,
         /// Its workspace.
         root: String,
     },
@@ -48,17 +46,17 @@ pub enum AgentError {
     #[error(
         "session {0} is a subagent's, so no other agent can go on with it: begin a session with that agent"
     )]
-    OfSubagent(ChatId),
+    SubagentSession(SessionId),
     /// The chat is a fork whose messages were not copied, because the process died that began it.
     #[error(
         "session {0} is a fork that was not finished, because haft ended: fork the session again"
     )]
-    UnfinishedFork(ChatId),
+    UnfinishedFork(SessionId),
     /// What was recorded of the chat cannot be read.
     #[error("session {chat} cannot be gone on with: {what}")]
     Damaged {
         /// The chat.
-        chat: ChatId,
+        chat: SessionId,
         /// What is wrong.
         what: String,
     },
@@ -80,11 +78,11 @@ pub enum AgentError {
     Model(#[from] ModelError),
     /// The model that answers in the chat cannot be had.
     #[error(
-        "session {chat} is answered by {model}, and that cannot be had: {source}; another model goes on with it: --model"
+        "session {chat} is answered by {model}, which is not available: {source}; another model can go on with it"
     )]
-    ModelGone {
+    ModelUnavailable {
         /// The chat.
-        chat: ChatId,
+        chat: SessionId,
         /// Its model.
         model: String,
         /// Why it cannot be had.
@@ -108,7 +106,7 @@ pub enum AgentError {
     #[error(
         "agent {agent} cannot be narrowed to what it declares: {source}; see `haft agents check`"
     )]
-    Narrowing {
+    BrokenRestrictions {
         /// The agent.
         agent: String,
         /// What is wrong.
@@ -116,7 +114,7 @@ pub enum AgentError {
     },
     /// A name is not valid.
     #[error(transparent)]
-    Scope(#[from] ScopeError),
+    Scope(#[from] CallAddressError),
     /// The host is closing.
     #[error("haft is closing, so nothing more is begun")]
     Closed,
@@ -129,30 +127,33 @@ pub enum AgentError {
 
 impl AgentError {
     /// Returns whether it is known what was done all the same: it was the model that could not be had or asked.
-    pub(crate) fn leaves_no_doubt(&self) -> bool {
+    pub(crate) fn is_outcome_known(&self) -> bool {
         matches!(
             self,
-            Self::Model(_) | Self::ModelGone { .. } | Self::Summary(_) | Self::EmptySummary
+            Self::Model(_) | Self::ModelUnavailable { .. } | Self::Summary(_) | Self::EmptySummary
         )
     }
 
     /// Returns whether somebody else has a chat, here or in another process.
-    pub(crate) fn is_of_another_holder(&self) -> bool {
+    pub(crate) fn is_open_elsewhere(&self) -> bool {
         matches!(
             self,
-            Self::AlreadyOpen(_) | Self::Run(RunError::Journal(JournalError::Held { .. }))
+            Self::AlreadyOpen(_) | Self::Run(RunError::Journal(JournalError::LeaseHeld { .. }))
         )
     }
 
     /// Returns whether what a chat was left as can never be put right: whom it was with is gone, or it cannot be read.
-    pub(crate) fn is_lasting(&self) -> bool {
-        matches!(self, Self::UnknownAgent { .. } | Self::Narrowing { .. } | Self::Damaged { .. })
+    pub(crate) fn is_permanent(&self) -> bool {
+        matches!(
+            self,
+            Self::UnknownAgent { .. } | Self::BrokenRestrictions { .. } | Self::Damaged { .. }
+        )
     }
 
     /// Returns whether there is no key for the model, which somebody has to bring.
     pub fn lacks_key(&self) -> bool {
         let is_no_key = |err: &ModelError| matches!(err, ModelError::NoKey { .. });
         matches!(self, Self::Model(err) if is_no_key(err))
-            || matches!(self, Self::ModelGone { source, .. } if is_no_key(source))
+            || matches!(self, Self::ModelUnavailable { source, .. } if is_no_key(source))
     }
 }

@@ -1,9 +1,9 @@
 //! What happens in chats, as whoever watches is told of it: the same to a terminal, to programs that read lines of JSON and to
 //! editors. How it looks is the front end's business.
 
-use haft_contract::{Envelope, Kind};
-use haft_journal::{ChatId, MessageFinish, MessageId};
-use haft_model::{Retry, Usage};
+use haft_contract::{Envelope, ToolKind};
+use haft_journal::{MessageFinish, MessageId, SessionId};
+use haft_model::{ModelRetry, ModelUsage};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -12,16 +12,16 @@ use serde_json::Value;
 pub struct AgentEvent {
     /// What happened.
     #[serde(flatten)]
-    pub happened: Happened,
+    pub kind: AgentEventKind,
     /// The chat that it happened in: of a subagent its own.
-    pub session: ChatId,
+    pub session: SessionId,
 }
 
 /// What happened.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum Happened {
+pub enum AgentEventKind {
     /// A chat was begun or opened.
     Session {
         /// The agent.
@@ -30,7 +30,7 @@ pub enum Happened {
         model: String,
         /// The chat that has the work done, where this is a subagent's.
         #[serde(skip_serializing_if = "Option::is_none")]
-        parent: Option<ChatId>,
+        parent: Option<SessionId>,
     },
     /// A turn began.
     TurnStarted,
@@ -78,7 +78,7 @@ pub enum Happened {
         /// The tool.
         tool: String,
         /// How an editor draws it.
-        kind: Kind,
+        kind: ToolKind,
         /// The input; where it is no object, the text that the model wrote.
         input: Value,
         /// The call in a few words.
@@ -117,7 +117,7 @@ pub enum Happened {
         /// Why the answer ended.
         finish: MessageFinish,
         /// What it took.
-        usage: Usage,
+        usage: ModelUsage,
     },
     /// What was said before is summarised from now on, for the model alone.
     Compacted {
@@ -138,7 +138,7 @@ pub enum Happened {
         /// The subagent.
         agent: String,
         /// Its chat.
-        child: ChatId,
+        child: SessionId,
         /// Whether the call waits for it.
         background: bool,
     },
@@ -150,13 +150,13 @@ pub enum Happened {
         #[serde(skip_serializing_if = "Option::is_none")]
         error: Option<String>,
         /// What its steps took together, summaries too.
-        usage: Usage,
+        usage: ModelUsage,
     },
 }
 
-impl Happened {
+impl AgentEventKind {
     /// Returns that a model is asked again.
-    pub(crate) fn retry(retry: &Retry) -> Self {
+    pub(crate) fn retry(retry: &ModelRetry) -> Self {
         Self::Retry {
             error: retry.error.cause(),
             wait_ms: u64::try_from(retry.pause.as_millis()).unwrap_or(u64::MAX),
@@ -177,12 +177,12 @@ pub enum ToolResultStatus {
 }
 
 /// Is told what happens, in order for each chat.
-pub trait Watcher: Send + Sync {
+pub trait AgentEventObserver: Send + Sync {
     /// Takes one event. Must not block: the chat waits for it.
-    fn event(&self, event: AgentEvent);
+    fn on_event(&self, event: AgentEvent);
 }
 
 /// Nobody watches.
-impl Watcher for () {
-    fn event(&self, _: AgentEvent) {}
+impl AgentEventObserver for () {
+    fn on_event(&self, _: AgentEvent) {}
 }

@@ -1,5 +1,5 @@
 //! Agents: what they are as data, the conversations that are had with them, and the loop that stands between a model and
-//! the pipeline. An [`AgentHost`] begins, opens and forks [`Chat`]s; a chat takes prompts, and everything that
+//! the pipeline. An [`AgentHost`] begins, opens and forks [`AgentSession`]s; a chat takes prompts, and everything that
 //! happens meanwhile is an [`AgentEvent`] for whoever watches.
 //!
 //! The loop executes nothing by itself: each call that a model asks for goes through [`haft::Run::call`], so it is judged,
@@ -11,10 +11,10 @@
 #![deny(missing_docs)]
 
 mod abandon;
-mod answer;
-mod calls;
-mod chat;
-mod children;
+mod advice;
+mod background;
+mod call_answer;
+mod call_title;
 mod compaction;
 mod definition;
 mod delegate;
@@ -22,24 +22,34 @@ mod error;
 mod event;
 mod fork;
 mod host;
+mod host_parts;
 mod id;
-mod ledger;
+mod incoming_answer;
 pub mod limits;
-mod narrow;
 mod open;
 mod prompt;
+mod restrictions;
+mod session;
+mod session_context;
+mod session_log;
+mod stored_session;
+mod subagent_notice;
+mod tool_calls;
 mod transcript;
 mod turn;
 
 pub use definition::{
-    AgentDefinition, AgentMode, AgentNaming, AgentPlaces, AgentSource, FoundAgents, HiddenAgent,
-    NamingField, WorkspaceTrust, check_agents, find_agents,
+    AgentDefinition, AgentDirectories, AgentFileReference, AgentFileReferenceField, AgentMode,
+    AgentRegistry, AgentSource, ShadowedAgent, WorkspaceTrust, check_agent_files, find_agents,
 };
-pub use prompt::{GitSurroundings, Surroundings, system_prompt};
+pub use prompt::{AgentPromptContext, GitPromptContext, system_prompt};
 
-pub use calls::call_title;
-pub use chat::{Chat, Prompt, TurnEnd};
+pub use call_title::call_title;
 pub use error::AgentError;
-pub use event::{AgentEvent, Happened, ToolResultStatus, Watcher};
-pub use host::{AgentBounds, AgentHost, Changes, HostParts, Models, NewChat, Random};
-pub use id::ChatIds;
+pub use event::{AgentEvent, AgentEventKind, AgentEventObserver, ToolResultStatus};
+pub use host::{AgentHost, NewSession};
+pub use host_parts::{AgentBounds, AgentHostParts, ModelLookup};
+pub use id::{RandomSource, SessionIdGenerator};
+pub use open::SessionChanges;
+pub use session::AgentSession;
+pub use turn::{TurnEnd, TurnPrompt};

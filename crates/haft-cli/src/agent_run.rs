@@ -15,30 +15,34 @@ mod view;
 
 use std::sync::Arc;
 
-use haft::{Asker, Headless};
+use haft::{Asker, HeadlessAsker};
 
-use crate::ask::{AskerOnScreen, TerminalAsker};
-use crate::project::Project;
+use crate::ask::{ScreenAsker, TerminalAsker};
+use haft_app::project_rules::ProjectRuleFile;
 
-pub(crate) use conversation::Conversation;
-pub(crate) use failure::failure;
+pub(crate) use conversation::TerminalConversation;
+pub(crate) use failure::agent_command_error;
 pub(crate) use outcome::{line_of_result, on_one_line};
-pub(crate) use turn::{Turns, WindingDown, goes_on, note_of, status_of};
-pub(crate) use view::{Look, Screen, View};
+pub(crate) use turn::{ShutdownSignals, TurnRunner, can_continue, turn_status, unfinished_note};
+pub(crate) use view::{SessionScreen, SessionView, SessionViewFormat};
 
 /// Whoever is asked: the person at the terminal, while a view is on it.
-pub(crate) type AgentAsker = AskerOnScreen<Screen>;
+pub(crate) type AgentAsker = ScreenAsker<SessionScreen>;
 
 /// Returns the asker for a session on this screen, if there is a person who may be asked.
-pub(crate) fn asker(project: &Project, screen: Screen, headless: bool) -> Option<Arc<AgentAsker>> {
+pub(crate) fn asker(
+    project: &ProjectRuleFile,
+    screen: SessionScreen,
+    headless: bool,
+) -> Option<Arc<AgentAsker>> {
     let person = TerminalAsker::new(project).filter(|_| !headless)?;
-    Some(Arc::new(AskerOnScreen::new(person.of_many_calls(), screen)))
+    Some(Arc::new(ScreenAsker::new(person.for_many_calls(), screen)))
 }
 
 /// Returns the asker as a host takes it.
-pub(crate) fn or_headless(asker: Option<&Arc<AgentAsker>>) -> Arc<dyn Asker> {
+pub(crate) fn asker_or_headless(asker: Option<&Arc<AgentAsker>>) -> Arc<dyn Asker> {
     match asker {
         Some(asker) => Arc::clone(asker) as Arc<dyn Asker>,
-        None => Arc::new(Headless),
+        None => Arc::new(HeadlessAsker),
     }
 }

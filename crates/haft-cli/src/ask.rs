@@ -2,25 +2,27 @@
 //! answer changes is the runtime's affair. Everything that is shown may have been written by a model, so none of it reaches the terminal
 //! unescaped, and each line of it is set in.
 
-mod inquiry;
-mod on_screen;
+mod screen_asker;
+mod tool_questions;
 
 use std::io::{self, BufRead as _, IsTerminal as _, PipeReader, PipeWriter, Read as _, Write as _};
 
-use haft::{Answer, Ask, Asker, Inquiry, Reply};
+use haft::{Ask, AskAnswer, Asker, Elicitation, ElicitationReply};
 use haft_contract::BoxFuture;
-use haft_policy::{Action, Rule};
+use haft_policy::{Rule, RuleAction};
 use rustix::event::{PollFd, PollFlags, poll};
 
-use crate::output::plainly_visible;
-use crate::project::Project;
+use crate::output::escape_nonprinting;
 use crate::table::columns_of;
+use haft_app::project_rules::ProjectRuleFile;
 
-pub(crate) use on_screen::{AskerOnScreen, SharedScreen};
+pub(crate) use screen_asker::{ScreenAsker, SharedScreen};
 
 /// Longest line that is read as an answer, in bytes.
 pub(crate) const ANSWER_BYTES_MAX: u64 = 4_096;
-/// Answers that are no answer before the call is rejected, or the question is left without one.
+/// Tries to answer a question in a terminal.
+///
+/// Limit (calls): the call is rejected.
 pub(crate) const ANSWER_TRIES_MAX: usize = 5;
 /// What is shown of one text of a question, in characters.
 pub(crate) const ASKED_TEXT_CHARS_MAX: usize = 4_000;
@@ -32,13 +34,13 @@ const INDENT: &str = "  ";
 
 /// Asks the person at the terminal, on standard error.
 pub(crate) struct TerminalAsker {
-    project: Project,
-    span: Span,
+    project: ProjectRuleFile,
+    span: AskSpan,
 }
 
 /// How much a session of the command line is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Span {
+enum AskSpan {
     /// One call, so that nothing can be allowed for it beyond this once.
     OneCall,
     /// The calls of a plan.
@@ -47,39 +49,44 @@ enum Span {
 
 impl TerminalAsker {
     /// Returns an asker if there is a terminal to ask on and to be answered from.
-    pub(crate) fn new(project: &Project) -> Option<Self> {
+    pub(crate) fn new(project: &ProjectRuleFile) -> Option<Self> {
         let has_person = io::stdin().is_terminal() && io::stderr().is_terminal();
-        has_person.then(|| Self { project: project.clone(), span: Span::OneCall })
+        has_person.then(|| Self { project: project.clone(), span: AskSpan::OneCall })
     }
 
     /// Returns the asker for a session of many calls: what is asked can be allowed for all of them, too.
-    pub(crate) fn of_many_calls(self) -> Self {
-        Self { span: Span::ManyCalls, ..self }
+    pub(crate) fn for_many_calls(self) -> Self {
+        Self { span: AskSpan::ManyCalls, ..self }
     }
 }
 
 impl Asker for TerminalAsker {
-    fn ask(&self, ask: Ask) -> BoxFuture<'_, Answer> {
+    fn ask(&self, ask: Ask) -> BoxFuture<'_, AskAnswer> {
         let file = self.project.path().to_string_lossy().into_owned();
         let span = self.span;
         Box::pin(async move {
-            let Some((terminal, unanswered)) = Terminal::new() else { return Answer::Nobody };
+            let Some((terminal, unanswered)) = QuestionTerminal::new() else {
+                return AskAnswer::Unanswered;
+            };
             let answered = tokio::task::spawn_blocking(move || {
-                Dialogue::new(&ask, &file, terminal).of(span).hold()
+                ApprovalPrompt::new(&ask, &file, terminal).with_span(span).ask_for_approval()
             });
-            let answer = answered.await.unwrap_or(Answer::Reject);
-            unanswered.answered();
+            let answer = answered.await.unwrap_or(AskAnswer::Reject);
+            unanswered.mark_answered();
             answer
         })
     }
 
-    fn inquire(&self, inquiry: Inquiry) -> BoxFuture<'_, Reply> {
+    fn elicit(&self, inquiry: Elicitation) -> BoxFuture<'_, ElicitationReply> {
         Box::pin(async move {
-            let Some((mut terminal, unanswered)) = Terminal::new() else { return Reply::Nobody };
-            let replied =
-                tokio::task::spawn_blocking(move || inquiry::hold(&inquiry, &mut terminal));
-            let reply = replied.await.unwrap_or(Reply::Nobody);
-            unanswered.answered();
+            let Some((mut terminal, unanswered)) = QuestionTerminal::new() else {
+                return ElicitationReply::Unanswered;
+            };
+            let replied = tokio::task::spawn_blocking(move || {
+                tool_questions::ask_questions(&inquiry, &mut terminal)
+            });
+            let reply = replied.await.unwrap_or(ElicitationReply::Unanswered);
+            unanswered.mark_answered();
             reply
         })
     }
@@ -87,49 +94,49 @@ impl Asker for TerminalAsker {
 
 /// Ends the line of a question that was withdrawn, so that what is said next begins a new one, and the waiting for a line,
 /// so that the next line that is typed goes to whoever asks for it.
-struct Unanswered {
+struct OpenQuestionGuard {
     /// Closing it is what the other end waits for.
     _withdraw: PipeWriter,
     is_answered: bool,
 }
 
-impl Unanswered {
-    fn answered(mut self) {
+impl OpenQuestionGuard {
+    fn mark_answered(mut self) {
         self.is_answered = true;
     }
 }
 
-impl Drop for Unanswered {
+impl Drop for OpenQuestionGuard {
     fn drop(&mut self) {
         if !self.is_answered {
-            say("\n");
+            write_stderr("\n");
         }
     }
 }
 
 /// Where questions go and answers come from.
-trait Screen {
+trait QuestionScreen {
     /// How wide lines may be: what the terminal itself folds does not begin where haft sets it in.
     fn columns(&self) -> usize;
     /// Shows text that is ready to be shown.
-    fn say(&mut self, text: &str);
+    fn show_text(&mut self, text: &str);
     /// Shows text, and returns the line that is typed afterwards; `None` at the end of the input.
-    fn ask(&mut self, text: &str) -> Option<String>;
+    fn read_answer(&mut self, text: &str) -> Option<String>;
 }
 
-struct Terminal {
+struct QuestionTerminal {
     withdrawn: PipeReader,
     /// Whether nobody waits for the answer any more, so that nothing more is said of the question.
     is_withdrawn: bool,
 }
 
-impl Terminal {
+impl QuestionTerminal {
     /// Returns the terminal for one question, and what withdraws the question.
-    fn new() -> Option<(Self, Unanswered)> {
+    fn new() -> Option<(Self, OpenQuestionGuard)> {
         let (withdrawn, withdraw) = io::pipe().ok()?;
         Some((
             Self { withdrawn, is_withdrawn: false },
-            Unanswered { _withdraw: withdraw, is_answered: false },
+            OpenQuestionGuard { _withdraw: withdraw, is_answered: false },
         ))
     }
 
@@ -148,28 +155,28 @@ impl Terminal {
     }
 }
 
-fn say(text: &str) {
+fn write_stderr(text: &str) {
     let mut stderr = io::stderr().lock();
     // When nobody sees the question nobody answers it either.
     let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());
 }
 
-impl Screen for Terminal {
+impl QuestionScreen for QuestionTerminal {
     fn columns(&self) -> usize {
         columns()
     }
 
-    fn say(&mut self, text: &str) {
+    fn show_text(&mut self, text: &str) {
         if !self.is_withdrawn {
-            say(text);
+            write_stderr(text);
         }
     }
 
-    fn ask(&mut self, text: &str) -> Option<String> {
+    fn read_answer(&mut self, text: &str) -> Option<String> {
         let stdin = io::stdin();
         // What was typed before the question was shown is no answer to it.
         let _ = rustix::termios::tcflush(&stdin, rustix::termios::QueueSelector::IFlush);
-        self.say(text);
+        self.show_text(text);
         if !self.has_line() {
             self.is_withdrawn = true;
             return None;
@@ -181,16 +188,16 @@ impl Screen for Terminal {
 }
 
 /// One question until it is answered.
-struct Dialogue<'a, S> {
+struct ApprovalPrompt<'a, S> {
     ask: &'a Ask,
     file: &'a str,
     screen: S,
-    span: Span,
+    span: AskSpan,
 }
 
 /// What a line says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Choice {
+enum ApprovalChoice {
     Once,
     Session,
     Project,
@@ -198,102 +205,106 @@ enum Choice {
     RejectSession,
 }
 
-impl<'a, S: Screen> Dialogue<'a, S> {
+impl<'a, S: QuestionScreen> ApprovalPrompt<'a, S> {
     fn new(ask: &'a Ask, file: &'a str, screen: S) -> Self {
-        Self { ask, file, screen, span: Span::OneCall }
+        Self { ask, file, screen, span: AskSpan::OneCall }
     }
 
-    fn of(self, span: Span) -> Self {
+    fn with_span(self, span: AskSpan) -> Self {
         Self { span, ..self }
     }
 
-    fn hold(mut self) -> Answer {
-        self.screen.say(&question(self.ask, self.screen.columns()));
+    fn ask_for_approval(mut self) -> AskAnswer {
+        self.screen.show_text(&question_text(self.ask, self.screen.columns()));
         for _ in 0..ANSWER_TRIES_MAX {
-            let Some(line) = self.screen.ask(self.choices()) else { return self.end_of_input() };
-            match self.choice(&line) {
-                Some(Choice::Once) => return Answer::Once,
-                Some(Choice::Session) => {
-                    self.say_rules(self.ask.always.clone());
-                    return Answer::AlwaysSession;
+            let Some(line) = self.screen.read_answer(self.choices()) else {
+                return self.end_of_input();
+            };
+            match self.parse_choice(&line) {
+                Some(ApprovalChoice::Once) => return AskAnswer::AllowOnce,
+                Some(ApprovalChoice::Session) => {
+                    self.show_session_rules(self.ask.always_rules.clone());
+                    return AskAnswer::AllowForSession;
                 }
-                Some(Choice::Reject) => return Answer::Reject,
-                Some(Choice::RejectSession) => {
-                    self.say_rules(self.ask.always.iter().map(denying).collect());
-                    return Answer::RejectSession;
+                Some(ApprovalChoice::Reject) => return AskAnswer::Reject,
+                Some(ApprovalChoice::RejectSession) => {
+                    self.show_session_rules(self.ask.always_rules.iter().map(deny_rule).collect());
+                    return AskAnswer::RejectForSession;
                 }
-                Some(Choice::Project) => match self.confirmed() {
-                    Some(true) => return Answer::AlwaysProject,
+                Some(ApprovalChoice::Project) => match self.confirm_project_rules() {
+                    Some(true) => return AskAnswer::AllowForProject,
                     Some(false) => {}
                     None => return self.end_of_input(),
                 },
-                None => self.screen.say("That is none of the answers.\n"),
+                None => self.screen.show_text("That is none of the answers.\n"),
             }
         }
-        self.screen.say("No answer, so the call is rejected.\n");
-        Answer::Reject
+        self.screen.show_text("No answer, so the call is rejected.\n");
+        AskAnswer::Reject
     }
 
     fn choices(&self) -> &'static str {
-        match (self.ask.always.is_empty(), self.span) {
+        match (self.ask.always_rules.is_empty(), self.span) {
             (true, _) => "\nAllow it? [y]es, [n]o: ",
-            (false, Span::OneCall) => "\nAllow it? [o]nce, always for this [p]roject, [r]eject: ",
-            (false, Span::ManyCalls) => {
+            (false, AskSpan::OneCall) => {
+                "\nAllow it? [o]nce, always for this [p]roject, [r]eject: "
+            }
+            (false, AskSpan::ManyCalls) => {
                 "\nAllow it? [o]nce, always in this [s]ession, always for this [p]roject,\n\
                  [d]eny it for this session, [r]eject: "
             }
         }
     }
 
-    fn choice(&self, line: &str) -> Option<Choice> {
+    fn parse_choice(&self, line: &str) -> Option<ApprovalChoice> {
         match line.trim().to_lowercase().as_str() {
             // What a yes or a no means is never in doubt, whatever the words are.
-            "o" | "once" | "y" | "yes" => Some(Choice::Once),
-            "r" | "reject" | "n" | "no" => Some(Choice::Reject),
-            "s" | "session" if self.offers_session() => Some(Choice::Session),
-            "d" | "deny" if self.offers_session() => Some(Choice::RejectSession),
-            "p" | "project" if !self.ask.always.is_empty() => Some(Choice::Project),
+            "o" | "once" | "y" | "yes" => Some(ApprovalChoice::Once),
+            "r" | "reject" | "n" | "no" => Some(ApprovalChoice::Reject),
+            "s" | "session" if self.offers_session() => Some(ApprovalChoice::Session),
+            "d" | "deny" if self.offers_session() => Some(ApprovalChoice::RejectSession),
+            "p" | "project" if !self.ask.always_rules.is_empty() => Some(ApprovalChoice::Project),
             _ => None,
         }
     }
 
     /// Says what holds from now on: what was asked about is one call, and an answer for the session may cover more.
-    fn say_rules(&mut self, rules: Vec<Rule>) {
+    fn show_session_rules(&mut self, rules: Vec<Rule>) {
         let rules: Vec<String> = rules.iter().map(ToString::to_string).collect();
-        let rules = set_in_within(&rules, self.screen.columns());
-        self.screen.say(&format!("From now on, in this session:\n{rules}"));
+        let rules = indent_untrusted_within(&rules, self.screen.columns());
+        self.screen.show_text(&format!("From now on, in this session:\n{rules}"));
     }
 
     fn offers_session(&self) -> bool {
-        !self.ask.always.is_empty() && self.span == Span::ManyCalls
+        !self.ask.always_rules.is_empty() && self.span == AskSpan::ManyCalls
     }
 
     /// Shows what would be written, and returns whether it shall be; `None` at the end of the input.
-    fn confirmed(&mut self) -> Option<bool> {
-        let rules: Vec<String> = self.ask.always.iter().map(ToString::to_string).collect();
+    fn confirm_project_rules(&mut self) -> Option<bool> {
+        let rules: Vec<String> = self.ask.always_rules.iter().map(ToString::to_string).collect();
         let text = format!(
             "\nFor every later call in {}, this is written to\n{}:\n\n{}\nWrite it? [y]es, [n]o: ",
-            escaped(&self.ask.root.to_string_lossy()),
-            escaped(self.file),
-            set_in_within(&rules, self.screen.columns())
+            escape_text(&self.ask.root.to_string_lossy()),
+            escape_text(self.file),
+            indent_untrusted_within(&rules, self.screen.columns())
         );
-        let line = self.screen.ask(&text)?;
+        let line = self.screen.read_answer(&text)?;
         Some(matches!(line.trim().to_lowercase().as_str(), "y" | "yes"))
     }
 
-    fn end_of_input(mut self) -> Answer {
-        self.screen.say("\n");
-        Answer::Reject
+    fn end_of_input(mut self) -> AskAnswer {
+        self.screen.show_text("\n");
+        AskAnswer::Reject
     }
 }
 
 /// Returns the rule that denies what a rule allows.
-fn denying(rule: &Rule) -> Rule {
-    Rule::new(&rule.permission, &rule.pattern, Action::Deny)
+fn deny_rule(rule: &Rule) -> Rule {
+    Rule::new(&rule.permission, &rule.pattern, RuleAction::Deny)
 }
 
 /// Returns what is asked, without the answers to choose from.
-fn question(ask: &Ask, columns: usize) -> String {
+fn question_text(ask: &Ask, columns: usize) -> String {
     let mut text = format!("\nThe tool {} needs approval.\n", ask.tool);
     let sections = [
         ("It wants", ask.accesses.as_slice()),
@@ -302,19 +313,19 @@ fn question(ask: &Ask, columns: usize) -> String {
     ];
     for (heading, lines) in sections {
         if !lines.is_empty() {
-            text.push_str(&format!("\n{heading}:\n{}", set_in_within(lines, columns)));
+            text.push_str(&format!("\n{heading}:\n{}", indent_untrusted_within(lines, columns)));
         }
     }
     text
 }
 
 /// Returns texts escaped, folded and set in, so that no line of them can be taken for one of haft's.
-pub(crate) fn set_in(texts: &[String]) -> String {
-    set_in_within(texts, columns())
+pub(crate) fn indent_untrusted(texts: &[String]) -> String {
+    indent_untrusted_within(texts, columns())
 }
 
-fn set_in_within(texts: &[String], columns: usize) -> String {
-    texts.iter().map(|text| folded(&escaped(text), columns)).collect()
+fn indent_untrusted_within(texts: &[String], columns: usize) -> String {
+    texts.iter().map(|text| fold_text(&escape_text(text), columns)).collect()
 }
 
 /// Returns how wide lines of questions are.
@@ -323,7 +334,7 @@ fn columns() -> usize {
 }
 
 /// Lines break after a gap where there is one in their second half, and else wherever they are full.
-fn folded(text: &str, columns: usize) -> String {
+fn fold_text(text: &str, columns: usize) -> String {
     let mut lines = String::new();
     let mut line = String::from(INDENT);
     for character in text.chars() {
@@ -345,10 +356,10 @@ fn width(character: char) -> usize {
 }
 
 /// Returns the beginning of a text, plainly visible, and how much more there is.
-pub(crate) fn escaped(text: &str) -> String {
+pub(crate) fn escape_text(text: &str) -> String {
     let mut characters = text.chars();
     let begun: String = characters.by_ref().take(ASKED_TEXT_CHARS_MAX).collect();
-    let shown = plainly_visible(&begun);
+    let shown = escape_nonprinting(&begun);
     match characters.count() {
         0 => shown,
         more => format!("{shown}… ({more} more characters are not shown)"),

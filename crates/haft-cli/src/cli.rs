@@ -4,7 +4,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::builder::BoolishValueParser;
+use clap::builder::{BoolishValueParser, PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use haft_contract::limits::{OUTPUT_BYTES_MAX, TIMEOUT_MS_MAX};
 
@@ -30,9 +30,10 @@ use crate::command::skills::SkillsArgs;
 use crate::command::tools::ToolsArgs;
 use crate::command::trust::TrustArgs;
 use crate::command::undo::UndoArgs;
-use crate::network_guard::Guard;
 use crate::output::Color;
-use crate::preset::Preset;
+use haft_app::network_guard::NetworkGuardName;
+use haft_app::overrides::SettingOverrides;
+use haft_app::preset::Preset;
 
 /// Run the tools of AI agents
 ///
@@ -44,7 +45,7 @@ pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) settings: SettingArgs,
     #[command(subcommand)]
-    pub(crate) command: Command,
+    pub(crate) command: CliCommand,
 }
 
 const EXIT_HELP: &str = "\
@@ -67,7 +68,7 @@ Files:
   ~/.local/state/haft; HAFT_DB or the manifest may name another one.";
 
 #[derive(Subcommand)]
-pub(crate) enum Command {
+pub(crate) enum CliCommand {
     Call(CallArgs),
     Do(DoArgs),
     Tools(ToolsArgs),
@@ -93,9 +94,6 @@ pub(crate) enum Command {
     /// Print this help for all commands as Markdown
     #[command(hide = true)]
     HelpMarkdown,
-    /// Print the table of limits as Markdown
-    #[command(hide = true)]
-    HelpLimits,
     /// Read pages that come on standard input, for the haft that started this
     #[command(hide = true)]
     ExtractWorker,
@@ -146,7 +144,13 @@ pub(crate) struct SettingArgs {
     pub(crate) python: Vec<PathBuf>,
 
     /// Rules that hold where the manifest has none
-    #[arg(long, global = true, value_enum, env = "HAFT_PRESET", hide_env_values = true)]
+    #[arg(
+        long,
+        global = true,
+        value_parser = preset_parser(),
+        env = "HAFT_PRESET",
+        hide_env_values = true
+    )]
     pub(crate) preset: Option<Preset>,
 
     /// Allow every call of a tool for this session (can be repeated)
@@ -180,12 +184,12 @@ pub(crate) struct SettingArgs {
     #[arg(
         long,
         global = true,
-        value_enum,
+        value_parser = guard_parser(),
         value_name = "STRENGTH",
         env = "HAFT_NETWORK_GUARD",
         hide_env_values = true
     )]
-    pub(crate) network_guard: Option<Guard>,
+    pub(crate) network_guard: Option<NetworkGuardName>,
 
     /// Run commands without the kernel sandbox
     ///
@@ -249,6 +253,41 @@ pub(crate) struct SettingArgs {
     pub(crate) color: Color,
 }
 
+impl SettingArgs {
+    /// Returns the settings that come before those of the manifest.
+    pub(crate) fn overrides(&self) -> SettingOverrides {
+        SettingOverrides {
+            root: self.root.clone(),
+            config: self.config.clone(),
+            db: self.db.clone(),
+            profile: self.profile.map(ProfileName::into),
+            tools: self.tools.clone(),
+            python: self.python.clone(),
+            preset: self.preset,
+            allow: self.allow.clone(),
+            allow_network: self.allow_network,
+            allow_host: self.allow_host.clone(),
+            network_guard: self.network_guard,
+            unsafe_no_sandbox: self.unsafe_no_sandbox,
+            no_snapshots: self.no_snapshots,
+            output_bytes: self.output_bytes,
+            timeout_ms: self.timeout_ms,
+        }
+    }
+}
+
+pub(crate) fn preset_parser() -> impl TypedValueParser<Value = Preset> {
+    let values = Preset::ALL.map(|it| PossibleValue::new(it.name()).help(it.summary()));
+    PossibleValuesParser::new(values)
+        .map(|name| Preset::parse(&name).expect("the parser takes names of presets alone"))
+}
+
+fn guard_parser() -> impl TypedValueParser<Value = NetworkGuardName> {
+    let values = NetworkGuardName::ALL.map(|it| PossibleValue::new(it.name()).help(it.summary()));
+    PossibleValuesParser::new(values)
+        .map(|name| NetworkGuardName::parse(&name).expect("the parser takes names of guards alone"))
+}
+
 /// A profile as it is written on the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ProfileName {
@@ -269,4 +308,32 @@ impl From<ProfileName> for haft_tools::Profile {
 
 const fn bound(bytes: usize) -> u64 {
     bytes as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+    use haft_app::setting::SETTINGS;
+
+    use super::*;
+
+    #[test]
+    fn every_flag_of_a_setting_is_declared() {
+        let (about_output, haft) = (["json", "color"], Cli::command());
+        let is_setting = |arg: &&clap::Arg| {
+            arg.is_global_set() && arg.get_long().is_some_and(|long| !about_output.contains(&long))
+        };
+        let flags = haft.get_arguments().filter(is_setting).map(|arg| {
+            let env = arg.get_env().map(|env| env.to_string_lossy().into_owned());
+            (format!("--{}", arg.get_long().unwrap_or_default()), env)
+        });
+        let mut flags: Vec<_> = flags.collect();
+        let declared = SETTINGS
+            .iter()
+            .filter_map(|setting| Some((setting.flag?.to_owned(), setting.env.map(str::to_owned))));
+        let mut declared: Vec<_> = declared.collect();
+        flags.sort();
+        declared.sort();
+        assert_eq!(flags, declared);
+    }
 }

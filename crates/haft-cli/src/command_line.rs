@@ -8,26 +8,26 @@ use std::ffi::OsString;
 use clap::error::{ContextKind, ContextValue};
 use clap::{Command, CommandFactory};
 
-pub(crate) use self::read::read;
+pub(crate) use self::read::parse_command_line;
 use crate::cli::Cli;
-use crate::error::{CommandError, Status};
+use crate::error::{CommandError, CommandStatus};
 use crate::output;
 
 /// Says why a command line is not usable, or what it asked to be told: help, the version.
-pub(crate) fn answer(mut err: clap::Error) -> Status {
+pub(crate) fn report_clap_error(mut err: clap::Error) -> CommandStatus {
     let words: Vec<OsString> = std::env::args_os().skip(1).collect();
     if !err.use_stderr() {
         // A reader that has seen enough of the help is no error.
         let _ = err.print();
-        return Status::Done;
+        return CommandStatus::Done;
     }
     blame_variable(&mut err, &words);
     if wants_json(&words) {
         // The words on standard error say it as well.
-        let _ = output::json(&CommandError::usage(summary(&err)).told());
+        let _ = output::write_json(&CommandError::usage(summary(&err)).failure());
     }
     let _ = err.print();
-    Status::Usage
+    CommandStatus::Usage
 }
 
 fn wants_json(words: &[OsString]) -> bool {

@@ -7,14 +7,14 @@ use crate::ask::{ANSWER_BYTES_MAX, ANSWER_TRIES_MAX};
 
 /// Asks on standard error, and returns whether the answer was yes; `None` where there is nobody to ask. No answer is no.
 /// What of the question was written by others must be visible text already.
-pub(crate) async fn confirmed(question: &str) -> Option<bool> {
-    let chosen = chosen(question, &["yes", "no"]).await?;
+pub(crate) async fn ask_confirmation(question: &str) -> Option<bool> {
+    let chosen = ask_choice(question, &["yes", "no"]).await?;
     Some(chosen == Some(0))
 }
 
 /// Asks on standard error, and returns the place of the answer that was chosen, or nothing if none was; `None` where there
 /// is nobody to ask. What of the question was written by others must be visible text already.
-pub(crate) async fn chosen(
+pub(crate) async fn ask_choice(
     question: &str,
     answers: &'static [&'static str],
 ) -> Option<Option<usize>> {
@@ -39,16 +39,16 @@ fn ask(prompt: &str, answers: &[&str]) -> Option<usize> {
     for _ in 0..ANSWER_TRIES_MAX {
         // What was typed before the question was shown is no answer to it.
         let _ = rustix::termios::tcflush(&stdin, rustix::termios::QueueSelector::IFlush);
-        say(prompt);
+        print_prompt(prompt);
         let mut line = String::new();
         let read = stdin.lock().take(ANSWER_BYTES_MAX).read_line(&mut line);
         if !matches!(read, Ok(bytes) if bytes > 0) {
-            say("\n");
+            print_prompt("\n");
             return None;
         }
         match place_of(&line, answers) {
             Some(place) => return Some(place),
-            None => say("That is none of the answers.\n"),
+            None => print_prompt("That is none of the answers.\n"),
         }
     }
     None
@@ -61,7 +61,7 @@ fn place_of(line: &str, answers: &[&str]) -> Option<usize> {
     answers.iter().position(|answer| line == *answer || is_short(answer))
 }
 
-fn say(text: &str) {
+fn print_prompt(text: &str) {
     let mut stderr = io::stderr().lock();
     // When nobody sees the question nobody answers it either.
     let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());

@@ -3,13 +3,13 @@
 use std::io::IsTerminal;
 use std::os::fd::AsFd;
 
-use haft_plan::{Charset, Graph};
+use haft_plan::{DrawingCharset, PlanGraph};
 
 /// Columns of a drawing that no terminal shows.
 const COLUMNS_ELSEWHERE: usize = 100;
 
 /// Returns a drawing that fits the stream.
-pub(crate) fn drawing(graph: &Graph, stream: &(impl IsTerminal + AsFd)) -> String {
+pub(crate) fn draw_graph(graph: &PlanGraph, stream: &(impl IsTerminal + AsFd)) -> String {
     graph.terminal(columns(stream), charset())
 }
 
@@ -24,12 +24,14 @@ fn columns(stream: &(impl IsTerminal + AsFd)) -> usize {
 }
 
 /// Returns the characters that this terminal can show, as its locale says; one that says nothing can show all.
-fn charset() -> Charset {
+fn charset() -> DrawingCharset {
     let variables = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter();
     let named = variables.filter_map(std::env::var_os).find(|value| !value.is_empty());
     let named = named.map(|value| value.to_string_lossy().to_ascii_lowercase());
     match named {
-        Some(locale) if !(locale.contains("utf-8") || locale.contains("utf8")) => Charset::Ascii,
-        Some(_) | None => Charset::Unicode,
+        Some(locale) if !(locale.contains("utf-8") || locale.contains("utf8")) => {
+            DrawingCharset::Ascii
+        }
+        Some(_) | None => DrawingCharset::Unicode,
     }
 }

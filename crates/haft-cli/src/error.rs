@@ -5,18 +5,20 @@ use std::fmt;
 use std::io;
 use std::path::Path;
 
-use haft::{RegistryError, RootsError, RunError, RuntimeError};
+use haft::{RegistryError, RunError, RuntimeError, WorkspaceRootsError};
 use haft_contract::{Envelope, ErrorCode, RunId};
-use haft_journal::{Holder, JournalError};
-use haft_plan::Problem;
+use haft_journal::{JournalError, LeaseHolder};
+use haft_plan::PlanProblem;
 use serde::Serialize;
 
-use crate::quote;
-use crate::time::rfc3339;
+use crate::{model, next_step};
+use haft_app::app_error::{AppError, AppErrorKind};
+use haft_app::calendar::rfc3339;
+use haft_app::quote;
 
 /// The exit statuses of haft. There are no others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Status {
+pub(crate) enum CommandStatus {
     /// Everything was done, or nobody reads the output any more.
     Done,
     /// The call failed.
@@ -35,7 +37,7 @@ pub(crate) enum Status {
     Bug,
 }
 
-impl Status {
+impl CommandStatus {
     /// Returns the number that the process exits with.
     pub(crate) fn code(self) -> i32 {
         match self {
@@ -78,7 +80,7 @@ impl Status {
 /// What kind of failure it is, for programs: with --json it is told in these words, which stay as they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Kind {
+pub(crate) enum CommandErrorKind {
     /// The command line, the configuration or the input is not usable.
     Usage,
     /// The work failed in another way.
@@ -117,65 +119,65 @@ pub(crate) enum Kind {
 #[derive(Debug)]
 pub(crate) struct CommandError {
     /// The status to exit with.
-    pub(crate) status: Status,
+    pub(crate) status: CommandStatus,
     /// What kind of failure it is.
-    pub(crate) kind: Kind,
+    pub(crate) kind: CommandErrorKind,
     /// What was wrong. Empty for a closed pipe, about which nobody wants to hear.
     pub(crate) message: String,
     /// A command that helps, ready to be pasted.
     pub(crate) hint: Option<String>,
     /// What is wrong with a plan, where that is why; the message says it in words.
-    pub(crate) problems: Vec<Problem>,
+    pub(crate) problems: Vec<PlanProblem>,
 }
 
 /// What a program is told of a command that could not do its work; a call that failed is told as its envelope.
 #[derive(Serialize)]
-pub(crate) struct Failure<'a> {
+pub(crate) struct CommandFailure<'a> {
     r#type: &'static str,
-    status: Kind,
+    status: CommandErrorKind,
     message: &'a str,
     hint: Option<&'a str>,
-    #[serde(skip_serializing_if = "<[Problem]>::is_empty")]
-    problems: &'a [Problem],
+    #[serde(skip_serializing_if = "<[PlanProblem]>::is_empty")]
+    problems: &'a [PlanProblem],
 }
 
 impl CommandError {
     /// Returns the error of a command line, a configuration or an input that is not usable.
     pub(crate) fn usage(message: impl fmt::Display) -> Self {
-        Self::new(Status::Usage, Kind::Usage, message)
+        Self::new(CommandStatus::Usage, CommandErrorKind::Usage, message)
     }
 
     /// Returns the error of work that failed.
     pub(crate) fn failed(message: impl fmt::Display) -> Self {
-        Self::new(Status::Failed, Kind::Failed, message)
+        Self::new(CommandStatus::Failed, CommandErrorKind::Failed, message)
     }
 
     /// Returns the error of work that was refused.
     pub(crate) fn refused(message: impl fmt::Display) -> Self {
-        Self::new(Status::Refused, Kind::Refused, message)
+        Self::new(CommandStatus::Refused, CommandErrorKind::Refused, message)
     }
 
     /// Returns the error of a call of which nobody can say whether its effect happened.
     pub(crate) fn in_doubt(message: impl fmt::Display) -> Self {
-        Self::new(Status::InDoubt, Kind::InDoubt, message)
+        Self::new(CommandStatus::InDoubt, CommandErrorKind::InDoubt, message)
     }
 
     /// Returns the error of a model that gave no answer, or none that is of use.
     pub(crate) fn model(message: impl fmt::Display) -> Self {
-        Self::new(Status::Failed, Kind::Model, message)
+        Self::new(CommandStatus::Failed, CommandErrorKind::Model, message)
     }
 
     /// Returns the error of a request that the tools on offer cannot fulfil.
     pub(crate) fn missing(message: impl fmt::Display) -> Self {
-        Self::new(Status::Missing, Kind::MissingCapability, message)
+        Self::new(CommandStatus::Missing, CommandErrorKind::MissingCapability, message)
     }
 
-    fn new(status: Status, kind: Kind, message: impl fmt::Display) -> Self {
+    fn new(status: CommandStatus, kind: CommandErrorKind, message: impl fmt::Display) -> Self {
         Self { status, kind, message: message.to_string(), hint: None, problems: Vec::new() }
     }
 
     /// Returns the error as one of another kind.
-    pub(crate) fn kind(mut self, kind: Kind) -> Self {
+    pub(crate) fn kind(mut self, kind: CommandErrorKind) -> Self {
         self.kind = kind;
         self
     }
@@ -187,22 +189,47 @@ impl CommandError {
     }
 
     /// Returns the error with what is wrong with the plan.
-    pub(crate) fn problems(mut self, problems: Vec<Problem>) -> Self {
+    pub(crate) fn problems(mut self, problems: Vec<PlanProblem>) -> Self {
         self.problems = problems;
         self
     }
 
     /// Returns what programs are told.
-    pub(crate) fn told(&self) -> Failure<'_> {
+    pub(crate) fn failure(&self) -> CommandFailure<'_> {
         let Self { status: _, kind, message, hint, problems } = self;
-        Failure { r#type: "failure", status: *kind, message, hint: hint.as_deref(), problems }
+        CommandFailure {
+            r#type: "failure",
+            status: *kind,
+            message,
+            hint: hint.as_deref(),
+            problems,
+        }
     }
 
     /// Returns what failing to write standard output means: a reader that has seen enough is no error.
     pub(crate) fn of_stdout(err: &io::Error) -> Self {
         match err.kind() {
-            io::ErrorKind::BrokenPipe => Self::new(Status::Done, Kind::Failed, ""),
+            io::ErrorKind::BrokenPipe => {
+                Self::new(CommandStatus::Done, CommandErrorKind::Failed, "")
+            }
             _ => Self::failed(format!("cannot write to standard output: {err}")),
+        }
+    }
+}
+
+impl From<AppError> for CommandError {
+    fn from(err: AppError) -> Self {
+        let AppError { kind, message, next } = err;
+        let err = match kind {
+            AppErrorKind::Configuration => Self::usage(message),
+            AppErrorKind::Journal(err) => Self::from(*err),
+            AppErrorKind::Run(err) => Self::from(*err),
+            AppErrorKind::Model(err) => model::failure(*err),
+            _ => Self::failed(message),
+        };
+        match next {
+            Some(step) => err.hint(next_step::command_of(&step)),
+            None => err,
         }
     }
 }
@@ -213,8 +240,8 @@ impl From<RuntimeError> for CommandError {
     }
 }
 
-impl From<RootsError> for CommandError {
-    fn from(err: RootsError) -> Self {
+impl From<WorkspaceRootsError> for CommandError {
+    fn from(err: WorkspaceRootsError) -> Self {
         Self::usage(err)
     }
 }
@@ -236,13 +263,13 @@ impl From<RunError> for CommandError {
             }
             RunError::Diverged(err) => {
                 let run = err.call.scope.run.clone();
-                Self::usage(err).kind(Kind::Diverged).hint(show(&run))
+                Self::usage(err).kind(CommandErrorKind::Diverged).hint(show(&run))
             }
-            RunError::OfPlan { ref run } => {
+            RunError::PlanRun { ref run } => {
                 let hint = format!("haft resume {run}");
                 Self::usage(err).hint(hint)
             }
-            RunError::OfOtherRoot { ref root, .. } => {
+            RunError::OtherWorkspace { ref root, .. } => {
                 let hint = format!("cd {}", quote::shell(root));
                 Self::usage(err).hint(hint)
             }
@@ -254,45 +281,45 @@ impl From<RunError> for CommandError {
 impl From<JournalError> for CommandError {
     fn from(err: JournalError) -> Self {
         match err {
-            JournalError::Held { holder } => {
-                Self::failed(held(&holder)).kind(Kind::Held).hint(show(&holder.run))
+            JournalError::LeaseHeld { holder } => {
+                Self::failed(held(&holder)).kind(CommandErrorKind::Held).hint(show(&holder.run))
             }
             JournalError::Fenced { ref run, .. } => {
                 let hint = show(run);
-                Self::failed(err).kind(Kind::Fenced).hint(hint)
+                Self::failed(err).kind(CommandErrorKind::Fenced).hint(hint)
             }
             JournalError::Stuck { ref run, .. } => {
                 // What became of the call is for a person to find out, so no verdict is proposed.
                 let hint = show(run);
-                Self::failed(err).kind(Kind::Stuck).hint(hint)
+                Self::failed(err).kind(CommandErrorKind::Stuck).hint(hint)
             }
             JournalError::NotInDoubt { ref call, .. } => {
                 let hint = show(&call.scope.run);
-                Self::usage(err).kind(Kind::NotInDoubt).hint(hint)
+                Self::usage(err).kind(CommandErrorKind::NotInDoubt).hint(hint)
             }
             JournalError::UnknownCall { ref call } => {
                 let hint = show(&call.scope.run);
-                Self::usage(err).kind(Kind::UnknownCall).hint(hint)
+                Self::usage(err).kind(CommandErrorKind::UnknownCall).hint(hint)
             }
             JournalError::UnknownRun { .. } => {
-                Self::usage(err).kind(Kind::UnknownRun).hint("haft runs list")
+                Self::usage(err).kind(CommandErrorKind::UnknownRun).hint("haft runs list")
             }
-            JournalError::Unreachable { .. } => Self::usage(err).kind(Kind::JournalUnreachable),
+            JournalError::Unreachable { .. } => Self::usage(err).kind(CommandErrorKind::JournalUnreachable),
             JournalError::Locked { path, waited_ms } => locked(&path, waited_ms),
             JournalError::Damaged { path, detail } => damaged(&path, &detail),
-            JournalError::Newer { path, found, supported } => Self::usage(format!(
+            JournalError::NewerSchema { path, found, supported } => Self::usage(format!(
                 "journal {} has schema version {found} and this haft knows versions up to {supported}: use the newer haft \
                  that wrote it",
                 path.display()
             ))
-            .kind(Kind::Journal),
+            .kind(CommandErrorKind::Journal),
             JournalError::NotAJournal { .. }
             | JournalError::CannotOpen { .. }
-            | JournalError::ReadOnly { .. } => Self::usage(err).kind(Kind::Journal),
+            | JournalError::ReadOnly { .. } => Self::usage(err).kind(CommandErrorKind::Journal),
             JournalError::Full { .. }
             | JournalError::Removed { .. }
             | JournalError::Failed { .. }
-            | JournalError::Stopped { .. } => Self::failed(err).kind(Kind::Journal),
+            | JournalError::Stopped { .. } => Self::failed(err).kind(CommandErrorKind::Journal),
             err => Self::failed(err),
         }
     }
@@ -309,7 +336,7 @@ fn locked(path: &Path, waited_ms: u64) -> CommandError {
         path.display()
     );
     let hint = format!("fuser -v {}", quote::shell(&path.to_string_lossy()));
-    CommandError::failed(message).kind(Kind::JournalLocked).hint(hint)
+    CommandError::failed(message).kind(CommandErrorKind::JournalLocked).hint(hint)
 }
 
 /// What of a damaged journal can be saved is saved from a copy: each further use may make it worse.
@@ -323,12 +350,12 @@ fn damaged(path: &Path, detail: &str) -> CommandError {
     let aside = path.with_file_name("damaged");
     let [journal, aside] = [path, &aside].map(|path| quote::shell(&path.to_string_lossy()));
     let hint = format!("mkdir -p {aside} && cp {journal}* {aside}");
-    CommandError::failed(message).kind(Kind::Journal).hint(hint)
+    CommandError::failed(message).kind(CommandErrorKind::Journal).hint(hint)
 }
 
 /// Says who has a run, with a moment that a person can read.
-fn held(holder: &Holder) -> String {
-    let (run, place) = (&holder.run, &holder.owner.place);
+fn held(holder: &LeaseHolder) -> String {
+    let (run, place) = (&holder.run, &holder.owner.location);
     let until = rfc3339(holder.expires_at_ms);
     format!(
         "run {run} is held by {place}, until {until} at least: nothing was executed; wait for that process, end it, or \
@@ -338,25 +365,26 @@ fn held(holder: &Holder) -> String {
 
 #[cfg(test)]
 mod tests {
-    use haft_contract::Metadata;
+    use haft_contract::EnvelopeMetadata;
 
     use super::*;
 
     #[test]
     fn codes_are_sorted_into_statuses() {
-        let check = |status: Status, expect: &[&str]| {
+        let check = |status: CommandStatus, expect: &[&str]| {
             let of_code = |code: &ErrorCode| {
-                let metadata = Metadata { code: Some(*code), ..Metadata::default() };
-                Status::of_envelope(&Envelope::Error { error_text: String::new(), metadata })
+                let metadata =
+                    EnvelopeMetadata { code: Some(*code), ..EnvelopeMetadata::default() };
+                CommandStatus::of_envelope(&Envelope::Error { error_text: String::new(), metadata })
             };
             let found = ErrorCode::ALL.iter().filter(|code| of_code(code) == status);
             let found: Vec<&str> = found.map(|code| code.as_str()).collect();
             assert_eq!(found, expect, "{status:?}");
         };
-        check(Status::Done, &[]);
-        check(Status::Usage, &["TOOL_NOT_FOUND", "INVALID_INPUT"]);
+        check(CommandStatus::Done, &[]);
+        check(CommandStatus::Usage, &["TOOL_NOT_FOUND", "INVALID_INPUT"]);
         check(
-            Status::Refused,
+            CommandStatus::Refused,
             &[
                 "TOOL_PATH_ESCAPE",
                 "TOOL_NETWORK_DISABLED",
@@ -367,40 +395,45 @@ mod tests {
                 "SANDBOX_UNAVAILABLE",
             ],
         );
-        check(Status::InDoubt, &["IN_DOUBT"]);
+        check(CommandStatus::InDoubt, &["IN_DOUBT"]);
     }
 
     #[test]
     fn no_journal_is_advised_that_knows_nothing_of_what_was_done() {
         let path = || Path::new("/state/my journal.sqlite").to_owned();
-        let check = |err: JournalError, kind: Kind, hint: Option<&str>| {
+        let check = |err: JournalError, kind: CommandErrorKind, hint: Option<&str>| {
             let err = CommandError::from(err);
             assert!(!err.message.contains("another journal"), "{}", err.message);
             assert_eq!((err.kind, err.hint.as_deref()), (kind, hint), "{}", err.message);
         };
         let locked = JournalError::Locked { path: path(), waited_ms: 10_000 };
-        check(locked, Kind::JournalLocked, Some("fuser -v '/state/my journal.sqlite'"));
-        let newer = JournalError::Newer { path: path(), found: 9, supported: 3 };
-        check(newer, Kind::Journal, None);
+        check(locked, CommandErrorKind::JournalLocked, Some("fuser -v '/state/my journal.sqlite'"));
+        let newer = JournalError::NewerSchema { path: path(), found: 9, supported: 3 };
+        check(newer, CommandErrorKind::Journal, None);
         let damaged = JournalError::Damaged { path: path(), detail: "page 3".to_owned() };
         let copy = "mkdir -p /state/damaged && cp '/state/my journal.sqlite'* /state/damaged";
-        check(damaged, Kind::Journal, Some(copy));
+        check(damaged, CommandErrorKind::Journal, Some(copy));
     }
 
     #[test]
     fn where_a_run_got_stuck_no_verdict_is_proposed() {
         let run = RunId::parse("r1").unwrap();
-        let last =
-            haft_contract::CallId { scope: haft_contract::Scope::of_run(run.clone()), seq: 3 };
+        let last = haft_contract::CallAddress {
+            scope: haft_contract::AttemptAddress::first_of_run(run.clone()),
+            seq: 3,
+        };
         let err = CommandError::from(JournalError::Stuck { run, times: 10, last: Some(last) });
-        assert_eq!((err.kind, err.hint.as_deref()), (Kind::Stuck, Some("haft runs show r1")));
+        assert_eq!(
+            (err.kind, err.hint.as_deref()),
+            (CommandErrorKind::Stuck, Some("haft runs show r1"))
+        );
     }
 
     #[test]
     fn a_reader_that_has_seen_enough_is_no_error() {
         let closed = CommandError::of_stdout(&io::ErrorKind::BrokenPipe.into());
-        assert_eq!((closed.status, closed.message.as_str()), (Status::Done, ""));
+        assert_eq!((closed.status, closed.message.as_str()), (CommandStatus::Done, ""));
         let full = CommandError::of_stdout(&io::ErrorKind::StorageFull.into());
-        assert_eq!(full.status, Status::Failed);
+        assert_eq!(full.status, CommandStatus::Failed);
     }
 }

@@ -15,7 +15,7 @@ use crate::error::CommandError;
 
 /// A form of listing tools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Format {
+pub(crate) enum ToolListFormat {
     /// For people
     Table,
     /// Everything that haft knows of a tool
@@ -31,25 +31,28 @@ pub(crate) enum Format {
 }
 
 /// Prints tools in a form.
-pub(crate) fn print_list(format: Format, contracts: &[&Contract]) -> Result<(), CommandError> {
+pub(crate) fn print_list(
+    format: ToolListFormat,
+    contracts: &[&Contract],
+) -> Result<(), CommandError> {
     match format {
-        Format::Table => table::print_list(contracts),
-        Format::Json => json::print_list(contracts),
-        Format::Openai => openai::print_list(contracts),
-        Format::Anthropic => anthropic::print_list(contracts),
-        Format::Gemini => gemini::print_list(contracts),
-        Format::Mcp => mcp::print_list(contracts),
+        ToolListFormat::Table => table::print_list(contracts),
+        ToolListFormat::Json => json::print_list(contracts),
+        ToolListFormat::Openai => openai::print_list(contracts),
+        ToolListFormat::Anthropic => anthropic::print_list(contracts),
+        ToolListFormat::Gemini => gemini::print_list(contracts),
+        ToolListFormat::Mcp => mcp::print_list(contracts),
     }
 }
 
 /// Prints one tool in a form.
-pub(crate) fn print_one(format: Format, contract: &Contract) -> Result<(), CommandError> {
+pub(crate) fn print_one(format: ToolListFormat, contract: &Contract) -> Result<(), CommandError> {
     match format {
-        Format::Table => table::print_one(contract),
-        Format::Json => json::print_one(contract),
-        Format::Openai => openai::print_one(contract),
-        Format::Anthropic => anthropic::print_one(contract),
-        Format::Gemini => gemini::print_one(contract),
-        Format::Mcp => mcp::print_one(contract),
+        ToolListFormat::Table => table::print_one(contract),
+        ToolListFormat::Json => json::print_one(contract),
+        ToolListFormat::Openai => openai::print_one(contract),
+        ToolListFormat::Anthropic => anthropic::print_one(contract),
+        ToolListFormat::Gemini => gemini::print_one(contract),
+        ToolListFormat::Mcp => mcp::print_one(contract),
     }
 }

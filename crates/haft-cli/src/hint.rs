@@ -4,11 +4,11 @@
 use std::ffi::OsStr;
 
 use crate::cli::SettingArgs;
-use crate::password::without_passwords;
-use crate::quote;
+use haft_app::password::without_passwords;
+use haft_app::quote;
 
 /// Commands that look into the journal.
-const OF_JOURNAL: [&str; 6] = [
+const JOURNAL_COMMANDS: [&str; 6] = [
     "haft runs ",
     "haft diff ",
     "haft undo ",
@@ -18,21 +18,12 @@ const OF_JOURNAL: [&str; 6] = [
 ];
 
 /// Returns the hint with the options that name the journal. What variables say holds for the next command by itself.
-pub(crate) fn in_same_journal(hint: &str, settings: &SettingArgs) -> String {
-    let options = options(settings, |name| std::env::var_os(name));
+pub(crate) fn with_journal_options(hint: &str, settings: &SettingArgs) -> String {
+    let options = journal_options(settings, |name| std::env::var_os(name));
     with_options(hint, &options)
 }
 
-/// Returns the options that a refusal names where they are about hosts: they allow less than all that the tool does, and
-/// name addresses of this machine and its networks as those want to be named.
-pub(crate) fn host_options(message: &str) -> Option<String> {
-    let (_, rest) = message.split_once("start haft with `--allow-host ")?;
-    let (hosts, _) = rest.split_once('`')?;
-    let option = |host: &str| format!("--allow-host {}", quote::shell(host));
-    Some(hosts.split(" --allow-host ").map(option).collect::<Vec<_>>().join(" "))
-}
-
-fn options(
+fn journal_options(
     settings: &SettingArgs,
     variable: impl Fn(&str) -> Option<std::ffi::OsString>,
 ) -> String {
@@ -53,7 +44,7 @@ fn with_options(hint: &str, options: &str) -> String {
         let rest = line.trim_start();
         let indent = &line[..line.len() - rest.len()];
         match rest.strip_prefix("haft") {
-            Some(command) if OF_JOURNAL.iter().any(|known| rest.starts_with(known)) => {
+            Some(command) if JOURNAL_COMMANDS.iter().any(|known| rest.starts_with(known)) => {
                 format!("{indent}haft{options}{command}")
             }
             _ => line.to_owned(),
@@ -70,25 +61,13 @@ mod tests {
     use crate::cli::Cli;
 
     #[test]
-    fn options_about_hosts_are_taken_from_a_refusal() {
-        let check = |text: &str, expect: Option<&str>| {
-            assert_eq!(host_options(text).as_deref(), expect, "for {text:?}");
-        };
-        check("denied: start haft with `--allow-host a.org`, or", Some("--allow-host a.org"));
-        let several = "--allow-host ::1 --allow-host b";
-        check(&format!("start haft with `{several}`"), Some(several));
-        check("start haft with `--allow-host $(x)`", Some("--allow-host '$(x)'"));
-        check("start haft with `--allow write`, or", None);
-    }
-
-    #[test]
     fn a_hint_is_about_the_journal_of_the_command() {
         let check = |words: &[&str], set: Option<&str>, hint: &str, expect: &str| {
             let words = [&["haft"], words, &["runs", "list"]].concat();
             let settings = Cli::try_parse_from(words).unwrap().settings;
             let variable =
                 |name: &str| set.filter(|_| name == "HAFT_DB").map(std::ffi::OsString::from);
-            assert_eq!(with_options(hint, &options(&settings, variable)), expect);
+            assert_eq!(with_options(hint, &journal_options(&settings, variable)), expect);
         };
         let show = "haft runs show r1";
         check(&[], None, show, show);

@@ -5,9 +5,12 @@ use std::io::Read;
 use serde_json::Value;
 
 use crate::error::CommandError;
-use crate::quote;
+use haft_app::quote;
 
-/// Largest input of one call, in bytes. A content at its own largest bound fits in, however it is escaped.
+/// Largest input of `haft call`, in bytes. A content at its own largest bound fits in, however it
+/// is escaped.
+///
+/// Limit (calls): the input is refused.
 pub(crate) const INPUT_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
 /// Reads what was given as the input of a tool.

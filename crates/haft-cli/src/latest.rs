@@ -6,55 +6,55 @@ use std::cmp::Reverse;
 use haft_agent::limits::SUBAGENT_DEPTH_MAX;
 use haft_contract::RunId;
 use haft_journal::{
-    CallQuery, ChatId, ChatQuery, ChatSession, Journal, JournalError, RunQuery, RunRow,
+    CallQuery, Journal, JournalError, RunQuery, RunRow, SessionId, SessionQuery, SessionRow,
 };
 
 use crate::agent_run::on_one_line;
 use crate::cli::SettingArgs;
 use crate::command::undo::UNDO_TOOL;
-use crate::compose;
-use crate::compose::agent::FRONT_END;
-use crate::error::{CommandError, Kind};
-use crate::settings::{self, Settings};
-use crate::state::State;
-use crate::time::rfc3339;
+use crate::error::{CommandError, CommandErrorKind};
+use haft_app::calendar::rfc3339;
+use haft_app::compose;
+use haft_app::compose::agent::FRONT_END;
+use haft_app::host::Host;
+use haft_app::settings::{self, EffectiveSettings};
 
 /// What stands for the session, or the run, that was used last in a workspace.
 pub(crate) const LAST: &str = "last";
 
 /// A run that a command names.
-pub(crate) enum NamedRun {
+pub(crate) enum RunArgument {
     /// By its own name.
-    Exactly(RunId),
+    ById(RunId),
     /// As the last one, which is the session of an agent.
-    LatestSession(UsedSession),
+    LatestSession(RecentSession),
     /// As the last one, which is none.
     LatestRun(RunRow),
 }
 
 /// A session that people go on with.
-pub(crate) struct UsedSession {
-    session: ChatSession,
+pub(crate) struct RecentSession {
+    session: SessionRow,
     /// When anything was recorded last of it, or of a session of a subagent below it.
     used_ms: u64,
 }
 
 /// Returns the root of the workspace as journals have it.
-pub(crate) fn workspace(settings: &Settings) -> Result<String, CommandError> {
+pub(crate) fn workspace(settings: &EffectiveSettings) -> Result<String, CommandError> {
     Ok(compose::roots(settings)?.workspace().to_string_lossy().into_owned())
 }
 
 /// Returns the session of that name.
-pub(crate) async fn named_session(
+pub(crate) async fn find_session(
     named: &str,
     root: &str,
     journal: &dyn Journal,
-) -> Result<ChatId, CommandError> {
+) -> Result<SessionId, CommandError> {
     if named == LAST {
-        let latest = latest_session(journal, root, has_words).await?;
-        return latest.map(|latest| latest.session.id).ok_or_else(no_session);
+        let latest = latest_session(journal, root, has_messages).await?;
+        return latest.map(|latest| latest.session.id).ok_or_else(no_session_error);
     }
-    ChatId::parse(named).map_err(|err| match named.split_once('_') {
+    SessionId::parse(named).map_err(|err| match named.split_once('_') {
         Some(("run", _)) if RunId::parse(named).is_ok() => {
             let message = format!("{named} is a run, and no session of an agent");
             CommandError::usage(message).hint(format!("haft runs show {named}"))
@@ -65,44 +65,44 @@ pub(crate) async fn named_session(
 
 /// Returns the run of that name, of a workspace that is asked for only if it matters. One that is really called `last` is
 /// meant by that word.
-pub(crate) async fn named_run(
+pub(crate) async fn find_run(
     named: &str,
     journal: &dyn Journal,
     root: impl FnOnce() -> Result<String, CommandError>,
-) -> Result<NamedRun, CommandError> {
+) -> Result<RunArgument, CommandError> {
     let run = RunId::parse(named).map_err(CommandError::usage)?;
-    if named != LAST || is_there(journal, &run).await? {
-        return Ok(NamedRun::Exactly(run));
+    if named != LAST || run_exists(journal, &run).await? {
+        return Ok(RunArgument::ById(run));
     }
-    latest_run(journal, &root()?).await?.ok_or_else(no_run)
+    latest_run(journal, &root()?).await?.ok_or_else(no_run_error)
 }
 
 /// Returns the root of the workspace that a command is about, for those commands that need no other settings.
-pub(crate) fn workspace_of(args: &SettingArgs, state: &State) -> Result<String, CommandError> {
-    workspace(&settings::resolve(args, state)?)
+pub(crate) fn workspace_of(args: &SettingArgs, host: &Host) -> Result<String, CommandError> {
+    workspace(&settings::resolve(&args.overrides(), host)?)
 }
 
 /// Returns whether something was said in a session: whoever began one and left it at that does not look for it.
-pub(crate) fn has_words(session: &ChatSession) -> bool {
+pub(crate) fn has_messages(session: &SessionRow) -> bool {
     session.title.is_some() || session.steps > 0
 }
 
 /// Returns whether a session did anything that can be looked at or taken back: one that only shares the beginning of another
 /// has that one's title and none of its calls.
-fn has_work(session: &ChatSession) -> bool {
-    has_words(session) && (session.forked_from_id.is_none() || session.steps > 0)
+fn has_work(session: &SessionRow) -> bool {
+    has_messages(session) && (session.forked_from_id.is_none() || session.steps > 0)
 }
 
 /// Returns the error of a command about the latest session where there is none.
-pub(crate) fn no_session() -> CommandError {
+pub(crate) fn no_session_error() -> CommandError {
     CommandError::usage("there is no session in this workspace yet")
         .hint("haft agent 'What is this project about?'")
 }
 
 /// Returns the error of a command about the latest run where there is none.
-pub(crate) fn no_run() -> CommandError {
+pub(crate) fn no_run_error() -> CommandError {
     CommandError::usage("there is no run in this workspace yet")
-        .kind(Kind::UnknownRun)
+        .kind(CommandErrorKind::UnknownRun)
         .hint("haft runs list")
 }
 
@@ -111,18 +111,18 @@ pub(crate) fn no_run() -> CommandError {
 async fn latest_session(
     journal: &dyn Journal,
     root: &str,
-    is_meant: fn(&ChatSession) -> bool,
-) -> Result<Option<UsedSession>, JournalError> {
+    is_meant: fn(&SessionRow) -> bool,
+) -> Result<Option<RecentSession>, JournalError> {
     let root = Some(root.to_owned());
-    let mut query = ChatQuery { root, with_opaque: true, ..ChatQuery::default() };
-    let mut latest: Option<ChatSession> = None;
+    let mut query = SessionQuery { root, with_opaque: true, ..SessionQuery::default() };
+    let mut latest: Option<SessionRow> = None;
     // An old session may have been gone on with, so all of them are looked at.
     loop {
-        let page = journal.chats(query.clone()).await?;
+        let page = journal.sessions(query.clone()).await?;
         let Some(oldest) = page.last() else { break };
         query.before = Some(oldest.id.clone());
         // One that nobody began and nobody sees is a fork that is not finished.
-        let is_seen = |session: &ChatSession| session.inspectable || session.parent_id.is_some();
+        let is_seen = |session: &SessionRow| session.inspectable || session.parent_id.is_some();
         let meant = page.into_iter().filter(|session| is_seen(session) && is_meant(session));
         latest = latest
             .into_iter()
@@ -131,30 +131,36 @@ async fn latest_session(
     }
     let Some(latest) = latest else { return Ok(None) };
     let used_ms = latest.updated_at_ms;
-    Ok(Some(UsedSession { session: top(journal, latest).await?, used_ms }))
+    Ok(Some(RecentSession { session: root_session(journal, latest).await?, used_ms }))
 }
 
 /// Returns the session that a session works for in the end, which may be itself.
-async fn top(journal: &dyn Journal, session: ChatSession) -> Result<ChatSession, JournalError> {
+async fn root_session(
+    journal: &dyn Journal,
+    session: SessionRow,
+) -> Result<SessionRow, JournalError> {
     let mut top = session;
     for _ in 0..SUBAGENT_DEPTH_MAX {
         let Some(parent) = &top.parent_id else { break };
-        let Some(above) = journal.chat(parent).await? else { break };
+        let Some(above) = journal.session(parent).await? else { break };
         top = above;
     }
     Ok(top)
 }
 
 /// Returns what was used last in a workspace. What subagents did belongs to the session that had them work.
-async fn latest_run(journal: &dyn Journal, root: &str) -> Result<Option<NamedRun>, JournalError> {
+async fn latest_run(
+    journal: &dyn Journal,
+    root: &str,
+) -> Result<Option<RunArgument>, JournalError> {
     let session = latest_session(journal, root, has_work).await?;
     let run = latest_other_run(journal, root).await?;
     Ok(match (session, run) {
         (Some(session), Some(run)) if used_ms(&run) > session.used_ms => {
-            Some(NamedRun::LatestRun(run))
+            Some(RunArgument::LatestRun(run))
         }
-        (Some(session), _) => Some(NamedRun::LatestSession(session)),
-        (None, run) => run.map(NamedRun::LatestRun),
+        (Some(session), _) => Some(RunArgument::LatestSession(session)),
+        (None, run) => run.map(RunArgument::LatestRun),
     })
 }
 
@@ -196,26 +202,26 @@ async fn is_undo(journal: &dyn Journal, run: &RunRow) -> Result<bool, JournalErr
     Ok(journal.calls(calls).await?.first().is_some_and(|call| call.tool == UNDO_TOOL))
 }
 
-async fn is_there(journal: &dyn Journal, run: &RunId) -> Result<bool, JournalError> {
+async fn run_exists(journal: &dyn Journal, run: &RunId) -> Result<bool, JournalError> {
     let query = RunQuery { run: Some(run.clone()), ..RunQuery::default() };
     Ok(!journal.runs(query).await?.is_empty())
 }
 
-impl NamedRun {
+impl RunArgument {
     /// Returns its name.
     pub(crate) fn id(&self) -> RunId {
         match self {
-            Self::Exactly(run) => run.clone(),
+            Self::ById(run) => run.clone(),
             Self::LatestSession(latest) => latest.session.id.run(),
             Self::LatestRun(run) => run.id.clone(),
         }
     }
 
     /// Says which one it is, unless somebody named it.
-    pub(crate) fn told(&self) -> Option<String> {
+    pub(crate) fn latest_note(&self) -> Option<String> {
         match self {
-            Self::Exactly(_) => None,
-            Self::LatestSession(UsedSession { session, used_ms }) => {
+            Self::ById(_) => None,
+            Self::LatestSession(RecentSession { session, used_ms }) => {
                 let title = session.title.as_deref().map(on_one_line);
                 let title = title.map(|title| format!(": {title}")).unwrap_or_default();
                 let (begun, used) = (rfc3339(session.created_at_ms), rfc3339(*used_ms));

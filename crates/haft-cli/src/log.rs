@@ -35,16 +35,16 @@ pub(crate) fn to_stderr() {
 #[derive(Default)]
 struct Warnings {
     // Any thread may warn; the lock is held for a look-up.
-    said: Mutex<Said>,
+    said: Mutex<WarningTimes>,
 }
 
 /// When each warning came up last, in milliseconds since 1970.
 #[derive(Default)]
-struct Said {
+struct WarningTimes {
     at_ms: HashMap<String, u64>,
 }
 
-impl Said {
+impl WarningTimes {
     /// Notes that a warning came up, and returns whether it is to be said.
     fn is_new(&mut self, text: &str, now_ms: u64) -> bool {
         let is_recent = |at_ms: u64| now_ms.saturating_sub(at_ms) < WARNING_AGAIN_MS;
@@ -56,25 +56,25 @@ impl Said {
 
 impl<S: Subscriber> Layer<S> for Warnings {
     fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
-        let mut words = Words::default();
+        let mut words = EventText::default();
         event.record(&mut words);
         let text = words.text();
         let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
         if said.is_new(&text, SystemClock.now_ms()) {
-            output::warning(&text, None);
+            output::print_warning(&text, None);
         }
     }
 }
 
 /// What an event says: its message, why, and what it is about.
 #[derive(Default)]
-struct Words {
+struct EventText {
     message: String,
     why: Option<String>,
     about: Vec<String>,
 }
 
-impl Visit for Words {
+impl Visit for EventText {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
         self.note(field.name(), format!("{value:?}"));
     }
@@ -84,7 +84,7 @@ impl Visit for Words {
     }
 }
 
-impl Words {
+impl EventText {
     fn note(&mut self, name: &str, value: String) {
         match name {
             "message" => self.message = value,
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn what_goes_on_failing_is_said_once() {
-        let mut said = Said::default();
+        let mut said = WarningTimes::default();
         let mut check =
             |text: &str, now_ms: u64, expect: bool| assert_eq!(said.is_new(text, now_ms), expect);
         check("a", 0, true);
@@ -123,12 +123,12 @@ mod tests {
 
     #[test]
     fn warnings_have_the_form_of_all_others() {
-        let mut words = Words::default();
+        let mut words = EventText::default();
         words.note("run", "nightly".to_owned());
         words.note("err", "no answer".to_owned());
         words.note("message", "the run could not be held for longer".to_owned());
         assert_eq!(words.text(), "the run could not be held for longer (run nightly): no answer");
-        let alone = Words { message: "it is so".to_owned(), ..Words::default() };
+        let alone = EventText { message: "it is so".to_owned(), ..EventText::default() };
         assert_eq!(alone.text(), "it is so");
     }
 }

@@ -2,144 +2,130 @@
 //! a file of its own below `command/`; what they share is put together in `compose.rs`.
 
 mod agent_run;
-mod agents;
 mod ask;
-mod call_name;
+mod backlog;
+mod call_address;
 mod cli;
 mod command;
 mod command_line;
-mod compose;
 mod confirm;
 mod drawing;
-mod environment;
 mod error;
 mod format;
 mod hint;
-mod id;
 mod input;
-mod journal_place;
-mod kept_file;
 mod latest;
 mod log;
-mod manifest;
 mod manifest_edit;
-mod mcp_servers;
 mod model;
-mod network_guard;
+mod next_step;
 mod output;
-mod own_files;
-mod owner;
-mod password;
-mod permission_names;
-mod placement;
-mod places;
+mod path_text;
 mod plan_run;
-mod preset;
-mod project;
-mod python;
-mod quote;
-mod settings;
-mod sidecars;
+mod remedy;
+mod run_address;
 mod signals;
-mod skills;
-mod state;
 mod table;
 mod time;
-mod trust;
-mod widening;
 
 use std::ffi::OsString;
 use std::future::Future;
 use std::panic::PanicHookInfo;
 use std::pin::Pin;
 
-use crate::cli::{Cli, Command, SettingArgs};
+use crate::cli::{Cli, CliCommand, SettingArgs};
 use crate::command::mcp_servers::McpArgs;
-use crate::error::{CommandError, Status};
-use crate::state::State;
+use crate::error::{CommandError, CommandStatus};
+use haft_app::host::Host;
 
 fn main() {
     haft_sandbox::helper::run_if_requested();
     std::panic::set_hook(Box::new(report_panic));
-    let status = std::panic::catch_unwind(run).unwrap_or(Status::Bug);
+    let status = std::panic::catch_unwind(run).unwrap_or(CommandStatus::Bug);
     // Returning would wait for threads that may be in the middle of a blocking read.
     std::process::exit(status.code());
 }
 
-fn run() -> Status {
+fn run() -> CommandStatus {
     let words: Vec<OsString> = std::env::args_os().collect();
-    let cli = match command_line::read(&words) {
+    let cli = match command_line::parse_command_line(&words) {
         Ok(cli) => cli,
-        Err(err) => return command_line::answer(err),
+        Err(err) => return command_line::report_clap_error(err),
     };
     cli.settings.color.apply();
     log::to_stderr();
     let settings = cli.settings.clone();
-    dispatch(cli).unwrap_or_else(|err| tell(err, &settings))
+    dispatch(cli).unwrap_or_else(|err| report_error(err, &settings))
 }
 
 /// Says why a command could not do its work: in words, and where JSON was asked for as JSON, too.
-fn tell(err: CommandError, settings: &SettingArgs) -> Status {
+fn report_error(err: CommandError, settings: &SettingArgs) -> CommandStatus {
     if err.message.is_empty() {
         return err.status;
     }
-    let hint =
-        err.hint.as_deref().map(|hint| hint::in_same_journal(&output::visible(hint), settings));
-    let err = CommandError { message: output::visible(&err.message), hint, ..err };
+    let hint = err
+        .hint
+        .as_deref()
+        .map(|hint| hint::with_journal_options(&output::escape_controls(hint), settings));
+    let err = CommandError { message: output::escape_controls(&err.message), hint, ..err };
     if settings.json {
         // Whoever does not read standard output reads the words.
-        let _ = output::json(&err.told());
+        let _ = output::write_json(&err.failure());
     }
-    output::error(&err.message, err.hint.as_deref());
+    output::print_error(&err.message, err.hint.as_deref());
     err.status
 }
 
-fn dispatch(cli: Cli) -> Result<Status, CommandError> {
+fn dispatch(cli: Cli) -> Result<CommandStatus, CommandError> {
     let settings = &cli.settings;
     match cli.command {
-        Command::Acp(args) => block_on(command::acp::run(&args, settings, &State::locate()?)),
-        Command::Agent(args) => block_on(command::agent::run(args, settings, &State::locate()?)),
-        Command::Sessions(args) => {
-            block_on(command::sessions::run(args, settings, &State::locate()?))
+        CliCommand::Acp(args) => block_on(command::acp::run(&args, settings, &open_host()?)),
+        CliCommand::Agent(args) => block_on(command::agent::run(args, settings, &open_host()?)),
+        CliCommand::Sessions(args) => {
+            block_on(command::sessions::run(args, settings, &open_host()?))
         }
-        Command::Call(args) => block_on(command::call::run(args, settings, &State::locate()?)),
-        Command::Do(args) => block_on(command::do_request::run(args, settings, &State::locate()?)),
-        Command::Tools(args) => block_on(command::tools::run(&args, settings, &State::locate()?)),
-        Command::Run(args) => block_on(command::run::run(args, settings, &State::locate()?)),
-        Command::Resume(args) => block_on(command::resume::run(args, settings, &State::locate()?)),
-        Command::Plan(args) => block_on(command::plan::run(args, settings, &State::locate()?)),
-        Command::Runs(args) => block_on(command::runs::run(args, settings, &State::locate()?)),
-        Command::Diff(args) => block_on(command::diff::run(args, settings, &State::locate()?)),
-        Command::Undo(args) => block_on(command::undo::run(args, settings, &State::locate()?)),
-        Command::Mcp(McpArgs { placement, command: None }) => {
-            block_on(command::mcp::run(&placement, settings, &State::locate()?))
+        CliCommand::Call(args) => block_on(command::call::run(args, settings, &open_host()?)),
+        CliCommand::Do(args) => block_on(command::do_request::run(args, settings, &open_host()?)),
+        CliCommand::Tools(args) => block_on(command::tools::run(&args, settings, &open_host()?)),
+        CliCommand::Run(args) => block_on(command::run::run(args, settings, &open_host()?)),
+        CliCommand::Resume(args) => block_on(command::resume::run(args, settings, &open_host()?)),
+        CliCommand::Plan(args) => block_on(command::plan::run(args, settings, &open_host()?)),
+        CliCommand::Runs(args) => block_on(command::runs::run(args, settings, &open_host()?)),
+        CliCommand::Diff(args) => block_on(command::diff::run(args, settings, &open_host()?)),
+        CliCommand::Undo(args) => block_on(command::undo::run(args, settings, &open_host()?)),
+        CliCommand::Mcp(McpArgs { placement, command: None }) => {
+            block_on(command::mcp::run(&placement, settings, &open_host()?))
         }
-        Command::Mcp(McpArgs { command: Some(command), .. }) => {
-            block_on(command::mcp_servers::run(command, settings, &State::locate()?))
+        CliCommand::Mcp(McpArgs { command: Some(command), .. }) => {
+            block_on(command::mcp_servers::run(command, settings, &open_host()?))
         }
-        Command::Serve(args) => block_on(command::serve::run(&args, settings, &State::locate()?)),
-        Command::Policy(args) => block_on(command::policy::run(args, settings, &State::locate()?)),
-        Command::Registry(args) => {
-            block_on(command::registry::run(args, settings, &State::locate()?))
+        CliCommand::Serve(args) => block_on(command::serve::run(&args, settings, &open_host()?)),
+        CliCommand::Policy(args) => block_on(command::policy::run(args, settings, &open_host()?)),
+        CliCommand::Registry(args) => {
+            block_on(command::registry::run(args, settings, &open_host()?))
         }
-        Command::Agents(args) => block_on(command::agents::run(&args, settings, &State::locate()?)),
-        Command::Skills(args) => command::skills::run(&args, settings, &State::locate()?),
-        Command::Doctor(args) => block_on(command::doctor::run(&args, settings, &State::locate()?)),
-        Command::Init(args) => command::init::run(&args, settings, &State::locate()?),
-        Command::Trust(args) => block_on(command::trust::run(&args, settings, &State::locate()?)),
-        Command::Completions(args) => command::completions::run(&args),
-        Command::HelpMarkdown => command::help_markdown::run(),
-        Command::HelpLimits => command::help_limits::run(),
-        Command::ExtractWorker => command::extract_worker::run(),
+        CliCommand::Agents(args) => block_on(command::agents::run(&args, settings, &open_host()?)),
+        CliCommand::Skills(args) => command::skills::run(&args, settings, &open_host()?),
+        CliCommand::Doctor(args) => block_on(command::doctor::run(&args, settings, &open_host()?)),
+        CliCommand::Init(args) => command::init::run(&args, settings, &open_host()?),
+        CliCommand::Trust(args) => block_on(command::trust::run(&args, settings, &open_host()?)),
+        CliCommand::Completions(args) => command::completions::run(&args),
+        CliCommand::HelpMarkdown => command::help_markdown::run(),
+        CliCommand::ExtractWorker => command::extract_worker::run(),
     }
+}
+
+/// Returns this process as an application sees it, with notices printed.
+fn open_host() -> Result<Host, CommandError> {
+    Ok(Host::from_process()?.on_notice(next_step::print_notice))
 }
 
 /// Runs a command to its end on this thread; what tools do on others is not waited for afterwards.
 fn block_on<'a>(
-    command: impl Future<Output = Result<Status, CommandError>> + 'a,
-) -> Result<Status, CommandError> {
+    command: impl Future<Output = Result<CommandStatus, CommandError>> + 'a,
+) -> Result<CommandStatus, CommandError> {
     // One type for all commands: the loop of the runtime is not in the program once for each.
-    let command: Pin<Box<dyn Future<Output = Result<Status, CommandError>> + 'a>> =
+    let command: Pin<Box<dyn Future<Output = Result<CommandStatus, CommandError>> + 'a>> =
         Box::pin(command);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime
@@ -155,7 +141,7 @@ fn report_panic(panic: &PanicHookInfo<'_>) {
     let text = payload.downcast_ref::<&str>().copied();
     let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
     let place = panic.location().map_or_else(String::new, |location| format!(" at {location}"));
-    output::error(
+    output::print_error(
         &format!("haft {} is at fault{place}: {}", env!("CARGO_PKG_VERSION"), text.unwrap_or("?")),
         Some("please report these lines and the command that you ran"),
     );

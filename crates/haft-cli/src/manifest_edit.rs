@@ -7,22 +7,24 @@ use std::io::{self, Write as _};
 use haft::{Clock as _, SystemClock};
 
 use crate::cli::SettingArgs;
-use crate::confirm::confirmed;
+use crate::confirm::ask_confirmation;
 use crate::error::CommandError;
-use crate::manifest::{FILE_NAME, Manifest, ManifestFile};
-use crate::trust::Trust;
-use crate::{output, settings};
+use crate::output;
+use haft_app::host::Host;
+use haft_app::manifest::{FILE_NAME, Manifest, ManifestFile};
+use haft_app::settings;
+use haft_app::trust::TrustStore;
 
 /// A manifest that is to be changed, and what it is before.
 pub(crate) struct ManifestEdit {
     pub(crate) file: ManifestFile,
-    before: Before,
-    trust: Trust,
+    before: PriorTrust,
+    trust: TrustStore,
 }
 
 /// What a manifest is before it is changed.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Before {
+enum PriorTrust {
     Absent,
     /// It is named, and holds for that.
     Named,
@@ -31,7 +33,7 @@ enum Before {
 }
 
 /// A manifest that was changed.
-pub(crate) struct Changed {
+pub(crate) struct ManifestChange {
     pub(crate) file: ManifestFile,
     /// Whether it was made.
     pub(crate) is_new: bool,
@@ -41,29 +43,30 @@ pub(crate) struct Changed {
 
 impl ManifestEdit {
     /// Returns the manifest that is named or holds in the working directory, or one that is not there yet.
-    pub(crate) fn open(setting_args: &SettingArgs, trust: Trust) -> Result<Self, CommandError> {
-        if let Some(file) = settings::find_manifest(setting_args)? {
-            let before = match (trust.holds(&file), setting_args.config.is_some()) {
-                (true, _) => Before::Trusted,
-                (false, true) => Before::Named,
-                (false, false) => Before::Untrusted,
+    pub(crate) fn open(setting_args: &SettingArgs, host: &Host) -> Result<Self, CommandError> {
+        let trust = TrustStore::new(host.state().trust());
+        if let Some(file) = settings::find_manifest(&setting_args.overrides(), host)? {
+            let before = match (trust.is_trusted(&file), setting_args.config.is_some()) {
+                (true, _) => PriorTrust::Trusted,
+                (false, true) => PriorTrust::Named,
+                (false, false) => PriorTrust::Untrusted,
             };
             return Ok(Self { file, before, trust });
         }
         let directory = match &setting_args.root {
             Some(root) => root.clone(),
-            None => settings::working_directory()?,
+            None => host.working_directory()?,
         };
         let directory = directory.canonicalize().map_err(|err| {
             CommandError::usage(format!("{} cannot be used: {err}", directory.display()))
         })?;
         let file = ManifestFile::of_text(directory.join(FILE_NAME), String::new());
-        Ok(Self { file, before: Before::Absent, trust })
+        Ok(Self { file, before: PriorTrust::Absent, trust })
     }
 
     /// Returns whether there is such a file.
     pub(crate) fn is_there(&self) -> bool {
-        self.before != Before::Absent
+        self.before != PriorTrust::Absent
     }
 
     /// Returns the manifest with `entry` at its end, if that is a manifest.
@@ -110,20 +113,20 @@ impl ManifestEdit {
         self,
         changed: ManifestFile,
         is_confirmed: bool,
-    ) -> Result<Changed, CommandError> {
+    ) -> Result<ManifestChange, CommandError> {
         write(&changed).map_err(|err| {
             CommandError::usage(format!("{} cannot be written: {err}", changed.path().display()))
         })?;
         let is_trusted = match self.before {
-            Before::Absent | Before::Named => true,
-            Before::Trusted => is_confirmed || confirmed_again(&changed).await,
-            Before::Untrusted => false,
+            PriorTrust::Absent | PriorTrust::Named => true,
+            PriorTrust::Trusted => is_confirmed || confirmed_again(&changed).await,
+            PriorTrust::Untrusted => false,
         };
         // That what nobody trusts does not hold is said where the settings are found out.
-        if is_trusted && self.before != Before::Named {
+        if is_trusted && self.before != PriorTrust::Named {
             self.trust.grant(&changed, SystemClock.now_ms())?;
         }
-        Ok(Changed { file: changed, is_new: self.before == Before::Absent, is_trusted })
+        Ok(ManifestChange { file: changed, is_new: self.before == PriorTrust::Absent, is_trusted })
     }
 }
 
@@ -149,9 +152,9 @@ fn write(file: &ManifestFile) -> io::Result<()> {
 
 /// Asks whether the manifest is to be trusted as it is now. Where nobody can be asked it is not.
 async fn confirmed_again(file: &ManifestFile) -> bool {
-    let path = output::visible(&file.path().to_string_lossy());
+    let path = output::escape_controls(&file.path().to_string_lossy());
     let question = format!("{path} was trusted and has changed. Trust it again?");
-    confirmed(&question).await.unwrap_or(false)
+    ask_confirmation(&question).await.unwrap_or(false)
 }
 
 /// Returns a text of TOML without the tables whose names are `name` or begin with it. Comments before the next table stay,

@@ -43,13 +43,17 @@ impl Color {
 }
 
 /// Writes data, ended by a newline if there is any. Files and pipes get it as it is, a terminal as visible text.
-pub(crate) fn data(text: &str) -> Result<(), CommandError> {
-    if io::stdout().is_terminal() { coloured_data(&visible(text)) } else { coloured_data(text) }
+pub(crate) fn write_data(text: &str) -> Result<(), CommandError> {
+    if io::stdout().is_terminal() {
+        write_coloured_data(&escape_controls(text))
+    } else {
+        write_coloured_data(text)
+    }
 }
 
 /// Writes data that has colours of haft's own, ended by a newline if there is any. For a terminal, what of it was written by
 /// others must be visible text already.
-pub(crate) fn coloured_data(text: &str) -> Result<(), CommandError> {
+pub(crate) fn write_coloured_data(text: &str) -> Result<(), CommandError> {
     let newline = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
     let mut stdout = io::stdout().lock();
     write!(stdout, "{text}{newline}")
@@ -58,44 +62,44 @@ pub(crate) fn coloured_data(text: &str) -> Result<(), CommandError> {
 }
 
 /// Writes a piece of data that comes bit by bit, without a newline. When nobody takes it there is nobody to tell.
-pub(crate) fn piece(text: &str) {
+pub(crate) fn write_data_piece(text: &str) {
     let mut stdout = io::stdout().lock();
     let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
 }
 
 /// Writes a piece of a line that has colours of haft's own. What of it was written by others must be visible text already.
-pub(crate) fn side_piece(text: &str) {
+pub(crate) fn write_stderr_piece(text: &str) {
     let mut stderr = anstream::stderr().lock();
     let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());
 }
 
 /// Writes data as one line of JSON.
-pub(crate) fn json(value: &impl Serialize) -> Result<(), CommandError> {
+pub(crate) fn write_json(value: &impl Serialize) -> Result<(), CommandError> {
     let text = serde_json::to_string(value)
         .map_err(|err| CommandError::failed(format!("the answer is not JSON: {err}")))?;
-    data(&text)
+    write_data(&text)
 }
 
 /// Writes data as JSON for people to read and for tools to take as it is.
-pub(crate) fn pretty_json(value: &impl Serialize) -> Result<(), CommandError> {
+pub(crate) fn write_pretty_json(value: &impl Serialize) -> Result<(), CommandError> {
     let text = serde_json::to_string_pretty(value)
         .map_err(|err| CommandError::failed(format!("the answer is not JSON: {err}")))?;
-    data(&text)
+    write_data(&text)
 }
 
 /// Says what went wrong, and after a blank line what helps.
-pub(crate) fn error(message: &str, hint: Option<&str>) {
-    labelled(ERROR, "error", message, hint);
+pub(crate) fn print_error(message: &str, hint: Option<&str>) {
+    print_labelled(ERROR, "error", message, hint);
 }
 
 /// Says what went wrong, right before the process ends: nobody is waited for.
-pub(crate) fn error_at_once(message: &str, hint: Option<&str>) {
-    say_at_once(&labelled_text(ERROR, "error", message, hint));
+pub(crate) fn print_error_nonblocking(message: &str, hint: Option<&str>) {
+    print_nonblocking(&labelled_text(ERROR, "error", message, hint));
 }
 
 /// Says something at once, or not at all where standard error takes nothing at the moment. Neither a reader is waited for
 /// nor whoever is in the middle of writing there. What of it was written by others must be visible text already.
-pub(crate) fn say_at_once(text: &str) {
+pub(crate) fn print_nonblocking(text: &str) {
     let stderr = io::stderr();
     let mut ends = [PollFd::new(&stderr, PollFlags::OUT)];
     let takes_some = poll(&mut ends, Some(&Timespec::default())).is_ok_and(|ready| ready > 0);
@@ -106,38 +110,38 @@ pub(crate) fn say_at_once(text: &str) {
         true => text.to_owned(),
         false => anstream::adapter::strip_str(text).to_string(),
     };
-    let _ = rustix::io::write(&stderr, beginning(&text).as_bytes());
+    let _ = rustix::io::write(&stderr, pipe_sized_prefix(&text).as_bytes());
 }
 
 /// Returns as much of a text as a pipe that takes something takes without waiting.
-fn beginning(text: &str) -> &str {
+fn pipe_sized_prefix(text: &str) -> &str {
     text.get(..text.floor_char_boundary(AT_ONCE_BYTES_MAX)).unwrap_or_default()
 }
 
 /// Says what is not as somebody may think, and what helps. More may follow, so that a hint ends with a blank line.
-pub(crate) fn warning(message: &str, hint: Option<&str>) {
-    labelled(WARNING, "warning", message, hint);
+pub(crate) fn print_warning(message: &str, hint: Option<&str>) {
+    print_labelled(WARNING, "warning", message, hint);
     if hint.is_some() {
-        to_stderr(format_args!("\n"));
+        write_stderr(format_args!("\n"));
     }
 }
 
 /// Returns a text in which the characters are spelled out that would control a terminal or turn the direction of writing.
 /// Line ends and tabs stay. Names of files, texts of manifests and all that tools answer are chosen by strangers.
-pub(crate) fn visible(text: &str) -> String {
+pub(crate) fn escape_controls(text: &str) -> String {
     let is_harmless = |character: char| matches!(character, '\n' | '\t');
     let controls = |character: char| character.is_control() || turns_direction(character);
-    spelled_out(text, |character| controls(character) && !is_harmless(character))
+    escape_where(text, |character| controls(character) && !is_harmless(character))
 }
 
 /// Returns a text on one line in which every character is spelled out that is not plainly to be seen: also those that have
 /// no width or belong to the letter before. It is for questions, whose readers must not be deceived about anything.
-pub(crate) fn plainly_visible(text: &str) -> String {
+pub(crate) fn escape_nonprinting(text: &str) -> String {
     let is_sign = |character: char| matches!(character, '"' | '\'' | '\\');
-    spelled_out(text, |character| character.escape_debug().len() > 1 && !is_sign(character))
+    escape_where(text, |character| character.escape_debug().len() > 1 && !is_sign(character))
 }
 
-fn spelled_out(text: &str, is_spelled_out: impl Fn(char) -> bool) -> String {
+fn escape_where(text: &str, is_spelled_out: impl Fn(char) -> bool) -> String {
     let mut shown = String::with_capacity(text.len());
     for character in text.chars() {
         if is_spelled_out(character) {
@@ -157,20 +161,20 @@ fn turns_direction(character: char) -> bool {
 }
 
 /// Says something beside the data, where a person is there to read it.
-pub(crate) fn aside(message: impl fmt::Display) {
+pub(crate) fn print_aside(message: impl fmt::Display) {
     if io::stderr().is_terminal() {
-        to_stderr(format_args!("{DIM}{}{DIM:#}\n", visible(&message.to_string())));
+        write_stderr(format_args!("{DIM}{}{DIM:#}\n", escape_controls(&message.to_string())));
     }
 }
 
 /// Says something that a command did.
-pub(crate) fn note(message: impl fmt::Display) {
-    to_stderr(format_args!("{}\n", visible(&message.to_string())));
+pub(crate) fn print_note(message: impl fmt::Display) {
+    write_stderr(format_args!("{}\n", escape_controls(&message.to_string())));
 }
 
 /// Says something that has colours of haft's own. What of it was written by others must be visible text already.
-pub(crate) fn coloured_note(text: &str) {
-    to_stderr(format_args!("{text}\n"));
+pub(crate) fn print_coloured_note(text: &str) {
+    write_stderr(format_args!("{text}\n"));
 }
 
 /// Returns whether somebody sees colours on standard error, for what is drawn there by other means.
@@ -178,13 +182,13 @@ pub(crate) fn stderr_has_colours() -> bool {
     anstream::AutoStream::choice(&io::stderr()) != ColorChoice::Never
 }
 
-fn labelled(style: Style, label: &str, message: &str, hint: Option<&str>) {
-    to_stderr(format_args!("{}", labelled_text(style, label, message, hint)));
+fn print_labelled(style: Style, label: &str, message: &str, hint: Option<&str>) {
+    write_stderr(format_args!("{}", labelled_text(style, label, message, hint)));
 }
 
 fn labelled_text(style: Style, label: &str, message: &str, hint: Option<&str>) -> String {
-    let message = visible(message.trim_end());
-    match hint.map(visible) {
+    let message = escape_controls(message.trim_end());
+    match hint.map(escape_controls) {
         Some(hint) => {
             format!("{style}{label}:{style:#} {message}\n\n{HINT}hint:{HINT:#} {hint}\n")
         }
@@ -193,7 +197,7 @@ fn labelled_text(style: Style, label: &str, message: &str, hint: Option<&str>) -
 }
 
 /// When nobody takes what is said there is nobody to tell either.
-fn to_stderr(text: fmt::Arguments<'_>) {
+fn write_stderr(text: fmt::Arguments<'_>) {
     let _ = anstream::stderr().lock().write_fmt(text);
 }
 
@@ -204,8 +208,8 @@ mod tests {
     #[test]
     fn what_would_control_a_terminal_is_spelled_out() {
         let check = |text: &str, expect: &str| {
-            assert_eq!(visible(text), expect);
-            assert_eq!(visible(expect), expect, "what is visible stays as it is");
+            assert_eq!(escape_controls(text), expect);
+            assert_eq!(escape_controls(expect), expect, "what is visible stays as it is");
         };
         check("plain\ttext ä \"\\\" e\u{301}\n", "plain\ttext ä \"\\\" e\u{301}\n");
         check("\u{1b}[31mred\r\n", "\\u{1b}[31mred\\r\n");
@@ -216,17 +220,17 @@ mod tests {
     #[test]
     fn so_much_is_said_without_waiting() {
         let fits = "x".repeat(AT_ONCE_BYTES_MAX);
-        assert_eq!(beginning(&fits), fits);
-        assert_eq!(beginning(&format!("{fits}y")), fits);
+        assert_eq!(pipe_sized_prefix(&fits), fits);
+        assert_eq!(pipe_sized_prefix(&format!("{fits}y")), fits);
         assert_eq!(
-            beginning(&format!("x{}", "ä".repeat(AT_ONCE_BYTES_MAX))).len(),
+            pipe_sized_prefix(&format!("x{}", "ä".repeat(AT_ONCE_BYTES_MAX))).len(),
             AT_ONCE_BYTES_MAX - 1
         );
     }
 
     #[test]
     fn in_questions_all_is_spelled_out_that_is_not_plainly_to_be_seen() {
-        let check = |text: &str, expect: &str| assert_eq!(plainly_visible(text), expect);
+        let check = |text: &str, expect: &str| assert_eq!(escape_nonprinting(text), expect);
         check("'ä' \"\\\"", "'ä' \"\\\"");
         check("a\n\tb\u{200b}e\u{301}", "a\\n\\tb\\u{200b}e\\u{301}");
         check("\u{1b}[2J\u{202e}", "\\u{1b}[2J\\u{202e}");

@@ -2,14 +2,14 @@
 //! live view, questions and signals. What a plan means and what happens in which order is the plan crate's business;
 //! which command drives which plan is the commands'.
 
+mod allow_list;
 mod asker;
-mod doubt;
+pub(crate) mod doubt_settlement;
+mod doubts;
+pub(crate) mod dry_run;
 mod end;
-mod own_list;
 mod plan_file;
-pub(crate) mod rehearsal;
-pub(crate) mod settling;
-mod stops;
+mod stop_tokens;
 mod view;
 
 use std::collections::BTreeSet;
@@ -21,28 +21,28 @@ use haft::Registry;
 use haft_contract::{Contract, Effect, RequirementSet, RunId, ToolId};
 use haft_plan::drive::limits::{PARALLEL_DEFAULT, PARALLEL_MAX};
 use haft_plan::drive::{
-    Allow, Asking, Bounds, DriveError, Driven, Options, Start, drive as drive_plan,
+    AllowedDangerousTools, DangerousToolAsker, PlanBounds, PlanRunError, PlanRunOptions,
+    PlanRunResult, RunStartMode, run_plan as drive_plan,
 };
-use haft_plan::{Catalogue, CheckedPlan};
-use haft_policy::{Action, Rule, RuleScope};
+use haft_plan::{CheckedPlan, PlanToolCatalogue};
+use haft_policy::{Rule, RuleAction, RuleScope};
 use serde_json::Value;
 
 use crate::ask::TerminalAsker;
 use crate::cli::SettingArgs;
-use crate::compose::Tools;
 use crate::error::CommandError;
-use crate::settings::Settings;
-use crate::state::State;
-use crate::{compose, output};
+use crate::output;
+use allow_list::UnconfirmedListAction;
 use asker::PlanAsker;
-use own_list::Unconfirmed;
-use stops::Stops;
-use view::View;
+use haft_app::compose;
+use haft_app::compose::AvailableTools;
+use haft_app::host::Host;
+use haft_app::settings::EffectiveSettings;
+use stop_tokens::PlanStopTokens;
+use view::PlanView;
 
-pub(crate) use end::{status, tell_end, tell_output};
-pub(crate) use plan_file::{PlanText, invalid, line, unreadable};
-pub(crate) use view::{LOG_LINE_CHARS_MAX, LOG_LINES_SHOWN_MAX};
-pub(crate) use view::{PURPOSE_CHARS_MAX, RUNNING_LINES_MAX, TOLD_FAILURES_MAX, TOLD_NODES_MAX};
+pub(crate) use end::{plan_status, print_end, print_output};
+pub(crate) use plan_file::{PlanText, invalid_plan_error, problem_line, unreadable_plan_error};
 
 /// The kind of front end that runs of plans are recorded with.
 pub(crate) const FRONT_END: &str = haft::PLAN_FRONT_END;
@@ -75,18 +75,18 @@ pub(crate) struct PlanRun {
     /// The plan.
     pub(crate) plan: CheckedPlan,
     /// The tools that it was checked against.
-    pub(crate) tools: Tools,
+    pub(crate) tools: AvailableTools,
     /// Its run.
     pub(crate) run: RunId,
     /// Whether the run is begun or gone on with.
-    pub(crate) start: Start,
+    pub(crate) start: RunStartMode,
     /// The input of the plan.
     pub(crate) input: Option<Value>,
 }
 
 /// Returns the tools of a registry as plans are checked against them.
-pub(crate) fn catalogue(registry: &Registry) -> Catalogue {
-    Catalogue::new(registry.contracts().cloned())
+pub(crate) fn catalogue(registry: &Registry) -> PlanToolCatalogue {
+    PlanToolCatalogue::new(registry.contracts().cloned())
 }
 
 /// Drives a plan to its end, shows what happens meanwhile, and returns what became of it. Whoever is at the terminal is
@@ -95,43 +95,44 @@ pub(crate) async fn drive(
     work: PlanRun,
     args: &DriveArgs,
     setting_args: &SettingArgs,
-    settings: Settings,
-    state: &State,
-) -> Result<Driven, CommandError> {
+    settings: EffectiveSettings,
+    host: &Host,
+) -> Result<PlanRunResult, CommandError> {
     let person = (!args.headless).then(|| TerminalAsker::new(&settings.project)).flatten();
-    let person = person.map(TerminalAsker::of_many_calls);
-    let unconfirmed = if person.is_some() { Unconfirmed::Ask } else { Unconfirmed::Warn };
-    let settings = with_tools_of(&work, settings, args, unconfirmed, state).await?;
-    let runtime = compose::plan_runtime(&work.tools, &settings, state).await?;
-    compose::recover(&runtime).await?;
-    let session = compose::session(&runtime, &settings, FRONT_END)?;
+    let person = person.map(TerminalAsker::for_many_calls);
+    let unconfirmed =
+        if person.is_some() { UnconfirmedListAction::Ask } else { UnconfirmedListAction::Warn };
+    let settings = allow_plan_tools(&work, settings, args, unconfirmed, host).await?;
+    let runtime = compose::plan_runtime(&work.tools, &settings, host).await?;
+    compose::recover(&runtime, host).await?;
+    let session = compose::open_connection(&runtime, &settings, host, FRONT_END)?;
     // The sidecars are all that is left of long outputs; old ones are swept away by later commands.
     session.keep_outputs();
-    warn_of_unknown(&settings, &runtime.registry());
-    let view = View::begin(&work.plan, setting_args.json)?;
+    warn_unknown_tools(&settings, &runtime.registry());
+    let view = PlanView::begin(&work.plan, setting_args.json)?;
     let asker = person.map(|person| Arc::new(PlanAsker::new(person, view.screen())));
-    let stops = Stops::listen(&work.run, view.screen(), asker.clone())?;
-    let asking = asker.map(|asker| Asking {
+    let stops = PlanStopTokens::listen(&work.run, view.screen(), asker.clone())?;
+    let asking = asker.map(|asker| DangerousToolAsker {
         asker,
         session: work.run.to_string(),
         root: runtime.roots().workspace().to_owned(),
     });
-    let options = Options {
+    let options = PlanRunOptions {
         start: work.start,
         input: work.input,
         bounds: bounds(args, &settings, &work.plan),
-        allow: allowed(args, &settings, &runtime.registry()),
+        allow: allowed_dangerous_tools(args, &settings, &runtime.registry()),
         asking,
-        events: view.events(),
+        events: view.event_sink(),
         stop: stops.stop.clone(),
         abort: stops.abort.clone(),
-        ..Options::new(work.run.clone())
+        ..PlanRunOptions::new(work.run.clone())
     };
     let driven = drive_plan(&session, runtime.journal(), &work.plan, options).await;
-    view.end().await;
+    view.finish().await;
     let driven = match driven {
-        Ok(driven) => doubt::of_unfinished(driven, &**runtime.journal(), &work.plan).await,
-        Err(err) => Err(undriven(err, &work.run)),
+        Ok(driven) => doubts::add_interrupted_calls(driven, &**runtime.journal(), &work.plan).await,
+        Err(err) => Err(drive_command_error(err, &work.run)),
     };
     runtime.shut_down().await;
     driven
@@ -140,24 +141,24 @@ pub(crate) async fn drive(
 /// Returns the settings in which the plan may call its tools: those that only look at files inside the roots where no rule
 /// of the user's says otherwise, since whoever runs a plan wants them called, and dangerous ones as if the user had named
 /// them, if somebody allowed them. All others are judged as in any call.
-async fn with_tools_of(
+async fn allow_plan_tools(
     work: &PlanRun,
-    mut settings: Settings,
+    mut settings: EffectiveSettings,
     args: &DriveArgs,
-    unconfirmed: Unconfirmed,
-    state: &State,
-) -> Result<Settings, CommandError> {
+    unconfirmed: UnconfirmedListAction,
+    host: &Host,
+) -> Result<EffectiveSettings, CommandError> {
     let PlanRun { plan, .. } = work;
     let named = if args.allow_dangerous {
         plan.dangerous_tools().into_iter().map(|contract| contract.id.clone()).collect()
     } else {
-        own_list::confirmed(work, &settings, unconfirmed, state).await?
+        allow_list::confirmed_tools(work, &settings, unconfirmed, host).await?
     };
     settings.allow.extend(named.iter().map(ToString::to_string));
     let contracts = plan.nodes().iter().map(|node| node.contract());
     let looking = contracts.filter(|contract| only_looks_at_roots(contract));
     let ids: BTreeSet<&ToolId> = looking.map(|contract| &contract.id).collect();
-    let rule = |id: &ToolId| (RuleScope::Preset, Rule::new(id.as_str(), "*", Action::Allow));
+    let rule = |id: &ToolId| (RuleScope::Preset, Rule::new(id.as_str(), "*", RuleAction::Allow));
     settings.rules.extend(ids.into_iter().map(rule));
     Ok(settings)
 }
@@ -180,7 +181,7 @@ fn is_inside_roots(pattern: &str) -> bool {
 
 /// Returns how much happens at the same time. What waits inside a tool waits in its node's time, so no more calls of it
 /// begin than it works on.
-fn bounds(args: &DriveArgs, settings: &Settings, plan: &CheckedPlan) -> Bounds {
+fn bounds(args: &DriveArgs, settings: &EffectiveSettings, plan: &CheckedPlan) -> PlanBounds {
     let mut tools = settings.plan.tool_bounds();
     for contract in plan.nodes().iter().map(|node| node.contract()) {
         if let Some(calls) = contract.calls_at_once_max {
@@ -188,35 +189,39 @@ fn bounds(args: &DriveArgs, settings: &Settings, plan: &CheckedPlan) -> Bounds {
         }
     }
     let parallel = args.parallel.or(settings.plan.parallel()).unwrap_or(PARALLEL_DEFAULT);
-    Bounds { parallel, tools, ..Bounds::default() }
+    PlanBounds { parallel, tools, ..PlanBounds::default() }
 }
 
 /// Bounds of a tool that is not there bound nothing, which whoever misspelt one does not expect.
-pub(crate) fn warn_of_unknown(settings: &Settings, registry: &Registry) {
+pub(crate) fn warn_unknown_tools(settings: &EffectiveSettings, registry: &Registry) {
     let bounds = settings.plan.tool_bounds();
     for id in bounds.keys().filter(|id| registry.contract(id.as_str()).is_none()) {
         let message = format!(
             "[plan.tools.{id}] bounds nothing: {}",
             compose::unknown_tool(registry, id.as_str())
         );
-        output::warning(&message, None);
+        output::print_warning(&message, None);
     }
 }
 
-fn allowed(args: &DriveArgs, settings: &Settings, registry: &Registry) -> Allow {
+fn allowed_dangerous_tools(
+    args: &DriveArgs,
+    settings: &EffectiveSettings,
+    registry: &Registry,
+) -> AllowedDangerousTools {
     if args.allow_dangerous {
-        return Allow::All;
+        return AllowedDangerousTools::All;
     }
     let contracts = settings.allow.iter().filter_map(|name| registry.contract(name));
-    Allow::Tools(contracts.map(|contract| contract.id.clone()).collect())
+    AllowedDangerousTools::Tools(contracts.map(|contract| contract.id.clone()).collect())
 }
 
-fn undriven(err: DriveError, run: &RunId) -> CommandError {
+fn drive_command_error(err: PlanRunError, run: &RunId) -> CommandError {
     match err {
-        DriveError::Run(err) => CommandError::from(err),
-        DriveError::Journal(err) => CommandError::from(err),
-        DriveError::RunExists(_) => CommandError::usage(err).hint(format!("haft resume {run}")),
-        DriveError::Input(_) | DriveError::TooLarge { .. } => CommandError::usage(err),
+        PlanRunError::Run(err) => CommandError::from(err),
+        PlanRunError::Journal(err) => CommandError::from(err),
+        PlanRunError::RunExists(_) => CommandError::usage(err).hint(format!("haft resume {run}")),
+        PlanRunError::Input(_) | PlanRunError::TooLarge { .. } => CommandError::usage(err),
         err => CommandError::failed(err).hint(format!("haft runs show {run}")),
     }
 }

@@ -3,7 +3,7 @@
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-use crate::error::{CommandError, Status};
+use crate::error::{CommandError, CommandStatus};
 use crate::output;
 
 /// Returns a token that is cancelled by the first SIGINT, SIGTERM or SIGHUP.
@@ -11,13 +11,13 @@ use crate::output;
 /// With the second the process ends at once. Commands that calls had started end with it, but what they did is not
 /// recorded any more.
 pub(crate) fn stop_token() -> Result<CancellationToken, CommandError> {
-    let mut signals = Signals::listen()?;
+    let mut signals = StopSignals::listen()?;
     let token = CancellationToken::new();
     let stop = token.clone();
     tokio::spawn(async move {
-        signals.next().await;
+        signals.next_signal().await;
         stop.cancel();
-        signals.next().await;
+        signals.next_signal().await;
         exit_in_doubt("stopped before the call ended: it is not known what it did");
     });
     Ok(token)
@@ -25,7 +25,7 @@ pub(crate) fn stop_token() -> Result<CancellationToken, CommandError> {
 
 /// What a signal asks of work that is made of many calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum StopStep {
     /// To begin nothing more.
     Stop,
     /// To cancel what runs.
@@ -33,14 +33,14 @@ pub(crate) enum Step {
 }
 
 /// Says what the first SIGINT, SIGTERM or SIGHUP asks for, and the second. With the third the process ends at once.
-pub(crate) fn in_steps(tell: impl Fn(Step) + Send + 'static) -> Result<(), CommandError> {
-    let mut signals = Signals::listen()?;
+pub(crate) fn on_stop_steps(tell: impl Fn(StopStep) + Send + 'static) -> Result<(), CommandError> {
+    let mut signals = StopSignals::listen()?;
     tokio::spawn(async move {
-        signals.next().await;
-        tell(Step::Stop);
-        signals.next().await;
-        tell(Step::Abort);
-        signals.next().await;
+        signals.next_signal().await;
+        tell(StopStep::Stop);
+        signals.next_signal().await;
+        tell(StopStep::Abort);
+        signals.next_signal().await;
         exit_in_doubt("stopped before the calls ended: it is not known what they did");
     });
     Ok(())
@@ -48,21 +48,21 @@ pub(crate) fn in_steps(tell: impl Fn(Step) + Send + 'static) -> Result<(), Comma
 
 /// What one signal asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Asked {
+pub(crate) enum StopSignal {
     /// To stop what is being done: somebody pressed Ctrl-C.
     Interrupt,
     /// To end.
-    End,
+    Terminate,
 }
 
 /// The signals that ask a process to stop.
-pub(crate) struct Signals {
+pub(crate) struct StopSignals {
     interrupt: Signal,
     terminate: Signal,
     hangup: Signal,
 }
 
-impl Signals {
+impl StopSignals {
     /// Receives the signals from now on, so that none of them ends the process by itself any more.
     pub(crate) fn listen() -> Result<Self, CommandError> {
         let cannot = |err| CommandError::failed(format!("signals cannot be received: {err}"));
@@ -74,11 +74,11 @@ impl Signals {
     }
 
     /// Waits for the next signal.
-    pub(crate) async fn next(&mut self) -> Asked {
+    pub(crate) async fn next_signal(&mut self) -> StopSignal {
         tokio::select! {
-            _ = self.interrupt.recv() => Asked::Interrupt,
-            _ = self.terminate.recv() => Asked::End,
-            _ = self.hangup.recv() => Asked::End,
+            _ = self.interrupt.recv() => StopSignal::Interrupt,
+            _ = self.terminate.recv() => StopSignal::Terminate,
+            _ = self.hangup.recv() => StopSignal::Terminate,
         }
     }
 }
@@ -89,11 +89,11 @@ fn exit_in_doubt(message: &str) -> ! {
 
 /// Ends the process in the middle of something, so that it is not known what that did.
 pub(crate) fn exit_now(message: &str, hint: &str) -> ! {
-    exit_with(Status::InDoubt, message, Some(hint))
+    exit_with(CommandStatus::InDoubt, message, Some(hint))
 }
 
 /// Ends the process, and waits for nobody who ought to read what was written.
-pub(crate) fn exit_with(status: Status, message: &str, hint: Option<&str>) -> ! {
-    output::error_at_once(message, hint);
+pub(crate) fn exit_with(status: CommandStatus, message: &str, hint: Option<&str>) -> ! {
+    output::print_error_nonblocking(message, hint);
     std::process::exit(status.code());
 }

@@ -4,10 +4,12 @@ use std::error::Error;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use haft::{Limits, OnRepeat, Registry, Roots, RuntimeParts, Sandbox, SystemClock};
-use haft_contract::{RequirementSet, Variables};
-use haft_journal::{MemoryJournal, Owner};
-use haft_policy::{Action, NetworkGuard, Rule, RuleScope};
+use haft::{
+    CallLimits, Registry, RepeatPolicy, RuntimeParts, Sandbox, SystemClock, WorkspaceRoots,
+};
+use haft_contract::{PatternVariables, RequirementSet};
+use haft_journal::{LeaseOwner, MemoryJournal};
+use haft_policy::{NetworkGuard, Rule, RuleAction, RuleScope};
 use haft_sandbox::Launcher;
 use rustix::rand::{GetRandomFlags, getrandom};
 
@@ -22,11 +24,11 @@ pub(crate) fn parts(
     Ok(RuntimeParts {
         registry,
         journal: Arc::new(MemoryJournal::new()),
-        roots: Roots::open(place.path(), &[])?,
-        variables: Variables::default(),
+        roots: WorkspaceRoots::open(place.path(), &[])?,
+        variables: PatternVariables::default(),
         requires: RequirementSet::default(),
-        rules: vec![(RuleScope::Preset, Rule::new("*", "*", Action::Allow))],
-        limits: Limits::default(),
+        rules: vec![(RuleScope::Preset, Rule::new("*", "*", RuleAction::Allow))],
+        limits: CallLimits::default(),
         allow_network: false,
         network_guard: NetworkGuard::default(),
         sandbox: Sandbox::system(),
@@ -38,10 +40,10 @@ pub(crate) fn parts(
         environment: Vec::new(),
         sidecars: place.path().join("sidecars"),
         clock: Arc::new(SystemClock),
-        owner: Owner { id: "conformance".to_owned(), place: "a test".to_owned() },
+        owner: LeaseOwner { id: "conformance".to_owned(), location: "a test".to_owned() },
         is_gone: Arc::new(|_| None),
         snapshots: None,
-        on_repeat: OnRepeat::Warn,
+        on_repeat: RepeatPolicy::Warn,
         settings: "{}".to_owned(),
     })
 }

@@ -3,23 +3,23 @@
 //! `haft serve`; that the suite passes here says something about haft, and nothing here answers a request by itself.
 //! Prints its address, and ends when its standard input does.
 
+mod fixture_resources;
 mod hosting;
-mod offerings;
 mod requests;
 mod tools;
 
 use std::sync::{Arc, OnceLock};
 
-use haft::{Place, Registry, Resume, Runtime, SessionOptions, SystemClock};
+use haft::{ConnectionOptions, Registry, ResumeMode, Runtime, SystemClock, TaskAttempt};
 use haft_contract::RunId;
-use haft_mcp::{HttpServer, STATE_KEY_BYTES, Server};
-use haft_server::{Guard, Site};
+use haft_mcp::{HttpServer, McpServerParts, STATE_KEY_BYTES};
+use haft_server::{HttpSite, RequestGuard};
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
+use crate::fixture_resources::FixtureResources;
 use crate::hosting::{Failure, parts, random};
-use crate::offerings::Fixtures;
 
 fn main() -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
@@ -34,7 +34,7 @@ async fn serve() -> Result<(), Failure> {
     let runtime = Runtime::new(parts(&place, Registry::new(tools::all(&changing))?)?)?;
     // The tool that changes the list of tools gets to know it when there is one.
     let _ = changing.set(runtime.catalog().clone());
-    let offerings = Arc::new(Fixtures::new());
+    let offerings = Arc::new(FixtureResources::new());
     let opened = runtime.clone();
     let open = move || {
         let (runtime, offerings) = (opened.clone(), Arc::clone(&offerings));
@@ -50,23 +50,27 @@ async fn serve() -> Result<(), Failure> {
         let _ = tokio::io::stdin().read_u8().await;
         ended.cancel();
     });
-    let site = Site::new(Guard::default()).mount("/mcp", server.service());
+    let site = HttpSite::new(RequestGuard::default()).mount("/mcp", server.service());
     haft_server::serve(listener, site, shutdown, server.shut_down()).await;
     runtime.shut_down().await;
     Ok(())
 }
 
-fn connected(runtime: &Runtime, offerings: Arc<Fixtures>) -> Result<Server, Failure> {
+fn connected(
+    runtime: &Runtime,
+    offerings: Arc<FixtureResources>,
+) -> Result<McpServerParts, Failure> {
     let name = random::<8>()?.map(|byte| format!("{byte:02x}")).concat();
-    Ok(Server {
+    Ok(McpServerParts {
         runtime: runtime.clone(),
-        session: runtime.session(SessionOptions::headless(format!("session_{name}"), "mcp"))?,
+        connection: runtime
+            .open_connection(ConnectionOptions::headless(format!("session_{name}"), "mcp"))?,
         run: RunId::parse(&format!("run_{name}"))?,
-        place: Place::default(),
-        resume: Resume::Continue,
+        address: TaskAttempt::default(),
+        resume: ResumeMode::Continue,
         clock: Arc::new(SystemClock),
         explain: |err| err.to_string(),
         state_key: random::<STATE_KEY_BYTES>()?,
-        offerings: Some(offerings),
+        resource_provider: Some(offerings),
     })
 }

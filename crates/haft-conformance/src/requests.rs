@@ -1,6 +1,6 @@
 //! What the fixtures ask of a client, as the suite expects it word for word.
 
-use haft_contract::{ClientMethod, ClientRequest};
+use haft_contract::{ClientRequest, ClientRequestMethod};
 use serde_json::{Value, json};
 
 /// A form with one field.
@@ -19,7 +19,7 @@ pub(crate) fn whole_form(
     let schema = json!({ "type": "object", "properties": properties, "required": required });
     ClientRequest {
         name: name.to_owned(),
-        method: ClientMethod::Form,
+        method: ClientRequestMethod::Form,
         params: json!({ "message": message, "requestedSchema": schema }),
     }
 }
@@ -29,14 +29,14 @@ pub(crate) fn sampling(name: &str, text: &str, tokens_max: u32) -> ClientRequest
     let message = json!({ "role": "user", "content": { "type": "text", "text": text } });
     ClientRequest {
         name: name.to_owned(),
-        method: ClientMethod::Sampling,
+        method: ClientRequestMethod::Sampling,
         params: json!({ "messages": [message], "maxTokens": tokens_max }),
     }
 }
 
 /// A question for the client's directories.
 pub(crate) fn roots(name: &str) -> ClientRequest {
-    ClientRequest { name: name.to_owned(), method: ClientMethod::Roots, params: json!({}) }
+    ClientRequest { name: name.to_owned(), method: ClientRequestMethod::Roots, params: json!({}) }
 }
 
 /// The text that a client's model answered with.

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use haft::{Catalog, Registry};
 use haft_contract::{
-    Body, ClientMethod, ClientRequest, Content, Cx, ErrorCode, LogLevel, Output, Progress,
-    ResourceBody, Tool, ToolError,
+    CallProgress, ClientRequest, ClientRequestMethod, ContentPart, Cx, ErrorCode, LogLevel,
+    OutputBody, ResourceBody, Tool, ToolError, ToolOutput,
 };
 use serde_json::{Value, json};
 use tokio::time::sleep;
@@ -21,22 +21,22 @@ const WAV: &str = "UklGRiQAAABXQVZFZm10IBAAAAABAAEARKwAAIhYAQACABAAZGF0YQAAAAA="
 const STEP_MS: u64 = 50;
 
 /// The catalog that a tool changes; it is there once the runtime is.
-pub(crate) type Changing = Arc<OnceLock<Catalog>>;
+pub(crate) type SharedCatalog = Arc<OnceLock<Catalog>>;
 
-type Answer = Result<Output, ToolError>;
+type FixtureResult = Result<ToolOutput, ToolError>;
 
 /// Returns all tools.
-pub(crate) fn all(changing: &Changing) -> Vec<Tool> {
-    let mut tools = plain();
-    tools.extend(asking());
-    tools.extend(asking_in_rounds());
+pub(crate) fn all(changing: &SharedCatalog) -> Vec<Tool> {
+    let mut tools = plain_tools();
+    tools.extend(asking_tools());
+    tools.extend(multi_round_tools());
     tools.push(list_changer(changing));
     tools
 }
 
 /// Tools that answer without asking.
-fn plain() -> Vec<Tool> {
-    let fixed = |name: &str, parts: Vec<Content>| {
+fn plain_tools() -> Vec<Tool> {
+    let fixed = |name: &str, parts: Vec<ContentPart>| {
         tool(name, move |_, _| {
             let parts = parts.clone();
             async move { Ok(content(parts)) }
@@ -47,7 +47,7 @@ fn plain() -> Vec<Tool> {
         fixed("test_image_content", vec![image()]),
         fixed(
             "test_audio_content",
-            vec![Content::Audio { mime_type: "audio/wav".to_owned(), data: WAV.to_owned() }],
+            vec![ContentPart::Audio { mime_type: "audio/wav".to_owned(), data: WAV.to_owned() }],
         ),
         fixed(
             "test_embedded_resource",
@@ -73,36 +73,36 @@ fn plain() -> Vec<Tool> {
         tool("test_logging_tool", logging),
         tool("test_error_handling", |_, _| async {
             let message = "This tool intentionally returns an error for testing";
-            Err::<Output, _>(ToolError::new(ErrorCode::ToolFailed, message))
+            Err::<ToolOutput, _>(ToolError::new(ErrorCode::ToolFailed, message))
         }),
         tool("test_tool_with_progress", progress),
         Tool::new("json_schema_2020_12_tool")
             .description("Has a schema with much of JSON Schema 2020-12 in it")
             .execute_json(schema_2020_12(), |input, _| async move {
-                Ok::<_, ToolError>(Output::text(input.to_string()))
+                Ok::<_, ToolError>(ToolOutput::text(input.to_string()))
             }),
     ]
 }
 
-async fn logging(_: Value, cx: Cx) -> Answer {
+async fn logging(_: Value, cx: Cx) -> FixtureResult {
     for line in ["Tool execution started", "Tool processing data", "Tool execution completed"] {
         cx.log(LogLevel::Info, line);
         sleep(Duration::from_millis(STEP_MS)).await;
     }
-    Ok(Output::text("said three things"))
+    Ok(ToolOutput::text("said three things"))
 }
 
-async fn progress(_: Value, cx: Cx) -> Answer {
+async fn progress(_: Value, cx: Cx) -> FixtureResult {
     for done in [0.0, 50.0, 100.0] {
         let message = format!("{done} of 100");
-        cx.report(Progress { done, total: Some(100.0), message });
+        cx.report(CallProgress { done, total: Some(100.0), message });
         sleep(Duration::from_millis(STEP_MS)).await;
     }
-    Ok(Output::text("reported three times"))
+    Ok(ToolOutput::text("reported three times"))
 }
 
 /// Tools that ask their client once.
-fn asking() -> Vec<Tool> {
+fn asking_tools() -> Vec<Tool> {
     let text_field = |name: &str| json!({ "type": "object", "properties": { name: { "type": "string" } }, "required": [name] });
     vec![
         Tool::new("test_sampling").description("Asks the client's model").execute_json(
@@ -110,7 +110,7 @@ fn asking() -> Vec<Tool> {
             |input, cx| async move {
                 let prompt = input.get("prompt").and_then(Value::as_str).unwrap_or_default();
                 let answer = ask_one(&cx, sampling("sample", prompt, 100)).await?;
-                Ok::<_, ToolError>(Output::text(format!("LLM response: {}", sampled(&answer))))
+                Ok::<_, ToolError>(ToolOutput::text(format!("LLM response: {}", sampled(&answer))))
             },
         ),
         Tool::new("test_elicitation").description("Shows a form").execute_json(
@@ -121,33 +121,33 @@ fn asking() -> Vec<Tool> {
                 let fields = json!({ "username": field("User's response"), "email": field("User's email address") });
                 let request = whole_form("user", message, fields, json!(["username", "email"]));
                 let answer = ask_one(&cx, request).await?;
-                Ok::<_, ToolError>(Output::text(format!("User response: {answer}")))
+                Ok::<_, ToolError>(ToolOutput::text(format!("User response: {answer}")))
             },
         ),
         tool("test_elicitation_sep1034_defaults", |_, cx| async move {
-            elicited(&cx, "Please review your data", with_defaults()).await
+            run_elicitation(&cx, "Please review your data", with_defaults()).await
         }),
         tool("test_elicitation_sep1330_enums", |_, cx| async move {
-            elicited(&cx, "Please choose", with_enums()).await
+            run_elicitation(&cx, "Please choose", with_enums()).await
         }),
         tool("test_missing_capability", |_, cx| async move {
             let answer = ask_one(&cx, sampling("sample", "Are you there?", 10)).await?;
-            Ok(Output::text(sampled(&answer)))
+            Ok(ToolOutput::text(sampled(&answer)))
         }),
         tool("test_streaming_elicitation", |_, cx| async move {
-            cx.report(Progress { done: 0.0, total: None, message: "about to ask".to_owned() });
+            cx.report(CallProgress { done: 0.0, total: None, message: "about to ask".to_owned() });
             let request = form("go_on", "Go on?", "ok", json!({ "type": "boolean" }));
             let answer = ask_one(&cx, request).await?;
-            Ok(Output::text(format!("Answered: {answer}")))
+            Ok(ToolOutput::text(format!("Answered: {answer}")))
         }),
     ]
 }
 
-async fn elicited(cx: &Cx, message: &str, fields: Value) -> Answer {
+async fn run_elicitation(cx: &Cx, message: &str, fields: Value) -> FixtureResult {
     let answer = ask_one(cx, whole_form("data", message, fields, json!([]))).await?;
     let action = answer.get("action").cloned().unwrap_or_default();
     let given = answer.get("content").cloned().unwrap_or_default();
-    Ok(Output::text(format!("Elicitation completed: action={action}, content={given}")))
+    Ok(ToolOutput::text(format!("Elicitation completed: action={action}, content={given}")))
 }
 
 fn with_defaults() -> Value {
@@ -183,22 +183,22 @@ fn with_enums() -> Value {
 }
 
 /// Tools that the newer era lets ask in rounds.
-fn asking_in_rounds() -> Vec<Tool> {
+fn multi_round_tools() -> Vec<Tool> {
     vec![
         tool("test_input_required_result_elicitation", |_, cx| async move {
             let answer = ask_one(&cx, name_form("user_name", "What is your name?")).await?;
-            Ok(Output::text(format!("Hello, {}!", entered(&answer, "name"))))
+            Ok(ToolOutput::text(format!("Hello, {}!", entered(&answer, "name"))))
         }),
         tool("test_input_required_result_sampling", |_, cx| async move {
             let question = sampling("capital_question", "What is the capital of France?", 100);
-            Ok(Output::text(sampled(&ask_one(&cx, question).await?)))
+            Ok(ToolOutput::text(sampled(&ask_one(&cx, question).await?)))
         }),
         tool("test_input_required_result_list_roots", |_, cx| async move {
             let answer = ask_one(&cx, roots("client_roots")).await?;
-            Ok(Output::text(format!("The client works in {answer}")))
+            Ok(ToolOutput::text(format!("The client works in {answer}")))
         }),
-        tool("test_input_required_result_request_state", |_, cx| confirmed(cx)),
-        tool("test_input_required_result_tampered_state", |_, cx| confirmed(cx)),
+        tool("test_input_required_result_request_state", |_, cx| run_confirmation(cx)),
+        tool("test_input_required_result_tampered_state", |_, cx| run_confirmation(cx)),
         tool("test_input_required_result_multiple_inputs", |_, cx| async move {
             let requests = vec![
                 name_form("user_name", "What is your name?"),
@@ -206,7 +206,7 @@ fn asking_in_rounds() -> Vec<Tool> {
                 roots("client_roots"),
             ];
             let answers = cx.client().request(requests).await?;
-            Ok(Output::text(format!("heard {} answers", answers.len())))
+            Ok(ToolOutput::text(format!("heard {} answers", answers.len())))
         }),
         tool("test_input_required_result_multi_round", |_, cx| async move {
             let first = ask_one(&cx, name_form("step1", "Step 1: What is your name?")).await?;
@@ -214,25 +214,25 @@ fn asking_in_rounds() -> Vec<Tool> {
             let color = form("step2", question, "color", json!({ "type": "string" }));
             let second = ask_one(&cx, color).await?;
             let (name, color) = (entered(&first, "name"), entered(&second, "color"));
-            Ok(Output::text(format!("{name} likes {color}")))
+            Ok(ToolOutput::text(format!("{name} likes {color}")))
         }),
         tool("test_input_required_result_capabilities", |_, cx| async move {
             let wanted = [
                 name_form("user_name", "What is your name?"),
                 sampling("greeting", "Generate a greeting", 50),
             ];
-            let takes = |one: &ClientRequest| cx.client().takes(one.method);
+            let takes = |one: &ClientRequest| cx.client().supports(one.method);
             let requests: Vec<_> = wanted.into_iter().filter(takes).collect();
             let answers = cx.client().request(requests).await?;
-            Ok(Output::text(format!("heard {} answers", answers.len())))
+            Ok(ToolOutput::text(format!("heard {} answers", answers.len())))
         }),
     ]
 }
 
-async fn confirmed(cx: Cx) -> Answer {
+async fn run_confirmation(cx: Cx) -> FixtureResult {
     let request = form("confirm", "Please confirm", "ok", json!({ "type": "boolean" }));
     ask_one(&cx, request).await?;
-    Ok(Output::text("state-ok"))
+    Ok(ToolOutput::text("state-ok"))
 }
 
 fn name_form(name: &str, message: &str) -> ClientRequest {
@@ -242,15 +242,15 @@ fn name_form(name: &str, message: &str) -> ClientRequest {
 async fn ask_one(cx: &Cx, request: ClientRequest) -> Result<Value, ToolError> {
     let method = request.method;
     let mut answers = cx.client().request(vec![request]).await?;
-    answers.pop().ok_or_else(|| ToolError::new(ErrorCode::ToolFailed, unheard(method)))
+    answers.pop().ok_or_else(|| ToolError::new(ErrorCode::ToolFailed, no_answer_message(method)))
 }
 
-fn unheard(method: ClientMethod) -> String {
+fn no_answer_message(method: ClientRequestMethod) -> String {
     format!("the client has no answer to {method:?}")
 }
 
 /// A tool that offers one tool more, or takes it back.
-fn list_changer(changing: &Changing) -> Tool {
+fn list_changer(changing: &SharedCatalog) -> Tool {
     let changing = Arc::clone(changing);
     let changed = Arc::clone(&changing);
     tool("test_trigger_tool_change", move |_, _| {
@@ -260,42 +260,43 @@ fn list_changer(changing: &Changing) -> Tool {
                 let message = "the server has not begun yet";
                 return Err(ToolError::new(ErrorCode::Unavailable, message));
             };
-            let more = catalog.registry().contract(PASSING).is_none();
+            let more = catalog.registry().contract(TOGGLED_TOOL).is_none();
             let mut registry = Registry::new(all(&changed))?;
             if more {
-                registry.add(tool(PASSING, |_, _| async { Ok(Output::text("still here")) }))?;
+                registry
+                    .add(tool(TOGGLED_TOOL, |_, _| async { Ok(ToolOutput::text("still here")) }))?;
             }
             catalog.replace(registry)?;
-            Ok(Output::text("the list has changed"))
+            Ok(ToolOutput::text("the list has changed"))
         }
     })
 }
 
 /// The tool that comes and goes.
-const PASSING: &str = "test_passing";
+const TOGGLED_TOOL: &str = "test_passing";
 
 fn tool<Fut>(name: &str, run: impl Fn(Value, Cx) -> Fut + Send + Sync + 'static) -> Tool
 where
-    Fut: Future<Output = Answer> + Send + 'static,
+    Fut: Future<Output = FixtureResult> + Send + 'static,
 {
     let schema = json!({ "type": "object", "properties": {} });
     Tool::new(name).description(format!("The fixture {name}")).execute_json(schema, run)
 }
 
-fn content(parts: Vec<Content>) -> Output {
-    Output::new(Body::Content(parts))
+fn content(parts: Vec<ContentPart>) -> ToolOutput {
+    ToolOutput::new(OutputBody::Content(parts))
 }
 
-fn text(text: &str) -> Content {
-    Content::Text { text: text.to_owned() }
+fn text(text: &str) -> ContentPart {
+    ContentPart::Text { text: text.to_owned() }
 }
 
-fn image() -> Content {
-    Content::Image { mime_type: "image/png".to_owned(), data: PNG.to_owned() }
+fn image() -> ContentPart {
+    ContentPart::Image { mime_type: "image/png".to_owned(), data: PNG.to_owned() }
 }
 
-fn resource(uri: &str, mime_type: &str, text: &str) -> Content {
-    Content::Resource {
+fn resource(uri: &str, mime_type: &str, text: &str) -> ContentPart {
+    ContentPart::Resource {
         uri: uri.to_owned(),
         mime_type: Some(mime_type.to_owned()),
         body: ResourceBody::Text(text.to_owned()),

@@ -31,7 +31,7 @@ pub enum Access {
     #[serde(rename = "shell.run")]
     Shell {
         /// The command.
-        command: Command,
+        command: CommandLine,
     },
     /// Uses a named capability.
     #[serde(rename = "named")]
@@ -44,14 +44,14 @@ pub enum Access {
 /// What a shell access runs, as far as it can be known before it runs.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Command {
+pub enum CommandLine {
     /// One program with its arguments, run without a shell.
     Argv(Vec<String>),
     /// A line of shell syntax whose commands are not known.
     Unknown(String),
 }
 
-impl Command {
+impl CommandLine {
     /// Returns the command as one line, for people and for patterns.
     pub fn line(&self) -> String {
         match self {

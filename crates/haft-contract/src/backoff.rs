@@ -7,12 +7,12 @@ use crate::limits::LEFT_ALONE_SECONDS;
 
 /// The failures in a row, and until when nobody tries again.
 #[derive(Clone, Debug)]
-pub struct Backoff {
+pub struct FailureBackoff {
     failures: usize,
     until: Instant,
 }
 
-impl Backoff {
+impl FailureBackoff {
     /// Returns the time to leave something alone after one more failure.
     pub fn after(failures_before: usize, now: Instant) -> Self {
         let [.., longest] = LEFT_ALONE_SECONDS;
@@ -43,14 +43,14 @@ mod tests {
         let mut failures = 0;
         let mut times = Vec::new();
         for _ in 0..7 {
-            let backoff = Backoff::after(failures, now);
+            let backoff = FailureBackoff::after(failures, now);
             failures = backoff.failures();
             times.push(backoff.seconds_left(now).unwrap());
         }
         assert_eq!(times, [1, 2, 5, 15, 60, 60, 60]);
-        let backoff = Backoff::after(0, now);
+        let backoff = FailureBackoff::after(0, now);
         assert_eq!(backoff.seconds_left(now + Duration::from_millis(1)), Some(1));
         assert_eq!(backoff.seconds_left(now + Duration::from_secs(1)), None);
-        assert_eq!(Backoff::after(usize::MAX, now).seconds_left(now), Some(60));
+        assert_eq!(FailureBackoff::after(usize::MAX, now).seconds_left(now), Some(60));
     }
 }

@@ -9,7 +9,7 @@ use crate::{BoxFuture, ErrorCode, ToolError};
 
 /// Something that a client can be asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum ClientMethod {
+pub enum ClientRequestMethod {
     /// A form for the person behind it.
     Form,
     /// An answer of its model.
@@ -24,15 +24,15 @@ pub struct ClientRequest {
     /// What tells it apart from the others that are made with it.
     pub name: String,
     /// What is asked for.
-    pub method: ClientMethod,
+    pub method: ClientRequestMethod,
     /// With which parameters, as the protocol has them.
     pub params: Value,
 }
 
 /// The program that made a call.
-pub trait Client: Send + Sync {
+pub trait ClientRequester: Send + Sync {
     /// Returns whether the client says that it takes such requests.
-    fn takes(&self, method: ClientMethod) -> bool;
+    fn supports(&self, method: ClientRequestMethod) -> bool;
 
     /// Makes all the requests at once, and returns the answers in their order. A client that does not take one of them is
     /// asked for none. Dropping the future withdraws the requests.
@@ -41,8 +41,8 @@ pub trait Client: Send + Sync {
 }
 
 /// A client that cannot be asked.
-impl Client for () {
-    fn takes(&self, _: ClientMethod) -> bool {
+impl ClientRequester for () {
+    fn supports(&self, _: ClientRequestMethod) -> bool {
         false
     }
 

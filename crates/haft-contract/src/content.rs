@@ -7,7 +7,7 @@ use serde_json::Value;
 /// One part of an answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub enum Content {
+pub enum ContentPart {
     /// Text.
     Text {
         /// The text.
@@ -63,7 +63,7 @@ pub enum ResourceBody {
 /// The field of an envelope's data that holds its parts.
 const FIELD: &str = "content";
 
-impl Content {
+impl ContentPart {
     /// Returns parts as the data of an envelope.
     pub fn data(parts: &[Self]) -> Value {
         serde_json::json!({ FIELD: parts })
@@ -103,31 +103,31 @@ mod tests {
     #[test]
     fn parts_come_back_out_of_the_data_that_they_went_into() {
         let parts = [
-            Content::Text { text: "a".into() },
-            Content::Image { mime_type: "image/png".into(), data: "QUJD".into() },
-            Content::Resource {
+            ContentPart::Text { text: "a".into() },
+            ContentPart::Image { mime_type: "image/png".into(), data: "QUJD".into() },
+            ContentPart::Resource {
                 uri: "test://b".into(),
                 mime_type: None,
                 body: ResourceBody::Blob("QQ==".into()),
             },
-            Content::Link { uri: "test://l".into(), name: "l".into(), mime_type: None },
+            ContentPart::Link { uri: "test://l".into(), name: "l".into(), mime_type: None },
         ];
-        let data = Content::data(&parts);
+        let data = ContentPart::data(&parts);
         assert_eq!(
             data.to_string(),
             r#"{"content":[{"type":"text","text":"a"},{"type":"image","mime_type":"image/png","data":"QUJD"},{"type":"resource","uri":"test://b","blob":"QQ=="},{"type":"link","uri":"test://l","name":"l"}]}"#
         );
-        assert_eq!(Content::of_data(&data).as_deref(), Some(parts.as_slice()));
-        assert_eq!(Content::of_data(&serde_json::json!({"content": "text"})), None);
+        assert_eq!(ContentPart::of_data(&data).as_deref(), Some(parts.as_slice()));
+        assert_eq!(ContentPart::of_data(&serde_json::json!({"content": "text"})), None);
     }
 
     #[test]
     fn bytes_are_described_where_only_text_is_shown() {
-        let check = |part: Content, expect: &str| assert_eq!(part.text(), expect);
+        let check = |part: ContentPart, expect: &str| assert_eq!(part.text(), expect);
         let (mime_type, data) = ("image/png".to_owned(), "QUJDRA==".to_owned());
-        check(Content::Image { mime_type, data }, "[image, image/png, 4 bytes]");
+        check(ContentPart::Image { mime_type, data }, "[image, image/png, 4 bytes]");
         let body = ResourceBody::Blob("QQ==".into());
-        let part = Content::Resource { uri: "test://b".into(), mime_type: None, body };
+        let part = ContentPart::Resource { uri: "test://b".into(), mime_type: None, body };
         check(part, "test://b: [resource, bytes, 1 bytes]");
     }
 }

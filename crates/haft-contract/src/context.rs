@@ -6,8 +6,8 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    CallId, CallKey, CallTime, Client, Effect, Fs, Net, Questions, Quotas, Residents, Scope, Shell,
-    Skills, Subagents, TodoStore, ToolId, ToolIndex,
+    AttemptAddress, BackgroundProcesses, CallAddress, CallKey, CallTime, ClientRequester, Effect,
+    Fs, Net, Questions, Quotas, Shell, Skills, Subagents, TodoStore, ToolId, ToolIndex,
 };
 
 /// The context of one call: who it is, its keys, its limits, and the only ways to the outside.
@@ -26,7 +26,7 @@ pub struct CxParts {
     /// The tool's effect.
     pub effect: Effect,
     /// Which call it is.
-    pub call_id: CallId,
+    pub call_address: CallAddress,
     /// What the call is, whatever its order.
     pub call_key: CallKey,
     /// The session that the call is made in.
@@ -50,7 +50,7 @@ pub struct CxParts {
     /// Commands.
     pub shell: Arc<dyn Shell>,
     /// Programs that outlive the call.
-    pub residents: Arc<dyn Residents>,
+    pub background_processes: Arc<dyn BackgroundProcesses>,
     /// The network.
     pub net: Arc<dyn Net>,
     /// The person behind the front end.
@@ -64,16 +64,16 @@ pub struct CxParts {
     /// Counts of the session.
     pub quotas: Arc<dyn Quotas>,
     /// The program that made the call.
-    pub client: Arc<dyn Client>,
+    pub client: Arc<dyn ClientRequester>,
     /// Those that take over tasks.
     pub subagents: Arc<dyn Subagents>,
-    /// How the session is narrowed; see [`Cx::narrowing`].
-    pub narrowing: Arc<str>,
+    /// How the session is narrowed; see [`Cx::restrictions`].
+    pub restrictions: Arc<str>,
 }
 
 /// A step that a running call has reached.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Progress {
+pub struct CallProgress {
     /// How far; grows with every report.
     pub done: f64,
     /// Where `done` ends, if known.
@@ -108,7 +108,7 @@ pub enum LogLevel {
 /// Takes reports of progress; a front end that cannot show them drops them.
 pub trait ProgressSink: Send + Sync {
     /// Reports a step. Must not block.
-    fn report(&self, progress: Progress);
+    fn report(&self, progress: CallProgress);
 
     /// Takes a line for whoever watches the call; most drop it. Must not block.
     fn log(&self, _: LogLine) {}
@@ -116,7 +116,7 @@ pub trait ProgressSink: Send + Sync {
 
 /// Drops all progress.
 impl ProgressSink for () {
-    fn report(&self, _: Progress) {}
+    fn report(&self, _: CallProgress) {}
 }
 
 impl Cx {
@@ -133,7 +133,7 @@ impl Cx {
 
     /// Returns the key that all calls of this node and iteration share.
     pub fn task_key(&self) -> String {
-        CallKey::task_key(self.scope())
+        CallKey::task_key(self.attempt_address())
     }
 
     /// Returns the tool's id.
@@ -147,18 +147,18 @@ impl Cx {
     }
 
     /// Returns which call this is.
-    pub fn call_id(&self) -> &CallId {
-        &self.parts.call_id
+    pub fn call_address(&self) -> &CallAddress {
+        &self.parts.call_address
     }
 
     /// Returns run, node, iteration and attempt.
-    pub fn scope(&self) -> &Scope {
-        &self.parts.call_id.scope
+    pub fn attempt_address(&self) -> &AttemptAddress {
+        &self.parts.call_address.scope
     }
 
     /// Returns the call's number inside the attempt, from 1.
     pub fn seq(&self) -> u32 {
-        self.parts.call_id.seq
+        self.parts.call_address.seq
     }
 
     /// Returns the id of the session that the call is made in.
@@ -203,7 +203,7 @@ impl Cx {
     }
 
     /// Reports a step to whoever waits for the call.
-    pub fn report(&self, progress: Progress) {
+    pub fn report(&self, progress: CallProgress) {
         self.parts.progress.report(progress);
     }
 
@@ -223,8 +223,8 @@ impl Cx {
     }
 
     /// Returns the means to start programs that outlive the call.
-    pub fn residents(&self) -> &dyn Residents {
-        &*self.parts.residents
+    pub fn background_processes(&self) -> &dyn BackgroundProcesses {
+        &*self.parts.background_processes
     }
 
     /// Returns the session's todo list.
@@ -258,7 +258,7 @@ impl Cx {
     }
 
     /// Returns the program that made the call.
-    pub fn client(&self) -> &dyn Client {
+    pub fn client(&self) -> &dyn ClientRequester {
         &*self.parts.client
     }
 
@@ -269,7 +269,7 @@ impl Cx {
 
     /// Returns a text that says how the session of the call is narrowed, empty where it is not. A program that outlives the
     /// call it was started for sees what that call could see, so it serves no call for which this is another text.
-    pub fn narrowing(&self) -> &str {
-        &self.parts.narrowing
+    pub fn restrictions(&self) -> &str {
+        &self.parts.restrictions
     }
 }

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::limits::LISTED_CHARS_MAX;
-use crate::{Effect, Kind, RequirementSet, ToolId};
+use crate::{Effect, RequirementSet, ToolId, ToolKind};
 
 /// Everything that is known of a tool without calling it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -28,12 +28,13 @@ pub struct Contract {
     /// Whether a plan runs it only when the user named it.
     pub dangerous: bool,
     /// How an editor draws it.
-    pub kind: Kind,
+    pub kind: ToolKind,
     /// Where its output is cut.
     pub output_limit: OutputLimit,
     /// Input fields that are stored as size and SHA-256 only.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub digested: Vec<String>,
+    #[serde(rename = "digested")]
+    pub redacted: Vec<String>,
     /// Whether the tool hands its idempotency key to a service that deduplicates by it.
     pub accepts_key: bool,
     /// The function behind the tool, where it has one that plans name.
@@ -41,10 +42,10 @@ pub struct Contract {
     pub function: Option<String>,
     /// Where the tool comes from.
     #[serde(skip)]
-    pub origin: Origin,
+    pub origin: ToolOrigin,
     /// The parameter that a shell reads, where there is one.
     #[serde(skip)]
-    pub shell_line: Option<ShellLine>,
+    pub shell_line: Option<ShellParameter>,
     /// How many calls the tool works on at the same time; further ones wait inside it. A plan does not begin more.
     #[serde(skip)]
     pub calls_at_once_max: Option<NonZeroU32>,
@@ -54,11 +55,25 @@ pub struct Contract {
     /// Whether all that a call does is to have subagents do something, whose own calls are judged and recorded one by one.
     #[serde(skip)]
     pub delegates: bool,
+    /// What the tool keeps in the connection, if it keeps anything there.
+    #[serde(skip)]
+    pub connection_store: Option<ConnectionStore>,
+}
+
+/// What a tool keeps in the connection beyond its calls. A connection takes it over from recorded calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ConnectionStore {
+    /// The todo list, from the input's `todos`.
+    Todos,
+    /// The skills that were loaded, each by the input's `name`.
+    Skills,
+    /// The tools that a search found, from the answer's `matches`.
+    FoundTools,
 }
 
 /// Where a tool comes from, which decides how it is listed where there are many.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Origin {
+pub enum ToolOrigin {
     /// It is written in Rust, and always listed.
     #[default]
     Native,
@@ -77,7 +92,7 @@ pub enum Origin {
 
 /// The parameter that a shell reads, so that whatever is put into it becomes code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ShellLine {
+pub struct ShellParameter {
     /// Its name.
     pub parameter: &'static str,
     /// The parameter that holds words no shell reads. Where it is given, none reads the other one either.
@@ -114,7 +129,7 @@ impl Contract {
     /// Returns the description as it is listed. One that a stranger wrote is cut to [`LISTED_CHARS_MAX`] characters: all of
     /// it is what looking for tools finds.
     pub fn listed_description(&self) -> Cow<'_, str> {
-        let is_foreign = matches!(self.origin, Origin::Mcp { .. });
+        let is_foreign = matches!(self.origin, ToolOrigin::Mcp { .. });
         match self.description.char_indices().nth(LISTED_CHARS_MAX) {
             Some(_) if is_foreign => {
                 let kept = self.description.chars().take(LISTED_CHARS_MAX - 1);
@@ -136,23 +151,23 @@ impl Contract {
 
 #[cfg(test)]
 mod tests {
-    use crate::{Origin, Tool, ToolError};
+    use crate::{Tool, ToolError, ToolOrigin};
 
     use super::*;
 
     #[test]
     fn what_a_stranger_wrote_is_cut_where_it_is_listed() {
-        let check = |origin: Origin, chars: usize, expect: usize| {
+        let check = |origin: ToolOrigin, chars: usize, expect: usize| {
             let builder = Tool::new("a").description("ä".repeat(chars)).origin(origin);
             let run = |_: Value, _| async { Ok::<_, ToolError>("") };
             let tool = builder.execute_json(crate::schema::empty_object(), run);
-            let contract = tool.checked_contract().unwrap();
+            let contract = tool.valid_contract().unwrap();
             assert_eq!(contract.listed_description().chars().count(), expect);
             assert_eq!(contract.listed_description().ends_with('…'), expect < chars);
         };
-        let foreign = || Origin::Mcp { server: "s".to_owned(), tool: "t".to_owned() };
+        let foreign = || ToolOrigin::Mcp { server: "s".to_owned(), tool: "t".to_owned() };
         check(foreign(), LISTED_CHARS_MAX, LISTED_CHARS_MAX);
         check(foreign(), LISTED_CHARS_MAX + 1, LISTED_CHARS_MAX);
-        check(Origin::Native, LISTED_CHARS_MAX + 1, LISTED_CHARS_MAX + 1);
+        check(ToolOrigin::Native, LISTED_CHARS_MAX + 1, LISTED_CHARS_MAX + 1);
     }
 }

@@ -39,7 +39,7 @@ impl Effect {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum Kind {
+pub enum ToolKind {
     /// Reads files or data.
     Read,
     /// Changes files.
@@ -60,7 +60,7 @@ pub enum Kind {
     Other,
 }
 
-impl Kind {
+impl ToolKind {
     /// Returns the name used on the wire.
     pub fn as_str(self) -> &'static str {
         match self {

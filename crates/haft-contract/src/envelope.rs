@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::document::document_text;
-use crate::{Content, ErrorCode};
+use crate::{ContentPart, ErrorCode, Refusal, RefusalGrounds, RefusalSource, Remedy};
 
 /// What a call did, or was not allowed to do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -15,20 +15,34 @@ pub enum Envelope {
         /// The tool's own JSON; when it was cut, an object whose `head` holds the first part as text.
         data: Value,
         /// How it went.
-        metadata: Metadata,
+        metadata: EnvelopeMetadata,
     },
     /// The call was refused or failed.
     Error {
         /// What was wrong and what to do next.
         error_text: String,
         /// How it went.
-        metadata: Metadata,
+        metadata: EnvelopeMetadata,
     },
 }
 
 impl Envelope {
+    /// Returns the answer about a call that may or may not have happened: a person finds out, and settles it.
+    pub fn in_doubt(call: String, error_text: String) -> Self {
+        let refusal = RefusalGrounds::new(RefusalSource::Journal)
+            .with_remedy(Remedy::Settle(call.clone()))
+            .into_refusal(ErrorCode::InDoubt, error_text.clone());
+        let metadata = EnvelopeMetadata {
+            call_id: Some(call),
+            code: Some(ErrorCode::InDoubt),
+            refusal: Some(Box::new(refusal)),
+            ..EnvelopeMetadata::default()
+        };
+        Self::Error { error_text, metadata }
+    }
+
     /// Returns how the call went.
-    pub fn metadata(&self) -> &Metadata {
+    pub fn metadata(&self) -> &EnvelopeMetadata {
         match self {
             Self::Output { metadata, .. } | Self::Error { metadata, .. } => metadata,
         }
@@ -50,7 +64,7 @@ impl Envelope {
     }
 }
 
-fn output_text(data: &Value, metadata: &Metadata) -> String {
+fn output_text(data: &Value, metadata: &EnvelopeMetadata) -> String {
     let mut text = body_text(data, metadata);
     for undone in &metadata.undone {
         let newline = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
@@ -59,7 +73,7 @@ fn output_text(data: &Value, metadata: &Metadata) -> String {
     text
 }
 
-fn body_text(data: &Value, metadata: &Metadata) -> String {
+fn body_text(data: &Value, metadata: &EnvelopeMetadata) -> String {
     if let Some(text) = document_text(data, metadata) {
         return text;
     }
@@ -67,8 +81,8 @@ fn body_text(data: &Value, metadata: &Metadata) -> String {
     if let Some(head) = text_field("head").filter(|_| metadata.truncated) {
         return crate::output::cut_text(head, text_field("tail"), metadata);
     }
-    if let Some(parts) = metadata.content.then(|| Content::of_data(data)).flatten() {
-        return parts.iter().map(Content::text).collect::<Vec<_>>().join("\n");
+    if let Some(parts) = metadata.content.then(|| ContentPart::of_data(data)).flatten() {
+        return parts.iter().map(ContentPart::text).collect::<Vec<_>>().join("\n");
     }
     match (data, text_field("output"), only_list(data)) {
         (Value::String(text), _, _) => text.clone(),
@@ -86,7 +100,7 @@ fn only_list(data: &Value) -> Option<Vec<&str>> {
 
 /// How a call went.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Metadata {
+pub struct EnvelopeMetadata {
     /// From the arrival of the call to its envelope, in milliseconds.
     pub duration_ms: u64,
     /// Whether the output was cut.
@@ -107,6 +121,9 @@ pub struct Metadata {
     /// Why the call was refused or failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<ErrorCode>,
+    /// What decided that the call was refused or is in doubt, and what would lift that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refusal: Option<Box<Refusal>>,
     /// How long the call was allowed to take, in milliseconds, where it was stopped because that time was over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
@@ -119,13 +136,13 @@ pub struct Metadata {
     pub exit_code: Option<i32>,
     /// What confined the processes of this call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub enforced: Option<Enforced>,
+    pub enforced: Option<EnforcedConfinement>,
     /// Whether the operator had commands run without the kernel sandbox.
     #[serde(default, skip_serializing_if = "is_false")]
     pub unsafe_no_sandbox: bool,
     /// The connections that the call's processes made or were refused, the first ones in the order of their end.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub connections: Vec<Connection>,
+    pub connections: Vec<OutboundConnection>,
     /// How many connections there were beyond those listed.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub connections_unlisted: u64,
@@ -135,7 +152,7 @@ pub struct Metadata {
     /// What the tool printed beside its answer. Models are not shown it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log: Option<String>,
-    /// Whether the data is a list of parts, of which some are more than text ([`Content::of_data`]).
+    /// Whether the data is a list of parts, of which some are more than text ([`ContentPart::of_data`]).
     #[serde(default, skip_serializing_if = "is_false")]
     pub content: bool,
     /// Which effects of earlier attempts may already have happened.
@@ -155,7 +172,7 @@ fn is_zero(value: &u64) -> bool {
 
 /// One connection out of a confined process, as its proxy saw it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Connection {
+pub struct OutboundConnection {
     /// The host's name or address, as it was asked for.
     pub host: String,
     /// The port.
@@ -169,7 +186,7 @@ pub struct Connection {
 /// A part of the world that a process can be confined in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Layer {
+pub enum ConfinementLayer {
     /// Which files a process sees and changes.
     Filesystem,
     /// Which hosts and sockets it reaches.
@@ -185,7 +202,7 @@ pub enum Layer {
 /// How strongly a layer was enforced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Level {
+pub enum ConfinementLevel {
     /// Not at all.
     None,
     /// By haft, against a process that does not work against it.
@@ -197,29 +214,29 @@ pub enum Level {
 /// What was enforced around the processes of a call, layer by layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "each field is the layer of its name")]
-pub struct Enforced {
-    pub filesystem: Level,
-    pub network: Level,
-    pub processes: Level,
-    pub system_calls: Level,
-    pub resources: Level,
+pub struct EnforcedConfinement {
+    pub filesystem: ConfinementLevel,
+    pub network: ConfinementLevel,
+    pub processes: ConfinementLevel,
+    pub system_calls: ConfinementLevel,
+    pub resources: ConfinementLevel,
 }
 
-impl Enforced {
+impl EnforcedConfinement {
     /// Nothing was enforced.
     pub const NOTHING: Self = Self {
-        filesystem: Level::None,
-        network: Level::None,
-        processes: Level::None,
-        system_calls: Level::None,
-        resources: Level::None,
+        filesystem: ConfinementLevel::None,
+        network: ConfinementLevel::None,
+        processes: ConfinementLevel::None,
+        system_calls: ConfinementLevel::None,
+        resources: ConfinementLevel::None,
     };
 
     /// Returns whether the kernel holds every layer.
     pub fn is_full(&self) -> bool {
         let layers =
             [self.filesystem, self.network, self.processes, self.system_calls, self.resources];
-        layers.iter().all(|level| *level == Level::Kernel)
+        layers.iter().all(|level| *level == ConfinementLevel::Kernel)
     }
 }
 
@@ -231,28 +248,31 @@ mod tests {
 
     #[test]
     fn a_model_reads_text_where_there_is_text() {
-        let check = |data: Value, metadata: Metadata, expect: &str| {
+        let check = |data: Value, metadata: EnvelopeMetadata, expect: &str| {
             assert_eq!(
                 Envelope::Output { data: data.clone(), metadata }.text(),
                 expect,
                 "for {data}"
             );
         };
-        check(json!("a\nb"), Metadata::default(), "a\nb");
-        check(json!({"output": "a\n"}), Metadata::default(), "a\n");
-        check(json!({"paths": ["a", "b"]}), Metadata::default(), "a\nb");
-        check(json!({"paths": []}), Metadata::default(), "");
-        check(json!({"replacements": 1}), Metadata::default(), "{\"replacements\":1}");
-        check(json!({"head": "x"}), Metadata::default(), "{\"head\":\"x\"}");
-        let cut = Metadata {
+        check(json!("a\nb"), EnvelopeMetadata::default(), "a\nb");
+        check(json!({"output": "a\n"}), EnvelopeMetadata::default(), "a\n");
+        check(json!({"paths": ["a", "b"]}), EnvelopeMetadata::default(), "a\nb");
+        check(json!({"paths": []}), EnvelopeMetadata::default(), "");
+        check(json!({"replacements": 1}), EnvelopeMetadata::default(), "{\"replacements\":1}");
+        check(json!({"head": "x"}), EnvelopeMetadata::default(), "{\"head\":\"x\"}");
+        let cut = EnvelopeMetadata {
             truncated: true,
             output_path: Some("/s/1".to_owned()),
-            ..Metadata::default()
+            ..EnvelopeMetadata::default()
         };
         let rest = "[output cut here; all of it: /s/1 (use read)]";
         check(json!({"head": "x", "tail": "y"}), cut.clone(), &format!("x\n{rest}\ny"));
         check(json!({"head": "x\n"}), cut, &format!("x\n{rest}"));
-        let undone = Metadata { undone: vec!["a was removed".to_owned()], ..Metadata::default() };
+        let undone = EnvelopeMetadata {
+            undone: vec!["a was removed".to_owned()],
+            ..EnvelopeMetadata::default()
+        };
         check(json!("x"), undone.clone(), "x\n[haft: a was removed]");
         check(json!(""), undone, "[haft: a was removed]");
     }

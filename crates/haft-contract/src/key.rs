@@ -5,7 +5,7 @@ use std::fmt;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use crate::Scope;
+use crate::AttemptAddress;
 
 /// Identifies a call by what it is, not by when it was made: run, node, iteration, tool, canonical input,
 /// and how many times this attempt made this very call before.
@@ -15,8 +15,8 @@ use crate::Scope;
 pub struct CallKey([u8; 32]);
 
 impl CallKey {
-    /// Returns the key of the first such call of an attempt; [`CallKey::occurrence`] makes the further ones.
-    pub fn first(scope: &Scope, tool: &str, canonical_input: &str) -> Self {
+    /// Returns the key of the first such call of an attempt; [`CallKey::with_repeat_index`] makes the further ones.
+    pub fn of_first_call(scope: &AttemptAddress, tool: &str, canonical_input: &str) -> Self {
         Self(digest(&[
             "haft call",
             scope.run.as_str(),
@@ -28,7 +28,7 @@ impl CallKey {
     }
 
     /// Returns the key of the call that follows `earlier` calls exactly like it in the same attempt.
-    pub fn occurrence(self, earlier: u32) -> Self {
+    pub fn with_repeat_index(self, earlier: u32) -> Self {
         match earlier {
             0 => self,
             count => Self(digest(&["haft occurrence", &self.to_string(), &count.to_string()])),
@@ -53,7 +53,7 @@ impl CallKey {
     }
 
     /// Returns the key of a whole task: the same for every call of one node and iteration.
-    pub fn task_key(scope: &Scope) -> String {
+    pub fn task_key(scope: &AttemptAddress) -> String {
         let parts =
             ["haft task key", scope.run.as_str(), &scope.node, &scope.iteration.to_string()];
         format!("haft_{}", hex(&digest(&parts)))
@@ -146,12 +146,12 @@ mod tests {
     use super::*;
     use crate::RunId;
 
-    fn scope(attempt: u32) -> Scope {
-        Scope { attempt, ..Scope::of_run(RunId::parse("r1").unwrap()) }
+    fn scope(attempt: u32) -> AttemptAddress {
+        AttemptAddress { attempt, ..AttemptAddress::first_of_run(RunId::parse("r1").unwrap()) }
     }
 
-    fn key(scope: &Scope, input: &Value) -> CallKey {
-        CallKey::first(scope, "write", &canonical_json(input))
+    fn key(scope: &AttemptAddress, input: &Value) -> CallKey {
+        CallKey::of_first_call(scope, "write", &canonical_json(input))
     }
 
     #[test]
@@ -169,9 +169,9 @@ mod tests {
         assert_eq!(key(&scope(1), &input), key(&scope(2), &input));
         assert_ne!(key(&scope(1), &input), key(&scope(1), &json!({"path": "ab", "content": ""})));
         let first = key(&scope(1), &input);
-        assert_eq!(first.occurrence(0), first);
-        assert_ne!(first.occurrence(1), first.occurrence(2));
-        assert_ne!(first.idempotency_key(), first.occurrence(1).idempotency_key());
+        assert_eq!(first.with_repeat_index(0), first);
+        assert_ne!(first.with_repeat_index(1), first.with_repeat_index(2));
+        assert_ne!(first.idempotency_key(), first.with_repeat_index(1).idempotency_key());
         assert_eq!(CallKey::task_key(&scope(1)), CallKey::task_key(&scope(2)));
     }
 

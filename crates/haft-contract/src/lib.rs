@@ -25,6 +25,8 @@
 #![deny(missing_docs)]
 
 mod access;
+mod address;
+mod background_process;
 mod backoff;
 mod client;
 mod content;
@@ -36,36 +38,38 @@ mod envelope;
 mod error_code;
 mod host;
 mod id;
+mod invisible;
 mod key;
 pub mod limits;
 mod net;
 mod output;
+mod refusal;
 mod requirement;
-mod resident;
 mod schema;
-mod scope;
 mod subagent;
 mod surface;
 mod time;
 mod tool;
-mod unseen;
 
-pub use access::{Access, Command};
-pub use contract::{Contract, Origin, OutputLimit, ShellLine, ToolMetadata};
-pub use effect::{Effect, Kind};
-pub use tool::{DefinitionError, Probed, Tool, ToolBuilder};
+pub use access::{Access, CommandLine};
+pub use contract::{
+    ConnectionStore, Contract, OutputLimit, ShellParameter, ToolMetadata, ToolOrigin,
+};
+pub use effect::{Effect, ToolKind};
+pub use tool::{DefinitionError, ProbeResult, Tool, ToolBuilder};
 
-pub use backoff::Backoff;
-pub use client::{Client, ClientMethod, ClientRequest};
-pub use context::{Cx, CxParts, LogLevel, LogLine, Progress, ProgressSink};
+pub use backoff::FailureBackoff;
+pub use client::{ClientRequest, ClientRequestMethod, ClientRequester};
+pub use context::{CallProgress, Cx, CxParts, LogLevel, LogLine, ProgressSink};
 pub use surface::{
-    ApplyError, BoxFuture, Ending, Entry, FileChange, FileKind, FilePath, FileStamp, Fs, OpenFile,
-    Precondition, Shell, ShellOutcome, ShellRequest, Todo, TodoPriority, TodoStatus, TodoStore,
+    BoxFuture, DirectoryEntry, FileChange, FileChangeError, FilePath, FileStamp, Fs, FsEntryKind,
+    OpenRegularFile, Precondition, ProcessEnding, Shell, ShellOutcome, ShellRequest, Todo,
+    TodoPriority, TodoStatus, TodoStore,
 };
 
-pub use resident::{
-    CHANNEL_DESCRIPTOR, Channel, Received, Resident, ResidentFiles, ResidentHosts, ResidentRequest,
-    Residents, Writable,
+pub use background_process::{
+    BackgroundProcess, BackgroundProcessRequest, BackgroundProcesses, CHANNEL_DESCRIPTOR,
+    ChannelRead, ProcessChannel, ProcessFileAccess, ProcessHostAccess, ProcessWriteAccess,
 };
 
 pub use host::{
@@ -78,17 +82,23 @@ pub use subagent::{
 };
 pub use time::{CallTime, TimePause};
 
-pub use content::{Content, ResourceBody};
-pub use document::Document;
-pub use envelope::{Connection, Enforced, Envelope, Layer, Level, Metadata};
+pub use content::{ContentPart, ResourceBody};
+pub use document::OutputDocument;
+pub use envelope::{
+    ConfinementLayer, ConfinementLevel, EnforcedConfinement, Envelope, EnvelopeMetadata,
+    OutboundConnection,
+};
 pub use error_code::ErrorCode;
-pub use output::{Body, Confined, Excerpt, FailedAt, IntoOutput, Output, ToolError};
-pub use unseen::{clean, cut, end_of, is_unseen};
+pub use invisible::{clean, cut, end_of, is_invisible};
+pub use output::{
+    ConfinementReport, Excerpt, FailedAt, IntoOutput, OutputBody, ToolError, ToolOutput,
+};
+pub use refusal::{AllowingRule, DecidingRule, Refusal, RefusalGrounds, RefusalSource, Remedy};
 
+pub use address::{AttemptAddress, CallAddress, CallAddressError, RunId};
 pub use id::{IdError, LOCKED_IDS, ToolId};
 pub use key::{CallKey, canonical_json, sha256_hex};
 pub use requirement::{
-    ArgPattern, FsRequirement, NetRequirement, RequirementSet, ShellRequirement, UnknownVariable,
-    Variables,
+    ArgPattern, FsRequirement, NetRequirement, PatternVariables, RequirementSet, ShellRequirement,
+    UnknownVariable,
 };
-pub use scope::{CallId, RunId, Scope, ScopeError};

@@ -3,44 +3,47 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::{Connection, Content, Document, Enforced, ErrorCode};
+use crate::{
+    ContentPart, EnforcedConfinement, ErrorCode, OutboundConnection, OutputDocument, Refusal,
+    RefusalGrounds, RefusalSource, Remedy,
+};
 
 /// A tool's answer.
 #[derive(Clone, Debug)]
-pub struct Output {
+pub struct ToolOutput {
     /// The answer itself.
-    pub body: Body,
+    pub body: OutputBody,
     /// The exit status, for tools that ran a command.
     pub exit_code: Option<i32>,
     /// What happened around the processes that the tool started.
-    pub confined: Option<Confined>,
+    pub confined: Option<ConfinementReport>,
     /// What the tool printed beside its answer, for people; bounded by the tool.
     pub log: Option<String>,
 }
 
 /// What happened around the processes of a call, besides what they did.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Confined {
+pub struct ConfinementReport {
     /// What confined them.
-    pub enforced: Enforced,
+    pub enforced: EnforcedConfinement,
     /// The connections that they made or were refused.
-    pub connections: Vec<Connection>,
+    pub connections: Vec<OutboundConnection>,
     /// How many connections there were beyond these.
     pub connections_unlisted: u64,
     /// What they left at protected places, and what became of it.
     pub undone: Vec<String>,
 }
 
-impl Confined {
+impl ConfinementReport {
     /// Returns what is said of processes that were confined so and did nothing remarkable.
-    pub fn new(enforced: Enforced) -> Self {
+    pub fn new(enforced: EnforcedConfinement) -> Self {
         Self { enforced, connections: Vec::new(), connections_unlisted: 0, undone: Vec::new() }
     }
 }
 
 /// The forms of an answer, which decide how it is cut.
 #[derive(Clone, Debug)]
-pub enum Body {
+pub enum OutputBody {
     /// JSON; over the limit, its text is cut.
     Data(Value),
     /// Text; over the limit in bytes, its end goes to the sidecar.
@@ -57,9 +60,9 @@ pub enum Body {
     /// Text that was cut while it was produced, because it may be endless.
     Excerpt(Excerpt),
     /// Parts that are more than text; over the limit, their text is answered and cut, since half a picture is of no use.
-    Content(Vec<Content>),
+    Content(Vec<ContentPart>),
     /// A document from elsewhere; over the limit, the end of its text goes to the sidecar.
-    Document(Document),
+    Document(OutputDocument),
 }
 
 /// The part of a long output that was kept, and where the rest is.
@@ -85,7 +88,11 @@ impl Excerpt {
 }
 
 /// Says what was cut out between `head` and `tail`, in words for a model.
-pub(crate) fn cut_text(head: &str, tail: Option<&str>, metadata: &crate::Metadata) -> String {
+pub(crate) fn cut_text(
+    head: &str,
+    tail: Option<&str>,
+    metadata: &crate::EnvelopeMetadata,
+) -> String {
     let rest = match (&metadata.output_path, &metadata.output_lost) {
         (Some(path), None) => format!("[output cut here; all of it: {path} (use read)]"),
         (Some(path), Some(lost)) => {
@@ -101,40 +108,40 @@ pub(crate) fn cut_text(head: &str, tail: Option<&str>, metadata: &crate::Metadat
     }
 }
 
-impl Output {
+impl ToolOutput {
     /// Returns an answer of `body` alone.
-    pub fn new(body: Body) -> Self {
+    pub fn new(body: OutputBody) -> Self {
         Self { body, exit_code: None, confined: None, log: None }
     }
 
     /// Returns an answer of text.
     pub fn text(text: impl Into<String>) -> Self {
-        Self::new(Body::Text(text.into()))
+        Self::new(OutputBody::Text(text.into()))
     }
 
     /// Returns an answer of JSON.
     pub fn data(data: Value) -> Self {
-        Self::new(Body::Data(data))
+        Self::new(OutputBody::Data(data))
     }
 }
 
-/// Turns what a tool returns into an [`Output`]: any serializable value, or an `Output` itself.
+/// Turns what a tool returns into an [`ToolOutput`]: any serializable value, or an `Output` itself.
 pub trait IntoOutput {
     /// Returns the output, or why the value is none.
-    fn into_output(self) -> Result<Output, ToolError>;
+    fn into_output(self) -> Result<ToolOutput, ToolError>;
 }
 
-impl IntoOutput for Output {
-    fn into_output(self) -> Result<Output, ToolError> {
+impl IntoOutput for ToolOutput {
+    fn into_output(self) -> Result<ToolOutput, ToolError> {
         Ok(self)
     }
 }
 
 impl<T: Serialize> IntoOutput for T {
-    fn into_output(self) -> Result<Output, ToolError> {
+    fn into_output(self) -> Result<ToolOutput, ToolError> {
         match serde_json::to_value(self) {
-            Ok(Value::String(text)) => Ok(Output::text(text)),
-            Ok(data) => Ok(Output::data(data)),
+            Ok(Value::String(text)) => Ok(ToolOutput::text(text)),
+            Ok(data) => Ok(ToolOutput::data(data)),
             Err(err) => Err(ToolError::new(
                 ErrorCode::ToolBadOutput,
                 format!("the tool's answer is not JSON: {err}"),
@@ -153,11 +160,13 @@ pub struct ToolError {
     /// What was wrong and what to do next.
     pub message: String,
     /// What the tool had produced until then, such as the output of a command that failed.
-    pub output: Option<Box<Output>>,
+    pub output: Option<Box<ToolOutput>>,
     /// What the journal holds in place of the message, where that quotes what the journal must not hold.
     pub recorded: Option<String>,
     /// How far the tool had come, where it knows that better than the runtime can.
     pub failed_at: Option<FailedAt>,
+    /// What a refusal rests on, where the code alone does not say it.
+    pub grounds: Option<Box<RefusalGrounds>>,
 }
 
 /// How far a tool had come when it failed, as far as its effect is concerned.
@@ -172,7 +181,35 @@ pub enum FailedAt {
 impl ToolError {
     /// Returns an error without output.
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), output: None, recorded: None, failed_at: None }
+        let message = message.into();
+        Self { code, message, output: None, recorded: None, failed_at: None, grounds: None }
+    }
+
+    /// Returns the error as a refusal that this decided.
+    pub fn decided_by(mut self, source: RefusalSource) -> Self {
+        self.grounds = Some(Box::new(RefusalGrounds::new(source)));
+        self
+    }
+
+    /// Returns the error as a refusal that this change would lift.
+    pub fn with_remedy(mut self, remedy: Remedy) -> Self {
+        let code = self.code;
+        let of_code = || {
+            Box::new(RefusalGrounds::new(
+                RefusalSource::of_code(code).unwrap_or(RefusalSource::Contract),
+            ))
+        };
+        self.grounds.get_or_insert_with(of_code).remedies.push(remedy);
+        self
+    }
+
+    /// Returns the refusal that the error stands for, or `None` if the call failed in another way.
+    pub fn refusal(&self) -> Option<Refusal> {
+        let grounds = match &self.grounds {
+            Some(grounds) => (**grounds).clone(),
+            None => RefusalGrounds::new(RefusalSource::of_code(self.code)?),
+        };
+        Some(grounds.into_refusal(self.code, self.message.clone()))
     }
 
     /// Returns the error for a call of which nothing was begun that has an effect. Without this, a call that fails
@@ -190,7 +227,7 @@ impl ToolError {
     }
 
     /// Returns the error with what the tool had produced until then.
-    pub fn with_output(mut self, output: Output) -> Self {
+    pub fn with_output(mut self, output: ToolOutput) -> Self {
         self.output = Some(Box::new(output));
         self
     }

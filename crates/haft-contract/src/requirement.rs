@@ -113,7 +113,7 @@ fn extend_new<T: PartialEq + Clone>(all: &mut Vec<T>, more: &[T]) {
 
 /// What the variables in path patterns stand for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Variables {
+pub struct PatternVariables {
     /// `{workspace}`: all roots.
     pub workspace: Vec<PathBuf>,
     /// `{ad-hoc}`: files and directories opened by hand.
@@ -134,7 +134,7 @@ pub struct UnknownVariable {
     pub name: String,
 }
 
-impl Variables {
+impl PatternVariables {
     /// Returns the values of the variable that `pattern` starts with and the rest of the pattern, or `None`
     /// for a pattern without a variable.
     ///

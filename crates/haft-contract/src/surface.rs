@@ -12,7 +12,7 @@ use std::pin::Pin;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Confined, Excerpt, ToolError};
+use crate::{ConfinementReport, Excerpt, ToolError};
 
 /// A boxed future, as the surfaces return them.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -61,7 +61,7 @@ impl FilePath {
 /// What a directory entry is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "the names say it")]
-pub enum FileKind {
+pub enum FsEntryKind {
     Regular,
     Directory,
     Symlink,
@@ -71,7 +71,7 @@ pub enum FileKind {
     BlockDevice,
 }
 
-impl FileKind {
+impl FsEntryKind {
     /// Returns the kind with its article, for messages.
     pub fn with_article(self) -> &'static str {
         match self {
@@ -104,7 +104,7 @@ pub struct FileStamp {
 
 /// A regular file, open for reading.
 #[derive(Debug)]
-pub struct OpenFile {
+pub struct OpenRegularFile {
     /// The file.
     pub file: File,
     /// What it was when it was opened.
@@ -113,11 +113,11 @@ pub struct OpenFile {
 
 /// One entry of a directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct DirectoryEntry {
     /// Its name.
     pub name: std::ffi::OsString,
     /// What it is.
-    pub kind: FileKind,
+    pub kind: FsEntryKind,
 }
 
 /// One change of [`Fs::apply`].
@@ -158,32 +158,32 @@ pub enum Precondition {
 /// [`execute_blocking`](crate::ToolBuilder::execute_blocking).
 pub trait Fs: Send + Sync {
     /// Returns the place that `path` names, all symlinks expanded, and what is there, `None` if nothing is.
-    fn resolve(&self, path: &str) -> Result<(FilePath, Option<FileKind>), ToolError>;
+    fn resolve(&self, path: &str) -> Result<(FilePath, Option<FsEntryKind>), ToolError>;
 
     /// Opens a regular file for reading. FIFOs, devices and sockets are refused, never waited for.
-    fn open(&self, path: &FilePath) -> Result<OpenFile, ToolError>;
+    fn open(&self, path: &FilePath) -> Result<OpenRegularFile, ToolError>;
 
     /// Opens a file that [`Fs::resolve`] or [`Fs::list`] has just said to be regular, which saves a look at it. What took
     /// its place since is refused all the same.
-    fn open_seen(&self, path: &FilePath) -> Result<OpenFile, ToolError> {
+    fn open_regular(&self, path: &FilePath) -> Result<OpenRegularFile, ToolError> {
         self.open(path)
     }
 
     /// Returns the entries of a directory that the grant lets the call see, sorted by name.
-    fn list(&self, path: &FilePath) -> Result<Vec<Entry>, ToolError>;
+    fn list(&self, path: &FilePath) -> Result<Vec<DirectoryEntry>, ToolError>;
 
     /// Makes all of the changes or none.
-    fn apply(&self, changes: Vec<FileChange>) -> Result<(), ApplyError>;
+    fn apply(&self, changes: Vec<FileChange>) -> Result<(), FileChangeError>;
 
     /// Makes all of the changes or none, and says what the call will answer once they are made.
     ///
     /// Should the process die in the middle, whoever resumes the run finds out from the files whether they were made, and
     /// then this is the answer. It is recorded, so it holds nothing that the journal must not have.
-    fn apply_answering(
+    fn apply_with_answer(
         &self,
         changes: Vec<FileChange>,
         answer: &serde_json::Value,
-    ) -> Result<(), ApplyError> {
+    ) -> Result<(), FileChangeError> {
         let _ = answer;
         self.apply(changes)
     }
@@ -191,7 +191,7 @@ pub trait Fs: Send + Sync {
 
 /// Why [`Fs::apply`] made no change.
 #[derive(Clone, Debug)]
-pub enum ApplyError {
+pub enum FileChangeError {
     /// A file is no longer what the change expected: look at it again and retry.
     Changed {
         /// The file.
@@ -201,17 +201,17 @@ pub enum ApplyError {
     Failed(ToolError),
 }
 
-impl From<ToolError> for ApplyError {
+impl From<ToolError> for FileChangeError {
     fn from(err: ToolError) -> Self {
         Self::Failed(err)
     }
 }
 
-impl From<ApplyError> for ToolError {
-    fn from(err: ApplyError) -> Self {
+impl From<FileChangeError> for ToolError {
+    fn from(err: FileChangeError) -> Self {
         match err {
-            ApplyError::Failed(err) => err,
-            ApplyError::Changed { path } => {
+            FileChangeError::Failed(err) => err,
+            FileChangeError::Changed { path } => {
                 let message = format!(
                     "{path} keeps changing while it is edited; nothing was written: read it again"
                 );
@@ -234,7 +234,7 @@ pub struct ShellRequest {
 
 /// How a command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ending {
+pub enum ProcessEnding {
     /// It exited with this status.
     Exited(i32),
     /// A signal ended it.
@@ -249,13 +249,13 @@ pub enum Ending {
 #[derive(Clone, Debug)]
 pub struct ShellOutcome {
     /// How it ended.
-    pub ending: Ending,
+    pub ending: ProcessEnding,
     /// Its stdout and stderr, in the order of arrival.
     pub output: Excerpt,
     /// What happened around it.
-    pub confined: Confined,
+    pub confined: ConfinementReport,
     /// One sentence about what of its confinement was in its way, where it failed and its output hints at that.
-    pub hindrance: Option<String>,
+    pub confinement_hint: Option<String>,
 }
 
 /// Runs commands under the call's grant, within the call's time.

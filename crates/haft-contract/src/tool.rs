@@ -10,27 +10,29 @@ use serde_json::Value;
 
 use crate::schema::{empty_object, schema_of};
 use crate::{
-    Access, BoxFuture, Contract, Cx, Effect, ErrorCode, IdError, IntoOutput, Kind, Origin, Output,
-    OutputLimit, RequirementSet, ShellLine, ToolError, ToolId, ToolMetadata,
+    Access, BoxFuture, ConnectionStore, Contract, Cx, Effect, ErrorCode, IdError, IntoOutput,
+    OutputLimit, RequirementSet, ShellParameter, ToolError, ToolId, ToolKind, ToolMetadata,
+    ToolOrigin, ToolOutput,
 };
 
 type Accesses = dyn Fn(&Value) -> Result<Vec<Access>, ToolError> + Send + Sync;
 type Parse = dyn Fn(&Value) -> Result<(), ToolError> + Send + Sync;
 type TimeoutMs = dyn Fn(&Value) -> Option<u64> + Send + Sync;
-type Probe =
-    dyn Fn(Value, Cx) -> BoxFuture<'static, Result<Probed<Output>, ToolError>> + Send + Sync;
-type Execute = dyn Fn(Value, Cx) -> Result<Running, ToolError> + Send + Sync;
-type Finish = Box<dyn FnOnce() -> Result<Output, ToolError> + Send>;
+type Probe = dyn Fn(Value, Cx) -> BoxFuture<'static, Result<ProbeResult<ToolOutput>, ToolError>>
+    + Send
+    + Sync;
+type Execute = dyn Fn(Value, Cx) -> Result<CallWork, ToolError> + Send + Sync;
+type Finish = Box<dyn FnOnce() -> Result<ToolOutput, ToolError> + Send>;
 
 /// A call that was begun: either a future, or work that blocks and belongs on a thread of its own.
-enum Running {
-    Async(BoxFuture<'static, Result<Output, ToolError>>),
+enum CallWork {
+    Async(BoxFuture<'static, Result<ToolOutput, ToolError>>),
     Blocking(Finish),
 }
 
 /// What a probe found out about a call that was begun and whose end nobody saw.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Probed<T> {
+pub enum ProbeResult<T> {
     /// It happened; this is what it would have answered.
     Happened(T),
     /// It did not happen, and is safe to execute.
@@ -100,16 +102,17 @@ impl Tool {
                 requires: RequirementSet::default(),
                 effect: Effect::Read,
                 dangerous: false,
-                origin: Origin::default(),
-                kind: Kind::Other,
+                origin: ToolOrigin::default(),
+                kind: ToolKind::Other,
                 output_limit: OutputLimit::default(),
-                digested: Vec::new(),
+                redacted: Vec::new(),
                 accepts_key: false,
                 function: None,
                 shell_line: None,
                 calls_at_once_max: None,
                 only_changes_files: false,
                 delegates: false,
+                connection_store: None,
             },
             accesses: Arc::new(|_| Ok(Vec::new())),
             timeout_ms: Arc::new(|_| None),
@@ -119,7 +122,7 @@ impl Tool {
     }
 
     /// Returns what the tool publishes, or why its definition cannot be used.
-    pub fn checked_contract(&self) -> Result<&Arc<Contract>, DefinitionError> {
+    pub fn valid_contract(&self) -> Result<&Arc<Contract>, DefinitionError> {
         match &self.definition_error {
             Some(err) => Err(err.clone()),
             None => Ok(&self.contract),
@@ -158,19 +161,23 @@ impl Tool {
     }
 
     /// Finds out whether a call with this input and these keys happened. Nothing is checked, journaled or cut.
-    pub async fn probe_unguarded(&self, input: Value, cx: Cx) -> Result<Probed<Output>, ToolError> {
+    pub async fn probe_unguarded(
+        &self,
+        input: Value,
+        cx: Cx,
+    ) -> Result<ProbeResult<ToolOutput>, ToolError> {
         match &self.probe {
             Some(probe) => probe(input, cx).await,
-            None => Ok(Probed::Unknown),
+            None => Ok(ProbeResult::Unknown),
         }
     }
 
     /// Calls the implementation directly. Nothing is checked, journaled or cut: that is the pipeline's work, and
     /// whoever has a [`Cx`] has decided what the call may reach.
-    pub async fn call_unguarded(&self, input: Value, cx: Cx) -> Result<Output, ToolError> {
+    pub async fn call_unguarded(&self, input: Value, cx: Cx) -> Result<ToolOutput, ToolError> {
         match (self.execute)(input, cx)? {
-            Running::Async(future) => future.await,
-            Running::Blocking(finish) => match tokio::task::spawn_blocking(finish).await {
+            CallWork::Async(future) => future.await,
+            CallWork::Blocking(finish) => match tokio::task::spawn_blocking(finish).await {
                 Ok(result) => result,
                 Err(err) => match err.try_into_panic() {
                     Ok(panic) => std::panic::resume_unwind(panic),
@@ -196,8 +203,8 @@ impl ToolBuilder {
         self
     }
 
-    /// Says how an editor draws the tool. The default is [`Kind::Other`].
-    pub fn kind(mut self, kind: Kind) -> Self {
+    /// Says how an editor draws the tool. The default is [`ToolKind::Other`].
+    pub fn kind(mut self, kind: ToolKind) -> Self {
         self.contract.kind = kind;
         self
     }
@@ -227,8 +234,8 @@ impl ToolBuilder {
     }
 
     /// Keeps input fields out of the journal: only their size and SHA-256 are stored.
-    pub fn digested(mut self, fields: &[&str]) -> Self {
-        self.contract.digested = fields.iter().map(|&field| field.to_owned()).collect();
+    pub fn redacted(mut self, fields: &[&str]) -> Self {
+        self.contract.redacted = fields.iter().map(|&field| field.to_owned()).collect();
         self
     }
 
@@ -245,13 +252,13 @@ impl ToolBuilder {
     }
 
     /// Says where the tool comes from, if not from Rust.
-    pub fn origin(mut self, origin: Origin) -> Self {
+    pub fn origin(mut self, origin: ToolOrigin) -> Self {
         self.contract.origin = origin;
         self
     }
 
     /// Declares that a shell reads a parameter. A plan does not put outputs of other tools into it.
-    pub fn shell_line(mut self, line: ShellLine) -> Self {
+    pub fn shell_line(mut self, line: ShellParameter) -> Self {
         self.contract.shell_line = Some(line);
         self
     }
@@ -273,6 +280,12 @@ impl ToolBuilder {
     /// each other, whatever their effect: those of the subagents are judged and recorded one by one.
     pub fn delegates(mut self) -> Self {
         self.contract.delegates = true;
+        self
+    }
+
+    /// Declares what calls of the tool leave in the connection.
+    pub fn keeps(mut self, store: ConnectionStore) -> Self {
+        self.contract.connection_store = Some(store);
         self
     }
 
@@ -309,12 +322,12 @@ impl ToolBuilder {
 
     /// Says how to find out whether a call happened whose end nobody saw, because the process died in it: by asking the
     /// service for what it has under [`Cx::idempotency_key`], for one. It changes nothing. An error counts as
-    /// [`Probed::Unknown`]. Changes of files through [`Cx::fs`] need none: the runtime looks at the files.
+    /// [`ProbeResult::Unknown`]. Changes of files through [`Cx::fs`] need none: the runtime looks at the files.
     pub fn probe<A, F, Fut, T, E>(mut self, probe: F) -> Self
     where
         A: DeserializeOwned,
         F: Fn(A, Cx) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output = Result<Probed<T>, E>> + Send + 'static,
+        Fut: Future<Output = Result<ProbeResult<T>, E>> + Send + 'static,
         T: IntoOutput,
         ToolError: From<E>,
     {
@@ -322,9 +335,9 @@ impl ToolBuilder {
             let probing = parse_input(&input).map(|args| probe(args, cx));
             Box::pin(async move {
                 Ok(match probing?.await? {
-                    Probed::Happened(answer) => Probed::Happened(answer.into_output()?),
-                    Probed::NotHappened => Probed::NotHappened,
-                    Probed::Unknown => Probed::Unknown,
+                    ProbeResult::Happened(answer) => ProbeResult::Happened(answer.into_output()?),
+                    ProbeResult::NotHappened => ProbeResult::NotHappened,
+                    ProbeResult::Unknown => ProbeResult::Unknown,
                 })
             })
         }));
@@ -356,7 +369,7 @@ impl ToolBuilder {
     {
         self.finish::<A>(Arc::new(move |input, cx| {
             let future = run(parse_input(&input)?, cx);
-            Ok(Running::Async(Box::pin(async move { future.await?.into_output() })))
+            Ok(CallWork::Async(Box::pin(async move { future.await?.into_output() })))
         }))
     }
 
@@ -374,7 +387,7 @@ impl ToolBuilder {
         self.finish::<A>(Arc::new(move |input, cx| {
             let args = parse_input(&input)?;
             let run = Arc::clone(&run);
-            Ok(Running::Blocking(Box::new(move || {
+            Ok(CallWork::Blocking(Box::new(move || {
                 if cx.is_cancelled() {
                     let message = "the call was cancelled before it began";
                     return Err(ToolError::new(ErrorCode::ProcessAborted, message).not_begun());
@@ -395,7 +408,7 @@ impl ToolBuilder {
     {
         let execute: Arc<Execute> = Arc::new(move |input, cx| {
             let future = run(input, cx);
-            Ok(Running::Async(Box::pin(async move { future.await?.into_output() })))
+            Ok(CallWork::Async(Box::pin(async move { future.await?.into_output() })))
         });
         self.finish_with(parameters, Arc::new(|_| Ok(())), execute)
     }
@@ -429,7 +442,7 @@ fn definition_error_of(contract: &Contract) -> Option<DefinitionError> {
     }
     let properties = contract.parameters.get("properties");
     let is_unknown = |name: &&String| properties.and_then(|all| all.get(name.as_str())).is_none();
-    let name = contract.digested.iter().find(is_unknown)?.clone();
+    let name = contract.redacted.iter().find(is_unknown)?.clone();
     Some(DefinitionError::NotAParameter { tool: contract.id.clone(), name })
 }
 

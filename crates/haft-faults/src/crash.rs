@@ -1,9 +1,10 @@
-//! Kills workers again and again, and has what they leave looked at. It knows neither what they do nor what has to be true
-//! of it: that is a [`Scenario`].
+//! Kills workers repeatedly, and lets a [`CrashScenario`] check the state that they leave. The
+//! scenario defines their work and the conditions that must be true.
 //!
-//! A program that is one takes `--kills N [--seed S] [--seconds S]` and makes *worlds*, one after the other, until it has
-//! killed so often. In each, *workers* do the same work, one after the other, until one comes to its end. Each is this program
-//! once more. What a kill hits depends on time. A world in which something is wrong is left where it is.
+//! A program built with this takes `--kills N [--seed S] [--seconds S]`. It creates *worlds*, one
+//! after the other, until it has killed that many workers. In each world, *workers* do the same
+//! work, one after the other, until one completes it. Each worker is a new process of this program.
+//! The effect of a kill depends on timing. A world with an error is kept on disk.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -11,13 +12,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use crate::Random;
+use crate::SeededRandom;
 
-/// How long all of it may take, in seconds; a world that is begun is brought to its end.
+/// Default time for the whole run, in seconds; a world that has begun is completed.
 const SECONDS_DEFAULT: u64 = 3_600;
-/// After so many lives in a row that came no further the next are no longer.
+/// Consecutive lives without progress after which lives are no longer extended.
 const FRUITLESS_MAX: u32 = 8;
-/// Most workers of one world; far more than it takes.
+/// Maximum number of workers in one world; far more than needed.
 const LIVES_MAX: u64 = 500;
 /// Threads of a worker's runtime.
 const THREADS: usize = 2;
@@ -25,42 +26,42 @@ const THREADS: usize = 2;
 const READY: &str = "ready";
 const DONE: &str = "done";
 
-/// Whatever ends the program: it is shown and nothing else.
-pub type Failure = Box<dyn std::error::Error + Send + Sync>;
+/// An error that ends the program; it is only printed.
+pub type CrashTestError = Box<dyn std::error::Error + Send + Sync>;
 
-/// What workers do in worlds, what has to be true of it, and what was counted over all of them.
-pub trait Scenario: Default {
-    /// What is killed, as the first and the last line name it.
+/// The work of workers, the conditions that must be true of it, and the counts over all worlds.
+pub trait CrashScenario: Default {
+    /// The name in the first and last line of the output.
     const NAME: &'static str;
-    /// How a line begins with which a worker says that it came further, if nobody said the same before it.
-    const FURTHER: &'static str;
+    /// The prefix of a line with which a worker reports progress, if no earlier line was the same.
+    const PROGRESS_PREFIX: &'static str;
 
-    /// Does the work of a world until everything is done, or until it is killed. It says that it is [`ready`], and whatever
-    /// the scenario wants to hear.
-    fn work(world: PathBuf, life: u64) -> impl Future<Output = Result<(), Failure>>;
+    /// Does the work of a world until everything is done or the process is killed. It calls
+    /// [`report_ready`], and prints any lines that the scenario needs.
+    fn work(world: PathBuf, life: u64) -> impl Future<Output = Result<(), CrashTestError>>;
 
-    /// Looks at a world in which everything is done.
-    fn audit(&mut self, seen: &Seen<'_>) -> Result<(), Failure>;
+    /// Checks a world in which all work is done.
+    fn audit(&mut self, seen: &FinishedWorld<'_>) -> Result<(), CrashTestError>;
 
-    /// Returns what was counted, for the last line.
-    fn counted(&self) -> String;
+    /// Returns the counts, for the last line.
+    fn summary(&self) -> String;
 }
 
-/// What there is to look at of a world.
-pub struct Seen<'a> {
+/// A world to check.
+pub struct FinishedWorld<'a> {
     /// Its directory.
     pub world: &'a Path,
-    /// One in which nobody was killed.
-    pub calm: &'a Path,
-    /// What all its workers said, each line as often as it was said.
+    /// A world in which no worker was killed.
+    pub undisturbed: &'a Path,
+    /// The lines of all its workers, including repeated ones.
     pub lines: &'a [String],
 }
 
-/// Runs a program that is a scenario.
-pub fn run<S: Scenario>(args: &[String]) -> ExitCode {
+/// Runs the program of a scenario.
+pub fn run<S: CrashScenario>(args: &[String]) -> ExitCode {
     let done = match args {
-        [role, world, life] if role == "worker" => live::<S>(world, life),
-        _ => drive::<S>(args),
+        [role, world, life] if role == "worker" => run_worker::<S>(world, life),
+        _ => kill_workers::<S>(args),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -71,37 +72,38 @@ pub fn run<S: Scenario>(args: &[String]) -> ExitCode {
     }
 }
 
-/// Says something to whoever kills. One that does not listen any longer has killed this process.
-pub fn say(line: &str) -> Result<(), Failure> {
+/// Prints a line to the killing process. If that no longer listens, it has killed this process.
+pub fn print_line(line: &str) -> Result<(), CrashTestError> {
     let mut out = std::io::stdout().lock();
     writeln!(out, "{line}")?;
     Ok(out.flush()?)
 }
 
-/// Says that work begins: most kills come after that.
-pub fn ready() -> Result<(), Failure> {
-    say(READY)
+/// Reports that work begins: most kills come after that.
+pub fn report_ready() -> Result<(), CrashTestError> {
+    print_line(READY)
 }
 
-fn live<S: Scenario>(world: &str, life: &str) -> Result<(), Failure> {
+fn run_worker<S: CrashScenario>(world: &str, life: &str) -> Result<(), CrashTestError> {
     let work = S::work(PathBuf::from(world), life.parse()?);
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(THREADS).enable_all().build()?;
     runtime.block_on(work)?;
-    say(DONE)
+    print_line(DONE)
 }
 
-/// How much is killed, and what the worlds follow from.
-struct Extent {
+/// The number of kills, and the seed of the worlds.
+struct CrashTestOptions {
     kills: u64,
     seed: u64,
     seconds: u64,
 }
 
-impl Extent {
-    /// Reads `--kills N [--seed S] [--seconds S]`. Of options that are given twice the last one holds.
-    fn parse(args: &[String]) -> Result<Self, Failure> {
-        let number = |name: &str| -> Result<Option<u64>, Failure> {
+impl CrashTestOptions {
+    /// Parses `--kills N [--seed S] [--seconds S]`. If an option is repeated, the last value
+    /// counts.
+    fn parse(args: &[String]) -> Result<Self, CrashTestError> {
+        let number = |name: &str| -> Result<Option<u64>, CrashTestError> {
             let place = args.iter().rposition(|arg| arg == name);
             let value = place.and_then(|place| args.get(place + 1));
             Ok(value.map(|value| value.parse()).transpose()?)
@@ -115,24 +117,37 @@ impl Extent {
     }
 }
 
-fn drive<S: Scenario>(args: &[String]) -> Result<(), Failure> {
-    let Extent { kills, seed, seconds } = Extent::parse(args)?;
+fn kill_workers<S: CrashScenario>(args: &[String]) -> Result<(), CrashTestError> {
+    let CrashTestOptions { kills, seed, seconds } = CrashTestOptions::parse(args)?;
     println!("crash of {}: {kills} kills, --seed {seed}", S::NAME);
     let mut scenario = S::default();
     let calm = tempfile::tempdir()?;
     let started = Instant::now();
-    let Life { lines, .. } = one_life(calm.path(), 1, None)?;
+    let WorkerOutput { lines, .. } = run_worker_process(calm.path(), 1, None)?;
     let whole = started.elapsed();
-    scenario.audit(&Seen { world: calm.path(), calm: calm.path(), lines: &lines })?;
-    let mut killing = Killing { random: Random::new(seed), whole, further: S::FURTHER, kills: 0 };
+    scenario.audit(&FinishedWorld {
+        world: calm.path(),
+        undisturbed: calm.path(),
+        lines: &lines,
+    })?;
+    let mut killing = WorkerKiller {
+        random: SeededRandom::new(seed),
+        whole,
+        progress_prefix: S::PROGRESS_PREFIX,
+        kills: 0,
+    };
     let mut worlds = 0_u64;
     let end = Instant::now() + Duration::from_secs(seconds);
     while killing.kills < kills && Instant::now() < end {
         worlds += 1;
         let world = tempfile::tempdir()?;
-        let lived = killing.one_world(world.path());
+        let lived = killing.run_world(world.path());
         let audited = lived.and_then(|lines| {
-            scenario.audit(&Seen { world: world.path(), calm: calm.path(), lines: &lines })
+            scenario.audit(&FinishedWorld {
+                world: world.path(),
+                undisturbed: calm.path(),
+                lines: &lines,
+            })
         });
         if let Err(err) = audited {
             return Err(format!("{err}; see {}", world.keep().display()).into());
@@ -142,31 +157,32 @@ fn drive<S: Scenario>(args: &[String]) -> Result<(), Failure> {
         "crash of {}: {} kills in {worlds} worlds: {}; nothing lost, nothing repeated",
         S::NAME,
         killing.kills,
-        scenario.counted()
+        scenario.summary()
     );
     Ok(())
 }
 
 /// Kills workers.
-struct Killing {
-    random: Random,
-    /// How long a worker lives that nobody kills.
+struct WorkerKiller {
+    random: SeededRandom,
+    /// The lifetime of a worker that is not killed.
     whole: Duration,
-    further: &'static str,
+    progress_prefix: &'static str,
     kills: u64,
 }
 
-impl Killing {
-    /// Lets workers live in a world until one has come to the end of the work. Returns what they said.
-    fn one_world(&mut self, world: &Path) -> Result<Vec<String>, Failure> {
+impl WorkerKiller {
+    /// Runs workers in a world until one completes the work. Returns their lines.
+    fn run_world(&mut self, world: &Path) -> Result<Vec<String>, CrashTestError> {
         let mut all_lines = Vec::new();
         let mut reached = BTreeSet::new();
         let mut fruitless = 0_u32;
         for number in 1..=LIVES_MAX {
-            let Life { lines, is_killed } = one_life(world, number, Some(self.kill(fruitless)?))?;
+            let WorkerOutput { lines, is_killed } =
+                run_worker_process(world, number, Some(self.choose_kill_time(fruitless)?))?;
             self.kills += u64::from(is_killed);
             let before = reached.len();
-            let further = lines.iter().filter(|line| line.starts_with(self.further));
+            let further = lines.iter().filter(|line| line.starts_with(self.progress_prefix));
             reached.extend(further.cloned());
             fruitless = if reached.len() > before { 0 } else { (fruitless + 1).min(FRUITLESS_MAX) };
             all_lines.extend(lines);
@@ -177,30 +193,34 @@ impl Killing {
         Err(format!("{LIVES_MAX} workers did not bring the work to its end").into())
     }
 
-    /// Most of a life is work: what comes before it is ready is hit by one kill in eight. What the lives before did takes
-    /// longer to be looked up than it took to be done, and lives that are all too short to come any further would leave the
-    /// work to nobody; so after one that did not the next may be twice as long.
-    fn kill(&mut self, fruitless: u32) -> Result<Kill, Failure> {
+    /// Most kills hit the work; one kill in eight hits the time before a worker is ready. Replaying
+    /// earlier lives takes longer than living them, so lives that are always too short would never
+    /// make progress. Therefore, after a life without progress the next one may be twice as long.
+    fn choose_kill_time(&mut self, fruitless: u32) -> Result<WorkerKillTime, CrashTestError> {
         let bound = u64::try_from(self.whole.as_micros())?.saturating_mul(1 << fruitless);
         let delay = Duration::from_micros(self.random.below(bound));
-        Ok(Kill { delay, is_after_ready: self.random.below(8) > 0 })
+        Ok(WorkerKillTime { delay, is_after_ready: self.random.below(8) > 0 })
     }
 }
 
-/// When a worker is killed.
-struct Kill {
+/// The time at which a worker is killed.
+struct WorkerKillTime {
     delay: Duration,
     is_after_ready: bool,
 }
 
-/// What one worker said.
-struct Life {
+/// The output of one worker.
+struct WorkerOutput {
     lines: Vec<String>,
     is_killed: bool,
 }
 
-/// Lets one worker live until it ends, or is killed.
-fn one_life(world: &Path, number: u64, kill: Option<Kill>) -> Result<Life, Failure> {
+/// Runs one worker until it ends or is killed.
+fn run_worker_process(
+    world: &Path,
+    number: u64,
+    kill: Option<WorkerKillTime>,
+) -> Result<WorkerOutput, CrashTestError> {
     let mut child = Command::new(std::env::current_exe()?)
         .arg("worker")
         .arg(world)
@@ -215,7 +235,7 @@ fn one_life(world: &Path, number: u64, kill: Option<Kill>) -> Result<Life, Failu
         lines.push(line.trim_end().to_owned());
     }
     let listening = std::thread::spawn(move || {
-        // The last line of a worker that was killed may be cut, and was not said then.
+        // The last line of a killed worker may be truncated, so it is ignored.
         let mut lines = Vec::new();
         let mut line = String::new();
         while out.read_line(&mut line).is_ok_and(|bytes| bytes > 0) {
@@ -226,26 +246,26 @@ fn one_life(world: &Path, number: u64, kill: Option<Kill>) -> Result<Life, Failu
         }
         lines
     });
-    if let Some(Kill { delay, .. }) = kill {
+    if let Some(WorkerKillTime { delay, .. }) = kill {
         std::thread::sleep(delay);
-        // One that has ended by itself is no longer there to be killed.
+        // A worker that has already ended cannot be killed.
         let _ = child.kill();
     }
-    ended(&mut child, listening, lines)
+    check_worker_end(&mut child, listening, lines)
 }
 
-fn ended(
+fn check_worker_end(
     child: &mut Child,
     listening: std::thread::JoinHandle<Vec<String>>,
     mut lines: Vec<String>,
-) -> Result<Life, Failure> {
+) -> Result<WorkerOutput, CrashTestError> {
     let status = child.wait()?;
     lines.extend(listening.join().map_err(|_| "the listener panicked")?);
     let is_done = lines.iter().any(|line| line == DONE);
     match status.code() {
-        // A worker that said it was done had nothing more to do.
-        _ if is_done => Ok(Life { lines, is_killed: false }),
-        None => Ok(Life { lines, is_killed: true }),
+        // A worker that reported completion had nothing more to do.
+        _ if is_done => Ok(WorkerOutput { lines, is_killed: false }),
+        None => Ok(WorkerOutput { lines, is_killed: true }),
         Some(code) => Err(format!("a worker ended with {code}: {lines:?}").into()),
     }
 }

@@ -1,17 +1,17 @@
-//! What tests break haft with: a journal that something stands before, so that it fails, is slow or dies with its process
-//! where a test wants it to, and workers that are killed again and again. It is not shipped, and it judges nothing: whether
-//! haft kept its word is said by the test.
+//! Fault injection for tests of haft: a journal with an interceptor, which can fail, be slow or die
+//! with its process at a chosen point, and workers that are killed repeatedly. It is not shipped,
+//! and judges nothing: the tests decide whether haft kept its guarantees.
 //!
 //! A journal that records no outcome:
 //!
 //! ```
-//! use haft_faults::{Interpose, Interposed, Step, failing};
-//! use haft_journal::{Answer, JournalError, MemoryJournal};
+//! use haft_faults::{JournalInterceptor, InterceptedJournal, JournalMethod, failing_answer};
+//! use haft_journal::{JournalFuture, JournalError, MemoryJournal};
 //!
 //! #[derive(Default)]
 //! struct Full(MemoryJournal);
 //!
-//! impl Interpose for Full {
+//! impl JournalInterceptor for Full {
 //!     type Inner = MemoryJournal;
 //!
 //!     fn inner(&self) -> &MemoryJournal {
@@ -20,17 +20,17 @@
 //!
 //!     fn around<'a, T: Send + 'a>(
 //!         &'a self,
-//!         step: Step,
-//!         ask: impl FnOnce(&'a MemoryJournal) -> Answer<'a, T>,
-//!     ) -> Answer<'a, T> {
-//!         match step == Step::Settle {
-//!             true => failing(JournalError::Full { path: "journal".into() }),
+//!         step: JournalMethod,
+//!         ask: impl FnOnce(&'a MemoryJournal) -> JournalFuture<'a, T>,
+//!     ) -> JournalFuture<'a, T> {
+//!         match step == JournalMethod::Settle {
+//!             true => failing_answer(JournalError::Full { path: "journal".into() }),
 //!             false => ask(&self.0),
 //!         }
 //!     }
 //! }
 //!
-//! let journal: Box<dyn haft_journal::Journal> = Box::new(Interposed(Full::default()));
+//! let journal: Box<dyn haft_journal::Journal> = Box::new(InterceptedJournal(Full::default()));
 //! ```
 #![deny(missing_docs)]
 
@@ -38,5 +38,5 @@ pub mod crash;
 mod journal;
 mod random;
 
-pub use journal::{Interpose, Interposed, Step, failing};
-pub use random::Random;
+pub use journal::{InterceptedJournal, JournalInterceptor, JournalMethod, failing_answer};
+pub use random::SeededRandom;

@@ -1,22 +1,22 @@
-//! Random numbers that follow from a seed (splitmix64), so that what a run does can be done again. Good enough to choose
-//! with, and nothing else.
+//! Random numbers from a seed (splitmix64), so that a run can be repeated. They are only good
+//! enough for choosing.
 
 /// A sequence of random numbers.
 #[derive(Clone, Debug)]
-pub struct Random {
+pub struct SeededRandom {
     state: u64,
 }
 
-impl Random {
-    /// Returns the sequence of a seed.
+impl SeededRandom {
+    /// Returns the sequence for a seed.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self { state: seed }
     }
 
-    /// Returns the sequence that belongs to one of many things of the same seed.
+    /// Returns one of many sequences for the same seed.
     #[must_use]
-    pub fn of(seed: u64, which: u64) -> Self {
+    pub fn from_seeds(seed: u64, which: u64) -> Self {
         Self::new(Self::new(seed ^ which.wrapping_mul(0xd6e8_feb8_6659_fd93)).number())
     }
 
@@ -29,23 +29,23 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// Returns a number below `bound`, 0 if there is none.
+    /// Returns a number below `bound`, or 0 if `bound` is 0.
     pub fn below(&mut self, bound: u64) -> u64 {
         self.number().checked_rem(bound).unwrap_or_default()
     }
 
-    /// Returns yes once in so many times.
+    /// Returns true once in `count` times on average.
     pub fn one_in(&mut self, count: u64) -> bool {
         self.below(count) == 0
     }
 
-    /// Returns one of several things.
+    /// Returns one of the given values.
     ///
     /// # Panics
     ///
-    /// If there is nothing to choose from.
+    /// If `from` is empty.
     pub fn choose<T: Clone>(&mut self, from: &[T]) -> T {
         let index = usize::try_from(self.below(from.len() as u64)).unwrap_or_default();
-        from.get(index).expect("what is chosen from is not empty").clone()
+        from.get(index).expect("the list to choose from is not empty").clone()
     }
 }

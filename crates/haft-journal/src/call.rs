@@ -4,8 +4,10 @@
 use std::fmt;
 use std::sync::Arc;
 
-use haft_contract::{CallId, CallKey, Effect, Envelope, RunId};
+use haft_contract::{CallAddress, CallKey, Effect, Envelope, RunId};
 use serde::{Deserialize, Serialize};
+
+use crate::store::RowPlace;
 
 /// A run that begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,9 +30,9 @@ pub struct NewRun {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlannedCall {
     /// Which call it is.
-    pub id: CallId,
-    /// The epoch of the lease that it is made under: see [`Lease`](crate::Lease).
-    pub epoch: u64,
+    pub id: CallAddress,
+    /// The fencing token of the lease that it is made under: see [`Lease`](crate::Lease).
+    pub fencing_token: u64,
     /// The tool called, by the name that it was called by: a tool that does not exist has its row too.
     pub tool: String,
     /// The tool's effect, which decides how firmly the call is recorded.
@@ -57,29 +59,25 @@ pub struct PlannedCall {
 #[must_use = "an intent that is not settled leaves its call open"]
 pub struct Intent {
     call: Arc<PlannedCall>,
-    /// Where the journal keeps the call, if that helps it to find it again.
-    row: Option<i64>,
+    /// Where the store keeps the call, if that helps it to find it again.
+    place: Option<RowPlace>,
 }
 
 impl Intent {
     pub(crate) fn new(call: Arc<PlannedCall>) -> Self {
-        Self { call, row: None }
+        Self { call, place: None }
     }
 
-    pub(crate) fn at_row(self, row: Option<i64>) -> Self {
-        Self { row, ..self }
+    pub(crate) fn at(self, place: Option<RowPlace>) -> Self {
+        Self { place, ..self }
     }
 
-    pub(crate) fn row(&self) -> Option<i64> {
-        self.row
+    pub(crate) fn place(&self) -> Option<RowPlace> {
+        self.place
     }
 
     pub(crate) fn shared_call(&self) -> Arc<PlannedCall> {
         Arc::clone(&self.call)
-    }
-
-    pub(crate) fn into_call(self) -> Arc<PlannedCall> {
-        self.call
     }
 
     /// Returns the call that may execute.
@@ -91,8 +89,8 @@ impl Intent {
 /// How a call ended.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
-    /// How it ended, in a word; never [`Status::Intended`].
-    pub status: Status,
+    /// How it ended, in a word; never [`CallStatus::Intended`].
+    pub status: CallStatus,
     /// The answer as the caller gets it.
     pub envelope: Envelope,
     /// When it ended, in milliseconds since 1970.
@@ -102,7 +100,7 @@ pub struct Outcome {
 /// How far a recorded call has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Status {
+pub enum CallStatus {
     /// It was about to execute; whether it did is not known yet.
     Intended,
     /// It did what was asked.
@@ -115,7 +113,7 @@ pub enum Status {
     Unknown,
 }
 
-impl Status {
+impl CallStatus {
     /// All statuses.
     pub const ALL: [Self; 5] =
         [Self::Intended, Self::Succeeded, Self::Failed, Self::Refused, Self::Unknown];
@@ -137,7 +135,7 @@ impl Status {
     }
 }
 
-impl fmt::Display for Status {
+impl fmt::Display for CallStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }

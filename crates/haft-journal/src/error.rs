@@ -3,9 +3,9 @@
 
 use std::path::PathBuf;
 
-use haft_contract::{CallId, RunId};
+use haft_contract::{CallAddress, RunId};
 
-use crate::{Holder, MessageId, Owner, Status};
+use crate::{CallStatus, LeaseHolder, LeaseOwner, MessageId};
 
 /// Says why a journal could not record or answer.
 #[derive(Debug, thiserror::Error)]
@@ -18,7 +18,7 @@ pub enum JournalError {
     )]
     Conflict {
         /// The call.
-        call: CallId,
+        call: CallAddress,
     },
     /// There is nothing to settle.
     #[error(
@@ -27,7 +27,7 @@ pub enum JournalError {
     )]
     NoOpenIntent {
         /// The call.
-        call: CallId,
+        call: CallAddress,
     },
     /// The run is not there.
     #[error("run {run} is not in the journal: open it before recording its calls")]
@@ -38,25 +38,25 @@ pub enum JournalError {
     /// Somebody else has the run.
     #[error(
         "run {} is held by {} until {} at least: wait for it, end that process, or work in a run of another name",
-        holder.run, holder.owner.place, holder.expires_at_ms
+        holder.run, holder.owner.location, holder.expires_at_ms
     )]
-    Held {
+    LeaseHeld {
         /// Who has it.
-        holder: Box<Holder>,
+        holder: Box<LeaseHolder>,
     },
     /// The lease that the record was made under is over.
     #[error(
-        "run {run} was taken over while this process was not heard of (its epoch {epoch} is over{}): nothing of the \
+        "run {run} was taken over while this process was not heard of (its epoch {fencing_token} is over{}): nothing of the \
          run was changed, and an outcome that came with it was kept as a late one; open the run again to go on",
-        by.as_ref().map_or_else(String::new, |by| format!("; {} has it now", by.place))
+        by.as_ref().map_or_else(String::new, |by| format!("; {} has it now", by.location))
     )]
     Fenced {
         /// The run.
         run: RunId,
-        /// The epoch that is over.
-        epoch: u64,
+        /// The fencing token that is over.
+        fencing_token: u64,
         /// Who has the run now.
-        by: Option<Owner>,
+        by: Option<LeaseOwner>,
     },
     /// Each time somebody went on with the run, it died at the same place.
     #[error(
@@ -72,7 +72,7 @@ pub enum JournalError {
         /// How often it was taken up.
         times: u32,
         /// The call that was open last.
-        last: Option<CallId>,
+        last: Option<CallAddress>,
     },
     /// Nobody doubts what became of the call.
     #[error(
@@ -80,15 +80,15 @@ pub enum JournalError {
     )]
     NotInDoubt {
         /// The call.
-        call: CallId,
+        call: CallAddress,
         /// Its status.
-        status: Status,
+        status: CallStatus,
     },
     /// There is no such call.
-    #[error("call {call} is not in the journal: see `haft runs show` for the calls of a run")]
+    #[error("call {call} is not in the journal")]
     UnknownCall {
         /// The call.
-        call: CallId,
+        call: CallAddress,
     },
     /// The row of a chat does not belong where it was brought, or is too large.
     #[error(
@@ -103,9 +103,7 @@ pub enum JournalError {
         expected: String,
     },
     /// There is no such message.
-    #[error(
-        "message {message} is not in session {run}: see `haft sessions show {run}` for what was said there"
-    )]
+    #[error("message {message} is not in session {run}")]
     UnknownMessage {
         /// The chat.
         run: RunId,
@@ -116,9 +114,9 @@ pub enum JournalError {
     #[error("call {call} cannot be recorded as {found}: expected {expected}")]
     WrongStatus {
         /// The call.
-        call: CallId,
+        call: CallAddress,
         /// The status that was given.
-        found: Status,
+        found: CallStatus,
         /// The statuses that fit.
         expected: &'static str,
     },
@@ -127,7 +125,7 @@ pub enum JournalError {
         "journal {} has schema version {found} and this haft knows versions up to {supported}: \
          use the newer haft that wrote it, or another journal file", path.display()
     )]
-    Newer {
+    NewerSchema {
         /// The database file.
         path: PathBuf,
         /// The version that was found.

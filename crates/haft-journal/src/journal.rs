@@ -1,141 +1,153 @@
-//! The trait that every backend fulfils. What its methods promise is checked by one conformance suite that runs on
-//! all of them. Which recorded call may stand in for a new one is not decided here.
+//! The trait of a journal. One suite checks its promises for every store. Which recorded call may stand in for a new one is
+//! not decided here.
 
-use haft_contract::{BoxFuture, CallId, RunId, Scope};
+use haft_contract::{AttemptAddress, BoxFuture, CallAddress, RunId};
 
 use crate::{
-    AttemptState, CallQuery, CallRow, Chats, Claim, Due, EarlierEffects, Finding, Holder, Intent,
-    JournalError, LateOutcome, Lease, NewRun, Outcome, PlannedCall, Pruned, RecordedCall,
-    Retention, RunQuery, RunRow, Settlement, SnapshotNote,
+    AttemptState, CallQuery, CallRow, DueRuns, EarlierEffects, Intent, JournalError,
+    JournalFinding, LateOutcome, Lease, LeaseHolder, LeaseRequest, NewRun, Outcome, PlannedCall,
+    PrunedRuns, RecordedCall, Retention, RunQuery, RunRow, SessionJournal, Settlement,
+    SnapshotNote,
 };
 
-/// What a method of a journal answers.
-pub type Answer<'a, T> = BoxFuture<'a, Result<T, JournalError>>;
+/// The answer of a method of a journal.
+pub type JournalFuture<'a, T> = BoxFuture<'a, Result<T, JournalError>>;
 
-/// What becomes of a record that is on its way: whether it was made, as firmly as it was promised.
-pub type Settled = BoxFuture<'static, Result<(), JournalError>>;
+/// The end of a record that is on its way: whether it was made, as durably as was promised.
+pub type CommitFuture = BoxFuture<'static, Result<(), JournalError>>;
 
-/// Records runs and calls, and answers what was recorded; what was said in [chats](Chats), too.
+/// Records runs, calls and [sessions](SessionJournal), and returns what was recorded.
 ///
-/// A method that has answered `Ok` has committed: the record survives the death of this process. Where it
-/// says *durable*, it survives the loss of power too. Dropping a future does not take back a record that was
-/// already on its way.
+/// If a method answers `Ok`, it has committed: the record survives the death of this process. Where a method says *durable*, the
+/// record also survives the loss of power. Dropping a future does not take back a record that is already on its way.
 ///
-/// Every record of a call carries the epoch of the [`Lease`] that it is made under. Under an epoch that is over nothing
-/// of the run is changed: the method answers [`JournalError::Fenced`].
+/// Every record of a call carries the fencing token of its [`Lease`]. If that token is over, the record changes nothing of the
+/// run and the method answers [`JournalError::Fenced`].
 ///
-/// Outside this crate a journal can be wrapped but not written anew, because only this crate makes an [`Intent`].
-pub trait Journal: Chats {
-    /// Takes a run, which is recorded first if it is not there; one that is there keeps what was recorded of it, and that is
-    /// durable from then on: whoever goes on builds on it.
+/// A journal is a [machine](crate::JournalMachine) over a [store](crate::store::Store). Other crates can write stores, and wrap
+/// journals. Only this crate makes an [`Intent`].
+pub trait Journal: SessionJournal {
+    /// Takes a run for an owner. A new run is recorded first. A known run keeps what was recorded of it, and that is durable from
+    /// then on, because the new owner builds on it.
     ///
-    /// An owner that has it already gets its lease again, for as long as the claim says. Of another owner it is taken
-    /// only when [its time is over](Holder::is_over), which [abandons](Journal::abandon) it first; else the answer is
-    /// [`JournalError::Held`]. No epoch is given twice, not even after a run was removed.
+    /// If the owner has the run already, it gets its lease again, for as long as the request says. If another owner has it, the run
+    /// is taken only if that lease [is expired](LeaseHolder::is_expired): the run is [abandoned](Journal::abandon_run) first. Else
+    /// the answer is [`JournalError::LeaseHeld`]. No fencing token is given twice, not even after a run was removed.
     ///
-    /// A run that was abandoned [`RESUMES_MAX`](crate::limits::RESUMES_MAX) times in a row, while none of its calls was
-    /// settled by the owner that made it, is given to nobody: [`JournalError::Stuck`]. Where it is of a chat, owners count that
-    /// died while a turn was under way in it, and whatever is said there is a step ahead. What an operator says of one of
-    /// its calls opens it again; what a probe says does not, because a probe finds out the same each time.
-    fn open_run(&self, run: NewRun, claim: Claim) -> Answer<'_, Lease>;
+    /// If [`RESUMES_MAX`](crate::limits::RESUMES_MAX) owners in a row died and none of them settled a call of its own, the answer is
+    /// [`JournalError::Stuck`]. In a session, only owners count that died during a turn, and every message of the turn is progress.
+    /// A settlement by an operator opens the run again. A settlement by a probe does not, because a probe finds the same each
+    /// time.
+    fn open_run(&self, run: NewRun, request: LeaseRequest) -> JournalFuture<'_, Lease>;
 
-    /// Holds a run until the claim's time is over, counted from the claim's now: a clock that was set back makes a lease
-    /// shorter, never longer. A lease that ran out and was not taken can be renewed.
-    fn renew(&self, lease: Lease, claim: Claim) -> Answer<'_, ()>;
+    /// Extends a lease, counted from the request's time: if the clock was set back, a lease gets shorter, never longer. An expired
+    /// lease that nobody took can be renewed.
+    fn renew_lease(&self, lease: Lease, request: LeaseRequest) -> JournalFuture<'_, ()>;
 
-    /// Gives a run back. What is open of it becomes [`Unknown`](crate::Status::Unknown): nobody is left to settle it.
-    /// What it costs does not grow with the run.
-    fn close_run(&self, lease: Lease) -> Answer<'_, ()>;
+    /// Gives a run back. Its open calls become [`Unknown`](crate::CallStatus::Unknown), because no process is left to settle them.
+    /// The cost does not grow with the run.
+    fn close_run(&self, lease: Lease) -> JournalFuture<'_, ()>;
 
-    /// Returns who holds which run, also those whose time is over.
-    fn holders(&self) -> Answer<'_, Vec<Holder>>;
+    /// Returns the owner of each run that has one, also if the lease is expired.
+    fn lease_holders(&self) -> JournalFuture<'_, Vec<LeaseHolder>>;
 
-    /// Takes a run from an owner that is gone: what is open of it becomes [`Unknown`](crate::Status::Unknown), durably.
-    /// Returns these calls in the order of their places; none if the run has changed hands, or its holder was heard of,
-    /// since the holder was looked up. What it costs does not grow with the calls that are not open.
-    fn abandon(&self, holder: Holder) -> Answer<'_, Vec<CallId>>;
+    /// Takes a run from an owner that is gone, durably. Its open calls become [`Unknown`](crate::CallStatus::Unknown).
+    ///
+    /// Returns these calls in the order of their addresses. If the lease changed since it was looked up, the answer is empty and
+    /// nothing happens. The cost does not grow with the calls that are not open.
+    fn abandon_run(&self, holder: LeaseHolder) -> JournalFuture<'_, Vec<CallAddress>>;
 
-    /// Returns how far an attempt has come; one that has not begun has come nowhere.
-    fn attempt(&self, scope: &Scope) -> Answer<'_, AttemptState>;
+    /// Returns how far an attempt has come; a new attempt has no calls.
+    fn attempt_state(&self, scope: &AttemptAddress) -> JournalFuture<'_, AttemptState>;
 
-    /// Returns all calls of an attempt in short, in the order of their numbers, but for those that were
+    /// Returns all calls of an attempt in short, in the order of their numbers, except those that were
     /// [held back](CallRow::was_held_back).
-    fn recorded(&self, scope: &Scope) -> Answer<'_, Vec<RecordedCall>>;
+    fn recorded_calls(&self, scope: &AttemptAddress) -> JournalFuture<'_, Vec<RecordedCall>>;
 
-    /// Returns the call of an attempt that its driver named so, the one of the greatest number if there are several.
-    fn by_driver_id(&self, scope: &Scope, driver_call_id: &str) -> Answer<'_, Option<CallRow>>;
+    /// Returns the call of an attempt with this driver call id. If there are several, it is the one with the greatest number.
+    fn by_driver_id(
+        &self,
+        scope: &AttemptAddress,
+        driver_call_id: &str,
+    ) -> JournalFuture<'_, Option<CallRow>>;
 
-    /// Returns which `once` calls earlier attempts of the same node and iteration made, without those that were refused
-    /// or are known not to have happened, of these the first `calls_max`.
-    fn earlier_effects(&self, scope: &Scope, calls_max: u32) -> Answer<'_, EarlierEffects>;
+    /// Returns the `once` calls that earlier attempts of the same node and iteration made: their count, and the first `calls_max`.
+    /// Calls that were refused, or are known not to have happened, do not count.
+    fn earlier_effects(
+        &self,
+        scope: &AttemptAddress,
+        calls_max: u32,
+    ) -> JournalFuture<'_, EarlierEffects>;
 
-    /// Records that a call is about to execute, and returns the leave to execute it.
+    /// Records that a call is about to execute, and returns the permission to execute it.
     ///
-    /// Durable unless the effect is [`Read`](haft_contract::Effect::Read); a read leaves no trace until it is
-    /// settled, so a conflict of its number shows only then.
-    fn intend(&self, call: PlannedCall) -> Answer<'_, Intent>;
+    /// Durable unless the effect is [`Read`](haft_contract::Effect::Read). A read has no row before it is settled, so a conflict of
+    /// its number shows only then.
+    fn intend(&self, call: PlannedCall) -> JournalFuture<'_, Intent>;
 
-    /// Adds to an intent what exactly is about to change, as a JSON object, so that a probe can tell later whether it
-    /// did. Durable. Replaces what was added before; a read has no intent to add to and answers
-    /// [`JournalError::NoOpenIntent`]. The row keeps its change number: a follower sees the addition with the status
-    /// that comes next.
-    fn amend(&self, intent: &Intent, details: String) -> Answer<'_, ()>;
+    /// Adds to an intent what exactly is about to change, as a JSON object, durably: a probe can then tell later whether it
+    /// happened. It replaces an earlier addition. A read has no intent and answers [`JournalError::NoOpenIntent`].
+    ///
+    /// The row keeps its change number: a follower sees the addition together with the next status.
+    fn amend(&self, intent: &Intent, details: String) -> JournalFuture<'_, ()>;
 
     /// Records how an intended call ended. Durable unless it was a read, which waits for no sync of its own.
     ///
-    /// Under an epoch that is over the outcome is kept as a [`LateOutcome`], that of a read too, and the answer is
+    /// If the fencing token is over, the outcome is kept as a [`LateOutcome`], that of a read too, and the answer is
     /// [`JournalError::Fenced`].
-    fn settle(&self, intent: Intent, outcome: Outcome) -> Answer<'_, ()>;
+    fn settle(&self, intent: Intent, outcome: Outcome) -> JournalFuture<'_, ()>;
 
-    /// Brings an outcome on its way like [`settle`](Journal::settle), and answers before it is recorded: as soon as nothing
-    /// that is recorded from then on can be there without it. The [`Settled`] says how that ended, with what `settle`
-    /// would have answered.
+    /// Queues an outcome like [`settle`](Journal::settle), and answers before it is recorded: as soon as no later record can be
+    /// there without it. The [`CommitFuture`] answers what `settle` would have answered.
     ///
-    /// Whoever goes on with the answer of a call meanwhile tells nobody of it.
-    fn settle_ahead(&self, intent: Intent, outcome: Outcome) -> Answer<'_, Settled> {
+    /// Until then, the caller may use the answer of the call, but must not pass it on.
+    fn settle_ahead(&self, intent: Intent, outcome: Outcome) -> JournalFuture<'_, CommitFuture> {
         Box::pin(async move {
             self.settle(intent, outcome).await?;
-            Ok(Box::pin(std::future::ready(Ok(()))) as Settled)
+            Ok(Box::pin(std::future::ready(Ok(()))) as CommitFuture)
         })
     }
 
-    /// Records a call that was refused before anything was intended. The outcome's status is
-    /// [`Status::Refused`](crate::Status::Refused). Under an epoch that is over it is kept like any late outcome.
-    fn refuse(&self, call: PlannedCall, outcome: Outcome) -> Answer<'_, ()>;
+    /// Records a call that was refused before it was intended. The status of the outcome is
+    /// [`CallStatus::Refused`](crate::CallStatus::Refused). If the fencing token is over, it is kept like any late outcome.
+    fn refuse(&self, call: PlannedCall, outcome: Outcome) -> JournalFuture<'_, ()>;
 
-    /// Records what became of a call whose status is [`Unknown`](crate::Status::Unknown), durably, and returns its row
-    /// as it is now. Any other call answers [`JournalError::NotInDoubt`]; one that is to be repeated is in doubt
-    /// still, and can be settled again. This needs no lease.
-    fn resolve(&self, settlement: Settlement) -> Answer<'_, CallRow>;
+    /// Records what became of a call whose status is [`Unknown`](crate::CallStatus::Unknown), durably, and returns its row. Any
+    /// other call answers [`JournalError::NotInDoubt`]. A call that is to be repeated stays in doubt and can be settled again. This
+    /// needs no lease.
+    fn resolve(&self, settlement: Settlement) -> JournalFuture<'_, CallRow>;
 
-    /// Records that the driver of a call that was in doubt was told what became of it, durably: from then on it is not
-    /// among the [unheard](AttemptState::unheard) any more. This needs no lease.
-    fn hear(&self, call: CallId) -> Answer<'_, ()>;
+    /// Records that the driver received how a call in doubt ended, durably. From then on the call is not
+    /// [unacknowledged](AttemptState::unacknowledged). This needs no lease.
+    fn acknowledge(&self, call: CallAddress) -> JournalFuture<'_, ()>;
 
-    /// Records which snapshots belong to a call; a second note of the same call and root replaces the first, in its
-    /// place. This needs the run and no lease.
-    fn note_snapshot(&self, note: SnapshotNote) -> Answer<'_, ()>;
+    /// Records which snapshots belong to a call. A second note of the same call and root replaces the first, in its place. This
+    /// needs the run and no lease.
+    fn note_snapshot(&self, note: SnapshotNote) -> JournalFuture<'_, ()>;
 
-    /// Returns the snapshots of a run, or of one call of it, in the order in which they were noted.
-    fn snapshots(&self, run: &RunId, call: Option<&CallId>) -> Answer<'_, Vec<SnapshotNote>>;
+    /// Returns the snapshots of a run, or of one of its calls, in the order in which they were noted.
+    fn snapshots(
+        &self,
+        run: &RunId,
+        call: Option<&CallAddress>,
+    ) -> JournalFuture<'_, Vec<SnapshotNote>>;
 
     /// Returns the outcomes of a run that came too late.
-    fn late_outcomes(&self, run: &RunId) -> Answer<'_, Vec<LateOutcome>>;
+    fn late_outcomes(&self, run: &RunId) -> JournalFuture<'_, Vec<LateOutcome>>;
 
-    /// Returns the recorded calls that the query asks for.
-    fn calls(&self, query: CallQuery) -> Answer<'_, Vec<CallRow>>;
+    /// Returns the recorded calls that fit the query.
+    fn calls(&self, query: CallQuery) -> JournalFuture<'_, Vec<CallRow>>;
 
-    /// Returns the recorded runs that the query asks for, the one begun last first.
-    fn runs(&self, query: RunQuery) -> Answer<'_, Vec<RunRow>>;
+    /// Returns the recorded runs that fit the query, the newest first.
+    fn runs(&self, query: RunQuery) -> JournalFuture<'_, Vec<RunRow>>;
 
     /// Returns what [`prune`](Journal::prune) would remove now, in the same order, and what it would keep.
-    fn due(&self, retention: Retention) -> Answer<'_, Due>;
+    fn due_runs(&self, retention: Retention) -> JournalFuture<'_, DueRuns>;
 
-    /// Removes runs with everything that belongs to them, durably, the one that was quiet for longest first, and returns which.
-    /// One that is used meanwhile stays. A removal that was interrupted is finished by the next, and by whoever opens a
-    /// run of that name.
-    fn prune(&self, retention: Retention) -> Answer<'_, Pruned>;
+    /// Removes runs with everything that belongs to them, durably, and returns them. The run that was quiet for longest goes first.
+    /// A run that is used meanwhile stays. An interrupted removal is finished by the next one, or when the run is opened again.
+    fn prune(&self, retention: Retention) -> JournalFuture<'_, PrunedRuns>;
 
-    /// Looks whether the journal is sound: its file, its references, and what haft promises of its rows. Reads all of it.
-    fn verify(&self) -> Answer<'_, Vec<Finding>>;
+    /// Checks the journal for damage: its file, its references, and the promises about its rows. It reads everything.
+    fn verify(&self) -> JournalFuture<'_, Vec<JournalFinding>>;
 }

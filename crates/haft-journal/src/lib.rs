@@ -1,15 +1,17 @@
-//! The record of every call: what was about to happen, and what happened. One trait, [`Journal`], with SQLite,
-//! PostgreSQL and memory behind it. An effect's intent is on disk before the effect runs and its outcome before anyone hears
-//! of it, so a process can die at any instruction and the next one knows where it stood. One process at a time
-//! advances a run: a [`Lease`] says which, and the epoch in it keeps out one that was taken for dead. What a person and an
-//! agent said to each other is kept beside the calls that were made for it: [`Chats`].
+//! The record of every call: what was about to happen, and what happened. [`Journal`] is the trait. [`JournalMachine`]
+//! implements it once, over a small [store](store::Store): SQLite, PostgreSQL, memory, or one that you write.
 //!
-//! The journal stores what it is given: cutting bodies down to digests, numbering calls, reading the clock and
-//! deciding whether a recorded call may stand in for a new one are the runtime's work.
+//! The intent of an effect is on disk before the effect runs, and its outcome before the caller gets it. So a process can die
+//! at any instruction, and the next one knows how far it came. One process at a time advances a run: it has the [`Lease`],
+//! and the fencing token in it stops records of a former owner. [Sessions](SessionJournal), the conversations with an agent,
+//! are stored beside their calls.
+//!
+//! A journal stores what it is given. The runtime replaces bodies by digests, numbers calls, reads the clock and decides
+//! whether a recorded call may stand in for a new one.
 //!
 //! ```
-//! # use haft_contract::{CallId, CallKey, Effect, Envelope, Metadata, RunId, Scope};
-//! # use haft_journal::{CallQuery, Claim, Journal, MemoryJournal, NewRun, Outcome, Owner, PlannedCall, Status};
+//! # use haft_contract::{CallAddress, CallKey, Effect, Envelope, EnvelopeMetadata, RunId, AttemptAddress};
+//! # use haft_journal::{CallQuery, LeaseRequest, Journal, MemoryJournal, NewRun, Outcome, LeaseOwner, PlannedCall, CallStatus};
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 //! let journal = MemoryJournal::new();
 //! let run = NewRun {
@@ -20,14 +22,14 @@
 //!     version: "0.1.0".to_owned(),
 //!     settings: "{}".to_owned(),
 //! };
-//! let scope = Scope::of_run(run.id.clone());
-//! let owner = Owner { id: "4f1c".to_owned(), place: "process 12 on box".to_owned() };
-//! let lease = journal.open_run(run, Claim { owner, now_ms: 1_000, lasts_ms: 30_000 }).await?;
+//! let scope = AttemptAddress::first_of_run(run.id.clone());
+//! let owner = LeaseOwner { id: "4f1c".to_owned(), location: "process 12 on box".to_owned() };
+//! let lease = journal.open_run(run, LeaseRequest { owner, now_ms: 1_000, lasts_ms: 30_000 }).await?;
 //!
-//! let key = CallKey::first(&scope, "write", r#"{"path":"a"}"#);
+//! let key = CallKey::of_first_call(&scope, "write", r#"{"path":"a"}"#);
 //! let call = PlannedCall {
-//!     id: CallId { scope, seq: 1 },
-//!     epoch: lease.epoch,
+//!     id: CallAddress { scope, seq: 1 },
+//!     fencing_token: lease.fencing_token,
 //!     tool: "write".to_owned(),
 //!     effect: Effect::Once,
 //!     first_key: key,
@@ -39,14 +41,14 @@
 //! };
 //! let intent = journal.intend(call).await?;
 //! // The effect happens here.
-//! let envelope = Envelope::Output { data: "ok".into(), metadata: Metadata::default() };
-//! let outcome = Outcome { status: Status::Succeeded, envelope, finished_at_ms: 1_004 };
+//! let envelope = Envelope::Output { data: "ok".into(), metadata: EnvelopeMetadata::default() };
+//! let outcome = Outcome { status: CallStatus::Succeeded, envelope, finished_at_ms: 1_004 };
 //! journal.settle(intent, outcome).await?;
 //!
 //! journal.close_run(lease).await?;
 //!
 //! let rows = journal.calls(CallQuery::default()).await?;
-//! assert_eq!(rows[0].status, Status::Succeeded);
+//! assert_eq!(rows[0].status, CallStatus::Succeeded);
 //! # Ok(())
 //! # }
 //! # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(example()).unwrap();
@@ -54,43 +56,48 @@
 #![deny(missing_docs)]
 
 mod call;
-mod chat;
-mod entry;
+#[cfg(feature = "conformance")]
+pub mod conformance;
 mod error;
-mod inspection;
 mod journal;
 mod lease;
 pub mod limits;
+mod machine;
 mod memory;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod query;
 mod row;
+mod session;
 mod settlement;
 mod snapshot;
 mod sqlite;
+pub mod store;
 mod upkeep;
+mod worker;
 
-pub use journal::{Answer, Journal, Settled};
-pub use lease::{Claim, Holder, Lease, Owner};
-pub use memory::MemoryJournal;
+pub use journal::{CommitFuture, Journal, JournalFuture};
+pub use lease::{Lease, LeaseHolder, LeaseOwner, LeaseRequest};
+pub use machine::JournalMachine;
+pub use memory::{MemoryJournal, MemoryStore};
 #[cfg(feature = "postgres")]
 pub use postgres::PostgresJournal;
 pub use sqlite::SqliteJournal;
 
-pub use call::{Intent, NewRun, Outcome, PlannedCall, Status};
-pub use chat::{
-    ChatFirmness, ChatId, ChatIdError, ChatMessage, ChatMode, ChatPart, ChatQuery, ChatRecord,
-    ChatRole, ChatSession, ChatStatus, Chats, MessageFinish, MessageId, MessageKind, MessageQuery,
-    PartId, PartKind, PartState, TokenCounts,
-};
+pub use call::{CallStatus, Intent, NewRun, Outcome, PlannedCall};
 pub use query::{CallOrder, CallQuery, RunQuery};
 pub use row::{
     AttemptState, CallRow, EarlierEffect, EarlierEffects, LateOutcome, RecordedCall, RunRow,
-    UnheardCall,
+    UnacknowledgedCall,
 };
-pub use settlement::{SettledBy, Settlement, Verdict};
+pub use session::{
+    MessageFinish, MessageId, MessageKind, MessagePart, MessageQuery, MessageRole, PartId,
+    PartKind, PartState, SessionDurability, SessionId, SessionIdError, SessionJournal,
+    SessionMessage, SessionMode, SessionQuery, SessionRecord, SessionRow, SessionStatus,
+    TokenCounts,
+};
+pub use settlement::{SettledBy, Settlement, SettlementVerdict};
 pub use snapshot::SnapshotNote;
-pub use upkeep::{Due, Finding, Pruned, Retention};
+pub use upkeep::{DueRuns, JournalFinding, PrunedRuns, Retention};
 
 pub use error::JournalError;

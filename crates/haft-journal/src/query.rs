@@ -1,6 +1,6 @@
 //! What can be asked of a journal. How an answer is found is the backend's affair.
 
-use haft_contract::{CallId, RunId, Scope};
+use haft_contract::{AttemptAddress, CallAddress, RunId};
 
 use crate::limits::{QUERY_CALLS_MAX, QUERY_RUNS_MAX};
 
@@ -34,7 +34,7 @@ pub struct CallQuery {
 pub enum CallOrder {
     /// By run, node, iteration, attempt and seq.
     #[default]
-    Place,
+    Address,
     /// The call that has been as it is for longest first: the order to follow a journal in.
     Change,
     /// The call recorded or settled last first.
@@ -48,8 +48,8 @@ impl CallQuery {
     }
 
     /// Returns the query for the calls of an attempt.
-    pub fn of_attempt(scope: Scope) -> Self {
-        let Scope { run, node, iteration, attempt } = scope;
+    pub fn of_attempt(scope: AttemptAddress) -> Self {
+        let AttemptAddress { run, node, iteration, attempt } = scope;
         Self {
             node: Some(node),
             iteration: Some(iteration),
@@ -59,7 +59,7 @@ impl CallQuery {
     }
 
     /// Returns the query for one call.
-    pub fn of_call(call: CallId) -> Self {
+    pub fn of_call(call: CallAddress) -> Self {
         Self { seq: Some(call.seq), ..Self::of_attempt(call.scope) }
     }
 

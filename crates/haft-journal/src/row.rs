@@ -1,15 +1,14 @@
 //! What a journal answers: its rows, as they are shown, exported and recalled. Rows are read back from a file that
 //! others can change, so what they hold is not trusted to be well formed.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 
-use haft_contract::{CallId, Effect, Envelope, RunId, Scope};
+use haft_contract::{AttemptAddress, CallAddress, Effect, Envelope, RunId};
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
-use crate::entry::envelope_json;
-use crate::limits::QUERY_BYTES_MAX;
-use crate::{Holder, SettledBy, Settlement, Status, Verdict};
+use crate::machine::envelope_json;
+use crate::{CallStatus, LeaseHolder, SettledBy, Settlement, SettlementVerdict};
 
 /// How far an attempt has come.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -22,15 +21,15 @@ pub struct AttemptState {
     pub calls: HashMap<String, Vec<String>>,
     /// Whether a call of the attempt was held back.
     pub was_held_back: bool,
-    /// The `once` calls whose driver never heard how they ended, in the order of their numbers: those in doubt, and those
+    /// The `once` calls whose driver never received how they ended, in the order of their numbers: those in doubt, and those
     /// that were settled since. One that was executed again is not among them, nor one whose driver was
-    /// [told](crate::Journal::hear).
-    pub unheard: Vec<UnheardCall>,
+    /// [told](crate::Journal::acknowledge).
+    pub unacknowledged: Vec<UnacknowledgedCall>,
 }
 
-/// A call whose driver never heard how it ended.
+/// A call whose driver never received how it ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UnheardCall {
+pub struct UnacknowledgedCall {
     /// The key of the first such call of the attempt, in hexadecimal.
     pub first_key: String,
     /// The key of this call, in hexadecimal.
@@ -49,9 +48,9 @@ pub struct RecordedCall {
     /// The tool's effect.
     pub effect: Effect,
     /// How far the call has come.
-    pub status: Status,
+    pub status: CallStatus,
     /// What was found out later about a call in doubt.
-    pub verdict: Option<Verdict>,
+    pub verdict: Option<SettlementVerdict>,
 }
 
 /// What earlier attempts of a node and iteration did that is not safe to repeat.
@@ -75,11 +74,11 @@ pub struct EarlierEffect {
     /// The call's number inside that attempt.
     pub seq: u32,
     /// How far the call has come.
-    pub status: Status,
+    pub status: CallStatus,
     /// The key of the call, in hexadecimal.
     pub call_key: String,
     /// What was found out later about a call in doubt.
-    pub verdict: Option<Verdict>,
+    pub verdict: Option<SettlementVerdict>,
     /// The input as JSON, no more of it than its first [`EARLIER_INPUT_CHARS`](crate::limits::EARLIER_INPUT_CHARS)
     /// characters.
     pub input: String,
@@ -89,13 +88,14 @@ pub struct EarlierEffect {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LateOutcome {
     /// The call.
-    pub call: CallId,
+    pub call: CallAddress,
     /// The tool called.
     pub tool: String,
-    /// The epoch that the call was made under.
-    pub epoch: u64,
+    /// The fencing token that the call was made under.
+    #[serde(rename = "epoch")]
+    pub fencing_token: u64,
     /// How it ended.
-    pub status: Status,
+    pub status: CallStatus,
     /// The answer as JSON.
     #[serde(serialize_with = "as_json")]
     pub envelope: String,
@@ -110,7 +110,7 @@ pub struct CallRow {
     pub change: u64,
     /// Run, node, iteration and attempt.
     #[serde(flatten)]
-    pub scope: Scope,
+    pub scope: AttemptAddress,
     /// The call's number inside the attempt, from 1.
     pub seq: u32,
     /// The tool called, by the name that it was called by.
@@ -118,7 +118,7 @@ pub struct CallRow {
     /// The tool's effect.
     pub effect: Effect,
     /// How far the call has come.
-    pub status: Status,
+    pub status: CallStatus,
     /// When the call arrived, in milliseconds since 1970.
     pub started_at_ms: u64,
     /// When the call ended, in milliseconds since 1970.
@@ -135,41 +135,19 @@ pub struct CallRow {
     /// The accesses that the input implies, as JSON.
     #[serde(serialize_with = "as_json")]
     pub accesses: String,
-    /// The epoch of the lease that it was made under; 0 in journals of before there were any.
-    pub epoch: u64,
+    /// The fencing token of the lease that it was made under; 0 in journals of before there were any.
+    #[serde(rename = "epoch")]
+    pub fencing_token: u64,
     /// What exactly was about to change, as JSON, where that is known.
     #[serde(serialize_with = "as_optional_json")]
     pub details: Option<String>,
-    /// The answer as JSON, `None` while the call is open, and when nobody was left to hear it.
+    /// The answer as JSON, `None` while the call is open, and if its owner died.
     #[serde(serialize_with = "as_optional_json")]
     pub envelope: Option<String>,
     /// What was found out later about a call in doubt.
-    pub verdict: Option<Verdict>,
+    pub verdict: Option<SettlementVerdict>,
     /// Who found it out.
     pub settled_by: Option<SettledBy>,
-}
-
-impl EarlierEffects {
-    /// Counts effects that come in the order of their places, and keeps the first of them.
-    pub(crate) fn collect<E>(
-        effects: impl Iterator<Item = Result<EarlierEffect, E>>,
-        calls_max: u32,
-    ) -> Result<Self, E> {
-        let mut found = Self::default();
-        let mut tools = BTreeSet::new();
-        for effect in effects {
-            let effect = effect?;
-            if !tools.contains(&effect.tool) {
-                tools.insert(effect.tool.clone());
-            }
-            if found.total < u64::from(calls_max) {
-                found.first.push(effect);
-            }
-            found.total += 1;
-        }
-        found.tools = tools.into_iter().collect();
-        Ok(found)
-    }
 }
 
 impl CallRow {
@@ -184,33 +162,21 @@ impl CallRow {
     }
 
     /// Returns which call it is.
-    pub fn id(&self) -> CallId {
-        CallId { scope: self.scope.clone(), seq: self.seq }
+    pub fn id(&self) -> CallAddress {
+        CallAddress { scope: self.scope.clone(), seq: self.seq }
     }
 
     /// Returns whether the call was refused because of what earlier calls did, and
-    /// [counts as not made](haft_contract::Metadata::held_back).
+    /// [counts as not made](haft_contract::EnvelopeMetadata::held_back).
     pub fn was_held_back(&self) -> bool {
         let is_held_back = |envelope: Envelope| envelope.metadata().held_back;
-        self.status == Status::Refused
+        self.status == CallStatus::Refused
             && self.parsed_envelope().ok().flatten().is_some_and(is_held_back)
-    }
-
-    /// Returns whether the driver never heard how a `once` call ended.
-    pub(crate) fn is_unheard(&self) -> bool {
-        let is_in_doubt = self.status == Status::Unknown && self.envelope.is_none();
-        self.effect == Effect::Once && (is_in_doubt || self.verdict.is_some())
     }
 
     /// Returns the answer, `None` while the call is open; an error if it is not an envelope that this haft reads.
     pub fn parsed_envelope(&self) -> Result<Option<Envelope>, serde_json::Error> {
         self.envelope.as_deref().map(serde_json::from_str).transpose()
-    }
-
-    /// Returns how much its texts hold.
-    pub(crate) fn text_bytes(&self) -> usize {
-        let optional = |text: &Option<String>| text.as_ref().map_or(0, String::len);
-        self.input.len() + self.accesses.len() + optional(&self.details) + optional(&self.envelope)
     }
 }
 
@@ -243,27 +209,7 @@ pub struct RunRow {
     #[serde(serialize_with = "as_json")]
     pub settings: String,
     /// Who holds the run.
-    pub holder: Option<Holder>,
-}
-
-/// Collects the answer to one query: rows until `rows_max`, [`QUERY_BYTES_MAX`] or the first error.
-///
-/// The row that crosses the bound of bytes still belongs to the answer, so that asking on always gets further.
-pub(crate) fn collect_rows<E>(
-    rows: impl Iterator<Item = Result<CallRow, E>>,
-    rows_max: u32,
-) -> Result<Vec<CallRow>, E> {
-    let mut answer = Vec::new();
-    let mut bytes = 0;
-    for row in rows.take(usize::try_from(rows_max).unwrap_or(usize::MAX)) {
-        let row = row?;
-        bytes += row.text_bytes();
-        answer.push(row);
-        if bytes >= QUERY_BYTES_MAX {
-            break;
-        }
-    }
-    Ok(answer)
+    pub holder: Option<LeaseHolder>,
 }
 
 /// Puts stored JSON into the output as it is, not as a string of JSON. A text that is not JSON stays a string.

@@ -3,18 +3,18 @@
 
 use std::fmt;
 
-use haft_contract::{CallId, Envelope};
+use haft_contract::{CallAddress, Envelope};
 use serde::{Deserialize, Serialize};
 
-use crate::Status;
+use crate::CallStatus;
 
 /// What became of a call in doubt, according to somebody.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settlement {
     /// The call.
-    pub call: CallId,
+    pub call: CallAddress,
     /// What became of it.
-    pub verdict: Verdict,
+    pub verdict: SettlementVerdict,
     /// Who says so.
     pub by: SettledBy,
     /// The answer that the call is to have from now on.
@@ -26,7 +26,7 @@ pub struct Settlement {
 /// What became of a call in doubt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Verdict {
+pub enum SettlementVerdict {
     /// It happened: the row becomes `succeeded`, and a resume recalls it.
     Happened,
     /// It did not happen: the row becomes `failed`, and a resume executes the call.
@@ -46,7 +46,7 @@ pub enum SettledBy {
     Operator,
 }
 
-impl Verdict {
+impl SettlementVerdict {
     /// All verdicts.
     pub const ALL: [Self; 3] = [Self::Happened, Self::NotHappened, Self::Retry];
 
@@ -65,16 +65,16 @@ impl Verdict {
     }
 
     /// Returns the status that a call in doubt gets.
-    pub fn status(self) -> Status {
+    pub fn status(self) -> CallStatus {
         match self {
-            Self::Happened => Status::Succeeded,
-            Self::NotHappened => Status::Failed,
-            Self::Retry => Status::Unknown,
+            Self::Happened => CallStatus::Succeeded,
+            Self::NotHappened => CallStatus::Failed,
+            Self::Retry => CallStatus::Unknown,
         }
     }
 }
 
-impl fmt::Display for Verdict {
+impl fmt::Display for SettlementVerdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }

@@ -1,14 +1,14 @@
 //! What is recorded about snapshots of a workspace. Making and keeping them is another crate's work; a journal only knows
 //! which ones belong to which call.
 
-use haft_contract::CallId;
+use haft_contract::CallAddress;
 use serde::Serialize;
 
 /// The snapshots around one call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SnapshotNote {
     /// The call.
-    pub call: CallId,
+    pub call: CallAddress,
     /// The root that was recorded.
     pub root: String,
     /// What the root looked like before the effect.

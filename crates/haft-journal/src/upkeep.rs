@@ -20,7 +20,7 @@ pub struct Retention {
 
 /// What would be removed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Due {
+pub struct DueRuns {
     /// The runs that would go, the one that was quiet for longest first.
     pub runs: Vec<RunId>,
     /// Runs that stay because calls of theirs are in doubt.
@@ -29,7 +29,7 @@ pub struct Due {
 
 /// What was removed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Pruned {
+pub struct PrunedRuns {
     /// The runs that are gone.
     pub runs: Vec<RunId>,
     /// How many calls went with them.
@@ -40,7 +40,7 @@ pub struct Pruned {
 
 /// Something in a journal that is not as haft leaves it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Finding {
+pub struct JournalFinding {
     /// The rule that does not hold, in one word or two.
     pub rule: String,
     /// Where, and what was found instead.
@@ -70,9 +70,9 @@ pub(crate) struct Candidates<C> {
 }
 
 impl<C> Candidates<C> {
-    pub(crate) fn due(self, run: impl FnMut(C) -> RunId) -> Due {
+    pub(crate) fn due(self, run: impl FnMut(C) -> RunId) -> DueRuns {
         let runs = self.going.into_iter().map(run).collect();
-        Due { runs, kept_in_doubt: self.kept_in_doubt }
+        DueRuns { runs, kept_in_doubt: self.kept_in_doubt }
     }
 }
 
@@ -85,15 +85,15 @@ impl Retention {
             age
         };
         let ages = seen.into_iter().map(aged).collect();
-        let Due { runs, kept_in_doubt } = self.chosen(ages);
+        let DueRuns { runs, kept_in_doubt } = self.chosen(ages);
         going.extend(runs.iter().filter_map(|run| by_run.remove(run)));
         Candidates { going, kept_in_doubt }
     }
 
     /// Returns those of all runs that go, the one that was quiet for longest first; of a family whoever began another before it.
-    pub(crate) fn chosen(self, ages: Vec<RunAge>) -> Due {
+    pub(crate) fn chosen(self, ages: Vec<RunAge>) -> DueRuns {
         let mut bytes: u64 = ages.iter().map(|age| age.bytes).sum();
-        let mut chosen = Due::default();
+        let mut chosen = DueRuns::default();
         let mut families = families(ages);
         families.sort_by_key(|family| family.latest_ms);
         for family in families {

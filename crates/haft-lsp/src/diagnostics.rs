@@ -1,48 +1,50 @@
-//! What is wrong with a file, as servers say it in either of two ways: some are asked, others send it by themselves when they
-//! have looked, and then it must be waited for. A server that has a compiler check the project does both.
+//! The diagnostics of a file. Some servers are asked for them; others publish them after an
+//! analysis, so the call must wait. A server that runs the compiler on the project does both.
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::document::Document;
-use crate::hear::Heard;
+use crate::document::SourceDocument;
 use crate::limits::{DIAGNOSTICS_MS_MAX, SETTLE_MS, UNCHANGED_MS_MAX};
-use crate::server::{Failed, Novelty, Server};
+use crate::server::{FileNovelty, LanguageServer, LspCallError};
+use crate::server_state::LanguageServerState;
 
-/// The diagnostics of a file, and what a reader of them should know.
-pub(crate) struct Diagnosed {
+/// The diagnostics of a file, and notes for the reader.
+pub(crate) struct FileDiagnostics {
     pub(crate) items: Vec<Value>,
     pub(crate) note: Option<String>,
 }
 
-/// Finds out what is wrong with a file that was shown; `serial` is how much had been heard before that.
+/// Returns the diagnostics of a file that was just synced; `serial` is the server state's serial
+/// before that.
 pub(crate) async fn diagnose(
-    server: &mut Server,
-    document: &Document,
-    shown: (Novelty, u64),
+    server: &mut LanguageServer,
+    document: &SourceDocument,
+    shown: (FileNovelty, u64),
     deadline: Instant,
-) -> Result<Diagnosed, Failed> {
-    let mut found = Diagnosed { items: Vec::new(), note: None };
+) -> Result<FileDiagnostics, LspCallError> {
+    let mut found = FileDiagnostics { items: Vec::new(), note: None };
     if server.checks_projects() {
         found.note = check_project(server, document, shown.0, deadline).await?;
     }
     let uri = &document.uri;
-    if server.checks_projects() && server.heard().borrow().sees_little() {
-        // It takes what it cannot see for mistakes of the file.
+    if server.checks_projects() && server.state().borrow().has_unread_project() {
+        // It would report names that it cannot see as mistakes in the file.
         let only = "only what the compiler finds is listed".to_owned();
         found.note = Some(found.note.map_or(only.clone(), |note| format!("{note}; {only}")));
-    } else if server.offers("diagnosticProvider") {
+    } else if server.has_capability("diagnosticProvider") {
         let params = json!({ "textDocument": { "uri": uri } });
-        let report = server.ask("textDocument/diagnostic", &params, deadline).await?;
+        let report = server.request("textDocument/diagnostic", &params, deadline).await?;
         found.items = report.get("items").and_then(Value::as_array).cloned().unwrap_or_default();
     } else {
-        found.note = wait_for_sent(server, uri, shown, deadline).await?;
+        found.note = wait_for_published(server, uri, shown, deadline).await?;
     }
-    let heard = server.heard();
-    let heard = heard.borrow();
-    for sent in heard.published(uri).into_iter().flat_map(|published| &published.items) {
+    let state = server.state();
+    let state = state.borrow();
+    for sent in state.published_diagnostics(uri).into_iter().flat_map(|published| &published.items)
+    {
         if !found.items.iter().any(|item| is_same(item, sent)) {
             found.items.push(sent.clone());
         }
@@ -50,53 +52,56 @@ pub(crate) async fn diagnose(
     Ok(found)
 }
 
-/// Has the compiler check the project, if anything changed, and waits for that.
+/// Lets the compiler check the project if anything changed, and waits for the result.
 async fn check_project(
-    server: &mut Server,
-    document: &Document,
-    novelty: Novelty,
+    server: &mut LanguageServer,
+    document: &SourceDocument,
+    novelty: FileNovelty,
     deadline: Instant,
-) -> Result<Option<String>, Failed> {
-    if novelty != Novelty::Nothing {
-        let begun = server.heard().borrow().checks_begun;
+) -> Result<Option<String>, LspCallError> {
+    if novelty != FileNovelty::Unchanged {
+        let begun = server.state().borrow().checks_started;
         let params = json!({ "textDocument": { "uri": document.uri } });
         server.notify("textDocument/didSave", &params).await?;
-        // A project that cannot be checked is never begun with, and nobody says so.
+        // The server never starts to check a project that cannot be checked, and does not report
+        // this.
         let until = Instant::now() + Duration::from_millis(UNCHANGED_MS_MAX);
-        // One that was under way is begun again, so that it does not count.
-        let has_begun = move |heard: &Heard| heard.checks_begun > begun;
+        // A check in progress is restarted, so it does not count.
+        let has_begun = move |state: &LanguageServerState| state.checks_started > begun;
         if !server.wait_until(until.min(deadline), has_begun).await? {
-            return Ok(server.complaint());
+            return Ok(server.project_complaint());
         }
     }
-    let serial = server.heard().borrow().serial_of(&document.uri);
-    let is_done = server.wait_until(deadline, |heard| !heard.is_checking()).await?;
-    // What was found is sent after the end is announced.
+    let serial = server.state().borrow().serial_of(&document.uri);
+    let is_done = server.wait_until(deadline, |state| !state.is_checking()).await?;
+    // The results are sent after the end is announced.
     let until = Instant::now() + Duration::from_millis(SETTLE_MS);
-    if is_done && novelty != Novelty::Nothing {
+    if is_done && novelty != FileNovelty::Unchanged {
         let uri = document.uri.as_str();
-        server.wait_until(until, move |heard| heard.serial_of(uri) > serial).await?;
+        server.wait_until(until, move |state| state.serial_of(uri) > serial).await?;
     }
-    let unfinished = "the compiler is still checking the project: ask again for what it finds";
+    let unfinished = "the compiler is still checking the project: ask again later";
     let unfinished = (!is_done).then(|| unfinished.to_owned());
-    // Also why it could not check: it says so afterwards.
-    let notes = server.complaint().into_iter().chain(unfinished);
+    // This includes the reason if it could not check: the server reports it afterwards.
+    let notes = server.project_complaint().into_iter().chain(unfinished);
     Ok(notes.reduce(|one, other| format!("{one}; {other}")))
 }
 
-/// Waits for diagnostics that the server sends by itself, until no more come.
-async fn wait_for_sent(
-    server: &Server,
+/// Waits for diagnostics that the server publishes, until no more arrive.
+async fn wait_for_published(
+    server: &LanguageServer,
     uri: &str,
-    (novelty, before): (Novelty, u64),
+    (novelty, before): (FileNovelty, u64),
     deadline: Instant,
-) -> Result<Option<String>, Failed> {
-    let serial = move |heard: &Heard| heard.serial_of(uri);
-    let is_known = serial(&server.heard().borrow()).is_some();
+) -> Result<Option<String>, LspCallError> {
+    let serial = move |state: &LanguageServerState| state.serial_of(uri);
+    let is_known = serial(&server.state().borrow()).is_some();
     let time = match novelty {
-        Novelty::Nothing if is_known => return Ok(None),
-        Novelty::Others if is_known => UNCHANGED_MS_MAX,
-        Novelty::Nothing | Novelty::Others | Novelty::File => DIAGNOSTICS_MS_MAX,
+        FileNovelty::Unchanged if is_known => return Ok(None),
+        FileNovelty::OtherFiles if is_known => UNCHANGED_MS_MAX,
+        FileNovelty::Unchanged | FileNovelty::OtherFiles | FileNovelty::ThisFile => {
+            DIAGNOSTICS_MS_MAX
+        }
     };
     let until = deadline.min(Instant::now() + Duration::from_millis(time));
     let mut after = before;
@@ -104,23 +109,23 @@ async fn wait_for_sent(
     loop {
         let settled = Instant::now() + Duration::from_millis(SETTLE_MS);
         let until = if has_come { until.min(settled) } else { until };
-        let is_newer = move |heard: &Heard| serial(heard) > Some(after);
+        let is_newer = move |state: &LanguageServerState| serial(state) > Some(after);
         if server.wait_until(until, is_newer).await? {
-            after = serial(&server.heard().borrow()).unwrap_or(after);
+            after = serial(&server.state().borrow()).unwrap_or(after);
             has_come = true;
             continue;
         }
-        if has_come || novelty == Novelty::Others && is_known {
+        if has_come || novelty == FileNovelty::OtherFiles && is_known {
             return Ok(None);
         }
         return Ok(Some(format!(
-            "{} has sent nothing about the file as it is now: ask again for what it finds",
+            "{} has sent nothing about the file as it is now: ask again later",
             server.name
         )));
     }
 }
 
-/// Returns whether two diagnostics say the same of the same place.
+/// Returns whether two diagnostics have the same message at the same place.
 fn is_same(one: &Value, other: &Value) -> bool {
     let is_equal = |name: &str| one.get(name) == other.get(name);
     is_equal("range") && is_equal("message")
@@ -133,15 +138,15 @@ mod tests {
 
     const URI: &str = "file:///a";
 
-    /// Waits for the diagnostics of a file of which a server sent some, or none, before it was shown so; returns how long
-    /// that took, and what the reader is told.
-    async fn waited(sent: &[(&str, Value)], novelty: Novelty) -> (Duration, Option<String>) {
+    /// Waits for the diagnostics of a file after a server has published `sent`; returns the waiting
+    /// time and the note for the reader.
+    async fn waited(sent: &[(&str, Value)], novelty: FileNovelty) -> (Duration, Option<String>) {
         let server = Talker::new(Takes::Everything, sent, Then::Waits).server();
         let deadline = Instant::now() + Duration::from_secs(600);
-        let heard = sent.len() as u64;
-        assert!(server.wait_until(deadline, |now| now.serial == heard).await.unwrap());
+        let serial = sent.len() as u64;
+        assert!(server.wait_until(deadline, |now| now.serial == serial).await.unwrap());
         let began = Instant::now();
-        let note = wait_for_sent(&server, URI, (novelty, heard), deadline).await.unwrap();
+        let note = wait_for_published(&server, URI, (novelty, serial), deadline).await.unwrap();
         (began.elapsed(), note)
     }
 
@@ -151,25 +156,25 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn diagnostics_that_never_come_are_waited_for_so_long() {
-        let late = "fake has sent nothing about the file as it is now: ask again for what it finds";
+        let late = "fake has sent nothing about the file as it is now: ask again later";
         let most = Duration::from_millis(DIAGNOSTICS_MS_MAX);
-        assert_eq!(waited(&[], Novelty::Nothing).await, (most, Some(late.to_owned())));
-        assert_eq!(waited(&[], Novelty::Others).await, (most, Some(late.to_owned())));
-        assert_eq!(waited(&sent(), Novelty::File).await, (most, Some(late.to_owned())));
+        assert_eq!(waited(&[], FileNovelty::Unchanged).await, (most, Some(late.to_owned())));
+        assert_eq!(waited(&[], FileNovelty::OtherFiles).await, (most, Some(late.to_owned())));
+        assert_eq!(waited(&sent(), FileNovelty::ThisFile).await, (most, Some(late.to_owned())));
     }
 
     #[tokio::test(start_paused = true)]
     async fn of_a_file_that_is_as_it_was_less_is_expected() {
         let most = Duration::from_millis(UNCHANGED_MS_MAX);
-        assert_eq!(waited(&sent(), Novelty::Others).await, (most, None));
-        assert_eq!(waited(&sent(), Novelty::Nothing).await, (Duration::ZERO, None));
+        assert_eq!(waited(&sent(), FileNovelty::OtherFiles).await, (most, None));
+        assert_eq!(waited(&sent(), FileNovelty::Unchanged).await, (Duration::ZERO, None));
     }
 
     #[tokio::test(start_paused = true)]
     async fn what_came_is_all_of_it_after_a_while_without_more() {
         let server = Talker::new(Takes::Everything, &sent(), Then::Waits).server();
         let deadline = Instant::now() + Duration::from_secs(600);
-        let note = wait_for_sent(&server, URI, (Novelty::File, 0), deadline);
+        let note = wait_for_published(&server, URI, (FileNovelty::ThisFile, 0), deadline);
         let began = Instant::now();
         assert_eq!(note.await.unwrap(), None);
         assert_eq!(began.elapsed(), Duration::from_millis(SETTLE_MS));

@@ -1,32 +1,33 @@
-//! Which language server is asked about which file, and how it is started: a table of what is usual, and what an operator
-//! changes of it. Whether such a program is there is found out when it is needed, by whoever knows the machine.
+//! The language server for each file and how to start it: a table of defaults, and an operator's
+//! changes. Whether a program is installed is determined when it is needed, by the caller, who
+//! knows the machine.
 
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-/// What the languages that are known without configuration have in common.
-struct Usual {
+/// The common fields of languages that need no configuration.
+struct BuiltinLanguage {
     name: &'static str,
-    /// Commands in the order of preference; the first one whose program is there and starts is used.
+    /// Commands in order of preference; the first one that is installed and starts is used.
     commands: &'static [&'static [&'static str]],
     extensions: &'static [&'static str],
     root_markers: &'static [&'static str],
-    /// What the server is told at its start.
+    /// The server's initial settings.
     settings: fn() -> Value,
     install: &'static str,
 }
 
-const USUAL: &[Usual] = &[
-    Usual {
+const BUILTIN_LANGUAGES: &[BuiltinLanguage] = &[
+    BuiltinLanguage {
         name: "rust",
         commands: &[&["rust-analyzer"]],
         extensions: &["rs"],
         root_markers: &["Cargo.toml", "rust-project.json"],
-        settings: nothing,
+        settings: no_settings,
         install: "rustup component add rust-analyzer rust-src",
     },
-    Usual {
+    BuiltinLanguage {
         name: "python",
         commands: &[
             &["pyright-langserver", "--stdio"],
@@ -41,37 +42,38 @@ const USUAL: &[Usual] = &[
             "setup.cfg",
             "requirements.txt",
         ],
-        settings: nothing,
+        settings: no_settings,
         install: "npm install -g pyright, or pip install basedpyright",
     },
-    Usual {
+    BuiltinLanguage {
         name: "typescript",
-        // The former needs a typescript before 7 beside it; from 7 on the compiler is a server itself.
+        // The former needs a typescript before version 7; from version 7 on the compiler itself is
+        // a server.
         commands: &[&["typescript-language-server", "--stdio"], &["tsc", "--lsp", "--stdio"]],
         extensions: &["ts", "tsx", "mts", "cts", "js", "jsx", "mjs", "cjs"],
         root_markers: &["tsconfig.json", "jsconfig.json", "package.json"],
         settings: without_guesses,
         install: "npm install -g typescript, 7 or newer",
     },
-    Usual {
+    BuiltinLanguage {
         name: "go",
         commands: &[&["gopls"]],
         extensions: &["go"],
         root_markers: &["go.work", "go.mod"],
-        settings: nothing,
+        settings: no_settings,
         install: "go install golang.org/x/tools/gopls@latest",
     },
-    Usual {
+    BuiltinLanguage {
         name: "c",
         commands: &[&["clangd"]],
         extensions: &["c", "h", "cc", "cpp", "cxx", "hh", "hpp", "hxx"],
         root_markers: &["compile_commands.json", "compile_flags.txt", "CMakeLists.txt"],
-        settings: nothing,
+        settings: no_settings,
         install: "the package clangd of your system",
     },
 ];
 
-/// What protocols call the language of files whose language they do not call by its name here.
+/// Language ids of the protocol that differ from the language names in this table.
 const LANGUAGE_IDS: &[(&str, &str)] = &[
     ("c", "c"),
     ("cc", "cpp"),
@@ -88,77 +90,78 @@ const LANGUAGE_IDS: &[(&str, &str)] = &[
     ("tsx", "typescriptreact"),
 ];
 
-/// A language, and the server that is asked about files in it.
+/// A language, and the server for files in it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Language {
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// Commands in the order of preference; the first one whose program is there and starts is used.
+    /// Commands in order of preference; the first one that is installed and starts is used.
     pub commands: Vec<Vec<String>>,
-    /// How names of its files end, without the dot.
+    /// Extensions of its files, without the dot.
     pub extensions: Vec<String>,
-    /// Files and directories that lie where a project begins.
+    /// Names of files and directories that mark a project directory.
     pub root_markers: Vec<String>,
-    /// What the server is told at its start, and when it asks for its configuration.
+    /// Settings for the server, sent at its start and when it asks for its configuration.
     pub settings: Value,
-    /// How the server is installed, for whoever does not have it.
+    /// How to install the server, for users who do not have it.
     pub install: String,
 }
 
-/// What is changed of a language, or said of a new one.
+/// A change of a language, or the definition of a new one.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LanguageChange {
-    /// The command instead of the usual ones.
+    /// The command that replaces the default ones.
     pub command: Option<Vec<String>>,
-    /// The ends of files' names instead of the usual ones.
+    /// Extensions that replace the default ones.
     pub extensions: Option<Vec<String>>,
-    /// What lies where a project begins, instead of the usual.
+    /// Markers of project directories that replace the default ones.
     pub root_markers: Option<Vec<String>>,
-    /// What the server is told instead of the usual.
+    /// Settings that replace the default ones.
     pub settings: Option<Value>,
     /// Whether it is used.
     pub is_enabled: Option<bool>,
 }
 
 /// Finds the programs of servers on this machine.
-pub trait Programs: Send + Sync {
-    /// Returns the program that a command begins with.
-    fn find(&self, command: &[String]) -> Result<ProgramFound, NoProgram>;
+pub trait ServerProgramFinder: Send + Sync {
+    /// Returns the program of a command.
+    fn find(&self, command: &[String]) -> Result<ServerProgram, ServerProgramError>;
 }
 
 /// Why a command is not used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NoProgram {
-    /// Its program is not there.
+pub enum ServerProgramError {
+    /// Its program is not installed.
     Missing,
-    /// It names something that the workspace has a say in, and that whoever writes there could replace.
+    /// Its program could be replaced by a process that can write the workspace.
     InWorkspace,
 }
 
-/// A program that is there.
+/// An installed program.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ProgramFound {
+pub struct ServerProgram {
     /// Its absolute path.
     pub path: PathBuf,
-    /// What of its own it reads, beside what every command does.
+    /// Additional paths that it must be able to read.
     pub readable: Vec<PathBuf>,
 }
 
-/// Returns the languages that are known without configuration.
+/// Returns the languages that need no configuration.
 pub fn builtin_languages() -> Vec<Language> {
-    USUAL.iter().map(Usual::language).collect()
+    BUILTIN_LANGUAGES.iter().map(BuiltinLanguage::language).collect()
 }
 
-fn nothing() -> Value {
+fn no_settings() -> Value {
     json!({})
 }
 
-/// While it reads a project, typescript-language-server would answer from single files, and not say so.
+/// Without this setting, typescript-language-server answers from single files while it loads a
+/// project, without saying so.
 fn without_guesses() -> Value {
     json!({ "tsserver": { "useSyntaxServer": "never" } })
 }
 
-impl Usual {
+impl BuiltinLanguage {
     fn language(&self) -> Language {
         Language {
             name: self.name.to_owned(),
@@ -172,9 +175,9 @@ impl Usual {
 }
 
 impl Language {
-    /// Adds changes to languages: one of a name that is known changes that language, another is a new one. What a new one
-    /// lacks, or that it is not used, leaves it out.
-    pub fn change_all(
+    /// Applies changes to languages: an unknown name adds a new language. A new language that is
+    /// incomplete or disabled is not added.
+    pub fn apply_changes(
         mut languages: Vec<Self>,
         changes: impl IntoIterator<Item = (String, LanguageChange)>,
     ) -> Vec<Self> {
@@ -185,9 +188,10 @@ impl Language {
                 continue;
             }
             let mut language = known.unwrap_or_else(|| Self::unknown(&name));
-            language.change(change);
+            language.apply_change(change);
             if !language.commands.is_empty() && !language.extensions.is_empty() {
-                // What an operator says comes first, should two languages claim the same files.
+                // The operator's language comes first, in case two languages have the same
+                // extension.
                 languages.insert(0, language);
             }
         }
@@ -205,7 +209,7 @@ impl Language {
         }
     }
 
-    fn change(&mut self, change: LanguageChange) {
+    fn apply_change(&mut self, change: LanguageChange) {
         if let Some(command) = change.command {
             self.commands = vec![command];
         }
@@ -214,12 +218,12 @@ impl Language {
         self.settings = change.settings.unwrap_or(self.settings.take());
     }
 
-    /// Returns whether a file of that extension is in this language.
+    /// Returns whether files with this extension are in this language.
     pub(crate) fn has_extension(&self, extension: &str) -> bool {
         self.extensions.iter().any(|known| known == extension)
     }
 
-    /// Returns what the protocol calls the language of a file of that extension.
+    /// Returns the protocol's language id for files with this extension.
     pub(crate) fn id_of<'l>(&'l self, extension: &str) -> &'l str {
         let known = LANGUAGE_IDS.iter().find(|(known, _)| *known == extension);
         known.map_or(&self.name, |(_, id)| id)
@@ -239,7 +243,7 @@ mod tests {
     }
 
     fn changed(name: &str, change: LanguageChange) -> Vec<Language> {
-        Language::change_all(builtin_languages(), [(name.to_owned(), change)])
+        Language::apply_changes(builtin_languages(), [(name.to_owned(), change)])
     }
 
     #[test]

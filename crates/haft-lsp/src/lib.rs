@@ -1,27 +1,31 @@
-//! The tool `lsp`: where a name is defined and used, what it is, what is wrong with a file, found by language servers. They
-//! are programs of other people that read the whole workspace: each is started when it is first asked, confined like any
-//! command, able to change nothing and to reach no host, and trusted in nothing that it says. Nothing here edits a file;
-//! what a server would change is refused.
+//! The tool `lsp`: definitions and uses of a name, its description, and diagnostics of a file,
+//! found by language servers. Servers are third-party programs that read the whole workspace. Each
+//! is started on first use and confined like any command: it can change nothing and reach no host.
+//! Its answers are not trusted. Nothing here edits a file; edits that a server requests are
+//! refused.
 
-mod answer;
+mod answer_text;
 mod diagnostics;
 mod document;
 mod framing;
-mod hear;
 mod language;
 pub mod limits;
 mod link;
+mod options;
 mod pool;
 mod position;
+mod project_files;
 mod server;
+mod server_state;
 #[cfg(test)]
 mod testing;
 mod text;
 mod tool;
-mod watch;
 mod wire;
 
 pub use language::{
-    Language, LanguageChange, NoProgram, ProgramFound, Programs, builtin_languages,
+    Language, LanguageChange, ServerProgram, ServerProgramError, ServerProgramFinder,
+    builtin_languages,
 };
-pub use tool::{LspOptions, lsp};
+pub use options::LspOptions;
+pub use tool::lsp;

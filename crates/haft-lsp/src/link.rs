@@ -1,247 +1,253 @@
-//! The way to a server: one task holds the program, sends and receives, answers what the server asks, and decides when it
-//! has gone too far: with messages without end, floods, what is no JSON, answers to what nobody asked. What the answers to
-//! requests mean is not known here.
+//! The connection to a server. One task holds the program, sends and receives messages, and answers
+//! the server's requests. It ends a server that misbehaves: with endless messages, floods, invalid
+//! JSON, or answers without a request. The meaning of answers is defined elsewhere.
 
 use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use haft_contract::{Ending, Resident, clean, end_of};
+use haft_contract::{BackgroundProcess, ProcessEnding, clean, end_of};
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 
-use crate::framing::{Broken, Framing, framed};
-use crate::hear::{Heard, Over};
+use crate::framing::{LspFrameReader, LspFramingError, frame_message};
 use crate::limits::{IDLE_MS, LAST_MS, SAID_CHARS_MAX, SEND_MS_MAX, UNASKED_BYTES_MAX};
-use crate::wire::{self, Incoming, Refusal};
+use crate::server_state::{LanguageServerEnd, LanguageServerState};
+use crate::wire::{self, IncomingLspMessage, LspErrorResponse};
 
-/// Messages that wait to be sent.
+/// Messages in the send queue.
 const WAITING_MAX: usize = 64;
 
-/// The end of whoever asks. Dropping it ends the program.
-pub(crate) struct Link {
-    outgoing: mpsc::Sender<Outgoing>,
-    heard: watch::Receiver<Heard>,
+/// The caller's end of the connection. Dropping it ends the program.
+pub(crate) struct LspLink {
+    outgoing: mpsc::Sender<OutgoingLspMessage>,
+    state: watch::Receiver<LanguageServerState>,
     last_id: i64,
 }
 
 /// Why a request has no result.
 #[derive(Debug)]
-pub(crate) enum Unanswered {
-    /// The server says that there is none.
-    Refused(Refusal),
-    /// No answer came in time.
-    Late,
+pub(crate) enum LspRequestError {
+    /// The server answered with an error.
+    Refused(LspErrorResponse),
+    /// No answer arrived in time.
+    TimedOut,
     /// The server has ended.
-    Over,
+    Ended,
 }
 
-/// What a server is told when it asks.
-pub(crate) struct Home {
+/// The answers to a server's requests.
+pub(crate) struct LspWorkspaceConfig {
     /// Its configuration.
     pub(crate) settings: Value,
-    /// The directories that it works on.
+    /// The workspace folders.
     pub(crate) folders: Value,
 }
 
-type Answers = oneshot::Sender<Result<Value, Refusal>>;
+type LspAnswerSender = oneshot::Sender<Result<Value, LspErrorResponse>>;
 
-struct Outgoing {
+struct OutgoingLspMessage {
     body: Vec<u8>,
-    /// The number of the request, and who waits for its answer.
-    asked: Option<(i64, Answers)>,
+    /// The number of the request, and the channel for its answer.
+    pending_answer: Option<(i64, LspAnswerSender)>,
 }
 
-/// Returns the way to a program.
-pub(crate) fn link(resident: Box<dyn Resident>, home: Home) -> Link {
+/// Starts the connection to a program.
+pub(crate) fn link_process(
+    resident: Box<dyn BackgroundProcess>,
+    home: LspWorkspaceConfig,
+) -> LspLink {
     let (outgoing, waiting) = mpsc::channel(WAITING_MAX);
-    let (tells, heard) = watch::channel(Heard::default());
-    let carrier = Carrier {
-        resident,
-        framing: Framing::default(),
-        waiting,
+    let (state_sender, state) = watch::channel(LanguageServerState::default());
+    let carrier = LspMessagePump {
+        process: resident,
+        framing: LspFrameReader::default(),
+        outgoing: waiting,
         pending: HashMap::new(),
         last_id: 0,
-        unasked_bytes: 0,
-        tells,
-        home,
+        unsolicited_bytes: 0,
+        state_sender,
+        workspace_config: home,
     };
-    // It ends when the link is dropped, or with the program.
-    tokio::spawn(carrier.carry());
-    Link { outgoing, heard, last_id: 0 }
+    // The task ends when the link is dropped, or with the program.
+    tokio::spawn(carrier.run());
+    LspLink { outgoing, state, last_id: 0 }
 }
 
-impl Link {
-    /// Asks, and waits for the answer until the deadline.
+impl LspLink {
+    /// Sends a request, and waits for the answer until the deadline.
     pub(crate) async fn request(
         &mut self,
         method: &str,
         params: &Value,
         deadline: Instant,
-    ) -> Result<Value, Unanswered> {
+    ) -> Result<Value, LspRequestError> {
         self.last_id += 1;
         let id = self.last_id;
         let (answers, answer) = oneshot::channel();
         let body = wire::request(id, method, params);
-        self.send(Outgoing { body, asked: Some((id, answers)) }).await?;
+        self.send(OutgoingLspMessage { body, pending_answer: Some((id, answers)) }).await?;
         match timeout_at(deadline, answer).await {
             Ok(Ok(Ok(result))) => Ok(result),
-            Ok(Ok(Err(refusal))) => Err(Unanswered::Refused(refusal)),
-            Ok(Err(_)) => Err(Unanswered::Over),
+            Ok(Ok(Err(refusal))) => Err(LspRequestError::Refused(refusal)),
+            Ok(Err(_)) => Err(LspRequestError::Ended),
             Err(_) => {
                 let body = wire::notification("$/cancelRequest", &json!({ "id": id }));
-                // Where there is no room for it, the server is busy with more than that.
-                let _ = self.outgoing.try_send(Outgoing { body, asked: None });
-                Err(Unanswered::Late)
+                // If the queue is full, the server is too busy for the cancellation to matter.
+                let _ = self.outgoing.try_send(OutgoingLspMessage { body, pending_answer: None });
+                Err(LspRequestError::TimedOut)
             }
         }
     }
 
-    /// Says something that wants no answer.
-    pub(crate) async fn notify(&self, method: &str, params: &Value) -> Result<(), Unanswered> {
-        self.send(Outgoing { body: wire::notification(method, params), asked: None }).await
+    /// Sends a notification.
+    pub(crate) async fn notify(&self, method: &str, params: &Value) -> Result<(), LspRequestError> {
+        self.send(OutgoingLspMessage {
+            body: wire::notification(method, params),
+            pending_answer: None,
+        })
+        .await
     }
 
-    /// Returns what was heard of the server, to look at or to wait for.
-    pub(crate) fn heard(&self) -> watch::Receiver<Heard> {
-        self.heard.clone()
+    /// Returns the observed state of the server, to read or to wait for changes.
+    pub(crate) fn state(&self) -> watch::Receiver<LanguageServerState> {
+        self.state.clone()
     }
 
-    /// Returns how the server ended, if it has; waits a while for whoever finds that out.
-    pub(crate) async fn over(&self) -> Option<Over> {
+    /// Returns how the server ended, if it has; waits briefly until that is known.
+    pub(crate) async fn end(&self) -> Option<LanguageServerEnd> {
         if !self.outgoing.is_closed() {
-            return self.heard.borrow().over.clone();
+            return self.state.borrow().end.clone();
         }
-        let mut heard = self.heard.clone();
-        let waiting = heard.wait_for(|heard| heard.over.is_some());
+        let mut state = self.state.clone();
+        let waiting = state.wait_for(|state| state.end.is_some());
         let known = timeout(Duration::from_millis(2 * LAST_MS), waiting).await;
-        let known = known.ok().and_then(Result::ok).and_then(|heard| heard.over.clone());
-        Some(known.unwrap_or_else(|| Over::Failed("it ended".into())))
+        let known = known.ok().and_then(Result::ok).and_then(|state| state.end.clone());
+        Some(known.unwrap_or_else(|| LanguageServerEnd::Failed("it ended".into())))
     }
 
-    async fn send(&self, outgoing: Outgoing) -> Result<(), Unanswered> {
-        self.outgoing.send(outgoing).await.map_err(|_| Unanswered::Over)
+    async fn send(&self, outgoing: OutgoingLspMessage) -> Result<(), LspRequestError> {
+        self.outgoing.send(outgoing).await.map_err(|_| LspRequestError::Ended)
     }
 }
 
 /// Why the task ends.
-enum End {
-    /// Nobody holds the link any more.
-    Let,
+enum LspLinkEnd {
+    /// The link was dropped.
+    Released,
     Idle,
     Closed,
     Fault(String),
 }
 
 /// The task that holds the program.
-struct Carrier {
-    resident: Box<dyn Resident>,
-    framing: Framing,
-    waiting: mpsc::Receiver<Outgoing>,
-    /// Who waits for the answers to which requests.
-    pending: HashMap<i64, Answers>,
-    /// The highest number of a request so far.
+struct LspMessagePump {
+    process: Box<dyn BackgroundProcess>,
+    framing: LspFrameReader,
+    outgoing: mpsc::Receiver<OutgoingLspMessage>,
+    /// The channels for pending answers, by request number.
+    pending: HashMap<i64, LspAnswerSender>,
+    /// The last request number.
     last_id: i64,
-    /// What the server said since it was last sent something.
-    unasked_bytes: usize,
-    tells: watch::Sender<Heard>,
-    home: Home,
+    /// Bytes that the server sent since the last message to it.
+    unsolicited_bytes: usize,
+    state_sender: watch::Sender<LanguageServerState>,
+    workspace_config: LspWorkspaceConfig,
 }
 
-impl Carrier {
-    async fn carry(mut self) {
-        let end = self.carry_on().await;
-        self.waiting.close();
+impl LspMessagePump {
+    async fn run(mut self) {
+        let end = self.pump_messages().await;
+        self.outgoing.close();
         let over = match end {
-            End::Let => return,
-            End::Idle => Over::Idle,
-            End::Closed => Over::Failed(self.how_it_ended().await.into()),
-            End::Fault(why) => {
-                self.resident.kill();
-                Over::Failed(format!("{why}{}", self.complaint().await).into())
+            LspLinkEnd::Released => return,
+            LspLinkEnd::Idle => LanguageServerEnd::Idle,
+            LspLinkEnd::Closed => LanguageServerEnd::Failed(self.end_reason().await.into()),
+            LspLinkEnd::Fault(why) => {
+                self.process.kill();
+                LanguageServerEnd::Failed(format!("{why}{}", self.stderr_text().await).into())
             }
         };
-        // Whoever waits for an answer learns first why there is none.
-        self.tells.send_modify(|heard| heard.over = Some(over));
+        // Published first, so that waiting callers find the reason.
+        self.state_sender.send_modify(|state| state.end = Some(over));
         self.pending.clear();
     }
 
-    async fn carry_on(&mut self) -> End {
+    async fn pump_messages(&mut self) -> LspLinkEnd {
         let mut last_used = Instant::now();
         loop {
             let idle_from = last_used + Duration::from_millis(IDLE_MS);
             let received = tokio::select! {
                 biased;
-                outgoing = self.waiting.recv() => {
-                    let Some(outgoing) = outgoing else { return End::Let };
+                outgoing = self.outgoing.recv() => {
+                    let Some(outgoing) = outgoing else { return LspLinkEnd::Released };
                     if let Err(end) = self.send(outgoing).await {
                         return end;
                     }
                     last_used = Instant::now();
                     continue;
                 }
-                () = sleep_until(idle_from) => return End::Idle,
-                received = self.framing.next(&mut *self.resident) => received,
+                () = sleep_until(idle_from) => return LspLinkEnd::Idle,
+                received = self.framing.next_message(&mut *self.process) => received,
             };
-            let heard = match received {
-                Ok(body) => self.hear(&body).await,
-                Err(Broken::Closed) => Err(End::Closed),
-                Err(Broken::Fault(why)) => Err(End::Fault(why)),
+            let handled = match received {
+                Ok(body) => self.handle_message(&body).await,
+                Err(LspFramingError::Closed) => Err(LspLinkEnd::Closed),
+                Err(LspFramingError::Fault(why)) => Err(LspLinkEnd::Fault(why)),
             };
-            if let Err(end) = heard {
+            if let Err(end) = handled {
                 return end;
             }
-            // A flood does not keep others from running.
+            // A flood must not block other tasks.
             tokio::task::consume_budget().await;
         }
     }
 
-    async fn send(&mut self, outgoing: Outgoing) -> Result<(), End> {
-        if let Some((id, answers)) = outgoing.asked {
+    async fn send(&mut self, outgoing: OutgoingLspMessage) -> Result<(), LspLinkEnd> {
+        if let Some((id, answers)) = outgoing.pending_answer {
             self.pending.retain(|_, waiting| !waiting.is_closed());
             self.pending.insert(id, answers);
             self.last_id = id;
         }
-        self.unasked_bytes = 0;
+        self.unsolicited_bytes = 0;
         self.write(&outgoing.body).await
     }
 
-    async fn write(&mut self, body: &[u8]) -> Result<(), End> {
-        let message = framed(body);
-        let sending = self.resident.send(&message);
+    async fn write(&mut self, body: &[u8]) -> Result<(), LspLinkEnd> {
+        let message = frame_message(body);
+        let sending = self.process.send(&message);
         match timeout(Duration::from_millis(SEND_MS_MAX), sending).await {
             Ok(Ok(())) => Ok(()),
-            Ok(Err(err)) if is_end(&err) => Err(End::Closed),
-            Ok(Err(err)) => Err(End::Fault(format!("it cannot be written to: {err}"))),
-            Err(_) => {
-                Err(End::Fault(format!("it did not read what it was sent within {SEND_MS_MAX} ms")))
-            }
+            Ok(Err(err)) if is_end(&err) => Err(LspLinkEnd::Closed),
+            Ok(Err(err)) => Err(LspLinkEnd::Fault(format!("it cannot be written to: {err}"))),
+            Err(_) => Err(LspLinkEnd::Fault(format!(
+                "it did not read what it was sent within {SEND_MS_MAX} ms"
+            ))),
         }
     }
 
-    async fn hear(&mut self, body: &[u8]) -> Result<(), End> {
-        self.unasked_bytes = self.unasked_bytes.saturating_add(body.len());
-        if self.unasked_bytes > UNASKED_BYTES_MAX {
-            let message =
-                format!("it sent more than {UNASKED_BYTES_MAX} bytes that nobody asked for");
-            return Err(End::Fault(message));
+    async fn handle_message(&mut self, body: &[u8]) -> Result<(), LspLinkEnd> {
+        self.unsolicited_bytes = self.unsolicited_bytes.saturating_add(body.len());
+        if self.unsolicited_bytes > UNASKED_BYTES_MAX {
+            let message = format!("it sent more than {UNASKED_BYTES_MAX} bytes without a request");
+            return Err(LspLinkEnd::Fault(message));
         }
-        match Incoming::parse(body).map_err(End::Fault)? {
-            Incoming::Notification { method, params } => {
-                self.tells.send_modify(|heard| heard.take(&method, &params));
+        match IncomingLspMessage::parse(body).map_err(LspLinkEnd::Fault)? {
+            IncomingLspMessage::Notification { method, params } => {
+                self.state_sender.send_modify(|state| state.apply_notification(&method, &params));
                 Ok(())
             }
-            Incoming::Request { id, method, params } => {
-                let result = self.home.answer(&method, &params);
+            IncomingLspMessage::Request { id, method, params } => {
+                let result = self.workspace_config.answer(&method, &params);
                 self.write(&wire::answer(&id, result)).await
             }
-            Incoming::Answer { id, .. } if !(1..=self.last_id).contains(&id) => {
-                Err(End::Fault(format!("it answered request {id}, which nobody made")))
+            IncomingLspMessage::Answer { id, .. } if !(1..=self.last_id).contains(&id) => {
+                Err(LspLinkEnd::Fault(format!("it answered request {id}, which was never sent")))
             }
-            Incoming::Answer { id, result } => {
-                // Whoever asked may have given up, and then nobody waits.
+            IncomingLspMessage::Answer { id, result } => {
+                // The caller may have given up.
                 if let Some(waiting) = self.pending.remove(&id) {
                     let _ = waiting.send(result);
                 }
@@ -250,21 +256,23 @@ impl Carrier {
         }
     }
 
-    async fn how_it_ended(&mut self) -> String {
-        let ending = timeout(Duration::from_millis(LAST_MS), self.resident.ended()).await;
+    async fn end_reason(&mut self) -> String {
+        let ending = timeout(Duration::from_millis(LAST_MS), self.process.wait_for_exit()).await;
         let how = match ending {
-            Ok(Ok(Ending::Exited(code))) => format!("it exited with status {code}"),
-            Ok(Ok(Ending::Signalled(signal))) => format!("signal {signal} ended it"),
-            Ok(Ok(Ending::TimedOut | Ending::Aborted) | Err(_)) => "it ended".to_owned(),
+            Ok(Ok(ProcessEnding::Exited(code))) => format!("it exited with status {code}"),
+            Ok(Ok(ProcessEnding::Signalled(signal))) => format!("signal {signal} ended it"),
+            Ok(Ok(ProcessEnding::TimedOut | ProcessEnding::Aborted) | Err(_)) => {
+                "it ended".to_owned()
+            }
             Err(_) => "it closed its output".to_owned(),
         };
-        let bound = self.resident.exceeded().map(|bound| format!("; {bound}"));
-        format!("{how}{}{}", bound.unwrap_or_default(), self.complaint().await)
+        let bound = self.process.exceeded_limit().map(|bound| format!("; {bound}"));
+        format!("{how}{}{}", bound.unwrap_or_default(), self.stderr_text().await)
     }
 
-    /// Returns the end of what the server wrote beside its messages, if it wrote anything.
-    async fn complaint(&mut self) -> String {
-        let written = self.resident.take_output().await;
+    /// Returns the last part of the server's standard error, if there is any.
+    async fn stderr_text(&mut self) -> String {
+        let written = self.process.take_output().await;
         let written = clean(written.tail.as_deref().unwrap_or(&written.head));
         match end_of(written.trim(), SAID_CHARS_MAX) {
             "" => String::new(),
@@ -273,8 +281,8 @@ impl Carrier {
     }
 }
 
-impl Home {
-    /// Returns the answer to what a server asks, none where that is nothing that is done here.
+impl LspWorkspaceConfig {
+    /// Returns the answer to a server's request, or `None` if the method is not supported.
     fn answer(&self, method: &str, params: &Value) -> Option<Value> {
         match method {
             "workspace/configuration" => {
@@ -299,7 +307,8 @@ impl Home {
         }
     }
 
-    /// Returns the section of the configuration: the part of that name, or all of it where it has no parts of such names.
+    /// Returns a section of the configuration, or the whole configuration if it has no such
+    /// sections.
     fn section(&self, section: Option<&str>) -> Value {
         let is_empty = self.settings.as_object().is_none_or(serde_json::Map::is_empty);
         if is_empty {
@@ -320,11 +329,11 @@ fn is_end(err: &io::Error) -> bool {
     matches!(err.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset)
 }
 
-/// Returns how a server ended, in words.
-pub(crate) fn words(over: &Over) -> Arc<str> {
+/// Returns how a server ended, as text.
+pub(crate) fn end_text(over: &LanguageServerEnd) -> Arc<str> {
     match over {
-        Over::Idle => "nobody asked it for long, and it was ended".into(),
-        Over::Failed(how) => Arc::clone(how),
+        LanguageServerEnd::Idle => "it was idle for too long and was stopped".into(),
+        LanguageServerEnd::Failed(how) => Arc::clone(how),
     }
 }
 
@@ -333,7 +342,7 @@ mod tests {
     use super::*;
     use crate::testing::{Takes, Talker, Then};
 
-    fn mute() -> Link {
+    fn mute() -> LspLink {
         Talker::new(Takes::Nothing, &[], Then::Waits).link()
     }
 
@@ -341,9 +350,9 @@ mod tests {
     async fn who_is_not_asked_for_long_is_ended() {
         let link = mute();
         let began = Instant::now();
-        link.heard().wait_for(|heard| heard.over.is_some()).await.unwrap();
+        link.state().wait_for(|state| state.end.is_some()).await.unwrap();
         assert_eq!(began.elapsed(), Duration::from_millis(IDLE_MS));
-        assert_eq!(link.over().await, Some(Over::Idle));
+        assert_eq!(link.end().await, Some(LanguageServerEnd::Idle));
     }
 
     #[tokio::test(start_paused = true)]
@@ -351,26 +360,29 @@ mod tests {
         let mut link = mute();
         let far = Instant::now() + Duration::from_secs(3_600);
         let answer = link.request("initialize", &Value::Null, far).await;
-        assert!(matches!(answer, Err(Unanswered::Over)), "{answer:?}");
+        assert!(matches!(answer, Err(LspRequestError::Ended)), "{answer:?}");
         let expect = format!("it did not read what it was sent within {SEND_MS_MAX} ms");
-        assert_eq!(link.over().await, Some(Over::Failed(expect.into())));
+        assert_eq!(link.end().await, Some(LanguageServerEnd::Failed(expect.into())));
         let again = link.notify("initialized", &Value::Null).await;
-        assert!(matches!(again, Err(Unanswered::Over)), "{again:?}");
+        assert!(matches!(again, Err(LspRequestError::Ended)), "{again:?}");
     }
 
     #[tokio::test(start_paused = true)]
     async fn whose_output_ends_has_so_long_to_end_itself() {
         let link = Talker::new(Takes::Everything, &[], Then::ClosesOutput).link();
         let began = Instant::now();
-        link.heard().wait_for(|heard| heard.over.is_some()).await.unwrap();
+        link.state().wait_for(|state| state.end.is_some()).await.unwrap();
         assert_eq!(began.elapsed(), Duration::from_millis(LAST_MS));
-        assert_eq!(link.over().await, Some(Over::Failed("it closed its output".into())));
+        assert_eq!(
+            link.end().await,
+            Some(LanguageServerEnd::Failed("it closed its output".into()))
+        );
     }
 
     #[test]
     fn servers_are_answered_and_may_change_nothing() {
         let settings = json!({ "python": { "analysis": { "typeCheckingMode": "strict" } } });
-        let home = Home { settings, folders: json!([{ "name": "root" }]) };
+        let home = LspWorkspaceConfig { settings, folders: json!([{ "name": "root" }]) };
         let check = |method: &str, params: Value, expect: &str| {
             let answer = home.answer(method, &params);
             assert_eq!(answer.map_or("none".to_owned(), |answer| answer.to_string()), expect);
@@ -386,7 +398,7 @@ mod tests {
         check("workspace/applyEdit", json!({}), refused);
         check("window/workDoneProgress/create", json!({}), "null");
         check("workspace/executeCommand", json!({}), "none");
-        let home = Home { settings: json!({}), folders: Value::Null };
+        let home = LspWorkspaceConfig { settings: json!({}), folders: Value::Null };
         assert_eq!(home.section(Some("pyright")), Value::Null);
     }
 }

@@ -1,78 +1,81 @@
-//! The servers of a tool: one for each project and language, started by the first call that needs it, used by one call at
-//! a time, kept warm, and replaced when it has ended. One that fails again and again is left alone for a while, and no
-//! call waits for that.
+//! The servers of a tool: one per project and language. The first call that needs a server starts
+//! it, one call at a time uses it, it is kept running, and it is replaced after it has ended. A
+//! server that fails repeatedly is not started for a while, and no call waits for that.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex as StdMutex, PoisonError};
 
-use haft_contract::{Backoff, Cx, ErrorCode, ToolError};
+use haft_contract::{Cx, ErrorCode, FailureBackoff, ToolError};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 use tokio::time::{Instant, timeout_at};
 
-use crate::language::{Language, NoProgram, ProgramFound};
+use crate::language::{Language, ServerProgram, ServerProgramError};
 use crate::limits::SERVERS_MAX;
-use crate::server::{Failed, Server, Start};
-use crate::tool::LspOptions;
-use crate::watch::Watched;
+use crate::options::LspOptions;
+use crate::project_files::ProjectFiles;
+use crate::server::{LanguageServer, LanguageServerStart, LspCallError};
 
-/// The servers, and what they are started with.
-pub(crate) struct Pool {
+/// The servers, and the parameters for starting them.
+pub(crate) struct LanguageServerPool {
     pub(crate) options: LspOptions,
-    // Every call looks its seat up, and the first one of a project adds it: locked only for that.
-    seats: StdMutex<HashMap<Key, Arc<Mutex<Seat>>>>,
+    // Every call looks up its slot, and the first one of a project adds it. The lock is held only
+    // for that.
+    slots: StdMutex<HashMap<LanguageServerKey, Arc<Mutex<LanguageServerSlot>>>>,
 }
 
-/// A project and the language in which it is asked about.
+/// A project and a language.
 #[derive(Clone, PartialEq, Eq, Hash)]
-struct Key {
+struct LanguageServerKey {
     directory: PathBuf,
     language: String,
-    /// How the session is narrowed whose calls it answers: a server knows all that it was shown, and says it to anybody.
-    narrowing: String,
+    /// The restrictions of the session. Servers are not shared between different restrictions,
+    /// because a server knows every file that it was shown and answers any caller.
+    restrictions: String,
 }
 
-/// The place of one server.
+/// The slot of one server.
 #[derive(Default)]
-pub(crate) struct Seat {
-    server: Option<Server>,
-    backoff: Option<Backoff>,
+pub(crate) struct LanguageServerSlot {
+    server: Option<LanguageServer>,
+    backoff: Option<FailureBackoff>,
 }
 
-/// What is to be asked, should it have to be started.
-pub(crate) struct Wanted<'a> {
+/// The parameters for starting a server, if it is not running.
+pub(crate) struct LanguageServerRequest<'a> {
     pub(crate) language: &'a Language,
-    /// The directory of the project, absolute.
+    /// The project directory, absolute.
     pub(crate) directory: &'a Path,
-    /// What is in it.
-    pub(crate) watched: &'a Watched,
+    /// Its files.
+    pub(crate) project_files: &'a ProjectFiles,
     pub(crate) deadline: Instant,
 }
 
-impl Pool {
+impl LanguageServerPool {
     pub(crate) fn new(options: LspOptions) -> Self {
-        Self { options, seats: StdMutex::default() }
+        Self { options, slots: StdMutex::default() }
     }
 
-    /// Waits for the seat of a project's server. No other call uses it as long as this one holds it.
-    pub(crate) async fn seat(
+    /// Waits for exclusive use of a project's server. No other call uses it while the slot is
+    /// locked.
+    pub(crate) async fn lock_slot(
         &self,
         language: &Language,
         directory: &Path,
         deadline: Instant,
         cx: &Cx,
-    ) -> Result<OwnedMutexGuard<Seat>, ToolError> {
-        let key = Key {
+    ) -> Result<OwnedMutexGuard<LanguageServerSlot>, ToolError> {
+        let key = LanguageServerKey {
             directory: directory.to_owned(),
             language: language.name.clone(),
-            narrowing: cx.narrowing().to_owned(),
+            restrictions: cx.restrictions().to_owned(),
         };
-        let seat = {
-            let mut seats = self.seats.lock().unwrap_or_else(PoisonError::into_inner);
-            make_room(&mut seats, &key);
-            Arc::clone(seats.entry(key).or_default())
+        let slot = {
+            let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
+            make_room(&mut slots, &key);
+            Arc::clone(slots.entry(key).or_default())
         };
-        timeout_at(deadline, seat.lock_owned()).await.map_err(|_| {
+        timeout_at(deadline, slot.lock_owned()).await.map_err(|_| {
             let message = format!(
                 "other calls kept the {} server busy for all of this call's time: ask again",
                 language.name
@@ -81,34 +84,35 @@ impl Pool {
         })
     }
 
-    /// Returns the server of a seat, after starting it where there is none.
-    pub(crate) async fn server<'s>(
+    /// Returns the server of a slot; starts it if it is not running.
+    pub(crate) async fn running_server<'s>(
         &self,
-        seat: &'s mut Seat,
-        wanted: &Wanted<'_>,
+        slot: &'s mut LanguageServerSlot,
+        request: &LanguageServerRequest<'_>,
         cx: &Cx,
-    ) -> Result<&'s mut Server, ToolError> {
-        if let Some(server) = &seat.server
+    ) -> Result<&'s mut LanguageServer, ToolError> {
+        if let Some(server) = &slot.server
             && server.has_ended().await
         {
-            // An end between calls is no failure of any call, but one after the other is not to go on.
-            seat.server = None;
+            // If a server ends between calls, no call has failed. After repeated ends it is not
+            // started again.
+            slot.server = None;
         }
-        let server = match seat.server.take() {
+        let server = match slot.server.take() {
             Some(server) => server,
-            None => self.start(seat, wanted, cx).await?,
+            None => self.start_server(slot, request, cx).await?,
         };
-        Ok(seat.server.insert(server))
+        Ok(slot.server.insert(server))
     }
 
-    async fn start(
+    async fn start_server(
         &self,
-        seat: &mut Seat,
-        wanted: &Wanted<'_>,
+        slot: &mut LanguageServerSlot,
+        request: &LanguageServerRequest<'_>,
         cx: &Cx,
-    ) -> Result<Server, ToolError> {
-        let language = wanted.language;
-        let left = seat
+    ) -> Result<LanguageServer, ToolError> {
+        let language = request.language;
+        let left = slot
             .backoff
             .as_ref()
             .and_then(|backoff| backoff.seconds_left(Instant::now().into_std()));
@@ -121,71 +125,81 @@ impl Pool {
             return Err(ToolError::new(ErrorCode::Unavailable, message));
         }
         let mut first_failed = None;
-        for (command, program) in self.programs(language)? {
-            let start = Start {
+        for (command, program) in self.available_programs(language)? {
+            let start = LanguageServerStart {
                 language,
                 program,
                 command,
-                directory: wanted.directory,
-                watched: wanted.watched.clone(),
+                directory: request.directory,
+                project_files: request.project_files.clone(),
                 is_unconfined: self.options.is_unconfined,
-                deadline: wanted.deadline,
+                deadline: request.deadline,
             };
-            match Server::start(start, cx).await {
+            match LanguageServer::start(start, cx).await {
                 Ok(server) => return Ok(server),
-                // The next one may do: one program is there without what it needs, and another brings that along.
-                Err(failed @ Failed::Server(_)) => {
+                // The next command may work: one program may lack a dependency that another one
+                // includes.
+                Err(failed @ LspCallError::Server(_)) => {
                     first_failed.get_or_insert((failed, command));
                 }
-                Err(failed @ Failed::Call(_)) => return Err(seat.failed(failed, language)),
+                Err(failed @ LspCallError::Call(_)) => {
+                    return Err(slot.record_failure(failed, language));
+                }
             }
         }
         let (failed, command) = first_failed.expect("there is a program, and it did not start");
-        Err(seat.not_started(failed, command, language))
+        Err(slot.record_start_failure(failed, command, language))
     }
 
-    /// Returns the commands of a language whose programs are there, at least one.
-    fn programs<'l>(
+    /// Returns the commands of a language whose programs are installed, at least one.
+    fn available_programs<'l>(
         &self,
         language: &'l Language,
-    ) -> Result<Vec<(&'l [String], ProgramFound)>, ToolError> {
-        let (mut programs, mut why) = (Vec::new(), NoProgram::Missing);
+    ) -> Result<Vec<(&'l [String], ServerProgram)>, ToolError> {
+        let (mut programs, mut why) = (Vec::new(), ServerProgramError::Missing);
         for command in &language.commands {
             match self.options.programs.find(command) {
                 Ok(program) => programs.push((command.as_slice(), program)),
-                Err(NoProgram::Missing) => {}
-                Err(NoProgram::InWorkspace) => why = NoProgram::InWorkspace,
+                Err(ServerProgramError::Missing) => {}
+                Err(ServerProgramError::InWorkspace) => why = ServerProgramError::InWorkspace,
             }
         }
-        if programs.is_empty() { Err(no_program(language, why)) } else { Ok(programs) }
+        if programs.is_empty() { Err(no_program_error(language, why)) } else { Ok(programs) }
     }
 }
 
-/// Ends the server that waited longest where one more would be too many. Servers in use stay.
-fn make_room(seats: &mut HashMap<Key, Arc<Mutex<Seat>>>, key: &Key) {
-    if seats.contains_key(key) || seats.len() < SERVERS_MAX {
+/// Stops the least recently used server if there would be too many. Servers in use stay.
+fn make_room(
+    slots: &mut HashMap<LanguageServerKey, Arc<Mutex<LanguageServerSlot>>>,
+    key: &LanguageServerKey,
+) {
+    if slots.contains_key(key) || slots.len() < SERVERS_MAX {
         return;
     }
-    let waiting = seats.iter().filter_map(|(key, seat)| {
-        let seat = seat.try_lock().ok()?;
-        Some((key.clone(), seat.server.as_ref().map(|server| server.last_used)))
+    let waiting = slots.iter().filter_map(|(key, slot)| {
+        let slot = slot.try_lock().ok()?;
+        Some((key.clone(), slot.server.as_ref().map(|server| server.last_used)))
     });
     if let Some((longest, _)) = waiting.min_by_key(|(_, last_used)| *last_used) {
-        seats.remove(&longest);
+        slots.remove(&longest);
     }
 }
 
-impl Seat {
-    /// Takes note of how a call went, and returns its error. A server that failed is gone.
-    pub(crate) fn failed(&mut self, failed: Failed, language: &Language) -> ToolError {
+impl LanguageServerSlot {
+    /// Records the failure of a call, and returns its error. A failed server is dropped.
+    pub(crate) fn record_failure(
+        &mut self,
+        failed: LspCallError,
+        language: &Language,
+    ) -> ToolError {
         let why = match failed {
-            Failed::Call(err) => return err,
-            Failed::Server(why) => why,
+            LspCallError::Call(err) => return err,
+            LspCallError::Server(why) => why,
         };
         self.server = None;
-        let before = self.backoff.as_ref().map_or(0, Backoff::failures);
+        let before = self.backoff.as_ref().map_or(0, FailureBackoff::failures);
         let now = Instant::now().into_std();
-        let backoff = self.backoff.insert(Backoff::after(before, now));
+        let backoff = self.backoff.insert(FailureBackoff::after(before, now));
         let seconds = backoff.seconds_left(now).unwrap_or_default();
         let message = format!(
             "the {} server failed: {why}; work without it, or ask again in {seconds} s, which starts another one",
@@ -194,24 +208,26 @@ impl Seat {
         ToolError::new(ErrorCode::Unavailable, message)
     }
 
-    /// Takes note of a server that could not even be started, and returns the call's error.
-    fn not_started(
+    /// Records that a server could not be started, and returns the call's error.
+    fn record_start_failure(
         &mut self,
-        failed: Failed,
+        failed: LspCallError,
         command: &[String],
         language: &Language,
     ) -> ToolError {
-        let Failed::Server(why) = failed else { return self.failed(failed, language) };
+        let LspCallError::Server(why) = failed else {
+            return self.record_failure(failed, language);
+        };
         let program = command.first().map_or("", String::as_str);
         let why = format!(
             "{program} could not be started: {why} (if it is not installed as it should be: {})",
             language.install
         );
-        self.failed(Failed::Server(why), language)
+        self.record_failure(LspCallError::Server(why), language)
     }
 
-    /// Takes note that a call was answered.
-    pub(crate) fn answered(&mut self) {
+    /// Records that a call was answered.
+    pub(crate) fn record_answer(&mut self) {
         self.backoff = None;
         if let Some(server) = &mut self.server {
             server.last_used = Instant::now();
@@ -219,16 +235,16 @@ impl Seat {
     }
 }
 
-fn no_program(language: &Language, why: NoProgram) -> ToolError {
+fn no_program_error(language: &Language, why: ServerProgramError) -> ToolError {
     let Language { name, commands, install, .. } = language;
     let programs = commands.iter().filter_map(|command| command.first().map(String::as_str));
     let programs = programs.collect::<Vec<_>>().join(" or ");
     let message = match why {
-        NoProgram::Missing => format!(
+        ServerProgramError::Missing => format!(
             "no language server for {name} is here: {programs} is not on PATH; install it ({install}), name another \
              one with command under [lsp.{name}] in haft.toml, or work with grep"
         ),
-        NoProgram::InWorkspace => format!(
+        ServerProgramError::InWorkspace => format!(
             "no language server for {name} can be used: {programs}, or what its command names, lies in the workspace, \
              where it could be replaced; move it elsewhere, or work with grep"
         ),

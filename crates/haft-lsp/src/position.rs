@@ -1,17 +1,17 @@
-//! Places in a text: lines and characters from 1 for people and models, lines from 0 and units of an encoding on the wire.
-//! A place that a server invents is pulled back into the text.
+//! Positions in a text: for people and models, lines and characters from 1; on the wire, lines from
+//! 0 and units of an encoding. A server's position outside the text is clamped to it.
 
-/// The units in which a server counts within a line.
+/// The unit in which a server counts within a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Encoding {
     /// Bytes of UTF-8.
     Utf8,
-    /// What every server can count.
+    /// UTF-16 code units, which every server supports.
     Utf16,
 }
 
 impl Encoding {
-    /// Returns the encoding of that name.
+    /// Returns the encoding with this name.
     pub(crate) fn named(name: Option<&str>) -> Option<Self> {
         match name {
             Some("utf-8") => Some(Self::Utf8),
@@ -27,12 +27,13 @@ impl Encoding {
         }
     }
 
-    /// Returns the units before the character `column`, counted from 1.
+    /// Returns the number of units before the character `column`, counted from 1.
     pub(crate) fn units_before(self, line: &str, column: usize) -> usize {
         line.chars().take(column.saturating_sub(1)).map(|char| self.units(char)).sum()
     }
 
-    /// Returns the column, counted from 1, of the character that begins after so many units, or that they end in.
+    /// Returns the column, counted from 1, of the character that contains or follows this unit
+    /// offset.
     pub(crate) fn column_after(self, line: &str, units: usize) -> usize {
         let mut left = units;
         let passed = line.chars().take_while(|char| {
@@ -44,14 +45,14 @@ impl Encoding {
     }
 }
 
-/// Returns the line of that number, counted from 0, without its end.
+/// Returns the line with this number, counted from 0, without its line end.
 pub(crate) fn line_of(text: &str, number: usize) -> Option<&str> {
-    // Unlike `str::lines`, a text that ends in a line feed has an empty line after it, as servers see it.
+    // Unlike `str::lines`, a text that ends in a line feed has an empty last line, as in servers.
     let line = text.split('\n').nth(number)?;
     Some(line.strip_suffix('\r').unwrap_or(line))
 }
 
-/// Returns the column, counted from 1, at which a name stands in a line by itself.
+/// Returns the column, counted from 1, at which a name occurs in a line as a separate word.
 pub(crate) fn column_of_name(line: &str, name: &str) -> Option<usize> {
     let is_word = |char: char| char.is_alphanumeric() || char == '_';
     let stands_alone = |start: usize| {

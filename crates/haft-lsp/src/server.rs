@@ -1,5 +1,5 @@
-//! One server that runs: how it is started and greeted, what it is shown, and how it is asked. It is used by one call at a
-//! time. What its answers say is read elsewhere.
+//! One running server: how it is started and initialised, which files it is shown, and how requests
+//! are sent. One call at a time uses it. Its answers are interpreted elsewhere.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -7,129 +7,140 @@ use std::path::Path;
 use std::time::Duration;
 
 use haft_contract::{
-    Channel, Confined, Cx, ErrorCode, FileStamp, ResidentHosts, ResidentRequest, ToolError,
+    BackgroundProcessRequest, ConfinementReport, Cx, ErrorCode, FileStamp, ProcessChannel,
+    ProcessHostAccess, ToolError,
 };
 use serde_json::{Value, json};
 use tokio::time::{Instant, timeout_at};
 
-use crate::document::{Document, uri_of};
-use crate::hear::Heard;
-use crate::language::{Language, ProgramFound};
+use crate::document::{SourceDocument, uri_of};
+use crate::language::{Language, ServerProgram};
 use crate::limits::{DOCUMENTS_MAX, REPEATS_MAX, SAID_CHARS_MAX, UNANSWERED_MAX, WORK_MS_MAX};
-use crate::link::{Home, Link, Unanswered, link, words};
+use crate::link::{LspLink, LspRequestError, LspWorkspaceConfig, end_text, link_process};
 use crate::position::Encoding;
+use crate::project_files::ProjectFiles;
+use crate::server_state::LanguageServerState;
 use crate::text::one_line;
-use crate::watch::Watched;
 use crate::wire::text_of;
 
-/// The server that says of itself when it has read a project, instead of answering from half of it.
-const SAYS_WHEN_READY: &str = "rust-analyzer";
-/// Code of a refusal because files changed meanwhile: the same request may be answered now.
+/// The server that reports when it has loaded a project, instead of answering from a part of it.
+const RUST_ANALYZER: &str = "rust-analyzer";
+/// Error code for files that changed meanwhile: repeating the request may succeed.
 const CONTENT_MODIFIED: i64 = -32_801;
-/// Code of a refusal because the server gave the request up, with the same meaning.
+/// Error code for a request that the server cancelled, with the same meaning.
 const SERVER_CANCELLED: i64 = -32_802;
-/// Where the files that servers make go: a place that is each program's own.
+/// The directory for build output of servers, which is private to each program.
 const TARGET_DIRECTORY: &str = "/tmp/haft-lsp-target";
 
-/// A server that was greeted.
-pub(crate) struct Server {
-    link: Link,
-    /// What it calls itself.
+/// An initialised server.
+pub(crate) struct LanguageServer {
+    link: LspLink,
+    /// Its own name.
     pub(crate) name: String,
     pub(crate) encoding: Encoding,
     capabilities: Value,
-    /// The files that it is shown, the one shown longest ago first.
-    shown: VecDeque<Shown>,
-    watched: Watched,
-    unanswered: u32,
-    /// What confines it.
-    pub(crate) confined: Confined,
+    /// Its open files, least recently shown first.
+    open_documents: VecDeque<OpenDocument>,
+    project_files: ProjectFiles,
+    timeouts_in_a_row: u32,
+    /// Its confinement.
+    pub(crate) confined: ConfinementReport,
     pub(crate) last_used: Instant,
 }
 
-/// A file that a server is shown.
-struct Shown {
+/// A file that is open in a server.
+struct OpenDocument {
     display: String,
     uri: String,
     version: u64,
     stamp: FileStamp,
 }
 
-/// How to start a server.
-pub(crate) struct Start<'a> {
+/// The parameters for starting a server.
+pub(crate) struct LanguageServerStart<'a> {
     pub(crate) language: &'a Language,
-    pub(crate) program: ProgramFound,
+    pub(crate) program: ServerProgram,
     pub(crate) command: &'a [String],
-    /// The directory of the project, absolute.
+    /// The project directory, absolute.
     pub(crate) directory: &'a Path,
-    /// What was in it before the server looked.
-    pub(crate) watched: Watched,
+    /// Its files before the server started.
+    pub(crate) project_files: ProjectFiles,
     pub(crate) is_unconfined: bool,
     pub(crate) deadline: Instant,
 }
 
-/// What a server was shown for a call.
+/// The result of syncing files with a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Novelty {
-    /// The file is as it was, and so are all others.
-    Nothing,
-    /// Other files changed.
-    Others,
-    /// The file was not shown before, or changed.
-    File,
+pub(crate) enum FileNovelty {
+    /// Neither this file nor any other changed.
+    Unchanged,
+    /// Only other files changed.
+    OtherFiles,
+    /// This file is new to the server, or changed.
+    ThisFile,
 }
 
-/// Why a call has no answer of a server.
+/// Why a call has no answer from a server.
 #[derive(Debug)]
-pub(crate) enum Failed {
-    /// The server has ended, or is to be ended.
+pub(crate) enum LspCallError {
+    /// The server has ended, or must be stopped.
     Server(String),
     /// Only the call failed.
     Call(ToolError),
 }
 
-impl Server {
-    /// Starts a server and greets it.
-    pub(crate) async fn start(start: Start<'_>, cx: &Cx) -> Result<Self, Failed> {
-        let request = resident_request(&start);
-        let mut resident = cx.residents().start(request).await.map_err(Failed::Call)?;
-        let confined = resident.take_confined();
-        let uri = uri_of(start.directory).map_err(Failed::Call)?;
+impl LanguageServer {
+    /// Starts a server and initialises it.
+    pub(crate) async fn start(
+        start: LanguageServerStart<'_>,
+        cx: &Cx,
+    ) -> Result<Self, LspCallError> {
+        let request = process_request(&start);
+        let mut resident =
+            cx.background_processes().start(request).await.map_err(LspCallError::Call)?;
+        let confined = resident.take_confinement();
+        let uri = uri_of(start.directory).map_err(LspCallError::Call)?;
         let folder = start.directory.file_name().unwrap_or_default().to_string_lossy();
         let folders = json!([{ "uri": uri, "name": folder }]);
         let settings = start.language.settings.clone();
-        let home = Home { settings: settings.clone(), folders: folders.clone() };
-        // Until it says what it is called; some never do.
+        let home = LspWorkspaceConfig { settings: settings.clone(), folders: folders.clone() };
+        // Used until the server reports its own name; some never do.
         let name = program_name(start.command);
-        let mut server = Self::new(link(resident, home), name, start.watched, confined);
-        server.greet(&uri, &folders, &settings, start.deadline).await?;
+        let mut server =
+            Self::new(link_process(resident, home), name, start.project_files, confined);
+        server.initialize(&uri, &folders, &settings, start.deadline).await?;
         Ok(server)
     }
 
-    /// Returns a server that was not greeted yet.
-    pub(crate) fn new(link: Link, name: String, watched: Watched, confined: Confined) -> Self {
+    /// Returns a server that is not initialised yet.
+    pub(crate) fn new(
+        link: LspLink,
+        name: String,
+        watched: ProjectFiles,
+        confined: ConfinementReport,
+    ) -> Self {
         Self {
             link,
             name,
             encoding: Encoding::Utf16,
             capabilities: Value::Null,
-            shown: VecDeque::new(),
-            watched,
-            unanswered: 0,
+            open_documents: VecDeque::new(),
+            project_files: watched,
+            timeouts_in_a_row: 0,
             confined,
             last_used: Instant::now(),
         }
     }
 
-    async fn greet(
+    async fn initialize(
         &mut self,
         uri: &str,
         folders: &Value,
         settings: &Value,
         deadline: Instant,
-    ) -> Result<(), Failed> {
+    ) -> Result<(), LspCallError> {
         let params = json!({
-            // It is in a namespace of its own, where this process has no number.
+            // The server is in its own process namespace, where this process has no number.
             "processId": null,
             "clientInfo": { "name": "haft", "version": env!("CARGO_PKG_VERSION") },
             "rootUri": uri,
@@ -139,21 +150,21 @@ impl Server {
         });
         let greeted = match self.link.request("initialize", &params, deadline).await {
             Ok(greeted) => greeted,
-            Err(Unanswered::Refused(refusal)) => {
+            Err(LspRequestError::Refused(refusal)) => {
                 let said = one_line(&refusal.message, SAID_CHARS_MAX);
-                return Err(Failed::Server(format!("it refused to start: {said}")));
+                return Err(LspCallError::Server(format!("it refused to start: {said}")));
             }
-            Err(Unanswered::Late) => {
-                return Err(Failed::Server(
+            Err(LspRequestError::TimedOut) => {
+                return Err(LspCallError::Server(
                     "it did not answer its first request in time".to_owned(),
                 ));
             }
-            Err(Unanswered::Over) => return Err(self.over().await),
+            Err(LspRequestError::Ended) => return Err(self.end_error().await),
         };
         self.capabilities = greeted.get("capabilities").cloned().unwrap_or_default();
         let encoding = Encoding::named(text_of(&self.capabilities, "positionEncoding"));
         self.encoding = encoding.ok_or_else(|| {
-            Failed::Server("it counts characters in a way that was not offered to it".to_owned())
+            LspCallError::Server("it chose a position encoding that was not offered".to_owned())
         })?;
         if let Some(name) = greeted.get("serverInfo").and_then(|info| text_of(info, "name")) {
             self.name = one_line(name, 64);
@@ -166,89 +177,99 @@ impl Server {
         Ok(())
     }
 
-    /// Returns whether it offers something.
-    pub(crate) fn offers(&self, capability: &str) -> bool {
+    /// Returns whether the server has a capability.
+    pub(crate) fn has_capability(&self, capability: &str) -> bool {
         let offered = self.capabilities.get(capability);
         offered.is_some_and(|offered| !offered.is_null() && offered != &Value::Bool(false))
     }
 
-    /// Returns whether it has the compiler check a project when a file is saved.
+    /// Returns whether it lets the compiler check a project when a file is saved.
     pub(crate) fn checks_projects(&self) -> bool {
-        self.name == SAYS_WHEN_READY
+        self.name == RUST_ANALYZER
     }
 
     /// Returns whether it has ended.
     pub(crate) async fn has_ended(&self) -> bool {
-        self.link.over().await.is_some()
+        self.link.end().await.is_some()
     }
 
-    /// Returns what was heard of it.
-    pub(crate) fn heard(&self) -> tokio::sync::watch::Receiver<Heard> {
-        self.link.heard()
+    /// Returns its observed state.
+    pub(crate) fn state(&self) -> tokio::sync::watch::Receiver<LanguageServerState> {
+        self.link.state()
     }
 
-    /// Shows it a file as it is now, and tells it of all that changed since it was last asked.
-    pub(crate) async fn show(
+    /// Shows it the current state of a file, and notifies it of all changes since the last request.
+    pub(crate) async fn sync_files(
         &mut self,
-        document: &Document,
+        document: &SourceDocument,
         language_id: &str,
-        watched: Watched,
+        watched: ProjectFiles,
         root: &Path,
-    ) -> Result<Novelty, Failed> {
-        let changes = watched.since(&self.watched);
+    ) -> Result<FileNovelty, LspCallError> {
+        let changes = watched.changes_since(&self.project_files);
         let mut events = Vec::new();
         for (path, change) in &changes {
-            let uri = uri_of(&root.join(path)).map_err(Failed::Call)?;
-            events.push(json!({ "uri": uri, "type": change.number() }));
+            let uri = uri_of(&root.join(path)).map_err(LspCallError::Call)?;
+            events.push(json!({ "uri": uri, "type": change.protocol_number() }));
         }
         if !events.is_empty() {
             let params = json!({ "changes": events });
             self.notify("workspace/didChangeWatchedFiles", &params).await?;
         }
         self.close_changed(&watched, &document.display).await?;
-        self.watched = watched;
-        let is_new = self.show_one(document, language_id).await?;
+        self.project_files = watched;
+        let is_new = self.open_or_update(document, language_id).await?;
         Ok(match (is_new, changes.is_empty()) {
-            (true, _) => Novelty::File,
-            (false, false) => Novelty::Others,
-            (false, true) => Novelty::Nothing,
+            (true, _) => FileNovelty::ThisFile,
+            (false, false) => FileNovelty::OtherFiles,
+            (false, true) => FileNovelty::Unchanged,
         })
     }
 
-    /// Closes the files that were shown and have changed: the server reads them as they are from then on.
-    async fn close_changed(&mut self, watched: &Watched, kept: &str) -> Result<(), Failed> {
-        let has_changed = |shown: &Shown| {
+    /// Closes open files that have changed; from then on the server reads their current state from
+    /// disk.
+    async fn close_changed(
+        &mut self,
+        watched: &ProjectFiles,
+        kept: &str,
+    ) -> Result<(), LspCallError> {
+        let has_changed = |shown: &OpenDocument| {
             shown.display != kept && watched.stamp(&shown.display) != Some(shown.stamp)
         };
-        while let Some(place) = self.shown.iter().position(has_changed) {
-            self.close(place).await?;
+        while let Some(place) = self.open_documents.iter().position(has_changed) {
+            self.close_document(place).await?;
         }
         Ok(())
     }
 
-    async fn close(&mut self, place: usize) -> Result<(), Failed> {
-        if let Some(shown) = self.shown.remove(place) {
+    async fn close_document(&mut self, place: usize) -> Result<(), LspCallError> {
+        if let Some(shown) = self.open_documents.remove(place) {
             let params = json!({ "textDocument": { "uri": shown.uri } });
             self.notify("textDocument/didClose", &params).await?;
         }
         Ok(())
     }
 
-    /// Shows it a file; says whether it saw another one before, or none.
-    async fn show_one(&mut self, document: &Document, language_id: &str) -> Result<bool, Failed> {
-        let place = self.shown.iter().position(|shown| shown.uri == document.uri);
-        let mut shown = match place.and_then(|place| self.shown.remove(place)) {
+    /// Opens or updates a file in the server; returns whether the server knew another version or
+    /// none.
+    async fn open_or_update(
+        &mut self,
+        document: &SourceDocument,
+        language_id: &str,
+    ) -> Result<bool, LspCallError> {
+        let place = self.open_documents.iter().position(|shown| shown.uri == document.uri);
+        let mut shown = match place.and_then(|place| self.open_documents.remove(place)) {
             Some(shown) if shown.stamp == document.stamp => {
-                self.shown.push_back(shown);
+                self.open_documents.push_back(shown);
                 return Ok(false);
             }
             Some(shown) => shown,
             None => {
-                if self.shown.len() >= DOCUMENTS_MAX {
-                    self.close(0).await?;
+                if self.open_documents.len() >= DOCUMENTS_MAX {
+                    self.close_document(0).await?;
                 }
                 let (display, uri) = (document.display.clone(), document.uri.clone());
-                Shown { display, uri, version: 0, stamp: document.stamp }
+                OpenDocument { display, uri, version: 0, stamp: document.stamp }
             }
         };
         shown.version += 1;
@@ -265,136 +286,150 @@ impl Server {
             });
             self.notify("textDocument/didChange", &params).await?;
         }
-        self.shown.push_back(shown);
+        self.open_documents.push_back(shown);
         Ok(true)
     }
 
-    /// Waits until it has read the project; returns what a reader should know who gets an answer all the same.
-    pub(crate) async fn ready(&mut self, deadline: Instant) -> Result<Option<String>, Failed> {
-        if self.name == SAYS_WHEN_READY {
-            let is_quiescent =
-                |heard: &Heard| heard.status.as_ref().is_some_and(|status| status.is_quiescent);
+    /// Waits until the server has loaded the project; returns a note for the reader if it has not.
+    pub(crate) async fn wait_until_ready(
+        &mut self,
+        deadline: Instant,
+    ) -> Result<Option<String>, LspCallError> {
+        if self.name == RUST_ANALYZER {
+            let is_quiescent = |state: &LanguageServerState| {
+                state.status.as_ref().is_some_and(|status| status.is_quiescent)
+            };
             if !self.wait_until(deadline, is_quiescent).await? {
-                return Err(Failed::Call(self.still_indexing()));
+                return Err(LspCallError::Call(self.still_indexing_error()));
             }
-            return Ok(self.complaint());
+            return Ok(self.project_complaint());
         }
         let until = deadline.min(Instant::now() + Duration::from_millis(WORK_MS_MAX));
-        match self.wait_until(until, |heard| !heard.is_working()).await? {
+        match self.wait_until(until, |state| !state.is_working()).await? {
             true => Ok(None),
-            false if until == deadline => Err(Failed::Call(self.still_indexing())),
+            false if until == deadline => Err(LspCallError::Call(self.still_indexing_error())),
             false => Ok(Some(format!(
                 "{} is still working ({}): there may be more",
                 self.name,
-                self.work()
+                self.work_text()
             ))),
         }
     }
 
-    /// Returns what is wrong with the project, as the server says it, if anything is.
-    pub(crate) fn complaint(&self) -> Option<String> {
-        let heard = self.heard();
-        let said = heard.borrow().complaint().map(|said| one_line(said, SAID_CHARS_MAX))?;
-        Some(format!("{} says: {said}", self.name))
+    /// Returns the server's complaint about the project, if there is one.
+    pub(crate) fn project_complaint(&self) -> Option<String> {
+        let state = self.state();
+        let complaint = state.borrow().complaint().map(|text| one_line(text, SAID_CHARS_MAX))?;
+        Some(format!("{} says: {complaint}", self.name))
     }
 
-    /// Waits until something is so of what was heard, and says whether it came to that in time.
+    /// Waits until a condition on the observed state is true, and returns whether it was true in
+    /// time.
     pub(crate) async fn wait_until(
         &self,
         until: Instant,
-        is_so: impl Fn(&Heard) -> bool + Send,
-    ) -> Result<bool, Failed> {
-        let mut heard = self.heard();
-        let waiting = heard.wait_for(|heard| heard.over.is_some() || is_so(heard));
+        is_so: impl Fn(&LanguageServerState) -> bool + Send,
+    ) -> Result<bool, LspCallError> {
+        let mut state = self.state();
+        let waiting = state.wait_for(|state| state.end.is_some() || is_so(state));
         let lives = timeout_at(until, waiting)
             .await
-            .map(|known| known.is_ok_and(|heard| heard.over.is_none()));
+            .map(|known| known.is_ok_and(|state| state.end.is_none()));
         match lives {
             Ok(true) => Ok(true),
-            Ok(false) => Err(self.over().await),
+            Ok(false) => Err(self.end_error().await),
             Err(_) => Ok(false),
         }
     }
 
-    /// Asks, again where the server withdraws because files changed.
-    pub(crate) async fn ask(
+    /// Sends a request, and repeats it if the server cancels it because files changed.
+    pub(crate) async fn request(
         &mut self,
         method: &str,
         params: &Value,
         deadline: Instant,
-    ) -> Result<Value, Failed> {
+    ) -> Result<Value, LspCallError> {
         let mut repeats = 0;
         loop {
             let refusal = match self.link.request(method, params, deadline).await {
                 Ok(result) => {
-                    self.unanswered = 0;
+                    self.timeouts_in_a_row = 0;
                     return Ok(result);
                 }
-                Err(Unanswered::Over) => return Err(self.over().await),
-                Err(Unanswered::Late) => return Err(self.late(method)),
-                Err(Unanswered::Refused(refusal)) => refusal,
+                Err(LspRequestError::Ended) => return Err(self.end_error().await),
+                Err(LspRequestError::TimedOut) => return Err(self.timeout_error(method)),
+                Err(LspRequestError::Refused(refusal)) => refusal,
             };
-            self.unanswered = 0;
+            self.timeouts_in_a_row = 0;
             let is_withdrawn = matches!(refusal.code, CONTENT_MODIFIED | SERVER_CANCELLED);
             if !is_withdrawn || repeats >= REPEATS_MAX {
                 let said = one_line(&refusal.message, SAID_CHARS_MAX);
                 let message = format!("{} refused to answer: {said}", self.name);
-                return Err(Failed::Call(ToolError::new(ErrorCode::ToolFailed, message)));
+                return Err(LspCallError::Call(ToolError::new(ErrorCode::ToolFailed, message)));
             }
             repeats += 1;
-            self.ready(deadline).await?;
+            self.wait_until_ready(deadline).await?;
         }
     }
 
-    /// Says something that wants no answer.
-    pub(crate) async fn notify(&mut self, method: &str, params: &Value) -> Result<(), Failed> {
+    /// Sends a notification.
+    pub(crate) async fn notify(
+        &mut self,
+        method: &str,
+        params: &Value,
+    ) -> Result<(), LspCallError> {
         match self.link.notify(method, params).await {
             Ok(()) => Ok(()),
-            Err(_) => Err(self.over().await),
+            Err(_) => Err(self.end_error().await),
         }
     }
 
-    /// Says how it ended.
-    pub(crate) async fn over(&self) -> Failed {
-        let over = self.link.over().await;
-        Failed::Server(over.map_or_else(|| "it ended".to_owned(), |over| words(&over).to_string()))
+    /// Returns the error for a server that has ended.
+    pub(crate) async fn end_error(&self) -> LspCallError {
+        let over = self.link.end().await;
+        LspCallError::Server(
+            over.map_or_else(|| "it ended".to_owned(), |over| end_text(&over).to_string()),
+        )
     }
 
-    fn late(&mut self, method: &str) -> Failed {
-        self.unanswered += 1;
-        if self.unanswered >= UNANSWERED_MAX {
-            let count = self.unanswered;
-            return Failed::Server(format!("it left {count} requests in a row without an answer"));
+    fn timeout_error(&mut self, method: &str) -> LspCallError {
+        self.timeouts_in_a_row += 1;
+        if self.timeouts_in_a_row >= UNANSWERED_MAX {
+            let count = self.timeouts_in_a_row;
+            return LspCallError::Server(format!(
+                "it left {count} requests in a row without an answer"
+            ));
         }
-        let work = self.heard().borrow().work_text();
+        let work = self.state().borrow().work_text();
         let work = work
             .map_or_else(String::new, |work| format!(" (it is working: {})", one_line(&work, 200)));
         let message = format!(
             "{} did not answer {method} within the call's time{work}: ask again",
             self.name
         );
-        Failed::Call(ToolError::new(ErrorCode::ToolTimeout, message))
+        LspCallError::Call(ToolError::new(ErrorCode::ToolTimeout, message))
     }
 
-    fn still_indexing(&self) -> ToolError {
-        let message = format!("{} is still indexing: {}; ask again", self.name, self.work());
+    fn still_indexing_error(&self) -> ToolError {
+        let message = format!("{} is still indexing: {}; ask again", self.name, self.work_text());
         ToolError::new(ErrorCode::Unavailable, message)
     }
 
-    fn work(&self) -> String {
-        let work = self.heard().borrow().work_text();
+    fn work_text(&self) -> String {
+        let work = self.state().borrow().work_text();
         work.map_or_else(|| "it does not say how far it is".to_owned(), |work| one_line(&work, 200))
     }
 }
 
-/// Returns how the program of a server is started: it reads the roots, changes nothing, and reaches no host.
-fn resident_request(start: &Start<'_>) -> ResidentRequest {
-    let mut request = ResidentRequest::new(&start.program.path);
+/// Returns the process request for a server: it reads the roots, changes nothing, and reaches no
+/// host.
+fn process_request(start: &LanguageServerStart<'_>) -> BackgroundProcessRequest {
+    let mut request = BackgroundProcessRequest::new(&start.program.path);
     request.args = start.command.iter().skip(1).map(OsString::from).collect();
     request.readable.clone_from(&start.program.readable);
-    request.hosts = ResidentHosts::Nothing;
-    request.channel = Channel::Stdio;
-    // What a compiler that a server runs would fetch is not there, and it is told not to try.
+    request.hosts = ProcessHostAccess::Nothing;
+    request.channel = ProcessChannel::Stdio;
+    // A server's compiler cannot download anything, and is told not to try.
     let offline = [("CARGO_NET_OFFLINE", "true"), ("GOPROXY", "off")];
     request.env = offline.map(|(name, value)| (name.into(), value.into())).to_vec();
     if !start.is_unconfined {
@@ -439,13 +474,13 @@ mod tests {
     use super::*;
     use crate::testing::{Takes, Talker, Then};
 
-    /// Returns a server that is at work for good, and was heard to be.
-    async fn busy() -> Server {
+    /// Returns a server that has announced work which never ends.
+    async fn busy() -> LanguageServer {
         let begin = json!({ "kind": "begin", "title": "Indexing" });
         let says = [("$/progress", json!({ "token": "a", "value": begin }))];
         let server = Talker::new(Takes::Everything, &says, Then::Waits).server();
         let far = Instant::now() + Duration::from_secs(60);
-        assert!(server.wait_until(far, Heard::is_working).await.unwrap());
+        assert!(server.wait_until(far, LanguageServerState::is_working).await.unwrap());
         server
     }
 
@@ -453,7 +488,7 @@ mod tests {
     async fn work_is_waited_for_so_long_and_then_it_is_asked_all_the_same() {
         let mut server = busy().await;
         let began = Instant::now();
-        let note = server.ready(began + Duration::from_secs(600)).await.unwrap();
+        let note = server.wait_until_ready(began + Duration::from_secs(600)).await.unwrap();
         assert_eq!(began.elapsed(), Duration::from_millis(WORK_MS_MAX));
         assert_eq!(note.as_deref(), Some("fake is still working (Indexing): there may be more"));
     }
@@ -462,8 +497,8 @@ mod tests {
     async fn a_call_that_has_less_time_says_what_it_waited_for() {
         let mut server = busy().await;
         let deadline = Instant::now() + Duration::from_millis(WORK_MS_MAX - 1);
-        let failed = server.ready(deadline).await;
-        let Err(Failed::Call(err)) = failed else { panic!("{failed:?}") };
+        let failed = server.wait_until_ready(deadline).await;
+        let Err(LspCallError::Call(err)) = failed else { panic!("{failed:?}") };
         assert_eq!(err.message, "fake is still indexing: Indexing; ask again");
     }
 }

@@ -1,43 +1,45 @@
-//! A program for the tests of this crate that says what it was made to say, and a server that it is. It answers nothing.
+//! For this crate's unit tests: a program that sends prepared messages, and a server made of it. It
+//! answers nothing.
 
 use std::collections::VecDeque;
 use std::io;
 
 use haft_contract::{
-    BoxFuture, Confined, Ending, Enforced, Excerpt, Received, Resident, ToolError,
+    BackgroundProcess, BoxFuture, ChannelRead, ConfinementReport, EnforcedConfinement, Excerpt,
+    ProcessEnding, ToolError,
 };
 use serde_json::Value;
 
-use crate::link::{Home, Link, link};
-use crate::server::Server;
-use crate::watch::Watched;
+use crate::link::{LspLink, LspWorkspaceConfig, link_process};
+use crate::project_files::ProjectFiles;
+use crate::server::LanguageServer;
 use crate::wire;
 
-/// What a program does with what it is sent.
+/// How a program handles its input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Takes {
     Everything,
     Nothing,
 }
 
-/// What a program does when it has said everything.
+/// How a program behaves after its last message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Then {
     Waits,
-    /// Its output ends, and it does not.
+    /// Its output ends, but the program does not.
     ClosesOutput,
 }
 
 /// A program.
 pub(crate) struct Talker {
     takes: Takes,
-    /// Lines of headers, and messages, in turns.
+    /// Headers and messages, alternating.
     says: VecDeque<Vec<u8>>,
     then: Then,
 }
 
 impl Talker {
-    /// Returns a program that says these notifications.
+    /// Returns a program that sends these notifications.
     pub(crate) fn new(takes: Takes, says: &[(&str, Value)], then: Then) -> Self {
         let frame = |(method, params): &(&str, Value)| {
             let body = wire::notification(method, params);
@@ -46,19 +48,22 @@ impl Talker {
         Self { takes, says: says.iter().flat_map(frame).collect(), then }
     }
 
-    /// Returns the way to it.
-    pub(crate) fn link(self) -> Link {
-        link(Box::new(self), Home { settings: Value::Null, folders: Value::Null })
+    /// Returns a connection to it.
+    pub(crate) fn link(self) -> LspLink {
+        link_process(
+            Box::new(self),
+            LspWorkspaceConfig { settings: Value::Null, folders: Value::Null },
+        )
     }
 
-    /// Returns the server that it is.
-    pub(crate) fn server(self) -> Server {
-        let confined = Confined::new(Enforced::NOTHING);
-        Server::new(self.link(), "fake".to_owned(), Watched::default(), confined)
+    /// Returns it as a server.
+    pub(crate) fn server(self) -> LanguageServer {
+        let confined = ConfinementReport::new(EnforcedConfinement::NOTHING);
+        LanguageServer::new(self.link(), "fake".to_owned(), ProjectFiles::default(), confined)
     }
 }
 
-impl Resident for Talker {
+impl BackgroundProcess for Talker {
     fn send<'a>(&'a mut self, _: &'a [u8]) -> BoxFuture<'a, io::Result<()>> {
         match self.takes {
             Takes::Everything => Box::pin(async { Ok(()) }),
@@ -70,13 +75,13 @@ impl Resident for Talker {
         &'a mut self,
         into: &'a mut Vec<u8>,
         _: usize,
-    ) -> BoxFuture<'a, io::Result<Received>> {
+    ) -> BoxFuture<'a, io::Result<ChannelRead>> {
         match (self.says.pop_front(), self.then) {
             (Some(line), _) => {
                 into.extend(line);
-                Box::pin(async { Ok(Received::Line) })
+                Box::pin(async { Ok(ChannelRead::Line) })
             }
-            (None, Then::ClosesOutput) => Box::pin(async { Ok(Received::Closed) }),
+            (None, Then::ClosesOutput) => Box::pin(async { Ok(ChannelRead::Closed) }),
             (None, Then::Waits) => Box::pin(std::future::pending()),
         }
     }
@@ -96,15 +101,15 @@ impl Resident for Talker {
 
     fn kill(&mut self) {}
 
-    fn ended(&mut self) -> BoxFuture<'_, Result<Ending, ToolError>> {
+    fn wait_for_exit(&mut self) -> BoxFuture<'_, Result<ProcessEnding, ToolError>> {
         Box::pin(std::future::pending())
     }
 
-    fn exceeded(&self) -> Option<String> {
+    fn exceeded_limit(&self) -> Option<String> {
         None
     }
 
-    fn take_confined(&mut self) -> Confined {
-        Confined::new(Enforced::NOTHING)
+    fn take_confinement(&mut self) -> ConfinementReport {
+        ConfinementReport::new(EnforcedConfinement::NOTHING)
     }
 }

@@ -1,8 +1,8 @@
-//! Text of servers on one line, as names and messages are shown.
+//! Servers' texts on one line, for display in names and messages.
 
 use haft_contract::{clean, cut};
 
-/// Returns a text on one line, clean and of so many characters at most.
+/// Returns a text on one line, without control characters and with at most `chars_max` characters.
 pub(crate) fn one_line(text: &str, chars_max: usize) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     cut(&clean(&words.join(" ")), chars_max)

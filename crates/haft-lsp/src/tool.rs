@@ -1,40 +1,29 @@
-//! The tool `lsp` itself: what it takes, what it declares, and how one call goes from a file to an answer. It reads; a
-//! server that would change files is refused, and could not.
+//! The tool `lsp` itself: its input, its declaration, and the steps of one call. It only reads; a
+//! server that requests edits is refused and could not make them.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use haft_contract::{
-    Access, Command, Confined, Cx, ErrorCode, Kind, Output, RequirementSet, ShellRequirement, Tool,
-    ToolError,
+    Access, CommandLine, ConfinementReport, Cx, ErrorCode, RequirementSet, ShellRequirement, Tool,
+    ToolError, ToolKind, ToolOutput,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::answer::{Listed, Reader, hover};
+use crate::answer_text::{AnswerLines, AnswerReader, hover};
 use crate::diagnostics::diagnose;
-use crate::document::{Document, absolute, load, project_of};
-use crate::language::{Language, Programs};
+use crate::document::{SourceDocument, absolute_path, load_document, project_directory};
+use crate::language::Language;
 use crate::limits::{ANSWERING_MS_MAX, QUERY_CHARS_MAX};
-use crate::pool::{Pool, Wanted};
+use crate::options::LspOptions;
+use crate::pool::{LanguageServerPool, LanguageServerRequest};
 use crate::position::{Encoding, column_of_name, line_of};
-use crate::server::{Failed, Server};
-use crate::watch::Watched;
-
-/// What the tool is told by whoever composes it.
-#[derive(Clone)]
-pub struct LspOptions {
-    /// The languages that it knows servers for, the first one first.
-    pub languages: Vec<Language>,
-    /// Finds the servers' programs.
-    pub programs: Arc<dyn Programs>,
-    /// Whether processes run as the user runs them. A server may run what the workspace says, so that rules for commands
-    /// hold for servers then.
-    pub is_unconfined: bool,
-}
+use crate::project_files::ProjectFiles;
+use crate::server::{LanguageServer, LspCallError};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -48,7 +37,7 @@ enum Operation {
 
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Input {
+struct LspInput {
     /// What to ask.
     operation: Operation,
     /// The source file; its name says the language.
@@ -61,31 +50,31 @@ struct Input {
     query: Option<String>,
 }
 
-/// What is asked, as a server is asked it.
+/// A question in the form of the protocol.
 #[derive(Clone, Debug)]
-enum Question {
-    At { operation: Operation, line: usize, mark: Mark },
+enum LspQuery {
+    AtPosition { operation: Operation, line: usize, mark: NamePosition },
     Diagnostics,
     Outline,
-    Find(String),
+    FindSymbol(String),
 }
 
-/// Where in its line the name is.
+/// The position of a name in its line.
 #[derive(Clone, Debug)]
-enum Mark {
+enum NamePosition {
     Column(usize),
     Name(String),
 }
 
-/// What is known of a file before a server is asked.
-struct Looked {
-    document: Document,
-    watched: Watched,
+/// The files before a server is asked.
+struct FileSnapshot {
+    document: SourceDocument,
+    project_files: ProjectFiles,
 }
 
-/// What a server answered, not yet in words.
-enum Told {
-    Places(Value),
+/// A server's answer, before formatting.
+enum LspAnswer {
+    Locations(Value),
     Hover(Value),
     Diagnostics(Vec<Value>),
     Symbols { of_file: bool, answer: Value },
@@ -96,24 +85,24 @@ pub fn lsp(options: LspOptions) -> Tool {
     let languages = options.languages.clone();
     let is_unconfined = options.is_unconfined;
     let requires = requires(&options);
-    let pool = Arc::new(Pool::new(options));
+    let pool = Arc::new(LanguageServerPool::new(options));
     Tool::new("lsp")
         .description(
             "Ask a language server about code: where a name is defined or used, what it is, what is wrong with a file, \
              which symbols there are. Definitions, references and hover take line, and query (the name in that line) or \
              column; symbols take query to search the whole project. Sees files as they are now.",
         )
-        .kind(Kind::Search)
+        .kind(ToolKind::Search)
         .requires(requires)
-        .accesses(move |input: &Input| accesses(input, &languages, is_unconfined))
-        .execute_with(move |input: Input, cx: Cx| {
+        .accesses(move |input: &LspInput| accesses(input, &languages, is_unconfined))
+        .execute_with(move |input: LspInput, cx: Cx| {
             let pool = Arc::clone(&pool);
             async move {
                 let cancellation = cx.cancellation().clone();
                 tokio::select! {
                     biased;
-                    () = cancellation.cancelled() => Err(stopped()),
-                    answer = answer(&pool, input, &cx) => answer,
+                    () = cancellation.cancelled() => Err(stopped_error()),
+                    answer = run_call(&pool, input, &cx) => answer,
                 }
             }
         })
@@ -131,97 +120,110 @@ fn requires(options: &LspOptions) -> RequirementSet {
     requires
 }
 
-/// Returns what a call touches: the server reads the whole workspace, whatever file is asked about.
-fn accesses(input: &Input, languages: &[Language], is_unconfined: bool) -> Vec<Access> {
+/// Returns the accesses of a call: the server reads the whole workspace, whichever file the call is
+/// about.
+fn accesses(input: &LspInput, languages: &[Language], is_unconfined: bool) -> Vec<Access> {
     let mut accesses = vec![Access::read("."), Access::read(input.path.as_str())];
     if is_unconfined && let Ok(language) = language_of(languages, &input.path) {
-        let run = |words: &Vec<String>| Access::Shell { command: Command::Argv(words.clone()) };
+        let run = |words: &Vec<String>| Access::Shell { command: CommandLine::Argv(words.clone()) };
         accesses.extend(language.commands.iter().map(run));
     }
     accesses
 }
 
-/// Makes one call.
-async fn answer(pool: &Arc<Pool>, input: Input, cx: &Cx) -> Result<Output, ToolError> {
+/// Runs one call.
+async fn run_call(
+    pool: &Arc<LanguageServerPool>,
+    input: LspInput,
+    cx: &Cx,
+) -> Result<ToolOutput, ToolError> {
     let time = Duration::from_millis(cx.timeout_ms());
     let kept = (time / 10).min(Duration::from_millis(ANSWERING_MS_MAX));
     let deadline = Instant::now() + time.saturating_sub(kept);
-    let question = Question::of(&input)?;
+    let question = LspQuery::of(&input)?;
     let language = language_of(&pool.options.languages, &input.path)?.clone();
     let directory = {
         let (path, language) = (input.path.clone(), language.clone());
         blocking(cx, move |cx| directory_of(cx, &path, &language)).await?
     };
-    let mut seat = pool.seat(&language, &directory, deadline, cx).await?;
-    // Only now: another call may have shown the server what is newer than what was read before.
-    let looked = {
+    let mut slot = pool.lock_slot(&language, &directory, deadline, cx).await?;
+    // Scanned only now: while this call waited for the server, another call may have shown it newer
+    // files.
+    let snapshot = {
         let (path, language) = (input.path.clone(), language.clone());
-        blocking(cx, move |cx| Looked::look(cx, &path, &language)).await?
+        blocking(cx, move |cx| FileSnapshot::read_file(cx, &path, &language)).await?
     };
-    let wanted =
-        Wanted { language: &language, directory: &directory, watched: &looked.watched, deadline };
-    let server = pool.server(&mut seat, &wanted, cx).await?;
-    let asked = ask(server, &looked, &question, (&language, cx, deadline)).await;
-    let (told, note) = match asked {
-        Ok(told) => told,
-        Err(failed) => return Err(seat.failed(failed, &language)),
+    let request = LanguageServerRequest {
+        language: &language,
+        directory: &directory,
+        project_files: &snapshot.project_files,
+        deadline,
+    };
+    let server = pool.running_server(&mut slot, &request, cx).await?;
+    let outcome = ask_server(server, &snapshot, &question, (&language, cx, deadline)).await;
+    let (answered, note) = match outcome {
+        Ok(answered) => answered,
+        Err(failed) => return Err(slot.record_failure(failed, &language)),
     };
     let name = server_name(server);
     let (encoding, confined) = (server.encoding, server.confined.clone());
-    seat.answered();
-    drop(seat);
+    slot.record_answer();
+    drop(slot);
     let operation = input.operation;
-    let uri = looked.document.uri;
-    let words = blocking(cx, move |cx| Ok(in_words(cx, encoding, &uri, (operation, told)))).await?;
+    let uri = snapshot.document.uri;
+    let words =
+        blocking(cx, move |cx| Ok(render_answer(cx, encoding, &uri, (operation, answered))))
+            .await?;
     Ok(output(words, name, note, confined))
 }
 
-fn server_name(server: &Server) -> String {
+fn server_name(server: &LanguageServer) -> String {
     server.name.clone()
 }
 
-/// Asks a server that runs.
-async fn ask(
-    server: &mut Server,
-    looked: &Looked,
-    question: &Question,
+/// Sends the question to a running server.
+async fn ask_server(
+    server: &mut LanguageServer,
+    snapshot: &FileSnapshot,
+    question: &LspQuery,
     (language, cx, deadline): (&Language, &Cx, Instant),
-) -> Result<(Told, Option<String>), Failed> {
-    let document = &looked.document;
-    // An input that cannot be is refused before anybody waits.
-    let params = question.params(server, document).map_err(Failed::Call)?;
+) -> Result<(LspAnswer, Option<String>), LspCallError> {
+    let document = &snapshot.document;
+    // An invalid input is refused before waiting.
+    let params = question.params(server, document).map_err(LspCallError::Call)?;
     let id = language.id_of(extension_of(&document.display).unwrap_or_default());
-    let serial = server.heard().borrow().serial;
-    let novelty = server.show(document, id, looked.watched.clone(), cx.root()).await?;
-    let note = server.ready(deadline).await?;
+    let serial = server.state().borrow().serial;
+    let novelty =
+        server.sync_files(document, id, snapshot.project_files.clone(), cx.root()).await?;
+    let note = server.wait_until_ready(deadline).await?;
     let method = match question {
-        Question::Diagnostics => {
+        LspQuery::Diagnostics => {
             let found = diagnose(server, document, (novelty, serial), deadline).await?;
-            // What such a server says of the project, it may have said again since.
+            // Such a server may have changed its complaint about the project since.
             let note = note.filter(|_| !server.checks_projects());
             let note =
                 note.into_iter().chain(found.note).reduce(|one, other| format!("{one}; {other}"));
-            return Ok((Told::Diagnostics(found.items), note));
+            return Ok((LspAnswer::Diagnostics(found.items), note));
         }
-        Question::At { operation, .. } => position_method(*operation),
-        Question::Outline => ("textDocument/documentSymbol", "documentSymbolProvider"),
-        Question::Find(_) => ("workspace/symbol", "workspaceSymbolProvider"),
+        LspQuery::AtPosition { operation, .. } => position_method(*operation),
+        LspQuery::Outline => ("textDocument/documentSymbol", "documentSymbolProvider"),
+        LspQuery::FindSymbol(_) => ("workspace/symbol", "workspaceSymbolProvider"),
     };
-    if !server.offers(method.1) {
+    if !server.has_capability(method.1) {
         let message = format!("{} does not answer {}: work with grep", server.name, method.0);
-        return Err(Failed::Call(ToolError::new(ErrorCode::Unavailable, message)));
+        return Err(LspCallError::Call(ToolError::new(ErrorCode::Unavailable, message)));
     }
-    let answer = server.ask(method.0, &params, deadline).await?;
-    let told = match question {
-        Question::At { operation: Operation::Hover, .. } => Told::Hover(answer),
-        Question::At { .. } | Question::Diagnostics => Told::Places(answer),
-        Question::Outline => Told::Symbols { of_file: true, answer },
-        Question::Find(_) => Told::Symbols { of_file: false, answer },
+    let answer = server.request(method.0, &params, deadline).await?;
+    let answered = match question {
+        LspQuery::AtPosition { operation: Operation::Hover, .. } => LspAnswer::Hover(answer),
+        LspQuery::AtPosition { .. } | LspQuery::Diagnostics => LspAnswer::Locations(answer),
+        LspQuery::Outline => LspAnswer::Symbols { of_file: true, answer },
+        LspQuery::FindSymbol(_) => LspAnswer::Symbols { of_file: false, answer },
     };
-    Ok((told, note))
+    Ok((answered, note))
 }
 
-/// Returns the method that is asked about a position, and what a server offers that has it.
+/// Returns the method for a position, and the server capability that it needs.
 fn position_method(operation: Operation) -> (&'static str, &'static str) {
     match operation {
         Operation::References => ("textDocument/references", "referencesProvider"),
@@ -232,44 +234,52 @@ fn position_method(operation: Operation) -> (&'static str, &'static str) {
     }
 }
 
-impl Question {
-    fn of(input: &Input) -> Result<Self, ToolError> {
+impl LspQuery {
+    fn of(input: &LspInput) -> Result<Self, ToolError> {
         let query = input.query.clone().filter(|query| !query.is_empty());
         if query.as_ref().is_some_and(|query| query.chars().count() > QUERY_CHARS_MAX) {
-            return Err(invalid(format!("query has more than {QUERY_CHARS_MAX} characters")));
+            return Err(invalid_input(format!("query has more than {QUERY_CHARS_MAX} characters")));
         }
         let operation = input.operation;
         match operation {
             Operation::Diagnostics => Ok(Self::Diagnostics),
-            Operation::Symbols => Ok(query.map_or(Self::Outline, Self::Find)),
+            Operation::Symbols => Ok(query.map_or(Self::Outline, Self::FindSymbol)),
             Operation::Definitions | Operation::References | Operation::Hover => {
                 let line = input.line.filter(|line| *line > 0).ok_or_else(|| {
-                    invalid("expected line, from 1: the line in which the name stands".to_owned())
+                    invalid_input(
+                        "expected line, from 1: the line that contains the name".to_owned(),
+                    )
                 })?;
                 let mark = match (input.column, query) {
-                    (Some(column), _) if column > 0 => Mark::Column(column),
-                    (None, Some(name)) => Mark::Name(name),
+                    (Some(column), _) if column > 0 => NamePosition::Column(column),
+                    (None, Some(name)) => NamePosition::Name(name),
                     (Some(_), _) => {
-                        return Err(invalid("column: expected 1 or more, found 0".to_owned()));
+                        return Err(invalid_input(
+                            "column: expected 1 or more, found 0".to_owned(),
+                        ));
                     }
                     (None, None) => {
-                        return Err(invalid(
+                        return Err(invalid_input(
                             "expected query, the name in that line, or column, its first character from 1"
                                 .to_owned(),
                         ));
                     }
                 };
-                Ok(Self::At { operation, line, mark })
+                Ok(Self::AtPosition { operation, line, mark })
             }
         }
     }
 
-    fn params(&self, server: &Server, document: &Document) -> Result<Value, ToolError> {
+    fn params(
+        &self,
+        server: &LanguageServer,
+        document: &SourceDocument,
+    ) -> Result<Value, ToolError> {
         let text_document = json!({ "uri": document.uri });
         match self {
             Self::Diagnostics | Self::Outline => Ok(json!({ "textDocument": text_document })),
-            Self::Find(query) => Ok(json!({ "query": query })),
-            Self::At { operation, line, mark } => {
+            Self::FindSymbol(query) => Ok(json!({ "query": query })),
+            Self::AtPosition { operation, line, mark } => {
                 let (line, units) = position(document, *line, mark, server.encoding)?;
                 let mut params = json!({
                     "textDocument": text_document,
@@ -286,31 +296,31 @@ impl Question {
     }
 }
 
-/// Returns a position as a server counts it.
+/// Returns a position in the server's units.
 fn position(
-    document: &Document,
+    document: &SourceDocument,
     line: usize,
-    mark: &Mark,
+    mark: &NamePosition,
     encoding: Encoding,
 ) -> Result<(usize, usize), ToolError> {
     let path = &document.display;
     let Some(text) = line_of(&document.text, line - 1) else {
         let lines = document.text.lines().count();
-        return Err(invalid(format!(
+        return Err(invalid_input(format!(
             "line: {path} has {lines} lines, and there is no line {line}"
         )));
     };
     let length = text.chars().count();
     let column = match mark {
-        Mark::Column(column) if *column <= length + 1 => *column,
-        Mark::Column(column) => {
+        NamePosition::Column(column) if *column <= length + 1 => *column,
+        NamePosition::Column(column) => {
             let message =
                 format!("column: line {line} of {path} has {length} characters, found {column}");
-            return Err(invalid(message));
+            return Err(invalid_input(message));
         }
-        Mark::Name(name) => column_of_name(text, name).ok_or_else(|| {
-            invalid(format!(
-                "query: {name:?} is no name in line {line} of {path}: {:?}",
+        NamePosition::Name(name) => column_of_name(text, name).ok_or_else(|| {
+            invalid_input(format!(
+                "query: {name:?} is not a name in line {line} of {path}: {:?}",
                 text.trim()
             ))
         })?,
@@ -318,21 +328,21 @@ fn position(
     Ok((line - 1, encoding.units_before(text, column)))
 }
 
-impl Looked {
-    fn look(cx: &Cx, path: &str, language: &Language) -> Result<Self, ToolError> {
+impl FileSnapshot {
+    fn read_file(cx: &Cx, path: &str, language: &Language) -> Result<Self, ToolError> {
         let (place, _) = cx.fs().resolve(path)?;
-        let project = project_of(cx, &place, language)?;
-        let watched = Watched::look(cx, &project, language);
-        Ok(Self { document: load(cx, path)?, watched })
+        let project = project_directory(cx, &place, language)?;
+        let watched = ProjectFiles::scan_directory(cx, &project, language);
+        Ok(Self { document: load_document(cx, path)?, project_files: watched })
     }
 }
 
 fn directory_of(cx: &Cx, path: &str, language: &Language) -> Result<PathBuf, ToolError> {
-    // What is no file is said before anything is started.
-    load(cx, path)?;
+    // A missing file is reported before any server is started.
+    load_document(cx, path)?;
     let (place, _) = cx.fs().resolve(path)?;
-    let project = project_of(cx, &place, language)?;
-    Ok(absolute(cx, &project))
+    let project = project_directory(cx, &place, language)?;
+    Ok(absolute_path(cx, &project))
 }
 
 fn language_of<'l>(languages: &'l [Language], path: &str) -> Result<&'l Language, ToolError> {
@@ -340,7 +350,7 @@ fn language_of<'l>(languages: &'l [Language], path: &str) -> Result<&'l Language
     languages.iter().find(|language| language.has_extension(extension)).ok_or_else(|| {
         let known: Vec<String> =
             languages.iter().flat_map(|language| &language.extensions).map(|end| format!(".{end}")).collect();
-        invalid(format!(
+        invalid_input(format!(
             "path: there is no language server for {path:?}: expected a file that ends in {}; others can be named \
              under [lsp.NAME] in haft.toml",
             known.join(", ")
@@ -353,15 +363,20 @@ fn extension_of(path: &str) -> Option<&str> {
     name.rsplit_once('.').map(|(_, extension)| extension)
 }
 
-/// Returns what was told, under the name of the operation.
-fn in_words(cx: &Cx, encoding: Encoding, uri: &str, told: (Operation, Told)) -> Value {
-    let mut reader = Reader::new(cx, encoding);
-    let (operation, told) = told;
-    let listed: Listed = match told {
-        Told::Hover(answer) => return json!({ "hover": hover(&answer) }),
-        Told::Places(answer) => reader.places(&answer),
-        Told::Diagnostics(items) => reader.diagnostics(uri, &items),
-        Told::Symbols { of_file, answer } => reader.symbols(of_file.then_some(uri), &answer),
+/// Returns the answer as text, under the name of the operation.
+fn render_answer(
+    cx: &Cx,
+    encoding: Encoding,
+    uri: &str,
+    answered: (Operation, LspAnswer),
+) -> Value {
+    let mut reader = AnswerReader::new(cx, encoding);
+    let (operation, answered) = answered;
+    let listed: AnswerLines = match answered {
+        LspAnswer::Hover(answer) => return json!({ "hover": hover(&answer) }),
+        LspAnswer::Locations(answer) => reader.locations(&answer),
+        LspAnswer::Diagnostics(items) => reader.diagnostics(uri, &items),
+        LspAnswer::Symbols { of_file, answer } => reader.symbols(of_file.then_some(uri), &answer),
     };
     let name = match operation {
         Operation::Definitions => "definitions",
@@ -379,17 +394,22 @@ fn in_words(cx: &Cx, encoding: Encoding, uri: &str, told: (Operation, Told)) -> 
     words
 }
 
-fn output(mut words: Value, server: String, note: Option<String>, confined: Confined) -> Output {
+fn output(
+    mut words: Value,
+    server: String,
+    note: Option<String>,
+    confined: ConfinementReport,
+) -> ToolOutput {
     if let Some(fields) = words.as_object_mut() {
         fields.insert("server".to_owned(), server.into());
         if let Some(note) = note {
             fields.insert("note".to_owned(), note.into());
         }
     }
-    Output { confined: Some(confined), ..Output::data(words) }
+    ToolOutput { confined: Some(confined), ..ToolOutput::data(words) }
 }
 
-/// Does something that blocks on a thread of its own.
+/// Runs blocking work on a separate thread.
 async fn blocking<T: Send + 'static>(
     cx: &Cx,
     work: impl FnOnce(&Cx) -> Result<T, ToolError> + Send + 'static,
@@ -399,16 +419,16 @@ async fn blocking<T: Send + 'static>(
         Ok(result) => result,
         Err(err) => match err.try_into_panic() {
             Ok(panic) => std::panic::resume_unwind(panic),
-            Err(_) => Err(stopped()),
+            Err(_) => Err(stopped_error()),
         },
     }
 }
 
-fn invalid(message: String) -> ToolError {
+fn invalid_input(message: String) -> ToolError {
     ToolError::new(ErrorCode::InvalidInput, message)
 }
 
-fn stopped() -> ToolError {
+fn stopped_error() -> ToolError {
     let message = "the call was stopped before the language server had answered: ask again";
     ToolError::new(ErrorCode::ToolTimeout, message)
 }

@@ -1,68 +1,68 @@
-//! JSON-RPC as far as it is spoken with language servers: what a message is, and what is written. Nothing here knows what
-//! methods mean.
+//! The part of JSON-RPC that language servers use: parsing and writing messages. The meaning of
+//! methods is defined elsewhere.
 
 use serde_json::{Value, json};
 
-/// The code of an error for a method that this side does not have.
+/// The error code for a method that this side does not support.
 const METHOD_NOT_FOUND: i64 = -32_601;
 
-/// A message of a server.
+/// A message from a server.
 #[derive(Debug, PartialEq)]
-pub(crate) enum Incoming {
-    /// The answer to a request of this side.
+pub(crate) enum IncomingLspMessage {
+    /// The answer to a request from this side.
     Answer {
         /// The number of the request.
         id: i64,
-        /// The result, or why there is none.
-        result: Result<Value, Refusal>,
+        /// The result, or the error.
+        result: Result<Value, LspErrorResponse>,
     },
-    /// A request, which is to be answered.
+    /// A request, which must be answered.
     Request {
-        /// What the answer names: a number or a text.
+        /// The identifier for the answer: a number or a text.
         id: Value,
-        /// What is asked.
+        /// The requested method.
         method: String,
-        /// The rest.
+        /// The parameters.
         params: Value,
     },
-    /// A message that wants no answer.
+    /// A message without an answer.
     Notification {
-        /// What it is about.
+        /// The method.
         method: String,
-        /// The rest.
+        /// The parameters.
         params: Value,
     },
 }
 
-/// The error that a request was answered with.
+/// An error answer to a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Refusal {
+pub(crate) struct LspErrorResponse {
     /// Its code.
     pub(crate) code: i64,
-    /// What the server says.
+    /// The server's message.
     pub(crate) message: String,
 }
 
-impl Incoming {
-    /// Returns the message in these bytes, or what is wrong with them.
+impl IncomingLspMessage {
+    /// Parses a message; the error says what is wrong with it.
     pub(crate) fn parse(bytes: &[u8]) -> Result<Self, String> {
         let message: Value = serde_json::from_slice(bytes)
             .map_err(|_| "it sent a message that is not JSON".to_owned())?;
         let Value::Object(mut fields) = message else {
-            return Err("it sent a message that is no object".to_owned());
+            return Err("it sent a message that is not an object".to_owned());
         };
         let mut take = |name: &str| fields.shift_remove(name);
         let (id, params) = (take("id"), take("params").unwrap_or_default());
         match (take("method"), id) {
             (Some(Value::String(method)), None) => Ok(Self::Notification { method, params }),
             (Some(Value::String(method)), Some(id)) => Ok(Self::Request { id, method, params }),
-            (Some(_), _) => Err("it sent a message whose method is no text".to_owned()),
+            (Some(_), _) => Err("it sent a message whose method is not text".to_owned()),
             (None, id) => {
                 let Some(id) = id.as_ref().and_then(Value::as_i64) else {
                     return Err("it answered without the number of a request".to_owned());
                 };
                 let result = match take("error") {
-                    Some(error) if !error.is_null() => Err(Refusal {
+                    Some(error) if !error.is_null() => Err(LspErrorResponse {
                         code: error.get("code").and_then(Value::as_i64).unwrap_or_default(),
                         message: text_of(&error, "message").unwrap_or_default().to_owned(),
                     }),
@@ -74,17 +74,17 @@ impl Incoming {
     }
 }
 
-/// Returns a request.
+/// Returns an encoded request.
 pub(crate) fn request(id: i64, method: &str, params: &Value) -> Vec<u8> {
     bytes(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }))
 }
 
-/// Returns a message that wants no answer.
+/// Returns an encoded notification.
 pub(crate) fn notification(method: &str, params: &Value) -> Vec<u8> {
     bytes(&json!({ "jsonrpc": "2.0", "method": method, "params": params }))
 }
 
-/// Returns the answer to a request; none means that this side does not have such a method.
+/// Returns the encoded answer to a request; `None` means that the method is not supported.
 pub(crate) fn answer(id: &Value, result: Option<Value>) -> Vec<u8> {
     bytes(&match result {
         Some(result) => json!({ "jsonrpc": "2.0", "id": id, "result": result }),
@@ -96,7 +96,7 @@ pub(crate) fn answer(id: &Value, result: Option<Value>) -> Vec<u8> {
     })
 }
 
-/// Returns the text that an object has under a name.
+/// Returns an object's text field.
 pub(crate) fn text_of<'v>(value: &'v Value, name: &str) -> Option<&'v str> {
     value.get(name).and_then(Value::as_str)
 }
@@ -112,7 +112,7 @@ mod tests {
     #[test]
     fn messages_are_told_apart() {
         let check = |text: &str, expect: &str| {
-            let shown = match Incoming::parse(text.as_bytes()) {
+            let shown = match IncomingLspMessage::parse(text.as_bytes()) {
                 Ok(message) => format!("{message:?}"),
                 Err(why) => why,
             };
@@ -122,7 +122,7 @@ mod tests {
         check(r#"{"id":1,"result":null,"error":null}"#, "Answer { id: 1, result: Ok(Null) }");
         check(
             r#"{"id":1,"error":{"code":-5,"message":"m"}}"#,
-            "Answer { id: 1, result: Err(Refusal { code: -5, message: \"m\" }) }",
+            "Answer { id: 1, result: Err(LspErrorResponse { code: -5, message: \"m\" }) }",
         );
         check(
             r#"{"id":"a","method":"m","params":1}"#,
@@ -130,8 +130,8 @@ mod tests {
         );
         check(r#"{"method":"m"}"#, "Notification { method: \"m\", params: Null }");
         check("{", "it sent a message that is not JSON");
-        check("[]", "it sent a message that is no object");
-        check(r#"{"method":1}"#, "it sent a message whose method is no text");
+        check("[]", "it sent a message that is not an object");
+        check(r#"{"method":1}"#, "it sent a message whose method is not text");
         check(r#"{"id":"x","result":1}"#, "it answered without the number of a request");
         check("{}", "it answered without the number of a request");
     }

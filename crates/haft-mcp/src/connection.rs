@@ -7,8 +7,6 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use haft::{Clock, Place, Resume, RunError, Runtime, Session};
-use haft_contract::RunId;
 use rmcp::model::JsonRpcMessage;
 use rmcp::service::{RxJsonRpcMessage, ServerInitializeError, TxJsonRpcMessage};
 use rmcp::transport::{Transport, async_rw::AsyncRwTransport};
@@ -17,48 +15,22 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use crate::conversation::Conversation;
-use crate::handler::Handler;
+use crate::handler::McpServerHandler;
 use crate::limits::{FLUSH_MS_MAX, GRACE_MS, MESSAGE_BYTES_MAX};
-use crate::offerings::Offerings;
-use crate::seal::STATE_KEY_BYTES;
+use crate::server_instance::McpServerInstance;
+use crate::server_parts::McpServerParts;
 use crate::stdio;
-
-/// What an MCP client is connected to.
-pub struct Server {
-    /// The runtime whose tools are offered.
-    pub runtime: Runtime,
-    /// The session of this connection.
-    pub session: Session,
-    /// The run of the calls that name none.
-    pub run: RunId,
-    /// Where in that run its calls belong unless they say so.
-    pub place: Place,
-    /// How the connection goes on with that run.
-    pub resume: Resume,
-    /// Tells how long a client has taken to answer a question.
-    pub clock: Arc<dyn Clock>,
-    /// Says in words for the client why haft cannot tell what happened.
-    pub explain: Explain,
-    /// Signs what a client carries from a question to its answer: random, and of this server alone.
-    pub state_key: [u8; STATE_KEY_BYTES],
-    /// What is offered beside tools.
-    pub offerings: Option<Arc<dyn Offerings>>,
-}
-
-/// Says in words why haft cannot tell what became of a call, and what to do about it.
-pub type Explain = fn(RunError) -> String;
 
 /// Says why a connection failed. Its end, however sudden, is no failure.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum ServeError {
+pub enum McpServeError {
     /// Standard input or output is of no use.
     #[error("standard input and output cannot be used for MCP: {0}")]
     Stdio(#[from] io::Error),
     /// The client and haft did not come to an understanding.
     #[error("the MCP connection could not be begun: {0}")]
-    Begin(String),
+    Handshake(String),
     /// The connection broke off by a fault of haft.
     #[error("the MCP connection broke off: {0}")]
     Broken(String),
@@ -69,7 +41,10 @@ pub enum ServeError {
 /// Returns when the input ends or `shutdown` is cancelled, at the latest after [`GRACE_MS`], [`SETTLE_MS_MAX`](crate::limits::SETTLE_MS_MAX) and
 /// [`FLUSH_MS_MAX`]. By then calls have ended and their processes are gone, unless one of them did not stop when told
 /// to. A thread may still wait in a read of standard input, so the caller ends the process without waiting for it.
-pub async fn serve_stdio(server: Server, shutdown: CancellationToken) -> Result<(), ServeError> {
+pub async fn serve_stdio(
+    server: McpServerParts,
+    shutdown: CancellationToken,
+) -> Result<(), McpServeError> {
     let stdio::Stdio { input, output, flags } = stdio::open()?;
     let served = serve(server, input, output, shutdown).await;
     drop(flags);
@@ -78,25 +53,25 @@ pub async fn serve_stdio(server: Server, shutdown: CancellationToken) -> Result<
 
 /// Serves a client on any pair of streams; ends as [`serve_stdio`] does.
 pub async fn serve<R, W>(
-    server: Server,
+    server: McpServerParts,
     input: R,
     output: W,
     shutdown: CancellationToken,
-) -> Result<(), ServeError>
+) -> Result<(), McpServeError>
 where
     R: AsyncRead + Send + Unpin + 'static,
     W: AsyncWrite + Send + Unpin + 'static,
 {
-    let conversation = Conversation::new(server);
+    let conversation = McpServerInstance::new(server);
     let ended = shutdown.child_token();
-    let transport = Lines {
+    let transport = McpStreamTransport {
         inner: AsyncRwTransport::new_server(input, output).with_max_line_length(MESSAGE_BYTES_MAX),
         is_open: false,
         ended: ended.clone(),
     };
     // Of all requests: each has a token beneath that of the conversation.
     let handler = Arc::clone(&conversation.handler);
-    let mut service = pin!(converse(handler, transport, conversation.stop.clone()));
+    let mut service = pin!(serve_handler(handler, transport, conversation.stop.clone()));
     let grace_over = async {
         ended.cancelled().await;
         tokio::time::sleep(Duration::from_millis(GRACE_MS)).await;
@@ -104,7 +79,7 @@ where
     let served = tokio::select! {
         served = &mut service => Some(served),
         () = grace_over => None,
-        never = conversation.expire() => match never {},
+        never = conversation.expire_calls() => match never {},
     };
     conversation.end().await;
     match served {
@@ -115,35 +90,35 @@ where
 }
 
 /// Ends when the SDK has answered everything, which a client that does not read can put off for ever.
-async fn converse<T: Transport<RoleServer> + 'static>(
-    handler: Arc<Handler>,
+async fn serve_handler<T: Transport<RoleServer> + 'static>(
+    handler: Arc<McpServerHandler>,
     transport: T,
     stop: CancellationToken,
-) -> Result<(), ServeError>
+) -> Result<(), McpServeError>
 where
     T::Error: std::error::Error + Send + Sync + 'static,
 {
     match handler.serve_with_ct(transport, stop).await {
         Ok(service) => match service.waiting().await {
             Ok(_) => Ok(()),
-            Err(err) => Err(ServeError::Broken(err.to_string())),
+            Err(err) => Err(McpServeError::Broken(err.to_string())),
         },
         Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => {
             Ok(())
         }
-        Err(err) => Err(ServeError::Begin(err.to_string())),
+        Err(err) => Err(McpServeError::Handshake(err.to_string())),
     }
 }
 
 /// The SDK's transport with two additions: it says at once when the input ends, where the SDK first waits for calls;
 /// and it drops what comes before the first request, where the SDK gives up.
-struct Lines<R: AsyncRead, W: AsyncWrite> {
+struct McpStreamTransport<R: AsyncRead, W: AsyncWrite> {
     inner: AsyncRwTransport<RoleServer, R, W>,
     is_open: bool,
     ended: CancellationToken,
 }
 
-impl<R, W> Transport<RoleServer> for Lines<R, W>
+impl<R, W> Transport<RoleServer> for McpStreamTransport<R, W>
 where
     R: AsyncRead + Send + Unpin,
     W: AsyncWrite + Send + Unpin + 'static,

@@ -1,18 +1,18 @@
 //! Parts of an answer as the protocol has them.
 
-use haft_contract::{Content, ResourceBody};
+use haft_contract::{ContentPart, ResourceBody};
 use rmcp::model::{ContentBlock, Resource, ResourceContents};
 
 /// Returns a part as the protocol has it.
-pub(crate) fn block(part: Content) -> ContentBlock {
+pub(crate) fn content_block(part: ContentPart) -> ContentBlock {
     match part {
-        Content::Text { text } => ContentBlock::text(text),
-        Content::Image { mime_type, data } => ContentBlock::image(data, mime_type),
-        Content::Audio { mime_type, data } => ContentBlock::audio(data, mime_type),
-        Content::Resource { uri, mime_type, body } => {
-            ContentBlock::resource(contents(uri, mime_type, body))
+        ContentPart::Text { text } => ContentBlock::text(text),
+        ContentPart::Image { mime_type, data } => ContentBlock::image(data, mime_type),
+        ContentPart::Audio { mime_type, data } => ContentBlock::audio(data, mime_type),
+        ContentPart::Resource { uri, mime_type, body } => {
+            ContentBlock::resource(resource_contents(uri, mime_type, body))
         }
-        Content::Link { uri, name, mime_type } => {
+        ContentPart::Link { uri, name, mime_type } => {
             let link = Resource::new(uri, name);
             ContentBlock::resource_link(match mime_type {
                 Some(mime_type) => link.with_mime_type(mime_type),
@@ -23,7 +23,7 @@ pub(crate) fn block(part: Content) -> ContentBlock {
 }
 
 /// Returns what is in a resource as the protocol has it.
-pub(crate) fn contents(
+pub(crate) fn resource_contents(
     uri: String,
     mime_type: Option<String>,
     body: ResourceBody,

@@ -10,26 +10,26 @@ use rmcp::service::{PeerRequestOptions, ServiceError};
 use rmcp::{Peer, RoleServer};
 use tokio::time::timeout;
 
-use crate::asking::Asked;
-use crate::counterpart;
+use crate::approval_form::EnumTitleStyle;
+use crate::client_requests;
 use crate::limits::{FLUSH_MS_MAX, QUESTION_MS_MAX};
-use crate::question::Titles;
+use crate::pending_ask::PendingClientAsk;
 
 /// Puts the question to the client and hands over what it says. Returns what there is to say about the answer.
 pub(crate) async fn elicit(
     peer: &Peer<RoleServer>,
-    mut asked: Asked,
-    titles: Titles,
+    mut asked: PendingClientAsk,
+    titles: EnumTitleStyle,
 ) -> Option<String> {
-    let Some(form) = asked.form(titles) else {
-        pass_on(peer, asked).await;
+    let Some(form) = asked.elicitation_form(titles) else {
+        forward_requests(peer, asked).await;
         return None;
     };
     let request = ServerRequest::ElicitRequest(ElicitRequest::new(form));
     let options = PeerRequestOptions::with_timeout(Duration::from_millis(QUESTION_MS_MAX));
     let sent = tokio::select! {
         biased;
-        () = asked.withdrawn() => return None,
+        () = asked.wait_until_withdrawn() => return None,
         sent = peer.send_cancellable_request(request, options) => sent,
     };
     let response = match sent {
@@ -38,28 +38,28 @@ pub(crate) async fn elicit(
             let question = handle.id.clone();
             tokio::select! {
                 biased;
-                () = asked.withdrawn() => return withdraw(peer, question).await,
+                () = asked.wait_until_withdrawn() => return cancel_elicitation(peer, question).await,
                 response = handle.await_response() => response,
             }
         }
     };
-    settle(asked, response)
+    deliver_response(asked, response)
 }
 
 /// Passes on what a tool asks of the client itself.
-async fn pass_on(peer: &Peer<RoleServer>, mut asked: Asked) {
-    let Asked::Requests(pending) = &asked else { return };
-    let requests = pending.about.clone();
+async fn forward_requests(peer: &Peer<RoleServer>, mut asked: PendingClientAsk) {
+    let PendingClientAsk::Requests(pending) = &asked else { return };
+    let requests = pending.request.clone();
     let answers = tokio::select! {
         biased;
-        () = asked.withdrawn() => return,
-        answers = counterpart::ask(peer, &requests) => answers,
+        () = asked.wait_until_withdrawn() => return,
+        answers = client_requests::request_in_turn(peer, &requests) => answers,
     };
-    asked.answer_requests(answers);
+    asked.deliver_request_answers(answers);
 }
 
 /// Tells the client that its answer is not wanted any more.
-async fn withdraw(peer: &Peer<RoleServer>, question: RequestId) -> Option<String> {
+async fn cancel_elicitation(peer: &Peer<RoleServer>, question: RequestId) -> Option<String> {
     let reason = "the call was cancelled".to_owned();
     let sent = peer.notify_cancelled(CancelledNotificationParam::new(Some(question), Some(reason)));
     // A client that is gone, or does not read, is not waited for.
@@ -68,16 +68,18 @@ async fn withdraw(peer: &Peer<RoleServer>, question: RequestId) -> Option<String
 }
 
 /// Hands over what the client said, or that it said nothing.
-fn settle(asked: Asked, response: Result<ClientResult, ServiceError>) -> Option<String> {
+fn deliver_response(
+    asked: PendingClientAsk,
+    response: Result<ClientResult, ServiceError>,
+) -> Option<String> {
     match response {
-        Ok(ClientResult::ElicitResult(result)) => asked.hear(&result),
-        Ok(_) => asked.fail("answered the question in a form that no answer has"),
-        Err(ServiceError::Timeout { .. }) => {
-            asked.fail(&format!("did not answer the question within {QUESTION_MS_MAX} ms"))
-        }
+        Ok(ClientResult::ElicitResult(result)) => asked.deliver_form_result(&result),
+        Ok(_) => asked.deliver_failure("answered the question in a form that no answer has"),
+        Err(ServiceError::Timeout { .. }) => asked
+            .deliver_failure(&format!("did not answer the question within {QUESTION_MS_MAX} ms")),
         Err(ServiceError::McpError(err)) => {
-            asked.fail(&format!("answered the question with an error: {}", err.message))
+            asked.deliver_failure(&format!("answered the question with an error: {}", err.message))
         }
-        Err(err) => asked.fail(&format!("could not be asked: {err}")),
+        Err(err) => asked.deliver_failure(&format!("could not be asked: {err}")),
     }
 }

@@ -5,7 +5,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use haft::{Call, Runtime, Session};
+use haft::{Call, Connection, Runtime};
 use haft_contract::{Envelope, ErrorCode, LogLevel};
 #[expect(deprecated, reason = "clients of the older era still set levels of logs")]
 use rmcp::model::SetLevelRequestParams;
@@ -23,32 +23,33 @@ use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::Value;
 
-use crate::answer::call_result;
-use crate::asking::{Asked, Dialog, Way};
-use crate::calls::Calls;
-use crate::connection::{Explain, Server};
-use crate::content::contents;
-use crate::counterpart;
+use crate::ask_channel::{AskMethod, AskSupport};
+use crate::call_limiter::CallLimiter;
+use crate::call_result::call_result;
+use crate::client_requests;
+use crate::content::resource_contents;
 use crate::elicit::elicit;
+use crate::in_flight_call::{InFlightCall, InFlightCallEvent};
 use crate::instructions::instructions;
-use crate::levels::level;
 use crate::limits::{CACHE_MS, COMPLETIONS_MAX, SUBSCRIPTIONS_MAX};
-use crate::list_changes::ListChanges;
-use crate::meta::{CallMeta, Usual};
-use crate::offerings::{Completed, Offered, OfferedPrompt, Offerings};
-use crate::outputs::{Outputs, template};
-use crate::panic::caught;
-use crate::passing::{Passing, Step};
-use crate::progress::Listener;
+use crate::log_levels::parse_level;
+use crate::meta::{CallMeta, CallMetaDefaults};
+use crate::output_resources::{OutputResources, template};
+use crate::panic::catch_panic;
+use crate::pending_ask::PendingClientAsk;
+use crate::progress::McpProgressListener;
 use crate::prompts;
-use crate::runs::{Runs, run_error};
-use crate::seal::Binding;
-use crate::subscribed::{self, Subscribed};
-use crate::suspended::{Resumed, Suspended};
+use crate::request_state::CallBinding;
+use crate::resource_provider::{McpCompletion, McpPrompt, McpResource, McpResourceProvider};
+use crate::resource_subscriptions::{self, ResourceSubscriptions};
+use crate::runs::{ConnectionRuns, run_error};
+use crate::server_parts::{McpServerParts, RunErrorExplainer};
+use crate::suspended_calls::{SuspendedCallOutcome, SuspendedCalls};
 use crate::tool::mcp_tool;
+use crate::tool_list_notifier::ToolListNotifier;
 
 /// Methods whose parameters haft takes; the SDK hands them over as unknown when the parameters do not parse.
-const METHODS: [&str; 8] = [
+const KNOWN_METHODS: [&str; 8] = [
     "initialize",
     "ping",
     "resources/list",
@@ -60,53 +61,66 @@ const METHODS: [&str; 8] = [
 ];
 
 /// Those of them that the newer era does not have.
-const HANDSHAKE: [&str; 2] = ["initialize", "ping"];
+const HANDSHAKE_METHODS: [&str; 2] = ["initialize", "ping"];
 
 /// Answers the requests of one connection.
-pub(crate) struct Handler {
+pub(crate) struct McpServerHandler {
     runtime: Runtime,
-    session: Session,
-    runs: Runs,
-    usual: Usual,
-    calls: Calls,
-    suspended: Arc<Suspended>,
-    outputs: Arc<Outputs>,
-    list_changes: ListChanges,
+    connection: Connection,
+    runs: ConnectionRuns,
+    call_meta_defaults: CallMetaDefaults,
+    call_limiter: CallLimiter,
+    suspended_calls: Arc<SuspendedCalls>,
+    outputs: Arc<OutputResources>,
+    tool_list_notifier: ToolListNotifier,
     instructions: String,
-    explain: Explain,
-    offerings: Option<Arc<dyn Offerings>>,
-    subscribed: Subscribed,
+    explain: RunErrorExplainer,
+    resource_provider: Option<Arc<dyn McpResourceProvider>>,
+    subscriptions: ResourceSubscriptions,
     // Written when an older client says what it wants to hear, read by each of its calls.
-    level: Mutex<Option<LogLevel>>,
+    log_level: Mutex<Option<LogLevel>>,
 }
 
 /// A request for a call, as far as it matters while the call goes on.
-struct Request {
+struct ToolCallRequest {
     tool: String,
-    dialog: Dialog,
+    ask_support: AskSupport,
     cx: RequestContext<RoleServer>,
     /// What a newer client says before it is asked.
-    early: InputResponses,
+    early_responses: InputResponses,
 }
 
-impl Handler {
-    pub(crate) fn new(server: Server, calls: Calls, suspended: Arc<Suspended>) -> Self {
-        let Server { runtime, session, run, place, resume, explain, offerings, .. } = server;
+impl McpServerHandler {
+    pub(crate) fn new(
+        server: McpServerParts,
+        calls: CallLimiter,
+        suspended: Arc<SuspendedCalls>,
+    ) -> Self {
+        let McpServerParts {
+            runtime,
+            connection: session,
+            run,
+            address: place,
+            resume,
+            explain,
+            resource_provider: offerings,
+            ..
+        } = server;
         let own = session.resume(run, resume);
         Self {
-            list_changes: ListChanges::default(),
+            tool_list_notifier: ToolListNotifier::default(),
             instructions: instructions(&runtime, &session),
-            runs: Runs::new(session.clone(), own, resume),
-            usual: Usual { place, resume },
+            runs: ConnectionRuns::new(session.clone(), own, resume),
+            call_meta_defaults: CallMetaDefaults { address: place, resume },
             outputs: Arc::default(),
             explain,
-            offerings,
-            subscribed: Subscribed::default(),
-            level: Mutex::default(),
+            resource_provider: offerings,
+            subscriptions: ResourceSubscriptions::default(),
+            log_level: Mutex::default(),
             runtime,
-            session,
-            calls,
-            suspended,
+            connection: session,
+            call_limiter: calls,
+            suspended_calls: suspended,
         }
     }
 
@@ -115,82 +129,92 @@ impl Handler {
         mut request: CallToolRequestParams,
         cx: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let mut meta = CallMeta::parse(&cx.meta, &self.usual)?;
-        let _turn = self.calls.turn(&cx.ct).await?;
+        let mut meta = CallMeta::parse(&cx.meta, &self.call_meta_defaults)?;
+        let _turn = self.call_limiter.acquire_permit(&cx.ct).await?;
         let run = self.runs.open(meta.run.take(), meta.resume)?;
         let tool = request.name.clone().into_owned();
         let input = Value::Object(request.arguments.take().unwrap_or_default());
-        let dialog = Dialog::of(&cx, || Binding::new(&tool, &input, run.id().as_str(), &meta));
+        let dialog =
+            AskSupport::of(&cx, || CallBinding::new(&tool, &input, run.id().as_str(), &meta));
         let responses = request.input_responses.unwrap_or_default();
         let Some(state) = request.request_state.take() else {
             let mut call = Call::new(tool.clone(), input);
-            (call.place, call.driver_call_id) = (meta.place, meta.driver_call_id);
-            let passing = Passing::new(run, call, dialog.lines());
-            let request = Request { tool, dialog, cx, early: responses };
-            return self.accompany(passing, request, None).await;
+            (call.task_attempt, call.driver_call_id) = (meta.address, meta.driver_call_id);
+            let passing = InFlightCall::new(run, call, dialog.open_channel());
+            let request =
+                ToolCallRequest { tool, ask_support: dialog, cx, early_responses: responses };
+            return self.wait_with_client(passing, request, None).await;
         };
-        let Way::Rounds(binding) = &dialog.way else { return Err(unasked()) };
-        let ticket = self.suspended.ticket(&state, binding)?;
-        match self.suspended.resume(ticket, state, responses)? {
-            Resumed::Waits(question) => Ok(question.into()),
-            Resumed::Goes(passing, note) => {
+        let AskMethod::InputRequired(binding) = &dialog.method else {
+            return Err(unexpected_state_error());
+        };
+        let ticket = self.suspended_calls.verify_state(&state, binding)?;
+        match self.suspended_calls.resume(ticket, state, responses)? {
+            SuspendedCallOutcome::StillWaiting(question) => Ok(question.into()),
+            SuspendedCallOutcome::Resumed(passing, note) => {
                 let early = InputResponses::new();
-                self.accompany(passing, Request { tool, dialog, cx, early }, note).await
+                self.wait_with_client(
+                    passing,
+                    ToolCallRequest { tool, ask_support: dialog, cx, early_responses: early },
+                    note,
+                )
+                .await
             }
         }
     }
 
     /// Waits with the client of `request` for a call to end, or for its question.
-    async fn accompany(
+    async fn wait_with_client(
         &self,
-        mut passing: Passing,
-        request: Request,
+        mut passing: InFlightCall,
+        request: ToolCallRequest,
         mut note: Option<String>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let Request { tool, dialog, cx, mut early } = request;
-        let listener = self.listener(&cx);
+        let ToolCallRequest { tool, ask_support: dialog, cx, early_responses: mut early } = request;
+        let listener = self.progress_listener(&cx);
         let is_modern = is_modern(&cx);
         let RequestContext { ct: given_up, peer, .. } = cx;
         loop {
-            match (passing.step(&given_up, listener.as_ref()).await, &dialog.way) {
-                (Step::Ended(envelope), _) => {
+            match (passing.next_event(&given_up, listener.as_ref()).await, &dialog.method) {
+                (InFlightCallEvent::Ended(envelope), _) => {
                     let envelope = envelope.map_err(|err| run_error(err, self.explain))?;
-                    if let (true, Some(missing)) = (is_modern, passing.missing())
+                    if let (true, Some(missing)) = (is_modern, passing.missing_capability())
                         && envelope.code().is_some()
                     {
-                        return Err(counterpart::lacks(missing));
+                        return Err(client_requests::missing_capability_error(missing));
                     }
-                    let mut result = self.answer(&tool, &envelope)?;
+                    let mut result = self.tool_result(&tool, &envelope)?;
                     result.content.extend(note.map(ContentBlock::text));
                     return Ok(result.into());
                 }
-                (Step::Asked(asked), Way::Request(titles)) => {
+                (InFlightCallEvent::Asked(asked), AskMethod::ServerRequest(titles)) => {
                     note = passing.wait_for(elicit(&peer, asked, *titles), &given_up).await;
                 }
                 // What allows a call is not heard before it was asked.
-                (Step::Asked(asked @ Asked::Requests(_)), Way::Rounds(_))
-                    if asked.is_answered_by(&early) =>
-                {
-                    asked.settle(std::mem::take(&mut early));
+                (
+                    InFlightCallEvent::Asked(asked @ PendingClientAsk::Requests(_)),
+                    AskMethod::InputRequired(_),
+                ) if asked.is_answered_by(&early) => {
+                    asked.deliver_responses(std::mem::take(&mut early));
                 }
-                (Step::Asked(asked), Way::Rounds(binding)) => {
-                    return self.suspended.suspend(passing, asked, binding).map(Into::into);
+                (InFlightCallEvent::Asked(asked), AskMethod::InputRequired(binding)) => {
+                    return self.suspended_calls.suspend(passing, asked, binding).map(Into::into);
                 }
                 // Dropping the question says that nobody is there.
-                (Step::Asked(_), Way::Nobody) => {}
+                (InFlightCallEvent::Asked(_), AskMethod::Unsupported) => {}
             }
         }
     }
 
     /// Returns who hears of what goes on in a call, if anybody wants to.
-    fn listener(&self, cx: &RequestContext<RoleServer>) -> Option<Listener> {
+    fn progress_listener(&self, cx: &RequestContext<RoleServer>) -> Option<McpProgressListener> {
         let token = cx.meta.get_progress_token();
         let level = if is_modern(cx) {
-            cx.meta.log_level().map(level)
+            cx.meta.log_level().map(parse_level)
         } else {
-            *self.level.lock().unwrap_or_else(PoisonError::into_inner)
+            *self.log_level.lock().unwrap_or_else(PoisonError::into_inner)
         };
-        (token.is_some() || level.is_some()).then(|| Listener {
+        (token.is_some() || level.is_some()).then(|| McpProgressListener {
             peer: cx.peer.clone(),
             token,
             level,
@@ -198,12 +222,15 @@ impl Handler {
         })
     }
 
-    fn offerings(&self, method: &'static str) -> Result<&dyn Offerings, ErrorData> {
+    fn require_resource_provider(
+        &self,
+        method: &'static str,
+    ) -> Result<&dyn McpResourceProvider, ErrorData> {
         let none = || ErrorData::new(ProtocolCode::METHOD_NOT_FOUND, method, None);
-        self.offerings.as_deref().ok_or_else(none)
+        self.resource_provider.as_deref().ok_or_else(none)
     }
 
-    fn answer(&self, tool: &str, envelope: &Envelope) -> Result<CallToolResult, ErrorData> {
+    fn tool_result(&self, tool: &str, envelope: &Envelope) -> Result<CallToolResult, ErrorData> {
         let registry = self.runtime.registry();
         let contract = registry.contract(tool);
         if let (None, Envelope::Error { error_text, metadata }) = (contract, envelope)
@@ -212,7 +239,7 @@ impl Handler {
             return Err(ErrorData::invalid_params(error_text.clone(), None));
         }
         let metadata = envelope.metadata();
-        let link = metadata.output_path.as_deref().and_then(|path| self.outputs.keep(path));
+        let link = metadata.output_path.as_deref().and_then(|path| self.outputs.add_output(path));
         Ok(call_result(envelope, contract, link))
     }
 
@@ -221,26 +248,26 @@ impl Handler {
         uri: String,
         cx: RequestContext<RoleServer>,
     ) -> Result<ResourceContents, ErrorData> {
-        let offered = self.offerings.as_ref().and_then(|offerings| offerings.read(&uri));
+        let offered = self.resource_provider.as_ref().and_then(|offerings| offerings.read(&uri));
         if let Some(offered) = offered {
-            return Ok(contents(uri, Some(offered.mime_type), offered.body));
+            return Ok(resource_contents(uri, Some(offered.mime_type), offered.body));
         }
-        let _turn = self.calls.turn(&cx.ct).await?;
-        let (outputs, session) = (Arc::clone(&self.outputs), self.session.clone());
+        let _turn = self.call_limiter.acquire_permit(&cx.ct).await?;
+        let (outputs, session) = (Arc::clone(&self.outputs), self.connection.clone());
         let reading = tokio::task::spawn_blocking(move || outputs.read(&uri, &session));
         reading.await.map_err(|err| ErrorData::internal_error(err.to_string(), None))?
     }
 }
 
 #[expect(deprecated, reason = "clients of the older era still set levels of logs and subscribe so")]
-impl ServerHandler for Handler {
+impl ServerHandler for McpServerHandler {
     fn get_info(&self) -> ServerConfig {
         let mut capabilities = ServerCapabilities::builder()
             .enable_tools()
             .enable_tool_list_changed()
             .enable_resources()
             .build();
-        if self.offerings.is_some() {
+        if self.resource_provider.is_some() {
             capabilities.prompts = Some(Default::default());
             capabilities.completions = Some(JsonObject::new());
             capabilities.logging = Some(JsonObject::new());
@@ -263,7 +290,7 @@ impl ServerHandler for Handler {
     }
 
     async fn on_initialized(&self, cx: NotificationContext<RoleServer>) {
-        self.list_changes.tell(cx.peer, self.session.listing_changes());
+        self.tool_list_notifier.notify_on_changes(cx.peer, self.connection.listing_changes());
     }
 
     async fn list_tools(
@@ -273,8 +300,8 @@ impl ServerHandler for Handler {
     ) -> Result<ListToolsResult, ErrorData> {
         check_first_page(page)?;
         // Where tools are yet to be found, the next list may be another one.
-        let is_whole = self.session.unlisted() == 0;
-        let listed = self.session.listed();
+        let is_whole = self.connection.unlisted_count() == 0;
+        let listed = self.connection.listed_tools();
         let tools: Vec<Tool> = listed.iter().map(|contract| mcp_tool(contract)).collect();
         Ok(ListToolsResult::with_all_items(tools)
             .with_ttl_ms(if is_whole { CACHE_MS } else { 0 })
@@ -286,7 +313,7 @@ impl ServerHandler for Handler {
         request: CallToolRequestParams,
         cx: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        caught(self.call(request, cx)).await
+        catch_panic(self.call(request, cx)).await
     }
 
     async fn list_resources(
@@ -295,8 +322,8 @@ impl ServerHandler for Handler {
         _: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
         check_first_page(page)?;
-        let offered = self.offerings.iter().flat_map(|offerings| offerings.resources());
-        let all = offered.map(Offered::resource).chain(self.outputs.list());
+        let offered = self.resource_provider.iter().flat_map(|offerings| offerings.resources());
+        let all = offered.map(McpResource::resource).chain(self.outputs.list());
         Ok(ListResourcesResult::with_all_items(all.collect())
             .with_ttl_ms(0)
             .with_cache_scope(CacheScope::Private))
@@ -308,8 +335,8 @@ impl ServerHandler for Handler {
         _: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
         check_first_page(page)?;
-        let offered = self.offerings.iter().flat_map(|offerings| offerings.templates());
-        let all = offered.map(Offered::template).chain([template()]);
+        let offered = self.resource_provider.iter().flat_map(|offerings| offerings.templates());
+        let all = offered.map(McpResource::template).chain([template()]);
         Ok(ListResourceTemplatesResult::with_all_items(all.collect())
             .with_ttl_ms(CACHE_MS)
             .with_cache_scope(CacheScope::Private))
@@ -320,7 +347,7 @@ impl ServerHandler for Handler {
         request: ReadResourceRequestParams,
         cx: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        let contents = caught(self.read(request.uri, cx)).await?;
+        let contents = catch_panic(self.read(request.uri, cx)).await?;
         Ok(ReadResourceResult::new(vec![contents])
             .with_ttl_ms(CACHE_MS)
             .with_cache_scope(CacheScope::Private)
@@ -332,9 +359,9 @@ impl ServerHandler for Handler {
         page: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
-        let offerings = self.offerings("prompts/list")?;
+        let offerings = self.require_resource_provider("prompts/list")?;
         check_first_page(page)?;
-        let prompts = offerings.prompts().into_iter().map(OfferedPrompt::prompt);
+        let prompts = offerings.prompts().into_iter().map(McpPrompt::prompt);
         Ok(ListPromptsResult::with_all_items(prompts.collect())
             .with_ttl_ms(CACHE_MS)
             .with_cache_scope(CacheScope::Private))
@@ -345,7 +372,8 @@ impl ServerHandler for Handler {
         request: GetPromptRequestParams,
         cx: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
-        caught(prompts::get(self.offerings("prompts/get")?, request, &cx)).await
+        catch_panic(prompts::get(self.require_resource_provider("prompts/get")?, request, &cx))
+            .await
     }
 
     async fn complete(
@@ -353,14 +381,14 @@ impl ServerHandler for Handler {
         request: CompleteRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
-        let offerings = self.offerings("completion/complete")?;
+        let offerings = self.require_resource_provider("completion/complete")?;
         let (argument, typed) = (&*request.argument.name, &*request.argument.value);
         let mut values = match &request.r#ref {
             Reference::Prompt(prompt) => {
-                offerings.complete(Completed::Prompt { name: &prompt.name, argument, typed })
+                offerings.complete(McpCompletion::Prompt { name: &prompt.name, argument, typed })
             }
             Reference::Resource(template) => {
-                offerings.complete(Completed::Template { uri: &template.uri, argument, typed })
+                offerings.complete(McpCompletion::Template { uri: &template.uri, argument, typed })
             }
             _ => Vec::new(),
         };
@@ -376,11 +404,12 @@ impl ServerHandler for Handler {
         request: SetLevelRequestParams,
         cx: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        self.offerings("logging/setLevel")?;
+        self.require_resource_provider("logging/setLevel")?;
         if is_modern(&cx) {
             return Err(ErrorData::new(ProtocolCode::METHOD_NOT_FOUND, "logging/setLevel", None));
         }
-        *self.level.lock().unwrap_or_else(PoisonError::into_inner) = Some(level(request.level));
+        *self.log_level.lock().unwrap_or_else(PoisonError::into_inner) =
+            Some(parse_level(request.level));
         Ok(())
     }
 
@@ -389,8 +418,8 @@ impl ServerHandler for Handler {
         request: SubscribeRequestParams,
         cx: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        let changes = self.offerings("resources/subscribe")?.changes();
-        self.subscribed.add(request.uri, cx.peer, changes)
+        let changes = self.require_resource_provider("resources/subscribe")?.changes();
+        self.subscriptions.add(request.uri, cx.peer, changes)
     }
 
     async fn unsubscribe(
@@ -398,8 +427,8 @@ impl ServerHandler for Handler {
         request: UnsubscribeRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        self.offerings("resources/unsubscribe")?;
-        self.subscribed.remove(&request.uri);
+        self.require_resource_provider("resources/unsubscribe")?;
+        self.subscriptions.remove(&request.uri);
         Ok(())
     }
 
@@ -416,8 +445,8 @@ impl ServerHandler for Handler {
     }
 
     async fn listen(&self, subscription: SubscriptionContext) -> Result<(), ErrorData> {
-        let mut listing = self.session.listing_changes();
-        let mut resources = self.offerings.as_ref().map(|offerings| offerings.changes());
+        let mut listing = self.connection.listing_changes();
+        let mut resources = self.resource_provider.as_ref().map(|offerings| offerings.changes());
         let accepted = subscription.accepted();
         let uris = accepted.resource_subscriptions.clone().unwrap_or_default();
         let hears_of_tools = accepted.tools_list_changed == Some(true);
@@ -428,7 +457,7 @@ impl ServerHandler for Handler {
                 () = listing.changed(), if hears_of_tools => {
                     let _ = subscription.sink().notify_tool_list_changed().await;
                 }
-                uri = subscribed::next_of(&mut resources) => {
+                uri = resource_subscriptions::next_change_or_pending(&mut resources) => {
                     if uris.contains(&uri) {
                         let _ = subscription.sink().notify_resource_updated(uri).await;
                     }
@@ -443,8 +472,8 @@ impl ServerHandler for Handler {
         cx: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
         let method = request.method.as_str();
-        let is_gone = is_modern(&cx) && HANDSHAKE.contains(&method);
-        if METHODS.contains(&method) && !is_gone {
+        let is_gone = is_modern(&cx) && HANDSHAKE_METHODS.contains(&method);
+        if KNOWN_METHODS.contains(&method) && !is_gone {
             let message = format!("the params of {} do not have the form it takes", request.method);
             return Err(ErrorData::invalid_params(message, None));
         }
@@ -457,7 +486,7 @@ fn is_modern(cx: &RequestContext<RoleServer>) -> bool {
 }
 
 /// A client that cannot be asked in rounds was given no state.
-fn unasked() -> ErrorData {
+fn unexpected_state_error() -> ErrorData {
     let message = "requestState was not given to this client, which declares no forms for the \
                    2026-07-28 protocol: make the call without it";
     ErrorData::invalid_params(message, None)

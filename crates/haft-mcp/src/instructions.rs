@@ -1,10 +1,10 @@
 //! What a model is told about the whole server, once. Every word costs each conversation, so it says only what no tool's
 //! description can.
 
-use haft::{Runtime, Session};
+use haft::{Connection, Runtime};
 
 /// Returns the instructions.
-pub(crate) fn instructions(runtime: &Runtime, session: &Session) -> String {
+pub(crate) fn instructions(runtime: &Runtime, session: &Connection) -> String {
     let registry = runtime.registry();
     let mut text = format!(
         "Tools that work in {}. Paths are relative to that directory, or absolute inside it. What \
@@ -31,7 +31,7 @@ pub(crate) fn instructions(runtime: &Runtime, session: &Session) -> String {
             " Before work that a skill is for, load it: the description of the tool skill lists them.",
         );
     }
-    let unlisted = session.unlisted();
+    let unlisted = session.unlisted_count();
     if unlisted > 0 {
         text.push_str(&format!(
             " {unlisted} further tools are not listed: find those that a task needs with tool_search, which lists them."

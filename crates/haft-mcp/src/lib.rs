@@ -6,46 +6,53 @@
 //! to the binary. Nothing of the SDK shows in its interface.
 #![deny(missing_docs)]
 
-mod answer;
-mod asking;
-mod calls;
+mod advice;
+mod approval_form;
+mod ask_channel;
+mod call_limiter;
+mod call_result;
 mod client;
+mod client_requester;
+mod client_requests;
 mod connection;
 mod content;
-mod conversation;
-mod counterpart;
 mod elicit;
 mod handler;
-mod inquiry;
+mod in_flight_call;
 mod instructions;
-mod levels;
 pub mod limits;
-mod list_changes;
+mod log_levels;
 mod meta;
-mod offerings;
-mod outputs;
+mod output_resources;
 mod panic;
-mod passing;
+mod pending_ask;
 mod progress;
 mod prompts;
-mod question;
+mod question_form;
+mod request_state;
+mod resource_provider;
+mod resource_subscriptions;
 mod runs;
-mod seal;
+mod server_instance;
+mod server_parts;
 mod stdio;
-mod streamable;
-mod subscribed;
-mod suspended;
+mod streamable_http;
+mod suspended_calls;
 mod tool;
+mod tool_list_notifier;
 
 pub use client::{
-    Advice, Authorization, Connect, Forms, KnownServer, LOGIN_ENTROPY_BYTES, ListingCache, Login,
-    LoginError, McpServers, OAuthOptions, RedirectListener, Remote, ServerSpec, ServerTools,
-    TokenStore, Trial, TriedTool, limits as client_limits, permission as server_permission,
+    Authorization, FormFiller, LOGIN_ENTROPY_BYTES, Login, LoginError, McpServerSpec,
+    McpServerStatus, McpServerTest, McpServerTools, McpServers, McpTransport, OAuthOptions,
+    RedirectListener, RemoteMcpServer, ServerFailureRemedy, TestedServerTool, TokenStore,
+    ToolListCache, limits as client_limits, permission as server_permission,
 };
-pub use connection::{Explain, ServeError, Server, serve, serve_stdio};
-pub use offerings::{
-    Completed, Offered, OfferedContents, OfferedPrompt, Offerings, PromptArgument, Prompted,
+pub use connection::{McpServeError, serve, serve_stdio};
+pub use request_state::STATE_KEY_BYTES;
+pub use resource_provider::{
+    McpCompletion, McpPrompt, McpPromptArgument, McpPromptResult, McpResource, McpResourceContents,
+    McpResourceProvider,
 };
-pub use seal::STATE_KEY_BYTES;
-pub use streamable::{HttpEndpoint, HttpServer, Open};
+pub use server_parts::{McpServerFactory, McpServerParts, RunErrorExplainer};
+pub use streamable_http::{HttpEndpoint, HttpServer};
 pub use tool::tool_json;

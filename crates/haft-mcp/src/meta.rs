@@ -1,8 +1,8 @@
 //! What a request's `_meta` says about where its call belongs. Keys of haft that are not known here are refused, not
 //! passed over: a driver that asks for a replay must not get an execution.
 
-use haft::{Place, Resume};
-use haft_contract::{RunId, Scope, ScopeError};
+use haft::{ResumeMode, TaskAttempt};
+use haft_contract::{AttemptAddress, CallAddressError, RunId};
 use rmcp::ErrorData;
 use rmcp::model::JsonObject;
 use serde_json::Value;
@@ -16,39 +16,43 @@ const ITERATION: &str = "haft/iteration";
 const ATTEMPT: &str = "haft/attempt";
 const CALL: &str = "haft/call";
 const RESUME: &str = "haft/resume";
-const KNOWN: [&str; 6] = [RUN, NODE, ITERATION, ATTEMPT, CALL, RESUME];
+const KNOWN_KEYS: [&str; 6] = [RUN, NODE, ITERATION, ATTEMPT, CALL, RESUME];
 
 /// Where a call belongs, as its driver says.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct CallMeta {
     /// The run, `None` for the connection's own.
     pub(crate) run: Option<RunId>,
-    pub(crate) place: Place,
+    pub(crate) address: TaskAttempt,
     pub(crate) driver_call_id: Option<String>,
     /// How the driver goes on with what was begun before.
-    pub(crate) resume: Resume,
+    pub(crate) resume: ResumeMode,
 }
 
 /// Where calls of the connection's own run belong that do not say so.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Usual {
-    pub(crate) place: Place,
-    pub(crate) resume: Resume,
+pub(crate) struct CallMetaDefaults {
+    pub(crate) address: TaskAttempt,
+    pub(crate) resume: ResumeMode,
 }
 
 impl CallMeta {
     /// Returns what `meta` says, and for calls of the connection's own run what `usual` says where it is silent; an error
     /// names the key, what was expected and what was found.
-    pub(crate) fn parse(meta: &JsonObject, usual: &Usual) -> Result<Self, ErrorData> {
+    pub(crate) fn parse(meta: &JsonObject, usual: &CallMetaDefaults) -> Result<Self, ErrorData> {
         if let Some(unknown) = meta.keys().find(|key| key.starts_with(PREFIX) && !is_known(key)) {
-            let message = format!("_meta {unknown:?} is not known: expected {}", KNOWN.join(", "));
+            let message =
+                format!("_meta {unknown:?} is not known: expected {}", KNOWN_KEYS.join(", "));
             return Err(ErrorData::invalid_params(message, None));
         }
-        let run = text(meta, RUN)?.map(RunId::parse).transpose().map_err(|err| scope(RUN, &err))?;
-        let elsewhere = Usual::default();
-        let Usual { place: usual, resume: usually } =
+        let run = text(meta, RUN)?
+            .map(RunId::parse)
+            .transpose()
+            .map_err(|err| address_error(RUN, &err))?;
+        let elsewhere = CallMetaDefaults::default();
+        let CallMetaDefaults { address: usual, resume: usually } =
             if run.is_none() { usual } else { &elsewhere };
-        let place = Place {
+        let place = TaskAttempt {
             node: text(meta, NODE)?
                 .map(check_node)
                 .transpose()?
@@ -58,12 +62,12 @@ impl CallMeta {
         };
         let driver_call_id = text(meta, CALL)?.map(check_call_id).transpose()?;
         let resume = text(meta, RESUME)?.map(resume).transpose()?.unwrap_or(*usually);
-        Ok(Self { run, place, driver_call_id, resume })
+        Ok(Self { run, address: place, driver_call_id, resume })
     }
 }
 
 fn is_known(key: &str) -> bool {
-    KNOWN.contains(&key)
+    KNOWN_KEYS.contains(&key)
 }
 
 fn text<'a>(meta: &'a JsonObject, key: &str) -> Result<Option<&'a str>, ErrorData> {
@@ -83,10 +87,10 @@ fn count(meta: &JsonObject, key: &str, min: u32) -> Result<Option<u32>, ErrorDat
     }
 }
 
-fn resume(text: &str) -> Result<Resume, ErrorData> {
+fn resume(text: &str) -> Result<ResumeMode, ErrorData> {
     match text {
-        "continue" => Ok(Resume::Continue),
-        "replay" => Ok(Resume::Replay),
+        "continue" => Ok(ResumeMode::Continue),
+        "replay" => Ok(ResumeMode::Replay),
         other => {
             let message =
                 format!("_meta {RESUME:?}: expected \"continue\" or \"replay\", found {other:?}");
@@ -97,9 +101,11 @@ fn resume(text: &str) -> Result<Resume, ErrorData> {
 
 fn check_node(node: &str) -> Result<String, ErrorData> {
     // A node name is checked as part of a scope; the other parts only stand there.
-    let run = RunId::parse(Scope::NODE_DEFAULT).map_err(|err| scope(NODE, &err))?;
-    let checked = Scope { node: node.to_owned(), ..Scope::of_run(run) }.checked();
-    checked.map(|scope| scope.node).map_err(|err| scope(NODE, &err))
+    let run =
+        RunId::parse(AttemptAddress::NODE_DEFAULT).map_err(|err| address_error(NODE, &err))?;
+    let checked =
+        AttemptAddress { node: node.to_owned(), ..AttemptAddress::first_of_run(run) }.validated();
+    checked.map(|scope| scope.node).map_err(|err| address_error(NODE, &err))
 }
 
 fn check_call_id(id: &str) -> Result<String, ErrorData> {
@@ -113,7 +119,7 @@ fn check_call_id(id: &str) -> Result<String, ErrorData> {
     Err(ErrorData::invalid_params(message, None))
 }
 
-fn scope(key: &str, err: &ScopeError) -> ErrorData {
+fn address_error(key: &str, err: &CallAddressError) -> ErrorData {
     ErrorData::invalid_params(format!("_meta {key:?}: {err}"), None)
 }
 

@@ -8,7 +8,7 @@ use std::task::Poll;
 use rmcp::ErrorData;
 
 /// Runs `work`; its panic is an internal error.
-pub(crate) async fn caught<T>(
+pub(crate) async fn catch_panic<T>(
     work: impl Future<Output = Result<T, ErrorData>>,
 ) -> Result<T, ErrorData> {
     let mut work = pin!(work);
@@ -32,8 +32,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_panic_is_an_internal_error() {
-        let err = caught::<()>(async { panic!("boom") }).await.unwrap_err();
+        let err = catch_panic::<()>(async { panic!("boom") }).await.unwrap_err();
         assert_eq!(err, panicked());
-        assert_eq!(caught(async { Ok(1) }).await, Ok(1));
+        assert_eq!(catch_panic(async { Ok(1) }).await, Ok(1));
     }
 }

@@ -5,30 +5,30 @@
 use std::pin::pin;
 use std::sync::Arc;
 
-use haft_contract::{LogLevel, LogLine, Progress, ProgressSink};
+use haft_contract::{CallProgress, LogLevel, LogLine, ProgressSink};
 use rmcp::model::{ProgressNotificationParam, ProgressToken};
 use rmcp::{Peer, RoleServer};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
-use crate::levels::told;
 use crate::limits::LOG_LINES_MAX;
+use crate::log_levels::log_notification;
 
 /// Returns where a call reports, and where its reports come out.
-pub(crate) fn channel() -> (Arc<dyn ProgressSink>, Reports) {
+pub(crate) fn channel() -> (Arc<dyn ProgressSink>, CallReports) {
     let (sender, receiver) = watch::channel(None);
     let (lines, log) = mpsc::channel(LOG_LINES_MAX);
-    let sink = Newest { progress: sender, lines };
-    (Arc::new(sink), Reports { receiver, log, sent: f64::NEG_INFINITY })
+    let sink = NewestProgressSink { progress: sender, lines };
+    (Arc::new(sink), CallReports { receiver, log, sent_progress: f64::NEG_INFINITY })
 }
 
-struct Newest {
-    progress: watch::Sender<Option<Progress>>,
+struct NewestProgressSink {
+    progress: watch::Sender<Option<CallProgress>>,
     lines: mpsc::Sender<LogLine>,
 }
 
-impl ProgressSink for Newest {
-    fn report(&self, progress: Progress) {
+impl ProgressSink for NewestProgressSink {
+    fn report(&self, progress: CallProgress) {
         self.progress.send_replace(Some(progress));
     }
 
@@ -39,15 +39,15 @@ impl ProgressSink for Newest {
 }
 
 /// The reports of a call.
-pub(crate) struct Reports {
-    receiver: watch::Receiver<Option<Progress>>,
+pub(crate) struct CallReports {
+    receiver: watch::Receiver<Option<CallProgress>>,
     log: mpsc::Receiver<LogLine>,
     /// How far the newest report was that a client was told of.
-    sent: f64,
+    sent_progress: f64,
 }
 
 /// The client that wants to hear of them.
-pub(crate) struct Listener {
+pub(crate) struct McpProgressListener {
     pub(crate) peer: Peer<RoleServer>,
     /// Set if it wants to hear of progress.
     pub(crate) token: Option<ProgressToken>,
@@ -56,24 +56,24 @@ pub(crate) struct Listener {
     pub(crate) cancellation: CancellationToken,
 }
 
-impl Reports {
+impl CallReports {
     /// Waits for `call`, and tells `listener` of each report until then.
-    pub(crate) async fn follow<T>(
+    pub(crate) async fn forward_until_done<T>(
         &mut self,
         call: impl Future<Output = T>,
-        listener: &Listener,
+        listener: &McpProgressListener,
     ) -> T {
         let mut call = pin!(call);
         loop {
             tokio::select! {
                 biased;
                 Some(line) = self.log.recv() => {
-                    listener.say(line).await;
+                    listener.notify_log(line).await;
                     continue;
                 }
                 answer = &mut call => {
                     while let Ok(line) = self.log.try_recv() {
-                        listener.say(line).await;
+                        listener.notify_log(line).await;
                     }
                     return answer;
                 }
@@ -81,18 +81,18 @@ impl Reports {
             }
             let newest = self.receiver.borrow_and_update().clone();
             // The protocol wants it to grow with every notification.
-            if let Some(progress) = newest.filter(|progress| progress.done > self.sent) {
-                self.sent = progress.done;
-                listener.tell(progress).await;
+            if let Some(progress) = newest.filter(|progress| progress.done > self.sent_progress) {
+                self.sent_progress = progress.done;
+                listener.notify_progress(progress).await;
             }
         }
     }
 }
 
-impl Listener {
+impl McpProgressListener {
     /// Returns when the line is written, so that the answer comes after it. The call goes on meanwhile, in a task of
     /// its own.
-    async fn tell(&self, progress: Progress) {
+    async fn notify_progress(&self, progress: CallProgress) {
         let Some(token) = &self.token else { return };
         let mut line = ProgressNotificationParam::new(token.clone(), progress.done)
             .with_message(progress.message);
@@ -106,12 +106,12 @@ impl Listener {
     }
 
     /// Returns when the line is written, as with progress.
-    async fn say(&self, line: LogLine) {
+    async fn notify_log(&self, line: LogLine) {
         if self.level.is_none_or(|level| line.level < level) {
             return;
         }
         #[expect(deprecated, reason = "older clients are told so, and newer ones that ask for it")]
-        let sent = self.peer.notify_logging_message(told(line));
+        let sent = self.peer.notify_logging_message(log_notification(line));
         tokio::select! {
             _ = sent => {}
             () = self.cancellation.cancelled() => {}

@@ -10,13 +10,13 @@ use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
 use serde_json::{Map, Value};
 
-use crate::counterpart::{self, Takes};
+use crate::client_requests::{self, DeclaredClientCapabilities};
 use crate::limits::PROMPT_ROUNDS_MAX;
-use crate::offerings::{Offerings, Prompted, message};
+use crate::resource_provider::{McpPromptResult, McpResourceProvider, message};
 
 /// Fills a prompt in.
 pub(crate) async fn get(
-    offerings: &dyn Offerings,
+    offerings: &dyn McpResourceProvider,
     request: GetPromptRequestParams,
     cx: &RequestContext<RoleServer>,
 ) -> Result<GetPromptResponse, ErrorData> {
@@ -27,18 +27,18 @@ pub(crate) async fn get(
     for rounds in 0..=PROMPT_ROUNDS_MAX {
         match offerings.prompt(&request.name, &arguments, &answers) {
             None => return Err(unknown(&request.name)),
-            Some(Prompted::Messages(parts)) => {
+            Some(McpPromptResult::Messages(parts)) => {
                 let messages = parts.into_iter().map(message).collect();
                 return Ok(GetPromptResult::new(messages).into());
             }
-            Some(Prompted::Asks(_)) if rounds == PROMPT_ROUNDS_MAX => break,
-            Some(Prompted::Asks(requests)) => {
-                check_takes(&requests, cx)?;
+            Some(McpPromptResult::Requests(_)) if rounds == PROMPT_ROUNDS_MAX => break,
+            Some(McpPromptResult::Requests(requests)) => {
+                check_capabilities(&requests, cx)?;
                 if cx.protocol_version() >= Some(ProtocolVersion::V_2026_07_28) {
-                    let asked = counterpart::input_requests(&requests).map_err(internal)?;
+                    let asked = client_requests::input_requests(&requests).map_err(internal)?;
                     return Ok(InputRequiredResult::new(Some(asked), None).into());
                 }
-                let asked = counterpart::ask(&cx.peer, &requests).await;
+                let asked = client_requests::request_in_turn(&cx.peer, &requests).await;
                 let asked = asked.map_err(|err| internal(err.message))?;
                 answers.extend(requests.into_iter().map(|one| one.name).zip(asked));
             }
@@ -48,7 +48,7 @@ pub(crate) async fn get(
 }
 
 fn check_required(
-    offerings: &dyn Offerings,
+    offerings: &dyn McpResourceProvider,
     name: &str,
     arguments: &Map<String, Value>,
 ) -> Result<(), ErrorData> {
@@ -66,14 +66,17 @@ fn check_required(
 }
 
 /// A client is not asked for what it does not declare.
-fn check_takes(
+fn check_capabilities(
     requests: &[ClientRequest],
     cx: &RequestContext<RoleServer>,
 ) -> Result<(), ErrorData> {
-    let takes = cx.client_capabilities().map(|client| Takes::of(&client)).unwrap_or_default();
-    match requests.iter().find(|one| !takes.takes(one.method)) {
+    let takes = cx
+        .client_capabilities()
+        .map(|client| DeclaredClientCapabilities::of(&client))
+        .unwrap_or_default();
+    match requests.iter().find(|one| !takes.is_declared(one.method)) {
         None => Ok(()),
-        Some(request) => Err(counterpart::lacks(request.method)),
+        Some(request) => Err(client_requests::missing_capability_error(request.method)),
     }
 }
 

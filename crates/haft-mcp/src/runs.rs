@@ -3,47 +3,47 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
-use haft::{Resume, Run, RunError, Session};
+use haft::{Connection, ResumeMode, Run, RunError};
 use haft_contract::RunId;
 use rmcp::ErrorData;
 
-use crate::connection::Explain;
 use crate::limits::RUNS_MAX;
+use crate::server_parts::RunErrorExplainer;
 
 /// The runs of a connection. What a run has counted is kept while it is here, or a call of it is on its way; of one that is
 /// named again later, it is read from the journal.
-pub(crate) struct Runs {
-    session: Session,
-    own: Run,
-    own_resume: Resume,
+pub(crate) struct ConnectionRuns {
+    connection: Connection,
+    own_run: Run,
+    own_resume: ResumeMode,
     // Written by every call that names a run, for a look-up.
-    named: Mutex<Named>,
+    named: Mutex<NamedRuns>,
 }
 
 #[derive(Default)]
-struct Named {
-    runs: HashMap<(RunId, Resume), Latest>,
+struct NamedRuns {
+    runs: HashMap<(RunId, ResumeMode), RecentRun>,
     calls: u64,
 }
 
 /// A run, and which call named it last.
-struct Latest {
+struct RecentRun {
     run: Run,
     call: u64,
 }
 
-impl Runs {
+impl ConnectionRuns {
     /// `own_resume` is how the connection goes on with its own run.
-    pub(crate) fn new(session: Session, own: Run, own_resume: Resume) -> Self {
-        Self { session, own, own_resume, named: Mutex::default() }
+    pub(crate) fn new(session: Connection, own: Run, own_resume: ResumeMode) -> Self {
+        Self { connection: session, own_run: own, own_resume, named: Mutex::default() }
     }
 
     /// Returns the run of that name, or the connection's own. A connection that starts a run over does so once: all its
     /// calls that say so are of one pass.
-    pub(crate) fn open(&self, id: Option<RunId>, resume: Resume) -> Result<Run, ErrorData> {
-        let id = id.unwrap_or_else(|| self.own.id().clone());
-        if id == *self.own.id() && resume == self.own_resume {
-            return Ok(self.own.clone());
+    pub(crate) fn open(&self, id: Option<RunId>, resume: ResumeMode) -> Result<Run, ErrorData> {
+        let id = id.unwrap_or_else(|| self.own_run.id().clone());
+        if id == *self.own_run.id() && resume == self.own_resume {
+            return Ok(self.own_run.clone());
         }
         let key = (id, resume);
         let mut named = self.named.lock().unwrap_or_else(PoisonError::into_inner);
@@ -52,17 +52,17 @@ impl Runs {
         }
         named.calls += 1;
         let call = named.calls;
-        let open = || Latest { run: self.session.resume(key.0.clone(), resume), call };
+        let open = || RecentRun { run: self.connection.resume(key.0.clone(), resume), call };
         let latest = named.runs.entry(key.clone()).or_insert_with(open);
         latest.call = call;
         Ok(latest.run.clone())
     }
 }
 
-impl Named {
+impl NamedRuns {
     /// Lets the run go that was named longest ago. One that is started over would begin anew, and stays.
     fn make_room(&mut self) -> Result<(), ErrorData> {
-        let may_go = self.runs.iter().filter(|((_, resume), _)| *resume == Resume::Continue);
+        let may_go = self.runs.iter().filter(|((_, resume), _)| *resume == ResumeMode::Continue);
         let oldest = may_go.min_by_key(|(_, latest)| latest.call).map(|(key, _)| key.clone());
         let oldest = oldest.ok_or_else(|| {
             let message = format!(
@@ -77,13 +77,13 @@ impl Named {
 }
 
 /// Says that haft cannot tell what happened, in the words of whoever put the server together.
-pub(crate) fn run_error(err: RunError, explain: Explain) -> ErrorData {
+pub(crate) fn run_error(err: RunError, explain: RunErrorExplainer) -> ErrorData {
     let is_of_request = matches!(
         err,
         RunError::Scope(_)
             | RunError::Diverged(_)
-            | RunError::OfPlan { .. }
-            | RunError::OfOtherRoot { .. }
+            | RunError::PlanRun { .. }
+            | RunError::OtherWorkspace { .. }
     );
     let message = explain(err);
     if is_of_request {

@@ -1,7 +1,7 @@
 //! A contract as an MCP tool. The list is the same bytes for the same tools: it goes into a model's prompt, where
 //! every difference costs a cache.
 
-use haft_contract::{Contract, Effect, Kind};
+use haft_contract::{Contract, Effect, ToolKind};
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde_json::{Value, json};
 
@@ -46,7 +46,10 @@ fn annotations(contract: &Contract) -> Option<ToolAnnotations> {
 
 /// What must not be repeated may also not be undone, as far as anybody can tell from outside.
 fn is_destructive(contract: &Contract) -> bool {
-    let replaces = matches!(contract.kind, Kind::Edit | Kind::Delete | Kind::Move | Kind::Execute);
+    let replaces = matches!(
+        contract.kind,
+        ToolKind::Edit | ToolKind::Delete | ToolKind::Move | ToolKind::Execute
+    );
     match contract.effect {
         Effect::Read => false,
         Effect::Idempotent => contract.dangerous || replaces,

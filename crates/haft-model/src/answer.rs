@@ -1,5 +1,5 @@
-//! What a model answers: events as they come, and the whole of them. An answer that stops without its end is an error and
-//! never passes for a whole one.
+//! A model's answer: its events as they arrive, and the complete answer. An answer that stops
+//! without its end is an error and never counts as complete.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -9,88 +9,88 @@ use futures_util::{Stream, StreamExt, stream};
 use serde::{Deserialize, Serialize};
 
 use crate::limits::{ANSWER_BYTES_MAX, TOOL_CALLS_MAX};
-use crate::{Arguments, ModelError, ToolCall};
+use crate::{ModelError, ToolCall, ToolCallArguments};
 
-/// One piece of an answer.
+/// One event of an answer.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Event {
-    /// Nothing was received yet: the request failed, and is made again after a pause.
-    Retry(Retry),
+pub enum ModelEvent {
+    /// Nothing has been received: the attempt failed, and the next one follows after a pause.
+    Retry(ModelRetry),
     /// More text.
     Text(String),
-    /// More of what the model thinks, where it shows that.
+    /// More of the model's reasoning, if the model shows it.
     Reasoning(String),
-    /// More of the arguments of a call, as they are written. What belongs together has one id; the whole call follows. Not
-    /// every model shows calls before they are whole.
+    /// More of the arguments of a call, as the model writes them. Pieces of one call have the same
+    /// id; the complete call follows. Some models send only complete calls.
     ToolInput {
-        /// Names the call, as in [`ToolCall::id`].
+        /// The id of the call, as in [`ToolCall::id`].
         id: String,
         /// The tool, as in [`ToolCall::name`].
         name: String,
-        /// What comes after what there was. The first piece may be empty: it says that the call begins.
+        /// The new text. The first piece may be empty: it shows that the call begins.
         text: String,
     },
-    /// A call, whole.
+    /// A complete call.
     ToolCall(ToolCall),
-    /// The answer is complete. Nothing follows.
-    End(End),
+    /// The answer is complete. No event follows.
+    End(ModelAnswerEnd),
 }
 
-/// That an attempt failed, and when the next one is made.
+/// A failed attempt, and the time of the next one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Retry {
+pub struct ModelRetry {
     /// Why it failed.
     pub error: ModelError,
-    /// How long is waited before the next one.
+    /// The pause before the next attempt.
     pub pause: Duration,
-    /// Which attempt the next one is, from 2.
+    /// The number of the next attempt, from 2.
     pub attempt: u32,
-    /// How many there are at most.
+    /// The maximum number of attempts.
     pub attempts_max: u32,
 }
 
 /// How an answer ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct End {
+pub struct ModelAnswerEnd {
     /// Why it ended.
-    pub stop: Stop,
-    /// What it took.
-    pub usage: Usage,
+    pub stop: ModelStopReason,
+    /// The number of tokens.
+    pub usage: ModelUsage,
 }
 
 /// Why an answer ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Stop {
-    /// The model had said all.
+pub enum ModelStopReason {
+    /// The model finished.
     #[default]
     Done,
-    /// It waits for the outcome of calls.
+    /// The model waits for the results of its calls.
     ToolCalls,
-    /// It reached its greatest length: the text is cut.
+    /// The maximum length was reached: the text is truncated.
     Length,
-    /// It came to one of the texts to stop at.
+    /// The model reached one of the stop texts.
     StopText,
-    /// Something that only this provider knows.
+    /// A reason that only this provider defines.
     Other(String),
 }
 
 /// Tokens, each counted in one field only.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Usage {
-    /// Read, and neither from a cache nor into one.
+pub struct ModelUsage {
+    /// Input tokens, neither read from a cache nor written to one.
     pub input: u64,
-    /// Written, reasoning apart.
+    /// Output tokens, without reasoning.
     pub output: u64,
-    /// Thought.
+    /// Reasoning tokens.
     pub reasoning: u64,
-    /// Read from a cache.
+    /// Input tokens read from a cache.
     pub cache_read: u64,
-    /// Read and put into a cache.
+    /// Input tokens written to a cache.
     pub cache_write: u64,
 }
 
-impl Usage {
-    /// Returns the tokens of both together.
+impl ModelUsage {
+    /// Returns the sum of both.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         Self {
@@ -103,73 +103,75 @@ impl Usage {
     }
 }
 
-/// A whole answer.
+/// A complete answer.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Answer {
+pub struct ModelAnswer {
     /// Its text.
     pub text: String,
-    /// The calls that it asks for, in order.
+    /// The calls that it requests, in order.
     pub tool_calls: Vec<ToolCall>,
     /// Why it ended.
-    pub stop: Stop,
-    /// What it took.
-    pub usage: Usage,
+    pub stop: ModelStopReason,
+    /// The number of tokens.
+    pub usage: ModelUsage,
 }
 
-/// An answer on its way. Dropping it ends the work.
+/// An answer in progress. Dropping it cancels the request.
 ///
-/// The last item is [`Event::End`] or an error, whatever the model behind it does. All of it is bounded: an answer that is
-/// longer ends with [`ModelError::TooLong`].
-pub struct Responding {
-    events: Pin<Box<dyn Stream<Item = Result<Event, ModelError>> + Send>>,
-    size: Size,
+/// The last item is always [`ModelEvent::End`] or an error. The size is limited: a longer answer
+/// ends with [`ModelError::TooLong`].
+pub struct ModelAnswerStream {
+    events: Pin<Box<dyn Stream<Item = Result<ModelEvent, ModelError>> + Send>>,
+    size: ReceivedAnswerSize,
     is_over: bool,
 }
 
-impl std::fmt::Debug for Responding {
+impl std::fmt::Debug for ModelAnswerStream {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Responding").field("is_over", &self.is_over).finish_non_exhaustive()
     }
 }
 
-impl Responding {
+impl ModelAnswerStream {
     /// Returns an answer that consists of these events.
-    pub fn new(events: impl Stream<Item = Result<Event, ModelError>> + Send + 'static) -> Self {
-        Self { events: Box::pin(events), size: Size::default(), is_over: false }
+    pub fn new(
+        events: impl Stream<Item = Result<ModelEvent, ModelError>> + Send + 'static,
+    ) -> Self {
+        Self { events: Box::pin(events), size: ReceivedAnswerSize::default(), is_over: false }
     }
 
-    /// Returns an answer that is known beforehand.
+    /// Returns an answer with known events.
     pub fn from_events<I>(events: I) -> Self
     where
-        I: IntoIterator<Item = Result<Event, ModelError>>,
+        I: IntoIterator<Item = Result<ModelEvent, ModelError>>,
         I::IntoIter: Send + 'static,
     {
         Self::new(stream::iter(events))
     }
 
-    /// Returns the next piece, or nothing after the last one.
-    pub async fn next(&mut self) -> Option<Result<Event, ModelError>> {
+    /// Returns the next event, or `None` after the last one.
+    pub async fn next(&mut self) -> Option<Result<ModelEvent, ModelError>> {
         StreamExt::next(self).await
     }
 
-    /// Waits for the whole answer.
-    pub async fn collect(self) -> Result<Answer, ModelError> {
-        self.collect_telling(|_| {}).await
+    /// Waits for the complete answer.
+    pub async fn collect(self) -> Result<ModelAnswer, ModelError> {
+        self.collect_with_retries(|_| {}).await
     }
 
-    /// Waits for the whole answer, and tells meanwhile that it is asked for again.
-    pub async fn collect_telling(
+    /// Waits for the complete answer, and reports retries meanwhile.
+    pub async fn collect_with_retries(
         mut self,
-        mut tell: impl FnMut(Retry),
-    ) -> Result<Answer, ModelError> {
-        let mut answer = Answer::default();
+        mut tell: impl FnMut(ModelRetry),
+    ) -> Result<ModelAnswer, ModelError> {
+        let mut answer = ModelAnswer::default();
         while let Some(event) = self.next().await {
             match event? {
-                Event::Retry(retry) => tell(retry),
-                Event::Text(text) => answer.text.push_str(&text),
-                Event::Reasoning(_) | Event::ToolInput { .. } => {}
-                Event::ToolCall(call) => answer.tool_calls.push(call),
-                Event::End(End { stop, usage }) => {
+                ModelEvent::Retry(retry) => tell(retry),
+                ModelEvent::Text(text) => answer.text.push_str(&text),
+                ModelEvent::Reasoning(_) | ModelEvent::ToolInput { .. } => {}
+                ModelEvent::ToolCall(call) => answer.tool_calls.push(call),
+                ModelEvent::End(ModelAnswerEnd { stop, usage }) => {
                     (answer.stop, answer.usage) = (stop, usage);
                 }
             }
@@ -178,8 +180,8 @@ impl Responding {
     }
 }
 
-impl Stream for Responding {
-    type Item = Result<Event, ModelError>;
+impl Stream for ModelAnswerStream {
+    type Item = Result<ModelEvent, ModelError>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         if self.is_over {
@@ -189,37 +191,39 @@ impl Stream for Responding {
             Poll::Pending => return Poll::Pending,
             Poll::Ready(event) => event.unwrap_or(Err(ModelError::CutOff)),
         };
-        let event = event.and_then(|event| self.size.counted(event));
-        self.is_over = matches!(event, Ok(Event::End(_)) | Err(_));
+        let event = event.and_then(|event| self.size.check_size(event));
+        self.is_over = matches!(event, Ok(ModelEvent::End(_)) | Err(_));
         Poll::Ready(Some(event))
     }
 }
 
-/// How much of an answer was received.
+/// The received size of an answer.
 #[derive(Debug, Default)]
-struct Size {
-    /// Text, thoughts and whole calls.
+struct ReceivedAnswerSize {
+    /// Text, reasoning and complete calls.
     bytes: usize,
-    /// Pieces of calls. What they say comes again with the whole calls, and is not counted twice.
+    /// Pieces of calls. The complete calls repeat them, so they are counted separately.
     input_bytes: usize,
     calls: usize,
 }
 
-impl Size {
-    /// Returns the event if there is still room for it.
-    fn counted(&mut self, event: Event) -> Result<Event, ModelError> {
+impl ReceivedAnswerSize {
+    /// Returns the event if the limits allow it.
+    fn check_size(&mut self, event: ModelEvent) -> Result<ModelEvent, ModelError> {
         match &event {
-            Event::Text(text) | Event::Reasoning(text) => grow(&mut self.bytes, text.len()),
-            Event::ToolInput { text, .. } => grow(&mut self.input_bytes, text.len()),
-            Event::ToolCall(call) => {
+            ModelEvent::Text(text) | ModelEvent::Reasoning(text) => {
+                grow(&mut self.bytes, text.len())
+            }
+            ModelEvent::ToolInput { text, .. } => grow(&mut self.input_bytes, text.len()),
+            ModelEvent::ToolCall(call) => {
                 self.calls += 1;
                 let arguments = match &call.arguments {
-                    Arguments::Object(value) => value.to_string().len(),
-                    Arguments::Malformed { text, .. } => text.len(),
+                    ToolCallArguments::Object(value) => value.to_string().len(),
+                    ToolCallArguments::Malformed { text, .. } => text.len(),
                 };
                 grow(&mut self.bytes, call.name.len() + arguments);
             }
-            Event::Retry(_) | Event::End(_) => {}
+            ModelEvent::Retry(_) | ModelEvent::End(_) => {}
         }
         let has_room = self.bytes.max(self.input_bytes) <= ANSWER_BYTES_MAX;
         if has_room && self.calls <= TOOL_CALLS_MAX { Ok(event) } else { Err(ModelError::TooLong) }

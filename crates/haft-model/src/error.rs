@@ -1,145 +1,145 @@
-//! Why there is no answer, as data to act on and as a message that says what to do. No message holds a key: what providers
-//! say is cleaned before it gets here.
+//! Errors of models, as data and as messages that say what to do. No message contains a key:
+//! providers' texts are redacted before they get here.
 
 use std::time::Duration;
 
-/// Why a model gave no answer, or no whole one.
+/// A model gave no answer, or no complete one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ModelError {
-    /// The settings cannot work; nothing was sent.
+    /// The settings are invalid; nothing was sent.
     #[error("{0}")]
     Settings(String),
-    /// There is no key; nothing was sent.
+    /// The key is missing; nothing was sent.
     #[error("there is no key for {provider}: set {variable}")]
     NoKey {
-        /// Who would be asked.
+        /// The provider.
         provider: String,
-        /// The environment variable that is to hold the key.
+        /// The environment variable for the key.
         variable: String,
     },
-    /// A key is wanted, and none was sent: nobody said which one goes there.
+    /// The provider requires a key, but none is configured for this place, so none was sent.
     #[error(
-        "{provider} wants a key, and none was sent: name the environment variable that holds it (key_variable) ({detail})"
+        "{provider} requires a key, but none was sent: name its environment variable (key_variable) ({detail})"
     )]
-    KeyWanted {
-        /// Who was asked.
+    KeyRequired {
+        /// The provider.
         provider: String,
-        /// What the provider said.
+        /// The provider's message.
         detail: String,
     },
-    /// The key is not accepted.
+    /// The provider rejected the key.
     #[error("{provider} did not accept the key: check that {key} is set and valid ({detail})")]
     Authentication {
-        /// Who was asked.
+        /// The provider.
         provider: String,
-        /// Where the key is looked up.
+        /// The place of the key.
         key: String,
-        /// What the provider said.
+        /// The provider's message.
         detail: String,
     },
-    /// The key is good, and not for this.
+    /// The key is valid, but not permitted to do this.
     #[error(
         "{provider} does not permit this with the key in {key}: check what that key may do, and whether it may use this model ({detail})"
     )]
     NotPermitted {
-        /// Who was asked.
+        /// The provider.
         provider: String,
-        /// Where the key is looked up.
+        /// The place of the key.
         key: String,
-        /// What the provider said.
+        /// The provider's message.
         detail: String,
     },
-    /// What was paid for is used up, which does not pass by waiting.
+    /// The paid quota is used up; waiting does not help.
     #[error(
         "the quota or credit of the key for {provider} is used up: raise it there, or take another key or model ({detail})"
     )]
     QuotaSpent {
-        /// Who was asked.
+        /// The provider.
         provider: String,
-        /// What the provider said.
+        /// The provider's message.
         detail: String,
     },
-    /// Too much was asked in a short time.
-    #[error("{}{}: wait and try again, or ask less ({detail})", limited(.provider), alone(*.retry_after))]
+    /// Too many requests in a short time.
+    #[error("{}{}: wait and try again, or ask less ({detail})", rate_limited_text(.provider), retry_after_text(*.retry_after))]
     RateLimited {
-        /// Who was asked.
+        /// The provider.
         provider: String,
-        /// How long it wants to be left alone.
+        /// The provider's requested pause.
         retry_after: Option<Duration>,
-        /// What it said.
+        /// The provider's message.
         detail: String,
     },
-    /// The provider cannot answer at the moment.
-    #[error("{}{}: try again later ({detail})", overloaded(.provider), alone(*.retry_after))]
+    /// The provider is temporarily unavailable.
+    #[error("{}{}: try again later ({detail})", overloaded_text(.provider), retry_after_text(*.retry_after))]
     Overloaded {
-        /// Who was asked.
+        /// The provider.
         provider: String,
-        /// How long it wants to be left alone.
+        /// The provider's requested pause.
         retry_after: Option<Duration>,
-        /// What it said.
+        /// The provider's message.
         detail: String,
     },
-    /// The request is longer than the model can read.
+    /// The request is longer than the model's context.
     #[error(
         "the request is longer than the model can read: offer fewer tools, shorten the conversation, or take another model ({detail})"
     )]
     ContextTooLong {
-        /// What the provider said.
+        /// The provider's message.
         detail: String,
     },
-    /// The model, or a filter around it, would not answer.
+    /// The model, or a filter around it, refused to answer.
     #[error("the model refused to answer: say it differently, or take another model ({detail})")]
     Refused {
-        /// Why.
+        /// The reason.
         detail: String,
     },
-    /// There is no such model, or what is asked is no place for models.
+    /// The model does not exist, or the URL is not a model provider.
     #[error("{provider} knows no model {model}: check its name and base_url ({detail})")]
     UnknownModel {
-        /// Who was asked.
+        /// The provider.
         provider: String,
-        /// What it was asked for, as it names it.
+        /// The model's name at the provider.
         model: String,
-        /// What the provider said.
+        /// The provider's message.
         detail: String,
     },
-    /// The provider would not take the request.
+    /// The provider rejected the request.
     #[error("{provider} did not take the request: check the model's name and base_url ({detail})")]
     Rejected {
-        /// Who was asked.
+        /// The provider.
         provider: String,
-        /// What it said.
+        /// The provider's message.
         detail: String,
     },
-    /// What came back is not what this provider's answers are like.
+    /// The answer does not follow the provider's protocol.
     #[error(
         "{provider} answered something that cannot be read: check that base_url speaks its format ({detail})"
     )]
     BadAnswer {
-        /// Who was asked.
+        /// The provider.
         provider: String,
-        /// What was wrong.
+        /// The problem.
         detail: String,
     },
-    /// The answer is longer than is read.
+    /// The answer exceeds the maximum length.
     #[error("the answer is longer than is read: set max_output_tokens, or ask for less")]
     TooLong,
-    /// The answer broke off.
+    /// The answer was cut off.
     #[error("{CUT_OFF}: try again")]
     CutOff,
-    /// The time for the whole answer was over.
-    #[error("no whole answer within {} s: ask for less, or allow more time", .0.as_secs_f32())]
+    /// The answer was not complete in time.
+    #[error("no complete answer within {} s: ask for less, or allow more time", .0.as_secs_f32())]
     Timeout(Duration),
-    /// Nothing came for too long.
-    #[error("{}: try again, or allow a longer silence", silent(*.0))]
+    /// The provider was silent for too long.
+    #[error("{}: try again, or allow a longer silence", idle_text(*.0))]
     Idle(Duration),
     /// The provider cannot be reached.
-    #[error("{}: check the network and base_url ({detail})", beyond_reach(.provider))]
+    #[error("{}: check the network and base_url ({detail})", unreachable_text(.provider))]
     Network {
-        /// Who was asked.
+        /// The provider.
         provider: String,
-        /// What failed.
+        /// The reason.
         detail: String,
     },
     /// The caller cancelled it.
@@ -148,7 +148,7 @@ pub enum ModelError {
 }
 
 impl ModelError {
-    /// Returns whether the same request may succeed when it is made again.
+    /// Returns whether the same request may succeed on a retry.
     pub fn is_passing(&self) -> bool {
         match self {
             Self::RateLimited { .. }
@@ -158,7 +158,7 @@ impl ModelError {
             | Self::Idle(_) => true,
             Self::Settings(_)
             | Self::NoKey { .. }
-            | Self::KeyWanted { .. }
+            | Self::KeyRequired { .. }
             | Self::Authentication { .. }
             | Self::NotPermitted { .. }
             | Self::QuotaSpent { .. }
@@ -173,7 +173,7 @@ impl ModelError {
         }
     }
 
-    /// Returns how long the provider wants to be left alone, where it said so.
+    /// Returns the provider's requested pause, if it sent one.
     pub fn retry_after(&self) -> Option<Duration> {
         if let Self::RateLimited { retry_after, .. } | Self::Overloaded { retry_after, .. } = self {
             return *retry_after;
@@ -181,21 +181,23 @@ impl ModelError {
         None
     }
 
-    /// Returns what happened, without what to do about it: for whoever does that already.
+    /// Returns what happened, without advice: for callers that already follow it.
     pub fn cause(&self) -> String {
         match self {
             Self::RateLimited { provider, detail, .. } => {
-                format!("{} ({detail})", limited(provider))
+                format!("{} ({detail})", rate_limited_text(provider))
             }
             Self::Overloaded { provider, detail, .. } => {
-                format!("{} ({detail})", overloaded(provider))
+                format!("{} ({detail})", overloaded_text(provider))
             }
-            Self::Network { provider, detail } => format!("{} ({detail})", beyond_reach(provider)),
+            Self::Network { provider, detail } => {
+                format!("{} ({detail})", unreachable_text(provider))
+            }
             Self::CutOff => CUT_OFF.to_owned(),
-            Self::Idle(silence) => silent(*silence),
+            Self::Idle(silence) => idle_text(*silence),
             Self::Settings(_)
             | Self::NoKey { .. }
-            | Self::KeyWanted { .. }
+            | Self::KeyRequired { .. }
             | Self::Authentication { .. }
             | Self::NotPermitted { .. }
             | Self::QuotaSpent { .. }
@@ -213,24 +215,23 @@ impl ModelError {
 
 const CUT_OFF: &str = "the answer broke off before its end";
 
-fn limited(provider: &str) -> String {
-    format!("{provider} limits how much it is asked in a time")
+fn rate_limited_text(provider: &str) -> String {
+    format!("{provider} limits the request rate")
 }
 
-fn overloaded(provider: &str) -> String {
+fn overloaded_text(provider: &str) -> String {
     format!("{provider} cannot answer at the moment")
 }
 
-fn beyond_reach(provider: &str) -> String {
+fn unreachable_text(provider: &str) -> String {
     format!("cannot reach {provider}")
 }
 
-fn silent(silence: Duration) -> String {
+fn idle_text(silence: Duration) -> String {
     format!("nothing came from the model for {} s", silence.as_secs_f32())
 }
 
-fn alone(retry_after: Option<Duration>) -> String {
-    let seconds =
-        |time: Duration| format!(", and wants to be left alone for {} s", time.as_secs_f32());
+fn retry_after_text(retry_after: Option<Duration>) -> String {
+    let seconds = |time: Duration| format!(", and asks for a pause of {} s", time.as_secs_f32());
     retry_after.map(seconds).unwrap_or_default()
 }

@@ -1,8 +1,9 @@
-//! Models: one trait, the request and the answer that pass through it, and one client for the providers that people
-//! use. Whoever brings another model implements [`Model`]; tests bring a [`ScriptedModel`].
+//! Models: one trait, its request and answer types, and a client for common providers. Other models
+//! implement [`Model`]; tests use a [`ScriptedModel`].
 //!
-//! Knows neither plans nor runs nor tools: a tool that is offered to a model is a name, a description and a schema. Reads no
-//! environment: keys are looked up by a function that the caller hands in.
+//! The crate knows neither plans nor runs nor tools: a tool that is offered to a model is a name, a
+//! description and a schema. It reads no environment: the caller supplies a function that looks
+//! keys up.
 #![deny(missing_docs)]
 
 mod answer;
@@ -14,10 +15,13 @@ mod request;
 mod scripted;
 
 pub use model::Model;
-pub use request::{Arguments, Message, Request, ToolCall, ToolOffer};
+pub use request::{ModelMessage, ModelRequest, ToolCall, ToolCallArguments, ToolOffer};
 
-pub use answer::{Answer, End, Event, Responding, Retry, Stop, Usage};
+pub use answer::{
+    ModelAnswer, ModelAnswerEnd, ModelAnswerStream, ModelEvent, ModelRetry, ModelStopReason,
+    ModelUsage,
+};
 pub use error::ModelError;
 
-pub use provider::{Bounds, Provider, Settings};
+pub use provider::{ModelAnswerBounds, ModelSettings, ProviderModel};
 pub use scripted::ScriptedModel;

@@ -1,32 +1,37 @@
-//! The one trait that planner and agents ask through. It says nothing about how an answer comes to be.
+//! The trait through which the planner and agents ask a model. It does not say how answers are
+//! produced.
 
 use haft_contract::BoxFuture;
 
-use crate::{ModelError, Request, Responding};
+use crate::{ModelAnswerStream, ModelError, ModelRequest};
 
-/// Answers requests, piece by piece.
+/// Answers requests as streams of events.
 ///
 /// ```
 /// use haft_contract::BoxFuture;
-/// use haft_model::{End, Event, Message, Model, ModelError, Request, Responding};
+/// use haft_model::{ModelAnswerEnd, ModelEvent, ModelMessage, Model, ModelError, ModelRequest, ModelAnswerStream};
 ///
 /// struct Echo;
 ///
 /// impl Model for Echo {
-///     fn respond(&self, request: Request) -> BoxFuture<'_, Result<Responding, ModelError>> {
+///     fn respond(&self, request: ModelRequest) -> BoxFuture<'_, Result<ModelAnswerStream, ModelError>> {
 ///         let text = match request.messages.last() {
-///             Some(Message::User(text)) => text.clone(),
+///             Some(ModelMessage::User(text)) => text.clone(),
 ///             _ => String::new(),
 ///         };
-///         let events = [Event::Text(text), Event::End(End::default())];
-///         Box::pin(async move { Ok(Responding::from_events(events.map(Ok))) })
+///         let events = [ModelEvent::Text(text), ModelEvent::End(ModelAnswerEnd::default())];
+///         Box::pin(async move { Ok(ModelAnswerStream::from_events(events.map(Ok))) })
 ///     }
 /// }
 /// ```
 pub trait Model: Send + Sync {
-    /// Sends `request` and returns the answer as it comes.
+    /// Sends `request` and returns the answer as a stream.
     ///
-    /// Fails when nothing was received, nor anything tried again; what fails later is an item of the answer. Dropping either the future or the
-    /// answer ends the work, as does [`Request::cancellation`].
-    fn respond(&self, request: Request) -> BoxFuture<'_, Result<Responding, ModelError>>;
+    /// Fails if nothing was received and no retry is left to make; later failures are items of the
+    /// answer. Dropping the future or the answer cancels the request, as does
+    /// [`ModelRequest::cancellation`].
+    fn respond(
+        &self,
+        request: ModelRequest,
+    ) -> BoxFuture<'_, Result<ModelAnswerStream, ModelError>>;
 }

@@ -1,4 +1,5 @@
-//! What a model is asked: as much as planning and an agent's loop need, and nothing that only one provider knows.
+//! A request to a model: only the features that planning and an agent's loop need, and none that is
+//! specific to one provider.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -6,93 +7,94 @@ use tokio_util::sync::CancellationToken;
 
 /// One request to a model.
 #[derive(Clone, Debug, Default)]
-pub struct Request {
-    /// What holds for the whole conversation.
+pub struct ModelRequest {
+    /// The system prompt.
     pub system: Option<String>,
-    /// The conversation, oldest first; the last one is what the model answers.
-    pub messages: Vec<Message>,
-    /// The tools that the model may ask to be called.
+    /// The conversation, oldest message first; the model answers the last one.
+    pub messages: Vec<ModelMessage>,
+    /// The tools that the model may call.
     pub tools: Vec<ToolOffer>,
-    /// Where the answer is cut, in tokens, reasoning included; left to the provider when absent.
+    /// Maximum length of the answer in tokens, including reasoning; the provider's default if
+    /// absent.
     pub max_output_tokens: Option<u32>,
-    /// How much chance there is in the answer; left to the provider when absent.
+    /// Randomness of the answer; the provider's default if absent.
     pub temperature: Option<f64>,
-    /// Texts before which the answer ends.
+    /// Texts at which the answer stops.
     pub stop: Vec<String>,
-    /// Ends the work when it is cancelled.
+    /// Cancels the request.
     pub cancellation: CancellationToken,
 }
 
 /// One message of a conversation.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Message {
-    /// What the user says.
+pub enum ModelMessage {
+    /// The user's text.
     User(String),
-    /// What the model said.
+    /// The model's answer.
     Assistant {
         /// Its text, which may be empty.
         text: String,
-        /// The calls that it asked for.
+        /// The calls that it requested.
         tool_calls: Vec<ToolCall>,
     },
-    /// What came of a call.
+    /// The result of a call.
     ToolResult {
-        /// Names the call, as in [`ToolCall::id`].
+        /// The id of the call, as in [`ToolCall::id`].
         call_id: String,
         /// The tool, as in [`ToolCall::name`].
         name: String,
-        /// What it answered.
+        /// The result as text.
         text: String,
     },
 }
 
-/// A tool as a model is told of it.
+/// A tool that is offered to a model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolOffer {
-    /// Its name: letters, digits, `_` and `-`, at most 64, which every provider takes.
+    /// Its name: letters, digits, `_` and `-`, at most 64 characters, which every provider accepts.
     pub name: String,
-    /// What a model reads to decide whether to call.
+    /// The description from which a model decides whether to call it.
     pub description: String,
     /// JSON Schema of the arguments.
     pub parameters: Value,
 }
 
-/// A call that a model asks for.
+/// A call that a model requests.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolCall {
-    /// Names the call within the conversation.
+    /// The id of the call within the conversation.
     pub id: String,
     /// The tool.
     pub name: String,
-    /// What it shall be called with.
-    pub arguments: Arguments,
-    /// What a provider wants back unchanged with the call; opaque, empty with most.
+    /// The arguments.
+    pub arguments: ToolCallArguments,
+    /// Opaque data that a provider requires back unchanged with the call; usually empty.
     pub signatures: Vec<String>,
 }
 
 /// Arguments as a model wrote them, which need not be JSON.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub enum Arguments {
+pub enum ToolCallArguments {
     /// A JSON object.
     Object(Value),
-    /// Something else.
+    /// Text that is not a JSON object.
     Malformed {
-        /// What was written.
+        /// The text.
         text: String,
-        /// What is wrong with it, for the model to mend.
+        /// The problem, for the model to correct.
         problem: String,
     },
 }
 
-impl Request {
-    /// Returns a request with one message of the user.
-    pub fn of_user(text: impl Into<String>) -> Self {
-        Self { messages: vec![Message::User(text.into())], ..Self::default() }
+impl ModelRequest {
+    /// Returns a request with one message from the user.
+    pub fn from_user_text(text: impl Into<String>) -> Self {
+        Self { messages: vec![ModelMessage::User(text.into())], ..Self::default() }
     }
 }
 
-impl Arguments {
-    /// Reads arguments from the text that a model wrote; nothing at all stands for no arguments.
+impl ToolCallArguments {
+    /// Parses arguments from a model's text; an empty text means no arguments.
     pub fn parse(text: &str) -> Self {
         if text.trim().is_empty() {
             return Self::Object(Value::Object(serde_json::Map::new()));

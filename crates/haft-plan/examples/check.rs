@@ -4,14 +4,14 @@
 
 use std::time::{Duration, Instant};
 
-use haft_contract::{Contract, Effect, Kind, Origin, OutputLimit, RequirementSet, ToolId};
-use haft_plan::{Catalogue, Charset, Graph, Input, check, parse};
+use haft_contract::{Contract, Effect, OutputLimit, RequirementSet, ToolId, ToolKind, ToolOrigin};
+use haft_plan::{DrawingCharset, PlanGraph, PlanInput, PlanToolCatalogue, check, parse};
 use serde_json::{Value, json};
 
 const ROUNDS: usize = 7;
 
 fn main() {
-    let tools = Catalogue::new([contract()]);
+    let tools = PlanToolCatalogue::new([contract()]);
     println!("shape\tnodes\tbytes\tparse_us\tcheck_us\tsvg_us\tlist_us");
     for count in [200, 10_000] {
         for (shape, edges) in
@@ -19,13 +19,13 @@ fn main() {
         {
             let text = plan(count, edges).to_string();
             let parsed = parse(&text).expect("the plan is well formed");
-            let graph = Graph::new(&parsed);
+            let graph = PlanGraph::new(&parsed);
             let steps = [
                 best(|| serde_json::from_str::<Value>(&text).is_ok()),
                 best(|| parse(&text).is_ok()),
-                best(|| check(&parsed, &tools, Input::Absent).is_ok()),
+                best(|| check(&parsed, &tools, PlanInput::Absent).is_ok()),
                 best(|| !graph.svg().is_empty()),
-                best(|| !graph.terminal(100, Charset::Unicode).is_empty()),
+                best(|| !graph.terminal(100, DrawingCharset::Unicode).is_empty()),
             ];
             let times = steps.map(|time| time.as_micros().to_string()).join("\t");
             println!("{shape}\t{count}\t{}\t{times}", text.len());
@@ -85,16 +85,17 @@ fn contract() -> Contract {
         requires: RequirementSet::default(),
         effect: Effect::Read,
         dangerous: false,
-        kind: Kind::Fetch,
-        origin: Origin::Native,
+        kind: ToolKind::Fetch,
+        origin: ToolOrigin::Native,
         output_limit: OutputLimit::Configured,
-        digested: Vec::new(),
+        redacted: Vec::new(),
         accepts_key: false,
         function: None,
         shell_line: None,
         calls_at_once_max: None,
         only_changes_files: false,
         delegates: false,
+        connection_store: None,
     }
 }
 

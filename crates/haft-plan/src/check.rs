@@ -5,126 +5,136 @@ mod graph;
 mod ids;
 mod inputs;
 mod node;
+mod plan_check;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use haft_contract::ToolId;
+use serde_json::Value;
 
-use crate::checked::{CheckedNode, CheckedPlan, Input};
+use crate::checked::{CheckedNode, CheckedPlan, PlanInput};
 use crate::limits::PLAN_NODES_MAX;
-use crate::parse::{StandIns, read_text};
-use crate::plan::{NodeId, Plan};
-use crate::problem::{Code, Problem, Problems, listed, shortened};
-use crate::tools::{KnownTool, Tools};
+use crate::node_id::NodeId;
+use crate::parse::{UnreadNodes, read_text};
+use crate::plan::Plan;
+use crate::problem::{Code, PlanProblem, PlanProblems};
+use crate::tools::PlanToolLookup;
 
-use ids::{Ids, Meant, Numbering};
-pub(crate) use inputs::check_input_references;
+use ids::{NodeIdNumbering, NodeIdTarget, PlanNodeIds};
+use inputs::check_input_references;
+use plan_check::PlanCheck;
 
 /// Checks a plan, or returns everything that is wrong with it.
 pub fn check(
     plan: &Plan,
-    tools: &dyn Tools,
-    input: Input<'_>,
-) -> Result<CheckedPlan, Vec<Problem>> {
-    let mut problems = Problems::default();
-    let stand_ins = StandIns::default();
-    let ids = Ids::of(plan, &stand_ins);
-    let checked = check_whole(plan, &mut Check::new(tools, input, ids, &mut problems), &stand_ins);
+    tools: &dyn PlanToolLookup,
+    input: PlanInput<'_>,
+) -> Result<CheckedPlan, Vec<PlanProblem>> {
+    let mut problems = PlanProblems::default();
+    let stand_ins = UnreadNodes::default();
+    let ids = PlanNodeIds::of(plan, &stand_ins);
+    let checked =
+        check_whole(plan, &mut PlanCheck::new(tools, input, ids, &mut problems), &stand_ins);
     finish(plan.clone(), checked, problems)
 }
 
 /// Reads a plan from text and checks it, or returns everything that is wrong with its form and with its meaning.
 pub fn check_text(
     text: &str,
-    tools: &dyn Tools,
-    input: Input<'_>,
-) -> Result<CheckedPlan, Vec<Problem>> {
+    tools: &dyn PlanToolLookup,
+    input: PlanInput<'_>,
+) -> Result<CheckedPlan, Vec<PlanProblem>> {
     let draft = read_text(text);
     let Some(plan) = draft.plan else { return Err(draft.problems.into_list()) };
     let mut problems = draft.problems;
-    let mut later = Problems::default();
-    let ids = Ids::of(&plan, &draft.stand_ins);
-    let mut check = Check::new(tools, input, ids, &mut later);
+    let mut later = PlanProblems::default();
+    let ids = PlanNodeIds::of(&plan, &draft.stand_ins);
+    let mut check = PlanCheck::new(tools, input, ids, &mut later);
     let checked = check_whole(&plan, &mut check, &draft.stand_ins);
-    problems.add_others(later);
+    problems.append_new(later);
     finish(plan, checked, problems)
+}
+
+impl CheckedPlan {
+    /// Checks that every reference to the input of the plan names something in `input`, for a plan that was checked
+    /// before the input was known.
+    pub fn check_input(&self, input: Option<&Value>) -> Result<(), Vec<PlanProblem>> {
+        let input = input.map_or(PlanInput::Absent, PlanInput::Given);
+        let mut problems = PlanProblems::default();
+        for node in &self.nodes {
+            check_input_references(node.id, &node.inputs, input, &mut problems);
+        }
+        if problems.is_empty() { Ok(()) } else { Err(problems.into_list()) }
+    }
 }
 
 /// What a plan means, as far as nothing is wrong with it.
 #[derive(Default)]
-struct Meaning {
+struct CheckedPlanParts {
     nodes: Vec<CheckedNode>,
     allow: Vec<ToolId>,
 }
 
-fn finish(plan: Plan, meaning: Meaning, problems: Problems) -> Result<CheckedPlan, Vec<Problem>> {
+fn finish(
+    plan: Plan,
+    meaning: CheckedPlanParts,
+    problems: PlanProblems,
+) -> Result<CheckedPlan, Vec<PlanProblem>> {
     if !problems.is_empty() {
         return Err(problems.into_list());
     }
-    let Meaning { mut nodes, allow } = meaning;
+    let CheckedPlanParts { mut nodes, allow } = meaning;
     graph::add_dependents(&mut nodes);
     Ok(CheckedPlan { plan, nodes, allow })
 }
 
-/// What is at hand while a plan is checked.
-struct Check<'a> {
-    tools: CalledTools<'a>,
-    input: Input<'a>,
-    ids: Ids,
-    /// Dependencies that are part of a circle, which is reported as such, by the places of their nodes.
-    circular: HashSet<(usize, usize)>,
-    /// The place of the node that is checked.
-    place: usize,
-    problems: &'a mut Problems,
-}
-
-impl<'a> Check<'a> {
-    fn new(tools: &'a dyn Tools, input: Input<'a>, ids: Ids, problems: &'a mut Problems) -> Self {
-        let tools = CalledTools { tools, found: HashMap::new() };
-        Self { tools, input, ids, circular: HashSet::new(), place: 0, problems }
-    }
-
-    fn turn_to(&mut self, place: usize) {
-        self.place = place;
-        self.problems.turn_to(Some(place));
-    }
-}
-
-fn check_whole(plan: &Plan, check: &mut Check<'_>, stand_ins: &StandIns) -> Meaning {
+fn check_whole(
+    plan: &Plan,
+    check: &mut PlanCheck<'_>,
+    stand_ins: &UnreadNodes,
+) -> CheckedPlanParts {
     let count = plan.nodes.len();
     if count == 0 {
-        check.problems.of_plan("nodes", Code::NoNodes, "a plan has at least one node: add one");
+        check.problems.push_for_plan(
+            "nodes",
+            Code::NoNodes,
+            "a plan has at least one node: add one",
+        );
     }
     if count > PLAN_NODES_MAX {
         let message = format!("a plan has at most {PLAN_NODES_MAX} nodes, this one has {count}");
-        check.problems.of_plan("nodes", Code::TooLarge, message);
-        return Meaning::default();
+        check.problems.push_for_plan("nodes", Code::TooLarge, message);
+        return CheckedPlanParts::default();
     }
     check_ids(plan, check, stand_ins);
     graph::check_cycles(plan, check);
     let mut nodes = Vec::with_capacity(count);
     for (place, node) in plan.nodes.iter().enumerate() {
         if !stand_ins.nodes.contains(&place) {
-            check.turn_to(place);
+            check.select_node(place);
             nodes.extend(node::check_node(node, check));
         }
     }
-    check.problems.turn_to(None);
-    if count > 0 && check.ids.meant(plan.final_output_node) == Meant::Nobody {
+    check.problems.select_node(None);
+    if count > 0 && check.ids.find_node(plan.final_output_node) == NodeIdTarget::Missing {
         let (found, ids) = (plan.final_output_node, check.ids.describe());
         let message = format!("there is no node {found}: the plan has {ids}");
-        check.problems.of_plan("final_output_node", Code::UnknownFinalNode, message);
+        check.problems.push_for_plan("final_output_node", Code::UnknownFinalNode, message);
     }
-    Meaning { nodes, allow: check_allow(plan, check) }
+    CheckedPlanParts { nodes, allow: check_allow(plan, check) }
 }
 
-fn check_allow(plan: &Plan, check: &mut Check<'_>) -> Vec<ToolId> {
+fn check_allow(plan: &Plan, check: &mut PlanCheck<'_>) -> Vec<ToolId> {
     let mut ids = Vec::new();
     for (place, name) in plan.allow.iter().enumerate() {
         match check.tools.find(name) {
             Ok(tool) => ids.push(tool.contract.id.clone()),
             Err(message) => {
-                check.problems.of_plan(&format!("allow[{place}]"), Code::UnknownTool, message);
+                check.problems.push_for_plan(
+                    &format!("allow[{place}]"),
+                    Code::UnknownTool,
+                    message,
+                );
             }
         }
     }
@@ -134,13 +144,13 @@ fn check_allow(plan: &Plan, check: &mut Check<'_>) -> Vec<ToolId> {
 }
 
 /// Every id must be the place of its node, so that ids are places from here on.
-fn check_ids(plan: &Plan, check: &mut Check<'_>, stand_ins: &StandIns) {
-    if let Numbering::Shifted(first) = check.ids.numbering {
+fn check_ids(plan: &Plan, check: &mut PlanCheck<'_>, stand_ins: &UnreadNodes) {
+    if let NodeIdNumbering::Shifted(first) = check.ids.numbering {
         let message = format!(
             "ids begin with {first}, expected 0: count all ids from 0, and change depends_on, references and \
              final_output_node with them"
         );
-        check.problems.of_plan("nodes[0].id", Code::BadId, message);
+        check.problems.push_for_plan("nodes[0].id", Code::BadId, message);
         return;
     }
     let mut seen = HashMap::new();
@@ -154,40 +164,14 @@ fn check_ids(plan: &Plan, check: &mut Check<'_>, stand_ins: &StandIns) {
             let message = format!(
                 "id {found} is taken by nodes[{first}]: ids count from 0 in the order of the nodes, so this one is {place}"
             );
-            check.problems.of_plan(&field, Code::DuplicateId, message);
+            check.problems.push_for_plan(&field, Code::DuplicateId, message);
         } else if found != NodeId::at(place) {
             let message = format!(
                 "expected {place}, found {found}: ids count from 0 in the order of the nodes, without gaps"
             );
-            check.problems.of_plan(&field, Code::BadId, message);
+            check.problems.push_for_plan(&field, Code::BadId, message);
         }
         seen.entry(found).or_insert(place);
-    }
-}
-
-/// The tools that the plan calls; each is looked for once.
-struct CalledTools<'a> {
-    tools: &'a dyn Tools,
-    found: HashMap<String, Result<KnownTool<'a>, String>>,
-}
-
-impl<'a> CalledTools<'a> {
-    /// Returns the tool, or a message that says that there is none.
-    fn find(&mut self, name: &str) -> Result<KnownTool<'a>, String> {
-        if let Some(found) = self.found.get(name) {
-            return found.clone();
-        }
-        let found = self.tools.find(name).ok_or_else(|| {
-            let near = self.tools.near_matches(name);
-            let hint = if near.is_empty() {
-                format!("use one of {}", listed(self.tools.names().into_iter()))
-            } else {
-                format!("did you mean {}?", near.join(" or "))
-            };
-            format!("there is no tool {}; {hint}", shortened(&format!("{name:?}")))
-        });
-        self.found.insert(name.to_owned(), found.clone());
-        found
     }
 }
 

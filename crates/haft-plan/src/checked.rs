@@ -6,9 +6,9 @@ use haft_contract::{Contract, ToolId};
 use serde_json::Value;
 
 use crate::limits::RETRIES_MAX;
-use crate::plan::{NodeId, OnFail, Plan};
-use crate::problem::{Problem, Problems};
-use crate::reference::{ReferenceError, Template};
+use crate::node_id::NodeId;
+use crate::plan::{OnFail, Plan};
+use crate::reference::{InputTemplate, ReferenceError};
 
 /// A valid plan: ids are places, edges lead to earlier nodes, inputs satisfy the tools' schemas.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,7 +23,7 @@ pub struct CheckedPlan {
 pub struct CheckedNode {
     pub(crate) id: NodeId,
     pub(crate) contract: Arc<Contract>,
-    pub(crate) inputs: Template,
+    pub(crate) inputs: InputTemplate,
     pub(crate) depends_on: Vec<NodeId>,
     pub(crate) dependents: Vec<NodeId>,
     pub(crate) retry: u8,
@@ -64,22 +64,11 @@ impl CheckedPlan {
         let contracts = self.nodes.iter().map(|node| node.contract.as_ref());
         contracts.filter(|contract| contract.dangerous && seen.insert(&contract.id)).collect()
     }
-
-    /// Checks that every reference to the input of the plan names something in `input`, for a plan that was checked
-    /// before the input was known.
-    pub fn check_input(&self, input: Option<&Value>) -> Result<(), Vec<Problem>> {
-        let input = input.map_or(Input::Absent, Input::Given);
-        let mut problems = Problems::default();
-        for node in &self.nodes {
-            crate::check::check_input_references(node.id, &node.inputs, input, &mut problems);
-        }
-        if problems.is_empty() { Ok(()) } else { Err(problems.into_list()) }
-    }
 }
 
 /// What is known of the input of a plan when it is checked.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Input<'a> {
+pub enum PlanInput<'a> {
     /// Nothing: it will be given later, or not.
     Unknown,
     /// There will be none.
@@ -100,7 +89,7 @@ impl CheckedNode {
     }
 
     /// Returns the tool's input with its references read.
-    pub fn inputs(&self) -> &Template {
+    pub fn inputs(&self) -> &InputTemplate {
         &self.inputs
     }
 

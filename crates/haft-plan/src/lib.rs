@@ -9,8 +9,11 @@ mod check;
 mod checked;
 mod draw;
 pub mod drive;
+mod drive_limits;
 pub mod limits;
-mod near;
+mod message_text;
+mod near_names;
+mod node_id;
 mod parse;
 mod plan;
 pub mod planner;
@@ -21,16 +24,20 @@ mod schema;
 mod tools;
 mod trace;
 
+pub use node_id::NodeId;
 pub use parse::parse;
-pub use plan::{Node, NodeId, OnFail, Plan};
+pub use plan::{OnFail, Plan, PlanNode};
 
 pub use check::{check, check_text};
-pub use checked::{CheckedNode, CheckedPlan, Input};
-pub use problem::{Code, Problem};
-pub use tools::{Catalogue, KnownTool, Tools};
+pub use checked::{CheckedNode, CheckedPlan, PlanInput};
+pub use problem::{Code, PlanProblem};
+pub use tools::{PlanTool, PlanToolCatalogue, PlanToolLookup};
 
-pub use draw::{Charset, Graph};
+pub use draw::{DrawingCharset, PlanGraph};
 
-pub use reference::{Path, Reference, ReferenceError, Segment, Source, Template, Unresolved};
+pub use reference::{
+    InputTemplate, Reference, ReferenceError, ReferencePath, ReferencePathSegment, ReferenceSource,
+    UnresolvedReason,
+};
 
-pub use trace::{NodeError, NodeStatus, NodeTiming, Timings, Trace, TracedNode};
+pub use trace::{NodeError, NodeStatus, NodeTiming, PlanTimings, PlanTrace, TracedNode};

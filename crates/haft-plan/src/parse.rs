@@ -8,15 +8,18 @@ use std::collections::HashSet;
 use std::ops::RangeInclusive;
 
 use haft::{plain_name, shown_value};
+use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
 use crate::limits::{
     NODE_TIMEOUT_S_DEFAULT, NODE_TIMEOUT_S_MAX, PLAN_BYTES_MAX, PLAN_NODES_MAX, RETRIES_MAX,
 };
-use crate::plan::{Node, NodeId, OnFail, Plan};
-use crate::problem::{Code, Problem, Problems, shortened};
+use crate::message_text::shortened;
+use crate::node_id::NodeId;
+use crate::plan::{OnFail, Plan, PlanNode};
+use crate::problem::{Code, PlanProblem, PlanProblems};
 use crate::reference::index_of;
-use json::{Json, read_json};
+use json::{PlanJson, read_json};
 
 const PLAN_FIELDS: &[&str] = &["nodes", "final_output_node", "allow"];
 const NODE_FIELDS: &[&str] =
@@ -86,30 +89,41 @@ pub(crate) const RETRY_RANGE: RangeInclusive<u64> = 0..=RETRIES_MAX as u64;
 pub(crate) const TIMEOUT_RANGE: RangeInclusive<u64> = 1..=NODE_TIMEOUT_S_MAX as u64;
 
 /// Reads a plan from JSON text, or returns everything that is wrong with its form.
-pub fn parse(text: &str) -> Result<Plan, Vec<Problem>> {
+pub fn parse(text: &str) -> Result<Plan, Vec<PlanProblem>> {
     read_text(text).into_result()
+}
+
+impl<'de> Deserialize<'de> for Plan {
+    /// Reads a plan as [`parse`](crate::parse) does, and fails with everything that is wrong with its form.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let value = Value::deserialize(deserializer)?;
+        read(value).into_result().map_err(|problems| {
+            let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
+            serde::de::Error::custom(lines.join("; "))
+        })
+    }
 }
 
 /// A plan as far as it could be read.
 #[derive(Debug, Default)]
-pub(crate) struct Draft {
+pub(crate) struct PlanDraft {
     /// Absent when the text is not an object at all.
     pub(crate) plan: Option<Plan>,
-    pub(crate) problems: Problems,
-    pub(crate) stand_ins: StandIns,
+    pub(crate) problems: PlanProblems,
+    pub(crate) stand_ins: UnreadNodes,
 }
 
 /// The places of nodes that could not be read, which are reported and stand in for what was meant.
 #[derive(Debug, Default)]
-pub(crate) struct StandIns {
+pub(crate) struct UnreadNodes {
     /// Those of which nothing could be read.
     pub(crate) nodes: HashSet<usize>,
     /// Those of which no id could be read, all of `nodes` among them.
     pub(crate) ids: HashSet<usize>,
 }
 
-impl Draft {
-    pub(crate) fn into_result(self) -> Result<Plan, Vec<Problem>> {
+impl PlanDraft {
+    pub(crate) fn into_result(self) -> Result<Plan, Vec<PlanProblem>> {
         match self.plan {
             Some(plan) if self.problems.is_empty() => Ok(plan),
             _ => Err(self.problems.into_list()),
@@ -118,12 +132,12 @@ impl Draft {
 }
 
 /// Reads a plan from JSON text as far as possible.
-pub(crate) fn read_text(text: &str) -> Draft {
+pub(crate) fn read_text(text: &str) -> PlanDraft {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let failed = |code, message: String| {
-        let mut problems = Problems::default();
-        problems.of_plan("", code, message);
-        Draft { problems, ..Draft::default() }
+        let mut problems = PlanProblems::default();
+        problems.push_for_plan("", code, message);
+        PlanDraft { problems, ..PlanDraft::default() }
     };
     if text.len() > PLAN_BYTES_MAX {
         let bytes = text.len();
@@ -133,7 +147,7 @@ pub(crate) fn read_text(text: &str) -> Draft {
         );
     }
     match read_json(text) {
-        Ok(Json { value, duplicates }) => {
+        Ok(PlanJson { value, duplicates }) => {
             let mut draft = read(value);
             duplicates.iter().for_each(|way| report_duplicate(way, &mut draft));
             draft
@@ -143,7 +157,7 @@ pub(crate) fn read_text(text: &str) -> Draft {
 }
 
 /// Reports a field that stands twice, of the node that it belongs to.
-fn report_duplicate(way: &str, draft: &mut Draft) {
+fn report_duplicate(way: &str, draft: &mut PlanDraft) {
     let within = way.strip_prefix("nodes[").and_then(|rest| rest.split_once("]."));
     let node = within.and_then(|(place, field)| {
         let node = draft.plan.as_ref()?.nodes.get(place.parse::<usize>().ok()?)?;
@@ -152,58 +166,59 @@ fn report_duplicate(way: &str, draft: &mut Draft) {
     let message =
         "it stands twice in the same object: only one of them can be meant, so leave the other out";
     match node {
-        Some((id, field)) => draft.problems.of_node(id, field, Code::DuplicateField, message),
-        None => draft.problems.of_plan(way, Code::DuplicateField, message),
+        Some((id, field)) => draft.problems.push_for_node(id, field, Code::DuplicateField, message),
+        None => draft.problems.push_for_plan(way, Code::DuplicateField, message),
     }
 }
 
 /// Reads a plan from a JSON value as far as possible.
-pub(crate) fn read(value: Value) -> Draft {
-    let mut problems = Problems::default();
+pub(crate) fn read(value: Value) -> PlanDraft {
+    let mut problems = PlanProblems::default();
     let Value::Object(fields) = value else {
         let message = format!(
             "expected an object with nodes and final_output_node, found {}",
             shown_value(&value)
         );
-        problems.of_plan("", Code::WrongType, message);
-        return Draft { problems, ..Draft::default() };
+        problems.push_for_plan("", Code::WrongType, message);
+        return PlanDraft { problems, ..PlanDraft::default() };
     };
-    let mut reader = Fields { node: None, fields, handled: Vec::new(), problems: &mut problems };
+    let mut reader =
+        PlanFieldReader { node: None, fields, handled: Vec::new(), problems: &mut problems };
     let final_output_node = reader.required_id("final_output_node").unwrap_or(NodeId::new(0));
     let allow = reader.texts("allow");
     let values = reader.nodes();
     reader.report_misspelt(PLAN_FIELDS);
     reader.report_unsupported(OF_NODES);
     let extras = reader.fields;
-    let mut stand_ins = StandIns::default();
+    let mut stand_ins = UnreadNodes::default();
     let nodes = values
         .into_iter()
         .enumerate()
         .map(|(place, value)| read_node(place, value, &mut problems, &mut stand_ins))
         .collect();
-    problems.turn_to(None);
+    problems.select_node(None);
     let plan = Plan { nodes, final_output_node, allow, extras };
-    Draft { plan: Some(plan), problems, stand_ins }
+    PlanDraft { plan: Some(plan), problems, stand_ins }
 }
 
 fn read_node(
     place: usize,
     value: Value,
-    problems: &mut Problems,
-    stand_ins: &mut StandIns,
-) -> Node {
+    problems: &mut PlanProblems,
+    stand_ins: &mut UnreadNodes,
+) -> PlanNode {
     let id = NodeId::at(place);
     let Value::Object(fields) = value else {
         let message = format!("expected an object, found {}", shown_value(&value));
-        problems.turn_to(None);
-        problems.of_plan(&format!("nodes[{place}]"), Code::WrongType, message);
+        problems.select_node(None);
+        problems.push_for_plan(&format!("nodes[{place}]"), Code::WrongType, message);
         stand_ins.nodes.insert(place);
         stand_ins.ids.insert(place);
-        return Node::new(id, String::new(), Value::Null);
+        return PlanNode::new(id, String::new(), Value::Null);
     };
-    problems.turn_to(Some(place));
+    problems.select_node(Some(place));
     let node = fields.get("id").and_then(id_of).unwrap_or(id);
-    let mut reader = Fields { node: Some(node), fields, handled: Vec::new(), problems };
+    let mut reader = PlanFieldReader { node: Some(node), fields, handled: Vec::new(), problems };
     let id = reader.required_id("id").unwrap_or_else(|| {
         stand_ins.ids.insert(place);
         id
@@ -219,7 +234,7 @@ fn read_node(
     let resources = reader.texts("resources");
     reader.report_misspelt(NODE_FIELDS);
     reader.report_unsupported(&[]);
-    Node {
+    PlanNode {
         id,
         tool,
         function,
@@ -234,15 +249,15 @@ fn read_node(
 }
 
 /// The fields of an object that were not read yet. A field that is null counts as left out.
-struct Fields<'p> {
+struct PlanFieldReader<'p> {
     node: Option<NodeId>,
     fields: Map<String, Value>,
     /// Fields that were there, or whose absence was reported.
     handled: Vec<&'static str>,
-    problems: &'p mut Problems,
+    problems: &'p mut PlanProblems,
 }
 
-impl Fields<'_> {
+impl PlanFieldReader<'_> {
     fn take(&mut self, name: &'static str) -> Option<Value> {
         let value = self.fields.shift_remove(name).filter(|value| !value.is_null())?;
         self.handled.push(name);
@@ -250,9 +265,9 @@ impl Fields<'_> {
     }
 
     fn report(&mut self, field: &str, code: Code, message: String) {
-        self.problems.unread(field);
+        self.problems.mark_unread(field);
         let (node, field) = (self.node, field.to_owned());
-        self.problems.push(Problem { node, field, code, message });
+        self.problems.push(PlanProblem { node, field, code, message });
     }
 
     fn wrong(&mut self, field: &str, expected: &str, value: &Value) {
@@ -265,7 +280,7 @@ impl Fields<'_> {
 
     fn missing(&mut self, field: &'static str, expected: &str) {
         let whole = if self.node.is_some() { "a node" } else { "a plan" };
-        let hint = match self.fields.keys().find(|name| meant(name, &[field]).is_some()) {
+        let hint = match self.fields.keys().find(|name| intended_field(name, &[field]).is_some()) {
             Some(name) => format!("write {} as {field}", shortened(name)),
             None => format!("add {expected}"),
         };
@@ -366,7 +381,8 @@ impl Fields<'_> {
     fn ids(&mut self, field: &'static str) -> Vec<NodeId> {
         let Some(value) = self.take(field) else {
             // What is meant to be the field is reported, and what it says is not known.
-            let is_misspelt = self.fields.keys().any(|name| meant(name, &[field]).is_some());
+            let is_misspelt =
+                self.fields.keys().any(|name| intended_field(name, &[field]).is_some());
             return if is_misspelt { vec![NodeId::UNREAD] } else { Vec::new() };
         };
         let Value::Array(values) = value else {
@@ -431,13 +447,13 @@ impl Fields<'_> {
         let misspelt: Vec<(String, &str)> = self
             .fields
             .keys()
-            .filter_map(|name| Some((name.clone(), meant(name, known)?)))
+            .filter_map(|name| Some((name.clone(), intended_field(name, known)?)))
             .filter(|(_, field)| !self.handled.contains(field))
             .collect();
         for (name, field) in misspelt {
             let message = format!("there is no such field: write it as {field}, or leave it out");
             self.report(&name, Code::MisspeltField, message);
-            self.problems.unread(field);
+            self.problems.mark_unread(field);
         }
     }
 
@@ -464,7 +480,7 @@ fn is_unsupported(name: &str) -> bool {
 }
 
 /// Returns the field that a name which is not one was probably meant for.
-fn meant(name: &str, known: &[&'static str]) -> Option<&'static str> {
+fn intended_field(name: &str, known: &[&'static str]) -> Option<&'static str> {
     if REMARKS.contains(&name) {
         return None;
     }

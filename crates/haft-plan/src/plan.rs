@@ -1,13 +1,12 @@
 //! A plan as it was written: which tools to call with what, and what waits for what. Nothing here is checked but the
 //! form of each field; [`check`](crate::check) makes the plan that can be executed.
 
-use std::fmt;
-
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::limits::NODE_TIMEOUT_S_DEFAULT;
-use crate::reference::{Source, Template};
+use crate::node_id::NodeId;
+use crate::reference::{InputTemplate, ReferenceSource};
 
 /// A graph of tool calls as it was written. Fields that haft does not know are kept in `extras`.
 ///
@@ -21,7 +20,7 @@ use crate::reference::{Source, Template};
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Plan {
     /// The calls, in the order of their ids.
-    pub nodes: Vec<Node>,
+    pub nodes: Vec<PlanNode>,
     /// The node whose output is the output of the plan.
     pub final_output_node: NodeId,
     /// Dangerous tools that the plan asks to be allowed.
@@ -34,7 +33,7 @@ pub struct Plan {
 
 /// One tool call of a plan.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Node {
+pub struct PlanNode {
     /// Its place among the nodes, from 0.
     pub id: NodeId,
     /// The tool's id, or its wire name.
@@ -65,23 +64,18 @@ pub struct Node {
 
 impl Plan {
     /// Returns the nodes whose inputs refer to the output of a node.
-    pub fn users_of(&self, id: NodeId) -> Vec<NodeId> {
-        let uses = |node: &&Node| {
+    pub fn nodes_using(&self, id: NodeId) -> Vec<NodeId> {
+        let uses = |node: &&PlanNode| {
             let mut is_used = false;
-            let (inputs, _) = Template::read(&node.inputs, "inputs");
+            let (inputs, _) = InputTemplate::read(&node.inputs, "inputs");
             inputs.each_reference("inputs", &mut |_, reference| {
-                is_used |= reference.source == Source::Step(id);
+                is_used |= reference.source == ReferenceSource::Step(id);
             });
             is_used
         };
         self.nodes.iter().filter(uses).map(|node| node.id).collect()
     }
 }
-
-/// The id of a node, which is its place in the plan, from 0.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct NodeId(u32);
 
 /// Says what becomes of a plan when a node failed for good.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -94,7 +88,7 @@ pub enum OnFail {
     Continue,
 }
 
-impl Node {
+impl PlanNode {
     /// Returns a call of `tool` with `inputs` that waits for nothing, with the defaults for everything else.
     pub fn new(id: NodeId, tool: impl Into<String>, inputs: Value) -> Self {
         Self {
@@ -118,37 +112,6 @@ impl Node {
     }
 }
 
-impl NodeId {
-    /// Stands in for an id that could not be read. No plan has so many nodes.
-    pub(crate) const UNREAD: Self = Self(u32::MAX);
-
-    /// Returns the id of the node at place `number`.
-    pub const fn new(number: u32) -> Self {
-        Self(number)
-    }
-
-    /// Returns the number.
-    pub const fn number(self) -> u32 {
-        self.0
-    }
-
-    /// Returns the place among the nodes of a checked plan.
-    pub fn index(self) -> usize {
-        usize::try_from(self.0).unwrap_or(usize::MAX)
-    }
-
-    /// Returns the id of the node at place `index`, which the bound on nodes keeps in range.
-    pub(crate) fn at(index: usize) -> Self {
-        Self(u32::try_from(index).unwrap_or(u32::MAX))
-    }
-}
-
-impl fmt::Display for NodeId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
 impl OnFail {
     /// Returns the name used in JSON.
     pub fn as_str(self) -> &'static str {
@@ -160,17 +123,6 @@ impl OnFail {
 
     fn is_halt(&self) -> bool {
         *self == Self::Halt
-    }
-}
-
-impl<'de> Deserialize<'de> for Plan {
-    /// Reads a plan as [`parse`](crate::parse) does, and fails with everything that is wrong with its form.
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let value = Value::deserialize(deserializer)?;
-        crate::parse::read(value).into_result().map_err(|problems| {
-            let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
-            serde::de::Error::custom(lines.join("; "))
-        })
     }
 }
 

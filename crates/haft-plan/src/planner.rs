@@ -5,7 +5,7 @@
 mod excerpt;
 mod extract;
 pub mod limits;
-mod offered;
+mod offered_tools;
 mod prompt;
 mod synthesis;
 #[cfg(test)]
@@ -14,50 +14,53 @@ mod tests;
 use std::collections::BTreeSet;
 
 use haft_contract::ToolId;
-use haft_model::{Answer, Message, Model, ModelError, Request, Retry, Stop, Usage};
+use haft_model::{
+    Model, ModelAnswer, ModelError, ModelMessage, ModelRequest, ModelRetry, ModelStopReason,
+    ModelUsage,
+};
 use serde_json::Value;
 
-use crate::problem::{Code, Problem};
-use crate::{CheckedPlan, Input, Tools, check_text};
-use extract::Found;
+use crate::problem::{Code, PlanProblem};
+use crate::{CheckedPlan, PlanInput, PlanToolLookup, check_text};
+use extract::ExtractedPlanText;
 use limits::{
     CAPABILITY_CHARS_MAX, REPAIRS_DEFAULT, REPAIRS_MAX, REQUEST_BYTES_MAX, TOOLS_BYTES_MAX,
 };
-use offered::Offered;
+use offered_tools::OfferedPlanTools;
 
 pub use synthesis::{SynthesisError, synthesise};
 
 /// What a plan is to be made of.
 #[derive(Clone, Copy)]
-pub struct Brief<'a> {
+pub struct PlannerRequest<'a> {
     /// What the user wants.
     pub request: &'a str,
     /// Knows the tools.
-    pub tools: &'a dyn Tools,
+    pub tools: &'a dyn PlanToolLookup,
     /// The tools that the plan may use; one that `tools` does not know is passed over.
     pub offered: &'a [ToolId],
     /// Examples of what tools answer, for those whose contracts promise no form.
     pub answers: &'a [(ToolId, Value)],
     /// What `{{INPUT...}}` will refer to.
-    pub input: Input<'a>,
+    pub input: PlanInput<'a>,
     /// How often the model may mend a plan that is not valid.
     pub repairs_max: u32,
     /// Is told what happens meanwhile. Must not block.
-    pub observer: &'a (dyn Fn(&Step<'_>) + Sync),
+    pub observer: &'a (dyn Fn(&PlanningStep<'_>) + Sync),
 }
 
 /// What happens while a plan is made.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
-pub enum Step<'a> {
+pub enum PlanningStep<'a> {
     /// The model is asked for a plan.
     Asking,
     /// Nothing came, and it is asked again after a pause.
-    Retrying(&'a Retry),
+    Retrying(&'a ModelRetry),
     /// What it wrote is not valid, and goes back to it.
-    Mending {
+    Repairing {
         /// What is wrong.
-        problems: &'a [Problem],
+        problems: &'a [PlanProblem],
         /// Which repair it is, from 1.
         repair: u32,
         /// How many there may be.
@@ -67,18 +70,18 @@ pub enum Step<'a> {
 
 /// What came of a request.
 #[derive(Debug)]
-pub enum Planned {
+pub enum PlanningResult {
     /// A valid plan.
-    Plan(Box<MadePlan>),
+    Plan(Box<GeneratedPlan>),
     /// The tools cannot do it.
-    Missing(Missing),
+    Missing(MissingToolCapability),
 }
 
 /// A plan that a model made.
 ///
 /// It lists no tools under `allow`, whatever the model wrote: what is dangerous is the user's to allow.
 #[derive(Debug)]
-pub struct MadePlan {
+pub struct GeneratedPlan {
     /// The plan, checked.
     pub checked: CheckedPlan,
     /// The plan as JSON to show and to save.
@@ -86,24 +89,24 @@ pub struct MadePlan {
     /// How often it was mended.
     pub repairs: u32,
     /// What all requests to the model took.
-    pub usage: Usage,
+    pub usage: ModelUsage,
 }
 
 /// What the tools lack for a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Missing {
+pub struct MissingToolCapability {
     /// The capability, in the model's words.
     pub capability: String,
     /// How often an answer was mended before.
     pub repairs: u32,
     /// What all requests to the model took.
-    pub usage: Usage,
+    pub usage: ModelUsage,
 }
 
 /// Why there is no plan.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum PlannerError {
+pub enum PlanningError {
     /// The model gave no answer.
     #[error("no plan was made: {error}")]
     Model {
@@ -111,19 +114,19 @@ pub enum PlannerError {
         #[source]
         error: ModelError,
         /// What the answers before took.
-        usage: Usage,
+        usage: ModelUsage,
     },
     /// The model wrote no valid plan.
     #[error("the model wrote no valid plan, and {repairs} repairs did not help: say the request more exactly, or take another model; first problem: {}", problems.first().map(ToString::to_string).unwrap_or_default())]
     GaveUp {
         /// What was wrong with the last one.
-        problems: Vec<Problem>,
+        problems: Vec<PlanProblem>,
         /// The last answer.
         answer: String,
         /// How often it was to be mended.
         repairs: u32,
         /// What all requests to the model took.
-        usage: Usage,
+        usage: ModelUsage,
     },
     /// The request is empty.
     #[error("the request is empty: say what the plan is to do")]
@@ -149,114 +152,135 @@ pub enum PlannerError {
     },
 }
 
-impl<'a> Brief<'a> {
+impl<'a> PlannerRequest<'a> {
     /// Returns a brief with the usual number of repairs, without an input, and observed by nobody.
-    pub fn new(request: &'a str, tools: &'a dyn Tools, offered: &'a [ToolId]) -> Self {
-        let (answers, input, repairs_max) = (&[], Input::Absent, REPAIRS_DEFAULT);
-        Self { request, tools, offered, answers, input, repairs_max, observer: &nobody }
+    pub fn new(request: &'a str, tools: &'a dyn PlanToolLookup, offered: &'a [ToolId]) -> Self {
+        let (answers, input, repairs_max) = (&[], PlanInput::Absent, REPAIRS_DEFAULT);
+        Self { request, tools, offered, answers, input, repairs_max, observer: &ignore_step }
     }
 }
 
-fn nobody(_: &Step<'_>) {}
+fn ignore_step(_: &PlanningStep<'_>) {}
 
 /// Makes a plan through `model`. Dropping the future ends the work.
-pub async fn make_plan(model: &dyn Model, brief: Brief<'_>) -> Result<Planned, PlannerError> {
+pub async fn make_plan(
+    model: &dyn Model,
+    brief: PlannerRequest<'_>,
+) -> Result<PlanningResult, PlanningError> {
     let ids: BTreeSet<&ToolId> = brief.offered.iter().collect();
-    let tools = Offered::new(brief.tools, &ids);
-    let opening = opening(&brief, &tools)?;
+    let tools = OfferedPlanTools::new(brief.tools, &ids);
+    let opening = first_message(&brief, &tools)?;
     let repairs_max = brief.repairs_max.min(REPAIRS_MAX);
-    let mut usage = Usage::default();
-    let mut messages = vec![Message::User(opening.clone())];
+    let mut usage = ModelUsage::default();
+    let mut messages = vec![ModelMessage::User(opening.clone())];
     let mut repairs = 0;
-    (brief.observer)(&Step::Asking);
+    (brief.observer)(&PlanningStep::Asking);
     loop {
-        let answer = ask(model, messages, brief.observer).await;
-        let answer = answer.map_err(|error| PlannerError::Model { error, usage })?;
+        let answer = ask_model(model, messages, brief.observer).await;
+        let answer = answer.map_err(|error| PlanningError::Model { error, usage })?;
         usage = usage.plus(answer.usage);
-        let problems = match judge(&answer, &tools, brief.input) {
-            Ok(Verdict::Plan(checked)) => {
-                return Ok(Planned::Plan(Box::new(made(checked, repairs, usage))));
+        let problems = match check_answer(&answer, &tools, brief.input) {
+            Ok(PlanningAnswer::Plan(checked)) => {
+                return Ok(PlanningResult::Plan(Box::new(generated_plan(checked, repairs, usage))));
             }
-            Ok(Verdict::Missing(capability)) => {
-                return Ok(Planned::Missing(Missing { capability, repairs, usage }));
+            Ok(PlanningAnswer::Missing(capability)) => {
+                return Ok(PlanningResult::Missing(MissingToolCapability {
+                    capability,
+                    repairs,
+                    usage,
+                }));
             }
             Err(problems) => problems,
         };
         if repairs == repairs_max {
             let answer = answer.text;
-            return Err(PlannerError::GaveUp { problems, answer, repairs, usage });
+            return Err(PlanningError::GaveUp { problems, answer, repairs, usage });
         }
         repairs += 1;
-        (brief.observer)(&Step::Mending { problems: &problems, repair: repairs, repairs_max });
+        (brief.observer)(&PlanningStep::Repairing {
+            problems: &problems,
+            repair: repairs,
+            repairs_max,
+        });
         // Only the last answer goes along: a model that sees all of its mistakes repeats them, and pays for each.
         messages = vec![
-            Message::User(opening.clone()),
-            Message::Assistant { text: prompt::repeated(&answer.text), tool_calls: Vec::new() },
-            Message::User(prompt::repair(&problems)),
+            ModelMessage::User(opening.clone()),
+            ModelMessage::Assistant {
+                text: prompt::repeated(&answer.text),
+                tool_calls: Vec::new(),
+            },
+            ModelMessage::User(prompt::repair(&problems)),
         ];
     }
 }
 
-fn opening(brief: &Brief<'_>, tools: &Offered<'_>) -> Result<String, PlannerError> {
+fn first_message(
+    brief: &PlannerRequest<'_>,
+    tools: &OfferedPlanTools<'_>,
+) -> Result<String, PlanningError> {
     let request = brief.request.trim();
     if request.is_empty() {
-        return Err(PlannerError::NoRequest);
+        return Err(PlanningError::NoRequest);
     }
     if request.len() > REQUEST_BYTES_MAX {
-        return Err(PlannerError::RequestTooLong { bytes: request.len() });
+        return Err(PlanningError::RequestTooLong { bytes: request.len() });
     }
     let listed = prompt::tools(tools, brief.answers);
     match listed.len() {
-        0 => Err(PlannerError::NoTools),
-        bytes if bytes > TOOLS_BYTES_MAX => Err(PlannerError::ToolsTooLong { bytes }),
+        0 => Err(PlanningError::NoTools),
+        bytes if bytes > TOOLS_BYTES_MAX => Err(PlanningError::ToolsTooLong { bytes }),
         _ => Ok(prompt::opening(request, &listed, brief.input)),
     }
 }
 
-async fn ask(
+async fn ask_model(
     model: &dyn Model,
-    messages: Vec<Message>,
-    observer: &(dyn Fn(&Step<'_>) + Sync),
-) -> Result<Answer, ModelError> {
+    messages: Vec<ModelMessage>,
+    observer: &(dyn Fn(&PlanningStep<'_>) + Sync),
+) -> Result<ModelAnswer, ModelError> {
     let system = Some(prompt::PLANNING.to_owned());
-    let request = Request { system, messages, ..Request::default() };
-    let tell = |retry: Retry| observer(&Step::Retrying(&retry));
-    model.respond(request).await?.collect_telling(tell).await
+    let request = ModelRequest { system, messages, ..ModelRequest::default() };
+    let tell = |retry: ModelRetry| observer(&PlanningStep::Retrying(&retry));
+    model.respond(request).await?.collect_with_retries(tell).await
 }
 
-enum Verdict {
+enum PlanningAnswer {
     Plan(CheckedPlan),
     Missing(String),
 }
 
-fn judge(answer: &Answer, tools: &Offered<'_>, input: Input<'_>) -> Result<Verdict, Vec<Problem>> {
-    if answer.stop == Stop::Length {
+fn check_answer(
+    answer: &ModelAnswer,
+    tools: &OfferedPlanTools<'_>,
+    input: PlanInput<'_>,
+) -> Result<PlanningAnswer, Vec<PlanProblem>> {
+    if answer.stop == ModelStopReason::Length {
         let message = "the answer reached its greatest length and was cut: write a shorter plan";
-        return Err(vec![of_answer(Code::TooLarge, message)]);
+        return Err(vec![answer_problem(Code::TooLarge, message)]);
     }
-    match extract::extract(&answer.text) {
-        Found::Missing(capability) => {
-            Ok(Verdict::Missing(capability.chars().take(CAPABILITY_CHARS_MAX).collect()))
+    match extract::extract_plan(&answer.text) {
+        ExtractedPlanText::Missing(capability) => {
+            Ok(PlanningAnswer::Missing(capability.chars().take(CAPABILITY_CHARS_MAX).collect()))
         }
-        Found::Text(text) => check_text(&text, tools, input).map(Verdict::Plan),
-        Found::Unfinished => {
+        ExtractedPlanText::Text(text) => check_text(&text, tools, input).map(PlanningAnswer::Plan),
+        ExtractedPlanText::Unfinished => {
             let message =
                 "the JSON object ends before all of its braces are closed: write it whole";
-            Err(vec![of_answer(Code::BadJson, message)])
+            Err(vec![answer_problem(Code::BadJson, message)])
         }
-        Found::Nothing => {
+        ExtractedPlanText::Nothing => {
             let message =
                 "there is no JSON object in the answer: answer with the plan as one JSON object";
-            Err(vec![of_answer(Code::BadJson, message)])
+            Err(vec![answer_problem(Code::BadJson, message)])
         }
     }
 }
 
-fn of_answer(code: Code, message: &str) -> Problem {
-    Problem { node: None, field: String::new(), code, message: message.to_owned() }
+fn answer_problem(code: Code, message: &str) -> PlanProblem {
+    PlanProblem { node: None, field: String::new(), code, message: message.to_owned() }
 }
 
-fn made(checked: CheckedPlan, repairs: u32, usage: Usage) -> MadePlan {
+fn generated_plan(checked: CheckedPlan, repairs: u32, usage: ModelUsage) -> GeneratedPlan {
     let text = serde_json::to_string_pretty(checked.plan()).expect("a plan was read from JSON");
-    MadePlan { checked, text, repairs, usage }
+    GeneratedPlan { checked, text, repairs, usage }
 }

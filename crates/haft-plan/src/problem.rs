@@ -6,12 +6,12 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::limits::{FOUND_CHARS_MAX, NAMES_LISTED_MAX, PROBLEMS_MAX};
-use crate::plan::NodeId;
+use crate::limits::PROBLEMS_MAX;
+use crate::node_id::NodeId;
 
 /// One thing that is wrong with a plan.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Problem {
+pub struct PlanProblem {
     /// The node, unless it concerns the plan as a whole.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub node: Option<NodeId>,
@@ -122,7 +122,7 @@ impl fmt::Display for Code {
     }
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for PlanProblem {
     /// Writes one line: `node 3: inputs.path: expected string, found 7`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(node) = self.node {
@@ -137,9 +137,9 @@ impl fmt::Display for Problem {
 
 /// Problems as they are found: the first ones in full, the rest as a number.
 #[derive(Debug, Default)]
-pub(crate) struct Problems {
-    list: Vec<Found>,
-    beyond: usize,
+pub(crate) struct PlanProblems {
+    list: Vec<LocatedPlanProblem>,
+    unlisted_count: usize,
     /// The place of the node that is looked at, which tells nodes apart whatever their ids are.
     place: Option<usize>,
     /// Fields in whose place something harmless stands, because they could not be read.
@@ -147,35 +147,40 @@ pub(crate) struct Problems {
 }
 
 #[derive(Debug)]
-struct Found {
+struct LocatedPlanProblem {
     place: Option<usize>,
-    problem: Problem,
+    problem: PlanProblem,
 }
 
-impl Problems {
+impl PlanProblems {
     /// Turns to the node at a place, or to the plan as a whole.
-    pub(crate) fn turn_to(&mut self, place: Option<usize>) {
+    pub(crate) fn select_node(&mut self, place: Option<usize>) {
         self.place = place;
     }
 
-    pub(crate) fn push(&mut self, problem: Problem) {
+    pub(crate) fn push(&mut self, problem: PlanProblem) {
         if self.list.len() < PROBLEMS_MAX {
-            self.list.push(Found { place: self.place, problem });
+            self.list.push(LocatedPlanProblem { place: self.place, problem });
         } else {
-            self.beyond += 1;
+            self.unlisted_count += 1;
         }
     }
 
     /// Notes that what stands in for a field, of the node or the plan that is looked at, is not what was written.
-    pub(crate) fn unread(&mut self, field: &str) {
+    pub(crate) fn mark_unread(&mut self, field: &str) {
         self.unread.insert((self.place, field.to_owned()));
     }
 
-    pub(crate) fn of_plan(&mut self, field: &str, code: Code, message: impl Into<String>) {
-        self.push(Problem { node: None, field: field.to_owned(), code, message: message.into() });
+    pub(crate) fn push_for_plan(&mut self, field: &str, code: Code, message: impl Into<String>) {
+        self.push(PlanProblem {
+            node: None,
+            field: field.to_owned(),
+            code,
+            message: message.into(),
+        });
     }
 
-    pub(crate) fn of_node(
+    pub(crate) fn push_for_node(
         &mut self,
         node: NodeId,
         field: &str,
@@ -183,19 +188,19 @@ impl Problems {
         message: impl Into<String>,
     ) {
         let (field, message) = (field.to_owned(), message.into());
-        self.push(Problem { node: Some(node), field, code, message });
+        self.push(PlanProblem { node: Some(node), field, code, message });
     }
 
     /// Adds what a later look found, but for what it found about fields that could not be read: that would be said of what
     /// stands in for them and not of what was written.
-    pub(crate) fn add_others(&mut self, later: Self) {
-        for Found { place, problem } in later.list {
+    pub(crate) fn append_new(&mut self, later: Self) {
+        for LocatedPlanProblem { place, problem } in later.list {
             if !self.is_unread(place, &problem.field) {
-                self.turn_to(place);
+                self.select_node(place);
                 self.push(problem);
             }
         }
-        self.beyond += later.beyond;
+        self.unlisted_count += later.unlisted_count;
     }
 
     /// Returns whether a field, or one that it is within, could not be read.
@@ -209,44 +214,13 @@ impl Problems {
         self.list.is_empty()
     }
 
-    pub(crate) fn into_list(self) -> Vec<Problem> {
-        let mut list: Vec<Problem> = self.list.into_iter().map(|found| found.problem).collect();
-        if self.beyond > 0 {
-            let message = format!("{} more problems are not listed: mend these first", self.beyond);
-            list.push(Problem { node: None, field: String::new(), code: Code::More, message });
+    pub(crate) fn into_list(self) -> Vec<PlanProblem> {
+        let mut list: Vec<PlanProblem> = self.list.into_iter().map(|found| found.problem).collect();
+        if self.unlisted_count > 0 {
+            let message =
+                format!("{} more problems are not listed: mend these first", self.unlisted_count);
+            list.push(PlanProblem { node: None, field: String::new(), code: Code::More, message });
         }
         list
     }
-}
-
-/// Cuts text that a message repeats, and takes control characters out of it.
-pub(crate) fn shortened(text: &str) -> String {
-    let mut short: String = text
-        .chars()
-        .take(FOUND_CHARS_MAX)
-        .map(|one| if one.is_control() { ' ' } else { one })
-        .collect();
-    if text.chars().nth(FOUND_CHARS_MAX).is_some() {
-        short.push('…');
-    }
-    short
-}
-
-/// Lists names for a message: `a, b, c and 4 more`.
-pub(crate) fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
-    let mut text = String::new();
-    let mut beyond = 0_usize;
-    for (place, name) in names.enumerate() {
-        if place >= NAMES_LISTED_MAX {
-            beyond += 1;
-            continue;
-        }
-        let comma = if place == 0 { "" } else { ", " };
-        text.push_str(comma);
-        text.push_str(&shortened(name));
-    }
-    if beyond > 0 {
-        text.push_str(&format!(" and {beyond} more"));
-    }
-    text
 }

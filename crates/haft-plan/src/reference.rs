@@ -1,17 +1,19 @@
 //! References inside a node's inputs, to outputs of earlier nodes and to the input of the plan. How they are written
-//! stands at [`Template`]. Nothing here evaluates anything: there are no filters and no defaults.
+//! stands at [`InputTemplate`]. Nothing here evaluates anything: there are no filters and no defaults.
 
+mod location;
 mod path;
+mod piece;
 mod read;
 mod resolve;
 mod template;
 #[cfg(test)]
 mod tests;
-mod trail;
 
 pub(crate) use path::index_of;
-pub use path::{Path, Segment};
-pub use template::{Reference, ReferenceError, Source, Template, Unresolved};
+pub use path::{ReferencePath, ReferencePathSegment};
+pub use piece::{Reference, ReferenceError, ReferenceSource, UnresolvedReason};
+pub use template::InputTemplate;
 
-pub(crate) use template::{Malformed, TemplateError};
-pub(crate) use trail::{Trail, named};
+pub(crate) use location::{ValueLocation, named};
+pub(crate) use piece::{InputTemplateError, InputTemplateFault};

@@ -7,8 +7,8 @@
 //! earlier processes were answered, and starts nothing new before.
 
 mod backoff;
-mod exchange;
-mod ready;
+mod messages;
+mod ready_nodes;
 mod state;
 #[cfg(test)]
 mod tests;
@@ -20,41 +20,46 @@ use std::sync::Arc;
 use haft_contract::ToolId;
 
 use crate::checked::CheckedPlan;
-use crate::drive::limits::{PARALLEL_DEFAULT, PARALLEL_MAX};
-use crate::plan::{NodeId, OnFail};
-pub use backoff::Backoff;
-pub use exchange::Ending;
-pub(crate) use exchange::{Command, Ended, Happening, Hindrance};
-use ready::Ready;
-pub use ready::ToolBounds;
-pub(crate) use state::{Cause, State};
+use crate::drive_limits::{PARALLEL_DEFAULT, PARALLEL_MAX};
+use crate::node_id::NodeId;
+use crate::plan::OnFail;
+pub use backoff::NodeRetryBackoff;
+pub use messages::PlanEnding;
+pub(crate) use messages::{NodeAttemptEnding, NodeStartBlocker, ScheduleCommand, ScheduleEvent};
+pub use ready_nodes::PlanToolBounds;
+use ready_nodes::ReadyNodes;
+pub(crate) use state::{NodeTransitionCause, PlanNodeState};
 
 /// How much of a plan happens at the same time, and how soon what failed is tried again.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Bounds {
+pub struct PlanBounds {
     /// Nodes that run at the same time, at most [`PARALLEL_MAX`].
     pub parallel: NonZeroUsize,
     /// Bounds of single tools.
-    pub tools: BTreeMap<ToolId, ToolBounds>,
+    pub tools: BTreeMap<ToolId, PlanToolBounds>,
     /// The times between attempts.
-    pub backoff: Backoff,
+    pub backoff: NodeRetryBackoff,
 }
 
-impl Default for Bounds {
+impl Default for PlanBounds {
     fn default() -> Self {
-        Self { parallel: PARALLEL_DEFAULT, tools: BTreeMap::new(), backoff: Backoff::default() }
+        Self {
+            parallel: PARALLEL_DEFAULT,
+            tools: BTreeMap::new(),
+            backoff: NodeRetryBackoff::default(),
+        }
     }
 }
 
 /// One node as the schedule sees it.
 #[derive(Clone, Debug, Default)]
-struct Step {
+struct ScheduledNode {
     depends_on: Vec<NodeId>,
     dependents: Vec<NodeId>,
     /// The nodes that use one of its resources next.
-    followers: Vec<NodeId>,
+    next_users: Vec<NodeId>,
     /// The nodes that used its resources last, by the places of these in its list.
-    leaders: Vec<(usize, NodeId)>,
+    previous_users: Vec<(usize, NodeId)>,
     attempts_max: u32,
     on_fail: OnFail,
     tool: usize,
@@ -63,56 +68,56 @@ struct Step {
 }
 
 /// A plan that is under way.
-pub(crate) struct Schedule {
-    steps: Arc<[Step]>,
-    nodes: Vec<Progress>,
-    ready: Ready,
+pub(crate) struct PlanSchedule {
+    steps: Arc<[ScheduledNode]>,
+    nodes: Vec<NodeProgress>,
+    ready: ReadyNodes,
     /// Ready nodes whose next attempt is recorded already.
     recalls: BTreeSet<NodeId>,
     parallel: usize,
-    backoff: Backoff,
-    course: Course,
+    backoff: NodeRetryBackoff,
+    phase: PlanPhase,
     running: usize,
     /// How many of those that run are recorded already.
     recalling: usize,
     backing_off: usize,
     unfinished: usize,
     wakes_at_ms: Option<u64>,
-    commands: Vec<Command>,
+    commands: Vec<ScheduleCommand>,
     #[cfg(test)]
-    seen: BTreeSet<(State, Cause)>,
+    seen: BTreeSet<(PlanNodeState, NodeTransitionCause)>,
 }
 
-struct Progress {
-    state: State,
+struct NodeProgress {
+    state: PlanNodeState,
     /// Dependencies that have not succeeded.
     dependencies_left: usize,
     /// Earlier users of its resources that the resources have not gone past.
     users_left: usize,
     /// Whether its resources have gone past it: it has ended, and so have all their earlier users.
-    is_passed: bool,
+    has_released: bool,
     attempts_begun: u32,
 }
 
 /// Where the plan as a whole is going; a later one overrules an earlier one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Course {
-    Going,
+enum PlanPhase {
+    Running,
     Stopping,
-    Doubting,
+    InDoubt,
     Aborting,
     Halting(NodeId),
     Done,
 }
 
-impl Schedule {
+impl PlanSchedule {
     /// Returns the schedule of a plan. `attempts_recorded` says of each node how many attempts of earlier processes have
     /// ended; nodes that it does not reach have none.
-    pub(crate) fn new(plan: &CheckedPlan, bounds: &Bounds, attempts_recorded: &[u32]) -> Self {
+    pub(crate) fn new(plan: &CheckedPlan, bounds: &PlanBounds, attempts_recorded: &[u32]) -> Self {
         let mut tools: BTreeMap<&ToolId, usize> = BTreeMap::new();
         let mut bounds_of_tools = Vec::new();
         let mut last_users: BTreeMap<&str, usize> = BTreeMap::new();
-        let mut steps: Vec<Step> = Vec::with_capacity(plan.nodes().len());
+        let mut steps: Vec<ScheduledNode> = Vec::with_capacity(plan.nodes().len());
         for (place, node) in plan.nodes().iter().enumerate() {
             let id = &node.contract().id;
             let tool = *tools.entry(id).or_insert_with(|| {
@@ -125,15 +130,15 @@ impl Schedule {
                 if let Some(before) = before
                     && let Some(step) = steps.get_mut(before)
                 {
-                    step.followers.push(node.id());
+                    step.next_users.push(node.id());
                     leaders.push((nth, NodeId::at(before)));
                 }
             }
-            steps.push(Step {
+            steps.push(ScheduledNode {
                 depends_on: node.depends_on().to_vec(),
                 dependents: node.dependents().to_vec(),
-                followers: Vec::new(),
-                leaders,
+                next_users: Vec::new(),
+                previous_users: leaders,
                 attempts_max: node.attempts_max(),
                 on_fail: node.on_fail(),
                 tool,
@@ -143,18 +148,22 @@ impl Schedule {
         Self::of_steps(steps, bounds, bounds_of_tools)
     }
 
-    fn of_steps(steps: Vec<Step>, bounds: &Bounds, of_tools: Vec<ToolBounds>) -> Self {
-        let mut nodes: Vec<Progress> = steps
+    fn of_steps(
+        steps: Vec<ScheduledNode>,
+        bounds: &PlanBounds,
+        of_tools: Vec<PlanToolBounds>,
+    ) -> Self {
+        let mut nodes: Vec<NodeProgress> = steps
             .iter()
-            .map(|step| Progress {
-                state: State::Waiting,
+            .map(|step| NodeProgress {
+                state: PlanNodeState::Waiting,
                 dependencies_left: step.depends_on.len(),
                 users_left: 0,
-                is_passed: false,
+                has_released: false,
                 attempts_begun: 0,
             })
             .collect();
-        for follower in steps.iter().flat_map(|step| &step.followers) {
+        for follower in steps.iter().flat_map(|step| &step.next_users) {
             if let Some(node) = nodes.get_mut(follower.index()) {
                 node.users_left += 1;
             }
@@ -163,11 +172,11 @@ impl Schedule {
             unfinished: nodes.len(),
             steps: steps.into(),
             nodes,
-            ready: Ready::new(of_tools),
+            ready: ReadyNodes::new(of_tools),
             recalls: BTreeSet::new(),
             parallel: bounds.parallel.min(PARALLEL_MAX).get(),
             backoff: bounds.backoff,
-            course: Course::Going,
+            phase: PlanPhase::Running,
             running: 0,
             recalling: 0,
             backing_off: 0,
@@ -179,48 +188,48 @@ impl Schedule {
     }
 
     /// Takes in what happened at `now_ms`, a time that never goes back, and returns what is to be done.
-    pub(crate) fn handle(&mut self, happening: Happening, now_ms: u64) -> Vec<Command> {
-        if self.course == Course::Done {
+    pub(crate) fn handle(&mut self, happening: ScheduleEvent, now_ms: u64) -> Vec<ScheduleCommand> {
+        if self.phase == PlanPhase::Done {
             return Vec::new();
         }
         match happening {
-            Happening::Begun => self.begin(),
-            Happening::Ended { node, how } => self.ended(node, how),
-            Happening::RetryDue { node } => {
-                if self.go(node, Cause::RetryDue) {
+            ScheduleEvent::PlanStarted => self.begin(),
+            ScheduleEvent::AttemptEnded { node, how } => self.handle_attempt_end(node, how),
+            ScheduleEvent::RetryDue { node } => {
+                if self.change_state(node, NodeTransitionCause::RetryDue) {
                     self.backing_off -= 1;
-                    self.line_up(node);
+                    self.enqueue_node(node);
                 }
             }
-            Happening::TimeCame => self.wakes_at_ms = None,
-            Happening::ToldToStop => self.turn(Course::Stopping),
-            Happening::ToldToAbort => self.turn(Course::Aborting),
+            ScheduleEvent::WakeDue => self.wakes_at_ms = None,
+            ScheduleEvent::StopRequested => self.change_phase(PlanPhase::Stopping),
+            ScheduleEvent::AbortRequested => self.change_phase(PlanPhase::Aborting),
         }
-        if self.course == Course::Going {
+        if self.phase == PlanPhase::Running {
             self.start_ready(now_ms);
-            self.tell_hindered(now_ms);
+            self.report_tool_waits(now_ms);
         }
-        self.conclude();
+        self.finish_if_done();
         std::mem::take(&mut self.commands)
     }
 
     /// Returns how far each node has come.
-    pub(crate) fn states(&self) -> impl Iterator<Item = State> {
+    pub(crate) fn states(&self) -> impl Iterator<Item = PlanNodeState> {
         self.nodes.iter().map(|node| node.state)
     }
 
     /// Returns for each node which one kept it from running: of several that failed the lowest, so that it does not
     /// depend on which failed first.
-    pub(crate) fn causes(&self, ending: &Ending) -> Vec<Option<NodeId>> {
+    pub(crate) fn causes(&self, ending: &PlanEnding) -> Vec<Option<NodeId>> {
         let mut failed: Vec<Option<NodeId>> = Vec::with_capacity(self.nodes.len());
         let mut causes = Vec::with_capacity(self.nodes.len());
         for (place, (node, step)) in self.nodes.iter().zip(&*self.steps).enumerate() {
             let of_dependencies =
                 step.depends_on.iter().filter_map(|id| failed.get(id.index()).copied()?).min();
             let (root, cause) = match (node.state, ending) {
-                (State::Failed, _) => (Some(NodeId::at(place)), None),
-                (State::Skipped, _) => (of_dependencies, of_dependencies),
-                (State::Cancelled, Ending::Halted { by }) => (None, Some(*by)),
+                (PlanNodeState::Failed, _) => (Some(NodeId::at(place)), None),
+                (PlanNodeState::Skipped, _) => (of_dependencies, of_dependencies),
+                (PlanNodeState::Cancelled, PlanEnding::Halted { by }) => (None, Some(*by)),
                 _ => (None, None),
             };
             failed.push(root);
@@ -236,7 +245,7 @@ impl Schedule {
     }
 
     /// Brings a node into another state, unless the cause comes too late for that.
-    fn go(&mut self, id: NodeId, cause: Cause) -> bool {
+    fn change_state(&mut self, id: NodeId, cause: NodeTransitionCause) -> bool {
         let Some(node) = self.nodes.get_mut(id.index()) else { return false };
         let Some(state) = node.state.after(cause) else { return false };
         #[cfg(test)]
@@ -253,37 +262,38 @@ impl Schedule {
             return;
         }
         if node.users_left > 0 {
-            if node.state == State::Waiting {
-                self.tell_leader(id);
+            if node.state == PlanNodeState::Waiting {
+                self.report_resource_wait(id);
             }
-        } else if self.go(id, Cause::Unblocked) {
-            self.line_up(id);
+        } else if self.change_state(id, NodeTransitionCause::Unblocked) {
+            self.enqueue_node(id);
         }
     }
 
     /// Says which earlier user of a resource a node waits for.
-    fn tell_leader(&mut self, id: NodeId) {
-        let leaders = self.steps.get(id.index()).into_iter().flat_map(|step| &step.leaders);
+    fn report_resource_wait(&mut self, id: NodeId) {
+        let leaders = self.steps.get(id.index()).into_iter().flat_map(|step| &step.previous_users);
         let is_before =
-            |user: &NodeId| self.nodes.get(user.index()).is_some_and(|it| !it.is_passed);
+            |user: &NodeId| self.nodes.get(user.index()).is_some_and(|it| !it.has_released);
         let first = leaders.copied().find(|(_, user)| is_before(user));
         if let Some((place, user)) = first {
-            let hindrance = Hindrance::Resource { place, user };
-            self.commands.push(Command::Wait { node: id, hindrance });
+            let hindrance = NodeStartBlocker::Resource { place, user };
+            self.commands.push(ScheduleCommand::Wait { node: id, hindrance });
         }
     }
 
     /// Says which nodes only bounds of tools keep from starting.
-    fn tell_hindered(&mut self, now_ms: u64) {
+    fn report_tool_waits(&mut self, now_ms: u64) {
         if self.running >= self.parallel || self.recalling > 0 {
             return;
         }
-        let hindered = self.ready.hindered(now_ms).into_iter();
-        self.commands.extend(hindered.map(|(node, hindrance)| Command::Wait { node, hindrance }));
+        let hindered = self.ready.blocked_nodes(now_ms).into_iter();
+        self.commands
+            .extend(hindered.map(|(node, hindrance)| ScheduleCommand::Wait { node, hindrance }));
     }
 
     /// Puts a ready node where it is taken from when its turn comes.
-    fn line_up(&mut self, id: NodeId) {
+    fn enqueue_node(&mut self, id: NodeId) {
         if self.is_recorded(id) {
             self.recalls.insert(id);
         } else if let Some(step) = self.steps.get(id.index()) {
@@ -306,21 +316,21 @@ impl Schedule {
             let Some(id) = recalled.or_else(|| self.ready.take(now_ms)) else { return };
             self.recalling += usize::from(recalled.is_some());
             self.running += 1;
-            self.go(id, Cause::Started);
+            self.change_state(id, NodeTransitionCause::Started);
             if let Some(node) = self.nodes.get_mut(id.index()) {
                 node.attempts_begun += 1;
                 let attempt = node.attempts_begun;
-                self.commands.push(Command::Start { node: id, attempt });
+                self.commands.push(ScheduleCommand::Start { node: id, attempt });
             }
         }
     }
 
-    fn ended(&mut self, id: NodeId, how: Ended) {
+    fn handle_attempt_end(&mut self, id: NodeId, how: NodeAttemptEnding) {
         let steps = Arc::clone(&self.steps);
         let (Some(step), Some(node)) = (steps.get(id.index()), self.nodes.get(id.index())) else {
             return;
         };
-        if node.state != State::Running {
+        if node.state != PlanNodeState::Running {
             return;
         }
         let attempt = node.attempts_begun;
@@ -329,82 +339,87 @@ impl Schedule {
         if was_recorded {
             self.recalling -= 1;
         } else {
-            self.ready.ended(step.tool);
+            self.ready.mark_ended(step.tool);
         }
         match how {
-            Ended::Succeeded => {
-                self.go(id, Cause::Answered);
+            NodeAttemptEnding::Succeeded => {
+                self.change_state(id, NodeTransitionCause::Answered);
                 for dependent in &step.dependents {
                     if let Some(node) = self.nodes.get_mut(dependent.index()) {
                         node.dependencies_left = node.dependencies_left.saturating_sub(1);
                     }
                     self.unblock(*dependent);
                 }
-                self.pass(id);
+                self.release_resources(id);
             }
-            Ended::Failed if attempt < step.attempts_max => {
-                self.failed_for_now(id, attempt, was_recorded)
+            NodeAttemptEnding::Failed if attempt < step.attempts_max => {
+                self.retry_node(id, attempt, was_recorded)
             }
-            Ended::Failed | Ended::Refused => self.failed_for_good(id, step),
-            Ended::InDoubt => {
-                self.go(id, Cause::LeftInDoubt);
-                self.turn(Course::Doubting);
+            NodeAttemptEnding::Failed | NodeAttemptEnding::Refused => self.fail_node(id, step),
+            NodeAttemptEnding::InDoubt => {
+                self.change_state(id, NodeTransitionCause::BecameInDoubt);
+                self.change_phase(PlanPhase::InDoubt);
             }
-            Ended::Cancelled => {
-                self.go(id, Cause::CallCancelled);
+            NodeAttemptEnding::Cancelled => {
+                self.change_state(id, NodeTransitionCause::CallCancelled);
             }
         }
     }
 
-    fn failed_for_now(&mut self, id: NodeId, attempt: u32, was_recorded: bool) {
+    fn retry_node(&mut self, id: NodeId, attempt: u32, was_recorded: bool) {
         if was_recorded {
-            self.go(id, Cause::FailedBefore);
-            self.line_up(id);
+            self.change_state(id, NodeTransitionCause::FailedBefore);
+            self.enqueue_node(id);
         } else {
-            self.go(id, Cause::FailedForNow);
+            self.change_state(id, NodeTransitionCause::FailedForNow);
             self.backing_off += 1;
             let delay_ms = self.backoff.delay_ms(attempt);
-            match self.course {
-                Course::Going => self.commands.push(Command::RetryIn { node: id, delay_ms }),
+            match self.phase {
+                PlanPhase::Running => {
+                    self.commands.push(ScheduleCommand::RetryIn { node: id, delay_ms })
+                }
                 // Whoever goes on with the run makes the next attempt.
-                Course::Stopping | Course::Doubting | Course::Aborting | Course::Done => {}
-                Course::Halting(_) => {
-                    self.go(id, Cause::Halted);
+                PlanPhase::Stopping
+                | PlanPhase::InDoubt
+                | PlanPhase::Aborting
+                | PlanPhase::Done => {}
+                PlanPhase::Halting(_) => {
+                    self.change_state(id, NodeTransitionCause::Halted);
                 }
             }
         }
     }
 
-    fn failed_for_good(&mut self, id: NodeId, step: &Step) {
-        self.go(id, Cause::FailedForGood);
+    fn fail_node(&mut self, id: NodeId, step: &ScheduledNode) {
+        self.change_state(id, NodeTransitionCause::FailedForGood);
         let steps = Arc::clone(&self.steps);
         let mut lost = vec![id];
         while let Some(one) = lost.pop() {
             for dependent in steps.get(one.index()).into_iter().flat_map(|step| &step.dependents) {
-                if self.go(*dependent, Cause::DependencyFailed) {
-                    self.commands.push(Command::Skip { node: *dependent, because_of: id });
+                if self.change_state(*dependent, NodeTransitionCause::DependencyFailed) {
+                    self.commands.push(ScheduleCommand::Skip { node: *dependent, because_of: id });
                     lost.push(*dependent);
                 }
             }
-            self.pass(one);
+            self.release_resources(one);
         }
         if step.on_fail == OnFail::Halt {
-            self.turn(Course::Halting(id));
+            self.change_phase(PlanPhase::Halting(id));
         }
     }
 
     /// Hands the resources of a node that has ended to their next users; past one that was skipped only when its own
     /// turn would have come, because an earlier user may still run.
-    fn pass(&mut self, id: NodeId) {
+    fn release_resources(&mut self, id: NodeId) {
         let steps = Arc::clone(&self.steps);
         let mut ended = vec![id];
         while let Some(one) = ended.pop() {
             let Some(node) = self.nodes.get_mut(one.index()) else { continue };
-            if node.is_passed || node.users_left > 0 || !node.state.is_final() {
+            if node.has_released || node.users_left > 0 || !node.state.is_final() {
                 continue;
             }
-            node.is_passed = true;
-            for follower in steps.get(one.index()).into_iter().flat_map(|step| &step.followers) {
+            node.has_released = true;
+            for follower in steps.get(one.index()).into_iter().flat_map(|step| &step.next_users) {
                 if let Some(node) = self.nodes.get_mut(follower.index()) {
                     node.users_left = node.users_left.saturating_sub(1);
                 }
@@ -415,51 +430,55 @@ impl Schedule {
     }
 
     /// Turns the plan as a whole another way, unless it is going a more decided one already.
-    fn turn(&mut self, course: Course) {
-        if course <= self.course || matches!(self.course, Course::Halting(_)) {
+    fn change_phase(&mut self, course: PlanPhase) {
+        if course <= self.phase || matches!(self.phase, PlanPhase::Halting(_)) {
             return;
         }
-        let cancels = course >= Course::Aborting && self.course < Course::Aborting;
-        self.course = course;
+        let cancels = course >= PlanPhase::Aborting && self.phase < PlanPhase::Aborting;
+        self.phase = course;
         for place in 0..self.nodes.len() {
             let id = NodeId::at(place);
             match self.nodes.get(place).map(|node| node.state) {
-                Some(State::Running) if cancels => self.commands.push(Command::Cancel { node: id }),
-                _ if matches!(course, Course::Halting(_)) => {
-                    self.go(id, Cause::Halted);
+                Some(PlanNodeState::Running) if cancels => {
+                    self.commands.push(ScheduleCommand::Cancel { node: id })
+                }
+                _ if matches!(course, PlanPhase::Halting(_)) => {
+                    self.change_state(id, NodeTransitionCause::Halted);
                 }
                 _ => {}
             }
         }
     }
 
-    fn conclude(&mut self) {
+    fn finish_if_done(&mut self) {
         let waits = self.running > 0 || self.backing_off > 0 || !self.recalls.is_empty();
-        let ending = match self.course {
-            Course::Going | Course::Stopping if self.unfinished == 0 => Ending::Finished,
-            Course::Going if waits || !self.ready.is_empty() => return self.wake(),
-            Course::Going => Ending::Deadlock { nodes: self.left() },
+        let ending = match self.phase {
+            PlanPhase::Running | PlanPhase::Stopping if self.unfinished == 0 => {
+                PlanEnding::Finished
+            }
+            PlanPhase::Running if waits || !self.ready.is_empty() => return self.request_wake(),
+            PlanPhase::Running => PlanEnding::Deadlock { nodes: self.unfinished_nodes() },
             _ if self.running > 0 => return,
-            Course::Stopping => Ending::Stopped,
-            Course::Doubting => Ending::InDoubt,
-            Course::Aborting => Ending::Aborted,
-            Course::Halting(by) => Ending::Halted { by },
-            Course::Done => return,
+            PlanPhase::Stopping => PlanEnding::Stopped,
+            PlanPhase::InDoubt => PlanEnding::InDoubt,
+            PlanPhase::Aborting => PlanEnding::Aborted,
+            PlanPhase::Halting(by) => PlanEnding::Halted { by },
+            PlanPhase::Done => return,
         };
-        self.course = Course::Done;
-        self.commands.push(Command::Done(ending));
+        self.phase = PlanPhase::Done;
+        self.commands.push(ScheduleCommand::Done(ending));
     }
 
     /// Asks to be woken when a tool may be called again.
-    fn wake(&mut self) {
+    fn request_wake(&mut self) {
         let Some(opens_at_ms) = self.ready.opens_at_ms() else { return };
         if self.wakes_at_ms.is_none_or(|wakes_at_ms| opens_at_ms < wakes_at_ms) {
             self.wakes_at_ms = Some(opens_at_ms);
-            self.commands.push(Command::WakeAt { at_ms: opens_at_ms });
+            self.commands.push(ScheduleCommand::WakeAt { at_ms: opens_at_ms });
         }
     }
 
-    fn left(&self) -> Vec<NodeId> {
+    fn unfinished_nodes(&self) -> Vec<NodeId> {
         let unfinished = self.nodes.iter().enumerate().filter(|(_, node)| !node.state.is_final());
         unfinished.map(|(place, _)| NodeId::at(place)).collect()
     }

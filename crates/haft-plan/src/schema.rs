@@ -1,12 +1,13 @@
 //! What the inputs of a node violate, in the words that a plan is repaired by. What a reference stands for is left open;
 //! what is found around it is the same that a call would be refused for.
 
-use haft::{InputSchema, OpenPlaces, Violated};
+use haft::{InputSchema, InputViolationKind, OpenValues};
 use serde_json::Value;
 
-use crate::near::did_you_mean;
-use crate::problem::{Code, listed};
-use crate::reference::{Segment, named};
+use crate::message_text::listed;
+use crate::near_names::did_you_mean;
+use crate::problem::Code;
+use crate::reference::{ReferencePathSegment, named};
 
 /// Keywords by which a schema has parameters that it does not list under `properties`.
 const WIDER: [&str; 7] = [
@@ -21,7 +22,7 @@ const WIDER: [&str; 7] = [
 
 /// One thing that the inputs of a node violate.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Violation {
+pub(crate) struct PlanInputViolation {
     /// Where, beneath the inputs: `.items[0].name`.
     pub(crate) field: String,
     pub(crate) code: Code,
@@ -32,16 +33,18 @@ pub(crate) struct Violation {
 pub(crate) fn violations(
     schema: &InputSchema,
     inputs: &Value,
-    open: &OpenPlaces,
-) -> Vec<Violation> {
-    let mut list = invented(schema.as_json(), inputs);
-    list.extend(schema.violations(inputs, open).into_iter().map(|found| told(found, schema)));
+    open: &OpenValues,
+) -> Vec<PlanInputViolation> {
+    let mut list = unknown_parameters(schema.as_json(), inputs);
+    list.extend(
+        schema.violations(inputs, open).into_iter().map(|found| input_violation(found, schema)),
+    );
     list
 }
 
 /// Finds parameters that a schema does not name although it does not forbid others either: what the tool does with them
 /// nobody said.
-fn invented(schema: &Value, inputs: &Value) -> Vec<Violation> {
+fn unknown_parameters(schema: &Value, inputs: &Value) -> Vec<PlanInputViolation> {
     let (Some(fields), Some(properties)) =
         (inputs.as_object(), schema.get("properties").and_then(Value::as_object))
     else {
@@ -51,30 +54,32 @@ fn invented(schema: &Value, inputs: &Value) -> Vec<Violation> {
         return Vec::new();
     }
     let invented = fields.keys().filter(|name| !properties.contains_key(*name));
-    invented.map(|name| invented_parameter(named(name).to_string(), name, Some(schema))).collect()
+    invented.map(|name| unknown_parameter(named(name).to_string(), name, Some(schema))).collect()
 }
 
-fn told(violation: haft::Violation, schema: &InputSchema) -> Violation {
+fn input_violation(violation: haft::InputViolation, schema: &InputSchema) -> PlanInputViolation {
     let at = field_of(&violation.pointer);
-    match violation.what {
-        Violated::Missing(name) => {
+    match violation.kind {
+        InputViolationKind::Missing(name) => {
             let message =
                 "the tool requires it, and it is missing: add it, or refer to an output".to_owned();
-            Violation {
+            PlanInputViolation {
                 field: format!("{at}{}", named(&name)),
                 code: Code::MissingParameter,
                 message,
             }
         }
-        Violated::Unknown(name) => {
+        InputViolationKind::Unknown(name) => {
             let object = violation.pointer.is_empty().then(|| schema.as_json());
-            invented_parameter(format!("{at}{}", named(&name)), &name, object)
+            unknown_parameter(format!("{at}{}", named(&name)), &name, object)
         }
-        Violated::Unfit(message) => Violation { field: at, code: Code::BadInput, message },
+        InputViolationKind::Unfit(message) => {
+            PlanInputViolation { field: at, code: Code::BadInput, message }
+        }
     }
 }
 
-fn invented_parameter(field: String, name: &str, schema: Option<&Value>) -> Violation {
+fn unknown_parameter(field: String, name: &str, schema: Option<&Value>) -> PlanInputViolation {
     let properties = schema.and_then(|schema| schema.get("properties")).and_then(Value::as_object);
     let message = match properties {
         Some(properties) if !properties.is_empty() => {
@@ -88,14 +93,14 @@ fn invented_parameter(field: String, name: &str, schema: Option<&Value>) -> Viol
         Some(_) => "no such parameter: the tool has none".to_owned(),
         None => "no such parameter: leave it out".to_owned(),
     };
-    Violation { field, code: Code::InventedParameter, message }
+    PlanInputViolation { field, code: Code::InventedParameter, message }
 }
 
 /// Writes a JSON pointer as a path: `.a[0].b`.
 fn field_of(pointer: &str) -> String {
     let names = pointer.split('/').skip(1).map(|name| name.replace("~1", "/").replace("~0", "~"));
     let segment = |name: String| match crate::reference::index_of(&name) {
-        Some(index) => Segment::Index(index),
+        Some(index) => ReferencePathSegment::Index(index),
         None => named(&name),
     };
     names.map(|name| segment(name).to_string()).collect()

@@ -7,9 +7,9 @@ use haft::{InputSchema, near_matches};
 use haft_contract::{Contract, ToolId};
 
 /// Knows the tools that a plan may call.
-pub trait Tools {
+pub trait PlanToolLookup {
     /// Returns the tool called `name`, which may be an id or a wire name.
-    fn find(&self, name: &str) -> Option<KnownTool<'_>>;
+    fn find(&self, name: &str) -> Option<PlanTool<'_>>;
 
     /// Returns the names most like `name`, best first.
     fn near_matches(&self, name: &str) -> Vec<&str>;
@@ -20,7 +20,7 @@ pub trait Tools {
 
 /// A tool as a check sees it.
 #[derive(Clone, Copy, Debug)]
-pub struct KnownTool<'a> {
+pub struct PlanTool<'a> {
     /// What it publishes.
     pub contract: &'a Arc<Contract>,
     /// Its compiled schema, or why that could not be compiled.
@@ -29,18 +29,18 @@ pub struct KnownTool<'a> {
 
 /// Tools by their contracts. Schemas are compiled when the first plan asks for them.
 #[derive(Debug, Default)]
-pub struct Catalogue {
-    tools: BTreeMap<ToolId, Entry>,
+pub struct PlanToolCatalogue {
+    tools: BTreeMap<ToolId, PlanToolEntry>,
     wire_names: BTreeMap<String, ToolId>,
 }
 
 #[derive(Debug)]
-struct Entry {
+struct PlanToolEntry {
     contract: Arc<Contract>,
     schema: OnceLock<Result<InputSchema, String>>,
 }
 
-impl Catalogue {
+impl PlanToolCatalogue {
     /// Returns a catalogue of these contracts, such as those of a registry.
     pub fn new(contracts: impl IntoIterator<Item = Contract>) -> Self {
         let mut catalogue = Self::default();
@@ -48,19 +48,19 @@ impl Catalogue {
             let id = contract.id.clone();
             let contract = Arc::new(contract);
             catalogue.wire_names.insert(id.wire_name(), id.clone());
-            catalogue.tools.insert(id, Entry { contract, schema: OnceLock::new() });
+            catalogue.tools.insert(id, PlanToolEntry { contract, schema: OnceLock::new() });
         }
         catalogue
     }
 }
 
-impl Tools for Catalogue {
-    fn find(&self, name: &str) -> Option<KnownTool<'_>> {
+impl PlanToolLookup for PlanToolCatalogue {
+    fn find(&self, name: &str) -> Option<PlanTool<'_>> {
         let by_id = ToolId::parse(name).ok().and_then(|id| self.tools.get(&id));
         let by_wire_name = || self.wire_names.get(name).and_then(|id| self.tools.get(id));
         let entry = by_id.or_else(by_wire_name)?;
         let schema = entry.schema.get_or_init(|| InputSchema::compile(&entry.contract.parameters));
-        Some(KnownTool {
+        Some(PlanTool {
             contract: &entry.contract,
             schema: schema.as_ref().map_err(String::as_str),
         })

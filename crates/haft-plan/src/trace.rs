@@ -1,24 +1,24 @@
 //! What became of a plan, node by node, in the order of the ids. The same outcomes give the same trace, however many nodes
 //! ran at the same time and in whatever order they ended: what differs from run to run, such as times and the names of
-//! calls, is kept apart in [`Timings`]. Only where a plan was halted or stopped does it depend on time what had been
+//! calls, is kept apart in [`PlanTimings`]. Only where a plan was halted or stopped does it depend on time what had been
 //! begun by then, and the trace says so truly.
 
 mod text;
 
-use haft_contract::{Contract, ErrorCode, ToolId, canonical_json, sha256_hex};
+use haft_contract::{Contract, ErrorCode, Refusal, ToolId, canonical_json, sha256_hex};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::drive::limits::TRACED_INPUT_BYTES_MAX;
-use crate::plan::NodeId;
-use crate::schedule::{Ending, State};
+use crate::drive_limits::TRACED_INPUT_BYTES_MAX;
+use crate::node_id::NodeId;
+use crate::schedule::{PlanEnding, PlanNodeState};
 
 /// What became of a plan.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Trace {
+pub struct PlanTrace {
     /// How it came to its end.
     #[serde(flatten)]
-    pub ending: Ending,
+    pub ending: PlanEnding,
     /// The node whose output is the output of the plan.
     pub final_output_node: NodeId,
     /// What became of each node, in the order of the ids.
@@ -82,11 +82,14 @@ pub struct NodeError {
     pub code: ErrorCode,
     /// What was wrong and what to do next.
     pub text: String,
+    /// What decided a refusal, and what would lift it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub refusal: Option<Box<Refusal>>,
 }
 
 /// When things happened and what they are called, which differs from run to run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Timings {
+pub struct PlanTimings {
     /// From the beginning to the end, in milliseconds.
     pub duration_ms: u64,
     /// The nodes that were called or recalled, in the order of the ids.
@@ -108,7 +111,7 @@ pub struct NodeTiming {
     pub replayed: bool,
 }
 
-impl Trace {
+impl PlanTrace {
     /// Returns the output of the plan, if the node that makes it answered.
     pub fn final_output(&self) -> Option<&Value> {
         self.nodes.get(self.final_output_node.index())?.output.as_ref()
@@ -152,14 +155,17 @@ impl TracedNode {
 
 impl NodeStatus {
     /// Returns how far a node came whose plan is not driven any longer.
-    pub(crate) fn of(state: State) -> Self {
+    pub(crate) fn of(state: PlanNodeState) -> Self {
         match state {
-            State::Waiting | State::Ready | State::Running | State::BackingOff => Self::Pending,
-            State::Succeeded => Self::Succeeded,
-            State::Failed => Self::Failed,
-            State::Skipped => Self::Skipped,
-            State::Cancelled => Self::Cancelled,
-            State::InDoubt => Self::InDoubt,
+            PlanNodeState::Waiting
+            | PlanNodeState::Ready
+            | PlanNodeState::Running
+            | PlanNodeState::BackingOff => Self::Pending,
+            PlanNodeState::Succeeded => Self::Succeeded,
+            PlanNodeState::Failed => Self::Failed,
+            PlanNodeState::Skipped => Self::Skipped,
+            PlanNodeState::Cancelled => Self::Cancelled,
+            PlanNodeState::InDoubt => Self::InDoubt,
         }
     }
 
@@ -180,7 +186,7 @@ impl NodeStatus {
 pub(crate) fn shown_inputs(input: &Value, contract: &Contract) -> Value {
     let mut shown = input.clone();
     if let Value::Object(fields) = &mut shown {
-        for name in &contract.digested {
+        for name in &contract.redacted {
             if let Some(field) = fields.get_mut(name) {
                 *field = digest(field);
             }

@@ -4,14 +4,14 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use haft_contract::Command;
+use haft_contract::CommandLine;
 
 /// Longest command shown in a message, in characters.
 pub(crate) const SHOWN_CHARS_MAX: usize = 200;
 
 /// One thing outside that a call would touch, resolved.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Canonical {
+pub enum ResolvedAccess {
     /// Reads a file, or anything below a directory.
     Read {
         /// The resolved path.
@@ -30,7 +30,7 @@ pub enum Canonical {
     /// Runs a command.
     Shell {
         /// The command.
-        command: Command,
+        command: CommandLine,
     },
     /// Uses a named capability.
     Named {
@@ -47,31 +47,31 @@ pub struct PathSubject {
     /// The path from the workspace root that it lies beneath, empty for the root itself; `None` outside all roots.
     pub relative: Option<PathBuf>,
     /// How far the access goes from there.
-    pub reach: Reach,
+    pub reach: PathReach,
 }
 
 /// How far an access goes from its path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Reach {
+pub enum PathReach {
     /// What the path names. Whatever else is reached beneath it is judged by a path of its own.
     #[default]
-    Place,
+    PathOnly,
     /// All that lies beneath the path as well, and nothing of it is judged again.
     Tree,
 }
 
 /// What a pattern is matched against.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Subject<'a> {
+pub(crate) enum MatchSubject<'a> {
     Path(&'a PathSubject),
-    Command(&'a Command),
+    Command(&'a CommandLine),
     Host(&'a str),
     Name(&'a str),
     /// A call that touches nothing outside.
     Nothing,
 }
 
-impl Canonical {
+impl ResolvedAccess {
     /// Returns the name of the capability that the access needs.
     pub fn capability(&self) -> &str {
         match self {
@@ -83,17 +83,17 @@ impl Canonical {
         }
     }
 
-    pub(crate) fn subject(&self) -> Subject<'_> {
+    pub(crate) fn subject(&self) -> MatchSubject<'_> {
         match self {
-            Self::Read { path } | Self::Write { path } => Subject::Path(path),
-            Self::Net { host } => Subject::Host(host),
-            Self::Shell { command } => Subject::Command(command),
-            Self::Named { name } => Subject::Name(name),
+            Self::Read { path } | Self::Write { path } => MatchSubject::Path(path),
+            Self::Net { host } => MatchSubject::Host(host),
+            Self::Shell { command } => MatchSubject::Command(command),
+            Self::Named { name } => MatchSubject::Name(name),
         }
     }
 }
 
-impl fmt::Display for Canonical {
+impl fmt::Display for ResolvedAccess {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Read { path } | Self::Write { path } => {
@@ -108,20 +108,20 @@ impl fmt::Display for Canonical {
 
 impl PathSubject {
     /// Returns the path `relative` beneath the workspace root `root`.
-    pub fn beneath(root: &Path, relative: &Path) -> Self {
+    pub fn in_root(root: &Path, relative: &Path) -> Self {
         let absolute =
             if relative.as_os_str().is_empty() { root.to_owned() } else { root.join(relative) };
-        Self { absolute, relative: Some(relative.to_owned()), reach: Reach::Place }
+        Self { absolute, relative: Some(relative.to_owned()), reach: PathReach::PathOnly }
     }
 
     /// Returns a path outside all workspace roots.
-    pub fn outside(absolute: impl Into<PathBuf>) -> Self {
-        Self { absolute: absolute.into(), relative: None, reach: Reach::Place }
+    pub fn outside_roots(absolute: impl Into<PathBuf>) -> Self {
+        Self { absolute: absolute.into(), relative: None, reach: PathReach::PathOnly }
     }
 
     /// Returns the same path, reached so far.
     #[must_use]
-    pub fn reaching(self, reach: Reach) -> Self {
+    pub fn with_reach(self, reach: PathReach) -> Self {
         Self { reach, ..self }
     }
 

@@ -3,13 +3,13 @@
 
 use std::sync::Arc;
 
-use haft_contract::{ToolId, Variables};
+use haft_contract::{PatternVariables, ToolId};
 
-use crate::access::{Canonical, Subject};
+use crate::access::{MatchSubject, ResolvedAccess};
 use crate::explain::allowing_pattern;
-use crate::pattern::{Fit, Reading};
-use crate::rank::{Candidate, Rank, Verdict, verdict};
-use crate::rule::{Action, Rule, RuleScope, ScopedRule};
+use crate::pattern::{MatchWidth, PatternFit};
+use crate::rank::{RankedRule, RuleRank, RuleVerdict, verdict};
+use crate::rule::{Rule, RuleAction, RuleScope, ScopedRule};
 use crate::rule_set::{CompiledRule, RuleSet};
 
 #[cfg(test)]
@@ -17,44 +17,44 @@ mod tests;
 
 /// A call that wants to happen.
 #[derive(Clone, Copy, Debug)]
-pub struct Question<'a> {
+pub struct PolicyRequest<'a> {
     /// The tool.
     pub tool: &'a ToolId,
     /// What it would touch. A call that touches nothing is judged on the tool alone.
-    pub accesses: &'a [Canonical],
+    pub accesses: &'a [ResolvedAccess],
 }
 
 /// What shall happen, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Decision {
+pub struct PolicyDecision {
     /// What shall happen.
-    pub action: Action,
+    pub action: RuleAction,
     /// Why.
-    pub because: Because,
+    pub reason: DecisionReason,
     /// What would allow the call; `None` if it is allowed.
-    pub remedy: Option<Remedy>,
+    pub remedy: Option<RuleRemedy>,
 }
 
 /// What a decision rests on.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Because {
+pub struct DecisionReason {
     /// The tool called.
     pub tool: ToolId,
     /// The access that decided; `None` for a call that touches nothing.
-    pub access: Option<Canonical>,
+    pub access: Option<ResolvedAccess>,
     /// What decided it.
-    pub ground: Ground,
+    pub basis: DecisionBasis,
     /// The rule that would allow the access if its condition were met; `None` if it is allowed, or there is no such rule.
-    pub lapsed: Option<ScopedRule>,
+    pub inactive_rule: Option<ScopedRule>,
 }
 
 /// What decided an access.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Ground {
+pub enum DecisionBasis {
     /// A rule.
     Rule(ScopedRule),
     /// A deny of haft itself, of the manifest or of an agent, which no rule of project or session changes.
-    Pinned(ScopedRule),
+    Fixed(ScopedRule),
     /// A deny or ask that may match something in a command that is not known.
     MayContain(ScopedRule),
     /// A deny or ask that may match something beneath a directory all of which is reached.
@@ -65,7 +65,7 @@ pub enum Ground {
 
 /// What would allow a call that is not allowed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Remedy {
+pub enum RuleRemedy {
     /// This rule would allow the access, added for the session.
     Add(Rule),
     /// No rule for this access alone helps: this rule would have to change.
@@ -73,12 +73,12 @@ pub enum Remedy {
 }
 
 /// Decides a call: of what its accesses get, the strictest.
-pub fn decide(question: &Question<'_>, rules: &RuleSet) -> Decision {
+pub fn decide(question: &PolicyRequest<'_>, rules: &RuleSet) -> PolicyDecision {
     let mut accesses = question.accesses.iter();
-    let Some(first) = accesses.next() else { return judge(question.tool, None, rules) };
-    let mut strictest = judge(question.tool, Some(first), rules);
+    let Some(first) = accesses.next() else { return decide_access(question.tool, None, rules) };
+    let mut strictest = decide_access(question.tool, Some(first), rules);
     for access in accesses {
-        let decision = judge(question.tool, Some(access), rules);
+        let decision = decide_access(question.tool, Some(access), rules);
         // The first of several as strict is named, so the answer does not depend on chance.
         if decision.action > strictest.action {
             strictest = decision;
@@ -90,36 +90,49 @@ pub fn decide(question: &Question<'_>, rules: &RuleSet) -> Decision {
 /// Decides one access of a call, or with `None` a call that touches nothing.
 ///
 /// A host that has to ask uses it to list every access that needs an answer.
-pub fn judge(tool: &ToolId, access: Option<&Canonical>, rules: &RuleSet) -> Decision {
-    let own = judge_apart(tool, access, rules);
-    let above = rules.ceilings().iter().filter_map(|it| judge_beneath(tool, access, it));
+pub fn decide_access(
+    tool: &ToolId,
+    access: Option<&ResolvedAccess>,
+    rules: &RuleSet,
+) -> PolicyDecision {
+    let own = decide_own_rules(tool, access, rules);
+    let above = rules.restrictions().iter().filter_map(|it| decide_restriction(tool, access, it));
     above.fold(own, stricter)
 }
 
 /// Returns what the ceilings above the rules say of an access: an allow where none of them says anything else.
-pub fn judge_ceilings(tool: &ToolId, access: Option<&Canonical>, rules: &RuleSet) -> Action {
-    let above = rules.ceilings().iter().filter_map(|it| judge_beneath(tool, access, it));
-    above.map(|decision| decision.action).max().unwrap_or(Action::Allow)
+pub fn decide_restrictions(
+    tool: &ToolId,
+    access: Option<&ResolvedAccess>,
+    rules: &RuleSet,
+) -> RuleAction {
+    let above = rules.restrictions().iter().filter_map(|it| decide_restriction(tool, access, it));
+    above.map(|decision| decision.action).max().unwrap_or(RuleAction::Allow)
 }
 
 /// Returns what one ceiling says of an access, if it says anything. No rule that is added beneath it helps.
-fn judge_beneath(tool: &ToolId, access: Option<&Canonical>, ceiling: &RuleSet) -> Option<Decision> {
-    let decision = judge_apart(tool, access, ceiling);
-    let rule = match &decision.because.ground {
-        Ground::NoRule => return None,
-        Ground::Rule(rule)
-        | Ground::Pinned(rule)
-        | Ground::MayContain(rule)
-        | Ground::MayReach(rule) => rule.clone(),
+fn decide_restriction(
+    tool: &ToolId,
+    access: Option<&ResolvedAccess>,
+    ceiling: &RuleSet,
+) -> Option<PolicyDecision> {
+    let decision = decide_own_rules(tool, access, ceiling);
+    let rule = match &decision.reason.basis {
+        DecisionBasis::NoRule => return None,
+        DecisionBasis::Rule(rule)
+        | DecisionBasis::Fixed(rule)
+        | DecisionBasis::MayContain(rule)
+        | DecisionBasis::MayReach(rule) => rule.clone(),
     };
-    let remedy = decision.remedy.is_some().then_some(Remedy::Change(rule));
-    Some(Decision { remedy, ..decision })
+    let remedy = decision.remedy.is_some().then_some(RuleRemedy::Change(rule));
+    Some(PolicyDecision { remedy, ..decision })
 }
 
 /// Returns the stricter of two decisions; of two as strict, the one that no added rule changes.
-fn stricter(one: Decision, other: Decision) -> Decision {
-    let is_final = |decision: &Decision| matches!(decision.remedy, Some(Remedy::Change(_)));
-    let rank = |decision: &Decision| (decision.action, is_final(decision));
+fn stricter(one: PolicyDecision, other: PolicyDecision) -> PolicyDecision {
+    let is_final =
+        |decision: &PolicyDecision| matches!(decision.remedy, Some(RuleRemedy::Change(_)));
+    let rank = |decision: &PolicyDecision| (decision.action, is_final(decision));
     let (mut decided, loose) = if rank(&other) > rank(&one) { (other, one) } else { (one, other) };
     // What would lift the one does not lift the other.
     if !is_final(&decided) && is_final(&loose) {
@@ -129,65 +142,70 @@ fn stricter(one: Decision, other: Decision) -> Decision {
 }
 
 /// Decides one access by the rules of a set alone, without its ceilings.
-fn judge_apart(tool: &ToolId, access: Option<&Canonical>, rules: &RuleSet) -> Decision {
-    let capability = access.map(Canonical::capability);
-    let subject = access.map_or(Subject::Nothing, Canonical::subject);
+fn decide_own_rules(
+    tool: &ToolId,
+    access: Option<&ResolvedAccess>,
+    rules: &RuleSet,
+) -> PolicyDecision {
+    let capability = access.map(ResolvedAccess::capability);
+    let subject = access.map_or(MatchSubject::Nothing, ResolvedAccess::subject);
     let speaking = |rule: &'_ Arc<CompiledRule>| rule.permission.exactness(tool, capability);
     let in_force = || rules.iter().filter_map(|rule| Some((speaking(rule)?, &**rule)));
     let reached = verdict(in_force(), subject);
-    let is_allowed = reached.action == Action::Allow;
+    let is_allowed = reached.action == RuleAction::Allow;
     let lapsed = || {
-        let lapsed = rules.lapsed().filter_map(|rule| Some((speaking(rule)?, &**rule)));
+        let lapsed = rules.inactive_rules().filter_map(|rule| Some((speaking(rule)?, &**rule)));
         let otherwise = verdict(in_force().chain(lapsed), subject);
-        let is_conditional = |winner: &Candidate<'_>| winner.rule.rule.when.is_some();
-        otherwise.winner.filter(|_| otherwise.action == Action::Allow).filter(is_conditional)
+        let is_conditional = |winner: &RankedRule<'_>| winner.rule.rule.when.is_some();
+        otherwise.winner.filter(|_| otherwise.action == RuleAction::Allow).filter(is_conditional)
     };
-    Decision {
+    PolicyDecision {
         action: reached.action,
         remedy: (!is_allowed).then(|| remedy(tool, access, &reached)),
-        because: Because {
+        reason: DecisionReason {
             tool: tool.clone(),
             access: access.cloned(),
-            ground: ground(&reached, subject),
-            lapsed: (!is_allowed).then(lapsed).flatten().map(|winner| winner.rule.into()),
+            basis: ground(&reached, subject),
+            inactive_rule: (!is_allowed).then(lapsed).flatten().map(|winner| winner.rule.into()),
         },
     }
 }
 
-fn ground(verdict: &Verdict<'_>, subject: Subject<'_>) -> Ground {
-    let decided_so = |winner: &Candidate<'_>| winner.rule.rule.action == verdict.action;
-    match (verdict.winner.filter(decided_so), verdict.holding) {
-        (Some(winner), _) if verdict.is_pinned => Ground::Pinned(winner.rule.into()),
-        (Some(winner), _) => Ground::Rule(winner.rule.into()),
+fn ground(verdict: &RuleVerdict<'_>, subject: MatchSubject<'_>) -> DecisionBasis {
+    let decided_so = |winner: &RankedRule<'_>| winner.rule.rule.action == verdict.action;
+    match (verdict.winner.filter(decided_so), verdict.possible_match) {
+        (Some(winner), _) if verdict.is_fixed => DecisionBasis::Fixed(winner.rule.into()),
+        (Some(winner), _) => DecisionBasis::Rule(winner.rule.into()),
         (None, Some(holding)) => match subject {
-            Subject::Path(_) => Ground::MayReach(holding.rule.into()),
-            Subject::Command(_) | Subject::Host(_) | Subject::Name(_) | Subject::Nothing => {
-                Ground::MayContain(holding.rule.into())
-            }
+            MatchSubject::Path(_) => DecisionBasis::MayReach(holding.rule.into()),
+            MatchSubject::Command(_)
+            | MatchSubject::Host(_)
+            | MatchSubject::Name(_)
+            | MatchSubject::Nothing => DecisionBasis::MayContain(holding.rule.into()),
         },
-        (None, None) => Ground::NoRule,
+        (None, None) => DecisionBasis::NoRule,
     }
 }
 
-fn remedy(tool: &ToolId, access: Option<&Canonical>, verdict: &Verdict<'_>) -> Remedy {
-    if let Some(pinned) = verdict.winner.filter(|_| verdict.is_pinned) {
-        return Remedy::Change(pinned.rule.into());
+fn remedy(tool: &ToolId, access: Option<&ResolvedAccess>, verdict: &RuleVerdict<'_>) -> RuleRemedy {
+    if let Some(pinned) = verdict.winner.filter(|_| verdict.is_fixed) {
+        return RuleRemedy::Change(pinned.rule.into());
     }
     // What a preset holds back goes free with the preset, once a rule is written.
-    if let Some(holding) = verdict.holding.filter(|holding| is_written(holding)) {
-        return Remedy::Change(holding.rule.into());
+    if let Some(holding) = verdict.possible_match.filter(|holding| is_written(holding)) {
+        return RuleRemedy::Change(holding.rule.into());
     }
-    let pattern = allowing_pattern(access.map_or(Subject::Nothing, Canonical::subject));
+    let pattern = allowing_pattern(access.map_or(MatchSubject::Nothing, ResolvedAccess::subject));
     // A tool whose rules are about something else, as bash's are about commands, is helped by naming the capability.
-    let permissions = [Some(tool.as_str()), access.map(Canonical::capability)];
+    let permissions = [Some(tool.as_str()), access.map(ResolvedAccess::capability)];
     let narrow =
-        permissions.into_iter().flatten().map(|name| Rule::new(name, &pattern, Action::Allow));
+        permissions.into_iter().flatten().map(|name| Rule::new(name, &pattern, RuleAction::Allow));
     let helpful = narrow.into_iter().find(|rule| would_win(rule, tool, access, verdict.winner));
     match (helpful, verdict.winner.filter(is_written)) {
-        (Some(rule), _) => Remedy::Add(rule),
-        (None, Some(winner)) => Remedy::Change(winner.rule.into()),
+        (Some(rule), _) => RuleRemedy::Add(rule),
+        (None, Some(winner)) => RuleRemedy::Change(winner.rule.into()),
         // Nothing is in the way of a rule, and what cannot be spelled is allowed with all the tool does.
-        (None, None) => Remedy::Add(Rule::new(tool.as_str(), "*", Action::Allow)),
+        (None, None) => RuleRemedy::Add(Rule::new(tool.as_str(), "*", RuleAction::Allow)),
     }
 }
 
@@ -195,22 +213,23 @@ fn remedy(tool: &ToolId, access: Option<&Canonical>, verdict: &Verdict<'_>) -> R
 fn would_win(
     rule: &Rule,
     tool: &ToolId,
-    access: Option<&Canonical>,
-    winner: Option<Candidate<'_>>,
+    access: Option<&ResolvedAccess>,
+    winner: Option<RankedRule<'_>>,
 ) -> bool {
     let scope = RuleScope::Session;
     let session_rule = ScopedRule { scope, rule: rule.clone() };
-    let Ok(compiled) = CompiledRule::compile(session_rule, &Variables::default()) else {
+    let Ok(compiled) = CompiledRule::compile(session_rule, &PatternVariables::default()) else {
         return false;
     };
-    let exactness = compiled.permission.exactness(tool, access.map(Canonical::capability));
-    let fit =
-        compiled.pattern.fit(access.map_or(Subject::Nothing, Canonical::subject), Reading::Narrow);
-    let (Some(exactness), Fit::Yes(spelled_bytes)) = (exactness, fit) else { return false };
-    let rank = Rank { exactness, spelled_bytes, scope, action: Action::Allow };
+    let exactness = compiled.permission.exactness(tool, access.map(ResolvedAccess::capability));
+    let fit = compiled
+        .pattern
+        .fit(access.map_or(MatchSubject::Nothing, ResolvedAccess::subject), MatchWidth::Narrow);
+    let (Some(exactness), PatternFit::Yes(spelled_bytes)) = (exactness, fit) else { return false };
+    let rank = RuleRank { exactness, spelled_bytes, scope, action: RuleAction::Allow };
     winner.is_none_or(|winner| !is_written(&winner) || rank > winner.rank)
 }
 
-fn is_written(candidate: &Candidate<'_>) -> bool {
+fn is_written(candidate: &RankedRule<'_>) -> bool {
     candidate.rule.scope != RuleScope::Preset
 }

@@ -2,37 +2,39 @@
 
 use std::fmt;
 
-use haft_contract::Command;
+use haft_contract::{CommandLine, DecidingRule, RefusalGrounds, RefusalSource, Remedy};
 
-use crate::access::{Canonical, Subject};
-use crate::decide::{Because, Decision, Ground, Remedy};
+use crate::access::{MatchSubject, ResolvedAccess};
+use crate::decide::{DecisionBasis, DecisionReason, PolicyDecision, RuleRemedy};
 use crate::pattern::{escape, escape_path, normal_host};
-use crate::rule::{Action, Condition, RuleScope, ScopedRule};
+use crate::rule::{Condition, RuleAction, RuleScope, ScopedRule};
 
-/// Longest suggested command pattern, in bytes; longer commands are suggested by their program.
+/// Longest pattern of a rule that haft proposes, in bytes.
+///
+/// Limit (calls): «always» is not offered.
 pub(crate) const SUGGESTION_BYTES_MAX: usize = 200;
 
-impl Decision {
+impl PolicyDecision {
     /// Returns what was decided, which rule decided, and what would allow the call.
     pub fn explain(&self) -> String {
         let verb = match self.action {
-            Action::Allow => "may do",
-            Action::Ask => "needs approval for",
-            Action::Deny => "is denied",
+            RuleAction::Allow => "may do",
+            RuleAction::Ask => "needs approval for",
+            RuleAction::Deny => "is denied",
         };
-        let Because { tool, access, ground, lapsed } = &self.because;
+        let DecisionReason { tool, access, basis: ground, inactive_rule: lapsed } = &self.reason;
         let what = match (access, self.action) {
             (Some(access), _) => format!("{tool} {verb} {access}"),
-            (None, Action::Allow) => format!("{tool} is allowed"),
-            (None, Action::Ask) => format!("{tool} needs approval"),
-            (None, Action::Deny) => format!("{tool} is denied"),
+            (None, RuleAction::Allow) => format!("{tool} is allowed"),
+            (None, RuleAction::Ask) => format!("{tool} needs approval"),
+            (None, RuleAction::Deny) => format!("{tool} is denied"),
         };
         let lapsed = lapsed.as_ref().and_then(|rule| {
             rule.rule.when.map(|condition| format!("the {rule} does not hold {}", unmet(condition)))
         });
         // What lapsed is the reason, and that it holds again the remedy.
         let why = match lapsed {
-            Some(lapsed) if *ground == Ground::NoRule => lapsed,
+            Some(lapsed) if *ground == DecisionBasis::NoRule => lapsed,
             Some(lapsed) => format!("{ground}; {lapsed}"),
             None => match self.remedy_text() {
                 Some(remedy) => format!("{ground}; {remedy}"),
@@ -42,10 +44,51 @@ impl Decision {
         format!("{what}: {why}")
     }
 
+    /// Returns what decided a call that is not allowed, and what its caller can do about it. What a user can allow depends on
+    /// more than the rules, so the runtime adds that.
+    pub fn grounds(&self) -> RefusalGrounds {
+        let DecisionReason { access, basis, .. } = &self.reason;
+        let decided_by = match basis {
+            DecisionBasis::Rule(ScopedRule { scope, rule })
+            | DecisionBasis::Fixed(ScopedRule { scope, rule })
+            | DecisionBasis::MayContain(ScopedRule { scope, rule })
+            | DecisionBasis::MayReach(ScopedRule { scope, rule })
+                if self.action == RuleAction::Deny =>
+            {
+                RefusalSource::Rule(DecidingRule {
+                    scope: scope.to_string(),
+                    permission: rule.permission.clone(),
+                    pattern: rule.pattern.clone(),
+                    action: rule.action.to_string(),
+                })
+            }
+            DecisionBasis::Rule(_)
+            | DecisionBasis::Fixed(_)
+            | DecisionBasis::MayContain(_)
+            | DecisionBasis::MayReach(_)
+            | DecisionBasis::NoRule => RefusalSource::NoAnswer,
+        };
+        let remedies =
+            self.reached_directory(access.as_ref()).map(|path| vec![Remedy::NameFiles(vec![path])]);
+        RefusalGrounds { decided_by, remedies: remedies.unwrap_or_default() }
+    }
+
+    /// Returns the directory that a call reaches all of, where a rule may be about some of that alone.
+    fn reached_directory(&self, access: Option<&ResolvedAccess>) -> Option<String> {
+        let held = matches!(self.reason.basis, DecisionBasis::MayReach(_))
+            && matches!(self.remedy, Some(RuleRemedy::Change(_)));
+        match access {
+            Some(ResolvedAccess::Read { path } | ResolvedAccess::Write { path }) if held => {
+                Some(path.to_string())
+            }
+            _ => None,
+        }
+    }
+
     fn remedy_text(&self) -> Option<String> {
-        Some(match (self.remedy.as_ref()?, &self.because.ground) {
-            (Remedy::Add(rule), _) => format!("the rule `{rule}` would allow it"),
-            (Remedy::Change(pinned), Ground::Pinned(_)) => match pinned.scope {
+        Some(match (self.remedy.as_ref()?, &self.reason.basis) {
+            (RuleRemedy::Add(rule), _) => format!("the rule `{rule}` would allow it"),
+            (RuleRemedy::Change(pinned), DecisionBasis::Fixed(_)) => match pinned.scope {
                 RuleScope::Builtin => "what haft itself denies no rule allows".to_owned(),
                 RuleScope::Agent => {
                     "what an agent's file denies no answer and no rule elsewhere allows".to_owned()
@@ -57,33 +100,36 @@ impl Decision {
                     "what the manifest denies only the manifest can allow".to_owned()
                 }
             },
-            (Remedy::Change(held), Ground::Rule(decided))
+            (RuleRemedy::Change(held), DecisionBasis::Rule(decided))
                 if held.scope == RuleScope::Agent && decided.scope == RuleScope::Agent =>
             {
                 "it asks every time, until the agent's file says otherwise".to_owned()
             }
-            (Remedy::Change(held), Ground::Rule(_) | Ground::NoRule)
+            (RuleRemedy::Change(held), DecisionBasis::Rule(_) | DecisionBasis::NoRule)
                 if held.scope == RuleScope::Agent =>
             {
                 format!("whatever else is allowed, the {held} stands")
             }
-            (Remedy::Change(ScopedRule { scope, rule }), Ground::Rule(decided))
+            (RuleRemedy::Change(ScopedRule { scope, rule }), DecisionBasis::Rule(decided))
                 if *scope == decided.scope && *rule == decided.rule =>
             {
                 "that rule would have to change".to_owned()
             }
-            (Remedy::Change(_), Ground::MayContain(_)) => {
+            (RuleRemedy::Change(_), DecisionBasis::MayContain(_)) => {
                 "while that rule stands, no added rule allows it".to_owned()
             }
-            (Remedy::Change(_), Ground::MayReach(_)) => {
-                "while that rule stands, no added rule allows it: name the files that are meant"
-                    .to_owned()
+            (RuleRemedy::Change(_), DecisionBasis::MayReach(_)) => {
+                "while that rule stands, no added rule allows it".to_owned()
             }
-            (Remedy::Change(changed), Ground::Rule(_) | Ground::NoRule) => {
-                let what = match self.because.access {
-                    Some(Canonical::Read { .. } | Canonical::Write { .. }) => "something beneath",
+            (RuleRemedy::Change(changed), DecisionBasis::Rule(_) | DecisionBasis::NoRule) => {
+                let what = match self.reason.access {
+                    Some(ResolvedAccess::Read { .. } | ResolvedAccess::Write { .. }) => {
+                        "something beneath"
+                    }
                     Some(
-                        Canonical::Net { .. } | Canonical::Shell { .. } | Canonical::Named { .. },
+                        ResolvedAccess::Net { .. }
+                        | ResolvedAccess::Shell { .. }
+                        | ResolvedAccess::Named { .. },
                     )
                     | None => "part of the command",
                 };
@@ -93,10 +139,10 @@ impl Decision {
     }
 }
 
-impl fmt::Display for Ground {
+impl fmt::Display for DecisionBasis {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Rule(rule) | Self::Pinned(rule) => write!(f, "the {rule} decides"),
+            Self::Rule(rule) | Self::Fixed(rule) => write!(f, "the {rule} decides"),
             Self::MayContain(rule) => {
                 write!(f, "its commands are not known, and the {rule} may match one of them")
             }
@@ -112,19 +158,19 @@ impl fmt::Display for Ground {
 fn unmet(condition: Condition) -> &'static str {
     match condition {
         Condition::Sandboxed => {
-            "while commands are not fully confined, as with --unsafe-no-sandbox or --allow-network (see haft doctor)"
+            "while commands are not fully confined, as without the sandbox or with the network allowed"
         }
     }
 }
 
 /// Returns the narrowest pattern that a rule can use to allow the access.
-pub(crate) fn allowing_pattern(subject: Subject<'_>) -> String {
+pub(crate) fn allowing_pattern(subject: MatchSubject<'_>) -> String {
     match subject {
-        Subject::Path(path) => escape_path(path.relative.as_ref().unwrap_or(&path.absolute)),
-        Subject::Command(Command::Argv(argv)) => allowing_command(argv),
-        Subject::Command(Command::Unknown(_)) | Subject::Nothing => "*".to_owned(),
-        Subject::Host(host) => normal_host(host),
-        Subject::Name(name) => escape(name),
+        MatchSubject::Path(path) => escape_path(path.relative.as_ref().unwrap_or(&path.absolute)),
+        MatchSubject::Command(CommandLine::Argv(argv)) => allowing_command(argv),
+        MatchSubject::Command(CommandLine::Unknown(_)) | MatchSubject::Nothing => "*".to_owned(),
+        MatchSubject::Host(host) => normal_host(host),
+        MatchSubject::Name(name) => escape(name),
     }
 }
 

@@ -1,7 +1,7 @@
 //! A small glob over bytes: `*`, `?` and `[…]`. It knows nothing of paths, commands or hosts, does not backtrack
 //! exponentially, and matches bytes, so a name that is not UTF-8 is matched by a star as any other.
 
-use crate::pattern::Fault;
+use crate::pattern::PatternFault;
 
 #[cfg(test)]
 mod tests;
@@ -12,11 +12,11 @@ pub(crate) const BOUNDARY: u8 = 0;
 /// A compiled glob.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Glob {
-    tokens: Vec<Token>,
+    tokens: Vec<GlobToken>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Token {
+enum GlobToken {
     Byte(u8),
     /// Exactly one character, never a boundary.
     AnyChar,
@@ -34,7 +34,7 @@ struct Class {
 
 impl Glob {
     /// Compiles a text in which white space stands for itself.
-    pub(crate) fn parse(text: &str) -> Result<Self, Fault> {
+    pub(crate) fn parse(text: &str) -> Result<Self, PatternFault> {
         let mut tokens = Vec::new();
         let mut rest = text;
         while let Some(first) = rest.chars().next() {
@@ -44,12 +44,12 @@ impl Glob {
     }
 
     /// Compiles a text in which each run of white space outside brackets is one boundary; ends are trimmed.
-    pub(crate) fn parse_words(text: &str) -> Result<Self, Fault> {
+    pub(crate) fn parse_words(text: &str) -> Result<Self, PatternFault> {
         let mut tokens = Vec::new();
         let mut rest = text.trim();
         while let Some(first) = rest.chars().next() {
             if first.is_whitespace() {
-                tokens.push(Token::Byte(BOUNDARY));
+                tokens.push(GlobToken::Byte(BOUNDARY));
                 rest = rest.trim_start();
             } else {
                 rest = push_token(&mut tokens, first, rest)?;
@@ -66,29 +66,29 @@ impl Glob {
 
     /// Returns the bytes before the first token that is not literal.
     pub(crate) fn literal_prefix(&self) -> Vec<u8> {
-        self.tokens.iter().map_while(Token::byte).collect()
+        self.tokens.iter().map_while(GlobToken::byte).collect()
     }
 
     /// Returns whether everything matches.
     pub(crate) fn is_everything(&self) -> bool {
-        self.tokens.iter().all(|token| *token == Token::Many)
+        self.tokens.iter().all(|token| *token == GlobToken::Many)
     }
 
     /// Returns the glob of what stands before the first boundary.
     pub(crate) fn first_word(&self) -> Self {
-        let is_boundary = |token: &&Token| **token != Token::Byte(BOUNDARY);
+        let is_boundary = |token: &&GlobToken| **token != GlobToken::Byte(BOUNDARY);
         Self { tokens: self.tokens.iter().take_while(is_boundary).cloned().collect() }
     }
 
     /// Returns whether the byte occurs as itself.
     pub(crate) fn contains_byte(&self, byte: u8) -> bool {
-        self.tokens.contains(&Token::Byte(byte))
+        self.tokens.contains(&GlobToken::Byte(byte))
     }
 
     /// Returns the glob without a last word that is only `*`, or `None` if the last word is something else.
     pub(crate) fn without_last_star_word(&self) -> Option<Self> {
         match self.tokens.as_slice() {
-            [before @ .., Token::Byte(BOUNDARY), Token::Many] => {
+            [before @ .., GlobToken::Byte(BOUNDARY), GlobToken::Many] => {
                 Some(Self { tokens: before.to_vec() })
             }
             _ => None,
@@ -98,7 +98,7 @@ impl Glob {
     /// Returns the glob followed by a boundary and anything.
     pub(crate) fn with_more_words(&self) -> Self {
         let mut tokens = self.tokens.clone();
-        tokens.extend([Token::Byte(BOUNDARY), Token::Many]);
+        tokens.extend([GlobToken::Byte(BOUNDARY), GlobToken::Many]);
         Self { tokens }
     }
 
@@ -110,8 +110,8 @@ impl Glob {
         loop {
             let rest = text.get(text_at..).unwrap_or_default();
             let step = match self.tokens.get(token_at) {
-                Some(Token::Many) if token_at + 1 == self.tokens.len() => return true,
-                Some(Token::Many) => {
+                Some(GlobToken::Many) if token_at + 1 == self.tokens.len() => return true,
+                Some(GlobToken::Many) => {
                     token_at += 1;
                     retry = Some((token_at, text_at));
                     continue;
@@ -133,7 +133,7 @@ impl Glob {
     }
 }
 
-impl Token {
+impl GlobToken {
     fn byte(&self) -> Option<u8> {
         match self {
             Self::Byte(byte) => Some(*byte),
@@ -186,23 +186,27 @@ fn first_char(text: &[u8]) -> Option<(Option<char>, usize)> {
 }
 
 /// Pushes what `rest`, which starts with `first`, begins with, and returns what follows it.
-fn push_token<'a>(tokens: &mut Vec<Token>, first: char, rest: &'a str) -> Result<&'a str, Fault> {
+fn push_token<'a>(
+    tokens: &mut Vec<GlobToken>,
+    first: char,
+    rest: &'a str,
+) -> Result<&'a str, PatternFault> {
     let after = rest.get(first.len_utf8()..).unwrap_or_default();
     match first {
-        '*' if tokens.last() == Some(&Token::Many) => {}
-        '*' => tokens.push(Token::Many),
-        '?' => tokens.push(Token::AnyChar),
+        '*' if tokens.last() == Some(&GlobToken::Many) => {}
+        '*' => tokens.push(GlobToken::Many),
+        '?' => tokens.push(GlobToken::AnyChar),
         '[' => return push_class(tokens, after),
-        '\\' => return Err(Fault::Backslash),
-        '\0' => return Err(Fault::NulByte),
-        '{' if opens_alternatives(after) => return Err(Fault::Alternatives),
+        '\\' => return Err(PatternFault::Backslash),
+        '\0' => return Err(PatternFault::NulByte),
+        '{' if opens_alternatives(after) => return Err(PatternFault::Alternatives),
         _ => push_literal(tokens, first),
     }
     Ok(after)
 }
 
-fn push_literal(tokens: &mut Vec<Token>, char: char) {
-    tokens.extend(char.encode_utf8(&mut [0; 4]).bytes().map(Token::Byte));
+fn push_literal(tokens: &mut Vec<GlobToken>, char: char) {
+    tokens.extend(char.encode_utf8(&mut [0; 4]).bytes().map(GlobToken::Byte));
 }
 
 fn opens_alternatives(after_brace: &str) -> bool {
@@ -210,31 +214,31 @@ fn opens_alternatives(after_brace: &str) -> bool {
 }
 
 /// Pushes the set whose text follows the bracket, and returns what follows it. A set of one is a literal.
-fn push_class<'a>(tokens: &mut Vec<Token>, after: &'a str) -> Result<&'a str, Fault> {
+fn push_class<'a>(tokens: &mut Vec<GlobToken>, after: &'a str) -> Result<&'a str, PatternFault> {
     let (negated, set) = match after.strip_prefix(['!', '^']) {
         Some(set) => (true, set),
         None => (false, after),
     };
     // A bracket that comes first stands for itself, as everywhere.
-    let first_width = set.chars().next().ok_or(Fault::OpenBracket)?.len_utf8();
+    let first_width = set.chars().next().ok_or(PatternFault::OpenBracket)?.len_utf8();
     let end = set
         .get(first_width..)
         .and_then(|tail| tail.find(']'))
         .map(|found| found + first_width)
-        .ok_or(Fault::OpenBracket)?;
+        .ok_or(PatternFault::OpenBracket)?;
     let (members, rest) = set.split_at(end);
     if members.contains('\0') {
-        return Err(Fault::NulByte);
+        return Err(PatternFault::NulByte);
     }
     let ranges = class_ranges(members)?;
     match ranges.as_slice() {
         [(first, last)] if first == last && !negated => push_literal(tokens, *first),
-        _ => tokens.push(Token::Class(Class { negated, ranges })),
+        _ => tokens.push(GlobToken::Class(Class { negated, ranges })),
     }
     Ok(rest.strip_prefix(']').unwrap_or(rest))
 }
 
-fn class_ranges(members: &str) -> Result<Vec<(char, char)>, Fault> {
+fn class_ranges(members: &str) -> Result<Vec<(char, char)>, PatternFault> {
     let mut ranges = Vec::new();
     let mut chars = members.chars().peekable();
     while let Some(first) = chars.next() {
@@ -247,7 +251,7 @@ fn class_ranges(members: &str) -> Result<Vec<(char, char)>, Fault> {
             _ => first,
         };
         if last < first {
-            return Err(Fault::EmptyRange { first, last });
+            return Err(PatternFault::EmptyRange { first, last });
         }
         ranges.push((first, last));
     }

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use haft_contract::ToolId;
 
-use crate::access::{Canonical, PathSubject, Subject};
+use crate::access::{MatchSubject, PathSubject, ResolvedAccess};
 use crate::capability::{Capabilities, PathScope};
-use crate::rank::{Verdict, verdict};
-use crate::rule::{Action, Exactness};
+use crate::rank::{RuleVerdict, verdict};
+use crate::rule::{Exactness, RuleAction};
 use crate::rule_set::{CompiledRule, RuleSet};
 
 #[cfg(test)]
@@ -17,24 +17,24 @@ mod tests;
 /// The files that one call may read and write. Cloning is cheap enough for one per call.
 #[derive(Clone, Debug)]
 pub struct Grant {
-    read: Side,
-    write: Side,
+    read: PathGrant,
+    write: PathGrant,
 }
 
 /// One of the two: reading or writing.
 #[derive(Clone, Debug)]
-struct Side {
+struct PathGrant {
     /// A path has to lie in each of them.
     scopes: Vec<Arc<PathScope>>,
-    own: Layer,
+    own_rules: GrantRules,
     /// What lies above the rules; each may take away from what the others leave.
-    ceilings: Vec<Layer>,
-    answered: Vec<PathSubject>,
+    restrictions: Vec<GrantRules>,
+    approved_paths: Vec<PathSubject>,
 }
 
 /// The rules of one set that speak of this tool or this capability.
 #[derive(Clone, Debug)]
-struct Layer {
+struct GrantRules {
     rules: Vec<(Exactness, Arc<CompiledRule>)>,
 }
 
@@ -42,8 +42,8 @@ impl Grant {
     /// Returns the grant of one call of `tool`, from the capabilities that are effective for it.
     pub fn of_call(tool: &ToolId, capabilities: &Capabilities, rules: &RuleSet) -> Self {
         Self {
-            read: Side::new(capabilities.read_scopes(), tool, "fs.read", rules),
-            write: Side::new(capabilities.write_scopes(), tool, "fs.write", rules),
+            read: PathGrant::new(capabilities.read_scopes(), tool, "fs.read", rules),
+            write: PathGrant::new(capabilities.write_scopes(), tool, "fs.write", rules),
         }
     }
 
@@ -51,12 +51,14 @@ impl Grant {
     ///
     /// An answer covers what was asked: the path itself, and beneath it whatever would be asked for the same
     /// reason. It lifts no deny, and no narrower rule that asks about a path beneath.
-    pub fn with_allowed(mut self, accesses: &[Canonical]) -> Self {
+    pub fn with_allowed(mut self, accesses: &[ResolvedAccess]) -> Self {
         for access in accesses {
             match access {
-                Canonical::Read { path } => self.read.answered.push(path.clone()),
-                Canonical::Write { path } => self.write.answered.push(path.clone()),
-                Canonical::Net { .. } | Canonical::Shell { .. } | Canonical::Named { .. } => {}
+                ResolvedAccess::Read { path } => self.read.approved_paths.push(path.clone()),
+                ResolvedAccess::Write { path } => self.write.approved_paths.push(path.clone()),
+                ResolvedAccess::Net { .. }
+                | ResolvedAccess::Shell { .. }
+                | ResolvedAccess::Named { .. } => {}
             }
         }
         self
@@ -69,7 +71,7 @@ impl Grant {
 
     /// Returns whether a rule denies reading the path, whether the call was granted it or not.
     pub fn denies_read(&self, path: &PathSubject) -> bool {
-        self.read.layers().any(|layer| layer.verdict(path).action == Action::Deny)
+        self.read.rule_groups().any(|layer| layer.verdict(path).action == RuleAction::Deny)
     }
 
     /// Returns whether the call may create, change or remove the path.
@@ -78,39 +80,44 @@ impl Grant {
     }
 }
 
-impl Side {
+impl PathGrant {
     fn new(scopes: Vec<Arc<PathScope>>, tool: &ToolId, capability: &str, rules: &RuleSet) -> Self {
-        let layer = |rules: &RuleSet| Layer::new(tool, capability, rules);
-        let ceilings = rules.ceilings().iter().map(layer);
-        Self { scopes, own: layer(rules), ceilings: ceilings.collect(), answered: Vec::new() }
+        let layer = |rules: &RuleSet| GrantRules::new(tool, capability, rules);
+        let ceilings = rules.restrictions().iter().map(layer);
+        Self {
+            scopes,
+            own_rules: layer(rules),
+            restrictions: ceilings.collect(),
+            approved_paths: Vec::new(),
+        }
     }
 
-    fn layers(&self) -> impl Iterator<Item = &Layer> {
-        std::iter::once(&self.own).chain(&self.ceilings)
+    fn rule_groups(&self) -> impl Iterator<Item = &GrantRules> {
+        std::iter::once(&self.own_rules).chain(&self.restrictions)
     }
 
     fn permits(&self, path: &PathSubject) -> bool {
-        let is_left_open = |ceiling: &Layer| {
+        let is_left_open = |ceiling: &GrantRules| {
             let verdict = ceiling.verdict(path);
-            !verdict.is_opinion() || self.admits(ceiling, path, &verdict)
+            !verdict.has_match() || self.admits(ceiling, path, &verdict)
         };
         self.scopes.iter().all(|scope| scope.contains(path))
-            && self.admits(&self.own, path, &self.own.verdict(path))
-            && self.ceilings.iter().all(is_left_open)
+            && self.admits(&self.own_rules, path, &self.own_rules.verdict(path))
+            && self.restrictions.iter().all(is_left_open)
     }
 
-    fn admits(&self, layer: &Layer, path: &PathSubject, verdict: &Verdict<'_>) -> bool {
+    fn admits(&self, layer: &GrantRules, path: &PathSubject, verdict: &RuleVerdict<'_>) -> bool {
         match verdict.action {
-            Action::Allow => true,
-            Action::Deny => false,
-            Action::Ask => {
-                self.answered.iter().any(|answered| layer.covers(answered, path, verdict))
+            RuleAction::Allow => true,
+            RuleAction::Deny => false,
+            RuleAction::Ask => {
+                self.approved_paths.iter().any(|answered| layer.covers(answered, path, verdict))
             }
         }
     }
 }
 
-impl Layer {
+impl GrantRules {
     fn new(tool: &ToolId, capability: &str, rules: &RuleSet) -> Self {
         let speaking = rules.iter().filter_map(|rule| {
             let exactness = rule.permission.exactness(tool, Some(capability))?;
@@ -120,17 +127,17 @@ impl Layer {
     }
 
     /// Returns whether a path was asked about when another one was, for the same reason.
-    fn covers(&self, answered: &PathSubject, path: &PathSubject, asked: &Verdict<'_>) -> bool {
+    fn covers(&self, answered: &PathSubject, path: &PathSubject, asked: &RuleVerdict<'_>) -> bool {
         let answer = || self.verdict(answered);
         // What may be met beneath a directory was asked about only if all of that was.
-        let is_as_far = || asked.holding.is_none() || answer().holding.is_some();
+        let is_as_far = || asked.possible_match.is_none() || answer().possible_match.is_some();
         let is_same = path.absolute == answered.absolute
             || path.absolute.starts_with(&answered.absolute) && asked.is_same_rule(&answer());
         is_same && is_as_far()
     }
 
-    fn verdict(&self, path: &PathSubject) -> Verdict<'_> {
+    fn verdict(&self, path: &PathSubject) -> RuleVerdict<'_> {
         let rules = self.rules.iter().map(|(exactness, rule)| (*exactness, &**rule));
-        verdict(rules, Subject::Path(path))
+        verdict(rules, MatchSubject::Path(path))
     }
 }

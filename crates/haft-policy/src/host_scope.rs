@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use haft_contract::ToolId;
 
-use crate::access::{Canonical, Subject};
+use crate::access::{MatchSubject, ResolvedAccess};
 use crate::capability::Capabilities;
 use crate::pattern::{HostPattern, normal_host};
-use crate::rank::{Verdict, verdict};
-use crate::rule::{Action, Exactness, RuleScope};
+use crate::rank::{RuleVerdict, verdict};
+use crate::rule::{Exactness, RuleAction, RuleScope};
 use crate::rule_set::{CompiledRule, RuleSet};
 
 #[cfg(test)]
@@ -22,7 +22,7 @@ const CAPABILITY: &str = "net.fetch";
 const LOCAL_DOMAINS: &[&str] = &["localhost", "local", "internal", "lan", "home.arpa"];
 
 /// Rules that speak of hosts, and how exactly they name the call.
-type Speaking = Vec<(Exactness, Arc<CompiledRule>)>;
+type HostRules = Vec<(Exactness, Arc<CompiledRule>)>;
 
 /// The hosts that one call may reach; none by default. Nothing is worked out before a host is asked about. Cloning is cheap
 /// enough for one per call.
@@ -31,21 +31,21 @@ pub struct HostScope {
     /// What is required, by any of these.
     required: Vec<Capabilities>,
     /// What is required and lies outside of this is not granted.
-    ceiling: Option<Capabilities>,
+    effective: Option<Capabilities>,
     /// What fits none of the patterns of any of these is not granted, whatever grants it.
-    bounds: Vec<Vec<HostPattern>>,
+    host_restrictions: Vec<Vec<HostPattern>>,
     /// The rules that speak of hosts of this call.
-    rules: Speaking,
+    rules: HostRules,
     /// Those of each ceiling above the rules.
-    ceilings: Vec<Speaking>,
+    rule_restrictions: Vec<HostRules>,
     /// Whether a rule alone can grant a host.
     rules_grant: bool,
     /// Hosts about which somebody was asked, and said yes.
-    answered: Vec<String>,
+    approved_hosts: Vec<String>,
     /// The only hosts that the call wants, where it said which.
-    wanted: Option<Vec<String>>,
+    declared_hosts: Option<Vec<String>>,
     /// Whether a person was asked about the call, and said yes.
-    was_asked: bool,
+    was_approved: bool,
 }
 
 /// A host that a call may reach.
@@ -54,7 +54,7 @@ pub struct HostGrant {
     /// It was named as what it is, by a requirement, a rule or a person who was asked about it: an address, or a name that
     /// only means something here, such as `localhost`. Private, loopback and link-local addresses may be connected to for
     /// such a grant, and for no other: a wildcard or a public name must not lead to them, whatever it resolves to.
-    pub as_such: bool,
+    pub allows_private_addresses: bool,
 }
 
 impl HostScope {
@@ -68,14 +68,21 @@ impl HostScope {
     ) -> Self {
         Self {
             required: vec![own.clone()],
-            ceiling: Some(effective.clone()),
-            bounds: own.host_bounds().chain(effective.host_bounds()).collect(),
+            effective: Some(effective.clone()),
+            host_restrictions: own
+                .host_restrictions()
+                .chain(effective.host_restrictions())
+                .collect(),
             rules: speaking(tool, rules, |_| true),
-            ceilings: rules.ceilings().iter().map(|it| speaking(tool, it, |_| true)).collect(),
+            rule_restrictions: rules
+                .restrictions()
+                .iter()
+                .map(|it| speaking(tool, it, |_| true))
+                .collect(),
             rules_grant: false,
-            answered: Vec::new(),
-            wanted: None,
-            was_asked: false,
+            approved_hosts: Vec::new(),
+            declared_hosts: None,
+            was_approved: false,
         }
     }
 
@@ -90,86 +97,89 @@ impl HostScope {
         rules: &RuleSet,
     ) -> Self {
         let names_some = |rule: &CompiledRule| !rule.pattern.is_everything();
-        let ceilings = rules.ceilings().iter();
+        let ceilings = rules.restrictions().iter();
         Self {
             required: vec![own.clone(), agent.clone()],
-            ceiling: None,
-            bounds: own.host_bounds().chain(agent.host_bounds()).collect(),
+            effective: None,
+            host_restrictions: own.host_restrictions().chain(agent.host_restrictions()).collect(),
             rules: speaking(tool, rules, names_some),
-            ceilings: ceilings.map(|it| speaking(tool, it, names_some)).collect(),
+            rule_restrictions: ceilings.map(|it| speaking(tool, it, names_some)).collect(),
             rules_grant: true,
-            answered: Vec::new(),
-            wanted: None,
-            was_asked: false,
+            approved_hosts: Vec::new(),
+            declared_hosts: None,
+            was_approved: false,
         }
     }
 
     /// Returns the scope after these accesses of the call were judged and allowed, by a rule or by an answer. An answer
     /// lifts an ask about its very host, and no deny.
-    pub fn with_allowed(mut self, accesses: &[Canonical]) -> Self {
-        self.answered.extend(accesses.iter().filter_map(|access| match access {
-            Canonical::Net { host } => Some(normal_host(host)),
-            Canonical::Read { .. }
-            | Canonical::Write { .. }
-            | Canonical::Shell { .. }
-            | Canonical::Named { .. } => None,
+    pub fn with_allowed(mut self, accesses: &[ResolvedAccess]) -> Self {
+        self.approved_hosts.extend(accesses.iter().filter_map(|access| match access {
+            ResolvedAccess::Net { host } => Some(normal_host(host)),
+            ResolvedAccess::Read { .. }
+            | ResolvedAccess::Write { .. }
+            | ResolvedAccess::Shell { .. }
+            | ResolvedAccess::Named { .. } => None,
         }));
         self
     }
 
     /// Returns the scope after a person was asked about the call and said yes. Rules that let it pass as a whole say nothing of
     /// addresses of this machine and its networks.
-    pub fn after_asking(mut self) -> Self {
-        self.was_asked = true;
+    pub fn with_approval(mut self) -> Self {
+        self.was_approved = true;
         self
     }
 
     /// Returns the scope of a call that says beforehand which hosts it reaches: of all that it may reach, these. A call that
     /// says of none keeps them all, since it does not know them.
-    pub fn wanted_by(mut self, accesses: &[Canonical]) -> Self {
+    pub fn limited_to_declared(mut self, accesses: &[ResolvedAccess]) -> Self {
         let hosts = accesses.iter().filter_map(|access| match access {
-            Canonical::Net { host } => Some(normal_host(host)),
-            Canonical::Read { .. }
-            | Canonical::Write { .. }
-            | Canonical::Shell { .. }
-            | Canonical::Named { .. } => None,
+            ResolvedAccess::Net { host } => Some(normal_host(host)),
+            ResolvedAccess::Read { .. }
+            | ResolvedAccess::Write { .. }
+            | ResolvedAccess::Shell { .. }
+            | ResolvedAccess::Named { .. } => None,
         });
-        self.wanted = Some(hosts.collect::<Vec<_>>()).filter(|hosts| !hosts.is_empty());
+        self.declared_hosts = Some(hosts.collect::<Vec<_>>()).filter(|hosts| !hosts.is_empty());
         self
     }
 
     /// Returns whether nothing grants any host, so that the call has no network at all.
     pub fn is_empty(&self) -> bool {
         let grants = |(_, rule): &(Exactness, Arc<CompiledRule>)| self.grants(rule);
-        let is_shut = self.bounds.iter().any(Vec::is_empty);
+        let is_shut = self.host_restrictions.iter().any(Vec::is_empty);
         is_shut || (self.patterns().next().is_none() && !self.rules.iter().any(grants))
     }
 
     /// Returns whether nothing that narrows the call keeps any host from it. Only then can it be given the ordinary network,
     /// where nobody judges hosts.
-    pub fn is_unbounded(&self) -> bool {
+    pub fn is_unrestricted(&self) -> bool {
         let admits_all = |patterns: &Vec<HostPattern>| {
             patterns.iter().any(|pattern| matches!(pattern, HostPattern::Any))
         };
         let says_no = |(_, rule): &(Exactness, Arc<CompiledRule>)| {
-            rule.rule.action != Action::Allow && rule.pattern.is_about_hosts()
+            rule.rule.action != RuleAction::Allow && rule.pattern.is_about_hosts()
         };
-        self.bounds.iter().all(admits_all) && !self.ceilings.iter().flatten().any(says_no)
+        self.host_restrictions.iter().all(admits_all)
+            && !self.rule_restrictions.iter().flatten().any(says_no)
     }
 
     /// Returns how the call may reach the host, if it may.
     pub fn admits(&self, host: &str) -> Option<HostGrant> {
         let host = normal_host(host);
-        if self.wanted.as_ref().is_some_and(|wanted| !wanted.contains(&host)) {
+        if self.declared_hosts.as_ref().is_some_and(|wanted| !wanted.contains(&host)) {
             return None;
         }
-        if !self.is_within_bounds(&host) || !self.ceilings.iter().all(|it| self.leaves(it, &host)) {
+        if !self.is_within_restrictions(&host)
+            || !self.rule_restrictions.iter().all(|it| self.restriction_allows(it, &host))
+        {
             return None;
         }
         let verdict = verdict_of(&self.rules, &host);
         let fits = |pattern: &&HostPattern| pattern.fit(&host).is_some();
         let is_below_ceiling = self
-            .ceiling
+            .effective
             .as_ref()
             .is_none_or(|ceiling| ceiling.hosts().any(|pattern| fits(&pattern)));
         let mut required = self.patterns().filter(fits).filter(|_| is_below_ceiling);
@@ -182,19 +192,21 @@ impl HostScope {
         }
         let is_spelled = (is_required && required.any(|pattern| pattern.spells(&host)))
             || winner.is_some_and(|rule| self.spells(rule, &host))
-            || (verdict.action == Action::Allow && self.is_named(&host))
-            || (self.was_asked && self.is_answered(&verdict, &host));
-        Some(HostGrant { as_such: is_spelled && is_local_host(&host) })
+            || (verdict.action == RuleAction::Allow && self.is_named(&host))
+            || (self.was_approved && self.is_answered(&verdict, &host));
+        Some(HostGrant { allows_private_addresses: is_spelled && is_local_host(&host) })
     }
 
-    fn is_within_bounds(&self, host: &str) -> bool {
-        self.bounds.iter().all(|patterns| patterns.iter().any(|it| it.fit(host).is_some()))
+    fn is_within_restrictions(&self, host: &str) -> bool {
+        self.host_restrictions
+            .iter()
+            .all(|patterns| patterns.iter().any(|it| it.fit(host).is_some()))
     }
 
     /// Returns whether a ceiling leaves the host open, or a person was asked about it.
-    fn leaves(&self, ceiling: &Speaking, host: &str) -> bool {
+    fn restriction_allows(&self, ceiling: &HostRules, host: &str) -> bool {
         let verdict = verdict_of(ceiling, host);
-        !verdict.is_opinion() || self.is_open(&verdict, host)
+        !verdict.has_match() || self.is_open(&verdict, host)
     }
 
     fn patterns(&self) -> impl Iterator<Item = &HostPattern> + Clone {
@@ -205,7 +217,7 @@ impl HostScope {
     fn spells(&self, rule: &CompiledRule, host: &str) -> bool {
         // A rule about a tool that runs commands speaks of commands, too, and so grants no hosts.
         let speaks_of_hosts = !self.rules_grant || is_about_hosts(rule);
-        let allows = rule.rule.action == Action::Allow && is_written(rule);
+        let allows = rule.rule.action == RuleAction::Allow && is_written(rule);
         speaks_of_hosts && allows && rule.pattern.spells_host(host)
     }
 
@@ -214,22 +226,23 @@ impl HostScope {
     fn is_named(&self, host: &str) -> bool {
         let about_hosts = self.rules.iter().filter(|(_, rule)| is_about_hosts(rule));
         let about_hosts = about_hosts.map(|(exactness, rule)| (*exactness, &**rule));
-        let winner = verdict(about_hosts, Subject::Host(host)).winner;
+        let winner = verdict(about_hosts, MatchSubject::Host(host)).winner;
         winner.is_some_and(|winner| self.spells(winner.rule, host))
     }
 
     /// Returns whether a person was asked about this very host, and said yes.
-    fn is_answered(&self, verdict: &Verdict<'_>, host: &str) -> bool {
-        verdict.action == Action::Ask && self.answered.iter().any(|answered| answered == host)
+    fn is_answered(&self, verdict: &RuleVerdict<'_>, host: &str) -> bool {
+        verdict.action == RuleAction::Ask
+            && self.approved_hosts.iter().any(|answered| answered == host)
     }
 
     /// Returns whether rules leave a required host open. Nobody can be asked while a command runs, so what a rule wants
     /// asked is closed unless it was; where no rule says anything, requiring it was enough.
-    fn is_open(&self, verdict: &Verdict<'_>, host: &str) -> bool {
+    fn is_open(&self, verdict: &RuleVerdict<'_>, host: &str) -> bool {
         match verdict.action {
-            Action::Allow => true,
-            Action::Ask => verdict.winner.is_none() || self.is_answered(verdict, host),
-            Action::Deny => false,
+            RuleAction::Allow => true,
+            RuleAction::Ask => verdict.winner.is_none() || self.is_answered(verdict, host),
+            RuleAction::Deny => false,
         }
     }
 
@@ -238,12 +251,12 @@ impl HostScope {
         self.rules_grant
             && is_written(rule)
             && is_about_hosts(rule)
-            && rule.rule.action == Action::Allow
+            && rule.rule.action == RuleAction::Allow
     }
 }
 
-fn verdict_of<'r>(rules: &'r Speaking, host: &str) -> Verdict<'r> {
-    verdict(rules.iter().map(|(exactness, rule)| (*exactness, &**rule)), Subject::Host(host))
+fn verdict_of<'r>(rules: &'r HostRules, host: &str) -> RuleVerdict<'r> {
+    verdict(rules.iter().map(|(exactness, rule)| (*exactness, &**rule)), MatchSubject::Host(host))
 }
 
 /// Returns whether somebody wrote the rule here, rather than that it came with haft.
@@ -259,7 +272,7 @@ fn is_about_hosts(rule: &CompiledRule) -> bool {
 }
 
 /// Returns the rules that speak of hosts: by the capability, or by the tool where `also` agrees.
-fn speaking(tool: &ToolId, rules: &RuleSet, also: impl Fn(&CompiledRule) -> bool) -> Speaking {
+fn speaking(tool: &ToolId, rules: &RuleSet, also: impl Fn(&CompiledRule) -> bool) -> HostRules {
     let by_capability = |rule: &CompiledRule| rule.permission.names(CAPABILITY);
     let exactness = |rule: &Arc<CompiledRule>| {
         let exactness = rule.permission.exactness(tool, Some(CAPABILITY))?;

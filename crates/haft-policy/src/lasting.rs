@@ -1,23 +1,25 @@
 //! The rules that «always» adds for a call that someone was asked about: wide enough that the question is not put again
 //! for a call of the same kind, and no wider than can be read at a glance. Nothing is added here.
 
-use haft_contract::{Command, Variables};
+use haft_contract::{CommandLine, PatternVariables};
 
-use crate::access::Canonical;
-use crate::decide::{Question, Remedy, judge};
+use crate::access::ResolvedAccess;
+use crate::decide::{PolicyRequest, RuleRemedy, decide_access};
 use crate::explain::SUGGESTION_BYTES_MAX;
 use crate::pattern::escape;
-use crate::rule::{Action, Conditions, Rule, RuleScope};
+use crate::rule::{Conditions, Rule, RuleAction, RuleScope};
 use crate::rule_set::RuleSet;
 
 #[cfg(test)]
 mod tests;
 
-/// Most rules that one answer adds; who is shown more agrees unread.
+/// Rules that one answer «always» adds.
+///
+/// Limit (calls): no rule is added, and haft asks again next time.
 pub const LASTING_RULES_MAX: usize = 20;
 
 /// A program with subcommands, each as good as a command of its own.
-struct Family {
+struct ProgramFamily {
     program: &'static str,
     /// Subcommands that have subcommands, or names of things to run, themselves.
     deeper: &'static [&'static str],
@@ -29,14 +31,14 @@ const fn family(
     program: &'static str,
     deeper: &'static [&'static str],
     exact: &'static [&'static str],
-) -> Family {
-    Family { program, deeper, exact }
+) -> ProgramFamily {
+    ProgramFamily { program, deeper, exact }
 }
 
 /// The programs whose subcommand is allowed with whatever follows. Every other program is allowed with the very
 /// arguments that were shown: after `rm`, `sudo`, `sh`, `python` or `env`, arguments are everything.
 #[rustfmt::skip]
-const FAMILIES: &[Family] = &[
+const FAMILIES: &[ProgramFamily] = &[
     family("bundle", &[], &["exec"]),
     family("cargo", &[], &["install", "login", "owner", "publish", "uninstall", "yank"]),
     family("docker", &["builder", "buildx", "compose", "container", "image", "network", "system", "volume"],
@@ -71,23 +73,27 @@ const FAMILIES: &[Family] = &[
 /// could be added do, or too many were needed.
 ///
 /// A line whose commands are not known gives none: the only rule that would help allows every line.
-pub fn lasting_rules(question: &Question<'_>, rules: &RuleSet, variables: &Variables) -> Vec<Rule> {
-    let accesses: Vec<Option<&Canonical>> = match question.accesses {
+pub fn lasting_rules(
+    question: &PolicyRequest<'_>,
+    rules: &RuleSet,
+    variables: &PatternVariables,
+) -> Vec<Rule> {
+    let accesses: Vec<Option<&ResolvedAccess>> = match question.accesses {
         [] => vec![None],
         accesses => accesses.iter().map(Some).collect(),
     };
     let mut added: Vec<Rule> = Vec::new();
     let mut with_added = rules.clone();
     for access in accesses {
-        let action = |rules: &RuleSet| judge(question.tool, access, rules).action;
-        if action(&with_added) == Action::Allow {
+        let action = |rules: &RuleSet| decide_access(question.tool, access, rules).action;
+        if action(&with_added) == RuleAction::Allow {
             continue;
         }
         let found = candidates(question, access, rules).into_iter().find_map(|rule| {
             let session_rule = (RuleScope::Session, rule.clone());
             let with_rule =
                 with_added.with_added([session_rule], variables, Conditions::default()).ok()?;
-            (action(&with_rule) == Action::Allow).then_some((rule, with_rule))
+            (action(&with_rule) == RuleAction::Allow).then_some((rule, with_rule))
         });
         let Some((rule, with_rule)) = found else { return Vec::new() };
         added.push(rule);
@@ -97,21 +103,25 @@ pub fn lasting_rules(question: &Question<'_>, rules: &RuleSet, variables: &Varia
 }
 
 /// Returns what might be added for one access, the most general first.
-fn candidates(question: &Question<'_>, access: Option<&Canonical>, rules: &RuleSet) -> Vec<Rule> {
-    let Some(Remedy::Add(remedy)) = judge(question.tool, access, rules).remedy else {
+fn candidates(
+    question: &PolicyRequest<'_>,
+    access: Option<&ResolvedAccess>,
+    rules: &RuleSet,
+) -> Vec<Rule> {
+    let Some(RuleRemedy::Add(remedy)) = decide_access(question.tool, access, rules).remedy else {
         return Vec::new();
     };
     match access {
-        Some(Canonical::Shell { command: Command::Unknown(_) }) => Vec::new(),
-        Some(Canonical::Shell { command: Command::Argv(argv) }) => {
+        Some(ResolvedAccess::Shell { command: CommandLine::Unknown(_) }) => Vec::new(),
+        Some(ResolvedAccess::Shell { command: CommandLine::Argv(argv) }) => {
             let patterns = [of_family(argv), exact(argv)].into_iter().flatten();
             patterns.map(|pattern| Rule { pattern, ..remedy.clone() }).collect()
         }
         Some(
-            Canonical::Read { .. }
-            | Canonical::Write { .. }
-            | Canonical::Net { .. }
-            | Canonical::Named { .. },
+            ResolvedAccess::Read { .. }
+            | ResolvedAccess::Write { .. }
+            | ResolvedAccess::Net { .. }
+            | ResolvedAccess::Named { .. },
         )
         | None => Some(remedy)
             .filter(|rule| access.is_none() || rule.pattern != "*")

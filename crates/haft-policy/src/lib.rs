@@ -3,48 +3,51 @@
 //! and nothing here is enforced; the runtime resolves before it asks and obeys what it is told.
 //!
 //! Two questions are answered apart. [`Capabilities`] say what a tool can ever reach: an access outside of them is a
-//! [`Shortfall`], whatever the rules say. A [`RuleSet`] says what may happen without asking: [`decide`] finds the
+//! [`CapabilityShortfall`], whatever the rules say. A [`RuleSet`] says what may happen without asking: [`decide`] finds the
 //! rule that decides and explains itself. Both are narrowed for whoever acts for somebody else: capabilities lie
-//! [within](Capabilities::within) others, and rules [beneath](RuleSet::beneath) a ceiling. A [`Grant`] joins the two for one call while it runs, path by path, and a [`HostScope`] host
+//! [restricted_to](Capabilities::restricted_to) others, and rules [restricted_by](RuleSet::restricted_by) a ceiling. A [`Grant`] joins the two for one call while it runs, path by path, and a [`HostScope`] host
 //! by host.
 //!
 //! ```
-//! use haft_contract::{Command, ToolId, Variables};
-//! use haft_policy::{Action, Canonical, Conditions, Question, Rule, RuleScope, RuleSet, decide};
+//! use haft_contract::{CommandLine, ToolId, PatternVariables};
+//! use haft_policy::{RuleAction, ResolvedAccess, Conditions, PolicyRequest, Rule, RuleScope, RuleSet, decide};
 //!
-//! let push = Rule::new("bash", "git push*", Action::Deny);
-//! let rules = RuleSet::compile([(RuleScope::Manifest, push)], &Variables::default(), Conditions::default());
+//! let push = Rule::new("bash", "git push*", RuleAction::Deny);
+//! let rules = RuleSet::compile([(RuleScope::Manifest, push)], &PatternVariables::default(), Conditions::default());
 //! let rules = rules.unwrap();
 //!
 //! let argv = ["git", "push", "origin"].map(String::from).to_vec();
-//! let accesses = [Canonical::Shell { command: Command::Argv(argv) }];
+//! let accesses = [ResolvedAccess::Shell { command: CommandLine::Argv(argv) }];
 //! let tool = ToolId::parse("bash").unwrap();
-//! let decision = decide(&Question { tool: &tool, accesses: &accesses }, &rules);
-//! assert_eq!(decision.action, Action::Deny);
+//! let decision = decide(&PolicyRequest { tool: &tool, accesses: &accesses }, &rules);
+//! assert_eq!(decision.action, RuleAction::Deny);
 //! ```
 #![deny(missing_docs)]
 
 mod access;
 mod capability;
+mod command_reach;
 mod decide;
 mod explain;
 mod glob;
 mod grant;
 mod host_scope;
 mod lasting;
-pub mod limits;
 mod network_guard;
 mod pattern;
 mod preset;
 mod rank;
 mod rule;
 mod rule_set;
-mod sweep;
 mod tool_scope;
 
-pub use access::{Canonical, PathSubject, Reach};
-pub use capability::{Capabilities, Shortfall, Trees};
-pub use decide::{Because, Decision, Ground, Question, Remedy, decide, judge, judge_ceilings};
+pub use access::{PathReach, PathSubject, ResolvedAccess};
+pub use capability::{Capabilities, CapabilityShortfall, DirectoryTrees};
+pub use command_reach::CommandReach;
+pub use decide::{
+    DecisionBasis, DecisionReason, PolicyDecision, PolicyRequest, RuleRemedy, decide,
+    decide_access, decide_restrictions,
+};
 pub use grant::Grant;
 pub use host_scope::{HostGrant, HostScope, is_local_host};
 pub use lasting::{LASTING_RULES_MAX, lasting_rules};
@@ -52,9 +55,10 @@ pub use network_guard::{
     NetworkGuard, NetworkRefusal, git_subcommand, rough_commands, stays_on_loopback,
     wrapped_commands,
 };
-pub use pattern::{Domain, Fault, Pattern, PatternError, Reading, escape, escape_path};
+pub use pattern::{
+    MatchWidth, PatternDomain, PatternError, PatternFault, RulePattern, escape, escape_path,
+};
 pub use preset::PRESETS;
-pub use rule::{Action, Condition, Conditions, Rule, RuleScope, ScopedRule};
+pub use rule::{Condition, Conditions, Rule, RuleAction, RuleScope, ScopedRule};
 pub use rule_set::{RuleError, RuleErrors, RuleFault, RuleSet};
-pub use sweep::Sweep;
 pub use tool_scope::ToolScope;

@@ -2,10 +2,10 @@
 //! manners and gives a model a reason early; it holds nothing back that wants out, which is the sandbox's work. What a
 //! word means to a program that was configured otherwise, as a git alias is, cannot be known here.
 
-use haft_contract::{Command, ErrorCode};
+use haft_contract::{CommandLine, ErrorCode};
 
 use self::shell_words::simple_commands;
-use self::words::{base_name, is_assignment, refused_word};
+use self::words::{base_name, first_host, is_assignment, refused_word};
 pub use self::words::{git_subcommand, stays_on_loopback};
 
 mod shell_words;
@@ -24,7 +24,9 @@ const WRAPPERS: &[&str] = &[
 const RESERVED_WORDS: &[&str] =
     &["!", "{", "if", "then", "elif", "else", "while", "until", "do", "time", "coproc"];
 
-/// Lines within lines, as in `bash -c "eval …"`, that are followed; what lies deeper is refused.
+/// Command lines within a command line that haft follows while the network is off.
+///
+/// Limit (commands): the command is refused.
 pub(crate) const NESTING_MAX: usize = 8;
 
 /// How long the list is. Whatever a shorter list refuses, a longer one refuses too.
@@ -48,6 +50,8 @@ pub struct NetworkRefusal {
     pub code: ErrorCode,
     /// What was found, and what to do next.
     pub message: String,
+    /// The host of the first URL in the command. Where it is granted, the list of names does not hold.
+    pub host: Option<String>,
 }
 
 impl NetworkGuard {
@@ -56,12 +60,17 @@ impl NetworkGuard {
     /// A command that a wrapper such as env or a shell runs is judged as well. A line whose commands are not known is cut
     /// into words and commands without being understood. What it takes for a program is judged as one, so it errs
     /// towards refusing: a here-document that begins a line with `curl` is refused.
-    pub fn check(self, command: &Command) -> Option<NetworkRefusal> {
-        match (self, command) {
-            (Self::Kernel, _) => None,
-            (Self::Standard | Self::Strict, Command::Argv(argv)) => self.refused_words(argv, 0),
-            (Self::Standard | Self::Strict, Command::Unknown(line)) => self.refused_line(line, 0),
-        }
+    pub fn check(self, command: &CommandLine) -> Option<NetworkRefusal> {
+        let (refusal, host) = match (self, command) {
+            (Self::Kernel, _) => return None,
+            (Self::Standard | Self::Strict, CommandLine::Argv(argv)) => {
+                (self.refused_words(argv, 0)?, argv.iter().find_map(|word| first_host(word)))
+            }
+            (Self::Standard | Self::Strict, CommandLine::Unknown(line)) => {
+                (self.refused_line(line, 0)?, first_host(line))
+            }
+        };
+        Some(NetworkRefusal { host, ..refusal })
     }
 
     fn refused_line(self, line: &str, nesting: usize) -> Option<NetworkRefusal> {
@@ -72,6 +81,7 @@ impl NetworkGuard {
                     "the command holds more than {NESTING_MAX} lines within each other and the network is \
                      off; run them one by one"
                 ),
+                host: None,
             });
         }
         let is_separator = |char: char| char.is_whitespace() || "\"'`;|&()<>=,{}[]".contains(char);

@@ -4,9 +4,9 @@
 
 use std::path::Path;
 
-use haft_contract::{Command, Variables};
+use haft_contract::{CommandLine, PatternVariables};
 
-use crate::access::{Canonical, PathSubject, Reach, Subject};
+use crate::access::{MatchSubject, PathReach, PathSubject, ResolvedAccess};
 use crate::glob::Glob;
 pub(crate) use command::CommandPattern;
 pub(crate) use host::{HostPattern, normal_host};
@@ -31,15 +31,15 @@ mod tests;
 /// In a command `*` matches anything, a space is the boundary between two arguments, and a last word `$` says that no
 /// more arguments follow: `rm -r build $` is that command and no longer one.
 #[derive(Clone, Debug)]
-pub struct Pattern {
-    forms: Forms,
+pub struct RulePattern {
+    forms: CompiledForms,
 }
 
 /// How far a pattern is stretched.
 ///
 /// Whatever the narrow reading matches, the wide one matches too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Reading {
+pub enum MatchWidth {
     /// For allow: only what the pattern says, and of a directory all of which is reached, all that is beneath. A space is a real boundary between arguments, and a program given by
     /// path is not the bare name.
     Narrow,
@@ -50,7 +50,7 @@ pub enum Reading {
 
 /// What a pattern is meant for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Domain {
+pub enum PatternDomain {
     /// Paths only.
     Path,
     /// Commands only.
@@ -68,14 +68,14 @@ pub struct PatternError {
     /// The text.
     pub pattern: String,
     /// What is wrong with it.
-    pub fault: Fault,
+    pub fault: PatternFault,
 }
 
 /// What is wrong with a pattern.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "the messages say it")]
-pub enum Fault {
+pub enum PatternFault {
     #[error(
         "it names the unknown variable {{{0}}}: expected {{workspace}}, {{ad-hoc}} or {{user-data}}"
     )]
@@ -110,17 +110,17 @@ pub enum Fault {
 
 /// How an access fits a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fit {
+pub(crate) enum PatternFit {
     No,
     /// The access is a command that is not known, or reaches all beneath a directory, and the pattern may match something
     /// in it.
-    Perhaps,
+    Possible,
     /// It matches, and so many bytes of it are spelled out by the pattern.
     Yes(usize),
 }
 
 #[derive(Clone, Debug)]
-enum Forms {
+enum CompiledForms {
     Everything,
     Each {
         path: Option<PathPattern>,
@@ -130,15 +130,15 @@ enum Forms {
     },
 }
 
-impl Pattern {
+impl RulePattern {
     /// Compiles `text`.
     ///
-    /// For [`Domain::Any`] the text has to be good as a path, since a rule about paths that silently matched none would
+    /// For [`PatternDomain::Any`] the text has to be good as a path, since a rule about paths that silently matched none would
     /// be worse than an error.
     pub fn compile(
         text: &str,
-        domain: Domain,
-        variables: &Variables,
+        domain: PatternDomain,
+        variables: &PatternVariables,
     ) -> Result<Self, PatternError> {
         Self::compile_forms(text, domain, variables)
             .map(|forms| Self { forms })
@@ -146,93 +146,104 @@ impl Pattern {
     }
 
     /// Returns whether the access matches for certain.
-    pub fn matches(&self, access: &Canonical, reading: Reading) -> bool {
-        matches!(self.fit(access.subject(), reading), Fit::Yes(_))
+    pub fn matches(&self, access: &ResolvedAccess, reading: MatchWidth) -> bool {
+        matches!(self.fit(access.subject(), reading), PatternFit::Yes(_))
     }
 
-    fn compile_forms(text: &str, domain: Domain, variables: &Variables) -> Result<Forms, Fault> {
+    fn compile_forms(
+        text: &str,
+        domain: PatternDomain,
+        variables: &PatternVariables,
+    ) -> Result<CompiledForms, PatternFault> {
         if matches!(text, "" | "*" | "**") {
-            return Ok(Forms::Everything);
+            return Ok(CompiledForms::Everything);
         }
-        let is_for = |one: Domain| domain == one || domain == Domain::Any;
-        let path =
-            is_for(Domain::Path).then(|| PathPattern::compile(text, variables)).transpose()?;
-        let command = is_for(Domain::Command).then(|| CommandPattern::compile(text)).transpose()?;
+        let is_for = |one: PatternDomain| domain == one || domain == PatternDomain::Any;
+        let path = is_for(PatternDomain::Path)
+            .then(|| PathPattern::compile(text, variables))
+            .transpose()?;
+        let command =
+            is_for(PatternDomain::Command).then(|| CommandPattern::compile(text)).transpose()?;
         let host = match domain {
-            Domain::Host => Some(HostPattern::compile(text)?),
-            Domain::Any => HostPattern::compile(text).ok(),
-            Domain::Path | Domain::Command => None,
+            PatternDomain::Host => Some(HostPattern::compile(text)?),
+            PatternDomain::Any => HostPattern::compile(text).ok(),
+            PatternDomain::Path | PatternDomain::Command => None,
         };
-        let name = (domain == Domain::Any).then(|| Glob::parse(text)).transpose()?;
+        let name = (domain == PatternDomain::Any).then(|| Glob::parse(text)).transpose()?;
         let is_any_command = command.as_ref().is_some_and(CommandPattern::is_everything);
         Ok(match domain {
-            Domain::Command if is_any_command => Forms::Everything,
-            _ => Forms::Each { path, command, host, name },
+            PatternDomain::Command if is_any_command => CompiledForms::Everything,
+            _ => CompiledForms::Each { path, command, host, name },
         })
     }
 
-    pub(crate) fn fit(&self, subject: Subject<'_>, reading: Reading) -> Fit {
-        let Forms::Each { path, command, host, name } = &self.forms else { return Fit::Yes(0) };
+    pub(crate) fn fit(&self, subject: MatchSubject<'_>, reading: MatchWidth) -> PatternFit {
+        let CompiledForms::Each { path, command, host, name } = &self.forms else {
+            return PatternFit::Yes(0);
+        };
         let literal_bytes = match subject {
-            Subject::Path(subject) => {
-                return path.as_ref().map_or(Fit::No, |path| fit_path(path, subject, reading));
+            MatchSubject::Path(subject) => {
+                return path
+                    .as_ref()
+                    .map_or(PatternFit::No, |path| fit_path(path, subject, reading));
             }
-            Subject::Command(Command::Argv(argv)) => {
+            MatchSubject::Command(CommandLine::Argv(argv)) => {
                 command.as_ref().and_then(|command| command.fit(argv, reading))
             }
-            Subject::Command(Command::Unknown(_)) => {
-                let may_hold = command.is_some() && reading == Reading::Wide;
-                return if may_hold { Fit::Perhaps } else { Fit::No };
+            MatchSubject::Command(CommandLine::Unknown(_)) => {
+                let may_hold = command.is_some() && reading == MatchWidth::Wide;
+                return if may_hold { PatternFit::Possible } else { PatternFit::No };
             }
-            Subject::Host(subject) => host.as_ref().and_then(|host| host.fit(subject)),
-            Subject::Name(subject) => name
+            MatchSubject::Host(subject) => host.as_ref().and_then(|host| host.fit(subject)),
+            MatchSubject::Name(subject) => name
                 .as_ref()
                 .filter(|name| name.matches(subject.as_bytes()))
                 .map(|name| name.literal_prefix().len()),
-            Subject::Nothing => None,
+            MatchSubject::Nothing => None,
         };
-        literal_bytes.map_or(Fit::No, Fit::Yes)
+        literal_bytes.map_or(PatternFit::No, PatternFit::Yes)
     }
 
     /// Returns whether the pattern matches anything, because it picks nothing.
     pub(crate) fn is_everything(&self) -> bool {
-        matches!(self.forms, Forms::Everything)
+        matches!(self.forms, CompiledForms::Everything)
     }
 
     /// Returns whether the pattern can match a host.
     pub(crate) fn is_about_hosts(&self) -> bool {
         match &self.forms {
-            Forms::Everything => true,
-            Forms::Each { host, .. } => host.is_some(),
+            CompiledForms::Everything => true,
+            CompiledForms::Each { host, .. } => host.is_some(),
         }
     }
 
     /// Returns whether the pattern spells this very host rather than a domain above it.
     pub(crate) fn spells_host(&self, name: &str) -> bool {
         match &self.forms {
-            Forms::Each { host: Some(host), .. } => host.spells(name),
-            Forms::Each { host: None, .. } | Forms::Everything => false,
+            CompiledForms::Each { host: Some(host), .. } => host.spells(name),
+            CompiledForms::Each { host: None, .. } | CompiledForms::Everything => false,
         }
     }
 
     /// Returns whether the pattern stands on a variable that is empty, so that it can match no path.
     pub(crate) fn is_void(&self) -> bool {
         match &self.forms {
-            Forms::Each { path: Some(path), .. } => path.is_void(),
-            Forms::Each { path: None, .. } | Forms::Everything => false,
+            CompiledForms::Each { path: Some(path), .. } => path.is_void(),
+            CompiledForms::Each { path: None, .. } | CompiledForms::Everything => false,
         }
     }
 }
 
-fn fit_path(pattern: &PathPattern, path: &PathSubject, reading: Reading) -> Fit {
+fn fit_path(pattern: &PathPattern, path: &PathSubject, reading: MatchWidth) -> PatternFit {
     let may_match = || match (reading, path.reach) {
-        (Reading::Wide, Reach::Tree) => pattern.may_fit_beneath(path),
-        (Reading::Wide, Reach::Place) | (Reading::Narrow, Reach::Place | Reach::Tree) => false,
+        (MatchWidth::Wide, PathReach::Tree) => pattern.may_fit_beneath(path),
+        (MatchWidth::Wide, PathReach::PathOnly)
+        | (MatchWidth::Narrow, PathReach::PathOnly | PathReach::Tree) => false,
     };
     match pattern.fit(path, reading) {
-        Some(spelled_bytes) => Fit::Yes(spelled_bytes),
-        None if may_match() => Fit::Perhaps,
-        None => Fit::No,
+        Some(spelled_bytes) => PatternFit::Yes(spelled_bytes),
+        None if may_match() => PatternFit::Possible,
+        None => PatternFit::No,
     }
 }
 

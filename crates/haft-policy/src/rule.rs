@@ -7,7 +7,7 @@ use haft_contract::ToolId;
 use serde::{Deserialize, Serialize};
 
 use crate::glob::Glob;
-use crate::pattern::Domain;
+use crate::pattern::PatternDomain;
 
 /// A rule: what it speaks of, which accesses it picks, what happens to them.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -15,12 +15,12 @@ use crate::pattern::Domain;
 pub struct Rule {
     /// A tool id, a capability name, `mcp:<server>:<tool>`, any of these with `*`, or `*`.
     pub permission: String,
-    /// Picks among the paths, commands or hosts; see [`Pattern`](crate::Pattern).
+    /// Picks among the paths, commands or hosts; see [`RulePattern`](crate::RulePattern).
     #[serde(default = "anything")]
     pub pattern: String,
     /// What happens.
     #[serde(default)]
-    pub action: Action,
+    pub action: RuleAction,
     /// The rule holds only while this does. Only presets, manifests and agents may say so, and only of what they allow: a
     /// deny or an ask that could lapse would be none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -53,7 +53,7 @@ pub struct Conditions {
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 #[serde(rename_all = "lowercase")]
-pub enum Action {
+pub enum RuleAction {
     /// It goes on.
     Allow,
     /// Someone is asked; where nobody is, it is denied.
@@ -112,7 +112,11 @@ pub(crate) enum Exactness {
 
 impl Rule {
     /// Returns a rule without examples.
-    pub fn new(permission: impl Into<String>, pattern: impl Into<String>, action: Action) -> Self {
+    pub fn new(
+        permission: impl Into<String>,
+        pattern: impl Into<String>,
+        action: RuleAction,
+    ) -> Self {
         Self {
             permission: permission.into(),
             pattern: pattern.into(),
@@ -124,13 +128,13 @@ impl Rule {
     }
 
     /// Returns what the pattern is about, as far as the permission tells.
-    pub(crate) fn domain(&self) -> Domain {
+    pub(crate) fn domain(&self) -> PatternDomain {
         match self.permission.as_str() {
             "fs.read" | "fs.write" | "fs.*" | "read" | "write" | "edit" | "glob" | "grep"
-            | "apply_patch" => Domain::Path,
-            "shell.run" | "shell.*" | "bash" => Domain::Command,
-            "net.fetch" | "net.*" | "web_fetch" | "web_search" => Domain::Host,
-            _ => Domain::Any,
+            | "apply_patch" => PatternDomain::Path,
+            "shell.run" | "shell.*" | "bash" => PatternDomain::Command,
+            "net.fetch" | "net.*" | "web_fetch" | "web_search" => PatternDomain::Host,
+            _ => PatternDomain::Any,
         }
     }
 }
@@ -161,7 +165,7 @@ impl fmt::Display for Condition {
     }
 }
 
-impl fmt::Display for Action {
+impl fmt::Display for RuleAction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Allow => "allow",

@@ -4,11 +4,11 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use haft_contract::{Command, Variables};
+use haft_contract::{CommandLine, PatternVariables};
 
-use crate::access::{Canonical, PathSubject};
-use crate::pattern::{Domain, Fit, Pattern, PatternError, Reading};
-use crate::rule::{Action, Condition, Conditions, Permission, Rule, RuleScope, ScopedRule};
+use crate::access::{PathSubject, ResolvedAccess};
+use crate::pattern::{MatchWidth, PatternDomain, PatternError, PatternFit, RulePattern};
+use crate::rule::{Condition, Conditions, Permission, Rule, RuleAction, RuleScope, ScopedRule};
 
 #[cfg(test)]
 mod tests;
@@ -21,9 +21,9 @@ mod tests;
 pub struct RuleSet {
     rules: Arc<[Arc<CompiledRule>]>,
     /// Rules whose condition is not met. They decide nothing; a refusal names them.
-    lapsed: Arc<[Arc<CompiledRule>]>,
+    inactive: Arc<[Arc<CompiledRule>]>,
     /// Sets without ceilings of their own.
-    ceilings: Arc<[RuleSet]>,
+    restrictions: Arc<[RuleSet]>,
 }
 
 #[derive(Debug)]
@@ -31,7 +31,7 @@ pub(crate) struct CompiledRule {
     pub(crate) scope: RuleScope,
     pub(crate) rule: Rule,
     pub(crate) permission: Permission,
-    pub(crate) pattern: Pattern,
+    pub(crate) pattern: RulePattern,
 }
 
 /// Everything that is wrong with a set of rules.
@@ -85,7 +85,7 @@ impl RuleSet {
     /// condition is not met.
     pub fn compile(
         rules: impl IntoIterator<Item = (RuleScope, Rule)>,
-        variables: &Variables,
+        variables: &PatternVariables,
         conditions: Conditions,
     ) -> Result<Self, RuleErrors> {
         let mut compiled = Vec::new();
@@ -102,42 +102,50 @@ impl RuleSet {
         if !errors.is_empty() {
             return Err(RuleErrors { errors });
         }
-        Ok(Self::parted(compiled.into_iter(), conditions))
+        Ok(Self::split_by_condition(compiled.into_iter(), conditions))
     }
 
     /// Returns the same rules where these facts hold.
-    pub fn under(&self, conditions: Conditions) -> Self {
-        let own = Self::parted(self.rules.iter().chain(&*self.lapsed).cloned(), conditions);
-        Self { ceilings: self.ceilings.iter().map(|it| it.under(conditions)).collect(), ..own }
+    pub fn with_conditions(&self, conditions: Conditions) -> Self {
+        let own =
+            Self::split_by_condition(self.rules.iter().chain(&*self.inactive).cloned(), conditions);
+        Self {
+            restrictions: self
+                .restrictions
+                .iter()
+                .map(|it| it.with_conditions(conditions))
+                .collect(),
+            ..own
+        }
     }
 
     /// Returns these rules beneath one more ceiling, and beneath those that lie above that one. Nothing is ever allowed by it
     /// that was not before.
     ///
     /// ```
-    /// use haft_contract::{ToolId, Variables};
-    /// use haft_policy::{Action, Conditions, Rule, RuleScope, RuleSet, judge};
+    /// use haft_contract::{ToolId, PatternVariables};
+    /// use haft_policy::{RuleAction, Conditions, Rule, RuleScope, RuleSet, decide_access};
     ///
     /// let compile = |scope, rule| {
-    ///     RuleSet::compile([(scope, rule)], &Variables::default(), Conditions::default()).unwrap()
+    ///     RuleSet::compile([(scope, rule)], &PatternVariables::default(), Conditions::default()).unwrap()
     /// };
-    /// let ceiling = compile(RuleScope::Agent, Rule::new("todo", "*", Action::Deny));
-    /// let rules = compile(RuleScope::Session, Rule::new("*", "*", Action::Allow)).beneath(&ceiling);
-    /// let action = |tool: &str| judge(&ToolId::parse(tool).unwrap(), None, &rules).action;
-    /// assert_eq!((action("todo"), action("skill")), (Action::Deny, Action::Allow));
+    /// let ceiling = compile(RuleScope::Agent, Rule::new("todo", "*", RuleAction::Deny));
+    /// let rules = compile(RuleScope::Session, Rule::new("*", "*", RuleAction::Allow)).restricted_by(&ceiling);
+    /// let action = |tool: &str| decide_access(&ToolId::parse(tool).unwrap(), None, &rules).action;
+    /// assert_eq!((action("todo"), action("skill")), (RuleAction::Deny, RuleAction::Allow));
     /// ```
     #[must_use]
-    pub fn beneath(&self, ceiling: &Self) -> Self {
-        let without = Self { ceilings: Arc::default(), ..ceiling.clone() };
-        let above = self.ceilings.iter().chain(&*ceiling.ceilings).cloned();
-        Self { ceilings: above.chain([without]).collect(), ..self.clone() }
+    pub fn restricted_by(&self, ceiling: &Self) -> Self {
+        let without = Self { restrictions: Arc::default(), ..ceiling.clone() };
+        let above = self.restrictions.iter().chain(&*ceiling.restrictions).cloned();
+        Self { restrictions: above.chain([without]).collect(), ..self.clone() }
     }
 
     /// Returns these rules and more, as compiling all of them together would.
     pub fn with_added(
         &self,
         rules: impl IntoIterator<Item = (RuleScope, Rule)>,
-        variables: &Variables,
+        variables: &PatternVariables,
         conditions: Conditions,
     ) -> Result<Self, RuleErrors> {
         let added = Self::compile(rules, variables, conditions)?;
@@ -146,16 +154,19 @@ impl RuleSet {
         };
         Ok(Self {
             rules: both(&self.rules, &added.rules),
-            lapsed: both(&self.lapsed, &added.lapsed),
+            inactive: both(&self.inactive, &added.inactive),
             // What is added lies beneath them like everything else.
-            ceilings: Arc::clone(&self.ceilings),
+            restrictions: Arc::clone(&self.restrictions),
         })
     }
 
-    fn parted(rules: impl Iterator<Item = Arc<CompiledRule>>, conditions: Conditions) -> Self {
+    fn split_by_condition(
+        rules: impl Iterator<Item = Arc<CompiledRule>>,
+        conditions: Conditions,
+    ) -> Self {
         let is_met = |rule: &Arc<CompiledRule>| conditions.meet(rule.rule.when);
         let (rules, lapsed): (Vec<_>, Vec<_>) = rules.partition(is_met);
-        Self { rules: rules.into(), lapsed: lapsed.into(), ceilings: Arc::default() }
+        Self { rules: rules.into(), inactive: lapsed.into(), restrictions: Arc::default() }
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<CompiledRule>> {
@@ -163,27 +174,30 @@ impl RuleSet {
     }
 
     /// Returns what lies above the rules.
-    pub(crate) fn ceilings(&self) -> &[Self] {
-        &self.ceilings
+    pub(crate) fn restrictions(&self) -> &[Self] {
+        &self.restrictions
     }
 
     /// Returns the rules whose condition is not met.
-    pub(crate) fn lapsed(&self) -> impl Iterator<Item = &Arc<CompiledRule>> {
-        self.lapsed.iter()
+    pub(crate) fn inactive_rules(&self) -> impl Iterator<Item = &Arc<CompiledRule>> {
+        self.inactive.iter()
     }
 }
 
 impl CompiledRule {
-    pub(crate) fn compile(rule: ScopedRule, variables: &Variables) -> Result<Self, RuleError> {
+    pub(crate) fn compile(
+        rule: ScopedRule,
+        variables: &PatternVariables,
+    ) -> Result<Self, RuleError> {
         let parts = || {
-            if let Some(condition) = rule.rule.when.filter(|_| !may_lapse(&rule)) {
+            if let Some(condition) = rule.rule.when.filter(|_| !may_be_conditional(&rule)) {
                 return Err(RuleFault::Condition(condition));
             }
             let text = &rule.rule.permission;
             let permission =
                 Permission::parse(text).ok_or_else(|| RuleFault::Permission(text.clone()))?;
             let domain = rule.rule.domain();
-            let pattern = Pattern::compile(&rule.rule.pattern, domain, variables);
+            let pattern = RulePattern::compile(&rule.rule.pattern, domain, variables);
             Ok((permission, pattern.map_err(|err| pattern_fault(err, domain))?))
         };
         match parts() {
@@ -195,21 +209,21 @@ impl CompiledRule {
     }
 
     /// An allow says only what it says; a deny or an ask also covers what amounts to it.
-    pub(crate) fn reading(&self) -> Reading {
+    pub(crate) fn reading(&self) -> MatchWidth {
         match self.rule.action {
-            Action::Allow => Reading::Narrow,
-            Action::Ask | Action::Deny => Reading::Wide,
+            RuleAction::Allow => MatchWidth::Narrow,
+            RuleAction::Ask | RuleAction::Deny => MatchWidth::Wide,
         }
     }
 
-    fn failed_examples(&self, variables: &Variables) -> Vec<RuleError> {
+    fn failed_examples(&self, variables: &PatternVariables) -> Vec<RuleError> {
         // Without, say, an open ad-hoc file its pattern matches nothing, which is no fault of the examples.
         if self.pattern.is_void() {
             return Vec::new();
         }
         let matches = |example: &String| {
             example_accesses(example, self.rule.domain(), variables).iter().any(|access| {
-                matches!(self.pattern.fit(access.subject(), self.reading()), Fit::Yes(_))
+                matches!(self.pattern.fit(access.subject(), self.reading()), PatternFit::Yes(_))
             })
         };
         let unmatched = self.rule.match_examples.iter().filter(|example| !matches(example));
@@ -243,40 +257,46 @@ impl fmt::Display for RuleErrors {
 impl std::error::Error for RuleErrors {}
 
 /// Returns whether it is safe that the rule does not hold: without an allow, less is allowed.
-fn may_lapse(rule: &ScopedRule) -> bool {
+fn may_be_conditional(rule: &ScopedRule) -> bool {
     let is_standing = match rule.scope {
         RuleScope::Preset | RuleScope::Manifest | RuleScope::Agent => true,
         RuleScope::Builtin | RuleScope::Project | RuleScope::Session => false,
     };
-    is_standing && rule.rule.action == Action::Allow
+    is_standing && rule.rule.action == RuleAction::Allow
 }
 
-fn pattern_fault(err: PatternError, domain: Domain) -> RuleFault {
+fn pattern_fault(err: PatternError, domain: PatternDomain) -> RuleFault {
     match domain {
-        Domain::Any => RuleFault::PatternAsPath(err),
-        Domain::Path | Domain::Command | Domain::Host => RuleFault::Pattern(err),
-    }
-}
-
-/// Returns what an example may stand for: a path, a command line split at white space, a host.
-fn example_accesses(example: &str, domain: Domain, variables: &Variables) -> Vec<Canonical> {
-    let path = || Canonical::Read { path: example_path(example, variables) };
-    let command = || {
-        let argv = example.split_whitespace().map(str::to_owned).collect();
-        Canonical::Shell { command: Command::Argv(argv) }
-    };
-    let host = || Canonical::Net { host: example.to_owned() };
-    match domain {
-        Domain::Path => vec![path()],
-        Domain::Command => vec![command()],
-        Domain::Host => vec![host()],
-        Domain::Any => {
-            vec![path(), command(), host(), Canonical::Named { name: example.to_owned() }]
+        PatternDomain::Any => RuleFault::PatternAsPath(err),
+        PatternDomain::Path | PatternDomain::Command | PatternDomain::Host => {
+            RuleFault::Pattern(err)
         }
     }
 }
 
-fn example_path(example: &str, variables: &Variables) -> PathSubject {
+/// Returns what an example may stand for: a path, a command line split at white space, a host.
+fn example_accesses(
+    example: &str,
+    domain: PatternDomain,
+    variables: &PatternVariables,
+) -> Vec<ResolvedAccess> {
+    let path = || ResolvedAccess::Read { path: example_path(example, variables) };
+    let command = || {
+        let argv = example.split_whitespace().map(str::to_owned).collect();
+        ResolvedAccess::Shell { command: CommandLine::Argv(argv) }
+    };
+    let host = || ResolvedAccess::Net { host: example.to_owned() };
+    match domain {
+        PatternDomain::Path => vec![path()],
+        PatternDomain::Command => vec![command()],
+        PatternDomain::Host => vec![host()],
+        PatternDomain::Any => {
+            vec![path(), command(), host(), ResolvedAccess::Named { name: example.to_owned() }]
+        }
+    }
+}
+
+fn example_path(example: &str, variables: &PatternVariables) -> PathSubject {
     let expanded = match variables.split(example) {
         Ok(Some((values, rest))) => {
             values.first().map(|value| value.join(rest.trim_start_matches('/')))
@@ -288,10 +308,10 @@ fn example_path(example: &str, variables: &Variables) -> PathSubject {
     if path.is_absolute() {
         let mut relative = roots.filter_map(|root| path.strip_prefix(root).ok());
         let relative = relative.next().map(Path::to_owned);
-        return PathSubject { relative, ..PathSubject::outside(path) };
+        return PathSubject { relative, ..PathSubject::outside_roots(path) };
     }
     // Examples have to hold wherever the rules are loaded, so without a workspace some root will do.
     let mut roots = roots.chain([Path::new("/workspace")]);
     let relative: PathBuf = path.components().collect();
-    PathSubject::beneath(roots.next().unwrap_or(Path::new("/")), &relative)
+    PathSubject::in_root(roots.next().unwrap_or(Path::new("/")), &relative)
 }

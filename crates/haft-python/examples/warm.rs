@@ -1,8 +1,10 @@
-//! Measures a call of a Python tool in its warm worker, beside a round trip to a bare Python at a pipe and a call of a tool
-//! that does nothing; and a cold call, beside a bare Python that is started for the same work. The entrants take turns in
-//! one process. It prints one sample a line, `case<TAB>entrant<TAB>nanoseconds`, and judges nothing.
+//! Measures a call of a Python tool in its warm worker, compared with a round trip to a bare Python
+//! over a pipe and with a call of a tool that does nothing. Also measures a cold call, compared
+//! with starting a bare Python for the same work. The variants take turns in one process. It prints
+//! one sample per line, `case<TAB>entrant<TAB>nanoseconds`, and judges nothing.
 //!
-//! Arguments: DIRECTORY (to work in), ROUNDS. It needs `python3`. Tests use it as the program that starts processes.
+//! Arguments: DIRECTORY (to work in), ROUNDS. It needs `python3`. Tests use this program as the
+//! helper that starts processes.
 
 use std::error::Error;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -12,12 +14,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use haft::{
-    Call, Limits, OnRepeat, Registry, Roots, Run, Runtime, RuntimeParts, Sandbox, SessionOptions,
-    SystemClock,
+    Call, CallLimits, ConnectionOptions, Registry, RepeatPolicy, Run, Runtime, RuntimeParts,
+    Sandbox, SystemClock, WorkspaceRoots,
 };
-use haft_contract::{Cx, RunId, Tool, ToolError, Variables};
-use haft_journal::{MemoryJournal, Owner};
-use haft_policy::{Action, NetworkGuard, Rule, RuleScope};
+use haft_contract::{Cx, PatternVariables, RunId, Tool, ToolError};
+use haft_journal::{LeaseOwner, MemoryJournal};
+use haft_policy::{NetworkGuard, Rule, RuleAction, RuleScope};
 use haft_python::{CheckedTool, SourceFile, ToolDirectory, WorkerOptions};
 use haft_sandbox::Launcher;
 use serde_json::{Value, json};
@@ -36,9 +38,9 @@ METADATA = {
 def run_echo(text):
     return text
 "#;
-/// Where the interpreter is found: a script in its place would be measured with it.
+/// The search path for the interpreter. A wrapper script elsewhere would be measured with it.
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
-/// The least that can answer a line with a line.
+/// The smallest program that answers each line with a line.
 const ANSWERING: &str = r#"
 import json, sys
 for line in sys.stdin:
@@ -52,7 +54,7 @@ print(json.dumps(json.loads(sys.argv[1])["text"]))
 const COLD_EVERY: u32 = 50;
 
 fn main() -> Result<(), Failure> {
-    // Programs run under a copy of this program, which is told apart here.
+    // The helper that starts processes is this same program, recognised here by its arguments.
     haft_sandbox::helper::run_if_requested();
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [directory, rounds] = arguments.as_slice() else {
@@ -93,7 +95,7 @@ fn print(case: &str, entrant: &str, sample: Duration) {
     println!("{case}\t{entrant}\t{}", sample.as_nanos());
 }
 
-/// A Python that waits at a pipe and answers each line.
+/// A Python process that answers each line of a pipe.
 struct Pipe {
     to: ChildStdin,
     from: BufReader<ChildStdout>,
@@ -103,7 +105,7 @@ impl Pipe {
     fn open() -> Result<Self, Failure> {
         let mut child =
             python(&[ANSWERING]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
-        // It ends when its pipe does.
+        // It ends when its pipe is closed.
         let to = child.stdin.take().ok_or("no pipe")?;
         Ok(Self { to, from: BufReader::new(child.stdout.take().ok_or("no pipe")?) })
     }
@@ -118,14 +120,14 @@ impl Pipe {
     }
 }
 
-/// Returns the interpreter that the tool has, and as it is started for one.
+/// Returns a command for the tool's interpreter with the tool's options.
 fn python(program: &[&str]) -> Command {
     let mut python = Command::new("python3");
     python.env("PATH", PATH).args(["-I", "-B", "-X", "utf8", "-c"]).args(program);
     python
 }
 
-/// Starts a Python for the work of one call.
+/// Starts a Python process for the work of one call.
 fn started() -> Result<Duration, Failure> {
     let begun = Instant::now();
     let output = python(&[ANSWERING_ONCE, "{\"text\":\"line\"}"]).output()?;
@@ -140,7 +142,7 @@ async fn called(run: &Run, tool: &str) -> Result<Duration, Failure> {
     if envelope.text() == "line" { Ok(taken) } else { Err(envelope.text().into()) }
 }
 
-/// Checks the directory, by a call: only calls start confined processes.
+/// Checks the directory through a call, because only calls start confined processes.
 async fn checked(directory: &Path, tools: &ToolDirectory) -> Result<Vec<CheckedTool>, Failure> {
     let files = tools.list()?.files;
     let place: Arc<Mutex<Vec<CheckedTool>>> = Arc::default();
@@ -163,8 +165,10 @@ async fn check_within(
     files: Vec<SourceFile>,
     found: &Mutex<Vec<CheckedTool>>,
 ) -> Result<String, ToolError> {
-    let readings = haft_python::read_metadata(tools, &files, cx.residents(), &()).await?;
-    let checked = haft_python::check(tools, files.into_iter().zip(readings).collect(), &[]);
+    let readings =
+        haft_python::read_metadata(tools, &files, cx.background_processes(), &()).await?;
+    let checked =
+        haft_python::check_tool_files(tools, files.into_iter().zip(readings).collect(), &[]);
     let report = checked.report();
     *found.lock().await = checked.tools;
     Ok(report)
@@ -173,15 +177,15 @@ async fn check_within(
 fn run(directory: &Path, tools: Vec<Tool>) -> Result<Run, Failure> {
     let root = directory.join("root");
     std::fs::create_dir_all(&root)?;
-    let roots = Roots::open(&root, &[])?;
+    let roots = WorkspaceRoots::open(&root, &[])?;
     let runtime = Runtime::new(RuntimeParts {
         registry: Registry::new(tools)?,
         journal: Arc::new(MemoryJournal::new()),
-        variables: Variables { workspace: roots.paths(), ..Variables::default() },
+        variables: PatternVariables { workspace: roots.paths(), ..PatternVariables::default() },
         roots,
         requires: haft_contract::RequirementSet::default(),
-        rules: vec![(RuleScope::Manifest, Rule::new("*", "*", Action::Allow))],
-        limits: Limits::default(),
+        rules: vec![(RuleScope::Manifest, Rule::new("*", "*", RuleAction::Allow))],
+        limits: CallLimits::default(),
         allow_network: false,
         network_guard: NetworkGuard::default(),
         sandbox: Sandbox::system(),
@@ -192,12 +196,12 @@ fn run(directory: &Path, tools: Vec<Tool>) -> Result<Run, Failure> {
         environment: vec![("PATH".into(), PATH.into())],
         sidecars: directory.join("sidecars"),
         clock: Arc::new(SystemClock),
-        owner: Owner { id: "warm".to_owned(), place: "an example".to_owned() },
+        owner: LeaseOwner { id: "warm".to_owned(), location: "an example".to_owned() },
         is_gone: Arc::new(|_| None),
         snapshots: None,
-        on_repeat: OnRepeat::Warn,
+        on_repeat: RepeatPolicy::Warn,
         settings: "{}".to_owned(),
     })?;
-    let session = runtime.session(SessionOptions::headless("warm", "example"))?;
+    let session = runtime.open_connection(ConnectionOptions::headless("warm", "example"))?;
     Ok(session.run(RunId::parse("warm")?))
 }

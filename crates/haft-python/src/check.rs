@@ -1,79 +1,70 @@
-//! Judges what was read of tools' files: which of them are tools, what they publish, and everything that is wrong with the
-//! others, at once and with how to mend it. Pure: no file is opened and nothing is run.
+//! Checks parsed tool files: which of them are tools, what they publish, and all errors of the
+//! others at once, each with a remedy. Pure: no file is opened and nothing is run.
 
-mod declared;
 mod findings;
-mod function;
+mod metadata;
 mod parameters;
 mod permissions;
+mod signature;
 #[cfg(test)]
 mod tests;
 
 use std::collections::BTreeMap;
 
-use haft_contract::{Access, Effect, RequirementSet, ToolId, Writable};
+use haft_contract::{Access, Effect, ProcessWriteAccess, ToolId};
 use serde_json::{Map, Value};
 
-use self::declared::{Changes, Declared};
 use self::findings::Findings;
+use self::metadata::{DeclaredMetadata, RequiredChanges};
+pub use self::permissions::PythonToolPermissions;
 use crate::directory::{SourceFile, ToolDirectory};
-use crate::problem::{Problem, ProblemCode, Severity};
-use crate::reading::{Reading, ReadingCode, ReadingProblem};
+use crate::parsed_file::{MetadataProblem, MetadataProblemCode, ParsedToolFile};
+use crate::problem::{ProblemCode, ToolFileProblem, ToolFileSeverity};
 
-/// The capability that every tool needs where nothing confines its process.
+/// The capability that every tool needs if its process is not confined.
 pub const UNCONFINED: &str = "python.unconfined";
 
-/// What came of checking the files of a directory.
+/// The result of checking the files of a directory.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Checked {
-    /// The files that are tools, by name of the tool.
+pub struct CheckedDirectory {
+    /// The valid tools, by name.
     pub tools: Vec<CheckedTool>,
-    /// What is wrong with any of the files, by file and line.
-    pub problems: Vec<Problem>,
+    /// The problems of all files, by file and line.
+    pub problems: Vec<ToolFileProblem>,
 }
 
-/// A file that is a tool.
+/// A file that is a valid tool.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CheckedTool {
     /// Its name.
     pub id: ToolId,
     /// The file.
     pub source: SourceFile,
-    /// METADATA as it is written.
+    /// METADATA as written.
     pub metadata: Map<String, Value>,
-    /// The function to call.
+    /// The name of the function to call.
     pub function: String,
-    /// What it is for.
+    /// The description.
     pub description: String,
-    /// The JSON Schema of its input. Parameters that METADATA does not name are refused unless it says otherwise.
+    /// The JSON Schema of its input. Parameters that METADATA does not name are refused, unless it
+    /// says otherwise.
     pub parameters: Value,
-    /// What a call does to the world.
+    /// The effect of a call.
     pub effect: Effect,
-    /// Whether plans run it only when the user named it.
+    /// Whether plans run it only if the user named it.
     pub dangerous: bool,
-    /// Time for one call, in milliseconds, where METADATA says one.
+    /// Timeout of one call, in milliseconds, if METADATA sets one.
     pub timeout_ms: Option<u64>,
     /// Whether the function takes the argument `context`.
     pub takes_context: bool,
-    /// What it needs of the outside.
-    pub permissions: Permissions,
-}
-
-/// What a tool needs of the outside, in the forms in which that is published, judged and enforced.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Permissions {
-    /// As published.
-    pub requires: RequirementSet,
-    /// As judged before every call.
-    pub accesses: Vec<Access>,
-    /// As enforced around its process.
-    pub writable: Writable,
+    /// Its required permissions.
+    pub permissions: PythonToolPermissions,
 }
 
 impl CheckedTool {
-    /// Returns the tool as it has to be judged where nothing confines its process: nobody but its author says that it only
-    /// reads and does no harm, so it counts as one with an effect and as dangerous, and needs [`UNCONFINED`] besides what it
-    /// says it needs.
+    /// Returns the tool as it must be judged if its process is not confined. In that case only its
+    /// author claims that it reads and does no harm. Therefore it counts as dangerous and with an
+    /// effect, and also requires [`UNCONFINED`].
     #[must_use]
     pub fn unconfined(mut self) -> Self {
         if self.effect == Effect::Read {
@@ -86,40 +77,43 @@ impl CheckedTool {
     }
 }
 
-impl Checked {
+impl CheckedDirectory {
     /// Returns whether any file has an error.
     pub fn has_errors(&self) -> bool {
-        self.problems.iter().any(|problem| problem.severity == Severity::Error)
+        self.problems.iter().any(|problem| problem.severity == ToolFileSeverity::Error)
     }
 
-    /// Returns all problems as text, each with how to mend it, and a line that counts them.
+    /// Returns all problems as text, each with its remedy, and a line with their number.
     pub fn report(&self) -> String {
         let mut text: String = self.problems.iter().map(|problem| format!("{problem}\n")).collect();
-        let errors =
-            self.problems.iter().filter(|problem| problem.severity == Severity::Error).count();
+        let errors = self
+            .problems
+            .iter()
+            .filter(|problem| problem.severity == ToolFileSeverity::Error)
+            .count();
         let warnings = self.problems.len() - errors;
         text.push_str(&format!(
             "{}, {}, {}\n",
-            counted(self.tools.len(), "tool"),
-            counted(errors, "error"),
-            counted(warnings, "warning")
+            count_noun(self.tools.len(), "tool"),
+            count_noun(errors, "error"),
+            count_noun(warnings, "warning")
         ));
         text
     }
 }
 
-fn counted(count: usize, noun: &str) -> String {
+fn count_noun(count: usize, noun: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
     format!("{count} {noun}{plural}")
 }
 
-/// Judges the files of a directory. `taken` are the ids of the tools that there are besides.
-pub fn check(
+/// Checks the files of a directory. `taken` are the ids of all other tools.
+pub fn check_tool_files(
     directory: &ToolDirectory,
-    files: Vec<(SourceFile, Reading)>,
+    files: Vec<(SourceFile, ParsedToolFile)>,
     taken: &[ToolId],
-) -> Checked {
-    let mut checked = Checked::default();
+) -> CheckedDirectory {
+    let mut checked = CheckedDirectory::default();
     let mut names_at = BTreeMap::new();
     for (source, reading) in files {
         let mut findings = Findings::new(&source.name, &reading);
@@ -130,10 +124,9 @@ pub fn check(
         checked.problems.extend(findings.into_problems());
     }
     let is_broken = |tool: &CheckedTool| {
-        checked
-            .problems
-            .iter()
-            .any(|problem| problem.severity == Severity::Error && problem.file == tool.source.name)
+        checked.problems.iter().any(|problem| {
+            problem.severity == ToolFileSeverity::Error && problem.file == tool.source.name
+        })
     };
     let tools: Vec<_> = checked.tools.iter().filter(|tool| !is_broken(tool)).cloned().collect();
     checked.tools.clear();
@@ -153,7 +146,8 @@ pub fn check(
     checked
 }
 
-/// Returns what the file publishes, as far as that can be told: if there were errors it is left out afterwards.
+/// Returns the tool of the file, as far as it can be determined. If there were errors, the caller
+/// drops it.
 fn check_file(
     directory: &ToolDirectory,
     source: &SourceFile,
@@ -172,14 +166,15 @@ fn check_file(
         );
     }
     let metadata = reading.metadata.as_ref()?;
-    let permissions = permissions::check(metadata.get("requires"), findings);
-    let writes = permissions.as_ref().is_some_and(|granted| granted.writable != Writable::Nothing);
-    let changes = if writes { Changes::Files } else { Changes::Nothing };
-    let declared = Declared::of(metadata, changes, findings);
-    let properties = parameters::check(metadata, declared.takes_context, findings);
+    let permissions = permissions::check_permissions(metadata.get("requires"), findings);
+    let writes =
+        permissions.as_ref().is_some_and(|granted| granted.writable != ProcessWriteAccess::Nothing);
+    let changes = if writes { RequiredChanges::Files } else { RequiredChanges::Nothing };
+    let declared = DeclaredMetadata::read(metadata, changes, findings);
+    let properties = parameters::check_parameters(metadata, declared.takes_context, findings);
     if let Some(name) = &declared.function {
-        // Whether the function is there does not hang on the schema.
-        function::check(name, properties.as_deref(), declared.takes_context, findings);
+        // The existence of the function does not depend on the schema.
+        signature::check_function(name, properties.as_deref(), declared.takes_context, findings);
     }
     let (id, function) = (declared.id?, declared.function?);
     let summary = reading.function.as_ref().map(|function| function.summary.as_str());
@@ -189,7 +184,7 @@ fn check_file(
         .unwrap_or_else(|| id.to_string());
     Some(CheckedTool {
         description,
-        parameters: parameters::published(metadata, function::takes_any(reading)),
+        parameters: parameters::published_schema(metadata, signature::takes_any(reading)),
         effect: declared.effect,
         dangerous: declared.dangerous,
         timeout_ms: declared.timeout_ms,
@@ -202,63 +197,67 @@ fn check_file(
     })
 }
 
-fn report_unreadable(problem: &ReadingProblem, findings: &mut Findings<'_>) {
-    // Python says so in several ways, none of which says what to do.
+fn report_unreadable(problem: &MetadataProblem, findings: &mut Findings<'_>) {
+    // Python words this error in several ways, none of which says what to do.
     let is_encoding =
         ["codec can't decode", "Non-UTF-8"].iter().any(|it| problem.message.contains(it));
     let (code, mend) = match problem.code {
-        ReadingCode::Syntax if is_encoding => (
+        MetadataProblemCode::Syntax if is_encoding => (
             ProblemCode::Syntax,
             "save it as UTF-8, or say in its first line what it is, such as # -*- coding: latin-1 -*-",
         ),
-        ReadingCode::Syntax => {
+        MetadataProblemCode::Syntax => {
             (ProblemCode::Syntax, "make it run under the interpreter of the directory")
         }
-        ReadingCode::MetadataMissing => (
+        MetadataProblemCode::MetadataMissing => (
             ProblemCode::MetadataMissing,
             "add METADATA = {...} with name, function and parameters, or let the file's name begin with an underscore",
         ),
-        ReadingCode::MetadataCode => (
+        MetadataProblemCode::MetadataCode => (
             ProblemCode::MetadataCode,
             "write METADATA once, at the top level, with its values spelled out: the file is not run to find them",
         ),
-        ReadingCode::MetadataForm => {
+        MetadataProblemCode::MetadataForm => {
             (ProblemCode::Field, "write METADATA = {...} with name, function and parameters")
         }
-        ReadingCode::Interpreter => {
+        MetadataProblemCode::Interpreter => {
             (ProblemCode::Interpreter, "configure another interpreter for the directory")
         }
-        ReadingCode::ParserEnded => {
+        MetadataProblemCode::ParserEnded => {
             (ProblemCode::ParserEnded, "look what in the file is too much for Python's parser")
         }
     };
     let about = findings.in_metadata(&problem.pointer);
     let message = match (&about.field, problem.code) {
-        (Some(field), ReadingCode::MetadataCode) => format!("{field} {}", problem.message),
-        (None, ReadingCode::MetadataCode) if !problem.message.starts_with("METADATA") => {
+        (Some(field), MetadataProblemCode::MetadataCode) => format!("{field} {}", problem.message),
+        (None, MetadataProblemCode::MetadataCode) if !problem.message.starts_with("METADATA") => {
             format!("METADATA {}", problem.message)
         }
-        (_, ReadingCode::Syntax) if is_encoding => {
+        (_, MetadataProblemCode::Syntax) if is_encoding => {
             format!("the file is no text in UTF-8, which Python takes it for: {}", problem.message)
         }
-        (_, ReadingCode::Syntax) => format!("the file is no Python: {}", problem.message),
+        (_, MetadataProblemCode::Syntax) => format!("the file is not Python: {}", problem.message),
         _ => problem.message.clone(),
     };
-    let at = findings::At { line: problem.line, ..about };
+    let at = findings::ProblemLocation { line: problem.line, ..about };
     findings.error(at, code, message, mend);
 }
 
-/// Returns who has which name, where dots are not told from underscores either.
+/// Returns the owners of all names; dots and underscores count as equal.
 fn names_of(taken: &[ToolId]) -> BTreeMap<String, String> {
     taken.iter().map(|id| (id.wire_name(), format!("another tool, {id}"))).collect()
 }
 
-fn name_taken(tool: &CheckedTool, owner: &str, at: Option<findings::At>) -> Problem {
-    Problem {
+fn name_taken(
+    tool: &CheckedTool,
+    owner: &str,
+    at: Option<findings::ProblemLocation>,
+) -> ToolFileProblem {
+    ToolFileProblem {
         file: tool.source.name.clone(),
         line: at.as_ref().and_then(|at| at.line),
         field: at.and_then(|at| at.field),
-        severity: Severity::Error,
+        severity: ToolFileSeverity::Error,
         code: ProblemCode::NameTaken,
         message: format!("the name {} is that of {owner}", tool.id),
         mend: "give one of them another name".to_owned(),

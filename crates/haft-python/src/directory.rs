@@ -1,5 +1,5 @@
-//! A directory of Python tools: which of its files are tools, and what stands in them. Files are read here and nowhere
-//! else; nothing of them is understood or executed.
+//! A directory of Python tools: its tool files and their contents. Files are read only here;
+//! nothing is parsed or executed.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -8,23 +8,25 @@ use std::path::{Path, PathBuf};
 use haft_contract::sha256_hex;
 
 use crate::limits::{FILES_MAX, SOURCE_BYTES_MAX};
-use crate::problem::{Problem, ProblemCode, Severity};
+use crate::problem::{ProblemCode, ToolFileProblem, ToolFileSeverity};
 
-/// A directory of tools and how they are run.
+/// A directory of tools, and how they are run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ToolDirectory {
-    /// Where the files are; absolute. Directories within it are not looked into.
+    /// The directory of the files; absolute. Subdirectories are ignored.
     pub path: PathBuf,
-    /// The interpreter's name or path, such as that of a virtual environment.
+    /// The interpreter's name or path, for example in a virtual environment.
     pub interpreter: PathBuf,
-    /// The interpreter that parses the files to find out what they say they may do. What it is must be out of the tools'
-    /// reach, and of everybody's whom they serve; it may be another one than the one that runs them.
-    pub reader: PathBuf,
-    /// The directory that imports begin at, for files that are modules of a package; absolute, around `path`.
+    /// The interpreter that parses the files to find out which permissions they declare. Neither
+    /// the tools nor anyone whose requests they serve may be able to change it. It may differ from
+    /// the interpreter that runs the tools.
+    pub parser_interpreter: PathBuf,
+    /// The directory where imports begin, for files that are modules of a package. Absolute, a
+    /// parent of `path`.
     pub package_root: Option<PathBuf>,
-    /// What the interpreter and the tools need to read beyond what every process may, such as what
-    /// [`interpreter_places`](crate::interpreter_places) returns. Absolute paths. The tools' own directory and the package
-    /// root need not be among them.
+    /// Additional paths that the interpreter and the tools must read, such as the result of
+    /// [`interpreter_paths`](crate::interpreter_paths). Absolute paths. The tools' own directory
+    /// and the package root are included automatically.
     pub readable: Vec<PathBuf>,
 }
 
@@ -35,9 +37,9 @@ pub struct SourceFile {
     pub name: String,
     /// Its path.
     pub path: PathBuf,
-    /// The name of its module: within the package if one is configured.
+    /// The name of its module: within the package, if one is configured.
     pub module: String,
-    /// What stands in it.
+    /// Its content.
     pub bytes: Vec<u8>,
     /// SHA-256 of `bytes`, in hexadecimal.
     pub sha256: String,
@@ -45,26 +47,26 @@ pub struct SourceFile {
 
 /// The files of a directory that may be tools.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Listing {
+pub struct ToolFileList {
     /// Those that could be read, by name.
     pub files: Vec<SourceFile>,
-    /// What was wrong with others.
-    pub problems: Vec<Problem>,
+    /// The problems of other files.
+    pub problems: Vec<ToolFileProblem>,
 }
 
-/// Says why a directory's tools cannot be listed.
+/// A directory's tools cannot be listed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum DirectoryError {
+pub enum ToolDirectoryError {
     /// The directory cannot be read.
     #[error("the directory of Python tools {path:?} cannot be read: {source}")]
     Unreadable {
         /// The directory.
         path: PathBuf,
-        /// Why.
+        /// The message.
         source: io::Error,
     },
-    /// It holds too many files.
+    /// It contains too many files.
     #[error(
         "the directory of Python tools {0:?} holds more than {FILES_MAX} Python files: split it"
     )]
@@ -83,21 +85,22 @@ pub enum DirectoryError {
 }
 
 impl ToolDirectory {
-    /// Returns a directory of single files that a `python3` on the search path runs.
+    /// Returns a directory of separate files that `python3` on the search path runs.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self {
             path: path.into(),
             interpreter: PathBuf::from("python3"),
-            reader: PathBuf::from("python3"),
+            parser_interpreter: PathBuf::from("python3"),
             package_root: None,
             readable: Vec::new(),
         }
     }
 
-    /// Returns the files that may be tools: `*.py`, without those that begin with an underscore or a dot. Blocks.
-    pub fn list(&self) -> Result<Listing, DirectoryError> {
+    /// Returns the possible tool files: `*.py`, except names that begin with an underscore or a
+    /// dot. Blocks.
+    pub fn list(&self) -> Result<ToolFileList, ToolDirectoryError> {
         let package = self.package()?;
-        let mut listing = Listing::default();
+        let mut listing = ToolFileList::default();
         for name in self.file_names()? {
             match self.read(&name, package.as_deref()) {
                 Ok(file) => listing.files.push(file),
@@ -107,7 +110,7 @@ impl ToolDirectory {
         Ok(listing)
     }
 
-    /// Returns what processes of these tools read beyond what every process may.
+    /// Returns the additional paths that processes of these tools may read.
     pub(crate) fn readable(&self) -> Vec<PathBuf> {
         let mut readable = self.readable.clone();
         readable.push(self.package_root.clone().unwrap_or_else(|| self.path.clone()));
@@ -115,18 +118,20 @@ impl ToolDirectory {
     }
 
     /// Returns the names of the packages around the files, outermost first.
-    fn package(&self) -> Result<Option<Vec<String>>, DirectoryError> {
+    fn package(&self) -> Result<Option<Vec<String>>, ToolDirectoryError> {
         let Some(package_root) = &self.package_root else { return Ok(None) };
-        let within =
-            self.path.strip_prefix(package_root).map_err(|_| DirectoryError::OutsidePackage {
+        let within = self.path.strip_prefix(package_root).map_err(|_| {
+            ToolDirectoryError::OutsidePackage {
                 path: self.path.clone(),
                 package_root: package_root.clone(),
-            })?;
+            }
+        })?;
         Ok(Some(within.iter().map(|name| name.to_string_lossy().into_owned()).collect()))
     }
 
-    fn file_names(&self) -> Result<Vec<String>, DirectoryError> {
-        let unreadable = |source| DirectoryError::Unreadable { path: self.path.clone(), source };
+    fn file_names(&self) -> Result<Vec<String>, ToolDirectoryError> {
+        let unreadable =
+            |source| ToolDirectoryError::Unreadable { path: self.path.clone(), source };
         let mut names = Vec::new();
         for entry in fs::read_dir(&self.path).map_err(unreadable)? {
             let name = entry.map_err(unreadable)?.file_name().to_string_lossy().into_owned();
@@ -134,14 +139,14 @@ impl ToolDirectory {
                 names.push(name);
             }
             if names.len() > FILES_MAX {
-                return Err(DirectoryError::TooMany(self.path.clone()));
+                return Err(ToolDirectoryError::TooMany(self.path.clone()));
             }
         }
         names.sort();
         Ok(names)
     }
 
-    fn read(&self, name: &str, package: Option<&[String]>) -> Result<SourceFile, Problem> {
+    fn read(&self, name: &str, package: Option<&[String]>) -> Result<SourceFile, ToolFileProblem> {
         let module = module_of(name, package)?;
         let path = self.path.join(name);
         let unreadable = |message: String, mend: &str| {
@@ -162,7 +167,7 @@ impl ToolDirectory {
     }
 }
 
-/// Returns the content of a regular file, or nothing if it is too large.
+/// Returns the content of a regular file, or `None` if it is too large.
 pub(crate) fn read_bounded(path: &Path) -> io::Result<Option<Vec<u8>>> {
     if !fs::metadata(path)?.is_file() {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"));
@@ -173,7 +178,7 @@ pub(crate) fn read_bounded(path: &Path) -> io::Result<Option<Vec<u8>>> {
     Ok(is_whole.then_some(bytes))
 }
 
-fn module_of(name: &str, package: Option<&[String]>) -> Result<String, Problem> {
+fn module_of(name: &str, package: Option<&[String]>) -> Result<String, ToolFileProblem> {
     let stem = name.strip_suffix(".py").unwrap_or(name);
     let Some(package) = package else { return Ok(stem.to_owned()) };
     let mut names: Vec<&str> = package.iter().map(String::as_str).collect();
@@ -189,19 +194,20 @@ fn module_of(name: &str, package: Option<&[String]>) -> Result<String, Problem> 
     }
 }
 
-/// Returns whether Python takes a word as a name. Of names outside ASCII it is a little too generous.
+/// Returns whether Python accepts a word as a name. For names outside ASCII it accepts slightly
+/// more than Python.
 pub(crate) fn is_identifier(word: &str) -> bool {
     let mut characters = word.chars();
     let starts_well = characters.next().is_some_and(|first| first.is_alphabetic() || first == '_');
     starts_well && characters.all(|character| character.is_alphanumeric() || character == '_')
 }
 
-fn problem(file: &str, code: ProblemCode, message: String, mend: String) -> Problem {
-    Problem {
+fn problem(file: &str, code: ProblemCode, message: String, mend: String) -> ToolFileProblem {
+    ToolFileProblem {
         file: file.to_owned(),
         line: None,
         field: None,
-        severity: Severity::Error,
+        severity: ToolFileSeverity::Error,
         code,
         message,
         mend,

@@ -1,37 +1,37 @@
-//! Which program a configured interpreter means, and what it needs to read of its own: found from where it lies, without
-//! starting it. Whether it is new enough is seen when it runs.
+//! Finds the program of a configured interpreter and the paths that it must read, from its location
+//! and without starting it. Whether it is new enough is determined when it runs.
 
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-/// What marks a virtual environment.
+/// The file that marks a virtual environment.
 const ENVIRONMENT_FILE: &str = "pyvenv.cfg";
-/// Where an environment has its interpreter.
+/// The interpreter's path in an environment.
 const ENVIRONMENT_PROGRAMS: &[&str] = &["bin/python3", "bin/python"];
 
-/// Says why an interpreter cannot be found.
+/// An interpreter cannot be found.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InterpreterError {
-    /// No directory of the search path has a program of the name.
+    /// No directory of the search path has a program of this name.
     #[error(
         "the interpreter {0:?} is not on PATH: install Python 3.8 or later, or name another interpreter"
     )]
     NotOnPath(PathBuf),
-    /// Every program of the name on the search path lies where it may be replaced.
+    /// Every program of this name on the search path is in a place where it could be replaced.
     #[error(
         "the interpreter {0:?} is on PATH only where it can be replaced, in or through a root: install Python 3.8 or later \
          elsewhere, or name another interpreter"
     )]
     WithinReach(PathBuf),
-    /// There is nothing at the path, or nothing that can be executed.
+    /// The path does not exist or is not executable.
     #[error(
-        "the interpreter {0:?} is no program: expected Python 3.8 or later, or the directory of a virtual environment"
+        "the interpreter {0:?} is not a program: expected Python 3.8 or later, or the directory of a virtual environment"
     )]
     NoProgram(PathBuf),
-    /// The directory holds no interpreter.
+    /// The directory contains no interpreter.
     #[error(
         "the interpreter {0:?} is a directory without bin/python: expected that of a virtual environment; one is made \
          with python3 -m venv"
@@ -39,12 +39,13 @@ pub enum InterpreterError {
     NoEnvironment(PathBuf),
 }
 
-/// Returns the path of the interpreter that is meant: a program, the directory of a virtual environment, or a bare name that
-/// is looked up in `search_path`. A link that is the program itself is not followed, because an interpreter knows its
-/// environment by it.
+/// Returns the path of an interpreter: a program, the directory of a virtual environment, or a bare
+/// name that is looked up in `search_path`. If the program is a link, the link is not followed,
+/// because an interpreter finds its environment through it.
 ///
-/// Of the search path only what `is_out_of_reach` says yes to is taken: an activated environment in a workspace comes first
-/// in it, and nobody said that it is to decide what tools are. A path that is named is somebody's word, and taken as it is.
+/// Entries of the search path are used only if `is_out_of_reach` accepts them. An activated
+/// environment in a workspace comes first in the path, but the user did not choose it to decide
+/// what tools are. An explicit path is the user's choice and is used unchanged.
 pub fn find_interpreter(
     named: &Path,
     search_path: &OsStr,
@@ -57,10 +58,12 @@ pub fn find_interpreter(
     if named.is_dir() {
         let mut programs = ENVIRONMENT_PROGRAMS.iter().map(|name| named.join(name));
         let found = programs.find(|program| is_program(program));
-        return found.map(placed).ok_or_else(|| InterpreterError::NoEnvironment(named.to_owned()));
+        return found
+            .map(with_canonical_directory)
+            .ok_or_else(|| InterpreterError::NoEnvironment(named.to_owned()));
     }
     if is_program(named) {
-        Ok(placed(named.to_owned()))
+        Ok(with_canonical_directory(named.to_owned()))
     } else {
         Err(InterpreterError::NoProgram(named.to_owned()))
     }
@@ -71,12 +74,12 @@ fn find_on_path(
     search_path: &OsStr,
     is_out_of_reach: &dyn Fn(&Path) -> bool,
 ) -> Result<PathBuf, InterpreterError> {
-    // A relative place is somewhere else in every directory.
+    // A relative entry would depend on the current directory.
     let places = std::env::split_paths(search_path).filter(|place| place.is_absolute());
     let mut within_reach = false;
     for program in places.map(|place| place.join(name)).filter(|program| is_program(program)) {
         if is_out_of_reach(&program) {
-            return Ok(placed(program));
+            return Ok(with_canonical_directory(program));
         }
         within_reach = true;
     }
@@ -86,8 +89,9 @@ fn find_on_path(
     })
 }
 
-/// Returns a program's path with the canonical path of its directory, which is where confined processes see it.
-fn placed(program: PathBuf) -> PathBuf {
+/// Returns a program's path with the canonical path of its directory, because confined processes
+/// see it there.
+fn with_canonical_directory(program: PathBuf) -> PathBuf {
     let directory = program.parent().and_then(|directory| directory.canonicalize().ok());
     match (directory, program.file_name()) {
         (Some(directory), Some(name)) => directory.join(name),
@@ -100,11 +104,13 @@ fn is_program(path: &Path) -> bool {
     found.is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
 }
 
-/// Returns the places that an interpreter reads besides the system's: its virtual environment, and of the installation
-/// behind it the program, the library and the modules. Blocks. Of a bare name nothing is known.
+/// Returns the paths that an interpreter reads besides the system's: its virtual environment, and
+/// the program, library and modules of the installation behind it. Blocks. For a bare name, nothing
+/// is returned.
 ///
-/// An installation may be spread over a directory that holds much else, such as a home, so no more of it is named.
-pub fn interpreter_places(interpreter: &Path) -> Vec<PathBuf> {
+/// An installation may be in a directory with many other files, such as a home, so only these parts
+/// are named.
+pub fn interpreter_paths(interpreter: &Path) -> Vec<PathBuf> {
     let mut places = Vec::new();
     if !interpreter.is_absolute() {
         return places;
@@ -132,12 +138,13 @@ pub fn interpreter_places(interpreter: &Path) -> Vec<PathBuf> {
     places
 }
 
-/// Returns the directory around the one that a program is in.
+/// Returns the parent of a program's directory.
 fn prefix_of(program: &Path) -> Option<&Path> {
     program.parent()?.parent()
 }
 
-/// Adds the modules and the library of the installation at a prefix, and its programs of the name.
+/// Adds the modules and the library of the installation at a prefix, and its programs of the given
+/// name.
 fn add_installation(prefix: &Path, places: &mut Vec<PathBuf>) {
     for (directory, beginning) in
         [("bin", "python"), ("lib", "python3"), ("lib64", "python3"), ("lib", "libpython3")]
@@ -172,11 +179,11 @@ mod tests {
         std::os::unix::fs::symlink(at("base/bin/python3.12"), at("env/bin/python")).unwrap();
         let base = ["base/bin/python3.12", "base/lib/libpython3.12.so", "base/lib/python3.12"];
         let mut expected: Vec<_> = base.iter().map(|path| at(path)).collect();
-        assert_eq!(interpreter_places(&at("base/bin/python3.12")), expected);
+        assert_eq!(interpreter_paths(&at("base/bin/python3.12")), expected);
         expected.push(at("env"));
-        assert_eq!(interpreter_places(&at("env/bin/python")), expected);
-        assert_eq!(interpreter_places(Path::new("python3")), Vec::<PathBuf>::new());
-        assert_eq!(interpreter_places(&at("absent/bin/python")), Vec::<PathBuf>::new());
+        assert_eq!(interpreter_paths(&at("env/bin/python")), expected);
+        assert_eq!(interpreter_paths(Path::new("python3")), Vec::<PathBuf>::new());
+        assert_eq!(interpreter_paths(&at("absent/bin/python")), Vec::<PathBuf>::new());
     }
 
     #[test]

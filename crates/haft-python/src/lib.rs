@@ -1,36 +1,43 @@
-//! Hosts tools that are written in Python.
+//! Hosts tools written in Python.
 //!
-//! A tool is a file with a dictionary METADATA and the function that it names. The file says everything in METADATA; nothing
-//! is inferred from its code, and nothing of it is executed before it is called. So there are three steps: a
-//! [`ToolDirectory`] lists its files; [`read_metadata`] has Python's own parser read METADATA, in a confined process;
-//! [`check`] judges what was read and says of every file what is wrong with it and how to mend it. What is left are tools:
-//! [`tools`] makes a [`Tool`](haft_contract::Tool) of each, whose calls run in warm worker processes, one a file, under the
-//! grant of the call.
+//! A tool is a file with a dictionary METADATA and the function that it names. METADATA declares
+//! everything; nothing is inferred from the code, and no code runs before a call. There are three
+//! steps. A [`ToolDirectory`] lists its files. [`read_metadata`] lets Python's own parser read
+//! METADATA in a confined process. [`check_tool_files`] checks the result and reports every problem
+//! with a remedy. [`tools`] turns each valid file into a [`Tool`](haft_contract::Tool). Its calls
+//! run in warm worker processes, one per file, under the grant of the call.
 //!
-//! The crate deliberately starts no process by itself, and never loads Python into this one: workers are started through
-//! [`Residents`](haft_contract::Residents), which confines them.
+//! The crate starts no process itself, and never loads Python into this one: workers are started
+//! through [`BackgroundProcesses`](haft_contract::BackgroundProcesses), which confines them.
 #![deny(missing_docs)]
 
 mod check;
 mod directory;
-mod host;
 mod interpreter;
 pub mod limits;
+mod parsed_file;
 mod pool;
 mod problem;
-mod reading;
 mod registry_file;
+mod tools;
 mod worker;
+mod worker_options;
 
-pub use directory::{DirectoryError, Listing, SourceFile, ToolDirectory};
-pub use interpreter::{InterpreterError, find_interpreter, interpreter_places};
-pub use reading::{
-    Bound, BoundBy, Function, Parameter, ParameterKind, Reading, ReadingCache, ReadingCode,
-    ReadingProblem, interpreter_version, read_metadata,
+pub use directory::{SourceFile, ToolDirectory, ToolDirectoryError, ToolFileList};
+pub use interpreter::{InterpreterError, find_interpreter, interpreter_paths};
+pub use parsed_file::{
+    MetadataProblem, MetadataProblemCode, NameBinding, NameBindingKind, ParameterKind,
+    ParsedToolFile, ParsedToolFileCache, PythonFunction, PythonParameter, interpreter_version,
+    read_metadata,
 };
 
-pub use check::{Checked, CheckedTool, Permissions, UNCONFINED, check};
-pub use host::{WorkerOptions, tools};
-pub use problem::{Problem, ProblemCode, Severity};
+pub use check::{
+    CheckedDirectory, CheckedTool, PythonToolPermissions, UNCONFINED, check_tool_files,
+};
+pub use problem::{ProblemCode, ToolFileProblem, ToolFileSeverity};
+pub use tools::tools;
+pub use worker_options::WorkerOptions;
 
-pub use registry_file::{Difference, FieldChange, RegistryFile, RegistryFileError, RemovedWhy};
+pub use registry_file::{
+    RegistryDifference, RegistryFieldChange, RegistryFile, RegistryFileError, RemovalReason,
+};

@@ -1,59 +1,64 @@
-//! The workers of one file: as many as may run at once, warm ones first, a new one where there is none. Who waits, waits in
-//! line; who is stopped has its worker killed; who is not called for a while is ended. A worker that may change files serves
-//! one call, and its end is part of the call: nothing of it goes on changing them, and what it left at protected places is
-//! put right before there is an answer.
+//! The workers of one file. A call uses a warm worker, or starts a new one up to the maximum;
+//! further calls wait in line. A stopped call's worker is killed, and idle workers are stopped
+//! after a while. A worker that may change files serves one call, and its end is part of the call.
+//! None of its processes continue to change files, and its changes at protected paths are reverted
+//! before the answer.
 
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-use haft_contract::{Cx, ErrorCode, IntoOutput, Output, ToolError, Writable, sha256_hex};
+use haft_contract::{
+    Cx, ErrorCode, IntoOutput, ProcessWriteAccess, ToolError, ToolOutput, sha256_hex,
+};
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use crate::directory::read_bounded;
-use crate::host::WorkerOptions;
 use crate::limits::{TRACEBACK_BYTES_MAX, WORKERS_MAX};
 use crate::worker::{
-    Answer, Failure, FailureKind, Home, Lost, Request, Spec, Worker, without_middle,
+    PythonAnswer, PythonFailure, PythonFailureKind, PythonWorker, WorkerLoss, WorkerRequest,
+    WorkerScope, WorkerSpec, cut_middle,
 };
+use crate::worker_options::WorkerOptions;
 
 /// The workers of one file.
-pub(crate) struct Pool {
-    spec: Spec,
+pub(crate) struct PythonWorkerPool {
+    spec: WorkerSpec,
     takes_context: bool,
     options: WorkerOptions,
     /// One permit for each worker that may run.
-    places: Semaphore,
-    // Every call takes a worker out and puts one back, and the reaper takes out those that nobody did: locked only for that.
-    idle: Mutex<Idle>,
+    permits: Semaphore,
+    // Every call takes a worker out and puts it back, and the reaper removes idle ones. The lock is
+    // held only for that.
+    idle: Mutex<IdleWorkers>,
 }
 
 #[derive(Default)]
-struct Idle {
-    workers: Vec<(Warm, Instant)>,
+struct IdleWorkers {
+    workers: Vec<(WarmWorker, Instant)>,
     reaper: Option<Reaper>,
 }
 
-/// A worker that has loaded the file, and what the file was then.
-struct Warm {
-    worker: Worker,
-    stamp: Stamp,
+/// A worker that has loaded the file, and the file's stamp at that time.
+struct WarmWorker {
+    worker: PythonWorker,
+    stamp: ToolFileStamp,
 }
 
-/// Tells whether a file has been touched.
+/// Whether a file has been changed.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Stamp {
+struct ToolFileStamp {
     device: u64,
     inode: u64,
     size: u64,
     changed: (i64, i64),
 }
 
-/// The task that ends idle workers, as long as there are any.
+/// The task that stops idle workers, as long as there are any.
 struct Reaper(JoinHandle<()>);
 
 impl Drop for Reaper {
@@ -62,96 +67,104 @@ impl Drop for Reaper {
     }
 }
 
-impl Pool {
-    pub(crate) fn new(spec: Spec, takes_context: bool, options: WorkerOptions) -> Self {
+impl PythonWorkerPool {
+    pub(crate) fn new(spec: WorkerSpec, takes_context: bool, options: WorkerOptions) -> Self {
         let places = Semaphore::new(options.workers_per_file.clamp(1, WORKERS_MAX));
-        Self { spec, takes_context, options, places, idle: Mutex::default() }
+        Self { spec, takes_context, options, permits: places, idle: Mutex::default() }
     }
 
-    /// Makes one call.
-    pub(crate) async fn call(self: Arc<Self>, input: Value, cx: Cx) -> Result<Output, ToolError> {
+    /// Runs one call.
+    pub(crate) async fn call(
+        self: Arc<Self>,
+        input: Value,
+        cx: Cx,
+    ) -> Result<ToolOutput, ToolError> {
         let cancellation = cx.cancellation().clone();
         let place = tokio::select! {
             biased;
-            () = cancellation.cancelled() => return Err(stopped_waiting(&self.spec)),
-            place = self.places.acquire() => place,
+            () = cancellation.cancelled() => return Err(cancelled_waiting_error(&self.spec)),
+            place = self.permits.acquire() => place,
         };
-        let _place = place.expect("nobody closes the semaphore");
-        // The function is called by a worker that has loaded the file, so until there is one nothing was begun.
-        let mut warm = self.warm(&cx).await.map_err(ToolError::not_begun)?;
-        let request = Request { arguments: &input, context: self.context(&cx) };
+        let _place = place.expect("the semaphore is never closed");
+        // Only a worker that has loaded the file calls the function, so nothing has begun before.
+        let mut warm = self.take_or_start(&cx).await.map_err(ToolError::not_begun)?;
+        let request = WorkerRequest { arguments: &input, context: self.context(&cx) };
         let answer = tokio::select! {
             biased;
             () = cancellation.cancelled() => None,
             answer = warm.worker.call(&request) => Some(answer),
         };
         let (can_go_on, result) = match answer {
-            None => (false, Err(stopped(&self.spec, &cx))),
-            Some(Answer::Result(value)) => (true, Ok(value)),
-            Some(Answer::Failure(failure)) => (true, Err(self.failed(&failure))),
-            Some(Answer::Unasked(how)) => (false, Err(self.not_asked(&how))),
-            Some(Answer::Lost(lost)) => (false, Err(self.lost(&lost))),
+            None => (false, Err(cancelled_error(&self.spec, &cx))),
+            Some(PythonAnswer::Result(value)) => (true, Ok(value)),
+            Some(PythonAnswer::Failure(failure)) => (true, Err(self.failure_error(&failure))),
+            Some(PythonAnswer::NotSent(how)) => (false, Err(self.not_sent_error(&how))),
+            Some(PythonAnswer::Lost(lost)) => (false, Err(self.lost_worker_error(&lost))),
         };
         let may_go_on = can_go_on
-            && self.spec.writable == Writable::Nothing
+            && self.spec.writable == ProcessWriteAccess::Nothing
             && warm.worker.resident_bytes <= self.options.warm_bytes;
         let around = if may_go_on {
-            let around = warm.worker.surroundings().await;
+            let around = warm.worker.take_process_report().await;
             self.put_back(warm);
             around
         } else {
             warm.worker.end().await
         };
         match result {
-            Ok(value) => {
-                Ok(Output { log: around.log, confined: around.confined, ..value.into_output()? })
-            }
+            Ok(value) => Ok(ToolOutput {
+                log: around.log,
+                confined: around.confined,
+                ..value.into_output()?
+            }),
             Err(err) => Err(err.with_output(around)),
         }
     }
 
-    /// Returns a worker that has loaded the file as it was checked: one that waits for a call, or else a new one.
-    async fn warm(&self, cx: &Cx) -> Result<Warm, ToolError> {
-        let run = self.spec.is_granted_more.then(|| cx.scope().run.clone());
-        let narrowing = cx.narrowing().to_owned();
-        let home = Home { root: cx.root().to_path_buf(), run, narrowing };
+    /// Returns a worker that has loaded the checked version of the file: an idle one, or else a new
+    /// one.
+    async fn take_or_start(&self, cx: &Cx) -> Result<WarmWorker, ToolError> {
+        let run = self.spec.is_granted_more.then(|| cx.attempt_address().run.clone());
+        let restrictions = cx.restrictions().to_owned();
+        let home = WorkerScope { root: cx.root().to_path_buf(), run, restrictions };
         while let Some(mut warm) = self.take_idle() {
-            let is_sound = warm.worker.home == home && warm.worker.is_silent().await;
-            if is_sound && Stamp::of(&self.spec).is_ok_and(|stamp| stamp == warm.stamp) {
+            let is_sound = warm.worker.scope == home && warm.worker.is_ready().await;
+            if is_sound && ToolFileStamp::of(&self.spec).is_ok_and(|stamp| stamp == warm.stamp) {
                 return Ok(warm);
             }
         }
         let spec = self.spec.clone();
         let checked = tokio::task::spawn_blocking(move || check_unchanged(&spec)).await;
         let stamp = checked.map_err(|err| ToolError::from(io::Error::other(err)))??;
-        let starting = Worker::start(&self.spec, home, cx.residents());
+        let starting = PythonWorker::start(&self.spec, home, cx.background_processes());
         let mut worker = tokio::select! {
             biased;
-            () = cx.cancellation().cancelled() => return Err(stopped_loading(&self.spec)),
+            () = cx.cancellation().cancelled() => return Err(cancelled_loading_error(&self.spec)),
             worker = starting => worker?,
         };
-        // The file's own code runs from here on, and what it leaves behind is put right at its end, whoever stops it.
+        // The file's own code runs from here on. Its changes are reverted at its end, however it is
+        // stopped.
         let loaded = tokio::select! {
             biased;
             () = cx.cancellation().cancelled() => None,
             loaded = worker.load(&self.spec) => Some(loaded),
         };
         let err = match loaded {
-            None => stopped_loading(&self.spec),
-            Some(Answer::Result(_)) => return Ok(Warm { worker, stamp }),
-            Some(Answer::Failure(failure)) => self.failed(&failure),
-            Some(Answer::Unasked(how)) => self.not_loaded(&Lost::Ended(how)),
-            Some(Answer::Lost(lost)) => self.not_loaded(&lost),
+            None => cancelled_loading_error(&self.spec),
+            Some(PythonAnswer::Result(_)) => return Ok(WarmWorker { worker, stamp }),
+            Some(PythonAnswer::Failure(failure)) => self.failure_error(&failure),
+            Some(PythonAnswer::NotSent(how)) => self.not_loaded_error(&WorkerLoss::Ended(how)),
+            Some(PythonAnswer::Lost(lost)) => self.not_loaded_error(&lost),
         };
         Err(err.with_output(worker.end().await))
     }
 
-    fn take_idle(&self) -> Option<Warm> {
+    fn take_idle(&self) -> Option<WarmWorker> {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         idle.workers.pop().map(|(warm, _)| warm)
     }
 
-    fn put_back(self: &Arc<Self>, warm: Warm) {
+    fn put_back(self: &Arc<Self>, warm: WarmWorker) {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         idle.workers.push((warm, Instant::now()));
         if idle.reaper.is_none() {
@@ -160,11 +173,12 @@ impl Pool {
         }
     }
 
-    /// Ends the workers that nobody called for long, and returns when to look again; nothing if there is none left.
+    /// Stops workers that were idle for long, and returns when to check again; `None` if no worker
+    /// is left.
     fn reap(&self, after: Duration) -> Option<Instant> {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
-        // Dropping one only asks for its end, so the lock is not held for long.
+        // Dropping a worker only requests its end, so the lock is not held for long.
         idle.workers.retain(|(_, since)| now < *since + after);
         let next = idle.workers.iter().map(|(_, since)| *since + after).min();
         if next.is_none() {
@@ -174,7 +188,7 @@ impl Pool {
     }
 
     fn context(&self, cx: &Cx) -> Option<Value> {
-        let scope = cx.scope();
+        let scope = cx.attempt_address();
         self.takes_context.then(|| {
             json!({
                 "idempotency_key": cx.idempotency_key(),
@@ -188,43 +202,45 @@ impl Pool {
         })
     }
 
-    fn failed(&self, failure: &Failure) -> ToolError {
+    fn failure_error(&self, failure: &PythonFailure) -> ToolError {
         let file = &self.spec.source.name;
-        let Failure { kind, exception, message, traceback } = failure;
-        let said = match (exception.is_empty(), message.is_empty()) {
+        let PythonFailure { kind, exception, message, traceback } = failure;
+        let exception_text = match (exception.is_empty(), message.is_empty()) {
             (true, _) => message.clone(),
             (false, true) => exception.clone(),
             (false, false) => format!("{exception}: {message}"),
         };
         let trace = match traceback.as_slice() {
             [] => String::new(),
-            lines => format!("\n{}", without_middle(&lines.join("\n"), TRACEBACK_BYTES_MAX)),
+            lines => format!("\n{}", cut_middle(&lines.join("\n"), TRACEBACK_BYTES_MAX)),
         };
         let function = &self.spec.function;
         match kind {
-            FailureKind::Load => {
-                let message = format!("{file} cannot be loaded: {said}{trace}");
+            PythonFailureKind::Load => {
+                let message = format!("{file} cannot be loaded: {exception_text}{trace}");
                 ToolError::new(ErrorCode::Unavailable, message)
             }
-            FailureKind::Exception => {
-                ToolError::new(ErrorCode::ToolFailed, format!("{function} raised {said}{trace}"))
-            }
-            FailureKind::Result => {
-                let message = format!("{function} answered with what is not JSON: {message}");
+            PythonFailureKind::Exception => ToolError::new(
+                ErrorCode::ToolFailed,
+                format!("{function} raised {exception_text}{trace}"),
+            ),
+            PythonFailureKind::Result => {
+                let message = format!("{function} returned a value that is not JSON: {message}");
                 ToolError::new(ErrorCode::ToolBadOutput, message)
             }
         }
     }
 
-    /// Says how the call was interrupted. Whether its effect may have happened is said by whoever knows the effect.
-    fn lost(&self, lost: &Lost) -> ToolError {
+    /// Returns the error for an interrupted call. The caller knows the effect, and says whether it
+    /// may have happened.
+    fn lost_worker_error(&self, lost: &WorkerLoss) -> ToolError {
         let file = &self.spec.source.name;
         let err = match lost {
-            Lost::Ended(how) => {
+            WorkerLoss::Ended(how) => {
                 let message = format!("the process of {file} {how} in the middle of the call");
                 ToolError::new(ErrorCode::ToolFailed, message)
             }
-            Lost::Garbled(why) => {
+            WorkerLoss::InvalidReply(why) => {
                 let message = format!("the answer of {file} could not be understood: {why}");
                 ToolError::new(ErrorCode::ToolBadOutput, message)
             }
@@ -232,25 +248,25 @@ impl Pool {
         err.interrupted()
     }
 
-    fn not_asked(&self, how: &str) -> ToolError {
+    fn not_sent_error(&self, how: &str) -> ToolError {
         let file = &self.spec.source.name;
         let message = format!("the process of {file} {how} before it was called: call it again");
         ToolError::new(ErrorCode::Unavailable, message).not_begun()
     }
 
-    fn not_loaded(&self, lost: &Lost) -> ToolError {
+    fn not_loaded_error(&self, lost: &WorkerLoss) -> ToolError {
         let file = &self.spec.source.name;
         let interpreter = self.spec.directory.interpreter.display();
         let why = match lost {
-            Lost::Ended(how) => format!("its process {how}"),
-            Lost::Garbled(why) => format!("its answer could not be understood: {why}"),
+            WorkerLoss::Ended(how) => format!("its process {how}"),
+            WorkerLoss::InvalidReply(why) => format!("its answer could not be understood: {why}"),
         };
         let message = format!("{file} could not be loaded by {interpreter}: {why}");
         ToolError::new(ErrorCode::Unavailable, message)
     }
 }
 
-async fn reap(pool: Weak<Pool>, after: Duration) {
+async fn reap(pool: Weak<PythonWorkerPool>, after: Duration) {
     let mut next = Instant::now() + after;
     loop {
         tokio::time::sleep_until(next).await;
@@ -262,8 +278,8 @@ async fn reap(pool: Weak<Pool>, after: Duration) {
     }
 }
 
-impl Stamp {
-    fn of(spec: &Spec) -> io::Result<Self> {
+impl ToolFileStamp {
+    fn of(spec: &WorkerSpec) -> io::Result<Self> {
         let metadata = std::fs::metadata(&spec.source.path)?;
         Ok(Self {
             device: metadata.dev(),
@@ -274,24 +290,25 @@ impl Stamp {
     }
 }
 
-/// Says what the file is now, or that it is no longer the one that was checked. Its text is not needed: the worker gets the
-/// one that was checked.
-fn check_unchanged(spec: &Spec) -> Result<Stamp, ToolError> {
+/// Returns the current stamp of the file, or an error if it is no longer the checked version. Its
+/// text is not needed: the worker gets the checked one.
+fn check_unchanged(spec: &WorkerSpec) -> Result<ToolFileStamp, ToolError> {
     let file = &spec.source.name;
     let unavailable = |message: String| ToolError::new(ErrorCode::Unavailable, message);
-    // Taken before the file is read, so that a change in between is noticed by the next call.
-    let found = Stamp::of(spec).and_then(|stamp| Ok((stamp, read_bounded(&spec.source.path)?)));
+    // Taken before the file is read, so that the next call notices a change in between.
+    let found =
+        ToolFileStamp::of(spec).and_then(|stamp| Ok((stamp, read_bounded(&spec.source.path)?)));
     let (stamp, bytes) =
         found.map_err(|err| unavailable(format!("{file} cannot be read any more: {err}")))?;
     if bytes.is_some_and(|bytes| sha256_hex(&bytes) == spec.source.sha256) {
         return Ok(stamp);
     }
     Err(unavailable(format!(
-        "{file} has changed since it was checked: look it over with haft registry check, and start haft again"
+        "{file} has changed since it was checked: check it with haft registry check, and start haft again"
     )))
 }
 
-fn stopped_waiting(spec: &Spec) -> ToolError {
+fn cancelled_waiting_error(spec: &WorkerSpec) -> ToolError {
     let file = &spec.source.name;
     let message = format!(
         "the call was stopped while it waited for another call of {file} to end: nothing was executed"
@@ -299,15 +316,16 @@ fn stopped_waiting(spec: &Spec) -> ToolError {
     ToolError::new(ErrorCode::ProcessAborted, message).not_begun()
 }
 
-fn stopped_loading(spec: &Spec) -> ToolError {
+fn cancelled_loading_error(spec: &WorkerSpec) -> ToolError {
     let file = &spec.source.name;
     let message =
         format!("the call was stopped while {file} was being loaded: its function was not called");
     ToolError::new(ErrorCode::ProcessAborted, message)
 }
 
-/// The pipeline knows whether it was the time or the caller that stopped the call, and says so with its code.
-fn stopped(spec: &Spec, cx: &Cx) -> ToolError {
+/// Returns the error for a stopped call. The pipeline knows whether the timeout or the caller
+/// stopped it, and sets the code.
+fn cancelled_error(spec: &WorkerSpec, cx: &Cx) -> ToolError {
     let function = &spec.function;
     let message = format!(
         "{function} was stopped, and its process killed with everything it started (time for the call: {} ms)",

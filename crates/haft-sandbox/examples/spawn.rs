@@ -1,9 +1,10 @@
-//! Measures what it costs to start a command and wait for its end: bare, supervised, confined, and confined by
-//! bubblewrap with the same namespaces. The entrants take turns in one process, so that whatever else the machine does
-//! meets all of them. It prints one sample a line, `entrant<TAB>nanoseconds`, and judges nothing.
+//! Measures the cost of starting a command and waiting for its end: bare, supervised, confined, and
+//! confined by bubblewrap with the same namespaces. The variants take turns in one process, so that
+//! other load on the machine affects all of them. It prints one sample per line,
+//! `entrant<TAB>nanoseconds`, and judges nothing.
 //!
-//! Arguments: ROOT (a directory to work in), HEAP_MIB (memory that this process holds), AT_ONCE (commands that run at the
-//! same time), ROUNDS, and the path of `bwrap` if there is one.
+//! Arguments: ROOT (a directory to work in), HEAP_MIB (memory of this process), AT_ONCE (commands
+//! that run at the same time), ROUNDS, and optionally the path of `bwrap`.
 
 #[cfg(not(target_os = "linux"))]
 fn main() {
@@ -25,14 +26,15 @@ mod linux {
     use std::time::{Duration, Instant};
 
     use haft_sandbox::{
-        Command, Confinement, Exit, Launcher, Mechanisms, Network, ProtectedNames, Resources, Root,
+        Confinement, Launcher, Mechanisms, Network, ProcessExit, ProtectedPaths, ResourceLimits,
+        Root, SandboxCommand,
     };
 
     type Failure = Box<dyn Error + Send + Sync>;
 
     const SYSTEM: [&str; 7] = ["/bin", "/etc", "/lib", "/lib64", "/opt", "/sbin", "/usr"];
 
-    /// Everything that an entrant needs.
+    /// The resources that all variants need.
     struct Setting {
         root: Root,
         launcher: Launcher,
@@ -85,7 +87,7 @@ mod linux {
         measured
     }
 
-    /// Returns memory that is really there, not only promised.
+    /// Returns memory that is resident, because every page has been written to.
     fn touched(bytes: usize) -> Vec<u8> {
         let mut heap = vec![0; bytes];
         heap.iter_mut().step_by(4096).for_each(|byte| *byte = 1);
@@ -97,10 +99,10 @@ mod linux {
             writable: vec![root],
             readable: SYSTEM.map(PathBuf::from).to_vec(),
             hidden: vec![PathBuf::from("/etc/shadow")],
-            protected: ProtectedNames::builtin(),
+            protected: ProtectedPaths::builtin(),
             home: PathBuf::from("/home/you"),
             network: Network::Loopback,
-            resources: Resources::default(),
+            resources: ResourceLimits::default(),
             mechanisms: Mechanisms::ALL,
         }
     }
@@ -110,7 +112,7 @@ mod linux {
         at_once: usize,
         rounds: usize,
     ) -> Result<(), Failure> {
-        // The round before the first starts what the others find running.
+        // The round before the first one warms up.
         for round in 0..=rounds {
             for turn in 0..ENTRANTS.len() {
                 let Some(entrant) = ENTRANTS.get((round + turn) % ENTRANTS.len()) else { continue };
@@ -137,7 +139,7 @@ mod linux {
         Ok(samples)
     }
 
-    /// Runs `true` once; nothing if the entrant is not there.
+    /// Runs `true` once; returns `None` if the variant is not available.
     async fn turn(setting: Arc<Setting>, entrant: Entrant) -> Result<Option<Duration>, Failure> {
         let begin = Instant::now();
         match entrant {
@@ -152,8 +154,8 @@ mod linux {
     }
 
     async fn launched(setting: &Setting, entrant: Entrant) -> Result<(), Failure> {
-        let command =
-            Command::new("true", setting.root.open_dir("".as_ref())?).env("PATH", "/usr/bin:/bin");
+        let command = SandboxCommand::new("true", setting.root.open_dir("".as_ref())?)
+            .env("PATH", "/usr/bin:/bin");
         let launcher = &setting.launcher;
         let mut process = match entrant {
             Entrant::Confined => launcher.spawn(command, &setting.confinement).await?,
@@ -162,7 +164,11 @@ mod linux {
             }
         };
         let exit = process.wait().await?;
-        if exit == Exit::Code(0) { Ok(()) } else { Err(format!("true ended so: {exit:?}").into()) }
+        if exit == ProcessExit::Code(0) {
+            Ok(())
+        } else {
+            Err(format!("true ended so: {exit:?}").into())
+        }
     }
 
     fn bubblewrap(bwrap: &PathBuf, confinement: &Confinement) -> std::process::Command {

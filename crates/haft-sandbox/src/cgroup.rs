@@ -1,9 +1,10 @@
-//! Control groups: memory and processes of a whole command, bounded together by the kernel. A command's group is made
-//! beneath the one that this process is in, so that what bounds this process goes on bounding the command; where that
-//! may not be done there is none, and `usage` says how much memory is used. Outside its own directory nothing is
-//! changed but that both controllers are switched on there, and no process is moved but those that are added.
+//! Control groups: the kernel limits the memory and processes of a whole command together. The
+//! command's group is created below the group of this process, so that this process's limits also
+//! apply to the command. Where groups may not be created, `usage` measures memory instead. Outside
+//! the command's own directory, this module only enables both controllers, and it only moves
+//! processes that are added.
 
-mod place;
+mod directory;
 mod usage;
 
 use std::fs;
@@ -14,59 +15,61 @@ use std::time::Duration;
 
 use rustix::process::Pid;
 
-use crate::confinement::Resources;
-use crate::process::Exceeded;
-use place::{Interface, Place};
+use crate::confinement::ResourceLimits;
+use crate::process::ExceededLimit;
+use directory::{CgroupDirectory, CgroupInterface};
 
-pub(crate) use usage::{PROCESSES_MAX, uses_more_than};
+pub(crate) use usage::uses_more_than;
 
-/// How often removing a group is tried. The kernel finishes with what has ended a moment after it was collected.
+/// Attempts to remove a group. The kernel releases a process shortly after it was collected.
 pub(crate) const REMOVALS_MAX: u32 = 50;
 
-/// How long to wait between two tries.
+/// Pause between two attempts, in milliseconds.
 const REMOVAL_PAUSE_MS: u64 = 2;
 
-/// A group of processes that is bounded as a whole. Removed when dropped, which needs all of them to have ended.
+/// A group of processes that is limited as a whole. Dropping it removes the group; all of its
+/// processes must have ended.
 #[derive(Debug)]
 pub(crate) struct Cgroup {
-    /// Where the bounds are kept: one directory, or one for each of them.
-    parts: Vec<Part>,
+    /// The group's directories: one for both limits, or one for each limit.
+    parts: Vec<CgroupPart>,
 }
 
 #[derive(Debug)]
-struct Part {
+struct CgroupPart {
     directory: PathBuf,
-    interface: Interface,
+    interface: CgroupInterface,
 }
 
 impl Cgroup {
-    /// Makes a group with these bounds, or none where that may not be done. The name is one that no other command has.
-    pub(crate) fn create(resources: &Resources, name: &str) -> Option<Cgroup> {
+    /// Creates a group with these limits, or returns `None` where groups may not be created. `name`
+    /// must be unique among commands.
+    pub(crate) fn create(resources: &ResourceLimits, name: &str) -> Option<Cgroup> {
         let mut group = Cgroup { parts: Vec::new() };
-        // Half a group is dropped, and with it removed.
-        for place in place::places() {
+        // Dropping an incomplete group removes it.
+        for place in directory::find_directories() {
             group.add_part(&place, name).ok()?;
         }
         group.parts.iter().try_for_each(|part| part.bound(resources)).ok()?;
         (!group.parts.is_empty()).then_some(group)
     }
 
-    /// Moves a process into the group; what it starts from then on is in it too.
+    /// Moves a process into the group. Processes that it starts later join the group too.
     pub(crate) fn add(&self, pid: Pid) -> io::Result<()> {
         let number = pid.as_raw_pid().to_string();
         self.parts.iter().try_for_each(|part| part.set("cgroup.procs", &number))
     }
 
-    /// Returns the bound that was met, memory first.
-    pub(crate) fn exceeded(&self) -> Option<Exceeded> {
+    /// Returns the limit that was reached; memory takes precedence.
+    pub(crate) fn exceeded(&self) -> Option<ExceededLimit> {
         let has_met = |what| self.parts.iter().any(|part| part.has_met(what));
-        [Exceeded::Memory, Exceeded::Processes].into_iter().find(|what| has_met(*what))
+        [ExceededLimit::Memory, ExceededLimit::Processes].into_iter().find(|what| has_met(*what))
     }
 
-    fn add_part(&mut self, place: &Place, name: &str) -> io::Result<()> {
+    fn add_part(&mut self, place: &CgroupDirectory, name: &str) -> io::Result<()> {
         let directory = place.directory.join(name);
         fs::create_dir(&directory)?;
-        self.parts.push(Part { directory, interface: place.interface });
+        self.parts.push(CgroupPart { directory, interface: place.interface });
         Ok(())
     }
 }
@@ -74,42 +77,45 @@ impl Cgroup {
 impl Drop for Cgroup {
     fn drop(&mut self) {
         for part in &self.parts {
-            // What cannot be removed stays as an empty directory, and harms nothing.
+            // A directory that cannot be removed stays empty and harmless.
             let _ = remove(&part.directory);
         }
     }
 }
 
-impl Part {
-    fn bound(&self, resources: &Resources) -> io::Result<()> {
+impl CgroupPart {
+    fn bound(&self, resources: &ResourceLimits) -> io::Result<()> {
         let memory_bytes = resources.memory_bytes.to_string();
         let processes = resources.processes.to_string();
         match self.interface {
-            Interface::Unified => {
+            CgroupInterface::Unified => {
                 self.set("memory.max", &memory_bytes)?;
-                // Not there on a machine without swap.
+                // Missing on a machine without swap.
                 self.set_if_there("memory.swap.max", "0")?;
-                // Without one of its processes a command is of no use; ending it as a whole leaves nothing half done.
+                // A command that lost one of its processes is useless. Ending all of it leaves
+                // nothing half done.
                 self.set_if_there("memory.oom.group", "1")?;
                 self.set("pids.max", &processes)
             }
-            Interface::Memory => {
+            CgroupInterface::Memory => {
                 self.set("memory.limit_in_bytes", &memory_bytes)?;
-                // Memory and swap together; not there unless the machine was started so.
+                // Memory and swap together. The file exists only if the kernel was booted with swap
+                // accounting.
                 self.set_if_there("memory.memsw.limit_in_bytes", &memory_bytes)
             }
-            Interface::Processes => self.set("pids.max", &processes),
+            CgroupInterface::Processes => self.set("pids.max", &processes),
         }
     }
 
-    fn has_met(&self, bound: Exceeded) -> bool {
+    fn has_met(&self, bound: ExceededLimit) -> bool {
         let (file, event) = match (self.interface, bound) {
-            (Interface::Unified, Exceeded::Memory) => ("memory.events", "oom_kill"),
-            (Interface::Memory, Exceeded::Memory) => ("memory.oom_control", "oom_kill"),
-            (Interface::Unified | Interface::Processes, Exceeded::Processes) => {
+            (CgroupInterface::Unified, ExceededLimit::Memory) => ("memory.events", "oom_kill"),
+            (CgroupInterface::Memory, ExceededLimit::Memory) => ("memory.oom_control", "oom_kill"),
+            (CgroupInterface::Unified | CgroupInterface::Processes, ExceededLimit::Processes) => {
                 ("pids.events", "max")
             }
-            (Interface::Memory, Exceeded::Processes) | (Interface::Processes, Exceeded::Memory) => {
+            (CgroupInterface::Memory, ExceededLimit::Processes)
+            | (CgroupInterface::Processes, ExceededLimit::Memory) => {
                 return false;
             }
         };
@@ -118,7 +124,8 @@ impl Part {
     }
 
     fn set(&self, file: &str, value: &str) -> io::Result<()> {
-        // Opened without being made, so that what is no control group is never taken for one.
+        // Opened without creating it, so that an ordinary directory is never mistaken for a control
+        // group.
         let mut file = fs::OpenOptions::new().write(true).open(self.directory.join(file))?;
         io::Write::write_all(&mut file, value.as_bytes())
     }
@@ -131,13 +138,15 @@ impl Part {
     }
 }
 
-/// Returns where groups would be made, for people.
+/// Returns the place where groups would be created, as text for a person.
 pub(crate) fn description() -> Option<String> {
-    let places = place::places();
+    let places = directory::find_directories();
     let interface = places.first()?.interface;
     Some(match interface {
-        Interface::Unified => "version 2, with memory and pids".to_owned(),
-        Interface::Memory | Interface::Processes => "version 1, with memory and pids".to_owned(),
+        CgroupInterface::Unified => "version 2, with memory and pids".to_owned(),
+        CgroupInterface::Memory | CgroupInterface::Processes => {
+            "version 1, with memory and pids".to_owned()
+        }
     })
 }
 

@@ -1,69 +1,72 @@
-//! What a command is confined to, as data. Whoever starts the command decides it; nothing here looks at the machine or
-//! applies anything, and nothing is granted that is not named here.
+//! The confinement of a command, as data. The caller that starts the command decides it. Nothing
+//! here inspects the machine or applies anything, and access that is not named here is not granted.
 
 use std::path::PathBuf;
 
 use crate::limits;
-use crate::protect::ProtectedNames;
+use crate::protect::ProtectedPaths;
 
-/// The port of the proxy on the loopback interface of a command whose network is [`Network::Proxied`].
+/// Port of the command's proxy, on the loopback interface of a command whose network is
+/// [`Network::Proxied`].
 pub const PROXY_PORT: u16 = 47_128;
 
-/// What a command can reach.
+/// The resources that a command can reach.
 ///
-/// Everything that is not named is out of reach: paths do not exist, hosts cannot be connected to. Paths are absolute
-/// and canonical.
+/// Everything else is out of reach: other paths do not exist, and other hosts cannot be connected
+/// to. Paths are absolute and canonical.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Confinement {
-    /// Directories that can be read and changed.
+    /// Directories that the command can read and change.
     pub writable: Vec<PathBuf>,
-    /// Directories and files that can be read and executed. What does not exist is left out.
+    /// Directories and files that the command can read and execute. Paths that do not exist are
+    /// ignored.
     pub readable: Vec<PathBuf>,
-    /// Directories and files inside of these that are made empty: they can be seen, and hold nothing.
+    /// Directories and files inside the others that appear empty to the command.
     pub hidden: Vec<PathBuf>,
-    /// Names inside the writable directories that can be read and not changed.
-    pub protected: ProtectedNames,
-    /// The command's home directory. It exists, is private and empty but for what else is named here, and goes with the
-    /// command, as everything in `/tmp` does.
+    /// Names inside the writable directories that the command can read but not change.
+    pub protected: ProtectedPaths,
+    /// The command's home directory. It exists and is private. It is empty except for other paths
+    /// that are named here. It is removed when the command ends, as is everything in `/tmp`.
     pub home: PathBuf,
-    /// What can be connected to.
+    /// The network that the command can reach.
     pub network: Network,
-    /// How much can be used.
-    pub resources: Resources,
-    /// The mechanisms to use. All of them, but for tests of one of them alone.
+    /// Resource limits of the command.
+    pub resources: ResourceLimits,
+    /// The kernel mechanisms to use. Only tests of a single mechanism use fewer than all.
     pub mechanisms: Mechanisms,
 }
 
-/// What a command can connect to.
+/// The network access of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Network {
-    /// Nothing but servers of its own, on a loopback interface of its own.
+    /// Only its own servers, on a private loopback interface.
     Loopback,
-    /// The same, and a proxy that listens on that interface and is served by the launching process; see
-    /// [`Process::take_listener`](crate::Process::take_listener).
+    /// The private loopback interface, and a proxy that listens on it and is served by the
+    /// launching process; see
+    /// [`SandboxProcess::take_listener`](crate::SandboxProcess::take_listener).
     Proxied,
-    /// Whatever the launching process can connect to, but no socket of another kind than IP.
+    /// Everything that the launching process can connect to, over IP sockets only.
     Host,
 }
 
-/// How much a command, with all that it starts, can use.
+/// Resource limits of a command together with all processes that it starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Resources {
+pub struct ResourceLimits {
     /// Memory, in bytes.
     pub memory_bytes: u64,
-    /// Processes and threads at one time.
+    /// Processes and threads that exist at one time.
     pub processes: u32,
-    /// Temporary files, in bytes.
+    /// Total size of temporary files, in bytes.
     pub temp_bytes: u64,
-    /// One file, in bytes.
+    /// Size of one file, in bytes.
     pub file_bytes: u64,
-    /// Open files of one process.
+    /// Open files per process.
     pub open_files: u32,
 }
 
-impl Default for Resources {
-    fn default() -> Resources {
-        Resources {
+impl Default for ResourceLimits {
+    fn default() -> ResourceLimits {
+        ResourceLimits {
             memory_bytes: limits::MEMORY_BYTES_DEFAULT,
             processes: limits::PROCESSES_DEFAULT,
             temp_bytes: limits::TEMP_BYTES_DEFAULT,
@@ -73,10 +76,10 @@ impl Default for Resources {
     }
 }
 
-/// Which mechanisms of the kernel to use.
+/// The kernel mechanisms to use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Mechanisms {
-    /// User, mount, process, network, IPC and host name namespaces.
+    /// Namespaces for users, mounts, processes, network, IPC and the host name.
     pub namespaces: bool,
     /// Landlock.
     pub landlock: bool,
@@ -85,6 +88,6 @@ pub struct Mechanisms {
 }
 
 impl Mechanisms {
-    /// All of them.
+    /// All mechanisms.
     pub const ALL: Mechanisms = Mechanisms { namespaces: true, landlock: true, seccomp: true };
 }

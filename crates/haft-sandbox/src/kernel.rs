@@ -1,6 +1,7 @@
-//! What this machine's kernel offers for confining commands, mechanism by mechanism, and how to get what is missing. It
-//! is found out by trying, in processes that are thrown away. It is for people and for whoever has to explain a refusal;
-//! what really is enforced around a command is reported with that command.
+//! The kernel mechanisms that this machine offers for confining commands, and how to get the
+//! missing ones. Each mechanism is tried in a process that is then discarded. The report is for
+//! people and for explaining refusals. The confinement that really surrounds a command is reported
+//! with that command.
 
 #[cfg(target_os = "linux")]
 mod mechanisms;
@@ -12,157 +13,158 @@ pub(crate) mod trial;
 use std::io;
 use std::path::Path;
 
-/// The first argument that makes a program print what the kernel offers.
+/// The first argument that makes a program print the kernel's mechanisms.
 #[cfg(target_os = "linux")]
 const PROBE_ARGUMENT: &str = "__haft-sandbox-probe";
 
-/// What a kernel offers.
+/// The mechanisms that a kernel offers.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Kernel {
-    /// One entry for each mechanism, in the order of [`Mechanism::ALL`].
-    pub offers: Vec<Offer>,
+pub struct KernelSupport {
+    /// One entry for each mechanism, in the order of [`KernelMechanism::ALL`].
+    pub mechanisms: Vec<MechanismSupport>,
 }
 
 /// Whether one mechanism can be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Offer {
+pub struct MechanismSupport {
     /// The mechanism.
-    pub mechanism: Mechanism,
+    pub mechanism: KernelMechanism,
     /// Whether it can be used here.
     pub state: Availability,
 }
 
-/// Whether a mechanism can be used, and what there is to say of it.
+/// Whether a mechanism can be used, with details.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Availability {
-    /// It can. The text says more, for example which version.
+    /// It can be used. The text gives details, for example the version.
     Available(String),
-    /// It cannot.
+    /// It cannot be used.
     Missing {
-        /// What stands against it.
+        /// The reason.
         why: String,
-        /// What an operator can do.
+        /// What an operator can do about it.
         remedy: String,
     },
 }
 
-/// A mechanism of the kernel that confinement is made of.
+/// A kernel mechanism that confinement uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Mechanism {
-    /// Namespaces of users, which all of the others need.
+pub enum KernelMechanism {
+    /// User namespaces, which all other namespaces need.
     UserNamespaces,
-    /// Namespaces of mounts: a view of the file system of its own.
+    /// Mount namespaces: a private view of the file system.
     MountNamespaces,
-    /// Namespaces of processes, with a `/proc` of its own.
+    /// Process namespaces, with a private `/proc`.
     ProcessNamespaces,
-    /// Namespaces of networks.
+    /// Network namespaces.
     NetworkNamespaces,
-    /// Mounts that are made by descriptor.
+    /// Mounts created through descriptors.
     MountDescriptors,
     /// Landlock.
     Landlock,
     /// System call filters.
     Seccomp,
-    /// Giving up new privileges for good.
+    /// `no_new_privs`: giving up new privileges permanently.
     NoNewPrivileges,
-    /// Control groups that this user may make.
+    /// Control groups that this user may create.
     ControlGroups,
-    /// Opening files beneath a directory in one call.
+    /// `openat2`: opening a file below a directory in one call.
     Openat2,
-    /// Handles of processes.
+    /// Process handles (pidfds).
     Pidfd,
 }
 
-impl Mechanism {
-    /// All of them.
-    pub const ALL: [Mechanism; 11] = [
-        Mechanism::UserNamespaces,
-        Mechanism::MountNamespaces,
-        Mechanism::ProcessNamespaces,
-        Mechanism::NetworkNamespaces,
-        Mechanism::MountDescriptors,
-        Mechanism::Landlock,
-        Mechanism::Seccomp,
-        Mechanism::NoNewPrivileges,
-        Mechanism::ControlGroups,
-        Mechanism::Openat2,
-        Mechanism::Pidfd,
+impl KernelMechanism {
+    /// All mechanisms.
+    pub const ALL: [KernelMechanism; 11] = [
+        KernelMechanism::UserNamespaces,
+        KernelMechanism::MountNamespaces,
+        KernelMechanism::ProcessNamespaces,
+        KernelMechanism::NetworkNamespaces,
+        KernelMechanism::MountDescriptors,
+        KernelMechanism::Landlock,
+        KernelMechanism::Seccomp,
+        KernelMechanism::NoNewPrivileges,
+        KernelMechanism::ControlGroups,
+        KernelMechanism::Openat2,
+        KernelMechanism::Pidfd,
     ];
 
-    /// Returns its name, for people.
+    /// Returns the name, for people.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
-            Mechanism::UserNamespaces => "user namespaces",
-            Mechanism::MountNamespaces => "mount namespaces",
-            Mechanism::ProcessNamespaces => "process namespaces",
-            Mechanism::NetworkNamespaces => "network namespaces",
-            Mechanism::MountDescriptors => "mounts by descriptor",
-            Mechanism::Landlock => "landlock",
-            Mechanism::Seccomp => "seccomp",
-            Mechanism::NoNewPrivileges => "no_new_privs",
-            Mechanism::ControlGroups => "control groups",
-            Mechanism::Openat2 => "openat2",
-            Mechanism::Pidfd => "pidfd",
+            KernelMechanism::UserNamespaces => "user namespaces",
+            KernelMechanism::MountNamespaces => "mount namespaces",
+            KernelMechanism::ProcessNamespaces => "process namespaces",
+            KernelMechanism::NetworkNamespaces => "network namespaces",
+            KernelMechanism::MountDescriptors => "mounts by descriptor",
+            KernelMechanism::Landlock => "landlock",
+            KernelMechanism::Seccomp => "seccomp",
+            KernelMechanism::NoNewPrivileges => "no_new_privs",
+            KernelMechanism::ControlGroups => "control groups",
+            KernelMechanism::Openat2 => "openat2",
+            KernelMechanism::Pidfd => "pidfd",
         }
     }
 }
 
-impl Kernel {
-    /// Finds out what the kernel offers, by means of a helper program.
+impl KernelSupport {
+    /// Detects the kernel's mechanisms by running a helper program.
     ///
-    /// The helper is one as for [`Launcher::new`]: its main function first calls [`helper::run_if_requested`]. Blocks for
-    /// some milliseconds.
+    /// The helper is the same as for [`Launcher::new`]: its main function first calls
+    /// [`helper::run_if_requested`]. Blocks for a few milliseconds.
     ///
     /// [`Launcher::new`]: crate::Launcher::new
     /// [`helper::run_if_requested`]: crate::helper::run_if_requested
     ///
     /// # Errors
     ///
-    /// If the helper cannot be executed or answers something else, and on systems other than Linux.
+    /// If the helper cannot be executed or gives an unexpected answer, and always on systems other
+    /// than Linux.
     #[cfg(target_os = "linux")]
-    pub fn probe(helper: &Path) -> io::Result<Kernel> {
+    pub fn probe(helper: &Path) -> io::Result<KernelSupport> {
         let output = std::process::Command::new(helper)
             .arg(PROBE_ARGUMENT)
             .env_clear()
             .stdin(std::process::Stdio::null())
             .stderr(std::process::Stdio::null())
             .output()?;
-        Kernel::decode(&String::from_utf8_lossy(&output.stdout)).ok_or_else(|| {
+        KernelSupport::decode(&String::from_utf8_lossy(&output.stdout)).ok_or_else(|| {
             let reason = "the helper did not say what the kernel offers; its main function must \
                 first call run_if_requested";
             io::Error::new(io::ErrorKind::InvalidData, reason)
         })
     }
 
-    /// Refuses: this is about Linux.
+    /// Always fails, because the mechanisms are those of Linux.
     #[cfg(not(target_os = "linux"))]
     #[expect(clippy::missing_errors_doc, reason = "as on Linux, where they are described")]
-    pub fn probe(_helper: &Path) -> io::Result<Kernel> {
+    pub fn probe(_helper: &Path) -> io::Result<KernelSupport> {
         Err(io::Error::new(io::ErrorKind::Unsupported, "confinement needs Linux"))
     }
 
     /// Returns whether a mechanism can be used.
     #[must_use]
-    pub fn has(&self, mechanism: Mechanism) -> bool {
-        self.offers.iter().any(|offer| {
+    pub fn has(&self, mechanism: KernelMechanism) -> bool {
+        self.mechanisms.iter().any(|offer| {
             offer.mechanism == mechanism && matches!(offer.state, Availability::Available(_))
         })
     }
 
-    /// Finds out what the kernel offers, in a process that has one thread.
+    /// Detects the kernel's mechanisms, in a process that has one thread.
     #[cfg(target_os = "linux")]
-    pub(crate) fn probe_here() -> Kernel {
-        let offers = Mechanism::ALL
-            .map(|mechanism| Offer { mechanism, state: mechanisms::state(mechanism) });
-        Kernel { offers: offers.into() }
+    pub(crate) fn probe_here() -> KernelSupport {
+        let offers = KernelMechanism::ALL
+            .map(|mechanism| MechanismSupport { mechanism, state: mechanisms::state(mechanism) });
+        KernelSupport { mechanisms: offers.into() }
     }
 
-    /// One line for each mechanism, with tabs between its parts.
+    /// Encodes one line per mechanism, with tabs between the fields.
     #[cfg(target_os = "linux")]
     pub(crate) fn encode(&self) -> String {
-        let lines = self.offers.iter().map(|offer| {
+        let lines = self.mechanisms.iter().map(|offer| {
             let name = offer.mechanism.name();
             match &offer.state {
                 Availability::Available(detail) => {
@@ -176,33 +178,36 @@ impl Kernel {
         lines.collect()
     }
 
-    /// Reads what [`Kernel::encode`] wrote; anything else is none.
+    /// Parses the output of [`KernelSupport::encode`]; returns `None` for anything else.
     #[cfg(target_os = "linux")]
-    pub(crate) fn decode(text: &str) -> Option<Kernel> {
-        let offers: Vec<Offer> = text.lines().map(decode_line).collect::<Option<_>>()?;
-        let is_complete = offers.iter().map(|offer| offer.mechanism).eq(Mechanism::ALL);
-        is_complete.then_some(Kernel { offers })
+    pub(crate) fn decode(text: &str) -> Option<KernelSupport> {
+        let offers: Vec<MechanismSupport> = text.lines().map(decode_line).collect::<Option<_>>()?;
+        let is_complete = offers.iter().map(|offer| offer.mechanism).eq(KernelMechanism::ALL);
+        is_complete.then_some(KernelSupport { mechanisms: offers })
     }
 }
 
-/// Prints what the kernel offers if the argument is the one that asks for it, and tells whether it was.
+/// Prints the kernel's mechanisms if the argument asks for it, and returns whether it did.
 ///
-/// For a program's first moments: it must have one thread.
+/// Call it first in a program's main function: the process must have one thread.
 #[cfg(target_os = "linux")]
-pub(crate) fn answer_if_requested(argument: &std::ffi::OsStr) -> bool {
+pub(crate) fn print_if_requested(argument: &std::ffi::OsStr) -> bool {
     let is_requested = argument == PROBE_ARGUMENT;
     if is_requested {
-        // Whoever should read it may be gone; then there is nothing left to say.
-        let _ = io::Write::write_all(&mut io::stdout(), Kernel::probe_here().encode().as_bytes());
+        // The reader may have exited. Then there is nothing left to report.
+        let _ = io::Write::write_all(
+            &mut io::stdout(),
+            KernelSupport::probe_here().encode().as_bytes(),
+        );
     }
     is_requested
 }
 
 #[cfg(target_os = "linux")]
-fn decode_line(line: &str) -> Option<Offer> {
+fn decode_line(line: &str) -> Option<MechanismSupport> {
     let mut fields = line.split('\t');
     let name = fields.next()?;
-    let mechanism = Mechanism::ALL.into_iter().find(|mechanism| mechanism.name() == name)?;
+    let mechanism = KernelMechanism::ALL.into_iter().find(|mechanism| mechanism.name() == name)?;
     let state = match (fields.next()?, fields.next()?, fields.next(), fields.next()) {
         ("available", detail, None, None) => Availability::Available(detail.to_owned()),
         ("missing", why, Some(remedy), None) => {
@@ -210,10 +215,10 @@ fn decode_line(line: &str) -> Option<Offer> {
         }
         _ => return None,
     };
-    Some(Offer { mechanism, state })
+    Some(MechanismSupport { mechanism, state })
 }
 
-/// Returns the text without what separates lines and their parts.
+/// Returns the text without line and field separators.
 #[cfg(target_os = "linux")]
 fn plain(text: &str) -> String {
     text.replace(['\t', '\n', '\r'], " ")

@@ -1,5 +1,5 @@
-//! What stands in for the handles on systems without the means to confine them. Opening and spawning refuse; because
-//! nothing can be opened, the other operations take no value that could exist.
+//! Replacements for the handles on systems that cannot confine them. Opening and spawning fail.
+//! Because nothing can be opened, the other operations take a value that cannot exist.
 
 use std::io;
 use std::net::TcpListener;
@@ -8,42 +8,43 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
 use crate::{
-    ApplyError, Change, ChangeTag, Command, Confinement, DirEntry, Enforced, Exceeded, Exit,
-    Finished, Metadata, OpenFile, Resolved, RootError, SpawnError, Target, Undone, WaitError,
+    ChangeSetError, ChangeSetState, ChangeTag, ChangeTarget, Confinement, DirEntry, Enforcement,
+    ExceededLimit, OpenedRootFile, PathMetadata, ProcessExit, ResolvedPath, RevertedChange,
+    RootError, RootFileChange, SandboxCommand, SpawnError, WaitError,
 };
 
-/// A directory that every access stays beneath.
+/// A directory that file access cannot leave.
 #[derive(Debug, Clone)]
 pub enum Root {}
 
-/// Starts commands by means of one helper program.
+/// Starts commands through one helper program.
 #[derive(Debug, Clone)]
 pub struct Launcher {}
 
 /// A running command.
 #[derive(Debug)]
-pub enum Process {}
+pub enum SandboxProcess {}
 
 /// The reading side of a command's output.
 #[derive(Debug)]
-pub enum Output {}
+pub enum ProcessOutput {}
 
 /// The controlling side of a command.
 #[derive(Debug)]
-pub enum Control {}
+pub enum ProcessControl {}
 
-/// What was found of processes that are gone: nothing, since none had a command.
+/// The result of recovering interrupted commands. Always empty here, because no command can run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Leftovers {
-    /// What their commands had done to protected names, and what became of it.
-    pub undone: Vec<Undone>,
-    /// Why something could not be looked at.
+pub struct RecoveryReport {
+    /// Changes of protected paths that were reverted.
+    pub reverted: Vec<RevertedChange>,
+    /// Reasons why something could not be checked.
     pub problems: Vec<String>,
 }
 
 /// The small process between a launcher and its command.
 pub mod helper {
-    /// Does nothing, because no launcher asks for it.
+    /// Does nothing, because no launcher requests it.
     pub fn run_if_requested() {}
 }
 
@@ -64,11 +65,11 @@ mod operations {
             match *self {}
         }
 
-        pub fn resolve(&self, _path: &Path) -> Result<Resolved, RootError> {
+        pub fn resolve(&self, _path: &Path) -> Result<ResolvedPath, RootError> {
             match *self {}
         }
 
-        pub fn open_file(&self, _canonical: &Path) -> Result<OpenFile, RootError> {
+        pub fn open_file(&self, _canonical: &Path) -> Result<OpenedRootFile, RootError> {
             match *self {}
         }
 
@@ -76,7 +77,7 @@ mod operations {
             match *self {}
         }
 
-        pub fn metadata(&self, _canonical: &Path) -> Result<Metadata, RootError> {
+        pub fn metadata(&self, _canonical: &Path) -> Result<PathMetadata, RootError> {
             match *self {}
         }
 
@@ -84,24 +85,24 @@ mod operations {
             match *self {}
         }
 
-        pub fn apply(&self, _changes: Vec<Change>) -> Result<(), ApplyError> {
+        pub fn apply(&self, _changes: Vec<RootFileChange>) -> Result<(), ChangeSetError> {
             match *self {}
         }
 
         pub fn apply_tagged(
             &self,
             _tag: ChangeTag,
-            _changes: Vec<Change>,
-        ) -> Result<(), ApplyError> {
+            _changes: Vec<RootFileChange>,
+        ) -> Result<(), ChangeSetError> {
             match *self {}
         }
 
-        pub fn finish<D: PartialEq>(
+        pub fn finish_changes<D: PartialEq>(
             &self,
             _tag: ChangeTag,
-            _targets: &[Target<D>],
+            _targets: &[ChangeTarget<D>],
             _digest: impl Fn(&mut std::fs::File) -> std::io::Result<D>,
-        ) -> Result<Finished, RootError> {
+        ) -> Result<ChangeSetState, RootError> {
             match *self {}
         }
     }
@@ -111,41 +112,44 @@ mod operations {
             Launcher {}
         }
 
-        pub fn quarantine(self, _directory: PathBuf) -> Launcher {
+        pub fn with_quarantine(self, _directory: PathBuf) -> Launcher {
             self
         }
 
-        pub fn notes(self, _directory: PathBuf) -> Launcher {
+        pub fn with_recovery_log(self, _directory: PathBuf) -> Launcher {
             self
         }
 
-        pub async fn settle_leftovers(&self) -> Leftovers {
-            Leftovers::default()
+        pub async fn recover_interrupted(&self) -> RecoveryReport {
+            RecoveryReport::default()
         }
 
-        pub fn control_groups(self) -> Launcher {
+        pub fn with_control_groups(self) -> Launcher {
             self
         }
 
         pub async fn spawn(
             &self,
-            _command: Command,
+            _command: SandboxCommand,
             _confinement: &Confinement,
-        ) -> Result<Process, SpawnError> {
+        ) -> Result<SandboxProcess, SpawnError> {
             Err(SpawnError::Unsupported)
         }
 
-        pub async fn spawn_unconfined(&self, _command: Command) -> Result<Process, SpawnError> {
+        pub async fn spawn_unconfined(
+            &self,
+            _command: SandboxCommand,
+        ) -> Result<SandboxProcess, SpawnError> {
             Err(SpawnError::Unsupported)
         }
     }
 
-    impl Process {
+    impl SandboxProcess {
         pub async fn read(&mut self, _buffer: &mut [u8]) -> io::Result<usize> {
             match *self {}
         }
 
-        pub async fn wait(&mut self) -> Result<Exit, WaitError> {
+        pub async fn wait(&mut self) -> Result<ProcessExit, WaitError> {
             match *self {}
         }
 
@@ -153,7 +157,7 @@ mod operations {
             match *self {}
         }
 
-        pub fn enforced(&self) -> Enforced {
+        pub fn enforcement(&self) -> Enforcement {
             match *self {}
         }
 
@@ -165,20 +169,20 @@ mod operations {
             match *self {}
         }
 
-        pub fn ended_by(&self) -> Option<Exceeded> {
+        pub fn exceeded_limit(&self) -> Option<ExceededLimit> {
             match *self {}
         }
 
-        pub fn undone(&self) -> &[Undone] {
+        pub fn reverted_changes(&self) -> &[RevertedChange] {
             match *self {}
         }
 
-        pub fn split(self) -> (Output, Control) {
+        pub fn split(self) -> (ProcessOutput, ProcessControl) {
             match self {}
         }
     }
 
-    impl Output {
+    impl ProcessOutput {
         pub async fn read(&mut self, _buffer: &mut [u8]) -> io::Result<usize> {
             match *self {}
         }
@@ -188,16 +192,16 @@ mod operations {
         }
     }
 
-    impl Control {
-        pub async fn wait(&mut self) -> Result<Exit, WaitError> {
+    impl ProcessControl {
+        pub async fn wait(&mut self) -> Result<ProcessExit, WaitError> {
             match *self {}
         }
 
-        pub fn ended_by(&self) -> Option<Exceeded> {
+        pub fn exceeded_limit(&self) -> Option<ExceededLimit> {
             match *self {}
         }
 
-        pub fn undone(&self) -> &[Undone] {
+        pub fn reverted_changes(&self) -> &[RevertedChange] {
             match *self {}
         }
 

@@ -1,53 +1,56 @@
-//! What a launcher, its zygote and its supervisors say to each other over their sockets: a specification there, replies
-//! back. The encoding is its own because names need not be text and because a helper should start without setting up a
-//! parser. It deliberately has no version: all ends are always of one build.
+//! The messages between a launcher, its zygote and its supervisors: a specification in one
+//! direction, replies in the other. The encoding is custom because names need not be text and
+//! because a helper should start without a parser. It deliberately has no version: all ends always
+//! come from one build.
 
 mod bounds;
 mod bytes;
-mod passing;
+mod descriptor_passing;
 mod reply;
 mod spec;
 
-pub(crate) use bounds::{Bounds, Pinned};
-pub(crate) use bytes::{Reader, Writer};
-pub(crate) use passing::{receive, send, send_all};
-pub(crate) use reply::{Applied, FRAME_HEADER_BYTES, Failure, Reply, Stage};
-pub(crate) use spec::Spec;
+pub(crate) use bounds::{WireConfinement, WireMount};
+pub(crate) use bytes::{WireReader, WireWriter};
+pub(crate) use descriptor_passing::{receive, send, send_all};
+pub(crate) use reply::{FRAME_HEADER_BYTES, HelperReply, MechanismFlags, StartFailure, StartStage};
+pub(crate) use spec::WireCommandSpec;
 
 /// The first argument that makes a program a helper.
 pub(crate) const HELPER_ARGUMENT: &str = "__haft-sandbox-helper";
 
-/// The largest specification; the kernel's own limit on arguments and environment is below it.
+/// Largest command with its arguments and environment, in bytes.
+///
+/// Limit (commands): the command is not started.
 pub(crate) const SPEC_BYTES_MAX: usize = 8 * 1024 * 1024;
 
-/// The size of the length that precedes a specification.
+/// Size of the length that precedes a specification.
 pub(crate) const SPEC_HEADER_BYTES: usize = 4;
 
-/// What a launcher asks its zygote for; the call's descriptors travel with this one byte.
+/// A request from a launcher to its zygote. The call's descriptors travel with this one byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Request {
+pub(crate) enum ZygoteRequest {
     /// A supervisor.
     Supervisor,
-    /// A supervisor of namespaces with a network of their own, of which there may be one already.
+    /// A supervisor in its own network namespaces, which may already be prepared.
     Isolated,
 }
 
-/// How many descriptors travel with a request at most: the call's socket, the output pipe, the working directory, and
-/// the channel if there is one.
+/// Maximum number of descriptors in a request: the call's socket, the output pipe, the working
+/// directory, and the channel if the command has one.
 pub(crate) const REQUEST_DESCRIPTORS_MAX: usize = 4;
 
-impl Request {
+impl ZygoteRequest {
     pub(crate) fn encode(self) -> u8 {
         match self {
-            Request::Supervisor => b's',
-            Request::Isolated => b'i',
+            ZygoteRequest::Supervisor => b's',
+            ZygoteRequest::Isolated => b'i',
         }
     }
 
-    pub(crate) fn decode(byte: u8) -> Option<Request> {
+    pub(crate) fn decode(byte: u8) -> Option<ZygoteRequest> {
         match byte {
-            b's' => Some(Request::Supervisor),
-            b'i' => Some(Request::Isolated),
+            b's' => Some(ZygoteRequest::Supervisor),
+            b'i' => Some(ZygoteRequest::Isolated),
             _ => None,
         }
     }

@@ -1,15 +1,15 @@
-//! As much HTTP as clients of models speak: requests with a length, answers whole or in chunks, on connections that are
-//! kept. Bounded, because also a test may be wrong.
+//! The part of HTTP that clients of models use: requests with a length, whole or chunked answers,
+//! and persistent connections. Sizes are limited, because a test may be wrong too.
 
 use std::io::{self, Read, Write};
 
-/// The longest head of a request, in bytes.
+/// Maximum size of a request's head, in bytes.
 const HEAD_BYTES_MAX: usize = 64 * 1024;
-/// The longest body of a request, in bytes.
+/// Maximum size of a request's body, in bytes.
 const BODY_BYTES_MAX: usize = 64 * 1024 * 1024;
 
-/// A request as it came.
-pub(crate) struct Incoming {
+/// A received request.
+pub(crate) struct ScriptedHttpRequest {
     pub(crate) method: String,
     pub(crate) path: String,
     /// Request line and headers.
@@ -17,8 +17,8 @@ pub(crate) struct Incoming {
     pub(crate) body: Vec<u8>,
 }
 
-/// Reads the next request of a connection; nothing if the client is done with it.
-pub(crate) fn read(stream: &mut impl Read) -> io::Result<Option<Incoming>> {
+/// Reads the next request of a connection; `None` if the client has closed it.
+pub(crate) fn read(stream: &mut impl Read) -> io::Result<Option<ScriptedHttpRequest>> {
     let mut bytes = Vec::new();
     let head_end = loop {
         if let Some(end) = find(&bytes, b"\r\n\r\n") {
@@ -33,12 +33,12 @@ pub(crate) fn read(stream: &mut impl Read) -> io::Result<Option<Incoming>> {
     };
     let mut body = bytes.split_off(head_end + 4);
     bytes.truncate(head_end);
-    let head = String::from_utf8(bytes).map_err(|_| wrong("a head that is no text"))?;
+    let head = String::from_utf8(bytes).map_err(|_| wrong("a head that is not text"))?;
     let mut first = head.lines().next().unwrap_or_default().split(' ');
     let (method, path) = (first.next().unwrap_or_default(), first.next().unwrap_or_default());
     let (method, path) = (method.to_owned(), path.to_owned());
     let length = match header(&head, "content-length") {
-        Some(length) => length.parse().map_err(|_| wrong("a length that is no number"))?,
+        Some(length) => length.parse().map_err(|_| wrong("a length that is not a number"))?,
         None if header(&head, "transfer-encoding").is_some() => {
             return Err(wrong("a body without a length"));
         }
@@ -52,12 +52,12 @@ pub(crate) fn read(stream: &mut impl Read) -> io::Result<Option<Incoming>> {
             return Err(wrong("half a body"));
         }
     }
-    // Nobody who waits for an answer sends another request before it.
+    // A client that waits for an answer does not send another request before it.
     body.truncate(length);
-    Ok(Some(Incoming { method, path, head, body }))
+    Ok(Some(ScriptedHttpRequest { method, path, head, body }))
 }
 
-/// Sends a whole answer.
+/// Sends a complete answer.
 pub(crate) fn answer(
     stream: &mut impl Write,
     status: u16,
@@ -74,7 +74,7 @@ pub(crate) fn answer(
     stream.write_all(format!("{head}\r\n{body}").as_bytes())
 }
 
-/// Begins an answer in chunks.
+/// Begins a chunked answer.
 pub(crate) fn begin(stream: &mut impl Write, content_type: &str) -> io::Result<()> {
     let head = format!(
         "HTTP/1.1 200 Text\r\ncontent-type: {content_type}\r\ntransfer-encoding: chunked\r\n\r\n"
@@ -90,7 +90,7 @@ pub(crate) fn chunk(stream: &mut impl Write, text: &str) -> io::Result<()> {
     stream.write_all(format!("{:x}\r\n{text}\r\n", text.len()).as_bytes())
 }
 
-/// Ends an answer in chunks.
+/// Ends a chunked answer.
 pub(crate) fn end(stream: &mut impl Write) -> io::Result<()> {
     stream.write_all(b"0\r\n\r\n")
 }

@@ -1,10 +1,10 @@
-//! `haft-scripted-model SCRIPT [PORT]`: serves a script of JSON until it is ended, for people and for tests in other
-//! languages. Prints the base URL that clients are given, on a line of its own.
+//! `haft-scripted-model SCRIPT [PORT]`: serves a JSON script until it is stopped, for people and
+//! for tests in other languages. Prints the base URL for clients on one line.
 
 use std::io::Write as _;
 use std::process::ExitCode;
 
-use haft_scripted_model::{Script, ScriptedServer};
+use haft_scripted_model::{ModelScript, ScriptedServer};
 
 const USAGE: &str = "expected haft-scripted-model SCRIPT [PORT]";
 
@@ -26,10 +26,10 @@ fn serve() -> Result<(), String> {
         _ => return Err(USAGE.to_owned()),
     };
     let text = std::fs::read_to_string(file).map_err(|err| format!("{file}: {err}"))?;
-    let script = Script::parse(&text).map_err(|err| format!("{file}: {err}"))?;
+    let script = ModelScript::parse(&text).map_err(|err| format!("{file}: {err}"))?;
     let server = ScriptedServer::start_on(script, port).map_err(|err| err.to_string())?;
     let mut out = std::io::stdout();
-    // Whoever waits for the address reads it from a pipe.
+    // A client that waits for the address may read it from a pipe.
     writeln!(out, "{}", server.base_url())
         .and_then(|()| out.flush())
         .map_err(|err| err.to_string())?;

@@ -1,4 +1,4 @@
-//! What a script says: replies, whom each is meant for, and what it consists of. The same words in Rust and in JSON.
+//! A script: replies, their conditions, and their parts. Rust and JSON use the same names.
 
 use std::path::PathBuf;
 
@@ -11,10 +11,10 @@ const PIECE_CHARS: usize = 24;
 /// All replies of a server.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Script {
-    /// Each request takes the first that is meant for it and was not used yet.
-    pub replies: Vec<Reply>,
-    /// In how large pieces texts and arguments are sent, in characters.
+pub struct ModelScript {
+    /// Each request takes the first unused reply that matches it.
+    pub replies: Vec<ScriptedReply>,
+    /// Size of the pieces in which texts and arguments are sent, in characters.
     #[serde(default = "piece_chars")]
     pub piece_chars: usize,
 }
@@ -22,151 +22,152 @@ pub struct Script {
 /// One answer to one request.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Reply {
-    /// Which requests it is meant for.
-    pub when: When,
-    /// It is not used up.
+pub struct ScriptedReply {
+    /// The requests that it matches.
+    pub when: ReplyCondition,
+    /// Whether it can be used repeatedly.
     pub repeat: bool,
-    /// What it consists of, in order.
-    pub parts: Vec<Part>,
-    /// Why it ends; by itself, because all was said, or for its calls.
-    pub stop: Option<Stop>,
-    /// What it took.
-    pub usage: Usage,
-    /// The connection is closed where the end would be.
+    /// Its parts, in order.
+    pub parts: Vec<ReplyPart>,
+    /// Why it ends; by default because it is complete, or for its calls.
+    pub stop: Option<ReplyStopReason>,
+    /// The number of tokens.
+    pub usage: ScriptedUsage,
+    /// Whether the connection is closed in place of the end.
     pub breaks_off: bool,
-    /// It is no answer but an error.
-    pub failure: Option<Failure>,
+    /// An error in place of an answer.
+    pub failure: Option<ScriptedFailure>,
     #[serde(skip)]
-    pub(crate) raw: Option<Raw>,
+    pub(crate) raw: Option<RawReply>,
 }
 
-/// Which requests a reply is meant for: those that all of this holds for.
+/// The requests that a reply matches: those that satisfy all conditions.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct When {
-    /// The name of the model is this.
+pub struct ReplyCondition {
+    /// The model has this name.
     pub model: Option<String>,
-    /// The system prompt holds this.
+    /// The system prompt contains this.
     pub system: Option<String>,
-    /// What was said since the model last spoke holds this: a prompt, or results of calls.
+    /// The messages since the model's last answer contain this: a prompt, or results of calls.
     pub last: Option<String>,
-    /// Something in the whole conversation holds this.
+    /// The conversation contains this.
     pub said: Option<String>,
     /// These tools are offered.
     pub offers: Vec<String>,
-    /// These tools are not.
+    /// These tools are not offered.
     pub lacks: Vec<String>,
 }
 
 /// A part of a reply.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Part {
+pub enum ReplyPart {
     /// Text.
     Text(String),
-    /// Thoughts. A wire without such a thing leaves them out.
+    /// Reasoning. Protocols without reasoning omit it.
     Reasoning(String),
     /// A call.
-    Call(Call),
-    /// Nothing, until something happens.
-    WaitFor(Wait),
+    Call(ScriptedToolCall),
+    /// Waits for an event.
+    WaitFor(ReplyWait),
 }
 
-/// A call that is asked for.
+/// A call that the reply requests.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Call {
+pub struct ScriptedToolCall {
     /// The tool.
     pub tool: String,
-    /// What the call is called; by itself `c` and a number, from 1 for each server.
+    /// The id of the call; by default `c` and a number, which counts from 1 for each server.
     #[serde(default)]
     pub id: Option<String>,
     /// The arguments.
     #[serde(default = "nothing")]
     pub input: Value,
-    /// The arguments as they are written, instead, which need not be JSON. Only wires that carry text can send that.
+    /// The arguments as text, instead, which need not be JSON. Only protocols with text arguments
+    /// can send it.
     #[serde(default)]
     pub input_text: Option<String>,
 }
 
-/// What a reply waits for, before it goes on.
+/// The event that a reply waits for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Wait {
-    /// That there is this file.
+pub enum ReplyWait {
+    /// This file exists.
     File(PathBuf),
-    /// That somebody releases this name: `POST /release/NAME`.
+    /// A client releases this name: `POST /release/NAME`.
     Release(String),
 }
 
 /// Why an answer ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Stop {
-    /// All was said.
+pub enum ReplyStopReason {
+    /// The answer is complete.
     Done,
-    /// Calls are to be made.
+    /// The calls must be executed.
     ToolCalls,
-    /// It was too long.
+    /// The maximum length was reached.
     Length,
-    /// The model would not answer.
+    /// The model refused to answer.
     Refused,
 }
 
-/// Tokens, each counted once; every wire says them in its own way.
+/// Tokens, each counted once; every protocol reports them differently.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Usage {
-    /// Read, and neither from a cache nor into one.
+pub struct ScriptedUsage {
+    /// Input tokens, neither read from a cache nor written to one.
     pub input: u64,
-    /// Written, reasoning apart.
+    /// Output tokens, without reasoning.
     pub output: u64,
-    /// Thought.
+    /// Reasoning tokens.
     pub reasoning: u64,
-    /// Read from a cache.
+    /// Input tokens read from a cache.
     pub cache_read: u64,
-    /// Read and put into a cache.
+    /// Input tokens written to a cache.
     pub cache_write: u64,
 }
 
-/// An error in the words of the provider.
+/// An error in the provider's format.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Failure {
+pub struct ScriptedFailure {
     /// The status of the answer.
     pub status: u16,
-    /// What is said.
+    /// The message.
     pub message: String,
-    /// Further headers, each with its value.
+    /// Additional headers, each with its value.
     #[serde(default)]
     pub headers: Vec<(String, String)>,
 }
 
 /// An answer byte for byte.
 #[derive(Clone, Debug)]
-pub(crate) struct Raw {
+pub(crate) struct RawReply {
     pub(crate) bytes: Vec<u8>,
-    pub(crate) ending: Ending,
+    pub(crate) ending: RawReplyEnding,
 }
 
-/// What follows the bytes.
+/// The behaviour after the bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ending {
+pub(crate) enum RawReplyEnding {
     Close,
-    /// Nothing, until the client hangs up.
+    /// Sends nothing until the client closes the connection.
     Stall,
-    /// Something that never becomes an event, for ever.
+    /// Sends bytes forever that never form an event.
     Flood,
 }
 
-impl Script {
+impl ModelScript {
     /// Returns a script with these replies.
-    pub fn of(replies: impl IntoIterator<Item = Reply>) -> Self {
+    pub fn from_replies(replies: impl IntoIterator<Item = ScriptedReply>) -> Self {
         Self { replies: replies.into_iter().collect(), piece_chars: PIECE_CHARS }
     }
 
-    /// Reads a script from JSON. The error says what is wrong and where.
+    /// Parses a script from JSON. The error says what is wrong and where.
     pub fn parse(text: &str) -> Result<Self, String> {
         let script: Self = serde_json::from_str(text).map_err(|err| err.to_string())?;
         if script.piece_chars == 0 {
@@ -179,104 +180,115 @@ impl Script {
     }
 }
 
-impl Reply {
-    /// Returns a reply that says nothing.
+impl ScriptedReply {
+    /// Returns an empty reply.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Returns an error of a provider.
+    /// Returns a provider's error.
     pub fn failure(status: u16, message: &str) -> Self {
-        let failure = Failure { status, message: message.to_owned(), headers: Vec::new() };
+        let failure = ScriptedFailure { status, message: message.to_owned(), headers: Vec::new() };
         Self { failure: Some(failure), ..Self::default() }
     }
 
-    /// Returns a reply of these bytes, status line and headers included, after which the connection is closed.
+    /// Returns a reply of these bytes, including the status line and headers. The connection is
+    /// closed after it.
     pub fn raw(bytes: impl Into<Vec<u8>>) -> Self {
-        let raw = Raw { bytes: bytes.into(), ending: Ending::Close };
+        let raw = RawReply { bytes: bytes.into(), ending: RawReplyEnding::Close };
         Self { raw: Some(raw), ..Self::default() }
     }
 
     /// Adds text.
     #[must_use]
     pub fn text(self, text: &str) -> Self {
-        self.part(Part::Text(text.to_owned()))
+        self.part(ReplyPart::Text(text.to_owned()))
     }
 
-    /// Adds thoughts.
+    /// Adds reasoning.
     #[must_use]
     pub fn reasoning(self, text: &str) -> Self {
-        self.part(Part::Reasoning(text.to_owned()))
+        self.part(ReplyPart::Reasoning(text.to_owned()))
     }
 
     /// Adds a call.
     #[must_use]
     pub fn call(self, tool: &str, input: Value) -> Self {
-        self.part(Part::Call(Call { tool: tool.to_owned(), id: None, input, input_text: None }))
+        self.part(ReplyPart::Call(ScriptedToolCall {
+            tool: tool.to_owned(),
+            id: None,
+            input,
+            input_text: None,
+        }))
     }
 
-    /// Waits until [`ScriptedServer::release`](crate::ScriptedServer::release) is told this name.
+    /// Adds a wait until [`ScriptedServer::release`](crate::ScriptedServer::release) is called with
+    /// this name.
     #[must_use]
     pub fn waiting_for(self, name: &str) -> Self {
-        self.part(Part::WaitFor(Wait::Release(name.to_owned())))
+        self.part(ReplyPart::WaitFor(ReplyWait::Release(name.to_owned())))
     }
 
     /// Adds any part.
     #[must_use]
-    pub fn part(mut self, part: Part) -> Self {
+    pub fn part(mut self, part: ReplyPart) -> Self {
         self.parts.push(part);
         self
     }
 
-    /// Says which requests the reply is meant for.
+    /// Sets the requests that the reply matches.
     #[must_use]
-    pub fn when(self, when: When) -> Self {
+    pub fn when(self, when: ReplyCondition) -> Self {
         Self { when, ..self }
     }
 
-    /// Says that the reply is not used up.
+    /// Makes the reply reusable.
     #[must_use]
     pub fn repeated(self) -> Self {
         Self { repeat: true, ..self }
     }
 
-    /// Says why the reply ends.
+    /// Sets why the reply ends.
     #[must_use]
-    pub fn stopping(self, stop: Stop) -> Self {
+    pub fn stopping(self, stop: ReplyStopReason) -> Self {
         Self { stop: Some(stop), ..self }
     }
 
-    /// Says what the reply took.
+    /// Sets the number of tokens.
     #[must_use]
-    pub fn usage(self, usage: Usage) -> Self {
+    pub fn usage(self, usage: ScriptedUsage) -> Self {
         Self { usage, ..self }
     }
 
-    /// Says that the reply has no end.
+    /// Closes the connection in place of the end.
     #[must_use]
     pub fn breaking_off(self) -> Self {
         Self { breaks_off: true, ..self }
     }
 
-    /// Says that nothing follows a raw reply, and that nobody hangs up either.
+    /// Keeps the connection open and silent after a raw reply.
     #[must_use]
     pub fn stalling(self) -> Self {
-        self.ending(Ending::Stall)
+        self.ending(RawReplyEnding::Stall)
     }
 
-    /// Says that a raw reply goes on for ever with something that never becomes an event.
+    /// Continues a raw reply forever with bytes that never form an event.
     #[must_use]
     pub fn flooding(self) -> Self {
-        self.ending(Ending::Flood)
+        self.ending(RawReplyEnding::Flood)
     }
 
     /// Returns why the reply ends.
-    pub(crate) fn stop(&self) -> Stop {
-        let has_calls = self.parts.iter().any(|part| matches!(part, Part::Call(_)));
-        self.stop.unwrap_or(if has_calls { Stop::ToolCalls } else { Stop::Done })
+    pub(crate) fn stop(&self) -> ReplyStopReason {
+        let has_calls = self.parts.iter().any(|part| matches!(part, ReplyPart::Call(_)));
+        self.stop.unwrap_or(if has_calls {
+            ReplyStopReason::ToolCalls
+        } else {
+            ReplyStopReason::Done
+        })
     }
 
-    fn ending(mut self, ending: Ending) -> Self {
+    fn ending(mut self, ending: RawReplyEnding) -> Self {
         if let Some(raw) = &mut self.raw {
             raw.ending = ending;
         }
@@ -298,15 +310,15 @@ impl Reply {
     }
 }
 
-impl Default for Usage {
-    /// Returns the usage of a reply that says none: a little of everything that is always there.
+impl Default for ScriptedUsage {
+    /// Returns the default usage of a reply: small values in the fields that every protocol has.
     fn default() -> Self {
         Self { input: 30, output: 4, reasoning: 0, cache_read: 0, cache_write: 0 }
     }
 }
 
-impl Call {
-    /// Returns the arguments as they are written.
+impl ScriptedToolCall {
+    /// Returns the arguments as text.
     pub(crate) fn text(&self) -> String {
         self.input_text.clone().unwrap_or_else(|| self.input.to_string())
     }

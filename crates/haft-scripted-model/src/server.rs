@@ -1,5 +1,5 @@
-//! The server: who listens, what was asked and released so far, and how all of it ends. What happens on one connection is
-//! in `serving.rs`.
+//! The server: its listener, the recorded requests and releases, and its end. `connection` serves a
+//! single connection.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -7,69 +7,71 @@ use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
-use crate::requests::{Asked, Ended, Request};
-use crate::script::{Reply, Script};
-use crate::serving;
+use crate::connection;
+use crate::requests::{RecordedModelRequest, ReplyCriteria, ReplyEnd};
+use crate::script::{ModelScript, ScriptedReply};
 
-/// A server that is a script. It ends, with all that it was saying, when it is dropped.
+/// A scripted server. Dropping it stops the server and all its replies.
 ///
-/// Besides the wires it answers `GET /requests` with what it was asked, `POST /release/NAME` by releasing what waits for
-/// that name, now or later, and `GET /held/NAME` as soon as a reply has come to where it waits for that name.
+/// Besides the protocols it serves `GET /requests`, which returns the recorded requests;
+/// `POST /release/NAME`, which releases current and later waits for that name; and
+/// `GET /held/NAME`, which answers as soon as a reply waits for that name.
 #[derive(Debug)]
 pub struct ScriptedServer {
     address: SocketAddr,
-    shared: Arc<Shared>,
+    shared: Arc<ScriptedServerShared>,
     listening: Option<JoinHandle<()>>,
 }
 
-/// What connections and the owner of the server see together.
+/// The state that connections and the owner of the server share.
 #[derive(Debug)]
-pub(crate) struct Shared {
+pub(crate) struct ScriptedServerShared {
     pub(crate) piece_chars: usize,
-    // Each connection has a thread, and the test is another; all of them wait for changes here.
-    state: Mutex<State>,
+    // Each connection has a thread, as does the test; all of them wait for changes here.
+    state: Mutex<ScriptedServerState>,
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct State {
-    replies: Vec<Held>,
-    requests: Vec<Request>,
+struct ScriptedServerState {
+    replies: Vec<ReplySlot>,
+    requests: Vec<RecordedModelRequest>,
     released: BTreeSet<String>,
-    held: BTreeSet<String>,
+    held_names: BTreeSet<String>,
     calls: usize,
     is_over: bool,
     connections: Vec<(TcpStream, JoinHandle<()>)>,
 }
 
 #[derive(Debug)]
-struct Held {
-    reply: Reply,
+struct ReplySlot {
+    reply: ScriptedReply,
     is_used: bool,
 }
 
 /// A reply that was chosen for a request.
-pub(crate) struct Chosen {
-    /// The request's place.
+pub(crate) struct ChosenReply {
+    /// The index of the request.
     pub(crate) request: usize,
-    /// The reply, or what to say because there is none.
-    pub(crate) reply: Result<Reply, String>,
+    /// The reply, or the error message if none matches.
+    pub(crate) reply: Result<ScriptedReply, String>,
 }
 
 impl ScriptedServer {
     /// Starts a server on any free port of this machine.
-    pub fn start(script: Script) -> io::Result<Self> {
+    pub fn start(script: ModelScript) -> io::Result<Self> {
         Self::start_on(script, 0)
     }
 
     /// Starts a server on a port of this machine.
-    pub fn start_on(script: Script, port: u16) -> io::Result<Self> {
+    pub fn start_on(script: ModelScript, port: u16) -> io::Result<Self> {
         let listener = TcpListener::bind(("127.0.0.1", port))?;
         let address = listener.local_addr()?;
-        let Script { replies, piece_chars } = script;
-        let replies = replies.into_iter().map(|reply| Held { reply, is_used: false }).collect();
-        let state = Mutex::new(State { replies, ..State::default() });
-        let shared = Arc::new(Shared { piece_chars, state, changed: Condvar::new() });
+        let ModelScript { replies, piece_chars } = script;
+        let replies =
+            replies.into_iter().map(|reply| ReplySlot { reply, is_used: false }).collect();
+        let state = Mutex::new(ScriptedServerState { replies, ..ScriptedServerState::default() });
+        let shared = Arc::new(ScriptedServerShared { piece_chars, state, changed: Condvar::new() });
         let listening = {
             let shared = Arc::clone(&shared);
             std::thread::spawn(move || listen(&listener, &shared))
@@ -77,51 +79,53 @@ impl ScriptedServer {
         Ok(Self { address, shared, listening: Some(listening) })
     }
 
-    /// Returns where it listens.
+    /// Returns its address.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Returns the base URL for clients of any of the wires.
+    /// Returns the base URL for clients of any protocol.
     pub fn base_url(&self) -> String {
         format!("http://{}/v1", self.address)
     }
 
-    /// Adds a reply, after those that there are.
-    pub fn add(&self, reply: Reply) {
-        self.shared.state().replies.push(Held { reply, is_used: false });
+    /// Adds a reply after the existing ones.
+    pub fn add(&self, reply: ScriptedReply) {
+        self.shared.state().replies.push(ReplySlot { reply, is_used: false });
     }
 
-    /// Returns what the model was asked so far.
-    pub fn requests(&self) -> Vec<Request> {
+    /// Returns the requests so far.
+    pub fn requests(&self) -> Vec<RecordedModelRequest> {
         self.shared.state().requests.clone()
     }
 
-    /// Waits until so many requests came.
+    /// Waits until `count` requests have arrived.
     pub fn wait_for_requests(&self, count: usize) {
         self.shared.wait(|state| state.requests.len() >= count);
     }
 
-    /// Waits until so many replies have ended, sent or not.
+    /// Waits until `count` replies have ended, sent or not.
     pub fn wait_for_ends(&self, count: usize) {
-        let ended = |state: &State| state.requests.iter().filter(|one| one.ended.is_some()).count();
+        let ended = |state: &ScriptedServerState| {
+            state.requests.iter().filter(|one| one.ended.is_some()).count()
+        };
         self.shared.wait(|state| ended(state) >= count);
     }
 
-    /// Waits until a reply has come to where it waits for this name.
+    /// Waits until a reply waits for this name.
     pub fn wait_until_held(&self, name: &str) {
         self.shared.wait_until_held(name);
     }
 
-    /// Lets replies go on that wait for this name, now or later.
+    /// Releases current and later waits of replies for this name.
     pub fn release(&self, name: &str) {
         self.shared.release(name);
     }
 
-    /// Waits until the server ends, which it does not by itself.
+    /// Waits until the server ends; it does not end without a cause.
     pub fn join(mut self) {
         if let Some(listening) = self.listening.take() {
-            // A thread that panicked has said so.
+            // A thread that panicked has already reported it.
             let _ = listening.join();
         }
     }
@@ -130,7 +134,7 @@ impl ScriptedServer {
 impl Drop for ScriptedServer {
     fn drop(&mut self) {
         self.shared.change(|state| state.is_over = true);
-        // Whoever accepts connections looks up when there is one.
+        // Connecting wakes the listening thread.
         let _ = TcpStream::connect(self.address);
         if let Some(listening) = self.listening.take() {
             let _ = listening.join();
@@ -142,19 +146,24 @@ impl Drop for ScriptedServer {
     }
 }
 
-impl Shared {
-    /// Takes a request in and chooses its reply.
-    pub(crate) fn choose(&self, request: Request, asked: &Asked) -> Chosen {
+impl ScriptedServerShared {
+    /// Records a request and chooses its reply.
+    pub(crate) fn choose_reply(
+        &self,
+        request: RecordedModelRequest,
+        criteria: &ReplyCriteria,
+    ) -> ChosenReply {
         self.change(|state| {
-            let suits = |held: &Held| !held.is_used && asked.suits(&held.reply.when);
+            let suits = |slot: &ReplySlot| !slot.is_used && criteria.matches(&slot.reply.when);
             let place = state.replies.iter().position(suits);
-            let reply = place.and_then(|place| state.replies.get_mut(place)).map(|held| {
-                held.is_used = !held.reply.repeat;
-                held.reply.clone()
+            let reply = place.and_then(|place| state.replies.get_mut(place)).map(|slot| {
+                slot.is_used = !slot.reply.repeat;
+                slot.reply.clone()
             });
-            state.requests.push(Request { reply: place, ..request });
-            let none = || format!("the script has no reply for this request: {}", asked.words());
-            Chosen { request: state.requests.len() - 1, reply: reply.ok_or_else(none) }
+            state.requests.push(RecordedModelRequest { reply: place, ..request });
+            let none =
+                || format!("the script has no reply for this request: {}", criteria.describe());
+            ChosenReply { request: state.requests.len() - 1, reply: reply.ok_or_else(none) }
         })
     }
 
@@ -166,7 +175,7 @@ impl Shared {
         })
     }
 
-    pub(crate) fn ended(&self, request: usize, ended: Ended) {
+    pub(crate) fn set_reply_end(&self, request: usize, ended: ReplyEnd) {
         self.change(|state| {
             if let Some(request) = state.requests.get_mut(request) {
                 request.ended = Some(ended);
@@ -178,12 +187,12 @@ impl Shared {
         serde_json::to_string(&self.state().requests).unwrap_or_else(|err| err.to_string())
     }
 
-    pub(crate) fn hold(&self, name: &str) {
-        self.change(|state| state.held.insert(name.to_owned()));
+    pub(crate) fn mark_held(&self, name: &str) {
+        self.change(|state| state.held_names.insert(name.to_owned()));
     }
 
     pub(crate) fn wait_until_held(&self, name: &str) {
-        self.wait(|state| state.held.contains(name));
+        self.wait(|state| state.held_names.contains(name));
     }
 
     pub(crate) fn release(&self, name: &str) {
@@ -198,34 +207,34 @@ impl Shared {
         self.state().is_over
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, ScriptedServerState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn change<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+    fn change<T>(&self, change: impl FnOnce(&mut ScriptedServerState) -> T) -> T {
         let changed = change(&mut self.state());
         self.changed.notify_all();
         changed
     }
 
-    /// Waits until something holds, or the server ends.
-    fn wait(&self, holds: impl Fn(&State) -> bool) {
-        let waits = |state: &mut State| !state.is_over && !holds(state);
+    /// Waits until a condition is true or the server ends.
+    fn wait(&self, holds: impl Fn(&ScriptedServerState) -> bool) {
+        let waits = |state: &mut ScriptedServerState| !state.is_over && !holds(state);
         drop(self.changed.wait_while(self.state(), waits).unwrap_or_else(PoisonError::into_inner));
     }
 }
 
-fn listen(listener: &TcpListener, shared: &Arc<Shared>) {
+fn listen(listener: &TcpListener, shared: &Arc<ScriptedServerShared>) {
     for stream in listener.incoming() {
         if shared.is_over() {
             return;
         }
         let Ok(stream) = stream else { continue };
-        // Small pieces are to arrive as they are sent.
+        // Small pieces must arrive as they are sent.
         let _ = stream.set_nodelay(true);
         let Ok(kept) = stream.try_clone() else { continue };
         let served = Arc::clone(shared);
-        let thread = std::thread::spawn(move || serving::serve(stream, &served));
+        let thread = std::thread::spawn(move || connection::serve(stream, &served));
         shared.change(|state| {
             state.connections.retain(|(_, thread)| !thread.is_finished());
             state.connections.push((kept, thread));

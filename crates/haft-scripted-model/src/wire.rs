@@ -1,5 +1,6 @@
-//! The wires of providers: where a request says what, and how an answer is told. Each wire is a file of its own below
-//! `wire/`; only what clients read is said, and errors are worded as the provider words them.
+//! The protocols of providers: how requests are parsed and answers encoded. Each protocol has a
+//! file below `wire/`. Only fields that clients read are sent, and errors use the provider's
+//! format.
 
 mod anthropic;
 mod gemini;
@@ -9,12 +10,12 @@ mod openai;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::script::{Stop, Usage};
+use crate::script::{ReplyStopReason, ScriptedUsage};
 
-/// The providers whose wires are spoken.
+/// The supported providers' protocols.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Wire {
+pub enum WireProtocol {
     /// Chat completions.
     OpenAi,
     /// Messages.
@@ -25,28 +26,28 @@ pub enum Wire {
     Ollama,
 }
 
-/// Tells an answer, piece by piece, in the frames of a wire.
-pub(crate) trait Speak {
-    fn begin(&mut self, usage: &Usage) -> String;
+/// Encodes an answer, piece by piece, in the frames of a protocol.
+pub(crate) trait ReplyEncoder {
+    fn begin(&mut self, usage: &ScriptedUsage) -> String;
     fn text(&mut self, text: &str) -> String;
     fn reasoning(&mut self, text: &str) -> String;
-    /// Returns the frames of a call whose arguments come in these pieces.
-    fn call(&mut self, call: &Spoken<'_>) -> Vec<String>;
-    fn end(&mut self, stop: Stop, usage: &Usage) -> String;
+    /// Returns the frames of a call whose arguments are sent in these pieces.
+    fn call(&mut self, call: &ReplyToolCall<'_>) -> Vec<String>;
+    fn end(&mut self, stop: ReplyStopReason, usage: &ScriptedUsage) -> String;
 }
 
-/// A call on its way to a client.
-pub(crate) struct Spoken<'a> {
+/// A call to encode.
+pub(crate) struct ReplyToolCall<'a> {
     pub(crate) id: &'a str,
     pub(crate) tool: &'a str,
-    /// The arguments, for wires that carry them whole.
+    /// The arguments, for protocols that send them whole.
     pub(crate) input: &'a Value,
-    /// The arguments as they are written, in pieces.
+    /// The arguments as text, in pieces.
     pub(crate) pieces: &'a [String],
 }
 
-impl Wire {
-    /// All of them.
+impl WireProtocol {
+    /// All protocols.
     pub const ALL: [Self; 4] = [Self::OpenAi, Self::Anthropic, Self::Gemini, Self::Ollama];
 
     /// Returns the provider's name.
@@ -59,7 +60,7 @@ impl Wire {
         }
     }
 
-    /// Returns the wire that a path belongs to.
+    /// Returns the protocol of a path.
     pub(crate) fn of_path(path: &str) -> Option<Self> {
         let path = path.split('?').next().unwrap_or_default();
         let ends = [
@@ -78,16 +79,16 @@ impl Wire {
         }
     }
 
-    pub(crate) fn speaker(self, model: &str) -> Box<dyn Speak> {
+    pub(crate) fn speaker(self, model: &str) -> Box<dyn ReplyEncoder> {
         match self {
-            Self::OpenAi => Box::new(openai::Speaker::new(model)),
-            Self::Anthropic => Box::new(anthropic::Speaker::new(model)),
-            Self::Gemini => Box::new(gemini::Speaker),
-            Self::Ollama => Box::new(ollama::Speaker),
+            Self::OpenAi => Box::new(openai::OpenAiReplyEncoder::new(model)),
+            Self::Anthropic => Box::new(anthropic::AnthropicReplyEncoder::new(model)),
+            Self::Gemini => Box::new(gemini::GeminiReplyEncoder),
+            Self::Ollama => Box::new(ollama::OllamaReplyEncoder),
         }
     }
 
-    /// Returns an error in the words of the provider.
+    /// Returns an error in the provider's format.
     pub(crate) fn failure(self, message: &str) -> Value {
         match self {
             Self::OpenAi | Self::Gemini => json!({"error": {"message": message}}),
@@ -98,17 +99,17 @@ impl Wire {
         }
     }
 
-    /// Returns whether a request asks for a stream, which is all that is spoken.
+    /// Returns whether a request asks for a stream; other answers are not supported.
     pub(crate) fn is_stream(self, body: &Value) -> bool {
         match self {
             Self::OpenAi | Self::Anthropic => body.get("stream") == Some(&Value::Bool(true)),
-            // The path says it, or it is so unless something else is said.
+            // The path decides, or streaming is the default.
             Self::Gemini => true,
             Self::Ollama => body.get("stream") != Some(&Value::Bool(false)),
         }
     }
 
-    /// Returns the name of the model that is asked.
+    /// Returns the name of the requested model.
     pub(crate) fn model(self, path: &str, body: &Value) -> String {
         match self {
             Self::OpenAi | Self::Anthropic | Self::Ollama => text_at(body, "/model").to_owned(),
@@ -116,7 +117,7 @@ impl Wire {
         }
     }
 
-    /// Returns the system prompt in whatever form it has.
+    /// Returns the system prompt in the protocol's form.
     pub(crate) fn system(self, body: &Value) -> Value {
         match self {
             Self::OpenAi | Self::Ollama => {
@@ -128,7 +129,7 @@ impl Wire {
         }
     }
 
-    /// Returns the conversation without the system prompt, in whatever form its messages have.
+    /// Returns the conversation without the system prompt, in the protocol's form.
     pub(crate) fn messages(self, body: &Value) -> Vec<Value> {
         match self {
             Self::OpenAi | Self::Anthropic | Self::Ollama => {
@@ -139,7 +140,7 @@ impl Wire {
         }
     }
 
-    /// Returns the names of the tools that are offered.
+    /// Returns the names of the offered tools.
     pub(crate) fn tools(self, body: &Value) -> Vec<String> {
         let offers = list_at(body, "/tools").iter();
         match self {

@@ -1,4 +1,5 @@
-//! The body of a request, whole: bounded in length and in time, so that nothing behind this waits for a client.
+//! Reads the body of a request completely, limited in length and in time, so that services never
+//! wait for a client.
 
 use std::time::Duration;
 
@@ -8,20 +9,20 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 use tokio::time::timeout;
 
 use crate::limits::{BODY_BYTES_MAX, BODY_MS_MAX};
-use crate::refusal::Refusal;
+use crate::refusal::HttpRefusal;
 
-/// Reads a body to its end.
-pub(crate) async fn read(body: Body) -> Result<Bytes, Refusal> {
+/// Reads a whole body.
+pub(crate) async fn read(body: Body) -> Result<Bytes, HttpRefusal> {
     let whole = Limited::new(body, BODY_BYTES_MAX).collect();
     let Ok(read) = timeout(Duration::from_millis(BODY_MS_MAX), whole).await else {
-        return Err(Refusal::BodySlow(BODY_MS_MAX));
+        return Err(HttpRefusal::BodySlow(BODY_MS_MAX));
     };
     match read {
         Ok(whole) => Ok(whole.to_bytes()),
         Err(err) if err.downcast_ref::<LengthLimitError>().is_some() => {
-            Err(Refusal::BodyLong(BODY_BYTES_MAX))
+            Err(HttpRefusal::BodyLong(BODY_BYTES_MAX))
         }
-        Err(_) => Err(Refusal::BodyBroken),
+        Err(_) => Err(HttpRefusal::BodyBroken),
     }
 }
 
@@ -34,7 +35,10 @@ mod tests {
         let body = |bytes: usize| Body::from(vec![b'a'; bytes]);
         let read_bytes = read(body(BODY_BYTES_MAX)).await.map(|read| read.len());
         assert_eq!(read_bytes, Ok(BODY_BYTES_MAX));
-        assert_eq!(read(body(BODY_BYTES_MAX + 1)).await, Err(Refusal::BodyLong(BODY_BYTES_MAX)));
+        assert_eq!(
+            read(body(BODY_BYTES_MAX + 1)).await,
+            Err(HttpRefusal::BodyLong(BODY_BYTES_MAX))
+        );
     }
 
     #[tokio::test(start_paused = true)]
@@ -50,6 +54,6 @@ mod tests {
                 std::task::Poll::Pending
             }
         }
-        assert_eq!(read(Body::new(Never)).await, Err(Refusal::BodySlow(BODY_MS_MAX)));
+        assert_eq!(read(Body::new(Never)).await, Err(HttpRefusal::BodySlow(BODY_MS_MAX)));
     }
 }

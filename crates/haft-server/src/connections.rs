@@ -1,4 +1,4 @@
-//! The connections of the server: how many there are, how long a client may take, and how they end with it.
+//! The connections of the server: their number, the time limits of clients, and their end.
 
 use std::convert::Infallible;
 use std::io;
@@ -21,17 +21,18 @@ use tower_service::Service;
 use crate::limits::{
     CONNECTIONS_MAX, DRAIN_MS_MAX, HEADER_BYTES_MAX, HEADER_MS_MAX, HEADERS_MAX, UNREAD_MS_MAX,
 };
-use crate::site::{Local, Site};
+use crate::site::{HttpSite, LocalAddress};
 
-/// How long to wait after a connection could not be accepted, which does not get better at once when descriptors are
-/// used up, in milliseconds.
+/// Pause after a connection could not be accepted, in milliseconds. If descriptors are used up,
+/// retrying at once does not help.
 const ACCEPT_AGAIN_MS: u64 = 50;
 
-/// Serves a site until `shutdown` is cancelled. From then on nobody is let in, and `closing` is waited for, which ends
-/// what lies on the site; then connections have [`DRAIN_MS_MAX`] to say their last.
+/// Serves a site until `shutdown` is cancelled. Then no new connection is accepted, and `closing`
+/// is awaited, which stops the services of the site. After that, connections have [`DRAIN_MS_MAX`]
+/// to finish.
 pub async fn serve(
     listener: TcpListener,
-    site: Site,
+    site: HttpSite,
     shutdown: CancellationToken,
     closing: impl Future<Output = ()>,
 ) {
@@ -46,7 +47,7 @@ pub async fn serve(
             let (router, end, abort) = (router.clone(), end.clone(), abort.clone());
             open.spawn(async move {
                 tokio::select! {
-                    () = converse(stream, router, end, UNREAD_MS_MAX) => {}
+                    () = serve_connection(stream, router, end, UNREAD_MS_MAX) => {}
                     () = abort.cancelled() => {}
                 }
                 drop(place);
@@ -75,20 +76,25 @@ async fn accept(listener: &TcpListener) -> TcpStream {
     }
 }
 
-/// Whether it is the client that went away again.
+/// Returns whether the client closed the connection.
 fn is_of_peer(err: &io::Error) -> bool {
     matches!(err.kind(), io::ErrorKind::ConnectionAborted | io::ErrorKind::ConnectionReset)
 }
 
-/// Speaks with one client until it leaves, until it has left what is sent to it unread for so long, or until it is
-/// answered after `end`.
-async fn converse(stream: TcpStream, router: Router, end: CancellationToken, unread_ms: u32) {
+/// Serves one client until it closes the connection, leaves sent data unread for too long, or has
+/// its last answer after `end`.
+async fn serve_connection(
+    stream: TcpStream,
+    router: Router,
+    end: CancellationToken,
+    unread_ms: u32,
+) {
     let Ok(local) = stream.local_addr() else { return };
-    // Answers are written whole, so waiting for more to send with them gains nothing.
+    // Answers are written in one piece, so delaying them for more data gains nothing.
     let _ = stream.set_nodelay(true);
     let _ = rustix::net::sockopt::set_tcp_user_timeout(&stream, unread_ms);
     let service = service_fn(move |mut request: hyper::Request<Incoming>| {
-        request.extensions_mut().insert(Local(local));
+        request.extensions_mut().insert(LocalAddress(local));
         let mut router = router.clone();
         async move {
             Ok::<_, Infallible>(
@@ -103,7 +109,7 @@ async fn converse(stream: TcpStream, router: Router, end: CancellationToken, unr
         .max_buf_size(HEADER_BYTES_MAX)
         .serve_connection(TokioIo::new(stream), service);
     let mut connection = pin!(connection);
-    // What is wrong with a connection is its client's business, and was said to it where that was possible.
+    // An error of a connection concerns only its client, which was notified if possible.
     tokio::select! {
         _ = &mut connection => return,
         () = end.cancelled() => connection.as_mut().graceful_shutdown(),
@@ -117,7 +123,7 @@ mod tests {
 
     use super::*;
 
-    /// More than the kernel keeps for a reader that does not read, in bytes.
+    /// More than the kernel buffers for a client that does not read, in bytes.
     const ANSWER_BYTES: usize = 64 * 1024 * 1024;
 
     #[tokio::test]
@@ -127,9 +133,9 @@ mod tests {
         let (stream, _) = listener.accept().await.unwrap();
         let router = Router::new().fallback(|| async { vec![b'a'; ANSWER_BYTES] });
         client.write_all(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n").await.unwrap();
-        // The bound is the kernel's to keep, whose time no test moves. That this ends says that it was told of it: the client
-        // is there all the while, and nothing else ends the connection.
-        converse(stream, router, CancellationToken::new(), 100).await;
+        // The kernel enforces this timeout, and a test cannot advance its clock. The test passes if
+        // the connection ends at all: the client stays connected, and nothing else ends it.
+        serve_connection(stream, router, CancellationToken::new(), 100).await;
         drop(client);
     }
 }

@@ -1,6 +1,7 @@
-//! Who may speak to the server. A page that a person visits must reach nothing on that person's machine, by whatever name
-//! it calls it: the Host header has to name this server, which a name that somebody else points here does not, and the
-//! Origin header has to be this server's own. Whoever passes still needs the token.
+//! Decides which requests the server accepts. A web page that a person visits must not reach
+//! services on that person's machine, under any name. The Host header must name this server, which
+//! excludes foreign names that resolve to it. The Origin header must be the server's own. An
+//! accepted request still needs the token.
 
 use std::net::IpAddr;
 use std::str::FromStr;
@@ -10,30 +11,31 @@ use http::request::Parts;
 use http::uri::Authority;
 use http::{HeaderMap, HeaderName};
 
-use crate::refusal::Refusal;
-use crate::token::Token;
+use crate::refusal::HttpRefusal;
+use crate::token::BearerToken;
 
-/// Who may speak to the server.
+/// The rules for accepted requests.
 #[derive(Clone, Debug, Default)]
-pub struct Guard {
-    /// The token that clients have to know; `None` lets everybody in who reaches the server.
-    pub token: Option<Token>,
-    /// Names that the server goes by, beside the address that a client has connected to and, where that is a loopback one,
-    /// `localhost`.
+pub struct RequestGuard {
+    /// The token that clients must send; `None` accepts every client that can reach the server.
+    pub token: Option<BearerToken>,
+    /// Additional names of the server. The address of the connection is always accepted, and
+    /// `localhost` if that is a loopback address.
     pub hosts: Vec<String>,
-    /// Origins of other sites whose pages may use the server, as browsers name them: `https://example.org`.
+    /// Origins of other sites whose pages may use the server, in the form of browsers:
+    /// `https://example.org`.
     pub origins: Vec<String>,
 }
 
-impl Guard {
-    /// Checks that the request is for this server and from no foreign page. `local` is the address that its client has
-    /// connected to.
-    pub(crate) fn check_site(&self, request: &Parts, local: IpAddr) -> Result<(), Refusal> {
-        let host = only(&request.headers, &HOST).ok_or(Refusal::HostMissing)?;
+impl RequestGuard {
+    /// Checks that the request is for this server and not from a foreign page. `local` is the
+    /// server's address of the connection.
+    pub(crate) fn check_site(&self, request: &Parts, local: IpAddr) -> Result<(), HttpRefusal> {
+        let host = only(&request.headers, &HOST).ok_or(HttpRefusal::HostMissing)?;
         let named = request.uri.authority().map(Authority::as_str);
         for host in named.into_iter().chain([host]) {
-            if !self.goes_by(host, local) {
-                return Err(Refusal::HostForeign(host.to_owned()));
+            if !self.is_own_host(host, local) {
+                return Err(HttpRefusal::HostForeign(host.to_owned()));
             }
         }
         if !request.headers.contains_key(ORIGIN) {
@@ -43,32 +45,33 @@ impl Guard {
         if is_of(origin, host) || self.origins.iter().any(|one| one.eq_ignore_ascii_case(origin)) {
             return Ok(());
         }
-        Err(Refusal::OriginForeign(origin.to_owned()))
+        Err(HttpRefusal::OriginForeign(origin.to_owned()))
     }
 
-    /// Checks that the client knows the token.
-    pub(crate) fn check_token(&self, request: &Parts) -> Result<(), Refusal> {
+    /// Checks that the request has the token.
+    pub(crate) fn check_token(&self, request: &Parts) -> Result<(), HttpRefusal> {
         let Some(token) = &self.token else { return Ok(()) };
         let Some(given) = request.headers.get(AUTHORIZATION) else {
-            return Err(Refusal::TokenMissing);
+            return Err(HttpRefusal::TokenMissing);
         };
         let guess = given.as_bytes().split_at_checked(BEARER.len());
         let guess = guess.filter(|(scheme, _)| scheme.eq_ignore_ascii_case(BEARER));
         match guess {
-            None => Err(Refusal::TokenMissing),
-            Some((_, guess)) if token.is(guess.trim_ascii()) => Ok(()),
-            Some(_) => Err(Refusal::TokenWrong),
+            None => Err(HttpRefusal::TokenMissing),
+            Some((_, guess)) if token.matches_guess(guess.trim_ascii()) => Ok(()),
+            Some(_) => Err(HttpRefusal::TokenWrong),
         }
     }
 
-    fn goes_by(&self, host: &str, local: IpAddr) -> bool {
+    fn is_own_host(&self, host: &str, local: IpAddr) -> bool {
         let Ok(authority) = Authority::from_str(host) else { return false };
         if authority.as_str().contains('@') {
             return false;
         }
         let host = authority.host();
         let local = local.to_canonical();
-        // No name can be made to point at an address that is written out, so that of the connection is always right.
+        // DNS cannot redirect a literal address, so the address of the connection is always
+        // correct.
         let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
         let is_local = match address {
             Ok(address) => {
@@ -83,7 +86,7 @@ impl Guard {
 
 const BEARER: &[u8] = b"Bearer ";
 
-/// Returns the value of a header that is there once.
+/// Returns the value of a header that occurs exactly once.
 fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
     let mut all = headers.get_all(name).iter();
     let first = all.next()?;
@@ -109,9 +112,9 @@ mod tests {
         request.body(()).unwrap().into_parts().0
     }
 
-    fn guard() -> Guard {
-        Guard {
-            token: Some(Token::parse("0123456789abcdef").unwrap()),
+    fn guard() -> RequestGuard {
+        RequestGuard {
+            token: Some(BearerToken::parse("0123456789abcdef").unwrap()),
             hosts: vec!["Haft.example".to_owned()],
             origins: vec!["https://app.example:8443".to_owned()],
         }
@@ -153,17 +156,21 @@ mod tests {
     #[test]
     fn a_request_names_one_server() {
         let local = IpAddr::from([127, 0, 0, 1]);
-        let check = |uri: &str, headers: &[(&str, &str)], expect: Result<(), Refusal>| {
+        let check = |uri: &str, headers: &[(&str, &str)], expect: Result<(), HttpRefusal>| {
             assert_eq!(
                 guard().check_site(&parts(uri, headers), local),
                 expect,
                 "{uri} {headers:?}"
             );
         };
-        check("/mcp", &[], Err(Refusal::HostMissing));
-        check("/mcp", &[("host", "localhost"), ("host", "localhost")], Err(Refusal::HostMissing));
+        check("/mcp", &[], Err(HttpRefusal::HostMissing));
+        check(
+            "/mcp",
+            &[("host", "localhost"), ("host", "localhost")],
+            Err(HttpRefusal::HostMissing),
+        );
         check("http://localhost/mcp", &[("host", "localhost")], Ok(()));
-        let foreign = Err(Refusal::HostForeign("evil.example".to_owned()));
+        let foreign = Err(HttpRefusal::HostForeign("evil.example".to_owned()));
         check("http://evil.example/mcp", &[("host", "localhost")], foreign);
     }
 
@@ -198,17 +205,17 @@ mod tests {
 
     #[test]
     fn a_client_knows_the_token() {
-        let check = |headers: &[(&str, &str)], expect: Result<(), Refusal>| {
+        let check = |headers: &[(&str, &str)], expect: Result<(), HttpRefusal>| {
             assert_eq!(guard().check_token(&parts("/", headers)), expect, "{headers:?}");
         };
         check(&[("authorization", "Bearer 0123456789abcdef")], Ok(()));
         check(&[("authorization", "bearer  0123456789abcdef")], Ok(()));
-        check(&[], Err(Refusal::TokenMissing));
-        check(&[("authorization", "Basic 0123456789abcdef")], Err(Refusal::TokenMissing));
-        check(&[("authorization", "Bearer")], Err(Refusal::TokenMissing));
-        check(&[("authorization", "Bearer 0123456789abcdeF")], Err(Refusal::TokenWrong));
-        check(&[("authorization", "Bearer ")], Err(Refusal::TokenWrong));
-        let open = Guard { token: None, ..guard() };
+        check(&[], Err(HttpRefusal::TokenMissing));
+        check(&[("authorization", "Basic 0123456789abcdef")], Err(HttpRefusal::TokenMissing));
+        check(&[("authorization", "Bearer")], Err(HttpRefusal::TokenMissing));
+        check(&[("authorization", "Bearer 0123456789abcdeF")], Err(HttpRefusal::TokenWrong));
+        check(&[("authorization", "Bearer ")], Err(HttpRefusal::TokenWrong));
+        let open = RequestGuard { token: None, ..guard() };
         assert_eq!(open.check_token(&parts("/", &[])), Ok(()));
     }
 }

@@ -1,4 +1,4 @@
-//! A request that is not answered by what lies at its path, and why, in words for the person who has to mend it.
+//! Refused requests, with messages for the person who can fix the client or the configuration.
 
 use axum::response::{IntoResponse, Response};
 use http::header::{ALLOW, CONNECTION, CONTENT_TYPE, WWW_AUTHENTICATE};
@@ -6,20 +6,20 @@ use http::{HeaderName, HeaderValue, StatusCode};
 
 /// Why a request is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Refusal {
+pub(crate) enum HttpRefusal {
     /// It has no Host header, or several.
     HostMissing,
-    /// It is for a host that this server does not go by.
+    /// It is for a host that is not a name of this server.
     HostForeign(String),
-    /// A page of another site made it.
+    /// A page of another site sent it.
     OriginForeign(String),
-    /// It carries no token.
+    /// It has no token.
     TokenMissing,
-    /// It carries another token.
+    /// It has a wrong token.
     TokenWrong,
     /// Nothing is at its path.
-    Nowhere(String),
-    /// What is at its path takes other methods.
+    PathUnknown(String),
+    /// Its path does not support the method.
     Method(&'static str),
     /// Its headers are too long.
     HeadersLong(usize),
@@ -27,17 +27,17 @@ pub(crate) enum Refusal {
     BodyLong(usize),
     /// Its body did not arrive in time.
     BodySlow(u64),
-    /// Its body broke off.
+    /// Its body is incomplete.
     BodyBroken,
 }
 
-impl Refusal {
+impl HttpRefusal {
     fn status(&self) -> StatusCode {
         match self {
             Self::HostMissing | Self::BodyBroken => StatusCode::BAD_REQUEST,
             Self::HostForeign(_) | Self::OriginForeign(_) => StatusCode::FORBIDDEN,
             Self::TokenMissing | Self::TokenWrong => StatusCode::UNAUTHORIZED,
-            Self::Nowhere(_) => StatusCode::NOT_FOUND,
+            Self::PathUnknown(_) => StatusCode::NOT_FOUND,
             Self::Method(_) => StatusCode::METHOD_NOT_ALLOWED,
             Self::HeadersLong(_) => StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
             Self::BodyLong(_) => StatusCode::PAYLOAD_TOO_LARGE,
@@ -50,13 +50,13 @@ impl Refusal {
             Self::TokenMissing => (WWW_AUTHENTICATE, r#"Bearer realm="haft""#),
             Self::TokenWrong => (WWW_AUTHENTICATE, r#"Bearer realm="haft", error="invalid_token""#),
             Self::Method(allowed) => (ALLOW, *allowed),
-            // What is left of the body would be taken for the next request.
+            // The rest of the body would be parsed as the next request.
             Self::BodyLong(_) | Self::BodySlow(_) | Self::BodyBroken => (CONNECTION, "close"),
             Self::HostMissing
             | Self::HeadersLong(_)
             | Self::HostForeign(_)
             | Self::OriginForeign(_)
-            | Self::Nowhere(_) => return None,
+            | Self::PathUnknown(_) => return None,
         };
         Some((name, HeaderValue::from_static(value)))
     }
@@ -65,24 +65,24 @@ impl Refusal {
         match self {
             Self::HostMissing => "expected one Host header".to_owned(),
             Self::HostForeign(host) => format!(
-                "this server does not go by the host {host:?}: start it with --host and the name that \
+                "this server does not go by the host {host:?}: start it with the name that \
                  it is reached by"
             ),
             Self::OriginForeign(origin) => format!(
-                "pages of {origin:?} may not use this server: start it with --origin and that \
-                 origin if they should"
+                "pages of {origin:?} may not use this server: start it with that \
+                 origin allowed if they should"
             ),
             Self::TokenMissing => {
-                "expected the header Authorization: Bearer TOKEN, with the token that haft serve printed \
+                "expected the header Authorization: Bearer TOKEN, with the token that this server printed \
                  or was given"
                     .to_owned()
             }
             Self::TokenWrong => {
-                "the bearer token is not the one of this server: take the one that haft serve printed \
+                "the bearer token is not the one of this server: take the one that it printed \
                  or was given"
                     .to_owned()
             }
-            Self::Nowhere(places) => format!("nothing is at this path: there is {places}"),
+            Self::PathUnknown(places) => format!("nothing is at this path: there is {places}"),
             Self::Method(allowed) => format!("this path takes {allowed} alone"),
             Self::HeadersLong(bytes) => format!("the headers have more than {bytes} bytes"),
             Self::BodyLong(bytes) => format!("the body has more than {bytes} bytes"),
@@ -92,7 +92,7 @@ impl Refusal {
     }
 }
 
-impl IntoResponse for Refusal {
+impl IntoResponse for HttpRefusal {
     fn into_response(self) -> Response {
         let plain = [(CONTENT_TYPE, "text/plain; charset=utf-8")];
         let mut response = (self.status(), plain, format!("{}\n", self.text())).into_response();

@@ -1,4 +1,4 @@
-//! What lies at which path. Everything but the answer that the server lives is behind the guard.
+//! The services at each path. The guard protects everything except the health check.
 
 use std::convert::Infallible;
 use std::net::{IpAddr, SocketAddr};
@@ -18,32 +18,32 @@ use tower_http::cors::{AllowOrigin, CorsLayer};
 use tower_service::Service;
 
 use crate::body;
-use crate::guard::Guard;
+use crate::guard::RequestGuard;
 use crate::limits::HEADER_BYTES_MAX;
-use crate::refusal::Refusal;
+use crate::refusal::HttpRefusal;
 
-/// Where a server says that it lives, to everybody who names it.
+/// The path of the health check, which needs no token.
 pub const HEALTH_PATH: &str = "/healthz";
 
-/// The address of the server that a request came in at.
+/// The server's address of a request's connection.
 #[derive(Clone, Copy)]
-pub(crate) struct Local(pub(crate) SocketAddr);
+pub(crate) struct LocalAddress(pub(crate) SocketAddr);
 
-/// What the server answers with.
-pub struct Site {
-    guard: Guard,
+/// The services of the server.
+pub struct HttpSite {
+    guard: RequestGuard,
     router: Router,
-    places: Vec<String>,
+    paths: Vec<String>,
 }
 
-impl Site {
-    /// Returns a site with nothing on it but [`HEALTH_PATH`].
-    pub fn new(guard: Guard) -> Self {
+impl HttpSite {
+    /// Returns a site with only [`HEALTH_PATH`].
+    pub fn new(guard: RequestGuard) -> Self {
         let router = Router::new().route(HEALTH_PATH, any(health));
-        Self { guard, router, places: Vec::new() }
+        Self { guard, router, paths: Vec::new() }
     }
 
-    /// Lets a service answer the requests for a path. Their bodies are read before it is asked.
+    /// Adds a service for a path. Request bodies are read before it is called.
     #[must_use]
     pub fn mount<S, B>(mut self, path: &str, service: S) -> Self
     where
@@ -67,15 +67,15 @@ impl Site {
             }
         };
         self.router = self.router.route(path, any(answer));
-        self.places.push(path.to_owned());
+        self.paths.push(path.to_owned());
         self
     }
 
-    /// Returns the site as one service.
+    /// Returns the site as one router.
     pub(crate) fn into_router(self) -> Router {
-        let Self { guard, router, places } = self;
+        let Self { guard, router, paths: places } = self;
         let places = places.join(" and ");
-        let nowhere = move || std::future::ready(Refusal::Nowhere(places.clone()));
+        let nowhere = move || std::future::ready(HttpRefusal::PathUnknown(places.clone()));
         let sharing = cross_origin(&guard.origins);
         let router = router.fallback(nowhere);
         let router = router.layer(middleware::from_fn_with_state(Arc::new(guard), admit));
@@ -86,8 +86,8 @@ impl Site {
     }
 }
 
-async fn admit(State(guard): State<Arc<Guard>>, request: Request, next: Next) -> Response {
-    let local = request.extensions().get::<Local>().map(|local| local.0.ip());
+async fn admit(State(guard): State<Arc<RequestGuard>>, request: Request, next: Next) -> Response {
+    let local = request.extensions().get::<LocalAddress>().map(|local| local.0.ip());
     let (parts, body) = request.into_parts();
     match check(&guard, &parts, local.unwrap_or(IpAddr::from([0, 0, 0, 0]))) {
         Ok(()) => next.run(Request::from_parts(parts, body)).await,
@@ -95,27 +95,28 @@ async fn admit(State(guard): State<Arc<Guard>>, request: Request, next: Next) ->
     }
 }
 
-fn check(guard: &Guard, request: &Parts, local: IpAddr) -> Result<(), Refusal> {
+fn check(guard: &RequestGuard, request: &Parts, local: IpAddr) -> Result<(), HttpRefusal> {
     check_size(&request.headers)?;
     guard.check_site(request, local)?;
     if request.uri.path() == HEALTH_PATH { Ok(()) } else { guard.check_token(request) }
 }
 
-/// The parser bounds what it keeps, which may be more than it was to read.
-fn check_size(headers: &HeaderMap) -> Result<(), Refusal> {
+/// The HTTP parser limits its buffer, which may be larger than the limit for headers.
+fn check_size(headers: &HeaderMap) -> Result<(), HttpRefusal> {
     let bytes: usize =
         headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 4).sum();
-    if bytes > HEADER_BYTES_MAX { Err(Refusal::HeadersLong(HEADER_BYTES_MAX)) } else { Ok(()) }
+    if bytes > HEADER_BYTES_MAX { Err(HttpRefusal::HeadersLong(HEADER_BYTES_MAX)) } else { Ok(()) }
 }
 
 async fn health(method: Method) -> Response {
     match method {
         Method::GET | Method::HEAD => "ok\n".into_response(),
-        _ => Refusal::Method("GET, HEAD").into_response(),
+        _ => HttpRefusal::Method("GET, HEAD").into_response(),
     }
 }
 
-/// What lets a browser show answers to the pages of other origins. It admits nobody: the guard does.
+/// Returns the layer that lets browsers show answers to pages of these origins. It grants no
+/// access: the guard does.
 fn cross_origin(origins: &[String]) -> Option<CorsLayer> {
     let origins: Vec<_> =
         origins.iter().filter_map(|one| HeaderValue::from_str(one).ok()).collect();

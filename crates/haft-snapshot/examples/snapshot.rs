@@ -1,19 +1,19 @@
-//! Measures records of a directory: the first, one without changes, one with one changed file by a look at everything, one with
-//! the changed file named, and one of that file alone, as it is made before and after a change of it. Prints each sample in
-//! nanoseconds, as `case<TAB>entrant<TAB>nanoseconds`. Stores are made beside the directory, and removed; one file of the directory
-//! is changed, and is as before at the end. It checks nothing.
+//! Measures records of a directory: the first one, one without changes, one after a change with a
+//! full scan, one with the changed path named, and one of that path alone. Prints each sample in
+//! nanoseconds, as `case<TAB>entrant<TAB>nanoseconds`. Stores are created beside the directory and
+//! removed. One file of the directory is changed and restored. It checks nothing.
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use haft_sandbox::{FileKind, Root};
-use haft_snapshot::{Changed, Lasting, Options, Store, TreeId};
+use haft_sandbox::{InodeKind, Root};
+use haft_snapshot::{ChangeScope, RecordDurability, RecordOptions, SnapshotStore, TreeId};
 
-/// How often each kind of record is made, unless the second argument says so.
+/// Default number of samples of each kind of record.
 const ROUNDS: usize = 41;
 
-/// How often the first one is, which takes long.
+/// Default number of samples of the first record, which takes long.
 const FIRST_ROUNDS: usize = 5;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -35,35 +35,39 @@ fn measure(
     rounds: usize,
 ) -> Result<(), Box<dyn Error>> {
     let parent = root.path().parent().ok_or("expected a directory beside which there is room")?;
-    let options = Options::default();
+    let options = RecordOptions::default();
     let mut first = Vec::new();
-    // All stores are removed at the end: some file systems are slow to make files soon after others were removed.
+    // All stores are removed at the end: some file systems create files slowly soon after others
+    // were removed.
     let path = |round| parent.join(format!("haft-snapshot-measured-{round}"));
     for round in 0..FIRST_ROUNDS {
-        let store = Store::open(&path(round))?;
-        first.push(timed(|| store.record(root, &options, Changed::Anything))?.0);
+        let store = SnapshotStore::open(&path(round))?;
+        first.push(timed(|| store.record(root, &options, ChangeScope::Anything))?.0);
     }
-    let store = Store::open(&path(0))?;
+    let store = SnapshotStore::open(&path(0))?;
     // Files that were changed just before the first record are read once more.
-    let mut tree = store.record(root, &options, Changed::Anything)?.tree;
+    let mut tree = store.record(root, &options, ChangeScope::Anything)?.tree;
     let (mut same, mut anything, mut beneath) = (Vec::new(), Vec::new(), Vec::new());
-    let (alone, mut only) = (Options { lasting: Lasting::Later, ..Options::default() }, Vec::new());
+    let (alone, mut only) = (
+        RecordOptions { durability: RecordDurability::Later, ..RecordOptions::default() },
+        Vec::new(),
+    );
     for round in 0..rounds {
-        same.push(timed(|| store.record(root, &options, Changed::Anything))?.0);
+        same.push(timed(|| store.record(root, &options, ChangeScope::Anything))?.0);
         change(root, changing, original, 2 * round)?;
-        let (taken_ns, recorded) = timed(|| store.record(root, &options, Changed::Anything))?;
+        let (taken_ns, recorded) = timed(|| store.record(root, &options, ChangeScope::Anything))?;
         anything.push(taken_ns);
         require_new(&mut tree, recorded.tree)?;
         change(root, changing, original, 2 * round + 1)?;
         let paths = [changing.to_path_buf()];
-        let changed = Changed::Beneath { previous: tree, paths: &paths };
+        let changed = ChangeScope::Beneath { previous: tree, paths: &paths };
         let (taken_ns, recorded) = timed(|| store.record(root, &options, changed))?;
         beneath.push(taken_ns);
         require_new(&mut tree, recorded.tree)?;
         change(root, changing, original, 2 * rounds + round)?;
-        only.push(timed(|| store.record(root, &alone, Changed::Only { paths: &paths }))?.0);
+        only.push(timed(|| store.record(root, &alone, ChangeScope::Only { paths: &paths }))?.0);
     }
-    let recorded = store.record(root, &options, Changed::Anything)?;
+    let recorded = store.record(root, &options, ChangeScope::Anything)?;
     for round in 0..FIRST_ROUNDS {
         std::fs::remove_dir_all(path(round))?;
     }
@@ -88,10 +92,10 @@ fn first_file(root: &Root) -> Result<PathBuf, Box<dyn Error>> {
         let entries = root.list(&path)?;
         let wanted =
             |kind| entries.iter().find(move |entry| entry.kind == kind && entry.name != ".git");
-        if let Some(directory) = wanted(FileKind::Directory) {
+        if let Some(directory) = wanted(InodeKind::Directory) {
             path.push(&directory.name);
         } else {
-            let file = wanted(FileKind::Regular).ok_or("expected a file")?;
+            let file = wanted(InodeKind::Regular).ok_or("expected a file")?;
             return Ok(path.join(&file.name));
         }
     }

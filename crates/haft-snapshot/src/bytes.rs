@@ -1,50 +1,50 @@
-//! Numbers and byte strings in the store's own files, little-endian and with lengths in front. Readers expect nothing: what is
-//! cut short is no value.
+//! Numbers and byte strings in the store's own files, little-endian and length-prefixed. Truncated
+//! input is rejected.
 
 /// Appends values to a buffer.
 #[derive(Debug, Default)]
-pub(crate) struct Writer {
+pub(crate) struct ByteWriter {
     pub(crate) bytes: Vec<u8>,
 }
 
-impl Writer {
-    pub(crate) fn raw(&mut self, bytes: &[u8]) -> &mut Writer {
+impl ByteWriter {
+    pub(crate) fn raw(&mut self, bytes: &[u8]) -> &mut ByteWriter {
         self.bytes.extend_from_slice(bytes);
         self
     }
 
-    pub(crate) fn u8(&mut self, value: u8) -> &mut Writer {
+    pub(crate) fn u8(&mut self, value: u8) -> &mut ByteWriter {
         self.raw(&[value])
     }
 
-    pub(crate) fn u32(&mut self, value: u32) -> &mut Writer {
+    pub(crate) fn u32(&mut self, value: u32) -> &mut ByteWriter {
         self.raw(&value.to_le_bytes())
     }
 
-    pub(crate) fn u64(&mut self, value: u64) -> &mut Writer {
+    pub(crate) fn u64(&mut self, value: u64) -> &mut ByteWriter {
         self.raw(&value.to_le_bytes())
     }
 
-    pub(crate) fn i128(&mut self, value: i128) -> &mut Writer {
+    pub(crate) fn i128(&mut self, value: i128) -> &mut ByteWriter {
         self.raw(&value.to_le_bytes())
     }
 
-    /// Appends a byte string with its length. The kernel bounds names and targets to 4,096 bytes.
-    pub(crate) fn string(&mut self, bytes: &[u8]) -> &mut Writer {
+    /// Appends a byte string with its length. The kernel limits names and targets to 4,096 bytes.
+    pub(crate) fn string(&mut self, bytes: &[u8]) -> &mut ByteWriter {
         let length = u32::try_from(bytes.len()).expect("names and targets are a few kilobytes");
         self.u32(length).raw(bytes)
     }
 }
 
-/// Takes values off the front of some bytes.
+/// Reads values from the front of a byte slice.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Reader<'a> {
+pub(crate) struct ByteReader<'a> {
     rest: &'a [u8],
 }
 
-impl<'a> Reader<'a> {
-    pub(crate) fn new(bytes: &'a [u8]) -> Reader<'a> {
-        Reader { rest: bytes }
+impl<'a> ByteReader<'a> {
+    pub(crate) fn new(bytes: &'a [u8]) -> ByteReader<'a> {
+        ByteReader { rest: bytes }
     }
 
     pub(crate) fn is_empty(&self) -> bool {

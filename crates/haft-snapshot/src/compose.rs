@@ -1,90 +1,99 @@
-//! Several pairs of records, each of before and after something, as one change: what each path was before the first and is after
-//! the last, and everything that it was between. Nothing is looked at but the store.
+//! Composes several pairs of records (before and after a change) into one change: for each path the
+//! state before the first pair, after the last pair, and all states in between. Reads only the
+//! store.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use crate::diff::Change;
-use crate::error::StoreError;
+use crate::diff::PathChange;
+use crate::error::SnapshotStoreError;
 use crate::id::TreeId;
-use crate::state::State;
-use crate::store::Store;
+use crate::state::PathState;
+use crate::store::SnapshotStore;
 
-/// What happened to paths over several pairs of records.
+/// The changes of paths over several pairs of records.
 #[derive(Debug, Clone, Default)]
-pub struct Composed {
-    /// What the workspace looked like before each pair.
+pub struct ComposedChanges {
+    /// The records before each pair.
     before: Vec<TreeId>,
-    /// A directory comes before what is in it.
-    revisions: BTreeMap<PathBuf, Revision>,
+    /// A directory comes before its contents.
+    histories: BTreeMap<PathBuf, PathHistory>,
 }
 
-/// What happened to one path.
+/// The changes of one path.
 #[derive(Debug, Clone)]
-pub(crate) struct Revision {
-    /// What it was, at first, after each change, and where that is something else, before the next one.
-    states: Vec<Option<State>>,
+pub(crate) struct PathHistory {
+    /// The path's states: the first one, the one after each change and, if different, the one
+    /// before the next change.
+    states: Vec<Option<PathState>>,
     is_broken: bool,
 }
 
-impl Store {
-    /// Puts several changes together, each given by the records of before and after it, in the order in which they were made.
+impl SnapshotStore {
+    /// Composes several changes in their order, each given by the records before and after it.
     ///
-    /// The records of different changes need not know the same paths.
+    /// The records of different changes need not cover the same paths.
     ///
     /// # Errors
     ///
-    /// As [`Store::diff`].
-    pub fn compose(&self, pairs: &[[TreeId; 2]]) -> Result<Composed, StoreError> {
-        let mut composed = Composed::default();
+    /// The same as for [`SnapshotStore::diff`].
+    pub fn compose(&self, pairs: &[[TreeId; 2]]) -> Result<ComposedChanges, SnapshotStoreError> {
+        let mut composed = ComposedChanges::default();
         for [before, after] in pairs {
             composed.before.push(*before);
             for change in self.diff(*before, *after)? {
-                composed.add(change);
+                composed.add_change(change);
             }
         }
         Ok(composed)
     }
 }
 
-impl Composed {
-    /// Returns every path that is something else after the last change than it was before the first, a directory before what
-    /// is in it.
+impl ComposedChanges {
+    /// Returns every path whose last state differs from its first one, a directory before its
+    /// contents.
     #[must_use]
-    pub fn changes(&self) -> Vec<Change> {
-        let is_change = |(_, revision): &(&PathBuf, &Revision)| revision.first() != revision.last();
-        let change = |(path, revision): (&PathBuf, &Revision)| Change {
-            path: path.clone(),
-            before: revision.first().cloned(),
-            after: revision.last().cloned(),
+    pub fn changes(&self) -> Vec<PathChange> {
+        let is_change = |(_, revision): &(&PathBuf, &PathHistory)| {
+            revision.first_state() != revision.last_state()
         };
-        self.revisions.iter().filter(is_change).map(change).collect()
+        let change = |(path, revision): (&PathBuf, &PathHistory)| PathChange {
+            path: path.clone(),
+            before: revision.first_state().cloned(),
+            after: revision.last_state().cloned(),
+        };
+        self.histories.iter().filter(is_change).map(change).collect()
     }
 
-    /// Returns every path that any of the changes was about, also those that are as they were.
+    /// Returns every path in any of the changes, including paths that are back in their first
+    /// state.
     pub fn paths(&self) -> impl Iterator<Item = &Path> {
-        self.revisions.keys().map(PathBuf::as_path)
+        self.histories.keys().map(PathBuf::as_path)
     }
 
-    /// Returns the size of the largest file that any of the paths was, in bytes, as far as its content was recorded.
+    /// Returns the size in bytes of the largest recorded file in any state of the paths.
     #[must_use]
     pub fn largest_bytes(&self) -> u64 {
-        let states = self.revisions.values().flat_map(Revision::states).flatten();
+        let states = self.histories.values().flat_map(PathHistory::states).flatten();
         let sizes = states.filter_map(|state| match state {
-            State::File(file) => Some(file.size_bytes),
-            State::Link { .. } | State::Directory { .. } | State::LeftOut(_) => None,
+            PathState::File(file) => Some(file.size_bytes),
+            PathState::Link { .. } | PathState::Directory { .. } | PathState::Omitted(_) => None,
         });
         sizes.max().unwrap_or_default()
     }
 
-    pub(crate) fn revisions(&self) -> impl Iterator<Item = (&Path, &Revision)> {
-        self.revisions.iter().map(|(path, revision)| (path.as_path(), revision))
+    pub(crate) fn histories(&self) -> impl Iterator<Item = (&Path, &PathHistory)> {
+        self.histories.iter().map(|(path, revision)| (path.as_path(), revision))
     }
 
-    /// Returns what a path was before everything, as far as any record says.
-    pub(crate) fn look_up(&self, store: &Store, path: &Path) -> Result<Option<State>, StoreError> {
-        if let Some(revision) = self.revisions.get(path) {
-            return Ok(revision.first().cloned());
+    /// Returns a path's state before all changes, as far as a record has it.
+    pub(crate) fn state_before(
+        &self,
+        store: &SnapshotStore,
+        path: &Path,
+    ) -> Result<Option<PathState>, SnapshotStoreError> {
+        if let Some(revision) = self.histories.get(path) {
+            return Ok(revision.first_state().cloned());
         }
         for tree in &self.before {
             if let Some(state) = store.look_up(*tree, path)? {
@@ -94,43 +103,43 @@ impl Composed {
         Ok(None)
     }
 
-    fn add(&mut self, change: Change) {
-        let Change { path, before, after } = change;
-        match self.revisions.get_mut(&path) {
-            Some(revision) => revision.add(before, after),
+    fn add_change(&mut self, change: PathChange) {
+        let PathChange { path, before, after } = change;
+        match self.histories.get_mut(&path) {
+            Some(revision) => revision.add_states(before, after),
             None => {
-                let revision = Revision { states: vec![before, after], is_broken: false };
-                self.revisions.insert(path, revision);
+                let revision = PathHistory { states: vec![before, after], is_broken: false };
+                self.histories.insert(path, revision);
             }
         }
     }
 }
 
-impl Revision {
-    /// Returns what the path was before everything.
-    pub(crate) fn first(&self) -> Option<&State> {
+impl PathHistory {
+    /// Returns the path's state before all changes.
+    pub(crate) fn first_state(&self) -> Option<&PathState> {
         self.states.first().and_then(Option::as_ref)
     }
 
-    /// Returns what it is after everything.
-    pub(crate) fn last(&self) -> Option<&State> {
+    /// Returns the path's state after all changes.
+    pub(crate) fn last_state(&self) -> Option<&PathState> {
         self.states.last().and_then(Option::as_ref)
     }
 
-    /// Returns everything that it was.
-    pub(crate) fn states(&self) -> impl Iterator<Item = Option<&State>> {
+    /// Returns all states of the path.
+    pub(crate) fn states(&self) -> impl Iterator<Item = Option<&PathState>> {
         self.states.iter().map(Option::as_ref)
     }
 
-    /// Tells whether something else changed the path between two of the changes.
-    pub(crate) fn is_broken(&self) -> bool {
+    /// Returns whether something else changed the path between two of the changes.
+    pub(crate) fn has_foreign_change(&self) -> bool {
         self.is_broken
     }
 
-    fn add(&mut self, before: Option<State>, after: Option<State>) {
-        // Of changes that were made at the same time, one may have begun when the path was what it was before the other. What
-        // a record left out it says nothing about.
-        let is_left_out = matches!(before, Some(State::LeftOut(_)));
+    fn add_states(&mut self, before: Option<PathState>, after: Option<PathState>) {
+        // Of two concurrent changes, one may have begun in the other's earlier state. An omitted
+        // state is unknown.
+        let is_left_out = matches!(before, Some(PathState::Omitted(_)));
         if !is_left_out && !self.states.contains(&before) {
             self.is_broken = true;
             self.states.push(before);

@@ -1,120 +1,134 @@
-//! What differs between two records: only directories whose objects differ are looked into. Files that were renamed are
-//! deliberately not found: a removed path and an added one say the same, and restore the same way.
+//! The differences between two records. Only directories whose objects differ are read. Renamed
+//! files are deliberately not detected: a removed path and an added path describe the same and are
+//! restored in the same way.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use haft_sandbox::FileKind;
+use haft_sandbox::InodeKind;
 
-use crate::error::StoreError;
+use crate::error::SnapshotStoreError;
 use crate::id::TreeId;
-use crate::state::{LeftOut, State};
-use crate::store::Store;
-use crate::tree::{Entry, Node, Tree};
+use crate::state::{OmittedEntry, PathState};
+use crate::store::SnapshotStore;
+use crate::tree::{TreeEntry, TreeNode, TreeObject};
 
-/// A path that looks different in two records.
+/// A path whose state differs between two records.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Change {
+pub struct PathChange {
     /// The canonical path.
     pub path: PathBuf,
-    /// What it looked like in the first; none if it was not there.
-    pub before: Option<State>,
-    /// What it looks like in the second; none if it is not there.
-    pub after: Option<State>,
+    /// The state in the first record; `None` if the path was not there.
+    pub before: Option<PathState>,
+    /// The state in the second record; `None` if the path is not there.
+    pub after: Option<PathState>,
 }
 
-/// In what a path differs.
+/// The kind of a difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum ChangeKind {
+pub enum PathChangeKind {
     /// It is new.
     Added,
-    /// It is gone.
+    /// It was removed.
     Removed,
-    /// It is something else: a file became a directory, or the like.
+    /// Its kind differs: for example, a file became a directory.
     Kind,
-    /// Its bytes or its target differ, and its permission bits may as well.
+    /// Its bytes or its target differ, and perhaps its permission bits too.
     Content,
-    /// Nothing but its permission bits, or the owner that they speak of, differ.
+    /// Only its permission bits, or the owner that they refer to, differ.
     Mode,
-    /// One record knows it, and the other left it out, or the directory that it is in: whether it differs is not known.
+    /// One record contains it, but the other omitted it or its directory. Whether it differs is
+    /// unknown.
     Unknown,
 }
 
-impl Change {
-    /// Returns in what the path differs.
+impl PathChange {
+    /// Returns the kind of the difference.
     #[must_use]
-    pub fn kind(&self) -> ChangeKind {
+    pub fn kind(&self) -> PathChangeKind {
         match (&self.before, &self.after) {
-            (None, _) => ChangeKind::Added,
-            (_, None) => ChangeKind::Removed,
+            (None, _) => PathChangeKind::Added,
+            (_, None) => PathChangeKind::Removed,
             (Some(before), Some(after)) if before.file_kind() != after.file_kind() => {
-                ChangeKind::Kind
+                PathChangeKind::Kind
             }
-            (Some(State::Directory { .. }), Some(State::Directory { .. })) => ChangeKind::Mode,
-            (Some(State::LeftOut(_)), Some(State::LeftOut(_))) => ChangeKind::Content,
-            (Some(State::LeftOut(left_out)), Some(_))
-            | (Some(_), Some(State::LeftOut(left_out)))
-                if left_out.reason.is_wanted() || left_out.kind == FileKind::Directory =>
+            (Some(PathState::Directory { .. }), Some(PathState::Directory { .. })) => {
+                PathChangeKind::Mode
+            }
+            (Some(PathState::Omitted(_)), Some(PathState::Omitted(_))) => PathChangeKind::Content,
+            (Some(PathState::Omitted(left_out)), Some(_))
+            | (Some(_), Some(PathState::Omitted(left_out)))
+                if left_out.reason.is_intentional() || left_out.kind == InodeKind::Directory =>
             {
-                ChangeKind::Unknown
+                PathChangeKind::Unknown
             }
-            (Some(State::File(before)), Some(State::File(after)))
+            (Some(PathState::File(before)), Some(PathState::File(after)))
                 if before.content == after.content =>
             {
-                ChangeKind::Mode
+                PathChangeKind::Mode
             }
-            (Some(_), Some(_)) => ChangeKind::Content,
+            (Some(_), Some(_)) => PathChangeKind::Content,
         }
     }
 }
 
-impl Store {
-    /// Returns every path that looks different in `before` and `after`, a directory before what is in it.
+impl SnapshotStore {
+    /// Returns every path whose state differs between `before` and `after`, a directory before its
+    /// contents.
     ///
     /// # Errors
     ///
-    /// [`StoreError::Lost`] or [`StoreError::Corrupt`] when the store does not have what is needed any more.
-    pub fn diff(&self, before: TreeId, after: TreeId) -> Result<Vec<Change>, StoreError> {
+    /// [`SnapshotStoreError::Lost`] or [`SnapshotStoreError::Corrupt`] if the store no longer has a
+    /// needed object.
+    pub fn diff(
+        &self,
+        before: TreeId,
+        after: TreeId,
+    ) -> Result<Vec<PathChange>, SnapshotStoreError> {
         let mut changes = Vec::new();
         self.diff_directories(Path::new(""), [Some(before), Some(after)], &mut changes)?;
         Ok(changes)
     }
 
-    /// Returns what a record says of a path.
+    /// Returns a path's state in a record.
     ///
     /// # Errors
     ///
-    /// As [`Store::diff`].
-    pub fn look_up(&self, tree: TreeId, path: &Path) -> Result<Option<State>, StoreError> {
+    /// The same as for [`SnapshotStore::diff`].
+    pub fn look_up(
+        &self,
+        tree: TreeId,
+        path: &Path,
+    ) -> Result<Option<PathState>, SnapshotStoreError> {
         let (mut at, mut state) = (Some(tree), None);
         for name in path {
             let Some(tree) = at else { return Ok(None) };
             let tree = self.tree(tree)?;
             let node = tree.get(name);
-            at = node.and_then(Node::tree);
-            state = node.map(Node::state);
+            at = node.and_then(TreeNode::tree);
+            state = node.map(TreeNode::state);
         }
         Ok(state)
     }
 
-    /// Lists everything in a directory that one record knows and the other left out, with what the former says of it and, as
-    /// far as it goes, what the latter says.
-    fn list_unseen(
+    /// Lists the contents of a directory that one record contains and the other omitted, with the
+    /// state in the former and, as far as known, in the latter.
+    fn list_unknown(
         &self,
         path: &Path,
         tree: TreeId,
-        left_out: LeftOut,
-        unseen: &mut Vec<(PathBuf, State, State)>,
-    ) -> Result<(), StoreError> {
-        for Entry { name, node } in self.tree(tree)?.entries() {
+        left_out: OmittedEntry,
+        unseen: &mut Vec<(PathBuf, PathState, PathState)>,
+    ) -> Result<(), SnapshotStoreError> {
+        for TreeEntry { name, node } in self.tree(tree)?.entries() {
             let (path, known) = (path.join(name), node.state());
-            if !matches!(known, State::LeftOut(_)) {
-                let unknown = LeftOut { kind: known.file_kind(), ..left_out };
-                unseen.push((path.clone(), known, State::LeftOut(unknown)));
+            if !matches!(known, PathState::Omitted(_)) {
+                let unknown = OmittedEntry { kind: known.file_kind(), ..left_out };
+                unseen.push((path.clone(), known, PathState::Omitted(unknown)));
             }
             if let Some(tree) = node.tree() {
-                self.list_unseen(&path, tree, left_out, unseen)?;
+                self.list_unknown(&path, tree, left_out, unseen)?;
             }
         }
         Ok(())
@@ -124,39 +138,40 @@ impl Store {
         &self,
         path: &Path,
         [before, after]: [Option<TreeId>; 2],
-        changes: &mut Vec<Change>,
-    ) -> Result<(), StoreError> {
+        changes: &mut Vec<PathChange>,
+    ) -> Result<(), SnapshotStoreError> {
         if before == after {
             return Ok(());
         }
-        let read =
-            |tree: Option<TreeId>| tree.map_or_else(|| Ok(Tree::default()), |id| self.tree(id));
+        let read = |tree: Option<TreeId>| {
+            tree.map_or_else(|| Ok(TreeObject::default()), |id| self.tree(id))
+        };
         let (before, after) = (read(before)?, read(after)?);
-        for (name, before, after) in Merged::of(&before, &after) {
+        for (name, before, after) in MergedEntries::of(&before, &after) {
             if before == after {
                 continue;
             }
             let path = path.join(name);
-            let states = [before.map(Node::state), after.map(Node::state)];
-            let trees = [before.and_then(Node::tree), after.and_then(Node::tree)];
+            let states = [before.map(TreeNode::state), after.map(TreeNode::state)];
+            let trees = [before.and_then(TreeNode::tree), after.and_then(TreeNode::tree)];
             let [before, after] = states;
             let unseen = unseen(before.as_ref(), after.as_ref());
             if before != after {
-                changes.push(Change { path: path.clone(), before, after });
+                changes.push(PathChange { path: path.clone(), before, after });
             }
             let mut beneath = Vec::new();
             match (unseen, trees) {
                 (Some(left_out), [Some(tree), None]) => {
-                    self.list_unseen(&path, tree, left_out, &mut beneath)?;
-                    changes.extend(beneath.into_iter().map(|(path, known, unknown)| Change {
+                    self.list_unknown(&path, tree, left_out, &mut beneath)?;
+                    changes.extend(beneath.into_iter().map(|(path, known, unknown)| PathChange {
                         path,
                         before: Some(known),
                         after: Some(unknown),
                     }));
                 }
                 (Some(left_out), [None, Some(tree)]) => {
-                    self.list_unseen(&path, tree, left_out, &mut beneath)?;
-                    changes.extend(beneath.into_iter().map(|(path, known, unknown)| Change {
+                    self.list_unknown(&path, tree, left_out, &mut beneath)?;
+                    changes.extend(beneath.into_iter().map(|(path, known, unknown)| PathChange {
                         path,
                         before: Some(unknown),
                         after: Some(known),
@@ -169,34 +184,34 @@ impl Store {
     }
 }
 
-/// Returns how one record left out a directory that the other one knows.
-fn unseen(before: Option<&State>, after: Option<&State>) -> Option<LeftOut> {
+/// Returns how one record omitted a directory that the other one contains.
+fn unseen(before: Option<&PathState>, after: Option<&PathState>) -> Option<OmittedEntry> {
     match (before, after) {
-        (Some(State::Directory { .. }), Some(State::LeftOut(left_out)))
-        | (Some(State::LeftOut(left_out)), Some(State::Directory { .. })) => {
-            (left_out.kind == FileKind::Directory).then_some(*left_out)
+        (Some(PathState::Directory { .. }), Some(PathState::Omitted(left_out)))
+        | (Some(PathState::Omitted(left_out)), Some(PathState::Directory { .. })) => {
+            (left_out.kind == InodeKind::Directory).then_some(*left_out)
         }
         (_, _) => None,
     }
 }
 
-/// Goes through two directories at once, name by name.
-struct Merged<'a> {
-    before: &'a [Entry],
-    after: &'a [Entry],
+/// Iterates over two directories together, name by name.
+struct MergedEntries<'a> {
+    before: &'a [TreeEntry],
+    after: &'a [TreeEntry],
 }
 
-impl<'a> Merged<'a> {
-    fn of(before: &'a Tree, after: &'a Tree) -> Merged<'a> {
-        Merged { before: before.entries(), after: after.entries() }
+impl<'a> MergedEntries<'a> {
+    fn of(before: &'a TreeObject, after: &'a TreeObject) -> MergedEntries<'a> {
+        MergedEntries { before: before.entries(), after: after.entries() }
     }
 }
 
-impl<'a> Iterator for Merged<'a> {
-    type Item = (&'a OsStr, Option<&'a Node>, Option<&'a Node>);
+impl<'a> Iterator for MergedEntries<'a> {
+    type Item = (&'a OsStr, Option<&'a TreeNode>, Option<&'a TreeNode>);
 
     fn next(&mut self) -> Option<Self::Item> {
-        let name_of = |entries: &'a [Entry]| entries.first().map(|entry| entry.name.as_bytes());
+        let name_of = |entries: &'a [TreeEntry]| entries.first().map(|entry| entry.name.as_bytes());
         let name = match (name_of(self.before), name_of(self.after)) {
             (Some(before), Some(after)) => before.min(after),
             (one, other) => one.or(other)?,
@@ -208,7 +223,7 @@ impl<'a> Iterator for Merged<'a> {
 }
 
 /// Takes the first entry, if it has this name.
-fn take<'a>(entries: &mut &'a [Entry], name: &[u8]) -> Option<&'a Node> {
+fn take<'a>(entries: &mut &'a [TreeEntry], name: &[u8]) -> Option<&'a TreeNode> {
     let (first, rest) = entries.split_first()?;
     if first.name.as_bytes() != name {
         return None;

@@ -1,42 +1,43 @@
-//! One directory of a workspace, open, and single names in it. It is reached beneath the root through no link, and no name is
-//! followed from it, so that nothing swapped in on the way leads elsewhere. Which names are looked at is the caller's part.
+//! An open directory of a workspace, and single names in it. It is opened below the root without
+//! following links, and names in it are not followed either, so that a concurrent exchange cannot
+//! redirect an access. The caller chooses the names.
 
 use std::ffi::{OsStr, OsString};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::Path;
 
-use haft_sandbox::{Metadata, Root, RootError};
+use haft_sandbox::{PathMetadata, Root, RootError};
 use rustix::fs::{Access, AtFlags, Mode, OFlags, accessat, openat, readlinkat, statat};
 use rustix::io::{self, Errno};
 
-use crate::state::Owner;
+use crate::state::FileOwner;
 
 /// An open directory.
 #[derive(Debug)]
-pub(crate) struct Directory {
+pub(crate) struct OpenDirectory {
     pub(crate) handle: OwnedFd,
 }
 
-/// What a name stands for.
+/// The metadata of a name.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Look {
-    pub(crate) metadata: Metadata,
-    pub(crate) owner: Owner,
+pub(crate) struct EntryMetadata {
+    pub(crate) metadata: PathMetadata,
+    pub(crate) owner: FileOwner,
 }
 
-impl Directory {
+impl OpenDirectory {
     /// Opens the directory at a canonical path.
-    pub(crate) fn open(root: &Root, path: &Path) -> Result<Directory, RootError> {
-        Ok(Directory { handle: root.open_dir(path)? })
+    pub(crate) fn open(root: &Root, path: &Path) -> Result<OpenDirectory, RootError> {
+        Ok(OpenDirectory { handle: root.open_dir(path)? })
     }
 
-    /// Returns what `name` stands for, a link being itself, or nothing if nothing is there.
-    pub(crate) fn look(&self, name: &OsStr) -> io::Result<Option<Look>> {
+    /// Returns the metadata of `name` without following a link, or `None` if it does not exist.
+    pub(crate) fn entry_metadata(&self, name: &OsStr) -> io::Result<Option<EntryMetadata>> {
         match statat(&self.handle, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => {
-                let owner = Owner { user: stat.st_uid, group: stat.st_gid };
-                Ok(Some(Look { metadata: Metadata::from(&stat), owner }))
+                let owner = FileOwner { user: stat.st_uid, group: stat.st_gid };
+                Ok(Some(EntryMetadata { metadata: PathMetadata::from(&stat), owner }))
             }
             Err(Errno::NOENT) => Ok(None),
             Err(errno) => Err(errno),
@@ -49,12 +50,12 @@ impl Directory {
         Ok(OsString::from_vec(target.into_bytes()))
     }
 
-    /// Tells whether this process may change which names there are.
+    /// Returns whether this process may change the directory's names.
     pub(crate) fn is_writable(&self) -> bool {
         self.allows(Access::WRITE_OK | Access::EXEC_OK)
     }
 
-    /// Tells whether this process may look at names.
+    /// Returns whether this process may access the directory's names.
     pub(crate) fn is_searchable(&self) -> bool {
         self.allows(Access::EXEC_OK)
     }
@@ -63,18 +64,19 @@ impl Directory {
         accessat(&self.handle, ".", access, AtFlags::EACCESS).is_ok()
     }
 
-    /// Makes the present names last through a loss of power.
+    /// Makes the current names survive a loss of power.
     pub(crate) fn sync(&self) -> io::Result<()> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         match openat(&self.handle, ".", flags, Mode::empty()).and_then(rustix::fs::fsync) {
-            // Some file systems keep no directories that could be synced; one that may not be read cannot be.
+            // Some file systems cannot sync directories, and an unreadable directory cannot be
+            // synced.
             Ok(()) | Err(Errno::INVAL | Errno::NOTSUP | Errno::ACCESS) => Ok(()),
             Err(errno) => Err(errno),
         }
     }
 }
 
-/// Returns the directory that a canonical path lies in; the root's own path is empty.
+/// Returns the parent directory of a canonical path; the root's own path is empty.
 pub(crate) fn parent_of(path: &Path) -> &Path {
     path.parent().unwrap_or(Path::new(""))
 }

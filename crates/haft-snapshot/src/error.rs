@@ -1,34 +1,34 @@
-//! What can go wrong, by operation: with the store itself, while recording, while restoring. Messages name paths of the
-//! workspace and objects of the store, never where the store lies.
+//! Errors by operation: of the store itself, of recording, and of restoring. Messages name paths of
+//! the workspace and objects of the store, but never the location of the store.
 
 use std::io;
 use std::path::PathBuf;
 
 use haft_sandbox::RootError;
 
-use crate::restore::Conflict;
+use crate::restore::RestoreConflict;
 
 /// The store could not be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum StoreError {
-    /// The operating system refused.
+pub enum SnapshotStoreError {
+    /// The operating system returned an error.
     #[error("the snapshot store could not {action}: {source}")]
     Io {
-        /// What was tried.
+        /// The action that failed.
         action: &'static str,
-        /// What the operating system said.
+        /// The operating system's error.
         source: io::Error,
     },
-    /// The directory is another version's store.
+    /// The directory is a store of another version.
     #[error(
         "the snapshot store has format `{found}`, expected `{expected}`; \
          use the version of haft that made it, or another directory"
     )]
     Version {
-        /// What its format file holds.
+        /// The content of its format file.
         found: String,
-        /// What this version reads and writes.
+        /// The version that this build reads and writes.
         expected: &'static str,
     },
     /// An object is missing.
@@ -39,7 +39,7 @@ pub enum StoreError {
         /// The object's name.
         id: String,
     },
-    /// An object does not hold what its name says.
+    /// The content of an object does not match its name.
     #[error(
         "object {id} in the snapshot store is damaged; record the workspace again to go on from here"
     )]
@@ -47,15 +47,15 @@ pub enum StoreError {
         /// The object's name.
         id: String,
     },
-    /// An object was expected to describe a directory and does not.
+    /// An object should describe a directory but does not.
     #[error("object {id} in the snapshot store describes no directory: {reason}")]
     Malformed {
         /// The object's name.
         id: String,
-        /// What is wrong with it.
+        /// The reason.
         reason: &'static str,
     },
-    /// Another process is using the store in a way that excludes this one.
+    /// Another process uses the store in a way that excludes this one.
     #[error("the snapshot store is in use by another process; try again when it is done")]
     Busy,
 }
@@ -66,33 +66,33 @@ pub enum StoreError {
 pub enum RecordError {
     /// The store failed.
     #[error(transparent)]
-    Store(#[from] StoreError),
+    Store(#[from] SnapshotStoreError),
     /// The workspace could not be read.
     #[error(transparent)]
     Root(#[from] RootError),
-    /// The workspace holds more than is recorded.
+    /// The workspace contains more than the maximum number of files.
     #[error(
         "the workspace has more than {files_max} files; exclude directories or raise the limit"
     )]
     TooMany {
-        /// How many are recorded at most.
+        /// The maximum number.
         files_max: u64,
     },
-    /// An excluded pattern cannot be read.
-    #[error("`{pattern}` is no pattern: {reason}; expected a line as in a .gitignore")]
+    /// An excluded pattern is invalid.
+    #[error("`{pattern}` is not a pattern: {reason}; expected a line as in a .gitignore")]
     Pattern {
         /// The pattern.
         pattern: String,
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
-    /// A path that should be recorded again is not canonical.
+    /// A path to record is not canonical.
     #[error("{} is not canonical; resolve it first", .path.display())]
     NotCanonical {
         /// The path.
         path: PathBuf,
     },
-    /// The store lies in the workspace that it should record.
+    /// The store is inside the workspace that it should record.
     #[error("the snapshot store lies inside the workspace; put it elsewhere")]
     Inside,
 }
@@ -101,13 +101,14 @@ pub enum RecordError {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RestoreError {
-    /// The store failed, or lost what is needed. Nothing was changed.
+    /// The store failed, or has lost a needed object. Nothing was changed.
     #[error(transparent)]
-    Store(#[from] StoreError),
-    /// What is there now could not be recorded. Nothing was changed.
+    Store(#[from] SnapshotStoreError),
+    /// The current state could not be recorded. Nothing was changed.
     #[error(transparent)]
     Record(#[from] RecordError),
-    /// Paths changed since, or cannot be brought back; all of them are listed. Nothing was changed.
+    /// Paths have changed since, or cannot be restored; all of them are listed. Nothing was
+    /// changed.
     #[error(
         "{} {} in the way of restoring, first {}",
         .conflicts.len(),
@@ -115,35 +116,37 @@ pub enum RestoreError {
         shown_first(.conflicts)
     )]
     Conflicts {
-        /// Every path that is in the way, and why.
-        conflicts: Vec<Conflict>,
+        /// Every conflicting path, with the reason.
+        conflicts: Vec<RestoreConflict>,
     },
-    /// A path changed while the workspace was being restored; restore again to see where it stands.
+    /// A path changed while the workspace was being restored. Restore again to see its state.
     #[error("{} changed while it was being restored; restore again", .path.display())]
     Changed {
         /// The path.
         path: PathBuf,
     },
-    /// A path could not be looked at or written. Restoring again goes on where this ended.
+    /// A path could not be read or written. Restoring again continues from here.
     #[error(transparent)]
     Root(#[from] RootError),
-    /// The operating system refused a change. Restoring again goes on where this ended.
+    /// The operating system refused a change. Restoring again continues from here.
     #[error("{} could not be restored: {source}", .path.display())]
     Io {
         /// The path.
         path: PathBuf,
-        /// What the operating system said.
+        /// The operating system's error.
         source: io::Error,
     },
 }
 
-fn shown_first(conflicts: &[Conflict]) -> String {
-    conflicts.first().map_or_else(String::new, Conflict::to_string)
+fn shown_first(conflicts: &[RestoreConflict]) -> String {
+    conflicts.first().map_or_else(String::new, RestoreConflict::to_string)
 }
 
-impl StoreError {
-    /// Returns how a failed `action` is told, for `map_err`.
-    pub(crate) fn io<E: Into<io::Error>>(action: &'static str) -> impl FnOnce(E) -> StoreError {
-        move |source| StoreError::Io { action, source: source.into() }
+impl SnapshotStoreError {
+    /// Returns a function that wraps the error of a failed `action`, for `map_err`.
+    pub(crate) fn io<E: Into<io::Error>>(
+        action: &'static str,
+    ) -> impl FnOnce(E) -> SnapshotStoreError {
+        move |source| SnapshotStoreError::Io { action, source: source.into() }
     }
 }

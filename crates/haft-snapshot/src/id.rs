@@ -1,35 +1,36 @@
-//! Names of objects: the BLAKE3 hash of their bytes. A tree's and a content's name are two types, so that neither is taken
-//! for the other; nothing here reads or writes an object.
+//! Names of objects: the BLAKE3 hash of their bytes. Trees and contents have separate types, so
+//! that they are not confused. Nothing here reads or writes an object.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// How many bytes a name has.
+/// Length of a name in bytes.
 pub(crate) const ID_BYTES: usize = 32;
 
 /// The name of any object.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct ObjectId(pub(crate) [u8; ID_BYTES]);
 
-/// Names the state of a workspace, or of a directory in it.
+/// Identifies the state of a workspace, or of a directory in it.
 ///
-/// Two equal trees have the same name, whenever and wherever they were recorded. Its text form is 64 hexadecimal digits.
+/// Equal trees have the same name, whenever and wherever they were recorded. Its text form is 64
+/// hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TreeId(pub(crate) ObjectId);
 
-/// Names the bytes of a file.
+/// Identifies the bytes of a file.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ContentId(pub(crate) ObjectId);
 
-/// A text that names no tree.
+/// A text is not the name of a tree.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` names no snapshot; expected {} hexadecimal digits", 2 * ID_BYTES)]
-pub struct ParseIdError {
+pub struct ParseTreeIdError {
     text: String,
 }
 
 impl ObjectId {
-    /// Returns the name of an object that holds `bytes`.
+    /// Returns the name of an object with these bytes.
     pub(crate) fn of(bytes: &[u8]) -> ObjectId {
         ObjectId(*blake3::hash(bytes).as_bytes())
     }
@@ -50,10 +51,10 @@ impl fmt::Display for ObjectId {
 }
 
 impl FromStr for TreeId {
-    type Err = ParseIdError;
+    type Err = ParseTreeIdError;
 
-    fn from_str(text: &str) -> Result<TreeId, ParseIdError> {
-        let id = ObjectId::parse(text).ok_or_else(|| ParseIdError { text: text.to_owned() })?;
+    fn from_str(text: &str) -> Result<TreeId, ParseTreeIdError> {
+        let id = ObjectId::parse(text).ok_or_else(|| ParseTreeIdError { text: text.to_owned() })?;
         Ok(TreeId(id))
     }
 }

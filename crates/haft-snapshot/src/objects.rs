@@ -1,6 +1,6 @@
-//! The objects themselves: files named after the hash of their bytes, written whole or not at all. An object is never changed;
-//! one that does not hold what its name says is told apart when it is read, and replaced when it is written again. What the
-//! bytes mean is not known here.
+//! The objects: files named after the hash of their bytes, written completely or not at all. An
+//! object never changes. A damaged object is detected when it is read, and replaced when it is
+//! written again. The meaning of the bytes is defined elsewhere.
 
 use std::collections::BTreeSet;
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -10,58 +10,64 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::error::StoreError;
+use crate::error::SnapshotStoreError;
 use crate::id::ObjectId;
 use crate::limits::{NAME_ATTEMPTS_MAX, SYNCED_EACH_MAX, SYNCED_LATER_EACH_MAX};
-use crate::record::Lasting;
+use crate::record::RecordDurability;
 
-/// The directories of a store that hold objects, and files on their way to become some.
+/// The directories of a store that contain objects and their temporaries.
 #[derive(Debug)]
-pub(crate) struct Objects {
+pub(crate) struct ObjectStore {
     directory: PathBuf,
     temporary: PathBuf,
-    /// What was written and may be lost with the power. Threads that record add to it, and one that syncs takes it all; no
-    /// channel would do, because whoever syncs comes and goes.
+    /// Objects that were written but not synced. Recording threads add to it, and a syncing thread
+    /// takes it all. A channel does not fit, because syncing threads come and go.
     unsynced: Mutex<Vec<ObjectId>>,
-    /// Numbers the temporaries of this process; the process's own number tells those of several apart.
+    /// Numbers the temporaries of this process; the process number distinguishes those of several
+    /// processes.
     next: AtomicU64,
 }
 
-impl Objects {
-    pub(crate) fn open(store: &Path) -> Result<Objects, StoreError> {
+impl ObjectStore {
+    pub(crate) fn open(store: &Path) -> Result<ObjectStore, SnapshotStoreError> {
         let (directory, temporary) = (store.join("objects"), store.join("tmp"));
         for path in [&directory, &temporary] {
-            make_private_directory(path).map_err(StoreError::io("make its directories"))?;
+            make_private_directory(path).map_err(SnapshotStoreError::io("make its directories"))?;
         }
-        Ok(Objects { directory, temporary, unsynced: Mutex::default(), next: AtomicU64::new(0) })
+        Ok(ObjectStore {
+            directory,
+            temporary,
+            unsynced: Mutex::default(),
+            next: AtomicU64::new(0),
+        })
     }
 
-    /// Reads an object of at most `bytes_max` bytes and makes sure that it is what its name says.
-    pub(crate) fn get(&self, id: ObjectId, bytes_max: u64) -> Result<Vec<u8>, StoreError> {
+    /// Reads an object of at most `bytes_max` bytes and verifies that it matches its name.
+    pub(crate) fn get(&self, id: ObjectId, bytes_max: u64) -> Result<Vec<u8>, SnapshotStoreError> {
         let file = match File::open(self.path(id)) {
             Ok(file) => file,
             Err(err) if err.kind() == ErrorKind::NotFound => {
-                return Err(StoreError::Lost { id: id.to_string() });
+                return Err(SnapshotStoreError::Lost { id: id.to_string() });
             }
-            Err(err) => return Err(StoreError::io("read an object")(err)),
+            Err(err) => return Err(SnapshotStoreError::io("read an object")(err)),
         };
         let mut bytes = Vec::new();
         file.take(bytes_max.saturating_add(1))
             .read_to_end(&mut bytes)
-            .map_err(StoreError::io("read an object"))?;
+            .map_err(SnapshotStoreError::io("read an object"))?;
         if ObjectId::of(&bytes) == id {
             return Ok(bytes);
         }
-        Err(StoreError::Corrupt { id: id.to_string() })
+        Err(SnapshotStoreError::Corrupt { id: id.to_string() })
     }
 
     /// Begins to write objects.
-    pub(crate) fn writing(&self, lasting: Lasting) -> Writing<'_> {
-        Writing { objects: self, lasting, written: 0, written_bytes: 0 }
+    pub(crate) fn begin_writing(&self, lasting: RecordDurability) -> ObjectWriter<'_> {
+        ObjectWriter { objects: self, lasting, written: 0, written_bytes: 0 }
     }
 
-    /// Makes everything that was written without being synced last through a loss of power.
-    pub(crate) fn sync(&self) -> Result<(), StoreError> {
+    /// Makes all unsynced objects survive a loss of power.
+    pub(crate) fn sync(&self) -> Result<(), SnapshotStoreError> {
         let unsynced = std::mem::take(&mut *self.unsynced());
         if unsynced.len() > SYNCED_LATER_EACH_MAX {
             return self.sync_all();
@@ -86,13 +92,13 @@ impl Objects {
         }
         sync_each().map_err(|err| {
             self.unsynced().extend(&unsynced);
-            StoreError::io("sync its objects")(err)
+            SnapshotStoreError::io("sync its objects")(err)
         })
     }
 
     fn note_unsynced(&self, id: ObjectId) {
         let mut unsynced = self.unsynced();
-        // Of more it does not matter which they are.
+        // Beyond the limit everything is synced, so the names do not matter.
         if unsynced.len() <= SYNCED_LATER_EACH_MAX {
             unsynced.push(id);
         }
@@ -102,15 +108,15 @@ impl Objects {
         self.unsynced.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes everything on the file system last, which costs whatever others wrote as well.
-    fn sync_all(&self) -> Result<(), StoreError> {
+    /// Syncs the whole file system, including the writes of other processes.
+    fn sync_all(&self) -> Result<(), SnapshotStoreError> {
         let synced = File::open(&self.directory)
             .and_then(|directory| rustix::fs::syncfs(directory).map_err(io::Error::from));
-        synced.map_err(StoreError::io("sync its objects"))
+        synced.map_err(SnapshotStoreError::io("sync its objects"))
     }
 
-    /// Makes a new empty file for something that will be renamed into its place.
-    pub(crate) fn temporary(&self) -> Result<(PathBuf, File), StoreError> {
+    /// Creates a new empty file that will be renamed into its place.
+    pub(crate) fn temporary(&self) -> Result<(PathBuf, File), SnapshotStoreError> {
         let mut outcome = Err(io::Error::from(ErrorKind::AlreadyExists));
         for _ in 0..NAME_ATTEMPTS_MAX {
             let number = self.next.fetch_add(1, Ordering::Relaxed);
@@ -122,15 +128,15 @@ impl Objects {
                 .mode(0o600)
                 .open(&path)
                 .map(|file| (path, file));
-            // A process that had this one's number died and left some.
+            // A dead process with the same number has left some.
             if !matches!(&outcome, Err(err) if err.kind() == ErrorKind::AlreadyExists) {
                 break;
             }
         }
-        outcome.map_err(StoreError::io("make a file"))
+        outcome.map_err(SnapshotStoreError::io("make a file"))
     }
 
-    /// Removes what processes that died were writing. Only for who holds the store alone.
+    /// Removes temporaries of dead processes. Requires exclusive access to the store.
     pub(crate) fn remove_temporaries(&self) -> io::Result<()> {
         for entry in fs::read_dir(&self.temporary)? {
             fs::remove_file(entry?.path())?;
@@ -142,7 +148,7 @@ impl Objects {
         fs::remove_file(self.path(id))
     }
 
-    /// Calls `visit` with every object and its size, in no order.
+    /// Calls `visit` with every object and its size, in no particular order.
     pub(crate) fn visit(&self, mut visit: impl FnMut(ObjectId, u64)) -> io::Result<()> {
         for first in fs::read_dir(&self.directory)? {
             let first = first?;
@@ -150,7 +156,7 @@ impl Objects {
                 let rest = rest?;
                 let mut name = first.file_name();
                 name.push(rest.file_name());
-                // A name that is no object's is not this store's to judge.
+                // A file without an object's name does not belong to the store.
                 let Some(id) = name.to_str().and_then(ObjectId::parse) else { continue };
                 match rest.metadata() {
                     Ok(metadata) => visit(id, metadata.len()),
@@ -169,22 +175,23 @@ impl Objects {
     }
 }
 
-/// Objects being written; unless it was asked for less, they last from [`finish`](Writing::finish) on.
+/// Writes objects; unless the caller chose otherwise, they survive a loss of power from
+/// [`finish`](ObjectWriter::finish) on.
 #[derive(Debug)]
-pub(crate) struct Writing<'a> {
-    objects: &'a Objects,
-    lasting: Lasting,
-    /// How many objects were not there before.
+pub(crate) struct ObjectWriter<'a> {
+    objects: &'a ObjectStore,
+    lasting: RecordDurability,
+    /// The number of new objects.
     pub(crate) written: u64,
-    /// How many bytes they have.
+    /// Their total size in bytes.
     pub(crate) written_bytes: u64,
 }
 
-impl Writing<'_> {
-    /// Puts an object with these bytes into the store.
+impl ObjectWriter<'_> {
+    /// Writes an object with these bytes to the store.
     ///
-    /// One that is there already is compared, because a loss of power can leave it empty or cut short.
-    pub(crate) fn put(&mut self, bytes: &[u8]) -> Result<ObjectId, StoreError> {
+    /// An existing object is compared, because a loss of power can leave it empty or truncated.
+    pub(crate) fn put_object(&mut self, bytes: &[u8]) -> Result<ObjectId, SnapshotStoreError> {
         let id = ObjectId::of(bytes);
         let path = self.objects.path(id);
         if holds(&path, bytes) {
@@ -193,11 +200,12 @@ impl Writing<'_> {
         let (temporary, file) = self.objects.temporary()?;
         let placed = self.fill(file, bytes).and_then(|()| self.place(&temporary, &path));
         if let Err(err) = placed {
-            // The first error is the one to tell; what stays is swept when the store is pruned.
+            // The first error is the one to report; a remaining temporary is removed when the store
+            // is pruned.
             let _ = fs::remove_file(&temporary);
-            return Err(StoreError::io("write an object")(err));
+            return Err(SnapshotStoreError::io("write an object")(err));
         }
-        if self.lasting == Lasting::Later {
+        if self.lasting == RecordDurability::Later {
             self.objects.note_unsynced(id);
         }
         self.written += 1;
@@ -205,16 +213,16 @@ impl Writing<'_> {
         Ok(id)
     }
 
-    /// Makes everything that was put last through a loss of power, if it is to do so at once.
-    pub(crate) fn finish(&self) -> Result<(), StoreError> {
+    /// Makes all written objects survive a loss of power, unless that is deferred.
+    pub(crate) fn finish(&self) -> Result<(), SnapshotStoreError> {
         match self.lasting {
-            Lasting::AtOnce if self.written >= SYNCED_EACH_MAX => self.objects.sync_all(),
-            Lasting::AtOnce | Lasting::Later => Ok(()),
+            RecordDurability::AtOnce if self.written >= SYNCED_EACH_MAX => self.objects.sync_all(),
+            RecordDurability::AtOnce | RecordDurability::Later => Ok(()),
         }
     }
 
     fn is_syncing_each(&self) -> bool {
-        self.lasting == Lasting::AtOnce && self.written < SYNCED_EACH_MAX
+        self.lasting == RecordDurability::AtOnce && self.written < SYNCED_EACH_MAX
     }
 
     fn fill(&self, mut file: File, bytes: &[u8]) -> io::Result<()> {
@@ -248,12 +256,12 @@ fn holds(path: &Path, bytes: &[u8]) -> bool {
     is_as_long && file.read_to_end(&mut found).is_ok() && found == bytes
 }
 
-/// Opens a file of the store that only its owner may open, and makes it if it is not there.
+/// Opens a file of the store that only its owner may open; creates it if necessary.
 pub(crate) fn open_private(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)
 }
 
-/// Makes a directory that only its owner may enter, if it is not there.
+/// Creates a directory that only its owner may enter, if it does not exist.
 pub(crate) fn make_private_directory(path: &Path) -> io::Result<()> {
     match DirBuilder::new().mode(0o700).create(path) {
         Err(err) if err.kind() == ErrorKind::AlreadyExists && path.is_dir() => Ok(()),

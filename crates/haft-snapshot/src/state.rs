@@ -1,124 +1,126 @@
-//! What a path looked like: the words in which records, differences and restores speak. Plain data; nothing here touches a
-//! file.
+//! The state of a path: the vocabulary of records, differences and restores. Plain data; nothing
+//! here touches a file.
 
 use std::fmt;
 use std::path::PathBuf;
 
-use haft_sandbox::FileKind;
+use haft_sandbox::InodeKind;
 
 use crate::id::ContentId;
 
-/// What a path looked like when it was recorded.
+/// The state of a path when it was recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum State {
+pub enum PathState {
     /// A file with its content.
-    File(FileState),
+    File(RecordedFile),
     /// A symbolic link with its target, byte for byte.
     Link {
-        /// Where it points to.
+        /// The target.
         target: PathBuf,
     },
-    /// A directory. What is in it has paths and states of its own.
+    /// A directory. Its contents have their own paths and states.
     Directory {
         /// The permission bits, all twelve.
         mode: u32,
     },
-    /// Something that is there and whose content was not recorded.
-    LeftOut(LeftOut),
+    /// An existing entry whose content was not recorded.
+    Omitted(OmittedEntry),
 }
 
-impl State {
-    /// Returns what kind of thing the path stood for.
+impl PathState {
+    /// Returns the kind of entry.
     #[must_use]
-    pub fn file_kind(&self) -> FileKind {
+    pub fn file_kind(&self) -> InodeKind {
         match self {
-            State::File(_) => FileKind::Regular,
-            State::Link { .. } => FileKind::Symlink,
-            State::Directory { .. } => FileKind::Directory,
-            State::LeftOut(left_out) => left_out.kind,
+            PathState::File(_) => InodeKind::Regular,
+            PathState::Link { .. } => InodeKind::Symlink,
+            PathState::Directory { .. } => InodeKind::Directory,
+            PathState::Omitted(left_out) => left_out.kind,
         }
     }
 }
 
 /// A recorded file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FileState {
+pub struct RecordedFile {
     /// Its bytes.
     pub content: ContentId,
-    /// How many they are.
+    /// Their number.
     pub size_bytes: u64,
     /// The permission bits, all twelve.
     pub mode: u32,
-    /// Whom it belongs to, if it has the set-user-id or set-group-id bit: without the owner they mean something else.
-    pub owner: Option<Owner>,
+    /// The owner, if the file has the set-user-id or set-group-id bit. Without the owner these bits
+    /// would mean something else.
+    pub owner: Option<FileOwner>,
 }
 
-/// Whom a file belongs to.
+/// The owner of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Owner {
+pub struct FileOwner {
     /// The user's number.
     pub user: u32,
     /// The group's number.
     pub group: u32,
 }
 
-/// Something whose content was not recorded.
+/// An entry whose content was not recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LeftOut {
-    /// What it is.
-    pub kind: FileKind,
-    /// Why it was left out.
-    pub reason: Reason,
-    /// The size of a file that was left out for what it is; else 0.
+pub struct OmittedEntry {
+    /// Its kind.
+    pub kind: InodeKind,
+    /// Why it was omitted.
+    pub reason: OmissionReason,
+    /// The size of a file in bytes, if it was omitted because of its own properties; otherwise 0.
     pub size_bytes: u64,
-    /// When such a file was modified last, since the epoch; else 0.
+    /// When such a file was last modified, in nanoseconds since the Unix epoch; otherwise 0.
     pub modified_ns: i128,
 }
 
-/// Why something was left out of a record.
+/// Why a record omitted an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Reason {
+pub enum OmissionReason {
     /// The caller excluded it.
     Excluded,
-    /// It is ignored by a `.gitignore`, and larger than ignored things may be.
+    /// A `.gitignore` ignores it, and it is larger than the limit for ignored entries.
     Ignored,
-    /// It is a file larger than files may be.
+    /// It is a file larger than the limit.
     TooLarge,
-    /// It may not be read.
+    /// It cannot be read.
     Unreadable,
-    /// It went on changing while it was read.
+    /// It kept changing while it was read.
     Changing,
-    /// It lies deeper than directories are followed.
+    /// It is deeper than the maximum depth.
     TooDeep,
-    /// It is a socket, a named pipe, a device or something unknown.
+    /// It is a socket, a named pipe, a device or of unknown kind.
     Special,
 }
 
-impl Reason {
-    /// Tells whether the caller or the user's ignore files wanted it left out, so that its changes are nobody's loss.
-    pub(crate) fn is_wanted(self) -> bool {
+impl OmissionReason {
+    /// Returns whether the caller or the user's ignore files asked to omit it, so that its changes
+    /// need not be preserved.
+    pub(crate) fn is_intentional(self) -> bool {
         match self {
-            Reason::Excluded | Reason::Ignored => true,
-            Reason::TooLarge
-            | Reason::Unreadable
-            | Reason::Changing
-            | Reason::TooDeep
-            | Reason::Special => false,
+            OmissionReason::Excluded | OmissionReason::Ignored => true,
+            OmissionReason::TooLarge
+            | OmissionReason::Unreadable
+            | OmissionReason::Changing
+            | OmissionReason::TooDeep
+            | OmissionReason::Special => false,
         }
     }
 }
 
-impl fmt::Display for Reason {
+impl fmt::Display for OmissionReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Reason::Excluded => "excluded",
-            Reason::Ignored => "ignored, and larger than ignored things may be",
-            Reason::TooLarge => "larger than files may be",
-            Reason::Unreadable => "not readable",
-            Reason::Changing => "changing while it was read",
-            Reason::TooDeep => "deeper than directories are followed",
-            Reason::Special => "neither a file nor a directory nor a link",
+            OmissionReason::Excluded => "excluded",
+            OmissionReason::Ignored => "ignored, and larger than ignored things may be",
+            OmissionReason::TooLarge => "larger than files may be",
+            OmissionReason::Unreadable => "not readable",
+            OmissionReason::Changing => "changing while it was read",
+            OmissionReason::TooDeep => "deeper than directories are followed",
+            OmissionReason::Special => "neither a file nor a directory nor a link",
         })
     }
 }

@@ -1,5 +1,5 @@
-//! The store as a directory: its format, its locks, its objects by name, and the removal of what nobody needs. What is in a
-//! workspace, and how it is brought back, is not known here.
+//! The store as a directory: its format, its locks, its objects by name, and the removal of
+//! unneeded objects. The contents of workspaces and restoring are handled elsewhere.
 
 use std::collections::HashSet;
 use std::fs::{self, File, Permissions};
@@ -12,154 +12,161 @@ use haft_sandbox::Root;
 use rustix::fs::FlockOperation;
 use rustix::io::Errno;
 
-use crate::error::StoreError;
-use crate::hidden::{Hidden, HiddenWithin};
+use crate::error::SnapshotStoreError;
+use crate::hidden_paths::{HiddenPaths, RootHiddenPaths};
 use crate::id::{ContentId, ObjectId, TreeId};
 use crate::limits::TREE_BYTES_MAX;
-use crate::objects::{Objects, make_private_directory, open_private};
-use crate::tree::{Node, Tree};
+use crate::objects::{ObjectStore, make_private_directory, open_private};
+use crate::tree::{TreeNode, TreeObject};
 
 const FORMAT: &str = "haft snapshots 1\n";
 
-/// The name of the file in a root's directory that says what files looked like when they were last read.
+/// The file in a root's directory that contains the cache of file states.
 pub(crate) const CACHE_NAME: &str = "cache";
 
-/// How much of a format file is read to say what was found there.
+/// Bytes of an unknown format file that are read for the error message.
 const FORMAT_BYTES_MAX: u64 = 64;
 
-/// A directory that holds what workspaces looked like.
+/// A directory that stores snapshots of workspaces.
 ///
 /// Any number of processes may use one store at the same time.
 #[derive(Debug)]
-pub struct Store {
+pub struct SnapshotStore {
     directory: PathBuf,
-    hidden: Hidden,
-    pub(crate) objects: Objects,
+    hidden: HiddenPaths,
+    pub(crate) objects: ObjectStore,
 }
 
-/// Keeps every process from pruning the store, until it is dropped.
+/// Prevents every process from pruning the store until it is dropped.
 #[derive(Debug)]
 #[must_use = "pruning is possible again as soon as this is dropped"]
-pub struct Hold {
+pub struct SharedStoreLock {
     _lock: File,
 }
 
-/// Keeps everybody else out of the store, until it is pruned or this is dropped.
+/// Exclusive access to the store, until it is pruned or this is dropped.
 #[derive(Debug)]
 #[must_use = "others can use the store as soon as this is dropped"]
-pub struct Pruning {
-    store: Store,
+pub struct ExclusiveStore {
+    store: SnapshotStore,
     _lock: File,
 }
 
-/// What pruning did.
+/// The result of pruning.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Pruned {
-    /// How many objects were removed.
+pub struct SnapshotPruneReport {
+    /// The number of removed objects.
     pub removed: u64,
-    /// How many bytes they had.
+    /// Their total size in bytes.
     pub removed_bytes: u64,
-    /// How many objects are left.
+    /// The number of remaining objects.
     pub kept: u64,
-    /// How many bytes they have.
+    /// Their total size in bytes.
     pub kept_bytes: u64,
-    /// How many directories that should have been kept are missing or damaged in the store.
+    /// The number of directories that should have been kept but are missing or damaged in the
+    /// store.
     pub lost: u64,
 }
 
-/// How large a store is.
+/// The size of a store.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Size {
-    /// How many objects it holds.
+pub struct StoreSize {
+    /// The number of objects.
     pub objects: u64,
-    /// How many bytes they have.
+    /// Their total size in bytes.
     pub bytes: u64,
 }
 
-impl Store {
-    /// Opens the store in `directory`, which is made if it is not there, for its owner alone.
+impl SnapshotStore {
+    /// Opens the store in `directory`. Creates it if necessary, accessible only to its owner.
     ///
     /// # Errors
     ///
-    /// [`StoreError::Version`] when another version made it, [`StoreError::Io`] when it cannot be used.
-    pub fn open(directory: &Path) -> Result<Store, StoreError> {
+    /// [`SnapshotStoreError::Version`] if another version created it, [`SnapshotStoreError::Io`] if
+    /// it cannot be used.
+    pub fn open(directory: &Path) -> Result<SnapshotStore, SnapshotStoreError> {
         make_private_directory(directory)
             .and_then(|()| fs::set_permissions(directory, Permissions::from_mode(0o700)))
             .and_then(|()| make_private_directory(&directory.join("roots")))
-            .map_err(StoreError::io("make its directory"))?;
-        let directory = directory.canonicalize().map_err(StoreError::io("find its directory"))?;
-        let objects = Objects::open(&directory)?;
-        let store = Store { directory, hidden: Hidden::default(), objects };
-        store.agree_on_format()?;
+            .map_err(SnapshotStoreError::io("make its directory"))?;
+        let directory =
+            directory.canonicalize().map_err(SnapshotStoreError::io("find its directory"))?;
+        let objects = ObjectStore::open(&directory)?;
+        let store = SnapshotStore { directory, hidden: HiddenPaths::default(), objects };
+        store.check_format()?;
         Ok(store)
     }
 
-    /// Never looks at these absolute paths and what is beneath them, wherever they lie in a root: they are neither
-    /// recorded nor compared nor brought back, as if they were not there. They need not exist.
+    /// Hides these absolute paths and everything below them, wherever they are in a root. They are
+    /// neither recorded nor compared nor restored, as if they did not exist. They need not exist.
     #[must_use]
-    pub fn hiding(mut self, places: impl IntoIterator<Item = PathBuf>) -> Store {
-        self.hidden = Hidden::new(places);
+    pub fn with_hidden(mut self, places: impl IntoIterator<Item = PathBuf>) -> SnapshotStore {
+        self.hidden = HiddenPaths::new(places);
         self
     }
 
-    /// Keeps every process from pruning this store while the answer lives.
+    /// Prevents every process from pruning this store while the returned lock lives.
     ///
-    /// Whoever records takes one before, and drops it when the new tree's name is where the list of trees to keep is made
-    /// from. Waits for a prune that is under way.
+    /// Take it before recording, and drop it once the new tree's name is where the list of trees to
+    /// keep is read from. Waits for a prune in progress.
     ///
     /// # Errors
     ///
-    /// [`StoreError::Io`] when the lock cannot be taken.
-    pub fn hold(&self) -> Result<Hold, StoreError> {
+    /// [`SnapshotStoreError::Io`] if the lock cannot be taken.
+    pub fn lock_shared(&self) -> Result<SharedStoreLock, SnapshotStoreError> {
         let lock = self.lock_file()?;
         rustix::io::retry_on_intr(|| rustix::fs::flock(&lock, FlockOperation::LockShared))
-            .map_err(StoreError::io("lock itself"))?;
-        Ok(Hold { _lock: lock })
+            .map_err(SnapshotStoreError::io("lock itself"))?;
+        Ok(SharedStoreLock { _lock: lock })
     }
 
-    /// Takes the store for itself alone, to prune it: nothing is being recorded or restored meanwhile, and no [`Hold`] is
-    /// held. Which trees are needed is to be looked up after this, because until then there may be more of them.
+    /// Takes exclusive access to the store, to prune it: no record or restore is in progress
+    /// meanwhile, and no [`SharedStoreLock`] is held. Look up the needed trees after this call,
+    /// because until then more may be added.
     ///
     /// # Errors
     ///
-    /// [`StoreError::Busy`] when somebody holds the store.
-    pub fn into_pruning(self) -> Result<Pruning, StoreError> {
+    /// [`SnapshotStoreError::Busy`] if the store is in use.
+    pub fn into_exclusive(self) -> Result<ExclusiveStore, SnapshotStoreError> {
         let lock = self.lock_alone()?;
-        Ok(Pruning { store: self, _lock: lock })
+        Ok(ExclusiveStore { store: self, _lock: lock })
     }
 
-    /// Removes every object that none of `keep` needs, and what processes that died have left. `keep` is asked when the store
-    /// is locked.
+    /// Removes every object that no tree in `keep` needs, and temporaries of dead processes. `keep`
+    /// is called once the store is locked.
     ///
     /// # Errors
     ///
-    /// As [`Store::into_pruning`]; nothing was removed then.
-    pub fn prune(&self, keep: impl IntoIterator<Item = TreeId>) -> Result<Pruned, StoreError> {
+    /// The same as for [`SnapshotStore::into_exclusive`]; nothing was removed then.
+    pub fn prune(
+        &self,
+        keep: impl IntoIterator<Item = TreeId>,
+    ) -> Result<SnapshotPruneReport, SnapshotStoreError> {
         let _lock = self.lock_alone()?;
         self.prune_alone(keep)
     }
 
-    /// Makes everything that was recorded last through a loss of power.
+    /// Makes all records survive a loss of power.
     ///
     /// # Errors
     ///
-    /// [`StoreError::Io`] when the system cannot do so.
-    pub fn sync(&self) -> Result<(), StoreError> {
+    /// [`SnapshotStoreError::Io`] if the system cannot do so.
+    pub fn sync(&self) -> Result<(), SnapshotStoreError> {
         self.objects.sync()
     }
 
-    /// Returns how large the store is.
+    /// Returns the size of the store.
     ///
     /// # Errors
     ///
-    /// [`StoreError::Io`] when it cannot be listed.
-    pub fn size(&self) -> Result<Size, StoreError> {
-        let mut size = Size::default();
+    /// [`SnapshotStoreError::Io`] if it cannot be listed.
+    pub fn size(&self) -> Result<StoreSize, SnapshotStoreError> {
+        let mut size = StoreSize::default();
         let count = |_, bytes| {
             size.objects += 1;
             size.bytes += bytes;
         };
-        self.objects.visit(count).map_err(StoreError::io("list its objects"))?;
+        self.objects.visit(count).map_err(SnapshotStoreError::io("list its objects"))?;
         Ok(size)
     }
 
@@ -167,99 +174,112 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// [`StoreError::Lost`] or [`StoreError::Corrupt`] when the store does not have them any more.
-    pub fn content(&self, content: ContentId, size_bytes: u64) -> Result<Vec<u8>, StoreError> {
+    /// [`SnapshotStoreError::Lost`] or [`SnapshotStoreError::Corrupt`] if the store no longer has
+    /// them.
+    pub fn content(
+        &self,
+        content: ContentId,
+        size_bytes: u64,
+    ) -> Result<Vec<u8>, SnapshotStoreError> {
         self.get(content.0, size_bytes)
     }
 
-    pub(crate) fn tree(&self, tree: TreeId) -> Result<Tree, StoreError> {
+    pub(crate) fn tree(&self, tree: TreeId) -> Result<TreeObject, SnapshotStoreError> {
         let bytes = self.get(tree.0, TREE_BYTES_MAX)?;
-        Tree::decode(&bytes)
-            .map_err(|reason| StoreError::Malformed { id: tree.to_string(), reason })
+        TreeObject::decode(&bytes)
+            .map_err(|reason| SnapshotStoreError::Malformed { id: tree.to_string(), reason })
     }
 
-    /// Returns the directory in which the store keeps what it knows of a root.
-    pub(crate) fn root_directory(&self, root: &Root) -> Result<PathBuf, StoreError> {
+    /// Returns the store's directory for data about a root.
+    pub(crate) fn root_directory(&self, root: &Root) -> Result<PathBuf, SnapshotStoreError> {
         let name = ObjectId::of(root.path().as_os_str().as_bytes()).to_string();
         let directory = self.directory.join("roots").join(name);
-        make_private_directory(&directory).map_err(StoreError::io("make its directories"))?;
+        make_private_directory(&directory)
+            .map_err(SnapshotStoreError::io("make its directories"))?;
         Ok(directory)
     }
 
-    /// Returns what of a root is never looked at.
-    pub(crate) fn hidden_within(&self, root: &Root) -> HiddenWithin {
+    /// Returns the hidden paths inside a root.
+    pub(crate) fn hidden_within(&self, root: &Root) -> RootHiddenPaths {
         self.hidden.within(root.path())
     }
 
-    /// Tells whether the store lies in the directory at `path`.
+    /// Returns whether the store is inside the directory at `path`.
     pub(crate) fn is_inside(&self, path: &Path) -> bool {
         self.directory.starts_with(path)
     }
 
-    fn get(&self, id: ObjectId, bytes_max: u64) -> Result<Vec<u8>, StoreError> {
+    fn get(&self, id: ObjectId, bytes_max: u64) -> Result<Vec<u8>, SnapshotStoreError> {
         let answer = self.objects.get(id, bytes_max);
-        if let Err(StoreError::Lost { .. } | StoreError::Corrupt { .. }) = &answer {
-            // They say that the object is stored, which keeps the next record from storing it again.
+        if let Err(SnapshotStoreError::Lost { .. } | SnapshotStoreError::Corrupt { .. }) = &answer {
+            // The caches say that the object is stored, which would keep the next record from
+            // storing it again.
             self.forget_caches();
         }
         answer
     }
 
-    fn agree_on_format(&self) -> Result<(), StoreError> {
+    fn check_format(&self) -> Result<(), SnapshotStoreError> {
         let path = self.directory.join("format");
         let mut found = String::new();
         match File::open(&path) {
             Ok(file) => {
                 file.take(FORMAT_BYTES_MAX)
                     .read_to_string(&mut found)
-                    .map_err(StoreError::io("read its format"))?;
+                    .map_err(SnapshotStoreError::io("read its format"))?;
             }
             Err(err) if err.kind() == ErrorKind::NotFound => return self.write_format(&path),
-            Err(err) => return Err(StoreError::io("read its format")(err)),
+            Err(err) => return Err(SnapshotStoreError::io("read its format")(err)),
         }
         if found == FORMAT {
             return Ok(());
         }
-        Err(StoreError::Version { found: found.trim_end().to_owned(), expected: FORMAT.trim_end() })
+        Err(SnapshotStoreError::Version {
+            found: found.trim_end().to_owned(),
+            expected: FORMAT.trim_end(),
+        })
     }
 
-    /// Says what this is, in one step: two processes may be the first.
-    fn write_format(&self, path: &Path) -> Result<(), StoreError> {
-        let _hold = self.hold()?;
+    /// Writes the format file in one step: two processes may create the store at the same time.
+    fn write_format(&self, path: &Path) -> Result<(), SnapshotStoreError> {
+        let _hold = self.lock_shared()?;
         let (temporary, mut file) = self.objects.temporary()?;
         file.write_all(FORMAT.as_bytes())
             .and_then(|()| file.sync_all())
             .and_then(|()| fs::rename(temporary, path))
-            .map_err(StoreError::io("write its format"))
+            .map_err(SnapshotStoreError::io("write its format"))
     }
 
-    fn lock_file(&self) -> Result<File, StoreError> {
+    fn lock_file(&self) -> Result<File, SnapshotStoreError> {
         open_lock(&self.directory.join("lock"))
     }
 
-    fn lock_alone(&self) -> Result<File, StoreError> {
+    fn lock_alone(&self) -> Result<File, SnapshotStoreError> {
         let lock = self.lock_file()?;
         match rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => Ok(lock),
-            Err(Errno::WOULDBLOCK) => Err(StoreError::Busy),
-            Err(errno) => Err(StoreError::io("lock itself")(errno)),
+            Err(Errno::WOULDBLOCK) => Err(SnapshotStoreError::Busy),
+            Err(errno) => Err(SnapshotStoreError::io("lock itself")(errno)),
         }
     }
 
-    /// Prunes a store that nobody else is in.
-    fn prune_alone(&self, keep: impl IntoIterator<Item = TreeId>) -> Result<Pruned, StoreError> {
-        let mut pruned = Pruned::default();
-        let needed = self.reach(keep, &mut pruned)?;
-        let swept = self.sweep(&needed, &mut pruned);
+    /// Prunes a store with exclusive access.
+    fn prune_alone(
+        &self,
+        keep: impl IntoIterator<Item = TreeId>,
+    ) -> Result<SnapshotPruneReport, SnapshotStoreError> {
+        let mut pruned = SnapshotPruneReport::default();
+        let needed = self.reachable_objects(keep, &mut pruned)?;
+        let swept = self.remove_unneeded(&needed, &mut pruned);
         if pruned.removed > 0 {
-            // What they say was stored is not any more.
+            // The caches refer to objects that are no longer stored.
             self.forget_caches();
         }
-        swept.map_err(StoreError::io("remove objects"))?;
+        swept.map_err(SnapshotStoreError::io("remove objects"))?;
         Ok(pruned)
     }
 
-    /// Forgets what files looked like when they were last read, which only makes the next record slower.
+    /// Removes the caches of file states, which only makes the next record slower.
     fn forget_caches(&self) {
         let Ok(roots) = fs::read_dir(self.directory.join("roots")) else { return };
         for root in roots.flatten() {
@@ -268,11 +288,11 @@ impl Store {
     }
 
     /// Returns the objects that the trees consist of, as far as they can be read.
-    fn reach(
+    fn reachable_objects(
         &self,
         keep: impl IntoIterator<Item = TreeId>,
-        pruned: &mut Pruned,
-    ) -> Result<HashSet<ObjectId>, StoreError> {
+        pruned: &mut SnapshotPruneReport,
+    ) -> Result<HashSet<ObjectId>, SnapshotStoreError> {
         let mut needed = HashSet::new();
         let mut pending: Vec<TreeId> = keep.into_iter().collect();
         while let Some(tree) = pending.pop() {
@@ -281,8 +301,9 @@ impl Store {
             }
             let read = match self.tree(tree) {
                 Ok(read) => read,
-                // What it held cannot be found any more; that is no reason to keep everything else for good.
-                Err(StoreError::Lost { .. } | StoreError::Corrupt { .. }) => {
+                // Its contents can no longer be found. That is no reason to keep everything else
+                // forever.
+                Err(SnapshotStoreError::Lost { .. } | SnapshotStoreError::Corrupt { .. }) => {
                     pruned.lost += 1;
                     continue;
                 }
@@ -290,18 +311,22 @@ impl Store {
             };
             for entry in read.entries() {
                 match &entry.node {
-                    Node::File(file) => {
+                    TreeNode::File(file) => {
                         needed.insert(file.content.0);
                     }
-                    Node::Directory { tree, .. } => pending.push(*tree),
-                    Node::Link { .. } | Node::LeftOut(_) => {}
+                    TreeNode::Directory { tree, .. } => pending.push(*tree),
+                    TreeNode::Link { .. } | TreeNode::LeftOut(_) => {}
                 }
             }
         }
         Ok(needed)
     }
 
-    fn sweep(&self, needed: &HashSet<ObjectId>, pruned: &mut Pruned) -> io::Result<()> {
+    fn remove_unneeded(
+        &self,
+        needed: &HashSet<ObjectId>,
+        pruned: &mut SnapshotPruneReport,
+    ) -> io::Result<()> {
         let mut unneeded = Vec::new();
         self.objects.visit(|id, bytes| {
             if needed.contains(&id) {
@@ -320,18 +345,22 @@ impl Store {
     }
 }
 
-impl Pruning {
-    /// Removes every object that none of `keep` needs, and what processes that died have left.
+impl ExclusiveStore {
+    /// Removes every object that no tree in `keep` needs, and temporaries of dead processes.
     ///
     /// # Errors
     ///
-    /// [`StoreError`] when the store cannot be read or changed; what was removed until then was not needed.
-    pub fn finish(self, keep: impl IntoIterator<Item = TreeId>) -> Result<Pruned, StoreError> {
+    /// [`SnapshotStoreError`] if the store cannot be read or changed. Objects that were already
+    /// removed were not needed.
+    pub fn prune_unneeded(
+        self,
+        keep: impl IntoIterator<Item = TreeId>,
+    ) -> Result<SnapshotPruneReport, SnapshotStoreError> {
         self.store.prune_alone(keep)
     }
 }
 
-/// Opens a file that serves as a lock. It is never removed: a lock on a removed file excludes nobody.
-pub(crate) fn open_lock(path: &Path) -> Result<File, StoreError> {
-    open_private(path).map_err(StoreError::io("open its lock"))
+/// Opens a lock file. It is never removed: a lock on a removed file excludes no other process.
+pub(crate) fn open_lock(path: &Path) -> Result<File, SnapshotStoreError> {
+    open_private(path).map_err(SnapshotStoreError::io("open its lock"))
 }

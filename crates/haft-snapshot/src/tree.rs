@@ -1,15 +1,16 @@
-//! One directory as an object: its entries, sorted by name, each with what it looked like; a directory among them by the name
-//! of its own object. The bytes are a function of the directory alone, so that equal directories share an object. Reading
-//! refuses whatever writing would not have produced; nothing here touches a file.
+//! One directory as an object: its entries, sorted by name, each with its state; a subdirectory is
+//! the name of its own object. The bytes depend only on the directory, so that equal directories
+//! share an object. Decoding rejects all bytes that encoding would not produce. Nothing here
+//! touches a file.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
-use haft_sandbox::FileKind;
+use haft_sandbox::InodeKind;
 
-use crate::bytes::{Reader, Writer};
+use crate::bytes::{ByteReader, ByteWriter};
 use crate::id::{ContentId, ID_BYTES, ObjectId, TreeId};
-use crate::state::{FileState, LeftOut, Owner, Reason, State};
+use crate::state::{FileOwner, OmissionReason, OmittedEntry, PathState, RecordedFile};
 
 const MAGIC: &[u8] = b"haft tree 1\n";
 
@@ -20,64 +21,65 @@ const ALL_BITS: u32 = 0o7777;
 
 /// The entries of a directory, sorted by the bytes of their names, each name once.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Tree {
-    entries: Vec<Entry>,
+pub(crate) struct TreeObject {
+    entries: Vec<TreeEntry>,
 }
 
 /// One name in a directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Entry {
+pub(crate) struct TreeEntry {
     pub(crate) name: OsString,
-    pub(crate) node: Node,
+    pub(crate) node: TreeNode,
 }
 
-/// What a name stands for.
+/// The entry of a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Node {
-    File(FileState),
+pub(crate) enum TreeNode {
+    File(RecordedFile),
     Link { target: OsString },
     Directory { mode: u32, tree: TreeId },
-    LeftOut(LeftOut),
+    LeftOut(OmittedEntry),
 }
 
-impl Node {
-    pub(crate) fn state(&self) -> State {
+impl TreeNode {
+    pub(crate) fn state(&self) -> PathState {
         match self {
-            Node::File(file) => State::File(*file),
-            Node::Link { target } => State::Link { target: target.into() },
-            Node::Directory { mode, .. } => State::Directory { mode: *mode },
-            Node::LeftOut(left_out) => State::LeftOut(*left_out),
+            TreeNode::File(file) => PathState::File(*file),
+            TreeNode::Link { target } => PathState::Link { target: target.into() },
+            TreeNode::Directory { mode, .. } => PathState::Directory { mode: *mode },
+            TreeNode::LeftOut(left_out) => PathState::Omitted(*left_out),
         }
     }
 
     pub(crate) fn tree(&self) -> Option<TreeId> {
         match self {
-            Node::Directory { tree, .. } => Some(*tree),
-            Node::File(_) | Node::Link { .. } | Node::LeftOut(_) => None,
+            TreeNode::Directory { tree, .. } => Some(*tree),
+            TreeNode::File(_) | TreeNode::Link { .. } | TreeNode::LeftOut(_) => None,
         }
     }
 }
 
-/// Tells whether a name is the version control's own, which is neither recorded nor touched, however it is spelled.
+/// Returns whether a name is git's own directory, in any spelling, which is neither recorded nor
+/// touched.
 pub(crate) fn is_git(name: &OsStr) -> bool {
     name.as_bytes().eq_ignore_ascii_case(b".git")
 }
 
-impl Tree {
-    pub(crate) fn entries(&self) -> &[Entry] {
+impl TreeObject {
+    pub(crate) fn entries(&self) -> &[TreeEntry] {
         &self.entries
     }
 
-    pub(crate) fn get(&self, name: &OsStr) -> Option<&Node> {
+    pub(crate) fn get(&self, name: &OsStr) -> Option<&TreeNode> {
         let at = self.position(name).ok()?;
         self.entries.get(at).map(|entry| &entry.node)
     }
 
-    /// Puts a name into the directory, in place of what it stood for.
-    pub(crate) fn set(&mut self, name: &OsStr, node: Node) {
+    /// Sets the entry of a name, replacing the previous one.
+    pub(crate) fn set(&mut self, name: &OsStr, node: TreeNode) {
         match self.position(name) {
             Ok(at) => self.entries[at].node = node,
-            Err(at) => self.entries.insert(at, Entry { name: name.to_owned(), node }),
+            Err(at) => self.entries.insert(at, TreeEntry { name: name.to_owned(), node }),
         }
     }
 
@@ -92,7 +94,7 @@ impl Tree {
     }
 
     pub(crate) fn encode(&self) -> Vec<u8> {
-        let mut writer = Writer::default();
+        let mut writer = ByteWriter::default();
         writer.raw(MAGIC);
         for entry in &self.entries {
             writer.string(entry.name.as_bytes());
@@ -101,13 +103,13 @@ impl Tree {
         writer.bytes
     }
 
-    /// Reads a directory back; what is wrong with the bytes is the error.
-    pub(crate) fn decode(bytes: &[u8]) -> Result<Tree, &'static str> {
-        let mut reader = Reader::new(bytes);
+    /// Decodes a directory; the error says what is wrong with the bytes.
+    pub(crate) fn decode(bytes: &[u8]) -> Result<TreeObject, &'static str> {
+        let mut reader = ByteReader::new(bytes);
         if reader.raw(MAGIC.len()) != Some(MAGIC) {
             return Err("it does not begin as one");
         }
-        let mut tree = Tree::default();
+        let mut tree = TreeObject::default();
         while !reader.is_empty() {
             let name = reader.string().ok_or("it is cut short")?;
             let name = OsString::from_vec(name.to_vec());
@@ -118,13 +120,14 @@ impl Tree {
                 return Err("its names are not in order");
             }
             let node = decode_node(&mut reader).ok_or("it has an entry that cannot be read")?;
-            tree.entries.push(Entry { name, node });
+            tree.entries.push(TreeEntry { name, node });
         }
         Ok(tree)
     }
 }
 
-/// Tells whether a directory may hold this name in a record: restoring must never be led elsewhere by one.
+/// Returns whether a record of a directory may contain this name. A name must never redirect a
+/// restore.
 fn is_possible(name: &OsStr) -> bool {
     let bytes = name.as_bytes();
     !bytes.is_empty()
@@ -141,116 +144,116 @@ const LINK: u8 = b'l';
 const DIRECTORY: u8 = b'd';
 const LEFT_OUT: u8 = b'o';
 
-fn encode_node(writer: &mut Writer, node: &Node) {
+fn encode_node(writer: &mut ByteWriter, node: &TreeNode) {
     match node {
-        Node::File(FileState { content, size_bytes, mode, owner }) => {
+        TreeNode::File(RecordedFile { content, size_bytes, mode, owner }) => {
             writer.u8(if owner.is_some() { OWNED_FILE } else { FILE });
             writer.u32(*mode).u64(*size_bytes).raw(&content.0.0);
             if let Some(owner) = owner {
                 writer.u32(owner.user).u32(owner.group);
             }
         }
-        Node::Link { target } => {
+        TreeNode::Link { target } => {
             writer.u8(LINK).string(target.as_bytes());
         }
-        Node::Directory { mode, tree } => {
+        TreeNode::Directory { mode, tree } => {
             writer.u8(DIRECTORY).u32(*mode).raw(&tree.0.0);
         }
-        Node::LeftOut(LeftOut { kind, reason, size_bytes, modified_ns }) => {
+        TreeNode::LeftOut(OmittedEntry { kind, reason, size_bytes, modified_ns }) => {
             writer.u8(LEFT_OUT).u8(kind_code(*kind)).u8(reason_code(*reason));
             writer.u64(*size_bytes).i128(*modified_ns);
         }
     }
 }
 
-fn decode_node(reader: &mut Reader<'_>) -> Option<Node> {
+fn decode_node(reader: &mut ByteReader<'_>) -> Option<TreeNode> {
     match reader.u8()? {
         kind @ (FILE | OWNED_FILE) => {
             let mode = decode_mode(reader)?;
             let size_bytes = reader.u64()?;
             let content = ContentId(decode_id(reader)?);
             let owner = match kind {
-                OWNED_FILE => Some(Owner { user: reader.u32()?, group: reader.u32()? }),
+                OWNED_FILE => Some(FileOwner { user: reader.u32()?, group: reader.u32()? }),
                 _ => None,
             };
             let is_sound = owner.is_some() == (mode & SET_ID != 0);
-            is_sound.then_some(Node::File(FileState { content, size_bytes, mode, owner }))
+            is_sound.then_some(TreeNode::File(RecordedFile { content, size_bytes, mode, owner }))
         }
         LINK => {
             let target = reader.string()?;
             let is_sound = !target.is_empty() && !target.contains(&0);
-            is_sound.then(|| Node::Link { target: OsString::from_vec(target.to_vec()) })
+            is_sound.then(|| TreeNode::Link { target: OsString::from_vec(target.to_vec()) })
         }
         DIRECTORY => {
             let mode = decode_mode(reader)?;
-            Some(Node::Directory { mode, tree: TreeId(decode_id(reader)?) })
+            Some(TreeNode::Directory { mode, tree: TreeId(decode_id(reader)?) })
         }
         LEFT_OUT => {
             let kind = kind_of(reader.u8()?)?;
             let reason = reason_of(reader.u8()?)?;
             let (size_bytes, modified_ns) = (reader.u64()?, reader.i128()?);
-            Some(Node::LeftOut(LeftOut { kind, reason, size_bytes, modified_ns }))
+            Some(TreeNode::LeftOut(OmittedEntry { kind, reason, size_bytes, modified_ns }))
         }
         _ => None,
     }
 }
 
-fn decode_mode(reader: &mut Reader<'_>) -> Option<u32> {
+fn decode_mode(reader: &mut ByteReader<'_>) -> Option<u32> {
     reader.u32().filter(|mode| mode & !ALL_BITS == 0)
 }
 
-fn decode_id(reader: &mut Reader<'_>) -> Option<ObjectId> {
+fn decode_id(reader: &mut ByteReader<'_>) -> Option<ObjectId> {
     reader.array::<ID_BYTES>().map(ObjectId)
 }
 
-fn kind_code(kind: FileKind) -> u8 {
+fn kind_code(kind: InodeKind) -> u8 {
     match kind {
-        FileKind::Regular => 0,
-        FileKind::Directory => 1,
-        FileKind::Symlink => 2,
-        FileKind::Fifo => 3,
-        FileKind::Socket => 4,
-        FileKind::CharDevice => 5,
-        FileKind::BlockDevice => 6,
-        FileKind::Unknown => 7,
+        InodeKind::Regular => 0,
+        InodeKind::Directory => 1,
+        InodeKind::Symlink => 2,
+        InodeKind::Fifo => 3,
+        InodeKind::Socket => 4,
+        InodeKind::CharDevice => 5,
+        InodeKind::BlockDevice => 6,
+        InodeKind::Unknown => 7,
     }
 }
 
-fn kind_of(code: u8) -> Option<FileKind> {
+fn kind_of(code: u8) -> Option<InodeKind> {
     let all = [
-        FileKind::Regular,
-        FileKind::Directory,
-        FileKind::Symlink,
-        FileKind::Fifo,
-        FileKind::Socket,
-        FileKind::CharDevice,
-        FileKind::BlockDevice,
-        FileKind::Unknown,
+        InodeKind::Regular,
+        InodeKind::Directory,
+        InodeKind::Symlink,
+        InodeKind::Fifo,
+        InodeKind::Socket,
+        InodeKind::CharDevice,
+        InodeKind::BlockDevice,
+        InodeKind::Unknown,
     ];
     all.into_iter().find(|kind| kind_code(*kind) == code)
 }
 
-fn reason_code(reason: Reason) -> u8 {
+fn reason_code(reason: OmissionReason) -> u8 {
     match reason {
-        Reason::Excluded => 0,
-        Reason::Ignored => 1,
-        Reason::TooLarge => 2,
-        Reason::Unreadable => 3,
-        Reason::Changing => 4,
-        Reason::TooDeep => 5,
-        Reason::Special => 6,
+        OmissionReason::Excluded => 0,
+        OmissionReason::Ignored => 1,
+        OmissionReason::TooLarge => 2,
+        OmissionReason::Unreadable => 3,
+        OmissionReason::Changing => 4,
+        OmissionReason::TooDeep => 5,
+        OmissionReason::Special => 6,
     }
 }
 
-fn reason_of(code: u8) -> Option<Reason> {
+fn reason_of(code: u8) -> Option<OmissionReason> {
     let all = [
-        Reason::Excluded,
-        Reason::Ignored,
-        Reason::TooLarge,
-        Reason::Unreadable,
-        Reason::Changing,
-        Reason::TooDeep,
-        Reason::Special,
+        OmissionReason::Excluded,
+        OmissionReason::Ignored,
+        OmissionReason::TooLarge,
+        OmissionReason::Unreadable,
+        OmissionReason::Changing,
+        OmissionReason::TooDeep,
+        OmissionReason::Special,
     ];
     all.into_iter().find(|reason| reason_code(*reason) == code)
 }

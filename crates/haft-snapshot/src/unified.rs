@@ -1,91 +1,98 @@
-//! A change of a file as people read one: unified text, made for one change at a time. What is no text, or too much of it, is
-//! said to be so; it is deliberately no format to restore from.
+//! A change of a file for people to read: unified text, for one change at a time. Binary and very
+//! large files are only reported as such. It is not a format to restore from.
 
 use diffy::{DiffOptions, PatchFormatter};
 
-use crate::diff::Change;
-use crate::error::StoreError;
+use crate::diff::PathChange;
+use crate::error::SnapshotStoreError;
 use crate::limits::{UNIFIED_BYTES_MAX, UNIFIED_LINES_MAX};
-use crate::state::State;
-use crate::store::Store;
+use crate::state::PathState;
+use crate::store::SnapshotStore;
 
-/// How much of a file is looked at to tell text from other bytes, as in git.
+/// Bytes of a file that are inspected to distinguish text from binary, as in git.
 const PROBED_BYTES: usize = 8_000;
 
 /// The difference between two states of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Unified {
+pub enum UnifiedDiff {
     /// Unified text, in the bytes of the files, whatever their encoding.
     Text(Vec<u8>),
-    /// At least one side is no text.
+    /// At least one side is not text.
     Binary,
-    /// The files are too large to be compared line by line.
+    /// The files are too large to be compared by lines.
     TooLarge,
     /// The bytes of at least one side were not recorded.
     NotRecorded,
-    /// No bytes differ: what changed is a directory, or permission bits alone.
+    /// No bytes differ: only a directory or permission bits changed.
     Nothing,
 }
 
-impl Store {
-    /// Returns how the text of a path changed. A link's text is its target.
+impl SnapshotStore {
+    /// Returns the text change of a path. A link's text is its target.
     ///
     /// # Errors
     ///
-    /// [`StoreError::Lost`] or [`StoreError::Corrupt`] when the store does not have the bytes any more.
-    pub fn unified(&self, change: &Change) -> Result<Unified, StoreError> {
+    /// [`SnapshotStoreError::Lost`] or [`SnapshotStoreError::Corrupt`] if the store no longer has
+    /// the bytes.
+    pub fn unified_diff(&self, change: &PathChange) -> Result<UnifiedDiff, SnapshotStoreError> {
         let (before, after) = match (self.text(&change.before)?, self.text(&change.after)?) {
-            (Side::NotRecorded, _) | (_, Side::NotRecorded) => return Ok(Unified::NotRecorded),
-            (Side::TooLarge, _) | (_, Side::TooLarge) => return Ok(Unified::TooLarge),
-            (Side::None, Side::None) => return Ok(Unified::Nothing),
+            (DiffSide::NotRecorded, _) | (_, DiffSide::NotRecorded) => {
+                return Ok(UnifiedDiff::NotRecorded);
+            }
+            (DiffSide::TooLarge, _) | (_, DiffSide::TooLarge) => return Ok(UnifiedDiff::TooLarge),
+            (DiffSide::None, DiffSide::None) => return Ok(UnifiedDiff::Nothing),
             (before, after) => (before.bytes(), after.bytes()),
         };
         if before == after && change.before.is_some() && change.after.is_some() {
-            return Ok(Unified::Nothing);
+            return Ok(UnifiedDiff::Nothing);
         }
         if is_binary(&before) || is_binary(&after) {
-            return Ok(Unified::Binary);
+            return Ok(UnifiedDiff::Binary);
         }
         if count_lines(&before) + count_lines(&after) > UNIFIED_LINES_MAX {
-            return Ok(Unified::TooLarge);
+            return Ok(UnifiedDiff::TooLarge);
         }
-        Ok(Unified::Text(compare(change, &before, &after)))
+        Ok(UnifiedDiff::Text(compare(change, &before, &after)))
     }
 
-    fn text(&self, state: &Option<State>) -> Result<Side, StoreError> {
+    fn text(&self, state: &Option<PathState>) -> Result<DiffSide, SnapshotStoreError> {
         match state {
-            None | Some(State::Directory { .. }) => Ok(Side::None),
-            Some(State::LeftOut(_)) => Ok(Side::NotRecorded),
-            Some(State::Link { target }) => {
-                Ok(Side::Bytes(target.as_os_str().as_encoded_bytes().to_vec()))
+            None | Some(PathState::Directory { .. }) => Ok(DiffSide::None),
+            Some(PathState::Omitted(_)) => Ok(DiffSide::NotRecorded),
+            Some(PathState::Link { target }) => {
+                Ok(DiffSide::Bytes(target.as_os_str().as_encoded_bytes().to_vec()))
             }
-            Some(State::File(file)) if file.size_bytes > UNIFIED_BYTES_MAX => Ok(Side::TooLarge),
-            Some(State::File(file)) => self.content(file.content, file.size_bytes).map(Side::Bytes),
+            Some(PathState::File(file)) if file.size_bytes > UNIFIED_BYTES_MAX => {
+                Ok(DiffSide::TooLarge)
+            }
+            Some(PathState::File(file)) => {
+                self.content(file.content, file.size_bytes).map(DiffSide::Bytes)
+            }
         }
     }
 }
 
-/// What one side of a change has to show.
-enum Side {
+/// One side of a change.
+enum DiffSide {
     None,
     Bytes(Vec<u8>),
     NotRecorded,
     TooLarge,
 }
 
-impl Side {
+impl DiffSide {
     fn bytes(self) -> Vec<u8> {
         match self {
-            Side::Bytes(bytes) => bytes,
-            Side::None | Side::NotRecorded | Side::TooLarge => Vec::new(),
+            DiffSide::Bytes(bytes) => bytes,
+            DiffSide::None | DiffSide::NotRecorded | DiffSide::TooLarge => Vec::new(),
         }
     }
 }
 
-fn compare(change: &Change, before: &[u8], after: &[u8]) -> Vec<u8> {
-    let name = |prefix: &str, state: &Option<State>| match state {
-        None | Some(State::Directory { .. }) => "/dev/null".to_owned(),
-        Some(State::File(_) | State::Link { .. } | State::LeftOut(_)) => {
+fn compare(change: &PathChange, before: &[u8], after: &[u8]) -> Vec<u8> {
+    let name = |prefix: &str, state: &Option<PathState>| match state {
+        None | Some(PathState::Directory { .. }) => "/dev/null".to_owned(),
+        Some(PathState::File(_) | PathState::Link { .. } | PathState::Omitted(_)) => {
             format!("{prefix}{}", change.path.display())
         }
     };

@@ -5,28 +5,28 @@ use std::path::Path;
 
 use haft_contract::limits::OUTPUT_BYTES_MAX;
 use haft_contract::{
-    Access, Cx, Effect, ErrorCode, FileChange, FileKind, FilePath, FileStamp, Kind, Precondition,
-    Tool, ToolError,
+    Access, Cx, Effect, ErrorCode, FileChange, FilePath, FileStamp, FsEntryKind, Precondition,
+    Tool, ToolError, ToolKind,
 };
+use haft_patch::{FilePatch, Patch, PatchOperation};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::edit::changing;
-use crate::patch::{self, FilePatch, Operation, Patch};
-use crate::text_file::{changes_workspace, missing, open, text_of};
+use crate::edit::apply_with_retries;
+use crate::text_file::{decode_text, missing_file_error, open_file, workspace_write_requirements};
 
 /// The permission bits in a file's mode.
 const PERMISSION_BITS: u32 = 0o7777;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Input {
+struct ApplyPatchInput {
     /// A unified diff over one or more files (a/ b/ prefixes, /dev/null, renames), or the *** Begin Patch form.
     patch: String,
 }
 
 #[derive(Serialize, JsonSchema)]
-struct Applied {
+struct ApplyPatchOutput {
     /// Always "ok".
     status: &'static str,
     /// What was changed, in the order of the patch.
@@ -48,17 +48,17 @@ pub(crate) fn apply_patch() -> Tool {
             "Apply a patch to several files, all of it or nothing. Creates, changes, deletes and renames. Context \
              lines must match the files exactly.",
         )
-        .kind(Kind::Edit)
+        .kind(ToolKind::Edit)
         .effect(Effect::Once)
         .dangerous()
-        .requires(changes_workspace())
-        .digested(&["patch"])
+        .requires(workspace_write_requirements())
+        .redacted(&["patch"])
         .only_changes_files()
         .try_accesses(accesses)
         .execute_blocking(run)
 }
 
-fn accesses(input: &Input) -> Result<Vec<Access>, ToolError> {
+fn accesses(input: &ApplyPatchInput) -> Result<Vec<Access>, ToolError> {
     let mut accesses = Vec::new();
     for file in &parse(&input.patch)?.files {
         accesses.extend(file.old_path.iter().map(Access::read));
@@ -72,11 +72,11 @@ fn accesses(input: &Input) -> Result<Vec<Access>, ToolError> {
 }
 
 fn parse(text: &str) -> Result<Patch, ToolError> {
-    patch::parse(text).map_err(|err| {
+    haft_patch::parse(text).map_err(|err| {
         let code = match err {
-            patch::PatchError::OverLimit { limit: patch::PATCH_BYTES_MAX, .. } => {
-                ErrorCode::PatchTooLarge
-            }
+            haft_patch::PatchParseError::OverLimit {
+                limit: haft_patch::PATCH_BYTES_MAX, ..
+            } => ErrorCode::PatchTooLarge,
             _ => ErrorCode::PatchFailed,
         };
         // The message quotes the patch, which the journal must not hold.
@@ -84,7 +84,7 @@ fn parse(text: &str) -> Result<Patch, ToolError> {
     })
 }
 
-fn run(input: Input, cx: &Cx) -> Result<Applied, ToolError> {
+fn run(input: ApplyPatchInput, cx: &Cx) -> Result<ApplyPatchOutput, ToolError> {
     let bytes_max = cx.max_output_bytes();
     if input.patch.len() > bytes_max {
         let message = format!(
@@ -94,17 +94,20 @@ fn run(input: Input, cx: &Cx) -> Result<Applied, ToolError> {
         return Err(ToolError::new(ErrorCode::PatchTooLarge, message));
     }
     let patch = parse(&input.patch)?;
-    changing(cx, || {
+    apply_with_retries(cx, || {
         let mut changes = Vec::new();
         for file in &patch.files {
             plan(cx, file, &mut changes)?;
         }
-        Ok((changes, Applied { status: "ok", files: patch.files.iter().map(summary).collect() }))
+        Ok((
+            changes,
+            ApplyPatchOutput { status: "ok", files: patch.files.iter().map(summary).collect() },
+        ))
     })
 }
 
 /// A file as it is before the patch.
-struct Original {
+struct FileBeforePatch {
     path: FilePath,
     contents: Vec<u8>,
     stamp: FileStamp,
@@ -113,14 +116,14 @@ struct Original {
 /// Works out what happens to one file, without changing it.
 fn plan(cx: &Cx, file: &FilePatch, changes: &mut Vec<FileChange>) -> Result<(), ToolError> {
     let original = file.old_path.as_deref().map(|path| original(cx, path)).transpose()?;
-    if matches!(file.operation, Operation::Delete | Operation::Rename) {
+    if matches!(file.operation, PatchOperation::Delete | PatchOperation::Rename) {
         file.old_path.as_deref().map_or(Ok(()), |path| refuse_link(cx, path))?;
     }
     let contents = patched(file, original.as_ref())?;
     let target =
         file.new_path.as_deref().map(|path| target(cx, path, file.operation)).transpose()?;
     match (original, target, contents) {
-        (Some(Original { path, stamp, .. }), None, _) => {
+        (Some(FileBeforePatch { path, stamp, .. }), None, _) => {
             changes.push(FileChange::Remove { path, precondition: Precondition::Unchanged(stamp) });
         }
         (original, Some(target), Some(contents)) => {
@@ -133,7 +136,7 @@ fn plan(cx: &Cx, file: &FilePatch, changes: &mut Vec<FileChange>) -> Result<(), 
             let mode =
                 file.mode.or(moved.as_ref().map(|original| original.stamp.mode & PERMISSION_BITS));
             changes.push(FileChange::Write { path: target, contents, mode, precondition });
-            if let Some(Original { path, stamp, .. }) = moved {
+            if let Some(FileBeforePatch { path, stamp, .. }) = moved {
                 changes.push(FileChange::Remove {
                     path,
                     precondition: Precondition::Unchanged(stamp),
@@ -169,8 +172,8 @@ fn refuse_link(cx: &Cx, path: &str) -> Result<(), ToolError> {
     Err(ToolError::new(ErrorCode::PatchFailed, message))
 }
 
-fn original(cx: &Cx, path: &str) -> Result<Original, ToolError> {
-    let (place, opened) = open(cx.fs(), path)?;
+fn original(cx: &Cx, path: &str) -> Result<FileBeforePatch, ToolError> {
+    let (place, opened) = open_file(cx.fs(), path)?;
     let limit = u64::try_from(OUTPUT_BYTES_MAX).unwrap_or(u64::MAX);
     if opened.stamp.size > limit {
         let message = format!(
@@ -181,21 +184,25 @@ fn original(cx: &Cx, path: &str) -> Result<Original, ToolError> {
     }
     let mut contents = Vec::new();
     opened.file.take(limit).read_to_end(&mut contents)?;
-    Ok(Original { path: place, contents, stamp: opened.stamp })
+    Ok(FileBeforePatch { path: place, contents, stamp: opened.stamp })
 }
 
 /// Returns the content after the patch, `None` where the file goes. Files that only move need not be text.
-fn patched(file: &FilePatch, original: Option<&Original>) -> Result<Option<Vec<u8>>, ToolError> {
+fn patched(
+    file: &FilePatch,
+    original: Option<&FileBeforePatch>,
+) -> Result<Option<Vec<u8>>, ToolError> {
     let name = file.old_path.as_deref().or(file.new_path.as_deref()).unwrap_or_default();
     match original {
         Some(original) if file.hunks.is_empty() => {
-            let keeps = !matches!(file.operation, Operation::Delete);
+            let keeps = !matches!(file.operation, PatchOperation::Delete);
             Ok(keeps.then(|| original.contents.clone()))
         }
         original => {
-            let text =
-                original.map(|original| text_of(name, original.contents.clone())).transpose()?;
-            let patched = patch::apply(file, text.as_deref()).map_err(|err| {
+            let text = original
+                .map(|original| decode_text(name, original.contents.clone()))
+                .transpose()?;
+            let patched = haft_patch::apply(file, text.as_deref()).map_err(|err| {
                 ToolError::new(
                     ErrorCode::PatchFailed,
                     format!("{name}: {err}; nothing was changed"),
@@ -208,29 +215,30 @@ fn patched(file: &FilePatch, original: Option<&Original>) -> Result<Option<Vec<u
 }
 
 /// Resolves where a file is written. What is created or moved there must not exist.
-fn target(cx: &Cx, path: &str, operation: Operation) -> Result<FilePath, ToolError> {
+fn target(cx: &Cx, path: &str, operation: PatchOperation) -> Result<FilePath, ToolError> {
     let (place, kind) = cx.fs().resolve(path)?;
     match (operation, kind) {
-        (Operation::Create | Operation::Rename, Some(kind)) => {
-            let what = if kind == FileKind::Regular { "exists already" } else { "is not a file" };
+        (PatchOperation::Create | PatchOperation::Rename, Some(kind)) => {
+            let what =
+                if kind == FsEntryKind::Regular { "exists already" } else { "is not a file" };
             let message =
                 format!("path {path:?} {what}, so the patch cannot create it; nothing was changed");
             Err(ToolError::new(ErrorCode::PatchFailed, message))
         }
-        (Operation::Modify, None) => Err(missing(cx.fs(), path, &place)),
-        (Operation::Create | Operation::Rename, None)
-        | (Operation::Modify, Some(_))
-        | (Operation::Delete, _) => Ok(place),
+        (PatchOperation::Modify, None) => Err(missing_file_error(cx.fs(), path, &place)),
+        (PatchOperation::Create | PatchOperation::Rename, None)
+        | (PatchOperation::Modify, Some(_))
+        | (PatchOperation::Delete, _) => Ok(place),
     }
 }
 
 fn summary(file: &FilePatch) -> ChangedFile {
     let path = file.new_path.clone().or_else(|| file.old_path.clone()).unwrap_or_default();
     let (operation, renamed_from) = match file.operation {
-        Operation::Create => ("create", None),
-        Operation::Delete => ("delete", None),
-        Operation::Modify => ("modify", None),
-        Operation::Rename => ("rename", file.old_path.clone()),
+        PatchOperation::Create => ("create", None),
+        PatchOperation::Delete => ("delete", None),
+        PatchOperation::Modify => ("modify", None),
+        PatchOperation::Rename => ("rename", file.old_path.clone()),
     };
     ChangedFile { path, operation, renamed_from }
 }

@@ -6,14 +6,15 @@ use haft_contract::limits::{
     BASH_ARG_CHARS_MAX, BASH_ARGS_MAX, BASH_CMD_CHARS_MAX, BASH_CWD_CHARS_MAX, TIMEOUT_MS_MAX,
 };
 use haft_contract::{
-    Access, Body, Command, Cx, Effect, Ending, ErrorCode, Kind, Output, RequirementSet, ShellLine,
-    ShellOutcome, ShellRequest, ShellRequirement, Tool, ToolError,
+    Access, CommandLine, Cx, Effect, ErrorCode, OutputBody, ProcessEnding, RequirementSet,
+    ShellOutcome, ShellParameter, ShellRequest, ShellRequirement, Tool, ToolError, ToolKind,
+    ToolOutput,
 };
-use haft_judge::{FileUse, How, Judgement, judge, judge_argv};
+use haft_shell::{FileUse, FileUseMode, ShellAnalysis, analyze_argv, analyze_line};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::text_file::changes_workspace;
+use crate::text_file::workspace_write_requirements;
 
 /// Words that only a shell understands: a line that starts with one has plain words and still needs a shell.
 const SHELL_WORDS: &[&str] = &[
@@ -88,29 +89,31 @@ const SHELL_WORDS: &[&str] = &[
 ];
 
 /// Built-ins that touch nothing but the shell itself: beside another command nobody needs to judge them.
-const WITHIN_SHELL: &[&str] = &[
+const SHELL_STATE_BUILTINS: &[&str] = &[
     ":", "break", "cd", "continue", "exit", "false", "pwd", "return", "set", "shift", "true",
     "wait",
 ];
 
-/// A line that touches more is judged as a whole, since nobody reads a longer list.
+/// Commands and files of one command line.
+///
+/// Limit (commands): haft asks about the whole line.
 pub(crate) const ACCESSES_MAX: usize = 64;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Input {
+struct BashInput {
     /// A command line; with args, the executable alone.
     #[schemars(length(min = 1, max = BASH_CMD_CHARS_MAX))]
     cmd: String,
     /// Arguments, taken literally.
     #[schemars(length(max = BASH_ARGS_MAX), inner(length(max = BASH_ARG_CHARS_MAX)))]
     args: Option<Vec<String>>,
-    opts: Option<Opts>,
+    opts: Option<BashOptions>,
 }
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Opts {
+struct BashOptions {
     /// Working directory within the root.
     #[schemars(length(max = BASH_CWD_CHARS_MAX))]
     cwd: Option<String>,
@@ -126,40 +129,40 @@ pub(crate) fn bash() -> Tool {
              with the command. What it leaves in the root stays; /tmp and home are its own and gone with it. There is no \
              network unless it was granted. Long output is cut in the middle and kept in a file that read can open.",
         )
-        .kind(Kind::Execute)
+        .kind(ToolKind::Execute)
         .effect(Effect::Once)
         .dangerous()
-        .shell_line(ShellLine { parameter: "cmd", words: "args" })
-        .requires(requires())
+        .shell_line(ShellParameter { parameter: "cmd", words: "args" })
+        .requires(shell_requirements())
         .accesses(accesses)
-        .timeout_ms(|input: &Input| input.opts.as_ref().and_then(|opts| opts.timeout_ms))
-        .execute_with(|input: Input, cx: Cx| async move { run(&input, &cx).await })
+        .timeout_ms(|input: &BashInput| input.opts.as_ref().and_then(|opts| opts.timeout_ms))
+        .execute_with(|input: BashInput, cx: Cx| async move { run(&input, &cx).await })
 }
 
 /// What a shell needs: any command, and the workspace to work in.
-pub(crate) fn requires() -> RequirementSet {
+pub(crate) fn shell_requirements() -> RequirementSet {
     let shell = vec![ShellRequirement { cmd: "*".to_owned(), args: None }];
-    RequirementSet { shell, ..changes_workspace() }
+    RequirementSet { shell, ..workspace_write_requirements() }
 }
 
-fn accesses(input: &Input) -> Vec<Access> {
+fn accesses(input: &BashInput) -> Vec<Access> {
     let cwd = input.opts.as_ref().and_then(|opts| opts.cwd.as_deref());
     let argv = input.args.as_ref().map(|args| iter::once(&input.cmd).chain(args).cloned());
     let (judgement, line) = match argv.map(Iterator::collect::<Vec<_>>) {
-        Some(argv) => (judge_argv(&argv), argv.join(" ")),
-        None => (judge(&input.cmd), input.cmd.clone()),
+        Some(argv) => (analyze_argv(&argv), argv.join(" ")),
+        None => (analyze_line(&input.cmd), input.cmd.clone()),
     };
     accesses_of(&judgement, &line, cwd)
 }
 
 /// Returns what a line or a command that was judged would touch when it is run in `cwd`.
-pub(crate) fn accesses_of(judgement: &Judgement, line: &str, cwd: Option<&str>) -> Vec<Access> {
-    let shell: Vec<Access> = telling(commands(judgement).collect())
+pub(crate) fn accesses_of(judgement: &ShellAnalysis, line: &str, cwd: Option<&str>) -> Vec<Access> {
+    let shell: Vec<Access> = without_shell_builtins(commands(judgement).collect())
         .into_iter()
         .map(|command| Access::Shell { command })
         .collect();
-    let files: Vec<Access> = judgement.files.iter().map(|file| access(file, cwd)).collect();
-    let whole = || vec![Access::Shell { command: Command::Unknown(line.to_owned()) }];
+    let files: Vec<Access> = judgement.files.iter().map(|file| file_access(file, cwd)).collect();
+    let whole = || vec![Access::Shell { command: CommandLine::Unknown(line.to_owned()) }];
     let is_counted = !shell.is_empty() && shell.len() + files.len() <= ACCESSES_MAX;
     let mut accesses = if is_counted { shell } else { whole() };
     accesses.extend(files.into_iter().take(ACCESSES_MAX - 1));
@@ -169,19 +172,21 @@ pub(crate) fn accesses_of(judgement: &Judgement, line: &str, cwd: Option<&str>) 
 
 /// Returns the commands of a line. One of which not every word is known, and each part that is not known at all, is
 /// unknown by itself and leaves the others as they are.
-fn commands(judgement: &Judgement) -> impl Iterator<Item = Command> {
+fn commands(judgement: &ShellAnalysis) -> impl Iterator<Item = CommandLine> {
     let known = judgement.commands.iter().map(|command| match command.argv() {
-        Some(argv) => Command::Argv(argv),
-        None => Command::Unknown(command.text()),
+        Some(argv) => CommandLine::Argv(argv),
+        None => CommandLine::Unknown(command.text()),
     });
-    known.chain(judgement.unknown.iter().map(|unknown| Command::Unknown(unknown.text.clone())))
+    known.chain(judgement.unknown.iter().map(|unknown| CommandLine::Unknown(unknown.text.clone())))
 }
 
 /// Leaves out what only steers the shell, unless there is nothing else.
-fn telling(commands: Vec<Command>) -> Vec<Command> {
-    let steers = |command: &Command| match command {
-        Command::Argv(argv) => argv.first().is_some_and(|it| WITHIN_SHELL.contains(&it.as_str())),
-        Command::Unknown(_) => false,
+fn without_shell_builtins(commands: Vec<CommandLine>) -> Vec<CommandLine> {
+    let steers = |command: &CommandLine| match command {
+        CommandLine::Argv(argv) => {
+            argv.first().is_some_and(|it| SHELL_STATE_BUILTINS.contains(&it.as_str()))
+        }
+        CommandLine::Unknown(_) => false,
     };
     if commands.iter().all(steers) {
         return commands;
@@ -189,14 +194,14 @@ fn telling(commands: Vec<Command>) -> Vec<Command> {
     commands.into_iter().filter(|command| !steers(command)).collect()
 }
 
-fn access(file: &FileUse, cwd: Option<&str>) -> Access {
+fn file_access(file: &FileUse, cwd: Option<&str>) -> Access {
     let path = match cwd {
         Some(cwd) if !file.path.starts_with('/') => format!("{cwd}/{}", file.path),
         Some(_) | None => file.path.clone(),
     };
-    match file.how {
-        How::Read => Access::read(path),
-        How::Write => Access::write(path),
+    match file.mode {
+        FileUseMode::Read => Access::read(path),
+        FileUseMode::Write => Access::write(path),
     }
 }
 
@@ -210,7 +215,7 @@ fn plain_words(line: &str) -> Option<Vec<String>> {
     (line.chars().all(is_plain) && starts_plain).then_some(words)
 }
 
-async fn run(input: &Input, cx: &Cx) -> Result<Output, ToolError> {
+async fn run(input: &BashInput, cx: &Cx) -> Result<ToolOutput, ToolError> {
     let (program, args) = match (&input.args, plain_words(&input.cmd)) {
         (Some(args), _) => (input.cmd.clone(), args.clone()),
         (None, Some(words))
@@ -238,43 +243,43 @@ async fn run(input: &Input, cx: &Cx) -> Result<Output, ToolError> {
         }
         err
     })?;
-    answer(&program, cx, outcome, ": give opts.timeout_ms if it needs longer")
+    command_output(&program, cx, outcome, ": give opts.timeout_ms if it needs longer")
 }
 
 /// Turns what a command did into the tool's answer; `longer` says how it could have had more time.
-pub(crate) fn answer(
+pub(crate) fn command_output(
     program: &str,
     cx: &Cx,
     outcome: ShellOutcome,
     longer: &str,
-) -> Result<Output, ToolError> {
-    let mut output = Output::new(Body::Excerpt(outcome.output));
+) -> Result<ToolOutput, ToolError> {
+    let mut output = ToolOutput::new(OutputBody::Excerpt(outcome.output));
     output.confined = Some(outcome.confined);
     let (code, mut message) = match outcome.ending {
-        Ending::Exited(0) => {
+        ProcessEnding::Exited(0) => {
             output.exit_code = Some(0);
             return Ok(output);
         }
-        Ending::Exited(status) => {
+        ProcessEnding::Exited(status) => {
             output.exit_code = Some(status);
             (ErrorCode::CommandFailed, format!("{program} exited with status {status}"))
         }
-        Ending::Signalled(signal) => {
+        ProcessEnding::Signalled(signal) => {
             (ErrorCode::CommandFailed, format!("{program} was ended by signal {signal}"))
         }
-        Ending::TimedOut => (
+        ProcessEnding::TimedOut => (
             ErrorCode::ProcessTimeout,
             format!(
                 "{program} did not end within {} ms and was killed with everything it started{longer}",
                 cx.timeout_ms()
             ),
         ),
-        Ending::Aborted => (
+        ProcessEnding::Aborted => (
             ErrorCode::ProcessAborted,
             format!("the call was cancelled, and {program} was killed with everything it started"),
         ),
     };
-    if let Some(hindrance) = outcome.hindrance {
+    if let Some(hindrance) = outcome.confinement_hint {
         message.extend(["; ", &hindrance]);
     }
     Err(ToolError::new(code, message).with_output(output))
@@ -324,7 +329,7 @@ mod tests {
     }
 
     fn check_accesses(input: serde_json::Value, expect: Expect) {
-        let input: Input = serde_json::from_value(input).unwrap();
+        let input: BashInput = serde_json::from_value(input).unwrap();
         let lines: Vec<_> =
             accesses(&input).iter().map(|access| serde_json::to_string(access).unwrap()).collect();
         expect.assert_eq(&(lines.join("\n") + "\n"));
@@ -375,8 +380,8 @@ mod tests {
         );
         for line in ["echo 'a", "x=5", " "] {
             let input = serde_json::json!({ "cmd": line });
-            let input: Input = serde_json::from_value(input).unwrap();
-            let command = Command::Unknown(line.to_owned());
+            let input: BashInput = serde_json::from_value(input).unwrap();
+            let command = CommandLine::Unknown(line.to_owned());
             assert_eq!(accesses(&input), [Access::Shell { command }]);
         }
     }
@@ -388,15 +393,15 @@ mod tests {
             lines.join("\n")
         };
         let first = |cmd: String| {
-            let input = Input { cmd, args: None, opts: None };
+            let input = BashInput { cmd, args: None, opts: None };
             let accesses = accesses(&input);
             (accesses.len(), accesses.first().cloned())
         };
-        let command = Command::Argv(vec!["true".to_owned(), "0".to_owned()]);
+        let command = CommandLine::Argv(vec!["true".to_owned(), "0".to_owned()]);
         let known = Some(Access::Shell { command });
         assert_eq!(first(line(ACCESSES_MAX)), (ACCESSES_MAX, known));
         let long = line(ACCESSES_MAX + 1);
-        let unknown = Some(Access::Shell { command: Command::Unknown(long.clone()) });
+        let unknown = Some(Access::Shell { command: CommandLine::Unknown(long.clone()) });
         assert_eq!(first(long), (1, unknown));
     }
 

@@ -9,22 +9,22 @@ mod tests;
 
 use haft_contract::limits::{BASH_ARG_CHARS_MAX, BASH_ARGS_MAX};
 use haft_contract::{
-    Access, Cx, Effect, ErrorCode, Kind, Origin, Output, RequirementSet, ShellRequest,
-    ShellRequirement, Tool, ToolError, ToolId,
+    Access, Cx, Effect, ErrorCode, RequirementSet, ShellRequest, ShellRequirement, Tool, ToolError,
+    ToolId, ToolKind, ToolOrigin, ToolOutput,
 };
-use haft_judge::judge_argv;
+use haft_shell::analyze_argv;
 use serde::Deserialize;
 use serde_json::Value;
 
-use self::check::Checked;
-pub use self::check::CommandProblem;
-use self::template::Template;
+use self::check::CheckedCommandTool;
+pub use self::check::CommandToolProblem;
+use self::template::CommandTemplate;
 use crate::bash;
-use crate::text_file::{changes_workspace, reads_workspace};
+use crate::text_file::{workspace_read_requirements, workspace_write_requirements};
 
 /// A command that is declared as a tool.
 #[derive(Clone, Debug, PartialEq)]
-pub struct CommandSpec {
+pub struct CommandToolSpec {
     /// The tool's id.
     pub id: ToolId,
     /// What a model reads to decide whether to call it.
@@ -46,7 +46,7 @@ pub struct CommandSpec {
     /// Files and hosts that the command needs; the workspace, as far as its effect goes, and no host unless given.
     pub requires: Option<RequirementSet>,
     /// How an editor draws it.
-    pub kind: Kind,
+    pub kind: ToolKind,
 }
 
 /// A part of the template of a command.
@@ -60,17 +60,18 @@ pub enum ArgvItem {
 }
 
 /// Returns the tool that a declaration makes, or everything that is wrong with it.
-pub fn command_tool(spec: CommandSpec) -> Result<Tool, Vec<CommandProblem>> {
-    let Checked { template, parameters, programs } = check::check(&spec)?;
-    let CommandSpec { id, description, cwd, timeout_ms, effect, dangerous, requires, kind, .. } =
-        spec;
+pub fn command_tool(spec: CommandToolSpec) -> Result<Tool, Vec<CommandToolProblem>> {
+    let CheckedCommandTool { template, parameters, programs } = check::check_spec(&spec)?;
+    let CommandToolSpec {
+        id, description, cwd, timeout_ms, effect, dangerous, requires, kind, ..
+    } = spec;
     let shell = programs.into_iter().map(|cmd| ShellRequirement { cmd, args: None }).collect();
-    let around = requires.unwrap_or_else(|| usual(effect));
+    let around = requires.unwrap_or_else(|| default_requirements(effect));
     let builder = Tool::new(id.as_str())
         .description(description)
         .effect(effect)
         .kind(kind)
-        .origin(Origin::Declared)
+        .origin(ToolOrigin::Declared)
         .requires(RequirementSet { shell, ..around })
         .timeout_ms(move |_: &Value| timeout_ms);
     let builder = if dangerous { builder.dangerous() } else { builder };
@@ -85,22 +86,26 @@ pub fn command_tool(spec: CommandSpec) -> Result<Tool, Vec<CommandProblem>> {
 }
 
 /// What a command needs unless its declaration says so: it reads the workspace, and changes it if it changes anything.
-fn usual(effect: Effect) -> RequirementSet {
-    if effect.side_effect() { changes_workspace() } else { reads_workspace() }
+fn default_requirements(effect: Effect) -> RequirementSet {
+    if effect.side_effect() {
+        workspace_write_requirements()
+    } else {
+        workspace_read_requirements()
+    }
 }
 
 fn accesses(
-    template: &Template,
+    template: &CommandTemplate,
     input: &Value,
     cwd: Option<&str>,
 ) -> Result<Vec<Access>, ToolError> {
     let argv = template.fill(input)?;
-    within_bounds(&argv)?;
-    Ok(bash::accesses_of(&judge_argv(&argv), &argv.join(" "), cwd))
+    check_argv_size(&argv)?;
+    Ok(bash::accesses_of(&analyze_argv(&argv), &argv.join(" "), cwd))
 }
 
 /// A command has as many words as `bash` takes, and as long ones.
-fn within_bounds(argv: &[String]) -> Result<(), ToolError> {
+fn check_argv_size(argv: &[String]) -> Result<(), ToolError> {
     let args = argv.len().saturating_sub(1);
     if args > BASH_ARGS_MAX {
         let message =
@@ -117,10 +122,10 @@ fn within_bounds(argv: &[String]) -> Result<(), ToolError> {
     Ok(())
 }
 
-async fn run(argv: Vec<String>, cwd: Option<String>, cx: &Cx) -> Result<Output, ToolError> {
+async fn run(argv: Vec<String>, cwd: Option<String>, cx: &Cx) -> Result<ToolOutput, ToolError> {
     let mut words = argv.into_iter();
     let program = words.next().unwrap_or_default();
     let request = ShellRequest { program: program.clone(), args: words.collect(), cwd };
     let outcome = cx.shell().run(request).await?;
-    bash::answer(&program, cx, outcome, ": timeout_ms of its declaration gives it longer")
+    bash::command_output(&program, cx, outcome, ": timeout_ms of its declaration gives it longer")
 }

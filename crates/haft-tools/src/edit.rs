@@ -1,21 +1,24 @@
 //! `edit`: replaces a passage of a file, and never guesses which.
 
 use haft_contract::{
-    Access, ApplyError, Cx, Effect, ErrorCode, FileChange, Kind, Precondition, Tool, ToolError,
+    Access, Cx, Effect, ErrorCode, FileChange, FileChangeError, Precondition, Tool, ToolError,
+    ToolKind,
 };
+use haft_patch::{ReplaceError, ReplaceMode};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::edit_match::{self, MatchError, Mode};
-use crate::text_file::{changes_workspace, load};
+use crate::text_file::{load_text_file, workspace_write_requirements};
 
-/// Times that a change is worked out anew because somebody else changed the file in between. Each lost try means that
-/// another one won, so this many calls at the same time on one file all come through.
+/// Tries of an `edit` while others change the file. Each lost try means that another one won, so
+/// this many calls at the same time on one file all come through.
+///
+/// Limit (files): the edit fails and nothing is written.
 pub(crate) const TRIES_MAX: usize = 64;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Input {
+struct EditInput {
     /// Relative to the root, or absolute within it.
     path: String,
     /// The exact text to replace; must occur exactly once unless replace_all.
@@ -27,7 +30,7 @@ struct Input {
 }
 
 #[derive(Serialize, JsonSchema)]
-struct Edited {
+struct EditOutput {
     /// How many passages were replaced.
     replacements: usize,
     /// Where the first change begins.
@@ -37,23 +40,23 @@ struct Edited {
 pub(crate) fn edit() -> Tool {
     Tool::new("edit")
         .description("Replace an exact passage of a file. If it does not match, the answer shows the nearest passage.")
-        .kind(Kind::Edit)
+        .kind(ToolKind::Edit)
         .effect(Effect::Once)
         .dangerous()
-        .requires(changes_workspace())
-        .digested(&["old_string", "new_string"])
+        .requires(workspace_write_requirements())
+        .redacted(&["old_string", "new_string"])
         .only_changes_files()
-        .accesses(|input: &Input| vec![Access::read(&input.path), Access::write(&input.path)])
+        .accesses(|input: &EditInput| vec![Access::read(&input.path), Access::write(&input.path)])
         .execute_blocking(run)
 }
 
-fn run(input: Input, cx: &Cx) -> Result<Edited, ToolError> {
-    let mode = if input.replace_all.unwrap_or(false) { Mode::All } else { Mode::One };
-    changing(cx, || {
-        let file = load(cx, &input.path)?;
-        let replaced = edit_match::replace(&file.text, &input.old_string, &input.new_string, mode)
+fn run(input: EditInput, cx: &Cx) -> Result<EditOutput, ToolError> {
+    let mode = if input.replace_all.unwrap_or(false) { ReplaceMode::All } else { ReplaceMode::One };
+    apply_with_retries(cx, || {
+        let file = load_text_file(cx, &input.path)?;
+        let replaced = haft_patch::replace(&file.text, &input.old_string, &input.new_string, mode)
             .map_err(|err| {
-                let code = code_of(&err);
+                let code = error_code(&err);
                 // The message quotes the passage, which the journal must not hold.
                 ToolError::new(code, format!("{}: {err}", input.path))
                     .recorded_as(format!("{}: old_string and the file do not fit", input.path))
@@ -66,12 +69,12 @@ fn run(input: Input, cx: &Cx) -> Result<Edited, ToolError> {
         };
         let (replacements, first_changed_line) =
             (replaced.replacements, replaced.first_changed_line);
-        Ok((vec![change], Edited { replacements, first_changed_line }))
+        Ok((vec![change], EditOutput { replacements, first_changed_line }))
     })
 }
 
 /// Works out changes and makes them, anew for as long as somebody else changes the files in between.
-pub(crate) fn changing<T: Serialize>(
+pub(crate) fn apply_with_retries<T: Serialize>(
     cx: &Cx,
     work_out: impl Fn() -> Result<(Vec<FileChange>, T), ToolError>,
 ) -> Result<T, ToolError> {
@@ -79,9 +82,9 @@ pub(crate) fn changing<T: Serialize>(
     loop {
         let (changes, answer) = work_out()?;
         let recorded = serde_json::to_value(&answer).unwrap_or_default();
-        match cx.fs().apply_answering(changes, &recorded) {
+        match cx.fs().apply_with_answer(changes, &recorded) {
             Ok(()) => return Ok(answer),
-            Err(ApplyError::Changed { .. }) if tries < TRIES_MAX && !cx.is_cancelled() => {
+            Err(FileChangeError::Changed { .. }) if tries < TRIES_MAX && !cx.is_cancelled() => {
                 tries += 1
             }
             Err(err) => return Err(err.into()),
@@ -89,10 +92,10 @@ pub(crate) fn changing<T: Serialize>(
     }
 }
 
-fn code_of(err: &MatchError) -> ErrorCode {
+fn error_code(err: &ReplaceError) -> ErrorCode {
     match err {
-        MatchError::NoMatch { .. } => ErrorCode::EditNoMatch,
-        MatchError::Ambiguous { .. } => ErrorCode::EditAmbiguous,
+        ReplaceError::NoMatch { .. } => ErrorCode::EditNoMatch,
+        ReplaceError::Ambiguous { .. } => ErrorCode::EditAmbiguous,
         _ => ErrorCode::InvalidInput,
     }
 }

@@ -8,17 +8,17 @@ use std::num::NonZeroUsize;
 
 use haft_contract::limits::{GLOB_ENTRIES_MAX, SEARCH_SIDECAR_BYTES_MAX};
 use haft_contract::{
-    Access, Body, Cx, ErrorCode, FileKind, FilePath, FsRequirement, Kind, Output, OutputLimit,
-    RequirementSet, Tool, ToolError,
+    Access, Cx, ErrorCode, FilePath, FsEntryKind, FsRequirement, OutputBody, OutputLimit,
+    RequirementSet, Tool, ToolError, ToolKind, ToolOutput,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::walk::{self, Pattern, Walk};
+use crate::walk::{self, DirectoryWalk, WalkGlob};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct GlobArgs {
+struct GlobInput {
     /// Relative to `path`. Without a slash: at any depth (`./*.rs`: top only). Ending in a slash: directories.
     pattern: String,
     /// Directory to look in; default: the root.
@@ -32,34 +32,34 @@ pub(crate) fn glob() -> Tool {
             "Find files by glob (`*`, `**`, `?`, `[a-z]`, `{a,b}`), sorted by path. Skips what ignore files name, \
              and hidden files unless the pattern names them (`**/.env*`).",
         )
-        .kind(Kind::Search)
+        .kind(ToolKind::Search)
         .output_limit(OutputLimit::Entries(GLOB_ENTRIES_MAX))
         .requires(RequirementSet {
             fs: FsRequirement { read: vec!["{workspace}/**".to_owned()], write: Vec::new() },
             ..RequirementSet::default()
         })
-        .accesses(|args: &GlobArgs| vec![Access::read(args.base())])
-        .execute_blocking(|args: GlobArgs, cx: &Cx| run(&args, cx, walk::threads_available()))
+        .accesses(|args: &GlobInput| vec![Access::read(args.base())])
+        .execute_blocking(|args: GlobInput, cx: &Cx| run(&args, cx, walk::threads_available()))
 }
 
-impl GlobArgs {
+impl GlobInput {
     fn path(&self) -> &str {
         self.path.as_deref().unwrap_or(".")
     }
 
     /// Returns where the walk starts, which may be narrower than `path`, or elsewhere for an absolute pattern.
     fn base(&self) -> String {
-        Pattern::parse(&self.pattern).base(self.path())
+        WalkGlob::parse(&self.pattern).base(self.path())
     }
 }
 
-fn run(args: &GlobArgs, cx: &Cx, threads: NonZeroUsize) -> Result<Output, ToolError> {
-    let pattern = Pattern::parse(&args.pattern);
+fn run(args: &GlobInput, cx: &Cx, threads: NonZeroUsize) -> Result<ToolOutput, ToolError> {
+    let pattern = WalkGlob::parse(&args.pattern);
     let selector = pattern.selector()?;
     let base = pattern.base(args.path());
     let listing = match cx.fs().resolve(&base)? {
-        (base, Some(FileKind::Directory)) => {
-            Walk { cx, base: &base, selector: &selector, threads }.run()?
+        (base, Some(FsEntryKind::Directory)) => {
+            DirectoryWalk { cx, base: &base, selector: &selector, threads }.run()?
         }
         // A pattern whose directories do not exist matches nothing, but a `path` has to be one.
         _ if pattern.has_directory() && is_directory(cx, args.path())? => {
@@ -85,16 +85,16 @@ fn run(args: &GlobArgs, cx: &Cx, threads: NonZeroUsize) -> Result<Output, ToolEr
     Ok(lines(paths, !listing.is_complete()))
 }
 
-fn lines(lines: Vec<String>, incomplete: bool) -> Output {
-    Output::new(Body::Lines { key: "paths", lines, incomplete })
+fn lines(lines: Vec<String>, incomplete: bool) -> ToolOutput {
+    ToolOutput::new(OutputBody::Lines { key: "paths", lines, incomplete })
 }
 
 fn is_directory(cx: &Cx, path: &str) -> Result<bool, ToolError> {
-    Ok(cx.fs().resolve(path)?.1 == Some(FileKind::Directory))
+    Ok(cx.fs().resolve(path)?.1 == Some(FsEntryKind::Directory))
 }
 
-fn not_a_directory(place: &FilePath, found: Option<FileKind>) -> ToolError {
-    let found = found.map_or("nothing", FileKind::with_article);
+fn not_a_directory(place: &FilePath, found: Option<FsEntryKind>) -> ToolError {
+    let found = found.map_or("nothing", FsEntryKind::with_article);
     let message = format!("{:?} is no directory to look in: found {found}", place.display());
     ToolError::new(ErrorCode::PathInvalid, message)
 }

@@ -9,19 +9,18 @@ mod tests;
 
 use haft_contract::limits::GREP_MATCHES_MAX;
 use haft_contract::{
-    Access, Body, Cx, FsRequirement, Kind, Output, OutputLimit, RequirementSet, Tool, ToolError,
+    Access, Cx, FsRequirement, OutputBody, OutputLimit, RequirementSet, Tool, ToolError, ToolKind,
+    ToolOutput,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-pub(crate) use self::lines::LINE_BYTES_MAX;
-pub(crate) use self::pattern::{PATTERN_BYTES_MAX, PROGRAM_BYTES_MAX, STATES_BYTES_MAX};
-pub(crate) use self::search::{CONTEXT_LINES_MAX, Found, LINE_BUFFER_BYTES_MAX, Request, search};
+pub(crate) use self::search::{GrepMatches, GrepQuery, search};
 use crate::walk;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct GrepArgs {
+struct GrepInput {
     /// Rust regex, matched line by line.
     pattern: String,
     /// File or directory to search; default: the root. A file is searched even if ignored.
@@ -42,15 +41,15 @@ pub(crate) fn grep() -> Tool {
             "Search file contents. Answers `file:line:text`, sorted by path. Skips binary and hidden files and \
              what ignore files name.",
         )
-        .kind(Kind::Search)
+        .kind(ToolKind::Search)
         .output_limit(OutputLimit::Entries(GREP_MATCHES_MAX))
         .requires(RequirementSet {
             fs: FsRequirement { read: vec!["{workspace}/**".to_owned()], write: Vec::new() },
             ..RequirementSet::default()
         })
-        .accesses(|args: &GrepArgs| vec![Access::read(args.path.as_deref().unwrap_or("."))])
-        .execute_blocking(|args: GrepArgs, cx: &Cx| {
-            let request = Request {
+        .accesses(|args: &GrepInput| vec![Access::read(args.path.as_deref().unwrap_or("."))])
+        .execute_blocking(|args: GrepInput, cx: &Cx| {
+            let request = GrepQuery {
                 pattern: args.pattern,
                 path: args.path.unwrap_or_else(|| ".".to_owned()),
                 glob: args.glob,
@@ -58,7 +57,7 @@ pub(crate) fn grep() -> Tool {
                 context_lines: args.context.unwrap_or(0),
                 threads: walk::threads_available(),
             };
-            let Found { entries, incomplete } = search(cx, &request)?;
-            Ok::<_, ToolError>(Output::new(Body::Lines { key: "matches", lines: entries, incomplete }))
+            let GrepMatches { entries, incomplete } = search(cx, &request)?;
+            Ok::<_, ToolError>(ToolOutput::new(OutputBody::Lines { key: "matches", lines: entries, incomplete }))
         })
 }

@@ -7,7 +7,6 @@ mod command_tool;
 mod edit;
 mod glob;
 mod grep;
-pub mod limits;
 mod options;
 mod profile;
 mod question;
@@ -28,16 +27,12 @@ mod write;
 #[cfg(test)]
 mod testing;
 
-pub use command_tool::{ArgvItem, CommandProblem, CommandSpec, command_tool};
+pub use command_tool::{ArgvItem, CommandToolProblem, CommandToolSpec, command_tool};
 pub use options::ToolOptions;
 pub use profile::{Profile, UnknownProfile, tools};
 pub use skill::skill_text;
-pub use web_fetch::ExtractorProgram;
+pub use web_fetch::PageReaderProgram;
 pub use web_search::{
-    ProviderError, SEARCH_MS_DEFAULT, SEARCHES_DEFAULT, SearchKey, SearchProvider, SearchWire,
-    UnknownWire, WebSearch,
+    SEARCH_MS_DEFAULT, SEARCHES_DEFAULT, SearchApiKey, SearchProvider, SearchProviderError,
+    SearchProviderKind, UnknownSearchProviderKind, WebSearchOptions,
 };
-
-// The pure text engines are public for whoever wants to fuzz or reuse them.
-pub mod edit_match;
-pub mod patch;

@@ -52,7 +52,7 @@ pub fn tools(profile: Profile, options: &ToolOptions) -> Vec<Tool> {
             task::task(),
             todo::todo(),
             tool_search::tool_search(),
-            web_fetch::web_fetch(options.extractor.clone()),
+            web_fetch::web_fetch(options.page_reader.clone()),
             web_search::web_search(&options.web_search),
             write::write(),
         ],

@@ -2,20 +2,20 @@
 //! that needs approval is asked about as if this tool had not been called.
 
 use haft_contract::limits::QUESTIONS_MAX;
-use haft_contract::{Cx, Effect, ErrorCode, Kind, Tool, ToolError, UserQuestion};
+use haft_contract::{Cx, Effect, ErrorCode, Tool, ToolError, ToolKind, UserQuestion};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Asked {
+struct QuestionInput {
     /// What is asked, in this order.
     #[schemars(length(min = 1, max = QUESTIONS_MAX))]
     questions: Vec<UserQuestion>,
 }
 
 #[derive(Serialize, JsonSchema)]
-struct Answered {
+struct QuestionOutput {
     /// For each question, in order: the labels chosen or the user's own words; empty if it was passed over.
     answers: Vec<Vec<String>>,
 }
@@ -28,10 +28,10 @@ pub(crate) fn question() -> Tool {
              questions into one call, with options where there are likely answers; an answer in the user's own words \
              is always possible.",
         )
-        .kind(Kind::Other)
+        .kind(ToolKind::Other)
         .effect(Effect::Read)
-        .output::<Answered>()
-        .execute_with(|asked: Asked, cx: Cx| async move {
+        .output::<QuestionOutput>()
+        .execute_with(|asked: QuestionInput, cx: Cx| async move {
             asked.questions.iter().enumerate().try_for_each(|(place, one)| check(place, one))?;
             tokio::select! {
                 biased;
@@ -40,7 +40,7 @@ pub(crate) fn question() -> Tool {
                     Err(ToolError::new(ErrorCode::ProcessAborted, message))
                 }
                 answers = cx.questions().ask(asked.questions) => {
-                    Ok(Answered { answers: answers? })
+                    Ok(QuestionOutput { answers: answers? })
                 }
             }
         })

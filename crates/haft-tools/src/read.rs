@@ -2,18 +2,18 @@
 
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 
-use haft_contract::{Access, Cx, ErrorCode, Kind, OpenFile, Tool, ToolError};
+use haft_contract::{Access, Cx, ErrorCode, OpenRegularFile, Tool, ToolError, ToolKind};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::text_file::{load, open, reads_workspace, refuse_binary};
+use crate::text_file::{load_text_file, open_file, refuse_binary, workspace_read_requirements};
 
 /// The bytes of a character that can stand before the next one begins.
 const CONTINUATION_BYTES_MAX: usize = 3;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Input {
+struct ReadInput {
     /// Relative to the root, or absolute within it.
     path: String,
     /// First line, from 1.
@@ -35,38 +35,38 @@ pub(crate) fn read() -> Tool {
             "Read a text file. Files over 200 KB need a range: start_line/end_line (1-based, inclusive) or \
              offset/limit (bytes).",
         )
-        .kind(Kind::Read)
-        .requires(reads_workspace())
-        .accesses(|input: &Input| vec![Access::read(&input.path)])
+        .kind(ToolKind::Read)
+        .requires(workspace_read_requirements())
+        .accesses(|input: &ReadInput| vec![Access::read(&input.path)])
         .execute_blocking(run)
 }
 
 /// The part of a file that is wanted.
-enum Range {
+enum FileRange {
     Whole,
     Lines { first: u64, last: u64 },
     Bytes { offset: u64, limit: u64 },
 }
 
-fn run(input: Input, cx: &Cx) -> Result<String, ToolError> {
+fn run(input: ReadInput, cx: &Cx) -> Result<String, ToolError> {
     match range(&input, cx.max_output_bytes())? {
-        Range::Whole => Ok(load(cx, &input.path)?.text),
-        Range::Lines { first, last } => read_lines(cx, &input.path, first, last),
-        Range::Bytes { offset, limit } => read_bytes(cx, &input.path, offset, limit),
+        FileRange::Whole => Ok(load_text_file(cx, &input.path)?.text),
+        FileRange::Lines { first, last } => read_lines(cx, &input.path, first, last),
+        FileRange::Bytes { offset, limit } => read_bytes(cx, &input.path, offset, limit),
     }
 }
 
-fn range(input: &Input, bytes_max: usize) -> Result<Range, ToolError> {
+fn range(input: &ReadInput, bytes_max: usize) -> Result<FileRange, ToolError> {
     let invalid = |message: String| Err(ToolError::new(ErrorCode::InvalidInput, message));
     let bytes_max = u64::try_from(bytes_max).unwrap_or(u64::MAX);
     match (input.start_line, input.end_line, input.offset, input.limit) {
-        (None, None, None, None) => Ok(Range::Whole),
+        (None, None, None, None) => Ok(FileRange::Whole),
         (None, None, offset, limit) => {
             let limit = limit.unwrap_or(bytes_max);
             if limit > bytes_max {
                 return invalid(format!("limit: expected at most {bytes_max}, found {limit}"));
             }
-            Ok(Range::Bytes { offset: offset.unwrap_or(0), limit })
+            Ok(FileRange::Bytes { offset: offset.unwrap_or(0), limit })
         }
         (first, last, None, None) => {
             let (first, last) = (first.unwrap_or(1), last.unwrap_or(u64::MAX));
@@ -75,7 +75,7 @@ fn range(input: &Input, bytes_max: usize) -> Result<Range, ToolError> {
                     "end_line: expected at least start_line ({first}), found {last}"
                 ));
             }
-            Ok(Range::Lines { first, last })
+            Ok(FileRange::Lines { first, last })
         }
         _ => invalid(
             "give lines (start_line, end_line) or bytes (offset, limit), not both".to_owned(),
@@ -84,7 +84,7 @@ fn range(input: &Input, bytes_max: usize) -> Result<Range, ToolError> {
 }
 
 fn read_lines(cx: &Cx, path: &str, first: u64, last: u64) -> Result<String, ToolError> {
-    let (_, OpenFile { file, .. }) = open(cx.fs(), path)?;
+    let (_, OpenRegularFile { file, .. }) = open_file(cx.fs(), path)?;
     let mut lines = BufReader::new(file);
     refuse_binary(path, lines.fill_buf()?)?;
     let mut wanted = Vec::new();
@@ -111,7 +111,7 @@ fn read_lines(cx: &Cx, path: &str, first: u64, last: u64) -> Result<String, Tool
         let message = format!("start_line: file {path:?} has {number} lines, found {first}");
         return Err(ToolError::new(ErrorCode::InvalidInput, message));
     }
-    crate::text_file::text_of(path, wanted)
+    crate::text_file::decode_text(path, wanted)
 }
 
 fn skip_line(lines: &mut BufReader<std::fs::File>) -> Result<usize, ToolError> {
@@ -140,7 +140,7 @@ fn read_line(
 /// Reads a range of bytes as whole characters: one that the range begins inside of belongs to the range before, one
 /// that it ends inside of is completed. Ranges that adjoin thus give the whole text.
 fn read_bytes(cx: &Cx, path: &str, offset: u64, limit: u64) -> Result<String, ToolError> {
-    let (_, OpenFile { mut file, stamp }) = open(cx.fs(), path)?;
+    let (_, OpenRegularFile { mut file, stamp }) = open_file(cx.fs(), path)?;
     if offset > stamp.size {
         let message = format!("offset: file {path:?} has {} bytes, found {offset}", stamp.size);
         return Err(ToolError::new(ErrorCode::InvalidInput, message));

@@ -10,28 +10,32 @@ use std::path::Path;
 
 use haft_contract::limits::PATH_BYTES_MAX;
 use haft_contract::{
-    Access, Command, Cx, Effect, Ending, ErrorCode, Kind, Output, RequirementSet, ShellOutcome,
-    ShellRequest, ShellRequirement, Tool, ToolError,
+    Access, CommandLine, Cx, Effect, ErrorCode, ProcessEnding, RequirementSet, ShellOutcome,
+    ShellRequest, ShellRequirement, Tool, ToolError, ToolKind, ToolOutput,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use self::url::Remote;
+use self::url::GitRemote;
 use crate::bash;
-use crate::text_file::changes_workspace;
+use crate::text_file::workspace_write_requirements;
 
 /// Longest URL, in bytes.
 pub(crate) const URL_BYTES_MAX: usize = 2_000;
-/// Time for a clone, in milliseconds.
+/// Time for `repo_clone`, in milliseconds.
+///
+/// Limit (web): the clone is stopped and removed.
 pub(crate) const CLONE_MS: u64 = 600_000;
 /// Time that is kept of that for cleaning up, in milliseconds.
 pub(crate) const CLEANING_MS: u64 = 3_000;
-/// Most commits of history that can be asked for.
+/// Largest `depth` of `repo_clone`.
+///
+/// Limit (web): the input is refused.
 pub(crate) const DEPTH_MAX: u32 = 1_000_000;
 
 /// How the script ends where the directory is there already: no status of git.
-const STATUS_TAKEN: i32 = 73;
+const STATUS_TARGET_EXISTS: i32 = 73;
 /// How `timeout` ends when time was up.
 const STATUS_TIMED_OUT: i32 = 124;
 /// What the script puts in front of what it found out, which nothing that a server says begins with.
@@ -62,7 +66,7 @@ exit 0
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Input {
+struct RepoCloneInput {
     /// https URL of the repository, without a password.
     #[schemars(length(min = 1, max = URL_BYTES_MAX))]
     url: String,
@@ -75,7 +79,7 @@ struct Input {
 }
 
 #[derive(Serialize)]
-struct Answer<'a> {
+struct RepoCloneOutput<'a> {
     path: &'a str,
     url: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -93,27 +97,27 @@ pub(crate) fn repo_clone() -> Tool {
             "Clone a git repository over https into a new directory. The host of the URL must be granted. Submodules and \
              private repositories cannot be fetched. Give depth 1 for the files without their history.",
         )
-        .kind(Kind::Fetch)
+        .kind(ToolKind::Fetch)
         .effect(Effect::Once)
         .dangerous()
         .requires(requires())
         .timeout_ms(|_: &Value| Some(CLONE_MS))
         .try_accesses(accesses)
-        .execute_with(|input: Input, cx: Cx| async move { run(&input, &cx).await })
+        .execute_with(|input: RepoCloneInput, cx: Cx| async move { run(&input, &cx).await })
 }
 
 fn requires() -> RequirementSet {
     let shell = vec![ShellRequirement { cmd: "git".to_owned(), args: None }];
-    let mut requires = RequirementSet { shell, ..changes_workspace() };
+    let mut requires = RequirementSet { shell, ..workspace_write_requirements() };
     requires.net.hosts = vec!["*".to_owned()];
     requires
 }
 
-fn accesses(input: &Input) -> Result<Vec<Access>, ToolError> {
-    let remote = Remote::parse(&input.url)?;
-    let place = Place::of(&input.path)?;
+fn accesses(input: &RepoCloneInput) -> Result<Vec<Access>, ToolError> {
+    let remote = GitRemote::parse(&input.url)?;
+    let place = ClonePaths::from_path(&input.path)?;
     let words = ["git", "clone", "--", &input.url, &place.target];
-    let command = Command::Argv(words.map(str::to_owned).to_vec());
+    let command = CommandLine::Argv(words.map(str::to_owned).to_vec());
     Ok(vec![
         Access::Net { host: remote.host },
         Access::write(input.path.as_str()),
@@ -123,14 +127,14 @@ fn accesses(input: &Input) -> Result<Vec<Access>, ToolError> {
 
 /// Where the repository goes, in words that no program takes for options.
 #[derive(Debug)]
-struct Place {
+struct ClonePaths {
     target: String,
     partial: String,
-    around: String,
+    parent: String,
 }
 
-impl Place {
-    fn of(path: &str) -> Result<Self, ToolError> {
+impl ClonePaths {
+    fn from_path(path: &str) -> Result<Self, ToolError> {
         let given = Path::new(path);
         let Some(name) = given.file_name().and_then(|name| name.to_str()) else {
             let message = format!("path {path:?} names no new directory: end it in a name");
@@ -148,13 +152,13 @@ impl Place {
         Ok(Self {
             target: within(name),
             partial: within(&format!(".{name}.haft-partial")),
-            around: around.to_string_lossy().into_owned(),
+            parent: around.to_string_lossy().into_owned(),
         })
     }
 }
 
 /// Returns what git is called with, but for the directory.
-fn git_words(input: &Input, remote: &Remote) -> Vec<String> {
+fn git_words(input: &RepoCloneInput, remote: &GitRemote) -> Vec<String> {
     let mut settings = vec![
         // Other ways than the one that was judged, also by redirect.
         "protocol.allow=never".to_owned(),
@@ -174,55 +178,55 @@ fn git_words(input: &Input, remote: &Remote) -> Vec<String> {
     words
 }
 
-async fn run(input: &Input, cx: &Cx) -> Result<Output, ToolError> {
-    let (remote, place) = (Remote::parse(&input.url)?, Place::of(&input.path)?);
+async fn run(input: &RepoCloneInput, cx: &Cx) -> Result<ToolOutput, ToolError> {
+    let (remote, place) = (GitRemote::parse(&input.url)?, ClonePaths::from_path(&input.path)?);
     let seconds = cx.timeout_ms().saturating_sub(CLEANING_MS).max(1_000) / 1_000;
     let script = ["-c", SCRIPT, "repo_clone"].map(str::to_owned);
-    let places = [seconds.to_string(), place.target, place.partial.clone(), place.around];
+    let places = [seconds.to_string(), place.target, place.partial.clone(), place.parent];
     let args = script.into_iter().chain(places).chain(git_words(input, &remote)).collect();
     let request = ShellRequest { program: "sh".to_owned(), args, cwd: None };
     let outcome = cx.shell().run(request).await?;
     match outcome.ending {
-        Ending::Exited(0) => Ok(cloned(input, outcome)),
-        Ending::Exited(STATUS_TAKEN) if outcome.output.head.is_empty() => {
+        ProcessEnding::Exited(0) => Ok(clone_output(input, outcome)),
+        ProcessEnding::Exited(STATUS_TARGET_EXISTS) if outcome.output.head.is_empty() => {
             let message = format!("{:?} exists already: name a new directory", input.path);
             Err(ToolError::new(ErrorCode::PathInvalid, message).not_begun())
         }
-        Ending::Exited(STATUS_TIMED_OUT) => {
+        ProcessEnding::Exited(STATUS_TIMED_OUT) => {
             let message = format!(
                 "git clone did not end within {seconds} s and was stopped; nothing of it was kept: give depth 1 to fetch \
                  less"
             );
             Err(ToolError::new(ErrorCode::ProcessTimeout, message))
         }
-        Ending::TimedOut | Ending::Aborted => {
-            let err = failure(cx, outcome);
+        ProcessEnding::TimedOut | ProcessEnding::Aborted => {
+            let err = clone_error(cx, outcome);
             let message = format!("{}; {} may be left over", err.message, place.partial);
             Err(ToolError { message, ..err })
         }
-        Ending::Exited(_) | Ending::Signalled(_) => Err(failure(cx, outcome)),
+        ProcessEnding::Exited(_) | ProcessEnding::Signalled(_) => Err(clone_error(cx, outcome)),
     }
 }
 
-fn failure(cx: &Cx, outcome: ShellOutcome) -> ToolError {
-    match bash::answer("git clone", cx, outcome, "") {
+fn clone_error(cx: &Cx, outcome: ShellOutcome) -> ToolError {
+    match bash::command_output("git clone", cx, outcome, "") {
         Err(err) => err,
         Ok(_) => ToolError::new(ErrorCode::CommandFailed, "git clone did not say how it ended"),
     }
 }
 
-fn cloned(input: &Input, outcome: ShellOutcome) -> Output {
+fn clone_output(input: &RepoCloneInput, outcome: ShellOutcome) -> ToolOutput {
     let output = outcome.output.head;
     let found = |start: &str| output.lines().rev().find_map(|line| line.strip_prefix(start));
     let is_said = |line: &&str| !line.starts_with(COMMIT) && !line.starts_with(BRANCH);
-    let answer = Answer {
+    let answer = RepoCloneOutput {
         path: &input.path,
         url: &input.url,
         commit: found(COMMIT),
         branch: found(BRANCH),
         said: output.lines().filter(is_said).collect::<Vec<_>>().join("\n"),
     };
-    let mut answer = Output::data(serde_json::to_value(answer).unwrap_or_default());
+    let mut answer = ToolOutput::data(serde_json::to_value(answer).unwrap_or_default());
     answer.exit_code = Some(0);
     answer.confined = Some(outcome.confined);
     answer

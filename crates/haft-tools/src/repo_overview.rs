@@ -13,20 +13,20 @@ use std::io::Read;
 use std::path::PathBuf;
 
 use haft_contract::limits::PATH_BYTES_MAX;
-use haft_contract::{Access, Cx, ErrorCode, FileKind, FilePath, Kind, OpenFile, Tool, ToolError};
+use haft_contract::{
+    Access, Cx, ErrorCode, FilePath, FsEntryKind, OpenRegularFile, Tool, ToolError, ToolKind,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub(crate) use self::entry_points::{
-    DEPTH_MAX, ENTRY_POINTS_MAX, PROVIDED_CHARS_MAX, PROVIDED_MAX,
-};
 use self::entry_points::{EntryPoint, EntryPoints};
-use self::tree::Tree;
-pub(crate) use self::tree::{TREE_ENTRIES_MAX, TREE_LINES_MAX};
-use crate::text_file::{missing, reads_workspace};
-use crate::walk::{self, Selector, Walk};
+use self::tree::DirectoryTree;
+use crate::text_file::{missing_file_error, workspace_read_requirements};
+use crate::walk::{self, DirectoryWalk, EntrySelector};
 
-/// Files that are looked at.
+/// Files of one `repo_overview`.
+///
+/// Limit (files): the others are counted and the answer says so.
 pub(crate) const FILES_MAX: usize = 20_000;
 /// Largest file whose lines are counted, in bytes.
 pub(crate) const COUNTED_BYTES_MAX: u64 = 1024 * 1024;
@@ -37,27 +37,27 @@ pub(crate) const LANGUAGES_MAX: usize = 30;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Input {
+struct RepoOverviewInput {
     /// Directory to look at; default: the root.
     path: Option<String>,
 }
 
 #[derive(Serialize)]
-struct Answer {
+struct RepoOverviewOutput {
     path: String,
     files: usize,
     bytes: u64,
     /// Why the numbers are less than all there is.
     #[serde(skip_serializing_if = "Option::is_none")]
     incomplete: Option<String>,
-    languages: Vec<Language>,
+    languages: Vec<LanguageTotals>,
     entry_points: Vec<EntryPoint>,
     tree: String,
 }
 
 /// What there is of one language.
 #[derive(Debug, Serialize)]
-struct Language {
+struct LanguageTotals {
     language: &'static str,
     files: usize,
     bytes: u64,
@@ -71,32 +71,32 @@ pub(crate) fn repo_overview() -> Tool {
             "Show what a directory of sources holds: its tree, languages with sizes, and entry points (programs, scripts, \
              build targets, documents). Skips what ignore files name, and hidden files.",
         )
-        .kind(Kind::Read)
-        .requires(reads_workspace())
-        .accesses(|input: &Input| vec![Access::read(input.path())])
-        .execute_blocking(|input: Input, cx: &Cx| run(&input, cx))
+        .kind(ToolKind::Read)
+        .requires(workspace_read_requirements())
+        .accesses(|input: &RepoOverviewInput| vec![Access::read(input.path())])
+        .execute_blocking(|input: RepoOverviewInput, cx: &Cx| run(&input, cx))
 }
 
-impl Input {
+impl RepoOverviewInput {
     fn path(&self) -> &str {
         self.path.as_deref().unwrap_or(".")
     }
 }
 
-fn run(input: &Input, cx: &Cx) -> Result<Answer, ToolError> {
+fn run(input: &RepoOverviewInput, cx: &Cx) -> Result<RepoOverviewOutput, ToolError> {
     let base = match cx.fs().resolve(input.path())? {
-        (base, Some(FileKind::Directory)) => base,
+        (base, Some(FsEntryKind::Directory)) => base,
         (_, Some(other)) => {
             let found = other.with_article();
             let message = format!("{:?} is no directory to look at: found {found}", input.path());
             return Err(ToolError::new(ErrorCode::PathInvalid, message));
         }
-        (place, None) => return Err(missing(cx.fs(), input.path(), &place)),
+        (place, None) => return Err(missing_file_error(cx.fs(), input.path(), &place)),
     };
-    let selector = Selector::everything();
+    let selector = EntrySelector::all_files();
     let threads = walk::threads_available();
-    let listing = Walk { cx, base: &base, selector: &selector, threads }.run()?;
-    let mut survey = Survey { cx, base: &base, found: Found::default() };
+    let listing = DirectoryWalk { cx, base: &base, selector: &selector, threads }.run()?;
+    let mut survey = OverviewBuilder { cx, base: &base, found: OverviewTotals::default() };
     for index in 0..listing.len().min(FILES_MAX) {
         if cx.is_cancelled() {
             let message =
@@ -104,7 +104,7 @@ fn run(input: &Input, cx: &Cx) -> Result<Answer, ToolError> {
             return Err(ToolError::new(ErrorCode::ToolTimeout, message));
         }
         if let Some(path) = listing.path(index) {
-            survey.look(&path);
+            survey.add_file(&path);
         }
     }
     let left = listing.len().saturating_sub(FILES_MAX);
@@ -122,31 +122,33 @@ fn run(input: &Input, cx: &Cx) -> Result<Answer, ToolError> {
 }
 
 /// A look at many files, one by one.
-struct Survey<'a> {
+struct OverviewBuilder<'a> {
     cx: &'a Cx,
     base: &'a FilePath,
-    found: Found,
+    found: OverviewTotals,
 }
 
 #[derive(Default)]
-struct Found {
+struct OverviewTotals {
     files: usize,
     bytes: u64,
     read_bytes: u64,
-    languages: BTreeMap<&'static str, Language>,
+    languages: BTreeMap<&'static str, LanguageTotals>,
     entry_points: EntryPoints,
-    tree: Tree,
+    tree: DirectoryTree,
 }
 
-impl Survey<'_> {
+impl OverviewBuilder<'_> {
     /// Takes note of a file. One that cannot be opened is passed over: it went away, or is not to be read.
-    fn look(&mut self, path: &FilePath) {
-        let Ok(OpenFile { mut file, stamp }) = self.cx.fs().open_seen(path) else { return };
+    fn add_file(&mut self, path: &FilePath) {
+        let Ok(OpenRegularFile { mut file, stamp }) = self.cx.fs().open_regular(path) else {
+            return;
+        };
         let relative = path.relative().strip_prefix(self.base.relative());
         let relative: PathBuf = relative.unwrap_or(path.relative()).to_path_buf();
         let name = relative.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let by_name = language::of_name(&name);
-        let is_wanted = EntryPoints::wants(&relative, &name);
+        let by_name = language::language_of_name(&name);
+        let is_wanted = EntryPoints::is_candidate(&relative, &name);
         // A file without a telling name may begin with the name of its interpreter.
         let may_be_script = by_name.is_none() && !name.contains('.');
         let is_read = by_name.is_some() || is_wanted || may_be_script;
@@ -157,17 +159,21 @@ impl Survey<'_> {
             // What could not be read counts as empty.
             let _ = file.by_ref().take(COUNTED_BYTES_MAX).read_to_end(&mut contents);
         }
-        let language = by_name.or_else(|| language::of_shebang(&contents));
-        self.found.add(&relative, stamp.size, language, &contents);
+        let language = by_name.or_else(|| language::language_of_shebang(&contents));
+        self.found.count_file(&relative, stamp.size, language, &contents);
         if is_wanted {
             let display = path.display();
-            self.found.entry_points.look(&relative, display, &String::from_utf8_lossy(&contents));
+            self.found.entry_points.add_file(
+                &relative,
+                display,
+                &String::from_utf8_lossy(&contents),
+            );
         }
     }
 }
 
-impl Found {
-    fn add(
+impl OverviewTotals {
+    fn count_file(
         &mut self,
         path: &std::path::Path,
         bytes: u64,
@@ -179,20 +185,20 @@ impl Found {
         self.read_bytes = self.read_bytes.saturating_add(count(contents.len()));
         self.tree.add(path, bytes);
         let Some(language) = language else { return };
-        let new = || Language { language, files: 0, bytes: 0, lines: 0 };
+        let new = || LanguageTotals { language, files: 0, bytes: 0, lines: 0 };
         let known = self.languages.entry(language).or_insert_with(new);
         known.files += 1;
         known.bytes = known.bytes.saturating_add(bytes);
-        known.lines = known.lines.saturating_add(lines(contents));
+        known.lines = known.lines.saturating_add(count_lines(contents));
     }
 
-    fn answer(self, path: &str, incomplete: Option<String>) -> Answer {
-        let mut languages: Vec<Language> = self.languages.into_values().collect();
+    fn answer(self, path: &str, incomplete: Option<String>) -> RepoOverviewOutput {
+        let mut languages: Vec<LanguageTotals> = self.languages.into_values().collect();
         languages.sort_by(|one, other| {
             other.bytes.cmp(&one.bytes).then_with(|| one.language.cmp(other.language))
         });
         languages.truncate(LANGUAGES_MAX);
-        Answer {
+        RepoOverviewOutput {
             path: path.to_owned(),
             files: self.files,
             bytes: self.bytes,
@@ -205,7 +211,7 @@ impl Found {
 }
 
 /// Returns the number of lines; a last one need not end.
-fn lines(contents: &[u8]) -> u64 {
+fn count_lines(contents: &[u8]) -> u64 {
     let ends = contents.iter().filter(|byte| **byte == b'\n').count();
     let open = contents.last().is_some_and(|last| *last != b'\n');
     count(ends) + u64::from(open)

@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use haft_contract::{Cx, Effect, Kind, LoadedSkill, Tool, ToolError};
+use haft_contract::{ConnectionStore, Cx, Effect, LoadedSkill, Tool, ToolError, ToolKind};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -12,7 +12,7 @@ const TAG: &str = "skill_content";
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Wanted {
+struct SkillInput {
     /// The name of the skill, as the description of this tool lists it.
     name: String,
 }
@@ -23,9 +23,10 @@ pub(crate) fn skill() -> Tool {
             "Load a skill: instructions for one kind of work, written by the user or the project. Load the one that fits \
              before you begin such work, and follow it as far as it serves what the user asked for.",
         )
-        .kind(Kind::Think)
+        .kind(ToolKind::Think)
+        .keeps(ConnectionStore::Skills)
         .effect(Effect::Read)
-        .execute_blocking(|wanted: Wanted, cx: &Cx| {
+        .execute_blocking(|wanted: SkillInput, cx: &Cx| {
             Ok::<_, ToolError>(skill_text(&cx.skills().load(&wanted.name)?))
         })
 }

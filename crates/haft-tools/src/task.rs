@@ -5,8 +5,8 @@ use haft_contract::limits::{
     TASK_METADATA_BYTES_MAX, TASK_MS, TASK_NAME_CHARS_MAX, TASK_PROMPT_CHARS_MAX,
 };
 use haft_contract::{
-    Cx, Effect, ErrorCode, Kind, Probed, SubagentAnswer, SubagentCall, SubagentTask, Tool,
-    ToolError,
+    Cx, Effect, ErrorCode, ProbeResult, SubagentAnswer, SubagentCall, SubagentTask, Tool,
+    ToolError, ToolKind,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -21,7 +21,7 @@ const BEGUN_NOTE: &str = "it works in the background; what comes of it is told w
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Input {
+struct TaskInput {
     /// The name of the subagent, as the description of this tool lists it.
     #[schemars(length(min = 1, max = TASK_NAME_CHARS_MAX))]
     subagent_type: String,
@@ -37,7 +37,7 @@ struct Input {
 }
 
 #[derive(Serialize)]
-struct Answer {
+struct TaskOutput {
     #[serde(skip_serializing_if = "Option::is_none")]
     output: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -56,27 +56,27 @@ pub(crate) fn task() -> Tool {
              may do nothing that is not allowed here. For work that can be told in full and whose way there does not matter, \
              such as to search through much, or to do several things at once; not for what one or two calls do.",
         )
-        .kind(Kind::Other)
+        .kind(ToolKind::Other)
         .effect(Effect::Once)
         .delegates()
         .dangerous()
         // Whoever runs the subagent bounds what it does.
-        .timeout_ms(|_: &Input| Some(TASK_MS))
-        .probe(|input: Input, cx: Cx| async move {
+        .timeout_ms(|_: &TaskInput| Some(TASK_MS))
+        .probe(|input: TaskInput, cx: Cx| async move {
             let resumed = cx.subagents().resume(wanted(input)?, &cx).await?;
             Ok::<_, ToolError>(match resumed {
-                Some(answer) => Probed::Happened(answered(answer)),
-                None => Probed::NotHappened,
+                Some(answer) => ProbeResult::Happened(answered(answer)),
+                None => ProbeResult::NotHappened,
             })
         })
-        .execute_with(|input: Input, cx: Cx| async move {
+        .execute_with(|input: TaskInput, cx: Cx| async move {
             Ok::<_, ToolError>(answered(cx.subagents().delegate(wanted(input)?, &cx).await?))
         })
 }
 
 /// Returns the task that is asked for, unless nobody could do it or keep it.
-fn wanted(input: Input) -> Result<SubagentTask, ToolError> {
-    let Input { subagent_type, prompt, background, metadata } = input;
+fn wanted(input: TaskInput) -> Result<SubagentTask, ToolError> {
+    let TaskInput { subagent_type, prompt, background, metadata } = input;
     let refused = |message: String| ToolError::new(ErrorCode::InvalidInput, message).not_begun();
     if prompt.trim().is_empty() {
         return Err(refused("prompt is blank: say what the subagent is to do".to_owned()));
@@ -91,12 +91,12 @@ fn wanted(input: Input) -> Result<SubagentTask, ToolError> {
     Ok(SubagentTask { subagent_type, prompt, background, metadata })
 }
 
-fn answered(answer: SubagentAnswer) -> Answer {
+fn answered(answer: SubagentAnswer) -> TaskOutput {
     match answer {
         SubagentAnswer::Done { output, session_id, calls } => {
-            Answer { output: Some(output), session_id, calls, note: None }
+            TaskOutput { output: Some(output), session_id, calls, note: None }
         }
-        SubagentAnswer::Begun { session_id } => Answer {
+        SubagentAnswer::Begun { session_id } => TaskOutput {
             output: None,
             session_id: Some(session_id),
             calls: Vec::new(),

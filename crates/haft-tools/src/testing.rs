@@ -9,10 +9,10 @@ use std::sync::Arc;
 
 use haft_contract::limits::{OUTPUT_BYTES_DEFAULT, TIMEOUT_MS_DEFAULT};
 use haft_contract::{
-    ApplyError, BoxFuture, CallId, CallKey, Cx, CxParts, Effect, Entry, ErrorCode, FileChange,
-    FileKind, FilePath, FileStamp, Fs, OpenFile, Precondition, Resident, ResidentRequest,
-    Residents, RunId, Scope, Shell, ShellOutcome, ShellRequest, Subagents, Todo, TodoStore,
-    ToolError, ToolId,
+    AttemptAddress, BackgroundProcess, BackgroundProcessRequest, BackgroundProcesses, BoxFuture,
+    CallAddress, CallKey, Cx, CxParts, DirectoryEntry, Effect, ErrorCode, FileChange,
+    FileChangeError, FilePath, FileStamp, Fs, FsEntryKind, OpenRegularFile, Precondition, RunId,
+    Shell, ShellOutcome, ShellRequest, Subagents, Todo, TodoStore, ToolError, ToolId,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -59,9 +59,9 @@ pub(crate) fn cx_over(root: &Path, fs: Arc<dyn Fs>, cancellation: CancellationTo
 }
 
 /// Returns the context of a call that starts programs through `residents`.
-pub(crate) fn cx_with_residents(root: &Path, residents: Arc<dyn Residents>) -> Cx {
+pub(crate) fn cx_with_residents(root: &Path, residents: Arc<dyn BackgroundProcesses>) -> Cx {
     let parts = parts(root, Arc::new(DiskFs::new(root)), CancellationToken::new());
-    Cx::new(CxParts { residents, ..parts })
+    Cx::new(CxParts { background_processes: residents, ..parts })
 }
 
 /// Returns the context of a call that hands tasks to `subagents`.
@@ -71,12 +71,12 @@ pub(crate) fn cx_with_subagents(root: &Path, subagents: Arc<dyn Subagents>) -> C
 }
 
 fn parts(root: &Path, fs: Arc<dyn Fs>, cancellation: CancellationToken) -> CxParts {
-    let scope = Scope::of_run(RunId::parse("test").unwrap());
+    let scope = AttemptAddress::first_of_run(RunId::parse("test").unwrap());
     let tool = ToolId::parse("test").unwrap();
     CxParts {
         effect: Effect::Read,
-        call_key: CallKey::first(&scope, tool.as_str(), "null"),
-        call_id: CallId { scope, seq: 1 },
+        call_key: CallKey::of_first_call(&scope, tool.as_str(), "null"),
+        call_address: CallAddress { scope, seq: 1 },
         tool,
         session: "test".to_owned(),
         root: root.to_path_buf(),
@@ -88,7 +88,7 @@ fn parts(root: &Path, fs: Arc<dyn Fs>, cancellation: CancellationToken) -> CxPar
         progress: Arc::new(()),
         fs,
         shell: Arc::new(NoShell),
-        residents: Arc::new(NoShell),
+        background_processes: Arc::new(NoShell),
         net: Arc::new(()),
         questions: Arc::new(()),
         todos: Arc::new(NoTodos),
@@ -97,7 +97,7 @@ fn parts(root: &Path, fs: Arc<dyn Fs>, cancellation: CancellationToken) -> CxPar
         quotas: Arc::new(()),
         client: Arc::new(()),
         subagents: Arc::new(()),
-        narrowing: Arc::from(""),
+        restrictions: Arc::from(""),
     }
 }
 
@@ -127,13 +127,17 @@ impl DiskFs {
         expanded
     }
 
-    fn check(&self, path: &FilePath, precondition: Precondition) -> Result<(), ApplyError> {
+    fn check(&self, path: &FilePath, precondition: Precondition) -> Result<(), FileChangeError> {
         let holds = match (precondition, fs::symlink_metadata(self.real(path))) {
             (Precondition::Any, _) | (Precondition::Absent, Err(_)) => true,
             (Precondition::Absent, Ok(_)) | (Precondition::Unchanged(_), Err(_)) => false,
             (Precondition::Unchanged(expected), Ok(metadata)) => stamp(&metadata) == expected,
         };
-        if holds { Ok(()) } else { Err(ApplyError::Changed { path: path.display().to_owned() }) }
+        if holds {
+            Ok(())
+        } else {
+            Err(FileChangeError::Changed { path: path.display().to_owned() })
+        }
     }
 
     fn write(&self, path: &FilePath, contents: &[u8], mode: Option<u32>) -> io::Result<()> {
@@ -147,7 +151,7 @@ impl DiskFs {
 }
 
 impl Fs for DiskFs {
-    fn resolve(&self, path: &str) -> Result<(FilePath, Option<FileKind>), ToolError> {
+    fn resolve(&self, path: &str) -> Result<(FilePath, Option<FsEntryKind>), ToolError> {
         let real = Self::expand(&self.root.join(path));
         let Ok(relative) = real.strip_prefix(&self.root) else {
             let message = format!("{path:?} lies outside the root");
@@ -161,7 +165,7 @@ impl Fs for DiskFs {
         Ok((FilePath::new(0, relative.to_path_buf(), display), kind))
     }
 
-    fn open(&self, path: &FilePath) -> Result<OpenFile, ToolError> {
+    fn open(&self, path: &FilePath) -> Result<OpenRegularFile, ToolError> {
         let real = self.real(path);
         let metadata = fs::symlink_metadata(&real)?;
         if !metadata.is_file() {
@@ -173,21 +177,21 @@ impl Fs for DiskFs {
         }
         let file = fs::File::open(&real)?;
         let stamp = stamp(&file.metadata()?);
-        Ok(OpenFile { file, stamp })
+        Ok(OpenRegularFile { file, stamp })
     }
 
-    fn list(&self, path: &FilePath) -> Result<Vec<Entry>, ToolError> {
+    fn list(&self, path: &FilePath) -> Result<Vec<DirectoryEntry>, ToolError> {
         let entry = |entry: fs::DirEntry| {
-            Ok(Entry { name: entry.file_name(), kind: kind(entry.file_type()?) })
+            Ok(DirectoryEntry { name: entry.file_name(), kind: kind(entry.file_type()?) })
         };
-        let entries: io::Result<Vec<Entry>> =
+        let entries: io::Result<Vec<DirectoryEntry>> =
             fs::read_dir(self.real(path))?.map(|found| entry(found?)).collect();
         let mut entries = entries?;
         entries.sort_by(|left, right| left.name.cmp(&right.name));
         Ok(entries)
     }
 
-    fn apply(&self, changes: Vec<FileChange>) -> Result<(), ApplyError> {
+    fn apply(&self, changes: Vec<FileChange>) -> Result<(), FileChangeError> {
         for change in &changes {
             match change {
                 FileChange::Write { path, precondition, .. }
@@ -218,21 +222,21 @@ impl<F: Fn(&FilePath) -> Result<(), ToolError>> WatchedFs<F> {
 }
 
 impl<F: Fn(&FilePath) -> Result<(), ToolError> + Send + Sync> Fs for WatchedFs<F> {
-    fn resolve(&self, path: &str) -> Result<(FilePath, Option<FileKind>), ToolError> {
+    fn resolve(&self, path: &str) -> Result<(FilePath, Option<FsEntryKind>), ToolError> {
         self.disk.resolve(path)
     }
 
-    fn open(&self, path: &FilePath) -> Result<OpenFile, ToolError> {
+    fn open(&self, path: &FilePath) -> Result<OpenRegularFile, ToolError> {
         (self.hook)(path)?;
         self.disk.open(path)
     }
 
-    fn list(&self, path: &FilePath) -> Result<Vec<Entry>, ToolError> {
+    fn list(&self, path: &FilePath) -> Result<Vec<DirectoryEntry>, ToolError> {
         (self.hook)(path)?;
         self.disk.list(path)
     }
 
-    fn apply(&self, changes: Vec<FileChange>) -> Result<(), ApplyError> {
+    fn apply(&self, changes: Vec<FileChange>) -> Result<(), FileChangeError> {
         self.disk.apply(changes)
     }
 }
@@ -244,11 +248,11 @@ impl Shell for NoShell {
     }
 }
 
-impl Residents for NoShell {
+impl BackgroundProcesses for NoShell {
     fn start(
         &self,
-        request: ResidentRequest,
-    ) -> BoxFuture<'_, Result<Box<dyn Resident>, ToolError>> {
+        request: BackgroundProcessRequest,
+    ) -> BoxFuture<'_, Result<Box<dyn BackgroundProcess>, ToolError>> {
         let message = format!("{:?} cannot be started here: there is no shell", request.program);
         Box::pin(async move { Err(ToolError::new(ErrorCode::ProcessSpawnFailed, message)) })
     }
@@ -266,21 +270,21 @@ fn invalid(path: &str, why: &str) -> ToolError {
     ToolError::new(ErrorCode::PathInvalid, format!("{path:?} cannot be used: {why}"))
 }
 
-fn kind(file_type: fs::FileType) -> FileKind {
+fn kind(file_type: fs::FileType) -> FsEntryKind {
     if file_type.is_dir() {
-        FileKind::Directory
+        FsEntryKind::Directory
     } else if file_type.is_symlink() {
-        FileKind::Symlink
+        FsEntryKind::Symlink
     } else if file_type.is_fifo() {
-        FileKind::Fifo
+        FsEntryKind::Fifo
     } else if file_type.is_socket() {
-        FileKind::Socket
+        FsEntryKind::Socket
     } else if file_type.is_char_device() {
-        FileKind::CharDevice
+        FsEntryKind::CharDevice
     } else if file_type.is_block_device() {
-        FileKind::BlockDevice
+        FsEntryKind::BlockDevice
     } else {
-        FileKind::Regular
+        FsEntryKind::Regular
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use haft_contract::limits::SUGGESTIONS_MAX;
 use haft_contract::{
-    Cx, ErrorCode, FileKind, FilePath, FileStamp, Fs, OpenFile, RequirementSet, ToolError,
+    Cx, ErrorCode, FilePath, FileStamp, Fs, FsEntryKind, OpenRegularFile, RequirementSet, ToolError,
 };
 
 /// Entries of a directory that an error about it names.
@@ -23,22 +23,22 @@ pub(crate) struct TextFile {
 }
 
 /// Returns the requirement of a tool that reads anywhere in the workspace.
-pub(crate) fn reads_workspace() -> RequirementSet {
+pub(crate) fn workspace_read_requirements() -> RequirementSet {
     let mut requires = RequirementSet::default();
     requires.fs.read = vec!["{workspace}/**".to_owned()];
     requires
 }
 
 /// Returns the requirement of a tool that reads and changes files anywhere in the workspace.
-pub(crate) fn changes_workspace() -> RequirementSet {
-    let mut requires = reads_workspace();
+pub(crate) fn workspace_write_requirements() -> RequirementSet {
+    let mut requires = workspace_read_requirements();
     requires.fs.write = vec!["{workspace}/**".to_owned()];
     requires
 }
 
 /// Loads a whole text file of at most `max_output_bytes`.
-pub(crate) fn load(cx: &Cx, path: &str) -> Result<TextFile, ToolError> {
-    let (place, opened) = open(cx.fs(), path)?;
+pub(crate) fn load_text_file(cx: &Cx, path: &str) -> Result<TextFile, ToolError> {
+    let (place, opened) = open_file(cx.fs(), path)?;
     check_size(path, opened.stamp.size, cx.max_output_bytes())?;
     let mut contents =
         Vec::with_capacity(usize::try_from(opened.stamp.size).unwrap_or_default() + 1);
@@ -46,27 +46,28 @@ pub(crate) fn load(cx: &Cx, path: &str) -> Result<TextFile, ToolError> {
     opened.file.take(limit).read_to_end(&mut contents)?;
     // The file may have grown since its size was read.
     check_size(path, u64::try_from(contents.len()).unwrap_or(u64::MAX), cx.max_output_bytes())?;
-    let text = text_of(path, contents)?;
+    let text = decode_text(path, contents)?;
     Ok(TextFile { path: place, text, stamp: opened.stamp })
 }
 
 /// Opens a regular file; the errors say what is there instead.
-pub(crate) fn open(fs: &dyn Fs, path: &str) -> Result<(FilePath, OpenFile), ToolError> {
+pub(crate) fn open_file(fs: &dyn Fs, path: &str) -> Result<(FilePath, OpenRegularFile), ToolError> {
     let (place, kind) = fs.resolve(path)?;
     match kind {
-        Some(FileKind::Regular) => {
-            let opened = fs.open_seen(&place)?;
+        Some(FsEntryKind::Regular) => {
+            let opened = fs.open_regular(&place)?;
             Ok((place, opened))
         }
-        Some(FileKind::Directory) => Err(is_directory(fs, path, &place)),
-        Some(other) => {
-            Err(invalid(format!("path {path:?} is {}, which cannot be read", other.with_article())))
-        }
-        None => Err(missing(fs, path, &place)),
+        Some(FsEntryKind::Directory) => Err(directory_error(fs, path, &place)),
+        Some(other) => Err(invalid_input(format!(
+            "path {path:?} is {}, which cannot be read",
+            other.with_article()
+        ))),
+        None => Err(missing_file_error(fs, path, &place)),
     }
 }
 
-fn invalid(message: String) -> ToolError {
+fn invalid_input(message: String) -> ToolError {
     ToolError::new(ErrorCode::PathInvalid, message)
 }
 
@@ -82,11 +83,11 @@ fn check_size(path: &str, size: u64, bytes_max: usize) -> Result<(), ToolError> 
 }
 
 /// Returns the text, or says what the content is instead.
-pub(crate) fn text_of(path: &str, contents: Vec<u8>) -> Result<String, ToolError> {
+pub(crate) fn decode_text(path: &str, contents: Vec<u8>) -> Result<String, ToolError> {
     refuse_binary(path, &contents)?;
     String::from_utf8(contents).map_err(|err| {
         let offset = err.utf8_error().valid_up_to();
-        invalid(format!(
+        invalid_input(format!(
             "file {path:?} is not UTF-8 text (the byte at offset {offset} is no valid UTF-8): \
              convert it, for example with iconv, or read a part of it with offset and limit"
         ))
@@ -97,23 +98,23 @@ pub(crate) fn text_of(path: &str, contents: Vec<u8>) -> Result<String, ToolError
 pub(crate) fn refuse_binary(path: &str, contents: &[u8]) -> Result<(), ToolError> {
     let start = contents.get(..SNIFFED_BYTES.min(contents.len())).unwrap_or_default();
     if start.starts_with(&[0xff, 0xfe]) || start.starts_with(&[0xfe, 0xff]) {
-        return Err(invalid(format!(
+        return Err(invalid_input(format!(
             "file {path:?} is UTF-16 text: convert it to UTF-8, for example with iconv"
         )));
     }
     if start.contains(&0) {
-        return Err(invalid(format!("file {path:?} is binary (it has NUL bytes), not text")));
+        return Err(invalid_input(format!("file {path:?} is binary (it has NUL bytes), not text")));
     }
     Ok(())
 }
 
-fn is_directory(fs: &dyn Fs, path: &str, place: &FilePath) -> ToolError {
+fn directory_error(fs: &dyn Fs, path: &str, place: &FilePath) -> ToolError {
     let entries = fs.list(place).unwrap_or_default();
     let mut names: Vec<String> = entries
         .iter()
         .take(LISTED_ENTRIES_MAX)
         .map(|entry| {
-            let slash = if entry.kind == FileKind::Directory { "/" } else { "" };
+            let slash = if entry.kind == FsEntryKind::Directory { "/" } else { "" };
             format!("{}{slash}", entry.name.to_string_lossy())
         })
         .collect();
@@ -125,20 +126,20 @@ fn is_directory(fs: &dyn Fs, path: &str, place: &FilePath) -> ToolError {
     } else {
         format!("contains {}", names.join(", "))
     };
-    invalid(format!("path {path:?} is a directory, not a file; it {contains}"))
+    invalid_input(format!("path {path:?} is a directory, not a file; it {contains}"))
 }
 
 /// Names what is there instead of a missing file: entries like it, or how far the path leads.
-pub(crate) fn missing(fs: &dyn Fs, path: &str, place: &FilePath) -> ToolError {
+pub(crate) fn missing_file_error(fs: &dyn Fs, path: &str, place: &FilePath) -> ToolError {
     let parent = Path::new(path).parent().map(|parent| parent.to_string_lossy().into_owned());
     let parent = parent.filter(|parent| !parent.is_empty()).unwrap_or_else(|| ".".to_owned());
     let name = place.relative().file_name().unwrap_or_default().to_string_lossy().into_owned();
     let hint = match fs.resolve(&parent) {
-        Ok((directory, Some(FileKind::Directory))) => {
+        Ok((directory, Some(FsEntryKind::Directory))) => {
             let entries = fs.list(&directory).unwrap_or_default();
             let names =
                 entries.iter().map(|entry| entry.name.to_string_lossy().into_owned()).collect();
-            let near: Vec<String> = nearest(&name, names)
+            let near: Vec<String> = similar_names(&name, names)
                 .iter()
                 .map(|near| directory.join(near.as_ref()).display().to_owned())
                 .collect();
@@ -153,10 +154,10 @@ pub(crate) fn missing(fs: &dyn Fs, path: &str, place: &FilePath) -> ToolError {
         }
         Ok(_) | Err(_) => "use glob to find it".to_owned(),
     };
-    invalid(format!("path {path:?} does not exist: {hint}"))
+    invalid_input(format!("path {path:?} does not exist: {hint}"))
 }
 
-fn nearest(name: &str, names: Vec<String>) -> Vec<String> {
+fn similar_names(name: &str, names: Vec<String>) -> Vec<String> {
     let wanted = name.to_lowercase();
     let mut scored: Vec<(f64, String)> = names
         .into_iter()

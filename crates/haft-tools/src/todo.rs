@@ -1,13 +1,13 @@
 //! `todo`: the session's todo list.
 
 use haft_contract::limits::TODOS_MAX;
-use haft_contract::{Cx, Effect, Kind, Todo, Tool, ToolError};
+use haft_contract::{ConnectionStore, Cx, Effect, Todo, Tool, ToolError, ToolKind};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 #[derive(Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct TodoList {
+struct TodoToolList {
     /// The whole list.
     #[schemars(length(max = TODOS_MAX))]
     todos: Vec<Todo>,
@@ -16,10 +16,11 @@ struct TodoList {
 pub(crate) fn todo() -> Tool {
     Tool::new("todo")
         .description("Store the todo list of this session, in place of the former one.")
-        .kind(Kind::Other)
+        .kind(ToolKind::Other)
+        .keeps(ConnectionStore::Todos)
         .effect(Effect::Idempotent)
-        .execute_with(|list: TodoList, cx: Cx| async move {
+        .execute_with(|list: TodoToolList, cx: Cx| async move {
             cx.todos().replace(list.todos);
-            Ok::<_, ToolError>(TodoList { todos: cx.todos().current() })
+            Ok::<_, ToolError>(TodoToolList { todos: cx.todos().current() })
         })
 }

@@ -5,20 +5,20 @@
 mod tests;
 
 use haft_contract::limits::{TOOL_MATCHES_MAX, TOOL_QUERY_CHARS_MAX};
-use haft_contract::{Cx, Kind, Tool, ToolError, ToolMatch};
+use haft_contract::{ConnectionStore, Cx, Tool, ToolError, ToolKind, ToolMatch};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Input {
+struct ToolSearchInput {
     /// What the tool should do, in a few words, or its id.
     #[schemars(length(min = 1, max = TOOL_QUERY_CHARS_MAX))]
     query: String,
 }
 
 #[derive(Serialize)]
-struct Answer {
+struct ToolSearchOutput {
     matches: Vec<ToolMatch>,
     /// What is to be known of them, such as that there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -31,12 +31,13 @@ pub(crate) fn tool_search() -> Tool {
             "Find tools by what they do. Where there are many, not all are listed; those found here can be called from \
              then on, and are listed with their parameters.",
         )
-        .kind(Kind::Search)
-        .execute_with(|input: Input, cx: Cx| async move {
+        .kind(ToolKind::Search)
+        .keeps(ConnectionStore::FoundTools)
+        .execute_with(|input: ToolSearchInput, cx: Cx| async move {
             // The first search of a session reads what there is of every tool.
             let matches = cx.tool_index().find(&input.query, TOOL_MATCHES_MAX);
             // An empty list alone would be shown to a model as an empty text.
             let note = matches.is_empty().then_some("no tool fits: try other words");
-            Ok::<_, ToolError>(Answer { matches, note })
+            Ok::<_, ToolError>(ToolSearchOutput { matches, note })
         })
 }

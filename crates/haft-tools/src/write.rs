@@ -3,13 +3,13 @@
 use std::io::Read;
 
 use haft_contract::{
-    Access, Cx, Effect, ErrorCode, FileChange, FileKind, FilePath, Kind, Precondition, Tool,
-    ToolError,
+    Access, Cx, Effect, ErrorCode, FileChange, FilePath, FsEntryKind, Precondition, Tool,
+    ToolError, ToolKind,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::text_file::changes_workspace;
+use crate::text_file::workspace_write_requirements;
 
 /// The start of the former file that tells its line ends, in bytes.
 const SNIFFED_BYTES: u64 = 64 * 1024;
@@ -18,7 +18,7 @@ const OK: &str = "ok";
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Input {
+struct WriteInput {
     /// Relative to the root, or absolute within it.
     path: String,
     /// The whole new content.
@@ -31,18 +31,18 @@ pub(crate) fn write() -> Tool {
             "Create or replace a file; parent directories are made. A file that has CRLF line ends or a BOM keeps \
              them. Prefer edit for changes.",
         )
-        .kind(Kind::Edit)
+        .kind(ToolKind::Edit)
         .effect(Effect::Once)
         .dangerous()
         // The former content is read too, for its line ends.
-        .requires(changes_workspace())
-        .digested(&["content"])
+        .requires(workspace_write_requirements())
+        .redacted(&["content"])
         .only_changes_files()
-        .accesses(|input: &Input| vec![Access::write(&input.path)])
+        .accesses(|input: &WriteInput| vec![Access::write(&input.path)])
         .execute_blocking(run)
 }
 
-fn run(input: Input, cx: &Cx) -> Result<&'static str, ToolError> {
+fn run(input: WriteInput, cx: &Cx) -> Result<&'static str, ToolError> {
     let bytes_max = cx.max_output_bytes();
     if input.content.len() > bytes_max {
         let message = format!(
@@ -52,11 +52,11 @@ fn run(input: Input, cx: &Cx) -> Result<&'static str, ToolError> {
         );
         return Err(ToolError::new(ErrorCode::ContentTooLarge, message));
     }
-    replace(cx, &input.path, input.content)
+    write_file(cx, &input.path, input.content)
 }
 
 /// Writes `content` in place of whatever file is at `path`, in the form that the file had.
-pub(crate) fn replace(cx: &Cx, path: &str, content: String) -> Result<&'static str, ToolError> {
+pub(crate) fn write_file(cx: &Cx, path: &str, content: String) -> Result<&'static str, ToolError> {
     if path.ends_with('/') {
         let message =
             format!("path {path:?} ends with a slash and so names a directory: name the file");
@@ -65,7 +65,7 @@ pub(crate) fn replace(cx: &Cx, path: &str, content: String) -> Result<&'static s
     let (place, kind) = cx.fs().resolve(path)?;
     let content = match kind {
         None => content,
-        Some(FileKind::Regular) => in_form_of(cx, &place, content),
+        Some(FsEntryKind::Regular) => keep_bom_and_line_endings(cx, &place, content),
         Some(other) => {
             let message =
                 format!("path {path:?} is {}, which cannot be written", other.with_article());
@@ -86,13 +86,13 @@ pub(crate) fn replace(cx: &Cx, path: &str, content: String) -> Result<&'static s
         mode: None,
         precondition: Precondition::Any,
     };
-    cx.fs().apply_answering(vec![change], &OK.into())?;
+    cx.fs().apply_with_answer(vec![change], &OK.into())?;
     Ok(OK)
 }
 
 /// Gives new content the BOM and the CRLF line ends of the file that it replaces. A file that cannot be read is
 /// replaced as it is asked for: its form is then nobody's to keep.
-fn in_form_of(cx: &Cx, place: &FilePath, content: String) -> String {
+fn keep_bom_and_line_endings(cx: &Cx, place: &FilePath, content: String) -> String {
     let mut former = Vec::new();
     let Ok(opened) = cx.fs().open(place) else { return content };
     if opened.file.take(SNIFFED_BYTES).read_to_end(&mut former).is_err() {

@@ -9,17 +9,19 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use haft::{
-    Call, Limits, OnRepeat, Registry, Resume, Roots, Runtime, RuntimeParts, SessionOptions,
-    SystemClock,
+    Call, CallLimits, ConnectionOptions, Registry, RepeatPolicy, ResumeMode, Runtime, RuntimeParts,
+    SystemClock, WorkspaceRoots,
 };
 use haft_contract::{
-    CallId, CallKey, Cx, Effect, Envelope, Metadata, RunId, Scope, Tool, ToolError, Variables,
+    AttemptAddress, CallAddress, CallKey, Cx, Effect, Envelope, EnvelopeMetadata, PatternVariables,
+    RunId, Tool, ToolError,
 };
 use haft_journal::limits::COMMIT_ENTRIES_MAX;
 use haft_journal::{
-    Claim, Journal, MemoryJournal, NewRun, Outcome, Owner, PlannedCall, SqliteJournal, Status,
+    CallStatus, Journal, LeaseOwner, LeaseRequest, MemoryJournal, NewRun, Outcome, PlannedCall,
+    SqliteJournal,
 };
-use haft_policy::{Action, Rule, RuleScope};
+use haft_policy::{Rule, RuleAction, RuleScope};
 use haft_sandbox::Launcher;
 use rusqlite::Connection;
 use serde_json::json;
@@ -66,7 +68,7 @@ fn print(case: &str, entrant: &str, sample: Duration) {
 /// A journal with a run in it.
 struct Journaled {
     journal: Arc<SqliteJournal>,
-    scope: Scope,
+    scope: AttemptAddress,
     epoch: u64,
 }
 
@@ -82,18 +84,18 @@ impl Journaled {
             version: "0".to_owned(),
             settings: "{}".to_owned(),
         };
-        let claim = Claim { owner: owner(), now_ms: 1, lasts_ms: 60_000 };
-        let epoch = journal.open_run(new, claim).await?.epoch;
-        Ok(Self { journal, scope: Scope::of_run(run), epoch })
+        let claim = LeaseRequest { owner: owner(), now_ms: 1, lasts_ms: 60_000 };
+        let epoch = journal.open_run(new, claim).await?.fencing_token;
+        Ok(Self { journal, scope: AttemptAddress::first_of_run(run), epoch })
     }
 
     /// Returns the call of that number, ready to be recorded.
     fn planned(&self, seq: u32) -> PlannedCall {
         let input = json!({"seq": seq, "text": "x".repeat(INPUT_BYTES)}).to_string();
-        let key = CallKey::first(&self.scope, "order", &input);
+        let key = CallKey::of_first_call(&self.scope, "order", &input);
         PlannedCall {
-            id: CallId { scope: self.scope.clone(), seq },
-            epoch: self.epoch,
+            id: CallAddress { scope: self.scope.clone(), seq },
+            fencing_token: self.epoch,
             tool: "order".to_owned(),
             effect: Effect::Once,
             first_key: key,
@@ -108,13 +110,14 @@ impl Journaled {
     /// Records one call from its intent to its end.
     async fn record(&self, call: PlannedCall) -> Result<(), Failure> {
         let intent = self.journal.intend(call).await?;
-        let outcome = Outcome { status: Status::Succeeded, envelope: answer(), finished_at_ms: 2 };
+        let outcome =
+            Outcome { status: CallStatus::Succeeded, envelope: answer(), finished_at_ms: 2 };
         Ok(self.journal.settle(intent, outcome).await?)
     }
 }
 
 fn answer() -> Envelope {
-    Envelope::Output { data: "ok".into(), metadata: Metadata::default() }
+    Envelope::Output { data: "ok".into(), metadata: EnvelopeMetadata::default() }
 }
 
 /// Lets each task take one share of the work, and returns how long all of them took.
@@ -149,8 +152,8 @@ fn shares<W>(first: u32, count: u32, tasks: u32, make: impl Fn(u32) -> W) -> Vec
     (0..tasks).map(share).collect()
 }
 
-fn owner() -> Owner {
-    Owner { id: "bench".to_owned(), place: "a measurement".to_owned() }
+fn owner() -> LeaseOwner {
+    LeaseOwner { id: "bench".to_owned(), location: "a measurement".to_owned() }
 }
 
 /// The same database without anything around it: one table, rows of the same size.
@@ -190,8 +193,8 @@ impl Raw {
 
 /// Returns an intent and an outcome with as many bytes as the texts of a recorded call have.
 fn raw_texts() -> (String, String) {
-    let scope = Scope::of_run(RunId::parse("measured").expect("it is an id"));
-    let key = CallKey::first(&scope, "order", "").to_string();
+    let scope = AttemptAddress::first_of_run(RunId::parse("measured").expect("it is an id"));
+    let key = CallKey::of_first_call(&scope, "order", "").to_string();
     let input = json!({"seq": 10_000, "text": "x".repeat(INPUT_BYTES)}).to_string();
     let words = [scope.run.as_str(), &scope.node, "order", "once", "intended", "[]"].concat();
     let outcome = serde_json::to_string(&answer()).expect("an envelope is JSON");
@@ -279,15 +282,15 @@ fn runtime(directory: &Path, journal: Arc<dyn Journal>) -> Result<Runtime, Failu
     let order = Tool::new("order")
         .effect(Effect::Once)
         .execute_with(|_: Order, _: Cx| async { Ok::<_, ToolError>("ok") });
-    let roots = Roots::open(directory, &[])?;
+    let roots = WorkspaceRoots::open(directory, &[])?;
     Ok(Runtime::new(RuntimeParts {
         registry: Registry::new([order])?,
         journal,
-        variables: Variables { workspace: roots.paths(), ..Variables::default() },
+        variables: PatternVariables { workspace: roots.paths(), ..PatternVariables::default() },
         roots,
         requires: Default::default(),
-        rules: vec![(RuleScope::Manifest, Rule::new("*", "*", Action::Allow))],
-        limits: Limits::default(),
+        rules: vec![(RuleScope::Manifest, Rule::new("*", "*", RuleAction::Allow))],
+        limits: CallLimits::default(),
         allow_network: false,
         network_guard: Default::default(),
         sandbox: haft::Sandbox::system(),
@@ -301,7 +304,7 @@ fn runtime(directory: &Path, journal: Arc<dyn Journal>) -> Result<Runtime, Failu
         owner: owner(),
         is_gone: Arc::new(|_| None),
         snapshots: None,
-        on_repeat: OnRepeat::Warn,
+        on_repeat: RepeatPolicy::Warn,
         settings: "{}".to_owned(),
     })?)
 }
@@ -322,10 +325,11 @@ async fn one_in_flight(directory: &Path, rounds: u32) -> Result<(), Failure> {
     let journaled = Journaled::open(&directory.join("one.sqlite")).await?;
     let mut raw = Raw::open(&directory.join("one-raw.sqlite"))?;
     let disk = Arc::new(SqliteJournal::open(directory.join("one-call.sqlite"))?);
-    let with = runtime(directory, disk)?.session(SessionOptions::headless("with", "bench"))?;
+    let with =
+        runtime(directory, disk)?.open_connection(ConnectionOptions::headless("with", "bench"))?;
     let memory = Arc::new(MemoryJournal::new());
-    let without =
-        runtime(directory, memory)?.session(SessionOptions::headless("without", "bench"))?;
+    let without = runtime(directory, memory)?
+        .open_connection(ConnectionOptions::headless("without", "bench"))?;
     let run = RunId::parse("measured")?;
     let (with, without) = (with.run(run.clone()), without.run(run));
     for round in 0..rounds {
@@ -406,7 +410,7 @@ async fn resumed(directory: &Path, rounds: u32) -> Result<(), Failure> {
     let id = RunId::parse("resumed")?;
     {
         let runtime = runtime(directory, Arc::new(SqliteJournal::open(&path)?))?;
-        let session = runtime.session(SessionOptions::headless("first", "bench"))?;
+        let session = runtime.open_connection(ConnectionOptions::headless("first", "bench"))?;
         let run = session.run(id.clone());
         let mut calls = tokio::task::JoinSet::new();
         for seq in 0..RESUMED_ROWS {
@@ -422,8 +426,9 @@ async fn resumed(directory: &Path, rounds: u32) -> Result<(), Failure> {
     for round in 0..rounds {
         let started = Instant::now();
         let runtime = runtime(directory, Arc::new(SqliteJournal::open(&path)?))?;
-        let session = runtime.session(SessionOptions::headless(format!("s{round}"), "bench"))?;
-        let run = session.resume(id.clone(), Resume::Replay);
+        let session =
+            runtime.open_connection(ConnectionOptions::headless(format!("s{round}"), "bench"))?;
+        let run = session.resume(id.clone(), ResumeMode::Replay);
         let envelope = run.call(order(RESUMED_ROWS / 2)).await?;
         print("resume of 10,000 rows", "to the first recalled answer", started.elapsed());
         if !envelope.metadata().replayed {

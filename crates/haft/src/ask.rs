@@ -28,9 +28,9 @@ pub struct Ask {
     pub reasons: Vec<String>,
     /// The rules that «always» would add, and that a rejection for the session turns into their opposite. Where there are
     /// none, only «once» and «reject» can be offered: a watchdog asks, or no rule that could be added would help.
-    pub always: Vec<Rule>,
+    pub always_rules: Vec<Rule>,
     /// The session.
-    pub session: String,
+    pub connection: String,
     /// The workspace root.
     pub root: PathBuf,
 }
@@ -38,26 +38,26 @@ pub struct Ask {
 /// What a person said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Answer {
+pub enum AskAnswer {
     /// Go on, this once.
-    Once,
-    /// Go on, and add the offered rules for this session. Where none were offered, it is [`Answer::Once`].
-    AlwaysSession,
-    /// Go on, and add the offered rules for this project. Where none were offered, it is [`Answer::Once`].
-    AlwaysProject,
+    AllowOnce,
+    /// Go on, and add the offered rules for this session. Where none were offered, it is [`AskAnswer::AllowOnce`].
+    AllowForSession,
+    /// Go on, and add the offered rules for this project. Where none were offered, it is [`AskAnswer::AllowOnce`].
+    AllowForProject,
     /// Do not.
     Reject,
     /// Do not, and for this session add rules that deny what the offered ones would allow. Where none were offered, it is
-    /// [`Answer::Reject`].
-    RejectSession,
+    /// [`AskAnswer::Reject`].
+    RejectForSession,
     /// Nobody is there who could answer.
-    Nobody,
+    Unanswered,
 }
 
 /// What a tool wants to know from a person. Unlike an [`Ask`] it is about nothing that haft would do: no answer allows
 /// anything.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Inquiry {
+pub struct Elicitation {
     /// The call that waits for the answers.
     pub call_id: String,
     /// The call as its driver names it, where it does.
@@ -67,35 +67,35 @@ pub struct Inquiry {
     /// The questions, at least one.
     pub questions: Vec<UserQuestion>,
     /// The session.
-    pub session: String,
+    pub connection: String,
 }
 
-/// What a person said to an [`Inquiry`].
+/// What a person said to an [`Elicitation`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Reply {
+pub enum ElicitationReply {
     /// Answers in the order of the questions: labels that were chosen, then the person's own words. A question without
     /// any was passed over.
     Answers(Vec<Vec<String>>),
     /// Somebody is there and does not answer; with more about it where no person said so.
     Dismissed(Option<String>),
     /// Nobody is there who could answer.
-    Nobody,
+    Unanswered,
 }
 
-/// Asks a person. haft never invents an answer: a front end that cannot ask says [`Answer::Nobody`], which denies.
+/// Asks a person. haft never invents an answer: a front end that cannot ask says [`AskAnswer::Unanswered`], which denies.
 pub trait Asker: Send + Sync {
     /// Asks and waits for the answer. Dropping the future withdraws the question.
-    fn ask(&self, ask: Ask) -> BoxFuture<'_, Answer>;
+    fn ask(&self, ask: Ask) -> BoxFuture<'_, AskAnswer>;
 
     /// Puts the questions of a tool and waits for the answers. Dropping the future withdraws them.
-    fn inquire(&self, inquiry: Inquiry) -> BoxFuture<'_, Reply> {
+    fn elicit(&self, inquiry: Elicitation) -> BoxFuture<'_, ElicitationReply> {
         drop(inquiry);
-        Box::pin(async { Reply::Nobody })
+        Box::pin(async { ElicitationReply::Unanswered })
     }
 
-    /// Returns whether there is anybody to ask; where not, the answer to everything is [`Answer::Nobody`] or
-    /// [`Reply::Nobody`].
+    /// Returns whether there is anybody to ask; where not, the answer to everything is [`AskAnswer::Unanswered`] or
+    /// [`ElicitationReply::Unanswered`].
     fn can_ask(&self) -> bool {
         true
     }
@@ -103,18 +103,18 @@ pub trait Asker: Send + Sync {
     /// Returns whether a session's questions are put one after the other, so that an «always» can answer those that
     /// wait. A front end that hands a question out and is told the answer by a later request says no: the request
     /// that would answer the first question may wait for the second.
-    fn asks_in_turn(&self) -> bool {
+    fn asks_one_at_a_time(&self) -> bool {
         true
     }
 }
 
 /// A front end without a person behind it.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Headless;
+pub struct HeadlessAsker;
 
-impl Asker for Headless {
-    fn ask(&self, _: Ask) -> BoxFuture<'_, Answer> {
-        Box::pin(async { Answer::Nobody })
+impl Asker for HeadlessAsker {
+    fn ask(&self, _: Ask) -> BoxFuture<'_, AskAnswer> {
+        Box::pin(async { AskAnswer::Unanswered })
     }
 
     fn can_ask(&self) -> bool {

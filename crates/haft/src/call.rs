@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use haft_contract::{CallTime, Client, ProgressSink, Scope, Subagents};
+use haft_contract::{AttemptAddress, CallTime, ClientRequester, ProgressSink, Subagents};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
@@ -16,7 +16,7 @@ pub struct Call {
     /// The input.
     pub input: Value,
     /// Where inside the run the call belongs.
-    pub place: Place,
+    pub task_attempt: TaskAttempt,
     /// The driver's own name of the call.
     pub driver_call_id: Option<String>,
     /// The time that the tool has for it, in milliseconds, in place of what is configured. Where the input asks for less
@@ -25,7 +25,7 @@ pub struct Call {
     pub timeout_ms: Option<u64>,
     /// The time of the call that this one is made for, where it is made for another. It stands while a person is asked about
     /// this one, or by it.
-    pub above: Arc<dyn CallTime>,
+    pub parent_time: Arc<dyn CallTime>,
     /// Cancelled when the caller gives up.
     pub cancellation: CancellationToken,
     /// Takes reports of progress.
@@ -33,14 +33,14 @@ pub struct Call {
     /// Asks whoever is behind this very call, instead of whoever is behind the session.
     pub asker: Option<Arc<dyn Asker>>,
     /// The program that makes the call, where it can be asked for things.
-    pub client: Arc<dyn Client>,
+    pub client: Arc<dyn ClientRequester>,
     /// Takes over tasks, where an agent loop makes the call.
     pub subagents: Arc<dyn Subagents>,
 }
 
 /// A place inside a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct TaskAttempt {
     /// The task inside the run.
     pub node: String,
     /// The loop index of the node, from 0.
@@ -49,9 +49,9 @@ pub struct Place {
     pub attempt: u32,
 }
 
-impl Default for Place {
+impl Default for TaskAttempt {
     fn default() -> Self {
-        Self { node: Scope::NODE_DEFAULT.to_owned(), iteration: 0, attempt: 1 }
+        Self { node: AttemptAddress::NODE_DEFAULT.to_owned(), iteration: 0, attempt: 1 }
     }
 }
 
@@ -61,10 +61,10 @@ impl Call {
         Self {
             tool: tool.into(),
             input,
-            place: Place::default(),
+            task_attempt: TaskAttempt::default(),
             driver_call_id: None,
             timeout_ms: None,
-            above: Arc::new(()),
+            parent_time: Arc::new(()),
             cancellation: CancellationToken::new(),
             progress: Arc::new(()),
             asker: None,

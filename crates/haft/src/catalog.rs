@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
-use haft_contract::{Contract, RequirementSet, ToolId, Variables};
+use haft_contract::{Contract, PatternVariables, RequirementSet, ToolId};
 use haft_policy::{Capabilities, PatternError};
 use tokio::sync::watch;
 
@@ -15,43 +15,43 @@ use crate::registry::Registry;
 #[derive(Clone)]
 pub struct Catalog {
     // Replaced as a whole, and read by every call as it begins.
-    current: Arc<watch::Sender<Arc<Offer>>>,
-    agent: Arc<Agent>,
+    current: Arc<watch::Sender<Arc<CatalogVersion>>>,
+    agent_requirements: Arc<AgentRequirements>,
 }
 
 /// What there is of the agent beside its tools, whatever these are.
-struct Agent {
+struct AgentRequirements {
     /// What the agent requires beyond its tools.
     requires: RequirementSet,
-    variables: Variables,
+    variables: PatternVariables,
 }
 
 /// The tools at one time, and what they require together.
-pub(crate) struct Offer {
+pub(crate) struct CatalogVersion {
     pub(crate) registry: Arc<Registry>,
     // Of all tools and the manifest together: what lies outside of this lies outside for every call.
     pub(crate) effective: Capabilities,
     // Each tool's own, compiled at its first call.
-    own: BTreeMap<ToolId, OnceLock<Capabilities>>,
+    tool_capabilities: BTreeMap<ToolId, OnceLock<Capabilities>>,
     version: u64,
 }
 
 /// Tells when the tools have changed.
 #[derive(Clone)]
-pub struct CatalogChanges {
-    seen: watch::Receiver<Arc<Offer>>,
+pub struct CatalogWatcher {
+    seen: watch::Receiver<Arc<CatalogVersion>>,
 }
 
 impl Catalog {
     pub(crate) fn new(
         registry: Registry,
         requires: RequirementSet,
-        variables: Variables,
+        variables: PatternVariables,
     ) -> Result<Self, PatternError> {
-        let agent = Agent { requires, variables };
-        let first = Offer::new(registry, &agent, 0)?;
+        let agent = AgentRequirements { requires, variables };
+        let first = CatalogVersion::new(registry, &agent, 0)?;
         let current = Arc::new(watch::Sender::new(Arc::new(first)));
-        Ok(Self { current, agent: Arc::new(agent) })
+        Ok(Self { current, agent_requirements: Arc::new(agent) })
     }
 
     /// Returns the tools as they are now; they stay so for whoever holds them.
@@ -67,7 +67,7 @@ impl Catalog {
     /// Offers these tools from now on. Calls that have begun go on with those that there were.
     pub fn replace(&self, registry: Registry) -> Result<(), PatternError> {
         // What they require does not depend on the version.
-        let mut offer = Offer::new(registry, &self.agent, 0)?;
+        let mut offer = CatalogVersion::new(registry, &self.agent_requirements, 0)?;
         self.current.send_modify(|current| {
             offer.version = current.version + 1;
             *current = Arc::new(offer);
@@ -76,22 +76,23 @@ impl Catalog {
     }
 
     /// Returns what tells of changes from now on.
-    pub fn changes(&self) -> CatalogChanges {
-        CatalogChanges { seen: self.current.subscribe() }
+    pub fn watch(&self) -> CatalogWatcher {
+        CatalogWatcher { seen: self.current.subscribe() }
     }
 
-    pub(crate) fn offer(&self) -> Arc<Offer> {
+    pub(crate) fn current_version(&self) -> Arc<CatalogVersion> {
         Arc::clone(&self.current.borrow())
     }
 
     /// Returns what the tool itself requires; what other tools require is none of its business.
     pub(crate) fn capabilities_of(
         &self,
-        offer: &Offer,
+        offer: &CatalogVersion,
         contract: &Contract,
     ) -> Result<Capabilities, PatternError> {
-        let compile = || Capabilities::compile(&contract.requires, &self.agent.variables);
-        let Some(cached) = offer.own.get(&contract.id) else { return compile() };
+        let compile =
+            || Capabilities::compile(&contract.requires, &self.agent_requirements.variables);
+        let Some(cached) = offer.tool_capabilities.get(&contract.id) else { return compile() };
         match cached.get() {
             Some(capabilities) => Ok(capabilities.clone()),
             None => compile().map(|capabilities| cached.get_or_init(|| capabilities).clone()),
@@ -99,17 +100,21 @@ impl Catalog {
     }
 }
 
-impl Offer {
-    fn new(registry: Registry, agent: &Agent, version: u64) -> Result<Self, PatternError> {
+impl CatalogVersion {
+    fn new(
+        registry: Registry,
+        agent: &AgentRequirements,
+        version: u64,
+    ) -> Result<Self, PatternError> {
         let requires = agent.requires.clone().union(&registry.requires());
         let effective = Capabilities::compile(&requires, &agent.variables)?;
         let own =
             registry.contracts().map(|contract| (contract.id.clone(), OnceLock::new())).collect();
-        Ok(Self { registry: Arc::new(registry), effective, own, version })
+        Ok(Self { registry: Arc::new(registry), effective, tool_capabilities: own, version })
     }
 }
 
-impl CatalogChanges {
+impl CatalogWatcher {
     /// Waits until the tools have changed since this was last asked. Can be given up and called again without loss. It ends
     /// only with the runtime, and never where that is gone.
     pub async fn changed(&mut self) {
@@ -152,8 +157,9 @@ mod tests {
     #[tokio::test]
     async fn who_holds_an_offer_keeps_it_and_who_waits_is_told() {
         let requires = RequirementSet::default();
-        let catalog = Catalog::new(registry(&["a"]), requires, Variables::default()).unwrap();
-        let (before, mut changes) = (catalog.offer(), catalog.changes());
+        let catalog =
+            Catalog::new(registry(&["a"]), requires, PatternVariables::default()).unwrap();
+        let (before, mut changes) = (catalog.current_version(), catalog.watch());
         assert_eq!((catalog.version(), changes.version()), (0, 0));
 
         catalog.replace(registry(&["a", "b"])).unwrap();
@@ -162,7 +168,10 @@ mod tests {
         assert_eq!(ids(&catalog.registry()), ["a", "b"]);
         assert_eq!(ids(&before.registry), ["a"]);
 
-        let names = |offer: &Offer| format!("{:?}", offer.effective);
-        assert!(names(&catalog.offer()).contains("use-b") && !names(&before).contains("use-b"));
+        let names = |offer: &CatalogVersion| format!("{:?}", offer.effective);
+        assert!(
+            names(&catalog.current_version()).contains("use-b")
+                && !names(&before).contains("use-b")
+        );
     }
 }

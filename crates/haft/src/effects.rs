@@ -7,12 +7,12 @@ use std::io::{self, Read};
 use std::path::PathBuf;
 
 use haft_contract::{CallKey, sha256_hex};
-use haft_sandbox::{Change, ChangeTag, Finished, Root, RootError, Target};
+use haft_sandbox::{ChangeSetState, ChangeTag, ChangeTarget, Root, RootError, RootFileChange};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use crate::roots::Roots;
+use crate::roots::WorkspaceRoots;
 
 /// Changes of files that a call is about to make.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -40,7 +40,7 @@ struct FileEffect {
 }
 
 /// Returns the tag that a call's changes carry. No two calls that are under way have the same key.
-pub(crate) fn tag_of(key: CallKey) -> ChangeTag {
+pub(crate) fn change_tag(key: CallKey) -> ChangeTag {
     let text = key.to_string();
     let tag = text.get(..8).and_then(ChangeTag::parse);
     tag.expect("a call's key begins with eight hexadecimal digits")
@@ -49,17 +49,17 @@ pub(crate) fn tag_of(key: CallKey) -> ChangeTag {
 impl FileEffects {
     /// Looks at what `changes` are about to replace. `None` if a name among them is not text, which the journal could
     /// not hold.
-    pub(crate) fn of(
+    pub(crate) fn from_changes(
         root: &Root,
         tag: ChangeTag,
-        changes: &[Change],
+        changes: &[RootFileChange],
         answer: &Value,
     ) -> Result<Option<Self>, RootError> {
         let mut files = Vec::with_capacity(changes.len());
         for change in changes {
             let (path, after) = match change {
-                Change::Write { path, contents, .. } => (path, Some(sha256_hex(contents))),
-                Change::Remove { path, .. } => (path, None),
+                RootFileChange::Write { path, contents, .. } => (path, Some(sha256_hex(contents))),
+                RootFileChange::Remove { path, .. } => (path, None),
             };
             let before = match root.open_file(path) {
                 Ok(mut opened) => {
@@ -83,7 +83,7 @@ impl FileEffects {
     }
 
     /// Says whether the call does more to the world than these changes.
-    pub(crate) fn in_part(self, is_part: bool) -> Self {
+    pub(crate) fn with_is_part(self, is_part: bool) -> Self {
         Self { is_part, ..self }
     }
 
@@ -98,19 +98,24 @@ impl FileEffects {
     }
 
     /// Brings the changes to an end, as far as the files tell. `None` if they lie beneath another root.
-    pub(crate) fn finish(&self, roots: &Roots) -> Option<Result<Finished, RootError>> {
+    pub(crate) fn finish_changes(
+        &self,
+        roots: &WorkspaceRoots,
+    ) -> Option<Result<ChangeSetState, RootError>> {
         let root = roots.all().find(|root| root.path().to_str() == Some(&self.root))?;
-        let Some(tag) = ChangeTag::parse(&self.tag) else { return Some(Ok(Finished::Unclear)) };
-        let targets: Vec<Target<String>> = self
+        let Some(tag) = ChangeTag::parse(&self.tag) else {
+            return Some(Ok(ChangeSetState::Unclear));
+        };
+        let targets: Vec<ChangeTarget<String>> = self
             .files
             .iter()
-            .map(|file| Target {
+            .map(|file| ChangeTarget {
                 path: PathBuf::from(&file.path),
                 before: file.before.clone(),
                 after: file.after.clone(),
             })
             .collect();
-        Some(root.finish(tag, &targets, digest_of))
+        Some(root.finish_changes(tag, &targets, digest_of))
     }
 }
 

@@ -9,21 +9,21 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use haft_contract::{
-    ApplyError, Effect, Entry, ErrorCode, FileChange, FileKind, FilePath, FileStamp, Fs, OpenFile,
-    Precondition, ToolError,
+    DirectoryEntry, Effect, ErrorCode, FileChange, FileChangeError, FilePath, FileStamp, Fs,
+    FsEntryKind, OpenRegularFile, Precondition, ToolError,
 };
 use haft_journal::Intent;
 use haft_policy::{Grant, PathSubject};
-use haft_sandbox::{Change, ChangeTag, Expected, Root, Stamp};
+use haft_sandbox::{ChangeTag, ExpectedFile, InodeStamp, Root, RootFileChange};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::effects::FileEffects;
-use crate::roots::{Roots, file_kind, path_error};
-use crate::runtime::Shared;
+use crate::roots::{WorkspaceRoots, file_kind, path_error};
 use crate::sandbox::Sandbox;
+use crate::shared::RuntimeShared;
 use crate::sidecar::Sidecars;
-use crate::skills::SessionSkills;
+use crate::skills::ConnectionSkills;
 
 /// The index of the sidecar directory in a [`FilePath`], after every workspace root.
 const SIDECAR_ROOT: usize = usize::MAX;
@@ -32,21 +32,25 @@ const SKILL_ROOTS: usize = usize::MAX / 2;
 
 /// Where the paths of a session can lead.
 #[derive(Clone)]
-pub(crate) struct Territory {
-    roots: Roots,
+pub(crate) struct PathResolver {
+    roots: WorkspaceRoots,
     sidecars: Arc<Sidecars>,
     sidecar_root: Arc<OnceLock<Root>>,
-    skills: Arc<SessionSkills>,
+    skills: Arc<ConnectionSkills>,
 }
 
-impl Territory {
-    pub(crate) fn new(roots: Roots, sidecars: Arc<Sidecars>, skills: Arc<SessionSkills>) -> Self {
+impl PathResolver {
+    pub(crate) fn new(
+        roots: WorkspaceRoots,
+        sidecars: Arc<Sidecars>,
+        skills: Arc<ConnectionSkills>,
+    ) -> Self {
         Self { roots, sidecars, sidecar_root: Arc::default(), skills }
     }
 
     /// Resolves what a tool was given as a path, all symlinks expanded.
-    pub(crate) fn resolve(&self, path: &str) -> Result<(FilePath, Option<FileKind>), ToolError> {
-        match self.within_read_only(path) {
+    pub(crate) fn resolve(&self, path: &str) -> Result<(FilePath, Option<FsEntryKind>), ToolError> {
+        match self.locate_read_only(path) {
             Some((index, root, relative)) => {
                 let resolved = root.resolve(&relative).map_err(|err| path_error(path, &err))?;
                 let display = root.path().join(&resolved.path).to_string_lossy().into_owned();
@@ -56,17 +60,17 @@ impl Territory {
         }
     }
 
-    /// Returns every place that a path names on its way, if it starts beneath a root; see [`Roots::spellings`].
+    /// Returns every place that a path names on its way, if it starts beneath a root; see [`WorkspaceRoots::spellings`].
     pub(crate) fn spellings(&self, path: &str) -> Vec<PathSubject> {
-        if self.within_read_only(path).is_some() {
+        if self.locate_read_only(path).is_some() {
             return Vec::new();
         }
         self.roots.spellings(path)
     }
 
     /// Returns the place that a path within a root names by its spelling, whatever is there now.
-    pub(crate) fn unresolved(&self, path: &str) -> Result<FilePath, ToolError> {
-        self.roots.unresolved(path)
+    pub(crate) fn unresolved_path(&self, path: &str) -> Result<FilePath, ToolError> {
+        self.roots.unresolved_path(path)
     }
 
     /// Returns what rules judge, or nothing for a sidecar or a file of a skill: nobody is asked about the session's own
@@ -79,16 +83,16 @@ impl Territory {
     fn skill_subject(&self, path: &FilePath) -> Option<PathSubject> {
         let index = path.root().checked_sub(SKILL_ROOTS).filter(|_| path.root() != SIDECAR_ROOT)?;
         let root = self.skills.loaded_root(index)?;
-        Some(PathSubject::outside(root.path().join(path.relative())))
+        Some(PathSubject::outside_roots(root.path().join(path.relative())))
     }
 
-    /// Returns the roots within a directory around them, each with all that is beneath it; see [`Roots::within`].
+    /// Returns the roots within a directory around them, each with all that is beneath it; see [`WorkspaceRoots::roots_within`].
     pub(crate) fn roots_within(&self, directory: &Path) -> Vec<PathSubject> {
-        self.roots.within(directory)
+        self.roots.roots_within(directory)
     }
 
     /// Returns the root that a place lies beneath.
-    pub(crate) fn root(&self, path: &FilePath) -> Result<&Root, ToolError> {
+    pub(crate) fn root_of(&self, path: &FilePath) -> Result<&Root, ToolError> {
         let root = match path.root() {
             SIDECAR_ROOT => self.sidecar_root.get(),
             index if index < SKILL_ROOTS => self.roots.root(index),
@@ -104,8 +108,8 @@ impl Territory {
 
     /// Returns the place of a path that no rule judges because it can only be read. What lies beneath a root is the
     /// rules' business, a skill or not.
-    fn within_read_only(&self, path: &str) -> Option<(usize, &Root, PathBuf)> {
-        if let Some((root, relative)) = self.within_sidecars(path) {
+    fn locate_read_only(&self, path: &str) -> Option<(usize, &Root, PathBuf)> {
+        if let Some((root, relative)) = self.locate_sidecar(path) {
             return Some((SIDECAR_ROOT, root, relative));
         }
         let path = Path::new(path);
@@ -119,7 +123,7 @@ impl Territory {
         })
     }
 
-    fn within_sidecars(&self, path: &str) -> Option<(&Root, PathBuf)> {
+    fn locate_sidecar(&self, path: &str) -> Option<(&Root, PathBuf)> {
         let directory = self.sidecars.directory()?;
         let relative = Path::new(path).strip_prefix(directory).ok()?;
         let root = match self.sidecar_root.get() {
@@ -135,16 +139,16 @@ impl Territory {
 
 /// The files that one call may touch.
 pub(crate) struct GrantedFs {
-    pub(crate) territory: Territory,
+    pub(crate) paths: PathResolver,
     pub(crate) grant: Arc<Grant>,
     /// The places that the call declared it would change, and that were judged; nothing else is changed.
-    pub(crate) changes_beneath: Vec<PathBuf>,
+    pub(crate) declared_changes: Vec<PathBuf>,
     /// Whether the tool reads files at all, and so may read the session's sidecars and skills.
     pub(crate) reads_sidecars: bool,
     /// Cancelled when the call is to stop; from then on nothing is changed.
     pub(crate) stop: CancellationToken,
     /// What is kept from every call.
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) shared: Arc<RuntimeShared>,
     /// The intent to which is added what is about to change; nothing is changed without it.
     pub(crate) intent: Option<Arc<OpenIntent>>,
     /// Marks the temporaries of this call.
@@ -156,15 +160,19 @@ pub(crate) struct GrantedFs {
 pub(crate) struct OpenIntent {
     intent: Mutex<Option<Intent>>,
     /// Whether a call does more to the world than one set of changes, as far as its tool says.
-    does_more: bool,
+    has_other_effects: bool,
     /// How many sets of changes were announced and not given up since.
-    announced: AtomicU32,
+    announced_changes: AtomicU32,
 }
 
 impl OpenIntent {
     pub(crate) fn new(intent: Intent, only_changes_files: bool) -> Self {
         let announced = AtomicU32::new(0);
-        Self { intent: Mutex::new(Some(intent)), does_more: !only_changes_files, announced }
+        Self {
+            intent: Mutex::new(Some(intent)),
+            has_other_effects: !only_changes_files,
+            announced_changes: announced,
+        }
     }
 
     /// Ends the time in which something can be added to it.
@@ -179,30 +187,35 @@ impl GrantedFs {
     }
 
     fn may_read(&self, path: &FilePath) -> bool {
-        match self.territory.subject(path) {
-            Some(subject) => self.grant.permits_read(&subject) && !self.shared.hides(&subject),
-            None => self.reads_sidecars && !self.is_kept_back(path),
+        match self.paths.subject(path) {
+            Some(subject) => self.grant.permits_read(&subject) && !self.shared.is_hidden(&subject),
+            None => self.reads_sidecars && !self.is_hidden_skill_file(path),
         }
     }
 
     /// Returns whether a file of a skill is kept from the call although its skill was loaded: no call reads credentials and
     /// haft's own state, and a skill lifts no rule that denies.
-    fn is_kept_back(&self, path: &FilePath) -> bool {
-        let subject = self.territory.skill_subject(path);
-        subject.is_some_and(|it| self.shared.hides(&it) || self.grant.denies_read(&it))
+    fn is_hidden_skill_file(&self, path: &FilePath) -> bool {
+        let subject = self.paths.skill_subject(path);
+        subject.is_some_and(|it| self.shared.is_hidden(&it) || self.grant.denies_read(&it))
     }
 
     fn may_write(&self, path: &FilePath) -> bool {
-        self.territory.subject(path).is_some_and(|subject| {
+        self.paths.subject(path).is_some_and(|subject| {
             let declared = |place: &PathBuf| subject.absolute.starts_with(place);
-            self.changes_beneath.iter().any(declared)
+            self.declared_changes.iter().any(declared)
                 && self.grant.permits_write(&subject)
                 && self.sandbox().check_write(&subject).is_ok()
         })
     }
 
     /// Records what is about to change, so that whoever finds this call unfinished can tell whether it did.
-    fn announce(&self, root: &Root, changes: &[Change], answer: &Value) -> Result<(), ToolError> {
+    fn record_intended_changes(
+        &self,
+        root: &Root,
+        changes: &[RootFileChange],
+        answer: &Value,
+    ) -> Result<(), ToolError> {
         let open = self.intent.as_ref();
         let slot = open.map(|open| open.intent.lock().unwrap_or_else(PoisonError::into_inner));
         let Some((open, intent)) = open.zip(slot.as_ref().and_then(|slot| slot.as_ref())) else {
@@ -215,20 +228,21 @@ impl GrantedFs {
             return Ok(());
         }
         let shown = root.path().to_string_lossy();
-        let effects = FileEffects::of(root, self.tag, changes, answer)
+        let effects = FileEffects::from_changes(root, self.tag, changes, answer)
             .map_err(|err| path_error(&shown, &err))?;
         // Names that no text can hold leave it at the fact that something was about to change.
-        let is_part = open.announced.fetch_add(1, Ordering::Relaxed) > 0 || open.does_more;
-        let details =
-            effects.map_or_else(|| "{}".to_owned(), |effects| effects.in_part(is_part).to_json());
-        let recorded = wait(self.shared.parts.journal.amend(intent, details));
+        let is_part =
+            open.announced_changes.fetch_add(1, Ordering::Relaxed) > 0 || open.has_other_effects;
+        let details = effects
+            .map_or_else(|| "{}".to_owned(), |effects| effects.with_is_part(is_part).to_json());
+        let recorded = block_on_journal(self.shared.parts.journal.amend(intent, details));
         recorded.map_err(|err| {
             let message = format!("nothing was changed, because it could not be recorded: {err}");
             ToolError::new(ErrorCode::ToolFailed, message)
         })
     }
 
-    fn require(&self, allowed: bool, verb: &str, path: &FilePath) -> Result<(), ToolError> {
+    fn check_access(&self, allowed: bool, verb: &str, path: &FilePath) -> Result<(), ToolError> {
         if allowed {
             return Ok(());
         }
@@ -238,57 +252,63 @@ impl GrantedFs {
 }
 
 impl Fs for GrantedFs {
-    fn resolve(&self, path: &str) -> Result<(FilePath, Option<FileKind>), ToolError> {
-        let (place, kind) = self.territory.resolve(path)?;
+    fn resolve(&self, path: &str) -> Result<(FilePath, Option<FsEntryKind>), ToolError> {
+        let (place, kind) = self.paths.resolve(path)?;
         let may_write = self.may_write(&place);
-        self.require(self.may_read(&place) || may_write, "reaching", &place)?;
+        self.check_access(self.may_read(&place) || may_write, "reaching", &place)?;
         if may_write {
             // What the call may change under one name can be protected under the one that it uses now.
-            let spellings = self.territory.spellings(path);
+            let spellings = self.paths.spellings(path);
             spellings.iter().try_for_each(|spelling| self.sandbox().check_write(spelling))?;
         }
         Ok((place, kind))
     }
 
-    fn open(&self, path: &FilePath) -> Result<OpenFile, ToolError> {
-        self.require(self.may_read(path), "reading", path)?;
-        let root = self.territory.root(path)?;
+    fn open(&self, path: &FilePath) -> Result<OpenRegularFile, ToolError> {
+        self.check_access(self.may_read(path), "reading", path)?;
+        let root = self.paths.root_of(path)?;
         let opened =
             root.open_file(path.relative()).map_err(|err| path_error(path.display(), &err))?;
         self.sandbox().check_links(&opened)?;
-        Ok(OpenFile { file: opened.file, stamp: file_stamp(&opened.stamp) })
+        Ok(OpenRegularFile { file: opened.file, stamp: file_stamp(&opened.stamp) })
     }
 
-    fn open_seen(&self, path: &FilePath) -> Result<OpenFile, ToolError> {
-        self.require(self.may_read(path), "reading", path)?;
-        let opened = self.territory.root(path)?.open_seen_file(path.relative());
+    fn open_regular(&self, path: &FilePath) -> Result<OpenRegularFile, ToolError> {
+        self.check_access(self.may_read(path), "reading", path)?;
+        let opened = self.paths.root_of(path)?.open_checked_file(path.relative());
         let opened = opened.map_err(|err| path_error(path.display(), &err))?;
         self.sandbox().check_links(&opened)?;
-        Ok(OpenFile { file: opened.file, stamp: file_stamp(&opened.stamp) })
+        Ok(OpenRegularFile { file: opened.file, stamp: file_stamp(&opened.stamp) })
     }
 
-    fn list(&self, path: &FilePath) -> Result<Vec<Entry>, ToolError> {
-        self.require(self.may_read(path), "listing", path)?;
-        let root = self.territory.root(path)?;
+    fn list(&self, path: &FilePath) -> Result<Vec<DirectoryEntry>, ToolError> {
+        self.check_access(self.may_read(path), "listing", path)?;
+        let root = self.paths.root_of(path)?;
         let entries = root.list(path.relative()).map_err(|err| path_error(path.display(), &err))?;
         let visible = entries.into_iter().filter(|entry| self.may_read(&path.join(&entry.name)));
-        Ok(visible.map(|entry| Entry { kind: file_kind(entry.kind), name: entry.name }).collect())
+        Ok(visible
+            .map(|entry| DirectoryEntry { kind: file_kind(entry.kind), name: entry.name })
+            .collect())
     }
 
-    fn apply(&self, changes: Vec<FileChange>) -> Result<(), ApplyError> {
-        self.apply_answering(changes, &Value::Null)
+    fn apply(&self, changes: Vec<FileChange>) -> Result<(), FileChangeError> {
+        self.apply_with_answer(changes, &Value::Null)
     }
 
-    fn apply_answering(&self, changes: Vec<FileChange>, answer: &Value) -> Result<(), ApplyError> {
+    fn apply_with_answer(
+        &self,
+        changes: Vec<FileChange>,
+        answer: &Value,
+    ) -> Result<(), FileChangeError> {
         let Some(first) = changes.first() else { return Ok(()) };
         if self.stop.is_cancelled() {
             let message = "the call was told to stop, so nothing was changed";
             return Err(ToolError::new(ErrorCode::ProcessAborted, message).into());
         }
-        let root = self.territory.root(path_of(first))?.clone();
+        let root = self.paths.root_of(path_of(first))?.clone();
         for change in &changes {
             let path = path_of(change);
-            self.require(self.may_write(path), "writing", path)?;
+            self.check_access(self.may_write(path), "writing", path)?;
             if path.root() != path_of(first).root() {
                 let message = format!(
                     "{:?} and {:?} lie in different roots, where changes cannot be made all or none: change them in \
@@ -301,21 +321,22 @@ impl Fs for GrantedFs {
         }
         // Held until the changes are made, or two calls could each add what the other one was judged without. Nearly all
         // changes have nothing to do with that, and wait for no other.
-        let _changing = repository::concerns(&changes).then(|| self.territory.roots.changing());
+        let _changing =
+            repository::may_affect_repository(&changes).then(|| self.paths.roots.lock_changes());
         repository::check(&root, &self.sandbox().protected, &changes)?;
         links::check(&root, &self.sandbox().protected_in(root.path()), &changes)?;
-        let changes: Vec<Change> = changes.into_iter().map(sandbox_change).collect();
-        self.announce(&root, &changes, answer)?;
+        let changes: Vec<RootFileChange> = changes.into_iter().map(sandbox_change).collect();
+        self.record_intended_changes(&root, &changes, answer)?;
         let applied = root.apply_tagged(self.tag, changes);
         if let (Err(_), Some(open)) = (&applied, &self.intent) {
-            open.announced.fetch_sub(1, Ordering::Relaxed);
+            open.announced_changes.fetch_sub(1, Ordering::Relaxed);
         }
         applied.map_err(|err| apply_error(&err))
     }
 }
 
 /// Waits for a journal on the thread of a tool that blocks.
-fn wait<T>(answer: impl Future<Output = T>) -> T {
+fn block_on_journal<T>(answer: impl Future<Output = T>) -> T {
     struct Unpark(std::thread::Thread);
     impl std::task::Wake for Unpark {
         fn wake(self: Arc<Self>) {
@@ -339,25 +360,26 @@ fn path_of(change: &FileChange) -> &FilePath {
     }
 }
 
-fn sandbox_change(change: FileChange) -> Change {
+fn sandbox_change(change: FileChange) -> RootFileChange {
     match change {
-        FileChange::Write { path, contents, mode, precondition } => Change::Write {
+        FileChange::Write { path, contents, mode, precondition } => RootFileChange::Write {
             path: path.relative().to_path_buf(),
             contents,
             mode,
             expected: expected(precondition),
         },
-        FileChange::Remove { path, precondition } => {
-            Change::Remove { path: path.relative().to_path_buf(), expected: expected(precondition) }
-        }
+        FileChange::Remove { path, precondition } => RootFileChange::Remove {
+            path: path.relative().to_path_buf(),
+            expected: expected(precondition),
+        },
     }
 }
 
-fn expected(precondition: Precondition) -> Expected {
+fn expected(precondition: Precondition) -> ExpectedFile {
     match precondition {
-        Precondition::Any => Expected::Any,
-        Precondition::Absent => Expected::Absent,
-        Precondition::Unchanged(stamp) => Expected::Unchanged(Stamp {
+        Precondition::Any => ExpectedFile::Any,
+        Precondition::Absent => ExpectedFile::Absent,
+        Precondition::Unchanged(stamp) => ExpectedFile::Unchanged(InodeStamp {
             device: stamp.device,
             inode: stamp.inode,
             size_bytes: stamp.size,
@@ -368,7 +390,7 @@ fn expected(precondition: Precondition) -> Expected {
     }
 }
 
-fn file_stamp(stamp: &Stamp) -> FileStamp {
+fn file_stamp(stamp: &InodeStamp) -> FileStamp {
     FileStamp {
         device: stamp.device,
         inode: stamp.inode,
@@ -379,16 +401,16 @@ fn file_stamp(stamp: &Stamp) -> FileStamp {
     }
 }
 
-fn apply_error(err: &haft_sandbox::ApplyError) -> ApplyError {
-    use haft_sandbox::{ApplyError as Failure, RootError};
+fn apply_error(err: &haft_sandbox::ChangeSetError) -> FileChangeError {
+    use haft_sandbox::{ChangeSetError as Failure, RootError};
     let code = match err {
         Failure::Changed { path } => {
-            return ApplyError::Changed { path: path.to_string_lossy().into_owned() };
+            return FileChangeError::Changed { path: path.to_string_lossy().into_owned() };
         }
         Failure::Path(RootError::Outside { .. } | RootError::Escape { .. }) => {
             ErrorCode::PathEscape
         }
         _ => ErrorCode::PathInvalid,
     };
-    ApplyError::Failed(ToolError::new(code, err.to_string()))
+    FileChangeError::Failed(ToolError::new(code, err.to_string()))
 }

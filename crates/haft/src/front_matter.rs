@@ -8,7 +8,9 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Number;
 use serde_saphyr::Spanned;
 
-/// Front matter, in bytes.
+/// Largest front matter of a skill or an agent, in bytes.
+///
+/// Limit (agents): the skill or agent is left out.
 pub(crate) const FRONT_MATTER_BYTES_MAX: usize = 16 * 1024;
 /// Nodes and aliases in front matter, each, after which it is not read on.
 pub(crate) const FRONT_MATTER_NODES_MAX: usize = 1_000;
@@ -19,7 +21,7 @@ const DEPTH_MAX: usize = 16;
 #[derive(Clone, Copy, Debug)]
 pub struct FrontMatter<'a> {
     yaml: &'a str,
-    below: &'a [u8],
+    body: &'a [u8],
 }
 
 /// What is wrong with the front matter of a text, or with what stands below.
@@ -33,27 +35,27 @@ pub struct FrontMatterFault {
 
 /// A key of front matter with its value.
 #[derive(Clone, Debug, PartialEq)]
-pub struct FrontField {
+pub struct FrontMatterField {
     /// The key.
     pub key: String,
     /// The line of the file in which the key stands, from 1.
     pub line: u64,
     /// Its value.
-    pub value: FrontValue,
+    pub value: FrontMatterValue,
 }
 
 /// A value of front matter.
 #[derive(Clone, Debug, PartialEq)]
-pub struct FrontValue {
+pub struct FrontMatterValue {
     /// The line of the file in which it begins, from 1.
     pub line: u64,
     /// What it is.
-    pub kind: FrontKind,
+    pub kind: FrontMatterKind,
 }
 
 /// What a value of front matter is.
 #[derive(Clone, Debug, PartialEq)]
-pub enum FrontKind {
+pub enum FrontMatterKind {
     /// There is none.
     Nothing,
     /// True or false.
@@ -63,9 +65,9 @@ pub enum FrontKind {
     /// A text.
     Text(String),
     /// Values, in order.
-    List(Vec<FrontValue>),
+    List(Vec<FrontMatterValue>),
     /// Values with keys, in order.
-    Table(Vec<FrontField>),
+    Table(Vec<FrontMatterField>),
 }
 
 impl<'a> FrontMatter<'a> {
@@ -101,26 +103,25 @@ impl<'a> FrontMatter<'a> {
         let yaml = bytes.get(first.len()..yaml_end).unwrap_or_default();
         let yaml = std::str::from_utf8(yaml)
             .map_err(|_| fault(Some(1), "expected front matter in UTF-8, found other bytes"))?;
-        Ok(Self { yaml, below: bytes.get(below..).unwrap_or_default() })
+        Ok(Self { yaml, body: bytes.get(below..).unwrap_or_default() })
     }
 
     /// Returns what stands below.
-    pub fn below(&self) -> Result<&'a str, FrontMatterFault> {
-        std::str::from_utf8(self.below)
-            .map_err(|_| fault(None, "expected UTF-8, found other bytes"))
+    pub fn body(&self) -> Result<&'a str, FrontMatterFault> {
+        std::str::from_utf8(self.body).map_err(|_| fault(None, "expected UTF-8, found other bytes"))
     }
 
     /// Returns all fields with their lines.
-    pub fn fields(&self) -> Result<Vec<FrontField>, FrontMatterFault> {
+    pub fn fields(&self) -> Result<Vec<FrontMatterField>, FrontMatterFault> {
         let not_table = "expected front matter of lines «key: value», found something else";
-        match self.read::<Spanned<Raw>>() {
+        match self.read::<Spanned<RawYamlValue>>() {
             Ok(read) => match value_of(read).kind {
-                FrontKind::Table(fields) => Ok(fields),
-                FrontKind::Nothing => Ok(Vec::new()),
-                FrontKind::Bool(_)
-                | FrontKind::Number(_)
-                | FrontKind::Text(_)
-                | FrontKind::List(_) => Err(fault(Some(2), not_table)),
+                FrontMatterKind::Table(fields) => Ok(fields),
+                FrontMatterKind::Nothing => Ok(Vec::new()),
+                FrontMatterKind::Bool(_)
+                | FrontMatterKind::Number(_)
+                | FrontMatterKind::Text(_)
+                | FrontMatterKind::List(_) => Err(fault(Some(2), not_table)),
             },
             Err(err) => {
                 let message = format!("the front matter is not YAML: {}", err.message);
@@ -144,9 +145,9 @@ impl<'a> FrontMatter<'a> {
     }
 }
 
-impl FrontKind {
+impl FrontMatterKind {
     /// Returns what it is in a word, for messages.
-    pub fn word(&self) -> &'static str {
+    pub fn type_name(&self) -> &'static str {
         match self {
             Self::Nothing => "nothing",
             Self::Bool(_) => "true or false",
@@ -159,95 +160,97 @@ impl FrontKind {
 }
 
 /// A value as the reader of YAML hands it over.
-enum Raw {
+enum RawYamlValue {
     Nothing,
     Bool(bool),
     Number(Number),
     Text(String),
-    List(Vec<Spanned<Raw>>),
-    Table(Vec<(Spanned<String>, Spanned<Raw>)>),
+    List(Vec<Spanned<RawYamlValue>>),
+    Table(Vec<(Spanned<String>, Spanned<RawYamlValue>)>),
 }
 
-impl<'de> Deserialize<'de> for Raw {
+impl<'de> Deserialize<'de> for RawYamlValue {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(RawVisitor)
+        deserializer.deserialize_any(RawYamlVisitor)
     }
 }
 
-struct RawVisitor;
+struct RawYamlVisitor;
 
-impl<'de> Visitor<'de> for RawVisitor {
-    type Value = Raw;
+impl<'de> Visitor<'de> for RawYamlVisitor {
+    type Value = RawYamlValue;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a value")
     }
 
-    fn visit_unit<E>(self) -> Result<Raw, E> {
-        Ok(Raw::Nothing)
+    fn visit_unit<E>(self) -> Result<RawYamlValue, E> {
+        Ok(RawYamlValue::Nothing)
     }
 
-    fn visit_none<E>(self) -> Result<Raw, E> {
-        Ok(Raw::Nothing)
+    fn visit_none<E>(self) -> Result<RawYamlValue, E> {
+        Ok(RawYamlValue::Nothing)
     }
 
-    fn visit_bool<E>(self, value: bool) -> Result<Raw, E> {
-        Ok(Raw::Bool(value))
+    fn visit_bool<E>(self, value: bool) -> Result<RawYamlValue, E> {
+        Ok(RawYamlValue::Bool(value))
     }
 
-    fn visit_i64<E>(self, value: i64) -> Result<Raw, E> {
-        Ok(Raw::Number(value.into()))
+    fn visit_i64<E>(self, value: i64) -> Result<RawYamlValue, E> {
+        Ok(RawYamlValue::Number(value.into()))
     }
 
-    fn visit_u64<E>(self, value: u64) -> Result<Raw, E> {
-        Ok(Raw::Number(value.into()))
+    fn visit_u64<E>(self, value: u64) -> Result<RawYamlValue, E> {
+        Ok(RawYamlValue::Number(value.into()))
     }
 
-    fn visit_f64<E>(self, value: f64) -> Result<Raw, E> {
+    fn visit_f64<E>(self, value: f64) -> Result<RawYamlValue, E> {
         // What is no number is no value either.
-        Ok(Number::from_f64(value).map_or(Raw::Nothing, Raw::Number))
+        Ok(Number::from_f64(value).map_or(RawYamlValue::Nothing, RawYamlValue::Number))
     }
 
-    fn visit_str<E>(self, value: &str) -> Result<Raw, E> {
-        Ok(Raw::Text(value.to_owned()))
+    fn visit_str<E>(self, value: &str) -> Result<RawYamlValue, E> {
+        Ok(RawYamlValue::Text(value.to_owned()))
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut access: A) -> Result<Raw, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut access: A) -> Result<RawYamlValue, A::Error> {
         let mut items = Vec::new();
         while let Some(item) = access.next_element()? {
             items.push(item);
         }
-        Ok(Raw::List(items))
+        Ok(RawYamlValue::List(items))
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Raw, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<RawYamlValue, A::Error> {
         let mut entries = Vec::new();
         while let Some(entry) = access.next_entry()? {
             entries.push(entry);
         }
-        Ok(Raw::Table(entries))
+        Ok(RawYamlValue::Table(entries))
     }
 }
 
 /// The first line of the front matter is the second of the file.
-fn value_of(read: Spanned<Raw>) -> FrontValue {
+fn value_of(read: Spanned<RawYamlValue>) -> FrontMatterValue {
     let line = read.referenced.line() + 1;
     let kind = match read.value {
-        Raw::Nothing => FrontKind::Nothing,
-        Raw::Bool(value) => FrontKind::Bool(value),
-        Raw::Number(value) => FrontKind::Number(value),
-        Raw::Text(value) => FrontKind::Text(value),
-        Raw::List(items) => FrontKind::List(items.into_iter().map(value_of).collect()),
-        Raw::Table(entries) => {
-            let field = |(key, value): (Spanned<String>, _)| FrontField {
+        RawYamlValue::Nothing => FrontMatterKind::Nothing,
+        RawYamlValue::Bool(value) => FrontMatterKind::Bool(value),
+        RawYamlValue::Number(value) => FrontMatterKind::Number(value),
+        RawYamlValue::Text(value) => FrontMatterKind::Text(value),
+        RawYamlValue::List(items) => {
+            FrontMatterKind::List(items.into_iter().map(value_of).collect())
+        }
+        RawYamlValue::Table(entries) => {
+            let field = |(key, value): (Spanned<String>, _)| FrontMatterField {
                 line: key.referenced.line() + 1,
                 key: key.value,
                 value: value_of(value),
             };
-            FrontKind::Table(entries.into_iter().map(field).collect())
+            FrontMatterKind::Table(entries.into_iter().map(field).collect())
         }
     };
-    FrontValue { line, kind }
+    FrontMatterValue { line, kind }
 }
 
 /// Aliases are how a few lines of YAML become gigabytes; such files need none.

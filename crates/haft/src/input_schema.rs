@@ -10,10 +10,10 @@ use haft_contract::limits::SCHEMA_ERRORS_MAX;
 use jsonschema::Validator;
 use serde_json::Value;
 
-use effort::Effort;
+pub(crate) use effort::INPUT_STEPS_MAX;
+use effort::SchemaEffort;
 pub use effort::part_at;
-pub(crate) use effort::{INPUT_DEPTH_MAX, INPUT_STEPS_MAX};
-pub use violations::{Open, OpenPlaces, Violated, Violation, shown_value};
+pub use violations::{InputViolation, InputViolationKind, OpenValue, OpenValues, shown_value};
 
 /// Longest piece of an input that a message repeats, in characters.
 pub(crate) const FOUND_CHARS_MAX: usize = 60;
@@ -23,14 +23,14 @@ pub(crate) const FOUND_CHARS_MAX: usize = 60;
 pub struct InputSchema {
     validator: Validator,
     schema: Value,
-    effort: Effort,
+    effort: SchemaEffort,
 }
 
 impl InputSchema {
     /// Compiles a JSON Schema. References to files and hosts are refused.
     pub fn compile(schema: &Value) -> Result<Self, String> {
         let validator = jsonschema::options().build(schema).map_err(|err| err.to_string())?;
-        Ok(Self { validator, schema: schema.clone(), effort: Effort::of(schema) })
+        Ok(Self { validator, schema: schema.clone(), effort: SchemaEffort::of(schema) })
     }
 
     /// Returns the schema as it was written.
@@ -46,9 +46,9 @@ impl InputSchema {
 
     /// Returns everything that `input` violates whatever is put into its open places, once it is
     /// [normal](InputSchema::normalize).
-    pub fn violations(&self, input: &Value, open: &OpenPlaces) -> Vec<Violation> {
+    pub fn violations(&self, input: &Value, open: &OpenValues) -> Vec<InputViolation> {
         if self.effort.is_too_much(&self.schema, input) {
-            return vec![too_much()];
+            return vec![too_expensive()];
         }
         // Most inputs are valid as they are written; only to say what is wrong takes time.
         if self.validator.is_valid(input) {
@@ -60,14 +60,14 @@ impl InputSchema {
     }
 
     /// Returns a message that lists every violation of a normal input, or nothing when it is valid.
-    pub(crate) fn message(&self, input: &Value) -> Option<String> {
+    pub(crate) fn violation_message(&self, input: &Value) -> Option<String> {
         if self.effort.is_too_much(&self.schema, input) {
-            return Some(too_much().to_string());
+            return Some(too_expensive().to_string());
         }
         if self.validator.is_valid(input) {
             return None;
         }
-        let found = violations::find(&self.validator, input, &OpenPlaces::default());
+        let found = violations::find(&self.validator, input, &OpenValues::default());
         let more = found.len().saturating_sub(SCHEMA_ERRORS_MAX);
         let mut lines: Vec<String> =
             found.iter().take(SCHEMA_ERRORS_MAX).map(ToString::to_string).collect();
@@ -78,12 +78,12 @@ impl InputSchema {
     }
 }
 
-fn too_much() -> Violation {
+fn too_expensive() -> InputViolation {
     let what = format!(
         "expected what can be checked against the schema of the tool in {INPUT_STEPS_MAX} steps, found more: give less, or \
          less within each other"
     );
-    Violation { pointer: String::new(), what: Violated::Unfit(what) }
+    InputViolation { pointer: String::new(), kind: InputViolationKind::Unfit(what) }
 }
 
 #[cfg(test)]
@@ -117,7 +117,7 @@ mod tests {
         let compiled = InputSchema::compile(&schema).unwrap();
         let mut input = input.clone();
         compiled.normalize(&mut input);
-        expect.assert_eq(&compiled.message(&input).unwrap_or_default());
+        expect.assert_eq(&compiled.violation_message(&input).unwrap_or_default());
     }
 
     #[test]
@@ -157,8 +157,9 @@ mod tests {
     fn the_list_of_violations_is_bounded() {
         let schema = json!({"type": "array", "items": {"type": "integer"}});
         let compiled = InputSchema::compile(&schema).unwrap();
-        let message =
-            compiled.message(&json!(vec!["x"; SCHEMA_ERRORS_MAX + 5])).unwrap_or_default();
+        let message = compiled
+            .violation_message(&json!(vec!["x"; SCHEMA_ERRORS_MAX + 5]))
+            .unwrap_or_default();
         assert_eq!(message.matches("expected integer").count(), SCHEMA_ERRORS_MAX);
         assert!(message.ends_with("and 5 more"), "{message}");
     }

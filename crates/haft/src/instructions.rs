@@ -10,13 +10,17 @@ use std::path::{Path, PathBuf};
 use haft_sandbox::{Root, RootError};
 use serde::Serialize;
 
-use crate::skills::way_up;
+use crate::skills::project_directories;
 
 /// The files, in the order in which those of one directory come.
 const NAMES: [&str; 3] = ["AGENTS.md", "CLAUDE.md", "CONTEXT.md"];
-/// Project instructions, in tokens.
+/// Longest project instructions, in tokens of four bytes.
+///
+/// Limit (agents): the outermost files are cut.
 pub(crate) const INSTRUCTIONS_TOKENS_MAX: usize = 8_000;
 /// Files of project instructions.
+///
+/// Limit (agents): the outermost files are left out.
 pub(crate) const INSTRUCTION_FILES_MAX: usize = 32;
 /// How many bytes are counted as one token. Tokens differ from model to model; of English text one is about four bytes.
 const TOKEN_BYTES: usize = 4;
@@ -64,8 +68,8 @@ impl Instructions {
 
 /// Collects the instructions for a workspace: of its root and of the directories above it, as far up as its repository
 /// goes, without one up to below `home`. Of 8,000 tokens the nearest files take first what they need.
-pub fn instructions(root: &Path, home: Option<&Path>) -> Instructions {
-    let way_up = way_up(root, home);
+pub fn load_instructions(root: &Path, home: Option<&Path>) -> Instructions {
+    let way_up = project_directories(root, home);
     let Some(top) = way_up.last() else { return Instructions::default() };
     let top = match Root::open(top) {
         Ok(top) => top,
@@ -77,7 +81,7 @@ pub fn instructions(root: &Path, home: Option<&Path>) -> Instructions {
     for directory in &way_up {
         // Nearest first here, so within a directory the last name comes first, too.
         for (path, place) in
-            places(&top, directory, &mut seen, &mut collected.problems).iter().rev()
+            locate_files(&top, directory, &mut seen, &mut collected.problems).iter().rev()
         {
             let (text, is_cut) = match read(&top, place, bytes_left) {
                 Ok(read) => read,
@@ -101,7 +105,7 @@ pub fn instructions(root: &Path, home: Option<&Path>) -> Instructions {
 
 /// Returns the files of one directory by the names that they have there, and where they are. One that several names lead to
 /// is there once, by the first of them; one that was there before, in a nearer directory, is not.
-fn places(
+fn locate_files(
     top: &Root,
     directory: &Path,
     seen: &mut BTreeSet<PathBuf>,

@@ -15,12 +15,12 @@ pub trait ProjectRules: Send + Sync {
 /// The rules that were added for the project since the runtime was made, so that they hold at once and in all its
 /// sessions. Sessions remember how many they know, so none is ever taken out.
 #[derive(Default)]
-pub(crate) struct ProjectAdditions {
+pub(crate) struct AddedProjectRules {
     // Written after an answer «always for this project», a few times a day; its length is read by every call.
     rules: Mutex<Vec<Rule>>,
 }
 
-impl ProjectAdditions {
+impl AddedProjectRules {
     pub(crate) fn add(&self, rules: &[Rule]) {
         self.rules.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(rules);
     }
@@ -31,7 +31,7 @@ impl ProjectAdditions {
     }
 
     /// Returns those after the first `known`.
-    pub(crate) fn after(&self, known: usize) -> Vec<Rule> {
+    pub(crate) fn added_since(&self, known: usize) -> Vec<Rule> {
         let rules = self.rules.lock().unwrap_or_else(PoisonError::into_inner);
         rules.iter().skip(known).cloned().collect()
     }

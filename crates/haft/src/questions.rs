@@ -7,26 +7,26 @@ use std::time::Duration;
 
 use haft_contract::limits::QUESTION_ANSWER_CHARS_MAX;
 use haft_contract::{
-    BoxFuture, Client, ClientMethod, ClientRequest, ErrorCode, HEADLESS_TEXT, Questions, ToolError,
-    ToolId, UserQuestion,
+    BoxFuture, ClientRequest, ClientRequestMethod, ClientRequester, ErrorCode, HEADLESS_TEXT,
+    Questions, ToolError, ToolId, UserQuestion,
 };
 use serde_json::Value;
 
-use crate::ask::{Asker, Inquiry, Reply};
+use crate::ask::{Asker, Elicitation, ElicitationReply};
+use crate::connection_state::ConnectionState;
 use crate::limits::INQUIRY_MS_MAX;
-use crate::pipeline::Contained;
-use crate::session::SessionState;
-use crate::stopwatch::Stopwatch;
+use crate::panic::PanicCatchingFuture;
+use crate::stopwatch::CallStopwatch;
 
 /// The person behind the front end, as one call reaches them.
 pub(crate) struct CallQuestions {
     pub(crate) asker: Arc<dyn Asker>,
-    pub(crate) session: Arc<SessionState>,
+    pub(crate) connection: Arc<ConnectionState>,
     pub(crate) call_id: String,
     pub(crate) driver_call_id: Option<String>,
     pub(crate) tool: ToolId,
     /// The time of the call, of which asking takes none.
-    pub(crate) time: Arc<Stopwatch>,
+    pub(crate) time: Arc<CallStopwatch>,
 }
 
 impl Questions for CallQuestions {
@@ -37,16 +37,16 @@ impl Questions for CallQuestions {
         Box::pin(async move {
             let count = questions.len();
             if !self.asker.can_ask() {
-                return Err(headless());
+                return Err(headless_error());
             }
             let _pause = self.time.pause();
             let longest = Duration::from_millis(INQUIRY_MS_MAX);
-            match tokio::time::timeout(longest, self.put(questions)).await {
-                Ok(Ok(reply)) => answers(reply, count),
+            match tokio::time::timeout(longest, self.ask_in_turn(questions)).await {
+                Ok(Ok(reply)) => reply_answers(reply, count),
                 Ok(Err(panic)) => {
                     Err(ToolError::new(ErrorCode::ToolFailed, format!("asking failed: {panic}")))
                 }
-                Err(_elapsed) => Err(dismissed(Some(format!("nobody did{}", within())))),
+                Err(_elapsed) => Err(dismissed_error(Some(format!("nobody did{}", within())))),
             }
         })
     }
@@ -54,31 +54,35 @@ impl Questions for CallQuestions {
 
 impl CallQuestions {
     /// Puts the questions when it is their turn among those of the session, which approvals are, too.
-    async fn put(&self, questions: Vec<UserQuestion>) -> Result<Reply, String> {
-        let _turn = if self.asker.asks_in_turn() { Some(self.session.turn().await) } else { None };
-        let inquiry = Inquiry {
+    async fn ask_in_turn(&self, questions: Vec<UserQuestion>) -> Result<ElicitationReply, String> {
+        let _turn = if self.asker.asks_one_at_a_time() {
+            Some(self.connection.lock_questions().await)
+        } else {
+            None
+        };
+        let inquiry = Elicitation {
             call_id: self.call_id.clone(),
             driver_call_id: self.driver_call_id.clone(),
             tool: self.tool.clone(),
             questions,
-            session: self.session.id.clone(),
+            connection: self.connection.id.clone(),
         };
         let asker = Arc::clone(&self.asker);
-        Contained(Box::pin(async move { asker.inquire(inquiry).await })).await
+        PanicCatchingFuture(Box::pin(async move { asker.elicit(inquiry).await })).await
     }
 }
 
 /// The program that made a call, as the call reaches it. It has a person or a model behind it, who take the time that they
 /// take.
 pub(crate) struct CallClient {
-    pub(crate) client: Arc<dyn Client>,
+    pub(crate) client: Arc<dyn ClientRequester>,
     /// The time of the call, of which asking takes none.
-    pub(crate) time: Arc<Stopwatch>,
+    pub(crate) time: Arc<CallStopwatch>,
 }
 
-impl Client for CallClient {
-    fn takes(&self, method: ClientMethod) -> bool {
-        self.client.takes(method)
+impl ClientRequester for CallClient {
+    fn supports(&self, method: ClientRequestMethod) -> bool {
+        self.client.supports(method)
     }
 
     fn request(
@@ -99,29 +103,29 @@ impl Client for CallClient {
 
 /// Returns what a reply to so many questions answers. A front end that answers other questions than it was asked has not
 /// been understood, and neither has the person.
-fn answers(reply: Reply, count: usize) -> Result<Vec<Vec<String>>, ToolError> {
+fn reply_answers(reply: ElicitationReply, count: usize) -> Result<Vec<Vec<String>>, ToolError> {
     match reply {
-        Reply::Answers(answers) if answers.len() != count => {
+        ElicitationReply::Answers(answers) if answers.len() != count => {
             let message = format!("the front end answered {} questions of {count}", answers.len());
             Err(ToolError::new(ErrorCode::ToolFailed, message))
         }
-        Reply::Answers(answers) => {
-            let answers: Vec<Vec<String>> = answers.into_iter().map(given).collect();
-            if answers.iter().all(Vec::is_empty) { Err(dismissed(None)) } else { Ok(answers) }
+        ElicitationReply::Answers(answers) => {
+            let answers: Vec<Vec<String>> = answers.into_iter().map(non_empty_answers).collect();
+            if answers.iter().all(Vec::is_empty) { Err(dismissed_error(None)) } else { Ok(answers) }
         }
-        Reply::Dismissed(why) => Err(dismissed(why)),
-        Reply::Nobody => Err(headless()),
+        ElicitationReply::Dismissed(why) => Err(dismissed_error(why)),
+        ElicitationReply::Unanswered => Err(headless_error()),
     }
 }
 
-fn given(answers: Vec<String>) -> Vec<String> {
+fn non_empty_answers(answers: Vec<String>) -> Vec<String> {
     let shortened = answers
         .into_iter()
         .map(|answer| answer.trim().chars().take(QUESTION_ANSWER_CHARS_MAX).collect::<String>());
     shortened.filter(|answer| !answer.is_empty()).collect()
 }
 
-fn headless() -> ToolError {
+fn headless_error() -> ToolError {
     ToolError::new(ErrorCode::Headless, HEADLESS_TEXT)
 }
 
@@ -129,7 +133,7 @@ fn within() -> String {
     format!(" within {} minutes", INQUIRY_MS_MAX / 60_000)
 }
 
-fn dismissed(why: Option<String>) -> ToolError {
+fn dismissed_error(why: Option<String>) -> ToolError {
     let why = why.map(|why| format!(" ({why})")).unwrap_or_default();
     let message = format!(
         "the user did not answer{why}: do not ask the same again; go on with your best assumption and say which one \
@@ -144,9 +148,9 @@ mod tests {
 
     #[test]
     fn answers_are_those_of_the_questions_that_were_asked() {
-        let check = |reply: Reply, expected: Result<&[&[&str]], (ErrorCode, &str)>| {
+        let check = |reply: ElicitationReply, expected: Result<&[&[&str]], (ErrorCode, &str)>| {
             let shown = format!("{reply:?}");
-            match (answers(reply, 2), expected) {
+            match (reply_answers(reply, 2), expected) {
                 (Ok(answers), Ok(expected)) => assert_eq!(answers, expected, "{shown}"),
                 (Err(err), Err((code, begun))) => {
                     assert_eq!(err.code, code, "{shown}");
@@ -157,21 +161,21 @@ mod tests {
         };
         let said = |said: &[&[&str]]| {
             let texts = |one: &&[&str]| one.iter().map(|text| (*text).to_owned()).collect();
-            Reply::Answers(said.iter().map(texts).collect())
+            ElicitationReply::Answers(said.iter().map(texts).collect())
         };
         check(said(&[&["a", "b"], &["c"]]), Ok(&[&["a", "b"], &["c"]]));
         check(said(&[&[" a ", "  "], &[]]), Ok(&[&["a"], &[]]));
         check(said(&[&[""], &[]]), Err((ErrorCode::ToolFailed, "the user did not answer: ")));
         check(said(&[&["a"]]), Err((ErrorCode::ToolFailed, "the front end answered 1 ")));
-        check(Reply::Nobody, Err((ErrorCode::Headless, HEADLESS_TEXT)));
+        check(ElicitationReply::Unanswered, Err((ErrorCode::Headless, HEADLESS_TEXT)));
         let why = Some("closed".to_owned());
         let expected = "the user did not answer (closed): ";
-        check(Reply::Dismissed(why), Err((ErrorCode::ToolFailed, expected)));
+        check(ElicitationReply::Dismissed(why), Err((ErrorCode::ToolFailed, expected)));
     }
 
     #[test]
     fn long_answers_are_cut_at_the_bound() {
-        let long = |chars: usize| given(vec!["ä".repeat(chars)]);
+        let long = |chars: usize| non_empty_answers(vec!["ä".repeat(chars)]);
         let most = long(QUESTION_ANSWER_CHARS_MAX);
         assert_eq!(most[0].chars().count(), QUESTION_ANSWER_CHARS_MAX);
         assert_eq!(long(QUESTION_ANSWER_CHARS_MAX + 1), most);

@@ -6,26 +6,26 @@ use std::sync::{Arc, OnceLock};
 use haft_contract::{Contract, DefinitionError, Effect, RequirementSet, Tool, ToolId};
 
 use crate::input_schema::InputSchema;
-use crate::suggestion::near_matches;
+use crate::suggestions::near_matches;
 use crate::tool_index::{QUERY_WORDS_MAX, ToolRanking};
 
 /// The tools that a runtime offers. Listing is in the order of ids, so that every front end lists alike.
 #[derive(Clone, Default)]
 pub struct Registry {
-    tools: BTreeMap<ToolId, Arc<Registered>>,
+    tools: BTreeMap<ToolId, Arc<RegisteredTool>>,
     wire_names: BTreeMap<String, ToolId>,
     // Made by the first search: most registries are never searched.
-    searchable: OnceLock<Arc<Searchable>>,
+    searchable: OnceLock<Arc<SearchableTools>>,
 }
 
 /// The tools of a registry as a query finds them.
-struct Searchable {
+struct SearchableTools {
     contracts: Vec<Arc<Contract>>,
     ranking: ToolRanking,
 }
 
 /// A tool in a registry, with its schema compiled at the first call.
-pub(crate) struct Registered {
+pub(crate) struct RegisteredTool {
     tool: Tool,
     contract: Arc<Contract>,
     // Compiling takes about 0.1 ms a tool, which a front end that only lists should not pay at start.
@@ -59,7 +59,7 @@ impl Registry {
 
     /// Adds a tool. One of [`Effect::Once`] that does not take the context is warned about.
     pub fn add(&mut self, tool: Tool) -> Result<(), RegistryError> {
-        let contract = Arc::clone(tool.checked_contract()?);
+        let contract = Arc::clone(tool.valid_contract()?);
         let id = contract.id.clone();
         if self.tools.contains_key(&id) {
             return Err(RegistryError::Duplicate(id));
@@ -76,7 +76,7 @@ impl Registry {
         }
         self.searchable.take();
         self.wire_names.insert(id.wire_name(), id.clone());
-        self.tools.insert(id, Arc::new(Registered { tool, contract, schema: OnceLock::new() }));
+        self.tools.insert(id, Arc::new(RegisteredTool { tool, contract, schema: OnceLock::new() }));
         Ok(())
     }
 
@@ -147,10 +147,10 @@ impl Registry {
         found
     }
 
-    fn searchable(&self) -> Searchable {
+    fn searchable(&self) -> SearchableTools {
         let contracts: Vec<_> = self.shared_contracts().map(Arc::clone).collect();
         let texts = contracts.iter().map(|it| (it.id.as_str(), it.description.as_str()));
-        Searchable { ranking: ToolRanking::new(texts), contracts }
+        SearchableTools { ranking: ToolRanking::new(texts), contracts }
     }
 
     /// Returns the contract of the tool `name`, which may be an id or a wire name.
@@ -169,13 +169,13 @@ impl Registry {
             .fold(RequirementSet::default(), |all, contract| all.union(&contract.requires))
     }
 
-    pub(crate) fn find(&self, name: &str) -> Option<&Arc<Registered>> {
+    pub(crate) fn find(&self, name: &str) -> Option<&Arc<RegisteredTool>> {
         let by_id = ToolId::parse(name).ok().and_then(|id| self.tools.get(&id));
         by_id.or_else(|| self.wire_names.get(name).and_then(|id| self.tools.get(id)))
     }
 }
 
-impl Registered {
+impl RegisteredTool {
     pub(crate) fn tool(&self) -> &Tool {
         &self.tool
     }

@@ -6,30 +6,30 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use haft_contract::limits::{PATH_BYTES_MAX, PATH_NAMES_MAX};
-use haft_contract::{ErrorCode, FileKind, FilePath, ToolError};
-use haft_policy::{PathSubject, Reach};
+use haft_contract::{ErrorCode, FilePath, FsEntryKind, ToolError};
+use haft_policy::{PathReach, PathSubject};
 use haft_sandbox::{LINKS_MAX, Root, RootError};
 
 /// The workspace roots. The first is the one that relative paths start from.
 #[derive(Clone, Debug)]
-pub struct Roots {
-    first: Place,
-    others: Vec<Place>,
+pub struct WorkspaceRoots {
+    first: WorkspaceRoot,
+    others: Vec<WorkspaceRoot>,
     // Held by whoever judges a set of changes by what else is there, until the changes are made.
-    changing: Arc<Mutex<()>>,
+    change_lock: Arc<Mutex<()>>,
 }
 
 #[derive(Clone, Debug)]
-struct Place {
+struct WorkspaceRoot {
     root: Root,
     // The path as the user spelled it; models repeat it in absolute paths.
-    spelled: PathBuf,
+    spelled_path: PathBuf,
 }
 
 /// Says why a directory cannot be a root.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum RootsError {
+pub enum WorkspaceRootsError {
     /// It cannot be opened.
     #[error("root {path:?} cannot be used: {source}")]
     Unusable {
@@ -48,12 +48,14 @@ pub enum RootsError {
     },
 }
 
-impl Roots {
+impl WorkspaceRoots {
     /// Opens the root at `first`, and further ones.
-    pub fn open(first: &Path, others: &[PathBuf]) -> Result<Self, RootsError> {
-        let others = others.iter().map(|path| Place::open(path)).collect::<Result<_, _>>()?;
-        let roots = Self { first: Place::open(first)?, others, changing: Arc::default() };
-        roots.check_apart()?;
+    pub fn open(first: &Path, others: &[PathBuf]) -> Result<Self, WorkspaceRootsError> {
+        let others =
+            others.iter().map(|path| WorkspaceRoot::open(path)).collect::<Result<_, _>>()?;
+        let roots =
+            Self { first: WorkspaceRoot::open(first)?, others, change_lock: Arc::default() };
+        roots.check_not_nested()?;
         Ok(roots)
     }
 
@@ -64,12 +66,12 @@ impl Roots {
 
     /// Returns the canonical paths of all roots.
     pub fn paths(&self) -> Vec<PathBuf> {
-        self.places().map(|place| place.root.path().to_path_buf()).collect()
+        self.iter().map(|place| place.root.path().to_path_buf()).collect()
     }
 
     /// Returns what a file beneath the roots says, for a person to see: nothing where there is none, or it is no text, or longer
     /// than so many bytes. The path is one as tools are given it. May block.
-    pub fn text_of(&self, path: &str, bytes_max: usize) -> Option<String> {
+    pub fn read_text(&self, path: &str, bytes_max: usize) -> Option<String> {
         let (file, _) = self.resolve(path).ok()?;
         let opened = self.root(file.root())?.open_file(file.relative()).ok()?;
         let limit = u64::try_from(bytes_max).unwrap_or(u64::MAX).saturating_add(1);
@@ -79,7 +81,7 @@ impl Roots {
     }
 
     /// Refuses roots that lie inside each other: a path would have two names, and a rule might know the other one.
-    fn check_apart(&self) -> Result<(), RootsError> {
+    fn check_not_nested(&self) -> Result<(), WorkspaceRootsError> {
         let paths = self.paths();
         for (index, inner) in paths.iter().enumerate() {
             let around = paths
@@ -87,24 +89,27 @@ impl Roots {
                 .enumerate()
                 .find(|(other, outer)| *other != index && inner.starts_with(outer));
             if let Some((_, outer)) = around {
-                return Err(RootsError::Nested { inner: inner.clone(), outer: outer.clone() });
+                return Err(WorkspaceRootsError::Nested {
+                    inner: inner.clone(),
+                    outer: outer.clone(),
+                });
             }
         }
         Ok(())
     }
 
     pub(crate) fn root(&self, index: usize) -> Option<&Root> {
-        self.places().nth(index).map(|place| &place.root)
+        self.iter().nth(index).map(|place| &place.root)
     }
 
     /// Returns all roots.
     pub(crate) fn all(&self) -> impl Iterator<Item = &Root> {
-        self.places().map(|place| &place.root)
+        self.iter().map(|place| &place.root)
     }
 
     /// Resolves what a tool was given as a path, all symlinks expanded.
-    pub(crate) fn resolve(&self, path: &str) -> Result<(FilePath, Option<FileKind>), ToolError> {
-        let (index, place, relative) = self.place_of(path)?;
+    pub(crate) fn resolve(&self, path: &str) -> Result<(FilePath, Option<FsEntryKind>), ToolError> {
+        let (index, place, relative) = self.root_of_path(path)?;
         let resolved = place.root.resolve(&relative).map_err(|err| path_error(path, &err))?;
         let display = self.display(index, &resolved.path);
         Ok((FilePath::new(index, resolved.path, display), resolved.kind.map(file_kind)))
@@ -115,34 +120,34 @@ impl Roots {
     ///
     /// Programs find what they obey by such a name, whatever the links on it lead to.
     pub(crate) fn spellings(&self, path: &str) -> Vec<PathSubject> {
-        let Ok((_, place, relative)) = self.place_of(path) else { return Vec::new() };
+        let Ok((_, place, relative)) = self.root_of_path(path) else { return Vec::new() };
         let spellings = place.spellings(&relative).into_iter();
         spellings
             .map(|relative| PathSubject {
                 absolute: place.root.path().join(&relative),
                 relative: Some(relative),
-                reach: Reach::Place,
+                reach: PathReach::PathOnly,
             })
             .collect()
     }
 
     /// Returns the roots that lie within a directory, as they are met by whoever goes through all that is beneath it.
-    pub(crate) fn within(&self, directory: &Path) -> Vec<PathSubject> {
+    pub(crate) fn roots_within(&self, directory: &Path) -> Vec<PathSubject> {
         let is_around =
-            |place: &&Place| place.names().iter().any(|name| name.starts_with(directory));
-        let met = |place: &Place| PathSubject::beneath(place.root.path(), Path::new(""));
-        self.places().filter(is_around).map(|place| met(place).reaching(Reach::Tree)).collect()
+            |place: &&WorkspaceRoot| place.names().iter().any(|name| name.starts_with(directory));
+        let met = |place: &WorkspaceRoot| PathSubject::in_root(place.root.path(), Path::new(""));
+        self.iter().filter(is_around).map(|place| met(place).with_reach(PathReach::Tree)).collect()
     }
 
     /// Waits until no other call changes files, and keeps them from it.
-    pub(crate) fn changing(&self) -> MutexGuard<'_, ()> {
+    pub(crate) fn lock_changes(&self) -> MutexGuard<'_, ()> {
         // It guards no data that a panic could leave half changed.
-        self.changing.lock().unwrap_or_else(PoisonError::into_inner)
+        self.change_lock.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the place that a path names by its spelling, which must hold no `..`.
-    pub(crate) fn unresolved(&self, path: &str) -> Result<FilePath, ToolError> {
-        let (index, _, relative) = self.place_of(path)?;
+    pub(crate) fn unresolved_path(&self, path: &str) -> Result<FilePath, ToolError> {
+        let (index, _, relative) = self.root_of_path(path)?;
         let display = self.display(index, &relative);
         Ok(FilePath::new(index, relative, display))
     }
@@ -154,21 +159,21 @@ impl Roots {
             None => path.relative().to_path_buf(),
         };
         let relative = Some(path.relative().to_path_buf());
-        PathSubject { absolute, relative, reach: Reach::Place }
+        PathSubject { absolute, relative, reach: PathReach::PathOnly }
     }
 
-    fn places(&self) -> impl Iterator<Item = &Place> {
+    fn iter(&self) -> impl Iterator<Item = &WorkspaceRoot> {
         std::iter::once(&self.first).chain(&self.others)
     }
 
     /// Finds the root that `path` lies in, by its spelling, and the path relative to it.
-    fn place_of(&self, path: &str) -> Result<(usize, &Place, PathBuf), ToolError> {
+    fn root_of_path(&self, path: &str) -> Result<(usize, &WorkspaceRoot, PathBuf), ToolError> {
         check_spelling(path)?;
         let given = Path::new(path);
         if given.is_relative() {
             return Ok((0, &self.first, given.to_path_buf()));
         }
-        let mut candidates = self.places().enumerate().filter_map(|(index, place)| {
+        let mut candidates = self.iter().enumerate().filter_map(|(index, place)| {
             place.strip(given).map(|relative| (index, place, relative.to_path_buf()))
         });
         candidates.next().ok_or_else(|| {
@@ -197,11 +202,11 @@ impl Roots {
     }
 }
 
-impl Place {
-    fn open(path: &Path) -> Result<Self, RootsError> {
+impl WorkspaceRoot {
+    fn open(path: &Path) -> Result<Self, WorkspaceRootsError> {
         let root = Root::open(path)
-            .map_err(|source| RootsError::Unusable { path: path.to_path_buf(), source })?;
-        Ok(Self { root, spelled: without_dots(path) })
+            .map_err(|source| WorkspaceRootsError::Unusable { path: path.to_path_buf(), source })?;
+        Ok(Self { root, spelled_path: without_dots(path) })
     }
 
     /// Follows the links of a relative path by name alone, and returns what is left of it before and after each.
@@ -243,7 +248,7 @@ impl Place {
 
     /// Returns both paths of the root.
     fn names(&self) -> [&Path; 2] {
-        [self.root.path(), self.spelled.as_path()]
+        [self.root.path(), self.spelled_path.as_path()]
     }
 }
 
@@ -332,17 +337,17 @@ pub(crate) fn path_error(path: &str, err: &RootError) -> ToolError {
     ToolError::new(code, message)
 }
 
-pub(crate) fn file_kind(kind: haft_sandbox::FileKind) -> FileKind {
+pub(crate) fn file_kind(kind: haft_sandbox::InodeKind) -> FsEntryKind {
     match kind {
-        haft_sandbox::FileKind::Regular => FileKind::Regular,
-        haft_sandbox::FileKind::Directory => FileKind::Directory,
-        haft_sandbox::FileKind::Symlink => FileKind::Symlink,
-        haft_sandbox::FileKind::Fifo => FileKind::Fifo,
-        haft_sandbox::FileKind::Socket => FileKind::Socket,
-        haft_sandbox::FileKind::BlockDevice => FileKind::BlockDevice,
+        haft_sandbox::InodeKind::Regular => FsEntryKind::Regular,
+        haft_sandbox::InodeKind::Directory => FsEntryKind::Directory,
+        haft_sandbox::InodeKind::Symlink => FsEntryKind::Symlink,
+        haft_sandbox::InodeKind::Fifo => FsEntryKind::Fifo,
+        haft_sandbox::InodeKind::Socket => FsEntryKind::Socket,
+        haft_sandbox::InodeKind::BlockDevice => FsEntryKind::BlockDevice,
         // What the sandbox does not know is as little a regular file as a device is.
-        haft_sandbox::FileKind::CharDevice | haft_sandbox::FileKind::Unknown => {
-            FileKind::CharDevice
+        haft_sandbox::InodeKind::CharDevice | haft_sandbox::InodeKind::Unknown => {
+            FsEntryKind::CharDevice
         }
     }
 }

@@ -9,10 +9,10 @@ use std::collections::BTreeSet;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use haft_contract::{ErrorCode, ToolError};
+use haft_contract::{ErrorCode, RefusalSource, Remedy, ToolError};
 use haft_policy::PathSubject;
-use haft_sandbox::{Confinement, Mechanisms, Network, ProtectedNames, Resources};
-pub use readable::ReadablePlaces;
+use haft_sandbox::{Confinement, Mechanisms, Network, ProtectedPaths, ResourceLimits};
+pub use readable::ReadablePaths;
 
 /// Files with several names that a file with several names is compared with, at most, in each hidden place; beyond, it
 /// is not opened.
@@ -28,24 +28,24 @@ const PRIVATE: &[&str] = &["/tmp", "/var/tmp", "/dev/shm"];
 #[derive(Clone, Debug)]
 pub struct Sandbox {
     /// Whether they are confined at all.
-    pub confine: Confine,
+    pub confine: ConfineMode,
     /// Directories and files outside the roots that they can read and execute: the system, toolchains, package caches.
-    pub readable: ReadablePlaces,
+    pub readable: ReadablePaths,
     /// Places that neither they nor tools see, inside roots too: credentials and haft's own state.
     pub hidden: Vec<PathBuf>,
     /// Names that neither they nor tools change.
-    pub protected: ProtectedNames,
+    pub protected: ProtectedPaths,
     /// Their home directory, which is private, empty and gone afterwards.
     pub home: PathBuf,
     /// How much they can use.
-    pub resources: Resources,
+    pub resources: ResourceLimits,
     /// The mechanisms of the kernel to use; all of them but in tests of one alone.
     pub mechanisms: Mechanisms,
 }
 
 /// Whether processes are confined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Confine {
+pub enum ConfineMode {
     /// Always; where the kernel cannot, the call is refused.
     Always,
     /// Never. Every envelope says so.
@@ -60,19 +60,19 @@ impl Sandbox {
     pub fn system() -> Self {
         let system = ["/bin", "/etc", "/lib", "/lib64", "/opt", "/sbin", "/usr"];
         Self {
-            confine: Confine::Always,
+            confine: ConfineMode::Always,
             readable: system.map(PathBuf::from).to_vec().into(),
             hidden: Vec::new(),
-            protected: ProtectedNames::builtin(),
+            protected: ProtectedPaths::builtin(),
             home: PathBuf::from("/home/you"),
-            resources: Resources::default(),
+            resources: ResourceLimits::default(),
             mechanisms: Mechanisms::ALL,
         }
     }
 
     /// Returns whether processes run as the user runs them.
     pub(crate) fn is_off(&self) -> bool {
-        self.confine == Confine::UnsafeNever
+        self.confine == ConfineMode::UnsafeNever
     }
 
     /// Returns what one call's processes are confined to.
@@ -108,7 +108,8 @@ impl Sandbox {
             None => Ok(()),
             Some(_) => Err(refused(format!(
                 "{path} holds credentials or haft's own state, which no call reads: work without it"
-            ))),
+            ))
+            .decided_by(RefusalSource::HiddenPath)),
         }
     }
 
@@ -120,21 +121,25 @@ impl Sandbox {
             return Err(refused(format!(
                 "{path} is protected by {pattern:?}, because others run or obey what it says: leave it, or ask the \
                  user to change it"
-            )));
+            ))
+            .decided_by(RefusalSource::ProtectedPath)
+            .with_remedy(Remedy::Unprotect(pattern.to_owned())));
         }
-        let hooks = with_patterns(ProtectedNames::none(), self.hook_patterns(root));
+        let hooks = with_patterns(ProtectedPaths::empty(), self.hook_patterns(root));
         if hooks.matching_beneath(root, relative).is_some() {
             return Err(refused(format!(
                 "{path} is protected as by {HOOKS:?}, because the repository tells git with core.hooksPath to look \
                  for hooks there: leave it, or ask the user to change it"
-            )));
+            ))
+            .decided_by(RefusalSource::ProtectedPath)
+            .with_remedy(Remedy::Unprotect(HOOKS.to_owned())));
         }
         Ok(())
     }
 
     /// Returns the names that nobody changes beneath a root: those that are the same everywhere, and where its repository
     /// tells git to look for hooks.
-    pub(crate) fn protected_in(&self, root: &Path) -> ProtectedNames {
+    pub(crate) fn protected_in(&self, root: &Path) -> ProtectedPaths {
         with_patterns(self.protected.clone(), self.hook_patterns(root))
     }
 
@@ -151,38 +156,43 @@ impl Sandbox {
     }
 
     /// Refuses a file that is a hidden one by another name. Only a file with several names can be.
-    pub(crate) fn check_links(&self, opened: &haft_sandbox::OpenFile) -> Result<(), ToolError> {
+    pub(crate) fn check_links(
+        &self,
+        opened: &haft_sandbox::OpenedRootFile,
+    ) -> Result<(), ToolError> {
         if !opened.has_other_names {
             return Ok(());
         }
         let identity = (opened.stamp.device, opened.stamp.inode);
         for place in &self.hidden {
-            let why = match compare(place, identity, HIDDEN_FILES_MAX) {
-                Comparison::Apart => continue,
-                Comparison::Same => "the file is another name of one that holds credentials or \
+            let why = match compare_hidden_file(place, identity, HIDDEN_FILES_MAX) {
+                HiddenFileComparison::Different => continue,
+                HiddenFileComparison::Same => {
+                    "the file is another name of one that holds credentials or \
                                      haft's own state, which no call reads: work without it"
-                    .to_owned(),
-                Comparison::Unknown => format!(
+                        .to_owned()
+                }
+                HiddenFileComparison::Unknown => format!(
                     "the file has several names, and could not be compared with all that have \
                      several in {place:?}, which no call reads: copy it, and use the copy"
                 ),
             };
-            return Err(refused(why));
+            return Err(refused(why).decided_by(RefusalSource::HiddenPath));
         }
         Ok(())
     }
 
     /// Returns whether a process that reads a place outside the roots does no harm: confined, it finds there what it may
     /// see, which is mostly nothing.
-    pub(crate) fn shows(&self, path: &Path) -> bool {
+    pub(crate) fn may_show(&self, path: &Path) -> bool {
         let is_readable = || self.readable.iter().any(|place| path.starts_with(place));
-        self.confine == Confine::Always || is_readable()
+        self.confine == ConfineMode::Always || is_readable()
     }
 
     /// Returns whether each call's processes have a place of their own there.
     pub(crate) fn is_private(&self, path: &Path) -> bool {
         let temporary = PRIVATE.iter().any(|place| path.starts_with(place));
-        self.confine == Confine::Always && (temporary || path.starts_with(&self.home))
+        self.confine == ConfineMode::Always && (temporary || path.starts_with(&self.home))
     }
 
     fn hidden_around(&self, path: &Path) -> Option<&PathBuf> {
@@ -200,12 +210,12 @@ fn within_root(path: &PathSubject) -> (&Path, &Path) {
 
 /// Adds patterns; one that has more names than a pattern can have stands for nothing.
 fn with_patterns(
-    names: ProtectedNames,
+    names: ProtectedPaths,
     patterns: impl IntoIterator<Item = String>,
-) -> ProtectedNames {
+) -> ProtectedPaths {
     patterns
         .into_iter()
-        .fold(names, |names, pattern| names.clone().extended([pattern]).unwrap_or(names))
+        .fold(names, |names, pattern| names.clone().with_patterns([pattern]).unwrap_or(names))
 }
 
 fn refused(message: String) -> ToolError {
@@ -214,8 +224,8 @@ fn refused(message: String) -> ToolError {
 
 /// Whether a file is one of those in a hidden place.
 #[derive(Debug, PartialEq, Eq)]
-enum Comparison {
-    Apart,
+enum HiddenFileComparison {
+    Different,
     Same,
     /// There are too many to tell.
     Unknown,
@@ -224,7 +234,11 @@ enum Comparison {
 /// Compares the file of that device and number with a hidden place, or with all that it holds. Follows no links.
 ///
 /// Directories, files with one name, and files on other devices cannot be meant, and do not count.
-fn compare(place: &Path, (device, inode): (u64, u64), files_max: usize) -> Comparison {
+fn compare_hidden_file(
+    place: &Path,
+    (device, inode): (u64, u64),
+    files_max: usize,
+) -> HiddenFileComparison {
     let mut files = 0;
     let mut pending = vec![place.to_path_buf()];
     while let Some(path) = pending.pop() {
@@ -234,15 +248,15 @@ fn compare(place: &Path, (device, inode): (u64, u64), files_max: usize) -> Compa
             pending.extend(entries.map(|entry| entry.path()));
         } else if metadata.nlink() > 1 && metadata.dev() == device {
             if metadata.ino() == inode {
-                return Comparison::Same;
+                return HiddenFileComparison::Same;
             }
             files += 1;
             if files > files_max {
-                return Comparison::Unknown;
+                return HiddenFileComparison::Unknown;
             }
         }
     }
-    Comparison::Apart
+    HiddenFileComparison::Different
 }
 
 #[cfg(test)]

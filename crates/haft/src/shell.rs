@@ -3,7 +3,7 @@
 
 mod collector;
 mod confined;
-mod hindrance;
+mod failure_hint;
 
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
@@ -12,24 +12,26 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use haft_contract::{
-    BoxFuture, CallKey, Ending, ErrorCode, FileKind, Progress, ProgressSink, Scope, Shell,
-    ShellOutcome, ShellRequest, ToolError, ToolId,
+    AttemptAddress, BoxFuture, CallKey, CallProgress, ErrorCode, FsEntryKind, ProcessEnding,
+    ProgressSink, Shell, ShellOutcome, ShellRequest, ToolError, ToolId,
 };
-use haft_policy::{HostScope, Trees};
-use haft_sandbox::{Command, Exit, Process};
+use haft_policy::{DirectoryTrees, HostScope};
+use haft_sandbox::{ProcessExit, SandboxCommand, SandboxProcess};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use self::collector::Collector;
+use self::collector::OutputCollector;
 pub(crate) use self::collector::{text_of_head, text_of_tail};
-pub(crate) use self::confined::{Bounds, GrantedHosts, Started, confined, start, undone};
-pub(crate) use self::hindrance::HINDRANCE_LINES_MAX;
-use self::hindrance::Surroundings;
-use crate::files::Territory;
-use crate::runtime::Shared;
-use crate::session::{SessionState, check_start};
+pub(crate) use self::confined::{
+    GrantedHosts, ProcessBounds, StartedProcess, confined_report, protected_change_text,
+    start_process,
+};
+use self::failure_hint::CommandContext;
+use crate::connection_state::{ConnectionState, check_start_directory};
+use crate::files::PathResolver;
+use crate::shared::RuntimeShared;
 use crate::sidecar::Sidecars;
-use crate::stopwatch::Stopwatch;
+use crate::stopwatch::CallStopwatch;
 
 /// Between two reports of progress, in milliseconds.
 pub(crate) const PROGRESS_MS: u64 = 1_000;
@@ -38,13 +40,13 @@ pub(crate) const READ_BYTES: usize = 64 * 1024;
 
 /// Runs the commands of one call.
 pub(crate) struct CallShell {
-    pub(crate) session: Arc<SessionState>,
+    pub(crate) connection: Arc<ConnectionState>,
     pub(crate) tool: ToolId,
-    pub(crate) territory: Territory,
+    pub(crate) paths: PathResolver,
     pub(crate) sidecars: Arc<Sidecars>,
     pub(crate) progress: Arc<dyn ProgressSink>,
     pub(crate) cancellation: CancellationToken,
-    pub(crate) time: Arc<Stopwatch>,
+    pub(crate) time: Arc<CallStopwatch>,
     pub(crate) output_bytes_max: usize,
     pub(crate) environment: CallEnvironment,
     pub(crate) label: CallLabel,
@@ -56,9 +58,9 @@ pub(crate) struct CallShell {
 
 /// What the environment of the call's commands is made of; most calls run none.
 pub(crate) struct CallEnvironment {
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) shared: Arc<RuntimeShared>,
     pub(crate) call_key: CallKey,
-    pub(crate) scope: Scope,
+    pub(crate) scope: AttemptAddress,
 }
 
 impl CallEnvironment {
@@ -87,58 +89,63 @@ impl Shell for CallShell {
 
 impl CallShell {
     async fn run_to_end(&self, request: ShellRequest) -> Result<ShellOutcome, ToolError> {
-        let trees = self.session.trees(&self.tool);
+        let trees = self.connection.process_trees(&self.tool);
         let (mut started, directory) = self.spawn(&request, &trees).await?;
         let process = &mut started.process;
-        let mut collector = Collector::new(self.output_bytes_max, &self.sidecars, &self.label);
-        let stopped = match self.follow(process, &mut collector).await {
+        let mut collector =
+            OutputCollector::new(self.output_bytes_max, &self.sidecars, &self.label);
+        let stopped = match self.read_output(process, &mut collector).await {
             None => self.await_exit(process).await,
             stopped => stopped,
         };
         if stopped.is_some() {
             process.kill();
-            drain(process, &mut collector).await;
+            drain_output(process, &mut collector).await;
         }
         let exit = process.wait().await;
-        let confined = started.conclude().await;
+        let confined = started.finish().await;
         let ending = match (stopped, exit) {
             (Some(ending), _) => ending,
-            (None, Ok(Exit::Code(code))) => Ending::Exited(code),
-            (None, Ok(Exit::Signal(signal))) => Ending::Signalled(signal),
+            (None, Ok(ProcessExit::Code(code))) => ProcessEnding::Exited(code),
+            (None, Ok(ProcessExit::Signal(signal))) => ProcessEnding::Signalled(signal),
             (None, Err(err)) => {
                 return Err(ToolError::new(ErrorCode::ProcessSpawnFailed, err.to_string()));
             }
         };
         let output = collector.finish();
-        let hindrance = hindrance::failed_status(ending).and_then(|status| {
-            let surroundings = Surroundings {
+        let hindrance = failure_hint::failed_status(ending).and_then(|status| {
+            let surroundings = CommandContext {
                 sandbox: &self.environment.shared.parts.sandbox,
                 writable: &self.writable(&trees),
                 directory: &directory,
                 enforced: confined.enforced,
             };
-            surroundings.hindrance(status, &output)
+            surroundings.failure_hint(status, &output)
         });
-        Ok(ShellOutcome { ending, output, confined, hindrance })
+        Ok(ShellOutcome { ending, output, confined, confinement_hint: hindrance })
     }
 
     /// Starts the command, and returns as well which directory it was started in.
     async fn spawn(
         &self,
         request: &ShellRequest,
-        trees: &Trees,
-    ) -> Result<(Started, PathBuf), ToolError> {
+        trees: &DirectoryTrees,
+    ) -> Result<(StartedProcess, PathBuf), ToolError> {
         let WorkingDirectory { handle, path } =
-            working_directory(&self.territory, request.cwd.as_deref())?;
-        check_start(&path, trees)?;
-        self.session.check_held(trees, &self.hosts)?;
-        let mut command = Command::new(&request.program, handle).args(&request.args);
+            working_directory(&self.paths, request.cwd.as_deref())?;
+        check_start_directory(&path, trees)?;
+        self.connection.check_enforceable(trees, &self.hosts)?;
+        let mut command = SandboxCommand::new(&request.program, handle).args(&request.args);
         command.env = self.environment.variables();
         Ok((self.start(command, trees).await?, path))
     }
 
     /// Reads the output to its end; says why when it stopped before.
-    async fn follow(&self, process: &mut Process, collector: &mut Collector<'_>) -> Option<Ending> {
+    async fn read_output(
+        &self,
+        process: &mut SandboxProcess,
+        collector: &mut OutputCollector<'_>,
+    ) -> Option<ProcessEnding> {
         let started = Instant::now();
         let mut ticks = tokio::time::interval_at(
             started + Duration::from_millis(PROGRESS_MS),
@@ -148,7 +155,7 @@ impl CallShell {
         loop {
             tokio::select! {
                 biased;
-                () = self.time.over() => return Some(Ending::TimedOut),
+                () = self.time.wait_until_over() => return Some(ProcessEnding::TimedOut),
                 () = self.cancellation.cancelled() => return Some(self.ending_of_cancel()),
                 read = process.read(&mut buffer) => match read {
                     Ok(0) | Err(_) => return None,
@@ -160,18 +167,18 @@ impl CallShell {
     }
 
     /// Waits for a command that has closed its output; says why when it had to be stopped.
-    async fn await_exit(&self, process: &mut Process) -> Option<Ending> {
+    async fn await_exit(&self, process: &mut SandboxProcess) -> Option<ProcessEnding> {
         tokio::select! {
             biased;
-            () = self.time.over() => Some(Ending::TimedOut),
+            () = self.time.wait_until_over() => Some(ProcessEnding::TimedOut),
             () = self.cancellation.cancelled() => Some(self.ending_of_cancel()),
             _ = process.wait() => None,
         }
     }
 
     /// The pipeline cancels a call whose time is up; whoever else cancels does so before.
-    fn ending_of_cancel(&self) -> Ending {
-        if self.time.is_over() { Ending::TimedOut } else { Ending::Aborted }
+    fn ending_of_cancel(&self) -> ProcessEnding {
+        if self.time.is_over() { ProcessEnding::TimedOut } else { ProcessEnding::Aborted }
     }
 
     fn report(&self, started: Instant, total_bytes: u64) {
@@ -179,7 +186,7 @@ impl CallShell {
         let message = format!("running for {seconds} s, {total_bytes} bytes of output");
         #[expect(clippy::cast_precision_loss, reason = "seconds of a call fit a float exactly")]
         let done = seconds as f64;
-        self.progress.report(Progress { done, total: None, message });
+        self.progress.report(CallProgress { done, total: None, message });
     }
 }
 
@@ -191,13 +198,13 @@ pub(crate) struct WorkingDirectory {
 
 /// Opens the directory within a root that was asked for, or the first root.
 pub(crate) fn working_directory(
-    territory: &Territory,
+    territory: &PathResolver,
     cwd: Option<&str>,
 ) -> Result<WorkingDirectory, ToolError> {
     let cwd = cwd.unwrap_or(".");
     let (place, kind) = territory.resolve(cwd)?;
     match kind {
-        Some(FileKind::Directory) => {}
+        Some(FsEntryKind::Directory) => {}
         Some(other) => {
             let message = format!("cwd {cwd:?} is {}, not a directory", other.with_article());
             return Err(ToolError::new(ErrorCode::PathInvalid, message));
@@ -212,13 +219,13 @@ pub(crate) fn working_directory(
             format!("cwd {cwd:?} is outside the workspace: use a directory within the root");
         return Err(ToolError::new(ErrorCode::PathEscape, message));
     };
-    let handle = territory.root(&place)?.open_dir(place.relative());
+    let handle = territory.root_of(&place)?.open_dir(place.relative());
     let handle = handle.map_err(|err| crate::roots::path_error(cwd, &err))?;
     Ok(WorkingDirectory { handle, path: subject.absolute })
 }
 
 /// Takes what a killed process tree had still written.
-async fn drain(process: &mut Process, collector: &mut Collector<'_>) {
+async fn drain_output(process: &mut SandboxProcess, collector: &mut OutputCollector<'_>) {
     let mut buffer = vec![0; READ_BYTES];
     while let Ok(count @ 1..) = process.read(&mut buffer).await {
         collector.take(buffer.get(..count).unwrap_or_default());

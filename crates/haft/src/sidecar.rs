@@ -8,27 +8,27 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use haft_contract::Metadata;
+use haft_contract::EnvelopeMetadata;
 
 /// The sidecars of one session.
 #[derive(Debug)]
 pub(crate) struct Sidecars {
     directory: PathBuf,
-    made: OnceLock<Made>,
+    created_directory: OnceLock<SidecarDirectory>,
     // Two calls that cut their outputs first at the same time make one directory; locked while it is made.
     making: Mutex<()>,
     // The copies of earlier sessions' sidecars, by what they are copies of; locked while one is made.
     adopted: Mutex<HashMap<PathBuf, PathBuf>>,
-    kept: AtomicBool,
+    is_kept: AtomicBool,
     /// Those of the session that this one was narrowed from: kept with them.
-    above: Option<Arc<Sidecars>>,
+    parent: Option<Arc<Sidecars>>,
     /// How many sessions were narrowed from this one.
-    narrowed: AtomicU32,
+    subagent_count: AtomicU32,
 }
 
 /// The directory once it was made.
 #[derive(Debug)]
-struct Made {
+struct SidecarDirectory {
     path: PathBuf,
     /// Locked for as long as the session lives, so that whoever tidies up leaves it alone. Where a file system knows no
     /// locks there is none.
@@ -40,39 +40,39 @@ impl Sidecars {
     pub(crate) fn new(directory: PathBuf) -> Self {
         Self {
             directory,
-            made: OnceLock::new(),
+            created_directory: OnceLock::new(),
             making: Mutex::default(),
             adopted: Mutex::default(),
-            kept: AtomicBool::new(false),
-            above: None,
-            narrowed: AtomicU32::new(0),
+            is_kept: AtomicBool::new(false),
+            parent: None,
+            subagent_count: AtomicU32::new(0),
         }
     }
 
     /// Returns the sidecars of a session that was narrowed from this one's, in a directory beside: what the wider session read
     /// is not for the narrower one.
-    pub(crate) fn narrowed(self: &Arc<Self>) -> Self {
-        let number = self.narrowed.fetch_add(1, Ordering::Relaxed) + 1;
+    pub(crate) fn for_subagent(self: &Arc<Self>) -> Self {
+        let number = self.subagent_count.fetch_add(1, Ordering::Relaxed) + 1;
         let mut name = self.directory.file_name().unwrap_or_default().to_owned();
         name.push(format!(".{number}"));
         let mut narrowed = Self::new(self.directory.with_file_name(name));
-        narrowed.above = Some(Arc::clone(self));
+        narrowed.parent = Some(Arc::clone(self));
         narrowed
     }
 
     /// Leaves the sidecars where they are when the session goes.
     pub(crate) fn keep(&self) {
-        self.kept.store(true, Ordering::Relaxed);
+        self.is_kept.store(true, Ordering::Relaxed);
     }
 
     fn is_kept(&self) -> bool {
-        let is_kept_above = || self.above.as_ref().is_some_and(|above| above.is_kept());
-        self.kept.load(Ordering::Relaxed) || is_kept_above()
+        let is_kept_above = || self.parent.as_ref().is_some_and(|above| above.is_kept());
+        self.is_kept.load(Ordering::Relaxed) || is_kept_above()
     }
 
     /// Returns the directory once a sidecar was made.
     pub(crate) fn directory(&self) -> Option<&Path> {
-        self.made.get().map(|made| made.path.as_path())
+        self.created_directory.get().map(|made| made.path.as_path())
     }
 
     /// Creates the sidecar of the call `seq` of `tool`. The name is new even if another run of the session counts
@@ -92,7 +92,7 @@ impl Sidecars {
     }
 
     /// Says of an answer whose sidecar is gone that it is.
-    pub(crate) fn note_loss(metadata: &mut Metadata) {
+    pub(crate) fn mark_lost(metadata: &mut EnvelopeMetadata) {
         let is_gone = |path: &mut String| !Path::new(path).exists();
         if let Some(path) = metadata.output_path.take_if(is_gone) {
             metadata.output_lost = Some(format!("{path}, which held the rest, is gone since"));
@@ -101,7 +101,7 @@ impl Sidecars {
 
     /// Takes over the sidecar of an earlier session that a recalled answer names: a copy of it is among these, where it can
     /// be read, and stays whichever session goes first. One that cannot be taken over is left as it is named.
-    pub(crate) fn adopt(&self, metadata: &mut Metadata) {
+    pub(crate) fn adopt(&self, metadata: &mut EnvelopeMetadata) {
         let Some(recorded) = metadata.output_path.as_deref().map(Path::new) else { return };
         match self.copy(recorded) {
             Ok(Some(path)) => metadata.output_path = Some(path.to_string_lossy().into_owned()),
@@ -170,13 +170,13 @@ impl Sidecars {
         builder.recursive(false).create(&self.directory)?;
         let path = self.directory.canonicalize()?;
         let lock = File::open(&path).ok().filter(|directory| directory.try_lock().is_ok());
-        Ok(&self.made.get_or_init(|| Made { path, _lock: lock }).path)
+        Ok(&self.created_directory.get_or_init(|| SidecarDirectory { path, _lock: lock }).path)
     }
 }
 
 impl Drop for Sidecars {
     fn drop(&mut self) {
-        if let Some(Made { path: directory, .. }) = self.made.get()
+        if let Some(SidecarDirectory { path: directory, .. }) = self.created_directory.get()
             && !self.is_kept()
             && let Err(err) = fs::remove_dir_all(directory)
         {

@@ -2,10 +2,10 @@
 //! is looked for where, which of two with one name counts, and what is wrong with one that is left out, is decided here.
 //! Nothing of a skill is run, and nothing of one is believed: its text is input for a model, like any file's.
 
+mod connection;
 mod directory;
 mod front_matter;
-mod places;
-mod session;
+mod search_paths;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -13,24 +13,32 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use crate::file_problem::{FileProblem, ProblemSeverity};
-use directory::{Held, entries, first_lines};
-use front_matter::{FrontMatter, parse};
-pub(crate) use places::way_up;
-pub use places::{BundledSkill, SkillPlaces};
-pub(crate) use session::SessionSkills;
-pub use session::load_skill;
+pub(crate) use connection::ConnectionSkills;
+pub use connection::load_skill;
+use directory::{SkillText, list_entries, read_first_lines};
+use front_matter::{SkillFrontMatter, parse};
+pub(crate) use search_paths::project_directories;
+pub use search_paths::{BundledSkill, SkillSearchPaths};
 
 /// The file that makes a directory a skill.
 const FILE_NAME: &str = "SKILL.md";
 /// Skills of one session.
+///
+/// Limit (agents): further skills are left out with a warning.
 pub(crate) const SKILLS_MAX: usize = 256;
 /// Entries of one directory of skills that are looked at.
 pub(crate) const SKILL_ENTRIES_MAX: usize = 1_024;
-/// Largest SKILL.md, in bytes.
+/// Largest `SKILL.md`, in bytes.
+///
+/// Limit (agents): the skill is left out.
 pub(crate) const SKILL_BYTES_MAX: u64 = 200_000;
 /// Longest name of a skill, in characters.
+///
+/// Limit (agents): the skill is left out.
 pub(crate) const SKILL_NAME_CHARS_MAX: usize = 64;
-/// Longest description of a skill, in characters.
+/// Longest description of a skill that is shown to a model, in characters.
+///
+/// Limit (agents): the description is cut.
 pub(crate) const SKILL_DESCRIPTION_CHARS_MAX: usize = 1_024;
 /// What the descriptions of all skills take in that of the tool, in characters.
 pub(crate) const SKILL_INDEX_CHARS_MAX: usize = 16_000;
@@ -66,11 +74,11 @@ pub struct Skill {
     pub description: String,
     /// Where it was found.
     pub source: SkillSource,
-    place: SkillPlace,
+    location: SkillLocation,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum SkillPlace {
+enum SkillLocation {
     /// In a directory without any link in its path.
     Directory(PathBuf),
     Bundled(&'static str),
@@ -88,39 +96,40 @@ pub struct FoundSkills {
 impl Skill {
     /// Returns the directory of the skill; a bundled one has none.
     pub fn directory(&self) -> Option<&Path> {
-        match &self.place {
-            SkillPlace::Directory(directory) => Some(directory),
-            SkillPlace::Bundled(_) => None,
+        match &self.location {
+            SkillLocation::Directory(directory) => Some(directory),
+            SkillLocation::Bundled(_) => None,
         }
     }
 
     /// Returns the name of its file for people.
     fn file(&self) -> PathBuf {
-        match &self.place {
-            SkillPlace::Directory(directory) => directory.join(FILE_NAME),
-            SkillPlace::Bundled(_) => PathBuf::from(format!("(bundled) {}", self.name)),
+        match &self.location {
+            SkillLocation::Directory(directory) => directory.join(FILE_NAME),
+            SkillLocation::Bundled(_) => PathBuf::from(format!("(bundled) {}", self.name)),
         }
     }
 }
 
 /// Finds the skills of all places. Of two with one name the first counts: the workspace's before the user's, those before
 /// the program's, and the configured ones last. Reads the file system; no file but `SKILL.md` is opened.
-pub fn find_skills(places: &SkillPlaces) -> FoundSkills {
-    let mut finder = Finder::default();
-    let way_up = places.root.as_deref().map(|root| way_up(root, places.home.as_deref()));
+pub fn find_skills(places: &SkillSearchPaths) -> FoundSkills {
+    let mut finder = SkillFinder::default();
+    let way_up =
+        places.root.as_deref().map(|root| project_directories(root, places.home.as_deref()));
     let way_up = way_up.unwrap_or_default();
     // The topmost directory holds all the others.
     let top = way_up.last().cloned();
     for above in &way_up {
         for name in [".agents/skills", ".claude/skills"] {
-            finder.look(&above.join(name), SkillSource::Workspace, top.as_deref());
+            finder.add_directory(&above.join(name), SkillSource::Workspace, top.as_deref());
         }
     }
     for directory in &places.user {
-        finder.look(directory, SkillSource::User, None);
+        finder.add_directory(directory, SkillSource::User, None);
     }
     for bundled in &places.bundled {
-        finder.take_bundled(bundled);
+        finder.add_bundled(bundled);
     }
     for directory in &places.configured {
         if !directory.exists() {
@@ -128,18 +137,18 @@ pub fn find_skills(places: &SkillPlaces) -> FoundSkills {
         }
         // What lies in the workspace is the workspace's, whoever names it.
         let is_within = |top: &&Path| directory.canonicalize().is_ok_and(|it| it.starts_with(top));
-        finder.look(directory, SkillSource::Configured, top.as_deref().filter(is_within));
+        finder.add_directory(directory, SkillSource::Configured, top.as_deref().filter(is_within));
     }
     finder.finish()
 }
 
 /// Looks a directory of skills over, or one that is a skill itself, whatever else there is.
 pub fn check_skills(directory: &Path) -> FoundSkills {
-    let mut finder = Finder::default();
+    let mut finder = SkillFinder::default();
     if directory.join(FILE_NAME).symlink_metadata().is_ok() {
-        finder.take(directory, SkillSource::Configured, None);
+        finder.add_candidate(directory, SkillSource::Configured, None);
     } else if directory.is_dir() {
-        finder.look(directory, SkillSource::Configured, None);
+        finder.add_directory(directory, SkillSource::Configured, None);
     } else {
         finder.error(directory, None, "expected a skill or a directory of skills");
     }
@@ -148,7 +157,7 @@ pub fn check_skills(directory: &Path) -> FoundSkills {
 
 /// Collects skills place by place.
 #[derive(Default)]
-struct Finder {
+struct SkillFinder {
     found: FoundSkills,
     /// Directories that were looked at, so that one that several links lead to counts once.
     seen: BTreeSet<PathBuf>,
@@ -157,10 +166,10 @@ struct Finder {
     is_full: bool,
 }
 
-impl Finder {
+impl SkillFinder {
     /// Looks at the entries of a directory of skills, if there is one.
-    fn look(&mut self, directory: &Path, source: SkillSource, within: Option<&Path>) {
-        let entries = match entries(directory) {
+    fn add_directory(&mut self, directory: &Path, source: SkillSource, within: Option<&Path>) {
+        let entries = match list_entries(directory) {
             Ok(entries) => entries,
             Err(message) => return self.error(directory, None, &message),
         };
@@ -170,12 +179,12 @@ impl Finder {
             self.warning(directory, None, &message);
         }
         for entry in entries.iter().take(SKILL_ENTRIES_MAX) {
-            self.take(entry, source, within);
+            self.add_candidate(entry, source, within);
         }
     }
 
     /// Takes what lies at `entry` if it is a skill.
-    fn take(&mut self, entry: &Path, source: SkillSource, within: Option<&Path>) {
+    fn add_candidate(&mut self, entry: &Path, source: SkillSource, within: Option<&Path>) {
         let Ok(directory) = entry.canonicalize() else { return };
         if !directory.is_dir() {
             return;
@@ -196,7 +205,7 @@ impl Finder {
             return;
         }
         let file = entry.join(FILE_NAME);
-        let held = match first_lines(&directory) {
+        let held = match read_first_lines(&directory) {
             Ok(Some(held)) => held,
             Ok(None) => return,
             Err(message) => return self.error(&file, None, &message),
@@ -205,17 +214,17 @@ impl Finder {
             Ok(front_matter) => {
                 let folder = entry.file_name().map(|name| name.to_string_lossy().into_owned());
                 self.check_folder(&file, &front_matter, folder.as_deref());
-                self.add(front_matter, &file, source, SkillPlace::Directory(directory));
+                self.add(front_matter, &file, source, SkillLocation::Directory(directory));
             }
             Err(fault) => self.error(&file, fault.line, &fault.message),
         }
     }
 
-    fn take_bundled(&mut self, bundled: &BundledSkill) {
+    fn add_bundled(&mut self, bundled: &BundledSkill) {
         let file = PathBuf::from(format!("(bundled) {}", bundled.name));
-        match parse(&Held::of_text(bundled.text)) {
+        match parse(&SkillText::of_text(bundled.text)) {
             Ok(front_matter) => {
-                let place = SkillPlace::Bundled(bundled.text);
+                let place = SkillLocation::Bundled(bundled.text);
                 self.add(front_matter, &file, SkillSource::Bundled, place);
             }
             Err(fault) => self.error(&file, fault.line, &fault.message),
@@ -223,7 +232,7 @@ impl Finder {
     }
 
     /// The format wants both names to be one. Many skills in use do not heed that, and nothing depends on it.
-    fn check_folder(&mut self, file: &Path, front_matter: &FrontMatter, folder: Option<&str>) {
+    fn check_folder(&mut self, file: &Path, front_matter: &SkillFrontMatter, folder: Option<&str>) {
         let name = front_matter.name.as_str();
         if let Some(folder) = folder.filter(|folder| *folder != name) {
             let message = format!(
@@ -233,8 +242,14 @@ impl Finder {
         }
     }
 
-    fn add(&mut self, front: FrontMatter, file: &Path, source: SkillSource, place: SkillPlace) {
-        if let Some(cut) = &front.cut {
+    fn add(
+        &mut self,
+        front: SkillFrontMatter,
+        file: &Path,
+        source: SkillSource,
+        place: SkillLocation,
+    ) {
+        if let Some(cut) = &front.cut_warning {
             self.warning(file, cut.line, &cut.message);
         }
         if let Some(first) = self.found.skills.iter().find(|known| known.name == front.name) {
@@ -254,8 +269,8 @@ impl Finder {
             }
             return;
         }
-        let FrontMatter { name, description, .. } = front;
-        self.found.skills.push(Skill { name, description, source, place });
+        let SkillFrontMatter { name, description, .. } = front;
+        self.found.skills.push(Skill { name, description, source, location: place });
     }
 
     fn error(&mut self, file: &Path, line: Option<u64>, message: &str) {

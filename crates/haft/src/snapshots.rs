@@ -4,26 +4,24 @@
 
 mod changes;
 mod history;
-mod place;
+mod root;
 mod workspace;
 
 use std::path::PathBuf;
 
-use haft_contract::{BoxFuture, CallId};
+use haft_contract::{BoxFuture, CallAddress};
 
 pub use changes::RootChanges;
-pub use history::{HistoryError, Selection, SnapshotHistory, SnapshotsPruned};
-pub(crate) use place::SNAPSHOT_SYNC_MS;
-pub(crate) use workspace::OVERLAPS_NAMED_MAX;
+pub use history::{CallSelection, SnapshotHistory, SnapshotHistoryError, SnapshotsPruned};
 pub use workspace::WorkspaceSnapshots;
 
 /// A call that is about to have its effect.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct EffectAhead {
+pub struct PendingEffect {
     /// The tool called.
     pub tool: String,
     /// The call.
-    pub call_id: CallId,
+    pub call_id: CallAddress,
     /// What the call may change through haft's own file access: canonical absolute paths, each with what is beneath it.
     pub writes: Vec<PathBuf>,
     /// Whether it runs a command, which may change whatever the sandbox lets it change.
@@ -50,7 +48,7 @@ impl SnapshotError {
 /// use std::sync::Mutex;
 ///
 /// use haft::{SnapshotError, Snapshots};
-/// use haft_contract::{BoxFuture, CallId};
+/// use haft_contract::{BoxFuture, CallAddress};
 ///
 /// #[derive(Default)]
 /// struct Marks(Mutex<Vec<String>>);
@@ -59,7 +57,7 @@ impl SnapshotError {
 ///     fn durability_snapshot<'a>(
 ///         &'a self,
 ///         tool: &'a str,
-///         call_id: &'a CallId,
+///         call_id: &'a CallAddress,
 ///     ) -> BoxFuture<'a, Result<(), SnapshotError>> {
 ///         Box::pin(async move {
 ///             let mut marks = self.0.lock().map_err(|err| SnapshotError::new(err.to_string()))?;
@@ -76,7 +74,7 @@ pub trait Snapshots: Send + Sync {
     /// Runs before the effect, while the call's intent is being recorded. What both hooks are for is the same call.
     fn before_effect<'a>(
         &'a self,
-        _effect: &'a EffectAhead,
+        _effect: &'a PendingEffect,
     ) -> BoxFuture<'a, Result<(), SnapshotError>> {
         Box::pin(async { Ok(()) })
     }
@@ -85,12 +83,12 @@ pub trait Snapshots: Send + Sync {
     fn durability_snapshot<'a>(
         &'a self,
         tool: &'a str,
-        call_id: &'a CallId,
+        call_id: &'a CallAddress,
     ) -> BoxFuture<'a, Result<(), SnapshotError>>;
 
     /// Runs in place of [`durability_snapshot`](Self::durability_snapshot) when the effect was not executed after all,
     /// because its intent could not be recorded.
-    fn not_executed(&self, _call_id: &CallId) {}
+    fn not_executed(&self, _call_id: &CallAddress) {}
 
     /// Runs when the process is about to end in good order.
     fn finish(&self) -> BoxFuture<'_, ()> {

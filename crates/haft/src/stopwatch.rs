@@ -10,60 +10,60 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 /// The time that is left of one call.
-pub(crate) struct Stopwatch {
+pub(crate) struct CallStopwatch {
     // Written by each question when it is put and when it is over; read by whoever waits for the end of the time.
-    hand: Arc<watch::Sender<Hand>>,
+    state: Arc<watch::Sender<StopwatchState>>,
     /// The time of the call that this one is made for.
-    above: Arc<dyn CallTime>,
+    parent: Arc<dyn CallTime>,
 }
 
 #[derive(Clone, Copy)]
-struct Hand {
+struct StopwatchState {
     /// When the time is over, unless the hand stands meanwhile.
     deadline: Instant,
-    stands: Option<Stands>,
+    pause: Option<StopwatchPause>,
 }
 
 /// The questions that are out, and since when the first of them is.
 #[derive(Clone, Copy)]
-struct Stands {
+struct StopwatchPause {
     since: Instant,
-    questions: u32,
+    open_questions: u32,
 }
 
 /// A question that is out. The time goes on when the last one is dropped.
-pub(crate) struct Pause {
-    hand: Arc<watch::Sender<Hand>>,
+pub(crate) struct StopwatchPauseGuard {
+    state: Arc<watch::Sender<StopwatchState>>,
     _above: TimePause,
 }
 
-impl Stopwatch {
+impl CallStopwatch {
     /// Returns a stopwatch that runs from now on, beneath the time of the call that this one is made for.
     pub(crate) fn new(time: Duration, above: Arc<dyn CallTime>) -> Self {
-        let hand = Hand { deadline: Instant::now() + time, stands: None };
-        Self { hand: Arc::new(watch::Sender::new(hand)), above }
+        let hand = StopwatchState { deadline: Instant::now() + time, pause: None };
+        Self { state: Arc::new(watch::Sender::new(hand)), parent: above }
     }
 
     /// Stops the hand until what is returned is dropped, and those above with it.
-    pub(crate) fn pause(&self) -> Pause {
-        self.hand.send_modify(|hand| {
-            let first = Stands { since: Instant::now(), questions: 0 };
-            hand.stands.get_or_insert(first).questions += 1;
+    pub(crate) fn pause(&self) -> StopwatchPauseGuard {
+        self.state.send_modify(|hand| {
+            let first = StopwatchPause { since: Instant::now(), open_questions: 0 };
+            hand.pause.get_or_insert(first).open_questions += 1;
         });
-        Pause { hand: Arc::clone(&self.hand), _above: self.above.pause() }
+        StopwatchPauseGuard { state: Arc::clone(&self.state), _above: self.parent.pause() }
     }
 
     /// Returns whether the time is over.
     pub(crate) fn is_over(&self) -> bool {
-        let hand = *self.hand.borrow();
-        hand.stands.is_none() && Instant::now() >= hand.deadline
+        let hand = *self.state.borrow();
+        hand.pause.is_none() && Instant::now() >= hand.deadline
     }
 
     /// Waits until the time is over.
-    pub(crate) async fn over(&self) {
-        let mut moved = self.hand.subscribe();
+    pub(crate) async fn wait_until_over(&self) {
+        let mut moved = self.state.subscribe();
         loop {
-            let Hand { deadline, stands } = *moved.borrow_and_update();
+            let StopwatchState { deadline, pause: stands } = *moved.borrow_and_update();
             let over = async {
                 match stands {
                     None => tokio::time::sleep_until(deadline).await,
@@ -80,20 +80,20 @@ impl Stopwatch {
     }
 }
 
-impl CallTime for Stopwatch {
+impl CallTime for CallStopwatch {
     fn pause(&self) -> TimePause {
         Box::new(Self::pause(self))
     }
 }
 
-impl Drop for Pause {
+impl Drop for StopwatchPauseGuard {
     fn drop(&mut self) {
-        self.hand.send_modify(|hand| {
-            let Some(stands) = &mut hand.stands else { return };
-            stands.questions -= 1;
-            if stands.questions == 0 {
+        self.state.send_modify(|hand| {
+            let Some(stands) = &mut hand.pause else { return };
+            stands.open_questions -= 1;
+            if stands.open_questions == 0 {
                 hand.deadline += stands.since.elapsed();
-                hand.stands = None;
+                hand.pause = None;
             }
         });
     }
@@ -107,8 +107,8 @@ mod tests {
         tokio::time::sleep(Duration::from_millis(ms)).await;
     }
 
-    fn of_100_ms(above: Arc<dyn CallTime>) -> Arc<Stopwatch> {
-        Arc::new(Stopwatch::new(Duration::from_millis(100), above))
+    fn of_100_ms(above: Arc<dyn CallTime>) -> Arc<CallStopwatch> {
+        Arc::new(CallStopwatch::new(Duration::from_millis(100), above))
     }
 
     #[tokio::test(start_paused = true)]
@@ -125,7 +125,7 @@ mod tests {
         drop(second);
         pass(39).await;
         assert!(!stopwatch.is_over());
-        stopwatch.over().await;
+        stopwatch.wait_until_over().await;
         assert_eq!(begun.elapsed(), Duration::from_millis(2_100));
         assert!(stopwatch.is_over());
     }
@@ -140,7 +140,7 @@ mod tests {
             pass(500).await;
             drop(asked);
         };
-        tokio::join!(stopwatch.over(), asking);
+        tokio::join!(stopwatch.wait_until_over(), asking);
         assert_eq!(begun.elapsed(), Duration::from_millis(600));
     }
 
@@ -156,7 +156,7 @@ mod tests {
         assert!(beside.is_over(), "who is not asked has its time");
         assert!(![&first, &second, &third].into_iter().any(|time| time.is_over()));
         drop(asked);
-        tokio::join!(first.over(), second.over(), third.over());
+        tokio::join!(first.wait_until_over(), second.wait_until_over(), third.wait_until_over());
         assert_eq!(begun.elapsed(), Duration::from_millis(1_100));
     }
 }

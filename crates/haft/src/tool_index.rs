@@ -43,7 +43,7 @@ pub struct ToolRanking {
 }
 
 /// The words of one tool.
-struct Text {
+struct IndexedToolText {
     /// How often each word comes, those of the id counted several times.
     counts: HashMap<String, u32>,
     length: u32,
@@ -52,9 +52,10 @@ struct Text {
 impl ToolRanking {
     /// Returns the index of these ids and descriptions.
     pub fn new<'a>(tools: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
-        let texts: Vec<Text> = tools.into_iter().map(|(id, about)| Text::of(id, about)).collect();
+        let texts: Vec<IndexedToolText> =
+            tools.into_iter().map(|(id, about)| IndexedToolText::of(id, about)).collect();
         let total: f64 = texts.iter().map(|text| f64::from(text.length)).sum();
-        let length_usual = total / number(texts.len()).max(1.0);
+        let length_usual = total / count_as_f64(texts.len()).max(1.0);
         let mut index = Self { places: BTreeMap::new(), tools: texts.len() };
         for (tool, text) in texts.into_iter().enumerate() {
             let of_length =
@@ -65,9 +66,9 @@ impl ToolRanking {
                 index.places.entry(word).or_default().push((tool, counts));
             }
         }
-        let tools = number(index.tools);
+        let tools = count_as_f64(index.tools);
         for places in index.places.values_mut() {
-            let having = number(places.len());
+            let having = count_as_f64(places.len());
             // A word that every tool has still tells more than none.
             let rarity = (1.0 + (tools - having + 0.5) / (having + 0.5)).ln();
             places.iter_mut().for_each(|(_, counts)| *counts *= rarity);
@@ -118,7 +119,7 @@ impl ToolRanking {
     }
 }
 
-impl Text {
+impl IndexedToolText {
     fn of(id: &str, description: &str) -> Self {
         let mut text = Self { counts: HashMap::new(), length: 0 };
         for (part, weight) in [(id, ID_WEIGHT), (description, 1)] {
@@ -148,6 +149,6 @@ fn shortened(word: &str) -> impl Iterator<Item = &str> {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "nobody has as many tools as a float has digits")]
-fn number(count: usize) -> f64 {
+fn count_as_f64(count: usize) -> f64 {
     count as f64
 }

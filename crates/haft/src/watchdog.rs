@@ -5,18 +5,16 @@ use std::path::Path;
 use std::sync::Arc;
 
 use haft_contract::{BoxFuture, ToolId};
-use haft_policy::Canonical;
+use haft_policy::ResolvedAccess;
 use serde_json::Value;
 
-use crate::pipeline::Contained;
+use crate::panic::PanicCatchingFuture;
 
 mod program;
 mod reference;
 
 pub use program::ProgramWatchdog;
-pub(crate) use program::{ANSWER_BYTES_MAX, COMPLAINT_CHARS_MAX};
 pub use reference::ReferenceWatchdog;
-pub(crate) use reference::SHOWN_CHARS_MAX;
 
 /// What a watchdog sees: a call that is valid, and that capabilities and rules let through.
 #[derive(Clone, Copy, Debug)]
@@ -26,7 +24,7 @@ pub struct WatchedCall<'a> {
     /// The validated input.
     pub input: &'a Value,
     /// What the call would touch.
-    pub accesses: &'a [Canonical],
+    pub accesses: &'a [ResolvedAccess],
     /// The session.
     pub session: &'a str,
     /// The workspace root.
@@ -40,7 +38,7 @@ pub struct WatchedCall<'a> {
 
 /// What a watchdog says.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum WatchdogVerdict {
     /// The call may go on.
     Allow,
     /// The call must not go on, for this reason.
@@ -52,20 +50,20 @@ pub enum Verdict {
 /// A hook before execution. It can refuse what rules allowed; it cannot permit what they refused.
 pub trait Watchdog: Send + Sync {
     /// Judges a call.
-    fn judge<'a>(&'a self, call: WatchedCall<'a>) -> BoxFuture<'a, Verdict>;
+    fn judge<'a>(&'a self, call: WatchedCall<'a>) -> BoxFuture<'a, WatchdogVerdict>;
 }
 
 /// Asks watchdogs in order, until one denies the call. Returns why they want a person asked, or why the call is denied.
-pub(crate) async fn consult(
+pub(crate) async fn ask_watchdogs(
     watchdogs: &[Arc<dyn Watchdog>],
     call: WatchedCall<'_>,
 ) -> Result<Vec<String>, String> {
     let mut reasons = Vec::new();
     for watchdog in watchdogs {
-        match Contained(Box::pin(async move { watchdog.judge(call).await })).await {
-            Ok(Verdict::Allow) => {}
-            Ok(Verdict::Ask(reason)) => reasons.push(reason),
-            Ok(Verdict::Deny(reason)) => return Err(reason),
+        match PanicCatchingFuture(Box::pin(async move { watchdog.judge(call).await })).await {
+            Ok(WatchdogVerdict::Allow) => {}
+            Ok(WatchdogVerdict::Ask(reason)) => reasons.push(reason),
+            Ok(WatchdogVerdict::Deny(reason)) => return Err(reason),
             // A watchdog that fails has not allowed anything.
             Err(panic) => {
                 return Err(format!("the watchdog failed, so the call is denied: {panic}"));

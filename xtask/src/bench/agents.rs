@@ -1,5 +1,5 @@
-//! What a step of the agents' loop adds to the client that asks the model, and how much memory chats hold in which nobody says
-//! anything. An example program of the crate of agents does the measuring; the model is a script in a process of its own.
+//! The time that a step of the agents' loop adds to the model's client, and the memory that idle sessions hold. An example
+//! program of haft-agent measures both; the model is a script in a separate process.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,43 +10,44 @@ use anyhow::Context as _;
 
 use super::Bench;
 use super::journal::cases;
-use super::report::{Section, Table, Target, time_table};
+use super::report::{BenchTarget, ReportSection, ReportTable, time_table};
 use super::samples::grouped;
-use super::turns::{Case, Figure, Row};
+use super::turns::{Case, CaseRow, Figure};
 use crate::process::capture;
 
 const ROUNDS: usize = 60;
 /// Calls of one turn, one in each step; the last answer has none.
 const CALLS: usize = 20;
 const CHATS: u64 = 100;
-/// What haft may add to a step.
+/// The longest time that haft may add to a step.
 const ADDED_US_MAX: u64 = 2_000;
-/// What an open chat may hold.
+/// The most memory that an open session may hold.
 const CHAT_BYTES_MAX: u64 = 100_000;
 const BARE: &str = "the client alone";
 const BEFORE: &str = "with one chat";
 
 const ABOUT: &str = "\
-A turn in which a scripted model, a process of its own on this machine, asks for one call in each answer, of a tool that does nothing; \
-the time is that of the turn divided by its answers. *The client alone* asks for the same answers in the same order and does nothing with \
-them. haft streams each answer into the journal, judges, records and makes the call, and sends the model what came of it. A *once* \
-call has its intent on disk before the tool is called, and its outcome before the model hears of it.";
+One turn of a scripted model, which is a separate process on this machine. Each answer of the model requests one call of a tool that does
+nothing. The time is that of the turn divided by its answers. *The client alone* requests the same answers in the same order and ignores them. haft
+streams each answer into the journal, judges, records and makes the call, and sends its result to the model. A *once* call has its intent on disk before
+the tool is called, and its outcome before the model receives it.";
 
 const ABOUT_MEMORY: &str = "\
-`VmRSS` of a process in kB of 1,000 bytes that opens chats of six messages each, which another process had, and then has one more turn in each.";
+`VmRSS` of a process, in kB of 1,000 bytes. The process opens sessions of six messages each, which another process created, and then runs one more
+turn in each.";
 
-pub(super) fn measure(bench: &Bench) -> anyhow::Result<Section> {
+pub(super) fn measure(bench: &Bench) -> anyhow::Result<ReportSection> {
     let dir = bench.make_dir("agents")?;
     let mut cases = steps(bench, &dir)?;
-    let mut targets: Vec<Target> = cases.iter_mut().filter_map(step_target).collect();
+    let mut targets: Vec<BenchTarget> = cases.iter_mut().filter_map(step_target).collect();
     let printed = idle(bench, &dir)?;
     let (table, chats) = memory(&sizes(&printed)?)?;
     targets.extend(chats);
-    Ok(Section {
+    Ok(ReportSection {
         title: "Agents".to_owned(),
         about: format!("{ABOUT}\n\n{ABOUT_MEMORY}"),
         tables: vec![time_table(&cases), table],
-        notes: vec![format!("A turn has {CALLS} calls; {CHATS} chats are opened.")],
+        notes: vec![format!("A turn has {CALLS} calls; {CHATS} sessions are opened.")],
         targets,
     })
 }
@@ -70,12 +71,13 @@ fn idle(bench: &Bench, dir: &Path) -> anyhow::Result<String> {
 }
 
 /// Compares what haft adds to the client alone with what it may add, and puts that into the case.
-fn step_target(case: &mut Case) -> Option<Target> {
+fn step_target(case: &mut Case) -> Option<BenchTarget> {
     let added: Duration = case.rows.first()?.figure.median()?.saturating_sub(case.median(BARE)?);
-    let row = Row { name: "what haft adds to that".to_owned(), figure: Figure::Computed(added) };
+    let row =
+        CaseRow { name: "what haft adds to that".to_owned(), figure: Figure::Computed(added) };
     case.rows.push(row);
     let found = u64::try_from(added.as_micros()).unwrap_or(u64::MAX);
-    Some(Target::number(
+    Some(BenchTarget::number(
         &format!("{}, over the client alone, p50", case.name),
         "µs",
         found,
@@ -94,11 +96,11 @@ fn sizes(printed: &str) -> anyhow::Result<BTreeMap<&str, u64>> {
     sizes.collect()
 }
 
-/// Returns what all chats and each of them hold, and what each of them may.
-fn memory(sizes: &BTreeMap<&str, u64>) -> anyhow::Result<(Table, Vec<Target>)> {
+/// Returns the memory of all sessions, of one session, and the most that one may hold.
+fn memory(sizes: &BTreeMap<&str, u64>) -> anyhow::Result<(ReportTable, Vec<BenchTarget>)> {
     let size = |when: &str| sizes.get(when).copied().with_context(|| format!("no size {when}"));
     let before = size(BEFORE)?;
-    let mut table = Table::new(&["kB", "the process", "for each chat"]);
+    let mut table = ReportTable::new(&["kB", "the process", "for each session"]);
     table.row([BEFORE.to_owned(), grouped(before / 1_000), String::new()]);
     let mut targets = Vec::new();
     for when in ["opened", "after one more turn"] {
@@ -109,17 +111,22 @@ fn memory(sizes: &BTreeMap<&str, u64>) -> anyhow::Result<(Table, Vec<Target>)> {
             grouped(bytes / 1_000),
             format!("{}.{}", each / 1_000, each % 1_000 / 100),
         ]);
-        targets.push(Target::number(&format!("a chat, {when}"), "bytes", each, CHAT_BYTES_MAX));
+        targets.push(BenchTarget::number(
+            &format!("a chat, {when}"),
+            "bytes",
+            each,
+            CHAT_BYTES_MAX,
+        ));
     }
     Ok((table, targets))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::report::Verdict;
+    use super::super::report::TargetVerdict;
     use super::*;
 
-    fn found(targets: &[Target]) -> Vec<(&str, Verdict)> {
+    fn found(targets: &[BenchTarget]) -> Vec<(&str, TargetVerdict)> {
         targets.iter().map(|target| (target.found.as_str(), target.verdict)).collect()
     }
 
@@ -128,8 +135,11 @@ mod tests {
         let printed = "read\thaft\t3000000\nread\tthe client alone\t1000000\n\
                        once\thaft\t3100000\nonce\tthe client alone\t1000000\n";
         let mut cases = cases(printed).expect("it is well formed");
-        let targets: Vec<Target> = cases.iter_mut().filter_map(step_target).collect();
-        assert_eq!(found(&targets), [("2,000 µs", Verdict::Met), ("2,100 µs", Verdict::NotMet)]);
+        let targets: Vec<BenchTarget> = cases.iter_mut().filter_map(step_target).collect();
+        assert_eq!(
+            found(&targets),
+            [("2,000 µs", TargetVerdict::Met), ("2,100 µs", TargetVerdict::NotMet)]
+        );
         assert_eq!(cases[0].median("what haft adds to that"), Some(Duration::from_millis(2)));
     }
 
@@ -139,7 +149,7 @@ mod tests {
         let (table, targets) = memory(&sizes(printed).expect("it is well formed")).expect("whole");
         assert_eq!(
             found(&targets),
-            [("100,000 bytes", Verdict::Met), ("100,500 bytes", Verdict::NotMet)]
+            [("100,000 bytes", TargetVerdict::Met), ("100,500 bytes", TargetVerdict::NotMet)]
         );
         let text = table.to_string();
         assert!(text.contains("100.5"), "{text}");

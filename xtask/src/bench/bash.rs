@@ -1,4 +1,4 @@
-//! What it costs to run a command that does nothing.
+//! The cost of a command that does nothing.
 
 use std::process::Command;
 use std::time::Instant;
@@ -9,26 +9,26 @@ use serde_json::json;
 use super::Bench;
 use super::calls::{one_sync, open};
 use super::peers::Peer;
-use super::report::{Section, time_table};
-use super::server::{Call, Wire};
+use super::report::{ReportSection, time_table};
+use super::server::{BenchCall, BenchTransport};
 use super::turns::{Entrant, interleave};
 
 const ROUNDS: usize = 20;
 const CALLS: usize = 20;
 
 const ABOUT: &str = "\
-The tool `bash` with the command `true` in a server that runs, over pipes, beside starting `true` and `sh -c true` with
-the standard library and waiting for them. haft journals the intent before and the outcome after, each synced to disk,
-and confines the process; unconfined, it watches over the tree of processes alone. What one request to this disk costs is in the last row.";
+The tool `bash` with the command `true` in a running server, over pipes. Beside it, the standard library starts `true` and `sh -c true` and
+waits for them. haft journals the intent before and the outcome after, each synced to disk, and confines the process. Unconfined, haft only watches the
+tree of processes. The last row is the cost of one request to this disk.";
 
-pub(super) fn measure(bench: &Bench) -> anyhow::Result<Section> {
+pub(super) fn measure(bench: &Bench) -> anyhow::Result<ReportSection> {
     let dir = bench.make_dir("bash")?;
     let mut entrants = Vec::new();
     for (name, flags) in [("haft", &[][..]), ("haft, unconfined", &["--unsafe-no-sandbox"])] {
         let mut haft = bench.peers.server(Peer::Haft, &dir).context("haft is built")?;
         haft.args(flags);
-        let mut haft = open(haft, Wire::Pipes)?;
-        let call = Call { tool: "bash", arguments: json!({"cmd": "true"}) };
+        let mut haft = open(haft, BenchTransport::Pipes)?;
+        let call = BenchCall { tool: "bash", arguments: json!({"cmd": "true"}) };
         entrants.push(Entrant::new("", name, CALLS, move || {
             let (elapsed, _) = haft.call(&call)?;
             Ok(elapsed)
@@ -47,7 +47,7 @@ pub(super) fn measure(bench: &Bench) -> anyhow::Result<Section> {
     }
     entrants.push(one_sync("", CALLS, &dir)?);
     let cases = interleave(entrants, bench.rounds(ROUNDS))?;
-    Ok(Section {
+    Ok(ReportSection {
         title: "bash of `true`".to_owned(),
         about: ABOUT.to_owned(),
         tables: vec![time_table(&cases)],

@@ -1,5 +1,5 @@
 //! Reads and writes of 4 KiB in servers that run: one at a time for the latency, and sixteen in flight for the rate.
-//! What was read is compared with the file, and what was written with the file afterwards.
+//! Each answer and each written file is compared with the expected content.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 
 use super::Bench;
 use super::peers::{NODE_ABSENT, PEERS, Peer};
-use super::report::{Section, Target, rate_table, time_table};
-use super::server::{Call, Era, Server, Wire};
+use super::report::{BenchTarget, ReportSection, rate_table, time_table};
+use super::server::{BenchCall, BenchProtocolEra, BenchServer, BenchTransport};
 use super::turns::{Case, Entrant, interleave};
 
 const ROUNDS: usize = 20;
@@ -22,40 +22,45 @@ const IN_FLIGHT: usize = 16;
 const READ_RATIO_MAX: f64 = 2.0;
 
 const ABOUT_READ: &str = "\
-The tool `read` (`read_text_file` of the Node server) on a file of 4,096 bytes. Clients in Python hand pipes to their
-servers, clients in Node sockets. The floor is what the SDK and the standard library cost, on haft's
-transport and on the one that the SDK offers by itself. First one call at a time,
+The tool `read` (`read_text_file` of the Node server) on a file of 4,096 bytes. Clients in Python give their servers
+pipes, clients in Node sockets. The floor is the cost of the SDK and the standard library, on haft's
+transport and on the SDK's own. First one call at a time,
 then sixteen in flight.";
 
 const ABOUT_WRITE: &str = "\
 The tool `write` (`write_file` of the Node server) with 4,096 bytes, over pipes. haft has its intent on disk before it
-writes and its outcome before it answers, and replaces the file as a whole; the floor and the Node server ask the disk
-for nothing. What one request to this disk costs is in the last row of the first table. First one call at a time, then
-sixteen in flight, each to a file of its own.";
+writes and its outcome before it answers, and replaces the whole file. The floor and the Node server request no sync.
+The last row of the first table is the cost of one request to this disk. First one call at a time, then
+sixteen in flight, each to a separate file.";
 
-const PIPES: (&str, Wire) = ("over pipes", Wire::Pipes);
-const SOCKETS: (&str, Wire) = ("over sockets", Wire::Sockets);
+const PIPES: (&str, BenchTransport) = ("over pipes", BenchTransport::Pipes);
+const SOCKETS: (&str, BenchTransport) = ("over sockets", BenchTransport::Sockets);
 
-/// What is called.
+/// The tool that is called.
 #[derive(Clone, Copy)]
-pub(super) enum Work {
+pub(super) enum BenchWork {
     Read,
     Write,
 }
 
-/// What is called how often at a turn, and over what.
-struct Plan {
-    work: Work,
+/// The calls of one turn, their number, and the connection.
+struct CallBenchPlan {
+    work: BenchWork,
     calls: usize,
     batch_calls: u32,
-    wires: &'static [(&'static str, Wire)],
+    wires: &'static [(&'static str, BenchTransport)],
 }
 
-const READ: Plan =
-    Plan { work: Work::Read, calls: 200, batch_calls: 1_000, wires: &[PIPES, SOCKETS] };
-const WRITE: Plan = Plan { work: Work::Write, calls: 20, batch_calls: 160, wires: &[PIPES] };
+const READ: CallBenchPlan = CallBenchPlan {
+    work: BenchWork::Read,
+    calls: 200,
+    batch_calls: 1_000,
+    wires: &[PIPES, SOCKETS],
+};
+const WRITE: CallBenchPlan =
+    CallBenchPlan { work: BenchWork::Write, calls: 20, batch_calls: 160, wires: &[PIPES] };
 
-pub(super) fn measure_read(bench: &Bench) -> anyhow::Result<Section> {
+pub(super) fn measure_read(bench: &Bench) -> anyhow::Result<ReportSection> {
     let dir = bench.make_dir("read")?;
     write_file(&file(&dir, 0))?;
     let rounds = bench.rounds(ROUNDS);
@@ -63,9 +68,9 @@ pub(super) fn measure_read(bench: &Bench) -> anyhow::Result<Section> {
     let batches = interleave(READ.batches(bench, &dir)?, rounds)?;
     let targets = |case: &Case| {
         [Peer::PlainFloor, Peer::Floor]
-            .map(|floor| Target::ratio("read, p50", case, floor.name(), READ_RATIO_MAX))
+            .map(|floor| BenchTarget::ratio("read, p50", case, floor.name(), READ_RATIO_MAX))
     };
-    Ok(Section {
+    Ok(ReportSection {
         title: "Read of 4 KiB".to_owned(),
         about: ABOUT_READ.to_owned(),
         tables: vec![time_table(&calls), rate_table(&batches, READ.batch_calls)],
@@ -74,14 +79,14 @@ pub(super) fn measure_read(bench: &Bench) -> anyhow::Result<Section> {
     })
 }
 
-pub(super) fn measure_write(bench: &Bench) -> anyhow::Result<Section> {
+pub(super) fn measure_write(bench: &Bench) -> anyhow::Result<ReportSection> {
     let dir = bench.make_dir("write")?;
     let rounds = bench.rounds(ROUNDS);
     let mut calls = WRITE.calls(bench, &dir)?;
     calls.push(one_sync(PIPES.0, WRITE.calls, &dir)?);
     let calls = interleave(calls, rounds)?;
     let batches = interleave(WRITE.batches(bench, &dir)?, rounds)?;
-    Ok(Section {
+    Ok(ReportSection {
         title: "Write of 4 KiB".to_owned(),
         about: ABOUT_WRITE.to_owned(),
         tables: vec![time_table(&calls), rate_table(&batches, WRITE.batch_calls)],
@@ -90,8 +95,8 @@ pub(super) fn measure_write(bench: &Bench) -> anyhow::Result<Section> {
     })
 }
 
-impl Work {
-    pub(super) fn call(self, peer: Peer, file: &Path) -> Call {
+impl BenchWork {
+    pub(super) fn call(self, peer: Peer, file: &Path) -> BenchCall {
         let arguments = match self {
             Self::Read => json!({"path": file}),
             Self::Write => json!({"path": file, "content": content()}),
@@ -102,7 +107,7 @@ impl Work {
             (Self::Write, Peer::Haft | Peer::Floor | Peer::PlainFloor) => "write",
             (Self::Write, Peer::Node) => "write_file",
         };
-        Call { tool, arguments }
+        BenchCall { tool, arguments }
     }
 
     /// Fails unless the call did what it was to do with the file.
@@ -126,7 +131,7 @@ impl Work {
     }
 }
 
-impl Plan {
+impl CallBenchPlan {
     /// Returns entrants that make one call after the other.
     fn calls(&self, bench: &Bench, dir: &Path) -> anyhow::Result<Vec<Entrant<'static>>> {
         self.entrants(bench, dir, |case, peer, mut server| {
@@ -145,7 +150,7 @@ impl Plan {
         self.entrants(bench, dir, |case, peer, mut server| {
             let (work, dir) = (self.work, dir.to_owned());
             let numbers = 0..self.batch_calls as usize;
-            let calls: Vec<Call> =
+            let calls: Vec<BenchCall> =
                 numbers.map(|number| work.call(peer, &work.file(&dir, number))).collect();
             Entrant::new(case, peer.name(), 1, move || {
                 let (elapsed, results) = server.call_all(&calls, IN_FLIGHT)?;
@@ -162,7 +167,7 @@ impl Plan {
         &self,
         bench: &Bench,
         dir: &Path,
-        entrant: impl Fn(&str, Peer, Server) -> Entrant<'static>,
+        entrant: impl Fn(&str, Peer, BenchServer) -> Entrant<'static>,
     ) -> anyhow::Result<Vec<Entrant<'static>>> {
         let mut entrants = Vec::new();
         for (case, wire) in self.wires {
@@ -178,9 +183,9 @@ impl Plan {
 }
 
 /// Starts a server and brings it to where it can be called.
-pub(super) fn open(command: Command, wire: Wire) -> anyhow::Result<Server> {
-    let mut server = Server::start(command, wire)?;
-    server.open(Era::Legacy)?;
+pub(super) fn open(command: Command, wire: BenchTransport) -> anyhow::Result<BenchServer> {
+    let mut server = BenchServer::start(command, wire)?;
+    server.open(BenchProtocolEra::Legacy)?;
     server.answers()?;
     Ok(server)
 }

@@ -1,4 +1,4 @@
-//! What a page says, found by haft and by trafilatura: how long it takes, and how much of what is found is the content.
+//! Extraction of a page's text by haft and by trafilatura: the time, and the share of the found text that is content.
 //! Content is what the file beside each page of the corpus says that it is, its heading among it, marked by hand.
 
 use std::collections::HashMap;
@@ -11,7 +11,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 
 use super::Bench;
-use super::report::{Section, Table, Target, time_table};
+use super::report::{BenchTarget, ReportSection, ReportTable, time_table};
 use super::turns::{Case, Entrant, interleave};
 
 const ROUNDS: usize = 50;
@@ -20,22 +20,22 @@ const HAFT: &str = "haft";
 const OTHER: &str = "trafilatura";
 const ABSENT: &str = "not installed: `cargo xtask setup`";
 const SCRIPT: &str = include_str!("extract.py");
-const CORPUS: &str = "crates/haft-extract/tests/fixtures/corpus";
-/// What haft may take of the other's time.
+const CORPUS: &str = "crates/haft-reader/tests/fixtures/corpus";
+/// The share of the other program's time that haft may take.
 const RATIO_MAX: f64 = 1.0;
 const PERCENT: f64 = 100.0;
 
 const ABOUT: &str = "\
-The HTML pages of the corpus, from bytes to Markdown with links, by the engine of `web_fetch` and by trafilatura, each warm in a \
-process of its own; neither is told a character set. Words found are compared with those of the content, which was marked by hand: \
-precision is how much of what was found is content, recall how much of the content was found, F1 their harmonic mean, each the \
-average of the pages. The pages were written for this in the manner of real ones, among them ten character sets, a page of tables, \
-a front page and broken markup, which are not what trafilatura was made for first.";
+The HTML pages of the corpus, from bytes to Markdown with links, by the engine of `web_fetch` and by trafilatura. Each runs warm in a separate process,
+and neither receives a character set. The words found are compared with the words of the content, which was marked by hand. Precision is the share of
+content in the words found, and recall is the share of the content that was found. F1 is their harmonic mean. Each is the average of the pages. The pages were written for
+this test in the manner of real ones. Ten character sets, a page of tables, a front page and broken markup are among them, for which trafilatura was
+not primarily made.";
 
-pub(super) fn measure(bench: &Bench) -> anyhow::Result<Section> {
+pub(super) fn measure(bench: &Bench) -> anyhow::Result<ReportSection> {
     let corpus = bench.root.join(CORPUS);
     let dir = bench.make_dir("extract")?;
-    let mut table = Table::new(&["", "F1", "precision", "recall"]);
+    let mut table = ReportTable::new(&["", "F1", "precision", "recall"]);
     let mut notes = Vec::new();
     let mut entrants = Vec::new();
     for (name, program) in programs(bench, &dir)? {
@@ -45,7 +45,7 @@ pub(super) fn measure(bench: &Bench) -> anyhow::Result<Section> {
         };
         let out = dir.join(format!("{name}-texts"));
         fs::create_dir_all(&out).with_context(|| format!("cannot create {}", out.display()))?;
-        let mut reader = Reader::start(program.arg(&corpus).arg(&out))?;
+        let mut reader = PageExtractor::start(program.arg(&corpus).arg(&out))?;
         // The texts are there when the first answer is.
         reader.ask()?;
         let (score, pages) = score_of(&corpus, &out)?;
@@ -64,9 +64,11 @@ pub(super) fn measure(bench: &Bench) -> anyhow::Result<Section> {
     }
     let cases = interleave(entrants, bench.rounds(ROUNDS))?;
     notes.extend(cases.iter().flat_map(rates));
-    let targets =
-        cases.iter().map(|case| Target::ratio("reading pages", case, OTHER, RATIO_MAX)).collect();
-    Ok(Section {
+    let targets = cases
+        .iter()
+        .map(|case| BenchTarget::ratio("reading pages", case, OTHER, RATIO_MAX))
+        .collect();
+    Ok(ReportSection {
         title: "Reading pages".to_owned(),
         about: ABOUT.to_owned(),
         tables: vec![time_table(&cases), table],
@@ -96,13 +98,13 @@ fn rates(case: &Case) -> Vec<String> {
 }
 
 /// A process that reads all pages whenever it is asked to.
-struct Reader {
+struct PageExtractor {
     child: Child,
     input: ChildStdin,
     output: BufReader<ChildStdout>,
 }
 
-impl Reader {
+impl PageExtractor {
     fn start(command: &mut Command) -> anyhow::Result<Self> {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = command.spawn().context("a reader of pages does not start")?;
@@ -120,7 +122,7 @@ impl Reader {
     }
 }
 
-impl Drop for Reader {
+impl Drop for PageExtractor {
     fn drop(&mut self) {
         // It may have ended already, which is as well.
         let _ = self.child.kill();

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::Bench;
 use super::calls::{file, write_file};
 use super::peers::Peer;
-use super::report::{Section, rate_table};
+use super::report::{ReportSection, rate_table};
 use super::turns::{Entrant, interleave};
 
 const ROUNDS: usize = 20;
@@ -21,17 +21,17 @@ const ROUNDS: usize = 20;
 const BATCH_CALLS: u32 = 640;
 
 const ABOUT: &str = "\
-The tool `read` on a file of 4,096 bytes, over HTTP in the newer era, which has no sessions: each request says everything. The
+The tool `read` on a file of 4,096 bytes, over HTTP in the newer era, which has no sessions: each request is complete. The
 floor is a bare server on the same SDK, without the listener, the guard and the journal of `haft serve`. One connection with one
-call at a time, then sixty-four of them at once; clients and servers share the machine.";
+call at a time, then sixty-four of them at once. Clients and servers share the machine.";
 
 /// A server that listens; it ends with this.
-struct Listening {
+struct BenchHttpServer {
     child: Child,
     authority: String,
 }
 
-pub(super) fn measure(bench: &Bench) -> anyhow::Result<Section> {
+pub(super) fn measure(bench: &Bench) -> anyhow::Result<ReportSection> {
     let dir = bench.make_dir("http")?;
     let path = file(&dir, 0);
     write_file(&path)?;
@@ -39,11 +39,17 @@ pub(super) fn measure(bench: &Bench) -> anyhow::Result<Section> {
     for (case, connections) in [("1 connection", 1), ("64 connections", 64)] {
         for peer in [Peer::Haft, Peer::Floor] {
             let command = bench.peers.http_server(peer, &dir).context("both listen")?;
-            entrants.push(entrant(case, peer, Listening::start(command)?, connections, &path)?);
+            entrants.push(entrant(
+                case,
+                peer,
+                BenchHttpServer::start(command)?,
+                connections,
+                &path,
+            )?);
         }
     }
     let cases = interleave(entrants, bench.rounds(ROUNDS))?;
-    Ok(Section {
+    Ok(ReportSection {
         title: "Calls over HTTP".to_owned(),
         about: ABOUT.to_owned(),
         tables: vec![rate_table(&cases, BATCH_CALLS)],
@@ -55,14 +61,14 @@ pub(super) fn measure(bench: &Bench) -> anyhow::Result<Section> {
 fn entrant(
     case: &str,
     peer: Peer,
-    server: Listening,
+    server: BenchHttpServer,
     connections: usize,
     path: &Path,
 ) -> anyhow::Result<Entrant<'static>> {
     let request = request(&server.authority, path);
     let expected = std::fs::read_to_string(path)?;
     let mut clients = (0..connections)
-        .map(|_| Client::connect(&server.authority))
+        .map(|_| BenchHttpClient::connect(&server.authority))
         .collect::<anyhow::Result<Vec<_>>>()?;
     let share = BATCH_CALLS as usize / connections;
     Ok(Entrant::new(case, peer.name(), 1, move || {
@@ -110,11 +116,11 @@ fn check(answer: &[u8], expected: &str) -> anyhow::Result<()> {
 }
 
 /// One connection that is kept.
-struct Client {
+struct BenchHttpClient {
     stream: BufReader<TcpStream>,
 }
 
-impl Client {
+impl BenchHttpClient {
     fn connect(authority: &str) -> anyhow::Result<Self> {
         let stream = TcpStream::connect(authority)?;
         stream.set_nodelay(true)?;
@@ -154,7 +160,7 @@ impl Client {
     }
 }
 
-impl Listening {
+impl BenchHttpServer {
     fn start(mut command: Command) -> anyhow::Result<Self> {
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
         let stdout = child.stdout.take().context("its output is a pipe")?;
@@ -167,9 +173,9 @@ impl Listening {
     }
 }
 
-impl Drop for Listening {
+impl Drop for BenchHttpServer {
     fn drop(&mut self) {
-        // What is left of it when the benchmark ends is of no account.
+        // The benchmark does not need the process any more.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

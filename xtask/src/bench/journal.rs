@@ -1,5 +1,5 @@
-//! What journaling costs, beside the least that the same database can do: one call at a time, many, late in a long run, and
-//! when a run is started over. An example program of the runtime does the measuring in one process.
+//! The cost of the journal beside bare commits to the same database: one call at a time, many, late in a long run, and when
+//! a run is resumed. An example program of the runtime measures in one process.
 
 use std::process::Command;
 use std::time::Duration;
@@ -7,16 +7,16 @@ use std::time::Duration;
 use anyhow::Context as _;
 
 use super::Bench;
-use super::report::{Section, Target, time_table};
+use super::report::{BenchTarget, ReportSection, time_table};
 use super::samples::Samples;
-use super::turns::{Case, Figure, Row};
+use super::turns::{Case, CaseRow, Figure};
 use crate::process::capture;
 
 const ROUNDS: usize = 400;
 /// Calls of a long run.
 const ROWS: usize = 100_000;
 const QUICK_ROWS: usize = 5_000;
-/// What two commits of the journal may take beside two bare ones.
+/// The most time that two commits of the journal may take, relative to two bare ones.
 const ALONE_RATIO: f64 = 1.3;
 /// Seven tenths of the raw rate of group commit, as the time that a call takes.
 const SHARED_RATIO: f64 = 1.0 / 0.7;
@@ -25,12 +25,12 @@ const LONG_RATIO: f64 = 1.2;
 const RESUME_MS_MAX: u64 = 1_000;
 
 const ABOUT: &str = "\
-An intent and an outcome of a `once` call, both on disk before anybody goes on. *Bare commits* are the same database with one table, \
-two columns of as many bytes and no index. The *raw group commit* is the barest thread that writes there for others: as many tasks \
-bring it their rows over a channel, wait for an intent to be committed and bring the outcome, and it commits together what waits. In \
-*lock step* nobody waits: as many rows share each commit, one after the other. Times are those of one call.";
+An intent and an outcome of a `once` call, both on disk before the caller continues. *Bare commits* use the same database with one table, two columns of
+the same size and no index. The *raw group commit* is a minimal thread that writes there for others. The same number of tasks send it their rows over a channel, wait
+for the commit of an intent, and send the outcome. The thread commits all waiting rows together. In *lock step* no task waits: the same number of rows share each commit, one
+after the other. Times are those of one call.";
 
-pub(super) fn measure(bench: &Bench) -> anyhow::Result<Section> {
+pub(super) fn measure(bench: &Bench) -> anyhow::Result<ReportSection> {
     let dir = bench.make_dir("journal")?;
     let rows = if bench.rounds(ROUNDS) < ROUNDS { QUICK_ROWS } else { ROWS };
     let mut program = Command::new(bench.peers.journal_program());
@@ -38,7 +38,7 @@ pub(super) fn measure(bench: &Bench) -> anyhow::Result<Section> {
     let printed = capture(&mut program).context("the measuring program failed")?;
     let cases = cases(&printed)?;
     let targets = cases.iter().filter_map(target).collect();
-    Ok(Section {
+    Ok(ReportSection {
         title: "The journal".to_owned(),
         about: ABOUT.to_owned(),
         tables: vec![time_table(&cases)],
@@ -47,7 +47,7 @@ pub(super) fn measure(bench: &Bench) -> anyhow::Result<Section> {
     })
 }
 
-/// What the entrants of a case took, in the order in which they first came.
+/// The times of the entrants of a case, in the order in which they first came.
 type Entrants = Vec<(String, Samples<Duration>)>;
 
 /// Puts the samples of each case and entrant together, in the order in which they come.
@@ -62,7 +62,7 @@ pub(super) fn cases(printed: &str) -> anyhow::Result<Vec<Case>> {
         let rows = entry(&mut cases, case);
         entry(rows, entrant).push(Duration::from_nanos(nanoseconds));
     }
-    let row = |(name, samples)| Row { name, figure: Figure::Measured(samples) };
+    let row = |(name, samples)| CaseRow { name, figure: Figure::Measured(samples) };
     let case =
         |(name, rows): (String, Entrants)| Case { name, rows: rows.into_iter().map(row).collect() };
     Ok(cases.into_iter().map(case).collect())
@@ -76,19 +76,21 @@ fn entry<'a, T: Default>(entries: &'a mut Vec<(String, T)>, name: &str) -> &'a m
     &mut entries[index].1
 }
 
-fn target(case: &Case) -> Option<Target> {
+fn target(case: &Case) -> Option<BenchTarget> {
     match case.name.as_str() {
-        "one in flight" => Some(Target::ratio("journal", case, "two bare commits", ALONE_RATIO)),
+        "one in flight" => {
+            Some(BenchTarget::ratio("journal", case, "two bare commits", ALONE_RATIO))
+        }
         name if name.starts_with("128 in flight") => {
-            Some(Target::ratio("journal", case, "raw group commit", SHARED_RATIO))
+            Some(BenchTarget::ratio("journal", case, "raw group commit", SHARED_RATIO))
         }
         "a call of a long run" => {
-            Some(Target::ratio("after many", case, "after few calls", LONG_RATIO))
+            Some(BenchTarget::ratio("after many", case, "after few calls", LONG_RATIO))
         }
         "resume of 10,000 rows" => {
             let found = case.rows.first()?.figure.median()?.as_millis();
             let found = u64::try_from(found).unwrap_or(u64::MAX);
-            Some(Target::number("resume of 10,000 rows", "ms", found, RESUME_MS_MAX))
+            Some(BenchTarget::number("resume of 10,000 rows", "ms", found, RESUME_MS_MAX))
         }
         _ => None,
     }

@@ -1,5 +1,4 @@
-//! What the figures were measured on, as far as it matters for reading them. Names of hosts, people and directories
-//! are deliberately left out.
+//! The machine that the figures were measured on. Names of hosts, people and directories are deliberately left out.
 
 use std::fmt;
 use std::path::Path;

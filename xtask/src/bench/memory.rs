@@ -5,11 +5,11 @@ use anyhow::Context as _;
 use serde_json::json;
 
 use super::Bench;
-use super::calls::{Work, file, open, write_file};
+use super::calls::{BenchWork, file, open, write_file};
 use super::peers::{NODE_ABSENT, PEERS, Peer};
-use super::report::{Section, Table, Target};
+use super::report::{BenchTarget, ReportSection, ReportTable};
 use super::samples::{Samples, grouped};
-use super::server::{Call, Wire};
+use super::server::{BenchCall, BenchTransport};
 use super::tree;
 
 const ROUNDS: usize = 5;
@@ -17,43 +17,44 @@ const READS: usize = 1_000;
 const RESIDENT_BYTES_MAX: u64 = 20_000_000;
 
 const ABOUT: &str = "\
-`VmRSS` of the process in kB of 1,000 bytes, the median of several processes. It counts the pages of the program itself,
-too. Taken after the answer to `tools/list`; after 1,000 reads of 4 KiB more; and of haft after one `grep` more, with
-many matches in the generated tree, all of which are held before they are answered in order.";
+`VmRSS` of the process in kB of 1,000 bytes, the median of several processes. It includes the pages of the program
+itself. Measured after the answer to `tools/list`, after 1,000 more reads of 4 KiB, and, for haft, after one more `grep` with
+many matches in the generated tree. haft holds all of these matches before it answers in order.";
 
-/// What was seen of the processes of one peer.
+/// The processes of one peer and their memory.
 #[derive(Default)]
-struct Seen {
+struct MemorySamples {
     begun: Samples<u64>,
     read: Samples<u64>,
     searched: Samples<u64>,
 }
 
-pub(super) fn measure(bench: &Bench) -> anyhow::Result<Section> {
+pub(super) fn measure(bench: &Bench) -> anyhow::Result<ReportSection> {
     tree::generate(&bench.kept_dir)?;
     write_file(&file(&bench.kept_dir, 0))?;
-    let mut seen = PEERS.map(|_| Seen::default());
+    let mut seen = PEERS.map(|_| MemorySamples::default());
     for _ in 0..bench.rounds(ROUNDS) {
         for (peer, seen) in PEERS.into_iter().zip(&mut seen) {
             watch(bench, peer, seen)?;
         }
     }
-    let mut table = Table::new(&["kB", "after tools/list", "after 1,000 reads", "after a grep"]);
+    let mut table =
+        ReportTable::new(&["kB", "after tools/list", "after 1,000 reads", "after a grep"]);
     let cell = |samples: &Samples<u64>, absent: &str| match samples.median() {
         Some(bytes) => grouped(bytes / 1_000),
         None => absent.to_owned(),
     };
     for (peer, seen) in PEERS.into_iter().zip(&seen) {
-        let Seen { begun, read, searched } = seen;
+        let MemorySamples { begun, read, searched } = seen;
         let cells = [cell(begun, NODE_ABSENT), cell(read, ""), cell(searched, "")];
         table.row([peer.name().to_owned()].into_iter().chain(cells));
     }
     let [haft, ..] = seen;
     let target = |what: &str, samples: &Samples<u64>| {
         let bytes = samples.median().context("haft was not measured")?;
-        anyhow::Ok(Target::number(what, "bytes", bytes, RESIDENT_BYTES_MAX))
+        anyhow::Ok(BenchTarget::number(what, "bytes", bytes, RESIDENT_BYTES_MAX))
     };
-    Ok(Section {
+    Ok(ReportSection {
         title: "Resident memory".to_owned(),
         about: ABOUT.to_owned(),
         tables: vec![table],
@@ -66,19 +67,19 @@ pub(super) fn measure(bench: &Bench) -> anyhow::Result<Section> {
 }
 
 /// Follows one process through its life.
-fn watch(bench: &Bench, peer: Peer, seen: &mut Seen) -> anyhow::Result<()> {
+fn watch(bench: &Bench, peer: Peer, seen: &mut MemorySamples) -> anyhow::Result<()> {
     let dir = &bench.kept_dir;
     let Some(command) = bench.peers.server(peer, dir) else { return Ok(()) };
-    let mut server = open(command, Wire::Pipes)?;
+    let mut server = open(command, BenchTransport::Pipes)?;
     seen.begun.push(server.resident_bytes()?);
-    let call = Work::Read.call(peer, &file(dir, 0));
+    let call = BenchWork::Read.call(peer, &file(dir, 0));
     for _ in 0..READS {
         server.call(&call)?;
     }
     seen.read.push(server.resident_bytes()?);
     if peer == Peer::Haft {
         let arguments = json!({"pattern": tree::MANY, "path": tree::NAME});
-        server.call(&Call { tool: "grep", arguments })?;
+        server.call(&BenchCall { tool: "grep", arguments })?;
         seen.searched.push(server.resident_bytes()?);
     }
     Ok(())

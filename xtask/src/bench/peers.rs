@@ -36,7 +36,7 @@ pub(super) struct Peers {
     snapshot: PathBuf,
     plans: PathBuf,
     python: PathBuf,
-    /// Has chats with the scripted model.
+    /// Runs sessions with the scripted model.
     chats: PathBuf,
     scripted_model: PathBuf,
     tools: PathBuf,
@@ -45,7 +45,7 @@ pub(super) struct Peers {
     /// The Python that other people's packages are installed in.
     test_python: Option<PathBuf>,
     node: Option<NodeServer>,
-    /// What `rg` says of itself, if it is there.
+    /// The version that `rg` prints, if it is installed.
     rg_version: Option<String>,
     /// An empty manifest, so that none of the machine's own counts.
     manifest: PathBuf,
@@ -83,7 +83,7 @@ impl Peers {
         let scripted_model =
             build(root, &["--package", "haft-scripted-model", "--bin", "haft-scripted-model"])?;
         let tools = build(root, &["--package", "haft", "--example", "tool_search"])?;
-        let pages = build(root, &["--package", "haft-extract", "--example", "pages"])?;
+        let pages = build(root, &["--package", "haft-reader", "--example", "pages"])?;
         if work_dir.exists() {
             std::fs::remove_dir_all(work_dir)
                 .with_context(|| format!("cannot delete {}", work_dir.display()))?;
@@ -212,7 +212,7 @@ impl Peers {
         &self.python
     }
 
-    /// Returns the program that measures chats.
+    /// Returns the program that measures sessions.
     pub(super) fn chats_program(&self) -> &Path {
         &self.chats
     }

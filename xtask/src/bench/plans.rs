@@ -1,5 +1,5 @@
-//! What a node of a plan costs whose tool does nothing, beside what the journal takes for the same records. An example
-//! program of the crate that drives plans does the measuring in one process.
+//! The cost of a plan's node whose tool does nothing, beside the journal's cost for the same records. An example program
+//! of haft-plan measures in one process.
 
 use std::process::Command;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use anyhow::Context as _;
 
 use super::Bench;
 use super::journal::cases;
-use super::report::{Section, Target, time_table};
+use super::report::{BenchTarget, ReportSection, time_table};
 use super::turns::Case;
 use crate::process::capture;
 
@@ -20,41 +20,41 @@ const LARGE_NODES: u32 = 10_000;
 const LARGE_MS_MAX: u64 = 3_000;
 
 const ABOUT: &str = "\
-The time of one node whose tool does nothing: that of the whole plan, from its first record to its trace, divided by its nodes. \
-*Read* nodes have one record each, which need not be on disk before the next node starts; *once* nodes have an intent \
-that is on disk before the tool is called and an outcome that is before anybody hears of it. *Fan-out* is one node before all others, \
-a *chain* one after the other, *layered* a hundred at a time, each waiting for two of the layer before. *The journal \
-alone* writes the same records from a loop, as many at the same time as the plan has nodes under way (a chain has one).";
+The time of one node whose tool does nothing. It is the time of the whole plan, from its first record to its trace, divided by its nodes. *Read* nodes have
+one record each, which need not be on disk before the next node starts. *Once* nodes have an intent on disk before the tool is called, and an outcome
+on disk before it is reported. *Fan-out* is one node before all others. A *chain* is one node after the other. *Layered* is a hundred at a time, each waiting
+for two of the layer before. *The journal alone* writes the same records from a loop, with as many at the same time as the plan has running nodes (a chain
+has one).";
 
-pub(super) fn measure(bench: &Bench) -> anyhow::Result<Section> {
+pub(super) fn measure(bench: &Bench) -> anyhow::Result<ReportSection> {
     let dir = bench.make_dir("plans")?;
     let mut program = Command::new(bench.peers.plans_program());
     program.arg(&dir).args([bench.rounds(ROUNDS), PARALLEL].map(|number| number.to_string()));
     let printed = capture(&mut program).context("the measuring program failed")?;
     let cases = cases(&printed)?;
     let targets = cases.iter().filter_map(target).collect();
-    Ok(Section {
+    Ok(ReportSection {
         title: "Plans".to_owned(),
         about: ABOUT.to_owned(),
         tables: vec![time_table(&cases)],
-        notes: vec![format!("{PARALLEL} nodes run at the same time, where the plan lets them.")],
+        notes: vec![format!("{PARALLEL} nodes run at the same time, if the plan allows it.")],
         targets,
     })
 }
 
 /// Returns what the whole of a large plan took, against what it may take.
-fn target(case: &Case) -> Option<Target> {
+fn target(case: &Case) -> Option<BenchTarget> {
     if !case.name.starts_with(&format!("{LARGE_NODES} ")) {
         return None;
     }
     let node: Duration = case.rows.first()?.figure.median()?;
     let found = u64::try_from((node * LARGE_NODES).as_millis()).unwrap_or(u64::MAX);
-    Some(Target::number(&case.name, "ms", found, LARGE_MS_MAX))
+    Some(BenchTarget::number(&case.name, "ms", found, LARGE_MS_MAX))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::report::Verdict;
+    use super::super::report::TargetVerdict;
     use super::*;
 
     #[test]
@@ -63,10 +63,10 @@ mod tests {
                        10000 read nodes, chain\thaft\t300000\n\
                        10000 read nodes, chain\tthe journal alone\t100000\n\
                        10000 once nodes, chain\thaft\t300200\n";
-        let targets: Vec<Target> =
+        let targets: Vec<BenchTarget> =
             cases(printed).expect("it is well formed").iter().filter_map(target).collect();
         let found: Vec<_> =
             targets.iter().map(|target| (target.found.as_str(), target.verdict)).collect();
-        assert_eq!(found, [("3,000 ms", Verdict::Met), ("3,002 ms", Verdict::NotMet)]);
+        assert_eq!(found, [("3,000 ms", TargetVerdict::Met), ("3,002 ms", TargetVerdict::NotMet)]);
     }
 }

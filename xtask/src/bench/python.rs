@@ -1,5 +1,5 @@
-//! What a call of a Python tool costs when its worker is warm and when there is none yet, beside the least that Python itself
-//! takes for the same work. An example program of the crate that hosts these tools does the measuring in one process.
+//! The cost of a call of a Python tool with a warm worker and without a worker, beside the least time that Python itself
+//! takes for the same work. An example program of haft-python measures in one process.
 
 use std::process::Command;
 use std::time::Duration;
@@ -8,29 +8,29 @@ use anyhow::Context as _;
 
 use super::Bench;
 use super::journal::cases;
-use super::report::{Section, Target, time_table};
-use super::turns::{Case, Figure, Row};
+use super::report::{BenchTarget, ReportSection, time_table};
+use super::turns::{Case, CaseRow, Figure};
 use crate::process::capture;
 
 const ROUNDS: usize = 2_000;
-/// What a warm call may take beyond a round trip to a Python that waits at a pipe, at the median.
+/// The longest time that a warm call may take beyond a round trip to a Python that waits at a pipe, at the median.
 const OVERHEAD_US_MAX: u64 = 300;
 const WARM: &str = "a warm call";
 const PIPE: &str = "a line to Python and back";
 
 const ABOUT: &str = "\
-A tool that returns the text that it is given, called through the whole pipeline, its worker confined, its journal in memory. *A line \
-to Python and back* is the least: a Python that waits at a pipe, reads one line of JSON and answers one. A cold call starts the \
-worker first; beside it stands a bare `python3 -c` that does the same work once, unconfined.";
+A tool that returns the text that it receives, called through the whole pipeline, with its worker confined and its journal in memory. *A line to Python
+and back* is the minimum: a Python process that waits at a pipe, reads one line of JSON and answers one. A cold call first starts the worker. Beside it, a bare
+`python3 -c` does the same work once, unconfined.";
 
-pub(super) fn measure(bench: &Bench) -> anyhow::Result<Section> {
+pub(super) fn measure(bench: &Bench) -> anyhow::Result<ReportSection> {
     let dir = bench.make_dir("python")?;
     let mut program = Command::new(bench.peers.python_program());
     program.arg(&dir).arg(bench.rounds(ROUNDS).to_string());
     let printed = capture(&mut program).context("the measuring program failed")?;
     let mut cases = cases(&printed)?;
     let targets = cases.iter_mut().filter_map(target).collect();
-    Ok(Section {
+    Ok(ReportSection {
         title: "Python tools".to_owned(),
         about: ABOUT.to_owned(),
         tables: vec![time_table(&cases)],
@@ -40,15 +40,17 @@ pub(super) fn measure(bench: &Bench) -> anyhow::Result<Section> {
 }
 
 /// Compares what a warm call takes beyond the bare round trip with what it may take, and adds that to the case.
-fn target(case: &mut Case) -> Option<Target> {
+fn target(case: &mut Case) -> Option<BenchTarget> {
     if case.name != WARM {
         return None;
     }
     let over: Duration = case.rows.first()?.figure.median()?.saturating_sub(case.median(PIPE)?);
-    case.rows
-        .push(Row { name: "what haft adds to that".to_owned(), figure: Figure::Computed(over) });
+    case.rows.push(CaseRow {
+        name: "what haft adds to that".to_owned(),
+        figure: Figure::Computed(over),
+    });
     let found = u64::try_from(over.as_micros()).unwrap_or(u64::MAX);
-    Some(Target::number(
+    Some(BenchTarget::number(
         "warm Python call, over the bare round trip, p50",
         "µs",
         found,
@@ -58,7 +60,7 @@ fn target(case: &mut Case) -> Option<Target> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::report::Verdict;
+    use super::super::report::TargetVerdict;
     use super::*;
 
     #[test]
@@ -67,10 +69,10 @@ mod tests {
                        a warm call\ta line to Python and back\t50000\n\
                        a cold call\thaft\t60000000\n";
         let mut cases = cases(printed).expect("it is well formed");
-        let targets: Vec<Target> = cases.iter_mut().filter_map(target).collect();
+        let targets: Vec<BenchTarget> = cases.iter_mut().filter_map(target).collect();
         assert_eq!(cases[0].median("what haft adds to that"), Some(Duration::from_micros(300)));
         let found: Vec<_> =
             targets.iter().map(|target| (target.found.as_str(), target.verdict)).collect();
-        assert_eq!(found, [("300 µs", Verdict::Met)]);
+        assert_eq!(found, [("300 µs", TargetVerdict::Met)]);
     }
 }

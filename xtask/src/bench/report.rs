@@ -7,34 +7,34 @@ use super::machine::Machine;
 use super::samples::{grouped, milliseconds, ratio};
 use super::turns::{Case, Figure};
 
-/// What came out of one measurement.
-pub(super) struct Section {
+/// The results of one measurement.
+pub(super) struct ReportSection {
     pub(super) title: String,
-    /// What was done, and what is to be known for reading the figures.
+    /// The procedure, and the facts that a reader of the figures needs.
     pub(super) about: String,
-    pub(super) tables: Vec<Table>,
-    /// What else was seen.
+    pub(super) tables: Vec<ReportTable>,
+    /// Further observations.
     pub(super) notes: Vec<String>,
-    pub(super) targets: Vec<Target>,
+    pub(super) targets: Vec<BenchTarget>,
 }
 
 /// A figure that haft is meant to reach.
-pub(super) struct Target {
+pub(super) struct BenchTarget {
     pub(super) what: String,
     pub(super) limit: String,
-    /// What was found, or why nothing was.
+    /// The figure, or the reason why there is none.
     pub(super) found: String,
-    pub(super) verdict: Verdict,
+    pub(super) verdict: TargetVerdict,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum TargetVerdict {
     Met,
     NotMet,
     NotMeasured,
 }
 
-impl Target {
+impl BenchTarget {
     /// Compares the median of the first row with that of the row called `peer`.
     pub(super) fn ratio(what: &str, case: &Case, peer: &str, limit: f64) -> Self {
         let what = format!("{what}, {}", case.name);
@@ -42,14 +42,14 @@ impl Target {
         let own = case.rows.first().and_then(|row| row.figure.median());
         let Some((own, other)) = own.zip(case.median(peer)) else {
             let found = format!("{peer} is absent");
-            return Self { what, limit: limit_text, found, verdict: Verdict::NotMeasured };
+            return Self { what, limit: limit_text, found, verdict: TargetVerdict::NotMeasured };
         };
         let found = ratio(own, other);
         Self {
             what,
             limit: limit_text,
             found: format!("{found:.2} ×"),
-            verdict: Verdict::of(found <= limit),
+            verdict: TargetVerdict::of(found <= limit),
         }
     }
 
@@ -59,12 +59,12 @@ impl Target {
             what: what.to_owned(),
             limit: format!("{} {unit}", grouped(limit)),
             found: format!("{} {unit}", grouped(found)),
-            verdict: Verdict::of(found <= limit),
+            verdict: TargetVerdict::of(found <= limit),
         }
     }
 }
 
-impl Verdict {
+impl TargetVerdict {
     fn of(is_met: bool) -> Self {
         if is_met { Self::Met } else { Self::NotMet }
     }
@@ -79,11 +79,11 @@ impl Verdict {
 }
 
 /// A table of texts. The first column is aligned to the left, the others to the right.
-pub(super) struct Table {
+pub(super) struct ReportTable {
     rows: Vec<Vec<String>>,
 }
 
-impl Table {
+impl ReportTable {
     pub(super) fn new(head: &[&str]) -> Self {
         Self { rows: vec![head.iter().map(ToString::to_string).collect()] }
     }
@@ -102,7 +102,7 @@ impl Table {
     }
 }
 
-impl fmt::Display for Table {
+impl fmt::Display for ReportTable {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let widths = self.widths();
         for (number, row) in self.rows.iter().enumerate() {
@@ -129,8 +129,8 @@ impl fmt::Display for Table {
 }
 
 /// Returns a table of times, each row compared with the first of its case.
-pub(super) fn time_table(cases: &[Case]) -> Table {
-    let mut table = Table::new(&["", "p50 ms", "p99 ms", "samples", "haft's p50 ÷ this"]);
+pub(super) fn time_table(cases: &[Case]) -> ReportTable {
+    let mut table = ReportTable::new(&["", "p50 ms", "p99 ms", "samples", "haft's p50 ÷ this"]);
     for case in cases {
         for (index, row) in case.rows.iter().enumerate() {
             let name = row_name(case, index, &row.name);
@@ -156,8 +156,8 @@ pub(super) fn time_table(cases: &[Case]) -> Table {
 }
 
 /// Returns a table of rates from cases whose samples are the times of so many calls.
-pub(super) fn rate_table(cases: &[Case], calls_per_sample: u32) -> Table {
-    let mut table = Table::new(&["", "calls/s", "samples", "haft's rate ÷ this"]);
+pub(super) fn rate_table(cases: &[Case], calls_per_sample: u32) -> ReportTable {
+    let mut table = ReportTable::new(&["", "calls/s", "samples", "haft's rate ÷ this"]);
     for case in cases {
         for (index, row) in case.rows.iter().enumerate() {
             let name = row_name(case, index, &row.name);
@@ -201,7 +201,7 @@ fn comparison(case: &Case, index: usize) -> String {
     }
 }
 
-impl fmt::Display for Section {
+impl fmt::Display for ReportSection {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(formatter, "## {}\n\n{}", self.title, self.about)?;
         for table in &self.tables {
@@ -218,17 +218,17 @@ impl fmt::Display for Section {
 }
 
 /// Returns the table of all targets.
-pub(super) fn targets(sections: &[Section]) -> Table {
-    let mut table = Table::new(&["target", "at most", "found", ""]);
+pub(super) fn targets(sections: &[ReportSection]) -> ReportTable {
+    let mut table = ReportTable::new(&["target", "at most", "found", ""]);
     for target in sections.iter().flat_map(|section| &section.targets) {
-        let Target { what, limit, found, verdict } = target;
+        let BenchTarget { what, limit, found, verdict } = target;
         table.row([what.clone(), limit.clone(), found.clone(), verdict.text().to_owned()]);
     }
     table
 }
 
 /// Returns the whole of `docs/benchmarks.md`.
-pub(super) fn document(machine: &Machine, sections: &[Section]) -> String {
+pub(super) fn document(machine: &Machine, sections: &[ReportSection]) -> String {
     let mut text = String::from(INTRODUCTION);
     text.push_str(&format!("\n{machine}\n## Targets\n\n{}", targets(sections)));
     for section in sections {
@@ -240,22 +240,22 @@ pub(super) fn document(machine: &Machine, sections: &[Section]) -> String {
 const INTRODUCTION: &str = "\
 # Benchmarks
 
-Written by `cargo xtask bench`, which also says here whether haft reaches what it is meant to. Do not edit it.
+`cargo xtask bench` writes this file and compares the results with haft's targets. Do not edit it.
 
-Everything beside each other in a table ran in one go: each took its turn in every round, in an order that changed from
-round to round, after one round that does not count. So whatever else the machine did met all of them, and ratios
-mean more than times. p50 and p99 are samples, by nearest rank; with less than a hundred samples p99 is the slowest.
+All rows of a table were measured in one go. Each took its turn in every round, in an order that changed from
+round to round, after one warm-up round. Other load on the machine therefore affected all of them, and ratios
+are more reliable than times. p50 and p99 are samples, by nearest rank; with less than a hundred samples p99 is the slowest.
 
 The peers:
 
-- **floor**: `crates/haft-mcp/examples/floor.rs`, the least that a server on the same SDK can do. It has the same
-  transport and the same kind of runtime, and a `read` and a `write` that pass on to the standard library. It checks
-  nothing, writes no journal and knows no root. Beside it stands the same server on the SDK's own `stdio()`, which is what a
-  bare server on that SDK has, and which hands every message to a thread that blocks.
+- **floor**: `crates/haft-mcp/examples/floor.rs`, a minimal server on the same SDK. It has the same
+  transport and the same kind of runtime, and a `read` and a `write` that call the standard library. It checks
+  nothing, writes no journal and knows no root. A second floor uses the SDK's own `stdio()`, as a
+  bare server on that SDK does; it passes every message to a blocking thread.
 - **Node server**: `@modelcontextprotocol/server-filesystem`, the official one, at the version that `cargo xtask setup`
   installs.
-- **rg**: the command, given the same pattern and the same directory, with line numbers, its output read through a pipe.
-  It is told not to look for configuration or for ignore files outside of the directory, as haft does not either.
+- **rg**: the command, with the same pattern and the same directory, with line numbers, its output read through a pipe.
+  Its options exclude configuration and ignore files outside the directory, because haft does not read them either.
 
 haft runs as `haft mcp --allow bash` with everything on: validation, rules, and the journal in SQLite on the same disk.
 The client is `cargo xtask bench` itself, optimised, on one thread.
@@ -266,10 +266,10 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::bench::turns::Row;
+    use crate::bench::turns::CaseRow;
 
     fn case(rows: &[(&str, Figure)]) -> Case {
-        let row = |(name, figure): &(&str, Figure)| Row {
+        let row = |(name, figure): &(&str, Figure)| CaseRow {
             name: (*name).to_owned(),
             figure: figure.clone(),
         };
@@ -312,13 +312,16 @@ mod tests {
     fn a_target_is_met_missed_or_not_measured() {
         let of = |own, limit, peer: &str| {
             let case = case(&[("haft", computed(own)), ("floor", computed(20))]);
-            let target = Target::ratio("start", &case, peer, limit);
+            let target = BenchTarget::ratio("start", &case, peer, limit);
             (target.found, target.verdict)
         };
-        assert_eq!(of(30, 1.5, "floor"), ("1.50 ×".to_owned(), Verdict::Met));
-        assert_eq!(of(31, 1.5, "floor"), ("1.55 ×".to_owned(), Verdict::NotMet));
-        assert_eq!(of(31, 1.5, "rg"), ("rg is absent".to_owned(), Verdict::NotMeasured));
-        assert_eq!(Target::number("size", "bytes", 8_192, 8_192).verdict, Verdict::Met);
-        assert_eq!(Target::number("size", "bytes", 8_193, 8_192).verdict, Verdict::NotMet);
+        assert_eq!(of(30, 1.5, "floor"), ("1.50 ×".to_owned(), TargetVerdict::Met));
+        assert_eq!(of(31, 1.5, "floor"), ("1.55 ×".to_owned(), TargetVerdict::NotMet));
+        assert_eq!(of(31, 1.5, "rg"), ("rg is absent".to_owned(), TargetVerdict::NotMeasured));
+        assert_eq!(BenchTarget::number("size", "bytes", 8_192, 8_192).verdict, TargetVerdict::Met);
+        assert_eq!(
+            BenchTarget::number("size", "bytes", 8_193, 8_192).verdict,
+            TargetVerdict::NotMet
+        );
     }
 }

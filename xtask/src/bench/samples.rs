@@ -1,5 +1,5 @@
-//! What was measured, and the few figures that are made of it. Percentiles are by nearest rank, so each was really
-//! observed; there are no means, which one disturbance can carry anywhere.
+//! Samples, and the figures that follow from them. Percentiles are by nearest rank, so each was really observed. There are
+//! no means, because one disturbance can move a mean anywhere.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What confinement costs: a command that does nothing, started bare, supervised, confined, and by bubblewrap, from a
+//! The cost of confinement: a command that does nothing, started bare, supervised, confined, and by bubblewrap, from a
 //! small process, from one with much memory, and many at once. An example program of the sandbox does the measuring,
 //! because the process that starts the commands is part of what is measured.
 
@@ -8,23 +8,23 @@ use std::time::Duration;
 use anyhow::{Context as _, ensure};
 
 use super::Bench;
-use super::report::{Section, Target, time_table};
+use super::report::{BenchTarget, ReportSection, time_table};
 use super::samples::Samples;
-use super::turns::{Case, Figure, Row};
+use super::turns::{Case, CaseRow, Figure};
 use crate::process::capture;
 
 const ROUNDS: usize = 200;
 const HEAP_MIB: usize = 1_024;
 const AT_ONCE: usize = 16;
-/// What confinement may add to a bare start.
+/// The longest time that confinement may add to a bare start.
 const ADDED_MICROSECONDS_MAX: u64 = 1_500;
-/// What a start by bubblewrap has to take beside ours.
+/// The least time that a start by bubblewrap must take relative to ours.
 const BWRAP_RATIO: f64 = 1.5;
 
 const ABOUT: &str = "\
-`true`, started and waited for. *bare* is the standard library's spawn; *supervised* is haft's launcher without confinement; *confined* \
-has everything on: namespaces, mounts, protected names looked up before and after, Landlock, system call filters, limits; *bwrap* is \
-bubblewrap with the same namespaces and like mounts, without Landlock, filters and limits. All take turns in one process.";
+The start of `true`, and the wait for its end. *bare* is the standard library's spawn. *supervised* is haft's launcher without confinement. *confined* has all
+layers: namespaces, mounts, scans for protected paths before and after, Landlock, system call filters, limits. *bwrap* is bubblewrap with the same namespaces and similar
+mounts, without Landlock, filters and limits. All take turns in one process.";
 
 /// The processes that start commands.
 struct Parent {
@@ -43,7 +43,7 @@ const PARENTS: [Parent; 3] = [
     Parent { name: AT_ONCE_NAME, heap_mib: 0, at_once: AT_ONCE },
 ];
 
-pub(super) fn measure(bench: &Bench) -> anyhow::Result<Section> {
+pub(super) fn measure(bench: &Bench) -> anyhow::Result<ReportSection> {
     let dir = bench.make_dir("sandbox")?;
     let bwrap = capture(Command::new("bwrap").arg("--version")).is_ok();
     let mut cases = Vec::new();
@@ -58,7 +58,7 @@ pub(super) fn measure(bench: &Bench) -> anyhow::Result<Section> {
         cases.push(case(parent.name, &printed)?);
     }
     let targets = cases.iter().flat_map(targets).collect();
-    Ok(Section {
+    Ok(ReportSection {
         title: "A confined process".to_owned(),
         about: ABOUT.to_owned(),
         tables: vec![time_table(&cases)],
@@ -75,7 +75,7 @@ fn bwrap_note(is_there: bool) -> &'static str {
     }
 }
 
-/// Puts the samples of each entrant together. What confinement costs is the first row.
+/// Puts the samples of each entrant together. The first row is the cost of confinement.
 fn case(name: &str, printed: &str) -> anyhow::Result<Case> {
     let mut rows: Vec<(String, Samples<Duration>)> = Vec::new();
     for line in printed.lines() {
@@ -97,20 +97,20 @@ fn case(name: &str, printed: &str) -> anyhow::Result<Case> {
     rows.sort_by_key(|(entrant, _)| entrant != OURS);
     ensure!(rows.first().is_some_and(|(entrant, _)| entrant == OURS), "{OURS} was not measured");
     let rows =
-        rows.into_iter().map(|(name, samples)| Row { name, figure: Figure::Measured(samples) });
+        rows.into_iter().map(|(name, samples)| CaseRow { name, figure: Figure::Measured(samples) });
     Ok(Case { name: name.to_owned(), rows: rows.collect() })
 }
 
-fn targets(case: &Case) -> Vec<Target> {
+fn targets(case: &Case) -> Vec<BenchTarget> {
     let mut targets = Vec::new();
     if let Some((own, bare)) = case.median(OURS).zip(case.median("bare"))
         && case.name != AT_ONCE_NAME
     {
         let added = u64::try_from(own.saturating_sub(bare).as_micros()).unwrap_or(u64::MAX);
         let what = format!("confined less bare, {}", case.name);
-        targets.push(Target::number(&what, "µs", added, ADDED_MICROSECONDS_MAX));
+        targets.push(BenchTarget::number(&what, "µs", added, ADDED_MICROSECONDS_MAX));
     }
-    targets.push(Target::ratio("confined", case, "bwrap", 1.0 / BWRAP_RATIO));
+    targets.push(BenchTarget::ratio("confined", case, "bwrap", 1.0 / BWRAP_RATIO));
     targets
 }
 

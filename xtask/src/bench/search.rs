@@ -1,4 +1,4 @@
-//! grep and glob beside the command `rg`, over a generated tree and over real sources. What the two find is compared
+//! grep and glob beside the command `rg`, over a generated tree and over real sources. The results are compared
 //! first: a search that finds less is not faster.
 
 use std::collections::BTreeSet;
@@ -12,11 +12,11 @@ use serde_json::{Value, json};
 use super::Bench;
 use super::calls::open;
 use super::peers::{Peer, RG_ABSENT};
-use super::report::{Section, Target, time_table};
+use super::report::{BenchTarget, ReportSection, time_table};
 use super::samples::grouped;
-use super::server::{Call, Server, Wire};
+use super::server::{BenchCall, BenchServer, BenchTransport};
 use super::tree;
-use super::turns::{Case, Entrant, Figure, Row, interleave};
+use super::turns::{Case, CaseRow, Entrant, Figure, interleave};
 
 const ROUNDS: usize = 20;
 const RATIO_MAX: f64 = 1.0;
@@ -27,22 +27,22 @@ const RG: &str = "rg";
 const RG_SPAWN: &str = "rg --version";
 
 const ABOUT_GREP: &str = "\
-One call of `grep` in a server that runs, beside the command `rg -n`, which has to start first; what starting it takes
-is `rg --version`. `haft call grep` has to start too, and opens its journal. haft answers in the order of paths, and
-keeps the whole in a file where it is more than 200 matches; `rg` writes in the order in which its threads find.";
+One call of `grep` in a running server, beside the command `rg -n`, which must start first. The cost of its start is
+the row `rg --version`. `haft call grep` must start too, and opens its journal. haft answers in the order of paths, and
+keeps the whole answer in a file if it has more than 200 matches. `rg` writes in the order in which its threads find matches.";
 
 const ABOUT_GLOB: &str = "\
-One call of `glob` in a server that runs, beside the command `rg --files` for a file type that is defined by the same
-pattern, because `rg -g` would list ignored files too; otherwise as above. More than 1,000 paths go to a file.";
+One call of `glob` in a running server, beside the command `rg --files` for a file type with the same
+pattern, because `rg -g` would list ignored files too. Everything else is as above. More than 1,000 paths go to a file.";
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Tool {
+enum SearchProgram {
     Grep,
     Glob,
 }
 
 /// A directory and what to look for in it: one pattern that matches little and one that matches much.
-struct Place {
+struct SearchPlace {
     name: &'static str,
     dir: PathBuf,
     grep: [&'static str; 2],
@@ -50,39 +50,39 @@ struct Place {
 }
 
 /// One search, by whomever.
-struct Query<'a> {
-    tool: Tool,
-    place: &'a Place,
+struct SearchQuery<'a> {
+    tool: SearchProgram,
+    place: &'a SearchPlace,
     pattern: &'static str,
 }
 
-pub(super) fn measure_grep(bench: &Bench) -> anyhow::Result<Section> {
-    measure(bench, Tool::Grep, ABOUT_GREP)
+pub(super) fn measure_grep(bench: &Bench) -> anyhow::Result<ReportSection> {
+    measure(bench, SearchProgram::Grep, ABOUT_GREP)
 }
 
-pub(super) fn measure_glob(bench: &Bench) -> anyhow::Result<Section> {
-    measure(bench, Tool::Glob, ABOUT_GLOB)
+pub(super) fn measure_glob(bench: &Bench) -> anyhow::Result<ReportSection> {
+    measure(bench, SearchProgram::Glob, ABOUT_GLOB)
 }
 
-fn measure(bench: &Bench, tool: Tool, about: &str) -> anyhow::Result<Section> {
+fn measure(bench: &Bench, tool: SearchProgram, about: &str) -> anyhow::Result<ReportSection> {
     let (mut cases, mut notes, mut targets) = (Vec::new(), Vec::new(), Vec::new());
     for place in places(bench)? {
         let extent = tree::extent(&place.dir)?;
         let (files, bytes) = (grouped(extent.files), grouped(extent.bytes / 1_000_000));
         notes.push(format!("{}: {files} files with {bytes} MB in all.", place.name));
         let patterns = match tool {
-            Tool::Grep => place.grep,
-            Tool::Glob => place.glob,
+            SearchProgram::Grep => place.grep,
+            SearchProgram::Glob => place.glob,
         };
         for pattern in patterns {
-            let query = Query { tool, place: &place, pattern };
+            let query = SearchQuery { tool, place: &place, pattern };
             notes.push(format!("{}: {}", query.case(), query.compare(bench)?));
             let [warm, cold] = query.time(bench)?;
-            targets.push(Target::ratio(tool.name(), &warm, RG, RATIO_MAX));
+            targets.push(BenchTarget::ratio(tool.name(), &warm, RG, RATIO_MAX));
             cases.extend([warm, cold]);
         }
     }
-    Ok(Section {
+    Ok(ReportSection {
         title: format!("{} over many files", tool.name()),
         about: about.to_owned(),
         tables: vec![time_table(&cases)],
@@ -91,15 +91,15 @@ fn measure(bench: &Bench, tool: Tool, about: &str) -> anyhow::Result<Section> {
     })
 }
 
-fn places(bench: &Bench) -> anyhow::Result<[Place; 2]> {
+fn places(bench: &Bench) -> anyhow::Result<[SearchPlace; 2]> {
     Ok([
-        Place {
+        SearchPlace {
             name: "generated tree",
             dir: tree::generate(&bench.kept_dir)?,
             grep: [tree::FEW, tree::MANY],
             glob: ["window_1*.md", "*.rs"],
         },
-        Place {
+        SearchPlace {
             name: "real sources",
             dir: tree::sources(&bench.root)?,
             grep: ["unsafe impl GlobalAlloc", r"#\[derive\("],
@@ -108,7 +108,7 @@ fn places(bench: &Bench) -> anyhow::Result<[Place; 2]> {
     ])
 }
 
-impl Tool {
+impl SearchProgram {
     fn name(self) -> &'static str {
         match self {
             Self::Grep => "grep",
@@ -117,22 +117,22 @@ impl Tool {
     }
 }
 
-impl Query<'_> {
+impl SearchQuery<'_> {
     fn case(&self) -> String {
         format!("`{}`, {}", self.pattern, self.place.name)
     }
 
-    fn call(&self) -> Call {
-        Call { tool: self.tool.name(), arguments: json!({"pattern": self.pattern}) }
+    fn call(&self) -> BenchCall {
+        BenchCall { tool: self.tool.name(), arguments: json!({"pattern": self.pattern}) }
     }
 
-    fn server(&self, bench: &Bench) -> anyhow::Result<Server> {
+    fn server(&self, bench: &Bench) -> anyhow::Result<BenchServer> {
         let command = bench.peers.server(Peer::Haft, &self.place.dir);
-        open(command.context("haft is not there")?, Wire::Pipes)
+        open(command.context("haft is not there")?, BenchTransport::Pipes)
     }
 
     fn haft_process(&self, bench: &Bench) -> Command {
-        let Call { tool, arguments } = self.call();
+        let BenchCall { tool, arguments } = self.call();
         let mut haft = bench.peers.haft(&self.place.dir);
         haft.args(["call", tool]).arg(arguments.to_string());
         haft
@@ -141,9 +141,9 @@ impl Query<'_> {
     fn rg(&self, bench: &Bench) -> Option<Command> {
         let mut rg = bench.peers.rg(&self.place.dir)?;
         match self.tool {
-            Tool::Grep => rg.args(["--no-heading", "--line-number", "-e", self.pattern]),
+            SearchProgram::Grep => rg.args(["--no-heading", "--line-number", "-e", self.pattern]),
             // With `--glob` it would list ignored files too. A type of our own does not override ignore files.
-            Tool::Glob => {
+            SearchProgram::Glob => {
                 let wanted = format!("wanted:{}", self.pattern);
                 rg.args(["--files", "--type-add", &wanted, "--type", "wanted"])
             }
@@ -166,13 +166,13 @@ impl Query<'_> {
     /// Returns what tells matches apart: the path, and for grep the line.
     fn keys(&self, text: &str) -> BTreeSet<String> {
         let key = |line: &str| match self.tool {
-            Tool::Grep => line.splitn(3, ':').take(2).collect::<Vec<_>>().join(":"),
-            Tool::Glob => line.to_owned(),
+            SearchProgram::Grep => line.splitn(3, ':').take(2).collect::<Vec<_>>().join(":"),
+            SearchProgram::Glob => line.to_owned(),
         };
         text.lines().map(key).collect()
     }
 
-    /// Times the search in a server that runs, and as a process of its own.
+    /// Times the search in a server that runs, and in a separate process.
     fn time(&self, bench: &Bench) -> anyhow::Result<[Case; 2]> {
         let (warm, cold) = (self.case(), format!("{}, each a process", self.case()));
         let (mut server, call) = (self.server(bench)?, self.call());
@@ -201,7 +201,7 @@ impl Query<'_> {
         cold.rows.extend(warm.rows.iter().find(|row| row.name == RG).cloned());
         if let Some((whole, spawn)) = warm.median(RG).zip(warm.median(RG_SPAWN)) {
             let figure = Figure::Computed(whole.saturating_sub(spawn));
-            warm.rows.push(Row { name: format!("{RG} less {RG_SPAWN}"), figure });
+            warm.rows.push(CaseRow { name: format!("{RG} less {RG_SPAWN}"), figure });
         }
         Ok([warm, cold])
     }
@@ -220,7 +220,7 @@ fn time_process(mut command: Command) -> anyhow::Result<Duration> {
 }
 
 /// Returns the text of an answer, or of the file that holds it if it was cut.
-fn whole_answer(server: &mut Server, call: &Call) -> anyhow::Result<String> {
+fn whole_answer(server: &mut BenchServer, call: &BenchCall) -> anyhow::Result<String> {
     let (_, result) = server.call(call)?;
     let content = result.get("content").and_then(Value::as_array).context("no content")?;
     let field = |name: &str| content.iter().find_map(|part| part.get(name)?.as_str());

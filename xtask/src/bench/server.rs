@@ -17,9 +17,9 @@ const INPUT_BUFFER_BYTES: usize = 64 * 1024;
 /// How long a server may take to end once its input has.
 const EXIT_WAIT_MS_MAX: u64 = 2_000;
 
-/// What a client hands its server as standard input and output.
+/// The standard input and output that a client gives its server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Wire {
+pub(super) enum BenchTransport {
     /// As clients in Python and most others do.
     Pipes,
     /// As clients in Node do.
@@ -28,7 +28,7 @@ pub(super) enum Wire {
 
 /// A way to begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Era {
+pub(super) enum BenchProtocolEra {
     /// With the handshake, `initialize`.
     Legacy,
     /// Without it: `server/discover`, and the version in every request.
@@ -36,7 +36,7 @@ pub(super) enum Era {
 }
 
 /// A server that was started.
-pub(super) struct Server {
+pub(super) struct BenchServer {
     child: Child,
     /// Given up first, because its end is what ends the server.
     input: Option<Box<dyn Write>>,
@@ -47,13 +47,13 @@ pub(super) struct Server {
 }
 
 /// A call about to be made.
-pub(super) struct Call {
+pub(super) struct BenchCall {
     pub(super) tool: &'static str,
     pub(super) arguments: Value,
 }
 
-impl Server {
-    pub(super) fn start(command: Command, wire: Wire) -> anyhow::Result<Self> {
+impl BenchServer {
+    pub(super) fn start(command: Command, wire: BenchTransport) -> anyhow::Result<Self> {
         let program = command.get_program().to_string_lossy().into_owned();
         let (child, input, output) =
             connect(command, wire).with_context(|| format!("cannot start {program}"))?;
@@ -66,10 +66,10 @@ impl Server {
         })
     }
 
-    /// Begins a session and asks for the tools. The answer is still to be taken, by [`Server::answers`].
-    pub(super) fn open(&mut self, era: Era) -> anyhow::Result<()> {
+    /// Begins a session and asks for the tools. The answer is still to be taken, by [`BenchServer::answers`].
+    pub(super) fn open(&mut self, era: BenchProtocolEra) -> anyhow::Result<()> {
         let (first, second) = match era {
-            Era::Legacy => {
+            BenchProtocolEra::Legacy => {
                 let client = json!({
                     "protocolVersion": "2025-11-25",
                     "capabilities": {},
@@ -77,7 +77,7 @@ impl Server {
                 });
                 (self.request("initialize", &client), self.request("tools/list", &json!({})))
             }
-            Era::Modern => {
+            BenchProtocolEra::Modern => {
                 let about = json!({"_meta": {
                     "io.modelcontextprotocol/protocolVersion": "2026-07-28",
                     "io.modelcontextprotocol/clientInfo": {"name": "bench", "version": "0"},
@@ -88,7 +88,7 @@ impl Server {
         };
         self.send(&first)?;
         self.receive()?;
-        if era == Era::Legacy {
+        if era == BenchProtocolEra::Legacy {
             self.send(b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n")?;
         }
         self.answers.clear();
@@ -97,7 +97,7 @@ impl Server {
     }
 
     /// Makes a call and returns its result with the time it took.
-    pub(super) fn call(&mut self, call: &Call) -> anyhow::Result<(Duration, Value)> {
+    pub(super) fn call(&mut self, call: &BenchCall) -> anyhow::Result<(Duration, Value)> {
         let request = self.call_request(call);
         let begin = Instant::now();
         self.send(&request)?;
@@ -114,7 +114,7 @@ impl Server {
     /// take its answers, or both wait for ever: requests or answers have to be small.
     pub(super) fn call_all(
         &mut self,
-        calls: &[Call],
+        calls: &[BenchCall],
         in_flight: usize,
     ) -> anyhow::Result<(Duration, Vec<Value>)> {
         let requests: Vec<Vec<u8>> = calls.iter().map(|call| self.call_request(call)).collect();
@@ -166,7 +166,7 @@ impl Server {
         Ok(kilobytes * 1024)
     }
 
-    fn call_request(&mut self, call: &Call) -> Vec<u8> {
+    fn call_request(&mut self, call: &BenchCall) -> Vec<u8> {
         self.request("tools/call", &json!({"name": call.tool, "arguments": call.arguments}))
     }
 
@@ -191,7 +191,7 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for BenchServer {
     fn drop(&mut self) {
         self.input = None;
         let deadline = Instant::now() + Duration::from_millis(EXIT_WAIT_MS_MAX);
@@ -207,18 +207,18 @@ impl Drop for Server {
     }
 }
 
-type Connection = (Child, Box<dyn Write>, Box<dyn Read>);
+type ServerStreams = (Child, Box<dyn Write>, Box<dyn Read>);
 
 /// Starts a program. The command is taken so that no end of the connection but the program's own stays open.
-fn connect(mut command: Command, wire: Wire) -> anyhow::Result<Connection> {
+fn connect(mut command: Command, wire: BenchTransport) -> anyhow::Result<ServerStreams> {
     match wire {
-        Wire::Pipes => {
+        BenchTransport::Pipes => {
             let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
             let input = child.stdin.take().context("a child without standard input")?;
             let output = child.stdout.take().context("a child without standard output")?;
             Ok((child, Box::new(input), Box::new(output)))
         }
-        Wire::Sockets => {
+        BenchTransport::Sockets => {
             let (input, its_input) = UnixStream::pair()?;
             let (output, its_output) = UnixStream::pair()?;
             command.stdin(OwnedFd::from(its_input)).stdout(OwnedFd::from(its_output));
@@ -263,14 +263,14 @@ mod tests {
 
     #[test]
     fn a_server_is_spoken_to_over_pipes_and_sockets() {
-        for wire in [Wire::Pipes, Wire::Sockets] {
+        for wire in [BenchTransport::Pipes, BenchTransport::Sockets] {
             let mut command = Command::new("sh");
             command.args(["-c", ECHO]);
-            let mut server = Server::start(command, wire).expect("a shell starts");
-            let call = |number| Call { tool: "read", arguments: json!({"number": number}) };
+            let mut server = BenchServer::start(command, wire).expect("a shell starts");
+            let call = |number| BenchCall { tool: "read", arguments: json!({"number": number}) };
             let (_, result) = server.call(&call(7)).expect("it answers");
             assert_eq!(result["params"], json!({"name": "read", "arguments": {"number": 7}}));
-            let calls: Vec<Call> = (0..40).map(call).collect();
+            let calls: Vec<BenchCall> = (0..40).map(call).collect();
             let (_, results) = server.call_all(&calls, 16).expect("it answers");
             let ids: Vec<u64> = results.iter().filter_map(|result| result["id"].as_u64()).collect();
             assert_eq!(ids, (2..42).collect::<Vec<_>>(), "{wire:?}");
@@ -280,8 +280,9 @@ mod tests {
 
     #[test]
     fn a_server_that_ends_early_is_an_error() {
-        let mut server = Server::start(Command::new("true"), Wire::Pipes).expect("it starts");
-        let call = Call { tool: "read", arguments: json!({}) };
+        let mut server =
+            BenchServer::start(Command::new("true"), BenchTransport::Pipes).expect("it starts");
+        let call = BenchCall { tool: "read", arguments: json!({}) };
         assert!(server.call(&call).is_err());
     }
 }

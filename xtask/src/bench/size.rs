@@ -4,39 +4,39 @@ use serde_json::Value;
 
 use super::Bench;
 use super::peers::{NODE_ABSENT, PEERS, Peer};
-use super::report::{Section, Table, Target};
+use super::report::{BenchTarget, ReportSection, ReportTable};
 use super::samples::grouped;
-use super::server::{Era, Server, Wire};
+use super::server::{BenchProtocolEra, BenchServer, BenchTransport};
 
 const LIST_BYTES_MAX: u64 = 8_192;
 
 const ABOUT: &str = "\
-The answer to `tools/list` is counted whole, as the line that the server writes, in both eras; the programs as they are
+The answer to `tools/list` is counted whole, as the line that the server writes, in both eras. The programs are those
 built here, stripped.";
 
-pub(super) fn measure(bench: &Bench) -> anyhow::Result<Section> {
-    let mut table = Table::new(&["bytes", "tools", "older era", "newer era", "program"]);
+pub(super) fn measure(bench: &Bench) -> anyhow::Result<ReportSection> {
+    let mut table = ReportTable::new(&["bytes", "tools", "older era", "newer era", "program"]);
     let mut targets = Vec::new();
     for peer in PEERS {
         let (name, program) = (peer.name().to_owned(), bench.peers.binary_bytes(peer)?);
         let program = program.map_or_else(String::new, grouped);
-        let Some((tools, older)) = tools_list(bench, peer, Era::Legacy)? else {
+        let Some((tools, older)) = tools_list(bench, peer, BenchProtocolEra::Legacy)? else {
             table.row([name, NODE_ABSENT.to_owned(), String::new(), String::new(), program]);
             continue;
         };
         let newer = match peer {
-            Peer::Haft | Peer::Floor => tools_list(bench, peer, Era::Modern)?,
+            Peer::Haft | Peer::Floor => tools_list(bench, peer, BenchProtocolEra::Modern)?,
             Peer::PlainFloor | Peer::Node => None,
         };
         let newer = newer.map(|(_, bytes)| bytes);
         if peer == Peer::Haft {
             let largest = older.max(newer.unwrap_or(older));
-            targets.push(Target::number("tools/list", "bytes", largest, LIST_BYTES_MAX));
+            targets.push(BenchTarget::number("tools/list", "bytes", largest, LIST_BYTES_MAX));
         }
         let newer = newer.map_or_else(String::new, grouped);
         table.row([name, tools.to_string(), grouped(older), newer, program]);
     }
-    Ok(Section {
+    Ok(ReportSection {
         title: "Sizes".to_owned(),
         about: ABOUT.to_owned(),
         tables: vec![table],
@@ -46,10 +46,14 @@ pub(super) fn measure(bench: &Bench) -> anyhow::Result<Section> {
 }
 
 /// Returns how many tools there are, and how many bytes the answer has that says so.
-fn tools_list(bench: &Bench, peer: Peer, era: Era) -> anyhow::Result<Option<(usize, u64)>> {
+fn tools_list(
+    bench: &Bench,
+    peer: Peer,
+    era: BenchProtocolEra,
+) -> anyhow::Result<Option<(usize, u64)>> {
     let dir = bench.make_dir("size")?;
     let Some(command) = bench.peers.server(peer, &dir) else { return Ok(None) };
-    let mut server = Server::start(command, Wire::Pipes)?;
+    let mut server = BenchServer::start(command, BenchTransport::Pipes)?;
     server.open(era)?;
     let bytes = server.answer_bytes();
     let results = server.answers()?;

@@ -1,5 +1,5 @@
-//! What it costs to record a workspace around effects: as a whole, and one file of it. An example program of the store does the
-//! measuring, on a tree that is made here.
+//! The cost of recording a workspace around effects: all of it, and one file of it. An example program of haft-snapshot
+//! measures on a tree that is made here.
 
 use std::path::Path;
 use std::process::Command;
@@ -9,22 +9,22 @@ use anyhow::Context as _;
 
 use super::Bench;
 use super::journal::cases;
-use super::report::{Section, Target, time_table};
+use super::report::{BenchTarget, ReportSection, time_table};
 use crate::process::capture;
 
 const ROUNDS: usize = 41;
 const FILES: usize = 5_000;
 const FILES_PER_DIRECTORY: usize = 25;
 const FILE_BYTES: usize = 2_000;
-/// What a record may take when one file changed and nobody says which.
+/// The longest time that a record may take if one unknown file changed.
 const LOOKED_FOR_MS_MAX: u64 = 50;
 
 const ABOUT: &str = "\
-Recording what a workspace of 5,000 files looks like: before and after a command, when nobody says which file changed (*looked for*); \
-and before and after a change of one file by haft itself (*its file alone*), which is the same for any workspace. What is recorded as \
-a whole is synced within the figure, the file alone is not; haft syncs both in the background.";
+The time to record a workspace of 5,000 files. *looked for*: before and after a command, when haft must find the changed file. *its file alone*:
+before and after a change of one file by haft itself, which is the same for any workspace. The figure includes the sync of a whole record, and not that of
+a single file. haft syncs both in the background.";
 
-pub(super) fn measure(bench: &Bench) -> anyhow::Result<Section> {
+pub(super) fn measure(bench: &Bench) -> anyhow::Result<ReportSection> {
     let dir = bench.make_dir("snapshot")?;
     let tree = dir.join("tree");
     write_tree(&tree).with_context(|| format!("cannot write {}", tree.display()))?;
@@ -34,9 +34,9 @@ pub(super) fn measure(bench: &Bench) -> anyhow::Result<Section> {
     let median = |row: Option<Duration>| row.map_or(u64::MAX, milliseconds);
     let targets = cases.iter().map(|case| {
         let found = median(case.rows.first().and_then(|row| row.figure.median()));
-        Target::number("snapshot, one of 5,000 files changed", "ms", found, LOOKED_FOR_MS_MAX)
+        BenchTarget::number("snapshot, one of 5,000 files changed", "ms", found, LOOKED_FOR_MS_MAX)
     });
-    Ok(Section {
+    Ok(ReportSection {
         title: "Snapshots".to_owned(),
         about: ABOUT.to_owned(),
         targets: targets.collect(),

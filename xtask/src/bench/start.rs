@@ -4,26 +4,28 @@ use std::time::Instant;
 
 use super::Bench;
 use super::peers::{NODE_ABSENT, PEERS, Peer};
-use super::report::{Section, Target, time_table};
-use super::server::{Era, Server, Wire};
+use super::report::{BenchTarget, ReportSection, time_table};
+use super::server::{BenchProtocolEra, BenchServer, BenchTransport};
 use super::turns::{Entrant, interleave};
 
 const ROUNDS: usize = 40;
 const RATIO_MAX: f64 = 1.5;
 
 const ABOUT: &str = "\
-From before the process is spawned until its answer to `tools/list` has been read, over pipes: `initialize` and its
-notification first in the older era, `server/discover` in the newer. haft opens a journal that exists already.";
+The time from the spawn of the process until its answer to `tools/list` was read, over pipes. The older era begins with `initialize` and its
+notification, the newer with `server/discover`. haft opens an existing journal.";
 
-pub(super) fn measure(bench: &Bench) -> anyhow::Result<Section> {
+pub(super) fn measure(bench: &Bench) -> anyhow::Result<ReportSection> {
     let dir = bench.make_dir("start")?;
     let mut entrants = Vec::new();
-    for (case, era) in [("older era", Era::Legacy), ("newer era", Era::Modern)] {
+    for (case, era) in
+        [("older era", BenchProtocolEra::Legacy), ("newer era", BenchProtocolEra::Modern)]
+    {
         for peer in PEERS {
             // The Node server is made for the older era alone.
             let repeats = match (peer, era) {
-                (Peer::Node, Era::Modern) => continue,
-                (Peer::Node, Era::Legacy) => 1,
+                (Peer::Node, BenchProtocolEra::Modern) => continue,
+                (Peer::Node, BenchProtocolEra::Legacy) => 1,
                 (Peer::Haft | Peer::Floor | Peer::PlainFloor, _) => 5,
             };
             if bench.peers.server(peer, &dir).is_none() {
@@ -35,7 +37,7 @@ pub(super) fn measure(bench: &Bench) -> anyhow::Result<Section> {
                 let command = bench.peers.server(peer, dir);
                 let command = command.ok_or_else(|| anyhow::anyhow!(NODE_ABSENT))?;
                 let begin = Instant::now();
-                let mut server = Server::start(command, Wire::Pipes)?;
+                let mut server = BenchServer::start(command, BenchTransport::Pipes)?;
                 server.open(era)?;
                 let elapsed = begin.elapsed();
                 server.answers()?;
@@ -45,11 +47,14 @@ pub(super) fn measure(bench: &Bench) -> anyhow::Result<Section> {
     }
     let cases = interleave(entrants, bench.rounds(ROUNDS))?;
     let floor = Peer::Floor.name();
-    Ok(Section {
+    Ok(ReportSection {
         title: "Start".to_owned(),
         about: ABOUT.to_owned(),
         tables: vec![time_table(&cases)],
         notes: Vec::new(),
-        targets: cases.iter().map(|case| Target::ratio("start", case, floor, RATIO_MAX)).collect(),
+        targets: cases
+            .iter()
+            .map(|case| BenchTarget::ratio("start", case, floor, RATIO_MAX))
+            .collect(),
     })
 }

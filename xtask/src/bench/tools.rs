@@ -1,5 +1,5 @@
-//! What finding a tool costs where there are many: making the index, which a session pays once, and a query. An example
-//! program of the runtime does the measuring in one process.
+//! The cost of finding a tool among many: making the index, once for each connection, and a query. An example program of
+//! the runtime measures in one process.
 
 use std::process::Command;
 use std::time::Duration;
@@ -8,28 +8,27 @@ use anyhow::Context as _;
 
 use super::Bench;
 use super::journal::cases;
-use super::report::{Section, Target, time_table};
+use super::report::{BenchTarget, ReportSection, time_table};
 use super::turns::Case;
 use crate::process::capture;
 
 const ROUNDS: usize = 1_000;
 const TOOLS: usize = 10_000;
-/// What making the index may take, at the median.
+/// The longest median time for making the index.
 const BUILD_MS_MAX: u64 = 500;
-/// What a query may take, at the median.
+/// The longest median time of a query.
 const QUERY_US_MAX: u64 = 1_000;
 const QUERY: &str = "a query";
 
 const ABOUT: &str = "\
-`tool_search` over 10,000 tools, whose ids and descriptions share most of their words: making the index, which happens once for a \
-list of tools, and a query of four words, which finds the tool that it means among the first ten. Beside it, the same query \
-answered by reading every description.";
+`tool_search` over 10,000 tools, whose ids and descriptions share most of their words. *The index* is built once for a list of tools. A query of four
+words finds the right tool among the first ten. Beside it, the same query is answered by reading every description.";
 
-pub(super) fn measure(bench: &Bench) -> anyhow::Result<Section> {
+pub(super) fn measure(bench: &Bench) -> anyhow::Result<ReportSection> {
     let mut program = Command::new(bench.peers.tools_program());
     program.arg(TOOLS.to_string()).arg(bench.rounds(ROUNDS).to_string());
     let cases = cases(&capture(&mut program).context("the measuring program failed")?)?;
-    Ok(Section {
+    Ok(ReportSection {
         title: "Finding tools".to_owned(),
         about: ABOUT.to_owned(),
         targets: cases.iter().filter_map(target).collect(),
@@ -38,20 +37,30 @@ pub(super) fn measure(bench: &Bench) -> anyhow::Result<Section> {
     })
 }
 
-fn target(case: &Case) -> Option<Target> {
+fn target(case: &Case) -> Option<BenchTarget> {
     let median: Duration = case.rows.first()?.figure.median()?;
     let micros = u64::try_from(median.as_micros()).unwrap_or(u64::MAX);
     Some(if case.name == QUERY {
-        Target::number("tool_search, a query over 10,000 tools, p50", "µs", micros, QUERY_US_MAX)
+        BenchTarget::number(
+            "tool_search, a query over 10,000 tools, p50",
+            "µs",
+            micros,
+            QUERY_US_MAX,
+        )
     } else {
         let millis = micros.div_ceil(1_000);
-        Target::number("tool_search, an index of 10,000 tools, p50", "ms", millis, BUILD_MS_MAX)
+        BenchTarget::number(
+            "tool_search, an index of 10,000 tools, p50",
+            "ms",
+            millis,
+            BUILD_MS_MAX,
+        )
     })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::report::Verdict;
+    use super::super::report::TargetVerdict;
     use super::*;
 
     #[test]
@@ -63,7 +72,7 @@ mod tests {
             cases.iter().filter_map(target).map(|target| (target.found, target.verdict)).collect();
         assert_eq!(
             found,
-            [("90 ms".to_owned(), Verdict::Met), ("200 µs".to_owned(), Verdict::Met)]
+            [("90 ms".to_owned(), TargetVerdict::Met), ("200 µs".to_owned(), TargetVerdict::Met)]
         );
     }
 }

@@ -1,4 +1,4 @@
-//! What is searched: a tree that is generated, the same each time, and the sources of haft's own dependencies as
+//! The trees that are searched: one that is generated, the same each time, and the sources of haft's own dependencies as
 //! Cargo keeps them. The generated one has what real ones have: directories in directories, ignored files, binary
 //! files, many small files and a few large ones.
 
@@ -44,8 +44,8 @@ const SIZES: &[(u64, std::ops::Range<u64>)] =
     &[(40, 200..1_000), (40, 1_000..2_500), (17, 2_500..6_000)];
 const LARGE_SIZES: std::ops::Range<u64> = 6_000..20_000;
 
-/// What is known of a tree before it is searched.
-pub(super) struct Extent {
+/// The known facts about a tree before the search.
+pub(super) struct SourceTreeSize {
     pub(super) files: u64,
     pub(super) bytes: u64,
 }
@@ -91,8 +91,8 @@ fn parent_of_most(metadata: &Value) -> Option<PathBuf> {
 }
 
 /// Counts what is in a directory and below.
-pub(super) fn extent(dir: &Path) -> anyhow::Result<Extent> {
-    let mut extent = Extent { files: 0, bytes: 0 };
+pub(super) fn extent(dir: &Path) -> anyhow::Result<SourceTreeSize> {
+    let mut extent = SourceTreeSize { files: 0, bytes: 0 };
     let mut waiting = vec![dir.to_owned()];
     while let Some(dir) = waiting.pop() {
         let entries =
@@ -113,7 +113,7 @@ pub(super) fn extent(dir: &Path) -> anyhow::Result<Extent> {
 }
 
 fn write_tree(tree: &Path) -> std::io::Result<()> {
-    let mut random = Random(SEED);
+    let mut random = TreeRandom(SEED);
     // Without a repository around them, `.gitignore` files do not count.
     std::fs::create_dir_all(tree.join(".git"))?;
     std::fs::write(tree.join(".gitignore"), "*.log\nbuild/\n")?;
@@ -139,7 +139,7 @@ fn write_tree(tree: &Path) -> std::io::Result<()> {
 }
 
 /// Returns directories, each below one of those before it.
-fn directories(tree: &Path, random: &mut Random) -> Vec<PathBuf> {
+fn directories(tree: &Path, random: &mut TreeRandom) -> Vec<PathBuf> {
     let mut directories = vec![(tree.to_owned(), 0)];
     while directories.len() < DIRECTORIES {
         let Some((parent, depth)) = random.choose(&directories).cloned() else { break };
@@ -156,9 +156,9 @@ fn directories(tree: &Path, random: &mut Random) -> Vec<PathBuf> {
 }
 
 /// SplitMix64: the same numbers on every machine, and good enough to make a tree of.
-struct Random(u64);
+struct TreeRandom(u64);
 
-impl Random {
+impl TreeRandom {
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -237,7 +237,7 @@ impl Random {
         for _ in 0..words {
             bytes.extend(self.next().to_le_bytes());
         }
-        // What is in a binary file is no match.
+        // Text in a binary file is no match.
         bytes.extend(FEW.as_bytes());
         bytes
     }
@@ -252,7 +252,7 @@ mod tests {
     #[test]
     fn the_generator_makes_the_same_each_time() {
         let sample = || {
-            let mut random = Random(SEED);
+            let mut random = TreeRandom(SEED);
             (random.text(), random.binary(), directories(Path::new("tree"), &mut random))
         };
         assert_eq!(sample(), sample());
@@ -265,7 +265,7 @@ mod tests {
 
     #[test]
     fn texts_have_about_two_thousand_bytes_and_what_is_searched_for() {
-        let mut random = Random(SEED);
+        let mut random = TreeRandom(SEED);
         let texts: Vec<String> = (0..2_000).map(|_| random.text()).collect();
         let average = texts.iter().map(String::len).sum::<usize>() / texts.len();
         assert!((1_700..2_300).contains(&average), "{average}");

@@ -1,40 +1,40 @@
 //! Entrants of one measurement, and the rounds in which they take turns. The order is different in every round, so
-//! that none always follows the same other. What an entrant does in its turn is its own business.
+//! that no entrant always follows the same other one. Each entrant decides what to do in its turn.
 
 use std::time::Duration;
 
 use super::samples::Samples;
 
-/// What is measured beside others.
+/// One of the programs that are measured beside each other.
 pub(super) struct Entrant<'a> {
-    /// What is compared, for example «over pipes». Entrants of one case are compared with each other.
+    /// The name of the case, for example «over pipes». Entrants of one case are compared with each other.
     case: String,
     name: String,
-    action: Action<'a>,
+    action: TurnAction<'a>,
 }
 
-enum Action<'a> {
-    Measured(Turn<'a>),
+enum TurnAction<'a> {
+    Measured(BenchTurn<'a>),
     /// It cannot take part, for the reason given.
     Absent(String),
 }
 
-struct Turn<'a> {
+struct BenchTurn<'a> {
     /// How many samples are taken at a turn.
     repeats: usize,
     sample: Box<dyn FnMut() -> anyhow::Result<Duration> + 'a>,
     samples: Samples<Duration>,
 }
 
-/// What came out for the entrants of one case. The first is the one that the others are compared with.
+/// The results of the entrants of one case. The first is the one that the others are compared with.
 #[derive(Clone)]
 pub(super) struct Case {
     pub(super) name: String,
-    pub(super) rows: Vec<Row>,
+    pub(super) rows: Vec<CaseRow>,
 }
 
 #[derive(Clone)]
-pub(super) struct Row {
+pub(super) struct CaseRow {
     pub(super) name: String,
     pub(super) figure: Figure,
 }
@@ -72,18 +72,18 @@ impl<'a> Entrant<'a> {
         repeats: usize,
         sample: impl FnMut() -> anyhow::Result<Duration> + 'a,
     ) -> Self {
-        let turn = Turn { repeats, sample: Box::new(sample), samples: Samples::default() };
-        let action = Action::Measured(turn);
+        let turn = BenchTurn { repeats, sample: Box::new(sample), samples: Samples::default() };
+        let action = TurnAction::Measured(turn);
         Self { case: case.to_owned(), name: name.to_owned(), action }
     }
 
     pub(super) fn absent(case: &str, name: &str, reason: &str) -> Self {
-        let action = Action::Absent(reason.to_owned());
+        let action = TurnAction::Absent(reason.to_owned());
         Self { case: case.to_owned(), name: name.to_owned(), action }
     }
 
     fn take_turn(&mut self) -> anyhow::Result<()> {
-        let Action::Measured(turn) = &mut self.action else { return Ok(()) };
+        let TurnAction::Measured(turn) = &mut self.action else { return Ok(()) };
         for _ in 0..turn.repeats {
             let sample = (turn.sample)()?;
             turn.samples.push(sample);
@@ -92,7 +92,7 @@ impl<'a> Entrant<'a> {
     }
 
     fn forget(&mut self) {
-        if let Action::Measured(turn) = &mut self.action {
+        if let TurnAction::Measured(turn) = &mut self.action {
             turn.samples.clear();
         }
     }
@@ -131,10 +131,10 @@ fn cases(entrants: Vec<Entrant<'_>>) -> Vec<Case> {
     let mut cases: Vec<Case> = Vec::new();
     for Entrant { case, name, action } in entrants {
         let figure = match action {
-            Action::Measured(turn) => Figure::Measured(turn.samples),
-            Action::Absent(reason) => Figure::Absent(reason),
+            TurnAction::Measured(turn) => Figure::Measured(turn.samples),
+            TurnAction::Absent(reason) => Figure::Absent(reason),
         };
-        let row = Row { name, figure };
+        let row = CaseRow { name, figure };
         match cases.iter_mut().find(|found| found.name == case) {
             Some(found) => found.rows.push(row),
             None => cases.push(Case { name: case, rows: vec![row] }),

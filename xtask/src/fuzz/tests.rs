@@ -35,7 +35,7 @@ fn progress_is_first_and_last_coverage() {
                #90\tNEW    cov: 12 ft: 15 corp: 2/6b lim: 4 exec/s: 0\n\
                #500\tDONE   cov: 40 ft: 80 corp: 9/30b lim: 8 exec/s: 250 rss: 31Mb\n\
                Done 500 runs in 2 second(s)\n";
-    let expected = Progress { runs: 500, coverage_first: 7, coverage_last: 40 };
+    let expected = FuzzProgress { runs: 500, coverage_first: 7, coverage_last: 40 };
     assert_eq!(read_progress(log), Some(expected));
     assert_eq!(read_progress("#2\tINITED ft: 1 corp: 1/1b\nDone 2 runs\n"), None);
 }

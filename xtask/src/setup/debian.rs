@@ -1,5 +1,5 @@
 //! Programs from Debian's packages: the machine's own where it has them, installed as root, and else unpacked below
-//! `target` without being installed, which needs no rights. Debian keeps one version of a package, so none is pinned.
+//! `target` without being installed, which needs no rights. Debian keeps one version of a package, so no version is pinned.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};

@@ -9,7 +9,7 @@ use anyhow::{Context as _, bail};
 use super::debian;
 use crate::process::{capture, succeeds};
 
-/// What the tests run.
+/// The programs that the tests run.
 const PROGRAMS: [&str; 3] = ["postgres", "initdb", "psql"];
 
 /// Where Debian keeps one folder for each version.

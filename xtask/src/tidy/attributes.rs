@@ -2,15 +2,15 @@
 //!
 //! Whether a safety argument is true is for the reviewer.
 
-use super::repository::Source;
-use super::rust_text::has_word;
-use super::{UNSAFE_CRATE_DIR, Violation};
+use super::{TidyViolation, UNSAFE_CRATE_DIR};
+use crate::repository::RepositoryFile;
+use crate::rust_text::has_word;
 
 /// How many lines of code may stand between the argument and the word.
 const SAFETY_LINES_MAX: usize = 3;
 
 /// Fails `unsafe` outside of its crate, and inside where no `// SAFETY:` stands before it.
-pub(super) fn check_unsafe(source: &Source) -> Vec<Violation> {
+pub(super) fn check_unsafe(source: &RepositoryFile) -> Vec<TidyViolation> {
     let Some(rust) = &source.rust else { return Vec::new() };
     let lines: Vec<&str> = source.text.lines().collect();
     let mut violations = Vec::new();
@@ -20,10 +20,10 @@ pub(super) fn check_unsafe(source: &Source) -> Vec<Violation> {
         }
         if !source.path.starts_with(UNSAFE_CRATE_DIR) {
             let message = format!("`unsafe` belongs in {UNSAFE_CRATE_DIR} alone");
-            violations.push(Violation::new(&source.path, index + 1, message));
+            violations.push(TidyViolation::new(&source.path, index + 1, message));
         } else if !is_argued(lines.get(..=index).unwrap_or_default()) {
             let message = "say in a `// SAFETY:` comment right above why this `unsafe` is sound";
-            violations.push(Violation::new(&source.path, index + 1, message));
+            violations.push(TidyViolation::new(&source.path, index + 1, message));
         }
     }
     violations
@@ -48,7 +48,7 @@ fn is_argued(lines: &[&str]) -> bool {
 }
 
 /// Fails `allow` attributes that do not say why.
-pub(super) fn check_allow(source: &Source) -> Vec<Violation> {
+pub(super) fn check_allow(source: &RepositoryFile) -> Vec<TidyViolation> {
     let Some(rust) = &source.rust else { return Vec::new() };
     let mut violations = Vec::new();
     for opening in ["#[allow(", "#![allow("] {
@@ -59,7 +59,7 @@ pub(super) fn check_allow(source: &Source) -> Vec<Violation> {
                 let line = rust.code[..start].matches('\n').count() + 1;
                 let message =
                     "write `#[expect(…, reason = \"…\")]`, which fails once it is not needed";
-                violations.push(Violation::new(&source.path, line, message));
+                violations.push(TidyViolation::new(&source.path, line, message));
             }
         }
     }

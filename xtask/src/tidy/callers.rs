@@ -1,8 +1,8 @@
 //! Functions that only one place may call, because a second caller would be a second way around a guard.
 
-use super::Violation;
-use super::repository::Source;
-use super::rust_text::has_word;
+use super::TidyViolation;
+use crate::repository::RepositoryFile;
+use crate::rust_text::has_word;
 
 /// A function, where it is defined, and the one file of production code that calls it.
 pub(super) struct SoleCaller {
@@ -20,7 +20,7 @@ pub(super) const SOLE_CALLERS: &[SoleCaller] = &[SoleCaller {
 }];
 
 /// Fails a second caller in production code, and a row whose caller is gone.
-pub(super) fn check(sources: &[Source], rows: &[SoleCaller]) -> Vec<Violation> {
+pub(super) fn check(sources: &[RepositoryFile], rows: &[SoleCaller]) -> Vec<TidyViolation> {
     let mut violations = Vec::new();
     for row in rows {
         let mut is_called = false;
@@ -36,7 +36,7 @@ pub(super) fn check(sources: &[Source], rows: &[SoleCaller]) -> Vec<Violation> {
                         "`{}` is called in {} only: {}",
                         row.function, row.called_in, row.why
                     );
-                    violations.push(Violation::new(&source.path, index + 1, message));
+                    violations.push(TidyViolation::new(&source.path, index + 1, message));
                 }
             }
         }
@@ -44,7 +44,7 @@ pub(super) fn check(sources: &[Source], rows: &[SoleCaller]) -> Vec<Violation> {
         if is_defined && !is_called {
             let message =
                 format!("`{}` is not called here any more: mend the row in tidy", row.function);
-            violations.push(Violation::new(row.called_in, 1, message));
+            violations.push(TidyViolation::new(row.called_in, 1, message));
         }
     }
     violations

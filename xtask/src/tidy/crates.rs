@@ -2,28 +2,28 @@
 //!
 //! The tables are in the parent; whether the code uses what it depends on is not looked at.
 
-use super::repository::{Dependency, DependencyKind, Origin, Package};
-use super::{CrateEdges, InTests, RestrictedDependency, Violation};
+use super::{CrateEdges, InTests, RestrictedDependency, TidyViolation};
+use crate::repository::{Dependency, DependencyKind, DependencyOrigin, Package};
 
 const TABLE_PATH: &str = "xtask/src/tidy.rs";
 
 /// Fails edges between our crates that the table does not have, and rows of crates that are gone.
-pub(super) fn check_edges(packages: &[Package], table: &[CrateEdges]) -> Vec<Violation> {
+pub(super) fn check_edges(packages: &[Package], table: &[CrateEdges]) -> Vec<TidyViolation> {
     let mut violations = Vec::new();
     for package in packages {
         let Some(row) = table.iter().find(|row| row.name == package.name) else {
             let message = format!("`{}` has no row in CRATE_EDGES of {TABLE_PATH}", package.name);
-            violations.push(Violation::new(&package.manifest_path, 1, message));
+            violations.push(TidyViolation::new(&package.manifest_path, 1, message));
             continue;
         };
         for dependency in &package.dependencies {
-            if dependency.origin == Origin::Workspace && !is_allowed(row, dependency) {
+            if dependency.origin == DependencyOrigin::Workspace && !is_allowed(row, dependency) {
                 let message = format!(
                     "`{}` may not depend on `{}`; edges point down only, and the allowed ones are \
                      CRATE_EDGES in {TABLE_PATH}",
                     package.name, dependency.name
                 );
-                violations.push(Violation::new(&package.manifest_path, 1, message));
+                violations.push(TidyViolation::new(&package.manifest_path, 1, message));
             }
         }
     }
@@ -34,7 +34,7 @@ pub(super) fn check_edges(packages: &[Package], table: &[CrateEdges]) -> Vec<Vio
 }
 
 /// Fails crates whose directory is not `crates/<name>`; xtask alone is no crate of haft.
-pub(super) fn check_places(packages: &[Package]) -> Vec<Violation> {
+pub(super) fn check_places(packages: &[Package]) -> Vec<TidyViolation> {
     let mut violations = Vec::new();
     for package in packages {
         let expected = match package.name.as_str() {
@@ -43,7 +43,7 @@ pub(super) fn check_places(packages: &[Package]) -> Vec<Violation> {
         };
         if package.manifest_path != expected {
             let message = format!("`{}` belongs at {expected}, one level deep", package.name);
-            violations.push(Violation::new(&package.manifest_path, 1, message));
+            violations.push(TidyViolation::new(&package.manifest_path, 1, message));
         }
     }
     violations
@@ -53,7 +53,7 @@ pub(super) fn check_places(packages: &[Package]) -> Vec<Violation> {
 pub(super) fn check_restricted(
     packages: &[Package],
     table: &[RestrictedDependency],
-) -> Vec<Violation> {
+) -> Vec<TidyViolation> {
     let mut violations = Vec::new();
     for package in packages {
         for dependency in &package.dependencies {
@@ -68,7 +68,7 @@ pub(super) fn check_restricted(
                     row.name,
                     row.users.join(" and ")
                 );
-                violations.push(Violation::new(&package.manifest_path, 1, message));
+                violations.push(TidyViolation::new(&package.manifest_path, 1, message));
             }
         }
     }
@@ -88,11 +88,11 @@ fn is_allowed(row: &CrateEdges, dependency: &Dependency) -> bool {
 fn stale<'table>(
     rows: impl Iterator<Item = (&'table str, &'table str)>,
     names: &[&str],
-) -> Vec<Violation> {
+) -> Vec<TidyViolation> {
     rows.filter(|(name, _)| !names.contains(name))
         .map(|(name, table)| {
             let message = format!("{table} names `{name}`, which is no crate; delete the entry");
-            Violation::new(TABLE_PATH, 1, message)
+            TidyViolation::new(TABLE_PATH, 1, message)
         })
         .collect()
 }

@@ -2,13 +2,13 @@
 //!
 //! A file that no module declares compiles nowhere and fails nowhere, which is how tests get lost.
 
-use super::repository::Source;
-use super::rust_text::is_word;
-use super::{FILE_LINES_MAX, Violation};
+use super::{FILE_LINES_MAX, TidyViolation};
 use crate::fuzz;
+use crate::repository::RepositoryFile;
+use crate::rust_text::words;
 
 /// Fails production files over the limit, and exceptions that are no longer needed.
-pub(super) fn check_lengths(sources: &[Source], exceptions: &[&str]) -> Vec<Violation> {
+pub(super) fn check_lengths(sources: &[RepositoryFile], exceptions: &[&str]) -> Vec<TidyViolation> {
     let mut violations = Vec::new();
     let mut long = Vec::new();
     for source in sources.iter().filter(|source| !source.is_test()) {
@@ -21,13 +21,13 @@ pub(super) fn check_lengths(sources: &[Source], exceptions: &[&str]) -> Vec<Viol
         if !exceptions.contains(&source.path.as_str()) {
             let message =
                 format!("{lines} lines, at most {FILE_LINES_MAX}; split it by the nouns in it");
-            violations.push(Violation::new(&source.path, lines, message));
+            violations.push(TidyViolation::new(&source.path, lines, message));
         }
     }
     for exception in exceptions.iter().filter(|exception| !long.contains(exception)) {
         let message =
             "not longer than others any more; delete it from LONG_FILES in xtask/src/tidy.rs";
-        violations.push(Violation::new(exception, 1, message));
+        violations.push(TidyViolation::new(exception, 1, message));
     }
     violations
 }
@@ -63,7 +63,7 @@ fn inline_module_lines(lines: &[&str]) -> usize {
                 _ => {}
             }
         }
-        let is_module = item.split(|character: char| !is_word(character)).any(|word| word == "mod");
+        let is_module = words(&item).any(|word| word == "mod");
         if depth == 0 && item.contains('{') {
             return if is_module { index + 1 } else { 0 };
         }
@@ -72,17 +72,17 @@ fn inline_module_lines(lines: &[&str]) -> usize {
 }
 
 /// Fails Rust files that do not open by saying what they are for.
-pub(super) fn check_header(source: &Source) -> Vec<Violation> {
+pub(super) fn check_header(source: &RepositoryFile) -> Vec<TidyViolation> {
     let is_exempt = source.rust.is_none() || source.file_name() == "tests.rs";
     if is_exempt || source.text.starts_with("//!") {
         return Vec::new();
     }
     let message = "open with a `//!` paragraph: what the file is for and what it does not do";
-    vec![Violation::new(&source.path, 1, message)]
+    vec![TidyViolation::new(&source.path, 1, message)]
 }
 
 /// Fails files under a crate's `tests/` that its one integration binary does not build.
-pub(super) fn check_test_place(source: &Source) -> Vec<Violation> {
+pub(super) fn check_test_place(source: &RepositoryFile) -> Vec<TidyViolation> {
     let Some(rest) = source.path.strip_prefix("crates/").and_then(|rest| rest.split_once('/'))
     else {
         return Vec::new();
@@ -93,16 +93,16 @@ pub(super) fn check_test_place(source: &Source) -> Vec<Violation> {
     }
     let message =
         "integration tests are modules of tests/it/main.rs, their data is in tests/fixtures";
-    vec![Violation::new(&source.path, 1, message)]
+    vec![TidyViolation::new(&source.path, 1, message)]
 }
 
 /// Fails modules that their parent does not declare.
-pub(super) fn check_declared(sources: &[Source]) -> Vec<Violation> {
+pub(super) fn check_declared(sources: &[RepositoryFile]) -> Vec<TidyViolation> {
     let modules = sources.iter().filter(|source| source.rust.is_some());
     modules.filter_map(|source| check_module(source, sources)).collect()
 }
 
-fn check_module(source: &Source, sources: &[Source]) -> Option<Violation> {
+fn check_module(source: &RepositoryFile, sources: &[RepositoryFile]) -> Option<TidyViolation> {
     let (dir, file_name) = source.path.rsplit_once('/')?;
     let (dir, stem) = match file_name.strip_suffix(".rs")? {
         "mod" => dir.rsplit_once('/')?,
@@ -117,14 +117,14 @@ fn check_module(source: &Source, sources: &[Source]) -> Option<Violation> {
         format!("{dir}/main.rs"),
         format!("{dir}/lib.rs"),
     ];
-    let parents: Vec<&Source> =
+    let parents: Vec<&RepositoryFile> =
         sources.iter().filter(|source| parents.contains(&source.path)).collect();
     if parents.iter().any(|parent| declares(parent, stem)) || is_included(source, sources) {
         return None;
     }
     let parent = parents.first().map_or("its parent module", |parent| parent.path.as_str());
     let message = format!("never built: declare `mod {stem};` in {parent}, or delete the file");
-    Some(Violation::new(&source.path, 1, message))
+    Some(TidyViolation::new(&source.path, 1, message))
 }
 
 /// Returns whether Rust files in a directory become modules of something, as examples do not.
@@ -138,12 +138,10 @@ fn is_root(dir: &str, stem: &str) -> bool {
     stem == "main" || stem == "lib" || dir.ends_with("/src/bin")
 }
 
-fn declares(parent: &Source, module: &str) -> bool {
+fn declares(parent: &RepositoryFile, module: &str) -> bool {
     let Some(rust) = &parent.rust else { return false };
-    let mut words =
-        rust.code.split(|character: char| !is_word(character)).filter(|word| !word.is_empty());
     let mut previous = "";
-    words.any(|word| {
+    words(&rust.code).any(|word| {
         let found = previous == "mod" && word == module;
         previous = word;
         found
@@ -151,7 +149,7 @@ fn declares(parent: &Source, module: &str) -> bool {
 }
 
 /// Returns whether some file of the same directory tree names this one in an attribute or macro.
-fn is_included(source: &Source, sources: &[Source]) -> bool {
+fn is_included(source: &RepositoryFile, sources: &[RepositoryFile]) -> bool {
     let crate_of = |path: &str| path.split('/').take(2).collect::<Vec<_>>().join("/");
     let quoted = [format!("\"{}\"", source.file_name()), format!("/{}\"", source.file_name())];
     sources.iter().filter(|other| other.path != source.path && other.rust.is_some()).any(|other| {
@@ -164,12 +162,12 @@ fn is_included(source: &Source, sources: &[Source]) -> bool {
 }
 
 /// Fails fuzz targets that the manifest of `fuzz/` does not build.
-pub(super) fn check_fuzz_targets(sources: &[Source]) -> Vec<Violation> {
+pub(super) fn check_fuzz_targets(sources: &[RepositoryFile]) -> Vec<TidyViolation> {
     const MANIFEST: &str = "fuzz/Cargo.toml";
     let manifest = sources.iter().find(|source| source.path == MANIFEST);
     let declared = match fuzz::declared_targets(manifest.map_or("", |source| &source.text)) {
         Ok(declared) => declared,
-        Err(err) => return vec![Violation::new(MANIFEST, 1, err.to_string())],
+        Err(err) => return vec![TidyViolation::new(MANIFEST, 1, err.to_string())],
     };
     let targets = sources.iter().filter_map(|source| {
         let name = source.path.strip_prefix("fuzz/fuzz_targets/")?.strip_suffix(".rs")?;
@@ -180,7 +178,7 @@ pub(super) fn check_fuzz_targets(sources: &[Source]) -> Vec<Violation> {
         .map(|(source, name)| {
             let message =
                 format!("never built: add a [[bin]] with name = \"{name}\" to {MANIFEST}");
-            Violation::new(&source.path, 1, message)
+            TidyViolation::new(&source.path, 1, message)
         })
         .collect()
 }

@@ -4,21 +4,21 @@
 
 use std::collections::BTreeSet;
 
-use super::Violation;
-use super::repository::Source;
+use super::TidyViolation;
+use crate::repository::RepositoryFile;
 
 const ROOT: &str = "Cargo.toml";
 const SECTIONS: &[&str] = &["dependencies", "dev-dependencies", "build-dependencies"];
 
-/// Fails dependencies and lints not inherited from the workspace, and what nobody inherits.
-pub(super) fn check(sources: &[Source]) -> Vec<Violation> {
+/// Fails dependencies and lints not inherited from the workspace, and entries that no member inherits.
+pub(super) fn check(sources: &[RepositoryFile]) -> Vec<TidyViolation> {
     let mut violations = Vec::new();
     let mut used = BTreeSet::new();
     for source in sources.iter().filter(|source| is_member(&source.path)) {
         let manifest = match source.text.parse::<toml::Table>() {
             Ok(manifest) => manifest,
             Err(err) => {
-                violations.push(Violation::new(&source.path, 1, err.message()));
+                violations.push(TidyViolation::new(&source.path, 1, err.message()));
                 continue;
             }
         };
@@ -27,13 +27,13 @@ pub(super) fn check(sources: &[Source]) -> Vec<Violation> {
                 let message =
                     format!("write `{name}.workspace = true` and give the version in {ROOT}");
                 let line = line_of(&source.text, name);
-                violations.push(Violation::new(&source.path, line, message));
+                violations.push(TidyViolation::new(&source.path, line, message));
             }
             used.insert(name.to_owned());
         }
         if !manifest.get("lints").is_some_and(is_inherited) {
             let message = "inherit the lints: `[lints]` with `workspace = true`";
-            violations.push(Violation::new(&source.path, 1, message));
+            violations.push(TidyViolation::new(&source.path, 1, message));
         }
     }
     if let Some(root) = sources.iter().find(|source| source.path == ROOT) {
@@ -42,15 +42,15 @@ pub(super) fn check(sources: &[Source]) -> Vec<Violation> {
     violations
 }
 
-/// Returns whether a path is the manifest of a workspace member; `fuzz/` is a workspace of its own.
+/// Returns whether a path is the manifest of a workspace member; `fuzz/` is a separate workspace.
 fn is_member(path: &str) -> bool {
     path == "xtask/Cargo.toml" || (path.starts_with("crates/") && path.ends_with("/Cargo.toml"))
 }
 
-fn check_unused(root: &Source, used: &BTreeSet<String>) -> Vec<Violation> {
+fn check_unused(root: &RepositoryFile, used: &BTreeSet<String>) -> Vec<TidyViolation> {
     let manifest: toml::Table = match root.text.parse() {
         Ok(manifest) => manifest,
-        Err(err) => return vec![Violation::new(ROOT, 1, err.message())],
+        Err(err) => return vec![TidyViolation::new(ROOT, 1, err.message())],
     };
     let declared = manifest.get("workspace").and_then(|workspace| workspace.get("dependencies"));
     let names = declared.and_then(toml::Value::as_table).into_iter().flat_map(toml::Table::keys);
@@ -58,7 +58,7 @@ fn check_unused(root: &Source, used: &BTreeSet<String>) -> Vec<Violation> {
         .filter(|name| !used.contains(*name))
         .map(|name| {
             let message = format!("no crate uses `{name}`; delete it");
-            Violation::new(ROOT, line_of(&root.text, name), message)
+            TidyViolation::new(ROOT, line_of(&root.text, name), message)
         })
         .collect()
 }

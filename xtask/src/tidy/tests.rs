@@ -1,11 +1,16 @@
 use serde_json::json;
 
-use super::repository::{Package, parse_package};
 use super::*;
+use crate::repository::{Package, parse_package};
 
 /// Compares what a check says about one file, as `line: message`, with what it should say.
-fn check_file(check: fn(&Source) -> Vec<Violation>, path: &str, text: &str, expect: &[&str]) {
-    let said: Vec<String> = check(&Source::new(path, text))
+fn check_file(
+    check: fn(&RepositoryFile) -> Vec<TidyViolation>,
+    path: &str,
+    text: &str,
+    expect: &[&str],
+) {
+    let said: Vec<String> = check(&RepositoryFile::new(path, text))
         .iter()
         .map(|violation| {
             assert_eq!(violation.path, path);
@@ -19,13 +24,13 @@ fn check_file(check: fn(&Source) -> Vec<Violation>, path: &str, text: &str, expe
 }
 
 /// Compares whole lines as tidy prints them.
-fn check_lines(violations: &[Violation], expect: &[&str]) {
+fn check_lines(violations: &[TidyViolation], expect: &[&str]) {
     let said: Vec<String> = violations.iter().map(ToString::to_string).collect();
     assert_eq!(said, expect);
 }
 
-fn sources(files: &[(&str, &str)]) -> Vec<Source> {
-    files.iter().map(|(path, text)| Source::new(*path, *text)).collect()
+fn sources(files: &[(&str, &str)]) -> Vec<RepositoryFile> {
+    files.iter().map(|(path, text)| RepositoryFile::new(*path, *text)).collect()
 }
 
 /// Makes a package as `cargo metadata` describes it; a name that starts with `haft` is one of ours.
@@ -75,6 +80,130 @@ fn edges_are_those_of_the_table() {
         &[
             "crates/haft-a/Cargo.toml:1: `haft-a` may not depend on `haft-b`; edges point down only, \
            and the allowed ones are CRATE_EDGES in xtask/src/tidy.rs",
+        ],
+    );
+}
+
+/// Parses files given as path and text, as production code.
+fn production(files: &[(&str, &str)]) -> Vec<ProductionFile> {
+    parse_production(&sources(files)).expect("the files are Rust")
+}
+
+#[test]
+fn modules_import_from_earlier_ones_only() {
+    const ORDER: &[order::ModuleOrder] =
+        &[order::ModuleOrder { crate_name: "a", modules: &["low", "high"] }];
+    let check = |low: &str,
+                 part: &str,
+                 exceptions: &[&str],
+                 orders: &[order::ModuleOrder],
+                 expect: &[&str]| {
+        let files = [
+            ("crates/a/src/lib.rs", "mod high;\nmod low;\npub use high::High;\npub struct Root;"),
+            ("crates/a/src/low.rs", low),
+            (
+                "crates/a/src/high.rs",
+                "mod part;\nuse crate::low::Low;\nuse part::Part;\npub struct High;",
+            ),
+            ("crates/a/src/high/part.rs", part),
+        ];
+        check_lines(&order::check(&production(&files), orders, exceptions), expect);
+    };
+    let low = "pub struct Low;";
+    check(low, "use super::High;", &[], ORDER, &[]);
+    check(
+        "use std::fmt;\nuse crate::High;",
+        "",
+        &[],
+        ORDER,
+        &["crates/a/src/low.rs:2: imports from crates/a/src/high.rs, but MODULE_ORDER in \
+         xtask/src/tidy/order.rs has its module later"],
+    );
+    check(
+        "fn f() { g(crate::Root) }",
+        "",
+        &[],
+        ORDER,
+        &["crates/a/src/low.rs:1: imports from crates/a/src/lib.rs, but MODULE_ORDER in \
+         xtask/src/tidy/order.rs has its module later"],
+    );
+    check("#[cfg(test)]\nmod tests { use crate::High; }", "", &[], ORDER, &[]);
+    check(
+        low,
+        "",
+        &["a"],
+        &[],
+        &["xtask/src/tidy/order.rs:1: `a` has no cycles any more: delete it from \
+         CRATES_WITH_CYCLES and give it a row in MODULE_ORDER, such as [\"low\", \"high\"]"],
+    );
+    check("use super::high::part::Part;", "", &["a"], &[], &[]);
+}
+
+#[test]
+fn files_of_one_module_do_not_import_one_another() {
+    const ORDER: &[order::ModuleOrder] = &[order::ModuleOrder { crate_name: "a", modules: &["m"] }];
+    let files = [
+        ("crates/a/src/lib.rs", "mod m;"),
+        ("crates/a/src/m.rs", "mod x;\nmod y;"),
+        ("crates/a/src/m/x.rs", "use super::y::Y;\npub struct X;"),
+        ("crates/a/src/m/y.rs", "pub struct Y(super::x::X);"),
+    ];
+    check_lines(
+        &order::check(&production(&files), ORDER, &[]),
+        &["crates/a/src/m/x.rs:1: these files import one another: crates/a/src/m/x.rs, \
+           crates/a/src/m/y.rs"],
+    );
+}
+
+#[test]
+fn visible_type_names_are_unique() {
+    const SHARED: &[type_names::SharedTypeName] =
+        &[type_names::SharedTypeName { name: "Shared", why: "tests" }];
+    let check = |a: &str, b: &str, shared: &[type_names::SharedTypeName], expect: &[&str]| {
+        let files = [("crates/a/src/lib.rs", a), ("crates/b/src/lib.rs", b)];
+        check_lines(&type_names::check(&production(&files), shared), expect);
+    };
+    check("struct A;", "struct A;", &[], &[]);
+    check(
+        "pub struct A;",
+        "\nenum A {}",
+        &[],
+        &["crates/a/src/lib.rs:1: the visible type `A` has the name of a type in \
+         crates/b/src/lib.rs; add to it the noun that tells them apart"],
+    );
+    check("#[cfg(test)]\nmod tests { pub struct A; }", "pub struct A;", &[], &[]);
+    check("pub struct Shared;", "pub(crate) struct Shared;", SHARED, &[]);
+    check(
+        "pub struct Shared;",
+        "",
+        SHARED,
+        &["xtask/src/tidy/type_names.rs:1: SHARED_TYPE_NAMES has `Shared` (tests), which has no \
+         second definition; delete the row"],
+    );
+}
+
+#[test]
+fn allowances_for_prose_only_shrink() {
+    let check = |comment: &str, baseline: &str, expect: &[&str]| {
+        let files = [("a.rs", comment), (prose::BASELINE_PATH, baseline)];
+        check_lines(&prose::check(&sources(&files), &[]), expect);
+    };
+    let advice = "name the actor: haft, the client, the user, the process";
+    let nobody = "// Nobody waits.";
+    check(nobody, "a.rs: 1\n", &[]);
+    check(nobody, "", &[&format!("a.rs:1: `nobody`: {advice}")]);
+    check(
+        "// Nobody. Nobody.",
+        "a.rs: 1\n",
+        &["a.rs:1: 2 places need plainer words, 1 were allowed; `cargo xtask tidy --prose a.rs` \
+         lists them"],
+    );
+    check(
+        "// The client waits.",
+        "a.rs: 1\n",
+        &[
+            "xtask/src/tidy/prose_baseline.txt:1: a.rs has 0 places that need plainer words and 1 are \
+         allowed; `cargo xtask tidy --lower` lowers the number",
         ],
     );
 }
@@ -215,7 +344,7 @@ fn modules_are_declared() {
         &[("crates/a/src/x/tests.rs", "")],
         &[&lost("crates/a/src/x/tests.rs", "tests", "its parent module")],
     );
-    // What Cargo finds by itself, and what another file names, needs no declaration.
+    // Files that Cargo finds or that another file names need no declaration.
     check(
         &[("crates/a/src/bin/b.rs", ""), ("crates/a/build.rs", ""), ("crates/a/examples/c.rs", "")],
         &[],
@@ -432,8 +561,11 @@ fn all_checks_run_and_report_in_order() {
             })
             .collect(),
     };
+    let mut violations = violations(&repository, &[]);
+    // Tables of the real repository name files that this one lacks.
+    violations.retain(|violation| violation.path == "src/b.rs");
     check_lines(
-        &violations(&repository),
+        &violations,
         &[
             "src/b.rs:1: `dbg!` stayed behind: delete it",
             "src/b.rs:1: never built: declare `mod b;` in its parent module, or delete the file",

@@ -3,9 +3,9 @@
 //!
 //! Every needle is written so that it does not contain itself, because this file is searched too.
 
-use super::Violation;
-use super::repository::Source;
-use super::rust_text::{has_word, is_word};
+use super::TidyViolation;
+use crate::repository::RepositoryFile;
+use crate::rust_text::{has_word, is_word, words};
 
 /// Names that say nothing of what is inside. A helper process, in the singular, is a thing.
 const EMPTY_NAMES: &[&str] = &["utils", "helpers", "common", "manager", "service", "types"];
@@ -37,7 +37,7 @@ const HOMES: &[&str] = &[concat!("/ho", "me/"), concat!("/Us", "ers/")];
 const EXAMPLE_HOMES: &[&str] = &["you", "user", "alice", "ada", "me"];
 
 /// Fails markers of unfinished work, in comments and prose.
-pub(super) fn check_markers(source: &Source) -> Vec<Violation> {
+pub(super) fn check_markers(source: &RepositoryFile) -> Vec<TidyViolation> {
     let text = match (&source.rust, source.extension()) {
         (Some(rust), _) => rust.comments.clone(),
         (None, "md") => prose(&source.text),
@@ -48,7 +48,7 @@ pub(super) fn check_markers(source: &Source) -> Vec<Violation> {
     for (index, line) in text.lines().enumerate() {
         for marker in MARKERS.iter().filter(|marker| has_word(line, marker)) {
             let message = format!("{marker}: do it now, or open an issue and delete the marker");
-            violations.push(Violation::new(&source.path, index + 1, message));
+            violations.push(TidyViolation::new(&source.path, index + 1, message));
         }
     }
     violations
@@ -71,31 +71,31 @@ fn prose(markdown: &str) -> String {
 }
 
 /// Fails macros and attributes that are for a moment only.
-pub(super) fn check_macros(source: &Source) -> Vec<Violation> {
+pub(super) fn check_macros(source: &RepositoryFile) -> Vec<TidyViolation> {
     let Some(rust) = &source.rust else { return Vec::new() };
     let mut violations = Vec::new();
     for (index, line) in rust.code.lines().enumerate() {
         for (needle, advice) in FORGOTTEN.iter().filter(|(needle, _)| has_word(line, needle)) {
             let message = format!("`{needle}` stayed behind: {advice}");
-            violations.push(Violation::new(&source.path, index + 1, message));
+            violations.push(TidyViolation::new(&source.path, index + 1, message));
         }
     }
     violations
 }
 
 /// Fails modules and types whose name says nothing.
-pub(super) fn check_names(source: &Source) -> Vec<Violation> {
+pub(super) fn check_names(source: &RepositoryFile) -> Vec<TidyViolation> {
     let Some(rust) = &source.rust else { return Vec::new() };
     let mut violations = Vec::new();
     let path = source.path.trim_end_matches(".rs");
     if let Some(name) = path.split('/').find(|part| EMPTY_NAMES.contains(part)) {
         let message = format!("`{name}` says nothing as a module's name; name the noun inside");
-        violations.push(Violation::new(&source.path, 1, message));
+        violations.push(TidyViolation::new(&source.path, 1, message));
     }
     for (index, line) in rust.code.lines().enumerate() {
         for name in declared_names(line).filter(|name| is_empty_name(name)) {
             let message = format!("`{name}` ends in a word that says nothing; name the noun");
-            violations.push(Violation::new(&source.path, index + 1, message));
+            violations.push(TidyViolation::new(&source.path, index + 1, message));
         }
     }
     violations
@@ -103,11 +103,11 @@ pub(super) fn check_names(source: &Source) -> Vec<Violation> {
 
 /// Returns the names of modules and types that a line declares.
 ///
-/// An associated type is named by the trait, which may be somebody else's; it is the `type` that is
-/// indented and not public.
+/// The trait, which may be foreign, names an associated type; it is the `type` that is indented and
+/// not public.
 fn declared_names(line: &str) -> impl Iterator<Item = &str> {
     let is_associated = line.trim_start().starts_with("type ") && line.starts_with(' ');
-    let words = line.split(|character: char| !is_word(character)).filter(|word| !word.is_empty());
+    let words = words(line);
     words.clone().zip(words.skip(1)).filter_map(move |(keyword, name)| match keyword {
         "mod" | "struct" | "enum" | "trait" | "union" => Some(name),
         "type" if !is_associated => Some(name),
@@ -124,18 +124,18 @@ fn is_empty_name(name: &str) -> bool {
     })
 }
 
-/// Fails home directories and registries of whoever wrote the line.
-pub(super) fn check_machine_paths(source: &Source) -> Vec<Violation> {
+/// Fails home directories and registries of one person's machine.
+pub(super) fn check_machine_paths(source: &RepositoryFile) -> Vec<TidyViolation> {
     let mut violations = Vec::new();
     for (index, line) in source.text.lines().enumerate() {
         if let Some(path) = home_path(line) {
             let message =
                 format!("`{path}` is a place on one machine; in examples write /home/you");
-            violations.push(Violation::new(&source.path, index + 1, message));
+            violations.push(TidyViolation::new(&source.path, index + 1, message));
         }
         for registry in REGISTRIES.iter().filter(|registry| line.contains(**registry)) {
             let message = format!("`{registry}` belongs in a person's own configuration");
-            violations.push(Violation::new(&source.path, index + 1, message));
+            violations.push(TidyViolation::new(&source.path, index + 1, message));
         }
     }
     violations

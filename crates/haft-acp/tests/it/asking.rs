@@ -1,17 +1,17 @@
 //! What an editor is asked, and what its answers change.
 
 use expect_test::expect;
-use haft_scripted_model::Reply;
+use haft_scripted_model::ScriptedReply;
 use serde_json::json;
 
 use crate::stage::Place;
 
-fn write(path: &str) -> Reply {
-    Reply::new().call("write", json!({"path": path, "content": "new\n"}))
+fn write(path: &str) -> ScriptedReply {
+    ScriptedReply::new().call("write", json!({"path": path, "content": "new\n"}))
 }
 
-fn writes(count: usize) -> Vec<Reply> {
-    let write = |number: usize| [write("a"), Reply::new().text(&format!("Said {number}."))];
+fn writes(count: usize) -> Vec<ScriptedReply> {
+    let write = |number: usize| [write("a"), ScriptedReply::new().text(&format!("Said {number}."))];
     (0..count).flat_map(write).collect()
 }
 
@@ -114,7 +114,10 @@ async fn an_answer_holds_as_long_as_it_says() {
 #[tokio::test]
 async fn a_tool_asks_through_a_form() {
     let question = json!({"questions": [{"question": "Which name?"}]});
-    let place = Place::new([Reply::new().call("question", question), Reply::new().text("Good.")]);
+    let place = Place::new([
+        ScriptedReply::new().call("question", question),
+        ScriptedReply::new().text("Good."),
+    ]);
     place
         .edit(&["haft"], async |desk| {
             let session = desk.begin().await;

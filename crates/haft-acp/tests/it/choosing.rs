@@ -1,38 +1,40 @@
 //! Another agent goes on with a session: nothing that the one before had begun goes on beyond what the new one may.
 
-use agent_client_protocol::v1::schema::{SessionId, SetSessionModeRequest};
+use agent_client_protocol::v1::schema::{SessionId as AcpSessionId, SetSessionModeRequest};
 use expect_test::expect;
-use haft_journal::{ChatId, ChatQuery, ChatStatus};
-use haft_scripted_model::{Reply, Stop, When};
+use haft_journal::{SessionId, SessionQuery, SessionStatus};
+use haft_scripted_model::{ReplyCondition, ReplyStopReason, ScriptedReply};
 use serde_json::json;
 
 use crate::stage::{Desk, Place, reason};
 
 /// A model that has somebody write in the background, and says this of it.
-fn delegating(beginning: Reply) -> Place {
-    let last = |last: &str| When { last: Some(last.to_owned()), ..When::default() };
+fn delegating(beginning: ScriptedReply) -> Place {
+    let last =
+        |last: &str| ReplyCondition { last: Some(last.to_owned()), ..ReplyCondition::default() };
     let task = json!({"subagent_type": "general", "prompt": "Write it", "background": true});
     let write = json!({"path": "free.txt", "content": "new\n"});
     Place::new([
-        Reply::new().call("task", task).when(last("go")),
-        Reply::new().waiting_for("the switch").call("write", write).when(last("Write it")),
+        ScriptedReply::new().call("task", task).when(last("go")),
+        ScriptedReply::new().waiting_for("the switch").call("write", write).when(last("Write it")),
         beginning.when(last("it works in the background")),
-        Reply::new().text("So it was.").when(last("was stopped before it was done")),
+        ScriptedReply::new().text("So it was.").when(last("was stopped before it was done")),
     ])
 }
 
-async fn plan(desk: &Desk, session: &SessionId) {
+async fn plan(desk: &Desk, session: &AcpSessionId) {
     let mode = SetSessionModeRequest::new(session.clone(), "plan");
     desk.connection.send_request(mode).block_task().await.unwrap();
 }
 
 /// Looks what became of the subagent, which would write by now if it could.
-async fn check_stopped(place: &Place, session: &SessionId) {
+async fn check_stopped(place: &Place, session: &AcpSessionId) {
     place.model.release("the switch");
-    let parent = Some(ChatId::parse(&session.0).unwrap());
-    let children = place.journal.chats(ChatQuery { parent, ..ChatQuery::default() }).await.unwrap();
-    let statuses: Vec<ChatStatus> = children.iter().map(|child| child.status).collect();
-    assert_eq!(statuses, [ChatStatus::Aborted]);
+    let parent = Some(SessionId::parse(&session.0).unwrap());
+    let children =
+        place.journal.sessions(SessionQuery { parent, ..SessionQuery::default() }).await.unwrap();
+    let statuses: Vec<SessionStatus> = children.iter().map(|child| child.status).collect();
+    assert_eq!(statuses, [SessionStatus::Aborted]);
     assert_eq!(place.read("free.txt"), None);
 }
 
@@ -45,7 +47,7 @@ fn told(desk: &Desk) -> String {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_works_in_the_background_is_stopped_when_another_agent_is_chosen() {
-    let place = delegating(Reply::new().text("It runs."));
+    let place = delegating(ScriptedReply::new().text("It runs."));
     place
         .edit(&[], async |desk| {
             let session = desk.begin().await;
@@ -77,7 +79,7 @@ async fn who_works_in_the_background_is_stopped_when_another_agent_is_chosen() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_choice_in_a_turn_holds_when_the_turn_is_over() {
-    let place = delegating(Reply::new().text("It runs.").waiting_for("the rest"));
+    let place = delegating(ScriptedReply::new().text("It runs.").waiting_for("the rest"));
     place
         .edit(&[], async |desk| {
             let session = desk.begin().await;
@@ -95,7 +97,7 @@ async fn a_choice_in_a_turn_holds_when_the_turn_is_over() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nobody_works_on_whom_a_turn_left_that_broke_off() {
-    let check = async |beginning: Reply, next: Option<Reply>, ended: &str| {
+    let check = async |beginning: ScriptedReply, next: Option<ScriptedReply>, ended: &str| {
         let place = delegating(beginning);
         next.into_iter().for_each(|next| place.model.add(next));
         place
@@ -118,9 +120,9 @@ async fn nobody_works_on_whom_a_turn_left_that_broke_off() {
             })
             .await;
     };
-    let runs = || Reply::new().text("It runs.").waiting_for("the rest");
+    let runs = || ScriptedReply::new().text("It runs.").waiting_for("the rest");
     let looks = runs().call("glob", json!({"pattern": "*"}));
-    check(looks, Some(Reply::failure(401, "no such key")), "-32603: ").await;
-    check(runs().stopping(Stop::Length), None, "max_tokens").await;
-    check(runs().stopping(Stop::Refused), None, "refusal").await;
+    check(looks, Some(ScriptedReply::failure(401, "no such key")), "-32603: ").await;
+    check(runs().stopping(ReplyStopReason::Length), None, "max_tokens").await;
+    check(runs().stopping(ReplyStopReason::Refused), None, "refusal").await;
 }

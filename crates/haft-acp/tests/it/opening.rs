@@ -7,7 +7,7 @@ use agent_client_protocol::v1::schema::{
 use agent_client_protocol::{Error, JsonRpcRequest};
 use expect_test::expect;
 use haft_acp::limits::{LAST_WORDS_MS, LISTED_SESSIONS_MAX, MESSAGE_BYTES_MAX, OPEN_SESSIONS_MAX};
-use haft_scripted_model::Reply;
+use haft_scripted_model::ScriptedReply;
 use serde_json::{Value, json};
 
 use crate::stage::{Desk, Place};
@@ -73,9 +73,9 @@ async fn an_editor_learns_what_there_is() {
 #[tokio::test]
 async fn a_session_is_loaded_with_what_was_said() {
     let place = Place::new([
-        Reply::new().text("I look.").call("read", json!({"path": "notes.txt"})),
-        Reply::new().text("It says one."),
-        Reply::new().text("Once more."),
+        ScriptedReply::new().text("I look.").call("read", json!({"path": "notes.txt"})),
+        ScriptedReply::new().text("It says one."),
+        ScriptedReply::new().text("Once more."),
     ]);
     place.write("notes.txt", "one\n");
     let mut session = None;
@@ -143,7 +143,7 @@ async fn what_cannot_be_opened_says_why() {
                 expect.assert_eq(&text.replace(&desk.root.display().to_string(), "ROOT"));
             };
             let value = |response: Result<_, Error>| response.map(|response| json!(response));
-            check(value(ask(desk, NewSessionRequest::new("/")).await), expect!["-32602: the session's directory / is not within ROOT, where this haft works: have the editor start `haft acp --root /`"]);
+            check(value(ask(desk, NewSessionRequest::new("/")).await), expect!["-32602: the session's directory / is not within ROOT, where this haft works: have the editor start haft with that directory as its root"]);
             check(
                 value(ask(desk, NewSessionRequest::new("project")).await),
                 expect![[r#"-32602: the session's directory is "project": expected an absolute path"#]],
@@ -153,7 +153,7 @@ async fn what_cannot_be_opened_says_why() {
             check(loaded(ask(desk, load("nonsense")).await), expect![[r#"-32602: "nonsense" is no id of a session: expected ses_ and 26 digits and letters, such as ses_01k652pf2dbsqq10cjmetcbnq7"#]]);
             check(
                 loaded(ask(desk, load("ses_00000000000000000000000000")).await),
-                expect!["-32002: there is no session ses_00000000000000000000000000: see `haft sessions list` for those there are"],
+                expect!["-32002: there is no session ses_00000000000000000000000000"],
             );
         })
         .await;
@@ -170,7 +170,7 @@ async fn what_is_not_done_of_a_wish_is_said() {
             ask(desk, request).await.unwrap();
             desk.until_noted(1).await;
             expect![[r#"
-                notice {"severity":"info","title":"haft does not start the MCP servers that the editor is set up with: those that agents may use are named in haft.toml (haft mcp add)."}
+                notice {"severity":"info","title":"haft does not start the MCP servers that the editor is set up with: those that agents may use are named in haft.toml."}
             "#]].assert_eq(&desk.told());
         })
         .await;
@@ -179,9 +179,9 @@ async fn what_is_not_done_of_a_wish_is_said() {
 #[tokio::test]
 async fn another_agent_works_in_a_session() {
     let place = Place::new([
-        Reply::new().text("Built."),
-        Reply::new().text("Planned.").waiting_for("planned"),
-        Reply::new().text("Built again."),
+        ScriptedReply::new().text("Built."),
+        ScriptedReply::new().text("Planned.").waiting_for("planned"),
+        ScriptedReply::new().text("Built again."),
     ]);
     place
         .edit(&[], async |desk| {

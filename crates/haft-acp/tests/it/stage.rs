@@ -18,20 +18,20 @@ use agent_client_protocol::{
 };
 use futures_util::{SinkExt, StreamExt as _};
 use haft::{
-    Clock, Limits, Networking, OnRepeat, Registry, Roots, Runtime, RuntimeParts, Sandbox,
-    SessionOptions,
+    CallLimits, Clock, ConnectionOptions, Networking, Registry, RepeatPolicy, Runtime,
+    RuntimeParts, Sandbox, WorkspaceRoots,
 };
-use haft_acp::{Editor, ServeError, ServeParts, ready, serve};
+use haft_acp::{AcpServeError, AcpServeParts, Editor, ready_parts, serve};
 use haft_agent::{
-    AgentBounds, AgentHost, AgentPlaces, FoundAgents, HostParts, Models, Random, Surroundings,
-    find_agents,
+    AgentBounds, AgentDirectories, AgentHost, AgentHostParts, AgentPromptContext, AgentRegistry,
+    ModelLookup, RandomSource, find_agents,
 };
-use haft_contract::{RequirementSet, Variables};
-use haft_journal::{Journal, MemoryJournal, Owner};
-use haft_model::{Model, ModelError, Provider, Settings};
-use haft_policy::{Action, NetworkGuard, Rule, RuleScope};
+use haft_contract::{PatternVariables, RequirementSet};
+use haft_journal::{Journal, LeaseOwner, MemoryJournal};
+use haft_model::{Model, ModelError, ModelSettings, ProviderModel};
+use haft_policy::{NetworkGuard, Rule, RuleAction, RuleScope};
 use haft_sandbox::Launcher;
-use haft_scripted_model::{Reply, Script, ScriptedServer};
+use haft_scripted_model::{ModelScript, ScriptedReply, ScriptedServer};
 use haft_tools::{Profile, ToolOptions};
 use serde_json::{Value, json};
 use tokio::io::{AsyncWriteExt as _, DuplexStream};
@@ -53,7 +53,7 @@ impl Clock for StepClock {
 
 struct Counted(AtomicU64);
 
-impl Random for Counted {
+impl RandomSource for Counted {
     fn fill(&self, bytes: &mut [u8]) {
         let count = self.0.fetch_add(1, Ordering::Relaxed);
         bytes.fill(0);
@@ -63,16 +63,16 @@ impl Random for Counted {
 
 struct OneModel(String);
 
-impl Models for OneModel {
+impl ModelLookup for OneModel {
     fn model(&self, _: Option<&str>) -> Result<(String, Arc<dyn Model>), ModelError> {
-        let settings = Settings {
+        let settings = ModelSettings {
             model: "openai/m1".to_owned(),
             base_url: Some(self.0.clone()),
             key_variable: None,
             authorities: None,
-            bounds: haft_model::Bounds::default(),
+            bounds: haft_model::ModelAnswerBounds::default(),
         };
-        let provider = Provider::open(&settings, &|_| None)?;
+        let provider = ProviderModel::open(&settings, &|_| None)?;
         Ok(("openai/m1".to_owned(), Arc::new(provider)))
     }
 }
@@ -84,7 +84,7 @@ pub(crate) struct Place {
     pub(crate) journal: Arc<dyn Journal>,
     directory: tempfile::TempDir,
     clock: Arc<dyn Clock>,
-    random: Arc<dyn Random>,
+    random: Arc<dyn RandomSource>,
     processes: AtomicU64,
 }
 
@@ -92,17 +92,17 @@ pub(crate) struct Place {
 struct Process {
     host: Arc<AgentHost>,
     runtime: Runtime,
-    agents: Arc<FoundAgents>,
+    agents: Arc<AgentRegistry>,
 }
 
 impl Place {
-    pub(crate) fn new(replies: impl IntoIterator<Item = Reply>) -> Self {
+    pub(crate) fn new(replies: impl IntoIterator<Item = ScriptedReply>) -> Self {
         let place = Self {
-            model: ScriptedServer::start(Script::of(replies)).unwrap(),
+            model: ScriptedServer::start(ModelScript::from_replies(replies)).unwrap(),
             rules: vec![
-                Rule::new("*", "*", Action::Allow),
-                Rule::new("write", "*", Action::Ask),
-                Rule::new("write", "free*", Action::Allow),
+                Rule::new("*", "*", RuleAction::Allow),
+                Rule::new("write", "*", RuleAction::Ask),
+                Rule::new("write", "free*", RuleAction::Allow),
             ],
             journal: Arc::new(MemoryJournal::new()),
             directory: tempfile::tempdir().unwrap(),
@@ -128,17 +128,17 @@ impl Place {
 
     fn process(&self, editor: &Editor) -> Process {
         let id = format!("p{}", self.processes.fetch_add(1, Ordering::Relaxed));
-        let roots = Roots::open(&self.root(), &[]).unwrap();
+        let roots = WorkspaceRoots::open(&self.root(), &[]).unwrap();
         let tools = haft_tools::tools(Profile::Contract, &ToolOptions::default());
         let rules = self.rules.iter().cloned().map(|rule| (RuleScope::Manifest, rule)).collect();
         let runtime = Runtime::new(RuntimeParts {
             registry: Registry::new(tools).unwrap(),
             journal: Arc::clone(&self.journal),
-            variables: Variables { workspace: roots.paths(), ..Variables::default() },
+            variables: PatternVariables { workspace: roots.paths(), ..PatternVariables::default() },
             roots,
             requires: RequirementSet::default(),
             rules,
-            limits: Limits::default(),
+            limits: CallLimits::default(),
             allow_network: false,
             network_guard: NetworkGuard::default(),
             sandbox: Sandbox::system(),
@@ -149,40 +149,43 @@ impl Place {
             environment: Vec::new(),
             sidecars: self.directory.path().join("sidecars").join(&id),
             clock: Arc::clone(&self.clock),
-            owner: Owner { id: id.clone(), place: format!("process {id}") },
+            owner: LeaseOwner { id: id.clone(), location: format!("process {id}") },
             is_gone: Arc::new(|_| Some(true)),
             snapshots: None,
-            on_repeat: OnRepeat::Warn,
+            on_repeat: RepeatPolicy::Warn,
             settings: "{}".to_owned(),
         })
         .unwrap();
-        let agents = Arc::new(find_agents(&AgentPlaces::default()));
-        let mut options = SessionOptions::headless(format!("s-{id}"), "agent");
+        let agents = Arc::new(find_agents(&AgentDirectories::default()));
+        let mut options = ConnectionOptions::headless(format!("s-{id}"), "agent");
         options.subagents = agents.subagents();
-        let host = AgentHost::new(HostParts {
+        let host = AgentHost::new(AgentHostParts {
             runtime: runtime.clone(),
-            session: runtime.session(options).unwrap(),
+            connection: runtime.open_connection(options).unwrap(),
             models: Arc::new(OneModel(self.model.base_url())),
             agents: Arc::clone(&agents),
-            surroundings: Surroundings { root: self.root(), ..Surroundings::default() },
+            prompt_context: AgentPromptContext {
+                root: self.root(),
+                ..AgentPromptContext::default()
+            },
             clock: Arc::clone(&self.clock),
             random: Arc::clone(&self.random),
             bounds: AgentBounds { context_tokens: CONTEXT_TOKENS, ..AgentBounds::default() },
             asker: editor.asker(),
-            watcher: editor.watcher(),
+            observer: editor.watcher(),
         });
         Process { host: Arc::new(host), runtime, agents }
     }
 
     /// Has somebody write one line, and returns how that ended.
-    pub(crate) async fn read_line(&self, line: String) -> Result<(), ServeError> {
+    pub(crate) async fn read_line(&self, line: String) -> Result<(), AcpServeError> {
         let editor = Editor::new();
         let Process { host, runtime, agents } = self.process(&editor);
         let parts = self.parts(host, runtime, agents);
         let (mut ours, theirs) = tokio::io::duplex(64 * 1024);
         let (input, output) = tokio::io::split(theirs);
         let serving = tokio::spawn(async move {
-            serve(&editor, ready(parts), input, output, CancellationToken::new()).await
+            serve(&editor, ready_parts(parts), input, output, CancellationToken::new()).await
         });
         // Whoever does not want to read more hangs up.
         let _ = ours.write_all(format!("{line}\n").as_bytes()).await;
@@ -194,13 +197,13 @@ impl Place {
     pub(crate) async fn greet(
         &self,
         output: DuplexStream,
-    ) -> (DuplexStream, JoinHandle<Result<(), ServeError>>) {
+    ) -> (DuplexStream, JoinHandle<Result<(), AcpServeError>>) {
         let editor = Editor::new();
         let Process { host, runtime, agents } = self.process(&editor);
         let parts = self.parts(host, runtime, agents);
         let (mut ours, input) = tokio::io::duplex(64 * 1024);
         let serving = tokio::spawn(async move {
-            serve(&editor, ready(parts), input, output, CancellationToken::new()).await
+            serve(&editor, ready_parts(parts), input, output, CancellationToken::new()).await
         });
         let params = json!({"protocolVersion": 1});
         let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params});
@@ -212,15 +215,15 @@ impl Place {
         &self,
         host: Arc<AgentHost>,
         runtime: Runtime,
-        agents: Arc<FoundAgents>,
-    ) -> ServeParts {
-        ServeParts {
+        agents: Arc<AgentRegistry>,
+    ) -> AcpServeParts {
+        AcpServeParts {
             host,
             runtime,
             agents,
             agent: "build".to_owned(),
             context_tokens: CONTEXT_TOKENS,
-            time: |time_ms| format!("at {time_ms}"),
+            format_time: |time_ms| format!("at {time_ms}"),
             notices: Vec::new(),
         }
     }
@@ -233,7 +236,7 @@ impl Place {
         let (ours, theirs) = tokio::io::duplex(64 * 1024);
         let serving = tokio::spawn(async move {
             let (input, output) = tokio::io::split(theirs);
-            serve(&editor, ready(parts), input, output, CancellationToken::new()).await
+            serve(&editor, ready_parts(parts), input, output, CancellationToken::new()).await
         });
         let noted = Arc::new(Noted {
             answers: Mutex::new(answers.iter().copied().collect()),

@@ -3,7 +3,7 @@
 use agent_client_protocol::v1::schema::LoadSessionRequest;
 use expect_test::expect;
 use haft_acp::limits::SHOWN_CHANGE_BYTES_MAX;
-use haft_scripted_model::{Reply, Stop, When};
+use haft_scripted_model::{ReplyCondition, ReplyStopReason, ScriptedReply};
 use serde_json::json;
 
 use crate::stage::{Place, reason};
@@ -11,14 +11,14 @@ use crate::stage::{Place, reason};
 #[tokio::test]
 async fn an_editor_is_told_what_happens() {
     let place = Place::new([
-        Reply::new()
+        ScriptedReply::new()
             .reasoning("Let me see.")
             .text("I look.")
             .call("read", json!({"path": "notes.txt", "start_line": 1})),
-        Reply::new()
+        ScriptedReply::new()
             .call("edit", json!({"path": "notes.txt", "old_string": "two", "new_string": "2"}))
             .call("todo", json!({"todos": [{"content": "Mend it", "status": "completed"}]})),
-        Reply::new().text("Done."),
+        ScriptedReply::new().text("Done."),
     ]);
     place.write("notes.txt", "one\ntwo\n");
     place
@@ -52,8 +52,8 @@ async fn an_editor_is_told_what_happens() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_is_said_after_a_cancelled_prompt() {
     let place = Place::new([
-        Reply::new().text("I begin. ").waiting_for("never"),
-        Reply::new().text("Again."),
+        ScriptedReply::new().text("I begin. ").waiting_for("never"),
+        ScriptedReply::new().text("Again."),
     ]);
     place
         .edit(&[], async |desk| {
@@ -82,12 +82,13 @@ async fn nothing_is_said_after_a_cancelled_prompt() {
 
 #[tokio::test]
 async fn a_cancelled_prompt_takes_its_question_and_its_subagents_along() {
-    let last = |last: &str| When { last: Some(last.to_owned()), ..When::default() };
+    let last =
+        |last: &str| ReplyCondition { last: Some(last.to_owned()), ..ReplyCondition::default() };
     let task = json!({"subagent_type": "general", "prompt": "Write it"});
     let write = json!({"path": "x", "content": "y"});
     let place = Place::new([
-        Reply::new().call("task", task).when(last("go")),
-        Reply::new().call("write", write).when(last("Write it")),
+        ScriptedReply::new().call("task", task).when(last("go")),
+        ScriptedReply::new().call("write", write).when(last("Write it")),
     ]);
     place
         .edit(&["never"], async |desk| {
@@ -106,13 +107,14 @@ async fn a_cancelled_prompt_takes_its_question_and_its_subagents_along() {
 
 #[tokio::test]
 async fn calls_of_subagents_are_shown_in_the_session() {
-    let last = |last: &str| When { last: Some(last.to_owned()), ..When::default() };
+    let last =
+        |last: &str| ReplyCondition { last: Some(last.to_owned()), ..ReplyCondition::default() };
     let task = json!({"subagent_type": "explore", "prompt": "Look closely"});
     let place = Place::new([
-        Reply::new().text("Delegating.").call("task", task).when(last("go")),
-        Reply::new().call("glob", json!({"pattern": "*"})).when(last("Look closely")),
-        Reply::new().text("There is nothing.").when(last("")),
-        Reply::new().text("Nothing, then."),
+        ScriptedReply::new().text("Delegating.").call("task", task).when(last("go")),
+        ScriptedReply::new().call("glob", json!({"pattern": "*"})).when(last("Look closely")),
+        ScriptedReply::new().text("There is nothing.").when(last("")),
+        ScriptedReply::new().text("Nothing, then."),
     ]);
     place
         .edit(&[], async |desk| {
@@ -139,10 +141,11 @@ async fn calls_of_subagents_are_shown_in_the_session() {
 
 #[tokio::test]
 async fn two_sessions_are_had_at_once() {
-    let last = |last: &str| When { last: Some(last.to_owned()), ..When::default() };
+    let last =
+        |last: &str| ReplyCondition { last: Some(last.to_owned()), ..ReplyCondition::default() };
     let place = Place::new([
-        Reply::new().waiting_for("first").text("First.").when(last("one")),
-        Reply::new().text("Second.").when(last("two")),
+        ScriptedReply::new().waiting_for("first").text("First.").when(last("one")),
+        ScriptedReply::new().text("Second.").when(last("two")),
     ]);
     place
         .edit(&[], async |desk| {
@@ -158,18 +161,18 @@ async fn two_sessions_are_had_at_once() {
 
 #[tokio::test]
 async fn a_model_that_fails_is_an_error_of_the_prompt() {
-    let place = Place::new([Reply::failure(401, "no such key")]);
+    let place = Place::new([ScriptedReply::failure(401, "no such key")]);
     place
         .edit(&[], async |desk| {
             let session = desk.begin().await;
-            expect!["-32603: openai wants a key, and none was sent: name the environment variable that holds it (key_variable) (HTTP 401: no such key)"].assert_eq(&desk.say(&session, "go").await);
+            expect!["-32603: openai requires a key, but none was sent: name its environment variable (key_variable) (HTTP 401: no such key)"].assert_eq(&desk.say(&session, "go").await);
             desk.told();
             // Whoever opens the session later sees why nothing follows.
             let load = LoadSessionRequest::new(session.clone(), desk.root.clone());
             desk.connection.send_request(load).block_task().await.unwrap();
             expect![[r#"
                 user_message_chunk "go"
-                notice {"severity":"info","title":"The turn failed: openai wants a key, and none was sent: name the environment variable that holds it (key_variable) (HTTP 401: no such key)"}
+                notice {"severity":"info","title":"The turn failed: openai requires a key, but none was sent: name its environment variable (key_variable) (HTTP 401: no such key)"}
                 session_info_update go
             "#]].assert_eq(&desk.told());
         })
@@ -178,8 +181,10 @@ async fn a_model_that_fails_is_an_error_of_the_prompt() {
 
 #[tokio::test]
 async fn an_answer_that_broke_off_is_no_turn_that_failed() {
-    let place =
-        Place::new([Reply::new().text("I beg").breaking_off(), Reply::new().text("Whole.")]);
+    let place = Place::new([
+        ScriptedReply::new().text("I beg").breaking_off(),
+        ScriptedReply::new().text("Whole."),
+    ]);
     place
         .edit(&[], async |desk| {
             let session = desk.begin().await;
@@ -202,7 +207,8 @@ async fn an_answer_that_broke_off_is_no_turn_that_failed() {
 #[tokio::test]
 async fn a_call_of_an_answer_that_was_cut_keeps_its_reason() {
     let write = json!({"path": "free.txt", "content": "new"});
-    let place = Place::new([Reply::new().call("write", write).stopping(Stop::Length)]);
+    let place =
+        Place::new([ScriptedReply::new().call("write", write).stopping(ReplyStopReason::Length)]);
     place
         .edit(&[], async |desk| {
             let session = desk.begin().await;
@@ -220,7 +226,7 @@ async fn a_call_of_an_answer_that_was_cut_keeps_its_reason() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_editor_that_goes_away_stops_its_turns() {
-    let place = Place::new([Reply::new().text("I begin. ").waiting_for("never")]);
+    let place = Place::new([ScriptedReply::new().text("I begin. ").waiting_for("never")]);
     let mut session = None;
     place
         .edit(&[], async |desk| {
@@ -231,16 +237,19 @@ async fn an_editor_that_goes_away_stops_its_turns() {
         })
         .await;
     place.model.wait_for_ends(1);
-    let chat = haft_journal::ChatId::parse(&session.unwrap().0).unwrap();
-    let row = place.journal.chat(&chat).await.unwrap().unwrap();
-    assert_eq!(row.status, haft_journal::ChatStatus::Idle);
+    let chat = haft_journal::SessionId::parse(&session.unwrap().0).unwrap();
+    let row = place.journal.session(&chat).await.unwrap().unwrap();
+    assert_eq!(row.status, haft_journal::SessionStatus::Idle);
 }
 
 #[tokio::test]
 async fn so_much_of_a_file_is_shown_before_it_is_written() {
     let check = async |bytes: usize, is_shown: bool| {
         let write = json!({"path": "free.txt", "content": "new"});
-        let place = Place::new([Reply::new().call("write", write), Reply::new().text("Done.")]);
+        let place = Place::new([
+            ScriptedReply::new().call("write", write),
+            ScriptedReply::new().text("Done."),
+        ]);
         place.write("free.txt", &"x".repeat(bytes));
         place
             .edit(&[], async |desk| {

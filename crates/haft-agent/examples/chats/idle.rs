@@ -4,8 +4,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use haft_agent::{Chat, Prompt, TurnEnd};
-use haft_journal::{ChatQuery, Journal, SqliteJournal};
+use haft_agent::{AgentSession, TurnEnd, TurnPrompt};
+use haft_journal::{Journal, SessionQuery, SqliteJournal};
 use tokio_util::sync::CancellationToken;
 
 use crate::Failure;
@@ -33,8 +33,8 @@ pub(crate) async fn fill(directory: &Path, program: &Path, chats: u32) -> Result
 pub(crate) async fn measure(directory: &Path, program: &Path) -> Result<(), Failure> {
     let model = scripted::start(program, directory, &[], 0)?;
     let journal = journal(directory)?;
-    let query = ChatQuery { only_top: true, ..ChatQuery::default() };
-    let mut rows = journal.chats(query).await?.into_iter();
+    let query = SessionQuery { only_top: true, ..SessionQuery::default() };
+    let mut rows = journal.sessions(query).await?.into_iter();
     let place = Place::open(directory, journal, Arc::clone(&model.model))?;
     // What is the same for all chats comes with the first.
     let mut first = place.host.open(&rows.next().ok_or("there are no chats")?.id).await?;
@@ -58,8 +58,8 @@ fn journal(directory: &Path) -> Result<Arc<dyn Journal>, Failure> {
     Ok(Arc::new(SqliteJournal::open(directory.join("idle.sqlite"))?))
 }
 
-async fn greet(chat: &mut Chat) -> Result<(), Failure> {
-    match chat.turn(Prompt::Say(GREETING.to_owned()), CancellationToken::new()).await? {
+async fn greet(chat: &mut AgentSession) -> Result<(), Failure> {
+    match chat.run_turn(TurnPrompt::Message(GREETING.to_owned()), CancellationToken::new()).await? {
         TurnEnd::Done { text } if text == GREETED => Ok(()),
         end => Err(format!("the turn ended otherwise: {end:?}").into()),
     }

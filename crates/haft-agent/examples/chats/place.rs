@@ -6,17 +6,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use haft::{
-    Headless, Limits, OnRepeat, Registry, Roots, Runtime, RuntimeParts, Sandbox, SessionOptions,
-    SystemClock,
+    CallLimits, ConnectionOptions, HeadlessAsker, Registry, RepeatPolicy, Runtime, RuntimeParts,
+    Sandbox, SystemClock, WorkspaceRoots,
 };
 use haft_agent::{
-    AgentBounds, AgentHost, AgentPlaces, HostParts, Models, NewChat, Random, Surroundings,
-    WorkspaceTrust, find_agents,
+    AgentBounds, AgentDirectories, AgentHost, AgentHostParts, AgentPromptContext, ModelLookup,
+    NewSession, RandomSource, WorkspaceTrust, find_agents,
 };
-use haft_contract::{Cx, Effect, RequirementSet, Tool, ToolError, Variables};
-use haft_journal::{Journal, Owner};
+use haft_contract::{Cx, Effect, PatternVariables, RequirementSet, Tool, ToolError};
+use haft_journal::{Journal, LeaseOwner};
 use haft_model::{Model, ModelError};
-use haft_policy::{Action, NetworkGuard, Rule, RuleScope};
+use haft_policy::{NetworkGuard, Rule, RuleAction, RuleScope};
 use haft_sandbox::Launcher;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -34,7 +34,7 @@ struct Item {
 /// The only model there is.
 struct TheModel(Arc<dyn Model>);
 
-impl Models for TheModel {
+impl ModelLookup for TheModel {
     fn model(&self, _: Option<&str>) -> Result<(String, Arc<dyn Model>), ModelError> {
         Ok(("openai/scripted".to_owned(), Arc::clone(&self.0)))
     }
@@ -43,7 +43,7 @@ impl Models for TheModel {
 /// No chance at all: names need only differ within one millisecond of one process.
 struct Counted(AtomicU64);
 
-impl Random for Counted {
+impl RandomSource for Counted {
     fn fill(&self, bytes: &mut [u8]) {
         let count = self.0.fetch_add(1, Ordering::Relaxed).to_be_bytes();
         bytes.fill(0);
@@ -65,21 +65,24 @@ impl Place {
         model: Arc<dyn Model>,
     ) -> Result<Self, Failure> {
         let runtime = runtime(directory, journal)?;
-        let agents =
-            find_agents(&AgentPlaces { root: None, trust: WorkspaceTrust::Trusted, user: None });
-        let mut options = SessionOptions::headless("chats", "example");
+        let agents = find_agents(&AgentDirectories {
+            root: None,
+            trust: WorkspaceTrust::Trusted,
+            user: None,
+        });
+        let mut options = ConnectionOptions::headless("chats", "example");
         options.subagents = agents.subagents();
-        let host = AgentHost::new(HostParts {
-            session: runtime.session(options)?,
+        let host = AgentHost::new(AgentHostParts {
+            connection: runtime.open_connection(options)?,
             runtime: runtime.clone(),
             models: Arc::new(TheModel(model)),
             agents: Arc::new(agents),
-            surroundings: surroundings(directory),
+            prompt_context: surroundings(directory),
             clock: Arc::new(SystemClock),
             random: Arc::new(Counted(AtomicU64::new(0))),
             bounds: AgentBounds { steps: u32::MAX, ..AgentBounds::default() },
-            asker: Arc::new(Headless),
-            watcher: Arc::new(()),
+            asker: Arc::new(HeadlessAsker),
+            observer: Arc::new(()),
         });
         Ok(Self { host, runtime })
     }
@@ -91,12 +94,12 @@ impl Place {
 }
 
 /// Returns a chat to begin with the agent that people talk to.
-pub(crate) fn new_chat() -> NewChat {
-    NewChat { agent: "build".to_owned(), ..NewChat::default() }
+pub(crate) fn new_chat() -> NewSession {
+    NewSession { agent: "build".to_owned(), ..NewSession::default() }
 }
 
-fn surroundings(directory: &Path) -> Surroundings {
-    Surroundings {
+fn surroundings(directory: &Path) -> AgentPromptContext {
+    AgentPromptContext {
         root: directory.to_owned(),
         platform: "linux".to_owned(),
         date: "2026-01-01".to_owned(),
@@ -113,15 +116,15 @@ fn tool((name, effect): (&'static str, Effect)) -> Tool {
 }
 
 fn runtime(directory: &Path, journal: Arc<dyn Journal>) -> Result<Runtime, Failure> {
-    let roots = Roots::open(directory, &[])?;
+    let roots = WorkspaceRoots::open(directory, &[])?;
     Ok(Runtime::new(RuntimeParts {
         registry: Registry::new(TOOLS.map(tool))?,
         journal,
-        variables: Variables { workspace: roots.paths(), ..Variables::default() },
+        variables: PatternVariables { workspace: roots.paths(), ..PatternVariables::default() },
         roots,
         requires: RequirementSet::default(),
-        rules: vec![(RuleScope::Manifest, Rule::new("*", "*", Action::Allow))],
-        limits: Limits::default(),
+        rules: vec![(RuleScope::Manifest, Rule::new("*", "*", RuleAction::Allow))],
+        limits: CallLimits::default(),
         allow_network: false,
         network_guard: NetworkGuard::default(),
         sandbox: Sandbox::system(),
@@ -132,13 +135,13 @@ fn runtime(directory: &Path, journal: Arc<dyn Journal>) -> Result<Runtime, Failu
         environment: Vec::new(),
         sidecars: directory.join("sidecars"),
         clock: Arc::new(SystemClock),
-        owner: Owner {
+        owner: LeaseOwner {
             id: format!("process-{}", std::process::id()),
-            place: "a measurement".to_owned(),
+            location: "a measurement".to_owned(),
         },
         is_gone: Arc::new(|_| Some(true)),
         snapshots: None,
-        on_repeat: OnRepeat::Warn,
+        on_repeat: RepeatPolicy::Warn,
         settings: "{}".to_owned(),
     })?)
 }

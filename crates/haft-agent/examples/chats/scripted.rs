@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
-use haft_model::{Model, Provider, Settings};
+use haft_model::{Model, ModelSettings, ProviderModel};
 use serde_json::{Value, json};
 
 use crate::Failure;
@@ -45,12 +45,12 @@ pub(crate) fn start(
     let mut base_url = String::new();
     let printed = child.stdout.take().ok_or("the model prints nothing")?;
     BufReader::new(printed).read_line(&mut base_url)?;
-    let settings = Settings {
+    let settings = ModelSettings {
         model: "openai/scripted".to_owned(),
         base_url: Some(base_url.trim_end().to_owned()),
-        ..Settings::default()
+        ..ModelSettings::default()
     };
-    let model = Arc::new(Provider::open(&settings, &|_| None)?);
+    let model = Arc::new(ProviderModel::open(&settings, &|_| None)?);
     Ok(Scripted { child, model })
 }
 

@@ -5,10 +5,10 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use haft_agent::{Prompt, TurnEnd};
+use haft_agent::{TurnEnd, TurnPrompt};
 use haft_contract::{BoxFuture, Effect};
 use haft_journal::{Journal, MemoryJournal, SqliteJournal};
-use haft_model::{Model, ModelError, Request, Responding};
+use haft_model::{Model, ModelAnswerStream, ModelError, ModelRequest};
 use tokio_util::sync::CancellationToken;
 
 use crate::Failure;
@@ -19,13 +19,16 @@ use crate::scripted::{self, ALL_DONE, prompt};
 struct Noting {
     model: Arc<dyn Model>,
     // The turn asks, and whoever measures looks afterwards.
-    requests: Mutex<Vec<Request>>,
+    requests: Mutex<Vec<ModelRequest>>,
 }
 
 impl Model for Noting {
-    fn respond(&self, request: Request) -> BoxFuture<'_, Result<Responding, ModelError>> {
+    fn respond(
+        &self,
+        request: ModelRequest,
+    ) -> BoxFuture<'_, Result<ModelAnswerStream, ModelError>> {
         // The turn's own is cancelled when the turn is over.
-        let noted = Request { cancellation: CancellationToken::new(), ..request.clone() };
+        let noted = ModelRequest { cancellation: CancellationToken::new(), ..request.clone() };
         self.requests.lock().unwrap_or_else(PoisonError::into_inner).push(noted);
         self.model.respond(request)
     }
@@ -35,7 +38,7 @@ impl Model for Noting {
 struct Turns {
     tool: &'static str,
     /// What is asked in one of them.
-    requests: Vec<Request>,
+    requests: Vec<ModelRequest>,
     model: Arc<dyn Model>,
     disk: Place,
     memory: Place,
@@ -119,7 +122,7 @@ impl Turns {
 async fn turn(place: &Place, tool: &str) -> Result<Duration, Failure> {
     let mut chat = place.host.begin(new_chat()).await?;
     let begun = Instant::now();
-    let end = chat.turn(Prompt::Say(prompt(tool)), CancellationToken::new()).await?;
+    let end = chat.run_turn(TurnPrompt::Message(prompt(tool)), CancellationToken::new()).await?;
     let took = begun.elapsed();
     match end {
         TurnEnd::Done { text } if text == ALL_DONE => Ok(took),

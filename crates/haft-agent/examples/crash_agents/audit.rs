@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use haft_contract::Envelope;
-use haft_faults::crash::{Failure, Scenario, Seen};
+use haft_faults::crash::{CrashScenario, CrashTestError, FinishedWorld};
 use haft_journal::{
-    CallQuery, ChatMessage, ChatPart, ChatQuery, ChatSession, ChatStatus, Journal, MessageFinish,
-    MessageQuery, PartKind, PartState, SqliteJournal, Status, TokenCounts,
+    CallQuery, CallStatus, Journal, MessageFinish, MessagePart, MessageQuery, PartKind, PartState,
+    SessionMessage, SessionQuery, SessionRow, SessionStatus, SqliteJournal, TokenCounts,
 };
 
 use crate::script::{ASIDE, DELEGATED, OWN, World};
@@ -21,20 +21,20 @@ pub(crate) struct Conversations {
     unmade: u64,
 }
 
-impl Scenario for Conversations {
+impl CrashScenario for Conversations {
     const NAME: &'static str = "agents";
-    const FURTHER: &'static str = ORDERED;
+    const PROGRESS_PREFIX: &'static str = ORDERED;
 
-    async fn work(world: PathBuf, life: u64) -> Result<(), Failure> {
+    async fn work(world: PathBuf, life: u64) -> Result<(), CrashTestError> {
         worker::work(World(world), life).await
     }
 
-    fn audit(&mut self, seen: &Seen<'_>) -> Result<(), Failure> {
+    fn audit(&mut self, seen: &FinishedWorld<'_>) -> Result<(), CrashTestError> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         runtime.block_on(audit(&World::at(seen.world), &acknowledged(seen.lines), self))
     }
 
-    fn counted(&self) -> String {
+    fn summary(&self) -> String {
         format!("{} calls in doubt, {} not made", self.in_doubt, self.unmade)
     }
 }
@@ -44,8 +44,8 @@ const ORDERED: &str = "ordered ";
 
 /// One conversation.
 struct Kept {
-    session: ChatSession,
-    messages: Vec<(ChatMessage, Vec<ChatPart>)>,
+    session: SessionRow,
+    messages: Vec<(SessionMessage, Vec<MessagePart>)>,
 }
 
 /// Returns the orders that a worker said were answered.
@@ -59,7 +59,7 @@ async fn audit(
     world: &World,
     acknowledged: &BTreeSet<u64>,
     found: &mut Conversations,
-) -> Result<(), Failure> {
+) -> Result<(), CrashTestError> {
     let journal = SqliteJournal::open(world.journal())?;
     let findings = journal.verify().await?;
     if !findings.is_empty() {
@@ -75,7 +75,7 @@ async fn audit(
 }
 
 /// Each number was ordered once; those in the background, once at most.
-fn orders(world: &World, acknowledged: &BTreeSet<u64>) -> Result<(), Failure> {
+fn orders(world: &World, acknowledged: &BTreeSet<u64>) -> Result<(), CrashTestError> {
     let orders = world.orders()?;
     for number in OWN.chain(DELEGATED).chain(ASIDE) {
         let count = orders.get(&number).copied().unwrap_or_default();
@@ -87,11 +87,13 @@ fn orders(world: &World, acknowledged: &BTreeSet<u64>) -> Result<(), Failure> {
     Ok(())
 }
 
-async fn conversations(journal: &SqliteJournal) -> Result<Vec<Kept>, Failure> {
+async fn conversations(journal: &SqliteJournal) -> Result<Vec<Kept>, CrashTestError> {
     let journal: &dyn Journal = journal;
     let mut kept = Vec::new();
-    for session in journal.chats(ChatQuery { with_opaque: true, ..ChatQuery::default() }).await? {
-        let messages = journal.chat_messages(&session.id, MessageQuery::default()).await?;
+    for session in
+        journal.sessions(SessionQuery { with_opaque: true, ..SessionQuery::default() }).await?
+    {
+        let messages = journal.session_messages(&session.id, MessageQuery::default()).await?;
         kept.push(Kept { session, messages });
     }
     Ok(kept)
@@ -102,23 +104,24 @@ async fn check(
     world: &World,
     kept: &Kept,
     found: &mut Conversations,
-) -> Result<(), Failure> {
+) -> Result<(), CrashTestError> {
     let Kept { session, messages } = kept;
     let is_child = session.parent_id.is_some();
     match (is_child, session.status) {
-        (false, ChatStatus::Idle) | (true, ChatStatus::Completed | ChatStatus::Failed) => {}
+        (false, SessionStatus::Idle) | (true, SessionStatus::Completed | SessionStatus::Failed) => {
+        }
         (_, status) => return Err(format!("it is {status}").into()),
     }
     let rows = journal.calls(CallQuery::of_run(session.id.run())).await?;
     let parts = || messages.iter().flat_map(|(_, parts)| parts);
     for row in &rows {
         // A call that was found not to have been made, and then was made, has two rows and one part.
-        let is_of_row = |part: &&ChatPart| part.tool_call_id == row.driver_call_id;
+        let is_of_row = |part: &&MessagePart| part.tool_call_id == row.driver_call_id;
         let of_row = parts().filter(is_of_row).count();
         if of_row != 1 {
             return Err(format!("{of_row} parts are of the call {}", row.id()).into());
         }
-        found.in_doubt += u64::from(row.status == Status::Unknown);
+        found.in_doubt += u64::from(row.status == CallStatus::Unknown);
     }
     for part in parts().filter(|part| part.kind == PartKind::Tool) {
         check_call(world, part)?;
@@ -128,8 +131,8 @@ async fn check(
 }
 
 /// The answer of a call is there, and says of an order what the ledger says.
-fn check_call(world: &World, part: &ChatPart) -> Result<(), Failure> {
-    let wrong = |what: &str| Failure::from(format!("{what}: {part:?}"));
+fn check_call(world: &World, part: &MessagePart) -> Result<(), CrashTestError> {
+    let wrong = |what: &str| CrashTestError::from(format!("{what}: {part:?}"));
     let output = part.output_json.as_deref().ok_or_else(|| wrong("a call without an answer"))?;
     let envelope: Envelope = serde_json::from_str(output)?;
     if part.tool.as_deref() != Some("order") {
@@ -152,9 +155,9 @@ fn check_call(world: &World, part: &ChatPart) -> Result<(), Failure> {
 
 /// The session counts what its answers took, each once, and so many steps.
 fn check_counts(
-    session: &ChatSession,
-    messages: &[(ChatMessage, Vec<ChatPart>)],
-) -> Result<(), Failure> {
+    session: &SessionRow,
+    messages: &[(SessionMessage, Vec<MessagePart>)],
+) -> Result<(), CrashTestError> {
     let mut sum = TokenCounts::default();
     let mut steps = 0;
     for (message, _) in messages {

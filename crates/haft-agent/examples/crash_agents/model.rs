@@ -5,10 +5,11 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use haft_agent::Models;
+use haft_agent::ModelLookup;
 use haft_contract::BoxFuture;
 use haft_model::{
-    Arguments, End, Event, Message, Model, ModelError, Request, Responding, Stop, ToolCall, Usage,
+    Model, ModelAnswerEnd, ModelAnswerStream, ModelError, ModelEvent, ModelMessage, ModelRequest,
+    ModelStopReason, ModelUsage, ToolCall, ToolCallArguments,
 };
 use serde_json::{Value, json};
 
@@ -19,8 +20,8 @@ const ORDERS_AT_ONCE: usize = 2;
 /// After so many numbers a subagent is given its task.
 const BEFORE_TASK: usize = 4;
 /// What each answer takes.
-pub(crate) const USAGE: Usage =
-    Usage { input: 100, output: 10, reasoning: 1, cache_read: 1_000, cache_write: 5 };
+pub(crate) const USAGE: ModelUsage =
+    ModelUsage { input: 100, output: 10, reasoning: 1, cache_read: 1_000, cache_write: 5 };
 
 /// What is known of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,39 +33,42 @@ enum Known {
 /// The model.
 pub(crate) struct Careful;
 
-impl Models for Careful {
+impl ModelLookup for Careful {
     fn model(&self, _: Option<&str>) -> Result<(String, Arc<dyn Model>), ModelError> {
         Ok(("openai/careful".to_owned(), Arc::new(Self)))
     }
 }
 
 impl Model for Careful {
-    fn respond(&self, request: Request) -> BoxFuture<'_, Result<Responding, ModelError>> {
+    fn respond(
+        &self,
+        request: ModelRequest,
+    ) -> BoxFuture<'_, Result<ModelAnswerStream, ModelError>> {
         let calls = next(&request);
         Box::pin(async move { Ok(answer(&request, calls?)) })
     }
 }
 
-fn answer(request: &Request, calls: Vec<(&'static str, Value)>) -> Responding {
-    let stop = if calls.is_empty() { Stop::Done } else { Stop::ToolCalls };
+fn answer(request: &ModelRequest, calls: Vec<(&'static str, Value)>) -> ModelAnswerStream {
+    let stop = if calls.is_empty() { ModelStopReason::Done } else { ModelStopReason::ToolCalls };
     let text = if calls.is_empty() { "Everything is ordered." } else { "I go on." };
     let place = request.messages.len();
     let call = move |(number, (name, input)): (usize, (&str, Value))| {
-        Event::ToolCall(ToolCall {
+        ModelEvent::ToolCall(ToolCall {
             id: format!("c{place}_{number}"),
             name: name.to_owned(),
-            arguments: Arguments::Object(input),
+            arguments: ToolCallArguments::Object(input),
             signatures: Vec::new(),
         })
     };
     let calls = calls.into_iter().enumerate().map(call);
-    let end = Event::End(End { stop, usage: USAGE });
-    let events = std::iter::once(Event::Text(text.to_owned())).chain(calls).chain([end]);
-    Responding::from_events(events.map(Ok))
+    let end = ModelEvent::End(ModelAnswerEnd { stop, usage: USAGE });
+    let events = std::iter::once(ModelEvent::Text(text.to_owned())).chain(calls).chain([end]);
+    ModelAnswerStream::from_events(events.map(Ok))
 }
 
 /// Returns the calls that are to be made next.
-fn next(request: &Request) -> Result<Vec<(&'static str, Value)>, ModelError> {
+fn next(request: &ModelRequest) -> Result<Vec<(&'static str, Value)>, ModelError> {
     let done = Done::of(request);
     let lost = || ModelError::Settings("the prompt is not there".to_owned());
     let numbers = done.wanted.clone().ok_or_else(lost)?;
@@ -104,17 +108,19 @@ struct Done {
 }
 
 impl Done {
-    fn of(request: &Request) -> Self {
+    fn of(request: &ModelRequest) -> Self {
         let mut done = Self::default();
         let mut asked: HashMap<&str, &ToolCall> = HashMap::new();
         for message in &request.messages {
             match message {
-                Message::User(text) => done.wanted = done.wanted.take().or_else(|| wanted(text)),
-                Message::Assistant { tool_calls, .. } => {
+                ModelMessage::User(text) => {
+                    done.wanted = done.wanted.take().or_else(|| wanted(text))
+                }
+                ModelMessage::Assistant { tool_calls, .. } => {
                     asked.extend(tool_calls.iter().map(|call| (call.id.as_str(), call)));
                 }
-                Message::ToolResult { call_id, text, .. } => {
-                    if let Some(ToolCall { arguments: Arguments::Object(input), .. }) =
+                ModelMessage::ToolResult { call_id, text, .. } => {
+                    if let Some(ToolCall { arguments: ToolCallArguments::Object(input), .. }) =
                         asked.get(call_id.as_str())
                     {
                         done.take(input, text);

@@ -8,7 +8,7 @@ use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 use haft_contract::{Cx, Effect, Tool, ToolError};
-use haft_faults::crash::Failure;
+use haft_faults::crash::CrashTestError;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -49,7 +49,7 @@ impl World {
     }
 
     /// Returns how often each number was ordered.
-    pub(crate) fn orders(&self) -> Result<BTreeMap<u64, u32>, Failure> {
+    pub(crate) fn orders(&self) -> Result<BTreeMap<u64, u32>, CrashTestError> {
         let mut orders = BTreeMap::new();
         let ledger = std::fs::read_to_string(self.ledger()).unwrap_or_default();
         for line in ledger.lines() {

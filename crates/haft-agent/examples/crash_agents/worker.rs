@@ -4,19 +4,19 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use haft::{
-    Headless, Limits, OnRepeat, Registry, Roots, Runtime, RuntimeParts, Sandbox, SessionOptions,
-    SystemClock,
+    CallLimits, ConnectionOptions, HeadlessAsker, Registry, RepeatPolicy, Runtime, RuntimeParts,
+    Sandbox, SystemClock, WorkspaceRoots,
 };
 use haft_agent::{
-    AgentBounds, AgentEvent, AgentHost, AgentPlaces, Chat, Happened, HostParts, NewChat, Prompt,
-    Random as Chance, Surroundings, ToolResultStatus, TurnEnd, Watcher, WorkspaceTrust,
-    find_agents,
+    AgentBounds, AgentDirectories, AgentEvent, AgentEventKind, AgentEventObserver, AgentHost,
+    AgentHostParts, AgentPromptContext, AgentSession, NewSession, RandomSource as Chance,
+    ToolResultStatus, TurnEnd, TurnPrompt, WorkspaceTrust, find_agents,
 };
-use haft_contract::{Envelope, RequirementSet, Variables};
-use haft_faults::Random;
-use haft_faults::crash::{Failure, ready, say};
-use haft_journal::{ChatQuery, Journal, Owner, SqliteJournal};
-use haft_policy::{Action, NetworkGuard, Rule, RuleScope};
+use haft_contract::{Envelope, PatternVariables, RequirementSet};
+use haft_faults::SeededRandom;
+use haft_faults::crash::{CrashTestError, print_line, report_ready};
+use haft_journal::{Journal, LeaseOwner, SessionQuery, SqliteJournal};
+use haft_policy::{NetworkGuard, Rule, RuleAction, RuleScope};
 use haft_sandbox::Launcher;
 use haft_tools::{Profile, ToolOptions};
 use tokio_util::sync::CancellationToken;
@@ -25,25 +25,25 @@ use crate::model::Careful;
 use crate::script::{OWN, World, prompt, tools};
 
 /// Has the conversation of a world until everything is done.
-pub(crate) async fn work(world: World, life: u64) -> Result<(), Failure> {
+pub(crate) async fn work(world: World, life: u64) -> Result<(), CrashTestError> {
     std::fs::create_dir_all(world.root())?;
     let journal: Arc<dyn Journal> = Arc::new(SqliteJournal::open(world.journal())?);
     let runtime = runtime(&world, &journal, life)?;
     runtime.recover().await?;
-    ready()?;
+    report_ready()?;
     let host = host(&world, runtime.clone(), life)?;
     let mut chat = chat(&host, &*journal).await?;
     let is_empty = chat.history().await?.is_empty();
-    let mut next = if is_empty { Prompt::Say(prompt(&OWN)) } else { Prompt::GoOn };
+    let mut next = if is_empty { TurnPrompt::Message(prompt(&OWN)) } else { TurnPrompt::Continue };
     loop {
-        let end = chat.turn(next, CancellationToken::new()).await?;
+        let end = chat.run_turn(next, CancellationToken::new()).await?;
         if !matches!(end, TurnEnd::Done { .. }) {
             return Err(format!("the turn ended with {end:?}").into());
         }
-        if !chat.next_background().await {
+        if !chat.wait_for_background().await {
             break;
         }
-        next = Prompt::GoOn;
+        next = TurnPrompt::Continue;
     }
     drop(chat);
     host.close().await;
@@ -52,32 +52,34 @@ pub(crate) async fn work(world: World, life: u64) -> Result<(), Failure> {
 }
 
 /// Goes on with the conversation of the world, or begins it.
-async fn chat(host: &AgentHost, journal: &dyn Journal) -> Result<Chat, Failure> {
-    let query = ChatQuery { only_top: true, ..ChatQuery::default() };
-    Ok(match journal.chats(query).await?.first() {
+async fn chat(host: &AgentHost, journal: &dyn Journal) -> Result<AgentSession, CrashTestError> {
+    let query = SessionQuery { only_top: true, ..SessionQuery::default() };
+    Ok(match journal.sessions(query).await?.first() {
         Some(row) => host.open(&row.id).await?,
-        None => host.begin(NewChat { agent: "build".to_owned(), ..NewChat::default() }).await?,
+        None => {
+            host.begin(NewSession { agent: "build".to_owned(), ..NewSession::default() }).await?
+        }
     })
 }
 
 /// Says which orders were answered.
 struct Answers;
 
-impl Watcher for Answers {
-    fn event(&self, event: AgentEvent) {
-        let Happened::ToolResult { tool, status, envelope, .. } = event.happened else { return };
+impl AgentEventObserver for Answers {
+    fn on_event(&self, event: AgentEvent) {
+        let AgentEventKind::ToolResult { tool, status, envelope, .. } = event.kind else { return };
         if tool == "order"
             && status == ToolResultStatus::OutputAvailable
             && let Envelope::Output { data, .. } = &envelope
         {
             // A driver that does not listen any longer has killed this process.
-            let _ = say(data.as_str().unwrap_or_default());
+            let _ = print_line(data.as_str().unwrap_or_default());
         }
     }
 }
 
 /// Chance that no other life has.
-struct OfLife(Mutex<Random>);
+struct OfLife(Mutex<SeededRandom>);
 
 impl Chance for OfLife {
     fn fill(&self, bytes: &mut [u8]) {
@@ -89,37 +91,41 @@ impl Chance for OfLife {
     }
 }
 
-fn host(world: &World, runtime: Runtime, life: u64) -> Result<AgentHost, Failure> {
+fn host(world: &World, runtime: Runtime, life: u64) -> Result<AgentHost, CrashTestError> {
     let agents =
-        find_agents(&AgentPlaces { root: None, trust: WorkspaceTrust::Trusted, user: None });
-    let mut options = SessionOptions::headless(format!("life{life}"), "crash");
+        find_agents(&AgentDirectories { root: None, trust: WorkspaceTrust::Trusted, user: None });
+    let mut options = ConnectionOptions::headless(format!("life{life}"), "crash");
     options.subagents = agents.subagents();
-    let session = runtime.session(options)?;
-    Ok(AgentHost::new(HostParts {
+    let session = runtime.open_connection(options)?;
+    Ok(AgentHost::new(AgentHostParts {
         runtime,
-        session,
+        connection: session,
         models: Arc::new(Careful),
         agents: Arc::new(agents),
-        surroundings: Surroundings { root: world.root(), ..Surroundings::default() },
+        prompt_context: AgentPromptContext { root: world.root(), ..AgentPromptContext::default() },
         clock: Arc::new(SystemClock),
-        random: Arc::new(OfLife(Mutex::new(Random::new(life)))),
+        random: Arc::new(OfLife(Mutex::new(SeededRandom::new(life)))),
         bounds: AgentBounds::default(),
-        asker: Arc::new(Headless),
-        watcher: Arc::new(Answers),
+        asker: Arc::new(HeadlessAsker),
+        observer: Arc::new(Answers),
     }))
 }
 
-fn runtime(world: &World, journal: &Arc<dyn Journal>, life: u64) -> Result<Runtime, Failure> {
-    let roots = Roots::open(&world.root(), &[])?;
+fn runtime(
+    world: &World,
+    journal: &Arc<dyn Journal>,
+    life: u64,
+) -> Result<Runtime, CrashTestError> {
+    let roots = WorkspaceRoots::open(&world.root(), &[])?;
     let real = haft_tools::tools(Profile::Contract, &ToolOptions::default());
     Ok(Runtime::new(RuntimeParts {
         registry: Registry::new(real.into_iter().chain(tools(world)))?,
         journal: Arc::clone(journal),
-        variables: Variables { workspace: roots.paths(), ..Variables::default() },
+        variables: PatternVariables { workspace: roots.paths(), ..PatternVariables::default() },
         roots,
         requires: RequirementSet::default(),
-        rules: vec![(RuleScope::Manifest, Rule::new("*", "*", Action::Allow))],
-        limits: Limits::default(),
+        rules: vec![(RuleScope::Manifest, Rule::new("*", "*", RuleAction::Allow))],
+        limits: CallLimits::default(),
         allow_network: false,
         network_guard: NetworkGuard::default(),
         project_rules: None,
@@ -130,13 +136,13 @@ fn runtime(world: &World, journal: &Arc<dyn Journal>, life: u64) -> Result<Runti
         environment: Vec::new(),
         sidecars: world.0.join("sidecars"),
         clock: Arc::new(SystemClock),
-        owner: Owner { id: life.to_string(), place: format!("life {life}") },
+        owner: LeaseOwner { id: life.to_string(), location: format!("life {life}") },
         // There is one process at a time, and the driver starts none before the one before is gone.
-        is_gone: Arc::new(move |owner: &Owner| {
+        is_gone: Arc::new(move |owner: &LeaseOwner| {
             owner.id.parse().ok().map(|other: u64| other < life)
         }),
         snapshots: None,
-        on_repeat: OnRepeat::default(),
+        on_repeat: RepeatPolicy::default(),
         settings: "{}".to_owned(),
     })?)
 }

@@ -4,13 +4,13 @@ use super::*;
 use crate::transcript::tests::{answered, call, entry, part, said};
 
 /// Returns an answer that takes about so many tokens.
-fn long(number: u128, tokens: usize) -> Entry {
+fn long(number: u128, tokens: usize) -> TranscriptEntry {
     answered(number, vec![part(PartKind::Text, &"x".repeat(tokens * 4))])
 }
 
-fn check_kept(entries: &[Entry], tokens_max: u64, expect: usize) {
-    let entries: Vec<&Entry> = entries.iter().collect();
-    assert_eq!(kept(&entries, tokens_max), expect);
+fn check_kept(entries: &[TranscriptEntry], tokens_max: u64, expect: usize) {
+    let entries: Vec<&TranscriptEntry> = entries.iter().collect();
+    assert_eq!(kept_entry_count(&entries, tokens_max), expect);
 }
 
 #[test]
@@ -31,7 +31,7 @@ fn the_last_turns_are_kept_as_far_as_they_fit() {
     check_kept(&[], 1_000, 0);
     // A summary is not made of a summary alone.
     let text = vec![part(PartKind::Text, "so far")];
-    let summary = entry(1, ChatRole::User, MessageKind::Summary, text);
+    let summary = entry(1, MessageRole::User, MessageKind::Summary, text);
     check_kept(&[summary.clone(), said(2, "two"), long(3, 10), said(4, "three")], 1_000, 1);
     check_kept(&[summary, said(2, "two")], 1_000, 0);
 }
@@ -40,7 +40,7 @@ fn the_last_turns_are_kept_as_far_as_they_fit() {
 fn what_is_summarised_is_told_as_text() {
     let output = r#"{"type":"output","data":"text of a","metadata":{"duration_ms":1}}"#;
     let entries = [
-        entry(1, ChatRole::User, MessageKind::Summary, vec![part(PartKind::Text, "It began.")]),
+        entry(1, MessageRole::User, MessageKind::Summary, vec![part(PartKind::Text, "It began.")]),
         said(2, "look"),
         answered(
             3,
@@ -51,7 +51,7 @@ fn what_is_summarised_is_told_as_text() {
             ],
         ),
     ];
-    let entries: Vec<&Entry> = entries.iter().collect();
+    let entries: Vec<&TranscriptEntry> = entries.iter().collect();
     expect![[r#"
         Summarise this conversation.
 
@@ -67,7 +67,7 @@ fn what_is_summarised_is_told_as_text() {
         [result]
         text of a
     "#]]
-    .assert_eq(&told(&entries, 1_000));
+    .assert_eq(&render_entries(&entries, 1_000));
     expect![[r#"
         Summarise this conve
 
@@ -77,7 +77,7 @@ fn what_is_summarised_is_told_as_text() {
         [result]
         text of a
     "#]]
-    .assert_eq(&told(&entries, 32 + 8));
+    .assert_eq(&render_entries(&entries, 32 + 8));
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn results_are_told_as_far_as_they_matter() {
         let output =
             format!(r#"{{"type":"output","data":"{text}","metadata":{{"duration_ms":1}}}}"#);
         let entry = answered(1, vec![call("c1", Some("{}"), Some(&output))]);
-        told(&[&entry], 100_000)
+        render_entries(&[&entry], 100_000)
     };
     let (whole, cut) =
         (of_chars(SUMMARISED_RESULT_CHARS_MAX), of_chars(SUMMARISED_RESULT_CHARS_MAX + 1));
@@ -110,9 +110,9 @@ fn an_answer_of_nothing_is_no_part_of_what_is_summarised() {
     failed.message.finish = Some(haft_journal::MessageFinish::Error);
     failed.message.error = Some("the key is used up".to_owned());
     let entries = [said(1, "look"), failed, said(3, "again")];
-    let entries: Vec<&Entry> = entries.iter().collect();
+    let entries: Vec<&TranscriptEntry> = entries.iter().collect();
     assert_eq!(
-        told(&entries, 1_000),
+        render_entries(&entries, 1_000),
         "Summarise this conversation.\n\n## user\nlook\n\n## user\nagain\n"
     );
 }

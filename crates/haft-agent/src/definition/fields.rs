@@ -4,31 +4,34 @@
 use std::path::Path;
 
 use haft::{
-    FileProblem, FrontField, FrontKind, FrontMatterFault, FrontValue, ProblemSeverity, near_matches,
+    FileProblem, FrontMatterFault, FrontMatterField, FrontMatterKind, FrontMatterValue,
+    ProblemSeverity, near_matches,
 };
 use haft_contract::cut;
+
+use super::agent::AgentFileReferenceField;
 
 /// What is repeated of a text that is wrong, in characters.
 const SHOWN_CHARS_MAX: usize = 80;
 
 /// One mistake.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Fault {
+pub(super) struct AgentFileFault {
     line: Option<u64>,
     message: String,
 }
 
 /// All mistakes so far.
 #[derive(Debug, Default)]
-pub(super) struct Faults(Vec<Fault>);
+pub(super) struct AgentFileFaults(Vec<AgentFileFault>);
 
 /// A text and where it stands.
-pub(super) struct Text {
+pub(super) struct FrontMatterText {
     pub(super) line: u64,
     pub(super) text: String,
 }
 
-impl Fault {
+impl AgentFileFault {
     pub(super) fn new(line: Option<u64>, message: impl Into<String>) -> Self {
         Self { line, message: message.into() }
     }
@@ -39,34 +42,42 @@ impl Fault {
     }
 }
 
-impl From<FrontMatterFault> for Fault {
+impl From<FrontMatterFault> for AgentFileFault {
     fn from(fault: FrontMatterFault) -> Self {
         Self { line: fault.line, message: fault.message }
     }
 }
 
-impl Faults {
-    pub(super) fn note(&mut self, line: u64, message: impl Into<String>) {
-        self.0.push(Fault::new(Some(line), message));
+/// Something that a file names, and where it stands.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct FrontMatterReference {
+    pub(super) line: u64,
+    pub(super) field: AgentFileReferenceField,
+    pub(super) name: String,
+}
+
+impl AgentFileFaults {
+    pub(super) fn push_at_line(&mut self, line: u64, message: impl Into<String>) {
+        self.0.push(AgentFileFault::new(Some(line), message));
     }
 
-    pub(super) fn note_whole(&mut self, message: impl Into<String>) {
-        self.0.push(Fault::new(None, message));
+    pub(super) fn push_for_file(&mut self, message: impl Into<String>) {
+        self.0.push(AgentFileFault::new(None, message));
     }
 
     /// Returns the mistakes in the order of their lines.
-    pub(super) fn finish(mut self) -> Vec<Fault> {
+    pub(super) fn into_sorted(mut self) -> Vec<AgentFileFault> {
         self.0.sort_by_key(|fault| fault.line);
         self.0
     }
 
     /// Returns the fields of a table, without those that nobody knows.
-    pub(super) fn known(
+    pub(super) fn known_fields(
         &mut self,
-        fields: Vec<FrontField>,
+        fields: Vec<FrontMatterField>,
         place: &str,
         keys: &[&str],
-    ) -> Vec<FrontField> {
+    ) -> Vec<FrontMatterField> {
         let (known, unknown): (Vec<_>, Vec<_>) =
             fields.into_iter().partition(|field| keys.contains(&field.key.as_str()));
         for field in unknown {
@@ -75,23 +86,23 @@ impl Faults {
                 Some(near) => format!("did you mean {near}?"),
                 None => format!("expected one of {}", keys.join(", ")),
             };
-            let key = shown(&dotted(place, &field.key));
-            self.note(field.line, format!("unknown key {key}: {advice}"));
+            let key = shorten_text(&join_key(place, &field.key));
+            self.push_at_line(field.line, format!("unknown key {key}: {advice}"));
         }
         known
     }
 
     pub(super) fn table(
         &mut self,
-        field: &FrontField,
+        field: &FrontMatterField,
         place: &str,
         keys: &[&str],
-    ) -> Vec<FrontField> {
+    ) -> Vec<FrontMatterField> {
         match &field.value.kind {
-            FrontKind::Table(fields) => self.known(fields.clone(), place, keys),
+            FrontMatterKind::Table(fields) => self.known_fields(fields.clone(), place, keys),
             kind => {
-                let found = kind.word();
-                self.note(
+                let found = kind.type_name();
+                self.push_at_line(
                     field.line,
                     format!("{place}: expected a table of {}, found {found}", keys.join(", ")),
                 );
@@ -100,38 +111,50 @@ impl Faults {
         }
     }
 
-    pub(super) fn text(&mut self, field: &FrontField, place: &str) -> Option<Text> {
+    pub(super) fn text(
+        &mut self,
+        field: &FrontMatterField,
+        place: &str,
+    ) -> Option<FrontMatterText> {
         self.text_of(&field.value, field.line, place)
     }
 
-    pub(super) fn text_of(&mut self, value: &FrontValue, line: u64, place: &str) -> Option<Text> {
+    pub(super) fn text_of(
+        &mut self,
+        value: &FrontMatterValue,
+        line: u64,
+        place: &str,
+    ) -> Option<FrontMatterText> {
         match &value.kind {
-            FrontKind::Text(text) => Some(Text { line, text: text.clone() }),
+            FrontMatterKind::Text(text) => Some(FrontMatterText { line, text: text.clone() }),
             kind => {
                 let advice = match kind {
-                    FrontKind::Bool(_) | FrontKind::Number(_) => "; put it into quotes",
-                    FrontKind::Nothing
-                    | FrontKind::Text(_)
-                    | FrontKind::List(_)
-                    | FrontKind::Table(_) => "",
+                    FrontMatterKind::Bool(_) | FrontMatterKind::Number(_) => "; put it into quotes",
+                    FrontMatterKind::Nothing
+                    | FrontMatterKind::Text(_)
+                    | FrontMatterKind::List(_)
+                    | FrontMatterKind::Table(_) => "",
                 };
-                self.note(line, format!("{place}: expected a text, found {}{advice}", kind.word()));
+                self.push_at_line(
+                    line,
+                    format!("{place}: expected a text, found {}{advice}", kind.type_name()),
+                );
                 None
             }
         }
     }
 
-    pub(super) fn texts(&mut self, field: &FrontField, place: &str) -> Vec<Text> {
+    pub(super) fn texts(&mut self, field: &FrontMatterField, place: &str) -> Vec<FrontMatterText> {
         let items = self.list(field, place);
         items.iter().filter_map(|item| self.text_of(item, item.line, place)).collect()
     }
 
-    pub(super) fn list(&mut self, field: &FrontField, place: &str) -> Vec<FrontValue> {
+    pub(super) fn list(&mut self, field: &FrontMatterField, place: &str) -> Vec<FrontMatterValue> {
         match &field.value.kind {
-            FrontKind::List(items) => items.clone(),
+            FrontMatterKind::List(items) => items.clone(),
             kind => {
                 let example = match kind {
-                    FrontKind::Text(text) => {
+                    FrontMatterKind::Text(text) => {
                         let items: Vec<&str> =
                             text.split([',', ' ']).filter(|it| !it.is_empty()).collect();
                         format!(
@@ -140,40 +163,48 @@ impl Faults {
                             cut(&items.join(", "), SHOWN_CHARS_MAX)
                         )
                     }
-                    FrontKind::Nothing
-                    | FrontKind::Bool(_)
-                    | FrontKind::Number(_)
-                    | FrontKind::List(_)
-                    | FrontKind::Table(_) => String::new(),
+                    FrontMatterKind::Nothing
+                    | FrontMatterKind::Bool(_)
+                    | FrontMatterKind::Number(_)
+                    | FrontMatterKind::List(_)
+                    | FrontMatterKind::Table(_) => String::new(),
                 };
-                let found = kind.word();
-                self.note(field.line, format!("{place}: expected a list, found {found}{example}"));
+                let found = kind.type_name();
+                self.push_at_line(
+                    field.line,
+                    format!("{place}: expected a list, found {found}{example}"),
+                );
                 Vec::new()
             }
         }
     }
 
-    pub(super) fn flag(&mut self, field: &FrontField, place: &str) -> Option<bool> {
-        if let FrontKind::Bool(value) = field.value.kind {
+    pub(super) fn flag(&mut self, field: &FrontMatterField, place: &str) -> Option<bool> {
+        if let FrontMatterKind::Bool(value) = field.value.kind {
             return Some(value);
         }
-        let found = field.value.kind.word();
-        self.note(field.line, format!("{place}: expected true or false, found {found}"));
+        let found = field.value.kind.type_name();
+        self.push_at_line(field.line, format!("{place}: expected true or false, found {found}"));
         None
     }
 
-    pub(super) fn count(&mut self, field: &FrontField, place: &str, most: u32) -> Option<u32> {
+    pub(super) fn count(
+        &mut self,
+        field: &FrontMatterField,
+        place: &str,
+        most: u32,
+    ) -> Option<u32> {
         let found = match &field.value.kind {
-            FrontKind::Number(number) => {
+            FrontMatterKind::Number(number) => {
                 let count = number.as_u64().and_then(|count| u32::try_from(count).ok());
                 if let Some(count) = count.filter(|count| (1..=most).contains(count)) {
                     return Some(count);
                 }
                 number.to_string()
             }
-            kind => kind.word().to_owned(),
+            kind => kind.type_name().to_owned(),
         };
-        self.note(
+        self.push_at_line(
             field.line,
             format!("{place}: expected a number from 1 to {most}, found {found}"),
         );
@@ -182,11 +213,11 @@ impl Faults {
 }
 
 /// Returns a key with what it belongs to.
-pub(super) fn dotted(place: &str, key: &str) -> String {
+pub(super) fn join_key(place: &str, key: &str) -> String {
     if place.is_empty() { key.to_owned() } else { format!("{place}.{key}") }
 }
 
 /// Returns a text that is wrong as it is repeated.
-pub(super) fn shown(text: &str) -> String {
+pub(super) fn shorten_text(text: &str) -> String {
     format!("{:?}", cut(text, SHOWN_CHARS_MAX))
 }

@@ -1,13 +1,17 @@
 //! One file: its front matter field by field, and the prompt below it.
 
-use haft::{FrontField, FrontKind, FrontMatter, FrontValue};
-use haft_contract::{RequirementSet, Variables, clean};
-use haft_model::Settings;
-use haft_policy::{Action, Conditions, Rule, RuleScope, RuleSet, ToolScope};
+use std::path::PathBuf;
 
-use super::fields::{Fault, Faults, Text, shown};
+use haft::{FileProblem, FrontMatter, FrontMatterField, FrontMatterKind, FrontMatterValue};
+use haft_contract::{PatternVariables, RequirementSet, clean};
+use haft_model::ModelSettings;
+use haft_policy::{Conditions, Rule, RuleAction, RuleScope, RuleSet, ToolScope};
+
+use super::agent::{AgentDefinition, AgentFileReferenceField, AgentMode, AgentSource, SUMMARY};
+use super::fields::{
+    AgentFileFault, AgentFileFaults, FrontMatterReference, FrontMatterText, shorten_text,
+};
 use super::requires::requires;
-use super::{AgentDefinition, AgentMode, AgentSource, NamingField, SUMMARY};
 use crate::limits::{AGENT_DESCRIPTION_CHARS_MAX, AGENT_NAME_CHARS_MAX, AGENT_STEPS_MAX};
 
 /// All that an agent may say of itself.
@@ -26,7 +30,7 @@ const RULE_KEYS: [&str; 3] = ["permission", "pattern", "action"];
 
 /// What the front matter says, as far as it can be read.
 #[derive(Default)]
-struct Declared {
+struct AgentFrontMatter {
     description: Option<String>,
     mode: Option<AgentMode>,
     model: Option<String>,
@@ -35,45 +39,57 @@ struct Declared {
     permissions: Vec<Rule>,
     inspectable: Option<bool>,
     max_steps: Option<u32>,
-    named: Vec<Named>,
-}
-
-/// Something that a file names, and where it stands.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Named {
-    pub(super) line: u64,
-    pub(super) field: NamingField,
-    pub(super) name: String,
+    references: Vec<FrontMatterReference>,
 }
 
 /// What a file says.
 #[derive(Debug)]
-pub(super) struct Read {
+pub(super) struct ParsedAgentFile {
     pub(super) agent: AgentDefinition,
     /// In the order of the lines.
-    pub(super) named: Vec<Named>,
+    pub(super) references: Vec<FrontMatterReference>,
+}
+
+impl AgentDefinition {
+    /// Reads an agent of this name from the text of a file; all mistakes are reported at once.
+    ///
+    /// ```
+    /// use haft_agent::{AgentDefinition, AgentMode};
+    ///
+    /// let text = "---\ndescription: Reads logs\nmode: subagent\ntools: [read, grep]\n---\nYou read logs.\n";
+    /// let agent = AgentDefinition::parse("logs", text).unwrap();
+    /// assert_eq!((agent.mode, agent.prompt.as_str()), (AgentMode::Subagent, "You read logs."));
+    /// let problems = AgentDefinition::parse("logs", &text.replace("tools", "tool")).unwrap_err();
+    /// assert_eq!(problems[0].line, Some(4));
+    /// ```
+    pub fn parse(name: &str, text: &str) -> Result<Self, Vec<FileProblem>> {
+        let file = PathBuf::from(format!("{name}.md"));
+        parse_definition(name, text.as_bytes(), AgentSource::User)
+            .map(|read| read.agent)
+            .map_err(|faults| faults.into_iter().map(|fault| fault.in_file(&file)).collect())
+    }
 }
 
 /// Returns the agent that a file of this name says, or all that is wrong with it.
-pub(super) fn definition(
+pub(super) fn parse_definition(
     name: &str,
     bytes: &[u8],
     source: AgentSource,
-) -> Result<Read, Vec<Fault>> {
-    let one = |fault: haft::FrontMatterFault| vec![Fault::from(fault)];
+) -> Result<ParsedAgentFile, Vec<AgentFileFault>> {
+    let one = |fault: haft::FrontMatterFault| vec![AgentFileFault::from(fault)];
     let parted = FrontMatter::split(bytes).map_err(one)?;
-    let mut faults = Faults::default();
+    let mut faults = AgentFileFaults::default();
     check_name(name, &mut faults);
     let fields = parted.fields().map_err(one)?;
-    let declared = Declared::read(faults.known(fields, "", &KEYS), &mut faults);
-    let prompt = clean(parted.below().map_err(one)?).trim().to_owned();
+    let declared = AgentFrontMatter::read(faults.known_fields(fields, "", &KEYS), &mut faults);
+    let prompt = clean(parted.body().map_err(one)?).trim().to_owned();
     if prompt.is_empty() {
-        faults.note_whole("expected a prompt below the front matter, found none: say what the agent is and how it works");
+        faults.push_for_file("expected a prompt below the front matter, found none: say what the agent is and how it works");
     }
-    let Declared { description, mode, model, tools, requires, permissions, .. } = declared;
-    let Declared { inspectable, max_steps, mut named, .. } = declared;
+    let AgentFrontMatter { description, mode, model, tools, requires, permissions, .. } = declared;
+    let AgentFrontMatter { inspectable, max_steps, references: mut named, .. } = declared;
     named.sort_by_key(|named| named.line);
-    let faults = faults.finish();
+    let faults = faults.into_sorted();
     let Some(description) = description.filter(|_| faults.is_empty()) else {
         return Err(faults);
     };
@@ -93,25 +109,25 @@ pub(super) fn definition(
         source,
         file: None,
     };
-    Ok(Read { agent, named })
+    Ok(ParsedAgentFile { agent, references: named })
 }
 
-fn check_name(name: &str, faults: &mut Faults) {
+fn check_name(name: &str, faults: &mut AgentFileFaults) {
     let starts_well = name.starts_with(|first: char| first.is_ascii_lowercase());
     let is_plain = |one: char| one.is_ascii_lowercase() || one.is_ascii_digit() || one == '-';
     if !starts_well || !name.chars().all(is_plain) || name.len() > AGENT_NAME_CHARS_MAX {
-        faults.note_whole(format!(
+        faults.push_for_file(format!(
             "the name of an agent is that of its file: expected at most {AGENT_NAME_CHARS_MAX} lower-case letters, digits and hyphens, a letter first, found {}; rename the file",
-            shown(name)
+            shorten_text(name)
         ));
     }
 }
 
-impl Declared {
-    fn read(fields: Vec<FrontField>, faults: &mut Faults) -> Self {
+impl AgentFrontMatter {
+    fn read(fields: Vec<FrontMatterField>, faults: &mut AgentFileFaults) -> Self {
         let mut declared = Self::default();
         if !fields.iter().any(|field| field.key == "description") {
-            faults.note_whole(
+            faults.push_for_file(
                 "description: expected a line that says what the agent is good for, found none",
             );
         }
@@ -120,12 +136,12 @@ impl Declared {
                 "description" => declared.description = description(&field, faults),
                 "mode" => declared.mode = mode(&field, faults),
                 "model" => declared.model = model(&field, faults),
-                "tools" => declared.tools = Some(tools(&field, &mut declared.named, faults)),
+                "tools" => declared.tools = Some(tools(&field, &mut declared.references, faults)),
                 "requires" => {
-                    declared.requires = Some(requires(&field, &mut declared.named, faults));
+                    declared.requires = Some(requires(&field, &mut declared.references, faults));
                 }
                 "permissions" => {
-                    declared.permissions = permissions(&field, &mut declared.named, faults);
+                    declared.permissions = permissions(&field, &mut declared.references, faults);
                 }
                 "inspectable" => declared.inspectable = faults.flag(&field, "inspectable"),
                 _ => declared.max_steps = faults.count(&field, "max_steps", AGENT_STEPS_MAX),
@@ -136,50 +152,54 @@ impl Declared {
 }
 
 /// A model and terminals read it, and neither is to be told anything by signs that nobody sees.
-fn description(field: &FrontField, faults: &mut Faults) -> Option<String> {
-    let Text { line, text } = faults.text(field, "description")?;
+fn description(field: &FrontMatterField, faults: &mut AgentFileFaults) -> Option<String> {
+    let FrontMatterText { line, text } = faults.text(field, "description")?;
     let text = clean(&text).split_whitespace().collect::<Vec<_>>().join(" ");
     let chars = text.chars().count();
     if chars == 0 {
-        faults.note(
+        faults.push_at_line(
             line,
             "description: expected a line that says what the agent is good for, found none",
         );
         return None;
     }
     if chars > AGENT_DESCRIPTION_CHARS_MAX {
-        faults.note(line, format!("description: expected at most {AGENT_DESCRIPTION_CHARS_MAX} characters, found {chars}"));
+        faults.push_at_line(line, format!("description: expected at most {AGENT_DESCRIPTION_CHARS_MAX} characters, found {chars}"));
         return None;
     }
     Some(text)
 }
 
-fn mode(field: &FrontField, faults: &mut Faults) -> Option<AgentMode> {
-    let Text { line, text } = faults.text(field, "mode")?;
+fn mode(field: &FrontMatterField, faults: &mut AgentFileFaults) -> Option<AgentMode> {
+    let FrontMatterText { line, text } = faults.text(field, "mode")?;
     let modes = [AgentMode::Primary, AgentMode::Subagent, AgentMode::All];
     let mode = modes.into_iter().find(|mode| mode.as_str() == text);
     if mode.is_none() {
-        let found = shown(&text);
-        faults.note(line, format!("mode: expected primary (people talk to it), subagent (other agents do) or all, found {found}"));
+        let found = shorten_text(&text);
+        faults.push_at_line(line, format!("mode: expected primary (people talk to it), subagent (other agents do) or all, found {found}"));
     }
     mode
 }
 
-fn model(field: &FrontField, faults: &mut Faults) -> Option<String> {
-    let Text { line, text } = faults.text(field, "model")?;
-    let settings = Settings { model: text.clone(), ..Settings::default() };
+fn model(field: &FrontMatterField, faults: &mut AgentFileFaults) -> Option<String> {
+    let FrontMatterText { line, text } = faults.text(field, "model")?;
+    let settings = ModelSettings { model: text.clone(), ..ModelSettings::default() };
     match settings.check() {
         Ok(_) => Some(text),
         Err(err) => {
-            faults.note(line, format!("model: {err}"));
+            faults.push_at_line(line, format!("model: {err}"));
             None
         }
     }
 }
 
-fn tools(field: &FrontField, named: &mut Vec<Named>, faults: &mut Faults) -> Vec<String> {
+fn tools(
+    field: &FrontMatterField,
+    named: &mut Vec<FrontMatterReference>,
+    faults: &mut AgentFileFaults,
+) -> Vec<String> {
     let mut tools = Vec::new();
-    for Text { line, text } in faults.texts(field, "tools") {
+    for FrontMatterText { line, text } in faults.texts(field, "tools") {
         let is_plain =
             |one: char| one.is_ascii_lowercase() || one.is_ascii_digit() || "_.*?".contains(one);
         let lower = text.to_ascii_lowercase();
@@ -187,19 +207,26 @@ fn tools(field: &FrontField, named: &mut Vec<Named>, faults: &mut Faults) -> Vec
             && text.chars().all(is_plain)
             && ToolScope::compile(std::slice::from_ref(&text)).is_ok()
         {
-            named.push(Named { line, field: NamingField::Tools, name: text.clone() });
+            named.push(FrontMatterReference {
+                line,
+                field: AgentFileReferenceField::Tools,
+                name: text.clone(),
+            });
             tools.push(text);
         } else if !lower.is_empty() && lower != text && lower.chars().all(is_plain) {
-            faults.note(
+            faults.push_at_line(
                 line,
-                format!("tools: expected the id of a tool, found {}: write {lower}", shown(&text)),
+                format!(
+                    "tools: expected the id of a tool, found {}: write {lower}",
+                    shorten_text(&text)
+                ),
             );
         } else {
-            faults.note(
+            faults.push_at_line(
                 line,
                 format!(
                     "tools: expected the id of a tool, or a glob such as web_* or \"*\", found {}",
-                    shown(&text)
+                    shorten_text(&text)
                 ),
             );
         }
@@ -207,55 +234,70 @@ fn tools(field: &FrontField, named: &mut Vec<Named>, faults: &mut Faults) -> Vec
     tools
 }
 
-fn permissions(field: &FrontField, named: &mut Vec<Named>, faults: &mut Faults) -> Vec<Rule> {
+fn permissions(
+    field: &FrontMatterField,
+    named: &mut Vec<FrontMatterReference>,
+    faults: &mut AgentFileFaults,
+) -> Vec<Rule> {
     let items = faults.list(field, "permissions");
     items.iter().filter_map(|item| rule(item, named, faults)).collect()
 }
 
-fn rule(item: &FrontValue, named: &mut Vec<Named>, faults: &mut Faults) -> Option<Rule> {
-    let FrontKind::Table(fields) = &item.kind else {
-        let found = item.kind.word();
-        faults.note(item.line, format!("permissions: expected rules such as {{permission: bash, pattern: \"git push*\", action: deny}}, found {found}"));
+fn rule(
+    item: &FrontMatterValue,
+    named: &mut Vec<FrontMatterReference>,
+    faults: &mut AgentFileFaults,
+) -> Option<Rule> {
+    let FrontMatterKind::Table(fields) = &item.kind else {
+        let found = item.kind.type_name();
+        faults.push_at_line(item.line, format!("permissions: expected rules such as {{permission: bash, pattern: \"git push*\", action: deny}}, found {found}"));
         return None;
     };
-    let fields = faults.known(fields.clone(), "permissions", &RULE_KEYS);
+    let fields = faults.known_fields(fields.clone(), "permissions", &RULE_KEYS);
     let [permission, pattern, action] = RULE_KEYS.map(|key| {
         let field = fields.iter().find(|field| field.key == key);
         field.map(|field| faults.text(field, &format!("permissions.{key}")))
     });
     for (key, value) in [("permission", &permission), ("action", &action)] {
         if value.is_none() {
-            faults.note(item.line, format!("permissions: expected {key} in each rule, found none"));
+            faults.push_at_line(
+                item.line,
+                format!("permissions: expected {key} in each rule, found none"),
+            );
         }
     }
     let action = action.flatten().and_then(|action| read_action(&action, faults));
     // What has no pattern matches everything; a pattern that is no text was told of.
     let pattern = pattern.map_or(Some("*".to_owned()), |pattern| Some(pattern?.text));
-    let Text { line, text: permission } = permission.flatten()?;
+    let FrontMatterText { line, text: permission } = permission.flatten()?;
     let rule = Rule::new(permission.clone(), pattern?, action?);
     let scoped = [(RuleScope::Agent, rule.clone())];
-    match RuleSet::compile(scoped, &Variables::default(), Conditions::default()) {
+    match RuleSet::compile(scoped, &PatternVariables::default(), Conditions::default()) {
         Ok(_) => {
-            named.push(Named { line, field: NamingField::Permissions, name: permission });
+            named.push(FrontMatterReference {
+                line,
+                field: AgentFileReferenceField::Permissions,
+                name: permission,
+            });
             Some(rule)
         }
         Err(errors) => {
             for err in errors.errors {
-                faults.note(item.line, format!("permissions: {}", err.fault));
+                faults.push_at_line(item.line, format!("permissions: {}", err.fault));
             }
             None
         }
     }
 }
 
-fn read_action(action: &Text, faults: &mut Faults) -> Option<Action> {
+fn read_action(action: &FrontMatterText, faults: &mut AgentFileFaults) -> Option<RuleAction> {
     match action.text.as_str() {
-        "allow" => Some(Action::Allow),
-        "ask" => Some(Action::Ask),
-        "deny" => Some(Action::Deny),
+        "allow" => Some(RuleAction::Allow),
+        "ask" => Some(RuleAction::Ask),
+        "deny" => Some(RuleAction::Deny),
         other => {
-            let found = shown(other);
-            faults.note(
+            let found = shorten_text(other);
+            faults.push_at_line(
                 action.line,
                 format!("permissions.action: expected allow, ask or deny, found {found}"),
             );

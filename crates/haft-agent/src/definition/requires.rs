@@ -1,18 +1,17 @@
 //! What an agent's calls reach at most, in the form that a manifest has for tools. Every pattern is tried, so that one that
 //! cannot be used is told of in its own line.
 
-use haft::{FrontField, FrontKind, FrontValue};
-use haft_contract::{ArgPattern, RequirementSet, ShellRequirement, Variables};
+use haft::{FrontMatterField, FrontMatterKind, FrontMatterValue};
+use haft_contract::{ArgPattern, PatternVariables, RequirementSet, ShellRequirement};
 use haft_policy::Capabilities;
 
-use super::NamingField;
-use super::fields::{Faults, Text};
-use super::read::Named;
+use super::agent::AgentFileReferenceField;
+use super::fields::{AgentFileFaults, FrontMatterReference, FrontMatterText};
 
 pub(super) fn requires(
-    field: &FrontField,
-    named: &mut Vec<Named>,
-    faults: &mut Faults,
+    field: &FrontMatterField,
+    named: &mut Vec<FrontMatterReference>,
+    faults: &mut AgentFileFaults,
 ) -> RequirementSet {
     let mut requires = RequirementSet::default();
     let keys = ["fs", "net", "shell", "capabilities"];
@@ -22,11 +21,12 @@ pub(super) fn requires(
                 for field in faults.table(&field, "requires.fs", &["read", "write"]) {
                     let is_read = field.key == "read";
                     let place = format!("requires.fs.{}", field.key);
-                    let paths = tried(faults.texts(&field, &place), &place, faults, |path| {
-                        let mut one = RequirementSet::default();
-                        one.fs.read.push(path);
-                        one
-                    });
+                    let paths =
+                        valid_patterns(faults.texts(&field, &place), &place, faults, |path| {
+                            let mut one = RequirementSet::default();
+                            one.fs.read.push(path);
+                            one
+                        });
                     let fs = &mut requires.fs;
                     if is_read { fs.read = paths } else { fs.write = paths }
                 }
@@ -35,7 +35,7 @@ pub(super) fn requires(
                 for field in faults.table(&field, "requires.net", &["hosts"]) {
                     let place = "requires.net.hosts";
                     requires.net.hosts =
-                        tried(faults.texts(&field, place), place, faults, |host| {
+                        valid_patterns(faults.texts(&field, place), place, faults, |host| {
                             let mut one = RequirementSet::default();
                             one.net.hosts.push(host);
                             one
@@ -44,9 +44,10 @@ pub(super) fn requires(
             }
             "shell" => requires.shell = shell(&field, faults),
             _ => {
-                for Text { line, text } in faults.texts(&field, "requires.capabilities") {
-                    let field = NamingField::Capabilities;
-                    named.push(Named { line, field, name: text.clone() });
+                for FrontMatterText { line, text } in faults.texts(&field, "requires.capabilities")
+                {
+                    let field = AgentFileReferenceField::Capabilities;
+                    named.push(FrontMatterReference { line, field, name: text.clone() });
                     requires.capabilities.push(text);
                 }
             }
@@ -56,74 +57,81 @@ pub(super) fn requires(
 }
 
 /// Returns the patterns that can be used.
-fn tried(
-    texts: Vec<Text>,
+fn valid_patterns(
+    texts: Vec<FrontMatterText>,
     place: &str,
-    faults: &mut Faults,
+    faults: &mut AgentFileFaults,
     requirement: impl Fn(String) -> RequirementSet,
 ) -> Vec<String> {
     let mut usable = Vec::new();
-    for Text { line, text } in texts {
-        match Capabilities::compile(&requirement(text.clone()), &Variables::default()) {
+    for FrontMatterText { line, text } in texts {
+        match Capabilities::compile(&requirement(text.clone()), &PatternVariables::default()) {
             Ok(_) => usable.push(text),
-            Err(err) => faults.note(line, format!("{place}: {err}")),
+            Err(err) => faults.push_at_line(line, format!("{place}: {err}")),
         }
     }
     usable
 }
 
-fn shell(field: &FrontField, faults: &mut Faults) -> Vec<ShellRequirement> {
+fn shell(field: &FrontMatterField, faults: &mut AgentFileFaults) -> Vec<ShellRequirement> {
     let place = "requires.shell";
     let items = faults.list(field, place);
     items.iter().filter_map(|item| command(item, place, faults)).collect()
 }
 
-fn command(item: &FrontValue, place: &str, faults: &mut Faults) -> Option<ShellRequirement> {
-    let FrontKind::Table(fields) = &item.kind else {
-        let found = item.kind.word();
-        faults.note(
+fn command(
+    item: &FrontMatterValue,
+    place: &str,
+    faults: &mut AgentFileFaults,
+) -> Option<ShellRequirement> {
+    let FrontMatterKind::Table(fields) = &item.kind else {
+        let found = item.kind.type_name();
+        faults.push_at_line(
             item.line,
             format!("{place}: expected a table of cmd and args, as in {{cmd: git}}, found {found}"),
         );
         return None;
     };
-    let fields = faults.known(fields.clone(), place, &["cmd", "args"]);
+    let fields = faults.known_fields(fields.clone(), place, &["cmd", "args"]);
     let named = |key: &str| fields.iter().find(|field| field.key == key);
     let args = named("args").map(|field| {
         let items = faults.list(field, "requires.shell.args");
         items.iter().filter_map(|item| argument(item, faults)).collect()
     });
     let Some(cmd) = named("cmd") else {
-        faults.note(
+        faults.push_at_line(
             item.line,
             format!("{place}: expected cmd, the name of a program or «*» for any, found none"),
         );
         return None;
     };
-    let Text { text, .. } = faults.text(cmd, "requires.shell.cmd")?;
+    let FrontMatterText { text, .. } = faults.text(cmd, "requires.shell.cmd")?;
     Some(ShellRequirement { cmd: text, args })
 }
 
-fn argument(item: &FrontValue, faults: &mut Faults) -> Option<ArgPattern> {
+fn argument(item: &FrontMatterValue, faults: &mut AgentFileFaults) -> Option<ArgPattern> {
     let pattern = match &item.kind {
-        FrontKind::Text(text) => Some(ArgPattern::Exact(text.clone())),
-        FrontKind::Table(fields) => match fields.as_slice() {
-            [FrontField { key, value, .. }] => match (key.as_str(), &value.kind) {
-                ("wildcard", FrontKind::Bool(true)) => {
+        FrontMatterKind::Text(text) => Some(ArgPattern::Exact(text.clone())),
+        FrontMatterKind::Table(fields) => match fields.as_slice() {
+            [FrontMatterField { key, value, .. }] => match (key.as_str(), &value.kind) {
+                ("wildcard", FrontMatterKind::Bool(true)) => {
                     Some(ArgPattern::Wildcard { wildcard: true })
                 }
-                ("prefix", FrontKind::Text(prefix)) => {
+                ("prefix", FrontMatterKind::Text(prefix)) => {
                     Some(ArgPattern::Prefix { prefix: prefix.clone() })
                 }
                 _ => None,
             },
             _ => None,
         },
-        FrontKind::Nothing | FrontKind::Bool(_) | FrontKind::Number(_) | FrontKind::List(_) => None,
+        FrontMatterKind::Nothing
+        | FrontMatterKind::Bool(_)
+        | FrontMatterKind::Number(_)
+        | FrontMatterKind::List(_) => None,
     };
     if pattern.is_none() {
         let message = "requires.shell.args: expected a text, {wildcard: true} or {prefix: text}; put numbers into quotes";
-        faults.note(item.line, message);
+        faults.push_at_line(item.line, message);
     }
     pattern
 }

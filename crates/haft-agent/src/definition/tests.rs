@@ -1,8 +1,10 @@
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use expect_test::{Expect, expect};
+use haft_contract::ToolId;
+use haft_policy::Rule;
 use tempfile::TempDir;
 
 use super::*;
@@ -31,8 +33,8 @@ impl World {
         self
     }
 
-    fn places(&self, trust: WorkspaceTrust) -> AgentPlaces {
-        AgentPlaces {
+    fn places(&self, trust: WorkspaceTrust) -> AgentDirectories {
+        AgentDirectories {
             root: Some(self.path("project")),
             trust,
             user: Some(self.path("config/agents")),
@@ -43,7 +45,7 @@ impl World {
         self.shown(&find_agents(&self.places(trust)))
     }
 
-    fn shown(&self, found: &FoundAgents) -> String {
+    fn shown(&self, found: &AgentRegistry) -> String {
         let base = format!("{}/", self.path("").display()).replace("//", "/");
         let agents = found.iter().map(|agent| {
             let file = agent.file.as_deref().map_or("(bundled)".into(), Path::to_string_lossy);
@@ -71,7 +73,7 @@ fn text(description: &str, more: &str) -> String {
 fn check(text: impl AsRef<[u8]>, expect: &Expect) {
     let world = World::new();
     world.file("config/agents/mine.md", text);
-    let found = check_agents(&world.path("config/agents/mine.md"));
+    let found = check_agent_files(&world.path("config/agents/mine.md"));
     let shown: String = found.problems.iter().map(|problem| format!("{problem}\n")).collect();
     let base = format!("{}/", world.path("config/agents").display());
     expect.assert_eq(&shown.replace(&base, ""));
@@ -132,8 +134,8 @@ Carefully.
             .unwrap(),
         ),
         permissions: vec![
-            Rule::new("bash", "git push*", haft_policy::Action::Ask),
-            Rule::new("write", "*", haft_policy::Action::Deny),
+            Rule::new("bash", "git push*", haft_policy::RuleAction::Ask),
+            Rule::new("write", "*", haft_policy::RuleAction::Deny),
         ],
         inspectable: false,
         max_steps: Some(12),
@@ -260,7 +262,7 @@ fn names_are_those_of_files() {
     world.file("config/agents/Big.md", text("x", ""));
     expect![[r#"
         config/agents/Big.md: error: the name of an agent is that of its file: expected at most 64 lower-case letters, digits and hyphens, a letter first, found "Big"; rename the file
-    "#]].assert_eq(&world.shown(&check_agents(&world.path("config/agents"))));
+    "#]].assert_eq(&world.shown(&check_agent_files(&world.path("config/agents"))));
 }
 
 #[test]
@@ -278,7 +280,7 @@ fn sizes_are_bounded() {
     let whole = |bytes: usize| {
         let begun = text("x", "");
         world.file("config/agents/a.md", format!("{begun}{}", "b".repeat(bytes - begun.len())));
-        check_agents(&world.path("config/agents")).agents.len()
+        check_agent_files(&world.path("config/agents")).agents.len()
     };
     assert_eq!((whole(AGENT_BYTES_MAX), whole(AGENT_BYTES_MAX + 1)), (1, 0));
 }
@@ -286,7 +288,7 @@ fn sizes_are_bounded() {
 #[test]
 fn only_so_many_are_found() {
     let world = World::new();
-    let bundled = find_agents(&AgentPlaces::default()).agents.len();
+    let bundled = find_agents(&AgentDirectories::default()).agents.len();
     for place in 0..AGENTS_MAX {
         world.file(&format!("config/agents/a{place}.md"), text("x", ""));
     }
@@ -298,9 +300,9 @@ fn only_so_many_are_found() {
     for place in 0..AGENT_ENTRIES_MAX {
         many.file(&format!("config/agents/{place}.txt"), "");
     }
-    assert_eq!(check_agents(&many.path("config/agents")).problems, []);
+    assert_eq!(check_agent_files(&many.path("config/agents")).problems, []);
     many.file("config/agents/one-more.txt", "");
-    assert_eq!(check_agents(&many.path("config/agents")).problems.len(), 1);
+    assert_eq!(check_agent_files(&many.path("config/agents")).problems.len(), 1);
 }
 
 #[test]
@@ -337,9 +339,9 @@ fn a_workspace_that_nobody_trusted_only_adds() {
         mine [all] config/agents/mine.md
         own [all] project/agents/own.md
         plan [primary] (bundled)
-        project/agents/build.md: warning: there is another agent called build, and this one may not take its place, because nobody trusted this workspace: it is left out. Rename it, or trust the workspace's haft.toml with `haft trust`
-        project/agents/mine.md: warning: there is another agent called mine, and this one may not take its place, because nobody trusted this workspace: it is left out. Rename it, or trust the workspace's haft.toml with `haft trust`
-        project/agents/own.md: warning: nobody trusted this workspace, so its agents do not choose a model: openai/near is not used. Trust the workspace's haft.toml with `haft trust`, or keep the agent in your own configuration
+        project/agents/build.md: warning: there is another agent called build, and this one may not take its place, because nobody trusted this workspace: it is left out. Rename it, or trust the workspace's haft.toml
+        project/agents/mine.md: warning: there is another agent called mine, and this one may not take its place, because nobody trusted this workspace: it is left out. Rename it, or trust the workspace's haft.toml
+        project/agents/own.md: warning: nobody trusted this workspace, so its agents do not choose a model: openai/near is not used. Trust the workspace's haft.toml, or keep the agent in your own configuration
     "#]].assert_eq(&world.found(WorkspaceTrust::Untrusted));
 }
 
@@ -366,7 +368,7 @@ fn links_lead_nowhere_else_and_only_files_are_opened() {
     fs::remove_dir(other.path("project/agents")).unwrap();
     symlink(other.path("config/agents"), other.path("project/agents")).unwrap();
     other.file("config/agents/mine.md", text("x", ""));
-    let places = AgentPlaces { user: None, ..other.places(WorkspaceTrust::Trusted) };
+    let places = AgentDirectories { user: None, ..other.places(WorkspaceTrust::Trusted) };
     expect![[r#"
         build [primary] (bundled)
         explore [subagent] (bundled)
@@ -378,7 +380,7 @@ fn links_lead_nowhere_else_and_only_files_are_opened() {
 
 #[test]
 fn the_program_brings_agents_along() {
-    let found = find_agents(&AgentPlaces::default());
+    let found = find_agents(&AgentDirectories::default());
     assert_eq!(found.problems, []);
     let subagents: Vec<_> = found.subagents().into_iter().map(|one| one.name).collect();
     assert_eq!(
@@ -389,8 +391,9 @@ fn the_program_brings_agents_along() {
         )
     );
     assert_eq!(found.get(SUMMARY).unwrap().mode, AgentMode::Internal);
-    let keeps =
-        |agent: &str, tool: &str| found.get(agent).unwrap().keeps(&ToolId::parse(tool).unwrap());
+    let keeps = |agent: &str, tool: &str| {
+        found.get(agent).unwrap().allows_tool(&ToolId::parse(tool).unwrap())
+    };
     for tool in ["write", "edit", "apply_patch", "bash", "repo_clone", "acme_deploy"] {
         assert!(keeps("build", tool) && keeps("general", tool), "{tool}");
         assert!(!keeps("plan", tool) && !keeps("explore", tool) && !keeps(SUMMARY, tool), "{tool}");
@@ -413,11 +416,11 @@ fn whoever_writes_a_summary_agent_only_changes_how_it_summarises() {
 #[test]
 fn agents_that_are_made_in_code_have_somebody_who_summarises() {
     let agent = AgentDefinition::parse("mine", &text("Mine", "")).unwrap();
-    let found = FoundAgents::of([agent]);
+    let found = AgentRegistry::from_definitions([agent]);
     assert_eq!(found.names(), ["mine"]);
     assert_eq!(found.get(SUMMARY).unwrap().source, AgentSource::Bundled);
     let own = AgentDefinition::parse(SUMMARY, &text("Short", "")).unwrap();
-    let found = FoundAgents::of([own]);
+    let found = AgentRegistry::from_definitions([own]);
     assert_eq!(found.get(SUMMARY).unwrap().description, "Short");
     assert!(found.hidden.is_empty());
 }
@@ -430,13 +433,13 @@ fn what_the_files_of_agents_name_is_told_with_its_lines() {
     world.file("project/agents/mine.md", text("Theirs", "tools: [grep]\n"));
     world.file("config/agents/mine.md", text("Mine", front));
     world.file("config/agents/broken.md", text("Broken", "tools: [read]\nmodes: all\n"));
-    let told = |found: &FoundAgents| -> Vec<String> {
+    let told = |found: &AgentRegistry| -> Vec<String> {
         let base = format!("{}/", world.path("").display()).replace("//", "/");
-        let one = |named: &AgentNaming| {
+        let one = |named: &AgentFileReference| {
             let file = named.file.display().to_string().replace(&base, "");
             format!("{file}:{} {:?} {}", named.line, named.field, named.name)
         };
-        found.named.iter().map(one).collect()
+        found.references.iter().map(one).collect()
     };
     let mine = [
         "config/agents/mine.md:4 Tools read",
@@ -448,5 +451,5 @@ fn what_the_files_of_agents_name_is_told_with_its_lines() {
     assert_eq!(told(&find_agents(&world.places(WorkspaceTrust::Untrusted))), mine);
     let trusted = find_agents(&world.places(WorkspaceTrust::Trusted));
     assert_eq!(told(&trusted), ["project/agents/mine.md:3 Tools grep"]);
-    assert_eq!(told(&check_agents(&world.path("config/agents"))), mine);
+    assert_eq!(told(&check_agent_files(&world.path("config/agents"))), mine);
 }

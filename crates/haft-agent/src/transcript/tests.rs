@@ -1,5 +1,5 @@
 use expect_test::{Expect, expect};
-use haft_journal::{ChatId, MessageFinish, MessageId, PartId, TokenCounts};
+use haft_journal::{MessageFinish, MessageId, PartId, SessionId, TokenCounts};
 use proptest::prelude::*;
 
 use super::*;
@@ -7,18 +7,18 @@ use super::*;
 /// Returns a message of this number with these parts.
 pub(crate) fn entry(
     number: u128,
-    role: ChatRole,
+    role: MessageRole,
     kind: MessageKind,
-    parts: Vec<ChatPart>,
-) -> Entry {
-    let message = ChatMessage {
+    parts: Vec<MessagePart>,
+) -> TranscriptEntry {
+    let message = SessionMessage {
         id: MessageId::from_bits(number),
-        session_id: ChatId::from_bits(1),
+        session_id: SessionId::from_bits(1),
         role,
         kind,
         agent: None,
         model: None,
-        finish: (role == ChatRole::Assistant).then_some(MessageFinish::Stop),
+        finish: (role == MessageRole::Assistant).then_some(MessageFinish::Stop),
         error: None,
         covers_through: None,
         tokens: TokenCounts::default(),
@@ -26,14 +26,14 @@ pub(crate) fn entry(
         completed_at_ms: Some(0),
         rewound_at_ms: None,
     };
-    Entry { message, parts }
+    TranscriptEntry { message, parts }
 }
 
-pub(crate) fn part(kind: PartKind, text: &str) -> ChatPart {
-    ChatPart {
+pub(crate) fn part(kind: PartKind, text: &str) -> MessagePart {
+    MessagePart {
         id: PartId::from_bits(1),
         message_id: MessageId::from_bits(1),
-        session_id: ChatId::from_bits(1),
+        session_id: SessionId::from_bits(1),
         kind,
         text: Some(text.to_owned()),
         tool_call_id: None,
@@ -49,8 +49,8 @@ pub(crate) fn part(kind: PartKind, text: &str) -> ChatPart {
 }
 
 /// Returns a call of `read`.
-pub(crate) fn call(id: &str, input_json: Option<&str>, output_json: Option<&str>) -> ChatPart {
-    ChatPart {
+pub(crate) fn call(id: &str, input_json: Option<&str>, output_json: Option<&str>) -> MessagePart {
+    MessagePart {
         text: None,
         tool_call_id: Some(id.to_owned()),
         tool: Some("read".to_owned()),
@@ -66,27 +66,27 @@ pub(crate) fn call(id: &str, input_json: Option<&str>, output_json: Option<&str>
     }
 }
 
-pub(crate) fn said(number: u128, text: &str) -> Entry {
-    entry(number, ChatRole::User, MessageKind::Said, vec![part(PartKind::Text, text)])
+pub(crate) fn said(number: u128, text: &str) -> TranscriptEntry {
+    entry(number, MessageRole::User, MessageKind::Said, vec![part(PartKind::Text, text)])
 }
 
-pub(crate) fn answered(number: u128, parts: Vec<ChatPart>) -> Entry {
-    entry(number, ChatRole::Assistant, MessageKind::Said, parts)
+pub(crate) fn answered(number: u128, parts: Vec<MessagePart>) -> TranscriptEntry {
+    entry(number, MessageRole::Assistant, MessageKind::Said, parts)
 }
 
-fn check(entries: &[Entry], expect: Expect) {
+fn check(entries: &[TranscriptEntry], expect: Expect) {
     let mut shown = String::new();
-    for message in messages(&in_force(entries), "m") {
+    for message in model_messages(&visible_entries(entries), "m") {
         shown.push_str(&match message {
-            Message::User(text) => format!("user: {text:?}\n"),
-            Message::Assistant { text, tool_calls } => {
+            ModelMessage::User(text) => format!("user: {text:?}\n"),
+            ModelMessage::Assistant { text, tool_calls } => {
                 let calls: Vec<String> = tool_calls
                     .iter()
                     .map(|call| format!("{} {} {:?}", call.id, call.name, call.arguments))
                     .collect();
                 format!("assistant: {text:?} {calls:?}\n")
             }
-            Message::ToolResult { call_id, name, text } => {
+            ModelMessage::ToolResult { call_id, name, text } => {
                 format!("result of {call_id} {name}: {text:?}\n")
             }
         });
@@ -101,7 +101,12 @@ fn rows_become_messages_that_take_turns() {
     let empty = r#"{"type":"output","data":"","metadata":{"duration_ms":1}}"#;
     let entries = [
         said(1, "look"),
-        entry(2, ChatRole::User, MessageKind::Notice, vec![part(PartKind::Text, "a task is done")]),
+        entry(
+            2,
+            MessageRole::User,
+            MessageKind::Notice,
+            vec![part(PartKind::Text, "a task is done")],
+        ),
         answered(
             3,
             vec![
@@ -136,7 +141,7 @@ fn rows_become_messages_that_take_turns() {
 #[test]
 fn a_summary_stands_for_what_it_covers() {
     let mut summary =
-        entry(5, ChatRole::User, MessageKind::Summary, vec![part(PartKind::Text, "so far")]);
+        entry(5, MessageRole::User, MessageKind::Summary, vec![part(PartKind::Text, "so far")]);
     summary.message.covers_through = Some(MessageId::from_bits(2));
     let text = |text| vec![part(PartKind::Text, text)];
     let mut entries = vec![
@@ -154,7 +159,7 @@ fn a_summary_stands_for_what_it_covers() {
     "#]];
     check(&entries, after_first);
     let mut later =
-        entry(7, ChatRole::User, MessageKind::Summary, vec![part(PartKind::Text, "all")]);
+        entry(7, MessageRole::User, MessageKind::Summary, vec![part(PartKind::Text, "all")]);
     later.message.covers_through = Some(MessageId::from_bits(6));
     entries.push(later);
     check(
@@ -165,7 +170,7 @@ fn a_summary_stands_for_what_it_covers() {
     );
     // What was set aside is not among the rows, and then the earlier summary holds again.
     entries.truncate(4);
-    assert_eq!(in_force(&entries).len(), 4);
+    assert_eq!(visible_entries(&entries).len(), 4);
 }
 
 #[test]
@@ -181,13 +186,13 @@ fn names_that_no_provider_takes_back_are_made_plain() {
 #[test]
 fn arguments_survive_being_kept() {
     for text in ["{\"a\":1}", "", "[1]", "{\"a\":", "null", "\"{}\""] {
-        let arguments = Arguments::parse(text);
-        assert_eq!(super::arguments(&input_json(&arguments)), arguments, "for {text:?}");
+        let arguments = ToolCallArguments::parse(text);
+        assert_eq!(super::parse_arguments(&input_json(&arguments)), arguments, "for {text:?}");
     }
 }
 
 /// Returns rows as nobody would write them: any kind of message, with any parts.
-fn any_entries() -> impl Strategy<Value = Vec<Entry>> {
+fn any_entries() -> impl Strategy<Value = Vec<TranscriptEntry>> {
     let any_part = (0..7_usize, "[a-c]{0,2}").prop_map(|(what, id)| {
         let output = r#"{"type":"output","data":"x","metadata":{"duration_ms":1}}"#;
         match what {
@@ -197,22 +202,23 @@ fn any_entries() -> impl Strategy<Value = Vec<Entry>> {
             3 => call(&id, Some("{}"), None),
             4 => call(&id, Some("no JSON"), Some(output)),
             5 => call(&id, Some("{}"), Some("no envelope")),
-            _ => ChatPart { tool: None, ..call(&id, Some("{}"), Some(output)) },
+            _ => MessagePart { tool: None, ..call(&id, Some("{}"), Some(output)) },
         }
     });
     let any_entry = (0..4_usize, prop::collection::vec(any_part, 0..4), 0..8_u128);
     prop::collection::vec(any_entry, 0..8).prop_map(|entries| {
-        let of_place = |(place, (what, parts, covered)): (usize, (usize, Vec<ChatPart>, u128))| {
-            let (role, kind) = match what {
-                0 => (ChatRole::User, MessageKind::Said),
-                1 => (ChatRole::User, MessageKind::Notice),
-                2 => (ChatRole::User, MessageKind::Summary),
-                _ => (ChatRole::Assistant, MessageKind::Said),
+        let of_place =
+            |(place, (what, parts, covered)): (usize, (usize, Vec<MessagePart>, u128))| {
+                let (role, kind) = match what {
+                    0 => (MessageRole::User, MessageKind::Said),
+                    1 => (MessageRole::User, MessageKind::Notice),
+                    2 => (MessageRole::User, MessageKind::Summary),
+                    _ => (MessageRole::Assistant, MessageKind::Said),
+                };
+                let mut entry = entry(u128::try_from(place).unwrap(), role, kind, parts);
+                entry.message.covers_through = Some(MessageId::from_bits(covered));
+                entry
             };
-            let mut entry = entry(u128::try_from(place).unwrap(), role, kind, parts);
-            entry.message.covers_through = Some(MessageId::from_bits(covered));
-            entry
-        };
         entries.into_iter().enumerate().map(of_place).collect()
     })
 }
@@ -220,22 +226,22 @@ fn any_entries() -> impl Strategy<Value = Vec<Entry>> {
 proptest! {
     #[test]
     fn each_call_has_its_result_behind_it_and_sides_take_turns(entries in any_entries()) {
-        let messages = messages(&in_force(&entries), "m");
+        let messages = model_messages(&visible_entries(&entries), "m");
         let mut wanted: Vec<String> = Vec::new();
         let mut was_user = false;
         for message in messages {
             match message {
-                Message::User(_) => {
+                ModelMessage::User(_) => {
                     prop_assert!(wanted.is_empty() && !was_user);
                     was_user = true;
                 }
-                Message::Assistant { text, tool_calls } => {
+                ModelMessage::Assistant { text, tool_calls } => {
                     prop_assert!(wanted.is_empty());
                     prop_assert!(!text.is_empty() || !tool_calls.is_empty());
                     wanted = tool_calls.into_iter().rev().map(|call| call.id).collect();
                     was_user = false;
                 }
-                Message::ToolResult { call_id, .. } => prop_assert_eq!(wanted.pop(), Some(call_id)),
+                ModelMessage::ToolResult { call_id, .. } => prop_assert_eq!(wanted.pop(), Some(call_id)),
             }
         }
         prop_assert!(wanted.is_empty());

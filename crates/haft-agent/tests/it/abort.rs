@@ -3,22 +3,23 @@
 use std::sync::Arc;
 
 use expect_test::expect;
-use haft_agent::{AgentError, Prompt, TurnEnd};
-use haft_model::Event;
+use haft_agent::{AgentError, TurnEnd, TurnPrompt};
+use haft_model::ModelEvent;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::models::{Actor, Reply, call, calls, last_said, says};
 use crate::stage::{Place, begin, done, go_on, say, shown};
 
-fn prompt() -> Prompt {
-    Prompt::Say("go".to_owned())
+fn prompt() -> TurnPrompt {
+    TurnPrompt::Message("go".to_owned())
 }
 
 #[tokio::test]
 async fn an_answer_that_is_stopped_stays_as_far_as_it_came() {
     let place = Place::new();
-    let half = vec![Event::Text("I will".to_owned()), call("c1", "order", json!({"text": "x"}))];
+    let half =
+        vec![ModelEvent::Text("I will".to_owned()), call("c1", "order", json!({"text": "x"}))];
     let model = Actor::in_order(vec![Reply::Hold(half), says("Gone on.")]);
     let host = place.host(Arc::clone(&model) as _);
     let mut chat = begin(&host, "build").await;
@@ -27,7 +28,7 @@ async fn an_answer_that_is_stopped_stays_as_far_as_it_came() {
         model.until_holding(1).await;
         stop.cancel();
     };
-    let (end, ()) = tokio::join!(chat.turn(prompt(), stop.clone()), stopping);
+    let (end, ()) = tokio::join!(chat.run_turn(prompt(), stop.clone()), stopping);
     assert_eq!(end.unwrap(), TurnEnd::Aborted);
     expect![[r#"
         user said
@@ -62,7 +63,7 @@ async fn calls_that_are_stopped_say_what_they_came_to() {
         place.world.until_waiting(1).await;
         stop.cancel();
     };
-    let (end, ()) = tokio::join!(chat.turn(prompt(), stop.clone()), stopping);
+    let (end, ()) = tokio::join!(chat.run_turn(prompt(), stop.clone()), stopping);
     assert_eq!(end.unwrap(), TurnEnd::Aborted);
     assert_eq!(place.world.done(), ["look 1", "order_long 2"]);
     expect![[r#"
@@ -81,12 +82,12 @@ async fn calls_that_are_stopped_say_what_they_came_to() {
 async fn giving_up_waiting_is_stopping() {
     let place = Place::new();
     let model =
-        Actor::in_order(vec![Reply::Hold(vec![Event::Text("I".to_owned())]), says("Next.")]);
+        Actor::in_order(vec![Reply::Hold(vec![ModelEvent::Text("I".to_owned())]), says("Next.")]);
     let host = place.host(Arc::clone(&model) as _);
     let mut chat = begin(&host, "build").await;
     tokio::select! {
         biased;
-        _ = chat.turn(prompt(), CancellationToken::new()) => unreachable!("the model holds back"),
+        _ = chat.run_turn(prompt(), CancellationToken::new()) => unreachable!("the model holds back"),
         () = model.until_holding(1) => {}
     }
     // The next turn waits for the end of that one.
@@ -107,16 +108,16 @@ async fn giving_up_waiting_is_stopping() {
 #[tokio::test]
 async fn a_host_that_closes_stops_all_turns() {
     let place = Place::new();
-    let model = Actor::in_order(vec![Reply::Hold(vec![Event::Text("I".to_owned())])]);
+    let model = Actor::in_order(vec![Reply::Hold(vec![ModelEvent::Text("I".to_owned())])]);
     let host = place.host(Arc::clone(&model) as _);
     let mut chat = begin(&host, "build").await;
     let closing = async {
         model.until_holding(1).await;
         host.close().await;
     };
-    let (end, ()) = tokio::join!(chat.turn(prompt(), CancellationToken::new()), closing);
+    let (end, ()) = tokio::join!(chat.run_turn(prompt(), CancellationToken::new()), closing);
     assert_eq!(end.unwrap(), TurnEnd::Aborted);
-    let next = chat.turn(prompt(), CancellationToken::new()).await;
+    let next = chat.run_turn(prompt(), CancellationToken::new()).await;
     assert!(matches!(next, Err(AgentError::Closed)), "{next:?}");
     let again = host.open(chat.id()).await.err().unwrap();
     assert!(matches!(again, AgentError::Closed), "{again}");

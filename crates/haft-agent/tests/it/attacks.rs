@@ -4,10 +4,10 @@
 use std::sync::Arc;
 
 use haft_agent::limits::TOLD_MAX;
-use haft_agent::{AgentHost, Prompt, TurnEnd};
-use haft_journal::{ChatId, Journal, MemoryJournal, SqliteJournal};
+use haft_agent::{AgentHost, TurnEnd, TurnPrompt};
+use haft_journal::{Journal, MemoryJournal, SessionId, SqliteJournal};
 use haft_model::limits::ANSWER_BYTES_MAX;
-use haft_model::{End, Event, Model, Stop, Usage};
+use haft_model::{Model, ModelAnswerEnd, ModelEvent, ModelStopReason, ModelUsage};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -34,7 +34,7 @@ fn orders() -> Arc<Actor> {
 }
 
 /// Has a worker delegate to a helper, which only talks, and returns both chats.
-async fn with_helper(place: &Place) -> (ChatId, ChatId) {
+async fn with_helper(place: &Place) -> (SessionId, SessionId) {
     let parent = Actor::in_order(vec![task("helper"), says("Thanks.")]);
     let child = Actor::in_order(vec![says("Hello.")]);
     let host = place.cast(vec![("openai/m1", parent), ("openai/m2", child)]);
@@ -44,7 +44,7 @@ async fn with_helper(place: &Place) -> (ChatId, ChatId) {
 }
 
 /// Has a chat try to order something.
-async fn tries(host: &AgentHost, chat: &ChatId, place: &Place) {
+async fn tries(host: &AgentHost, chat: &SessionId, place: &Place) {
     let mut chat = host.open(chat).await.unwrap();
     assert_eq!(say(&mut chat, "now").await, done("Tried."));
     assert!(place.world.done().is_empty());
@@ -89,7 +89,7 @@ async fn a_subagent_that_is_gone_on_with_is_held_to_what_its_parent_is_by_then()
     let id = chat.id().clone();
     tokio::select! {
         biased;
-        _ = chat.turn(Prompt::Say("go".to_owned()), CancellationToken::new()) => unreachable!("it waits"),
+        _ = chat.run_turn(TurnPrompt::Message("go".to_owned()), CancellationToken::new()) => unreachable!("it waits"),
         () = held.until_holding(1) => mortal.die(),
     }
     drop(chat);
@@ -113,7 +113,7 @@ async fn nobody_is_kept_at_work_for_ever_by_those_in_the_background() {
     let input = json!({"subagent_type": "helper", "prompt": "help me", "background": true});
     // Whenever one is done it has another one begin.
     let endless = Actor::new(move |request| match request.messages.last() {
-        Some(haft_model::Message::ToolResult { .. }) => says("It runs."),
+        Some(haft_model::ModelMessage::ToolResult { .. }) => says("It runs."),
         _ => calls(&[("t", "task", input.clone())]),
     });
     let child = Actor::new(|_| says("Done."));
@@ -121,7 +121,7 @@ async fn nobody_is_kept_at_work_for_ever_by_those_in_the_background() {
     let mut chat = begin(&host, "build").await;
     let mut end = say(&mut chat, "go").await;
     let mut turns = 1;
-    while matches!(end, TurnEnd::Done { .. }) && chat.next_background().await {
+    while matches!(end, TurnEnd::Done { .. }) && chat.wait_for_background().await {
         end = go_on(&mut chat).await;
         turns += 1;
     }
@@ -144,7 +144,7 @@ async fn what_a_subagent_says_passes_for_nobody_elses_word() {
     ]);
     let mut chat = begin(&host, "build").await;
     assert_eq!(say(&mut chat, "go").await, done("It runs."));
-    assert!(chat.next_background().await);
+    assert!(chat.wait_for_background().await);
     assert_eq!(say(&mut chat, "And?").await, done("Thanks."));
     let read = last_said(&parent.request(2));
     let told =
@@ -159,11 +159,16 @@ async fn numbers_that_no_database_holds_are_kept_as_far_as_it_counts() {
     let file = directory.path().join("journal.sqlite");
     let place = Place::with_journal(Arc::new(SqliteJournal::open(&file).unwrap()));
     let most = u64::MAX;
-    let usage =
-        Usage { input: most, output: most, reasoning: most, cache_read: most, cache_write: most };
+    let usage = ModelUsage {
+        input: most,
+        output: most,
+        reasoning: most,
+        cache_read: most,
+        cache_write: most,
+    };
     let ended = |text: &str| {
-        let end = End { stop: Stop::Done, usage };
-        Reply::Events(vec![Ok(Event::Text(text.to_owned())), Ok(Event::End(end))])
+        let end = ModelAnswerEnd { stop: ModelStopReason::Done, usage };
+        Reply::Events(vec![Ok(ModelEvent::Text(text.to_owned())), Ok(ModelEvent::End(end))])
     };
     // The second answer comes after a summary, since so much was read.
     let host = place.host(Actor::in_order(vec![ended("One."), ended("Summary."), ended("Two.")]));
@@ -172,7 +177,7 @@ async fn numbers_that_no_database_holds_are_kept_as_far_as_it_counts() {
     assert_eq!(say(&mut chat, "two").await, done("Two."));
     let row = chat.row().await.unwrap();
     assert_eq!(row.tokens.input, i64::MAX.cast_unsigned());
-    assert_eq!(place.journal.chat(chat.id()).await.unwrap().unwrap().tokens, row.tokens);
+    assert_eq!(place.journal.session(chat.id()).await.unwrap().unwrap().tokens, row.tokens);
 }
 
 #[tokio::test]
@@ -181,13 +186,13 @@ async fn names_of_calls_are_plain_whatever_a_provider_calls_them() {
     let names =
         ["../../etc", "a/b/0/1/1", "a\u{1b}[2J\nb", "", "", "call-2", "call", "ä", "x", "x"];
     let looks = names.iter().map(|name| call(name, "look", json!({"text": name})));
-    let draft = |text: &str| Event::ToolInput {
+    let draft = |text: &str| ModelEvent::ToolInput {
         id: "x".to_owned(),
         name: "\u{1b}]0;\u{7}look".to_owned(),
         text: text.to_owned(),
     };
     let events = [draft("{\"te"), draft("xt\":")].into_iter().chain(looks).collect();
-    let model = Actor::in_order(vec![ends(events, Stop::ToolCalls), says("Done.")]);
+    let model = Actor::in_order(vec![ends(events, ModelStopReason::ToolCalls), says("Done.")]);
     let host = place.host(Arc::clone(&model) as _);
     let mut chat = begin(&host, "build").await;
     assert_eq!(say(&mut chat, "go").await, done("Done."));
@@ -209,9 +214,9 @@ async fn a_flood_is_written_down_a_few_times_and_not_over_and_over() {
     let place = Place::with_journal(Arc::clone(&journal) as _);
     let mortal = MortalJournal::new(&journal, RECORDS);
     let piece = "x".repeat(1_024);
-    let flood: Vec<Event> =
-        (0..ANSWER_BYTES_MAX / piece.len()).map(|_| Event::Text(piece.clone())).collect();
-    let model = Actor::in_order(vec![ends(flood, Stop::Done)]) as Arc<dyn Model>;
+    let flood: Vec<ModelEvent> =
+        (0..ANSWER_BYTES_MAX / piece.len()).map(|_| ModelEvent::Text(piece.clone())).collect();
+    let model = Actor::in_order(vec![ends(flood, ModelStopReason::Done)]) as Arc<dyn Model>;
     let cast = Cast(vec![("openai/m1", model)]);
     let host = place.process("one", Arc::clone(&mortal) as Arc<dyn Journal>, cast);
     let mut chat = begin(&host, "build").await;
@@ -229,15 +234,15 @@ async fn arguments_are_never_more_than_was_said() {
     let wild =
         [deep.as_str(), "\u{0}", "null", "[]", "{\"text\": 1}", "{\"text\": \"a\", \"more\": 1}"];
     let of_text = |(place, text): (usize, &&str)| {
-        Event::ToolCall(haft_model::ToolCall {
+        ModelEvent::ToolCall(haft_model::ToolCall {
             id: format!("w{place}"),
             name: "look".to_owned(),
-            arguments: haft_model::Arguments::parse(text),
+            arguments: haft_model::ToolCallArguments::parse(text),
             signatures: Vec::new(),
         })
     };
     let events = wild.iter().enumerate().map(of_text).collect();
-    let model = Actor::in_order(vec![ends(events, Stop::ToolCalls), says("Done.")]);
+    let model = Actor::in_order(vec![ends(events, ModelStopReason::ToolCalls), says("Done.")]);
     let host = place.host(Arc::clone(&model) as _);
     let mut chat = begin(&host, "build").await;
     assert_eq!(say(&mut chat, "go").await, done("Done."));

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use haft_agent::limits::BACKGROUND_TEXT_CHARS_MAX;
-use haft_agent::{NewChat, Prompt, TurnEnd};
-use haft_journal::{ChatStatus, MemoryJournal};
-use haft_model::Event;
+use haft_agent::{NewSession, TurnEnd, TurnPrompt};
+use haft_journal::{MemoryJournal, SessionStatus};
+use haft_model::ModelEvent;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
@@ -30,22 +30,22 @@ async fn an_end_is_told_when_it_comes() {
     ]);
     let host = place.cast(vec![("openai/m1", Arc::clone(&parent) as _), ("openai/m2", child)]);
     let mut chat = begin(&host, "build").await;
-    assert!(!chat.next_background().await, "nothing is in the background");
+    assert!(!chat.wait_for_background().await, "nothing is in the background");
     assert_eq!(say(&mut chat, "go").await, done("It runs."));
     place.world.open();
-    assert!(chat.next_background().await);
+    assert!(chat.wait_for_background().await);
     assert_eq!(go_on(&mut chat).await, done("It ended."));
     let row = children(&place).await.pop().unwrap();
     let told = format!("background task {} (helper) is done: Looked at x.", row.id);
     let expected = format!("<notice>\n{told}\n</notice>");
     assert_eq!(last_said(&parent.request(2)), expected);
-    assert_eq!((row.status, row.delivered), (ChatStatus::Completed, true));
-    assert!(!chat.next_background().await, "the end was told");
+    assert_eq!((row.status, row.delivered), (SessionStatus::Completed, true));
+    assert!(!chat.wait_for_background().await, "the end was told");
     // Nor is it told again by whoever opens the chat.
     let id = chat.id().clone();
     drop(chat);
     let mut chat = host.open(&id).await.unwrap();
-    assert!(!chat.next_background().await);
+    assert!(!chat.wait_for_background().await);
     assert_eq!(go_on(&mut chat).await, done("It ended."));
 }
 
@@ -63,7 +63,11 @@ async fn an_end_is_told_between_two_steps() {
     let opening = async {
         place.world.until_waiting(1).await;
         // The subagent is over when its chat is.
-        while children(&place).await.first().is_none_or(|row| row.status != ChatStatus::Completed) {
+        while children(&place)
+            .await
+            .first()
+            .is_none_or(|row| row.status != SessionStatus::Completed)
+        {
             tokio::task::yield_now().await;
         }
         for _ in 0..100 {
@@ -80,20 +84,20 @@ async fn an_end_is_told_between_two_steps() {
 async fn none_outlives_the_host() {
     let place = Place::new().agent("helper", HELPER);
     let parent = Actor::in_order(vec![background(), says("It runs.")]);
-    let child = Actor::in_order(vec![Reply::Hold(vec![Event::Text("I".to_owned())])]);
+    let child = Actor::in_order(vec![Reply::Hold(vec![ModelEvent::Text("I".to_owned())])]);
     let host = place.cast(vec![("openai/m1", parent), ("openai/m2", Arc::clone(&child) as _)]);
     let mut chat = begin(&host, "build").await;
     say(&mut chat, "go").await;
     child.until_holding(1).await;
     host.close().await;
     let row = children(&place).await.pop().unwrap();
-    assert_eq!((row.status, row.delivered), (ChatStatus::Aborted, false));
+    assert_eq!((row.status, row.delivered), (SessionStatus::Aborted, false));
     let id = chat.id().clone();
     drop((chat, host));
     let model = Actor::in_order(vec![says("I see.")]);
     let host = place.cast(vec![("openai/m1", Arc::clone(&model) as _), ("openai/m2", child)]);
     let mut chat = host.open(&id).await.unwrap();
-    assert!(chat.next_background().await);
+    assert!(chat.wait_for_background().await);
     assert_eq!(go_on(&mut chat).await, done("I see."));
     assert!(last_said(&model.request(0)).contains("(helper) was stopped before it was done"));
     assert!(children(&place).await[0].delivered);
@@ -103,7 +107,7 @@ async fn none_outlives_the_host() {
 async fn a_turn_that_is_stopped_stops_them() {
     let place = Place::new().agent("helper", HELPER);
     let parent = Actor::in_order(vec![background(), Reply::Hold(Vec::new())]);
-    let child = Actor::in_order(vec![Reply::Hold(vec![Event::Text("I".to_owned())])]);
+    let child = Actor::in_order(vec![Reply::Hold(vec![ModelEvent::Text("I".to_owned())])]);
     let host = place.cast(vec![
         ("openai/m1", Arc::clone(&parent) as _),
         ("openai/m2", Arc::clone(&child) as _),
@@ -115,10 +119,11 @@ async fn a_turn_that_is_stopped_stops_them() {
         child.until_holding(1).await;
         stop.cancel();
     };
-    let (end, ()) = tokio::join!(chat.turn(Prompt::Say("go".to_owned()), stop.clone()), stopping);
+    let (end, ()) =
+        tokio::join!(chat.run_turn(TurnPrompt::Message("go".to_owned()), stop.clone()), stopping);
     assert_eq!(end.unwrap(), TurnEnd::Aborted);
-    assert!(chat.next_background().await);
-    assert_eq!(children(&place).await[0].status, ChatStatus::Aborted);
+    assert!(chat.wait_for_background().await);
+    assert_eq!(children(&place).await[0].status, SessionStatus::Aborted);
 }
 
 #[tokio::test]
@@ -129,7 +134,7 @@ async fn those_of_a_process_that_was_killed_have_failed() {
     let parent = Actor::in_order(vec![background(), says("It runs.")]);
     let child = Actor::in_order(vec![ends(
         vec![call("h1", "order_long", json!({"text": "x"}))],
-        haft_model::Stop::ToolCalls,
+        haft_model::ModelStopReason::ToolCalls,
     )]);
     let cast = Cast(vec![("openai/m1", parent), ("openai/m2", Arc::clone(&child) as _)]);
     let one = place.process("one", Arc::clone(&mortal) as _, cast);
@@ -143,12 +148,12 @@ async fn those_of_a_process_that_was_killed_have_failed() {
     let cast = Cast(vec![("openai/m1", Arc::clone(&model) as _), ("openai/m2", child)]);
     let two = place.process("two", Arc::clone(&journal) as _, cast);
     let mut chat = two.open(&id).await.unwrap();
-    assert!(chat.next_background().await);
+    assert!(chat.wait_for_background().await);
     assert_eq!(go_on(&mut chat).await, done("I see."));
     let told = last_said(&model.request(0));
     assert!(told.contains("(helper) failed: haft ended before it was done"), "{told}");
     let row = children(&place).await.pop().unwrap();
-    assert_eq!((row.status, row.delivered), (ChatStatus::Failed, true));
+    assert_eq!((row.status, row.delivered), (SessionStatus::Failed, true));
     assert!(results(&model.request(0))[0].contains(row.id.as_str()));
 }
 
@@ -180,11 +185,11 @@ async fn check_told_once(records: u64) -> bool {
     let mortal = MortalJournal::new(&journal, records);
     let cast = || Cast(vec![("openai/m1", delegating() as _), ("openai/m2", helping() as _)]);
     let one = place.process("one", Arc::clone(&mortal) as _, cast());
-    let new = NewChat { agent: "build".to_owned(), ..NewChat::default() };
+    let new = NewSession { agent: "build".to_owned(), ..NewSession::default() };
     if let Ok(mut chat) = one.begin(new).await {
-        let _ = chat.turn(Prompt::Say("go".to_owned()), CancellationToken::new()).await;
-        while chat.next_background().await {
-            if chat.turn(Prompt::GoOn, CancellationToken::new()).await.is_err() {
+        let _ = chat.run_turn(TurnPrompt::Message("go".to_owned()), CancellationToken::new()).await;
+        while chat.wait_for_background().await {
+            if chat.run_turn(TurnPrompt::Continue, CancellationToken::new()).await.is_err() {
                 break;
             }
         }
@@ -194,14 +199,18 @@ async fn check_told_once(records: u64) -> bool {
     let two = place.process("two", Arc::clone(&journal) as _, cast());
     let mut chat = two.open(&id).await.unwrap();
     let is_empty = chat.history().await.unwrap().is_empty();
-    let prompt = if is_empty { Prompt::Say("go".to_owned()) } else { Prompt::GoOn };
+    let prompt = if is_empty { TurnPrompt::Message("go".to_owned()) } else { TurnPrompt::Continue };
     let name = format!("killed after {records}");
-    assert_eq!(chat.turn(prompt, CancellationToken::new()).await.unwrap(), done("Done."), "{name}");
-    while chat.next_background().await {
+    assert_eq!(
+        chat.run_turn(prompt, CancellationToken::new()).await.unwrap(),
+        done("Done."),
+        "{name}"
+    );
+    while chat.wait_for_background().await {
         go_on(&mut chat).await;
     }
     check_effects(&place, &name);
-    let of_children = [ChatStatus::Completed, ChatStatus::Failed];
+    let of_children = [SessionStatus::Completed, SessionStatus::Failed];
     check_transcripts(&place, &journal, &of_children, &name).await;
     let told = shown(&chat).await;
     for row in children(&place).await {
@@ -232,7 +241,7 @@ async fn what_it_said_is_told_as_far_as_it_is_read() {
             place.cast(vec![("openai/m1", Arc::clone(&parent) as _), ("openai/m2", child as _)]);
         let mut chat = begin(&host, "build").await;
         say(&mut chat, "go").await;
-        assert!(chat.next_background().await);
+        assert!(chat.wait_for_background().await);
         go_on(&mut chat).await;
         let told = last_said(&parent.request(parent.count() - 1));
         assert_eq!(told.matches('x').count(), BACKGROUND_TEXT_CHARS_MAX);

@@ -4,12 +4,12 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use haft::{Answer, Ask, Asker};
-use haft_agent::{Chat, NewChat, Prompt, TurnEnd};
+use haft::{Ask, AskAnswer, Asker};
+use haft_agent::{AgentSession, NewSession, TurnEnd, TurnPrompt};
 use haft_contract::BoxFuture;
-use haft_journal::{ChatStatus, Journal, MemoryJournal, PartState};
-use haft_model::{Event, Model};
-use haft_policy::{Action, Rule};
+use haft_journal::{Journal, MemoryJournal, PartState, SessionStatus};
+use haft_model::{Model, ModelEvent};
+use haft_policy::{Rule, RuleAction};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
@@ -94,7 +94,7 @@ struct Counting {
 }
 
 impl Asker for Counting {
-    fn ask(&self, ask: Ask) -> BoxFuture<'_, Answer> {
+    fn ask(&self, ask: Ask) -> BoxFuture<'_, AskAnswer> {
         Box::pin(async move {
             let open = self.open.fetch_add(1, Ordering::Relaxed) + 1;
             self.most.fetch_max(open, Ordering::Relaxed);
@@ -103,7 +103,7 @@ impl Asker for Counting {
                 tokio::task::yield_now().await;
             }
             self.open.fetch_sub(1, Ordering::Relaxed);
-            Answer::Once
+            AskAnswer::AllowOnce
         })
     }
 }
@@ -113,9 +113,9 @@ async fn a_person_is_asked_one_thing_at_a_time() {
     let asker = Arc::new(Counting::default());
     let mut place = Place::new().agent("helper", HELPER);
     place.rules = vec![
-        Rule::new("*", "*", Action::Allow),
-        Rule::new("order", "*", Action::Ask),
-        Rule::new("order_long", "*", Action::Ask),
+        Rule::new("*", "*", RuleAction::Allow),
+        Rule::new("order", "*", RuleAction::Ask),
+        Rule::new("order_long", "*", RuleAction::Ask),
     ];
     place.asker = Arc::clone(&asker) as Arc<dyn Asker>;
     let host = place.cast(cast(&parent(&["one", "two", "three"]), &helper("order")));
@@ -135,7 +135,7 @@ async fn a_person_is_asked_one_thing_at_a_time() {
 #[tokio::test]
 async fn stopping_reaches_all_of_them() {
     let place = Place::new().agent("helper", HELPER);
-    let helper = Actor::new(|_| Reply::Hold(vec![Event::Text("I".to_owned())]));
+    let helper = Actor::new(|_| Reply::Hold(vec![ModelEvent::Text("I".to_owned())]));
     let host = place.cast(cast(&parent(&["one", "two", "three"]), &helper));
     let mut chat = begin(&host, "build").await;
     let stop = CancellationToken::new();
@@ -143,11 +143,12 @@ async fn stopping_reaches_all_of_them() {
         helper.until_holding(3).await;
         stop.cancel();
     };
-    let (end, ()) = tokio::join!(chat.turn(Prompt::Say("go".to_owned()), stop.clone()), stopping);
+    let (end, ()) =
+        tokio::join!(chat.run_turn(TurnPrompt::Message("go".to_owned()), stop.clone()), stopping);
     assert_eq!(end.unwrap(), TurnEnd::Aborted);
     let rows = children(&place).await;
     assert_eq!(rows.len(), 3);
-    assert!(rows.iter().all(|row| row.status == ChatStatus::Aborted), "{rows:?}");
+    assert!(rows.iter().all(|row| row.status == SessionStatus::Aborted), "{rows:?}");
     let history = chat.history().await.unwrap();
     let (_, parts) = history.last().unwrap();
     assert_eq!(parts.len(), 3);
@@ -197,21 +198,23 @@ async fn check_killed(kills: &[u64], prompts: &'static [&'static str]) -> bool {
     let orders = Arc::<AtomicUsize>::default();
     let cast = || Cast(cast(&parent(prompts), &orderer(&orders)));
     let mut ended = Vec::new();
-    let first = async |chat: &Chat| match chat.history().await.unwrap().is_empty() {
-        true => Prompt::Say("go".to_owned()),
-        false => Prompt::GoOn,
+    let first = async |chat: &AgentSession| match chat.history().await.unwrap().is_empty() {
+        true => TurnPrompt::Message("go".to_owned()),
+        false => TurnPrompt::Continue,
     };
     for (number, records) in kills.iter().enumerate() {
         let mortal = MortalJournal::new(&journal, *records);
         let name = format!("killed-{number}");
         let host = place.process(&name, Arc::clone(&mortal) as Arc<dyn Journal>, cast());
         let begun = match chat_begun(&journal).await {
-            None => host.begin(NewChat { agent: "build".to_owned(), ..NewChat::default() }).await,
+            None => {
+                host.begin(NewSession { agent: "build".to_owned(), ..NewSession::default() }).await
+            }
             Some(id) => host.open(&id).await,
         };
         if let Ok(mut chat) = begun {
             let prompt = first(&chat).await;
-            let _ = chat.turn(prompt, CancellationToken::new()).await;
+            let _ = chat.run_turn(prompt, CancellationToken::new()).await;
         }
         host.close().await;
         ended.push(mortal.left() > 0);
@@ -221,11 +224,11 @@ async fn check_killed(kills: &[u64], prompts: &'static [&'static str]) -> bool {
     let last = place.process("last", Arc::clone(&journal) as Arc<dyn Journal>, cast());
     let mut chat = last.open(&id).await.unwrap();
     let prompt = first(&chat).await;
-    let end = chat.turn(prompt, CancellationToken::new()).await.unwrap();
+    let end = chat.run_turn(prompt, CancellationToken::new()).await.unwrap();
     assert_eq!(end, done("Thanks."), "{name}");
     last.close().await;
     check_effects(&place, &name);
-    check_transcripts(&place, &journal, &[ChatStatus::Completed], &name).await;
+    check_transcripts(&place, &journal, &[SessionStatus::Completed], &name).await;
     let rows = children(&place).await;
     assert_eq!(rows.len(), prompts.len(), "{name}: a task was begun again");
     assert!(place.world.done().len() <= prompts.len(), "{name}: {:?}", place.world.done());

@@ -10,12 +10,17 @@ use haft_agent::limits::{
     PROMPT_BYTES_MAX, SUBAGENTS_AT_ONCE_MAX, SUBAGENTS_BEGUN_MAX, TITLE_CHARS_MAX,
     TOOL_NAME_CHARS_MAX, UNWRITTEN_BYTES_MAX, UNWRITTEN_MS_MAX, WRITTEN_TIMES_MAX,
 };
-use haft_agent::{AgentBounds, AgentError, Prompt, TurnEnd};
+use haft_agent::{AgentBounds, AgentError, TurnEnd, TurnPrompt};
 use haft_contract::BoxFuture;
-use haft_faults::{Interpose, Interposed};
-use haft_journal::{Answer, ChatFirmness, ChatRecord, Chats as _, Lease, MemoryJournal};
+use haft_faults::{InterceptedJournal, JournalInterceptor};
+use haft_journal::{
+    JournalFuture, Lease, MemoryJournal, SessionDurability, SessionJournal as _, SessionRecord,
+};
 use haft_model::limits::TOOL_CALLS_MAX;
-use haft_model::{End, Event, Message, Model, ModelError, Request, Responding, Stop, Usage};
+use haft_model::{
+    Model, ModelAnswerEnd, ModelAnswerStream, ModelError, ModelEvent, ModelMessage, ModelRequest,
+    ModelStopReason, ModelUsage,
+};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
@@ -32,8 +37,8 @@ async fn a_prompt_has_a_length() {
     assert_eq!(say(&mut chat, &"x".repeat(PROMPT_BYTES_MAX)).await, done("Long."));
     let title = chat.row().await.unwrap().title.unwrap();
     assert_eq!(title.chars().count(), TITLE_CHARS_MAX + 1);
-    let prompt = Prompt::Say("x".repeat(PROMPT_BYTES_MAX + 1));
-    let end = chat.turn(prompt, CancellationToken::new()).await;
+    let prompt = TurnPrompt::Message("x".repeat(PROMPT_BYTES_MAX + 1));
+    let end = chat.run_turn(prompt, CancellationToken::new()).await;
     assert!(matches!(end, Err(AgentError::PromptTooLong { .. })), "{end:?}");
 }
 
@@ -55,7 +60,7 @@ async fn an_answer_asks_for_so_many_calls() {
     let place = Place::new();
     let many = |count: usize| {
         let calls = (0..count).map(|n| call(&format!("c{n}"), "look_long", json!({"text": "x"})));
-        ends(calls.collect(), Stop::ToolCalls)
+        ends(calls.collect(), ModelStopReason::ToolCalls)
     };
     let model = Actor::in_order(vec![many(TOOL_CALLS_MAX), says("Done."), many(1_000)]);
     let host = place.host(Arc::clone(&model) as _);
@@ -68,11 +73,11 @@ async fn an_answer_asks_for_so_many_calls() {
     assert_eq!(end, done("Done."));
     assert_eq!(place.world.at_once(), CALLS_AT_ONCE_MAX);
     assert_eq!(results(&model.request(1)).len(), TOOL_CALLS_MAX);
-    let end = chat.turn(Prompt::Say("more".to_owned()), CancellationToken::new()).await;
+    let end = chat.run_turn(TurnPrompt::Message("more".to_owned()), CancellationToken::new()).await;
     assert!(matches!(end, Err(AgentError::Model(ModelError::TooLong))), "{end:?}");
     assert_eq!(place.world.done().len(), TOOL_CALLS_MAX, "none of the thousand was made");
     for (_, parts) in chat.history().await.unwrap() {
-        assert!(parts.iter().all(|part| part.state.is_none_or(|state| state.is_over())));
+        assert!(parts.iter().all(|part| part.state.is_none_or(|state| state.is_finished())));
     }
 }
 
@@ -80,11 +85,12 @@ async fn an_answer_asks_for_so_many_calls() {
 async fn an_answer_is_kept_in_so_many_parts() {
     let place = Place::new();
     let piece = |n: usize| match n % 2 {
-        0 => Event::Text("t".to_owned()),
-        _ => Event::Reasoning("r".to_owned()),
+        0 => ModelEvent::Text("t".to_owned()),
+        _ => ModelEvent::Reasoning("r".to_owned()),
     };
     let pieces = ANSWER_PARTS_MAX + 10;
-    let model = Actor::in_order(vec![ends((0..pieces).map(piece).collect(), Stop::Done)]);
+    let model =
+        Actor::in_order(vec![ends((0..pieces).map(piece).collect(), ModelStopReason::Done)]);
     let host = place.host(model);
     let mut chat = begin(&host, "build").await;
     assert_eq!(say(&mut chat, "go").await, done(&"t".repeat(pieces / 2)));
@@ -98,7 +104,8 @@ async fn so_many_subagents_are_in_the_background() {
     let input = json!({"subagent_type": "helper", "prompt": "help me", "background": true});
     let names: Vec<String> = (0..=BACKGROUND_MAX).map(|n| format!("t{n}")).collect();
     let tasks = names.iter().map(|name| call(name, "task", input.clone()));
-    let parent = Actor::in_order(vec![ends(tasks.collect(), Stop::ToolCalls), says("They run.")]);
+    let parent =
+        Actor::in_order(vec![ends(tasks.collect(), ModelStopReason::ToolCalls), says("They run.")]);
     let child = Actor::new(|_| Reply::Hold(Vec::new()));
     let host = place.cast(vec![("openai/m1", Arc::clone(&parent) as _), ("openai/m2", child)]);
     let mut chat = begin(&host, "build").await;
@@ -115,7 +122,7 @@ async fn so_many_subagents_are_in_the_background() {
 fn tasks(count: usize, agent: &str, background: bool) -> Reply {
     let input = json!({"subagent_type": agent, "prompt": "help me", "background": background});
     let tasks = (0..count).map(|n| call(&format!("t{n}"), "task", input.clone()));
-    ends(tasks.collect(), Stop::ToolCalls)
+    ends(tasks.collect(), ModelStopReason::ToolCalls)
 }
 
 #[tokio::test]
@@ -158,8 +165,8 @@ async fn so_many_subagents_are_begun_until_somebody_says_something() {
     let place = Place::new().agent("helper", HELPER);
     let is_full = |text: &str| text.contains("were begun since somebody last said something");
     let parent = Actor::new(move |request| match request.messages.last() {
-        Some(Message::ToolResult { text, .. }) if is_full(text) => says("Too many."),
-        Some(Message::ToolResult { .. }) if last_said(request) == "one more" => says("One."),
+        Some(ModelMessage::ToolResult { text, .. }) if is_full(text) => says("Too many."),
+        Some(ModelMessage::ToolResult { .. }) if last_said(request) == "one more" => says("One."),
         _ if last_said(request) == "one more" => tasks(1, "helper", false),
         _ => tasks(TOOL_CALLS_MAX, "helper", false),
     });
@@ -178,7 +185,8 @@ async fn an_opaque_subagent_lists_so_many_calls() {
     let opaque = HELPER.replace("inspectable: true", "inspectable: false");
     let place = Place::new().agent("helper", &opaque);
     let looks = (0..count).map(|n| call(&format!("h{n}"), "look", json!({"text": "x"})));
-    let child = Actor::in_order(vec![ends(looks.collect(), Stop::ToolCalls), says("Looked.")]);
+    let child =
+        Actor::in_order(vec![ends(looks.collect(), ModelStopReason::ToolCalls), says("Looked.")]);
     let parent = Actor::in_order(vec![crate::subagents::task("helper"), says("Thanks.")]);
     let host = place.cast(vec![("openai/m1", parent), ("openai/m2", child)]);
     let mut chat = begin(&host, "build").await;
@@ -198,7 +206,7 @@ async fn names_have_lengths() {
                 call_of(CALL_NAME_CHARS_MAX, TOOL_NAME_CHARS_MAX),
                 call_of(CALL_NAME_CHARS_MAX + 1, TOOL_NAME_CHARS_MAX + 1),
             ],
-            Stop::ToolCalls,
+            ModelStopReason::ToolCalls,
         ),
         says("I see."),
     ]);
@@ -221,16 +229,16 @@ async fn names_have_lengths() {
 }
 
 /// Returns how many records were made of an answer of so many bytes, which is not over.
-async fn records_of(bytes: usize) -> (u64, Arc<Interposed<MortalJournal>>, impl Sized) {
+async fn records_of(bytes: usize) -> (u64, Arc<InterceptedJournal<MortalJournal>>, impl Sized) {
     let inner = Arc::new(MemoryJournal::new());
     let place = Place::with_journal(Arc::clone(&inner) as _);
     let journal = MortalJournal::new(&inner, u64::MAX);
-    let model = Actor::new(move |_| Reply::Hold(vec![Event::Text("x".repeat(bytes))]));
+    let model = Actor::new(move |_| Reply::Hold(vec![ModelEvent::Text("x".repeat(bytes))]));
     let cast = Cast(vec![("openai/m1", Arc::clone(&model) as _)]);
     let host = place.process("one", Arc::clone(&journal) as _, cast);
     let mut chat = begin(&host, "build").await;
     let turn = tokio::spawn(async move {
-        chat.turn(Prompt::Say("go".to_owned()), CancellationToken::new()).await
+        chat.run_turn(TurnPrompt::Message("go".to_owned()), CancellationToken::new()).await
     });
     model.until_holding(1).await;
     (u64::MAX - journal.left(), journal, (host, place, turn))
@@ -255,26 +263,26 @@ struct Weighing {
     bytes: AtomicUsize,
 }
 
-impl Interpose for Weighing {
+impl JournalInterceptor for Weighing {
     type Inner = MemoryJournal;
 
     fn inner(&self) -> &MemoryJournal {
         &self.inner
     }
 
-    fn record_chat(
+    fn record_session(
         &self,
         lease: &Lease,
-        records: Vec<ChatRecord>,
-        firmness: ChatFirmness,
-    ) -> Answer<'_, ()> {
+        records: Vec<SessionRecord>,
+        firmness: SessionDurability,
+    ) -> JournalFuture<'_, ()> {
         let texts = records.iter().filter_map(|record| match record {
-            ChatRecord::Part(part) => part.text.as_deref(),
-            ChatRecord::Session(_) | ChatRecord::Message(_) => None,
+            SessionRecord::Part(part) => part.text.as_deref(),
+            SessionRecord::Session(_) | SessionRecord::Message(_) => None,
         });
         self.bytes.fetch_add(texts.map(str::len).sum(), Ordering::Relaxed);
         let (inner, lease) = (Arc::clone(&self.inner), lease.clone());
-        Box::pin(async move { inner.record_chat(&lease, records, firmness).await })
+        Box::pin(async move { inner.record_session(&lease, records, firmness).await })
     }
 }
 
@@ -286,15 +294,18 @@ struct Slow {
 }
 
 impl Model for Slow {
-    fn respond(&self, _: Request) -> BoxFuture<'_, Result<Responding, ModelError>> {
+    fn respond(&self, _: ModelRequest) -> BoxFuture<'_, Result<ModelAnswerStream, ModelError>> {
         let (piece, pause) = (self.piece, self.pause);
         let text = stream::iter(0..self.bytes / piece.len()).then(move |_| async move {
             tokio::time::sleep(pause).await;
-            Ok(Event::Text(piece.to_owned()))
+            Ok(ModelEvent::Text(piece.to_owned()))
         });
-        let end = Event::End(End { stop: Stop::Done, usage: Usage::default() });
+        let end = ModelEvent::End(ModelAnswerEnd {
+            stop: ModelStopReason::Done,
+            usage: ModelUsage::default(),
+        });
         let all = text.chain(stream::iter([Ok(end)]));
-        Box::pin(async move { Ok(Responding::new(all)) })
+        Box::pin(async move { Ok(ModelAnswerStream::new(all)) })
     }
 }
 
@@ -303,7 +314,7 @@ async fn a_long_answer_that_comes_slowly_is_not_written_again_and_again() {
     const BYTES: usize = 200_000;
     let inner = Arc::new(MemoryJournal::new());
     let place = Place::with_journal(Arc::clone(&inner) as _);
-    let journal = Arc::new(Interposed(Weighing { inner, bytes: AtomicUsize::new(0) }));
+    let journal = Arc::new(InterceptedJournal(Weighing { inner, bytes: AtomicUsize::new(0) }));
     // Fifty tokens a second.
     let slow = Slow { bytes: BYTES, piece: "word", pause: Duration::from_millis(20) };
     let cast = Cast(vec![("openai/m1", Arc::new(slow) as _)]);

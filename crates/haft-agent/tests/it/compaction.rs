@@ -5,9 +5,11 @@ use std::sync::Arc;
 use haft_agent::limits::{
     CONTEXT_FULL_PERCENT, CONTEXT_KEPT_PERCENT, SUMMARISED_PERCENT, SUMMARY_BYTES_MAX,
 };
-use haft_agent::{AgentBounds, AgentError, Prompt};
+use haft_agent::{AgentBounds, AgentError, TurnPrompt};
 use haft_journal::MessageKind;
-use haft_model::{End, Event, Message, ModelError, Request, Stop, Usage};
+use haft_model::{
+    ModelAnswerEnd, ModelError, ModelEvent, ModelMessage, ModelRequest, ModelStopReason, ModelUsage,
+};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
@@ -15,26 +17,26 @@ use crate::models::{Actor, Reply, calls, last_said, says};
 use crate::stage::{Place, begin, done, say};
 
 /// Returns whether a request asks for a summary.
-fn is_summary(request: &Request) -> bool {
-    matches!(request.messages.first(), Some(Message::User(text)) if text.starts_with("Summarise"))
+fn is_summary(request: &ModelRequest) -> bool {
+    matches!(request.messages.first(), Some(ModelMessage::User(text)) if text.starts_with("Summarise"))
 }
 
 /// Returns what a request takes, as a model that reads four letters as a token counts it.
-fn read_tokens(request: &Request) -> u64 {
+fn read_tokens(request: &ModelRequest) -> u64 {
     let bytes = request.messages.iter().map(|message| match message {
-        Message::User(text) | Message::Assistant { text, .. } => text.len(),
-        Message::ToolResult { text, .. } => text.len(),
+        ModelMessage::User(text) | ModelMessage::Assistant { text, .. } => text.len(),
+        ModelMessage::ToolResult { text, .. } => text.len(),
     });
     u64::try_from(bytes.sum::<usize>() / 4).unwrap()
 }
 
 /// Says a text of a hundred tokens.
-fn says_much(request: &Request) -> Reply {
-    let usage = Usage { input: read_tokens(request), ..Usage::default() };
-    let end = Event::End(End { stop: Stop::Done, usage });
+fn says_much(request: &ModelRequest) -> Reply {
+    let usage = ModelUsage { input: read_tokens(request), ..ModelUsage::default() };
+    let end = ModelEvent::End(ModelAnswerEnd { stop: ModelStopReason::Done, usage });
     let text =
         if is_summary(request) { "It was about apples.".to_owned() } else { "y".repeat(400) };
-    Reply::Events(vec![Ok(Event::Text(text)), Ok(end)])
+    Reply::Events(vec![Ok(ModelEvent::Text(text)), Ok(end)])
 }
 
 #[tokio::test]
@@ -58,9 +60,11 @@ async fn what_was_said_before_is_summarised_when_it_gets_long() {
     let read: u64 = requests.iter().map(read_tokens).sum();
     assert_eq!(row.tokens.input, read, "each token is counted once");
     let summarised = requests.iter().find(|request| is_summary(request)).unwrap();
-    let Some(Message::User(told)) = summarised.messages.first() else { panic!("{summarised:?}") };
+    let Some(ModelMessage::User(told)) = summarised.messages.first() else {
+        panic!("{summarised:?}")
+    };
     assert!(told.contains("apples") && told.contains("plums") && !told.contains("figs"), "{told}");
-    let Some(Message::User(first)) = requests.last().unwrap().messages.first() else {
+    let Some(ModelMessage::User(first)) = requests.last().unwrap().messages.first() else {
         panic!("the conversation begins with an answer")
     };
     assert!(first.contains("It was about apples.") && first.contains("figs"), "{first}");
@@ -73,7 +77,7 @@ async fn a_model_that_says_so_is_believed_once() {
     let place = Place::new();
     let too_long = || ModelError::ContextTooLong { detail: "too long".to_owned() };
     let model = Actor::new(move |request| {
-        let has_summary = |message: &Message| matches!(message, Message::User(text) if text.contains("This is a summary"));
+        let has_summary = |message: &ModelMessage| matches!(message, ModelMessage::User(text) if text.contains("This is a summary"));
         if is_summary(request) {
             says("Short.")
         } else if !request.messages.iter().any(has_summary) {
@@ -95,7 +99,7 @@ async fn a_model_that_says_so_is_believed_once() {
     });
     let host = place.host(never);
     let mut chat = begin(&host, "build").await;
-    let end = chat.turn(Prompt::Say("go".to_owned()), CancellationToken::new()).await;
+    let end = chat.run_turn(TurnPrompt::Message("go".to_owned()), CancellationToken::new()).await;
     assert!(matches!(end, Err(AgentError::Model(ModelError::ContextTooLong { .. }))), "{end:?}");
 }
 
@@ -105,10 +109,10 @@ async fn a_conversation_is_long_from_a_share_of_what_the_model_reads() {
         let mut place = Place::new();
         place.bounds = AgentBounds { context_tokens, ..AgentBounds::default() };
         let model = Actor::new(|request| {
-            let usage = Usage { input: 1_000, ..Usage::default() };
-            let end = Event::End(End { stop: Stop::Done, usage });
+            let usage = ModelUsage { input: 1_000, ..ModelUsage::default() };
+            let end = ModelEvent::End(ModelAnswerEnd { stop: ModelStopReason::Done, usage });
             let text = if is_summary(request) { "Short." } else { "Yes." };
-            Reply::Events(vec![Ok(Event::Text(text.to_owned())), Ok(end)])
+            Reply::Events(vec![Ok(ModelEvent::Text(text.to_owned())), Ok(end)])
         });
         let host = place.host(model);
         let mut chat = begin(&host, "build").await;

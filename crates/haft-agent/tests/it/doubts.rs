@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use haft_agent::{Chat, Prompt, TurnEnd};
-use haft_journal::{CallQuery, ChatStatus, Journal, MemoryJournal, Verdict};
+use haft_agent::{AgentSession, TurnEnd, TurnPrompt};
+use haft_journal::{CallQuery, Journal, MemoryJournal, SessionStatus, SettlementVerdict};
 use haft_model::{Model, ModelError};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -38,7 +38,7 @@ async fn a_fork_says_of_a_call_that_was_begun_that_it_may_have_happened() {
     let id = chat.id().clone();
     tokio::select! {
         biased;
-        _ = chat.turn(Prompt::Say("go".to_owned()), CancellationToken::new()) => unreachable!("it waits"),
+        _ = chat.run_turn(TurnPrompt::Message("go".to_owned()), CancellationToken::new()) => unreachable!("it waits"),
         () = place.world.until_waiting(1) => mortal.die(),
     }
     drop(chat);
@@ -70,7 +70,7 @@ async fn a_subagent_that_is_stopped_while_it_is_gone_on_with_is_no_doubt() {
     let id = chat.id().clone();
     tokio::select! {
         biased;
-        _ = chat.turn(Prompt::Say("go".to_owned()), CancellationToken::new()) => unreachable!("it waits"),
+        _ = chat.run_turn(TurnPrompt::Message("go".to_owned()), CancellationToken::new()) => unreachable!("it waits"),
         () = helper.until_holding(1) => mortal.die(),
     }
     drop(chat);
@@ -84,7 +84,7 @@ async fn a_subagent_that_is_stopped_while_it_is_gone_on_with_is_no_doubt() {
         helper.until_holding(2).await;
         stop.cancel();
     };
-    let (end, ()) = tokio::join!(chat.turn(Prompt::GoOn, stop.clone()), stopping);
+    let (end, ()) = tokio::join!(chat.run_turn(TurnPrompt::Continue, stop.clone()), stopping);
     assert_eq!(end.unwrap(), TurnEnd::Aborted);
     // haft stopped it by itself, so there is nothing to be in doubt about.
     let told = place.told(&["tool_result"]);
@@ -97,12 +97,12 @@ async fn a_subagent_that_is_stopped_while_it_is_gone_on_with_is_no_doubt() {
         helper.until_holding(3).await;
         stop.cancel();
     };
-    let again = chat.turn(Prompt::Say("again".to_owned()), stop.clone());
+    let again = chat.run_turn(TurnPrompt::Message("again".to_owned()), stop.clone());
     let (end, ()) = tokio::join!(again, stopping);
     assert_eq!(end.unwrap(), TurnEnd::Aborted);
     let rows = journal.calls(CallQuery::of_run(id.run())).await.unwrap();
     assert_eq!(rows.len(), 2, "{rows:?}");
-    assert!(rows.iter().all(|row| row.verdict != Some(Verdict::NotHappened)), "{rows:?}");
+    assert!(rows.iter().all(|row| row.verdict != Some(SettlementVerdict::NotHappened)), "{rows:?}");
 }
 
 #[tokio::test]
@@ -118,7 +118,7 @@ async fn a_task_that_is_in_doubt_is_no_other_one_under_another_name() {
     let id = chat.id().clone();
     tokio::select! {
         biased;
-        _ = chat.turn(Prompt::Say("go".to_owned()), CancellationToken::new()) => unreachable!("it waits"),
+        _ = chat.run_turn(TurnPrompt::Message("go".to_owned()), CancellationToken::new()) => unreachable!("it waits"),
         () = helper.until_holding(1) => mortal.die(),
     }
     drop(chat);
@@ -129,7 +129,7 @@ async fn a_task_that_is_in_doubt_is_no_other_one_under_another_name() {
     drop(two.open(&id).await.unwrap());
     let child = children(&place).await.remove(0).id;
     let _held = two.open(&child).await.unwrap();
-    while journal.holders().await.unwrap().iter().any(|holder| holder.run == id.run()) {
+    while journal.lease_holders().await.unwrap().iter().any(|holder| holder.run == id.run()) {
         tokio::task::yield_now().await;
     }
     let parent = Actor::in_order(vec![task("helper"), says("I wait.")]);
@@ -161,14 +161,14 @@ async fn a_subagent_that_another_process_has_work_has_not_failed() {
     helper.until_holding(1).await;
     // The process lives, and so does the subagent; only the session is nobody's any more.
     drop(chat);
-    while journal.holders().await.unwrap().iter().any(|holder| holder.run == id.run()) {
+    while journal.lease_holders().await.unwrap().iter().any(|holder| holder.run == id.run()) {
         tokio::task::yield_now().await;
     }
     let parent = Actor::in_order(vec![says("I see.")]);
     let models = cast(vec![("openai/m1", &parent), ("openai/m2", &helper)]);
     let two = place.living("two", Arc::clone(&journal) as _, models);
     let mut chat = two.open(&id).await.unwrap();
-    assert_eq!(children(&place).await[0].status, ChatStatus::Running);
+    assert_eq!(children(&place).await[0].status, SessionStatus::Running);
     assert_eq!(say(&mut chat, "And?").await, done("I see."));
     assert_eq!(last_said(&parent.request(0)), "And?");
     assert!(!children(&place).await[0].delivered);
@@ -179,7 +179,7 @@ async fn a_subagent_that_another_process_has_work_has_not_failed() {
     let three =
         place.process("three", journal, cast(vec![("openai/m1", &parent), ("openai/m2", &helper)]));
     let mut chat = three.open(&id).await.unwrap();
-    assert!(chat.next_background().await);
+    assert!(chat.wait_for_background().await);
     assert_eq!(go_on(&mut chat).await, done("I see."));
     assert!(last_said(&parent.request(0)).contains("was stopped before it was done"));
 }
@@ -196,8 +196,8 @@ async fn whoever_goes_on_has_the_list_of_what_is_to_be_done() {
     let host = place.host(model);
     let mut chat = begin(&host, "build").await;
     assert_eq!(say(&mut chat, "go").await, done("Listed."));
-    let listed = |chat: &Chat| -> Vec<String> {
-        chat.session().todos().into_iter().map(|todo| todo.content).collect()
+    let listed = |chat: &AgentSession| -> Vec<String> {
+        chat.connection().todos().into_iter().map(|todo| todo.content).collect()
     };
     assert_eq!(listed(&chat), ["two"]);
     let id = chat.id().clone();

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use haft_faults::{Interpose, Interposed, Step, failing};
-use haft_journal::{Answer, JournalError, Lease, MemoryJournal};
+use haft_faults::{InterceptedJournal, JournalInterceptor, JournalMethod, failing_answer};
+use haft_journal::{JournalError, JournalFuture, Lease, MemoryJournal};
 use tokio_util::sync::CancellationToken;
 
 /// A journal of one process, over one that stays.
@@ -17,9 +17,9 @@ pub(crate) struct MortalJournal {
 }
 
 impl MortalJournal {
-    pub(crate) fn new(inner: &Arc<MemoryJournal>, records: u64) -> Arc<Interposed<Self>> {
+    pub(crate) fn new(inner: &Arc<MemoryJournal>, records: u64) -> Arc<InterceptedJournal<Self>> {
         let (inner, left) = (Arc::clone(inner), AtomicU64::new(records));
-        Arc::new(Interposed(Self { inner, left, told: None }))
+        Arc::new(InterceptedJournal(Self { inner, left, told: None }))
     }
 
     /// Returns a journal that lives, and cancels a token with the record behind so many.
@@ -27,9 +27,9 @@ impl MortalJournal {
         inner: &Arc<MemoryJournal>,
         records: u64,
         told: &CancellationToken,
-    ) -> Arc<Interposed<Self>> {
+    ) -> Arc<InterceptedJournal<Self>> {
         let (left, told) = (AtomicU64::new(records), Some(told.clone()));
-        Arc::new(Interposed(Self { inner: Arc::clone(inner), left, told }))
+        Arc::new(InterceptedJournal(Self { inner: Arc::clone(inner), left, told }))
     }
 
     /// Records nothing more.
@@ -60,7 +60,7 @@ impl MortalJournal {
     }
 }
 
-impl Interpose for MortalJournal {
+impl JournalInterceptor for MortalJournal {
     type Inner = MemoryJournal;
 
     fn inner(&self) -> &MemoryJournal {
@@ -69,18 +69,18 @@ impl Interpose for MortalJournal {
 
     fn around<'a, T: Send + 'a>(
         &'a self,
-        step: Step,
-        ask: impl FnOnce(&'a MemoryJournal) -> Answer<'a, T>,
-    ) -> Answer<'a, T> {
+        step: JournalMethod,
+        ask: impl FnOnce(&'a MemoryJournal) -> JournalFuture<'a, T>,
+    ) -> JournalFuture<'a, T> {
         let lived = if step.is_change() { self.live() } else { Ok(()) };
         match lived {
             Ok(()) => ask(&self.inner),
-            Err(err) => failing(err),
+            Err(err) => failing_answer(err),
         }
     }
 
     /// A process that is killed gives nothing back.
-    fn close_run(&self, _: Lease) -> Answer<'_, ()> {
+    fn close_run(&self, _: Lease) -> JournalFuture<'_, ()> {
         Box::pin(async { Ok(()) })
     }
 }

@@ -4,10 +4,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use expect_test::expect;
-use haft::{Answer, Ask, Asker};
+use haft::{Ask, AskAnswer, Asker};
 use haft_contract::BoxFuture;
-use haft_model::{Event, ModelError, Retry, Stop};
-use haft_policy::{Action, Rule};
+use haft_model::{ModelError, ModelEvent, ModelRetry, ModelStopReason};
+use haft_policy::{Rule, RuleAction};
 use serde_json::{Value, json};
 
 use crate::models::{Actor, call, ends, says};
@@ -20,10 +20,10 @@ struct OnceYes {
 }
 
 impl Asker for OnceYes {
-    fn ask(&self, ask: Ask) -> BoxFuture<'_, Answer> {
+    fn ask(&self, ask: Ask) -> BoxFuture<'_, AskAnswer> {
         let mut asked = self.asked.lock().unwrap();
         asked.push(ask);
-        let answer = if asked.len() == 1 { Answer::Once } else { Answer::Reject };
+        let answer = if asked.len() == 1 { AskAnswer::AllowOnce } else { AskAnswer::Reject };
         Box::pin(async move { answer })
     }
 }
@@ -31,22 +31,22 @@ impl Asker for OnceYes {
 #[tokio::test]
 async fn everything_that_happens_is_told_in_order() {
     let mut place = Place::new();
-    place.rules.push(Rule::new("order", "*", Action::Ask));
+    place.rules.push(Rule::new("order", "*", RuleAction::Ask));
     place.asker = Arc::new(OnceYes::default());
-    let draft = |text: &str| Event::ToolInput {
+    let draft = |text: &str| ModelEvent::ToolInput {
         id: "c1".to_owned(),
         name: "order".to_owned(),
         text: text.to_owned(),
     };
     let answer = vec![
-        Event::Reasoning("Two orders.".to_owned()),
-        Event::Text("I order.".to_owned()),
+        ModelEvent::Reasoning("Two orders.".to_owned()),
+        ModelEvent::Text("I order.".to_owned()),
         draft("{\"text\":"),
         draft("\"x\"}"),
         call("c1", "order", json!({"text": "x"})),
         call("c2", "order", json!({"text": "y"})),
     ];
-    let model = Actor::in_order(vec![ends(answer, Stop::ToolCalls), says("One came.")]);
+    let model = Actor::in_order(vec![ends(answer, ModelStopReason::ToolCalls), says("One came.")]);
     let host = place.host(model);
     let mut chat = begin(&host, "build").await;
     assert_eq!(say(&mut chat, "order twice").await, done("One came."));
@@ -81,7 +81,7 @@ async fn everything_that_happens_is_told_in_order() {
         {"type":"tool_result","id":"c1","tool":"order","status":"output-available","envelope":{"type":"output","data":{"done":"x"},"metadata":{}}}
         {"type":"asked","id":"c2"}
         {"type":"answered","id":"c2","answer":"reject"}
-        {"type":"tool_result","id":"c2","tool":"order","status":"output-error","envelope":{"type":"error","error_text":"the user rejected the call (order needs approval: the manifest rule `ask order \"*\"` decides; the rule `allow order \"*\"` would allow it)","metadata":{"code":"PERMISSION_DENIED"}}}
+        {"type":"tool_result","id":"c2","tool":"order","status":"output-error","envelope":{"type":"error","error_text":"the user rejected the call (order needs approval: the manifest rule `ask order \"*\"` decides; the rule `allow order \"*\"` would allow it)","metadata":{"code":"PERMISSION_DENIED","refusal":{"code":"PERMISSION_DENIED","decided_by":"person","because":"the user rejected the call (order needs approval: the manifest rule `ask order \"*\"` decides; the rule `allow order \"*\"` would allow it)"}}}}
         {"type":"step_ended","finish":"tool-calls","usage":{"input":100,"output":10,"reasoning":1,"cache_read":1000,"cache_write":5}}
         {"type":"step_started","step":2}
         {"type":"text","delta":"One came."}
@@ -93,7 +93,7 @@ async fn everything_that_happens_is_told_in_order() {
 #[tokio::test]
 async fn a_model_that_is_asked_again_is_told_of_and_nothing_of_it_is_kept() {
     let place = Place::new();
-    let retry = Retry {
+    let retry = ModelRetry {
         error: ModelError::Overloaded {
             provider: "openai".to_owned(),
             retry_after: None,
@@ -103,8 +103,8 @@ async fn a_model_that_is_asked_again_is_told_of_and_nothing_of_it_is_kept() {
         attempt: 2,
         attempts_max: 4,
     };
-    let answer = vec![Event::Retry(retry), Event::Text("Here.".to_owned())];
-    let host = place.host(Actor::in_order(vec![ends(answer, Stop::Done)]));
+    let answer = vec![ModelEvent::Retry(retry), ModelEvent::Text("Here.".to_owned())];
+    let host = place.host(Actor::in_order(vec![ends(answer, ModelStopReason::Done)]));
     let mut chat = begin(&host, "build").await;
     assert_eq!(say(&mut chat, "hello").await, done("Here."));
     let events = std::mem::take(&mut *place.events.0.lock().unwrap());

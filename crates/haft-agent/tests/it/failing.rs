@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use expect_test::{Expect, expect};
-use haft_agent::{Prompt, TurnEnd};
-use haft_journal::{ChatStatus, MessageFinish};
-use haft_model::{Message, ModelError, Request};
+use haft_agent::{TurnEnd, TurnPrompt};
+use haft_journal::{MessageFinish, SessionStatus};
+use haft_model::{ModelError, ModelMessage, ModelRequest};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
@@ -19,12 +19,12 @@ fn spent() -> ModelError {
 }
 
 /// Has a turn that the model fails with this; looks at what stays of it, and returns what the model reads in the next one.
-async fn check(error: ModelError, expect: Expect) -> Request {
+async fn check(error: ModelError, expect: Expect) -> ModelRequest {
     let place = Place::new();
     let model = Actor::in_order(vec![Reply::Refuse(error), says("Here I am.")]);
     let host = place.host(Arc::clone(&model) as _);
     let mut chat = begin(&host, "build").await;
-    let end = chat.turn(Prompt::Say("go".to_owned()), CancellationToken::new()).await;
+    let end = chat.run_turn(TurnPrompt::Message("go".to_owned()), CancellationToken::new()).await;
     let told = end.map_or_else(|err| err.to_string(), |end| format!("{end:?}"));
     let history = chat.history().await.unwrap();
     let (message, parts) = history.last().unwrap();
@@ -38,7 +38,7 @@ async fn check(error: ModelError, expect: Expect) -> Request {
     let id = chat.id().clone();
     drop(chat);
     let mut chat = host.open(&id).await.unwrap();
-    assert_eq!(chat.row().await.unwrap().status, ChatStatus::Idle);
+    assert_eq!(chat.row().await.unwrap().status, SessionStatus::Idle);
     assert_eq!(say(&mut chat, "again").await, done("Here I am."));
     model.request(1)
 }
@@ -52,7 +52,7 @@ async fn a_turn_that_fails_at_the_provider_says_why() {
             the quota or credit of the key for openai is used up: raise it there, or take another key or model (HTTP 402)"#]],
     )
     .await;
-    assert_eq!(request.messages, [Message::User("go\n\nagain".to_owned())]);
+    assert_eq!(request.messages, [ModelMessage::User("go\n\nagain".to_owned())]);
 }
 
 #[tokio::test]
@@ -64,7 +64,7 @@ async fn a_turn_that_is_refused_says_why() {
             the model refused to answer: say it differently, or take another model (not that)"#]],
     )
     .await;
-    assert_eq!(request.messages, [Message::User("go\n\nagain".to_owned())]);
+    assert_eq!(request.messages, [ModelMessage::User("go\n\nagain".to_owned())]);
 }
 
 #[tokio::test]
@@ -74,7 +74,7 @@ async fn a_conversation_that_cannot_be_summarised_says_why() {
     let model = Actor::in_order(vec![Reply::Refuse(too_long()), Reply::Refuse(spent())]);
     let host = place.host(model);
     let mut chat = begin(&host, "build").await;
-    let end = chat.turn(Prompt::Say("go".to_owned()), CancellationToken::new()).await;
+    let end = chat.run_turn(TurnPrompt::Message("go".to_owned()), CancellationToken::new()).await;
     let history = chat.history().await.unwrap();
     let errors: Vec<&str> =
         history.iter().filter_map(|(message, _)| message.error.as_deref()).collect();
@@ -90,9 +90,9 @@ async fn a_turn_that_failed_is_gone_on_with_where_it_was() {
         Actor::in_order(vec![order, Reply::Refuse(spent()), Reply::Refuse(spent()), says("Done.")]);
     let host = place.host(Arc::clone(&model) as _);
     let mut chat = begin(&host, "build").await;
-    let prompts = [Prompt::Say("go".to_owned()), Prompt::GoOn];
+    let prompts = [TurnPrompt::Message("go".to_owned()), TurnPrompt::Continue];
     for prompt in prompts {
-        assert!(chat.turn(prompt, CancellationToken::new()).await.is_err());
+        assert!(chat.run_turn(prompt, CancellationToken::new()).await.is_err());
     }
     assert_eq!(go_on(&mut chat).await, done("Done."));
     expect![[r#"
@@ -121,8 +121,8 @@ async fn a_subagent_that_fails_at_the_provider_says_why_in_both_chats() {
     assert_eq!(say(&mut chat, "go").await, done("I see."));
     assert!(results(&parent.request(1))[0].contains("is used up"));
     let row = children(&place).await.pop().unwrap();
-    assert_eq!(row.status, ChatStatus::Failed);
-    let messages = place.journal.chat_messages(&row.id, Default::default()).await.unwrap();
+    assert_eq!(row.status, SessionStatus::Failed);
+    let messages = place.journal.session_messages(&row.id, Default::default()).await.unwrap();
     let (last, _) = messages.last().unwrap();
     assert!(last.error.as_deref().unwrap().contains("is used up"));
 }
@@ -138,7 +138,8 @@ async fn a_turn_that_is_stopped_before_anything_came_says_nothing() {
         model.until_holding(1).await;
         stop.cancel();
     };
-    let (end, ()) = tokio::join!(chat.turn(Prompt::Say("go".to_owned()), stop.clone()), stopping);
+    let (end, ()) =
+        tokio::join!(chat.run_turn(TurnPrompt::Message("go".to_owned()), stop.clone()), stopping);
     assert_eq!(end.unwrap(), TurnEnd::Aborted);
     assert_eq!(chat.history().await.unwrap().len(), 1);
 }

@@ -4,19 +4,20 @@ use std::sync::Arc;
 
 use expect_test::expect;
 use haft_agent::limits::ANSWER_PARTS_MAX;
-use haft_agent::{AgentError, Changes};
+use haft_agent::{AgentError, SessionChanges};
 use haft_journal::{
-    ChatId, ChatQuery, Chats as _, Journal, MemoryJournal, MessageId, MessageQuery, TokenCounts,
+    Journal, MemoryJournal, MessageId, MessageQuery, SessionId, SessionJournal as _, SessionQuery,
+    TokenCounts,
 };
-use haft_model::{Event, Model, Stop};
+use haft_model::{Model, ModelEvent, ModelStopReason};
 use serde_json::json;
 
 use crate::dying::MortalJournal;
 use crate::models::{Actor, calls, ends, last_said, says};
 use crate::stage::{Cast, Place, begin, done, say, shown};
 
-pub(crate) fn by(agent: &str) -> Changes {
-    Changes { agent: Some(agent.to_owned()), ..Changes::default() }
+pub(crate) fn by(agent: &str) -> SessionChanges {
+    SessionChanges { agent: Some(agent.to_owned()), ..SessionChanges::default() }
 }
 
 #[tokio::test]
@@ -98,7 +99,7 @@ async fn what_is_rewound_is_not_read_any_more() {
     .assert_eq(&shown(&chat).await);
     assert_eq!(place.world.done(), ["order x", "order x"]);
     let all = MessageQuery { with_rewound: true, ..MessageQuery::default() };
-    assert_eq!(place.journal.chat_messages(chat.id(), all).await.unwrap().len(), 8);
+    assert_eq!(place.journal.session_messages(chat.id(), all).await.unwrap().len(), 8);
 }
 
 #[tokio::test]
@@ -134,7 +135,7 @@ async fn another_agent_goes_on_with_a_chat() {
 async fn forks_until(
     place: &Place,
     journal: &Arc<MemoryJournal>,
-    id: &ChatId,
+    id: &SessionId,
     records: u64,
 ) -> bool {
     let mortal = MortalJournal::new(journal, records);
@@ -152,10 +153,10 @@ async fn check_killed_forks(answers: usize, parts: usize) -> u64 {
     let journal = Arc::new(MemoryJournal::new());
     let place = Place::with_journal(Arc::clone(&journal) as _);
     let piece = |number: usize| match number % 2 {
-        0 => Event::Text("t".to_owned()),
-        _ => Event::Reasoning("r".to_owned()),
+        0 => ModelEvent::Text("t".to_owned()),
+        _ => ModelEvent::Reasoning("r".to_owned()),
     };
-    let answer = || ends((0..parts).map(piece).collect(), Stop::Done);
+    let answer = || ends((0..parts).map(piece).collect(), ModelStopReason::Done);
     let host = place.host(Actor::in_order((0..answers).map(|_| answer()).collect()));
     let mut chat = begin(&host, "build").await;
     for _ in 0..answers {
@@ -168,9 +169,9 @@ async fn check_killed_forks(answers: usize, parts: usize) -> u64 {
     let mut records = 0;
     loop {
         let forked = forks_until(&place, &journal, &id, records).await;
-        let all = ChatQuery { with_opaque: true, ..ChatQuery::default() };
-        let rows = journal.chats(all).await.unwrap();
-        let listed = journal.chats(ChatQuery::default()).await.unwrap();
+        let all = SessionQuery { with_opaque: true, ..SessionQuery::default() };
+        let rows = journal.sessions(all).await.unwrap();
+        let listed = journal.sessions(SessionQuery::default()).await.unwrap();
         let host = place.host(Actor::in_order(Vec::new()));
         for row in rows.iter().filter(|row| row.forked_from_id.is_some()) {
             let opened = host.open(&row.id).await;
@@ -189,7 +190,7 @@ async fn check_killed_forks(answers: usize, parts: usize) -> u64 {
                 chat.rename("again".to_owned()).await.unwrap();
             }
         }
-        let of_it = |row: &&haft_journal::ChatSession| row.forked_from_id.as_ref() == Some(&id);
+        let of_it = |row: &&haft_journal::SessionRow| row.forked_from_id.as_ref() == Some(&id);
         assert_eq!(listed.iter().filter(of_it).count(), usize::from(forked), "after {records}");
         if forked {
             return records;

@@ -3,13 +3,13 @@
 
 use std::sync::Arc;
 
-use haft_agent::{Chat, NewChat, Prompt, TurnEnd};
+use haft_agent::{AgentSession, NewSession, TurnEnd, TurnPrompt};
 use haft_contract::Envelope;
 use haft_journal::{
-    ChatId, ChatPart, ChatQuery, ChatStatus, Chats, Journal, MemoryJournal, MessageFinish,
-    PartKind, PartState, SqliteJournal,
+    Journal, MemoryJournal, MessageFinish, MessagePart, PartKind, PartState, SessionId,
+    SessionJournal, SessionQuery, SessionStatus, SqliteJournal,
 };
-use haft_model::{Event, Message, Model, Request, Stop};
+use haft_model::{Model, ModelEvent, ModelMessage, ModelRequest, ModelStopReason};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -22,14 +22,14 @@ use crate::subagents::HELPER;
 const RECORDS_MAX: u64 = 200;
 
 /// Returns the names of calls that have results in a request.
-fn made(request: &Request) -> Vec<&str> {
+fn made(request: &ModelRequest) -> Vec<&str> {
     request.messages.iter().filter_map(result_of).collect()
 }
 
-fn result_of(message: &Message) -> Option<&str> {
+fn result_of(message: &ModelMessage) -> Option<&str> {
     match message {
-        Message::ToolResult { call_id, .. } => Some(call_id),
-        Message::User(_) | Message::Assistant { .. } => None,
+        ModelMessage::ToolResult { call_id, .. } => Some(call_id),
+        ModelMessage::User(_) | ModelMessage::Assistant { .. } => None,
     }
 }
 
@@ -40,7 +40,7 @@ fn worker() -> Arc<Actor> {
         let has =
             |name: &str| made.iter().any(|it| *it == name || it.starts_with(&format!("{name}-")));
         let text = |text: &str| json!({ "text": text });
-        let steps: [(&str, Vec<Event>); 4] = [
+        let steps: [(&str, Vec<ModelEvent>); 4] = [
             ("a1", vec![call("a1", "look", text("1")), call("a2", "order", text("2"))]),
             (
                 "b1",
@@ -54,9 +54,10 @@ fn worker() -> Arc<Actor> {
             ("d1", vec![call("d1", "write", json!({"path": "a.txt", "content": "six"}))]),
         ];
         match steps.into_iter().find(|(first, _)| !has(first)) {
-            Some((_, calls)) => {
-                ends([vec![Event::Text("I go on. ".to_owned())], calls].concat(), Stop::ToolCalls)
-            }
+            Some((_, calls)) => ends(
+                [vec![ModelEvent::Text("I go on. ".to_owned())], calls].concat(),
+                ModelStopReason::ToolCalls,
+            ),
             None => says("Done."),
         }
     })
@@ -65,7 +66,7 @@ fn worker() -> Arc<Actor> {
 fn helper() -> Arc<Actor> {
     Actor::new(|request| {
         if made(request).is_empty() {
-            ends(vec![call("h1", "order", json!({"text": "helped"}))], Stop::ToolCalls)
+            ends(vec![call("h1", "order", json!({"text": "helped"}))], ModelStopReason::ToolCalls)
         } else {
             says("Helped.")
         }
@@ -89,26 +90,27 @@ async fn work(place: &Place, journal: &Arc<MemoryJournal>, id: &str, records: u6
     let host = place.process(id, Arc::clone(&mortal) as Arc<dyn Journal>, cast());
     // A process that is dead says nothing any more, so nobody looks at what it answers.
     let begun = match chat_begun(journal).await {
-        None => host.begin(NewChat { agent: "build".to_owned(), ..NewChat::default() }).await,
+        None => host.begin(NewSession { agent: "build".to_owned(), ..NewSession::default() }).await,
         Some(id) => host.open(&id).await,
     };
     if let Ok(mut chat) = begun {
         let is_empty = chat.history().await.unwrap().is_empty();
-        let prompt = if is_empty { Prompt::Say("go".to_owned()) } else { Prompt::GoOn };
-        let _ = chat.turn(prompt, CancellationToken::new()).await;
+        let prompt =
+            if is_empty { TurnPrompt::Message("go".to_owned()) } else { TurnPrompt::Continue };
+        let _ = chat.run_turn(prompt, CancellationToken::new()).await;
     }
     host.close().await;
     mortal.left() > 0
 }
 
-pub(crate) async fn chat_begun(journal: &MemoryJournal) -> Option<ChatId> {
-    let top = ChatQuery { only_top: true, ..ChatQuery::default() };
-    journal.chats(top).await.unwrap().pop().map(|row| row.id)
+pub(crate) async fn chat_begun(journal: &MemoryJournal) -> Option<SessionId> {
+    let top = SessionQuery { only_top: true, ..SessionQuery::default() };
+    journal.sessions(top).await.unwrap().pop().map(|row| row.id)
 }
 
 /// Has processes work that are killed after so many records each, and then one that goes on with `prompt` and is not killed.
 /// Returns whether the first one came to its end.
-async fn check(kills: &[u64], prompt: Prompt) -> bool {
+async fn check(kills: &[u64], prompt: TurnPrompt) -> bool {
     let journal = Arc::new(MemoryJournal::new());
     let place = place(&journal);
     let mut ended = Vec::new();
@@ -121,12 +123,12 @@ async fn check(kills: &[u64], prompt: Prompt) -> bool {
         let mut chat = last.open(&id).await.unwrap();
         // The process may have died before anything was said.
         let is_empty = chat.history().await.unwrap().is_empty();
-        let prompt = if is_empty { Prompt::Say("go".to_owned()) } else { prompt };
-        let end = chat.turn(prompt, CancellationToken::new()).await.unwrap();
+        let prompt = if is_empty { TurnPrompt::Message("go".to_owned()) } else { prompt };
+        let end = chat.run_turn(prompt, CancellationToken::new()).await.unwrap();
         assert_eq!(end, TurnEnd::Done { text: "Done.".to_owned() }, "{name}");
         last.close().await;
         check_effects(&place, &name);
-        check_transcripts(&place, &journal, &[ChatStatus::Completed], &name).await;
+        check_transcripts(&place, &journal, &[SessionStatus::Completed], &name).await;
     }
     ended.first() == Some(&true)
 }
@@ -146,15 +148,16 @@ pub(crate) fn check_effects(place: &Place, name: &str) {
 pub(crate) async fn check_transcripts(
     place: &Place,
     journal: &MemoryJournal,
-    of_children: &[ChatStatus],
+    of_children: &[SessionStatus],
     name: &str,
 ) {
-    let all = ChatQuery { with_opaque: true, ..ChatQuery::default() };
+    let all = SessionQuery { with_opaque: true, ..SessionQuery::default() };
     let done = place.world.done();
-    for row in journal.chats(all).await.unwrap() {
-        let expected = if row.parent_id.is_some() { of_children } else { &[ChatStatus::Idle] };
+    for row in journal.sessions(all).await.unwrap() {
+        let expected = if row.parent_id.is_some() { of_children } else { &[SessionStatus::Idle] };
         assert!(expected.contains(&row.status), "{name}: {} is {}", row.agent, row.status);
-        for (message, parts) in journal.chat_messages(&row.id, Default::default()).await.unwrap() {
+        for (message, parts) in journal.session_messages(&row.id, Default::default()).await.unwrap()
+        {
             assert!(message.completed_at_ms.is_some(), "{name}: {message:?}");
             for part in parts.iter().filter(|part| part.kind == PartKind::Tool) {
                 check_part(part, &done, name);
@@ -163,9 +166,9 @@ pub(crate) async fn check_transcripts(
     }
 }
 
-fn check_part(part: &ChatPart, done: &[String], name: &str) {
+fn check_part(part: &MessagePart, done: &[String], name: &str) {
     let state = part.state.unwrap();
-    assert!(state.is_over(), "{name}: {part:?}");
+    assert!(state.is_finished(), "{name}: {part:?}");
     if part.tool.as_deref() != Some("order") {
         return;
     }
@@ -183,7 +186,7 @@ fn check_part(part: &ChatPart, done: &[String], name: &str) {
 #[tokio::test]
 async fn no_effect_is_repeated_wherever_a_process_is_killed() {
     let mut records = 0;
-    while !check(&[records], Prompt::GoOn).await {
+    while !check(&[records], TurnPrompt::Continue).await {
         records += 1;
         assert!(records < RECORDS_MAX, "the chat is never over");
     }
@@ -195,7 +198,7 @@ async fn nor_when_those_who_go_on_are_killed_too() {
     for first in (1..60).step_by(3) {
         // A few that are spread over all that is left to do.
         for second in [first * 7 % 23, first * 5 % 41] {
-            check(&[first, second, first * 3 % 17], Prompt::GoOn).await;
+            check(&[first, second, first * 3 % 17], TurnPrompt::Continue).await;
         }
     }
 }
@@ -203,7 +206,7 @@ async fn nor_when_those_who_go_on_are_killed_too() {
 #[tokio::test]
 async fn whoever_says_something_else_meanwhile_has_no_new_effects() {
     let mut records = 0;
-    while !check(&[records], Prompt::Say("go on".to_owned())).await {
+    while !check(&[records], TurnPrompt::Message("go on".to_owned())).await {
         records += 1;
         assert!(records < RECORDS_MAX, "the chat is never over");
     }
@@ -219,9 +222,9 @@ async fn a_turn_that_is_stopped_at_any_record_leaves_what_was() {
         let telling = MortalJournal::telling(&journal, records, &stop);
         let host = place.process("one", Arc::clone(&telling) as Arc<dyn Journal>, cast());
         let mut chat = begin(&host, "build").await;
-        let end = chat.turn(Prompt::Say("go".to_owned()), stop.clone()).await.unwrap();
+        let end = chat.run_turn(TurnPrompt::Message("go".to_owned()), stop.clone()).await.unwrap();
         let name = format!("stopped after {records}");
-        let of_children = [ChatStatus::Completed, ChatStatus::Aborted];
+        let of_children = [SessionStatus::Completed, SessionStatus::Aborted];
         check_effects(&place, &name);
         check_transcripts(&place, &journal, &of_children, &name).await;
         if end != TurnEnd::Aborted {
@@ -229,8 +232,9 @@ async fn a_turn_that_is_stopped_at_any_record_leaves_what_was() {
             return;
         }
         let is_empty = chat.history().await.unwrap().is_empty();
-        let prompt = if is_empty { Prompt::Say("go".to_owned()) } else { Prompt::GoOn };
-        let end = chat.turn(prompt, CancellationToken::new()).await.unwrap();
+        let prompt =
+            if is_empty { TurnPrompt::Message("go".to_owned()) } else { TurnPrompt::Continue };
+        let end = chat.run_turn(prompt, CancellationToken::new()).await.unwrap();
         assert_eq!(end, TurnEnd::Done { text: "Done.".to_owned() }, "{name}");
         check_effects(&place, &name);
         check_transcripts(&place, &journal, &of_children, &name).await;
@@ -247,24 +251,24 @@ async fn check_stopped(killed: u64, stopped: u64) {
     let stop = CancellationToken::new();
     let telling = MortalJournal::telling(&journal, stopped, &stop);
     let host = place.process("stopped", telling as Arc<dyn Journal>, cast());
-    let first = async |chat: &Chat| match chat.history().await.unwrap().is_empty() {
-        true => Prompt::Say("go".to_owned()),
-        false => Prompt::GoOn,
+    let first = async |chat: &AgentSession| match chat.history().await.unwrap().is_empty() {
+        true => TurnPrompt::Message("go".to_owned()),
+        false => TurnPrompt::Continue,
     };
     let mut chat = host.open(&id).await.unwrap();
     let prompt = first(&chat).await;
-    chat.turn(prompt, stop).await.unwrap();
+    chat.run_turn(prompt, stop).await.unwrap();
     drop(chat);
     host.close().await;
     let name = format!("killed after {killed}, stopped after {stopped}");
     let last = place.process("last", Arc::clone(&journal) as Arc<dyn Journal>, cast());
     let mut chat = last.open(&id).await.unwrap();
     let prompt = first(&chat).await;
-    let end = chat.turn(prompt, CancellationToken::new()).await.unwrap();
+    let end = chat.run_turn(prompt, CancellationToken::new()).await.unwrap();
     assert_eq!(end, TurnEnd::Done { text: "Done.".to_owned() }, "{name}");
     last.close().await;
     check_effects(&place, &name);
-    let of_children = [ChatStatus::Completed, ChatStatus::Aborted];
+    let of_children = [SessionStatus::Completed, SessionStatus::Aborted];
     check_transcripts(&place, &journal, &of_children, &name).await;
     // What a subagent did was seen by haft, so no task of it is in doubt.
     for (_, parts) in chat.history().await.unwrap() {
@@ -297,7 +301,7 @@ async fn a_chat_that_another_process_has_is_not_opened() {
     drop((chat, one));
     // Giving a run back takes until it is recorded.
     loop {
-        if journal.holders().await.unwrap().is_empty() {
+        if journal.lease_holders().await.unwrap().is_empty() {
             break;
         }
         tokio::task::yield_now().await;
@@ -311,7 +315,7 @@ async fn an_answer_that_was_cut_by_a_kill_keeps_its_text() {
     let place = place(&journal);
     let long = "x".repeat(10_000);
     let text = long.clone();
-    let model = Actor::new(move |_| Reply::Hold(vec![Event::Text(text.clone())]));
+    let model = Actor::new(move |_| Reply::Hold(vec![ModelEvent::Text(text.clone())]));
     // The run, the chat, its status, the prompt and the first piece of the answer.
     let mortal = MortalJournal::new(&journal, 5);
     let model_of_one = Cast(vec![("openai/m1", Arc::clone(&model) as Arc<dyn Model>)]);
@@ -319,7 +323,7 @@ async fn an_answer_that_was_cut_by_a_kill_keeps_its_text() {
     let mut chat = begin(&one, "build").await;
     tokio::select! {
         biased;
-        _ = chat.turn(Prompt::Say("go".to_owned()), CancellationToken::new()) => unreachable!("the model holds back"),
+        _ = chat.run_turn(TurnPrompt::Message("go".to_owned()), CancellationToken::new()) => unreachable!("the model holds back"),
         () = model.until_holding(1) => {}
     }
     let id = chat.id().clone();
@@ -335,10 +339,10 @@ async fn an_answer_that_was_cut_by_a_kill_keeps_its_text() {
     let (message, parts) = &history[1];
     assert_eq!(message.finish, Some(MessageFinish::Interrupted));
     assert_eq!(parts[0].text.as_deref(), Some(long.as_str()));
-    let end = chat.turn(Prompt::GoOn, CancellationToken::new()).await.unwrap();
+    let end = chat.run_turn(TurnPrompt::Continue, CancellationToken::new()).await.unwrap();
     assert_eq!(end, TurnEnd::Done { text: "Gone on.".to_owned() });
     let request = again.request(0);
-    assert!(matches!(&request.messages[1], Message::Assistant { text, .. } if *text == long));
+    assert!(matches!(&request.messages[1], ModelMessage::Assistant { text, .. } if *text == long));
     assert!(crate::models::last_said(&request).contains("ended while your last answer came"));
 }
 
@@ -352,7 +356,7 @@ async fn what_was_cut_out_of_an_output_is_read_by_whoever_goes_on() {
     say(&mut chat, "go").await;
     let id = chat.id().clone();
     drop((chat, host));
-    let path = |request: &Request| {
+    let path = |request: &ModelRequest| {
         let text = crate::models::results(request).remove(0);
         let (_, path) = text.split_once("all of it: ").unwrap();
         path.split(" (use read)").next().unwrap().to_owned()
@@ -386,7 +390,7 @@ async fn a_chat_on_disk_is_gone_on_with() {
         let host = place.process("one", open(), cast());
         let mut chat = begin(&host, "build").await;
         let stop = CancellationToken::new();
-        let end = chat.turn(Prompt::Say("go".to_owned()), stop).await.unwrap();
+        let end = chat.run_turn(TurnPrompt::Message("go".to_owned()), stop).await.unwrap();
         assert_eq!(end, TurnEnd::Done { text: "Done.".to_owned() });
         chat.id().clone()
     };

@@ -5,9 +5,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use futures_util::FutureExt;
-use haft_agent::{AgentHost, Prompt};
-use haft_faults::{Interpose, Interposed, Step, failing};
-use haft_journal::{Answer, CallQuery, ChatId, ChatStatus, Journal, JournalError, MemoryJournal};
+use haft_agent::{AgentHost, TurnPrompt};
+use haft_faults::{InterceptedJournal, JournalInterceptor, JournalMethod, failing_answer};
+use haft_journal::{
+    CallQuery, Journal, JournalError, JournalFuture, MemoryJournal, SessionId, SessionStatus,
+};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
@@ -48,7 +50,7 @@ fn none() -> Arc<Actor> {
     Actor::in_order(Vec::new())
 }
 
-async fn statuses(place: &Place) -> Vec<(String, ChatStatus)> {
+async fn statuses(place: &Place) -> Vec<(String, SessionStatus)> {
     let mut rows: Vec<_> =
         children(place).await.into_iter().map(|row| (row.agent, row.status)).collect();
     rows.sort_by(|one, other| one.0.cmp(&other.0));
@@ -91,7 +93,7 @@ struct FailingOnce {
     before: AtomicU64,
 }
 
-impl Interpose for FailingOnce {
+impl JournalInterceptor for FailingOnce {
     type Inner = MemoryJournal;
 
     fn inner(&self) -> &MemoryJournal {
@@ -100,11 +102,11 @@ impl Interpose for FailingOnce {
 
     fn around<'a, T: Send + 'a>(
         &'a self,
-        step: Step,
-        ask: impl FnOnce(&'a MemoryJournal) -> Answer<'a, T>,
-    ) -> Answer<'a, T> {
+        step: JournalMethod,
+        ask: impl FnOnce(&'a MemoryJournal) -> JournalFuture<'a, T>,
+    ) -> JournalFuture<'a, T> {
         match step.is_change() && self.before.fetch_sub(1, Ordering::Relaxed) == 0 {
-            true => failing(JournalError::Stopped { path: "journal".into() }),
+            true => failing_answer(JournalError::Stopped { path: "journal".into() }),
             false => ask(&self.inner),
         }
     }
@@ -125,17 +127,17 @@ async fn check_failing_once(before: u64) -> bool {
     drop(chat);
     one.close().await;
     let inner = Arc::clone(&journal);
-    let once = Arc::new(Interposed(FailingOnce { inner, before: AtomicU64::new(before) }));
+    let once = Arc::new(InterceptedJournal(FailingOnce { inner, before: AtomicU64::new(before) }));
     let two = place.process("two", Arc::clone(&once) as _, cast(&none(), &none(), &none()));
     let is_open = two.open(&id).await.is_ok();
     two.close().await;
     let has_failed = once.before.load(Ordering::Relaxed) > RECORDS_MAX;
     let three = place.process("three", Arc::clone(&journal) as _, cast(&none(), &none(), &none()));
     let mut chat = three.open(&id).await.unwrap();
-    assert!(chat.next_background().await, "failing after {before}");
+    assert!(chat.wait_for_background().await, "failing after {before}");
     chat.row().await.unwrap();
     let name = format!("failing after {before}, {is_open}");
-    check_transcripts(&place, &journal, &[ChatStatus::Failed], &name).await;
+    check_transcripts(&place, &journal, &[SessionStatus::Failed], &name).await;
     !has_failed
 }
 
@@ -168,7 +170,7 @@ async fn a_subagent_that_waits_for_another_one_is_gone_on_with() {
     };
     tokio::select! {
         biased;
-        _ = chat.turn(Prompt::Say("go".to_owned()), CancellationToken::new()) => unreachable!("it waits"),
+        _ = chat.run_turn(TurnPrompt::Message("go".to_owned()), CancellationToken::new()) => unreachable!("it waits"),
         () = waiting => mortal.die(),
     }
     drop(chat);
@@ -181,7 +183,7 @@ async fn a_subagent_that_waits_for_another_one_is_gone_on_with() {
     let told = last_said(&lead.request(0));
     assert!(told.contains("(helper) failed: haft ended before it was done"), "{told}");
     assert!(results(&parent.request(0))[0].contains("It failed."));
-    let expected = [("helper", ChatStatus::Failed), ("lead", ChatStatus::Completed)];
+    let expected = [("helper", SessionStatus::Failed), ("lead", SessionStatus::Completed)];
     assert_eq!(statuses(&place).await, expected.map(|(name, status)| (name.to_owned(), status)));
 }
 
@@ -192,7 +194,7 @@ async fn stopped_and_killed(
     journal: &Arc<MemoryJournal>,
     first: Reply,
     records: u64,
-) -> (ChatId, bool) {
+) -> (SessionId, bool) {
     let mortal = MortalJournal::new(journal, RECORDS_MAX);
     let parent = Actor::in_order(vec![first, says("It runs.")]);
     let lead = Actor::in_order(vec![background("helper"), says("It runs.")]);
@@ -208,7 +210,8 @@ async fn stopped_and_killed(
         mortal.die_after(records);
         stop.cancel();
     };
-    let _ = tokio::join!(chat.turn(Prompt::Say("go".to_owned()), stop.clone()), stopping);
+    let _ =
+        tokio::join!(chat.run_turn(TurnPrompt::Message("go".to_owned()), stop.clone()), stopping);
     chat.stop_background().await;
     drop(chat);
     one.close().await;
@@ -226,7 +229,7 @@ async fn check_stopped_and_killed(first: Reply, records: u64) -> bool {
     let mut chat = two.open(&id).await.unwrap();
     go_on(&mut chat).await;
     let name = format!("killed {records} records after it was stopped");
-    let over = [ChatStatus::Completed, ChatStatus::Failed, ChatStatus::Aborted];
+    let over = [SessionStatus::Completed, SessionStatus::Failed, SessionStatus::Aborted];
     check_transcripts(&place, &journal, &over, &name).await;
     is_over
 }
@@ -245,7 +248,7 @@ async fn nobody_stays_at_work_beneath_one_that_was_stopped() {
 
 #[tokio::test]
 async fn one_that_was_stopped_stays_so_where_an_agent_beneath_it_is_gone() {
-    let left = [("helper", ChatStatus::Running), ("lead", ChatStatus::Aborted)]
+    let left = [("helper", SessionStatus::Running), ("lead", SessionStatus::Aborted)]
         .map(|(name, status)| (name.to_owned(), status));
     for first in [|| task("lead"), || background("lead")] {
         let mut tried = 0;
@@ -274,14 +277,14 @@ async fn one_that_was_stopped_stays_so_where_an_agent_beneath_it_is_gone() {
 }
 
 /// Kills a process whose helper makes a call that takes long, while somebody waits for it.
-async fn killed_with_a_call(place: &Place, journal: &Arc<MemoryJournal>) -> ChatId {
+async fn killed_with_a_call(place: &Place, journal: &Arc<MemoryJournal>) -> SessionId {
     let mortal = MortalJournal::new(journal, RECORDS_MAX);
     let parent = Actor::in_order(vec![task("helper")]);
     let one = place.process("one", Arc::clone(&mortal) as _, cast(&parent, &none(), &orders()));
     let mut chat = begin(&one, "build").await;
     tokio::select! {
         biased;
-        _ = chat.turn(Prompt::Say("go".to_owned()), CancellationToken::new()) => unreachable!("it waits"),
+        _ = chat.run_turn(TurnPrompt::Message("go".to_owned()), CancellationToken::new()) => unreachable!("it waits"),
         () = place.world.until_waiting(1) => mortal.die(),
     }
     drop(chat);
@@ -301,7 +304,7 @@ async fn a_task_whose_model_is_gone_says_what_may_have_happened() {
     assert_eq!(go_on(&mut chat).await, done("I see."));
     let told = results(&parent.request(0)).remove(0);
     assert!(told.contains("look before you repeat it: order_long.]"), "{told}");
-    check_transcripts(&place, &journal, &[ChatStatus::Failed], "its model is gone").await;
+    check_transcripts(&place, &journal, &[SessionStatus::Failed], "its model is gone").await;
 }
 
 /// A journal that takes its time, and has something happen at one change.
@@ -311,7 +314,7 @@ struct Hooked {
     hook: Box<dyn Fn() + Send + Sync>,
 }
 
-impl Interpose for Hooked {
+impl JournalInterceptor for Hooked {
     type Inner = MemoryJournal;
 
     fn inner(&self) -> &MemoryJournal {
@@ -320,9 +323,9 @@ impl Interpose for Hooked {
 
     fn around<'a, T: Send + 'a>(
         &'a self,
-        step: Step,
-        ask: impl FnOnce(&'a MemoryJournal) -> Answer<'a, T>,
-    ) -> Answer<'a, T> {
+        step: JournalMethod,
+        ask: impl FnOnce(&'a MemoryJournal) -> JournalFuture<'a, T>,
+    ) -> JournalFuture<'a, T> {
         if step.is_change() && self.before.fetch_sub(1, Ordering::Relaxed) == 0 {
             (self.hook)();
         }
@@ -342,7 +345,7 @@ fn hooked(
     hook: impl Fn() + Send + Sync + 'static,
 ) -> Arc<dyn Journal> {
     let (inner, before) = (Arc::clone(inner), AtomicU64::new(before));
-    Arc::new(Interposed(Hooked { inner, before, hook: Box::new(hook) }))
+    Arc::new(InterceptedJournal(Hooked { inner, before, hook: Box::new(hook) }))
 }
 
 #[tokio::test]
@@ -362,7 +365,7 @@ async fn that_a_host_is_closing_settles_no_task() {
         assert!(host.set(two).is_ok());
         let two = host.get().unwrap();
         if let Ok(mut chat) = two.open(&id).await {
-            let _ = chat.turn(Prompt::GoOn, CancellationToken::new()).await;
+            let _ = chat.run_turn(TurnPrompt::Continue, CancellationToken::new()).await;
         }
         two.close().await;
         let rows = journal.calls(CallQuery::of_run(id.run())).await.unwrap();
@@ -382,14 +385,14 @@ async fn a_task_that_is_stopped_before_its_calls_are_looked_up_answers_them() {
         let models = cast(&says(), &says(), &says());
         let two = place.process("two", hooked(&journal, before, move || stopping.cancel()), models);
         let mut chat = two.open(&id).await.unwrap();
-        chat.turn(Prompt::GoOn, stop).await.unwrap();
+        chat.run_turn(TurnPrompt::Continue, stop).await.unwrap();
         drop(chat);
         two.close().await;
         let models = cast(&says(), &says(), &says());
         let three = place.process("three", Arc::clone(&journal) as _, models);
         let mut chat = three.open(&id).await.unwrap();
         assert_eq!(go_on(&mut chat).await, done("I see."));
-        let over = [ChatStatus::Completed, ChatStatus::Aborted];
+        let over = [SessionStatus::Completed, SessionStatus::Aborted];
         check_transcripts(&place, &journal, &over, &format!("stopped after {before}")).await;
     }
 }

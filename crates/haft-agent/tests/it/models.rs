@@ -5,30 +5,33 @@ use std::sync::{Arc, Mutex};
 
 use haft_contract::BoxFuture;
 use haft_model::{
-    Arguments, End, Event, Message, Model, ModelError, Request, Responding, Stop, ToolCall, Usage,
+    Model, ModelAnswerEnd, ModelAnswerStream, ModelError, ModelEvent, ModelMessage, ModelRequest,
+    ModelStopReason, ModelUsage, ToolCall, ToolCallArguments,
 };
 use serde_json::Value;
 use tokio::sync::watch;
 
 /// What a model answers to one request.
 pub(crate) enum Reply {
-    Events(Vec<Result<Event, ModelError>>),
+    Events(Vec<Result<ModelEvent, ModelError>>),
     /// These events, and then nothing more until somebody stops it.
-    Hold(Vec<Event>),
+    Hold(Vec<ModelEvent>),
     Refuse(ModelError),
 }
 
-type Answers = dyn Fn(&Request) -> Reply + Send + Sync;
+type Answers = dyn Fn(&ModelRequest) -> Reply + Send + Sync;
 
 /// Answers by a function, and keeps the requests.
 pub(crate) struct Actor {
     answers: Box<Answers>,
-    pub(crate) requests: Mutex<Vec<Request>>,
+    pub(crate) requests: Mutex<Vec<ModelRequest>>,
     holding: watch::Sender<u32>,
 }
 
 impl Actor {
-    pub(crate) fn new(answers: impl Fn(&Request) -> Reply + Send + Sync + 'static) -> Arc<Self> {
+    pub(crate) fn new(
+        answers: impl Fn(&ModelRequest) -> Reply + Send + Sync + 'static,
+    ) -> Arc<Self> {
         let (holding, _) = watch::channel(0);
         Arc::new(Self { answers: Box::new(answers), requests: Mutex::default(), holding })
     }
@@ -47,7 +50,7 @@ impl Actor {
         self.holding.subscribe().wait_for(|holding| *holding >= count).await.unwrap();
     }
 
-    pub(crate) fn request(&self, place: usize) -> Request {
+    pub(crate) fn request(&self, place: usize) -> ModelRequest {
         self.requests.lock().unwrap()[place].clone()
     }
 
@@ -57,12 +60,15 @@ impl Actor {
 }
 
 impl Model for Actor {
-    fn respond(&self, request: Request) -> BoxFuture<'_, Result<Responding, ModelError>> {
+    fn respond(
+        &self,
+        request: ModelRequest,
+    ) -> BoxFuture<'_, Result<ModelAnswerStream, ModelError>> {
         let reply = (self.answers)(&request);
         self.requests.lock().unwrap().push(request);
         Box::pin(async move {
             match reply {
-                Reply::Events(events) => Ok(Responding::from_events(events)),
+                Reply::Events(events) => Ok(ModelAnswerStream::from_events(events)),
                 Reply::Refuse(error) => Err(error),
                 Reply::Hold(events) => {
                     let holding = self.holding.clone();
@@ -72,30 +78,30 @@ impl Model for Actor {
                         std::future::pending().await
                     });
                     let events = futures_util::stream::iter(events);
-                    Ok(Responding::new(futures_util::StreamExt::chain(events, held)))
+                    Ok(ModelAnswerStream::new(futures_util::StreamExt::chain(events, held)))
                 }
             }
         })
     }
 }
 
-pub(crate) const USAGE: Usage =
-    Usage { input: 100, output: 10, reasoning: 1, cache_read: 1_000, cache_write: 5 };
+pub(crate) const USAGE: ModelUsage =
+    ModelUsage { input: 100, output: 10, reasoning: 1, cache_read: 1_000, cache_write: 5 };
 
-fn end(stop: Stop) -> Event {
-    Event::End(End { stop, usage: USAGE })
+fn end(stop: ModelStopReason) -> ModelEvent {
+    ModelEvent::End(ModelAnswerEnd { stop, usage: USAGE })
 }
 
 /// Says a text and has done.
 pub(crate) fn says(text: &str) -> Reply {
-    Reply::Events(vec![Ok(Event::Text(text.to_owned())), Ok(end(Stop::Done))])
+    Reply::Events(vec![Ok(ModelEvent::Text(text.to_owned())), Ok(end(ModelStopReason::Done))])
 }
 
-pub(crate) fn call(id: &str, tool: &str, input: Value) -> Event {
-    Event::ToolCall(ToolCall {
+pub(crate) fn call(id: &str, tool: &str, input: Value) -> ModelEvent {
+    ModelEvent::ToolCall(ToolCall {
         id: id.to_owned(),
         name: tool.to_owned(),
-        arguments: Arguments::Object(input),
+        arguments: ToolCallArguments::Object(input),
         signatures: Vec::new(),
     })
 }
@@ -103,27 +109,27 @@ pub(crate) fn call(id: &str, tool: &str, input: Value) -> Event {
 /// Asks for calls: name, tool and input of each.
 pub(crate) fn calls(calls: &[(&str, &str, Value)]) -> Reply {
     let calls = calls.iter().map(|(id, tool, input)| Ok(call(id, tool, input.clone())));
-    Reply::Events(calls.chain([Ok(end(Stop::ToolCalls))]).collect())
+    Reply::Events(calls.chain([Ok(end(ModelStopReason::ToolCalls))]).collect())
 }
 
-pub(crate) fn ends(events: Vec<Event>, stop: Stop) -> Reply {
+pub(crate) fn ends(events: Vec<ModelEvent>, stop: ModelStopReason) -> Reply {
     Reply::Events(events.into_iter().chain([end(stop)]).map(Ok).collect())
 }
 
 /// Returns the results of calls in a request, as `name: text`.
-pub(crate) fn results(request: &Request) -> Vec<String> {
-    let result = |message: &Message| match message {
-        Message::ToolResult { call_id, text, .. } => Some(format!("{call_id}: {text}")),
-        Message::User(_) | Message::Assistant { .. } => None,
+pub(crate) fn results(request: &ModelRequest) -> Vec<String> {
+    let result = |message: &ModelMessage| match message {
+        ModelMessage::ToolResult { call_id, text, .. } => Some(format!("{call_id}: {text}")),
+        ModelMessage::User(_) | ModelMessage::Assistant { .. } => None,
     };
     request.messages.iter().filter_map(result).collect()
 }
 
 /// Returns what the user is taken to have said last.
-pub(crate) fn last_said(request: &Request) -> String {
+pub(crate) fn last_said(request: &ModelRequest) -> String {
     let said = request.messages.iter().rev().find_map(|message| match message {
-        Message::User(text) => Some(text.clone()),
-        Message::Assistant { .. } | Message::ToolResult { .. } => None,
+        ModelMessage::User(text) => Some(text.clone()),
+        ModelMessage::Assistant { .. } | ModelMessage::ToolResult { .. } => None,
     });
     said.unwrap_or_default()
 }

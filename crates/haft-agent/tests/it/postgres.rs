@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use expect_test::expect;
-use haft_agent::{AgentHost, NewChat, Prompt};
-use haft_journal::{ChatId, ChatQuery, ChatStatus, Journal, PostgresJournal};
+use haft_agent::{AgentHost, NewSession, TurnPrompt};
+use haft_journal::{Journal, PostgresJournal, SessionId, SessionQuery, SessionStatus};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
@@ -43,19 +43,19 @@ async fn die_in_a_subagent(place: &Arc<Place>, url: &str) {
         let parent = vec![order("a1", "order"), task("helper")];
         let child = vec![order("h1", "order"), order("h2", "order_long")];
         let (host, _) = process(&theirs, &url, "dead", [parent, child]).await;
-        let new = NewChat { agent: "build".to_owned(), ..NewChat::default() };
+        let new = NewSession { agent: "build".to_owned(), ..NewSession::default() };
         let mut chat = host.begin(new).await.unwrap();
-        let prompt = Prompt::Say("go".to_owned());
-        chat.turn(prompt, CancellationToken::new()).await.unwrap();
+        let prompt = TurnPrompt::Message("go".to_owned());
+        chat.run_turn(prompt, CancellationToken::new()).await.unwrap();
     });
     place.world.until_waiting(1).await;
     // Whoever drops a runtime waits until nothing runs in it any more.
     tokio::task::spawn_blocking(move || drop(process_one)).await.unwrap();
 }
 
-async fn begun(place: &Place) -> ChatId {
-    let top = ChatQuery { only_top: true, ..ChatQuery::default() };
-    place.journal.chats(top).await.unwrap().pop().unwrap().id
+async fn begun(place: &Place) -> SessionId {
+    let top = SessionQuery { only_top: true, ..SessionQuery::default() };
+    place.journal.sessions(top).await.unwrap().pop().unwrap().id
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -64,7 +64,7 @@ async fn another_process_goes_on_with_a_chat_and_its_subagent() {
     let place = Arc::new(Place::with_journal(journal(&url).await).agent("helper", HELPER));
     die_in_a_subagent(&place, &url).await;
     let id = begun(&place).await;
-    assert_eq!(children(&place).await[0].status, ChatStatus::Running);
+    assert_eq!(children(&place).await[0].status, SessionStatus::Running);
 
     let answers = [vec![says("Thanks.")], vec![says("h2 is in doubt.")]];
     let (host, [parent, child]) = process(&place, &url, "second", answers).await;
@@ -76,7 +76,9 @@ async fn another_process_goes_on_with_a_chat_and_its_subagent() {
     let told = results(&child.request(0)).join("\n").replace(helper.id.as_str(), "CHILD");
     expect![[r#"
         h1: {"done":"h1"}
-        h2: in doubt: order_long was begun as call CHILD/main/0/1/2 and its end was never recorded, so it may or may not have happened. It is not repeated. Find out which, then say so with: haft runs settle CHILD/main/0/1/2 happened|not-happened|retry"#]].assert_eq(&told);
+        h2: in doubt: order_long was begun as call CHILD/main/0/1/2 and its end was never recorded, so it may or may not have happened. It is not repeated.
+
+        [haft: Do not make it again. Tell the user, who can find out what became of call CHILD/main/0/1/2 and settle it.]"#]].assert_eq(&told);
     expect![[r#"
         a1: {"done":"a1"}
         t1: h2 is in doubt."#]]
@@ -101,7 +103,7 @@ async fn another_process_goes_on_with_a_chat_and_its_subagent() {
         assistant said (stop)
           text "Nothing more."
     "#]].assert_eq(&shown(&chat).await);
-    assert_eq!((helper.status, helper.parent_id), (ChatStatus::Completed, Some(id)));
+    assert_eq!((helper.status, helper.parent_id), (SessionStatus::Completed, Some(id)));
     assert_eq!(children(&place).await.len(), 1);
     host.close().await;
     assert_eq!(place.journal.verify().await.unwrap(), []);

@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
-use haft_agent::{AgentError, Changes, Prompt};
+use haft_agent::{AgentError, SessionChanges, TurnPrompt};
 use haft_journal::{Journal, MemoryJournal};
-use haft_model::{Arguments, Event, Message, ModelError, Stop, ToolCall};
+use haft_model::{
+    ModelError, ModelEvent, ModelMessage, ModelStopReason, ToolCall, ToolCallArguments,
+};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
@@ -13,28 +15,28 @@ use crate::models::{Actor, Reply, call, ends, says};
 use crate::stage::{Cast, Place, begin, done, go_on, say};
 use crate::subagents::{children, task};
 
-fn by(model: &str) -> Changes {
-    Changes { model: Some(model.to_owned()), ..Changes::default() }
+fn by(model: &str) -> SessionChanges {
+    SessionChanges { model: Some(model.to_owned()), ..SessionChanges::default() }
 }
 
 /// Asks for a call that the provider signs.
 fn signed_call() -> Reply {
-    let call = Event::ToolCall(ToolCall {
+    let call = ModelEvent::ToolCall(ToolCall {
         id: "c1".to_owned(),
         name: "order".to_owned(),
-        arguments: Arguments::Object(json!({"text": "x"})),
+        arguments: ToolCallArguments::Object(json!({"text": "x"})),
         signatures: vec!["signed by the first".to_owned()],
     });
-    ends(vec![Event::Reasoning("hm".to_owned()), call], Stop::ToolCalls)
+    ends(vec![ModelEvent::Reasoning("hm".to_owned()), call], ModelStopReason::ToolCalls)
 }
 
 /// Returns what providers want to have back in a conversation.
-fn signatures(messages: &[Message]) -> Vec<String> {
-    let of_message = |message: &Message| match message {
-        Message::Assistant { tool_calls, .. } => {
+fn signatures(messages: &[ModelMessage]) -> Vec<String> {
+    let of_message = |message: &ModelMessage| match message {
+        ModelMessage::Assistant { tool_calls, .. } => {
             tool_calls.iter().flat_map(|call| call.signatures.clone()).collect()
         }
-        Message::User(_) | Message::ToolResult { .. } => Vec::new(),
+        ModelMessage::User(_) | ModelMessage::ToolResult { .. } => Vec::new(),
     };
     messages.iter().flat_map(of_message).collect()
 }
@@ -53,9 +55,9 @@ async fn another_model_goes_on_with_a_session_whose_model_is_gone() {
     let second = Actor::in_order(vec![says("Gone on."), says("And on.")]);
     let host = place.cast(vec![("other/m3", Arc::clone(&second) as _)]);
     let err = host.open(&id).await.err().unwrap();
-    assert!(matches!(err, AgentError::ModelGone { .. }), "{err}");
+    assert!(matches!(err, AgentError::ModelUnavailable { .. }), "{err}");
     let text = err.to_string();
-    assert!(text.contains("openai/m1") && text.contains("--model"), "{text}");
+    assert!(text.contains("openai/m1") && text.contains("another model"), "{text}");
     let err = host.open_with(&id, &by("other/none")).await.err().unwrap();
     assert!(matches!(err, AgentError::Model(ModelError::Settings(_))), "{err}");
 
@@ -87,7 +89,7 @@ async fn a_session_whose_model_is_gone_can_be_forked() {
     let host = place.cast(vec![("other/m3", Actor::in_order(vec![says("Gone on.")]))]);
     let mut fork = host.fork(&id, None).await.unwrap();
     assert_eq!(fork.model(), "openai/m1");
-    let end = fork.turn(Prompt::Say("two".to_owned()), CancellationToken::new()).await;
+    let end = fork.run_turn(TurnPrompt::Message("two".to_owned()), CancellationToken::new()).await;
     assert!(matches!(end, Err(AgentError::Model(ModelError::Settings(_)))), "{end:?}");
     let id = fork.id().clone();
     drop(fork);
@@ -103,7 +105,7 @@ async fn a_subagent_goes_on_by_the_model_of_whoever_waits_for_it() {
     let place = Place::with_journal(Arc::clone(&journal) as _).agent("helper", helper);
     let mortal = MortalJournal::new(&journal, 1_000);
     let first = Actor::new(|request| match request.system.as_deref() {
-        Some(text) if text.contains("Help.") => Reply::Hold(vec![Event::Text("I".to_owned())]),
+        Some(text) if text.contains("Help.") => Reply::Hold(vec![ModelEvent::Text("I".to_owned())]),
         _ => task("helper"),
     });
     let cast = Cast(vec![("openai/m1", Arc::clone(&first) as _)]);
@@ -112,7 +114,7 @@ async fn a_subagent_goes_on_by_the_model_of_whoever_waits_for_it() {
     let id = chat.id().clone();
     tokio::select! {
         biased;
-        _ = chat.turn(Prompt::Say("go".to_owned()), CancellationToken::new()) => unreachable!("it waits"),
+        _ = chat.run_turn(TurnPrompt::Message("go".to_owned()), CancellationToken::new()) => unreachable!("it waits"),
         () = first.until_holding(1) => mortal.die(),
     }
     drop(chat);
@@ -139,12 +141,12 @@ async fn calls_of_a_subagent_whose_model_is_gone_are_settled_all_the_same() {
     let mortal = MortalJournal::new(&journal, 1_000);
     let input = json!({"subagent_type": "helper", "prompt": "help me", "background": true});
     let parent = Actor::in_order(vec![
-        ends(vec![call("t1", "task", input)], Stop::ToolCalls),
+        ends(vec![call("t1", "task", input)], ModelStopReason::ToolCalls),
         Reply::Hold(Vec::new()),
     ]);
     let child = Actor::in_order(vec![ends(
         vec![call("h1", "order_long", json!({"text": "x"}))],
-        Stop::ToolCalls,
+        ModelStopReason::ToolCalls,
     )]);
     let cast = Cast(vec![("openai/m1", Arc::clone(&parent) as _), ("openai/m2", child)]);
     let one = place.process("one", Arc::clone(&mortal) as Arc<dyn Journal>, cast);
@@ -152,7 +154,7 @@ async fn calls_of_a_subagent_whose_model_is_gone_are_settled_all_the_same() {
     let id = chat.id().clone();
     tokio::select! {
         biased;
-        _ = chat.turn(Prompt::Say("go".to_owned()), CancellationToken::new()) => unreachable!("it waits"),
+        _ = chat.run_turn(TurnPrompt::Message("go".to_owned()), CancellationToken::new()) => unreachable!("it waits"),
         () = place.world.until_waiting(1) => mortal.die(),
     }
     drop(chat);

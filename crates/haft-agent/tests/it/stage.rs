@@ -6,17 +6,18 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use haft::{
-    Asker, Clock, Headless, Limits, OnRepeat, Registry, Roots, Runtime, RuntimeParts, Sandbox,
-    SessionOptions,
+    Asker, CallLimits, Clock, ConnectionOptions, HeadlessAsker, Registry, RepeatPolicy, Runtime,
+    RuntimeParts, Sandbox, WorkspaceRoots,
 };
 use haft_agent::{
-    AgentBounds, AgentEvent, AgentHost, AgentPlaces, Chat, HostParts, Models, NewChat, Prompt,
-    Random, Surroundings, TurnEnd, Watcher, WorkspaceTrust, find_agents,
+    AgentBounds, AgentDirectories, AgentEvent, AgentEventObserver, AgentHost, AgentHostParts,
+    AgentPromptContext, AgentSession, ModelLookup, NewSession, RandomSource, TurnEnd, TurnPrompt,
+    WorkspaceTrust, find_agents,
 };
-use haft_contract::{Cx, Effect, ErrorCode, RequirementSet, Tool, ToolError, Variables};
-use haft_journal::{ChatMessage, ChatPart, Journal, MemoryJournal, Owner};
+use haft_contract::{Cx, Effect, ErrorCode, PatternVariables, RequirementSet, Tool, ToolError};
+use haft_journal::{Journal, LeaseOwner, MemoryJournal, MessagePart, SessionMessage};
 use haft_model::{Model, ModelError};
-use haft_policy::{Action, NetworkGuard, Rule, RuleScope};
+use haft_policy::{NetworkGuard, Rule, RuleAction, RuleScope};
 use haft_sandbox::Launcher;
 use haft_tools::{Profile, ToolOptions};
 use schemars::JsonSchema;
@@ -125,7 +126,7 @@ impl Clock for StepClock {
 /// Chance that is the same in each test.
 struct Counted(AtomicU64);
 
-impl Random for Counted {
+impl RandomSource for Counted {
     fn fill(&self, bytes: &mut [u8]) {
         let count = self.0.fetch_add(1, Ordering::Relaxed);
         let last = bytes.len().saturating_sub(8);
@@ -137,7 +138,7 @@ impl Random for Counted {
 /// The models of a test by their names. The first one is the configured one.
 pub(crate) struct Cast(pub(crate) Vec<(&'static str, Arc<dyn Model>)>);
 
-impl Models for Cast {
+impl ModelLookup for Cast {
     fn model(&self, name: Option<&str>) -> Result<(String, Arc<dyn Model>), ModelError> {
         let is_it = |(known, _): &&(&str, _)| name.is_none_or(|name| name == *known);
         let found = self.0.iter().find(is_it);
@@ -150,8 +151,8 @@ impl Models for Cast {
 #[derive(Default)]
 pub(crate) struct Noted(pub(crate) Mutex<Vec<Value>>);
 
-impl Watcher for Noted {
-    fn event(&self, event: AgentEvent) {
+impl AgentEventObserver for Noted {
+    fn on_event(&self, event: AgentEvent) {
         self.0.lock().unwrap().push(json!(event));
     }
 }
@@ -162,7 +163,7 @@ pub(crate) struct Place {
     pub(crate) events: Arc<Noted>,
     pub(crate) journal: Arc<dyn Journal>,
     clock: Arc<dyn Clock>,
-    random: Arc<dyn Random>,
+    random: Arc<dyn RandomSource>,
     directory: tempfile::TempDir,
     agents: HashMap<String, String>,
     processes: AtomicU64,
@@ -187,8 +188,8 @@ impl Place {
             agents: HashMap::new(),
             processes: AtomicU64::new(1),
             bounds: AgentBounds::default(),
-            rules: vec![Rule::new("*", "*", Action::Allow)],
-            asker: Arc::new(Headless),
+            rules: vec![Rule::new("*", "*", RuleAction::Allow)],
+            asker: Arc::new(HeadlessAsker),
         };
         std::fs::create_dir(place.root()).unwrap();
         place
@@ -229,21 +230,21 @@ impl Place {
         }
         let agents = find_agents(&places(&self.root()));
         assert_eq!(agents.problems, []);
-        let mut options = SessionOptions::headless(format!("s-{id}"), "agent");
+        let mut options = ConnectionOptions::headless(format!("s-{id}"), "agent");
         options.subagents = agents.subagents();
-        let session = runtime.session(options).unwrap();
+        let session = runtime.open_connection(options).unwrap();
         session.keep_outputs();
-        AgentHost::new(HostParts {
+        AgentHost::new(AgentHostParts {
             runtime,
-            session,
+            connection: session,
             models: Arc::new(cast),
             agents: Arc::new(agents),
-            surroundings: surroundings(&self.root()),
+            prompt_context: surroundings(&self.root()),
             clock: Arc::clone(&self.clock),
             random: Arc::clone(&self.random),
             bounds: self.bounds,
             asker: Arc::clone(&self.asker),
-            watcher: Arc::clone(&self.events) as Arc<dyn Watcher>,
+            observer: Arc::clone(&self.events) as Arc<dyn AgentEventObserver>,
         })
     }
 
@@ -257,17 +258,17 @@ impl Place {
     }
 
     fn runtime(&self, id: &str, journal: Arc<dyn Journal>, others_are_gone: bool) -> Runtime {
-        let roots = Roots::open(&self.root(), &[]).unwrap();
+        let roots = WorkspaceRoots::open(&self.root(), &[]).unwrap();
         let real = haft_tools::tools(Profile::Contract, &ToolOptions::default());
         let rules = self.rules.iter().cloned().map(|rule| (RuleScope::Manifest, rule)).collect();
         Runtime::new(RuntimeParts {
             registry: Registry::new(real.into_iter().chain(made_tools(&self.world))).unwrap(),
             journal,
-            variables: Variables { workspace: roots.paths(), ..Variables::default() },
+            variables: PatternVariables { workspace: roots.paths(), ..PatternVariables::default() },
             roots,
             requires: RequirementSet::default(),
             rules,
-            limits: Limits::default(),
+            limits: CallLimits::default(),
             allow_network: false,
             network_guard: NetworkGuard::default(),
             sandbox: Sandbox::system(),
@@ -278,10 +279,10 @@ impl Place {
             environment: Vec::new(),
             sidecars: self.directory.path().join("sidecars"),
             clock: Arc::clone(&self.clock),
-            owner: Owner { id: id.to_owned(), place: format!("process {id}") },
+            owner: LeaseOwner { id: id.to_owned(), location: format!("process {id}") },
             is_gone: Arc::new(move |_| Some(others_are_gone)),
             snapshots: None,
-            on_repeat: OnRepeat::Warn,
+            on_repeat: RepeatPolicy::Warn,
             settings: "{}".to_owned(),
         })
         .unwrap()
@@ -295,12 +296,12 @@ impl Place {
     }
 }
 
-fn places(root: &Path) -> AgentPlaces {
-    AgentPlaces { root: Some(root.to_path_buf()), trust: WorkspaceTrust::Trusted, user: None }
+fn places(root: &Path) -> AgentDirectories {
+    AgentDirectories { root: Some(root.to_path_buf()), trust: WorkspaceTrust::Trusted, user: None }
 }
 
-fn surroundings(root: &Path) -> Surroundings {
-    Surroundings {
+fn surroundings(root: &Path) -> AgentPromptContext {
+    AgentPromptContext {
         root: root.to_path_buf(),
         platform: "linux".to_owned(),
         date: "2023-11-14".to_owned(),
@@ -311,18 +312,18 @@ fn surroundings(root: &Path) -> Surroundings {
 }
 
 /// Begins a chat with an agent.
-pub(crate) async fn begin(host: &AgentHost, agent: &str) -> Chat {
-    let new = NewChat { agent: agent.to_owned(), ..NewChat::default() };
+pub(crate) async fn begin(host: &AgentHost, agent: &str) -> AgentSession {
+    let new = NewSession { agent: agent.to_owned(), ..NewSession::default() };
     host.begin(new).await.unwrap()
 }
 
 /// Says something and waits for the end of the turn.
-pub(crate) async fn say(chat: &mut Chat, text: &str) -> TurnEnd {
-    chat.turn(Prompt::Say(text.to_owned()), CancellationToken::new()).await.unwrap()
+pub(crate) async fn say(chat: &mut AgentSession, text: &str) -> TurnEnd {
+    chat.run_turn(TurnPrompt::Message(text.to_owned()), CancellationToken::new()).await.unwrap()
 }
 
-pub(crate) async fn go_on(chat: &mut Chat) -> TurnEnd {
-    chat.turn(Prompt::GoOn, CancellationToken::new()).await.unwrap()
+pub(crate) async fn go_on(chat: &mut AgentSession) -> TurnEnd {
+    chat.run_turn(TurnPrompt::Continue, CancellationToken::new()).await.unwrap()
 }
 
 pub(crate) fn done(text: &str) -> TurnEnd {
@@ -330,7 +331,7 @@ pub(crate) fn done(text: &str) -> TurnEnd {
 }
 
 /// Returns a chat as lines: of each message who says it and how it ended, of each part what it is.
-pub(crate) async fn shown(chat: &Chat) -> String {
+pub(crate) async fn shown(chat: &AgentSession) -> String {
     let mut lines = String::new();
     for (message, parts) in chat.history().await.unwrap() {
         lines.push_str(&show(&message, &parts));
@@ -338,7 +339,7 @@ pub(crate) async fn shown(chat: &Chat) -> String {
     lines
 }
 
-fn show(message: &ChatMessage, parts: &[ChatPart]) -> String {
+fn show(message: &SessionMessage, parts: &[MessagePart]) -> String {
     let finish = message.finish.map(|finish| format!(" ({finish})")).unwrap_or_default();
     let mut lines = format!("{} {}{finish}\n", message.role, message.kind);
     for part in parts {

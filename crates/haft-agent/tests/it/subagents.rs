@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use expect_test::expect;
-use haft::{Answer, Ask, Asker};
-use haft_agent::{Prompt, TurnEnd};
+use haft::{Ask, AskAnswer, Asker};
+use haft_agent::{TurnEnd, TurnPrompt};
 use haft_contract::BoxFuture;
 use haft_contract::limits::TASK_MS;
-use haft_journal::{ChatQuery, ChatSession, ChatStatus};
-use haft_model::Event;
-use haft_policy::{Action, Rule};
+use haft_journal::{SessionQuery, SessionRow, SessionStatus};
+use haft_model::ModelEvent;
+use haft_policy::{Rule, RuleAction};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
@@ -26,9 +26,9 @@ pub(crate) fn task(agent: &str) -> Reply {
     calls(&[("t1", "task", json!({"subagent_type": agent, "prompt": "help me"}))])
 }
 
-pub(crate) async fn children(place: &Place) -> Vec<ChatSession> {
-    let all = ChatQuery { with_opaque: true, ..ChatQuery::default() };
-    let rows = place.journal.chats(all).await.unwrap();
+pub(crate) async fn children(place: &Place) -> Vec<SessionRow> {
+    let all = SessionQuery { with_opaque: true, ..SessionQuery::default() };
+    let rows = place.journal.sessions(all).await.unwrap();
     rows.into_iter().filter(|row| row.parent_id.is_some()).collect()
 }
 
@@ -48,7 +48,7 @@ async fn a_subagent_works_in_a_chat_of_its_own() {
     let row = children(&place).await.pop().unwrap();
     assert_eq!(row.parent_id.as_ref(), Some(chat.id()));
     assert_eq!((row.parent_tool_call_id.as_deref(), row.depth), (Some("t1"), 1));
-    assert_eq!((row.status, row.steps, row.tokens.input), (ChatStatus::Completed, 2, 200));
+    assert_eq!((row.status, row.steps, row.tokens.input), (SessionStatus::Completed, 2, 200));
     // What the subagent took is counted in its own chat alone.
     assert_eq!(chat.row().await.unwrap().tokens.input, 200);
     assert!(child.request(0).system.unwrap().starts_with("Help."));
@@ -100,7 +100,7 @@ async fn a_subagent_has_nothing_that_its_parent_has_not() {
     let parent = Actor::in_order(vec![task("helper"), says("Thanks.")]);
     let child = Actor::in_order(vec![order(), says("It was refused.")]);
     let host = place.cast(vec![("openai/m1", parent), ("openai/m2", Arc::clone(&child) as _)]);
-    let new = haft_agent::NewChat {
+    let new = haft_agent::NewSession {
         agent: "reader".to_owned(),
         model: Some("openai/m1".to_owned()),
         ..Default::default()
@@ -146,7 +146,7 @@ async fn stopping_reaches_every_descendant() {
         let is_first = request.system.as_deref().is_some_and(|text| text.contains("Delegate."));
         if is_first { task("helper") } else { task("deep") }
     });
-    let last = Actor::in_order(vec![Reply::Hold(vec![Event::Text("I".to_owned())])]);
+    let last = Actor::in_order(vec![Reply::Hold(vec![ModelEvent::Text("I".to_owned())])]);
     let host = place.cast(vec![("openai/m1", model), ("openai/m2", Arc::clone(&last) as _)]);
     let mut chat = begin(&host, "build").await;
     let stop = CancellationToken::new();
@@ -154,12 +154,13 @@ async fn stopping_reaches_every_descendant() {
         last.until_holding(1).await;
         stop.cancel();
     };
-    let (end, ()) = tokio::join!(chat.turn(Prompt::Say("go".to_owned()), stop.clone()), stopping);
+    let (end, ()) =
+        tokio::join!(chat.run_turn(TurnPrompt::Message("go".to_owned()), stop.clone()), stopping);
     assert_eq!(end.unwrap(), TurnEnd::Aborted);
     host.close().await;
     let rows = children(&place).await;
     assert_eq!(rows.len(), 2);
-    assert!(rows.iter().all(|row| row.status == ChatStatus::Aborted), "{rows:?}");
+    assert!(rows.iter().all(|row| row.status == SessionStatus::Aborted), "{rows:?}");
 }
 
 #[tokio::test]
@@ -173,17 +174,17 @@ async fn a_subagent_that_fails_says_why() {
     let results = results(&parent.request(2));
     assert!(results[0].contains("answered as often as it may"), "{results:?}");
     assert!(results[1].contains("the script is over"), "{results:?}");
-    assert!(children(&place).await.iter().all(|row| row.status == ChatStatus::Failed));
+    assert!(children(&place).await.iter().all(|row| row.status == SessionStatus::Failed));
 }
 
 /// Answers after longer than a call may take.
 struct Thinking;
 
 impl Asker for Thinking {
-    fn ask(&self, _: Ask) -> BoxFuture<'_, Answer> {
+    fn ask(&self, _: Ask) -> BoxFuture<'_, AskAnswer> {
         Box::pin(async {
             tokio::time::sleep(Duration::from_millis(TASK_MS + 1)).await;
-            Answer::Once
+            AskAnswer::AllowOnce
         })
     }
 }
@@ -192,7 +193,8 @@ impl Asker for Thinking {
 async fn a_person_who_thinks_takes_no_time_of_the_tasks_above() {
     let deep = "---\ndescription: Delegates\nmode: all\nmodel: openai/m3\ninspectable: true\n---\nDelegate.\n";
     let mut place = Place::new().agent("deep", deep).agent("helper", HELPER);
-    place.rules = vec![Rule::new("*", "*", Action::Allow), Rule::new("order", "*", Action::Ask)];
+    place.rules =
+        vec![Rule::new("*", "*", RuleAction::Allow), Rule::new("order", "*", RuleAction::Ask)];
     place.asker = Arc::new(Thinking);
     let parent = Actor::in_order(vec![task("deep"), says("Thanks.")]);
     let middle = Actor::in_order(vec![task("helper"), says("Passed on.")]);

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use expect_test::expect;
-use haft_agent::{AgentError, Prompt, TurnEnd};
+use haft_agent::{AgentError, TurnEnd, TurnPrompt};
 use haft_journal::{
-    ChatFirmness, ChatPart, ChatRecord, ChatStatus, Chats, Journal, Lease, TokenCounts,
+    Journal, Lease, MessagePart, SessionDurability, SessionJournal, SessionRecord, SessionStatus,
+    TokenCounts,
 };
-use haft_model::{Arguments, Event, ModelError, Stop, ToolCall};
+use haft_model::{ModelError, ModelEvent, ModelStopReason, ToolCall, ToolCallArguments};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
@@ -48,7 +49,7 @@ async fn an_agent_reads_and_edits_with_the_real_tools() {
     "#]]
     .assert_eq(&shown(&chat).await);
     let row = chat.row().await.unwrap();
-    assert_eq!((row.status, row.steps), (ChatStatus::Idle, 3));
+    assert_eq!((row.status, row.steps), (SessionStatus::Idle, 3));
     assert_eq!(row.title.as_deref(), Some("make it two"));
     let each = crate::models::USAGE;
     let all = TokenCounts {
@@ -115,10 +116,10 @@ async fn calls_of_one_name_are_different_calls() {
 #[tokio::test]
 async fn what_cannot_be_called_is_told_to_the_model() {
     let place = Place::new();
-    let malformed = Event::ToolCall(ToolCall {
+    let malformed = ModelEvent::ToolCall(ToolCall {
         id: "c1".to_owned(),
         name: "order".to_owned(),
-        arguments: Arguments::parse("{\"text\": "),
+        arguments: ToolCallArguments::parse("{\"text\": "),
         signatures: Vec::new(),
     });
     let model = Actor::in_order(vec![
@@ -128,7 +129,7 @@ async fn what_cannot_be_called_is_told_to_the_model() {
                 call("c2", "ordr", json!({"text": "x"})),
                 call("c3", "order", json!({"txt": "x"})),
             ],
-            Stop::ToolCalls,
+            ModelStopReason::ToolCalls,
         ),
         says("I see."),
     ]);
@@ -145,14 +146,17 @@ async fn what_cannot_be_called_is_told_to_the_model() {
 #[tokio::test]
 async fn an_answer_that_was_cut_makes_no_calls() {
     let place = Place::new();
-    let draft = Event::ToolInput {
+    let draft = ModelEvent::ToolInput {
         id: "c2".to_owned(),
         name: "order".to_owned(),
         text: "{\"text\": \"ha".to_owned(),
     };
     let order = json!({"text": "whole"});
     let model = Actor::in_order(vec![
-        ends(vec![Event::Text("I".to_owned()), call("c1", "order", order), draft], Stop::Length),
+        ends(
+            vec![ModelEvent::Text("I".to_owned()), call("c1", "order", order), draft],
+            ModelStopReason::Length,
+        ),
         says("Gone on."),
     ]);
     let host = place.host(Arc::clone(&model) as _);
@@ -180,7 +184,7 @@ async fn an_answer_that_breaks_off_is_asked_for_again() {
     let place = Place::new();
     let broken = || {
         Reply::Events(vec![
-            Ok(Event::Text("I was".to_owned())),
+            Ok(ModelEvent::Text("I was".to_owned())),
             Ok(call("c1", "order", json!({"text": "x"}))),
             Err(ModelError::CutOff),
         ])
@@ -190,11 +194,12 @@ async fn an_answer_that_breaks_off_is_asked_for_again() {
     let host = place.host(Arc::clone(&model) as _);
     let mut chat = begin(&host, "build").await;
     assert_eq!(say(&mut chat, "go").await, done("Whole."));
-    let end = chat.turn(Prompt::Say("again".to_owned()), CancellationToken::new()).await;
+    let end =
+        chat.run_turn(TurnPrompt::Message("again".to_owned()), CancellationToken::new()).await;
     assert!(matches!(end, Err(AgentError::Model(ModelError::CutOff))), "{end:?}");
     assert!(place.world.done().is_empty());
     assert!(last_said(&model.request(1)).contains("broke off"));
-    assert_eq!(chat.row().await.unwrap().status, ChatStatus::Idle);
+    assert_eq!(chat.row().await.unwrap().status, SessionStatus::Idle);
 }
 
 #[tokio::test]
@@ -202,7 +207,7 @@ async fn an_empty_answer_and_a_refusal_end_the_turn() {
     let place = Place::new();
     let refused = ModelError::Refused { detail: "not this".to_owned() };
     let model = Actor::in_order(vec![
-        ends(Vec::new(), Stop::Done),
+        ends(Vec::new(), ModelStopReason::Done),
         Reply::Refuse(refused),
         says("Now I do."),
     ]);
@@ -220,12 +225,12 @@ async fn prompts_and_agents_are_checked_first() {
     let place = Place::new();
     let host = place.host(Actor::in_order(Vec::new()));
     for name in ["nobody", "explore"] {
-        let new = haft_agent::NewChat { agent: name.to_owned(), ..Default::default() };
+        let new = haft_agent::NewSession { agent: name.to_owned(), ..Default::default() };
         let err = host.begin(new).await.err().unwrap();
         assert!(err.to_string().contains("expected one of build, plan"), "{err}");
     }
     let mut chat = begin(&host, "build").await;
-    let turn = chat.turn(Prompt::Say(" \n".to_owned()), CancellationToken::new()).await;
+    let turn = chat.run_turn(TurnPrompt::Message(" \n".to_owned()), CancellationToken::new()).await;
     assert!(matches!(turn, Err(AgentError::EmptyPrompt)), "{turn:?}");
     assert!(chat.history().await.unwrap().is_empty());
 }
@@ -241,9 +246,9 @@ async fn a_chat_is_open_once() {
     drop(chat);
     let mut chat = host.open(&id).await.unwrap();
     assert_eq!(say(&mut chat, "there?").await, done("Yes."));
-    let unknown = haft_journal::ChatId::from_bits(1);
+    let unknown = haft_journal::SessionId::from_bits(1);
     let err = host.open(&unknown).await.err().unwrap();
-    assert!(matches!(err, AgentError::UnknownChat(_)), "{err}");
+    assert!(matches!(err, AgentError::UnknownSession(_)), "{err}");
 }
 
 #[tokio::test]
@@ -257,7 +262,7 @@ async fn a_call_that_cannot_be_the_one_that_was_begun_is_in_doubt() {
     let mut chat = begin(&one, "build").await;
     tokio::select! {
         biased;
-        _ = chat.turn(Prompt::Say("go".to_owned()), CancellationToken::new()) => unreachable!("the tool waits"),
+        _ = chat.run_turn(TurnPrompt::Message("go".to_owned()), CancellationToken::new()) => unreachable!("the tool waits"),
         () = place.world.until_waiting(1) => {}
     }
     mortal.die();
@@ -265,11 +270,11 @@ async fn a_call_that_cannot_be_the_one_that_was_begun_is_in_doubt() {
     let id = chat.id().clone();
     // Somebody has written another input into the row.
     let (_, parts) = chat.history().await.unwrap().remove(1);
-    let holder = journal.holders().await.unwrap().pop().unwrap();
-    let lease = Lease { run: id.run(), epoch: holder.epoch, owner: holder.owner };
+    let holder = journal.lease_holders().await.unwrap().pop().unwrap();
+    let lease = Lease { run: id.run(), fencing_token: holder.fencing_token, owner: holder.owner };
     let input_json = Some(json!({"text": "y"}).to_string());
-    let part = ChatRecord::Part(ChatPart { input_json, ..parts[0].clone() });
-    journal.record_chat(&lease, vec![part], ChatFirmness::Durable).await.unwrap();
+    let part = SessionRecord::Part(MessagePart { input_json, ..parts[0].clone() });
+    journal.record_session(&lease, vec![part], SessionDurability::Durable).await.unwrap();
     let model = Actor::in_order(vec![says("I see.")]);
     let two = place.process("two", Arc::clone(&journal) as _, cast(&model));
     let mut chat = two.open(&id).await.unwrap();

@@ -2,6 +2,8 @@
 //! that was replaced what it said before. The whole of what a session changed is for `haft diff`.
 
 use clap::builder::styling::{AnsiColor, Style};
+use haft_contract::ToolKind;
+use haft_patch::DescribedChange;
 use serde_json::Value;
 
 use super::limits::{
@@ -14,39 +16,45 @@ const ADDED: Style = AnsiColor::Green.on_default();
 const REMOVED: Style = AnsiColor::Red.on_default();
 const DIM: Style = Style::new().dimmed();
 
-/// Returns the lines that show what a call changed; none if it is none of a tool that changes files by itself. `before` is what
-/// the file said that it replaced, if it was there and could be read.
-pub(super) fn changes(tool: &str, input: &Value, before: Option<&str>) -> Vec<String> {
-    let text = |name: &str| input.get(name).and_then(Value::as_str);
-    match (tool, text("old_string"), text("patch"), text("content")) {
-        ("edit", Some(old), ..) => {
-            shown(compared(old, text("new_string").unwrap_or_default(), Places::Within))
+/// Returns the lines that show what a call changed. They are empty if the tool does not change files. `before` is the text of
+/// the file before the call, if the file existed and could be read.
+pub(super) fn change_lines(kind: ToolKind, input: &Value, before: Option<&str>) -> Vec<String> {
+    let lines = match described_change(kind, input) {
+        Some(DescribedChange::Passage { old, new, .. }) => {
+            diff_lines(old, new, LineNumbering::InPassage)
         }
-        ("edit" | "apply_patch", _, Some(patch), _) => {
-            shown(patch.lines().filter(|line| says_something(line)).map(str::to_owned).collect())
+        Some(DescribedChange::Patch { patch, .. }) => {
+            patch.lines().filter(|line| says_something(line)).map(str::to_owned).collect()
         }
-        ("write", .., Some(new)) => match before {
-            Some(before) => shown(replaced(before, new)),
-            None => shown(new.lines().map(|line| format!("+{line}")).collect()),
+        Some(DescribedChange::Content { new, .. }) => match before {
+            Some(before) => replacement_lines(before, new),
+            None => new.lines().map(|line| format!("+{line}")).collect(),
         },
-        _ => Vec::new(),
-    }
+        None => Vec::new(),
+    };
+    limited_lines(lines)
+}
+
+/// Returns the change that a call's input describes, if the tool changes files.
+pub(super) fn described_change(kind: ToolKind, input: &Value) -> Option<DescribedChange<'_>> {
+    let text = |name: &str| input.get(name).and_then(Value::as_str);
+    DescribedChange::from_fields(text).filter(|_| kind == ToolKind::Edit)
 }
 
 /// What the places of lines are in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Places {
+enum LineNumbering {
     /// A passage, so that they say nothing.
-    Within,
+    InPassage,
     /// The whole file.
-    OfFile,
+    InFile,
 }
 
-fn replaced(before: &str, new: &str) -> Vec<String> {
+fn replacement_lines(before: &str, new: &str) -> Vec<String> {
     // A file keeps its line ends, whatever the new text has.
     let plain = before.replace("\r\n", "\n");
     let before = if new.contains('\r') { before } else { plain.as_str() };
-    let lines = compared(before, new, Places::OfFile);
+    let lines = diff_lines(before, new, LineNumbering::InFile);
     if lines.is_empty() { vec!["(nothing is different)".to_owned()] } else { lines }
 }
 
@@ -57,7 +65,7 @@ fn says_something(line: &str) -> bool {
     !is_frame
 }
 
-fn compared(old: &str, new: &str, places: Places) -> Vec<String> {
+fn diff_lines(old: &str, new: &str, places: LineNumbering) -> Vec<String> {
     let (old_lines, new_lines) = (old.lines().count(), new.lines().count());
     let (bytes, lines) = (old.len().max(new.len()), old_lines.max(new_lines));
     if bytes > COMPARED_BYTES_MAX || lines > COMPARED_LINES_MAX {
@@ -66,11 +74,11 @@ fn compared(old: &str, new: &str, places: Places) -> Vec<String> {
     let patch = diffy::create_patch(old, new).to_string();
     // Two lines name files that have no names here.
     let lines = patch.lines().skip(2).filter(|line| !line.starts_with('\\'));
-    let lines = lines.filter(|line| places == Places::OfFile || !line.starts_with("@@"));
+    let lines = lines.filter(|line| places == LineNumbering::InFile || !line.starts_with("@@"));
     lines.map(str::to_owned).collect()
 }
 
-fn shown(lines: Vec<String>) -> Vec<String> {
+fn limited_lines(lines: Vec<String>) -> Vec<String> {
     let more = lines.len().saturating_sub(CHANGE_LINES_MAX);
     let mut shown: Vec<String> =
         lines.iter().take(CHANGE_LINES_MAX).map(|line| coloured(line)).collect();
@@ -86,7 +94,7 @@ fn coloured(line: &str) -> String {
         Some(b'-') => REMOVED,
         Some(_) | None => DIM,
     };
-    let line = output::visible(&shortened(line, CHANGE_LINE_CHARS_MAX));
+    let line = output::escape_controls(&shortened(line, CHANGE_LINE_CHARS_MAX));
     format!("{style}{line}{style:#}")
 }
 
@@ -96,33 +104,34 @@ mod tests {
 
     use super::*;
 
-    fn plain(tool: &str, input: &Value) -> Vec<String> {
-        let lines = changes(tool, input, None);
+    fn plain(kind: ToolKind, input: &Value) -> Vec<String> {
+        let lines = change_lines(kind, input, None);
         lines.iter().map(|line| anstream::adapter::strip_str(line).to_string()).collect()
     }
 
     #[test]
     fn old_and_new_lines_are_told_apart() {
         let check =
-            |tool: &str, input: Value, expect: &[&str]| assert_eq!(plain(tool, &input), expect);
+            |kind: ToolKind, input: Value, expect: &[&str]| assert_eq!(plain(kind, &input), expect);
         let edit = json!({"path": "a", "old_string": "one\ntwo", "new_string": "one\nthree"});
-        check("edit", edit, &[" one", "-two", "+three"]);
-        check("write", json!({"path": "a", "content": "x\n\u{1b}y"}), &["+x", "+\\u{1b}y"]);
+        check(ToolKind::Edit, edit, &[" one", "-two", "+three"]);
+        check(ToolKind::Edit, json!({"path": "a", "content": "x\n\u{1b}y"}), &["+x", "+\\u{1b}y"]);
         let patch = "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n";
-        check("apply_patch", json!({"patch": patch}), &["+++ b/x", "@@ -1 +1 @@", "-a", "+b"]);
+        check(ToolKind::Edit, json!({"patch": patch}), &["+++ b/x", "@@ -1 +1 @@", "-a", "+b"]);
         check(
-            "edit",
+            ToolKind::Edit,
             json!({"path": "x", "patch": patch}),
             &["+++ b/x", "@@ -1 +1 @@", "-a", "+b"],
         );
-        check("bash", json!({"cmd": "ls"}), &[]);
-        check("edit", json!("no object"), &[]);
+        check(ToolKind::Execute, json!({"cmd": "ls"}), &[]);
+        check(ToolKind::Edit, json!("no object"), &[]);
     }
 
     #[test]
     fn a_file_that_is_replaced_is_compared_with_what_it_said() {
         let check = |before: &str, new: &str, expect: &[&str]| {
-            let lines = changes("write", &json!({"path": "a", "content": new}), Some(before));
+            let lines =
+                change_lines(ToolKind::Edit, &json!({"path": "a", "content": new}), Some(before));
             let plain = lines.iter().map(|line| anstream::adapter::strip_str(line).to_string());
             assert_eq!(plain.collect::<Vec<_>>(), expect, "{before:?} {new:?}");
         };
@@ -135,18 +144,19 @@ mod tests {
     #[test]
     fn so_many_lines_are_shown_and_so_much_of_each() {
         let lines = |count: usize| json!({"content": "x\n".repeat(count)});
-        assert_eq!(plain("write", &lines(CHANGE_LINES_MAX)).len(), CHANGE_LINES_MAX);
-        let shown = plain("write", &lines(CHANGE_LINES_MAX + 2));
+        assert_eq!(plain(ToolKind::Edit, &lines(CHANGE_LINES_MAX)).len(), CHANGE_LINES_MAX);
+        let shown = plain(ToolKind::Edit, &lines(CHANGE_LINES_MAX + 2));
         assert_eq!(shown.last().unwrap(), "… (2 more lines)");
         let long = json!({"content": "x".repeat(CHANGE_LINE_CHARS_MAX)});
-        let shown = plain("write", &long);
+        let shown = plain(ToolKind::Edit, &long);
         assert!(shown.first().unwrap().ends_with("x…"));
         assert_eq!(shown.first().unwrap().chars().count(), CHANGE_LINE_CHARS_MAX);
     }
 
     #[test]
     fn texts_that_are_too_large_are_counted() {
-        let edit = |old: &str| plain("edit", &json!({"old_string": old, "new_string": "z"}));
+        let edit =
+            |old: &str| plain(ToolKind::Edit, &json!({"old_string": old, "new_string": "z"}));
         let is_compared = |old: &str| !edit(old).iter().any(|line| line.starts_with("-("));
         let line = format!("{}\n", "x".repeat(63));
         let text = line.repeat(COMPARED_BYTES_MAX / line.len());

@@ -4,49 +4,49 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use haft_agent::{AgentError, Chat, NewChat, Prompt, TurnEnd};
+use haft_agent::{AgentError, AgentSession, NewSession, TurnEnd, TurnPrompt};
 use haft_contract::TodoStatus;
-use haft_journal::{ChatRole, MessageFinish, MessageId, MessageKind};
+use haft_journal::{MessageFinish, MessageId, MessageKind, MessageRole};
 
-use super::editor::{Editor, Typed};
-use super::slash::{HELP, Slash};
-use super::turn::{Turns, note_of};
-use super::view::Screen;
-use super::{AgentAsker, failure};
-use crate::compose::agent::AgentWork;
+use super::editor::{TerminalLineEditor, TypedInput};
+use super::slash::{HELP, SlashCommand};
+use super::turn::{TurnRunner, unfinished_note};
+use super::view::SessionScreen;
+use super::{AgentAsker, agent_command_error};
 use crate::error::CommandError;
 use crate::output;
-use crate::signals::Asked;
+use crate::signals::StopSignal;
+use haft_app::compose::agent::ComposedAgent;
 
 /// A conversation at the terminal.
-pub(crate) struct Conversation<'w> {
-    work: &'w AgentWork,
-    chat: Chat,
-    turns: &'w mut Turns,
-    editor: Editor,
-    screen: Screen,
+pub(crate) struct TerminalConversation<'w> {
+    work: &'w ComposedAgent,
+    chat: AgentSession,
+    turns: &'w mut TurnRunner,
+    editor: TerminalLineEditor,
+    screen: SessionScreen,
     asker: Option<Arc<AgentAsker>>,
     /// Whether there is something that an empty line goes on with.
-    has_more: bool,
+    can_continue: bool,
     /// What stands in the next line already.
-    begun: String,
+    prefilled_text: String,
 }
 
 /// What is to be done next.
-enum Next {
-    Say(String),
-    GoOn,
-    Ask(Slash),
+enum ConversationStep {
+    SendPrompt(String),
+    ContinueTurn,
+    RunSlashCommand(SlashCommand),
     Nothing,
     End,
 }
 
-impl<'w> Conversation<'w> {
+impl<'w> TerminalConversation<'w> {
     /// Begins to talk in this session.
     pub(crate) fn new(
-        work: &'w AgentWork,
-        chat: Chat,
-        turns: &'w mut Turns,
+        work: &'w ComposedAgent,
+        chat: AgentSession,
+        turns: &'w mut TurnRunner,
         history: PathBuf,
     ) -> Result<Self, CommandError> {
         Ok(Self {
@@ -55,199 +55,210 @@ impl<'w> Conversation<'w> {
             screen: turns.screen(),
             asker: turns.asker(),
             turns,
-            editor: Editor::begin(history)?,
-            has_more: false,
-            begun: String::new(),
+            editor: TerminalLineEditor::begin(history)?,
+            can_continue: false,
+            prefilled_text: String::new(),
         })
     }
 
     /// Talks until the person ends it.
-    pub(crate) async fn hold(mut self) -> Result<(), CommandError> {
-        self.greet().await?;
+    pub(crate) async fn run_loop(mut self) -> Result<(), CommandError> {
+        self.print_greeting().await?;
         loop {
-            let done = match self.next().await {
-                Next::End => break,
-                Next::Nothing => Ok(()),
-                Next::Say(text) => self.turn(Prompt::Say(text)).await,
-                Next::GoOn => self.turn(Prompt::GoOn).await,
-                Next::Ask(Slash::Quit) => break,
-                Next::Ask(slash) => self.asked(slash).await,
+            let done = match self.read_step().await {
+                ConversationStep::End => break,
+                ConversationStep::Nothing => Ok(()),
+                ConversationStep::SendPrompt(text) => {
+                    self.run_turn(TurnPrompt::Message(text)).await
+                }
+                ConversationStep::ContinueTurn => self.run_turn(TurnPrompt::Continue).await,
+                ConversationStep::RunSlashCommand(SlashCommand::Quit) => break,
+                ConversationStep::RunSlashCommand(slash) => self.run_slash_command(slash).await,
             };
             if let Err(err) = done {
                 let is_over = ends_conversation(&err);
                 let is_of_model = matches!(err, AgentError::Model(_) | AgentError::Summary(_));
-                let err = failure(err);
+                let err = agent_command_error(err);
                 if is_over {
                     return Err(err);
                 }
-                self.screen.settled().await;
-                let hint = err.hint.map(|hint| self.turns.hint(&output::visible(&hint)));
-                output::error(&output::visible(&err.message), hint.as_deref());
+                self.screen.wait_until_shown().await;
+                let hint =
+                    err.hint.map(|hint| self.turns.journal_hint(&output::escape_controls(&hint)));
+                output::print_error(&output::escape_controls(&err.message), hint.as_deref());
                 if is_of_model {
-                    self.has_more = true;
-                    self.screen.note("press Enter to try again");
+                    self.can_continue = true;
+                    self.screen.show_note("press Enter to try again");
                 }
             }
-            if self.turns.is_over() {
+            if self.turns.is_ending() {
                 break;
             }
         }
-        let hint = self.turns.hint(&format!("haft agent --resume {}", self.chat.id()));
-        self.screen.note(format!("to go on: {hint}"));
+        let hint = self.turns.journal_hint(&format!("haft agent --resume {}", self.chat.id()));
+        self.screen.show_note(format!("to go on: {hint}"));
         Ok(())
     }
 
     /// Says where a session stands that is gone on with, and what can be typed.
-    async fn greet(&mut self) -> Result<(), CommandError> {
-        let history = self.chat.history().await.map_err(failure)?;
+    async fn print_greeting(&mut self) -> Result<(), CommandError> {
+        let history = self.chat.history().await.map_err(agent_command_error)?;
         let said = history.iter().filter(|(message, _)| message.kind == MessageKind::Said);
-        let prompts = said.clone().filter(|(message, _)| message.role == ChatRole::User).count();
-        self.has_more = said.clone().next_back().is_some_and(|(message, _)| {
+        let prompts = said.clone().filter(|(message, _)| message.role == MessageRole::User).count();
+        self.can_continue = said.clone().next_back().is_some_and(|(message, _)| {
             let is_whole =
                 matches!(message.finish, Some(MessageFinish::Stop | MessageFinish::Other));
-            message.role == ChatRole::User || !is_whole
+            message.role == MessageRole::User || !is_whole
         });
         if prompts > 0 {
             let prompts =
                 if prompts == 1 { "1 prompt".to_owned() } else { format!("{prompts} prompts") };
-            let hint = self.turns.hint(&format!("haft sessions show {}", self.chat.id()));
-            self.screen.note(format!("{prompts} so far; {hint} shows them"));
+            let hint = self.turns.journal_hint(&format!("haft sessions show {}", self.chat.id()));
+            self.screen.show_note(format!("{prompts} so far; {hint} shows them"));
         }
-        if self.has_more {
-            self.screen.note("the last turn is not finished: press Enter to go on with it");
+        if self.can_continue {
+            self.screen.show_note("the last turn is not finished: press Enter to go on with it");
         }
-        self.screen.note("/help shows what can be typed");
+        self.screen.show_note("/help shows what can be typed");
         Ok(())
     }
 
     /// Waits for a line.
-    async fn next(&mut self) -> Next {
-        self.screen.settled().await;
-        self.screen.typing(self.editor.aside());
-        let begun = std::mem::take(&mut self.begun);
-        let prompt = format!("{}> ", output::visible(self.chat.agent()));
-        self.editor.want(&prompt, begun);
+    async fn read_step(&mut self) -> ConversationStep {
+        self.screen.wait_until_shown().await;
+        self.screen.start_typing(self.editor.above_prompt_writer());
+        let begun = std::mem::take(&mut self.prefilled_text);
+        let prompt = format!("{}> ", output::escape_controls(self.chat.agent()));
+        self.editor.request_line(&prompt, begun);
         let mut waits_for_background = true;
         let typed = loop {
             tokio::select! {
-                typed = self.editor.typed() => break typed,
-                has_news = self.chat.next_background(), if waits_for_background => {
+                typed = self.editor.next_input() => break typed,
+                has_news = self.chat.wait_for_background(), if waits_for_background => {
                     waits_for_background = false;
                     if has_news {
-                        self.has_more = true;
-                        self.screen.note("what came of it is told to the agent with your next line; press Enter to tell it now");
+                        self.can_continue = true;
+                        self.screen.show_note("what came of it is told to the agent with your next line; press Enter to tell it now");
                     }
                 }
-                asked = self.turns.signal() => match asked {
-                    Asked::Interrupt => {}
-                    Asked::End => break Typed::End,
+                asked = self.turns.next_signal() => match asked {
+                    StopSignal::Interrupt => {}
+                    StopSignal::Terminate => break TypedInput::End,
                 },
             }
         };
-        self.screen.typed();
+        self.screen.stop_typing();
         // A subagent may have waited with a question until the line was typed.
         if let Some(asker) = &self.asker {
-            asker.answered().await;
+            asker.wait_for_answers().await;
         }
-        self.meant(typed)
+        self.step_of_input(typed)
     }
 
-    fn meant(&mut self, typed: Typed) -> Next {
+    fn step_of_input(&mut self, typed: TypedInput) -> ConversationStep {
         let line = match typed {
-            Typed::End => return Next::End,
-            Typed::Interrupted => {
-                self.screen.note("Ctrl-D or /quit ends the conversation");
-                return Next::Nothing;
+            TypedInput::End => return ConversationStep::End,
+            TypedInput::Interrupted => {
+                self.screen.show_note("Ctrl-D or /quit ends the conversation");
+                return ConversationStep::Nothing;
             }
-            Typed::Line(line) => line,
+            TypedInput::Line(line) => line,
         };
         if line.trim().is_empty() {
-            return if self.has_more { Next::GoOn } else { Next::Nothing };
+            return if self.can_continue {
+                ConversationStep::ContinueTurn
+            } else {
+                ConversationStep::Nothing
+            };
         }
-        Slash::of(&line).map_or_else(|| Next::Say(line.trim().to_owned()), Next::Ask)
+        SlashCommand::parse(&line).map_or_else(
+            || ConversationStep::SendPrompt(line.trim().to_owned()),
+            ConversationStep::RunSlashCommand,
+        )
     }
 
-    async fn turn(&mut self, prompt: Prompt) -> Result<(), AgentError> {
-        let end = self.turns.have(&mut self.chat, prompt).await;
-        self.has_more = !matches!(end, Ok(TurnEnd::Done { .. }));
+    async fn run_turn(&mut self, prompt: TurnPrompt) -> Result<(), AgentError> {
+        let end = self.turns.run_turn(&mut self.chat, prompt).await;
+        self.can_continue = !matches!(end, Ok(TurnEnd::Done { .. }));
         let end = end?;
-        if let Some(note) = note_of(&end) {
-            self.screen.note(format!("{note}; press Enter to go on with it"));
+        if let Some(note) = unfinished_note(&end) {
+            self.screen.show_note(format!("{note}; press Enter to go on with it"));
         }
         Ok(())
     }
 
-    async fn asked(&mut self, slash: Slash) -> Result<(), AgentError> {
+    async fn run_slash_command(&mut self, slash: SlashCommand) -> Result<(), AgentError> {
         match slash {
-            Slash::Help => self.screen.note(HELP),
-            Slash::Unknown(why) => self.screen.note(why),
-            Slash::Todos => self.todos(),
-            Slash::Agent(None) => self.agents(),
-            Slash::New => self.begin(self.chat.agent().to_owned()).await?,
-            Slash::Agent(Some(name)) => self.begin(name).await?,
-            Slash::Fork => {
+            SlashCommand::Help => self.screen.show_note(HELP),
+            SlashCommand::Unknown(why) => self.screen.show_note(why),
+            SlashCommand::Todos => self.print_todos(),
+            SlashCommand::Agent(None) => self.print_agents(),
+            SlashCommand::New => self.begin_session(self.chat.agent().to_owned()).await?,
+            SlashCommand::Agent(Some(name)) => self.begin_session(name).await?,
+            SlashCommand::Fork => {
                 let fork = self.work.host.fork(self.chat.id(), None).await?;
-                self.screen.note(format!("this is a copy; the other is {}", self.chat.id()));
-                self.change_to(fork).await;
+                self.screen.show_note(format!("this is a copy; the other is {}", self.chat.id()));
+                self.switch_session(fork).await;
             }
-            Slash::Rewind(prompts) => self.rewind(prompts).await?,
-            Slash::Quit => {}
+            SlashCommand::Rewind(prompts) => self.rewind_session(prompts).await?,
+            SlashCommand::Quit => {}
         }
         Ok(())
     }
 
     /// Begins another session in place of this one.
-    async fn begin(&mut self, agent: String) -> Result<(), AgentError> {
+    async fn begin_session(&mut self, agent: String) -> Result<(), AgentError> {
         let model = Some(self.chat.model().to_owned());
-        let new = NewChat { agent, model, title: None };
+        let new = NewSession { agent, model, title: None };
         let chat = self.work.host.begin(new).await?;
-        self.screen.note(format!("the other session is {}", self.chat.id()));
-        self.change_to(chat).await;
-        self.has_more = false;
+        self.screen.show_note(format!("the other session is {}", self.chat.id()));
+        self.switch_session(chat).await;
+        self.can_continue = false;
         Ok(())
     }
 
     /// Goes on in another session. Whoever works in the background of this one is stopped: nobody would see what it does, and
     /// its questions would come out of nowhere.
-    async fn change_to(&mut self, chat: Chat) {
+    async fn switch_session(&mut self, chat: AgentSession) {
         let stopped = match self.chat.stop_background().await {
             0 => None,
             1 => Some("1 subagent in the background was stopped".to_owned()),
             count => Some(format!("{count} subagents in the background were stopped")),
         };
         if let Some(stopped) = stopped {
-            let hint = self.turns.hint(&format!("haft agent --resume {}", self.chat.id()));
-            self.screen.note(format!("{stopped} with it: {hint} goes on there"));
+            let hint = self.turns.journal_hint(&format!("haft agent --resume {}", self.chat.id()));
+            self.screen.show_note(format!("{stopped} with it: {hint} goes on there"));
         }
         self.chat = chat;
     }
 
-    async fn rewind(&mut self, prompts: usize) -> Result<(), AgentError> {
+    async fn rewind_session(&mut self, prompts: usize) -> Result<(), AgentError> {
         let history = self.chat.history().await?;
         let said = history.iter().rev().filter(|(message, _)| {
-            message.role == ChatRole::User && message.kind == MessageKind::Said
+            message.role == MessageRole::User && message.kind == MessageKind::Said
         });
         let Some((message, parts)) = said.clone().nth(prompts - 1) else {
             let count = said.count();
-            self.screen.note(format!("there are {count} prompts to set aside"));
+            self.screen.show_note(format!("there are {count} prompts to set aside"));
             return Ok(());
         };
         let from: MessageId = message.id.clone();
         let text: String = parts.iter().filter_map(|part| part.text.as_deref()).collect();
         let count = self.chat.rewind(&from).await?;
-        self.screen.note(format!(
+        self.screen.show_note(format!(
             "{count} messages are set aside; what was done stays done (haft undo takes it back)"
         ));
-        self.has_more = false;
+        self.can_continue = false;
         // A text of several lines is not edited as one.
-        self.begun = if text.contains('\n') { String::new() } else { output::visible(&text) };
+        self.prefilled_text =
+            if text.contains('\n') { String::new() } else { output::escape_controls(&text) };
         Ok(())
     }
 
-    fn todos(&self) {
-        let todos = self.chat.session().todos();
+    fn print_todos(&self) {
+        let todos = self.chat.connection().todos();
         if todos.is_empty() {
-            self.screen.note("nothing is on the agent's list");
+            self.screen.show_note("nothing is on the agent's list");
         }
         for todo in todos {
             let mark = match todo.status {
@@ -256,15 +267,15 @@ impl<'w> Conversation<'w> {
                 TodoStatus::Completed => "x",
                 TodoStatus::Cancelled => "-",
             };
-            self.screen.note(format!("[{mark}] {}", super::on_one_line(&todo.content)));
+            self.screen.show_note(format!("[{mark}] {}", super::on_one_line(&todo.content)));
         }
     }
 
-    fn agents(&self) {
+    fn print_agents(&self) {
         for agent in self.work.agents.iter().filter(|agent| agent.mode.is_primary()) {
             let is_this = agent.name == self.chat.agent();
             let mark = if is_this { "*" } else { " " };
-            self.screen.note(format!(
+            self.screen.show_note(format!(
                 "{mark} {}: {}",
                 agent.name,
                 super::on_one_line(&agent.description)

@@ -17,7 +17,7 @@ use crate::error::CommandError;
 
 /// What came of asking for a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Typed {
+pub(super) enum TypedInput {
     Line(String),
     /// Ctrl-C.
     Interrupted,
@@ -26,33 +26,33 @@ pub(super) enum Typed {
 }
 
 /// A line that is to be typed.
-struct Wanted {
+struct LineRequest {
     prompt: String,
     /// What stands there already.
-    begun: String,
+    prefilled_text: String,
 }
 
-type Printer = Arc<Mutex<dyn ExternalPrinter + Send>>;
+type SharedPrinter = Arc<Mutex<dyn ExternalPrinter + Send>>;
 
 /// Reads lines from the terminal.
-pub(super) struct Editor {
-    wanted: Sender<Wanted>,
-    typed: mpsc::UnboundedReceiver<Typed>,
-    printer: Option<Printer>,
-    _settings: TerminalSettings,
+pub(super) struct TerminalLineEditor {
+    line_requests: Sender<LineRequest>,
+    inputs: mpsc::UnboundedReceiver<TypedInput>,
+    printer: Option<SharedPrinter>,
+    _settings: TerminalSettingsGuard,
 }
 
 /// Writes whole lines above the line that is being typed.
-pub(super) struct Aside {
-    printer: Option<Printer>,
-    begun: String,
+pub(super) struct AbovePromptWriter {
+    printer: Option<SharedPrinter>,
+    unfinished_line: String,
 }
 
 /// The settings of the terminal as they were, which come back when this goes: the thread may wait for a line until the
 /// process ends.
-struct TerminalSettings(Option<Termios>);
+struct TerminalSettingsGuard(Option<Termios>);
 
-impl Drop for TerminalSettings {
+impl Drop for TerminalSettingsGuard {
     fn drop(&mut self) {
         if let Some(settings) = &self.0 {
             let _ = tcsetattr(std::io::stdin(), OptionalActions::Drain, settings);
@@ -60,54 +60,56 @@ impl Drop for TerminalSettings {
     }
 }
 
-impl Editor {
+impl TerminalLineEditor {
     /// Begins to read lines, with those that were typed before as history.
     pub(super) fn begin(history: PathBuf) -> Result<Self, CommandError> {
         let unusable = |err: &dyn std::fmt::Display| {
             CommandError::failed(format!("this terminal cannot be typed on: {err}"))
         };
-        let settings = TerminalSettings(tcgetattr(std::io::stdin()).ok());
+        let settings = TerminalSettingsGuard(tcgetattr(std::io::stdin()).ok());
         let mut editor = editor(&history).map_err(|err| unusable(&err))?;
         let printer = editor.create_external_printer().ok();
-        let printer = printer.map(|printer| Arc::new(Mutex::new(printer)) as Printer);
+        let printer = printer.map(|printer| Arc::new(Mutex::new(printer)) as SharedPrinter);
         let (wanted, wishes) = channel();
         let (tell, typed) = mpsc::unbounded_channel();
         let thread = std::thread::Builder::new().name("line editor".to_owned());
         thread
-            .spawn(move || read(editor, &history, &wishes, &tell))
+            .spawn(move || read_lines(editor, &history, &wishes, &tell))
             .map_err(|err| unusable(&err))?;
-        Ok(Self { wanted, typed, printer, _settings: settings })
+        Ok(Self { line_requests: wanted, inputs: typed, printer, _settings: settings })
     }
 
     /// Asks for a line, which `typed` returns.
-    pub(super) fn want(&self, prompt: &str, begun: String) {
-        let _ = self.wanted.send(Wanted { prompt: prompt.to_owned(), begun });
+    pub(super) fn request_line(&self, prompt: &str, begun: String) {
+        let _ = self
+            .line_requests
+            .send(LineRequest { prompt: prompt.to_owned(), prefilled_text: begun });
     }
 
     /// Waits for the line that was asked for.
-    pub(super) async fn typed(&mut self) -> Typed {
-        self.typed.recv().await.unwrap_or(Typed::End)
+    pub(super) async fn next_input(&mut self) -> TypedInput {
+        self.inputs.recv().await.unwrap_or(TypedInput::End)
     }
 
     /// Returns what writes above the line.
-    pub(super) fn aside(&self) -> Aside {
-        Aside { printer: self.printer.clone(), begun: String::new() }
+    pub(super) fn above_prompt_writer(&self) -> AbovePromptWriter {
+        AbovePromptWriter { printer: self.printer.clone(), unfinished_line: String::new() }
     }
 }
 
-impl Aside {
+impl AbovePromptWriter {
     /// Returns what writes nowhere.
     #[cfg(test)]
-    pub(super) fn none() -> Self {
-        Self { printer: None, begun: String::new() }
+    pub(super) fn disabled() -> Self {
+        Self { printer: None, unfinished_line: String::new() }
     }
 
     /// Takes a piece of text, and writes the lines that are whole.
-    pub(super) fn say(&mut self, text: &str) {
-        self.begun.push_str(text);
-        let Some(end) = self.begun.rfind('\n') else { return };
-        let rest = self.begun.split_off(end + 1);
-        let lines = std::mem::replace(&mut self.begun, rest);
+    pub(super) fn write_text(&mut self, text: &str) {
+        self.unfinished_line.push_str(text);
+        let Some(end) = self.unfinished_line.rfind('\n') else { return };
+        let rest = self.unfinished_line.split_off(end + 1);
+        let lines = std::mem::replace(&mut self.unfinished_line, rest);
         let lines = match crate::output::stderr_has_colours() {
             true => lines,
             false => anstream::adapter::strip_str(&lines).to_string(),
@@ -134,20 +136,20 @@ fn editor(history: &PathBuf) -> Result<DefaultEditor, ReadlineError> {
     Ok(editor)
 }
 
-fn read(
+fn read_lines(
     mut editor: DefaultEditor,
     history: &PathBuf,
-    wanted: &Receiver<Wanted>,
-    tell: &mpsc::UnboundedSender<Typed>,
+    wanted: &Receiver<LineRequest>,
+    tell: &mpsc::UnboundedSender<TypedInput>,
 ) {
-    while let Ok(Wanted { prompt, begun }) = wanted.recv() {
+    while let Ok(LineRequest { prompt, prefilled_text: begun }) = wanted.recv() {
         let typed = match editor.readline_with_initial(&prompt, (&begun, "")) {
             Ok(line) => {
-                keep(&mut editor, history, &line);
-                Typed::Line(line)
+                save_history_line(&mut editor, history, &line);
+                TypedInput::Line(line)
             }
-            Err(ReadlineError::Interrupted) => Typed::Interrupted,
-            Err(_) => Typed::End,
+            Err(ReadlineError::Interrupted) => TypedInput::Interrupted,
+            Err(_) => TypedInput::End,
         };
         if tell.send(typed).is_err() {
             return;
@@ -155,7 +157,7 @@ fn read(
     }
 }
 
-fn keep(editor: &mut DefaultEditor, history: &PathBuf, line: &str) {
+fn save_history_line(editor: &mut DefaultEditor, history: &PathBuf, line: &str) {
     if line.trim().is_empty() || line.len() > HISTORY_LINE_BYTES_MAX {
         return;
     }
@@ -177,11 +179,11 @@ mod tests {
         let path = directory.path().join("history");
         let mut typed = editor(&path).unwrap();
         for number in 0..HISTORY_LINES_MAX + 5 {
-            keep(&mut typed, &path, &format!("line {number}"));
+            save_history_line(&mut typed, &path, &format!("line {number}"));
         }
-        keep(&mut typed, &path, " secret");
-        keep(&mut typed, &path, &"x".repeat(HISTORY_LINE_BYTES_MAX + 1));
-        keep(&mut typed, &path, &"y".repeat(HISTORY_LINE_BYTES_MAX));
+        save_history_line(&mut typed, &path, " secret");
+        save_history_line(&mut typed, &path, &"x".repeat(HISTORY_LINE_BYTES_MAX + 1));
+        save_history_line(&mut typed, &path, &"y".repeat(HISTORY_LINE_BYTES_MAX));
         let again = editor(&path).unwrap();
         assert_eq!(again.history().iter().count(), HISTORY_LINES_MAX);
         let text = std::fs::read_to_string(&path).unwrap();

@@ -2,25 +2,26 @@
 
 use haft::RunError;
 use haft_agent::AgentError;
-use haft_journal::{Holder, JournalError};
+use haft_journal::{JournalError, LeaseHolder};
 use haft_model::ModelError;
 
-use crate::error::{CommandError, Kind};
-use crate::time::rfc3339;
-use crate::{model, quote};
+use crate::error::{CommandError, CommandErrorKind};
+use crate::model;
+use haft_app::calendar::rfc3339;
+use haft_app::quote;
 
 /// Returns what the error of a session means for a command.
-pub(crate) fn failure(err: AgentError) -> CommandError {
+pub(crate) fn agent_command_error(err: AgentError) -> CommandError {
     match err {
-        AgentError::UnknownAgent { .. } | AgentError::Narrowing { .. } => {
+        AgentError::UnknownAgent { .. } | AgentError::BrokenRestrictions { .. } => {
             CommandError::usage(err).hint("haft agents list")
         }
-        AgentError::UnknownChat(_) => CommandError::usage(err).hint("haft sessions list"),
+        AgentError::UnknownSession(_) => CommandError::usage(err).hint("haft sessions list"),
         AgentError::UnknownMessage { ref chat, .. } => {
             let hint = format!("haft sessions show {chat}");
             CommandError::usage(err).hint(hint)
         }
-        AgentError::OtherRoot { ref chat, ref root } => {
+        AgentError::OtherWorkspace { ref chat, ref root } => {
             let hint = format!("haft agent --root {} --resume {chat}", quote::shell(root));
             CommandError::usage(err).hint(hint)
         }
@@ -28,7 +29,7 @@ pub(crate) fn failure(err: AgentError) -> CommandError {
             CommandError::usage(err)
         }
         AgentError::Model(err) => model::failure(err),
-        AgentError::ModelGone { ref chat, ref source, .. } => {
+        AgentError::ModelUnavailable { ref chat, ref source, .. } => {
             let hint = if let ModelError::NoKey { variable, .. } = &**source {
                 format!("export {variable}=...")
             } else {
@@ -37,8 +38,8 @@ pub(crate) fn failure(err: AgentError) -> CommandError {
             CommandError::usage(err).hint(hint)
         }
         AgentError::Summary(_) | AgentError::EmptySummary => CommandError::model(err),
-        AgentError::Run(RunError::Journal(JournalError::Held { holder }))
-        | AgentError::Journal(JournalError::Held { holder }) => held(&holder),
+        AgentError::Run(RunError::Journal(JournalError::LeaseHeld { holder }))
+        | AgentError::Journal(JournalError::LeaseHeld { holder }) => session_held_error(&holder),
         AgentError::Run(RunError::Journal(JournalError::UnknownMessage { ref run, .. })) => {
             let hint = format!("haft sessions show {run}");
             CommandError::usage(err).hint(hint)
@@ -50,13 +51,13 @@ pub(crate) fn failure(err: AgentError) -> CommandError {
 }
 
 /// A fork does not take the session from whoever has it.
-fn held(holder: &Holder) -> CommandError {
-    let (session, place) = (&holder.run, &holder.owner.place);
+fn session_held_error(holder: &LeaseHolder) -> CommandError {
+    let (session, place) = (&holder.run, &holder.owner.location);
     let until = rfc3339(holder.expires_at_ms);
     CommandError::failed(format!(
         "session {session} is held by {place}, until {until} at least: nothing was done; go on there, end that process, or \
          fork the session"
     ))
-    .kind(Kind::Held)
+    .kind(CommandErrorKind::Held)
     .hint(format!("haft sessions fork {session}"))
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::limits::OUTCOME_CHARS_MAX;
 use crate::output;
 use crate::table::shortened;
-use crate::time::in_words;
+use crate::time::duration_in_words;
 
 const FAILED: Style = AnsiColor::Red.on_default();
 const IN_DOUBT: Style = AnsiColor::Magenta.on_default();
@@ -15,14 +15,14 @@ const DIM: Style = Style::new().dimmed();
 
 /// Returns the line of a call that has ended: what it was, what came of it, and how long that took.
 pub(crate) fn line_of_result(title: &str, tool: &str, envelope: &Envelope) -> String {
-    let (style, text) = outcome(tool, envelope);
+    let (style, text) = outcome_text(tool, envelope);
     let text = if text.is_empty() { text } else { format!(" · {text}") };
     let replayed = if envelope.metadata().replayed { " · recalled" } else { "" };
-    let time = in_words(envelope.metadata().duration_ms);
+    let time = duration_in_words(envelope.metadata().duration_ms);
     format!("{title}{style}{text}{style:#}{DIM}{replayed} · {time}{DIM:#}")
 }
 
-fn outcome(tool: &str, envelope: &Envelope) -> (Style, String) {
+fn outcome_text(tool: &str, envelope: &Envelope) -> (Style, String) {
     let metadata = envelope.metadata();
     match envelope {
         Envelope::Error { error_text, .. } => {
@@ -34,13 +34,13 @@ fn outcome(tool: &str, envelope: &Envelope) -> (Style, String) {
         }
         Envelope::Output { data, .. } => match metadata.exit_code {
             Some(status) if status != 0 => (FAILED, format!("exit {status}")),
-            Some(_) | None => (DIM, gist(tool, data, envelope)),
+            Some(_) | None => (DIM, answer_summary(tool, data, envelope)),
         },
     }
 }
 
 /// Returns how much a tool answered, where that says something.
-fn gist(tool: &str, data: &Value, envelope: &Envelope) -> String {
+fn answer_summary(tool: &str, data: &Value, envelope: &Envelope) -> String {
     if ["write", "edit", "todo", "question"].contains(&tool) {
         return String::new();
     }
@@ -59,12 +59,12 @@ fn gist(tool: &str, data: &Value, envelope: &Envelope) -> String {
 
 /// Returns a text on one line, without characters that would control a terminal.
 pub(crate) fn on_one_line(text: &str) -> String {
-    output::visible(text).split_whitespace().collect::<Vec<_>>().join(" ")
+    output::escape_controls(text).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]
 mod tests {
-    use haft_contract::Metadata;
+    use haft_contract::EnvelopeMetadata;
     use serde_json::json;
 
     use super::*;
@@ -75,23 +75,24 @@ mod tests {
 
     #[test]
     fn a_line_says_what_came_of_a_call() {
-        let check = |tool: &str, data: Value, metadata: Metadata, expect: &str| {
+        let check = |tool: &str, data: Value, metadata: EnvelopeMetadata, expect: &str| {
             assert_eq!(plain(&Envelope::Output { data, metadata }, tool), expect);
         };
-        let metadata = || Metadata { duration_ms: 3, ..Metadata::default() };
+        let metadata = || EnvelopeMetadata { duration_ms: 3, ..EnvelopeMetadata::default() };
         check("read", json!("a\nb\n"), metadata(), "title · 2 lines · 3 ms");
         check("bash", json!({"output": ""}), metadata(), "title · no output · 3 ms");
         check("write", json!("ok"), metadata(), "title · 3 ms");
         check("glob", json!({"paths": ["a"]}), metadata(), "title · 1 path · 3 ms");
-        let failed = Metadata { exit_code: Some(101), ..metadata() };
+        let failed = EnvelopeMetadata { exit_code: Some(101), ..metadata() };
         check("bash", json!({"output": "x"}), failed, "title · exit 101 · 3 ms");
-        let cut = Metadata { truncated: true, replayed: true, ..metadata() };
+        let cut = EnvelopeMetadata { truncated: true, replayed: true, ..metadata() };
         check("read", json!({"head": "a"}), cut, "title · output cut · recalled · 3 ms");
     }
 
     #[test]
     fn an_error_is_cut_and_controls_no_terminal() {
-        let metadata = Metadata { code: Some(ErrorCode::InDoubt), ..Metadata::default() };
+        let metadata =
+            EnvelopeMetadata { code: Some(ErrorCode::InDoubt), ..EnvelopeMetadata::default() };
         let of = |text: &str| {
             let error_text = text.to_owned();
             plain(&Envelope::Error { error_text, metadata: metadata.clone() }, "bash")

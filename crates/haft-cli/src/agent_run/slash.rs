@@ -2,7 +2,7 @@
 
 /// What a line that begins with a slash asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Slash {
+pub(super) enum SlashCommand {
     Help,
     New,
     /// To set aside what was said since the prompt so many prompts ago, from 1.
@@ -29,9 +29,9 @@ pub(super) const HELP: &str = "\
 Ctrl-C stops a turn. An empty line goes on with a turn that was stopped. A line that begins with a space is said to the agent
 as it is, and is not kept in the history.";
 
-impl Slash {
+impl SlashCommand {
     /// Returns what a line asks haft for; nothing if it is for the agent.
-    pub(super) fn of(line: &str) -> Option<Self> {
+    pub(super) fn parse(line: &str) -> Option<Self> {
         let rest = line.strip_prefix('/')?;
         let mut words = rest.split_whitespace();
         let name = words.next().unwrap_or_default();
@@ -43,10 +43,10 @@ impl Slash {
         if words.next().is_some() {
             return Some(Self::Unknown(format!("/{name} takes no more than one word")));
         }
-        Some(Self::named(name, argument))
+        Some(Self::from_words(name, argument))
     }
 
-    fn named(name: &str, argument: Option<&str>) -> Self {
+    fn from_words(name: &str, argument: Option<&str>) -> Self {
         match (name, argument) {
             ("help", None) => Self::Help,
             ("new", None) => Self::New,
@@ -77,20 +77,21 @@ mod tests {
 
     #[test]
     fn words_that_begin_with_a_slash_are_for_haft() {
-        let check =
-            |line: &str, expect: Option<Slash>| assert_eq!(Slash::of(line), expect, "{line}");
-        check("/help", Some(Slash::Help));
-        check("/rewind", Some(Slash::Rewind(1)));
-        check("/rewind 3 ", Some(Slash::Rewind(3)));
-        check("/agent plan", Some(Slash::Agent(Some("plan".to_owned()))));
-        check("/agent", Some(Slash::Agent(None)));
-        check("/exit", Some(Slash::Quit));
+        let check = |line: &str, expect: Option<SlashCommand>| {
+            assert_eq!(SlashCommand::parse(line), expect, "{line}")
+        };
+        check("/help", Some(SlashCommand::Help));
+        check("/rewind", Some(SlashCommand::Rewind(1)));
+        check("/rewind 3 ", Some(SlashCommand::Rewind(3)));
+        check("/agent plan", Some(SlashCommand::Agent(Some("plan".to_owned()))));
+        check("/agent", Some(SlashCommand::Agent(None)));
+        check("/exit", Some(SlashCommand::Quit));
         check("/etc/passwd, what is that?", None);
         check(" /help", None);
         check("/ no", None);
         check("fix it", None);
         for line in ["/", "/nope", "/rewind 0", "/rewind x", "/new now", "/rewind 1 2"] {
-            assert!(matches!(Slash::of(line), Some(Slash::Unknown(_))), "{line}");
+            assert!(matches!(SlashCommand::parse(line), Some(SlashCommand::Unknown(_))), "{line}");
         }
     }
 
@@ -98,7 +99,10 @@ mod tests {
     fn help_names_every_command() {
         for name in HELP.lines().filter_map(|line| line.split_whitespace().next()) {
             if name.starts_with('/') {
-                assert!(!matches!(Slash::of(name), Some(Slash::Unknown(_)) | None), "{name}");
+                assert!(
+                    !matches!(SlashCommand::parse(name), Some(SlashCommand::Unknown(_)) | None),
+                    "{name}"
+                );
             }
         }
     }

@@ -3,44 +3,44 @@
 
 use std::sync::Arc;
 
-use haft_agent::{AgentError, Chat, Prompt, TurnEnd};
+use haft_agent::{AgentError, AgentSession, TurnEnd, TurnPrompt};
 use tokio_util::sync::CancellationToken;
 
 use super::AgentAsker;
-use super::view::Screen;
+use super::view::SessionScreen;
 use crate::cli::SettingArgs;
-use crate::error::{CommandError, Status};
+use crate::error::{CommandError, CommandStatus};
 use crate::hint;
-use crate::signals::{Asked, Signals, exit_now, exit_with};
+use crate::signals::{StopSignal, StopSignals, exit_now, exit_with};
 
 /// Has turns, and hears signals meanwhile.
-pub(crate) struct Turns {
-    signals: Signals,
-    screen: Screen,
+pub(crate) struct TurnRunner {
+    signals: StopSignals,
+    screen: SessionScreen,
     asker: Option<Arc<AgentAsker>>,
     /// What names the journal that the sessions are in.
     settings: SettingArgs,
     /// Whether haft was told to end, and not only the turn.
-    is_over: bool,
+    is_ending: bool,
 }
 
-impl Turns {
+impl TurnRunner {
     /// Receives signals from now on.
     pub(crate) fn new(
-        screen: Screen,
+        screen: SessionScreen,
         asker: Option<Arc<AgentAsker>>,
         settings: &SettingArgs,
     ) -> Result<Self, CommandError> {
         let settings = settings.clone();
-        Ok(Self { signals: Signals::listen()?, screen, asker, settings, is_over: false })
+        Ok(Self { signals: StopSignals::listen()?, screen, asker, settings, is_ending: false })
     }
 
     /// Returns whether haft was told to end.
-    pub(super) fn is_over(&self) -> bool {
-        self.is_over
+    pub(super) fn is_ending(&self) -> bool {
+        self.is_ending
     }
 
-    pub(super) fn screen(&self) -> Screen {
+    pub(super) fn screen(&self) -> SessionScreen {
         self.screen.clone()
     }
 
@@ -49,34 +49,34 @@ impl Turns {
     }
 
     /// Returns a hint about the journal that the sessions are in.
-    pub(super) fn hint(&self, hint: &str) -> String {
-        hint::in_same_journal(hint, &self.settings)
+    pub(super) fn journal_hint(&self, hint: &str) -> String {
+        hint::with_journal_options(hint, &self.settings)
     }
 
     /// Has one turn.
-    pub(crate) async fn have(
+    pub(crate) async fn run_turn(
         &mut self,
-        chat: &mut Chat,
-        prompt: Prompt,
+        chat: &mut AgentSession,
+        prompt: TurnPrompt,
     ) -> Result<TurnEnd, AgentError> {
         let session = chat.id().clone();
         let stop = CancellationToken::new();
-        let mut turn = std::pin::pin!(chat.turn(prompt, stop.clone()));
+        let mut turn = std::pin::pin!(chat.run_turn(prompt, stop.clone()));
         loop {
             tokio::select! {
                 biased;
                 end = &mut turn => return end,
-                asked = self.signals.next() => {
+                asked = self.signals.next_signal() => {
                     if stop.is_cancelled() {
                         let message = "ended before the turn was over: what it did is recorded up to here";
                         let hint = format!("haft agent --resume {session}");
-                        exit_now(message, &hint::in_same_journal(&hint, &self.settings));
+                        exit_now(message, &hint::with_journal_options(&hint, &self.settings));
                     }
-                    self.is_over |= asked == Asked::End;
+                    self.is_ending |= asked == StopSignal::Terminate;
                     // A question is the beginning of a line.
                     let is_asking = self.asker.as_ref().is_some_and(|asker| asker.is_asking());
                     let begun = if is_asking { "\n" } else { "" };
-                    self.screen.note(format!("{begun}stopping the turn; interrupt again to end haft at once"));
+                    self.screen.show_note(format!("{begun}stopping the turn; interrupt again to end haft at once"));
                     stop.cancel();
                 }
             }
@@ -84,69 +84,69 @@ impl Turns {
     }
 
     /// Has turns until no subagent in the background is left whose end the agent is to be told.
-    pub(crate) async fn have_all(
+    pub(crate) async fn run_turns(
         &mut self,
-        chat: &mut Chat,
-        prompt: Prompt,
+        chat: &mut AgentSession,
+        prompt: TurnPrompt,
     ) -> Result<TurnEnd, AgentError> {
-        let mut end = self.have(chat, prompt).await?;
-        while matches!(end, TurnEnd::Done { .. }) && !self.is_over {
+        let mut end = self.run_turn(chat, prompt).await?;
+        while matches!(end, TurnEnd::Done { .. }) && !self.is_ending {
             let is_told = tokio::select! {
-                is_told = chat.next_background() => is_told,
+                is_told = chat.wait_for_background() => is_told,
                 // What is in the background ends with the host.
-                _ = self.signals.next() => return Ok(TurnEnd::Aborted),
+                _ = self.signals.next_signal() => return Ok(TurnEnd::Aborted),
             };
             if !is_told {
                 break;
             }
-            end = self.have(chat, Prompt::GoOn).await?;
+            end = self.run_turn(chat, TurnPrompt::Continue).await?;
         }
         Ok(end)
     }
 
     /// Waits for a signal while no turn is had, and returns what it asks for.
-    pub(super) async fn signal(&mut self) -> Asked {
-        self.signals.next().await
+    pub(super) async fn next_signal(&mut self) -> StopSignal {
+        self.signals.next_signal().await
     }
 }
 
 /// What is left when the last turn is over: nothing that could be stopped, so that any signal ends haft at once.
-pub(crate) struct WindingDown(Signals);
+pub(crate) struct ShutdownSignals(StopSignals);
 
-impl WindingDown {
+impl ShutdownSignals {
     /// Goes on to receive the signals of the turns, so that none is lost that came with the end of the last; from now on
     /// where there were no turns.
-    pub(crate) fn after(turns: Option<Turns>) -> Result<Self, CommandError> {
-        turns.map_or_else(Signals::listen, |turns| Ok(turns.signals)).map(Self)
+    pub(crate) fn from_turns(turns: Option<TurnRunner>) -> Result<Self, CommandError> {
+        turns.map_or_else(StopSignals::listen, |turns| Ok(turns.signals)).map(Self)
     }
 
     /// Waits for some work, or ends the process with the first signal, which is said so.
-    pub(crate) async fn or_exit<T>(
+    pub(crate) async fn wait_or_exit<T>(
         &mut self,
-        status: Status,
+        status: CommandStatus,
         message: &str,
         work: impl Future<Output = T>,
     ) -> T {
         tokio::select! {
             biased;
             done = work => done,
-            _ = self.0.next() => exit_with(status, message, None),
+            _ = self.0.next_signal() => exit_with(status, message, None),
         }
     }
 }
 
 /// Returns the status of a command whose work was a turn.
-pub(crate) fn status_of(end: &TurnEnd) -> Status {
+pub(crate) fn turn_status(end: &TurnEnd) -> CommandStatus {
     match end {
-        TurnEnd::Done { .. } => Status::Done,
+        TurnEnd::Done { .. } => CommandStatus::Done,
         TurnEnd::Aborted | TurnEnd::StepsSpent | TurnEnd::OutputCut | TurnEnd::Refused { .. } => {
-            Status::Failed
+            CommandStatus::Failed
         }
     }
 }
 
 /// Returns why a turn is not done, in words; nothing if it is.
-pub(crate) fn note_of(end: &TurnEnd) -> Option<String> {
+pub(crate) fn unfinished_note(end: &TurnEnd) -> Option<String> {
     match end {
         TurnEnd::Done { .. } => None,
         TurnEnd::Aborted => Some("the turn was stopped; what was done until then is kept".to_owned()),
@@ -161,7 +161,7 @@ pub(crate) fn note_of(end: &TurnEnd) -> Option<String> {
 }
 
 /// Returns whether a turn that ended so can be gone on with as it is.
-pub(crate) fn goes_on(end: &TurnEnd) -> bool {
+pub(crate) fn can_continue(end: &TurnEnd) -> bool {
     match end {
         TurnEnd::Aborted | TurnEnd::StepsSpent | TurnEnd::OutputCut => true,
         TurnEnd::Done { .. } | TurnEnd::Refused { .. } => false,

@@ -7,25 +7,26 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 
-use haft::Roots;
-use haft_agent::{AgentEvent, Happened, Watcher};
+use haft::WorkspaceRoots;
+use haft_agent::{AgentEvent, AgentEventKind, AgentEventObserver};
 use haft_contract::BoxFuture;
-use haft_journal::ChatId;
-use serde_json::Value;
+use haft_journal::SessionId;
+use haft_patch::DescribedChange;
 use tokio::sync::oneshot;
 
-use super::editor::Aside;
-use super::events::Events;
+use super::changes::described_change;
+use super::editor::AbovePromptWriter;
+use super::events::SessionJsonEvents;
 use super::limits::{COMPARED_BYTES_MAX, EVENTS_HELD_MAX};
-use super::lines::{Lines, Streams};
+use super::lines::{SessionLines, StandardStreams};
 use crate::ask::SharedScreen;
-use crate::compose::backlog::Backlog;
+use crate::backlog::EventBacklog;
 use crate::error::CommandError;
 use crate::output;
 
 /// How a session is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Look {
+pub(crate) enum SessionViewFormat {
     /// Text as it comes where a terminal takes it; else the last answer alone, as data.
     Text,
     /// Every event as a line of JSON.
@@ -33,34 +34,34 @@ pub(crate) enum Look {
 }
 
 /// What the thread of a view is told.
-enum Told {
+enum SessionViewMessage {
     Event(Box<AgentEvent>),
     /// What a file says that a call is about to replace.
-    Before(Box<Before>),
+    FileText(Box<FileTextBeforeCall>),
     Note(String),
     /// Something else is about to use the terminal, and waits until it may.
-    MakeWay(oneshot::Sender<()>),
-    GoOn,
+    ReleaseTerminal(oneshot::Sender<()>),
+    ReclaimTerminal,
     /// A line is being typed from now on; what is said meanwhile goes above it.
-    Typing(Aside),
-    Typed,
-    End,
+    StartTyping(AbovePromptWriter),
+    StopTyping,
+    Finish,
 }
 
 /// What a file says that a call is about to replace.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Before {
-    pub(super) session: ChatId,
+pub(super) struct FileTextBeforeCall {
+    pub(super) session: SessionId,
     pub(super) call: String,
     pub(super) text: String,
 }
 
 /// A way of showing what happens.
-pub(super) trait Show {
-    fn event(&mut self, event: AgentEvent);
+pub(super) trait SessionRenderer {
+    fn show_event(&mut self, event: AgentEvent);
 
     /// Keeps what a file says, for the end of the call that is going to replace it.
-    fn before(&mut self, _: Before) {}
+    fn keep_file_text(&mut self, _: FileTextBeforeCall) {}
 
     /// Returns whether events are shown where questions are asked, and so wait for the answer.
     fn is_on_terminal(&self) -> bool {
@@ -68,187 +69,201 @@ pub(super) trait Show {
     }
 
     /// Says something that is no event.
-    fn note(&mut self, text: &str) {
-        output::note(text);
+    fn show_note(&mut self, text: &str) {
+        output::print_note(text);
     }
 
     /// Ends the line that is being written.
-    fn make_way(&mut self) {}
+    fn end_line(&mut self) {}
 
     /// A line is being typed.
-    fn typing(&mut self, _: Aside) {}
+    fn start_typing(&mut self, _: AbovePromptWriter) {}
 
     /// No line is being typed any more.
-    fn typed(&mut self) {}
+    fn stop_typing(&mut self) {}
 
-    fn end(&mut self) {}
+    fn finish(&mut self) {}
 }
 
 /// A view of a session.
-pub(crate) struct View {
-    teller: Teller,
-    look: Look,
+pub(crate) struct SessionView {
+    sender: SessionViewSender,
+    format: SessionViewFormat,
     thread: JoinHandle<()>,
 }
 
 /// Tells the thread of a view, and never waits for it.
 #[derive(Clone)]
-struct Teller {
-    told: Sender<Told>,
-    backlog: Arc<Backlog>,
+struct SessionViewSender {
+    messages: Sender<SessionViewMessage>,
+    backlog: Arc<EventBacklog>,
 }
 
 /// The screen that a view is on, for others who want to say something there.
 #[derive(Clone)]
-pub(crate) struct Screen {
-    teller: Teller,
-    look: Look,
+pub(crate) struct SessionScreen {
+    sender: SessionViewSender,
+    format: SessionViewFormat,
 }
 
-struct ViewWatcher {
-    teller: Teller,
+struct SessionViewWatcher {
+    sender: SessionViewSender,
     /// Where files are whose former text is shown, if that is shown at all.
-    roots: Option<Roots>,
+    roots: Option<WorkspaceRoots>,
 }
 
-impl Teller {
+impl SessionViewSender {
     /// Tells something, or returns it if nothing is shown any more.
-    fn tell(&self, told: Told) -> Result<(), Told> {
-        self.backlog.add();
-        self.told.send(told).map_err(|unheard| {
-            self.backlog.take();
+    fn send_message(&self, told: SessionViewMessage) -> Result<(), SessionViewMessage> {
+        self.backlog.add_event();
+        self.messages.send(told).map_err(|unheard| {
+            self.backlog.remove_event();
             unheard.0
         })
     }
 }
 
-impl Watcher for ViewWatcher {
-    fn event(&self, event: AgentEvent) {
+impl AgentEventObserver for SessionViewWatcher {
+    fn on_event(&self, event: AgentEvent) {
         // A view that has ended shows nothing more.
-        if let Some(before) = self.roots.as_ref().and_then(|roots| before(roots, &event)) {
-            let _ = self.teller.tell(Told::Before(Box::new(before)));
+        if let Some(before) = self.roots.as_ref().and_then(|roots| text_before_call(roots, &event))
+        {
+            let _ = self.sender.send_message(SessionViewMessage::FileText(Box::new(before)));
         }
-        let _ = self.teller.tell(Told::Event(Box::new(event)));
+        let _ = self.sender.send_message(SessionViewMessage::Event(Box::new(event)));
     }
 }
 
 /// Returns what a file says that is about to be written: once it is, nobody can tell.
-fn before(roots: &Roots, event: &AgentEvent) -> Option<Before> {
-    let Happened::ToolCall { id, tool, input, .. } = &event.happened else { return None };
-    let path = input.get("path").and_then(Value::as_str).filter(|_| tool == "write")?;
-    let text = roots.text_of(path, COMPARED_BYTES_MAX)?;
-    Some(Before { session: event.session.clone(), call: id.clone(), text })
+fn text_before_call(roots: &WorkspaceRoots, event: &AgentEvent) -> Option<FileTextBeforeCall> {
+    let AgentEventKind::ToolCall { id, kind, input, .. } = &event.kind else { return None };
+    let Some(DescribedChange::Content { path: Some(path), .. }) = described_change(*kind, input)
+    else {
+        return None;
+    };
+    let text = roots.read_text(path, COMPARED_BYTES_MAX)?;
+    Some(FileTextBeforeCall { session: event.session.clone(), call: id.clone(), text })
 }
 
 /// Says, however the thread of a view ends, that nobody needs to wait for it.
-struct Ending(Arc<Backlog>);
+struct BacklogEndGuard(Arc<EventBacklog>);
 
-impl Drop for Ending {
+impl Drop for BacklogEndGuard {
     fn drop(&mut self) {
-        self.0.end();
+        self.0.close();
     }
 }
 
-impl View {
+impl SessionView {
     /// Begins to show what happens.
-    pub(crate) fn begin(look: Look) -> Result<Self, CommandError> {
+    pub(crate) fn begin(look: SessionViewFormat) -> Result<Self, CommandError> {
         let (told, heard) = channel();
-        let teller = Teller { told, backlog: Arc::default() };
+        let teller = SessionViewSender { messages: told, backlog: Arc::default() };
         let backlog = Arc::clone(&teller.backlog);
         let thread = std::thread::Builder::new().name("agent view".to_owned());
         let thread = thread
             .spawn(move || {
-                let _ending = Ending(Arc::clone(&backlog));
+                let _ending = BacklogEndGuard(Arc::clone(&backlog));
                 match look {
-                    Look::Json => show(Events::default(), &heard, &backlog),
-                    Look::Text => show(Lines::new(Streams::standard()), &heard, &backlog),
+                    SessionViewFormat::Json => {
+                        run_view(SessionJsonEvents::default(), &heard, &backlog)
+                    }
+                    SessionViewFormat::Text => {
+                        run_view(SessionLines::new(StandardStreams::standard()), &heard, &backlog)
+                    }
                 }
             })
             .map_err(|err| CommandError::failed(format!("no thread can be started: {err}")))?;
-        Ok(Self { teller, look, thread })
+        Ok(Self { sender: teller, format: look, thread })
     }
 
     /// Returns what takes the events of sessions that work beneath these roots.
-    pub(crate) fn watcher(&self, roots: Roots) -> Arc<dyn Watcher> {
-        let roots = match self.look {
-            Look::Text => Some(roots),
-            Look::Json => None,
+    pub(crate) fn watcher(&self, roots: WorkspaceRoots) -> Arc<dyn AgentEventObserver> {
+        let roots = match self.format {
+            SessionViewFormat::Text => Some(roots),
+            SessionViewFormat::Json => None,
         };
-        Arc::new(ViewWatcher { teller: self.teller.clone(), roots })
+        Arc::new(SessionViewWatcher { sender: self.sender.clone(), roots })
     }
 
     /// Returns how much waits to be shown.
-    pub(crate) fn backlog(&self) -> Arc<Backlog> {
-        Arc::clone(&self.teller.backlog)
+    pub(crate) fn backlog(&self) -> Arc<EventBacklog> {
+        Arc::clone(&self.sender.backlog)
     }
 
     /// Returns the screen that the view is on.
-    pub(crate) fn screen(&self) -> Screen {
-        Screen { teller: self.teller.clone(), look: self.look }
+    pub(crate) fn screen(&self) -> SessionScreen {
+        SessionScreen { sender: self.sender.clone(), format: self.format }
     }
 
     /// Shows what is left to show.
-    pub(crate) async fn end(self) {
-        let Self { teller, thread, .. } = self;
-        let _ = teller.tell(Told::End);
+    pub(crate) async fn finish(self) {
+        let Self { sender: teller, thread, .. } = self;
+        let _ = teller.send_message(SessionViewMessage::Finish);
         // A pipe that takes nothing is waited for, and signals are heard meanwhile.
         let _ = tokio::task::spawn_blocking(move || thread.join()).await;
     }
 }
 
-impl Screen {
+impl SessionScreen {
     /// Says something that is no event.
-    pub(crate) fn note(&self, text: impl Into<String>) {
+    pub(crate) fn show_note(&self, text: impl Into<String>) {
         let text = text.into();
-        if self.look == Look::Json {
+        if self.format == SessionViewFormat::Json {
             // What programs read is elsewhere, and may wait to be read for ever.
-            output::say_at_once(&format!("{}\n", output::visible(&text)));
-        } else if let Err(Told::Note(text)) = self.teller.tell(Told::Note(text)) {
-            output::note(text);
+            output::print_nonblocking(&format!("{}\n", output::escape_controls(&text)));
+        } else if let Err(SessionViewMessage::Note(text)) =
+            self.sender.send_message(SessionViewMessage::Note(text))
+        {
+            output::print_note(text);
         }
     }
 
     /// Has what is said from now on go above the line that is typed.
-    pub(super) fn typing(&self, aside: Aside) {
-        let _ = self.teller.tell(Told::Typing(aside));
+    pub(super) fn start_typing(&self, aside: AbovePromptWriter) {
+        let _ = self.sender.send_message(SessionViewMessage::StartTyping(aside));
     }
 
     /// Takes back that a line is typed.
-    pub(super) fn typed(&self) {
-        let _ = self.teller.tell(Told::Typed);
+    pub(super) fn stop_typing(&self) {
+        let _ = self.sender.send_message(SessionViewMessage::StopTyping);
     }
 
     /// Returns once all that was told until now is shown.
-    pub(super) async fn settled(&self) {
-        self.make_way().await;
-        self.go_on();
+    pub(super) async fn wait_until_shown(&self) {
+        self.release_terminal().await;
+        self.reclaim_terminal();
     }
 }
 
-impl SharedScreen for Screen {
-    fn make_way(&self) -> BoxFuture<'_, ()> {
+impl SharedScreen for SessionScreen {
+    fn release_terminal(&self) -> BoxFuture<'_, ()> {
         Box::pin(async move {
             let (free, is_free) = oneshot::channel();
-            let _ = self.teller.tell(Told::MakeWay(free));
+            let _ = self.sender.send_message(SessionViewMessage::ReleaseTerminal(free));
             // A view that has ended is in nobody's way.
             let _ = is_free.await;
         })
     }
 
-    fn go_on(&self) {
-        let _ = self.teller.tell(Told::GoOn);
+    fn reclaim_terminal(&self) {
+        let _ = self.sender.send_message(SessionViewMessage::ReclaimTerminal);
     }
 }
 
 /// Returns whether somebody reads what is said on standard error while it happens.
-pub(super) fn is_seen() -> bool {
+pub(super) fn is_stderr_terminal() -> bool {
     std::io::stderr().is_terminal()
 }
 
 /// What is said while somebody types, for a question that has to wait for it.
-const ASKS: &str = "a subagent asks about a call: press Enter to be asked";
+const QUESTION_WAITS_NOTE: &str = "a subagent asks about a call: press Enter to be asked";
 
-fn show(mut view: impl Show, heard: &Receiver<Told>, backlog: &Backlog) {
+fn run_view(
+    mut view: impl SessionRenderer,
+    heard: &Receiver<SessionViewMessage>,
+    backlog: &EventBacklog,
+) {
     let mut is_away = false;
     let mut is_typing = false;
     // Whoever waits for the line that is typed to be over.
@@ -257,50 +272,50 @@ fn show(mut view: impl Show, heard: &Receiver<Told>, backlog: &Backlog) {
     let mut held: Vec<AgentEvent> = Vec::new();
     let mut left_out = 0_usize;
     while let Ok(told) = heard.recv() {
-        backlog.take();
+        backlog.remove_event();
         match told {
-            Told::Before(before) => view.before(*before),
-            Told::Event(event) if is_away && view.is_on_terminal() => {
+            SessionViewMessage::FileText(before) => view.keep_file_text(*before),
+            SessionViewMessage::Event(event) if is_away && view.is_on_terminal() => {
                 if held.len() < EVENTS_HELD_MAX { held.push(*event) } else { left_out += 1 }
             }
-            Told::Event(event) => view.event(*event),
-            Told::Note(text) => {
-                view.make_way();
-                view.note(&text);
+            SessionViewMessage::Event(event) => view.show_event(*event),
+            SessionViewMessage::Note(text) => {
+                view.end_line();
+                view.show_note(&text);
             }
-            Told::MakeWay(free) if is_typing => {
-                view.note(ASKS);
+            SessionViewMessage::ReleaseTerminal(free) if is_typing => {
+                view.show_note(QUESTION_WAITS_NOTE);
                 waiting = Some(free);
             }
-            Told::MakeWay(free) => {
-                view.make_way();
+            SessionViewMessage::ReleaseTerminal(free) => {
+                view.end_line();
                 is_away = true;
                 let _ = free.send(());
             }
-            Told::GoOn => {
+            SessionViewMessage::ReclaimTerminal => {
                 is_away = false;
-                held.drain(..).for_each(|event| view.event(event));
+                held.drain(..).for_each(|event| view.show_event(event));
                 if std::mem::take(&mut left_out) > 0 {
-                    view.note("some of what happened meanwhile is not shown; haft sessions show has all of it");
+                    view.show_note("some of what happened meanwhile is not shown; haft sessions show has all of it");
                 }
             }
-            Told::Typing(aside) => {
-                view.make_way();
+            SessionViewMessage::StartTyping(aside) => {
+                view.end_line();
                 is_typing = true;
-                view.typing(aside);
+                view.start_typing(aside);
             }
-            Told::Typed => {
-                view.typed();
+            SessionViewMessage::StopTyping => {
+                view.stop_typing();
                 is_typing = false;
                 // Who gave up waiting has said so, and says it no second time.
                 is_away = waiting.take().is_some_and(|free| free.send(()).is_ok());
             }
-            Told::End => break,
+            SessionViewMessage::Finish => break,
         }
     }
-    held.into_iter().for_each(|event| view.event(event));
-    view.make_way();
-    view.end();
+    held.into_iter().for_each(|event| view.show_event(event));
+    view.end_line();
+    view.finish();
 }
 
 #[cfg(test)]
@@ -310,50 +325,61 @@ mod tests {
     /// Writes down what it is told.
     struct Written<'w>(&'w mut Vec<String>);
 
-    impl Show for Written<'_> {
-        fn event(&mut self, event: AgentEvent) {
-            if let Happened::Text { delta } = event.happened {
+    impl SessionRenderer for Written<'_> {
+        fn show_event(&mut self, event: AgentEvent) {
+            if let AgentEventKind::Text { delta } = event.kind {
                 self.0.push(delta);
             }
         }
 
-        fn note(&mut self, text: &str) {
+        fn show_note(&mut self, text: &str) {
             self.0.push(text.to_owned());
         }
     }
 
-    fn said(text: &str) -> Told {
-        let happened = Happened::Text { delta: text.to_owned() };
-        Told::Event(Box::new(AgentEvent { happened, session: ChatId::from_bits(1) }))
+    fn said(text: &str) -> SessionViewMessage {
+        let happened = AgentEventKind::Text { delta: text.to_owned() };
+        SessionViewMessage::Event(Box::new(AgentEvent {
+            kind: happened,
+            session: SessionId::from_bits(1),
+        }))
     }
 
-    fn check(told: Vec<Told>, expect: &[&str]) {
+    fn check(told: Vec<SessionViewMessage>, expect: &[&str]) {
         let (tell, heard) = channel();
-        let teller = Teller { told: tell, backlog: Arc::default() };
+        let teller = SessionViewSender { messages: tell, backlog: Arc::default() };
         let backlog = Arc::clone(&teller.backlog);
-        told.into_iter().for_each(|told| assert!(teller.tell(told).is_ok()));
+        told.into_iter().for_each(|told| assert!(teller.send_message(told).is_ok()));
         drop(teller);
         let mut written = Vec::new();
-        show(Written(&mut written), &heard, &backlog);
+        run_view(Written(&mut written), &heard, &backlog);
         assert_eq!(written, expect);
     }
 
     #[test]
     fn what_happens_waits_for_the_answer_to_a_question() {
-        let make_way = || Told::MakeWay(oneshot::channel().0);
-        let note = || Told::Note("stopping".to_owned());
+        let make_way = || SessionViewMessage::ReleaseTerminal(oneshot::channel().0);
+        let note = || SessionViewMessage::Note("stopping".to_owned());
         check(
-            vec![said("a"), make_way(), said("b"), note(), Told::GoOn, said("c"), Told::End],
+            vec![
+                said("a"),
+                make_way(),
+                said("b"),
+                note(),
+                SessionViewMessage::ReclaimTerminal,
+                said("c"),
+                SessionViewMessage::Finish,
+            ],
             &["a", "stopping", "b", "c"],
         );
-        check(vec![make_way(), said("a"), Told::End], &["a"]);
+        check(vec![make_way(), said("a"), SessionViewMessage::Finish], &["a"]);
     }
 
     #[test]
     fn while_somebody_is_asked_so_much_is_held_and_no_more() {
-        let mut told = vec![Told::MakeWay(oneshot::channel().0)];
+        let mut told = vec![SessionViewMessage::ReleaseTerminal(oneshot::channel().0)];
         told.extend((0..EVENTS_HELD_MAX).map(|_| said("a")));
-        told.extend([said("b"), Told::GoOn, Told::End]);
+        told.extend([said("b"), SessionViewMessage::ReclaimTerminal, SessionViewMessage::Finish]);
         let mut expect = vec!["a"; EVENTS_HELD_MAX];
         expect
             .push("some of what happened meanwhile is not shown; haft sessions show has all of it");
@@ -364,19 +390,24 @@ mod tests {
     fn a_question_waits_for_the_line_that_is_typed() {
         let (free, mut is_free) = oneshot::channel();
         check(
-            vec![Told::Typing(Aside::none()), Told::MakeWay(free), said("a"), Told::End],
-            &[ASKS, "a"],
+            vec![
+                SessionViewMessage::StartTyping(AbovePromptWriter::disabled()),
+                SessionViewMessage::ReleaseTerminal(free),
+                said("a"),
+                SessionViewMessage::Finish,
+            ],
+            &[QUESTION_WAITS_NOTE, "a"],
         );
         assert!(is_free.try_recv().is_err());
         let (free, mut is_free) = oneshot::channel();
         let told = vec![
-            Told::Typing(Aside::none()),
-            Told::MakeWay(free),
-            Told::Typed,
+            SessionViewMessage::StartTyping(AbovePromptWriter::disabled()),
+            SessionViewMessage::ReleaseTerminal(free),
+            SessionViewMessage::StopTyping,
             said("a"),
-            Told::GoOn,
+            SessionViewMessage::ReclaimTerminal,
         ];
-        check(told, &[ASKS, "a"]);
+        check(told, &[QUESTION_WAITS_NOTE, "a"]);
         assert!(is_free.try_recv().is_ok());
     }
 }

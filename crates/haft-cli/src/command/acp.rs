@@ -6,19 +6,20 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use clap::Args;
 use haft::Runtime;
-use haft_acp::{Editor, Prepare, ServeParts, serve};
-use haft_agent::{AgentError, AgentHost, FoundAgents};
+use haft_acp::{AcpPartsProvider, AcpServeParts, Editor, serve};
+use haft_agent::{AgentError, AgentHost, AgentRegistry};
 use haft_contract::BoxFuture;
 
-use crate::agent_run::failure;
+use crate::agent_run::agent_command_error;
 use crate::cli::SettingArgs;
-use crate::compose::agent::{AgentFront, AgentWork};
-use crate::error::{CommandError, Status};
+use crate::error::{CommandError, CommandStatus};
 use crate::model::ModelArgs;
-use crate::settings::{Settings, Withheld};
-use crate::state::State;
-use crate::time::rfc3339;
-use crate::{compose, hint, output, settings, signals};
+use crate::{hint, next_step, output, signals};
+use haft_app::calendar::rfc3339;
+use haft_app::compose::agent::{AgentFrontEnd, ComposedAgent, named_models};
+use haft_app::host::Host;
+use haft_app::settings::{EffectiveSettings, UntrustedSettings};
+use haft_app::{compose, settings};
 
 /// Let an editor talk to agents over standard input and output, by the Agent Client Protocol
 ///
@@ -56,13 +57,13 @@ pub(crate) struct AcpArgs {
 pub(crate) async fn run(
     args: &AcpArgs,
     setting_args: &SettingArgs,
-    state: &State,
-) -> Result<Status, CommandError> {
+    host: &Host,
+) -> Result<CommandStatus, CommandError> {
     let editor = Editor::new();
-    let preparation = Arc::new(Preparation {
+    let preparation = Arc::new(AcpPreparation {
         args: args.clone(),
         settings: setting_args.clone(),
-        state: state.clone(),
+        host: host.clone(),
         editor: editor.clone(),
         prepared: Mutex::default(),
     });
@@ -71,19 +72,19 @@ pub(crate) async fn run(
     // No call is made yet: whoever wants haft to end while it prepares has it end.
     let parts = tokio::select! {
         biased;
-        () = shutdown.cancelled() => return Ok(Status::Done),
+        () = shutdown.cancelled() => return Ok(CommandStatus::Done),
         parts = preparation.parts() => parts,
     };
     match parts {
         Ok(parts) => preparation.prepared().parts = Some(parts),
         Err(err) if is_by_hand => return Err(err),
         // What stands on standard error few editors show, and what they are answered, all: so they are.
-        Err(err) => drop(preparation.refusal(err)),
+        Err(err) => drop(preparation.report_failure(err)),
     }
     if is_by_hand {
-        output::aside("waiting for an editor on standard input; Ctrl-D ends it");
+        output::print_aside("waiting for an editor on standard input; Ctrl-D ends it");
     }
-    let asked = Arc::clone(&preparation) as Arc<dyn Prepare>;
+    let asked = Arc::clone(&preparation) as Arc<dyn AcpPartsProvider>;
     let served = serve(&editor, asked, tokio::io::stdin(), tokio::io::stdout(), shutdown).await;
     let work = preparation.prepared().work.take();
     if let Some((host, runtime)) = &work {
@@ -91,91 +92,92 @@ pub(crate) async fn run(
         runtime.shut_down().await;
     }
     served.map_err(CommandError::failed)?;
-    let refused = preparation.prepared().refused.take().filter(|_| work.is_none());
-    Ok(refused.map_or(Status::Done, |refused| refused.status))
+    let refused = preparation.prepared().last_error.take().filter(|_| work.is_none());
+    Ok(refused.map_or(CommandStatus::Done, |refused| refused.status))
 }
 
 /// Puts together what an editor is served with: at once, and where that fails, with each session that the editor wants. So a
 /// configuration that was put right holds without another start.
-struct Preparation {
+struct AcpPreparation {
     args: AcpArgs,
     settings: SettingArgs,
-    state: State,
+    host: Host,
     editor: Editor,
     // Written when parts are put together, and read at the end; each holds the lock for a look.
-    prepared: Mutex<Prepared>,
+    prepared: Mutex<AcpPreparationState>,
 }
 
 #[derive(Default)]
-struct Prepared {
+struct AcpPreparationState {
     /// Parts that nobody has asked for yet.
-    parts: Option<ServeParts>,
+    parts: Option<AcpServeParts>,
     /// What is to be closed.
     work: Option<(Arc<AgentHost>, Runtime)>,
     /// What was in the way last.
-    refused: Option<Refused>,
+    last_error: Option<AcpPreparationError>,
 }
 
-struct Refused {
-    status: Status,
+struct AcpPreparationError {
+    status: CommandStatus,
     message: String,
 }
 
-impl Prepare for Preparation {
-    fn prepare(&self) -> BoxFuture<'_, Result<ServeParts, String>> {
+impl AcpPartsProvider for AcpPreparation {
+    fn prepare(&self) -> BoxFuture<'_, Result<AcpServeParts, String>> {
         Box::pin(async {
             let parts = self.prepared().parts.take();
             match parts {
                 Some(parts) => Ok(parts),
-                None => self.parts().await.map_err(|err| self.refusal(err)),
+                None => self.parts().await.map_err(|err| self.report_failure(err)),
             }
         })
     }
 }
 
-impl Preparation {
-    fn prepared(&self) -> MutexGuard<'_, Prepared> {
+impl AcpPreparation {
+    fn prepared(&self) -> MutexGuard<'_, AcpPreparationState> {
         self.prepared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn parts(&self) -> Result<ServeParts, CommandError> {
-        let settings = settings::resolve(&self.settings, &self.state)?;
-        let front = AgentFront {
-            model: &self.args.model,
+    async fn parts(&self) -> Result<AcpServeParts, CommandError> {
+        let settings = settings::resolve(&self.settings.overrides(), &self.host)?;
+        let front = AgentFrontEnd {
+            models: named_models(self.args.model.choice(), &settings, &self.host),
             agent: self.args.agent.as_deref(),
             asker: self.editor.asker(),
             watcher: self.editor.watcher(),
-            backlog: None,
         };
-        let work = compose::agent_host(front, &settings, &self.state).await?;
+        let work = compose::agent_host(front, &settings, &self.host).await?;
         if let Err(err) = check_agent(&work.agents, &work.agent) {
             work.close().await;
             return Err(err);
         }
-        let AgentWork { host, runtime, agents, agent } = work;
+        let ComposedAgent { host, runtime, agents, agent } = work;
         let host = Arc::new(host);
         self.prepared().work = Some((Arc::clone(&host), runtime.clone()));
-        Ok(ServeParts {
+        Ok(AcpServeParts {
             host,
             runtime,
             notices: notices(&settings, &agents),
             agents,
             agent,
             context_tokens: settings.agent.bounds().context_tokens,
-            time: rfc3339,
+            format_time: rfc3339,
         })
     }
 
     /// Says on standard error what is in the way, where it is something new, and returns it as an editor is told.
-    fn refusal(&self, err: CommandError) -> String {
-        let message = output::visible(&err.message);
-        let hint =
-            err.hint.map(|hint| hint::in_same_journal(&output::visible(&hint), &self.settings));
+    fn report_failure(&self, err: CommandError) -> String {
+        let message = output::escape_controls(&err.message);
+        let hint = err.hint.map(|hint| {
+            hint::with_journal_options(&output::escape_controls(&hint), &self.settings)
+        });
         let mut prepared = self.prepared();
-        if prepared.refused.as_ref().is_none_or(|refused| refused.message != message) {
-            output::error(&message, hint.as_deref());
+        if prepared.last_error.as_ref().is_none_or(|refused| refused.message != message) {
+            output::print_error(&message, hint.as_deref());
         }
-        prepared.refused = Some(Refused { status: err.status, message: message.clone() });
+        prepared.last_error =
+            Some(AcpPreparationError { status: err.status, message: message.clone() });
         match hint {
             Some(hint) => format!("{message}\n\nhint: {hint}"),
             None => message,
@@ -184,11 +186,13 @@ impl Preparation {
 }
 
 /// Returns what of the configuration is not as somebody may think, for those who do not see standard error.
-fn notices(settings: &Settings, agents: &FoundAgents) -> Vec<String> {
-    let withheld = settings.withheld.as_ref().map(|Withheld { message, hint }| {
-        let text = format!("{message}\nhint: {hint}, and have the editor start haft again");
-        output::visible(&text)
-    });
+fn notices(settings: &EffectiveSettings, agents: &AgentRegistry) -> Vec<String> {
+    let withheld =
+        settings.untrusted_settings.as_ref().map(|UntrustedSettings { message, next }| {
+            let hint = next_step::command_of(next);
+            let text = format!("{message}\nhint: {hint}, and have the editor start haft again");
+            output::escape_controls(&text)
+        });
     let problems = match agents.problems.len() {
         0 => None,
         1 => Some("An agent has a problem: haft agents check".to_owned()),
@@ -198,11 +202,11 @@ fn notices(settings: &Settings, agents: &FoundAgents) -> Vec<String> {
 }
 
 /// Says at once that there is no such agent, and not to whoever begins a session.
-fn check_agent(agents: &FoundAgents, name: &str) -> Result<(), CommandError> {
+fn check_agent(agents: &AgentRegistry, name: &str) -> Result<(), CommandError> {
     if agents.get(name).is_some_and(|agent| agent.mode.is_primary()) {
         return Ok(());
     }
     let offered = agents.iter().filter(|agent| agent.mode.is_primary());
     let available = offered.map(|agent| agent.name.clone()).collect();
-    Err(failure(AgentError::UnknownAgent { name: name.to_owned(), available }))
+    Err(agent_command_error(AgentError::UnknownAgent { name: name.to_owned(), available }))
 }

@@ -4,21 +4,22 @@
 use std::io::{self, IsTerminal as _};
 
 use clap::Args;
-use haft_agent::{AgentError, Changes, Chat, NewChat, Prompt, TurnEnd};
-use haft_journal::ChatId;
+use haft_agent::{AgentError, AgentSession, NewSession, SessionChanges, TurnEnd, TurnPrompt};
+use haft_journal::SessionId;
 
 use crate::agent_run::{
-    AgentAsker, Conversation, Look, Turns, View, WindingDown, asker, failure, goes_on, note_of,
-    or_headless, status_of,
+    AgentAsker, SessionView, SessionViewFormat, ShutdownSignals, TerminalConversation, TurnRunner,
+    agent_command_error, asker, asker_or_headless, can_continue, turn_status, unfinished_note,
 };
 use crate::cli::SettingArgs;
-use crate::compose::agent::{AgentFront, AgentWork};
-use crate::error::{CommandError, Status};
-use crate::latest::named_session;
+use crate::error::{CommandError, CommandStatus};
+use crate::latest::find_session;
 use crate::model::ModelArgs;
-use crate::settings::Settings;
-use crate::state::State;
-use crate::{compose, hint, input, output, settings};
+use crate::{hint, input, output};
+use haft_app::compose::agent::{AgentFrontEnd, ComposedAgent, named_models};
+use haft_app::host::Host;
+use haft_app::settings::EffectiveSettings;
+use haft_app::{compose, settings};
 
 /// Talk to an agent that works in this directory
 ///
@@ -70,157 +71,187 @@ pub(crate) struct AgentArgs {
 }
 
 /// What is to be done in a session.
-enum Work {
-    Turn(Prompt),
+enum AgentCommandWork {
+    Turn(TurnPrompt),
     Conversation,
 }
 
 /// What came of it.
-enum Done {
-    Ended(ChatId, TurnEnd),
+enum AgentCommandEnd {
+    TurnOver(SessionId, TurnEnd),
     /// The turn began, and its end was told with all that happened in it.
     Failed(CommandError),
-    Talked,
+    ConversationOver,
 }
 
 /// Runs the command.
 pub(crate) async fn run(
     args: AgentArgs,
     setting_args: &SettingArgs,
-    state: &State,
-) -> Result<Status, CommandError> {
-    let work = work(&args, setting_args)?;
-    let settings = settings::resolve(setting_args, state)?;
-    let look = if setting_args.json { Look::Json } else { Look::Text };
+    host: &Host,
+) -> Result<CommandStatus, CommandError> {
+    let work = read_work(&args, setting_args)?;
+    let settings = settings::resolve(&setting_args.overrides(), host)?;
+    let look = if setting_args.json { SessionViewFormat::Json } else { SessionViewFormat::Text };
     let roots = compose::roots(&settings)?;
-    let view = View::begin(look)?;
+    let view = SessionView::begin(look)?;
     let asker = asker(&settings.project, view.screen(), args.headless);
-    let front = AgentFront {
-        model: &args.model,
+    let front = AgentFrontEnd {
+        models: view.backlog().pace_models(named_models(args.model.choice(), &settings, host)),
         agent: args.agent.as_deref(),
-        asker: or_headless(asker.as_ref()),
+        asker: asker_or_headless(asker.as_ref()),
         watcher: view.watcher(roots),
-        backlog: Some(view.backlog()),
     };
-    let host = compose::agent_host(front, &settings, state).await?;
-    let session =
-        Session { args: &args, setting_args, settings: &settings, host: &host, view: &view, asker };
+    let composed = compose::agent_host(front, &settings, host).await?;
+    let session = AgentSessionSetup {
+        args: &args,
+        setting_args,
+        settings: &settings,
+        composed: &composed,
+        view: &view,
+        asker,
+    };
     let mut turns = None;
     let done = match work {
-        Work::Turn(prompt) => session.turn(prompt, &mut turns).await,
-        Work::Conversation => session.conversation(state, &mut turns).await.map(|()| Done::Talked),
+        AgentCommandWork::Turn(prompt) => session.run_turn(prompt, &mut turns).await,
+        AgentCommandWork::Conversation => session
+            .run_conversation(host, &mut turns)
+            .await
+            .map(|()| AgentCommandEnd::ConversationOver),
     };
-    let mut end = WindingDown::after(turns)?;
-    end.or_exit(Status::InDoubt, "ended while the last of it was being stopped", host.close())
-        .await;
+    let mut end = ShutdownSignals::from_turns(turns)?;
+    end.wait_or_exit(
+        CommandStatus::InDoubt,
+        "ended while the last of it was being stopped",
+        composed.close(),
+    )
+    .await;
     // Once nobody tells it anything more, what it was told is shown.
-    drop(host);
+    drop(composed);
     let unread = "ended before all of it was read: haft sessions show has the rest";
-    end.or_exit(Status::Failed, unread, view.end()).await;
+    end.wait_or_exit(CommandStatus::Failed, unread, view.finish()).await;
     let (done, setting_args) = (done?, setting_args.clone());
     // Also the answer is written to something that may take nothing.
-    let told = tokio::task::spawn_blocking(move || tell(done, &setting_args));
-    end.or_exit(Status::Failed, unread, told).await.map_err(CommandError::failed)?
+    let told = tokio::task::spawn_blocking(move || print_end(done, &setting_args));
+    end.wait_or_exit(CommandStatus::Failed, unread, told).await.map_err(CommandError::failed)?
 }
 
-fn work(args: &AgentArgs, setting_args: &SettingArgs) -> Result<Work, CommandError> {
+fn read_work(
+    args: &AgentArgs,
+    setting_args: &SettingArgs,
+) -> Result<AgentCommandWork, CommandError> {
     if let Some(given) = &args.prompt {
         let text = input::read_text(given, "prompt")?;
         // Before a session is begun for it.
         return match text.trim().is_empty() {
-            true => Err(failure(AgentError::EmptyPrompt)),
-            false => Ok(Work::Turn(Prompt::Say(text))),
+            true => Err(agent_command_error(AgentError::EmptyPrompt)),
+            false => Ok(AgentCommandWork::Turn(TurnPrompt::Message(text))),
         };
     }
     if io::stdin().is_terminal() {
         let is_whole = io::stdout().is_terminal() && io::stderr().is_terminal();
         return match (is_whole && !setting_args.json, args.resume.is_some()) {
-            (true, _) => Ok(Work::Conversation),
-            (false, true) => Ok(Work::Turn(Prompt::GoOn)),
-            (false, false) => Err(no_prompt()),
+            (true, _) => Ok(AgentCommandWork::Conversation),
+            (false, true) => Ok(AgentCommandWork::Turn(TurnPrompt::Continue)),
+            (false, false) => Err(no_prompt_error()),
         };
     }
     let text = input::read_text("-", "prompt")?;
     match (text.trim().is_empty(), args.resume.is_some()) {
-        (false, _) => Ok(Work::Turn(Prompt::Say(text))),
-        (true, true) => Ok(Work::Turn(Prompt::GoOn)),
-        (true, false) => Err(no_prompt()),
+        (false, _) => Ok(AgentCommandWork::Turn(TurnPrompt::Message(text))),
+        (true, true) => Ok(AgentCommandWork::Turn(TurnPrompt::Continue)),
+        (true, false) => Err(no_prompt_error()),
     }
 }
 
-fn no_prompt() -> CommandError {
+fn no_prompt_error() -> CommandError {
     let message =
         "there is no prompt, and no terminal to have a conversation on: say what is to be done";
     CommandError::usage(message).hint("haft agent 'What is this project about?'")
 }
 
 /// What a session is had with.
-struct Session<'a> {
+struct AgentSessionSetup<'a> {
     args: &'a AgentArgs,
     setting_args: &'a SettingArgs,
-    settings: &'a Settings,
-    host: &'a AgentWork,
-    view: &'a View,
+    settings: &'a EffectiveSettings,
+    composed: &'a ComposedAgent,
+    view: &'a SessionView,
     asker: Option<std::sync::Arc<AgentAsker>>,
 }
 
-impl Session<'_> {
+impl AgentSessionSetup<'_> {
     /// Begins the session, or opens the one that is gone on with.
-    async fn open(&self) -> Result<Chat, CommandError> {
+    async fn open(&self) -> Result<AgentSession, CommandError> {
         let Some(named) = &self.args.resume else {
-            let agent = self.host.agent.clone();
-            let has_model = self.host.agents.get(&agent).is_some_and(|agent| agent.model.is_some());
+            let agent = self.composed.agent.clone();
+            let has_model =
+                self.composed.agents.get(&agent).is_some_and(|agent| agent.model.is_some());
             if !has_model {
                 self.args.model.check_named(&self.settings.model)?;
             }
-            let new = NewChat { agent, ..NewChat::default() };
-            return self.host.host.begin(new).await.map_err(failure);
+            let new = NewSession { agent, ..NewSession::default() };
+            return self.composed.host.begin(new).await.map_err(agent_command_error);
         };
-        let journal = self.host.runtime.journal();
-        let root = self.host.runtime.roots().workspace().to_string_lossy().into_owned();
-        let id = named_session(named, &root, &**journal).await?;
-        let changes = Changes { model: self.args.model.in_command(), ..Changes::default() };
-        let chat = self.host.host.open_with(&id, &changes).await.map_err(failure)?;
-        let chooses = self.host.agents.get(chat.agent()).is_some_and(|agent| agent.model.is_some());
-        if let Some(note) = self.args.model.note_of_kept(chat.model()).filter(|_| !chooses) {
-            self.view.screen().note(note);
+        let journal = self.composed.runtime.journal();
+        let root = self.composed.runtime.roots().workspace().to_string_lossy().into_owned();
+        let id = find_session(named, &root, &**journal).await?;
+        let changes = SessionChanges {
+            model: self.args.model.named_in_command(),
+            ..SessionChanges::default()
+        };
+        let chat =
+            self.composed.host.open_with(&id, &changes).await.map_err(agent_command_error)?;
+        let chooses =
+            self.composed.agents.get(chat.agent()).is_some_and(|agent| agent.model.is_some());
+        if let Some(note) = self.args.model.kept_model_note(chat.model()).filter(|_| !chooses) {
+            self.view.screen().show_note(note);
         }
         Ok(chat)
     }
 
     /// Begins to have turns, and leaves them to what comes after the last.
-    fn turns<'t>(&self, turns: &'t mut Option<Turns>) -> Result<&'t mut Turns, CommandError> {
-        let begun = Turns::new(self.view.screen(), self.asker.clone(), self.setting_args)?;
+    fn start_turns<'t>(
+        &self,
+        turns: &'t mut Option<TurnRunner>,
+    ) -> Result<&'t mut TurnRunner, CommandError> {
+        let begun = TurnRunner::new(self.view.screen(), self.asker.clone(), self.setting_args)?;
         Ok(turns.insert(begun))
     }
 
-    async fn turn(self, prompt: Prompt, turns: &mut Option<Turns>) -> Result<Done, CommandError> {
+    async fn run_turn(
+        self,
+        prompt: TurnPrompt,
+        turns: &mut Option<TurnRunner>,
+    ) -> Result<AgentCommandEnd, CommandError> {
         let mut chat = self.open().await?;
-        let turns = self.turns(turns)?;
-        match turns.have_all(&mut chat, prompt).await {
-            Ok(end) => Ok(Done::Ended(chat.id().clone(), end)),
+        let turns = self.start_turns(turns)?;
+        match turns.run_turns(&mut chat, prompt).await {
+            Ok(end) => Ok(AgentCommandEnd::TurnOver(chat.id().clone(), end)),
             Err(err @ (AgentError::EmptyPrompt | AgentError::PromptTooLong { .. })) => {
-                Err(failure(err))
+                Err(agent_command_error(err))
             }
-            Err(err) => Ok(Done::Failed(failed(err, chat.id()))),
+            Err(err) => Ok(AgentCommandEnd::Failed(turn_error(err, chat.id()))),
         }
     }
 
-    async fn conversation(
+    async fn run_conversation(
         self,
-        state: &State,
-        turns: &mut Option<Turns>,
+        host: &Host,
+        turns: &mut Option<TurnRunner>,
     ) -> Result<(), CommandError> {
         let chat = self.open().await?;
-        let turns = self.turns(turns)?;
-        Conversation::new(self.host, chat, turns, state.agent_history())?.hold().await
+        let turns = self.start_turns(turns)?;
+        TerminalConversation::new(self.composed, chat, turns, host.state().agent_history())?
+            .run_loop()
+            .await
     }
 }
 
 /// Returns why a turn failed. One that failed at the model is tried again by going on with the session.
-fn failed(err: AgentError, session: &ChatId) -> CommandError {
+fn turn_error(err: AgentError, session: &SessionId) -> CommandError {
     let is_of_model = matches!(err, AgentError::Model(_) | AgentError::Summary(_));
-    let err = failure(err);
+    let err = agent_command_error(err);
     match err.hint.is_none() && is_of_model {
         true => err.hint(format!("haft agent --resume {session}")),
         false => err,
@@ -228,29 +259,31 @@ fn failed(err: AgentError, session: &ChatId) -> CommandError {
 }
 
 /// Prints the answer where it was not read while it came, and says why a turn is not done.
-fn tell(done: Done, settings: &SettingArgs) -> Result<Status, CommandError> {
+fn print_end(done: AgentCommandEnd, settings: &SettingArgs) -> Result<CommandStatus, CommandError> {
     let (session, end) = match done {
-        Done::Ended(session, end) => (session, end),
-        Done::Talked => return Ok(Status::Done),
-        Done::Failed(err) if settings.json => {
+        AgentCommandEnd::TurnOver(session, end) => (session, end),
+        AgentCommandEnd::ConversationOver => return Ok(CommandStatus::Done),
+        AgentCommandEnd::Failed(err) if settings.json => {
             // Programs were told by the last event.
             let hint = err.hint.as_deref();
-            let hint = hint.map(|hint| hint::in_same_journal(&output::visible(hint), settings));
-            output::error(&output::visible(&err.message), hint.as_deref());
+            let hint = hint
+                .map(|hint| hint::with_journal_options(&output::escape_controls(hint), settings));
+            output::print_error(&output::escape_controls(&err.message), hint.as_deref());
             return Ok(err.status);
         }
-        Done::Failed(err) => return Err(err),
+        AgentCommandEnd::Failed(err) => return Err(err),
     };
     let is_read = settings.json || io::stdout().is_terminal();
     if let TurnEnd::Done { text } = &end
         && !is_read
     {
-        output::data(text.trim_end())?;
+        output::write_data(text.trim_end())?;
     }
-    if let Some(note) = note_of(&end) {
-        let hint = goes_on(&end)
-            .then(|| hint::in_same_journal(&format!("haft agent --resume {session}"), settings));
-        output::error(&note, hint.as_deref());
+    if let Some(note) = unfinished_note(&end) {
+        let hint = can_continue(&end).then(|| {
+            hint::with_journal_options(&format!("haft agent --resume {session}"), settings)
+        });
+        output::print_error(&note, hint.as_deref());
     }
-    Ok(status_of(&end))
+    Ok(turn_status(&end))
 }

@@ -3,17 +3,17 @@
 
 mod check;
 mod list;
-mod naming;
 mod show;
+mod unknown_names;
 
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
 use crate::cli::SettingArgs;
-use crate::error::{CommandError, Status};
-use crate::settings;
-use crate::state::State;
+use crate::error::{CommandError, CommandStatus};
+use haft_app::host::Host;
+use haft_app::settings;
 
 /// List, show and check agents
 ///
@@ -58,15 +58,15 @@ enum AgentsCommand {
 pub(crate) async fn run(
     args: &AgentsArgs,
     setting_args: &SettingArgs,
-    state: &State,
-) -> Result<Status, CommandError> {
-    let settings = settings::resolve(setting_args, state)?;
+    host: &Host,
+) -> Result<CommandStatus, CommandError> {
+    let settings = settings::resolve(&setting_args.overrides(), host)?;
     let is_json = setting_args.json;
     match &args.command {
-        AgentsCommand::List => list::run(&settings, is_json),
-        AgentsCommand::Show { name } => show::run(name, &settings, is_json),
+        AgentsCommand::List => list::run(&settings, host, is_json),
+        AgentsCommand::Show { name } => show::run(name, &settings, host, is_json),
         AgentsCommand::Check { path } => {
-            check::run(path.as_deref(), &settings, state, is_json).await
+            check::run(path.as_deref(), &settings, host, is_json).await
         }
     }
 }

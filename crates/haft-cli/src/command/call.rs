@@ -1,6 +1,6 @@
 //! `haft call`: one call through the pipeline, its answer on standard output.
 
-mod going_on;
+mod resume_notes;
 
 use std::io::IsTerminal;
 use std::sync::Arc;
@@ -8,16 +8,17 @@ use std::sync::Arc;
 use clap::Args;
 use haft::{Asker, Call, Clock as _, RunError, Runtime, SystemClock};
 use haft_contract::{Envelope, ErrorCode, RunId};
-use haft_journal::{CallOrder, CallQuery, CallRow, JournalError, Status as RowStatus};
+use haft_journal::{CallOrder, CallQuery, CallRow, CallStatus as RowStatus, JournalError};
 
 use crate::ask::TerminalAsker;
 use crate::cli::SettingArgs;
-use crate::error::{CommandError, Status};
-use crate::password::without_passwords;
-use crate::placement::{Placement, PlacementArgs};
-use crate::settings::Settings;
-use crate::state::State;
-use crate::{compose, hint, input, output, quote, settings, signals};
+use crate::error::{CommandError, CommandStatus};
+use crate::run_address::{RunAddress, RunAddressArgs};
+use crate::{hint, input, output, remedy, signals};
+use haft_app::host::Host;
+use haft_app::password::without_passwords;
+use haft_app::settings::EffectiveSettings;
+use haft_app::{compose, quote, settings};
 
 /// Call a tool and print its answer
 ///
@@ -58,25 +59,26 @@ pub(crate) struct CallArgs {
     #[arg(long, value_name = "ID")]
     call: Option<String>,
     #[command(flatten)]
-    placement: PlacementArgs,
+    placement: RunAddressArgs,
 }
 
 /// Runs the command.
 pub(crate) async fn run(
     args: CallArgs,
     setting_args: &SettingArgs,
-    state: &State,
-) -> Result<Status, CommandError> {
+    host: &Host,
+) -> Result<CommandStatus, CommandError> {
     let input = input::read(&args.tool, &args.input)?;
-    let settings = settings::resolve(setting_args, state)?;
-    let Placement { run: run_id, place, resume } = args.placement.placement(&settings.scope)?;
-    let runtime = compose::runtime(&settings, state).await?;
-    compose::recover(&runtime).await?;
-    let session = compose::session(&runtime, &settings, "cli")?;
+    let settings = settings::resolve(&setting_args.overrides(), host)?;
+    let RunAddress { run: run_id, position: place, resume } =
+        args.placement.run_address(&settings.scope, host.now_ms())?;
+    let runtime = compose::runtime(&settings, host).await?;
+    compose::recover(&runtime, host).await?;
+    let session = compose::open_connection(&runtime, &settings, host, "cli")?;
     let run = session.resume(run_id, resume);
-    going_on::tell(&**runtime.journal(), &run, &place, resume).await?;
+    resume_notes::print_resume_notes(&**runtime.journal(), &run, &place, resume).await?;
     let call = Call {
-        place,
+        task_attempt: place,
         driver_call_id: args.call.clone(),
         cancellation: signals::stop_token()?,
         asker: asker(&args, &settings),
@@ -90,16 +92,16 @@ pub(crate) async fn run(
     let envelope = match envelope {
         Ok(envelope) => envelope,
         Err(err) => {
-            let began = Began { tool: &args.tool, run: run.id(), at_ms: begun_ms };
-            return Err(unrecorded(&runtime, &began, err).await);
+            let began = CallStart { tool: &args.tool, run: run.id(), at_ms: begun_ms };
+            return Err(unrecorded_call_error(&runtime, &began, err).await);
         }
     };
-    print(&args, run.id(), &envelope, setting_args)?;
-    Ok(Status::of_envelope(&envelope))
+    print_result(&args, run.id(), &envelope, setting_args)?;
+    Ok(CommandStatus::of_envelope(&envelope))
 }
 
 /// The call of this process, as far as it is known without the journal.
-struct Began<'a> {
+struct CallStart<'a> {
     tool: &'a str,
     run: &'a RunId,
     at_ms: u64,
@@ -111,18 +113,22 @@ fn is_before_execution(err: &RunError) -> bool {
         err,
         RunError::Scope(_)
             | RunError::Diverged(_)
-            | RunError::OfPlan { .. }
-            | RunError::OfOtherRoot { .. }
-            | RunError::Journal(JournalError::Held { .. } | JournalError::Stuck { .. })
+            | RunError::PlanRun { .. }
+            | RunError::OtherWorkspace { .. }
+            | RunError::Journal(JournalError::LeaseHeld { .. } | JournalError::Stuck { .. })
     )
 }
 
 /// Returns the error of a call of which haft cannot say what happened. If it was begun, it is in doubt.
-async fn unrecorded(runtime: &Runtime, began: &Began<'_>, err: RunError) -> CommandError {
+async fn unrecorded_call_error(
+    runtime: &Runtime,
+    began: &CallStart<'_>,
+    err: RunError,
+) -> CommandError {
     if is_before_execution(&err) {
         return CommandError::from(err);
     }
-    let Began { tool, run, at_ms } = began;
+    let CallStart { tool, run, at_ms } = began;
     let hint = format!("haft runs show {run}");
     if let RunError::Unrecorded { call, source } = err {
         let message = format!(
@@ -151,42 +157,43 @@ async fn unrecorded(runtime: &Runtime, began: &Began<'_>, err: RunError) -> Comm
 }
 
 /// Returns whoever is at the terminal.
-fn asker(args: &CallArgs, settings: &Settings) -> Option<Arc<dyn Asker>> {
+fn asker(args: &CallArgs, settings: &EffectiveSettings) -> Option<Arc<dyn Asker>> {
     if args.headless {
         return None;
     }
     TerminalAsker::new(&settings.project).map(|asker| Arc::new(asker) as Arc<dyn Asker>)
 }
 
-fn print(
+fn print_result(
     args: &CallArgs,
     run: &RunId,
     envelope: &Envelope,
     settings: &SettingArgs,
 ) -> Result<(), CommandError> {
     if settings.json {
-        return output::json(envelope);
+        return output::write_json(envelope);
     }
     if let Some(log) = &envelope.metadata().log {
-        output::note(log.trim_end_matches('\n'));
+        output::print_note(log.trim_end_matches('\n'));
     }
     match envelope {
-        Envelope::Output { .. } => output::data(&envelope.text())?,
+        Envelope::Output { .. } => output::write_data(&envelope.text())?,
         Envelope::Error { error_text, .. } => {
             let hint = hint(args, run, envelope);
-            let hint = hint.map(|hint| hint::in_same_journal(&hint, settings));
-            output::error(error_text, hint.as_deref());
+            let hint = hint.map(|hint| hint::with_journal_options(&hint, settings));
+            let text = remedy::text_with_advice(error_text, envelope.metadata().refusal.as_deref());
+            output::print_error(&text, hint.as_deref());
         }
     }
     let metadata = envelope.metadata();
     if metadata.replayed {
         let call = metadata.call_id.as_deref().unwrap_or("of before");
-        output::note(format_args!(
+        output::print_note(format_args!(
             "recalled: this is what call {call} answered, and nothing was executed now"
         ));
     }
     if std::io::stdout().is_terminal() {
-        output::aside(summary(envelope));
+        output::print_aside(summary(envelope));
     }
     Ok(())
 }
@@ -201,41 +208,16 @@ fn hint(args: &CallArgs, run: &RunId, envelope: &Envelope) -> Option<String> {
         ErrorCode::PermissionDenied if envelope.metadata().held_back => {
             Some(format!("haft runs show {run}"))
         }
-        ErrorCode::PermissionDenied if may_help(&envelope.text()) => {
-            let flag = hint::host_options(&envelope.text());
-            Some(again(&flag.unwrap_or_else(|| format!("--allow {tool}"))))
-        }
-        ErrorCode::NetworkDisabled | ErrorCode::GitRemoteDisabled => {
-            let host = host_of(&args.input);
-            Some(host.map_or_else(
-                || again("--network-guard kernel"),
-                |host| again(&format!("--allow-host {}", quote::shell(&host))),
-            ))
-        }
         ErrorCode::InDoubt => Some(format!("haft runs show {run}")),
-        _ => None,
+        _ => {
+            let advice = remedy::terminal_advice(envelope.metadata().refusal.as_deref()?);
+            advice.options.map(|options| command_with_flag(&options)).or(advice.command)
+        }
     }
 }
 
-/// What a rule of the manifest or of haft itself decides a rule of the session may not overturn, and who has just
-/// rejected a call wants no way around it.
-fn may_help(message: &str) -> bool {
-    let pinned = ["manifest rule", "built-in rule"].iter().any(|words| message.contains(words));
-    let by_watchdog = message.contains("what a watchdog asks no rule answers");
-    !pinned && !by_watchdog && !message.starts_with("the user rejected")
-}
-
-/// Returns the host of the first URL in a text, if there is one.
-fn host_of(text: &str) -> Option<String> {
-    let (_, rest) = text.split_once("://")?;
-    let authority = rest.split(['/', '"', '\'', ' ', '\\', '?', '#']).next()?;
-    let host = authority.rsplit('@').next()?.split(':').next()?;
-    let is_name = |char: char| char.is_ascii_alphanumeric() || ".-".contains(char);
-    (!host.is_empty() && host.chars().all(is_name)).then(|| host.to_ascii_lowercase())
-}
-
 /// Returns the command line of this process with one more flag.
-fn again(flag: &str) -> String {
+fn command_with_flag(flag: &str) -> String {
     let words: Vec<String> = std::env::args_os()
         .skip(1)
         .map(|word| quote::shell(&without_passwords(&word.to_string_lossy())))
@@ -252,20 +234,4 @@ fn summary(envelope: &Envelope) -> String {
     let call = metadata.call_id.as_deref().unwrap_or("not recorded");
     let cut = if metadata.truncated { ", output cut" } else { "" };
     format!("{} ms{cut}, call {call}", metadata.duration_ms)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_host_of_a_url_is_found() {
-        let check = |text: &str, expect: Option<&str>| {
-            assert_eq!(host_of(text).as_deref(), expect, "for {text:?}");
-        };
-        check(r#"{"cmd":"curl https://Example.org/x"}"#, Some("example.org"));
-        check(r#"{"cmd":"curl 'http://a@b.org:80'"}"#, Some("b.org"));
-        check(r#"{"cmd":"git push"}"#, None);
-        check("x://$HOST/", None);
-    }
 }

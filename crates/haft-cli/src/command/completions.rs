@@ -4,7 +4,7 @@ use clap::{Args, CommandFactory};
 use clap_complete::Shell;
 
 use crate::cli::Cli;
-use crate::error::{CommandError, Status};
+use crate::error::{CommandError, CommandStatus};
 use crate::output;
 
 /// Print the completions of a shell
@@ -20,9 +20,9 @@ pub(crate) struct CompletionsArgs {
 }
 
 /// Runs the command.
-pub(crate) fn run(args: &CompletionsArgs) -> Result<Status, CommandError> {
+pub(crate) fn run(args: &CompletionsArgs) -> Result<CommandStatus, CommandError> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "haft", &mut script);
-    output::data(&String::from_utf8_lossy(&script))?;
-    Ok(Status::Done)
+    output::write_data(&String::from_utf8_lossy(&script))?;
+    Ok(CommandStatus::Done)
 }

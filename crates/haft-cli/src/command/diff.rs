@@ -9,14 +9,18 @@ use anstream::{AutoStream, ColorChoice};
 use clap::Args;
 use clap::builder::styling::{AnsiColor, Effects, Style};
 use haft::RootChanges;
-use haft_snapshot::{Change, ChangeKind, State as Recorded, Unified, quoted};
+use haft_snapshot::{PathChange, PathChangeKind, PathState as Recorded, UnifiedDiff, quote_path};
 use serde_json::{Value, json};
 
-use super::undo::{changes, found, history, open, selection, tell_remarks, unrecorded};
+use super::undo::{
+    changes_of_calls, open_journal, print_remarks, resolve_selection, selection, snapshot_history,
+    warn_unrecorded_calls,
+};
 use crate::cli::SettingArgs;
-use crate::error::{CommandError, Status};
-use crate::state::State;
-use crate::{output, settings};
+use crate::error::{CommandError, CommandStatus};
+use crate::output;
+use haft_app::host::Host;
+use haft_app::settings;
 
 const FILES: Style = Style::new().effects(Effects::BOLD);
 const ADDED: Style = AnsiColor::Green.on_default();
@@ -48,28 +52,28 @@ pub(crate) struct DiffArgs {
 pub(crate) async fn run(
     args: DiffArgs,
     setting_args: &SettingArgs,
-    state: &State,
-) -> Result<Status, CommandError> {
-    let settings = settings::resolve(setting_args, state)?;
+    host: &Host,
+) -> Result<CommandStatus, CommandError> {
+    let settings = settings::resolve(&setting_args.overrides(), host)?;
     let of = selection(&args.target)?;
-    let journal = open(&settings).await?;
-    let of = found(of, &*journal, &settings).await?;
-    let history = history(&journal, &settings, state);
-    let roots = changes(&history, &of).await?;
-    unrecorded(&history, &of, &roots).await?;
+    let journal = open_journal(&settings).await?;
+    let of = resolve_selection(of, &*journal, &settings).await?;
+    let history = snapshot_history(&journal, &settings, host);
+    let roots = changes_of_calls(&history, &of).await?;
+    warn_unrecorded_calls(&history, &of, &roots).await?;
     if setting_args.json {
         let shown: Result<Vec<Value>, CommandError> =
             roots.iter().map(|root| as_json(root, args.stat)).collect();
-        output::json(&shown?)?;
-        return Ok(Status::Done);
+        output::write_json(&shown?)?;
+        return Ok(CommandStatus::Done);
     }
-    tell_remarks(&roots);
+    print_remarks(&roots);
     if roots.iter().all(|root| root.changes().is_empty()) {
-        output::note("no change was recorded");
+        output::print_note("no change was recorded");
     }
     for root in &roots {
         if roots.len() > 1 {
-            output::data(&format!("in {}:", quoted(root.root())))?;
+            output::write_data(&format!("in {}:", quote_path(root.root())))?;
         }
         let mut unknown: Option<PathBuf> = None;
         for change in root.changes() {
@@ -77,53 +81,55 @@ pub(crate) async fn run(
             if unknown.as_ref().is_some_and(|above| change.path.starts_with(above)) {
                 continue;
             }
-            if change.kind() == ChangeKind::Unknown {
+            if change.kind() == PathChangeKind::Unknown {
                 unknown = Some(change.path.clone());
             }
             show(root, &change, args.stat)?;
         }
     }
-    Ok(Status::Done)
+    Ok(CommandStatus::Done)
 }
 
-fn show(root: &RootChanges, change: &Change, only_list: bool) -> Result<(), CommandError> {
+fn show(root: &RootChanges, change: &PathChange, only_list: bool) -> Result<(), CommandError> {
     let unified = root.unified(change).map_err(CommandError::failed)?;
     let mut line = headline(change);
     let remark = match &unified {
-        Unified::Text(text) if only_list => Some(count(text)),
-        Unified::Text(_) | Unified::Nothing => None,
-        Unified::Binary => Some("not text".to_owned()),
-        Unified::TooLarge => Some("too large to be compared".to_owned()),
-        Unified::NotRecorded if change.kind() == ChangeKind::Unknown => None,
-        Unified::NotRecorded => Some("not recorded".to_owned()),
+        UnifiedDiff::Text(text) if only_list => Some(count(text)),
+        UnifiedDiff::Text(_) | UnifiedDiff::Nothing => None,
+        UnifiedDiff::Binary => Some("not text".to_owned()),
+        UnifiedDiff::TooLarge => Some("too large to be compared".to_owned()),
+        UnifiedDiff::NotRecorded if change.kind() == PathChangeKind::Unknown => None,
+        UnifiedDiff::NotRecorded => Some("not recorded".to_owned()),
     };
     if let Some(remark) = remark {
         let _ = write!(line, "  {remark}");
     }
-    output::data(&line)?;
+    output::write_data(&line)?;
     match unified {
-        Unified::Text(text) if !only_list => output::coloured_data(&shown(&text)),
-        Unified::Text(_)
-        | Unified::Binary
-        | Unified::TooLarge
-        | Unified::NotRecorded
-        | Unified::Nothing => Ok(()),
+        UnifiedDiff::Text(text) if !only_list => output::write_coloured_data(&shown(&text)),
+        UnifiedDiff::Text(_)
+        | UnifiedDiff::Binary
+        | UnifiedDiff::TooLarge
+        | UnifiedDiff::NotRecorded
+        | UnifiedDiff::Nothing => Ok(()),
     }
 }
 
 /// Returns what happened to a path, on one line.
-pub(super) fn headline(change: &Change) -> String {
-    let path = quoted(&change.path);
+pub(super) fn headline(change: &PathChange) -> String {
+    let path = quote_path(&change.path);
     match (change.kind(), &change.before, &change.after) {
-        (ChangeKind::Added, _, Some(after)) => format!("added {path}{}", described(after)),
-        (ChangeKind::Removed, Some(before), _) => format!("removed {path}{}", described(before)),
-        (ChangeKind::Kind, Some(before), Some(after)) => {
+        (PathChangeKind::Added, _, Some(after)) => format!("added {path}{}", described(after)),
+        (PathChangeKind::Removed, Some(before), _) => {
+            format!("removed {path}{}", described(before))
+        }
+        (PathChangeKind::Kind, Some(before), Some(after)) => {
             format!("replaced {path}: {} by {}", kind(before), kind(after))
         }
-        (ChangeKind::Mode, Some(before), Some(after)) => {
+        (PathChangeKind::Mode, Some(before), Some(after)) => {
             format!("mode {path}{}", modes(before, after))
         }
-        (ChangeKind::Unknown, before, after) => {
+        (PathChangeKind::Unknown, before, after) => {
             format!("unknown {path}{}", unknown(before, after))
         }
         (_, Some(before), Some(after)) => format!("modified {path}{}", modes(before, after)),
@@ -134,10 +140,10 @@ pub(super) fn headline(change: &Change) -> String {
 /// Says why it is not known whether a path changed.
 fn unknown(before: &Option<Recorded>, after: &Option<Recorded>) -> String {
     match (before, after) {
-        (_, Some(Recorded::LeftOut(left_out))) => {
+        (_, Some(Recorded::Omitted(left_out))) => {
             format!(": after the call it was not recorded ({})", left_out.reason)
         }
-        (Some(Recorded::LeftOut(left_out)), _) => {
+        (Some(Recorded::Omitted(left_out)), _) => {
             format!(": before the call it was not recorded ({})", left_out.reason)
         }
         (_, _) => String::new(),
@@ -147,10 +153,10 @@ fn unknown(before: &Option<Recorded>, after: &Option<Recorded>) -> String {
 fn described(state: &Recorded) -> String {
     match state {
         Recorded::Directory { .. } => "/".to_owned(),
-        Recorded::Link { target } => format!(" -> {}", quoted(target)),
+        Recorded::Link { target } => format!(" -> {}", quote_path(target)),
         Recorded::File(file) if file.mode & 0o111 != 0 => format!(" (mode {:03o})", file.mode),
         Recorded::File(_) => String::new(),
-        Recorded::LeftOut(left_out) => format!(" ({})", left_out.reason),
+        Recorded::Omitted(left_out) => format!(" ({})", left_out.reason),
     }
 }
 
@@ -159,7 +165,7 @@ fn kind(state: &Recorded) -> &'static str {
         Recorded::File(_) => "a file",
         Recorded::Directory { .. } => "a directory",
         Recorded::Link { .. } => "a link",
-        Recorded::LeftOut(_) => "something that was not recorded",
+        Recorded::Omitted(_) => "something that was not recorded",
     }
 }
 
@@ -167,7 +173,7 @@ fn mode(state: &Recorded) -> Option<u32> {
     match state {
         Recorded::File(file) => Some(file.mode),
         Recorded::Directory { mode } => Some(*mode),
-        Recorded::Link { .. } | Recorded::LeftOut(_) => None,
+        Recorded::Link { .. } | Recorded::Omitted(_) => None,
     }
 }
 
@@ -199,7 +205,8 @@ fn count(unified: &[u8]) -> String {
 fn shown(text: &[u8]) -> String {
     let stdout = std::io::stdout();
     let text = String::from_utf8_lossy(text);
-    let text = if stdout.is_terminal() { output::visible(&text) } else { text.into_owned() };
+    let text =
+        if stdout.is_terminal() { output::escape_controls(&text) } else { text.into_owned() };
     match AutoStream::choice(&stdout) {
         ColorChoice::Never => text,
         ColorChoice::Auto | ColorChoice::Always | ColorChoice::AlwaysAnsi => coloured(&text),
@@ -228,11 +235,12 @@ fn as_json(root: &RootChanges, only_list: bool) -> Result<Value, CommandError> {
     for change in root.changes() {
         let unified = root.unified(&change).map_err(CommandError::failed)?;
         let text = match unified {
-            Unified::Text(_) if only_list => Value::Null,
-            Unified::Text(text) => json!(String::from_utf8_lossy(&text)),
-            Unified::Binary | Unified::TooLarge | Unified::NotRecorded | Unified::Nothing => {
-                Value::Null
-            }
+            UnifiedDiff::Text(_) if only_list => Value::Null,
+            UnifiedDiff::Text(text) => json!(String::from_utf8_lossy(&text)),
+            UnifiedDiff::Binary
+            | UnifiedDiff::TooLarge
+            | UnifiedDiff::NotRecorded
+            | UnifiedDiff::Nothing => Value::Null,
         };
         changes.push(json!({
             "path": change.path.to_string_lossy(),
@@ -243,7 +251,7 @@ fn as_json(root: &RootChanges, only_list: bool) -> Result<Value, CommandError> {
         }));
     }
     let names: Vec<String> = root.calls.iter().map(ToString::to_string).collect();
-    let remark = |(call, text): &(haft_contract::CallId, String)| json!({"call": call.to_string(), "note": text});
+    let remark = |(call, text): &(haft_contract::CallAddress, String)| json!({"call": call.to_string(), "note": text});
     let remarks: Vec<Value> = root.remarks.iter().map(remark).collect();
     Ok(json!({
         "root": root.root().to_string_lossy(),
@@ -254,14 +262,14 @@ fn as_json(root: &RootChanges, only_list: bool) -> Result<Value, CommandError> {
     }))
 }
 
-fn change_name(kind: ChangeKind) -> &'static str {
+fn change_name(kind: PathChangeKind) -> &'static str {
     match kind {
-        ChangeKind::Added => "added",
-        ChangeKind::Removed => "removed",
-        ChangeKind::Kind => "replaced",
-        ChangeKind::Content => "modified",
-        ChangeKind::Mode => "mode",
-        ChangeKind::Unknown => "unknown",
+        PathChangeKind::Added => "added",
+        PathChangeKind::Removed => "removed",
+        PathChangeKind::Kind => "replaced",
+        PathChangeKind::Content => "modified",
+        PathChangeKind::Mode => "mode",
+        PathChangeKind::Unknown => "unknown",
     }
 }
 
@@ -275,7 +283,7 @@ fn state_json(state: &Recorded) -> Value {
         }),
         Recorded::Directory { mode } => json!({"kind": "directory", "mode": format!("{mode:03o}")}),
         Recorded::Link { target } => json!({"kind": "link", "target": target.to_string_lossy()}),
-        Recorded::LeftOut(left_out) => {
+        Recorded::Omitted(left_out) => {
             json!({"kind": "not recorded", "reason": left_out.reason.to_string()})
         }
     }

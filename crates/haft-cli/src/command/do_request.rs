@@ -9,25 +9,28 @@ use std::path::Path;
 use clap::Args;
 use haft::Registry;
 use haft_contract::Contract;
-use haft_model::{Answer, Provider, Stop, Usage};
-use haft_plan::drive::{Driven, Ending, Start};
+use haft_model::{ModelAnswer, ModelStopReason, ModelUsage, ProviderModel};
+use haft_plan::drive::{PlanEnding, PlanRunResult, RunStartMode};
 use haft_plan::planner::{SynthesisError, synthesise};
-use haft_plan::{CheckedPlan, Graph};
+use haft_plan::{CheckedPlan, PlanGraph};
 use serde::Serialize;
 
 use crate::cli::SettingArgs;
-use crate::compose::Tools;
-use crate::confirm::confirmed;
-use crate::drawing::drawing;
-use crate::error::{CommandError, Status};
-use crate::model::planning::{self, Wish};
-use crate::model::{ModelArgs, failure, took};
+use crate::confirm::ask_confirmation;
+use crate::drawing::draw_graph;
+use crate::error::{CommandError, CommandStatus};
+use crate::model::planning::{self, PlanMakingRequest};
+use crate::model::{ModelArgs, failure, usage_summary};
 use crate::plan_run::{self, DriveArgs, PlanRun};
-use crate::settings::Settings;
-use crate::state::State;
-use crate::{compose, input, output, quote, settings, signals};
+use crate::{input, output, signals};
+use haft_app::compose::AvailableTools;
+use haft_app::host::Host;
+use haft_app::settings::EffectiveSettings;
+use haft_app::{compose, quote, settings};
 
-/// Plans that were not run and are kept beside one another, before no more is.
+/// Plans that `haft do` keeps in one directory.
+///
+/// Limit (plans): no further plan is kept.
 pub(crate) const KEPT_PLANS_MAX: usize = 99;
 
 /// Do what is asked for in words
@@ -66,25 +69,25 @@ pub(crate) struct DoArgs {
 
 /// What programs are told at the end.
 #[derive(Serialize)]
-struct Told<'a> {
+struct DoReport<'a> {
     event: &'static str,
     run: &'a str,
     model: String,
     text: &'a str,
     is_cut: bool,
-    usage: Usage,
+    usage: ModelUsage,
 }
 
 /// Runs the command.
 pub(crate) async fn run(
     args: DoArgs,
     setting_args: &SettingArgs,
-    state: &State,
-) -> Result<Status, CommandError> {
+    host: &Host,
+) -> Result<CommandStatus, CommandError> {
     let request = input::read_text(&args.request, "request")?;
     let given = args.input.as_deref().map(input::read_plan_input).transpose()?;
-    let settings = settings::resolve(setting_args, state)?;
-    let model = args.model.open(&settings.model)?;
+    let settings = settings::resolve(&setting_args.overrides(), host)?;
+    let model = args.model.choice().open(&settings.model, host)?;
     if !args.yes && !has_person(&args.drive) {
         return Err(CommandError::refused(
             "nobody can be asked here whether the plan is to be run, so none was made: give --yes, or make a plan, look at \
@@ -92,30 +95,33 @@ pub(crate) async fn run(
         )
         .hint(format!("haft plan make {}", quote::shell(&args.request))));
     }
-    let wish = Wish { request: &request, input: given.as_ref(), settings: &settings };
-    let tools = Tools::find(&settings, state).await?;
-    let (plan, usage) = planned(&model, &wish, tools.offered()).await?;
+    let wish = PlanMakingRequest { request: &request, input: given.as_ref(), settings: &settings };
+    let tools = AvailableTools::find(&settings, host).await?;
+    let (plan, usage) = make_plan(&model, &wish, tools.offered()).await?;
     show(&plan, usage, setting_args)?;
-    if let Err(err) = agreed(&plan, &args, &settings).await {
-        return Err(kept(err, &plan, &args));
+    if let Err(err) = confirm_plan(&plan, &args, &settings).await {
+        return Err(keep_plan(err, &plan, &args));
     }
-    let run = compose::new_run()?;
-    let work = PlanRun { plan, tools, run, start: Start::New, input: given };
-    let driven = plan_run::drive(work, &args.drive, setting_args, settings, state).await?;
+    let run = compose::new_run(host.now_ms())?;
+    let work = PlanRun { plan, tools, run, start: RunStartMode::New, input: given };
+    let driven = plan_run::drive(work, &args.drive, setting_args, settings, host).await?;
     if setting_args.json {
-        plan_run::tell_output(&driven, setting_args)?;
+        plan_run::print_output(&driven, setting_args)?;
     }
-    plan_run::tell_end(&driven, &args.drive, setting_args);
-    let status = plan_run::status(&driven);
+    plan_run::print_end(&driven, &args.drive, setting_args);
+    let status = plan_run::plan_status(&driven);
     match driven.trace.ending {
         // Who stopped it wants to go on with it, or nothing more at all.
-        Ending::Stopped | Ending::Aborted => return Ok(status),
-        Ending::Finished | Ending::Halted { .. } | Ending::InDoubt | Ending::Deadlock { .. } => {}
+        PlanEnding::Stopped | PlanEnding::Aborted => return Ok(status),
+        PlanEnding::Finished
+        | PlanEnding::Halted { .. }
+        | PlanEnding::InDoubt
+        | PlanEnding::Deadlock { .. } => {}
     }
-    let answered = answer(&model, &request, &driven, setting_args).await;
+    let answered = answer_request(&model, &request, &driven, setting_args).await;
     match (status, answered) {
         (_, Ok(())) => Ok(status),
-        (Status::Done, Err(err)) => Err(err),
+        (CommandStatus::Done, Err(err)) => Err(err),
         // What became of the plan is worse to know too little of than of the answer.
         (status, Err(err)) => Err(CommandError { status, ..err }),
     }
@@ -125,36 +131,39 @@ fn has_person(args: &DriveArgs) -> bool {
     !args.headless && io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 
-async fn planned(
-    model: &Provider,
-    wish: &Wish<'_>,
+async fn make_plan(
+    model: &ProviderModel,
+    wish: &PlanMakingRequest<'_>,
     registry: &Registry,
-) -> Result<(CheckedPlan, Usage), CommandError> {
+) -> Result<(CheckedPlan, ModelUsage), CommandError> {
     let catalogue = plan_run::catalogue(registry);
-    let made = planning::make(model, registry, &catalogue, wish).await?;
+    let made = planning::request_plan(model, registry, &catalogue, wish).await?;
     Ok((made.checked, made.usage))
 }
 
-fn show(plan: &CheckedPlan, usage: Usage, settings: &SettingArgs) -> Result<(), CommandError> {
-    output::note(format_args!("\n{}", drawing(&Graph::new(plan.plan()), &io::stderr()).trim_end()));
-    output::note(format_args!("\n{}\n", planning::nodes(plan.plan())));
-    output::note(format_args!("made a plan ({})", took(usage)));
-    planning::tell_dangerous(plan);
+fn show(plan: &CheckedPlan, usage: ModelUsage, settings: &SettingArgs) -> Result<(), CommandError> {
+    output::print_note(format_args!(
+        "\n{}",
+        draw_graph(&PlanGraph::new(plan.plan()), &io::stderr()).trim_end()
+    ));
+    output::print_note(format_args!("\n{}\n", planning::nodes(plan.plan())));
+    output::print_note(format_args!("made a plan ({})", usage_summary(usage)));
+    planning::warn_of_dangerous(plan);
     match settings.json {
-        true => output::json(&serde_json::json!({"event": "plan_made", "plan": plan.plan()})),
+        true => output::write_json(&serde_json::json!({"event": "plan_made", "plan": plan.plan()})),
         false => Ok(()),
     }
 }
 
 /// Returns once the plan may be run. Where nobody can be asked about a dangerous tool, it is not begun at all: half of what
 /// was asked for would be done, and the plan would be gone.
-async fn agreed(
+async fn confirm_plan(
     plan: &CheckedPlan,
     args: &DoArgs,
-    settings: &Settings,
+    settings: &EffectiveSettings,
 ) -> Result<(), CommandError> {
     if !args.yes {
-        return match confirmed("\nRun this plan?").await {
+        return match ask_confirmation("\nRun this plan?").await {
             Some(true) => Ok(()),
             Some(false) | None => Err(CommandError::refused("the plan was not run")),
         };
@@ -178,7 +187,7 @@ async fn agreed(
 }
 
 /// Keeps a plan that is not run, because it cost time and money, and says where it is and how it is run all the same.
-fn kept(err: CommandError, plan: &CheckedPlan, args: &DoArgs) -> CommandError {
+fn keep_plan(err: CommandError, plan: &CheckedPlan, args: &DoArgs) -> CommandError {
     let message = &err.message;
     let text = serde_json::to_string_pretty(plan.plan()).map_err(io::Error::other);
     match text.and_then(|text| save(&text, Path::new(""))) {
@@ -214,13 +223,13 @@ fn save(text: &str, directory: &Path) -> io::Result<String> {
 }
 
 /// Lets the model answer from what came of the plan. Without an answer the output of the plan is printed instead of one.
-async fn answer(
-    model: &Provider,
+async fn answer_request(
+    model: &ProviderModel,
     request: &str,
-    driven: &Driven,
+    driven: &PlanRunResult,
     settings: &SettingArgs,
 ) -> Result<(), CommandError> {
-    output::note(format_args!("asking {} for the answer", model.name()));
+    output::print_note(format_args!("asking {} for the answer", model.name()));
     let trace = driven.trace.to_json().to_string();
     // The signals are received since the plan was run, so that none of them ends the process by itself any more.
     let stop = signals::stop_token()?;
@@ -229,37 +238,44 @@ async fn answer(
         () = stop.cancelled() => Err(SynthesisError::Model(haft_model::ModelError::Cancelled)),
     };
     match answered {
-        Ok(answer) => print(model, &answer, driven, settings),
+        Ok(answer) => print_answer(model, &answer, driven, settings),
         Err(err) => {
             if !settings.json {
-                plan_run::tell_output(driven, settings)?;
+                plan_run::print_output(driven, settings)?;
             }
-            Err(unanswered(err, driven))
+            Err(synthesis_command_error(err, driven))
         }
     }
 }
 
-fn print(
-    model: &Provider,
-    answer: &Answer,
-    driven: &Driven,
+fn print_answer(
+    model: &ProviderModel,
+    answer: &ModelAnswer,
+    driven: &PlanRunResult,
     settings: &SettingArgs,
 ) -> Result<(), CommandError> {
-    let is_cut = answer.stop == Stop::Length;
+    let is_cut = answer.stop == ModelStopReason::Length;
     if settings.json {
         let (run, text) = (driven.run.as_str(), answer.text.as_str());
         let (model, usage) = (model.name(), answer.usage);
-        return output::json(&Told { event: "answered", run, model, text, is_cut, usage });
+        return output::write_json(&DoReport {
+            event: "answered",
+            run,
+            model,
+            text,
+            is_cut,
+            usage,
+        });
     }
-    output::data(&answer.text)?;
+    output::write_data(&answer.text)?;
     if is_cut {
-        output::warning("the answer reached the model's greatest length and is cut", None);
+        output::print_warning("the answer reached the model's greatest length and is cut", None);
     }
-    output::aside(took(answer.usage));
+    output::print_aside(usage_summary(answer.usage));
     Ok(())
 }
 
-fn unanswered(err: SynthesisError, driven: &Driven) -> CommandError {
+fn synthesis_command_error(err: SynthesisError, driven: &PlanRunResult) -> CommandError {
     let err = match err {
         SynthesisError::Model(err) => {
             let err = failure(err);

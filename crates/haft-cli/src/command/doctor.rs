@@ -7,33 +7,34 @@ mod mcp;
 mod model;
 mod programs;
 mod python;
-mod reach;
 mod searches;
 mod text;
+mod visible_paths;
 
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use haft::Session;
-use haft_policy::Action;
-use haft_sandbox::{Availability, Kernel, Launcher, Network, Offer};
+use haft::Connection;
+use haft_policy::RuleAction;
+use haft_sandbox::{Availability, KernelSupport, Launcher, MechanismSupport, Network};
 use serde::Serialize;
 use serde_json::json;
 
 use crate::cli::SettingArgs;
-use crate::error::{CommandError, Status};
+use crate::error::{CommandError, CommandStatus};
 use crate::model::ModelArgs;
-use crate::settings::Settings;
-use crate::state::State;
-use crate::{compose, output, plan_run, settings};
-use files::Files;
-use layers::{Layer, Networking, Reach, layers};
+use crate::{output, plan_run};
+use files::FilesReport;
+use haft_app::host::Host;
+use haft_app::settings::EffectiveSettings;
+use haft_app::{compose, settings};
+use layers::{CommandNetworking, LayerEnforcement, LayerReport, layers};
 use mcp::{ServerReport, server_reports};
 use model::{ModelReport, model_report};
-use programs::{Program, programs};
+use programs::{ProgramReport, programs};
 use python::{PythonReport, python_reports};
-use reach::Seen;
-use searches::{SearchReport, searches};
+use searches::{SearchReport, search_reports};
+use visible_paths::VisiblePathsReport;
 
 /// Say what confines commands here, and what is missing
 ///
@@ -53,15 +54,15 @@ pub(crate) struct DoctorArgs {
 
 /// Everything that is reported.
 #[derive(Serialize)]
-struct Report {
+struct DoctorReport {
     /// Every layer of the sandbox can be enforced, and is.
     enforceable: bool,
     sandbox: SandboxReport,
-    layers: Vec<Layer>,
-    kernel: Vec<Mechanism>,
-    programs: Vec<Program>,
+    layers: Vec<LayerReport>,
+    kernel: Vec<MechanismReport>,
+    programs: Vec<ProgramReport>,
     #[serde(flatten)]
-    seen: Seen,
+    seen: VisiblePathsReport,
     /// Directories of Python tools, where there are any.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     python: Vec<PythonReport>,
@@ -74,8 +75,8 @@ struct Report {
     /// The model that is asked, where one is named.
     #[serde(skip_serializing_if = "Option::is_none")]
     model: Option<ModelReport>,
-    files: Files,
-    bash: Bash,
+    files: FilesReport,
+    bash: BashReport,
     #[serde(skip)]
     home: PathBuf,
 }
@@ -92,7 +93,7 @@ enum SandboxReport {
 
 /// A mechanism of the kernel.
 #[derive(Serialize)]
-struct Mechanism {
+struct MechanismReport {
     name: &'static str,
     available: bool,
     /// What exactly is offered, or why nothing is.
@@ -104,7 +105,7 @@ struct Mechanism {
 
 /// Whether bash runs without anybody being asked.
 #[derive(Serialize)]
-struct Bash {
+struct BashReport {
     freely: bool,
     preset: &'static str,
     /// Why not.
@@ -116,40 +117,40 @@ struct Bash {
 pub(crate) async fn run(
     args: &DoctorArgs,
     setting_args: &SettingArgs,
-    state: &State,
-) -> Result<Status, CommandError> {
-    let settings = settings::resolve(setting_args, state)?;
-    let helper = compose::helper()?;
-    let kernel = Kernel::probe(&helper).map_err(|err| unknown(&err))?;
-    let layers = layers_here(&helper, &settings, &kernel).await?;
-    let bash = bash(&settings, state).await?;
+    host: &Host,
+) -> Result<CommandStatus, CommandError> {
+    let settings = settings::resolve(&setting_args.overrides(), host)?;
+    let helper = host.program()?;
+    let kernel = KernelSupport::probe(&helper).map_err(|err| unknown(&err))?;
+    let layers = layers_here(&helper, &settings, &kernel, host).await?;
+    let bash = bash(&settings, host).await?;
     let roots = compose::roots(&settings)?.paths();
-    let places = compose::places(&settings, state, &roots);
-    let path = std::env::var_os("PATH").unwrap_or_default();
+    let places = compose::host_paths(&settings, host, &roots);
+    let path = host.variable("PATH").unwrap_or_default();
     let sandbox = if settings.sandbox.is_off { SandboxReport::Off } else { SandboxReport::On };
-    let is_full = layers.iter().all(|layer| layer.reach == Reach::Full);
-    let report = Report {
+    let is_full = layers.iter().all(|layer| layer.reach == LayerEnforcement::Full);
+    let report = DoctorReport {
         enforceable: is_full && sandbox == SandboxReport::On,
         sandbox,
         layers,
-        kernel: kernel.offers.iter().map(mechanism).collect(),
+        kernel: kernel.mechanisms.iter().map(mechanism).collect(),
         programs: programs(&path, &places, &roots),
         home: places.home.clone(),
-        seen: Seen::find(places, &settings.sandbox, &roots),
-        python: python_reports(&settings, state).await?,
-        mcp: server_reports(&settings, state)?,
-        web_search: searches(&compose::search(&settings)),
-        model: model_report(&args.model, &settings.model),
-        files: Files::find(&settings, state),
+        seen: VisiblePathsReport::find(places, &settings.sandbox, &roots),
+        python: python_reports(&settings, host).await?,
+        mcp: server_reports(&settings, host)?,
+        web_search: search_reports(&compose::search(&settings, host)),
+        model: model_report(&args.model.choice(), &settings.model, host),
+        files: FilesReport::find(&settings, host),
         bash,
     };
     if setting_args.json {
-        output::json(&report)?;
+        output::write_json(&report)?;
     } else {
-        output::data(&output::visible(&text::text(&report)))?;
+        output::write_data(&output::escape_controls(&text::text(&report)))?;
     }
     let is_well = report.enforceable && report.files.are_writable();
-    Ok(if is_well { Status::Done } else { Status::Failed })
+    Ok(if is_well { CommandStatus::Done } else { CommandStatus::Failed })
 }
 
 fn unknown(err: &dyn std::error::Error) -> CommandError {
@@ -158,46 +159,47 @@ fn unknown(err: &dyn std::error::Error) -> CommandError {
 
 async fn layers_here(
     helper: &Path,
-    settings: &Settings,
-    kernel: &Kernel,
-) -> Result<Vec<Layer>, CommandError> {
+    settings: &EffectiveSettings,
+    kernel: &KernelSupport,
+    host: &Host,
+) -> Result<Vec<LayerReport>, CommandError> {
     let (network, networking) = if settings.allow_network {
-        (Network::Host, Networking::Open)
+        (Network::Host, CommandNetworking::Open)
     } else {
-        (Network::Loopback, Networking::Granted)
+        (Network::Loopback, CommandNetworking::Granted)
     };
     let launcher = Launcher::new(helper.to_owned());
-    let enforceable = launcher.enforceable(network, compose::mechanisms()).await;
+    let enforceable = launcher.probe_enforcement(network, compose::mechanisms(host)).await;
     Ok(layers(&enforceable.map_err(|err| unknown(&err))?, networking, kernel))
 }
 
-fn mechanism(offer: &Offer) -> Mechanism {
+fn mechanism(offer: &MechanismSupport) -> MechanismReport {
     let (available, detail, remedy) = match &offer.state {
         Availability::Available(detail) => (true, detail.clone(), None),
         Availability::Missing { why, remedy } => (false, why.clone(), Some(remedy.clone())),
     };
-    Mechanism { name: offer.mechanism.name(), available, detail, remedy }
+    MechanismReport { name: offer.mechanism.name(), available, detail, remedy }
 }
 
 /// Judges a command that is plain, and a line that nobody can know before it runs.
-async fn bash(settings: &Settings, state: &State) -> Result<Bash, CommandError> {
+async fn bash(settings: &EffectiveSettings, host: &Host) -> Result<BashReport, CommandError> {
     let preset = settings.preset.name();
-    let runtime = compose::unrecorded_runtime(settings, state).await?;
-    plan_run::warn_of_unknown(settings, &runtime.registry());
+    let runtime = compose::unrecorded_runtime(settings, host).await?;
+    plan_run::warn_unknown_tools(settings, &runtime.registry());
     if runtime.registry().contract("bash").is_none() {
         let why = Some("the tool bash is not on offer".to_owned());
-        return Ok(Bash { freely: false, preset, why });
+        return Ok(BashReport { freely: false, preset, why });
     }
-    let session = compose::session(&runtime, settings, "cli")?;
+    let session = compose::open_connection(&runtime, settings, host, "cli")?;
     let why = why_not_freely(&session).await?;
-    Ok(Bash { freely: why.is_none(), preset, why })
+    Ok(BashReport { freely: why.is_none(), preset, why })
 }
 
-async fn why_not_freely(session: &Session) -> Result<Option<String>, CommandError> {
+async fn why_not_freely(session: &Connection) -> Result<Option<String>, CommandError> {
     for line in ["true", "eval \"$LINE\""] {
         let explanation = session.explain("bash", json!({ "cmd": line })).await?;
-        if explanation.outcome != Action::Allow {
-            let refusal = explanation.refusal.map(|(_, message)| message);
+        if explanation.outcome != RuleAction::Allow {
+            let refusal = explanation.refusal.map(|refusal| refusal.because);
             let why = refusal.or_else(|| explanation.reasons.into_iter().next());
             return Ok(Some(why.unwrap_or_else(|| format!("{line} would not be executed"))));
         }

@@ -3,14 +3,14 @@
 
 use std::io;
 
-use crate::error::{CommandError, Status};
+use crate::error::{CommandError, CommandStatus};
 
 /// Runs the command.
-pub(crate) fn run() -> Result<Status, CommandError> {
+pub(crate) fn run() -> Result<CommandStatus, CommandError> {
     // That a page brings a library down is told to whoever asked, and is no fault of haft.
     std::panic::set_hook(Box::new(|_| {}));
-    match haft_extract::serve(io::stdin(), io::stdout()) {
-        Ok(()) => Ok(Status::Done),
+    match haft_reader::serve(io::stdin(), io::stdout()) {
+        Ok(()) => Ok(CommandStatus::Done),
         Err(err) => Err(CommandError::failed(err.to_string())),
     }
 }

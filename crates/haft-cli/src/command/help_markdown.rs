@@ -3,14 +3,14 @@
 use clap::{Command, CommandFactory};
 
 use crate::cli::Cli;
-use crate::error::{CommandError, Status};
+use crate::error::{CommandError, CommandStatus};
 use crate::output;
 
 /// Characters of a line of help.
 const WIDTH: usize = 100;
 
 /// Runs the command.
-pub(crate) fn run() -> Result<Status, CommandError> {
+pub(crate) fn run() -> Result<CommandStatus, CommandError> {
     let mut haft = Cli::command().term_width(WIDTH);
     // Hands settings down to the commands, and gives commands their full names.
     haft.build();
@@ -19,8 +19,8 @@ pub(crate) fn run() -> Result<Status, CommandError> {
          it.\n\nThe settings and the output options of `haft` can be given to every command.\n",
     );
     write_command(haft, Depth::Top, &mut text);
-    output::data(&text)?;
-    Ok(Status::Done)
+    output::write_data(&text)?;
+    Ok(CommandStatus::Done)
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]

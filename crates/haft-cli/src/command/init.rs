@@ -4,15 +4,15 @@ use std::fs::OpenOptions;
 use std::io::{self, Write};
 
 use clap::Args;
-use haft::{Clock, SystemClock};
 use serde::Serialize;
 
 use crate::cli::SettingArgs;
-use crate::error::{CommandError, Status};
-use crate::manifest::{FILE_NAME, ManifestFile};
-use crate::state::State;
-use crate::trust::Trust;
-use crate::{output, quote, settings};
+use crate::error::{CommandError, CommandStatus};
+use crate::output;
+use haft_app::host::Host;
+use haft_app::manifest::{FILE_NAME, ManifestFile};
+use haft_app::quote;
+use haft_app::trust::TrustStore;
 
 /// What is written.
 pub(crate) const TEMPLATE: &str = include_str!("../haft.toml.template");
@@ -29,7 +29,7 @@ Examples:
 pub(crate) struct InitArgs {}
 
 #[derive(Serialize)]
-struct Answer<'a> {
+struct InitReport<'a> {
     path: &'a std::path::Path,
 }
 
@@ -37,11 +37,11 @@ struct Answer<'a> {
 pub(crate) fn run(
     _: &InitArgs,
     setting_args: &SettingArgs,
-    state: &State,
-) -> Result<Status, CommandError> {
+    host: &Host,
+) -> Result<CommandStatus, CommandError> {
     let directory = match &setting_args.root {
         Some(root) => root.clone(),
-        None => settings::working_directory()?,
+        None => host.working_directory()?,
     };
     let path = directory.join(FILE_NAME);
     let written = OpenOptions::new()
@@ -57,13 +57,13 @@ pub(crate) fn run(
         _ => CommandError::usage(format!("{} cannot be written: {err}", path.display())),
     })?;
     let file = ManifestFile::read(&path)?;
-    Trust::new(state.trust()).grant(&file, SystemClock.now_ms())?;
+    TrustStore::new(host.state().trust()).grant(&file, host.now_ms())?;
     if setting_args.json {
-        output::json(&Answer { path: file.path() })?;
+        output::write_json(&InitReport { path: file.path() })?;
     } else {
-        output::data(&output::visible(&format!("wrote {}", file.path().display())))?;
+        output::write_data(&output::escape_controls(&format!("wrote {}", file.path().display())))?;
     }
-    Ok(Status::Done)
+    Ok(CommandStatus::Done)
 }
 
 #[cfg(test)]

@@ -2,50 +2,50 @@
 //! MCP crate; this file makes what it serves and ends with it.
 
 use std::io::IsTerminal;
-use std::sync::Arc;
 
-use haft::SystemClock;
-use haft_mcp::{Server, serve_stdio};
+use haft_mcp::{McpServerParts, serve_stdio};
 
 use crate::cli::SettingArgs;
-use crate::error::{CommandError, Status};
-use crate::placement::{Placement, PlacementArgs};
-use crate::state::State;
-use crate::{compose, id, output, settings, signals, skills};
+use crate::error::{CommandError, CommandStatus};
+use crate::run_address::{RunAddress, RunAddressArgs};
+use crate::{output, signals};
+use haft_app::host::Host;
+use haft_app::{compose, id, settings, skills};
 
 /// Runs the command.
 pub(crate) async fn run(
-    args: &PlacementArgs,
+    args: &RunAddressArgs,
     setting_args: &SettingArgs,
-    state: &State,
-) -> Result<Status, CommandError> {
-    let settings = settings::resolve(setting_args, state)?;
-    let Placement { run, place, resume } = args.placement(&settings.scope)?;
-    let runtime = compose::runtime(&settings, state).await?;
-    compose::recover(&runtime).await?;
-    let session = compose::session(&runtime, &settings, "mcp")?;
+    host: &Host,
+) -> Result<CommandStatus, CommandError> {
+    let settings = settings::resolve(&setting_args.overrides(), host)?;
+    let RunAddress { run, position: place, resume } =
+        args.run_address(&settings.scope, host.now_ms())?;
+    let runtime = compose::runtime(&settings, host).await?;
+    compose::recover(&runtime, host).await?;
+    let session = compose::open_connection(&runtime, &settings, host, "mcp")?;
     // A later connection may recall what was answered in this one, cut outputs included.
     session.keep_outputs();
     if runtime.registry().contract("skill").is_some() {
-        skills::warn_of_problems(&session);
+        skills::warn_of_problems(&session, host);
     }
     let shutdown = signals::stop_token()?;
     if std::io::stdin().is_terminal() {
-        output::aside("waiting for an MCP client on standard input; Ctrl-D ends it");
+        output::print_aside("waiting for an MCP client on standard input; Ctrl-D ends it");
     }
-    let server = Server {
+    let server = McpServerParts {
         runtime: runtime.clone(),
-        session,
+        connection: session,
         run,
-        place,
+        address: place,
         resume,
-        clock: Arc::new(SystemClock),
+        clock: host.clock(),
         explain: |err| CommandError::from(err).message,
         state_key: id::random_bytes()?,
-        offerings: None,
+        resource_provider: None,
     };
     let served = serve_stdio(server, shutdown).await.map_err(CommandError::failed);
     runtime.shut_down().await;
     served?;
-    Ok(Status::Done)
+    Ok(CommandStatus::Done)
 }

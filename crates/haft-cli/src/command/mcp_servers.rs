@@ -10,16 +10,15 @@ mod test;
 
 use clap::{Args, Subcommand};
 
-use self::add::AddArgs;
-pub(crate) use self::login::LOGIN_MS_MAX;
-use self::login::LoginArgs;
-use self::logout::LogoutArgs;
-use self::remove::RemoveArgs;
-use self::test::TestArgs;
+use self::add::McpAddArgs;
+use self::login::McpLoginArgs;
+use self::logout::McpLogoutArgs;
+use self::remove::McpRemoveArgs;
+use self::test::McpTestArgs;
 use crate::cli::SettingArgs;
-use crate::error::{CommandError, Status};
-use crate::placement::PlacementArgs;
-use crate::state::State;
+use crate::error::{CommandError, CommandStatus};
+use crate::run_address::RunAddressArgs;
+use haft_app::host::Host;
 
 /// Serve the tools to an MCP client, or use the tools of other MCP servers
 ///
@@ -47,7 +46,7 @@ Examples:
 )]
 pub(crate) struct McpArgs {
     #[command(flatten)]
-    pub(crate) placement: PlacementArgs,
+    pub(crate) placement: RunAddressArgs,
     #[command(subcommand)]
     pub(crate) command: Option<McpCommand>,
 }
@@ -59,42 +58,42 @@ pub(crate) enum McpCommand {
     /// Writes a table [mcp.NAME] into haft.toml, and makes one where there is none; what stands in it stays as it is. A
     /// haft.toml that was trusted is so again once you confirm it, since what changed in it widens what is allowed. The server
     /// is granted nothing unless --read, --write or --host say so. See haft mcp test NAME for whether it works.
-    Add(AddArgs),
+    Add(McpAddArgs),
     /// List the servers, how each is started, and how many tools it has
     List,
     /// Use the tools of a server no more
     ///
     /// Takes the table [mcp.NAME] out of haft.toml.
-    Remove(RemoveArgs),
+    Remove(McpRemoveArgs),
     /// Start a server, and say what confines it and what haft makes of its tools
     ///
     /// The exit status is 1 if the server cannot be used.
-    Test(TestArgs),
+    Test(McpTestArgs),
     /// Log in to a server that runs elsewhere
     ///
     /// Prints an address, and opens nothing. Who agrees there is sent back to a port of this machine; over ssh, or where the
     /// browser runs on another machine, paste the address that it ends at. The login is kept in the state directory, for
     /// this server alone; it is shown to nobody, and renewed by itself as long as the server allows that.
-    Login(LoginArgs),
+    Login(McpLoginArgs),
     /// Forget the login to a server
     ///
     /// What was kept is deleted here; whoever gave it is not told.
-    Logout(LogoutArgs),
+    Logout(McpLogoutArgs),
 }
 
 /// Runs a command about servers.
 pub(crate) async fn run(
     command: McpCommand,
     setting_args: &SettingArgs,
-    state: &State,
-) -> Result<Status, CommandError> {
+    host: &Host,
+) -> Result<CommandStatus, CommandError> {
     match command {
-        McpCommand::Add(args) => add::run(args, setting_args, state).await,
-        McpCommand::List => list::run(setting_args, state),
-        McpCommand::Remove(args) => remove::run(&args, setting_args, state).await,
-        McpCommand::Test(args) => test::run(&args, setting_args, state).await,
-        McpCommand::Login(args) => login::run(&args, setting_args, state).await,
-        McpCommand::Logout(args) => logout::run(&args, setting_args, state),
+        McpCommand::Add(args) => add::run(args, setting_args, host).await,
+        McpCommand::List => list::run(setting_args, host),
+        McpCommand::Remove(args) => remove::run(&args, setting_args, host).await,
+        McpCommand::Test(args) => test::run(&args, setting_args, host).await,
+        McpCommand::Login(args) => login::run(&args, setting_args, host).await,
+        McpCommand::Logout(args) => logout::run(&args, setting_args, host),
     }
 }
 

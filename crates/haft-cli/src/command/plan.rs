@@ -8,8 +8,8 @@ mod show;
 use clap::{Args, Subcommand};
 
 use crate::cli::SettingArgs;
-use crate::error::{CommandError, Status};
-use crate::state::State;
+use crate::error::{CommandError, CommandStatus};
+use haft_app::host::Host;
 
 /// Check, draw and make plans
 ///
@@ -28,20 +28,20 @@ pub(crate) struct PlanArgs {
 
 #[derive(Subcommand)]
 enum PlanCommand {
-    Check(check::CheckArgs),
-    Show(show::ShowArgs),
-    Make(make::MakeArgs),
+    Check(check::PlanCheckArgs),
+    Show(show::PlanShowArgs),
+    Make(make::PlanMakeArgs),
 }
 
 /// Runs the command.
 pub(crate) async fn run(
     args: PlanArgs,
     setting_args: &SettingArgs,
-    state: &State,
-) -> Result<Status, CommandError> {
+    host: &Host,
+) -> Result<CommandStatus, CommandError> {
     match args.command {
-        PlanCommand::Check(args) => check::run(&args, setting_args, state).await,
+        PlanCommand::Check(args) => check::run(&args, setting_args, host).await,
         PlanCommand::Show(args) => show::run(&args, setting_args),
-        PlanCommand::Make(args) => make::run(args, setting_args, state).await,
+        PlanCommand::Make(args) => make::run(args, setting_args, host).await,
     }
 }

@@ -7,16 +7,16 @@ mod explain;
 mod findings;
 mod list;
 mod preset;
-mod remedy;
 mod remove;
 mod test;
 
 use clap::{Args, Subcommand};
 
 use crate::cli::SettingArgs;
-use crate::error::{CommandError, Status};
-use crate::preset::Preset;
-use crate::state::State;
+use crate::cli::preset_parser;
+use crate::error::{CommandError, CommandStatus};
+use haft_app::host::Host;
+use haft_app::preset::Preset;
 
 /// Show, explain and check the rules that decide what calls may do
 #[derive(Args)]
@@ -62,7 +62,7 @@ enum PolicyCommand {
     /// Print a preset as the manifest that it is
     Preset {
         /// The preset's name
-        #[arg(value_enum)]
+        #[arg(value_parser = preset_parser())]
         name: Preset,
     },
     /// Take out a rule that you allowed for this project
@@ -78,16 +78,16 @@ enum PolicyCommand {
 pub(crate) async fn run(
     args: PolicyArgs,
     setting_args: &SettingArgs,
-    state: &State,
-) -> Result<Status, CommandError> {
+    host: &Host,
+) -> Result<CommandStatus, CommandError> {
     match args.command {
-        PolicyCommand::List => list::run(setting_args, state).await,
+        PolicyCommand::List => list::run(setting_args, host).await,
         PolicyCommand::Explain { tool, input } => {
-            explain::run(&tool, &input, setting_args, state).await
+            explain::run(&tool, &input, setting_args, host).await
         }
-        PolicyCommand::Check => check::run(setting_args, state).await,
-        PolicyCommand::Test => test::run(setting_args, state),
+        PolicyCommand::Check => check::run(setting_args, host).await,
+        PolicyCommand::Test => test::run(setting_args, host),
         PolicyCommand::Preset { name } => preset::run(name),
-        PolicyCommand::Remove { number } => remove::run(number, setting_args, state),
+        PolicyCommand::Remove { number } => remove::run(number, setting_args, host),
     }
 }

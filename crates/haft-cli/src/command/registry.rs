@@ -3,20 +3,19 @@
 
 mod add;
 mod check;
+mod directory_scan;
 mod list;
-mod survey;
 mod sync;
 
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use self::add::AddArgs;
-pub(crate) use self::survey::survey_of;
-pub(crate) use self::sync::REGISTRY_BYTES_MAX;
+use self::add::RegistryAddArgs;
+pub(crate) use self::directory_scan::scan_entries;
 use crate::cli::SettingArgs;
-use crate::error::{CommandError, Status};
-use crate::state::State;
+use crate::error::{CommandError, CommandStatus};
+use haft_app::host::Host;
 
 /// Check, list and register Python tools
 ///
@@ -41,9 +40,9 @@ enum RegistryCommand {
     ///
     /// A file with an error is left out, one with a warning is not. Where there is a registry.json, it is compared with the
     /// files as well. The exit status is 1 if a file has an error, or if a directory cannot be used.
-    Check(DirectoryArgs),
+    Check(RegistryDirectoryArgs),
     /// List the tools with their files, effects and parameters
-    List(DirectoryArgs),
+    List(RegistryDirectoryArgs),
     /// Write registry.json, as Smith has it, from the METADATA of the files
     ///
     /// Files with errors are not in it. One that is there and cannot be read stays as it is, since nobody knows what
@@ -51,7 +50,7 @@ enum RegistryCommand {
     /// the registry differs from the files.
     Sync {
         #[command(flatten)]
-        directory: DirectoryArgs,
+        directory: RegistryDirectoryArgs,
         /// Write nothing, only say what differs
         #[arg(long)]
         check: bool,
@@ -64,12 +63,12 @@ enum RegistryCommand {
     /// Writes a [[python]] entry into haft.toml, and makes one where there is none; what stands in it stays as it is.
     /// Then the directory is checked as by haft registry check. A haft.toml that was trusted is so again once you confirm
     /// it, since what changed in it widens what is allowed.
-    Add(AddArgs),
+    Add(RegistryAddArgs),
 }
 
 /// Which directories it is about.
 #[derive(Args)]
-struct DirectoryArgs {
+struct RegistryDirectoryArgs {
     /// Directory of Python tools; all that are configured unless given
     dir: Option<PathBuf>,
 }
@@ -78,19 +77,19 @@ struct DirectoryArgs {
 pub(crate) async fn run(
     args: RegistryArgs,
     setting_args: &SettingArgs,
-    state: &State,
-) -> Result<Status, CommandError> {
+    host: &Host,
+) -> Result<CommandStatus, CommandError> {
     match args.command {
-        RegistryCommand::Check(args) => check::run(args.dir.as_deref(), setting_args, state).await,
-        RegistryCommand::List(args) => list::run(args.dir.as_deref(), setting_args, state).await,
+        RegistryCommand::Check(args) => check::run(args.dir.as_deref(), setting_args, host).await,
+        RegistryCommand::List(args) => list::run(args.dir.as_deref(), setting_args, host).await,
         RegistryCommand::Sync { directory, check, force } => {
             let mode = match (check, force) {
-                (true, _) => sync::Mode::Report,
-                (false, false) => sync::Mode::Write,
-                (false, true) => sync::Mode::WriteOver,
+                (true, _) => sync::SyncMode::Report,
+                (false, false) => sync::SyncMode::Write,
+                (false, true) => sync::SyncMode::WriteOver,
             };
-            sync::run(directory.dir.as_deref(), mode, setting_args, state).await
+            sync::run(directory.dir.as_deref(), mode, setting_args, host).await
         }
-        RegistryCommand::Add(args) => add::run(args, setting_args, state).await,
+        RegistryCommand::Add(args) => add::run(args, setting_args, host).await,
     }
 }

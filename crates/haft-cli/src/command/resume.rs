@@ -4,17 +4,17 @@
 use clap::Args;
 use haft_contract::RunId;
 use haft_journal::{Journal, RunQuery, RunRow};
-use haft_plan::drive::{DriveError, Start, recorded};
-use haft_plan::{Input, Plan, check};
+use haft_plan::drive::{PlanRunError, RunStartMode, recorded_plan};
+use haft_plan::{Plan, PlanInput, check};
 use serde_json::Value;
 
 use crate::cli::SettingArgs;
-use crate::compose::Tools;
-use crate::error::{CommandError, Kind, Status};
-use crate::plan_run::{self, DriveArgs, PlanRun, settling};
-use crate::settings::Settings;
-use crate::state::State;
-use crate::{quote, settings};
+use crate::error::{CommandError, CommandErrorKind, CommandStatus};
+use crate::plan_run::{self, DriveArgs, PlanRun, doubt_settlement};
+use haft_app::compose::AvailableTools;
+use haft_app::host::Host;
+use haft_app::settings::EffectiveSettings;
+use haft_app::{quote, settings};
 
 /// Go on with the run of a plan that was stopped or killed
 ///
@@ -53,56 +53,59 @@ pub(crate) struct ResumeArgs {
 pub(crate) async fn run(
     args: ResumeArgs,
     setting_args: &SettingArgs,
-    state: &State,
-) -> Result<Status, CommandError> {
+    host: &Host,
+) -> Result<CommandStatus, CommandError> {
     let run = RunId::parse(&args.run).map_err(CommandError::usage)?;
-    let settings = settings::resolve(setting_args, state)?;
-    let (plan, input) = kept(&run, &settings).await?;
-    let tools = Tools::find(&settings, state).await?;
-    let given = input.as_ref().map_or(Input::Absent, Input::Given);
+    let settings = settings::resolve(&setting_args.overrides(), host)?;
+    let (plan, input) = open_recorded_plan(&run, &settings).await?;
+    let tools = AvailableTools::find(&settings, host).await?;
+    let given = input.as_ref().map_or(PlanInput::Absent, PlanInput::Given);
     let plan = check(&plan, &plan_run::catalogue(tools.offered()), given)
-        .map_err(|problems| plan_run::invalid(&format!("of run {run}"), &problems))?;
-    let start = if args.retry_failed { Start::RetryFailed } else { Start::Resume };
+        .map_err(|problems| plan_run::invalid_plan_error(&format!("of run {run}"), &problems))?;
+    let start = if args.retry_failed { RunStartMode::RetryFailed } else { RunStartMode::Resume };
     let mut work = PlanRun { plan, tools, run, start, input };
     let may_ask = !args.drive.headless && !setting_args.json;
     let driven = loop {
         let (again, settings) = (work.clone(), settings.clone());
         let journal = settings.durability.journal.clone();
-        let driven = plan_run::drive(again, &args.drive, setting_args, settings, state).await?;
+        let driven = plan_run::drive(again, &args.drive, setting_args, settings, host).await?;
         // What was said of a call stays said, so each time round fewer are in doubt.
-        if !(may_ask && settling::ask(&driven, &journal).await?) {
+        if !(may_ask && doubt_settlement::settle_doubts(&driven, &journal).await?) {
             break driven;
         }
         // What failed was tried anew, once.
-        work.start = Start::Resume;
+        work.start = RunStartMode::Resume;
     };
-    plan_run::tell_output(&driven, setting_args)?;
-    plan_run::tell_end(&driven, &args.drive, setting_args);
-    Ok(plan_run::status(&driven))
+    plan_run::print_output(&driven, setting_args)?;
+    plan_run::print_end(&driven, &args.drive, setting_args);
+    Ok(plan_run::plan_status(&driven))
 }
 
 /// Returns the plan that a run keeps, and its input.
-async fn kept(run: &RunId, settings: &Settings) -> Result<(Plan, Option<Value>), CommandError> {
+async fn open_recorded_plan(
+    run: &RunId,
+    settings: &EffectiveSettings,
+) -> Result<(Plan, Option<Value>), CommandError> {
     let unknown = || {
         CommandError::usage(format!("there is no run {run} in the journal"))
-            .kind(Kind::UnknownRun)
+            .kind(CommandErrorKind::UnknownRun)
             .hint("haft runs list")
     };
     let journal = settings.durability.journal.open_to_read().await?.ok_or_else(unknown)?;
     let query = RunQuery { run: Some(run.clone()), ..RunQuery::default() };
     let row = journal.runs(query).await?.into_iter().next().ok_or_else(unknown)?;
-    let kept = of_journal(&*journal, run).await?.ok_or_else(|| no_plan(&row))?;
+    let kept = plan_from_journal(&*journal, run).await?.ok_or_else(|| no_plan_error(&row))?;
     check_root(&row, settings)?;
     Ok(kept)
 }
 
-async fn of_journal(
+async fn plan_from_journal(
     journal: &dyn Journal,
     run: &RunId,
 ) -> Result<Option<(Plan, Option<Value>)>, CommandError> {
-    recorded(journal, run).await.map_err(|err| match err {
-        DriveError::Journal(err) => CommandError::from(err),
-        err @ DriveError::Incomplete { .. } => {
+    recorded_plan(journal, run).await.map_err(|err| match err {
+        PlanRunError::Journal(err) => CommandError::from(err),
+        err @ PlanRunError::Incomplete { .. } => {
             CommandError::usage(err).hint(format!("haft run PLAN --run {run}"))
         }
         err => CommandError::failed(err).hint(format!("haft runs show {run}")),
@@ -110,7 +113,7 @@ async fn of_journal(
 }
 
 /// Returns the error of a run that is not of a plan, with what goes on with it.
-fn no_plan(row: &RunRow) -> CommandError {
+fn no_plan_error(row: &RunRow) -> CommandError {
     let RunRow { id, front_end, .. } = row;
     if front_end == plan_run::FRONT_END {
         let message = format!(
@@ -130,7 +133,7 @@ fn no_plan(row: &RunRow) -> CommandError {
 }
 
 /// A plan goes on where it was begun: in another workspace its paths would mean something else.
-fn check_root(row: &RunRow, settings: &Settings) -> Result<(), CommandError> {
+fn check_root(row: &RunRow, settings: &EffectiveSettings) -> Result<(), CommandError> {
     let root = settings.root.canonicalize().map_err(|err| {
         CommandError::usage(format!("root {} cannot be used: {err}", settings.root.display()))
     })?;

@@ -4,15 +4,16 @@ use std::path::PathBuf;
 
 use clap::Args;
 use haft_contract::RunId;
-use haft_plan::Input;
-use haft_plan::drive::Start;
+use haft_plan::PlanInput;
+use haft_plan::drive::RunStartMode;
 
 use crate::cli::SettingArgs;
-use crate::compose::Tools;
-use crate::error::{CommandError, Status};
-use crate::plan_run::{self, DriveArgs, PlanRun, PlanText, rehearsal};
-use crate::state::State;
-use crate::{compose, input, settings};
+use crate::error::{CommandError, CommandStatus};
+use crate::input;
+use crate::plan_run::{self, DriveArgs, PlanRun, PlanText, dry_run};
+use haft_app::compose::AvailableTools;
+use haft_app::host::Host;
+use haft_app::{compose, settings};
 
 /// Run a plan and print its output
 ///
@@ -58,24 +59,24 @@ pub(crate) struct RunArgs {
 pub(crate) async fn run(
     args: RunArgs,
     setting_args: &SettingArgs,
-    state: &State,
-) -> Result<Status, CommandError> {
+    host: &Host,
+) -> Result<CommandStatus, CommandError> {
     let text = PlanText::read(&args.file)?;
     let input = args.input.as_deref().map(input::read_plan_input).transpose()?;
     let run = match &args.run {
         Some(name) => RunId::parse(name).map_err(CommandError::usage)?,
-        None => compose::new_run()?,
+        None => compose::new_run(host.now_ms())?,
     };
-    let settings = settings::resolve(setting_args, state)?;
-    let tools = Tools::find(&settings, state).await?;
-    let given = input.as_ref().map_or(Input::Absent, Input::Given);
+    let settings = settings::resolve(&setting_args.overrides(), host)?;
+    let tools = AvailableTools::find(&settings, host).await?;
+    let given = input.as_ref().map_or(PlanInput::Absent, PlanInput::Given);
     let plan = text.check(&plan_run::catalogue(tools.offered()), given)?;
-    let work = PlanRun { plan, tools, run, start: Start::New, input };
+    let work = PlanRun { plan, tools, run, start: RunStartMode::New, input };
     if args.dry_run {
-        return rehearsal::tell(&work, &args.drive, setting_args, settings, state).await;
+        return dry_run::print_dry_run(&work, &args.drive, setting_args, settings, host).await;
     }
-    let driven = plan_run::drive(work, &args.drive, setting_args, settings, state).await?;
-    plan_run::tell_output(&driven, setting_args)?;
-    plan_run::tell_end(&driven, &args.drive, setting_args);
-    Ok(plan_run::status(&driven))
+    let driven = plan_run::drive(work, &args.drive, setting_args, settings, host).await?;
+    plan_run::print_output(&driven, setting_args)?;
+    plan_run::print_end(&driven, &args.drive, setting_args);
+    Ok(plan_run::plan_status(&driven))
 }

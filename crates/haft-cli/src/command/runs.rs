@@ -1,19 +1,19 @@
 //! `haft runs`: what the journal holds, and looking after it: one file for each thing that can be done. Looking changes
 //! nothing; where no journal is yet, none is made.
 
+mod addressed;
 mod call;
-mod dead;
-mod doubt;
+mod dead_holders;
+mod doubts;
 mod export;
 mod list;
-mod named;
 mod prune;
-mod session;
+mod run_session;
 mod settle;
 mod show;
 mod tail;
 mod text;
-mod undone;
+mod undo_references;
 mod verify;
 
 use std::sync::Arc;
@@ -23,16 +23,14 @@ use haft_contract::RunId;
 use haft_journal::Journal;
 
 use crate::cli::SettingArgs;
-use crate::error::{CommandError, Kind, Status};
-use crate::journal_place::JournalPlace;
-use crate::state::State;
-use crate::{latest, settings};
+use crate::error::{CommandError, CommandErrorKind, CommandStatus};
+use crate::latest;
+use haft_app::host::Host;
+use haft_app::journal_location::JournalLocation;
+use haft_app::settings;
 
-pub(crate) use doubt::DOUBTS_SHOWN_MAX;
-pub(crate) use settle::{Said, settle};
-pub(crate) use show::RETRIES_SHOWN_MAX;
-pub(crate) use tail::{TAIL_CALLS, TAIL_POLL_MS};
-pub(crate) use text::INPUT_CHARS_MAX;
+pub(crate) use doubts::DOUBTS_SHOWN_MAX;
+pub(crate) use settle::{VerdictArg, record_verdict};
 
 /// Show what was recorded, and look after it
 ///
@@ -55,50 +53,50 @@ pub(crate) struct RunsArgs {
 
 #[derive(Subcommand)]
 enum RunsCommand {
-    List(list::ListArgs),
-    Show(show::ShowArgs),
-    Tail(tail::TailArgs),
-    Export(export::ExportArgs),
-    Verify(verify::VerifyArgs),
-    Settle(settle::SettleArgs),
-    Prune(prune::PruneArgs),
+    List(list::RunsListArgs),
+    Show(show::RunsShowArgs),
+    Tail(tail::RunsTailArgs),
+    Export(export::RunsExportArgs),
+    Verify(verify::RunsVerifyArgs),
+    Settle(settle::RunsSettleArgs),
+    Prune(prune::RunsPruneArgs),
 }
 
 /// Runs the command.
 pub(crate) async fn run(
     args: RunsArgs,
     setting_args: &SettingArgs,
-    state: &State,
-) -> Result<Status, CommandError> {
+    host: &Host,
+) -> Result<CommandStatus, CommandError> {
     let json = setting_args.json;
-    let durability = settings::resolve_durability(setting_args, state)?;
-    let recorded = Recorded { place: &durability.journal, state };
-    recorded.check_named()?;
+    let durability = settings::resolve_durability(&setting_args.overrides(), host)?;
+    let recorded = RunsJournal { place: &durability.journal, host };
+    recorded.check_journal_exists()?;
     let looking = match args.command {
         RunsCommand::Tail(args) => return tail::run(&args, &recorded, setting_args).await,
         RunsCommand::Settle(args) => {
             return settle::run(args, recorded.open_to_write().await?.as_deref(), json).await;
         }
-        RunsCommand::Prune(args) => return prune::run(&args, &durability, state, json).await,
-        RunsCommand::List(args) => Looking::List(args),
-        RunsCommand::Show(args) => Looking::Show(args),
-        RunsCommand::Export(args) => Looking::Export(args),
-        RunsCommand::Verify(args) => Looking::Verify(args),
+        RunsCommand::Prune(args) => return prune::run(&args, &durability, host, json).await,
+        RunsCommand::List(args) => RunsReadCommand::List(args),
+        RunsCommand::Show(args) => RunsReadCommand::Show(args),
+        RunsCommand::Export(args) => RunsReadCommand::Export(args),
+        RunsCommand::Verify(args) => RunsReadCommand::Verify(args),
     };
     let journal = recorded.open().await?;
-    looking.run(journal.as_deref(), setting_args, state).await
+    looking.run(journal.as_deref(), setting_args, host).await
 }
 
 /// The journal that is looked after, which need not be there.
-struct Recorded<'a> {
-    place: &'a JournalPlace,
-    state: &'a State,
+struct RunsJournal<'a> {
+    place: &'a JournalLocation,
+    host: &'a Host,
 }
 
-impl Recorded<'_> {
+impl RunsJournal<'_> {
     /// Refuses a journal that somebody named and that is not there. That of a user who has made no call yet is only empty.
-    fn check_named(&self) -> Result<(), CommandError> {
-        let is_default = self.place.file() == Some(self.state.journal().as_path());
+    fn check_journal_exists(&self) -> Result<(), CommandError> {
+        let is_default = self.place.file() == Some(self.host.state().journal().as_path());
         if is_default || !self.place.is_missing() {
             return Ok(());
         }
@@ -106,12 +104,12 @@ impl Recorded<'_> {
             "there is no journal at {}: expected one there, because --db, HAFT_DB or [durability] of the manifest names it",
             self.place
         );
-        Err(CommandError::usage(message).kind(Kind::Journal))
+        Err(CommandError::usage(message).kind(CommandErrorKind::Journal))
     }
 
     /// Opens the journal to look at it, `None` if there is none yet.
     async fn open(&self) -> Result<Option<Arc<dyn Journal>>, CommandError> {
-        self.place.open_to_read().await
+        Ok(self.place.open_to_read().await?)
     }
 
     /// Opens the journal to change what is in it, `None` if there is none yet.
@@ -119,54 +117,54 @@ impl Recorded<'_> {
         if self.place.is_missing() {
             return Ok(None);
         }
-        self.place.open().await.map(Some)
+        Ok(Some(self.place.open().await?))
     }
 }
 
 /// What changes nothing.
-enum Looking {
-    List(list::ListArgs),
-    Show(show::ShowArgs),
-    Export(export::ExportArgs),
-    Verify(verify::VerifyArgs),
+enum RunsReadCommand {
+    List(list::RunsListArgs),
+    Show(show::RunsShowArgs),
+    Export(export::RunsExportArgs),
+    Verify(verify::RunsVerifyArgs),
 }
 
-impl Looking {
+impl RunsReadCommand {
     /// Looks at the journal, `None` if there is none yet.
     async fn run(
         self,
         journal: Option<&dyn Journal>,
         settings: &SettingArgs,
-        state: &State,
-    ) -> Result<Status, CommandError> {
+        host: &Host,
+    ) -> Result<CommandStatus, CommandError> {
         match self {
             Self::List(args) => list::run(&args, journal, settings.json).await,
-            Self::Show(args) => show::run(&args, journal, settings, state).await,
-            Self::Export(args) => export::run(&args, journal, settings, state).await,
+            Self::Show(args) => show::run(&args, journal, settings, host).await,
+            Self::Export(args) => export::run(&args, journal, settings, host).await,
             Self::Verify(_) => verify::run(journal, settings.json).await,
         }
     }
 }
 
 /// Returns the run of that name, which may be the one that was used last in this workspace.
-async fn find_run(
+async fn find_named_run(
     name: &str,
     journal: &dyn Journal,
     settings: &SettingArgs,
-    state: &State,
+    host: &Host,
 ) -> Result<RunId, CommandError> {
-    let root = || latest::workspace_of(settings, state);
-    Ok(latest::named_run(name, journal, root).await?.id())
+    let root = || latest::workspace_of(settings, host);
+    Ok(latest::find_run(name, journal, root).await?.id())
 }
 
 /// Says of a run that somebody named that it is not there, because nothing is.
-fn not_recorded(run: &str) -> CommandError {
-    if run == latest::LAST { latest::no_run() } else { unknown_run(run) }
+fn no_journal_error(run: &str) -> CommandError {
+    if run == latest::LAST { latest::no_run_error() } else { unknown_run_error(run) }
 }
 
 /// Says that there is no such run.
-fn unknown_run(run: &str) -> CommandError {
+fn unknown_run_error(run: &str) -> CommandError {
     CommandError::usage(format!("no run is called {run:?}"))
-        .kind(Kind::UnknownRun)
+        .kind(CommandErrorKind::UnknownRun)
         .hint("haft runs list")
 }

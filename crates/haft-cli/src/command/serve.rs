@@ -4,20 +4,20 @@
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use clap::Args;
-use haft::{Place, Resume, Runtime, SystemClock};
-use haft_mcp::{HttpServer, Server};
-use haft_server::{Guard, Site, Token};
+use haft::{ResumeMode, Runtime, TaskAttempt};
+use haft_mcp::{HttpServer, McpServerParts};
+use haft_server::{BearerToken, HttpSite, RequestGuard};
 use serde_json::json;
 use tokio::net::TcpListener;
 
 use crate::cli::SettingArgs;
-use crate::error::{CommandError, Status};
-use crate::settings::Settings;
-use crate::state::State;
-use crate::{compose, id, output, settings, signals, skills};
+use crate::error::{CommandError, CommandStatus};
+use crate::{output, signals};
+use haft_app::host::Host;
+use haft_app::settings::EffectiveSettings;
+use haft_app::{compose, id, settings, skills};
 
 /// Where MCP is.
 const MCP_PATH: &str = "/mcp";
@@ -78,27 +78,27 @@ pub(crate) struct ServeArgs {
 }
 
 /// How clients come to know the token.
-enum Secret {
+enum ServeToken {
     /// There is none.
-    Nothing,
+    NotRequired,
     /// Whoever started the server knows it.
-    Known(Token),
+    GivenByUser(BearerToken),
     /// It was made up, and is printed.
-    MadeUp(Token, String),
+    Generated(BearerToken, String),
 }
 
-impl Secret {
-    fn token(&self) -> Option<&Token> {
+impl ServeToken {
+    fn token(&self) -> Option<&BearerToken> {
         match self {
-            Self::Nothing => None,
-            Self::Known(token) | Self::MadeUp(token, _) => Some(token),
+            Self::NotRequired => None,
+            Self::GivenByUser(token) | Self::Generated(token, _) => Some(token),
         }
     }
 
-    fn shown(&self) -> Option<&str> {
+    fn printed_token(&self) -> Option<&str> {
         match self {
-            Self::Nothing | Self::Known(_) => None,
-            Self::MadeUp(_, text) => Some(text),
+            Self::NotRequired | Self::GivenByUser(_) => None,
+            Self::Generated(_, text) => Some(text),
         }
     }
 }
@@ -107,61 +107,69 @@ impl Secret {
 pub(crate) async fn run(
     args: &ServeArgs,
     setting_args: &SettingArgs,
-    state: &State,
-) -> Result<Status, CommandError> {
+    host: &Host,
+) -> Result<CommandStatus, CommandError> {
     let secret = secret(args)?;
-    let guard = Guard {
+    let guard = RequestGuard {
         token: secret.token().cloned(),
         hosts: args.hosts.iter().map(|host| host_name(host)).collect::<Result<_, _>>()?,
         origins: args.origins.iter().map(|one| origin(one)).collect::<Result<_, _>>()?,
     };
-    let settings = settings::resolve(setting_args, state)?;
+    let settings = settings::resolve(&setting_args.overrides(), host)?;
     let listener = TcpListener::bind(args.listen).await.map_err(|err| cannot_listen(args, &err))?;
     let address = listener.local_addr().map_err(|err| cannot_listen(args, &err))?;
-    let runtime = compose::runtime(&settings, state).await?;
-    compose::recover(&runtime).await?;
+    let runtime = compose::runtime(&settings, host).await?;
+    compose::recover(&runtime, host).await?;
     let shutdown = signals::stop_token()?;
-    let server = http_server(&runtime, settings)?;
-    let site = Site::new(guard).mount(MCP_PATH, server.service());
-    announce(args, address, &secret)?;
+    let server = http_server(&runtime, settings, host)?;
+    let site = HttpSite::new(guard).mount(MCP_PATH, server.service());
+    print_address(args, address, &secret)?;
     haft_server::serve(listener, site, shutdown, server.shut_down()).await;
     runtime.shut_down().await;
-    Ok(Status::Done)
+    Ok(CommandStatus::Done)
 }
 
-fn http_server(runtime: &Runtime, settings: Settings) -> Result<HttpServer, CommandError> {
-    let stateless = open(runtime, &settings)?;
+fn http_server(
+    runtime: &Runtime,
+    settings: EffectiveSettings,
+    host: &Host,
+) -> Result<HttpServer, CommandError> {
+    let stateless = open_server(runtime, &settings, host)?;
     // Every session finds the same skills, so it is said once.
     if runtime.registry().contract("skill").is_some() {
-        skills::warn_of_problems(&stateless.session);
+        skills::warn_of_problems(&stateless.connection, host);
     }
-    let runtime = runtime.clone();
-    let open = move || open(&runtime, &settings).map_err(|err| err.message);
+    let (runtime, host) = (runtime.clone(), host.clone());
+    let open = move || open_server(&runtime, &settings, &host).map_err(|err| err.message);
     Ok(HttpServer::new(stateless, Box::new(open)))
 }
 
 /// Opens a session with a run of its own.
-fn open(runtime: &Runtime, settings: &Settings) -> Result<Server, CommandError> {
-    let session = compose::session(runtime, settings, "mcp")?;
+fn open_server(
+    runtime: &Runtime,
+    settings: &EffectiveSettings,
+    host: &Host,
+) -> Result<McpServerParts, CommandError> {
+    let session = compose::open_connection(runtime, settings, host, "mcp")?;
     // A later session may recall what was answered in this one, cut outputs included.
     session.keep_outputs();
-    Ok(Server {
+    Ok(McpServerParts {
         runtime: runtime.clone(),
-        session,
-        run: compose::new_run()?,
-        place: Place::default(),
-        resume: Resume::default(),
-        clock: Arc::new(SystemClock),
+        connection: session,
+        run: compose::new_run(host.now_ms())?,
+        address: TaskAttempt::default(),
+        resume: ResumeMode::default(),
+        clock: host.clock(),
         explain: |err| CommandError::from(err).message,
         state_key: id::random_bytes()?,
-        offerings: None,
+        resource_provider: None,
     })
 }
 
-fn secret(args: &ServeArgs) -> Result<Secret, CommandError> {
+fn secret(args: &ServeArgs) -> Result<ServeToken, CommandError> {
     if args.no_token {
         return if args.listen.ip().is_loopback() {
-            Ok(Secret::Nothing)
+            Ok(ServeToken::NotRequired)
         } else {
             let message = format!(
                 "--no-token on {}: everybody who reaches that address could use the tools",
@@ -171,21 +179,21 @@ fn secret(args: &ServeArgs) -> Result<Secret, CommandError> {
         };
     }
     if let Some(file) = &args.token_file {
-        let token = Token::parse(&token_in(file)?);
+        let token = BearerToken::parse(&token_in(file)?);
         let token =
             token.map_err(|err| CommandError::usage(format!("{}: {err}", file.display())))?;
-        return Ok(Secret::Known(token));
+        return Ok(ServeToken::GivenByUser(token));
     }
     if let Some(text) = std::env::var_os("HAFT_TOKEN").filter(|text| !text.is_empty()) {
-        let token = Token::parse(&text.to_string_lossy());
+        let token = BearerToken::parse(&text.to_string_lossy());
         return token
-            .map(Secret::Known)
+            .map(ServeToken::GivenByUser)
             .map_err(|err| CommandError::usage(format!("HAFT_TOKEN: {err}")));
     }
     let bytes = id::random_bytes::<TOKEN_BYTES>()?;
     let text: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-    let token = Token::parse(&text).map_err(CommandError::failed)?;
-    Ok(Secret::MadeUp(token, text))
+    let token = BearerToken::parse(&text).map_err(CommandError::failed)?;
+    Ok(ServeToken::Generated(token, text))
 }
 
 fn token_in(file: &Path) -> Result<String, CommandError> {
@@ -260,21 +268,27 @@ fn url(args: &ServeArgs, address: SocketAddr) -> String {
     }
 }
 
-fn announce(args: &ServeArgs, address: SocketAddr, secret: &Secret) -> Result<(), CommandError> {
+fn print_address(
+    args: &ServeArgs,
+    address: SocketAddr,
+    secret: &ServeToken,
+) -> Result<(), CommandError> {
     let url = url(args, address);
     if args.json {
-        return output::json(&json!({ "url": url, "token": secret.shown() }));
+        return output::write_json(&json!({ "url": url, "token": secret.printed_token() }));
     }
-    output::data(&url)?;
+    output::write_data(&url)?;
     match secret {
-        Secret::Nothing => {
-            output::aside("no token is asked for: every program of this machine can use the tools")
+        ServeToken::NotRequired => output::print_aside(
+            "no token is asked for: every program of this machine can use the tools",
+        ),
+        ServeToken::GivenByUser(_) => {}
+        ServeToken::Generated(_, text) => {
+            output::write_data(&format!("Authorization: Bearer {text}"))?
         }
-        Secret::Known(_) => {}
-        Secret::MadeUp(_, text) => output::data(&format!("Authorization: Bearer {text}"))?,
     }
     if !address.ip().is_loopback() {
-        output::aside(
+        output::print_aside(
             "other machines reach this address, and what is sent is not encrypted: put a proxy with TLS in front",
         );
     }

@@ -12,13 +12,13 @@ mod show;
 use std::sync::Arc;
 
 use clap::{Args, Subcommand};
-use haft_journal::{ChatId, ChatSession, Journal};
+use haft_journal::{Journal, SessionId, SessionRow};
 
 use crate::cli::SettingArgs;
-use crate::error::{CommandError, Status};
-use crate::latest::{self, LAST, named_session, no_session};
-use crate::settings;
-use crate::state::State;
+use crate::error::{CommandError, CommandStatus};
+use crate::latest::{self, LAST, find_session, no_session_error};
+use haft_app::host::Host;
+use haft_app::settings;
 
 /// Show what was said in sessions of agents, and look after them
 ///
@@ -39,45 +39,49 @@ pub(crate) struct SessionsArgs {
 
 #[derive(Subcommand)]
 enum SessionsCommand {
-    List(list::ListArgs),
-    Show(show::ShowArgs),
-    Export(export::ExportArgs),
-    Fork(fork::ForkArgs),
-    Rewind(rewind::RewindArgs),
+    List(list::SessionsListArgs),
+    Show(show::SessionsShowArgs),
+    Export(export::SessionsExportArgs),
+    Fork(fork::SessionsForkArgs),
+    Rewind(rewind::SessionsRewindArgs),
 }
 
 /// Runs the command.
 pub(crate) async fn run(
     args: SessionsArgs,
     setting_args: &SettingArgs,
-    state: &State,
-) -> Result<Status, CommandError> {
-    let settings = settings::resolve(setting_args, state)?;
+    host: &Host,
+) -> Result<CommandStatus, CommandError> {
+    let settings = settings::resolve(&setting_args.overrides(), host)?;
     let looking = match args.command {
         SessionsCommand::Fork(args) => {
-            return fork::run(&args, setting_args, &settings, state).await;
+            return fork::run(&args, setting_args, &settings, host).await;
         }
         SessionsCommand::Rewind(args) => {
-            return rewind::run(&args, setting_args, &settings, state).await;
+            return rewind::run(&args, setting_args, &settings, host).await;
         }
-        SessionsCommand::List(args) => Looking::List(args),
-        SessionsCommand::Show(args) => Looking::Show(args),
-        SessionsCommand::Export(args) => Looking::Export(args),
+        SessionsCommand::List(args) => SessionsReadCommand::List(args),
+        SessionsCommand::Show(args) => SessionsReadCommand::Show(args),
+        SessionsCommand::Export(args) => SessionsReadCommand::Export(args),
     };
     let journal = settings.durability.journal.open_to_read().await?;
-    let kept = Kept { journal, root: latest::workspace(&settings)? };
+    let kept = WorkspaceSessions { journal, root: latest::workspace(&settings)? };
     looking.run(&kept, setting_args.json).await
 }
 
 /// What changes nothing.
-enum Looking {
-    List(list::ListArgs),
-    Show(show::ShowArgs),
-    Export(export::ExportArgs),
+enum SessionsReadCommand {
+    List(list::SessionsListArgs),
+    Show(show::SessionsShowArgs),
+    Export(export::SessionsExportArgs),
 }
 
-impl Looking {
-    async fn run(self, kept: &Kept, is_json: bool) -> Result<Status, CommandError> {
+impl SessionsReadCommand {
+    async fn run(
+        self,
+        kept: &WorkspaceSessions,
+        is_json: bool,
+    ) -> Result<CommandStatus, CommandError> {
         match self {
             Self::List(args) => list::run(&args, kept, is_json).await,
             Self::Show(args) => show::run(&args, kept, is_json).await,
@@ -87,26 +91,30 @@ impl Looking {
 }
 
 /// The sessions that there are, from the place of one workspace.
-struct Kept {
+struct WorkspaceSessions {
     /// The journal, if there is one.
     journal: Option<Arc<dyn Journal>>,
     /// The workspace.
     root: String,
 }
 
-impl Kept {
+impl WorkspaceSessions {
     /// Returns the session of that name, and the journal that it is in.
-    async fn find(&self, named: &str) -> Result<(&dyn Journal, ChatSession), CommandError> {
+    async fn find_session(&self, named: &str) -> Result<(&dyn Journal, SessionRow), CommandError> {
         let Some(journal) = self.journal.as_deref() else {
-            return Err(if named == LAST { no_session() } else { unknown(named) });
+            return Err(if named == LAST {
+                no_session_error()
+            } else {
+                unknown_session_error(named)
+            });
         };
-        let id: ChatId = named_session(named, &self.root, journal).await?;
-        let session = journal.chat(&id).await?.ok_or_else(|| unknown(named))?;
+        let id: SessionId = find_session(named, &self.root, journal).await?;
+        let session = journal.session(&id).await?.ok_or_else(|| unknown_session_error(named))?;
         Ok((journal, session))
     }
 }
 
-fn unknown(session: &str) -> CommandError {
+fn unknown_session_error(session: &str) -> CommandError {
     CommandError::usage(format!("no session is called {session:?}"))
         .hint("haft sessions list --all")
 }

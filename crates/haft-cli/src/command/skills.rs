@@ -11,9 +11,9 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use crate::cli::SettingArgs;
-use crate::error::{CommandError, Status};
-use crate::settings;
-use crate::state::State;
+use crate::error::{CommandError, CommandStatus};
+use haft_app::host::Host;
+use haft_app::settings;
 
 /// List, show and check skills
 ///
@@ -64,14 +64,14 @@ enum SkillsCommand {
 pub(crate) fn run(
     args: &SkillsArgs,
     setting_args: &SettingArgs,
-    state: &State,
-) -> Result<Status, CommandError> {
-    let settings = settings::resolve(setting_args, state)?;
+    host: &Host,
+) -> Result<CommandStatus, CommandError> {
+    let settings = settings::resolve(&setting_args.overrides(), host)?;
     let is_json = setting_args.json;
     match &args.command {
-        SkillsCommand::List => list::run(&settings, is_json),
-        SkillsCommand::Show { name } => show::run(name, &settings, is_json),
-        SkillsCommand::Check { dir } => check::run(dir.as_deref(), &settings, is_json),
-        SkillsCommand::Instructions => instructions::run(&settings, is_json),
+        SkillsCommand::List => list::run(&settings, host, is_json),
+        SkillsCommand::Show { name } => show::run(name, &settings, host, is_json),
+        SkillsCommand::Check { dir } => check::run(dir.as_deref(), &settings, host, is_json),
+        SkillsCommand::Instructions => instructions::run(&settings, host, is_json),
     }
 }

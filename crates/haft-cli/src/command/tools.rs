@@ -5,10 +5,10 @@ use haft_contract::Contract;
 use haft_contract::limits::TOOL_MATCHES_MAX;
 
 use crate::cli::SettingArgs;
-use crate::error::{CommandError, Status};
-use crate::format::{Format, print_list, print_one};
-use crate::state::State;
-use crate::{compose, settings, skills};
+use crate::error::{CommandError, CommandStatus};
+use crate::format::{ToolListFormat, print_list, print_one};
+use haft_app::host::Host;
+use haft_app::{compose, settings, skills};
 
 /// List the tools, find some, or show one
 #[derive(Args)]
@@ -32,8 +32,8 @@ enum ToolsCommand {
     /// --format json.
     List {
         /// Form of the list
-        #[arg(long, value_enum, default_value_t = Format::Table)]
-        format: Format,
+        #[arg(long, value_enum, default_value_t = ToolListFormat::Table)]
+        format: ToolListFormat,
     },
     /// Find tools by what they do
     ///
@@ -44,16 +44,16 @@ enum ToolsCommand {
         #[arg(required = true)]
         words: Vec<String>,
         /// Form of the list
-        #[arg(long, value_enum, default_value_t = Format::Table)]
-        format: Format,
+        #[arg(long, value_enum, default_value_t = ToolListFormat::Table)]
+        format: ToolListFormat,
     },
     /// Show one tool with its parameters
     Show {
         /// The tool's id
         tool: String,
         /// Form of the answer
-        #[arg(long, value_enum, default_value_t = Format::Table)]
-        format: Format,
+        #[arg(long, value_enum, default_value_t = ToolListFormat::Table)]
+        format: ToolListFormat,
     },
 }
 
@@ -61,21 +61,21 @@ enum ToolsCommand {
 pub(crate) async fn run(
     args: &ToolsArgs,
     setting_args: &SettingArgs,
-    state: &State,
-) -> Result<Status, CommandError> {
-    let settings = settings::resolve(setting_args, state)?;
-    let registry = compose::registry(&settings, state).await?;
-    let places = skills::places(&settings);
-    let published = |contract: &Contract| places.published(contract);
-    let of = |format: Format| match format {
-        Format::Table if setting_args.json => Format::Json,
+    host: &Host,
+) -> Result<CommandStatus, CommandError> {
+    let settings = settings::resolve(&setting_args.overrides(), host)?;
+    let registry = compose::registry(&settings, host).await?;
+    let places = skills::skill_paths(&settings, host);
+    let published = |contract: &Contract| places.describe_with_skills(contract);
+    let of = |format: ToolListFormat| match format {
+        ToolListFormat::Table if setting_args.json => ToolListFormat::Json,
         format => format,
     };
     match &args.command {
         ToolsCommand::List { format } => {
             let format = of(*format);
             // No agent loop of haft stands behind the model that gets the list, and sessions without one do not list it either.
-            let is_for_model = !matches!(format, Format::Table | Format::Json);
+            let is_for_model = !matches!(format, ToolListFormat::Table | ToolListFormat::Json);
             let is_listed = |it: &&Contract| !is_for_model || it.id.as_str() != "task";
             let contracts: Vec<Contract> =
                 registry.contracts().filter(is_listed).map(published).collect();
@@ -98,5 +98,5 @@ pub(crate) async fn run(
             print_one(of(*format), &published(contract))?;
         }
     }
-    Ok(Status::Done)
+    Ok(CommandStatus::Done)
 }

@@ -6,19 +6,18 @@ mod python;
 use std::path::PathBuf;
 
 use clap::Args;
-use haft::{Clock, SystemClock};
 use serde::Serialize;
 
-use self::agents::{AgentAnswer, agents};
-pub(crate) use self::python::TRUSTED_TOOLS_LISTED_MAX;
-use self::python::{DirectoryAnswer, directories};
+use self::agents::{TrustedAgentReport, agents};
+use self::python::{TrustedDirectoryReport, directories};
 use crate::cli::SettingArgs;
-use crate::error::{CommandError, Status};
-use crate::manifest::ManifestFile;
-use crate::state::State;
-use crate::trust::Trust;
-use crate::widening::part;
-use crate::{output, settings};
+use crate::error::{CommandError, CommandStatus};
+use crate::output;
+use haft_app::host::Host;
+use haft_app::manifest::ManifestFile;
+use haft_app::privileged_keys::split_privileged;
+use haft_app::settings;
+use haft_app::trust::TrustStore;
 
 /// Trust a manifest, so that it may widen what is allowed
 ///
@@ -43,32 +42,32 @@ pub(crate) struct TrustArgs {
 }
 
 #[derive(Serialize)]
-struct Answer {
+struct TrustReport {
     path: PathBuf,
     sha256: String,
     trusted: bool,
     grants: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    python: Vec<DirectoryAnswer>,
+    python: Vec<TrustedDirectoryReport>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    agents: Vec<AgentAnswer>,
+    agents: Vec<TrustedAgentReport>,
 }
 
 /// Runs the command.
 pub(crate) async fn run(
     args: &TrustArgs,
     setting_args: &SettingArgs,
-    state: &State,
-) -> Result<Status, CommandError> {
+    host: &Host,
+) -> Result<CommandStatus, CommandError> {
     let file = match &args.file {
         Some(path) => ManifestFile::read(path)?,
-        None => match settings::find_manifest(setting_args)? {
+        None => match settings::find_manifest(&setting_args.overrides(), host)? {
             Some(file) => file,
-            None => return Err(settings::no_manifest(&settings::working_directory()?)),
+            None => return Err(settings::no_manifest(&host.working_directory()?).into()),
         },
     };
-    let trust = Trust::new(state.trust());
-    let mut answer = Answer {
+    let trust = TrustStore::new(host.state().trust());
+    let mut answer = TrustReport {
         path: file.path().to_owned(),
         sha256: file.sha256(),
         trusted: !args.revoke,
@@ -82,26 +81,26 @@ pub(crate) async fn run(
     } else {
         let manifest = file.parse()?;
         if !manifest.python.is_empty() {
-            answer.python = directories(&file, setting_args, state).await?;
+            answer.python = directories(&file, setting_args, host).await?;
         }
-        answer.agents = agents(&file, &manifest);
-        answer.grants = part(manifest, file.directory()).widenings;
-        trust.grant(&file, SystemClock.now_ms())?;
+        answer.agents = agents(&file, &manifest, host);
+        answer.grants = split_privileged(&file, &manifest)?.privileged_keys;
+        trust.grant(&file, host.now_ms())?;
     }
     if setting_args.json {
-        output::json(&answer)?
+        output::write_json(&answer)?
     } else {
-        output::data(&text(&answer))?
+        output::write_data(&text(&answer))?
     }
-    Ok(Status::Done)
+    Ok(CommandStatus::Done)
 }
 
-fn text(answer: &Answer) -> String {
+fn text(answer: &TrustReport) -> String {
     let path = answer.path.display();
     let text = match (answer.trusted, answer.grants.as_slice()) {
         (false, _) => format!("{path} is not trusted"),
         (true, []) => format!("{path} is trusted; it grants nothing beyond the defaults"),
         (true, grants) => format!("{path} is trusted; it grants:\n  {}", grants.join("\n  ")),
     };
-    output::visible(&(text + &python::text(&answer.python) + &agents::text(&answer.agents)))
+    output::escape_controls(&(text + &python::text(&answer.python) + &agents::text(&answer.agents)))
 }

@@ -2,30 +2,33 @@
 //! through the same pipeline as every other, so that it is journaled and can be undone in turn. No rules are asked: whoever
 //! types this owns the workspace.
 
-mod performing;
+mod perform;
 mod text;
 
 use std::sync::Arc;
 
 use clap::Args;
-use haft::{Clock as _, HistoryError, RootChanges, Selection, SnapshotHistory, SystemClock};
-use haft_contract::{CallId, Envelope, RunId, Scope};
-use haft_journal::{Holder, Journal, RunQuery};
-use haft_snapshot::{Options, Overwrite, RestoreError, Restored, quoted};
+use haft::{
+    CallSelection, Clock as _, RootChanges, SnapshotHistory, SnapshotHistoryError, SystemClock,
+};
+use haft_contract::{AttemptAddress, CallAddress, Envelope, RunId};
+use haft_journal::{Journal, LeaseHolder, RunQuery};
+use haft_snapshot::{OverwritePolicy, RecordOptions, RestoreError, RestoreReport, quote_path};
 
-use self::performing::Undoing;
-use self::text::Told;
+use self::perform::UndoRequest;
+use self::text::UndoReport;
 use crate::cli::SettingArgs;
-use crate::error::{CommandError, Kind, Status};
-use crate::settings::{self, Settings};
-use crate::state::State;
-use crate::{call_name, compose, latest, output, owner};
+use crate::error::{CommandError, CommandErrorKind, CommandStatus};
+use crate::{call_address, latest, output, remedy};
+use haft_app::host::Host;
+use haft_app::settings::{self, EffectiveSettings};
+use haft_app::{compose, owner};
 
 /// The tool that undoing is recorded as.
 pub(crate) const UNDO_TOOL: &str = "undo";
 
 /// A call of which it is not known what it changed, and why.
-pub(super) type Unrecorded = (CallId, String);
+pub(super) type UnrecordedCall = (CallAddress, String);
 
 /// Bring back what was there before a call, or a whole run, changed it
 ///
@@ -67,137 +70,146 @@ pub(crate) struct UndoArgs {
 pub(crate) async fn run(
     args: UndoArgs,
     setting_args: &SettingArgs,
-    state: &State,
-) -> Result<Status, CommandError> {
+    host: &Host,
+) -> Result<CommandStatus, CommandError> {
     let of = match (&args.to, &args.target) {
-        (Some(to), _) => Selection::After(call_name::parse(to)?),
+        (Some(to), _) => CallSelection::After(call_address::parse(to)?),
         (None, Some(target)) => selection(target)?,
         (None, None) => return Err(CommandError::usage("name the call or the run to undo")),
     };
-    let settings = settings::resolve(setting_args, state)?;
-    let journal = open(&settings).await?;
-    let of = found(of, &*journal, &settings).await?;
-    let history = history(&journal, &settings, state);
-    require_free(&*journal, &history, &of).await?;
-    let roots = changes(&history, &of).await?;
-    let unrecorded = unrecorded(&history, &of, &roots).await?;
-    tell_remarks(&roots);
-    let overwrite = if args.force { Overwrite::Force } else { Overwrite::Refuse };
-    let rehearsed = rehearse(&of, &roots, overwrite)?;
-    let options = recording(&roots, &settings);
+    let settings = settings::resolve(&setting_args.overrides(), host)?;
+    let journal = open_journal(&settings).await?;
+    let of = resolve_selection(of, &*journal, &settings).await?;
+    let history = snapshot_history(&journal, &settings, host);
+    require_no_live_holder(&*journal, &history, &of).await?;
+    let roots = changes_of_calls(&history, &of).await?;
+    let unrecorded = warn_unrecorded_calls(&history, &of, &roots).await?;
+    print_remarks(&roots);
+    let overwrite = if args.force { OverwritePolicy::Force } else { OverwritePolicy::Refuse };
+    let rehearsed = preview_undo(&of, &roots, overwrite)?;
+    let options = overwrite_options(&roots, &settings);
     require_recorded(&roots, overwrite, &options)?;
     let is_as_before = rehearsed.iter().all(|root| root.paths.is_empty());
     let roots = Arc::new(roots);
     if args.dry_run || is_as_before {
         let restored = &rehearsed;
-        let told = Told { of: &of, roots: &roots, restored, unrecorded: &unrecorded, call: None };
-        return told.show(setting_args.json);
+        let told =
+            UndoReport { of: &of, roots: &roots, restored, unrecorded: &unrecorded, call: None };
+        return told.print_report(setting_args.json);
     }
-    let undoing = Undoing { of: shown(&of), roots: Arc::clone(&roots), overwrite, options };
-    let (envelope, restored) = undoing.perform(&settings, state).await?;
+    let undoing =
+        UndoRequest { of: selection_words(&of), roots: Arc::clone(&roots), overwrite, options };
+    let (envelope, restored) = undoing.execute(&settings, host).await?;
     match &envelope {
         Envelope::Output { metadata, .. } => {
             let (restored, call) = (&restored, metadata.call_id.as_deref());
-            let told = Told { of: &of, roots: &roots, restored, unrecorded: &unrecorded, call };
-            told.show(setting_args.json)
+            let told =
+                UndoReport { of: &of, roots: &roots, restored, unrecorded: &unrecorded, call };
+            told.print_report(setting_args.json)
         }
-        Envelope::Error { error_text, .. } => {
-            output::error(error_text, None);
-            Ok(Status::of_envelope(&envelope))
+        Envelope::Error { error_text, metadata } => {
+            let text = remedy::text_with_advice(error_text, metadata.refusal.as_deref());
+            output::print_error(&text, None);
+            Ok(CommandStatus::of_envelope(&envelope))
         }
     }
 }
 
 /// Returns the calls that a name on the command line stands for.
-pub(super) fn selection(target: &str) -> Result<Selection, CommandError> {
+pub(super) fn selection(target: &str) -> Result<CallSelection, CommandError> {
     if target.contains('/') {
-        return Ok(Selection::Call(call_name::parse(target)?));
+        return Ok(CallSelection::Call(call_address::parse(target)?));
     }
-    Ok(Selection::Run(RunId::parse(target).map_err(CommandError::usage)?))
+    Ok(CallSelection::Run(RunId::parse(target).map_err(CommandError::usage)?))
 }
 
 /// Returns the calls with the run that `last` stands for, which is said before anything is shown or done.
-pub(super) async fn found(
-    of: Selection,
+pub(super) async fn resolve_selection(
+    of: CallSelection,
     journal: &dyn Journal,
-    settings: &Settings,
-) -> Result<Selection, CommandError> {
+    settings: &EffectiveSettings,
+) -> Result<CallSelection, CommandError> {
     let name = of.run().as_str();
-    let named = latest::named_run(name, journal, || latest::workspace(settings)).await?;
-    if let Some(told) = named.told() {
-        output::note(told);
+    let named = latest::find_run(name, journal, || latest::workspace(settings)).await?;
+    if let Some(told) = named.latest_note() {
+        output::print_note(told);
     }
-    Ok(in_run(of, named.id()))
+    Ok(selection_in_run(of, named.id()))
 }
 
 /// Returns the same calls of another run.
-fn in_run(of: Selection, run: RunId) -> Selection {
-    let moved = |call: CallId, run| CallId { scope: Scope { run, ..call.scope }, ..call };
+fn selection_in_run(of: CallSelection, run: RunId) -> CallSelection {
+    let moved = |call: CallAddress, run| CallAddress {
+        scope: AttemptAddress { run, ..call.scope },
+        ..call
+    };
     match of {
-        Selection::Call(call) => Selection::Call(moved(call, run)),
-        Selection::After(call) => Selection::After(moved(call, run)),
-        Selection::Run(_) => Selection::Run(run),
+        CallSelection::Call(call) => CallSelection::Call(moved(call, run)),
+        CallSelection::After(call) => CallSelection::After(moved(call, run)),
+        CallSelection::Run(_) => CallSelection::Run(run),
     }
 }
 
 /// Returns how the calls are named on the command line.
-fn as_argument(of: &Selection) -> String {
+fn as_argument(of: &CallSelection) -> String {
     match of {
-        Selection::Call(call) => call.to_string(),
-        Selection::After(call) => format!("--to {call}"),
-        Selection::Run(run) => run.to_string(),
+        CallSelection::Call(call) => call.to_string(),
+        CallSelection::After(call) => format!("--to {call}"),
+        CallSelection::Run(run) => run.to_string(),
     }
 }
 
-fn shown(of: &Selection) -> String {
+fn selection_words(of: &CallSelection) -> String {
     match of {
-        Selection::Call(call) => call.to_string(),
-        Selection::After(call) => format!("after {call}"),
-        Selection::Run(run) => run.to_string(),
+        CallSelection::Call(call) => call.to_string(),
+        CallSelection::After(call) => format!("after {call}"),
+        CallSelection::Run(run) => run.to_string(),
     }
 }
 
 /// Opens the journal that the settings name.
-pub(super) async fn open(settings: &Settings) -> Result<Arc<dyn Journal>, CommandError> {
+pub(super) async fn open_journal(
+    settings: &EffectiveSettings,
+) -> Result<Arc<dyn Journal>, CommandError> {
     let journal = settings.durability.journal.open_to_read().await?;
     journal.ok_or_else(|| CommandError::usage("nothing was recorded yet").hint("haft runs list"))
 }
 
 /// Returns what was recorded around the calls of a journal.
-pub(super) fn history(
+pub(super) fn snapshot_history(
     journal: &Arc<dyn Journal>,
-    settings: &Settings,
-    state: &State,
+    settings: &EffectiveSettings,
+    host: &Host,
 ) -> SnapshotHistory {
-    let hidden = compose::snapshots::hidden(settings, state);
+    let hidden = compose::snapshots::hidden(settings, host);
     let place = &settings.durability.journal;
-    compose::snapshots::history(journal, place, settings.snapshots.as_ref(), state).hiding(&hidden)
+    compose::snapshots::history(journal, place, settings.snapshots.as_ref(), host).hiding(&hidden)
 }
 
 /// Returns what the calls changed.
-pub(super) async fn changes(
+pub(super) async fn changes_of_calls(
     history: &SnapshotHistory,
-    of: &Selection,
+    of: &CallSelection,
 ) -> Result<Vec<RootChanges>, CommandError> {
     history.changes(of).await.map_err(|err| match err {
-        HistoryError::UnknownCall(_) => {
+        SnapshotHistoryError::UnknownCall(_) => {
             CommandError::usage(err).hint(format!("haft runs show {}", of.run()))
         }
-        HistoryError::UnknownRun(_) => CommandError::usage(err).hint("haft runs list"),
+        SnapshotHistoryError::UnknownRun(_) => CommandError::usage(err).hint("haft runs list"),
         err => CommandError::failed(err),
     })
 }
 
 /// Returns the calls of which it is not known what they changed, and says so of each.
-pub(super) async fn unrecorded(
+pub(super) async fn warn_unrecorded_calls(
     history: &SnapshotHistory,
-    of: &Selection,
+    of: &CallSelection,
     roots: &[RootChanges],
-) -> Result<Vec<Unrecorded>, CommandError> {
+) -> Result<Vec<UnrecordedCall>, CommandError> {
     let found = history.unrecorded(of).await.map_err(CommandError::failed)?;
     for (call, why) in &found {
         let message = format!("nothing was recorded of what call {call} changed: {why}");
-        output::warning(&message, None);
+        output::print_warning(&message, None);
     }
     // What was noted of these is told with all other remarks.
     let lacking = roots.iter().flat_map(|root| {
@@ -208,53 +220,55 @@ pub(super) async fn unrecorded(
 
 /// Refuses while a process that lives executes the run: what it did last it may be doing still, and what it does next builds
 /// on that. One call can be undone as soon as nothing of its run is under way.
-async fn require_free(
+async fn require_no_live_holder(
     journal: &dyn Journal,
     history: &SnapshotHistory,
-    of: &Selection,
+    of: &CallSelection,
 ) -> Result<(), CommandError> {
     let runs = history.runs(of).await.map_err(CommandError::failed)?;
-    let lives = |holder: &Holder| {
-        let is_gone = owner::find_out(&holder.owner);
-        !is_gone.unwrap_or_else(|| holder.is_over(SystemClock.now_ms()))
+    let lives = |holder: &LeaseHolder| {
+        let is_gone = owner::check_gone(&holder.owner);
+        !is_gone.unwrap_or_else(|| holder.is_expired(SystemClock.now_ms()))
     };
-    let holders = journal.holders().await?.into_iter();
+    let holders = journal.lease_holders().await?.into_iter();
     let held = holders.filter(|holder| runs.contains(&holder.run)).find(lives);
     let Some(holder) = held else { return Ok(()) };
     let run = &holder.run;
-    if let Selection::Call(_) = of {
+    if let CallSelection::Call(_) = of {
         let query = RunQuery { run: Some(run.clone()), ..RunQuery::default() };
         if journal.runs(query).await?.iter().all(|row| row.intended == 0) {
             return Ok(());
         }
     }
-    let place = output::visible(&holder.owner.place);
+    let place = output::escape_controls(&holder.owner.location);
     let message = format!(
         "nothing was undone, because {place} has run {run} and goes on changing files: wait for that process, or end it"
     );
-    Err(CommandError::failed(message).kind(Kind::Held).hint(format!("haft runs show {run}")))
+    Err(CommandError::failed(message)
+        .kind(CommandErrorKind::Held)
+        .hint(format!("haft runs show {run}")))
 }
 
 /// Says what is not certain of what will be shown or done.
-pub(super) fn tell_remarks(roots: &[RootChanges]) {
+pub(super) fn print_remarks(roots: &[RootChanges]) {
     for root in roots {
         for (call, remark) in &root.remarks {
-            output::note(format_args!("call {call}: {remark}"));
+            output::print_note(format_args!("call {call}: {remark}"));
         }
         if root.ends_now {
-            output::note("it is compared with what is there now, whoever changed that");
+            output::print_note("it is compared with what is there now, whoever changed that");
         }
     }
 }
 
 /// Finds out what undoing would do, and refuses if it cannot be done in every root.
-fn rehearse(
-    of: &Selection,
+fn preview_undo(
+    of: &CallSelection,
     roots: &[RootChanges],
-    overwrite: Overwrite,
-) -> Result<Vec<Restored>, CommandError> {
+    overwrite: OverwritePolicy,
+) -> Result<Vec<RestoreReport>, CommandError> {
     let again = format!("haft undo --force {}", as_argument(of));
-    if overwrite == Overwrite::Refuse && roots.iter().any(|root| root.ends_now) {
+    if overwrite == OverwritePolicy::Refuse && roots.iter().any(|root| root.ends_now) {
         let message = "nobody saw how the last of these calls ended, so everything that changed since it began would \
                        be undone; look at it with haft diff; --force undoes it";
         return Err(CommandError::failed(message).hint(again));
@@ -267,7 +281,7 @@ fn rehearse(
                 let is_one = roots.len() == 1;
                 conflicts.extend(found.iter().map(|conflict| match is_one {
                     true => format!("  {conflict}"),
-                    false => format!("  in {}: {conflict}", quoted(root.root())),
+                    false => format!("  in {}: {conflict}", quote_path(root.root())),
                 }));
             }
             Err(err) => return Err(CommandError::failed(err)),
@@ -278,26 +292,26 @@ fn rehearse(
     }
     let found = conflicts.join("\n");
     let err = CommandError::failed(format!("nothing was undone, because of these paths:\n{found}"));
-    Err(if overwrite == Overwrite::Refuse { err.hint(again) } else { err })
+    Err(if overwrite == OverwritePolicy::Refuse { err.hint(again) } else { err })
 }
 
 /// Returns how what an undo overwrites is recorded: by the settings, and in any case whatever was recorded before.
-fn recording(roots: &[RootChanges], settings: &Settings) -> Options {
+fn overwrite_options(roots: &[RootChanges], settings: &EffectiveSettings) -> RecordOptions {
     let options = settings.snapshots.clone().unwrap_or_default();
-    roots.iter().fold(options, |options, root| root.widened(&options))
+    roots.iter().fold(options, |options, root| root.widen_options(&options))
 }
 
 /// Refuses to overwrite what could not be brought back by undoing the undo.
 fn require_recorded(
     roots: &[RootChanges],
-    overwrite: Overwrite,
-    options: &Options,
+    overwrite: OverwritePolicy,
+    options: &RecordOptions,
 ) -> Result<(), CommandError> {
     let mut lost = Vec::new();
     for root in roots {
-        let found = root.unrecorded(overwrite, options).map_err(CommandError::failed)?;
+        let found = root.unrecordable_paths(overwrite, options).map_err(CommandError::failed)?;
         lost.extend(
-            found.iter().map(|lost| format!("  {}: {}", quoted(&lost.path), lost.left_out.reason)),
+            found.iter().map(|lost| format!("  {}: {}", quote_path(&lost.path), lost.entry.reason)),
         );
     }
     if lost.is_empty() {

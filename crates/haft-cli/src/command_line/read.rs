@@ -31,10 +31,10 @@ use crate::command::trust::TrustArgs;
 use crate::command::undo::UndoArgs;
 
 /// Adds to a command what it takes.
-type Augment = fn(Command) -> Command;
+type CommandBuilder = fn(Command) -> Command;
 
 /// The commands by their names. One that is missing here is understood as well, only later.
-const COMMANDS: [(&str, Augment); 25] = [
+const COMMANDS: [(&str, CommandBuilder); 24] = [
     ("call", CallArgs::augment_args),
     ("do", DoArgs::augment_args),
     ("tools", ToolsArgs::augment_args),
@@ -57,27 +57,26 @@ const COMMANDS: [(&str, Augment); 25] = [
     ("init", InitArgs::augment_args),
     ("trust", TrustArgs::augment_args),
     ("completions", CompletionsArgs::augment_args),
-    ("help-markdown", nothing),
-    ("help-limits", nothing),
-    ("extract-worker", nothing),
+    ("help-markdown", without_args),
+    ("extract-worker", without_args),
 ];
 
 /// Returns what the words say, of which the first is the program's name.
-pub(crate) fn read(words: &[OsString]) -> Result<Cli, clap::Error> {
-    let matches = of_named(words).try_get_matches_from(words);
+pub(crate) fn parse_command_line(words: &[OsString]) -> Result<Cli, clap::Error> {
+    let matches = command_for_words(words).try_get_matches_from(words);
     let read = matches.and_then(|mut matches| Cli::from_arg_matches_mut(&mut matches));
     read.or_else(|_| Cli::try_parse_from(words))
 }
 
 /// Returns the command line with those commands that are among the words.
-fn of_named(words: &[OsString]) -> Command {
+fn command_for_words(words: &[OsString]) -> Command {
     let is_named = |name: &str| words.iter().skip(1).any(|word| word == name);
     let named = COMMANDS.iter().filter(|(name, _)| is_named(name));
     SettingArgs::augment_args(Command::new("haft"))
         .subcommands(named.map(|(name, augment)| augment(Command::new(*name))))
 }
 
-fn nothing(command: Command) -> Command {
+fn without_args(command: Command) -> Command {
     command
 }
 
@@ -113,7 +112,7 @@ mod tests {
     #[test]
     fn only_commands_that_are_named_are_built() {
         let check = |line: &str, expect: &[&str]| {
-            let haft = of_named(&words(line));
+            let haft = command_for_words(&words(line));
             let names: Vec<&str> = haft.get_subcommands().map(Command::get_name).collect();
             assert_eq!(names, expect, "{line}");
         };
@@ -135,7 +134,7 @@ mod tests {
         ];
         for line in lines {
             let words = words(line);
-            let named = of_named(&words).try_get_matches_from(&words).unwrap();
+            let named = command_for_words(&words).try_get_matches_from(&words).unwrap();
             let all = Cli::command().try_get_matches_from(&words).unwrap();
             assert_eq!(format!("{:?}", named.subcommand()), format!("{:?}", all.subcommand()));
         }
@@ -166,7 +165,8 @@ mod tests {
         ];
         for line in lines {
             let words = words(line);
-            let (Err(found), Err(all)) = (read(&words), Cli::try_parse_from(&words)) else {
+            let (Err(found), Err(all)) = (parse_command_line(&words), Cli::try_parse_from(&words))
+            else {
                 panic!("{line} is understood");
             };
             assert_eq!(found.render().to_string(), all.render().to_string(), "{line}");

@@ -7,11 +7,11 @@ use crate::error::CommandError;
 use crate::output;
 
 pub(super) fn print_list(contracts: &[&Contract]) -> Result<(), CommandError> {
-    output::pretty_json(&contracts.iter().map(|contract| tool(contract)).collect::<Vec<_>>())
+    output::write_pretty_json(&contracts.iter().map(|contract| tool(contract)).collect::<Vec<_>>())
 }
 
 pub(super) fn print_one(contract: &Contract) -> Result<(), CommandError> {
-    output::pretty_json(&tool(contract))
+    output::write_pretty_json(&tool(contract))
 }
 
 fn tool(contract: &Contract) -> Value {

@@ -9,7 +9,7 @@ use crate::error::CommandError;
 use crate::output;
 
 /// Fields that mean the same there and whose values are taken as they are.
-const KEPT: &[&str] = &[
+const COPIED_FIELDS: &[&str] = &[
     "description",
     "maxItems",
     "maxLength",
@@ -25,11 +25,11 @@ const KEPT: &[&str] = &[
 
 pub(super) fn print_list(contracts: &[&Contract]) -> Result<(), CommandError> {
     let declarations: Vec<Value> = contracts.iter().map(|contract| declaration(contract)).collect();
-    output::pretty_json(&json!({ "functionDeclarations": declarations }))
+    output::write_pretty_json(&json!({ "functionDeclarations": declarations }))
 }
 
 pub(super) fn print_one(contract: &Contract) -> Result<(), CommandError> {
-    output::pretty_json(&declaration(contract))
+    output::write_pretty_json(&declaration(contract))
 }
 
 fn declaration(contract: &Contract) -> Value {
@@ -73,7 +73,7 @@ fn schema(json_schema: &Value) -> Value {
                 schema.insert("enum".to_owned(), json!([value]));
                 schema.entry("type").or_insert_with(|| json!("STRING"));
             }
-            (kept, value) if KEPT.contains(&kept) => {
+            (kept, value) if COPIED_FIELDS.contains(&kept) => {
                 schema.insert(name.clone(), value.clone());
             }
             _ => {}

@@ -6,9 +6,9 @@ use crate::error::CommandError;
 use crate::output;
 
 pub(super) fn print_list(contracts: &[&Contract]) -> Result<(), CommandError> {
-    output::json(&contracts)
+    output::write_json(&contracts)
 }
 
 pub(super) fn print_one(contract: &Contract) -> Result<(), CommandError> {
-    output::json(contract)
+    output::write_json(contract)
 }

@@ -9,9 +9,9 @@ use crate::output;
 
 pub(super) fn print_list(contracts: &[&Contract]) -> Result<(), CommandError> {
     let tools: Vec<Value> = contracts.iter().map(|contract| tool_json(contract)).collect();
-    output::pretty_json(&json!({ "tools": tools }))
+    output::write_pretty_json(&json!({ "tools": tools }))
 }
 
 pub(super) fn print_one(contract: &Contract) -> Result<(), CommandError> {
-    output::pretty_json(&tool_json(contract))
+    output::write_pretty_json(&tool_json(contract))
 }

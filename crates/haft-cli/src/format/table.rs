@@ -15,7 +15,10 @@ pub(super) fn print_list(contracts: &[&Contract]) -> Result<(), CommandError> {
             first_sentence(&contract.description).to_owned(),
         ]
     });
-    output::data(&output::visible(&table(&["TOOL", "EFFECT", "KIND", "DESCRIPTION"], rows)))
+    output::write_data(&output::escape_controls(&table(
+        &["TOOL", "EFFECT", "KIND", "DESCRIPTION"],
+        rows,
+    )))
 }
 
 pub(super) fn print_one(contract: &Contract) -> Result<(), CommandError> {
@@ -34,7 +37,7 @@ pub(super) fn print_one(contract: &Contract) -> Result<(), CommandError> {
     ];
     let rows = rows.map(|(name, value)| format!("{name:<10} {value}\n")).concat();
     let parameters = serde_json::to_string_pretty(&contract.parameters).unwrap_or_default();
-    output::data(&output::visible(&format!(
+    output::write_data(&output::escape_controls(&format!(
         "{}\n\n{}\n\n{rows}\nparameters\n{parameters}\n",
         contract.id, contract.description
     )))

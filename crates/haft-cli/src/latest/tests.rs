@@ -2,8 +2,8 @@
 
 use haft_journal::limits::{QUERY_CHATS_MAX, QUERY_RUNS_MAX};
 use haft_journal::{
-    ChatFirmness, ChatMode, ChatRecord, ChatStatus, Chats as _, Claim, Lease, MemoryJournal,
-    NewRun, Owner, TokenCounts,
+    Lease, LeaseOwner, LeaseRequest, MemoryJournal, NewRun, SessionDurability, SessionJournal as _,
+    SessionMode, SessionRecord, SessionStatus, TokenCounts,
 };
 
 use super::*;
@@ -19,20 +19,20 @@ async fn begin(journal: &MemoryJournal, id: &str, front_end: &str, started_at_ms
         version: "0.1.0".to_owned(),
         settings: "{}".to_owned(),
     };
-    let owner = Owner { id: "one".to_owned(), place: "process one".to_owned() };
-    journal.open_run(run, Claim { owner, now_ms: 1_000, lasts_ms: 300_000 }).await.unwrap()
+    let owner = LeaseOwner { id: "one".to_owned(), location: "process one".to_owned() };
+    journal.open_run(run, LeaseRequest { owner, now_ms: 1_000, lasts_ms: 300_000 }).await.unwrap()
 }
 
-async fn record(journal: &MemoryJournal, session: ChatSession) {
+async fn record(journal: &MemoryJournal, session: SessionRow) {
     let lease = begin(journal, session.id.as_str(), FRONT_END, session.created_at_ms).await;
-    let records = vec![ChatRecord::Session(session)];
-    journal.record_chat(&lease, records, ChatFirmness::Ordered).await.unwrap();
+    let records = vec![SessionRecord::Session(session)];
+    journal.record_session(&lease, records, SessionDurability::Ordered).await.unwrap();
 }
 
 /// Returns a session in which something was done, and was last at that moment.
-fn session(number: u128, updated_at_ms: u64) -> ChatSession {
-    ChatSession {
-        id: ChatId::from_bits(number),
+fn session(number: u128, updated_at_ms: u64) -> SessionRow {
+    SessionRow {
+        id: SessionId::from_bits(number),
         parent_id: None,
         parent_tool_call_id: None,
         forked_from_id: None,
@@ -41,8 +41,8 @@ fn session(number: u128, updated_at_ms: u64) -> ChatSession {
         title: Some("mend the test".to_owned()),
         model: "acme/large".to_owned(),
         root: ROOT.to_owned(),
-        status: ChatStatus::Idle,
-        mode: ChatMode::Foreground,
+        status: SessionStatus::Idle,
+        mode: SessionMode::Foreground,
         inspectable: true,
         delivered: false,
         permissions_json: "{}".to_owned(),
@@ -55,23 +55,23 @@ fn session(number: u128, updated_at_ms: u64) -> ChatSession {
     }
 }
 
-fn child(number: u128, parent: u128, updated_at_ms: u64) -> ChatSession {
-    let parent_id = Some(ChatId::from_bits(parent));
+fn child(number: u128, parent: u128, updated_at_ms: u64) -> SessionRow {
+    let parent_id = Some(SessionId::from_bits(parent));
     let parent_tool_call_id = Some("toolu_1".to_owned());
-    ChatSession { parent_id, parent_tool_call_id, ..session(number, updated_at_ms) }
+    SessionRow { parent_id, parent_tool_call_id, ..session(number, updated_at_ms) }
 }
 
-fn fork(number: u128, source: u128, updated_at_ms: u64) -> ChatSession {
-    let forked_from_id = Some(ChatId::from_bits(source));
-    ChatSession { forked_from_id, steps: 0, ..session(number, updated_at_ms) }
+fn fork(number: u128, source: u128, updated_at_ms: u64) -> SessionRow {
+    let forked_from_id = Some(SessionId::from_bits(source));
+    SessionRow { forked_from_id, steps: 0, ..session(number, updated_at_ms) }
 }
 
-async fn last_run(journal: &MemoryJournal) -> NamedRun {
-    named_run(LAST, journal, || Ok(ROOT.to_owned())).await.unwrap()
+async fn last_run(journal: &MemoryJournal) -> RunArgument {
+    find_run(LAST, journal, || Ok(ROOT.to_owned())).await.unwrap()
 }
 
 async fn last_session(journal: &MemoryJournal) -> u128 {
-    named_session(LAST, ROOT, journal).await.unwrap().bits()
+    find_session(LAST, ROOT, journal).await.unwrap().bits()
 }
 
 #[tokio::test]
@@ -92,7 +92,7 @@ async fn a_session_that_was_begun_before_very_many_is_the_last_if_it_was_used_la
         record(&journal, session(2 + number, 2_000)).await;
     }
     assert_eq!(last_session(&journal).await, 1);
-    assert_eq!(last_run(&journal).await.id(), ChatId::from_bits(1).run());
+    assert_eq!(last_run(&journal).await.id(), SessionId::from_bits(1).run());
 }
 
 #[tokio::test]
@@ -100,17 +100,17 @@ async fn who_goes_on_with_the_session_of_a_subagent_uses_the_one_above() {
     let journal = MemoryJournal::new();
     record(&journal, session(1, 2_000)).await;
     record(&journal, child(2, 1, 2_000)).await;
-    let opaque = ChatSession { inspectable: false, depth: 2, ..child(3, 2, 9_000) };
+    let opaque = SessionRow { inspectable: false, depth: 2, ..child(3, 2, 9_000) };
     record(&journal, opaque).await;
     record(&journal, session(4, 5_000)).await;
     begin(&journal, "nightly", "cli", 8_000).await;
     assert_eq!(last_session(&journal).await, 1);
     let last = last_run(&journal).await;
     expect_test::expect![[r#"last is session ses_00000000000000000000000001, begun at 1970-01-01T00:00:01.000Z and used at 1970-01-01T00:00:09.000Z: mend the test"#]]
-        .assert_eq(&last.told().unwrap());
+        .assert_eq(&last.latest_note().unwrap());
     begin(&journal, "later", "cli", 9_001).await;
     expect_test::expect![[r#"last is run later, begun by cli at 1970-01-01T00:00:09.001Z and used at 1970-01-01T00:00:09.001Z"#]]
-        .assert_eq(&last_run(&journal).await.told().unwrap());
+        .assert_eq(&last_run(&journal).await.latest_note().unwrap());
 }
 
 #[tokio::test]
@@ -119,9 +119,9 @@ async fn a_fork_that_nobody_went_on_with_is_a_session_and_no_work() {
     record(&journal, session(1, 2_000)).await;
     record(&journal, fork(2, 1, 3_000)).await;
     // Not all of it is there.
-    record(&journal, ChatSession { inspectable: false, ..fork(3, 1, 4_000) }).await;
+    record(&journal, SessionRow { inspectable: false, ..fork(3, 1, 4_000) }).await;
     assert_eq!(last_session(&journal).await, 2);
-    assert_eq!(last_run(&journal).await.id(), ChatId::from_bits(1).run());
-    record(&journal, ChatSession { steps: 1, ..fork(4, 1, 5_000) }).await;
-    assert_eq!(last_run(&journal).await.id(), ChatId::from_bits(4).run());
+    assert_eq!(last_run(&journal).await.id(), SessionId::from_bits(1).run());
+    record(&journal, SessionRow { steps: 1, ..fork(4, 1, 5_000) }).await;
+    assert_eq!(last_run(&journal).await.id(), SessionId::from_bits(4).run());
 }

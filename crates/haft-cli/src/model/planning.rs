@@ -2,22 +2,26 @@
 //! meanwhile, and what it means when there is none. Nothing is executed here.
 
 use haft::Registry;
-use haft_contract::{Contract, Effect, ToolId, Variables};
-use haft_model::{Provider, Retry};
+use haft_contract::{Contract, Effect, PatternVariables, ToolId};
+use haft_model::{ModelRetry, ProviderModel};
 use haft_plan::drive::PLAN_TOOL;
-use haft_plan::planner::{Brief, MadePlan, Missing, Planned, PlannerError, Step, make_plan};
-use haft_plan::{Catalogue, CheckedPlan, Input, Plan, Problem};
-use haft_policy::{Action, Conditions, RuleSet, judge};
+use haft_plan::planner::{
+    GeneratedPlan, MissingToolCapability, PlannerRequest, PlanningError, PlanningResult,
+    PlanningStep, make_plan,
+};
+use haft_plan::{CheckedPlan, Plan, PlanInput, PlanProblem, PlanToolCatalogue};
+use haft_policy::{Conditions, RuleAction, RuleSet, decide_access};
 use serde_json::Value;
 
 use super::answers::answers;
 use super::{failure, retrying};
-use crate::ask::escaped;
+use crate::ask::escape_text;
 use crate::error::CommandError;
-use crate::preset::Preset;
-use crate::settings::Settings;
+use crate::output;
 use crate::table::shortened;
-use crate::{compose, output};
+use haft_app::compose;
+use haft_app::preset::Preset;
+use haft_app::settings::EffectiveSettings;
 
 /// Problems of a plan that are shown at once.
 pub(crate) const PROBLEMS_SHOWN_MAX: usize = 20;
@@ -27,42 +31,42 @@ pub(crate) const NODES_LISTED_MAX: usize = 100;
 pub(crate) const NODE_CHARS_MAX: usize = 400;
 
 /// What a plan is wanted for.
-pub(crate) struct Wish<'a> {
+pub(crate) struct PlanMakingRequest<'a> {
     pub(crate) request: &'a str,
     pub(crate) input: Option<&'a Value>,
-    pub(crate) settings: &'a Settings,
+    pub(crate) settings: &'a EffectiveSettings,
 }
 
 /// Lets the model make a plan of the tools on offer. What happens meanwhile is said on standard error.
-pub(crate) async fn make(
-    model: &Provider,
+pub(crate) async fn request_plan(
+    model: &ProviderModel,
     registry: &Registry,
-    catalogue: &Catalogue,
-    wish: &Wish<'_>,
-) -> Result<MadePlan, CommandError> {
+    catalogue: &PlanToolCatalogue,
+    wish: &PlanMakingRequest<'_>,
+) -> Result<GeneratedPlan, CommandError> {
     let offered = offered(registry, wish.settings)?;
     let name = model.name();
-    let observer = |step: &Step<'_>| tell(&name, step);
-    let input = wish.input.map_or(Input::Absent, Input::Given);
+    let observer = |step: &PlanningStep<'_>| report_step(&name, step);
+    let input = wish.input.map_or(PlanInput::Absent, PlanInput::Given);
     let answers = answers(wish.settings.profile);
-    let brief = Brief {
+    let brief = PlannerRequest {
         answers: &answers,
         input,
         observer: &observer,
-        ..Brief::new(wish.request, catalogue, &offered)
+        ..PlannerRequest::new(wish.request, catalogue, &offered)
     };
     match make_plan(model, brief).await {
-        Ok(Planned::Plan(made)) => Ok(*made),
-        Ok(Planned::Missing(missing)) => Err(lacking(&missing)),
-        Err(err) => Err(unplanned(err)),
+        Ok(PlanningResult::Plan(made)) => Ok(*made),
+        Ok(PlanningResult::Missing(missing)) => Err(missing_tools_error(&missing)),
+        Err(err) => Err(planner_error(err)),
     }
 }
 
 /// Says what the plan is going to need that is not given by itself.
-pub(crate) fn tell_dangerous(plan: &CheckedPlan) {
+pub(crate) fn warn_of_dangerous(plan: &CheckedPlan) {
     let names = dangerous(plan);
     if !names.is_empty() {
-        output::note(format_args!(
+        output::print_note(format_args!(
             "dangerous, so that each runs only when it is allowed: {}",
             names.join(", ")
         ));
@@ -71,16 +75,16 @@ pub(crate) fn tell_dangerous(plan: &CheckedPlan) {
 
 /// Returns the tools that a plan could call: not those that are refused whatever they are called with, because a model that
 /// is told of them makes plans that fail.
-fn offered(registry: &Registry, settings: &Settings) -> Result<Vec<ToolId>, CommandError> {
+fn offered(registry: &Registry, settings: &EffectiveSettings) -> Result<Vec<ToolId>, CommandError> {
     let rules = compose::rules_in_force(settings, registry)?;
     // Patterns do not matter to calls that touch nothing, and so neither does what variables stand for.
-    let rules = RuleSet::compile(rules, &Variables::default(), Conditions::default());
+    let rules = RuleSet::compile(rules, &PatternVariables::default(), Conditions::default());
     let rules = rules.map_err(CommandError::usage)?;
     let is_named = |id: &ToolId| settings.allow.iter().any(|name| is_name_of(name, id));
     let is_offered = |contract: &&Contract| {
         let id = &contract.id;
         let may_act = contract.effect == Effect::Read || settings.preset != Preset::ReadOnly;
-        let is_denied = judge(id, None, &rules).action == Action::Deny;
+        let is_denied = decide_access(id, None, &rules).action == RuleAction::Deny;
         // No agent loop stands behind the nodes of a plan.
         let is_done_here = ![PLAN_TOOL, "task"].contains(&id.as_str());
         is_done_here && (may_act || is_named(id)) && !is_denied
@@ -97,9 +101,9 @@ pub(crate) fn is_name_of(name: &str, id: &ToolId) -> bool {
 /// wrote could look like something else, so none of it is shown unescaped.
 pub(crate) fn nodes(plan: &Plan) -> String {
     let lines = plan.nodes.iter().take(NODES_LISTED_MAX).map(|node| {
-        let short = |text: &str| shortened(&escaped(text), NODE_CHARS_MAX);
+        let short = |text: &str| shortened(&escape_text(text), NODE_CHARS_MAX);
         let purpose = node.purpose().map(|purpose| format!(" ({})", short(purpose)));
-        let (tool, inputs) = (escaped(&node.tool), short(&node.inputs.to_string()));
+        let (tool, inputs) = (escape_text(&node.tool), short(&node.inputs.to_string()));
         format!("{} {tool} {inputs}{}", node.id, purpose.unwrap_or_default())
     });
     let mut lines: Vec<String> = lines.collect();
@@ -114,23 +118,25 @@ pub(crate) fn dangerous(plan: &CheckedPlan) -> Vec<&str> {
     plan.dangerous_tools().into_iter().map(|contract| contract.id.as_str()).collect()
 }
 
-fn tell(model: &str, step: &Step<'_>) {
+fn report_step(model: &str, step: &PlanningStep<'_>) {
     match step {
-        Step::Asking => output::note(format_args!("asking {model} for a plan")),
-        Step::Retrying(Retry { error, pause, attempt, attempts_max }) => {
+        PlanningStep::Asking => output::print_note(format_args!("asking {model} for a plan")),
+        PlanningStep::Retrying(ModelRetry { error, pause, attempt, attempts_max }) => {
             let wait_ms = u64::try_from(pause.as_millis()).unwrap_or(u64::MAX);
-            output::note(retrying(&error.cause(), wait_ms, *attempt, *attempts_max));
+            output::print_note(retrying(&error.cause(), wait_ms, *attempt, *attempts_max));
         }
-        Step::Mending { problems, repair, repairs_max } => output::note(format_args!(
-            "the plan is not valid and goes back to the model (repair {repair} of {repairs_max}):\n{}",
-            listed(problems)
-        )),
+        PlanningStep::Repairing { problems, repair, repairs_max } => {
+            output::print_note(format_args!(
+                "the plan is not valid and goes back to the model (repair {repair} of {repairs_max}):\n{}",
+                listed(problems)
+            ))
+        }
         // What is added there later needs not be said.
         _ => {}
     }
 }
 
-fn listed(problems: &[Problem]) -> String {
+fn listed(problems: &[PlanProblem]) -> String {
     let shown = problems.iter().take(PROBLEMS_SHOWN_MAX).map(|problem| format!("  {problem}"));
     let mut lines: Vec<String> = shown.collect();
     if problems.len() > PROBLEMS_SHOWN_MAX {
@@ -139,7 +145,7 @@ fn listed(problems: &[Problem]) -> String {
     lines.join("\n")
 }
 
-fn lacking(missing: &Missing) -> CommandError {
+fn missing_tools_error(missing: &MissingToolCapability) -> CommandError {
     let message = format!(
         "the tools on offer cannot do this, so there is no plan; the model says what is missing: {}",
         missing.capability
@@ -147,13 +153,13 @@ fn lacking(missing: &Missing) -> CommandError {
     CommandError::missing(message).hint("haft tools list")
 }
 
-fn unplanned(err: PlannerError) -> CommandError {
+fn planner_error(err: PlanningError) -> CommandError {
     match err {
-        PlannerError::Model { error, .. } => {
+        PlanningError::Model { error, .. } => {
             let err = failure(error);
             CommandError { message: format!("no plan was made: {}", err.message), ..err }
         }
-        PlannerError::GaveUp { problems, repairs, .. } => CommandError::model(format!(
+        PlanningError::GaveUp { problems, repairs, .. } => CommandError::model(format!(
             "the model wrote no valid plan, and {repairs} repairs did not help: say the request more exactly, offer fewer \
              tools (--tools), or take another model (--model); the last one has these problems:\n{}",
             listed(&problems)

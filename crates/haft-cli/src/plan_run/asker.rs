@@ -2,18 +2,18 @@
 
 use haft_contract::BoxFuture;
 
-use super::view::Screen;
-use crate::ask::{AskerOnScreen, SharedScreen};
+use super::view::PlanScreen;
+use crate::ask::{ScreenAsker, SharedScreen};
 
 /// Asks the person at the terminal while a plan is shown there.
-pub(super) type PlanAsker = AskerOnScreen<Screen>;
+pub(super) type PlanAsker = ScreenAsker<PlanScreen>;
 
-impl SharedScreen for Screen {
-    fn make_way(&self) -> BoxFuture<'_, ()> {
-        Box::pin(Screen::make_way(self))
+impl SharedScreen for PlanScreen {
+    fn release_terminal(&self) -> BoxFuture<'_, ()> {
+        Box::pin(PlanScreen::release_terminal(self))
     }
 
-    fn go_on(&self) {
-        Screen::go_on(self);
+    fn reclaim_terminal(&self) {
+        PlanScreen::reclaim_terminal(self);
     }
 }

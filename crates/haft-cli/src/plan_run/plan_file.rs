@@ -5,10 +5,10 @@ use std::io::Read;
 use std::path::Path;
 
 use haft_plan::limits::PLAN_BYTES_MAX;
-use haft_plan::{CheckedPlan, Code, Input, Problem, Tools, check_text};
+use haft_plan::{CheckedPlan, Code, PlanInput, PlanProblem, PlanToolLookup, check_text};
 
 use crate::error::CommandError;
-use crate::quote;
+use haft_app::quote;
 
 /// A plan as it was given.
 pub(crate) struct PlanText {
@@ -43,11 +43,11 @@ impl PlanText {
     /// Checks the plan, or returns the error that says everything that is wrong with it.
     pub(crate) fn check(
         &self,
-        tools: &dyn Tools,
-        input: Input<'_>,
+        tools: &dyn PlanToolLookup,
+        input: PlanInput<'_>,
     ) -> Result<CheckedPlan, CommandError> {
         check_text(&self.text, tools, input).map_err(|problems| {
-            let err = invalid(&self.name, &problems);
+            let err = invalid_plan_error(&self.name, &problems);
             match self.hint(&problems, input) {
                 Some(hint) if err.hint.is_none() => err.hint(hint),
                 _ => err,
@@ -56,7 +56,7 @@ impl PlanText {
     }
 
     /// Returns the command that shows what the first of these problems is about that there is a command for.
-    fn hint(&self, problems: &[Problem], input: Input<'_>) -> Option<String> {
+    fn hint(&self, problems: &[PlanProblem], input: PlanInput<'_>) -> Option<String> {
         problems.iter().find_map(|problem| match problem.code {
             Code::MissingParameter
             | Code::InventedParameter
@@ -66,7 +66,7 @@ impl PlanText {
                 let node = plan.nodes.get(problem.node?.index())?;
                 Some(format!("haft tools show {}", quote::shell(&node.tool)))
             }
-            Code::NoInput if input == Input::Absent => Some(self.with_input()),
+            Code::NoInput if input == PlanInput::Absent => Some(self.command_with_input()),
             Code::Cycle
             | Code::LaterDependency
             | Code::UnknownDependency
@@ -80,16 +80,16 @@ impl PlanText {
     }
 
     /// Returns the command that runs the plan with an input.
-    fn with_input(&self) -> String {
+    fn command_with_input(&self) -> String {
         let file = if self.is_file { quote::shell(&self.name) } else { "-".to_owned() };
         format!("haft run {file} --input @input.json")
     }
 }
 
 /// Returns the error of a plan that cannot be used, a problem a line.
-pub(crate) fn invalid(name: &str, problems: &[Problem]) -> CommandError {
+pub(crate) fn invalid_plan_error(name: &str, problems: &[PlanProblem]) -> CommandError {
     let lines: Vec<String> =
-        problems.iter().map(|problem| format!("\n  {}", line(problem))).collect();
+        problems.iter().map(|problem| format!("\n  {}", problem_line(problem))).collect();
     let err = CommandError::usage(format!("plan {name} cannot be run as it is:{}", lines.concat()))
         .problems(problems.to_vec());
     let has_unknown_tool = problems.iter().any(|problem| problem.code == Code::UnknownTool);
@@ -97,15 +97,15 @@ pub(crate) fn invalid(name: &str, problems: &[Problem]) -> CommandError {
 }
 
 /// Returns the error of a text that is no plan, a problem a line.
-pub(crate) fn unreadable(name: &str, problems: &[Problem]) -> CommandError {
+pub(crate) fn unreadable_plan_error(name: &str, problems: &[PlanProblem]) -> CommandError {
     let lines: Vec<String> =
-        problems.iter().map(|problem| format!("\n  {}", line(problem))).collect();
+        problems.iter().map(|problem| format!("\n  {}", problem_line(problem))).collect();
     CommandError::usage(format!("{name} is no plan that can be read:{}", lines.concat()))
         .problems(problems.to_vec())
 }
 
 /// Returns a problem as one line, with its stable code at the end.
-pub(crate) fn line(problem: &Problem) -> String {
+pub(crate) fn problem_line(problem: &PlanProblem) -> String {
     format!("{problem} [{}]", problem.code)
 }
 

@@ -14,18 +14,15 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use haft_plan::CheckedPlan;
-use haft_plan::drive::{Event, EventSink};
+use haft_plan::drive::{PlanEvent, PlanEventSink};
 use tokio::sync::oneshot;
 
 use crate::error::CommandError;
 use crate::output;
-use events::Events;
-use label::Labels;
-use lines::Lines;
-use live::Live;
-
-pub(crate) use label::PURPOSE_CHARS_MAX;
-pub(crate) use live::RUNNING_LINES_MAX;
+use events::PlanJsonEvents;
+use label::NodeLabels;
+use lines::PlanLines;
+use live::LivePlanView;
 
 /// Nodes of a plan up to which each that succeeds has a line of its own; of larger plans only how far they are is told.
 pub(crate) const TOLD_NODES_MAX: usize = 200;
@@ -39,18 +36,18 @@ pub(crate) const LOG_LINE_CHARS_MAX: usize = 400;
 const TICK: Duration = Duration::from_millis(100);
 
 /// What the thread of a view is told. There are at most as many events as a plan has nodes and attempts.
-enum Told {
-    Event(Event),
+enum PlanViewMessage {
+    Event(PlanEvent),
     Note(String),
     /// Something else is about to use the terminal, and waits until it may.
-    MakeWay(oneshot::Sender<()>),
-    GoOn,
-    End,
+    ReleaseTerminal(oneshot::Sender<()>),
+    ReclaimTerminal,
+    Finish,
 }
 
 /// A way of showing what happens.
-trait Show {
-    fn event(&mut self, event: &Event);
+trait PlanRenderer {
+    fn show_event(&mut self, event: &PlanEvent);
 
     /// Returns whether events are shown where questions are asked, and so wait for the answer.
     fn is_on_terminal(&self) -> bool {
@@ -58,121 +55,123 @@ trait Show {
     }
 
     /// Says something that is not about a node.
-    fn note(&mut self, text: &str) {
-        output::note(text);
+    fn show_note(&mut self, text: &str) {
+        output::print_note(text);
     }
 
-    fn make_way(&mut self) {}
+    fn hide_live_lines(&mut self) {}
 
-    fn go_on(&mut self) {}
+    fn show_live_lines(&mut self) {}
 
     /// Time has passed.
-    fn tick(&mut self) {}
+    fn update_durations(&mut self) {}
 
-    fn end(&mut self) {}
+    fn finish(&mut self) {}
 }
 
 /// A view of a plan that is being driven.
-pub(super) struct View {
-    told: Sender<Told>,
+pub(super) struct PlanView {
+    messages: Sender<PlanViewMessage>,
     thread: JoinHandle<()>,
 }
 
 /// The screen that a view is on, for others who want to say something there.
 #[derive(Clone)]
-pub(super) struct Screen(Sender<Told>);
+pub(super) struct PlanScreen(Sender<PlanViewMessage>);
 
-impl View {
+impl PlanView {
     /// Begins to show a plan.
     pub(super) fn begin(plan: &CheckedPlan, is_json: bool) -> Result<Self, CommandError> {
-        let labels = Labels::new(plan);
+        let labels = NodeLabels::new(plan);
         let (told, heard) = channel();
         let thread = std::thread::Builder::new().name("plan view".to_owned());
         let thread = thread
             .spawn(move || {
-                let live = if is_json { None } else { Live::new(&labels) };
+                let live = if is_json { None } else { LivePlanView::new(&labels) };
                 match live {
-                    Some(live) => show(live, &heard),
-                    None if is_json => show(Events, &heard),
-                    None => show(Lines::new(&labels), &heard),
+                    Some(live) => run_view(live, &heard),
+                    None if is_json => run_view(PlanJsonEvents, &heard),
+                    None => run_view(PlanLines::new(&labels), &heard),
                 }
             })
             .map_err(|err| CommandError::failed(format!("no thread can be started: {err}")))?;
-        Ok(Self { told, thread })
+        Ok(Self { messages: told, thread })
     }
 
     /// Returns what takes the events of the plan.
-    pub(super) fn events(&self) -> Arc<dyn EventSink> {
-        let told = self.told.clone();
-        Arc::new(move |event: &Event| {
+    pub(super) fn event_sink(&self) -> Arc<dyn PlanEventSink> {
+        let told = self.messages.clone();
+        Arc::new(move |event: &PlanEvent| {
             // A view that has ended shows nothing more.
-            let _ = told.send(Told::Event(event.clone()));
+            let _ = told.send(PlanViewMessage::Event(event.clone()));
         })
     }
 
     /// Returns the screen that the view is on.
-    pub(super) fn screen(&self) -> Screen {
-        Screen(self.told.clone())
+    pub(super) fn screen(&self) -> PlanScreen {
+        PlanScreen(self.messages.clone())
     }
 
     /// Shows what is left to show, and leaves the screen to others.
-    pub(super) async fn end(self) {
-        let Self { told, thread } = self;
-        let _ = told.send(Told::End);
+    pub(super) async fn finish(self) {
+        let Self { messages: told, thread } = self;
+        let _ = told.send(PlanViewMessage::Finish);
         // A pipe that takes nothing is waited for, and signals are heard meanwhile.
         let _ = tokio::task::spawn_blocking(move || thread.join()).await;
     }
 }
 
-impl Screen {
+impl PlanScreen {
     /// Says something that is not about a node.
-    pub(super) fn note(&self, text: String) {
-        if let Err(unheard) = self.0.send(Told::Note(text))
-            && let Told::Note(text) = unheard.0
+    pub(super) fn show_note(&self, text: String) {
+        if let Err(unheard) = self.0.send(PlanViewMessage::Note(text))
+            && let PlanViewMessage::Note(text) = unheard.0
         {
-            output::note(text);
+            output::print_note(text);
         }
     }
 
     /// Returns once the terminal is free for somebody else.
-    pub(super) async fn make_way(&self) {
+    pub(super) async fn release_terminal(&self) {
         let (free, is_free) = oneshot::channel();
-        let _ = self.0.send(Told::MakeWay(free));
+        let _ = self.0.send(PlanViewMessage::ReleaseTerminal(free));
         // A view that has ended is in nobody's way.
         let _ = is_free.await;
     }
 
     /// Takes the terminal back.
-    pub(super) fn go_on(&self) {
-        let _ = self.0.send(Told::GoOn);
+    pub(super) fn reclaim_terminal(&self) {
+        let _ = self.0.send(PlanViewMessage::ReclaimTerminal);
     }
 }
 
-fn show(mut view: impl Show, heard: &Receiver<Told>) {
+fn run_view(mut view: impl PlanRenderer, heard: &Receiver<PlanViewMessage>) {
     let mut is_away = false;
     // What came while a question was before the person: lines in the middle of it would hide it.
-    let mut held: Vec<Event> = Vec::new();
+    let mut held: Vec<PlanEvent> = Vec::new();
     loop {
         match heard.recv_timeout(TICK) {
-            Ok(Told::Event(event)) if is_away && view.is_on_terminal() => held.push(event),
-            Ok(Told::Event(event)) => view.event(&event),
-            Ok(Told::Note(text)) => view.note(&text),
-            Ok(Told::MakeWay(free)) => {
-                view.make_way();
+            Ok(PlanViewMessage::Event(event)) if is_away && view.is_on_terminal() => {
+                held.push(event)
+            }
+            Ok(PlanViewMessage::Event(event)) => view.show_event(&event),
+            Ok(PlanViewMessage::Note(text)) => view.show_note(&text),
+            Ok(PlanViewMessage::ReleaseTerminal(free)) => {
+                view.hide_live_lines();
                 is_away = true;
                 let _ = free.send(());
             }
-            Ok(Told::GoOn) => {
-                view.go_on();
+            Ok(PlanViewMessage::ReclaimTerminal) => {
+                view.show_live_lines();
                 is_away = false;
-                held.drain(..).for_each(|event| view.event(&event));
+                held.drain(..).for_each(|event| view.show_event(&event));
             }
-            Err(RecvTimeoutError::Timeout) => view.tick(),
-            Ok(Told::End) | Err(RecvTimeoutError::Disconnected) => break,
+            Err(RecvTimeoutError::Timeout) => view.update_durations(),
+            Ok(PlanViewMessage::Finish) | Err(RecvTimeoutError::Disconnected) => break,
         }
     }
-    held.iter().for_each(|event| view.event(event));
-    view.end();
+    held.iter().for_each(|event| view.show_event(event));
+    view.finish();
 }
 
 #[cfg(test)]
@@ -182,46 +181,54 @@ mod tests {
     /// Writes down what it is told.
     struct Written<'w>(&'w mut Vec<String>);
 
-    impl Show for Written<'_> {
-        fn event(&mut self, event: &Event) {
-            if let Event::NodeSkipped { node, .. } = event {
+    impl PlanRenderer for Written<'_> {
+        fn show_event(&mut self, event: &PlanEvent) {
+            if let PlanEvent::NodeSkipped { node, .. } = event {
                 self.0.push(format!("skipped {node}"));
             }
         }
 
-        fn note(&mut self, text: &str) {
+        fn show_note(&mut self, text: &str) {
             self.0.push(text.to_owned());
         }
 
-        fn go_on(&mut self) {
+        fn show_live_lines(&mut self) {
             self.0.push("go on".to_owned());
         }
 
-        fn end(&mut self) {
+        fn finish(&mut self) {
             self.0.push("end".to_owned());
         }
     }
 
     #[test]
     fn events_wait_for_the_answer_to_a_question_and_notes_do_not() {
-        let check = |told: Vec<Told>, expect: &[&str]| {
+        let check = |told: Vec<PlanViewMessage>, expect: &[&str]| {
             let (tell, heard) = channel();
             told.into_iter().for_each(|told| tell.send(told).unwrap());
             drop(tell);
             let mut written = Vec::new();
-            show(Written(&mut written), &heard);
+            run_view(Written(&mut written), &heard);
             assert_eq!(written, expect);
         };
         let skipped = |node: u32| {
             let [node, because_of] = [node, 0].map(haft_plan::NodeId::new);
-            Told::Event(Event::NodeSkipped { node, because_of })
+            PlanViewMessage::Event(PlanEvent::NodeSkipped { node, because_of })
         };
-        let make_way = || Told::MakeWay(oneshot::channel().0);
-        let note = || Told::Note("stopping".to_owned());
+        let make_way = || PlanViewMessage::ReleaseTerminal(oneshot::channel().0);
+        let note = || PlanViewMessage::Note("stopping".to_owned());
         check(
-            vec![skipped(1), make_way(), skipped(2), note(), Told::GoOn, skipped(3), Told::End],
+            vec![
+                skipped(1),
+                make_way(),
+                skipped(2),
+                note(),
+                PlanViewMessage::ReclaimTerminal,
+                skipped(3),
+                PlanViewMessage::Finish,
+            ],
             &["skipped 1", "stopping", "go on", "skipped 2", "skipped 3", "end"],
         );
-        check(vec![make_way(), skipped(1), Told::End], &["skipped 1", "end"]);
+        check(vec![make_way(), skipped(1), PlanViewMessage::Finish], &["skipped 1", "end"]);
     }
 }

@@ -14,7 +14,9 @@ mod unread;
 
 use std::process::Command;
 
-use haft_scripted_model::{Reply, Request, Script, ScriptedServer, Wire};
+use haft_scripted_model::{
+    ModelScript, RecordedModelRequest, ScriptedReply, ScriptedServer, WireProtocol,
+};
 
 use crate::redaction::redact;
 use crate::world::World;
@@ -23,23 +25,23 @@ use crate::world::World;
 pub(crate) struct Stage {
     pub(crate) world: World,
     pub(crate) model: ScriptedServer,
-    wire: Wire,
+    wire: WireProtocol,
 }
 
 impl Stage {
-    pub(crate) fn new(world: World, replies: impl IntoIterator<Item = Reply>) -> Self {
-        Self::speaking(Wire::OpenAi, world, replies)
+    pub(crate) fn new(world: World, replies: impl IntoIterator<Item = ScriptedReply>) -> Self {
+        Self::speaking(WireProtocol::OpenAi, world, replies)
     }
 
     pub(crate) fn speaking(
-        wire: Wire,
+        wire: WireProtocol,
         world: World,
-        replies: impl IntoIterator<Item = Reply>,
+        replies: impl IntoIterator<Item = ScriptedReply>,
     ) -> Self {
-        Self::reading(wire, world, Script::of(replies))
+        Self::reading(wire, world, ModelScript::from_replies(replies))
     }
 
-    pub(crate) fn reading(wire: Wire, world: World, script: Script) -> Self {
+    pub(crate) fn reading(wire: WireProtocol, world: World, script: ModelScript) -> Self {
         Self { world, model: ScriptedServer::start(script).unwrap(), wire }
     }
 
@@ -67,7 +69,7 @@ impl Stage {
 
     /// Returns what the model was told in a request, as one text.
     pub(crate) fn told(&self, request: usize) -> String {
-        self.model.requests().get(request).map(Request::text).unwrap_or_default()
+        self.model.requests().get(request).map(RecordedModelRequest::text).unwrap_or_default()
     }
 
     /// Returns the name of the latest session.

@@ -25,9 +25,9 @@ fn with_agents() -> World {
 fn agents_are_listed_with_their_places_and_what_they_hide() {
     with_agents().check(&["agents", "list"], &expect![[r#"
         AGENT    MODE      FILE                           DESCRIPTION
-        build    primary   (bundled)                      Does work in the workspace, from finding out to having checked it; the one to start with
+        build    primary   (bundled)                      Does any work in the workspace, from research to verification; start with this agent
         explore  subagent  (bundled)                      Finds things in the workspace quickly and answers with places and facts; reads only. Good for "where is", "what uses" and "how does this work"
-        general  subagent  (bundled)                      Does a task that stands by itself, with all tools, and answers with what came of it
+        general  subagent  (bundled)                      Does a self-contained task, with all tools, and answers with the outcome
         mail     primary   ~/.config/haft/agents/mail.md  Writes mail
         plan     primary   ~/.config/haft/agents/plan.md  Plans my way (hides the bundled one)
         review   subagent  agents/review.md               Reviews changes
@@ -158,8 +158,8 @@ fn a_workspace_replaces_agents_and_names_models_only_when_it_is_trusted() {
         (own["model"].clone(), build["source"].clone())
     };
     world.check(&["agents", "check"], &expect![[r#"
-        /world/work/agents/build.md: warning: there is another agent called build, and this one may not take its place, because nobody trusted this workspace: it is left out. Rename it, or trust the workspace's haft.toml with `haft trust`
-        /world/work/agents/own.md: warning: nobody trusted this workspace, so its agents do not choose a model: openai/theirs is not used. Trust the workspace's haft.toml with `haft trust`, or keep the agent in your own configuration
+        /world/work/agents/build.md: warning: there is another agent called build, and this one may not take its place, because nobody trusted this workspace: it is left out. Rename it, or trust the workspace's haft.toml
+        /world/work/agents/own.md: warning: nobody trusted this workspace, so its agents do not choose a model: openai/theirs is not used. Trust the workspace's haft.toml, or keep the agent in your own configuration
         7 agents, 0 errors, 2 warnings
         --- status 0
     "#]]);

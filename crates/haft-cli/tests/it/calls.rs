@@ -154,7 +154,7 @@ fn envelopes_are_json_whatever_happened() {
     check(
         &["--json", "--preset", "ask", "bash", r#"{"cmd":"ls"}"#],
         &expect![[r#"
-            {"type":"error","error_text":"nobody can be asked here, so the call is denied: bash needs approval for shell.run of \"ls\": no rule matches, and then the answer is ask; the rule `allow bash \"ls\"` would allow it; to allow it, start haft with `--allow bash`, which allows all that bash does, or put this into haft.toml and run `haft trust`:\n[[permissions]]\npermission = \"bash\"\npattern = \"ls $\"\naction = \"allow\"","metadata":{"duration_ms":0,"call_id":"run_XXXXXXXXXXXXXXXXXXXXXXXXXX/main/0/1/1","code":"PERMISSION_DENIED"}}
+            {"type":"error","error_text":"nobody can be asked here, so the call is denied: bash needs approval for shell.run of \"ls\": no rule matches, and then the answer is ask; the rule `allow bash \"ls\"` would allow it","metadata":{"duration_ms":0,"call_id":"run_XXXXXXXXXXXXXXXXXXXXXXXXXX/main/0/1/1","code":"PERMISSION_DENIED","refusal":{"code":"PERMISSION_DENIED","decided_by":"no_answer","because":"nobody can be asked here, so the call is denied: bash needs approval for shell.run of \"ls\": no rule matches, and then the answer is ask; the rule `allow bash \"ls\"` would allow it","remedies":[{"allow_tool":"bash"},{"add_rule":{"permission":"bash","pattern":"ls $"}}]}}}
             --- status 3
         "#]],
     );
@@ -305,12 +305,12 @@ fn settings_that_are_not_usable_are_a_matter_of_usage() {
     check(
         &["read", "--allow", "raed"],
         &expect![[r#"
-        --- stderr
-        error: --allow: no tool is called "raed": did you mean read?
+            --- stderr
+            error: allow: no tool is called "raed": did you mean read?
 
-        hint: haft tools list
-        --- status 2
-    "#]],
+            hint: haft tools list
+            --- status 2
+        "#]],
     );
     check(
         &["read", "--tools", "raed,grep"],
@@ -373,7 +373,7 @@ fn what_leads_out_is_refused() {
         &["--allow", "bash", "bash", r#"{"cmd":"curl a.b"}"#],
         &expect![[r#"
             --- stderr
-            error: curl is refused by name: the network is off, and in the sandbox it could reach nothing; work offline, or ask the user to grant hosts (--allow-host) or to turn the list of names off (network_guard = "kernel" in haft.toml)
+            error: curl is refused by name: the network is off, and in the sandbox it could reach nothing; work offline, or ask the user to grant hosts, or to turn the list of names off (network_guard = "kernel" in haft.toml)
 
             hint: haft call --network-guard kernel --allow bash bash '{"cmd":"curl a.b"}'
             --- status 3
@@ -382,12 +382,12 @@ fn what_leads_out_is_refused() {
     check(
         &["--allow", "bash", "bash", r#"{"cmd":"git push"}"#],
         &expect![[r#"
-        --- stderr
-        error: git push is refused by name: the network is off, and in the sandbox it could reach nothing; use local git commands, or ask the user to grant hosts (--allow-host) or to turn the list of names off (network_guard = "kernel" in haft.toml)
+            --- stderr
+            error: git push is refused by name: the network is off, and in the sandbox it could reach nothing; use local git commands, or ask the user to grant hosts, or to turn the list of names off (network_guard = "kernel" in haft.toml)
 
-        hint: haft call --network-guard kernel --allow bash bash '{"cmd":"git push"}'
-        --- status 3
-    "#]],
+            hint: haft call --network-guard kernel --allow bash bash '{"cmd":"git push"}'
+            --- status 3
+        "#]],
     );
     check(
         &["--preset", "read-only", "write", r#"{"path":"a","content":""}"#],

@@ -173,22 +173,22 @@ fn less_confinement_is_said_at_every_start() {
     world.check(
         &args,
         &expect![[r#"
-        0 examples, 0 failed
-        --- stderr
-        warning: commands run without the sandbox (--unsafe-no-sandbox) and can do whatever you can
-        warning: not protected any more (sandbox.unprotect): .envrc
-        --- status 0
-    "#]],
+            0 examples, 0 failed
+            --- stderr
+            warning: commands run without the sandbox (unsafe_no_sandbox) and can do whatever you can
+            warning: not protected any more (sandbox.unprotect): .envrc
+            --- status 0
+        "#]],
     );
     let mut command = world.haft(&["policy", "test"]);
     world.check_command(
         command.env("HAFT_UNSAFE_NO_SANDBOX", "true"),
         &expect![[r#"
-        0 examples, 0 failed
-        --- stderr
-        warning: commands run without the sandbox (--unsafe-no-sandbox) and can do whatever you can
-        --- status 0
-    "#]],
+            0 examples, 0 failed
+            --- stderr
+            warning: commands run without the sandbox (unsafe_no_sandbox) and can do whatever you can
+            --- status 0
+        "#]],
     );
     let mut command = world.haft(&["policy", "test"]);
     world.check_command(
@@ -211,7 +211,7 @@ fn a_workspace_cannot_switch_the_sandbox_off() {
         --- stderr
         error: manifest /world/work/haft.toml has 1 problem
 
-        /world/work/haft.toml:1:1: unsafe_no_sandbox cannot be set in a manifest, which travels with the workspace: give --unsafe-no-sandbox, or set HAFT_UNSAFE_NO_SANDBOX=true
+        /world/work/haft.toml:1:1: unsafe_no_sandbox cannot be set in a manifest, which travels with the workspace: set HAFT_UNSAFE_NO_SANDBOX=true for haft itself
           |
         1 | unsafe_no_sandbox = true
           | ^^^^^^^^^^^^^^^^^

@@ -207,12 +207,12 @@ fn only_what_is_in_doubt_can_be_settled() {
     world.check(
         &["runs", "settle", "r1/main/0/1/7", "happened"],
         &expect![[r#"
-        --- stderr
-        error: call r1/main/0/1/7 is not in the journal: see `haft runs show` for the calls of a run
+            --- stderr
+            error: call r1/main/0/1/7 is not in the journal
 
-        hint: haft runs show r1
-        --- status 2
-    "#]],
+            hint: haft runs show r1
+            --- status 2
+        "#]],
     );
     world.check(
         &["runs", "settle", "r1", "happened"],

@@ -10,24 +10,24 @@ use std::path::Path;
 use std::process::Command;
 
 use expect_test::{Expect, expect};
-use haft_scripted_model::Reply;
+use haft_scripted_model::ScriptedReply;
 use serde_json::{Value, json};
 
 use crate::agent::Stage;
 use crate::mcp_clients::client;
 use crate::world::World;
 
-fn replies() -> Vec<Reply> {
+fn replies() -> Vec<ScriptedReply> {
     let edit = json!({"path": "notes.txt", "old_string": "two", "new_string": "2"});
     let write = |path: &str| json!({"path": path, "content": "made\n"});
     vec![
-        Reply::new().text("I mend it.").call("edit", edit),
-        Reply::new().text("Mended."),
-        Reply::new().call("write", write("allowed.txt")),
-        Reply::new().text("Written."),
-        Reply::new().call("write", write("rejected.txt")),
-        Reply::new().text("Not written."),
-        Reply::new().text("I begin.").waiting_for("never"),
+        ScriptedReply::new().text("I mend it.").call("edit", edit),
+        ScriptedReply::new().text("Mended."),
+        ScriptedReply::new().call("write", write("allowed.txt")),
+        ScriptedReply::new().text("Written."),
+        ScriptedReply::new().call("write", write("rejected.txt")),
+        ScriptedReply::new().text("Not written."),
+        ScriptedReply::new().text("I begin.").waiting_for("never"),
     ]
 }
 

@@ -193,21 +193,6 @@ fn the_reference_has_every_command_and_no_machine() {
 }
 
 #[test]
-fn the_table_of_limits_has_every_crate() {
-    let text = World::new().run(&["help-limits"]);
-    for name in [
-        "OUTPUT_BYTES_MAX",
-        "STOP_MS",
-        "patch FILES_MAX",
-        "QUERY_CALLS_MAX",
-        "CALLS_IN_FLIGHT_MAX",
-        "INPUT_BYTES_MAX",
-    ] {
-        assert_eq!(text.matches(&format!("| `{name}` |")).count(), 1, "{name}");
-    }
-}
-
-#[test]
 fn colour_only_where_it_is_asked_for() {
     let world = World::new();
     let errors = |args: &[&str], variable: Option<(&str, &str)>| {

@@ -37,7 +37,7 @@ fn a_write_to_a_protected_name_says_that_it_is_protected() {
         &["call", "bash", r#"{"cmd":"cd .git; name=hooks/x; echo x > $name"}"#],
         &expect![[r#"
             --- stderr
-            error: bash exited with status 1; commands can change only /world/work and, for the call alone, /tmp and home, and there neither protected names such as .git/config (haft policy list shows them) nor directories around those: do without, or ask the user to change roots, or unprotect of [sandbox], in haft.toml (haft doctor says what holds)
+            error: bash exited with status 1; commands can change only /world/work and, for the call alone, /tmp and home, and there neither protected names such as .git/config nor directories around those: do without, or ask the user to change roots, or unprotect of [sandbox], in haft.toml
             bash: line 1: hooks/x: Read-only file system
             --- status 1
         "#]],

@@ -104,10 +104,10 @@ fn a_dangerous_tool_runs_only_if_it_was_named() {
         --- stderr
         run r1: 3 nodes
         0 read succeeded in 0 ms (look at the notes)
-        1 bash failed in 0 ms: PERMISSION_DENIED: bash is dangerous, and the user did not name it: to allow it, start haft with `--allow bash` (all dangerous tools: `--allow-dangerous`)
+        1 bash failed in 0 ms: PERMISSION_DENIED: bash is dangerous, and the user did not name it
         2 grep skipped because of node 1
         error: run r1 was halted, because node 1 failed; 1 of 3 nodes succeeded, 1 failed, 1 skipped
-          node 1: bash: PERMISSION_DENIED: bash is dangerous, and the user did not name it: to allow it, start haft with `--allow bash` (all dangerous tools: `--allow-dangerous`)
+          node 1: bash: PERMISSION_DENIED: bash is dangerous, and the user did not name it; to allow it, start haft with `--allow bash` (all dangerous tools: `--allow-dangerous`)
 
         hint: haft resume r1 --allow bash
         --- status 3
@@ -171,10 +171,10 @@ fn a_list_that_nobody_confirmed_does_not_hold() {
         warning: the plan asks to be allowed bash, which nobody confirmed, so it is not: confirm it at a terminal, or start haft with --allow bash
         run r1: 3 nodes
         0 read succeeded in 0 ms (look at the notes)
-        1 bash failed in 0 ms: PERMISSION_DENIED: bash is dangerous, and the user did not name it: to allow it, start haft with `--allow bash` (all dangerous tools: `--allow-dangerous`)
+        1 bash failed in 0 ms: PERMISSION_DENIED: bash is dangerous, and the user did not name it
         2 grep skipped because of node 1
         error: run r1 was halted, because node 1 failed; 1 of 3 nodes succeeded, 1 failed, 1 skipped
-          node 1: bash: PERMISSION_DENIED: bash is dangerous, and the user did not name it: to allow it, start haft with `--allow bash` (all dangerous tools: `--allow-dangerous`)
+          node 1: bash: PERMISSION_DENIED: bash is dangerous, and the user did not name it; to allow it, start haft with `--allow bash` (all dangerous tools: `--allow-dangerous`)
 
         hint: haft resume r1 --allow bash
         --- status 3

@@ -237,7 +237,7 @@ fn what_no_rule_decided_says_what_would_change_it() {
     check(
         "write",
         r#"{"path":".git/config","content":""}"#,
-        "unprotect = [\".git/config\"] under [sandbox] in haft.toml, for whoever may change it",
+        "unprotect = [\".git/config\"] under [sandbox] in haft.toml, for a person who may change it",
     );
     let journal = serde_json::json!({ "cmd": format!("cat {}/journal.sqlite", world.path("state").display()) });
     check(

@@ -53,7 +53,7 @@ fn a_closed_pipe_is_no_error() {
         &["tools", "list", "--json"],
         &["call", "read", r#"{"path":"notes.txt"}"#],
         &["completions", "bash"],
-        &["help-limits"],
+        &["help-markdown"],
     ] {
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);

@@ -29,7 +29,7 @@ fn with_skills() -> World {
 fn skills_are_listed_with_their_places() {
     with_skills().check(&["skills", "list"], &expect![[r#"
         SKILL       DIRECTORY               DESCRIPTION
-        haft-plans  (bundled)               Write, check and run a haft plan - a JSON file of tool calls that run in parallel where they can, survive a crash and can be resumed. Load it when work consists of many tool calls whose order is known beforehand, or when somebody asks for a plan file.
+        haft-plans  (bundled)               Write, check and run a haft plan - a JSON file of tool calls that run in parallel where they can, survive a crash and can be resumed. Load it when work consists of many tool calls whose order is known beforehand, or when a person asks for a plan file.
         mail        ~/.agents/skills/mail   Write mail.
         release     .agents/skills/release  Make a release. Load it before you tag.
         --- stderr
@@ -134,7 +134,7 @@ fn directories_of_a_manifest_come_last_and_outside_of_it_only_when_trusted() {
     world.write("work/haft.toml", "[skills]\npaths = [\"tools/skills\", \"../elsewhere\"]\n");
     world.check(&["skills", "list"], &expect![[r#"
         SKILL       DIRECTORY               DESCRIPTION
-        haft-plans  (bundled)               Write, check and run a haft plan - a JSON file of tool calls that run in parallel where they can, survive a crash and can be resumed. Load it when work consists of many tool calls whose order is known beforehand, or when somebody asks for a plan file.
+        haft-plans  (bundled)               Write, check and run a haft plan - a JSON file of tool calls that run in parallel where they can, survive a crash and can be resumed. Load it when work consists of many tool calls whose order is known beforehand, or when a person asks for a plan file.
         inside      tools/skills/inside     inside
         mail        ~/.agents/skills/mail   Write mail.
         release     .agents/skills/release  Make a release. Load it before you tag.

@@ -148,7 +148,7 @@ fn what_cannot_be_shown_says_why() {
         &["diff", "r1/main/0/1/3"],
         &expect![[r#"
             --- stderr
-            error: there is no call r1/main/0/1/3: expected one that haft runs show shows
+            error: there is no call r1/main/0/1/3 in the journal
 
             hint: haft runs show r1
             --- status 2

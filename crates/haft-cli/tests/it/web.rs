@@ -80,7 +80,7 @@ impl Site {
 
 #[test]
 fn pages_are_read_by_a_confined_process() {
-    let deep = "<div>".repeat(200_000) + "deep down";
+    let deep = "<div>".repeat(1_000) + "deep down";
     let page = "<html><head><title>The page</title></head><body><nav><a href=/>Home</a></nav>\
                 <article><h1>A heading</h1><p>Words with a <a href=\"other\">link</a>, and enough of them to be the main \
                 content of the page, which is more than what stands around it.</p></article></body></html>";
@@ -135,11 +135,9 @@ fn pages_are_read_by_a_confined_process() {
 
         [image/png, 29 bytes, PNG image, 2 x 3: not text, so it is not shown]
         --- status 0
-        url: http://127.0.0.1:[port]/deep
-        note: the page nests elements more than 512 deep, so it was only stripped of its tags
-
-        deep down
-        --- status 0
+        --- stderr
+        error: http://127.0.0.1:[port]/deep: the page could not be read: it nests elements more than 512 deep. Fetch another page instead
+        --- status 1
     "#]].assert_eq(&all);
 }
 
@@ -186,13 +184,15 @@ fn nobody_is_asked_without_being_allowed_or_configured() {
         &["call", "--allow", "web_fetch", "web_fetch", r#"{"url":"http://127.0.0.1:9/"}"#],
         &expect![[r#"
             --- stderr
-            error: http://127.0.0.1:9/: host 127.0.0.1 is one of this machine or its networks, which are reached only where they are named: --allow-host 127.0.0.1, or a rule that allows net.fetch "127.0.0.1"
+            error: http://127.0.0.1:9/: host 127.0.0.1 is one of this machine or its networks, which are reached only where they are granted by name; to allow it, start haft with `--allow-host 127.0.0.1`
+
+            hint: haft call --allow-host 127.0.0.1 --allow web_fetch web_fetch '{"url":"http://127.0.0.1:9/"}'
             --- status 3
         "#]],
     );
     world.check(&["call", "web_search", r#"{"query":"q"}"#], &expect![[r#"
         --- stderr
-        error: no provider of searches is configured: name one in haft.toml, such as [[web_search.providers]] with kind = "searxng" and url = "https://…", or kind = "brave" or "tavily" with its key in BRAVE_API_KEY or TAVILY_API_KEY, and trust it with haft trust
+        error: no provider of searches is configured: name one in haft.toml, such as [[web_search.providers]] with kind = "searxng" and url = "https://…", or kind = "brave" or "tavily" with its key in BRAVE_API_KEY or TAVILY_API_KEY, and trust it
         --- status 1
     "#]]);
 }
@@ -225,7 +225,7 @@ fn a_provider_is_asked_when_its_manifest_is_trusted_and_its_key_is_there() {
 
         hint: haft trust /world/work/haft.toml
 
-        error: no provider of searches is configured: name one in haft.toml, such as [[web_search.providers]] with kind = "searxng" and url = "https://…", or kind = "brave" or "tavily" with its key in BRAVE_API_KEY or TAVILY_API_KEY, and trust it with haft trust
+        error: no provider of searches is configured: name one in haft.toml, such as [[web_search.providers]] with kind = "searxng" and url = "https://…", or kind = "brave" or "tavily" with its key in BRAVE_API_KEY or TAVILY_API_KEY, and trust it
         --- status 1
         --- stderr
         error: the search provider brave (127.0.0.1) failed: its key is missing: put it into the environment variable MY_KEY

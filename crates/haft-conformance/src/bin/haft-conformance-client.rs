@@ -9,11 +9,11 @@ use std::io::{self, Read as _, Write as _};
 use std::net::TcpStream;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use haft::{Call, Networking, Registry, Run, Runtime, SessionOptions};
+use haft::{Call, ConnectionOptions, Networking, Registry, Run, Runtime};
 use haft_contract::{BoxFuture, Contract, RequirementSet, RunId};
 use haft_mcp::{
-    Authorization, Connect, Forms, ListingCache, McpServers, OAuthOptions, Remote, ServerSpec,
-    TokenStore,
+    Authorization, FormFiller, McpServerSpec, McpServers, McpTransport, OAuthOptions,
+    RemoteMcpServer, TokenStore, ToolListCache,
 };
 use serde_json::{Map, Value, json};
 
@@ -30,10 +30,10 @@ const REDIRECT_URI: &str = "http://127.0.0.1:3000/callback";
 
 fn main() -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    runtime.block_on(play())
+    runtime.block_on(run_scenario())
 }
 
-async fn play() -> Result<(), Failure> {
+async fn run_scenario() -> Result<(), Failure> {
     let url = std::env::args().next_back().ok_or("expected the address of a server")?;
     let context = std::env::var("MCP_CONFORMANCE_CONTEXT").unwrap_or_else(|_| "{}".to_owned());
     let context: Value = serde_json::from_str(&context)?;
@@ -41,9 +41,11 @@ async fn play() -> Result<(), Failure> {
     let mut logins = 0;
     let servers = loop {
         let servers = servers(&url, &authorization);
-        match servers.find().await.remove(NAME) {
+        match servers.discover_tools().await.remove(NAME) {
             None => break servers,
-            Some(_) if authorization.is_wanted() => log_in(&authorization, &mut logins).await?,
+            Some(_) if authorization.is_login_needed() => {
+                log_in(&authorization, &mut logins).await?
+            }
             Some(err) => return Err(err.message.into()),
         }
         servers.close().await;
@@ -63,13 +65,13 @@ async fn call_all(
     let place = tempfile::tempdir()?;
     let tools = servers.tools(&|_| None).tools;
     let runtime = Runtime::new(parts(&place, Registry::new(tools)?)?)?;
-    let session = runtime.session(SessionOptions::headless("conformance", "suite"))?;
+    let session = runtime.open_connection(ConnectionOptions::headless("conformance", "suite"))?;
     let run = session.run(RunId::parse("conformance")?);
-    let mut calls = calls(&session.listed(), context).into_iter().rev().collect::<Vec<_>>();
+    let mut calls = calls(&session.listed_tools(), context).into_iter().rev().collect::<Vec<_>>();
     while let Some((tool, input)) = calls.pop() {
         let failure = call(&run, &tool, &input).await?;
         match failure {
-            Some(_) if authorization.is_wanted() => {
+            Some(_) if authorization.is_login_needed() => {
                 log_in(authorization, &mut logins).await?;
                 calls.push((tool, input));
             }
@@ -126,26 +128,25 @@ fn sample(schema: &Value) -> Value {
 }
 
 fn servers(url: &str, authorization: &Arc<Authorization>) -> McpServers {
-    let remote = Remote {
-        name: NAME.to_owned(),
+    let remote = RemoteMcpServer {
         url: url.to_owned(),
         headers: Vec::new(),
         networking: Networking::default(),
         authorization: Some(Arc::clone(authorization)),
     };
-    let spec = ServerSpec {
+    let spec = McpServerSpec {
         name: NAME.to_owned(),
-        connect: Connect::Remote(Box::new(remote)),
+        transport: McpTransport::Remote(Box::new(remote)),
         requires: RequirementSet::default(),
         directories: Vec::new(),
-        changes: Vec::new(),
+        writable_directories: Vec::new(),
         trusts_annotations: false,
-        forms: Some(Arc::new(Usual)),
-        advice: None,
+        form_filler: Some(Arc::new(DefaultFormFiller)),
+        failure_remedy: None,
         timeout_ms: None,
         cache_key: String::new(),
     };
-    let cache: Arc<dyn ListingCache> = Arc::new(Nothing);
+    let cache: Arc<dyn ToolListCache> = Arc::new(NoToolListCache);
     McpServers::new([spec], &cache)
 }
 
@@ -157,7 +158,7 @@ fn authorization(url: &str, context: &Value) -> Result<Authorization, String> {
         client_metadata_url: Some(CLIENT_METADATA_URL.to_owned()),
         scopes: Vec::new(),
     };
-    Authorization::new(url, &Networking::default(), options, Arc::new(Tokens::default()))
+    Authorization::new(url, &Networking::default(), options, Arc::new(MemoryTokenStore::default()))
 }
 
 async fn log_in(authorization: &Arc<Authorization>, logins: &mut usize) -> Result<(), Failure> {
@@ -167,12 +168,12 @@ async fn log_in(authorization: &Arc<Authorization>, logins: &mut usize) -> Resul
     }
     let login = authorization.begin_login(REDIRECT_URI, random()?).await?;
     let url = login.url.clone();
-    let redirected = tokio::task::spawn_blocking(move || agree(&url)).await??;
+    let redirected = tokio::task::spawn_blocking(move || follow_login(&url)).await??;
     Ok(login.finish(&redirected).await?)
 }
 
 /// Opens an address as a person would who agrees to everything, and returns where that leads.
-fn agree(url: &str) -> Result<String, Failure> {
+fn follow_login(url: &str) -> Result<String, Failure> {
     let rest = url.strip_prefix("http://").ok_or("expected an address of this machine")?;
     let (host, target) = rest.split_once('/').ok_or("expected an address with a path")?;
     let mut stream = TcpStream::connect(host)?;
@@ -188,9 +189,9 @@ fn agree(url: &str) -> Result<String, Failure> {
 
 /// Keeps a login for as long as the scenario goes on.
 #[derive(Default)]
-struct Tokens(Mutex<Option<String>>);
+struct MemoryTokenStore(Mutex<Option<String>>);
 
-impl TokenStore for Tokens {
+impl TokenStore for MemoryTokenStore {
     fn get(&self) -> Option<String> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -207,9 +208,9 @@ impl TokenStore for Tokens {
 }
 
 /// Keeps no list of tools.
-struct Nothing;
+struct NoToolListCache;
 
-impl ListingCache for Nothing {
+impl ToolListCache for NoToolListCache {
     fn get(&self, _: &str) -> Option<String> {
         None
     }
@@ -218,9 +219,9 @@ impl ListingCache for Nothing {
 }
 
 /// Leaves all fields of forms as they are.
-struct Usual;
+struct DefaultFormFiller;
 
-impl Forms for Usual {
+impl FormFiller for DefaultFormFiller {
     fn fill<'a>(&'a self, _: &'a str, _: &'a Value) -> BoxFuture<'a, Option<Map<String, Value>>> {
         Box::pin(async { Some(Map::new()) })
     }

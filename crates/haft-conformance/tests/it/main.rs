@@ -154,17 +154,17 @@ fn table(side: Side<'_>, revision: &str) -> String {
 const INTRODUCTION: &str = "\
 # Conformance
 
-What the official conformance suite of the protocol (`@modelcontextprotocol/conformance` 0.2.0-alpha.12) says of haft. This file
-is written by the test of `haft-conformance` (`UPDATE_EXPECT=1`), which runs in `cargo xtask test` and fails when it differs from
-what is found, or when anything fails that a revision requires.
+This file holds the results of the protocol's official conformance suite (`@modelcontextprotocol/conformance` 0.2.0-alpha.12) for haft. The test of
+`haft-conformance` writes it (`UPDATE_EXPECT=1`) and runs in `cargo xtask test`. The test fails if this file differs from the
+results, or if a check that a revision requires fails.
 
-The suite calls tools, resources and prompts by certain names. `crates/haft-conformance` offers them as ordinary tools of haft, through
-the same pipeline, front end and listener as `haft serve`. Of what is not required, haft does not take part in the extension for
-tasks, and does not turn headers named by a tool's schema into parameters.
+*Server.* The suite calls tools, resources and prompts by certain names. `crates/haft-conformance` offers them as ordinary tools of haft, through
+the same pipeline, front end and listener as `haft serve`. haft does not implement two optional features: the extension for
+tasks, and parameters in headers that a tool's schema names.
 
-The client is haft's own, with the tools of the suite's servers as tools of haft, called through the same pipeline; the logins that
-a person would agree to are agreed to at once. Of what is not required, haft logs in only with a person, and has no proofs of
-possession; and no tool of the suite is called with the schema of another one.
+*Client.* The client is haft's own. The tools of the suite's servers are tools of haft and are called through the same pipeline. The test accepts at once
+the logins that a person would accept. haft does not implement two optional features: logins without a person, and proofs of
+possession. haft calls no tool of the suite with the schema of another one.
 
 ";
 

@@ -24,10 +24,6 @@ pub(super) enum Trouble {
     Newer(i64),
     /// The server said no.
     Database(Error),
-    /// A number does not fit into a column.
-    TooLarge(u64),
-    /// A row holds what makes no sense.
-    Senseless(String),
 }
 
 impl From<Error> for Trouble {
@@ -45,14 +41,9 @@ impl Trouble {
             Self::Unreachable(reason) => JournalError::Unreachable { path, reason: reason.clone() },
             Self::NotAJournal(reason) => JournalError::NotAJournal { path, reason: reason.clone() },
             Self::Newer(found) => {
-                JournalError::Newer { path, found: *found, supported: schema::newest() }
+                JournalError::NewerSchema { path, found: *found, supported: schema::newest() }
             }
             Self::Database(err) => database_error(&path, err),
-            Self::TooLarge(value) => {
-                let detail = format!("{value} is more than a column holds, {}", i64::MAX);
-                JournalError::Failed { path, detail }
-            }
-            Self::Senseless(detail) => JournalError::Damaged { path, detail: detail.clone() },
         }
     }
 
@@ -69,7 +60,6 @@ impl Trouble {
     pub(super) fn is_about_an_entry(&self) -> bool {
         match self {
             Self::Database(err) => err.code() != Some(&SqlState::LOCK_NOT_AVAILABLE),
-            Self::TooLarge(_) | Self::Senseless(_) => true,
             Self::Lost(_) | Self::Unreachable(_) | Self::NotAJournal(_) | Self::Newer(_) => false,
         }
     }

@@ -1,41 +1,165 @@
-//! The connection that reads. Questions of all callers go over it one behind the other; a question whose connection breaks
-//! is asked again. What is asked and what the rows mean is decided elsewhere.
+//! The thread that reads. An operation whose connection breaks is applied again, a bounded number of times.
 
-use std::sync::Arc;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::pin::pin;
+use std::task::{Context, Waker};
 
-use tokio::sync::{mpsc, oneshot};
+use tokio::runtime::Runtime;
+use tokio::sync::mpsc;
+use tokio_postgres::{Client, RowStream};
 
+use super::Connection;
 use super::failure::Trouble;
-use super::session::{Link, Session};
+use super::sql::{self, Select};
+use crate::limits::SESSIONS_MAX;
+use crate::store::{ReadOperation, Reader, Row, RowQuery, StoreFailure, Tallied, Tally};
 
-/// Asks for a session.
-pub(super) struct Wanted {
-    pub(super) which: Which,
-    pub(super) reply: oneshot::Sender<Result<Arc<Session>, Trouble>>,
-}
+const BEGIN: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
 
-/// Says which session is wanted.
-pub(super) enum Which {
-    /// The one that all have.
-    Shared,
-    /// The one that all have after this one, which broke.
-    After(Arc<Session>),
-    /// One for whoever asks alone.
-    Own,
-}
-
-/// Hands out sessions that read until nobody can ask any more.
-pub(super) async fn run(mut link: Link, mut wanted: mpsc::Receiver<Wanted>) {
-    while let Some(Wanted { which, reply }) = wanted.recv().await {
-        let session = match which {
-            Which::Shared => link.session().await,
-            Which::After(broken) => {
-                link.give_up(&broken);
-                link.session().await
-            }
-            Which::Own => link.another().await,
-        };
-        // Whoever asked may have gone.
-        let _ = reply.send(session);
+/// Reads until nobody can ask any more.
+pub(super) fn run(
+    mut connection: Connection,
+    path: &Path,
+    mut operations: mpsc::Receiver<Box<dyn ReadOperation>>,
+) {
+    // While the thread waits here, it also notices that the connection ends.
+    while let Some(mut operation) = connection.runtime.block_on(operations.recv()) {
+        let read = connection.read(&mut *operation, path);
+        operation.finish(read.map_err(|trouble| trouble.error(path)));
     }
+}
+
+impl Connection {
+    fn read(&mut self, operation: &mut dyn ReadOperation, path: &Path) -> Result<(), Trouble> {
+        let mut sessions_left = SESSIONS_MAX;
+        loop {
+            let session = self.runtime.block_on(self.link.session())?;
+            let mut reader = PostgresReader {
+                runtime: &self.runtime,
+                db: &session.client,
+                path,
+                begins: operation.needs_snapshot(),
+                has_begun: false,
+                trouble: None,
+            };
+            let applied = operation.apply(&mut reader);
+            reader.end();
+            sessions_left -= 1;
+            match (applied, reader.trouble) {
+                (Ok(()), _) => return Ok(()),
+                (Err(_), Some(Trouble::Lost(_))) if sessions_left > 0 => self.link.give_up(),
+                (Err(_), Some(trouble)) => return Err(trouble),
+                (Err(StoreFailure(err)), None) => return Err(Trouble::Lost(err.to_string())),
+            }
+        }
+    }
+}
+
+/// Reads in one session.
+struct PostgresReader<'a> {
+    runtime: &'a Runtime,
+    db: &'a Client,
+    path: &'a Path,
+    /// Whether a transaction is to begin with the first question.
+    begins: bool,
+    has_begun: bool,
+    trouble: Option<Trouble>,
+}
+
+impl PostgresReader<'_> {
+    /// Asks; what begins the transaction is sent together with the first question.
+    async fn ask(db: &Client, begins: bool, select: &Select) -> Result<RowStream, Trouble> {
+        if !begins {
+            return select.ask(db).await;
+        }
+        let (begun, rows) = tokio::join!(biased; db.batch_execute(BEGIN), select.ask(db));
+        begun?;
+        rows
+    }
+
+    fn begins_now(&mut self) -> bool {
+        let begins = std::mem::take(&mut self.begins);
+        self.has_begun |= begins;
+        begins
+    }
+
+    fn checked<T>(&mut self, result: Result<T, Trouble>) -> Result<T, StoreFailure> {
+        result.map_err(|trouble| {
+            let error = trouble.error(self.path);
+            self.trouble = Some(trouble);
+            error.into()
+        })
+    }
+
+    /// Ends the transaction, without waiting for that.
+    fn end(&self) {
+        if self.has_begun {
+            let mut end = pin!(self.db.batch_execute("COMMIT"));
+            let _ = end.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        }
+    }
+}
+
+impl Reader for PostgresReader<'_> {
+    fn scan(
+        &mut self,
+        query: &RowQuery,
+        visit: &mut dyn FnMut(Row) -> ControlFlow<()>,
+    ) -> Result<(), StoreFailure> {
+        let (db, begins) = (self.db, self.begins_now());
+        let scanned = self.runtime.block_on(async {
+            let rows = Self::ask(db, begins, &Select::rows(query)).await?;
+            sql::show(rows, query.columns, visit).await
+        });
+        self.checked(scanned)
+    }
+
+    fn tally(&mut self, tally: &Tally) -> Result<Vec<Tallied>, StoreFailure> {
+        let (db, begins) = (self.db, self.begins_now());
+        let tallied = self.runtime.block_on(async {
+            let rows = Self::ask(db, begins, &Select::tally(tally)).await?;
+            sql::tallied(rows, tally).await
+        });
+        self.checked(tallied)
+    }
+
+    fn inspect(&mut self) -> Result<Vec<(String, String)>, StoreFailure> {
+        let (db, begins) = (self.db, self.begins_now());
+        let inspected = self.runtime.block_on(async {
+            if begins {
+                db.batch_execute(BEGIN).await?;
+            }
+            inspect(db).await
+        });
+        self.checked(inspected)
+    }
+}
+
+/// Rows that belong to no run.
+const STRAYS: [(&str, &str); 3] =
+    [("calls", "calls"), ("snapshots", "snapshots"), ("late outcomes", "late_outcomes")];
+
+/// The last change number and the greatest that a call has.
+const CHANGES: &str =
+    "SELECT last, coalesce((SELECT max(change) FROM haft.calls), 0) FROM haft.changes WHERE id = 1";
+
+async fn inspect(db: &Client) -> Result<Vec<(String, String)>, Trouble> {
+    let mut findings = Vec::new();
+    for (what, table) in STRAYS {
+        let text = format!(
+            "SELECT DISTINCT run FROM haft.{table} WHERE run NOT IN (SELECT id FROM haft.runs)"
+        );
+        for row in db.query_typed(&text, &[]).await? {
+            let run: String = row.try_get(0)?;
+            findings.push(("rows belong to runs".to_owned(), format!("there are {what} of {run}")));
+        }
+    }
+    let changes = db.query_typed_one(CHANGES, &[]).await?;
+    let (last, greatest): (i64, i64) = (changes.try_get(0)?, changes.try_get(1)?);
+    if greatest > last {
+        let detail = format!("the last is {last}, and a call has {greatest}");
+        findings.push(("changes are counted".to_owned(), detail));
+    }
+    Ok(findings)
 }

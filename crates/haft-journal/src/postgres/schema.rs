@@ -6,8 +6,12 @@ use tokio_postgres::Client;
 use super::failure::Trouble;
 
 /// The steps from each version to the next; the version of a database is how many of them it has taken.
-const STEPS: &[&str] =
-    &[include_str!("schema/1.sql"), include_str!("schema/2.sql"), include_str!("schema/3.sql")];
+const STEPS: &[&str] = &[
+    include_str!("schema/1.sql"),
+    include_str!("schema/2.sql"),
+    include_str!("schema/3.sql"),
+    include_str!("schema/4.sql"),
+];
 
 /// The lock of those who change the schema: the letters of haft. Such locks are apart for each database.
 const LOCK: i64 = 0x6861_6674;

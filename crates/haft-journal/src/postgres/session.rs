@@ -2,16 +2,14 @@
 //! was still doing for the last one, so that nothing that was sent before the break can take effect behind what is
 //! looked up after it. What is done in a session is decided elsewhere.
 
-use std::sync::Arc;
+use std::collections::HashMap;
 use std::time::Duration;
 
-use tokio::sync::OnceCell;
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
-use tokio_postgres::Client;
+use tokio_postgres::{Client, Statement};
 
 use super::address::Address;
-use super::batch::Statements;
 use super::failure::Trouble;
 use super::{schema, tls};
 use crate::limits::{CONNECT_MS_MAX, LOCK_WAIT_MS_MAX, RECONNECT_MS_MAX};
@@ -32,7 +30,8 @@ pub(super) enum Role {
 /// A connection that is set up.
 pub(super) struct Session {
     pub(super) client: Client,
-    statements: OnceCell<Statements>,
+    /// The statements that were used before, by their texts.
+    statements: HashMap<String, Statement>,
     name: Name,
     /// Moves bytes between the client and the socket, until the session is dropped.
     driver: AbortHandle,
@@ -50,7 +49,7 @@ struct Name {
 pub(super) struct Link {
     address: Address,
     role: Role,
-    session: Option<Arc<Session>>,
+    session: Option<Session>,
     /// The session before, until it is known to be over.
     last: Option<Name>,
 }
@@ -59,33 +58,31 @@ impl Link {
     /// Connects for the first time, which is tried once.
     pub(super) async fn open(address: Address, role: Role) -> Result<Self, Trouble> {
         let session = Session::open(&address, role).await.map_err(Trouble::while_connecting)?;
-        Ok(Self { address, role, session: Some(Arc::new(session)), last: None })
+        Ok(Self { address, role, session: Some(session), last: None })
     }
 
     /// Returns a session that was not seen to break, connecting again for a bounded time if there is none.
-    pub(super) async fn session(&mut self) -> Result<Arc<Session>, Trouble> {
-        if let Some(session) = self.session.clone() {
-            if !session.client.is_closed() {
-                return Ok(session);
-            }
-            self.give_up(&session);
+    pub(super) async fn session(&mut self) -> Result<&mut Session, Trouble> {
+        if self.session.as_ref().is_some_and(|session| session.client.is_closed()) {
+            self.give_up();
         }
-        let session = Arc::new(self.reconnect().await?);
-        self.session = Some(Arc::clone(&session));
-        Ok(session)
+        if self.session.is_none() {
+            let session = self.reconnect().await?;
+            self.session = Some(session);
+        }
+        Ok(self.session.as_mut().expect("there is a session now"))
     }
 
-    /// Returns a session beside the one that there is, tried once.
-    pub(super) async fn another(&self) -> Result<Arc<Session>, Trouble> {
-        let session = Session::open(&self.address, self.role).await;
-        session.map(Arc::new).map_err(Trouble::while_connecting)
-    }
-
-    /// Gives up a session that broke, if it was not given up before.
-    pub(super) fn give_up(&mut self, broken: &Arc<Session>) {
-        if let Some(session) = self.session.take_if(|session| Arc::ptr_eq(session, broken)) {
+    /// Gives up the session, which broke.
+    pub(super) fn give_up(&mut self) {
+        if let Some(session) = self.session.take() {
             self.last = Some(session.name.clone());
         }
+    }
+
+    /// Returns a name that no other session has: that of the first one.
+    pub(super) fn name(&self) -> String {
+        self.session.as_ref().map_or_else(String::new, |session| session.name.application.clone())
     }
 
     async fn reconnect(&mut self) -> Result<Session, Trouble> {
@@ -143,15 +140,26 @@ impl Session {
         // Whoever waits for an answer is told why the connection ended.
         let driver = tokio::spawn(async move { drop(connection.await) }).abort_handle();
         let name = Name { pid: 0, application: String::new() };
-        let mut session = Self { client, statements: OnceCell::new(), name, driver };
+        let mut session = Self { client, statements: HashMap::new(), name, driver };
         session.client.batch_execute(&settings(role)).await?;
         session.name = introduce(&session.client).await?;
         Ok(session)
     }
 
-    /// Returns the statements that write entries.
-    pub(super) async fn statements(&self) -> Result<&Statements, Trouble> {
-        self.statements.get_or_try_init(|| Statements::prepare(&self.client)).await
+    /// Prepares the statements that were not used before.
+    pub(super) async fn prepare(&mut self, texts: &[String]) -> Result<(), Trouble> {
+        for text in texts {
+            if !self.statements.contains_key(text) {
+                let statement = self.client.prepare(text).await?;
+                self.statements.insert(text.clone(), statement);
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns a statement that was prepared.
+    pub(super) fn statement(&self, text: &str) -> &Statement {
+        self.statements.get(text).expect("statements are prepared before they are used")
     }
 
     /// Ends another session and waits until it is over.

@@ -30,10 +30,10 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 
-use super::worker::Worker;
 use super::writer::{Batch, answer};
 use crate::JournalError;
 use crate::limits::{SYNC_PAUSE_MS, UNSYNCED_COMMITS_MAX};
+use crate::worker::Worker;
 
 /// What brings commits to the disk.
 pub(super) struct Disk {

@@ -14,6 +14,7 @@ const STEPS: &[&str] = &[
     include_str!("schema/2.sql"),
     include_str!("schema/3.sql"),
     include_str!("schema/4.sql"),
+    include_str!("schema/5.sql"),
 ];
 
 /// Marks a database as a journal of haft: the letters of its name.
@@ -63,7 +64,7 @@ fn missing_steps(
         return Err(JournalError::NotAJournal { path: path.to_owned(), reason });
     }
     let steps = usize::try_from(version).ok().and_then(|taken| STEPS.get(taken..));
-    steps.ok_or_else(|| JournalError::Newer {
+    steps.ok_or_else(|| JournalError::NewerSchema {
         path: path.to_owned(),
         found: version,
         supported: newest(),

@@ -1,11 +1,22 @@
-//! What cannot be seen from outside: how statements find their rows, and what callers hear when a thread is gone.
+//! What cannot be seen from outside: how statements find their rows, and what callers are answered when a thread is gone.
+
+use std::sync::Mutex;
 
 use expect_test::{Expect, expect};
-use haft_contract::RunId;
-use rusqlite::types::Value;
+use haft_contract::{
+    AttemptAddress, CallAddress, CallKey, Effect, Envelope, EnvelopeMetadata, RunId,
+};
+use rusqlite::TransactionBehavior;
 
+use super::sql::Texts;
+use super::transaction::{CHANGE_KEEP, CHANGE_READ, SqliteTransaction, TOKEN_KEEP, TOKEN_READ};
 use super::*;
-use crate::{CallOrder, Owner};
+use crate::store::{Column, Condition, Counter, Inserted, RowUpdate, Table, Transaction, Value};
+use crate::{
+    CallOrder, CallQuery, CallStatus, Journal, LeaseOwner, LeaseRequest, MessageQuery, NewRun,
+    Outcome, PlannedCall, Retention, RunQuery, SessionId, SessionJournal, SessionQuery, SettledBy,
+    Settlement, SettlementVerdict, SnapshotNote,
+};
 
 pub(super) fn run(id: &str) -> NewRun {
     NewRun {
@@ -18,255 +29,303 @@ pub(super) fn run(id: &str) -> NewRun {
     }
 }
 
-pub(super) fn claim() -> Claim {
-    let owner = Owner { id: "one".to_owned(), place: "process one".to_owned() };
-    Claim { owner, now_ms: 1, lasts_ms: 60_000 }
+pub(super) fn request(owner: &str) -> LeaseRequest {
+    let owner = LeaseOwner { id: owner.to_owned(), location: "process one".to_owned() };
+    LeaseRequest { owner, now_ms: 1, lasts_ms: 60_000 }
+}
+
+pub(super) fn call(run: &str, seq: u32, effect: Effect) -> PlannedCall {
+    let scope = AttemptAddress::first_of_run(RunId::parse(run).unwrap());
+    let key = CallKey::of_first_call(&scope, "tool", "{}");
+    PlannedCall {
+        id: CallAddress { scope, seq },
+        fencing_token: 1,
+        tool: "tool".to_owned(),
+        effect,
+        first_key: key,
+        call_key: key,
+        input: "{}".to_owned(),
+        accesses: "[]".to_owned(),
+        driver_call_id: None,
+        started_at_ms: 2,
+    }
+}
+
+pub(super) fn outcome() -> Outcome {
+    let envelope = Envelope::Output { data: "ok".into(), metadata: EnvelopeMetadata::default() };
+    Outcome { status: CallStatus::Succeeded, envelope, finished_at_ms: 3 }
 }
 
 /// Returns how SQLite would find the rows of a statement.
 fn plan(db: &Connection, text: &str) -> String {
     let mut statement = db.prepare(&format!("EXPLAIN QUERY PLAN {text}")).unwrap();
-    let parameters = vec![Value::Integer(1); statement.parameter_count()];
+    let parameters = vec![1; statement.parameter_count()];
     let steps = statement
         .query_map(rusqlite::params_from_iter(parameters), |row| row.get::<_, String>("detail"))
         .unwrap();
     steps.map(|step| step.unwrap() + "\n").collect()
 }
 
-fn database(directory: &tempfile::TempDir) -> Connection {
-    open::writing(&directory.path().join("journal.db")).unwrap()
+/// A store that does at once what it is told, and notes how SQLite finds the rows.
+#[derive(Debug)]
+struct Explaining {
+    db: Mutex<Connection>,
+    plans: Mutex<String>,
 }
 
-/// The statements whose cost must not grow with the journal, except with the rows that they answer.
-const STATEMENTS: &[&str] = &[
-    record::CALL_INSERT,
-    record::CALL_SETTLE,
-    record::CALL_AMEND,
-    record::CALL_RESOLVE,
-    record::LATE_INSERT,
-    record::SNAPSHOT_UPSERT,
-    record::FRUITLESS_RESET,
-    transaction::CHANGE_READ,
-    transaction::CHANGE_KEEP,
-    lease::STANDING,
-    lease::RUN_INSERT,
-    lease::RUN_TAKE,
-    lease::RUN_EXTEND,
-    lease::RUN_FREE,
-    lease::RUN_FRUITLESS,
-    lease::OPEN_CALLS,
-    lease::CALL_GIVE_UP,
-    lease::PROGRESS,
-    lease::LAST_OPEN,
-    upkeep::RUN_LATEST,
-    upkeep::RUN_MARK,
-    upkeep::CALLS_DELETE,
-    upkeep::SNAPSHOTS_DELETE,
-    upkeep::LATE_DELETE,
-    upkeep::EPOCH_KEEP,
-    upkeep::RUN_DELETE,
-    reader::ATTEMPT,
-    reader::RECORDED,
-    reader::EARLIER,
-    reader::SNAPSHOTS_OF_RUN,
-    reader::SNAPSHOTS_OF_CALL,
-    reader::LATE_OUTCOMES,
-];
+struct Explained<'a> {
+    transaction: SqliteTransaction<'a>,
+    db: &'a Connection,
+    plans: &'a mut String,
+}
 
-/// The statements whose cost must not grow with other chats.
-const CHAT_STATEMENTS: &[&str] = &[
-    upkeep::PARTS_DELETE,
-    upkeep::MESSAGES_DELETE,
-    upkeep::SESSION_DELETE,
-    chat::SESSION_UPSERT,
-    chat::MESSAGE_UPSERT,
-    chat::PART_UPSERT,
-    chat::SESSION_TOUCH,
-    chat::MESSAGE_FIND,
-    chat::MESSAGES_REWIND,
-    lease::CHAT_RESTS,
-];
+impl Explained<'_> {
+    fn explain(&mut self, text: &str) {
+        self.plans.push_str(&plan(self.db, text));
+    }
+}
 
-fn assert_no_scan(plans: &str) {
+impl Reader for Explained<'_> {
+    fn scan(
+        &mut self,
+        query: &RowQuery,
+        visit: &mut dyn FnMut(Row) -> ControlFlow<()>,
+    ) -> Result<(), StoreFailure> {
+        self.explain(&sql::select(query).text);
+        self.transaction.scan(query, visit)
+    }
+
+    fn get(
+        &mut self,
+        table: &'static Table,
+        key: &[Value],
+        columns: &'static [Column],
+    ) -> Result<Option<Row>, StoreFailure> {
+        self.transaction.get(table, key, columns)
+    }
+
+    fn tally(&mut self, tally: &Tally) -> Result<Vec<Tallied>, StoreFailure> {
+        self.explain(&sql::tally_text(tally, &mut Vec::new()));
+        self.transaction.tally(tally)
+    }
+}
+
+impl Transaction for Explained<'_> {
+    fn insert(
+        &mut self,
+        table: &'static Table,
+        row: &[(Column, Value)],
+    ) -> Result<Inserted, StoreFailure> {
+        self.transaction.insert(table, row)
+    }
+
+    fn update(&mut self, update: &RowUpdate<'_>) -> Result<bool, StoreFailure> {
+        self.transaction.update(update)
+    }
+
+    fn delete(
+        &mut self,
+        table: &'static Table,
+        conditions: &[Condition],
+        rows_max: u32,
+    ) -> Result<u64, StoreFailure> {
+        self.explain(&transaction::delete_text(table, conditions, &mut Vec::new()));
+        self.transaction.delete(table, conditions, rows_max)
+    }
+
+    fn last(&mut self, counter: Counter) -> Result<u64, StoreFailure> {
+        self.transaction.last(counter)
+    }
+
+    fn set_last(&mut self, counter: Counter, number: u64) -> Result<(), StoreFailure> {
+        self.transaction.set_last(counter, number)
+    }
+}
+
+impl Explaining {
+    fn work(&self, work: impl FnOnce(&mut Explained<'_>) -> Result<(), StoreFailure>) {
+        let mut db = self.db.lock().unwrap();
+        let mut plans = self.plans.lock().unwrap();
+        let transaction = db.transaction_with_behavior(TransactionBehavior::Immediate).unwrap();
+        let mut texts = Texts::default();
+        let path = Path::new("journal.db");
+        let inner = SqliteTransaction::new(&transaction, path, &mut texts).unwrap();
+        let mut explained = Explained { transaction: inner, db: &transaction, plans: &mut plans };
+        work(&mut explained).unwrap();
+        drop(explained);
+        texts.all().for_each(|text| plans.push_str(&plan(&transaction, text)));
+        transaction.commit().unwrap();
+    }
+
+    /// Returns the plans of all statements since the last time, each once.
+    fn take_plans(&self) -> String {
+        let plans = std::mem::take(&mut *self.plans.lock().unwrap());
+        let lines: std::collections::BTreeSet<&str> = plans.lines().collect();
+        lines.into_iter().map(|line| format!("{line}\n")).collect()
+    }
+}
+
+impl Store for Explaining {
+    fn location(&self) -> &Path {
+        Path::new("journal.db")
+    }
+
+    fn write(&self, mut operation: Box<dyn WriteOperation>) -> BoxFuture<'_, ()> {
+        self.work(|explained| operation.apply(explained));
+        operation.finish(Ok(()));
+        Box::pin(async {})
+    }
+
+    fn read(&self, mut operation: Box<dyn ReadOperation>) -> BoxFuture<'_, ()> {
+        self.work(|explained| operation.apply(explained));
+        operation.finish(Ok(()));
+        Box::pin(async {})
+    }
+}
+
+fn explaining(directory: &tempfile::TempDir) -> JournalMachine<Explaining> {
+    let db = Mutex::new(open::writing(&directory.path().join("journal.db")).unwrap());
+    JournalMachine::over(Explaining { db, plans: Mutex::new(String::new()) })
+}
+
+fn check_no_scan(plans: &str) {
     let scans =
         plans.lines().filter(|line| line.contains("SCAN") && !line.contains("CONSTANT ROW"));
     assert_eq!(scans.count(), 0, "{plans}");
 }
 
-#[test]
-fn no_statement_of_a_call_scans() {
+/// What is done with single calls and runs must not cost more the longer the journal is.
+#[tokio::test]
+async fn no_statement_of_a_call_scans() {
     let directory = tempfile::tempdir().unwrap();
-    let db = database(&directory);
-    let by_driver = reader::by_driver_statement();
-    let by_driver = by_driver.as_str();
-    let statements = STATEMENTS.iter().chain([&by_driver]);
-    let plans: String = statements.map(|text| plan(&db, text)).collect();
-    assert_no_scan(&plans);
+    let journal = explaining(&directory);
+    let lease = journal.open_run(run("r"), request("one")).await.unwrap();
+    journal.renew_lease(lease.clone(), request("one")).await.unwrap();
+    let intent = journal.intend(call("r", 1, Effect::Once)).await.unwrap();
+    journal.amend(&intent, "{}".to_owned()).await.unwrap();
+    journal.settle(intent, outcome()).await.unwrap();
+    drop(journal.intend(call("r", 2, Effect::Once)).await.unwrap());
+    let read = journal.intend(call("r", 3, Effect::Read)).await.unwrap();
+    let holder = journal.lease_holders().await.unwrap().remove(0);
+    journal.store().take_plans();
+    let left = journal.abandon_run(holder).await.unwrap();
+    journal.settle(read, outcome()).await.unwrap_err();
+    let settlement = Settlement {
+        call: left[0].clone(),
+        verdict: SettlementVerdict::Happened,
+        by: SettledBy::Operator,
+        envelope: outcome().envelope,
+        settled_at_ms: 4,
+    };
+    journal.resolve(settlement).await.unwrap();
+    journal.acknowledge(left[0].clone()).await.unwrap();
+    let note = SnapshotNote {
+        call: left[0].clone(),
+        root: "/project".to_owned(),
+        before: None,
+        after: None,
+        note: None,
+        taken_at_ms: 5,
+    };
+    journal.note_snapshot(note).await.unwrap();
+    let scope = call("r", 1, Effect::Once).id.scope;
+    journal.attempt_state(&scope).await.unwrap();
+    journal.recorded_calls(&scope).await.unwrap();
+    journal.by_driver_id(&scope, "toolu_1").await.unwrap();
+    journal.earlier_effects(&scope, 3).await.unwrap();
+    journal.snapshots(&scope.run, None).await.unwrap();
+    journal.snapshots(&scope.run, Some(&left[0])).await.unwrap();
+    journal.late_outcomes(&scope.run).await.unwrap();
+    let plans = journal.store().take_plans();
+    let counters = [CHANGE_READ, CHANGE_KEEP, TOKEN_READ, TOKEN_KEEP];
+    let db = journal.store().db.lock().unwrap();
+    let counters: String = counters.iter().map(|text| plan(&db, text)).collect();
+    check_no_scan(&(plans.clone() + &counters));
     expect![[r#"
-        SEARCH calls USING INTEGER PRIMARY KEY (rowid=?)
-        SCALAR SUBQUERY 1
-        SEARCH calls USING COVERING INDEX calls_by_place (run=? AND node=? AND iteration=? AND attempt=? AND seq=?)
-        SEARCH calls USING INDEX calls_by_place (run=? AND node=? AND iteration=? AND attempt=? AND seq=?)
-        SEARCH calls USING INDEX calls_by_place (run=? AND node=? AND iteration=? AND attempt=? AND seq=?)
-        SEARCH runs USING INDEX sqlite_autoindex_runs_1 (id=?)
-        SEARCH changes USING INTEGER PRIMARY KEY (rowid=?)
-        SCALAR SUBQUERY 1
-        SEARCH calls
-        SCALAR SUBQUERY 2
-        SEARCH calls USING COVERING INDEX calls_by_change
-        SEARCH changes USING INTEGER PRIMARY KEY (rowid=?)
-        SEARCH runs USING INDEX sqlite_autoindex_runs_1 (id=?)
-        SCALAR SUBQUERY 1
-        SEARCH changes USING INTEGER PRIMARY KEY (rowid=?)
-        SEARCH runs USING INDEX sqlite_autoindex_runs_1 (id=?)
-        SEARCH runs USING INDEX sqlite_autoindex_runs_1 (id=?)
-        SEARCH runs USING INDEX sqlite_autoindex_runs_1 (id=?)
-        SEARCH runs USING INDEX sqlite_autoindex_runs_1 (id=?)
         SEARCH calls USING INDEX calls_by_change (closed=?)
-        USE TEMP B-TREE FOR ORDER BY
-        SEARCH calls USING INTEGER PRIMARY KEY (rowid=?)
-        SCAN CONSTANT ROW
-        SCALAR SUBQUERY 1
-        SEARCH calls USING INDEX calls_of_run (run=? AND closed>?)
-        SEARCH calls USING INDEX calls_of_run (run=? AND closed>?)
-        SEARCH calls USING COVERING INDEX calls_of_run (run=? AND closed>?)
-        SEARCH runs USING INDEX sqlite_autoindex_runs_1 (id=?)
-        SEARCH calls USING INTEGER PRIMARY KEY (rowid=?)
-        LIST SUBQUERY 1
-        SEARCH calls USING COVERING INDEX calls_by_place (run=?)
-        SEARCH snapshots USING INTEGER PRIMARY KEY (rowid=?)
-        LIST SUBQUERY 1
-        SEARCH snapshots USING COVERING INDEX snapshots_by_place (run=?)
-        SEARCH late_outcomes USING COVERING INDEX late_outcomes_by_run (run=?)
-        SEARCH changes USING INTEGER PRIMARY KEY (rowid=?)
-        SCALAR SUBQUERY 1
-        SEARCH runs USING INDEX sqlite_autoindex_runs_1 (id=?)
-        SEARCH runs USING INDEX sqlite_autoindex_runs_1 (id=?)
-        SEARCH chat_sessions USING COVERING INDEX sqlite_autoindex_chat_sessions_1 (id=?)
-        SEARCH calls USING COVERING INDEX calls_by_place (run=?)
-        SEARCH snapshots USING COVERING INDEX snapshots_by_place (run=?)
-        SEARCH late_outcomes USING COVERING INDEX late_outcomes_by_run (run=?)
-        SEARCH calls USING INDEX calls_by_place (run=? AND node=? AND iteration=? AND attempt=?)
-        USE TEMP B-TREE FOR GROUP BY
-        USE TEMP B-TREE FOR group_concat(DISTINCT)
-        SEARCH calls USING INDEX calls_by_place (run=? AND node=? AND iteration=? AND attempt=?)
-        SEARCH calls USING INDEX calls_by_place (run=? AND node=? AND iteration=? AND attempt<?)
-        SEARCH snapshots USING INDEX snapshots_by_place (run=?)
-        USE TEMP B-TREE FOR ORDER BY
-        SEARCH snapshots USING INDEX snapshots_by_place (run=? AND node=? AND iteration=? AND attempt=? AND seq=?)
-        USE TEMP B-TREE FOR ORDER BY
-        SEARCH late_outcomes USING INDEX late_outcomes_by_run (run=?)
         SEARCH calls USING INDEX calls_by_driver (run=? AND driver_call_id=?)
+        SEARCH calls USING INDEX calls_by_place (run=? AND node=? AND iteration=? AND attempt<?)
+        SEARCH calls USING INDEX calls_by_place (run=? AND node=? AND iteration=? AND attempt=? AND seq=?)
+        SEARCH calls USING INDEX calls_by_place (run=? AND node=? AND iteration=? AND attempt=?)
+        SEARCH calls USING INDEX calls_of_run (run=? AND closed>?)
+        SEARCH late_outcomes USING INDEX late_outcomes_by_run (run=?)
+        SEARCH runs USING INDEX sqlite_autoindex_runs_1 (id=?)
+        SEARCH sessions USING INDEX sqlite_autoindex_sessions_1 (id=?)
+        SEARCH snapshots USING INDEX snapshots_by_place (run=? AND node=? AND iteration=? AND attempt=? AND seq=? AND root=?)
+        SEARCH snapshots USING INDEX snapshots_by_place (run=? AND node=? AND iteration=? AND attempt=? AND seq=?)
+        SEARCH snapshots USING INDEX snapshots_by_place (run=?)
         USE TEMP B-TREE FOR ORDER BY
     "#]].assert_eq(&plans);
 }
 
-#[test]
-fn no_statement_of_a_chat_scans() {
+/// What is removed costs as much as there is of it.
+#[tokio::test]
+async fn no_statement_that_removes_scans() {
     let directory = tempfile::tempdir().unwrap();
-    let db = database(&directory);
-    let plans: String = CHAT_STATEMENTS.iter().map(|text| plan(&db, text)).collect();
-    assert_no_scan(&plans);
+    let journal = explaining(&directory);
+    let lease = journal.open_run(run("r"), request("one")).await.unwrap();
+    let intent = journal.intend(call("r", 1, Effect::Once)).await.unwrap();
+    journal.settle(intent, outcome()).await.unwrap();
+    journal.close_run(lease).await.unwrap();
+    journal.store().take_plans();
+    let everything =
+        Retention { before_ms: Some(u64::MAX), bytes_max: None, keeps_in_doubt: false };
+    journal.due_runs(everything).await.unwrap();
     expect![[r#"
-        SEARCH chat_parts USING INTEGER PRIMARY KEY (rowid=?)
-        LIST SUBQUERY 1
-        SEARCH chat_parts USING COVERING INDEX chat_parts_by_call (session_id=?)
-        SEARCH chat_messages USING INTEGER PRIMARY KEY (rowid=?)
-        LIST SUBQUERY 1
-        SEARCH chat_messages USING COVERING INDEX chat_messages_by_session (session_id=?)
-        SEARCH chat_parts USING COVERING INDEX chat_parts_by_message (message_id=?)
-        SEARCH chat_sessions USING INDEX sqlite_autoindex_chat_sessions_1 (id=?)
-        SEARCH chat_messages USING COVERING INDEX chat_messages_by_session (session_id=?)
-        SEARCH runs USING INDEX sqlite_autoindex_runs_1 (id=?)
-        SEARCH chat_messages USING COVERING INDEX chat_messages_by_session (session_id=?)
-        SEARCH chat_sessions USING COVERING INDEX sqlite_autoindex_chat_sessions_1 (id=?)
-        SEARCH chat_parts USING COVERING INDEX chat_parts_by_message (message_id=?)
-        SEARCH chat_messages USING INDEX sqlite_autoindex_chat_messages_1 (id=?)
-        SCALAR SUBQUERY 1
-        SEARCH chat_parts USING INDEX chat_parts_by_call (session_id=? AND tool_call_id=?)
-        SEARCH chat_sessions USING INDEX sqlite_autoindex_chat_sessions_1 (id=?)
-        SCAN CONSTANT ROW
-        SCALAR SUBQUERY 1
-        SEARCH chat_messages USING INDEX sqlite_autoindex_chat_messages_1 (id=?)
-        SEARCH chat_messages USING INDEX chat_messages_by_session (session_id=? AND id>?)
-        SCAN CONSTANT ROW
-        SCALAR SUBQUERY 1
-        SEARCH chat_sessions USING INDEX sqlite_autoindex_chat_sessions_1 (id=?)
+        SCAN calls USING INDEX calls_by_place
+        SCAN parts USING INDEX chat_parts_by_call
+        SCAN runs
+        SCAN sessions USING INDEX sqlite_autoindex_sessions_1
     "#]]
-    .assert_eq(&plans);
+    .assert_eq(&journal.store().take_plans());
+    journal.prune(everything).await.unwrap();
+    let plans = journal.store().take_plans();
+    let deletions: Vec<&str> = plans.lines().filter(|line| line.contains("rowid=?")).collect();
+    assert_eq!(deletions.len(), 7, "{plans}");
 }
 
-#[test]
-fn queries_for_chats_follow_an_index() {
+#[tokio::test]
+async fn queries_for_sessions_follow_an_index() {
     let directory = tempfile::tempdir().unwrap();
-    let db = database(&directory);
-    let check = |text: &str, expect: Expect| {
-        let plan = plan(&db, text);
-        assert!(!plan.contains("TEMP B-TREE"), "{plan}");
-        expect.assert_eq(&plan);
-    };
-    let newest = ChatQuery::default();
-    check(
-        &chat::chat_statement(),
-        expect![[r#"
-        SEARCH chat_sessions USING INDEX sqlite_autoindex_chat_sessions_1 (id=?)
-        CORRELATED SCALAR SUBQUERY 1
+    let journal = explaining(&directory);
+    let id = SessionId::from_bits(1);
+    journal.session(&id).await.unwrap();
+    journal.session_messages(&id, MessageQuery::default()).await.unwrap();
+    let plans = journal.store().take_plans();
+    check_no_scan(&plans);
+    expect![[r#"
+        SEARCH messages USING INDEX chat_messages_by_session (session_id=?)
         SEARCH runs USING INDEX sqlite_autoindex_runs_1 (id=?)
-    "#]],
-    );
-    check(
-        &chat::chats_statement(&newest).0,
-        expect![[r#"
-        SCAN chat_sessions USING INDEX sqlite_autoindex_chat_sessions_1
-        CORRELATED SCALAR SUBQUERY 1
-        SEARCH runs USING INDEX sqlite_autoindex_runs_1 (id=?)
-    "#]],
-    );
-    let of_parent = ChatQuery { parent: Some(ChatId::from_bits(1)), ..newest };
-    check(
-        &chat::chats_statement(&of_parent).0,
-        expect![[r#"
-        SEARCH chat_sessions USING INDEX chat_sessions_by_parent (parent_id=?)
-        CORRELATED SCALAR SUBQUERY 1
-        SEARCH runs USING INDEX sqlite_autoindex_runs_1 (id=?)
-    "#]],
-    );
-    check(
-        &chat::messages_statement(&MessageQuery::default()),
-        expect![[r#"
-        SEARCH chat_messages USING INDEX chat_messages_by_session (session_id=? AND id>?)
-        SCALAR SUBQUERY 1
-        SEARCH runs USING INDEX sqlite_autoindex_runs_1 (id=?)
-    "#]],
-    );
-    check(
-        &chat::parts_statement(),
-        expect![[r#"
-        SEARCH chat_parts USING INDEX chat_parts_by_message (message_id=?)
-    "#]],
-    );
-    check(
-        upkeep::AGES,
-        expect![[r#"
-        SCAN run
-        SEARCH call USING INDEX calls_by_place (run=?) LEFT-JOIN
-        SEARCH chat USING INDEX sqlite_autoindex_chat_sessions_1 (id=?) LEFT-JOIN
-        CORRELATED SCALAR SUBQUERY 1
-        SEARCH part USING INDEX chat_parts_by_call (session_id=?)
-    "#]],
-    );
+        SEARCH sessions USING INDEX sqlite_autoindex_sessions_1 (id=?)
+    "#]]
+    .assert_eq(&plans);
+    journal.sessions(SessionQuery::default()).await.unwrap();
+    expect![[r#"
+        SCAN runs USING COVERING INDEX runs_being_removed
+        SCAN sessions USING INDEX sqlite_autoindex_sessions_1
+    "#]]
+    .assert_eq(&journal.store().take_plans());
+    let of_parent = SessionQuery { parent: Some(id), ..SessionQuery::default() };
+    journal.sessions(of_parent).await.unwrap();
+    expect![[r#"
+        SCAN runs USING COVERING INDEX runs_being_removed
+        SEARCH sessions USING INDEX chat_sessions_by_parent (parent_id=?)
+    "#]]
+    .assert_eq(&journal.store().take_plans());
 }
 
 /// The plan of a query must be this one, with no row visited that is not answered and nothing sorted.
-fn check_plan(query: &CallQuery, expect: Expect) {
+async fn check_plan(query: CallQuery, expect: Expect) {
     let directory = tempfile::tempdir().unwrap();
-    let plan = plan(&database(&directory), &reader::calls_statement(query).0);
+    let journal = explaining(&directory);
+    journal.calls(query).await.unwrap();
+    let plan = std::mem::take(&mut *journal.store().plans.lock().unwrap());
     assert!(!plan.contains("TEMP B-TREE"), "{plan}");
     expect.assert_eq(&plan);
 }
 
-#[test]
-fn queries_follow_an_index() {
+#[tokio::test]
+async fn queries_follow_an_index() {
     let run = CallQuery::of_run(RunId::parse("r").unwrap());
     let attempt = CallQuery {
         attempt: Some(1),
@@ -276,25 +335,28 @@ fn queries_follow_an_index() {
     };
     let follow = |query| CallQuery { after_change: Some(7), order: CallOrder::Change, ..query };
     check_plan(
-        &run,
+        run.clone(),
         expect![[r#"
         SEARCH calls USING INDEX calls_by_place (run=?)
     "#]],
-    );
+    )
+    .await;
     check_plan(
-        &attempt,
+        attempt.clone(),
         expect![[r#"
         SEARCH calls USING INDEX calls_by_place (run=? AND node=? AND iteration=? AND attempt=?)
     "#]],
-    );
+    )
+    .await;
     check_plan(
-        &CallQuery { seq: Some(1), ..attempt.clone() },
+        CallQuery { seq: Some(1), ..attempt.clone() },
         expect![[r#"
         SEARCH calls USING INDEX calls_by_place (run=? AND node=? AND iteration=? AND attempt=? AND seq=?)
     "#]],
-    );
+    )
+    .await;
     check_plan(
-        &follow(CallQuery::default()),
+        follow(CallQuery::default()),
         expect![[r#"
             MERGE (UNION ALL)
             LEFT
@@ -302,9 +364,10 @@ fn queries_follow_an_index() {
             RIGHT
             SEARCH calls USING INDEX calls_by_change (closed>?)
         "#]],
-    );
+    )
+    .await;
     check_plan(
-        &follow(run.clone()),
+        follow(run.clone()),
         expect![[r#"
             MERGE (UNION ALL)
             LEFT
@@ -312,9 +375,10 @@ fn queries_follow_an_index() {
             RIGHT
             SEARCH calls USING INDEX calls_of_run (run=? AND closed>?)
         "#]],
-    );
+    )
+    .await;
     check_plan(
-        &follow(attempt),
+        follow(attempt),
         expect![[r#"
             MERGE (UNION ALL)
             LEFT
@@ -322,9 +386,10 @@ fn queries_follow_an_index() {
             RIGHT
             SEARCH calls USING INDEX calls_of_run (run=? AND closed>?)
         "#]],
-    );
+    )
+    .await;
     check_plan(
-        &CallQuery { order: CallOrder::Latest, ..run },
+        CallQuery { order: CallOrder::Latest, ..run },
         expect![[r#"
             MERGE (UNION ALL)
             LEFT
@@ -332,50 +397,54 @@ fn queries_follow_an_index() {
             RIGHT
             SEARCH calls USING INDEX calls_of_run (run=? AND closed>?)
         "#]],
-    );
+    )
+    .await;
 }
 
-#[test]
-fn runs_are_counted_through_an_index() {
+#[tokio::test]
+async fn runs_are_counted_through_an_index() {
     let directory = tempfile::tempdir().unwrap();
-    let text = reader::runs_statement(&RunQuery::default()).0;
+    let journal = explaining(&directory);
+    journal.open_run(run("r"), request("one")).await.unwrap();
+    journal.store().take_plans();
+    journal.runs(RunQuery::default()).await.unwrap();
     expect![[r#"
-        CO-ROUTINE run
         SCAN runs
-        SCAN run
-        SEARCH call USING INDEX calls_by_place (run=?) LEFT-JOIN
+        SEARCH calls USING INDEX calls_by_place (run=?)
+        USE TEMP B-TREE FOR GROUP BY
     "#]]
-    .assert_eq(&plan(&database(&directory), &text));
+    .assert_eq(&journal.store().take_plans());
 }
 
 #[tokio::test]
 async fn a_thread_that_is_gone_is_an_error_and_no_hang() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("journal.db");
-    drop(database(&directory));
+    drop(SqliteJournal::open(&path).unwrap());
     let refusing = Worker::spawn("refusing", 1, drop).unwrap();
     // This one takes what it is asked and dies of it.
     let dying = Worker::spawn("dying", 1, |mut requests| drop(requests.blocking_recv())).unwrap();
-    let journal = SqliteJournal { path, reader: refusing, writer: Some(dying), log: None };
+    let store = SqliteStore { path, reader: refusing, writer: Some(dying) };
+    let journal = JournalMachine::over(store);
     for _ in 0..2 {
-        let result = journal.open_run(run("r"), claim()).await;
+        let result = journal.open_run(run("r"), request("one")).await;
         assert!(matches!(result, Err(JournalError::Stopped { .. })), "{result:?}");
     }
     let result = journal.runs(RunQuery::default()).await;
     assert!(matches!(result, Err(JournalError::Stopped { .. })), "{result:?}");
 }
 
-#[tokio::test]
-async fn dropping_the_journal_writes_what_is_queued() {
+#[test]
+fn dropping_the_journal_writes_what_is_queued() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("journal.db");
     let journal = SqliteJournal::open(&path).unwrap();
     let lock = Connection::open(&path).unwrap();
     lock.execute_batch("BEGIN IMMEDIATE").unwrap();
     for number in 0..20 {
-        let run = run(&format!("r{number}"));
-        let (job, _) = job(Firmness::Process, move |tx| lease::open(tx, &run, &claim()));
-        journal.writer.as_ref().unwrap().send(job).await.unwrap();
+        let mut opened = journal.open_run(run(&format!("r{number}")), request("one"));
+        let mut cx = std::task::Context::from_waker(std::task::Waker::noop());
+        assert!(opened.as_mut().poll(&mut cx).is_pending());
     }
     lock.execute_batch("ROLLBACK").unwrap();
     drop(journal);
@@ -388,28 +457,4 @@ fn a_lock_is_waited_for_until_the_bound() {
     let bound = i32::try_from(crate::limits::LOCK_WAIT_MS_MAX).unwrap();
     assert!(open::wait_for_lock(bound - 1));
     assert!(!open::wait_for_lock(bound));
-}
-
-#[test]
-fn a_run_that_is_used_again_is_not_removed() {
-    let directory = tempfile::tempdir().unwrap();
-    let db = database(&directory);
-    let lease = {
-        let mut tx = Writing::new(&db).unwrap();
-        let (lease, _) = lease::open(&mut tx, &run("r"), &claim()).unwrap().unwrap();
-        lease::close(&mut tx, &lease).unwrap().unwrap();
-        lease
-    };
-    let everything =
-        Retention { before_ms: Some(u64::MAX), bytes_max: None, keeps_in_doubt: false };
-    let seen = upkeep::candidates(&db, everything).unwrap().going.remove(0);
-    let mut tx = Writing::new(&db).unwrap();
-    let (again, _) = lease::open(&mut tx, &run("r"), &claim()).unwrap().unwrap();
-    assert_eq!(upkeep::remove(&mut tx, &seen).unwrap().unwrap(), Removal::Kept);
-    lease::close(&mut tx, &again).unwrap().unwrap();
-    assert_eq!(upkeep::remove(&mut tx, &seen).unwrap().unwrap(), Removal::Kept);
-    assert!(again.epoch > lease.epoch);
-    let seen = upkeep::candidates(&db, everything).unwrap().going.remove(0);
-    assert_eq!(upkeep::remove(&mut tx, &seen).unwrap().unwrap(), Removal::Done(0));
-    assert_eq!(upkeep::remove(&mut tx, &seen).unwrap().unwrap(), Removal::Kept);
 }

@@ -1,13 +1,19 @@
-//! One transaction of the writer: the change numbers that it gives out, and who has the runs that it meets, which is
-//! looked up once for all records that share the commit. When it begins and whether it commits is the writer's business.
+//! One transaction of the writer: its statements, the change numbers that it gives out, and who has the runs that it meets,
+//! which is looked up once for all records that share the commit. When it begins and whether it commits is the writer's
+//! business.
 
-use haft_contract::RunId;
-use rusqlite::{CachedStatement, Connection};
+use std::ops::ControlFlow;
+use std::path::Path;
 
-use super::lease;
-use super::record::{CALL_INSERT, CALL_SETTLE};
-use crate::lease::Standing;
-use crate::{JournalError, Lease};
+use rusqlite::{CachedStatement, Connection, OptionalExtension, ffi};
+
+use super::failure;
+use super::sql::{self, Bound, Texts, placeholders, shape};
+use crate::CallStatus;
+use crate::store::{
+    Column, Condition, Counter, Inserted, Reader, Row, RowPlace, RowQuery, RowUpdate, StoreFailure,
+    Table, Tallied, Tally, Transaction, Value, calls, runs,
+};
 
 /// Where numbers count on from. A call that is removed takes the last number with it, so removing stores it.
 pub(super) const CHANGE_READ: &str = "\
@@ -16,90 +22,265 @@ FROM changes WHERE id = 1";
 
 pub(super) const CHANGE_KEEP: &str = "UPDATE changes SET last = max(last, ?1) WHERE id = 1";
 
+pub(super) const TOKEN_READ: &str = "SELECT removed_fencing_token FROM changes WHERE id = 1";
+
+pub(super) const TOKEN_KEEP: &str = "UPDATE changes SET removed_fencing_token = ?1 WHERE id = 1";
+
 /// A transaction that holds the lock for writing.
-pub(super) struct Writing<'a> {
-    pub(super) db: &'a Connection,
+pub(super) struct SqliteTransaction<'a> {
+    db: &'a Connection,
+    path: &'a Path,
+    texts: &'a mut Texts,
     change: i64,
-    /// Of the runs met so far, which are few.
-    standings: Vec<(RunId, Option<Standing>)>,
-    /// The statements of every call, looked up once.
-    pub(super) insert: CachedStatement<'a>,
-    pub(super) settle: CachedStatement<'a>,
+    /// Of the runs met so far, which are few: what was asked of their rows.
+    runs: Vec<(Value, &'static [Column], Option<Row>)>,
+    /// What SQLite said when something failed.
+    pub(super) failure: Option<rusqlite::Error>,
 }
 
-impl<'a> Writing<'a> {
+impl<'a> SqliteTransaction<'a> {
     /// Takes a connection inside a transaction that nobody else can write beside.
-    pub(super) fn new(db: &'a Connection) -> rusqlite::Result<Self> {
+    pub(super) fn new(
+        db: &'a Connection,
+        path: &'a Path,
+        texts: &'a mut Texts,
+    ) -> rusqlite::Result<Self> {
         let change = db.prepare_cached(CHANGE_READ)?.query_row([], |row| row.get(0))?;
-        let insert = db.prepare_cached(CALL_INSERT)?;
-        let settle = db.prepare_cached(CALL_SETTLE)?;
-        Ok(Self { db, change, standings: Vec::new(), insert, settle })
+        Ok(Self { db, path, texts, change, runs: Vec::new(), failure: None })
     }
 
-    /// Returns the last change number that was given out.
-    pub(super) fn last_change(&self) -> i64 {
-        self.change
+    /// Makes a failure of SQLite's one of the store's.
+    fn checked<T>(&mut self, result: rusqlite::Result<T>) -> Result<T, StoreFailure> {
+        result.map_err(|err| {
+            let failure = failure::journal_error(self.path, &err).into();
+            self.failure = Some(err);
+            failure
+        })
     }
 
-    /// Returns the number after the last. It is given out by [`Writing::count_change`], once a row has it.
-    pub(super) fn next_change(&self) -> i64 {
-        self.change + 1
+    fn find(
+        &mut self,
+        table: &'static Table,
+        key: &[Value],
+        columns: &'static [Column],
+    ) -> rusqlite::Result<Option<Row>> {
+        let text = self.texts.text(shape(b'g', table, columns), || {
+            let conditions = table.key.iter().zip(key);
+            let conditions =
+                conditions.map(|(column, value)| Condition::Equal(*column, value.clone()));
+            sql::select(&RowQuery::of(table, columns).with(conditions)).text
+        });
+        let mut statement = self.db.prepare_cached(text)?;
+        bind(&mut statement, key)?;
+        statement.raw_query().next()?.map(|row| sql::row(row, 0, columns)).transpose()
     }
 
-    /// Says that a row has the next change number now.
-    pub(super) fn count_change(&mut self) {
-        self.change += 1;
+    fn put(&mut self, table: &Table, row: &[(Column, Value)]) -> rusqlite::Result<Inserted> {
+        let is_call = *table == calls::TABLE;
+        // A call is open until its status says something else. Then the number that recorded it is that of its latest change, too.
+        let is_closed =
+            is_call && !row.contains(&(calls::STATUS, CallStatus::Intended.as_str().into()));
+        let what = if is_closed { b'c' } else { b'i' };
+        let text =
+            self.texts.text(shape(what, table, row.iter().map(|(column, _)| column)), || {
+                let names = row.iter().map(|(column, _)| match *column {
+                    calls::CHANGE if is_call => "number",
+                    other => other.name,
+                });
+                let names: Vec<&str> = names.chain(is_closed.then_some("closed")).collect();
+                let values = placeholders(names.len());
+                format!("INSERT INTO {} ({}) VALUES ({values})", table.name, names.join(", "))
+            });
+        let mut statement = self.db.prepare_cached(text)?;
+        let closed = row.iter().find(|(column, _)| is_closed && *column == calls::CHANGE);
+        bind(&mut statement, row.iter().chain(closed).map(|(_, value)| value))?;
+        match statement.raw_execute() {
+            Ok(_) => Ok(Inserted::At(is_call.then(|| RowPlace(self.db.last_insert_rowid())))),
+            // The failure undoes its own statement and nothing else.
+            Err(err) if is_taken(&err, table) => Ok(Inserted::Taken),
+            Err(err) => Err(err),
+        }
     }
 
-    /// Makes sure that no number is given out again although the calls that have them are about to go.
-    pub(super) fn keep_change(&self) -> rusqlite::Result<()> {
-        self.db.prepare_cached(CHANGE_KEEP)?.execute([self.change]).map(drop)
+    fn change(&mut self, update: &RowUpdate<'_>) -> rusqlite::Result<bool> {
+        let RowUpdate { table, key, place, expected, changes } = *update;
+        let is_call = *table == calls::TABLE;
+        let what = if place.is_some() { b'p' } else { b'u' };
+        let mut columns = shape(what, table, changes.iter().map(|(column, _)| column));
+        columns.extend(shape(b'/', table, expected.iter().map(|(column, _)| column)));
+        let text = self.texts.text(columns, || {
+            let changed = changes.iter().map(|(column, _)| match *column {
+                calls::CHANGE if is_call => "closed = ?".to_owned(),
+                other => format!("{} = ?", other.name),
+            });
+            let changed: Vec<String> = changed.collect();
+            // The row is looked up by its place where that is known; its key must be the one given all the same, because an
+            // intent can be brought to a journal that did not give it.
+            let plus = if place.is_some() { "+" } else { "" };
+            let found = table.key.iter().map(|column| format!("{plus}{} = ?", column.name));
+            let found = place.map(|_| "rowid = ?".to_owned()).into_iter().chain(found);
+            let checked = expected.iter().map(|(column, _)| format!("+{} IS ?", column.name));
+            let found: Vec<String> = found.chain(checked).collect();
+            format!(
+                "UPDATE {} SET {} WHERE {}",
+                table.name,
+                changed.join(", "),
+                found.join(" AND ")
+            )
+        });
+        let mut statement = self.db.prepare_cached(text)?;
+        let place = place.map(|place| Value::Integer(place.0));
+        let values = changes.iter().map(|(_, value)| value);
+        let values = values.chain(&place).chain(key).chain(expected.iter().map(|(_, value)| value));
+        bind(&mut statement, values)?;
+        Ok(statement.raw_execute()? > 0)
     }
 
-    /// Returns who may advance the run, `None` if there is no such run.
-    pub(super) fn standing(&mut self, run: &RunId) -> rusqlite::Result<Option<&Standing>> {
-        let known = self.standings.iter().position(|(known, _)| known == run);
-        let index = match known {
-            Some(index) => index,
-            None => {
-                let standing = lease::standing(self.db, run)?;
-                self.standings.push((run.clone(), standing));
-                self.standings.len() - 1
+    fn remove(
+        &mut self,
+        table: &Table,
+        conditions: &[Condition],
+        rows_max: u32,
+    ) -> rusqlite::Result<u64> {
+        if *table == calls::TABLE {
+            // No number is given out again although the calls that have it are about to go.
+            self.db.prepare_cached(CHANGE_KEEP)?.execute([self.change])?;
+        }
+        let mut parameters = Vec::new();
+        let text = delete_text(table, conditions, &mut parameters);
+        parameters.push(rows_max.into());
+        let mut statement = self.db.prepare_cached(&text)?;
+        bind(&mut statement, &parameters)?;
+        Ok(u64::try_from(statement.raw_execute()?).unwrap_or(u64::MAX))
+    }
+}
+
+/// Returns the text of a statement that deletes some of the rows that meet the conditions.
+pub(super) fn delete_text(
+    table: &Table,
+    conditions: &[Condition],
+    parameters: &mut Vec<Value>,
+) -> String {
+    let terms = sql::filter(conditions, parameters, |column| column.name.to_owned());
+    let (name, terms) = (table.name, terms.join(" AND "));
+    format!("DELETE FROM {name} WHERE rowid IN (SELECT rowid FROM {name} WHERE {terms} LIMIT ?)")
+}
+
+fn bind<'v>(
+    statement: &mut CachedStatement<'_>,
+    values: impl IntoIterator<Item = &'v Value>,
+) -> rusqlite::Result<()> {
+    for (place, value) in (1..).zip(values) {
+        statement.raw_bind_parameter(place, Bound(value))?;
+    }
+    Ok(())
+}
+
+/// Returns whether another row has the key. The number of a call is its own, whoever has its key.
+fn is_taken(err: &rusqlite::Error, table: &Table) -> bool {
+    let code = err.sqlite_error().map(|error| error.extended_code);
+    code == Some(ffi::SQLITE_CONSTRAINT_UNIQUE)
+        || code == Some(ffi::SQLITE_CONSTRAINT_PRIMARYKEY) && *table != calls::TABLE
+}
+
+impl Reader for SqliteTransaction<'_> {
+    fn scan(
+        &mut self,
+        query: &RowQuery,
+        visit: &mut dyn FnMut(Row) -> ControlFlow<()>,
+    ) -> Result<(), StoreFailure> {
+        let scanned = sql::scan(self.db, query, visit);
+        self.checked(scanned)
+    }
+
+    fn get(
+        &mut self,
+        table: &'static Table,
+        key: &[Value],
+        columns: &'static [Column],
+    ) -> Result<Option<Row>, StoreFailure> {
+        if *table != runs::TABLE {
+            let found = self.find(table, key, columns);
+            return self.checked(found);
+        }
+        let is_known = |known: &&(Value, &[Column], _)| {
+            std::slice::from_ref(&known.0) == key && std::ptr::eq(known.1, columns)
+        };
+        if let Some((_, _, row)) = self.runs.iter().find(is_known) {
+            return Ok(row.clone());
+        }
+        let found = self.find(table, key, columns);
+        let row = self.checked(found)?;
+        self.runs.extend(key.first().map(|id| (id.clone(), columns, row.clone())));
+        Ok(row)
+    }
+
+    fn tally(&mut self, tally: &Tally) -> Result<Vec<Tallied>, StoreFailure> {
+        let tallied = sql::tally(self.db, tally);
+        self.checked(tallied)
+    }
+}
+
+impl Transaction for SqliteTransaction<'_> {
+    fn insert(
+        &mut self,
+        table: &'static Table,
+        row: &[(Column, Value)],
+    ) -> Result<Inserted, StoreFailure> {
+        self.forget(table);
+        let inserted = self.put(table, row);
+        self.checked(inserted)
+    }
+
+    fn update(&mut self, update: &RowUpdate<'_>) -> Result<bool, StoreFailure> {
+        self.forget(update.table);
+        let changed = self.change(update);
+        self.checked(changed)
+    }
+
+    fn delete(
+        &mut self,
+        table: &'static Table,
+        conditions: &[Condition],
+        rows_max: u32,
+    ) -> Result<u64, StoreFailure> {
+        self.forget(table);
+        let removed = self.remove(table, conditions, rows_max);
+        self.checked(removed)
+    }
+
+    fn last(&mut self, counter: Counter) -> Result<u64, StoreFailure> {
+        let number = match counter {
+            Counter::Change => self.change,
+            Counter::RemovedToken => {
+                let read = self.db.prepare_cached(TOKEN_READ);
+                let read =
+                    read.and_then(|mut read| read.query_row([], |row| row.get(0)).optional());
+                self.checked(read)?.unwrap_or_default()
             }
         };
-        Ok(self.standings.get(index).and_then(|(_, standing)| standing.as_ref()))
+        Ok(u64::try_from(number).unwrap_or_default())
     }
 
-    /// Says that the run's row has changed.
-    pub(super) fn forget_standing(&mut self, run: &RunId) {
-        self.standings.retain(|(known, _)| known != run);
-    }
-
-    /// Answers an error unless records of `epoch` may change the run.
-    pub(super) fn admit(
-        &mut self,
-        run: &RunId,
-        epoch: u64,
-    ) -> rusqlite::Result<Result<(), JournalError>> {
-        Ok(match self.standing(run)? {
-            Some(standing) => standing.admit(run, epoch),
-            None => Err(JournalError::UnknownRun { run: run.clone() }),
-        })
-    }
-
-    /// Answers an error unless the run is held under this very lease.
-    pub(super) fn admit_lease(
-        &mut self,
-        lease: &Lease,
-    ) -> rusqlite::Result<Result<(), JournalError>> {
-        Ok(match self.standing(&lease.run)? {
-            Some(standing) => standing.admit_lease(lease),
-            None => Err(JournalError::UnknownRun { run: lease.run.clone() }),
-        })
+    fn set_last(&mut self, counter: Counter, number: u64) -> Result<(), StoreFailure> {
+        let number = i64::try_from(number).unwrap_or(i64::MAX);
+        match counter {
+            // The row that has it says so.
+            Counter::Change => self.change = number,
+            Counter::RemovedToken => {
+                let keep = self.db.prepare_cached(TOKEN_KEEP);
+                let kept = keep.and_then(|mut keep| keep.execute([number]));
+                self.checked(kept)?;
+            }
+        }
+        Ok(())
     }
 }
 
-/// Returns the number as SQLite stores it.
-pub(super) fn integer(value: u64) -> rusqlite::Result<i64> {
-    i64::try_from(value).map_err(|err| rusqlite::Error::ToSqlConversionFailure(Box::new(err)))
+impl SqliteTransaction<'_> {
+    fn forget(&mut self, table: &Table) {
+        if *table == runs::TABLE {
+            self.runs.clear();
+        }
+    }
 }

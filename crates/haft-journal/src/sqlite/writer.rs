@@ -10,21 +10,22 @@ use rusqlite::{Connection, ErrorCode, TransactionBehavior, ffi};
 use tokio::sync::mpsc;
 
 use super::disk::{Disk, Log};
-use super::job::Job;
-use super::transaction::Writing;
+use super::sql::Texts;
+use super::transaction::SqliteTransaction;
 use super::{failure, open};
 use crate::JournalError;
-use crate::entry::Firmness;
 use crate::limits::COMMIT_ENTRIES_MAX;
+use crate::store::{Durability, WriteOperation};
 
-/// Jobs that share a commit.
-pub(super) type Batch = Vec<Box<dyn Job>>;
+/// Operations that share a commit.
+pub(super) type Batch = Vec<Box<dyn WriteOperation>>;
 
 /// The only connection of this journal that writes.
 pub(super) struct Writer {
     // Dropped in this order: what is on its way gets to the disk before SQLite tidies up.
     disk: Disk,
     db: Connection,
+    texts: Texts,
     path: PathBuf,
     /// Which file the path led to when the connection was made.
     file: Option<FileId>,
@@ -49,7 +50,8 @@ impl Writer {
             JournalError::CannotOpen { path: path.to_owned(), reason }
         };
         let disk = Disk::open(path).map_err(cannot)?;
-        Ok(Self { disk, db, path: path.to_owned(), file: file_at(path) })
+        let (path, file) = (path.to_owned(), file_at(path));
+        Ok(Self { disk, db, texts: Texts::default(), path, file })
     }
 
     /// Returns the log, for readers that must not answer from what is not on disk.
@@ -58,7 +60,7 @@ impl Writer {
     }
 
     /// Writes until nobody can send any more and the queue is empty, or until commits cannot be trusted any more.
-    pub(super) fn run(mut self, mut jobs: mpsc::Receiver<Box<dyn Job>>) {
+    pub(super) fn run(mut self, mut jobs: mpsc::Receiver<Box<dyn WriteOperation>>) {
         let mut batch = Vec::new();
         while jobs.blocking_recv_many(&mut batch, COMMIT_ENTRIES_MAX) > 0 {
             if self.write(std::mem::take(&mut batch)) == Health::Lost {
@@ -110,34 +112,34 @@ impl Writer {
         Health::Sound
     }
 
-    /// Commits the jobs together; `Err` if nothing was committed.
-    fn commit(&mut self, jobs: &mut [Box<dyn Job>]) -> rusqlite::Result<()> {
-        if jobs.iter().all(|job| job.firmness() == Firmness::Process) {
-            return self.apply(jobs);
-        }
-        self.disk.log().begin_commit();
-        let applied = self.apply(jobs);
-        self.disk.log().end_commit();
-        applied
-    }
-
-    fn apply(&mut self, jobs: &mut [Box<dyn Job>]) -> rusqlite::Result<()> {
+    /// Commits the operations together; `Err` if nothing was committed.
+    fn commit(&mut self, jobs: &mut [Box<dyn WriteOperation>]) -> rusqlite::Result<()> {
         let transaction = self.db.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let mut writing = Writing::new(&transaction)?;
-        for job in jobs {
-            job.apply(&mut writing)?;
+        let mut writing = SqliteTransaction::new(&transaction, &self.path, &mut self.texts)?;
+        for job in jobs.iter_mut() {
+            if let Err(failure) = job.apply(&mut writing) {
+                let unknown = || rusqlite::Error::ToSqlConversionFailure(Box::new(failure.0));
+                return Err(writing.failure.take().unwrap_or_else(unknown));
+            }
         }
         drop(writing);
-        transaction.commit()
+        if jobs.iter().all(|job| needs_no_sync(&**job)) {
+            return transaction.commit();
+        }
+        // Counted before anybody can see it.
+        self.disk.log().begin_commit();
+        let committed = transaction.commit();
+        self.disk.log().end_commit();
+        committed
     }
 
     /// Answers who needs no sync, and the others after one. For a single job nobody else's is written meanwhile, so that
     /// it is not worth waking another thread; those who have time are answered with it, or else by that thread.
     fn committed(&self, batch: Batch) {
         let (durable, ordinary): (Batch, Batch) =
-            batch.into_iter().partition(|job| job.firmness() != Firmness::Process);
+            batch.into_iter().partition(|job| !needs_no_sync(&**job));
         answer(ordinary, || Ok(()));
-        match durable.iter().filter(|job| job.firmness() == Firmness::Power).count() {
+        match durable.iter().filter(|job| job.durability() == Durability::Power).count() {
             0 if durable.is_empty() => {}
             0 => self.disk.answer_soon(durable),
             1 => {
@@ -149,6 +151,12 @@ impl Writer {
     }
 }
 
+/// Returns whether an operation is finished once its commit is seen by others. A lease is as firm as that: its owner does not
+/// survive the loss of power either.
+fn needs_no_sync(operation: &dyn WriteOperation) -> bool {
+    matches!(operation.durability(), Durability::Process | Durability::Lease)
+}
+
 fn file_at(path: &Path) -> Option<FileId> {
     let metadata = std::fs::metadata(path).ok()?;
     Some((metadata.dev(), metadata.ino()))
@@ -156,7 +164,7 @@ fn file_at(path: &Path) -> Option<FileId> {
 
 pub(super) fn answer(jobs: Batch, committed: impl Fn() -> Result<(), JournalError>) {
     for job in jobs {
-        job.answer(committed());
+        job.finish(committed());
     }
 }
 

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use haft_contract::Effect;
 use haft_journal::limits::LEASE_MS_MAX;
 use haft_journal::{
-    Claim, Holder, Journal, JournalError, Lease, MemoryJournal, PlannedCall, SqliteJournal, Status,
+    CallStatus, Journal, JournalError, Lease, LeaseHolder, LeaseRequest, MemoryJournal,
+    PlannedCall, SqliteJournal,
 };
 
 use crate::fixture::{call, claim, record, run, scope};
@@ -28,11 +29,11 @@ async fn open_at(
     now_ms: u64,
     lasts_ms: u64,
 ) -> Result<Lease, JournalError> {
-    journal.open_run(run("r"), Claim { now_ms, lasts_ms, ..claim(owner) }).await
+    journal.open_run(run("r"), LeaseRequest { now_ms, lasts_ms, ..claim(owner) }).await
 }
 
-async fn holder(journal: &dyn Journal) -> Holder {
-    journal.holders().await.unwrap().remove(0)
+async fn holder(journal: &dyn Journal) -> LeaseHolder {
+    journal.lease_holders().await.unwrap().remove(0)
 }
 
 #[tokio::test]
@@ -41,7 +42,7 @@ async fn a_lease_is_over_when_its_time_is() {
     for journal in journals(directory.path()) {
         open_at(&*journal, "one", NOON_MS, 30_000).await.unwrap();
         let held = open_at(&*journal, "two", NOON_MS + 29_999, 30_000).await;
-        assert!(matches!(held, Err(JournalError::Held { .. })), "{held:?}");
+        assert!(matches!(held, Err(JournalError::LeaseHeld { .. })), "{held:?}");
         open_at(&*journal, "two", NOON_MS + 30_000, 30_000).await.unwrap();
         let found = holder(&*journal).await;
         assert_eq!((found.since_ms, found.expires_at_ms), (NOON_MS + 30_000, NOON_MS + 60_000));
@@ -55,12 +56,15 @@ async fn no_lease_lasts_longer_than_the_bound() {
         let lease = open_at(&*journal, "one", NOON_MS, u64::MAX).await.unwrap();
         assert_eq!(holder(&*journal).await.expires_at_ms, NOON_MS + LEASE_MS_MAX);
         journal
-            .renew(lease, Claim { now_ms: NOON_MS + 1, lasts_ms: u64::MAX, ..claim("one") })
+            .renew_lease(
+                lease,
+                LeaseRequest { now_ms: NOON_MS + 1, lasts_ms: u64::MAX, ..claim("one") },
+            )
             .await
             .unwrap();
         assert_eq!(holder(&*journal).await.expires_at_ms, NOON_MS + 1 + LEASE_MS_MAX);
         let held = open_at(&*journal, "two", NOON_MS + 1, 1).await;
-        assert!(matches!(held, Err(JournalError::Held { .. })), "{held:?}");
+        assert!(matches!(held, Err(JournalError::LeaseHeld { .. })), "{held:?}");
     }
 }
 
@@ -72,14 +76,17 @@ async fn a_clock_that_is_set_back_makes_no_lease_eternal() {
         let ahead_ms = NOON_MS + 31_536_000_000;
         let lease = open_at(&*journal, "one", ahead_ms, 30_000).await.unwrap();
         journal
-            .renew(lease.clone(), Claim { now_ms: NOON_MS, lasts_ms: 30_000, ..claim("one") })
+            .renew_lease(
+                lease.clone(),
+                LeaseRequest { now_ms: NOON_MS, lasts_ms: 30_000, ..claim("one") },
+            )
             .await
             .unwrap();
         assert_eq!(holder(&*journal).await.expires_at_ms, NOON_MS + 30_000);
 
         // Nor is it one if the owner did not live to renew it.
         journal
-            .renew(lease, Claim { now_ms: ahead_ms, lasts_ms: 30_000, ..claim("one") })
+            .renew_lease(lease, LeaseRequest { now_ms: ahead_ms, lasts_ms: 30_000, ..claim("one") })
             .await
             .unwrap();
         open_at(&*journal, "two", NOON_MS, 30_000).await.unwrap();
@@ -93,9 +100,12 @@ async fn a_clock_that_jumps_ahead_takes_a_run_and_loses_nothing() {
         open_at(&*journal, "one", NOON_MS, 30_000).await.unwrap();
         let intent = journal.intend(call(&scope("r"), 1, Effect::Once)).await.unwrap();
         let taken = open_at(&*journal, "two", NOON_MS * 2, 30_000).await.unwrap();
-        let planned = PlannedCall { epoch: taken.epoch, ..call(&scope("r"), 2, Effect::Once) };
-        record(&*journal, planned, Status::Succeeded).await;
-        let outcome = crate::fixture::outcome(Status::Succeeded);
+        let planned = PlannedCall {
+            fencing_token: taken.fencing_token,
+            ..call(&scope("r"), 2, Effect::Once)
+        };
+        record(&*journal, planned, CallStatus::Succeeded).await;
+        let outcome = crate::fixture::outcome(CallStatus::Succeeded);
         assert!(matches!(journal.settle(intent, outcome).await, Err(JournalError::Fenced { .. })));
         assert_eq!(journal.late_outcomes(&run("r").id).await.unwrap().len(), 1);
     }

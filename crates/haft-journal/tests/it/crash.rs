@@ -6,8 +6,8 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
-use haft_contract::{Effect, Scope};
-use haft_journal::{CallOrder, CallQuery, Journal, RunQuery, SqliteJournal, Status};
+use haft_contract::{AttemptAddress, Effect};
+use haft_journal::{CallOrder, CallQuery, CallStatus, Journal, RunQuery, SqliteJournal};
 
 use crate::fixture::{call, open, outcome, scope};
 
@@ -91,13 +91,13 @@ fn check(path: &Path, acknowledged: &[String]) {
 
 /// Checks that the dead held their runs, and that after they were given up nothing is open and all is sound.
 async fn give_up_the_dead(journal: &SqliteJournal) {
-    let holders = journal.holders().await.unwrap();
+    let holders = journal.lease_holders().await.unwrap();
     assert_eq!(holders.len(), CHILDREN);
     for holder in holders {
-        let given_up = journal.abandon(holder).await.unwrap();
+        let given_up = journal.abandon_run(holder).await.unwrap();
         assert!(given_up.len() <= TASKS as usize, "a task had two calls open: {given_up:?}");
     }
-    assert_eq!(journal.holders().await.unwrap(), []);
+    assert_eq!(journal.lease_holders().await.unwrap(), []);
     assert_eq!(journal.verify().await.unwrap(), []);
     let runs = journal.runs(RunQuery::default()).await.unwrap();
     assert!(runs.iter().all(|run| run.intended == 0));
@@ -112,7 +112,7 @@ fn write_for_ever(path: &Path, life: &str) {
         open(&*journal, scope.run.as_str()).await;
         let mut tasks = tokio::task::JoinSet::new();
         for iteration in 0..TASKS {
-            let scope = Scope { iteration, ..scope.clone() };
+            let scope = AttemptAddress { iteration, ..scope.clone() };
             tasks.spawn(write_calls(Arc::clone(&journal), scope));
         }
         // Nobody is left to write to when the parent is gone; the panic that follows is the end.
@@ -120,26 +120,26 @@ fn write_for_ever(path: &Path, life: &str) {
     });
 }
 
-async fn write_calls(journal: Arc<SqliteJournal>, scope: Scope) {
+async fn write_calls(journal: Arc<SqliteJournal>, scope: AttemptAddress) {
     for seq in 1.. {
         let effect = [Effect::Once, Effect::Read, Effect::Idempotent][(seq % 3) as usize];
         let planned = call(&scope, seq, effect);
         let id = planned.id.to_string();
         if seq % 7 == 0 {
-            journal.refuse(planned, outcome(Status::Refused)).await.unwrap();
-            acknowledge(&id, Status::Refused);
+            journal.refuse(planned, outcome(CallStatus::Refused)).await.unwrap();
+            acknowledge(&id, CallStatus::Refused);
             continue;
         }
         let intent = journal.intend(planned).await.unwrap();
         if effect != Effect::Read {
-            acknowledge(&id, Status::Intended);
+            acknowledge(&id, CallStatus::Intended);
         }
-        journal.settle(intent, outcome(Status::Succeeded)).await.unwrap();
-        acknowledge(&id, Status::Succeeded);
+        journal.settle(intent, outcome(CallStatus::Succeeded)).await.unwrap();
+        acknowledge(&id, CallStatus::Succeeded);
     }
 }
 
-fn acknowledge(call: &str, status: Status) {
+fn acknowledge(call: &str, status: CallStatus) {
     let line = format!("ack {call} {status}.\n");
     std::io::stdout().write_all(line.as_bytes()).unwrap();
 }

@@ -7,7 +7,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
 use haft_contract::Effect;
-use haft_journal::{Journal, JournalError, SqliteJournal, Status};
+use haft_journal::{CallStatus, Journal, JournalError, SqliteJournal};
 use rusqlite::Connection;
 
 use crate::fixture::{call, open, outcome, record, scope};
@@ -35,7 +35,7 @@ fn commits_of(seqs: std::ops::RangeInclusive<u32>, effect: Effect) -> usize {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     runtime.block_on(async {
         open(&journal, "r").await;
-        record(&journal, call(&scope("r"), 1_000, Effect::Once), Status::Succeeded).await;
+        record(&journal, call(&scope("r"), 1_000, Effect::Once), CallStatus::Succeeded).await;
     });
     let before = commits_in_log(&path);
 
@@ -48,7 +48,7 @@ fn commits_of(seqs: std::ops::RangeInclusive<u32>, effect: Effect) -> usize {
             Box::pin(async move {
                 let intent = journal.intend(call(&scope("r"), seq, effect)).await?;
                 if effect == Effect::Read {
-                    journal.settle(intent, outcome(Status::Succeeded)).await?;
+                    journal.settle(intent, outcome(CallStatus::Succeeded)).await?;
                 }
                 Ok::<_, JournalError>(())
             })

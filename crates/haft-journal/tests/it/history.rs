@@ -5,10 +5,10 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use expect_test::{Expect, expect};
-use haft_contract::{Effect, Scope};
+use haft_contract::{AttemptAddress, Effect};
 use haft_journal::{
-    CallQuery, CallRow, ChatFirmness, ChatQuery, ChatRecord, Chats as _, Journal, MessageFinish,
-    MessageQuery, PartState, PlannedCall, RunQuery, SqliteJournal, Status,
+    CallQuery, CallRow, CallStatus, Journal, MessageFinish, MessageQuery, PartState, PlannedCall,
+    RunQuery, SessionDurability, SessionJournal as _, SessionQuery, SessionRecord, SqliteJournal,
 };
 use rusqlite::Connection;
 
@@ -59,12 +59,13 @@ async fn take_up(journal: &SqliteJournal, rows: &[CallRow]) {
     for id in ["first", "second"] {
         let now_ms = 1_797_000_000_000;
         let lease = journal
-            .open_run(run(id), haft_journal::Claim { now_ms, ..claim("next") })
+            .open_run(run(id), haft_journal::LeaseRequest { now_ms, ..claim("next") })
             .await
             .unwrap();
-        let scope = Scope { attempt: 9, ..scope(id) };
-        let planned = PlannedCall { epoch: lease.epoch, ..call(&scope, 1, Effect::Once) };
-        record(journal, planned.clone(), Status::Succeeded).await;
+        let scope = AttemptAddress { attempt: 9, ..scope(id) };
+        let planned =
+            PlannedCall { fencing_token: lease.fencing_token, ..call(&scope, 1, Effect::Once) };
+        record(journal, planned.clone(), CallStatus::Succeeded).await;
         let row = journal.calls(CallQuery::of_call(planned.id)).await.unwrap().remove(0);
         assert!(row.change > greatest, "change {} was given out before", row.change);
         journal.close_run(lease).await.unwrap();
@@ -196,11 +197,11 @@ async fn version_4_keeps_what_belongs_to_calls() {
 /// Returns the sessions of a journal, each with its messages: who says it and how it ended, then what it consists of.
 async fn said(journal: &SqliteJournal) -> String {
     let mut text = String::new();
-    let all = ChatQuery { with_opaque: true, ..ChatQuery::default() };
-    for session in journal.chats(all).await.unwrap() {
+    let all = SessionQuery { with_opaque: true, ..SessionQuery::default() };
+    for session in journal.sessions(all).await.unwrap() {
         writeln!(text, "{}", serde_json::to_string(&session).unwrap()).unwrap();
         let query = MessageQuery { with_rewound: true, ..MessageQuery::default() };
-        for (message, parts) in journal.chat_messages(&session.id, query).await.unwrap() {
+        for (message, parts) in journal.session_messages(&session.id, query).await.unwrap() {
             let finish = message.finish.map_or("-", MessageFinish::as_str);
             let aside = message.rewound_at_ms.map_or("", |_| ", set aside");
             writeln!(text, "{} {} {finish}{aside}", message.role, message.kind).unwrap();
@@ -254,20 +255,20 @@ async fn version_4_keeps_what_was_said() {
           tool input-streaming edit
     "#]].assert_eq(&said(&journal).await);
     // One message with all that is kept of it.
-    let top = ChatQuery { only_top: true, ..ChatQuery::default() };
-    let session = journal.chats(top).await.unwrap().pop().unwrap();
-    let messages = journal.chat_messages(&session.id, MessageQuery::default()).await.unwrap();
+    let top = SessionQuery { only_top: true, ..SessionQuery::default() };
+    let session = journal.sessions(top).await.unwrap().pop().unwrap();
+    let messages = journal.session_messages(&session.id, MessageQuery::default()).await.unwrap();
     expect![[r#"[{"id":"msg_01m93vx380000000000000000b","session_id":"ses_01m93vx3800000000000000001","role":"assistant","kind":"said","agent":"build","model":"acme/large","finish":"tool-calls","error":null,"covers_through":null,"tokens_input":5,"tokens_output":4,"tokens_reasoning":3,"tokens_cache_read":2,"tokens_cache_write":1,"created_at_ms":1796500004100,"completed_at_ms":1796500004200,"rewound_at_ms":null},[{"id":"prt_01m93vx3800000000000000035","message_id":"msg_01m93vx380000000000000000b","session_id":"ses_01m93vx3800000000000000001","type":"reasoning","text":"The file comes first.","tool_call_id":null,"tool":null,"state":null,"input_json":null,"output_json":null,"call_id":null,"signatures_json":["c2ln"],"created_at_ms":1796500004100,"updated_at_ms":1796500004150},{"id":"prt_01m93vx3800000000000000036","message_id":"msg_01m93vx380000000000000000b","session_id":"ses_01m93vx3800000000000000001","type":"text","text":"I look at it.","tool_call_id":null,"tool":null,"state":null,"input_json":null,"output_json":null,"call_id":null,"signatures_json":null,"created_at_ms":1796500004110,"updated_at_ms":1796500004160},{"id":"prt_01m93vx3800000000000000037","message_id":"msg_01m93vx380000000000000000b","session_id":"ses_01m93vx3800000000000000001","type":"tool","text":null,"tool_call_id":"toolu_1","tool":"read","state":"output-available","input_json":{"path":"a"},"output_json":{"type":"output","data":"x","metadata":{"duration_ms":3}},"call_id":"ses_01m93vx3800000000000000001/main/0/1/1","signatures_json":{"acme":"c2ln"},"created_at_ms":1796500004120,"updated_at_ms":1796500004170},{"id":"prt_01m93vx3800000000000000038","message_id":"msg_01m93vx380000000000000000b","session_id":"ses_01m93vx3800000000000000001","type":"tool","text":null,"tool_call_id":"toolu_2","tool":"task","state":"output-available","input_json":{"subagent_type":"explore","prompt":"where is it?","background":true},"output_json":{"type":"output","data":{"session_id":"ses_01m93vx3800000000000000002"},"metadata":{"duration_ms":3}},"call_id":"ses_01m93vx3800000000000000001/main/0/1/2","signatures_json":{"acme":"c2ln"},"created_at_ms":1796500004130,"updated_at_ms":1796500004180}]]"#]].assert_eq(&serde_json::to_string(&messages[1]).unwrap());
 
     // Another process goes on.
-    let now = haft_journal::Claim { now_ms: 1_797_000_000_000, ..claim("next") };
+    let now = haft_journal::LeaseRequest { now_ms: 1_797_000_000_000, ..claim("next") };
     let lease = journal.open_run(run(session.id.as_str()), now).await.unwrap();
     let (mut open, _) = messages.into_iter().next_back().unwrap();
-    assert_eq!((open.finish, lease.epoch), (None, 2));
+    assert_eq!((open.finish, lease.fencing_token), (None, 2));
     open.finish = Some(MessageFinish::Interrupted);
     open.completed_at_ms = Some(1_797_000_000_000);
-    let records = vec![ChatRecord::Message(open), ChatRecord::Session(session)];
-    journal.record_chat(&lease, records, ChatFirmness::Durable).await.unwrap();
+    let records = vec![SessionRecord::Message(open), SessionRecord::Session(session)];
+    journal.record_session(&lease, records, SessionDurability::Durable).await.unwrap();
     assert_eq!(journal.verify().await.unwrap(), []);
 }
 
@@ -282,4 +283,37 @@ async fn an_older_haft_that_has_the_file_open_cannot_write_into_it() {
                   VALUES (99, 'first', 'main', 0, 1, 9, 'write', 'once', 'intended', 1, 'k', 'k', '{}', '[]')";
     let err = older.execute(insert, []).unwrap_err().to_string();
     expect!["table calls has no column named change"].assert_eq(&err);
+}
+
+/// People query journals with SQL. What they have written down goes on working for one release.
+#[tokio::test]
+async fn the_columns_and_tables_of_version_4_are_readable_under_their_names() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = restore(directory.path(), VERSION_4);
+    let questions = [
+        "SELECT id, epoch, owner_id, owner_place, fruitless, fruitless_since, is_going FROM runs ORDER BY id",
+        "SELECT run, seq, epoch, heard FROM calls ORDER BY run, attempt, seq",
+        "SELECT run, seq, epoch FROM late_outcomes",
+        "SELECT id, run, status, depth FROM chat_sessions ORDER BY id",
+        "SELECT chat_messages.created_at_ms, role, kind, text FROM chat_messages \
+         JOIN chat_parts ON chat_parts.message_id = chat_messages.id \
+         ORDER BY chat_messages.id, chat_parts.id",
+    ];
+    let answers = || {
+        let db = Connection::open(&path).unwrap();
+        questions.map(|question| {
+            let mut statement = db.prepare(question).unwrap();
+            let columns = statement.column_count();
+            let rows = statement.query_map([], |row| {
+                let value = |column| row.get::<_, rusqlite::types::Value>(column);
+                (0..columns).map(value).collect::<rusqlite::Result<Vec<_>>>()
+            });
+            let rows: rusqlite::Result<Vec<_>> = rows.unwrap().collect();
+            rows.unwrap()
+        })
+    };
+    let before = answers();
+    assert!(before.iter().all(|rows| !rows.is_empty()));
+    drop(SqliteJournal::open(&path).unwrap());
+    assert_eq!(answers(), before);
 }

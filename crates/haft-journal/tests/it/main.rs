@@ -4,13 +4,13 @@
     reason = "the lint's exception for tests does not cover the functions that they share"
 )]
 
-mod chat_fixture;
 mod clock;
 mod conformance;
 mod crash;
-mod fixture;
 mod group_commit;
 mod history;
+#[path = "../../examples/lines_store/store.rs"]
+mod lines_store;
 mod model;
 mod opening;
 #[cfg(feature = "postgres")]
@@ -27,3 +27,5 @@ mod small_disk;
 mod soundness;
 mod two_journals;
 mod view;
+
+use haft_journal::conformance::{fixture, session_fixture as chat_fixture};

@@ -3,10 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use haft_contract::{CallId, Effect, Scope};
+use haft_contract::{AttemptAddress, CallAddress, Effect};
 use haft_journal::{
-    CallOrder, CallQuery, Claim, Intent, Journal, JournalError, Lease, MemoryJournal, Retention,
-    RunQuery, SettledBy, Settlement, SnapshotNote, SqliteJournal, Status, Verdict,
+    CallOrder, CallQuery, CallStatus, Intent, Journal, JournalError, Lease, LeaseRequest,
+    MemoryJournal, Retention, RunQuery, SettledBy, Settlement, SettlementVerdict, SnapshotNote,
+    SqliteJournal,
 };
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -15,15 +16,15 @@ use crate::fixture::{call, claim, outcome, run, scope};
 
 #[derive(Clone, Debug)]
 enum Step {
-    Open { run: usize, claim: Claim },
-    Renew { lease: usize, claim: Claim },
+    Open { run: usize, claim: LeaseRequest },
+    Renew { lease: usize, claim: LeaseRequest },
     Close { lease: usize },
     Abandon { holder: usize },
     Intend { lease: usize, place: Place, effect: Effect },
     Amend { intent: usize },
-    Settle { intent: usize, status: Status },
-    Refuse { lease: usize, place: Place, status: Status },
-    Resolve { place: Place, verdict: Verdict, by: SettledBy },
+    Settle { intent: usize, status: CallStatus },
+    Refuse { lease: usize, place: Place, status: CallStatus },
+    Resolve { place: Place, verdict: SettlementVerdict, by: SettledBy },
     Note { place: Place, root: &'static str },
     Prune { retention: Retention },
     Ask { place: Place, order: CallOrder, after_change: Option<u64>, limit: u32 },
@@ -37,12 +38,12 @@ struct Place {
 }
 
 impl Place {
-    fn scope(&self) -> Scope {
-        Scope { attempt: self.attempt, ..scope(RUNS[self.run]) }
+    fn scope(&self) -> AttemptAddress {
+        AttemptAddress { attempt: self.attempt, ..scope(RUNS[self.run]) }
     }
 
-    fn id(&self) -> CallId {
-        CallId { scope: self.scope(), seq: self.seq }
+    fn id(&self) -> CallAddress {
+        CallAddress { scope: self.scope(), seq: self.seq }
     }
 }
 
@@ -53,9 +54,9 @@ fn place() -> impl Strategy<Value = Place> {
 }
 
 /// Claims of few owners at times near each other, so that leases run out and change hands.
-fn any_claim() -> impl Strategy<Value = Claim> {
+fn any_claim() -> impl Strategy<Value = LeaseRequest> {
     (select(vec!["one", "two", "three"]), 0..6_u64, 0..3_u64).prop_map(|(owner, now, lasts)| {
-        Claim { now_ms: now * 1_000, lasts_ms: lasts * 1_000, ..claim(owner) }
+        LeaseRequest { now_ms: now * 1_000, lasts_ms: lasts * 1_000, ..claim(owner) }
     })
 }
 
@@ -67,10 +68,10 @@ fn retention() -> impl Strategy<Value = Retention> {
 
 fn step() -> impl Strategy<Value = Step> {
     let effect = select(vec![Effect::Read, Effect::Idempotent, Effect::Once]);
-    let status = select(Status::ALL.to_vec());
-    let verdict = select(Verdict::ALL.to_vec());
+    let status = select(CallStatus::ALL.to_vec());
+    let verdict = select(SettlementVerdict::ALL.to_vec());
     let by = select(SettledBy::ALL.to_vec());
-    let order = select(vec![CallOrder::Place, CallOrder::Change, CallOrder::Latest]);
+    let order = select(vec![CallOrder::Address, CallOrder::Change, CallOrder::Latest]);
     prop_oneof![
         6 => (0..RUNS.len(), any_claim()).prop_map(|(run, claim)| Step::Open { run, claim }),
         1 => (0..8_usize, any_claim()).prop_map(|(lease, claim)| Step::Renew { lease, claim }),
@@ -149,7 +150,7 @@ impl Users<'_> {
                 told(lease.inspect(|lease| self.leases.push(lease.clone())))
             }
             Step::Renew { lease, claim } => match self.lease(lease) {
-                Some(lease) => told(journal.renew(lease, claim).await),
+                Some(lease) => told(journal.renew_lease(lease, claim).await),
                 None => "no lease".to_owned(),
             },
             Step::Close { lease } => match self.lease(lease) {
@@ -157,8 +158,8 @@ impl Users<'_> {
                 None => "no lease".to_owned(),
             },
             Step::Abandon { holder } => {
-                match journal.holders().await.unwrap().get(holder).cloned() {
-                    Some(holder) => told(journal.abandon(holder).await),
+                match journal.lease_holders().await.unwrap().get(holder).cloned() {
+                    Some(holder) => told(journal.abandon_run(holder).await),
                     None => "no holder".to_owned(),
                 }
             }
@@ -170,7 +171,7 @@ impl Users<'_> {
         match step {
             Step::Intend { lease, place, effect } => {
                 let mut planned = call(&place.scope(), place.seq, effect);
-                planned.epoch = self.lease(lease).map_or(1, |lease| lease.epoch);
+                planned.fencing_token = self.lease(lease).map_or(1, |lease| lease.fencing_token);
                 planned.driver_call_id = (place.seq % 2 == 0).then(|| "driver".to_owned());
                 let intent = self.journal.intend(planned).await;
                 told(intent.map(|intent| self.intents.push(intent)))
@@ -186,7 +187,7 @@ impl Users<'_> {
             Step::Settle { .. } => "nothing to settle".to_owned(),
             Step::Refuse { lease, place, status } => {
                 let mut planned = call(&place.scope(), place.seq, Effect::Once);
-                planned.epoch = self.lease(lease).map_or(1, |lease| lease.epoch);
+                planned.fencing_token = self.lease(lease).map_or(1, |lease| lease.fencing_token);
                 told(self.journal.refuse(planned, outcome(status)).await)
             }
             other => panic!("{other:?} records no call"),
@@ -200,13 +201,13 @@ impl Users<'_> {
 
     async fn ask(&self, place: &Place, query: CallQuery) -> String {
         let (journal, scope) = (self.journal, place.scope());
-        let state = journal.attempt(&scope).await.unwrap();
+        let state = journal.attempt_state(&scope).await.unwrap();
         let runs = RunQuery { limit: query.limit, ..RunQuery::default() };
         let answers = [
             told(journal.calls(query).await),
             told(journal.runs(runs).await),
-            told(journal.holders().await),
-            told(journal.recorded(&scope).await),
+            told(journal.lease_holders().await),
+            told(journal.recorded_calls(&scope).await),
             told(journal.by_driver_id(&scope, "driver").await),
             told(journal.earlier_effects(&scope, 2).await),
             told(journal.snapshots(&scope.run, None).await),
@@ -216,7 +217,7 @@ impl Users<'_> {
                 "{} {} {:?} {:?}",
                 state.last_seq,
                 state.was_held_back,
-                state.unheard,
+                state.unacknowledged,
                 state.calls.iter().collect::<BTreeMap<_, _>>()
             ),
         ];

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use expect_test::{Expect, expect};
 use haft_contract::Effect;
-use haft_journal::{CallQuery, Journal, JournalError, SqliteJournal, Status};
+use haft_journal::{CallQuery, CallStatus, Journal, JournalError, SqliteJournal};
 use rusqlite::Connection;
 
 use crate::fixture::{call, claim, lines, open, record, run, scope};
@@ -26,7 +26,7 @@ fn check_error(prepare: impl Fn(&Path) -> PathBuf, expect: Expect) {
 async fn use_once(path: &Path, seq: u32) -> String {
     let journal = SqliteJournal::open(path).unwrap();
     open(&journal, "r").await;
-    record(&journal, call(&scope("r"), seq, Effect::Once), Status::Succeeded).await;
+    record(&journal, call(&scope("r"), seq, Effect::Once), CallStatus::Succeeded).await;
     lines(&journal.calls(CallQuery::default()).await.unwrap())
 }
 
@@ -54,7 +54,7 @@ async fn a_journal_is_created_and_opened_again() {
         .unwrap()
         .query_row("PRAGMA user_version", [], |row| row.get(0))
         .unwrap();
-    assert_eq!(version, 4);
+    assert_eq!(version, 5);
 }
 
 #[tokio::test]
@@ -112,7 +112,7 @@ fn a_newer_journal_is_left_alone() {
             path
         },
         expect![
-            "journal DIR/journal.db has schema version 99 and this haft knows versions up to 4: use the newer haft that wrote it, or another journal file"
+            "journal DIR/journal.db has schema version 99 and this haft knows versions up to 5: use the newer haft that wrote it, or another journal file"
         ],
     );
 }
@@ -216,7 +216,7 @@ async fn a_row_that_makes_no_sense_is_reported() {
     sqlite(&path, "UPDATE calls SET attempt = -1");
     let journal = SqliteJournal::open(&path).unwrap();
     let err = journal.calls(CallQuery::default()).await.unwrap_err().to_string();
-    expect!["journal PATH is damaged: Conversion error from type Text at index: 4, column attempt holds -1, of which this haft can make no sense; move it away and start a new one"].assert_eq(&err.replace(path.to_str().unwrap(), "PATH"));
+    expect!["journal PATH is damaged: column attempt holds -1, of which this haft can make no sense; move it away and start a new one"].assert_eq(&err.replace(path.to_str().unwrap(), "PATH"));
 }
 
 #[test]

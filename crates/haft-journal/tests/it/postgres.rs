@@ -4,10 +4,10 @@
 use std::sync::Arc;
 
 use expect_test::{Expect, expect};
-use haft_contract::{CallId, CallKey, Effect, Scope};
+use haft_contract::{AttemptAddress, CallAddress, CallKey, Effect};
 use haft_journal::{
-    CallOrder, CallQuery, CallRow, Holder, Journal, JournalError, PlannedCall, PostgresJournal,
-    SettledBy, Settlement, Status, Verdict,
+    CallOrder, CallQuery, CallRow, CallStatus, Journal, JournalError, LeaseHolder, PlannedCall,
+    PostgresJournal, SettledBy, Settlement, SettlementVerdict,
 };
 use serde_json::json;
 
@@ -25,13 +25,19 @@ async fn all_calls(journal: &dyn Journal) -> Vec<CallRow> {
     journal.calls(CallQuery::default()).await.unwrap()
 }
 
-/// Records calls one after the other, every tenth of them left open.
-async fn record_stream(journal: &dyn Journal, scope: &Scope, calls: u32) {
+/// Records calls one after the other, every tenth of them left open. Before each call `prepare` is called.
+async fn record_stream(
+    journal: &dyn Journal,
+    scope: &AttemptAddress,
+    calls: u32,
+    prepare: impl Fn(u32),
+) {
     for seq in 1..=calls {
+        prepare(seq);
         let intent = journal.intend(call(scope, seq, Effect::Once)).await.unwrap();
         journal.amend(&intent, format!(r#"{{"seq":{seq}}}"#)).await.unwrap();
         if seq % 10 != 0 {
-            journal.settle(intent, outcome(Status::Succeeded)).await.unwrap();
+            journal.settle(intent, outcome(CallStatus::Succeeded)).await.unwrap();
         }
     }
 }
@@ -40,7 +46,7 @@ async fn record_stream(journal: &dyn Journal, scope: &Scope, calls: u32) {
 fn check_stream(rows: &[CallRow], streams: u32, calls: u32) {
     assert_eq!(rows.len(), (streams * calls) as usize);
     for row in rows {
-        let expected = if row.seq % 10 == 0 { Status::Intended } else { Status::Succeeded };
+        let expected = if row.seq % 10 == 0 { CallStatus::Intended } else { CallStatus::Succeeded };
         assert_eq!(
             (row.status, row.details.clone()),
             (expected, Some(format!(r#"{{"seq":{}}}"#, row.seq))),
@@ -64,8 +70,8 @@ async fn a_server_that_crashes_loses_nothing_that_was_acknowledged() {
     let mut tasks = tokio::task::JoinSet::new();
     for iteration in 0..STREAMS {
         let journal = Arc::clone(&journal);
-        let scope = Scope { iteration, ..scope("r") };
-        tasks.spawn(async move { record_stream(&*journal, &scope, CALLS).await });
+        let scope = AttemptAddress { iteration, ..scope("r") };
+        tasks.spawn(async move { record_stream(&*journal, &scope, CALLS, |_| {}).await });
     }
     for crash in 1..=3 {
         // Not before a part of the work is done, and long before all of it.
@@ -91,24 +97,26 @@ async fn what_was_sent_before_a_cut_is_looked_up() {
     const CALLS: u32 = 40;
     for cut in [Cut::BeforeRequest, Cut::InsideRequest, Cut::BeforeAnswer] {
         let server = Server::shared();
-        let proxy = Proxy::start(server.port());
+        let proxy = Arc::new(Proxy::start(server.port()));
         let database = server.database();
         let journal = Arc::new(connect(&url_through(&proxy, &database)).await);
         open(&*journal, "r").await;
         let mut tasks = tokio::task::JoinSet::new();
         for iteration in 0..STREAMS {
-            let journal = Arc::clone(&journal);
-            let scope = Scope { iteration, ..scope("r") };
-            tasks.spawn(async move { record_stream(&*journal, &scope, CALLS).await });
-        }
-        let watch = connect(&server.url_of(&database)).await;
-        for part in 1..=10 {
-            while all_calls(&watch).await.len() < (STREAMS * CALLS / 11 * part) as usize {}
-            proxy.cut_next(cut);
+            let (journal, proxy) = (Arc::clone(&journal), Arc::clone(&proxy));
+            let scope = AttemptAddress { iteration, ..scope("r") };
+            // At another time for each stream, so that no commit meets more cuts than it is tried.
+            let prepare = move |seq: u32| {
+                if seq % 10 == 1 + iteration * 2 {
+                    proxy.cut_next(cut);
+                }
+            };
+            tasks.spawn(async move { record_stream(&*journal, &scope, CALLS, prepare).await });
         }
         while let Some(task) = tasks.join_next().await {
             task.unwrap();
         }
+        let watch = connect(&server.url_of(&database)).await;
         assert!(proxy.cuts() >= 5, "{cut:?}: {} cuts", proxy.cuts());
         check_stream(&all_calls(&watch).await, STREAMS, CALLS);
         assert_eq!(watch.verify().await.unwrap(), [], "{cut:?}");
@@ -130,31 +138,34 @@ async fn an_action_whose_answer_is_lost_answers_as_if_it_were_not() {
             &journal
         };
         let lease = cutting().open_run(run("r"), claim("one")).await.unwrap();
-        assert_eq!(lease.epoch, 1);
-        cutting().renew(lease.clone(), claim("one")).await.unwrap();
+        assert_eq!(lease.fencing_token, 1);
+        cutting().renew_lease(lease.clone(), claim("one")).await.unwrap();
         let read = journal.intend(call(&scope("r"), 1, Effect::Read)).await.unwrap();
-        cutting().settle(read, outcome(Status::Succeeded)).await.unwrap();
+        cutting().settle(read, outcome(CallStatus::Succeeded)).await.unwrap();
         cutting()
-            .refuse(call(&scope("r"), 2, Effect::Once), outcome(Status::Refused))
+            .refuse(call(&scope("r"), 2, Effect::Once), outcome(CallStatus::Refused))
             .await
             .unwrap();
         drop(cutting().intend(call(&scope("r"), 3, Effect::Once)).await.unwrap());
 
-        let holder: Holder = journal.holders().await.unwrap().remove(0);
-        let left = cutting().abandon(holder).await.unwrap();
-        let third = CallId { scope: scope("r"), seq: 3 };
+        let holder: LeaseHolder = journal.lease_holders().await.unwrap().remove(0);
+        let left = cutting().abandon_run(holder).await.unwrap();
+        let third = CallAddress { scope: scope("r"), seq: 3 };
         assert_eq!(left, std::slice::from_ref(&third));
         let settlement = Settlement {
             call: third,
-            verdict: Verdict::Happened,
+            verdict: SettlementVerdict::Happened,
             by: SettledBy::Operator,
             envelope: output(json!("done")),
             settled_at_ms: 5_000,
         };
         let settled = cutting().resolve(settlement).await.unwrap();
-        assert_eq!((settled.status, settled.verdict), (Status::Succeeded, Some(Verdict::Happened)));
+        assert_eq!(
+            (settled.status, settled.verdict),
+            (CallStatus::Succeeded, Some(SettlementVerdict::Happened))
+        );
         let again = journal.open_run(run("r"), claim("two")).await.unwrap();
-        assert_eq!(again.epoch, 2);
+        assert_eq!(again.fencing_token, 2);
         cutting().close_run(again).await.unwrap();
         expect![[r#"
             1 r/main/0/1/1 read succeeded
@@ -172,7 +183,7 @@ async fn a_conflict_is_one_after_a_cut_too() {
     let proxy = Proxy::start(Server::shared().port());
     let journal = connect(&url_through(&proxy, &Server::shared().database())).await;
     open(&journal, "r").await;
-    record(&journal, call(&scope("r"), 1, Effect::Once), Status::Succeeded).await;
+    record(&journal, call(&scope("r"), 1, Effect::Once), CallStatus::Succeeded).await;
     let other = call_of(&scope("r"), 1, ("write", Effect::Once), r#"{"path":"another"}"#);
     proxy.cut_next(Cut::BeforeAnswer);
     let result = journal.intend(other).await;
@@ -185,20 +196,22 @@ async fn two_journals_share_a_database_and_only_one_has_a_run() {
     let (first, second) = (connect(&url).await, connect(&url).await);
     let lease = first.open_run(run("r"), claim("one")).await.unwrap();
     let refused = second.open_run(run("r"), claim("two")).await.unwrap_err();
-    let JournalError::Held { holder } = &refused else { panic!("{refused:?}") };
-    assert_eq!((holder.owner.place.as_str(), holder.epoch), ("process one", 1));
+    let JournalError::LeaseHeld { holder } = &refused else { panic!("{refused:?}") };
+    assert_eq!((holder.owner.location.as_str(), holder.fencing_token), ("process one", 1));
 
     let intent = first.intend(call(&scope("r"), 1, Effect::Once)).await.unwrap();
     // Its time is over, as if it had not been heard of for long.
-    first.renew(lease, brief_claim("one")).await.unwrap();
+    first.renew_lease(lease, brief_claim("one")).await.unwrap();
     let taken = second.open_run(run("r"), claim("two")).await.unwrap();
-    assert_eq!(taken.epoch, 2);
-    let late = first.settle(intent, outcome(Status::Succeeded)).await.unwrap_err();
-    let JournalError::Fenced { epoch: 1, by: Some(by), .. } = &late else { panic!("{late:?}") };
-    assert_eq!(by.place, "process two");
+    assert_eq!(taken.fencing_token, 2);
+    let late = first.settle(intent, outcome(CallStatus::Succeeded)).await.unwrap_err();
+    let JournalError::Fenced { fencing_token: 1, by: Some(by), .. } = &late else {
+        panic!("{late:?}")
+    };
+    assert_eq!(by.location, "process two");
     assert_eq!(second.late_outcomes(&taken.run).await.unwrap().len(), 1);
     let rows = all_calls(&second).await;
-    assert_eq!((rows[0].status, &rows[0].envelope), (Status::Unknown, &None));
+    assert_eq!((rows[0].status, &rows[0].envelope), (CallStatus::Unknown, &None));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -212,18 +225,18 @@ async fn of_two_journals_that_write_a_follower_sees_every_change_in_order() {
     for (number, journal) in (0..).zip(&journals) {
         for task in 0..TASKS {
             let journal = Arc::clone(journal);
-            let scope = Scope { iteration: number * TASKS + task, ..scope("r") };
+            let scope = AttemptAddress { iteration: number * TASKS + task, ..scope("r") };
             tasks.spawn(async move {
                 for seq in 1..=CALLS {
                     let effect = if seq % 2 == 0 { Effect::Read } else { Effect::Once };
-                    record(&*journal, call(&scope, seq, effect), Status::Succeeded).await;
+                    record(&*journal, call(&scope, seq, effect), CallStatus::Succeeded).await;
                 }
             });
         }
     }
     let expected = (journals.len() as u32 * TASKS * CALLS) as usize;
     let mut seen: Vec<CallRow> = Vec::new();
-    while seen.iter().filter(|row| row.status == Status::Succeeded).count() < expected {
+    while seen.iter().filter(|row| row.status == CallStatus::Succeeded).count() < expected {
         let after_change = seen.last().map(|row| row.change);
         let query = CallQuery { after_change, order: CallOrder::Change, ..CallQuery::default() };
         seen.extend(journals[1].calls(query).await.unwrap());
@@ -270,7 +283,7 @@ async fn texts_hold_what_postgresql_cannot() {
     };
     let intent = journal.intend(named.clone()).await.unwrap();
     let ended =
-        haft_journal::Outcome { envelope: output(json!("x\0y")), ..outcome(Status::Succeeded) };
+        haft_journal::Outcome { envelope: output(json!("x\0y")), ..outcome(CallStatus::Succeeded) };
     journal.settle(intent, ended.clone()).await.unwrap();
     let row = journal.by_driver_id(&scope("r"), "\0").await.unwrap().unwrap();
     assert_eq!((&row.tool, &row.driver_call_id), (&named.tool, &named.driver_call_id));
@@ -287,13 +300,14 @@ async fn the_view_has_a_row_for_every_call_that_is_not_open() {
     let database = server.database();
     let journal = connect(&server.url_of(&database)).await;
     open(&journal, "r").await;
-    record(&journal, call(&scope("r"), 1, Effect::Once), Status::Succeeded).await;
-    record(&journal, call(&scope("r"), 2, Effect::Read), Status::Failed).await;
+    record(&journal, call(&scope("r"), 1, Effect::Once), CallStatus::Succeeded).await;
+    record(&journal, call(&scope("r"), 2, Effect::Read), CallStatus::Failed).await;
     drop(journal.intend(call(&scope("r"), 3, Effect::Once)).await.unwrap());
-    let holder = journal.holders().await.unwrap().remove(0);
-    journal.abandon(holder).await.unwrap();
+    let holder = journal.lease_holders().await.unwrap().remove(0);
+    journal.abandon_run(holder).await.unwrap();
     let again = journal.open_run(run("r"), claim("two")).await.unwrap();
-    let open = PlannedCall { epoch: again.epoch, ..call(&scope("r"), 4, Effect::Once) };
+    let open =
+        PlannedCall { fencing_token: again.fencing_token, ..call(&scope("r"), 4, Effect::Once) };
     drop(journal.intend(open).await.unwrap());
     expect![[r#"
         r|main|0|1|1|write|{"path":"file-1"}|"ok"|2010|3000|success|
@@ -320,7 +334,7 @@ async fn the_view_cuts_an_output_before_the_character_that_crosses_the_bound() {
             let intent = journal.intend(call(&scope("r"), seq, Effect::Read)).await.unwrap();
             let ended = haft_journal::Outcome {
                 envelope: output(json!(text)),
-                ..outcome(Status::Succeeded)
+                ..outcome(CallStatus::Succeeded)
             };
             journal.settle(intent, ended).await.unwrap();
             let kept = if left == character.len() { left } else { 0 };
@@ -354,20 +368,33 @@ const VERSION_1: &str = concat!(
 async fn a_database_of_the_first_version_is_brought_up_to_date() {
     let server = Server::shared();
     let database = server.database();
-    let key = CallKey::first(&scope("r"), "bash", r#"{"cmd":"ls"}"#).to_string();
+    let key = CallKey::of_first_call(&scope("r"), "bash", r#"{"cmd":"ls"}"#).to_string();
     server.ask(&database, &VERSION_1.replace("KEY\'", &format!("{key}\'")));
     let journal = connect(&server.url_of(&database)).await;
     let rows = all_calls(&journal).await;
     expect!["2 r/main/0/1/1 bash succeeded\n"].assert_eq(&lines(&rows));
     let unheard = async || {
-        let state = journal.attempt(&scope("r")).await.unwrap();
-        state.unheard.iter().map(|call| call.seq).collect::<Vec<_>>()
+        let state = journal.attempt_state(&scope("r")).await.unwrap();
+        state.unacknowledged.iter().map(|call| call.seq).collect::<Vec<_>>()
     };
     assert_eq!(unheard().await, [1]);
-    journal.hear(rows[0].id()).await.unwrap();
+    journal.acknowledge(rows[0].id()).await.unwrap();
     assert_eq!(unheard().await, [] as [u32; 0]);
     assert_eq!(journal.verify().await.unwrap(), []);
-    assert_eq!(server.ask(&database, "SELECT version FROM haft.schema_version"), "3\n");
+    assert_eq!(server.ask(&database, "SELECT version FROM haft.schema_version"), "4\n");
+    // What people have written down goes on working for one release.
+    let old = [
+        (
+            "SELECT id, epoch, owner_place, fruitless, fruitless_since, is_going FROM haft.runs",
+            "r|1||0|0|f\n",
+        ),
+        ("SELECT seq, epoch, heard FROM haft.calls", "1|1|t\n"),
+        ("SELECT count(*) FROM haft.chat_sessions, haft.chat_messages, haft.chat_parts", "0\n"),
+        ("SELECT epoch FROM haft.late_outcomes", ""),
+    ];
+    for (question, answer) in old {
+        assert_eq!(server.ask(&database, question), answer, "{question}");
+    }
 }
 
 async fn check_no_journal(url: &str, expect: Expect) {
@@ -387,7 +414,7 @@ async fn what_is_no_journal_is_said_to_be_none() {
     let newer = server.database();
     drop(connect(&server.url_of(&newer)).await);
     server.ask(&newer, "UPDATE haft.schema_version SET version = 99");
-    check_no_journal(&server.url_of(&newer), expect!["journal postgres://127.0.0.1:PORT/DATABASE has schema version 99 and this haft knows versions up to 3: use the newer haft that wrote it, or another journal file"]).await;
+    check_no_journal(&server.url_of(&newer), expect!["journal postgres://127.0.0.1:PORT/DATABASE has schema version 99 and this haft knows versions up to 4: use the newer haft that wrote it, or another journal file"]).await;
     let latin = server.database();
     server.ask("postgres", &format!("DROP DATABASE {latin}"));
     server.ask("postgres", &format!("CREATE DATABASE {latin} ENCODING LATIN1 TEMPLATE template0"));
@@ -440,12 +467,12 @@ async fn a_lease_outlives_a_crash_of_the_server() {
     server.crash();
     server.restart();
     let refused = connect(&url).await.open_run(run("r"), claim("two")).await;
-    assert!(matches!(refused, Err(JournalError::Held { .. })), "{refused:?}");
-    record(&journal, call(&scope("r"), 1, Effect::Once), Status::Succeeded).await;
+    assert!(matches!(refused, Err(JournalError::LeaseHeld { .. })), "{refused:?}");
+    record(&journal, call(&scope("r"), 1, Effect::Once), CallStatus::Succeeded).await;
     journal.close_run(lease).await.unwrap();
     server.crash();
     server.restart();
-    assert_eq!(journal.holders().await.unwrap(), []);
+    assert_eq!(journal.lease_holders().await.unwrap(), []);
 }
 
 /// Returns what a server whose certificate names `localhost` is to a URL with these parameters.
@@ -455,7 +482,7 @@ async fn trusted(server: &Server, host: &str, parameters: &str) -> String {
     let url = format!("postgres://haft@{host}:{}/postgres?{parameters}", server.port());
     match PostgresJournal::connect(&url).await {
         Ok(journal) => {
-            drop(journal.holders().await.unwrap());
+            drop(journal.lease_holders().await.unwrap());
             let ask = "SELECT DISTINCT ssl FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) \
                        WHERE application_name LIKE 'haft %'";
             format!("encrypted: {}", server.ask("postgres", ask).trim())
@@ -537,7 +564,7 @@ async fn a_lock_is_waited_for_until_the_bound() {
         .assert_eq(&locked.to_string().replace(&place, "PLACE"));
     assert_eq!(all_calls(&journal).await, []);
     drop(blocker);
-    record(&journal, planned, Status::Succeeded).await;
+    record(&journal, planned, CallStatus::Succeeded).await;
     assert_eq!(all_calls(&journal).await.len(), 1);
 }
 

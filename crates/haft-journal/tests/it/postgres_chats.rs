@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use haft_contract::Effect;
-use haft_journal::ChatRecord::{Message, Part, Session};
+use haft_journal::SessionRecord::{Message, Part, Session};
 use haft_journal::{
-    CallQuery, ChatFirmness, ChatMessage, ChatPart, ChatSession, ChatStatus, Chats, Journal,
-    MemoryJournal, MessageFinish, MessageKind, MessageQuery, PartState, PostgresJournal, RunQuery,
-    Status,
+    CallQuery, CallStatus, Journal, MemoryJournal, MessageFinish, MessageKind, MessagePart,
+    MessageQuery, PartState, PostgresJournal, RunQuery, SessionDurability, SessionJournal,
+    SessionMessage, SessionRow, SessionStatus,
 };
 
 use crate::chat_fixture::{
@@ -31,9 +31,10 @@ async fn converse(journal: &dyn Journal, chat: u128, prepare: impl Fn()) {
     let of_child = open_chat(journal, begun).await;
     let text = |text: &str| Part(text_part(own, of(20), of(21), text));
     let call = |state: PartState| Part(tool_part(own, of(20), of(22), state));
-    let ended = ChatSession { status: ChatStatus::Completed, delivered: true, ..child(begun, own) };
-    let notice = ChatMessage { kind: MessageKind::Notice, ..said(own, of(30)) };
-    let (ordered, durable) = (ChatFirmness::Ordered, ChatFirmness::Durable);
+    let ended =
+        SessionRow { status: SessionStatus::Completed, delivered: true, ..child(begun, own) };
+    let notice = SessionMessage { kind: MessageKind::Notice, ..said(own, of(30)) };
+    let (ordered, durable) = (SessionDurability::Ordered, SessionDurability::Durable);
     let records = [
         (&lease, ordered, vec![Session(session(own))]),
         (
@@ -48,7 +49,7 @@ async fn converse(journal: &dyn Journal, chat: u128, prepare: impl Fn()) {
             durable,
             vec![
                 Message(answer(own, of(20), Some(MessageFinish::ToolCalls))),
-                Session(ChatSession { steps: 1, ..session(own) }),
+                Session(SessionRow { steps: 1, ..session(own) }),
             ],
         ),
         (&of_child, durable, vec![Session(child(begun, own))]),
@@ -58,13 +59,13 @@ async fn converse(journal: &dyn Journal, chat: u128, prepare: impl Fn()) {
     ];
     for (lease, firmness, records) in records {
         prepare();
-        journal.record_chat(lease, records, firmness).await.unwrap();
+        journal.record_session(lease, records, firmness).await.unwrap();
     }
     prepare();
-    let rewound = journal.rewind_chat(&lease, &message_id(of(30)), 9_000).await.unwrap();
+    let rewound = journal.rewind_session(&lease, &message_id(of(30)), 9_000).await.unwrap();
     assert_eq!(rewound, 2, "how many were set aside is what the first to try it did");
     prepare();
-    assert_eq!(journal.rewind_chat(&lease, &message_id(of(30)), 9_500).await.unwrap(), 0);
+    assert_eq!(journal.rewind_session(&lease, &message_id(of(30)), 9_500).await.unwrap(), 0);
     for lease in [lease, of_child] {
         prepare();
         journal.close_run(lease).await.unwrap();
@@ -72,14 +73,14 @@ async fn converse(journal: &dyn Journal, chat: u128, prepare: impl Fn()) {
 }
 
 /// One chat with everything that was said in it.
-type Kept = (ChatSession, Vec<(ChatMessage, Vec<ChatPart>)>);
+type Kept = (SessionRow, Vec<(SessionMessage, Vec<MessagePart>)>);
 
 async fn kept(journal: &dyn Journal, chat: u128) -> Vec<Kept> {
     let mut kept = Vec::new();
     for number in [chat, CHILDREN + chat] {
-        let session = journal.chat(&chat_id(number)).await.unwrap().unwrap();
+        let session = journal.session(&chat_id(number)).await.unwrap().unwrap();
         let query = MessageQuery { with_rewound: true, ..MessageQuery::default() };
-        kept.push((session, journal.chat_messages(&chat_id(number), query).await.unwrap()));
+        kept.push((session, journal.session_messages(&chat_id(number), query).await.unwrap()));
     }
     kept
 }
@@ -130,12 +131,12 @@ async fn what_was_said_before_a_crash_of_the_server_is_kept() {
         record_all(&journal, &lease, vec![Message(said(1, id)), words]).await.unwrap();
         if number % 2 == 0 {
             let message = vec![Message(said(1, id + 1))];
-            journal.record_chat(&lease, message, ChatFirmness::Durable).await.unwrap();
+            journal.record_session(&lease, message, SessionDurability::Durable).await.unwrap();
         } else {
             let seq = u32::try_from(number).unwrap();
             let call = call(&scope(chat_id(1).as_str()), seq, Effect::Once);
             let intent = journal.intend(call).await.unwrap();
-            journal.settle(intent, outcome(Status::Succeeded)).await.unwrap();
+            journal.settle(intent, outcome(CallStatus::Succeeded)).await.unwrap();
         }
         let server = Arc::clone(&server);
         let crash = move || {
@@ -154,6 +155,6 @@ async fn what_was_said_before_a_crash_of_the_server_is_kept() {
     "#]]
     .assert_eq(&transcript(&journal, 1, MessageQuery::default()).await);
     let calls = journal.calls(CallQuery::default()).await.unwrap();
-    assert!(calls.iter().all(|row| row.status == Status::Succeeded), "{calls:?}");
+    assert!(calls.iter().all(|row| row.status == CallStatus::Succeeded), "{calls:?}");
     assert_eq!((calls.len(), journal.verify().await.unwrap().len()), (2, 0));
 }

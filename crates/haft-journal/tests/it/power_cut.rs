@@ -14,7 +14,8 @@ use std::process::Command;
 
 use haft_contract::RunId;
 use haft_journal::{
-    CallQuery, ChatId, ChatQuery, Chats, Journal, MessageId, MessageQuery, SqliteJournal,
+    CallQuery, Journal, MessageId, MessageQuery, SessionId, SessionJournal, SessionQuery,
+    SqliteJournal,
 };
 
 use crate::fixture::{claim, run};
@@ -145,7 +146,7 @@ async fn check(path: &Path, said: &[String], at: &str) {
         all.iter().map(|row| (row.id().to_string(), row.status.as_str())).collect();
     let messages = messages(&journal).await;
     for row in &all {
-        let Ok(chat) = ChatId::parse(row.scope.run.as_str()) else { continue };
+        let Ok(chat) = SessionId::parse(row.scope.run.as_str()) else { continue };
         let message = calls::said_before(chat.bits(), row.seq);
         assert!(messages.contains(message.as_str()), "{at}: nobody asked for {}", row.id());
     }
@@ -176,8 +177,8 @@ async fn has_come_late(journal: &SqliteJournal, call: &str) -> bool {
 /// Returns the messages that are there.
 async fn messages(journal: &SqliteJournal) -> HashSet<String> {
     let mut messages = HashSet::new();
-    for chat in journal.chats(ChatQuery::default()).await.unwrap() {
-        let found = journal.chat_messages(&chat.id, MessageQuery::default()).await.unwrap();
+    for chat in journal.sessions(SessionQuery::default()).await.unwrap() {
+        let found = journal.session_messages(&chat.id, MessageQuery::default()).await.unwrap();
         // A message and its part were brought together.
         assert!(found.iter().all(|(_, parts)| parts.len() == 1), "a message without its part");
         messages.extend(found.into_iter().map(|(message, _)| message.id.to_string()));

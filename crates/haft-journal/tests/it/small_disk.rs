@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 
 use haft_contract::Effect;
-use haft_journal::{CallQuery, Journal, JournalError, SqliteJournal, Status};
+use haft_journal::{CallQuery, CallStatus, Journal, JournalError, SqliteJournal};
 
 use crate::fixture::{call, call_of, open, outcome, record, scope};
 
@@ -71,13 +71,13 @@ async fn fill(disk: &Path) {
         assert!(seq < 1_000, "the disk does not fill up");
     };
     assert!(matches!(err, JournalError::Full { .. }), "{err}");
-    let refusal = journal.refuse(large(seq), outcome(Status::Refused)).await;
+    let refusal = journal.refuse(large(seq), outcome(CallStatus::Refused)).await;
     assert!(matches!(refusal, Err(JournalError::Full { .. })), "{refusal:?}");
     let acknowledged = seq - 1;
     assert!(acknowledged > 10, "only {acknowledged} calls fit");
 
     std::fs::remove_file(&ballast).unwrap();
-    record(&journal, call(&scope("r"), seq, Effect::Once), Status::Succeeded).await;
+    record(&journal, call(&scope("r"), seq, Effect::Once), CallStatus::Succeeded).await;
     drop(journal);
     let journal = SqliteJournal::open(&path).unwrap();
     let rows = journal.calls(CallQuery::default()).await.unwrap();

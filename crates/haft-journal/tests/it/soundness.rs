@@ -5,7 +5,7 @@ use std::path::Path;
 use expect_test::{Expect, expect};
 use haft_contract::Effect;
 use haft_journal::limits::FINDINGS_MAX;
-use haft_journal::{Finding, Journal, SqliteJournal, Status};
+use haft_journal::{CallStatus, Journal, JournalFinding, SqliteJournal};
 use rusqlite::Connection;
 
 use crate::fixture::{call, open, record, scope};
@@ -14,8 +14,8 @@ use crate::fixture::{call, open, record, scope};
 async fn prepare(path: &Path) -> SqliteJournal {
     let journal = SqliteJournal::open(path).unwrap();
     open(&journal, "r").await;
-    record(&journal, call(&scope("r"), 1, Effect::Once), Status::Succeeded).await;
-    record(&journal, call(&scope("r"), 2, Effect::Read), Status::Failed).await;
+    record(&journal, call(&scope("r"), 1, Effect::Once), CallStatus::Succeeded).await;
+    record(&journal, call(&scope("r"), 2, Effect::Read), CallStatus::Failed).await;
     drop(journal.intend(call(&scope("r"), 3, Effect::Once)).await.unwrap());
     journal
 }
@@ -27,7 +27,7 @@ async fn check(breakage: &str, expect: Expect) {
     let other = Connection::open(&path).unwrap();
     other.execute_batch("PRAGMA foreign_keys = OFF; PRAGMA ignore_check_constraints = ON").unwrap();
     other.execute_batch(breakage).unwrap();
-    let text = |finding: Finding| format!("{}: {}\n", finding.rule, finding.detail);
+    let text = |finding: JournalFinding| format!("{}: {}\n", finding.rule, finding.detail);
     let found: String = journal.verify().await.unwrap().into_iter().map(text).collect();
     expect.assert_eq(&found);
 }
@@ -110,7 +110,7 @@ async fn keys_and_epochs_that_are_wrong_are_found() {
     )
     .await;
     check(
-        "UPDATE calls SET epoch = 2 WHERE seq IN (1, 3)",
+        "UPDATE calls SET fencing_token = 2 WHERE seq IN (1, 3)",
         expect![[r#"
         epochs are those of the run: call r/main/0/1/1 has epoch 2 and its run 1
         epochs are those of the run: call r/main/0/1/3 has epoch 2 and its run 1
@@ -133,7 +133,7 @@ async fn keys_and_epochs_that_are_wrong_are_found() {
     )
     .await;
     check(
-        "INSERT INTO calls SELECT 9, NULL, run, node, iteration, attempt, 9, epoch, tool, effect, status, verdict, settled_by, heard, \
+        "INSERT INTO calls SELECT 9, NULL, run, node, iteration, attempt, 9, fencing_token, tool, effect, status, verdict, settled_by, acknowledged, held_back, \
          started_at_ms, finished_at_ms, first_key, call_key, driver_call_id, input, accesses, details, envelope \
          FROM calls WHERE seq = 3",
         expect![[r#"
@@ -145,9 +145,13 @@ async fn keys_and_epochs_that_are_wrong_are_found() {
 
 #[tokio::test]
 async fn rows_that_make_no_sense_or_belong_nowhere_are_found() {
-    check("UPDATE calls SET status = 'done', attempt = -1 WHERE seq = 1", expect![[r#"
-        rows make sense: Conversion error from type Text at index: 4, column attempt holds -1, of which this haft can make no sense
-    "#]]).await;
+    check(
+        "UPDATE calls SET status = 'done', attempt = -1 WHERE seq = 1",
+        expect![[r#"
+        rows make sense: column attempt holds -1, of which this haft can make no sense
+    "#]],
+    )
+    .await;
     check(
         "UPDATE calls SET run = 's' WHERE seq = 1",
         expect![[r#"
@@ -195,7 +199,7 @@ async fn findings_end_at_the_bound() {
     let journal = prepare(&path).await;
     let copies = format!(
         "WITH RECURSIVE n (n) AS (VALUES (10) UNION ALL SELECT n + 1 FROM n WHERE n < {FINDINGS_MAX} + 20) \
-         INSERT INTO calls SELECT n, n, run, node, iteration, attempt, n, 7, tool, effect, status, verdict, settled_by, heard, \
+         INSERT INTO calls SELECT n, n, run, node, iteration, attempt, n, 7, tool, effect, status, verdict, settled_by, acknowledged, held_back, \
          started_at_ms, finished_at_ms, first_key, call_key, driver_call_id, input, accesses, details, envelope \
          FROM calls, n WHERE seq = 1"
     );

@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
-use haft_contract::{Effect, Scope};
+use haft_contract::{AttemptAddress, Effect};
 use haft_journal::{
-    CallOrder, CallQuery, CallRow, Journal, JournalError, PlannedCall, SqliteJournal, Status,
+    CallOrder, CallQuery, CallRow, CallStatus, Journal, JournalError, PlannedCall, SqliteJournal,
 };
 
 use crate::fixture::{brief_claim, call, claim, open, outcome, record, run, scope};
@@ -24,11 +24,11 @@ async fn both_write_and_a_follower_sees_every_change_in_order() {
     for (number, journal) in (0..).zip(&journals) {
         for task in 0..TASKS {
             let journal = Arc::clone(journal);
-            let scope = Scope { iteration: number * TASKS + task, ..scope("r") };
+            let scope = AttemptAddress { iteration: number * TASKS + task, ..scope("r") };
             tasks.spawn(async move {
                 for seq in 1..=CALLS {
                     let effect = if seq % 2 == 0 { Effect::Read } else { Effect::Once };
-                    record(&*journal, call(&scope, seq, effect), Status::Succeeded).await;
+                    record(&*journal, call(&scope, seq, effect), CallStatus::Succeeded).await;
                 }
             });
         }
@@ -41,7 +41,7 @@ async fn both_write_and_a_follower_sees_every_change_in_order() {
     assert!(seen.windows(2).all(|pair| pair[0].change < pair[1].change));
     let query = CallQuery { order: CallOrder::Change, ..CallQuery::default() };
     let settled: Vec<CallRow> =
-        seen.into_iter().filter(|row| row.status == Status::Succeeded).collect();
+        seen.into_iter().filter(|row| row.status == CallStatus::Succeeded).collect();
     assert_eq!(settled, journals[0].calls(query).await.unwrap());
 }
 
@@ -54,7 +54,7 @@ async fn follow_until(journal: &SqliteJournal, succeeded_expected: usize) -> Vec
         let after_change = seen.last().map(|row| row.change);
         let query = CallQuery { after_change, order: CallOrder::Change, ..CallQuery::default() };
         let rows = journal.calls(query).await.unwrap();
-        succeeded += rows.iter().filter(|row| row.status == Status::Succeeded).count();
+        succeeded += rows.iter().filter(|row| row.status == CallStatus::Succeeded).count();
         seen.extend(rows);
     }
     seen
@@ -70,19 +70,24 @@ async fn a_run_is_one_process_s_and_the_other_is_told_whose() {
 
     let lease = second.open_run(run("r"), claim("two")).await.unwrap();
     let loser = first.open_run(run("r"), claim("one")).await;
-    let Err(JournalError::Held { holder }) = loser else { panic!("both have the run: {loser:?}") };
+    let Err(JournalError::LeaseHeld { holder }) = loser else {
+        panic!("both have the run: {loser:?}")
+    };
     assert_eq!(holder.owner, claim("two").owner);
 
-    let settled = first.settle(intent, outcome(Status::Succeeded)).await;
-    let Err(JournalError::Fenced { epoch, by, .. }) = settled else { panic!("{settled:?}") };
-    assert_eq!((epoch, by), (1, Some(claim("two").owner)));
+    let settled = first.settle(intent, outcome(CallStatus::Succeeded)).await;
+    let Err(JournalError::Fenced { fencing_token, by, .. }) = settled else {
+        panic!("{settled:?}")
+    };
+    assert_eq!((fencing_token, by), (1, Some(claim("two").owner)));
     let late = second.late_outcomes(&run("r").id).await.unwrap();
-    assert_eq!((late.len(), late[0].status, late[0].epoch), (1, Status::Succeeded, 1));
+    assert_eq!((late.len(), late[0].status, late[0].fencing_token), (1, CallStatus::Succeeded, 1));
     let rows = second.calls(CallQuery::default()).await.unwrap();
-    assert_eq!((rows.len(), rows[0].status), (1, Status::Unknown));
+    assert_eq!((rows.len(), rows[0].status), (1, CallStatus::Unknown));
 
-    let next = PlannedCall { epoch: lease.epoch, ..call(&scope("r"), 2, Effect::Once) };
-    record(&second, next, Status::Succeeded).await;
+    let next =
+        PlannedCall { fencing_token: lease.fencing_token, ..call(&scope("r"), 2, Effect::Once) };
+    record(&second, next, CallStatus::Succeeded).await;
     assert_eq!(second.verify().await.unwrap(), []);
 }
 
@@ -99,7 +104,7 @@ async fn of_many_that_want_a_run_at_once_one_gets_it() {
     while let Some(answer) = tasks.join_next().await {
         match answer.unwrap() {
             Ok(lease) => leases.push(lease),
-            Err(JournalError::Held { .. }) => {}
+            Err(JournalError::LeaseHeld { .. }) => {}
             Err(other) => panic!("{other}"),
         }
     }

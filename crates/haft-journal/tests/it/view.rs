@@ -3,7 +3,7 @@
 use expect_test::expect;
 use haft_contract::Effect;
 use haft_journal::limits::VIEW_OUTPUT_BYTES_MAX;
-use haft_journal::{Journal, Outcome, SqliteJournal, Status};
+use haft_journal::{CallStatus, Journal, Outcome, SqliteJournal};
 use rusqlite::Connection;
 use serde_json::{Map, Value, json};
 
@@ -34,11 +34,11 @@ async fn every_status_has_its_row() {
     let path = directory.path().join("journal.db");
     let journal = SqliteJournal::open(&path).unwrap();
     open(&journal, "r").await;
-    record(&journal, call(&scope("r"), 1, Effect::Once), Status::Succeeded).await;
-    record(&journal, call(&scope("r"), 2, Effect::Read), Status::Failed).await;
+    record(&journal, call(&scope("r"), 1, Effect::Once), CallStatus::Succeeded).await;
+    record(&journal, call(&scope("r"), 2, Effect::Read), CallStatus::Failed).await;
     let refused = call(&scope("r"), 3, Effect::Once);
-    journal.refuse(refused, outcome(Status::Refused)).await.unwrap();
-    record(&journal, call(&scope("r"), 4, Effect::Idempotent), Status::Unknown).await;
+    journal.refuse(refused, outcome(CallStatus::Refused)).await.unwrap();
+    record(&journal, call(&scope("r"), 4, Effect::Idempotent), CallStatus::Unknown).await;
     drop(journal.intend(call(&scope("r"), 5, Effect::Once)).await.unwrap());
     // The owner of this one is gone.
     let lease = open(&journal, "s").await;
@@ -63,7 +63,7 @@ async fn cut(text: &str) -> String {
     let journal = SqliteJournal::open(&path).unwrap();
     open(&journal, "r").await;
     let intent = journal.intend(call(&scope("r"), 1, Effect::Read)).await.unwrap();
-    let ended = Outcome { envelope: output(json!(text)), ..outcome(Status::Succeeded) };
+    let ended = Outcome { envelope: output(json!(text)), ..outcome(CallStatus::Succeeded) };
     journal.settle(intent, ended).await.unwrap();
     let rows = view_rows(&Connection::open(&path).unwrap());
     rows[0]["output_json"].as_str().unwrap().to_owned()

@@ -1,5 +1,5 @@
-//! Servers that fail in every way: each harms its own call only, the answer says what happened, and a new one is started
-//! when it is asked again.
+//! Servers that fail in every way: a failure affects only its own call, the answer says what
+//! happened, and the next call starts a new server.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::stage::{Found, Setting, Stage};
 
-/// How often a condition is looked at, and how long apart.
+/// Maximum number of checks of a condition, and the pause between them.
 const LOOKS_MAX: u32 = 1_000;
 const LOOK_MS: u64 = 20;
 const CODE: &str = "def a(): pass\n";
@@ -32,12 +32,12 @@ async fn check(mode: &str, expect: Expect) {
 
 #[tokio::test]
 async fn what_is_no_message_ends_the_server() {
-    check("huge", expect!["UNAVAILABLE: the python server failed: it began a message of 9999999999 bytes, and at most 33554432 are taken; work without it, or ask again in 1 s, which starts another one"]).await;
+    check("huge", expect!["UNAVAILABLE: the python server failed: it began a message of 9999999999 bytes, but the limit is 33554432; work without it, or ask again in 1 s, which starts another one"]).await;
     check("noise", expect!["UNAVAILABLE: the python server failed: it wrote something else than a message of the protocol; work without it, or ask again in 1 s, which starts another one"]).await;
     check("endless_line", expect!["UNAVAILABLE: the python server failed: it began a message with a line of more than 1024 bytes; work without it, or ask again in 1 s, which starts another one"]).await;
     check("not_json", expect!["UNAVAILABLE: the python server failed: it sent a message that is not JSON; work without it, or ask again in 1 s, which starts another one"]).await;
     check("lies_short", expect!["UNAVAILABLE: the python server failed: it sent a message that is not JSON; work without it, or ask again in 1 s, which starts another one"]).await;
-    check("wrong_id", expect!["UNAVAILABLE: the python server failed: it answered request 999, which nobody made; work without it, or ask again in 1 s, which starts another one"]).await;
+    check("wrong_id", expect!["UNAVAILABLE: the python server failed: it answered request 999, which was never sent; work without it, or ask again in 1 s, which starts another one"]).await;
 }
 
 #[tokio::test]
@@ -71,14 +71,14 @@ async fn who_says_nothing_of_a_file_is_not_taken_for_content_with_it() {
         {
           "diagnostics": [],
           "server": "fake",
-          "note": "fake has sent nothing about the file as it is now: ask again for what it finds"
+          "note": "fake has sent nothing about the file as it is now: ask again later"
         }"#]]
     .assert_eq(&stage.shown(input).await);
 }
 
 #[tokio::test]
 async fn a_flood_is_ended() {
-    check("floods", expect!["UNAVAILABLE: the python server failed: it sent more than 67108864 bytes that nobody asked for; work without it, or ask again in 1 s, which starts another one"]).await;
+    check("floods", expect!["UNAVAILABLE: the python server failed: it sent more than 67108864 bytes without a request; work without it, or ask again in 1 s, which starts another one"]).await;
 }
 
 #[tokio::test]

@@ -1,5 +1,5 @@
-//! The tool `lsp` as callers meet it: through the whole pipeline, with servers in the kernel sandbox, real ones and such
-//! that do everything wrong.
+//! The tool `lsp` through the whole pipeline, with real and misbehaving servers in the kernel
+//! sandbox.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop where it stands")]
 
 mod failures;

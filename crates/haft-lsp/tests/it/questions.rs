@@ -1,10 +1,10 @@
-//! What is asked, what a server is told, and how its answers read.
+//! The questions of callers, the messages to a server, and the formatted answers.
 
 use expect_test::{Expect, expect};
 use haft_lsp::limits::{
     DOCUMENT_BYTES_MAX, DOCUMENTS_MAX, QUERY_CHARS_MAX, QUOTED_FILES_MAX, SERVERS_MAX,
 };
-use haft_policy::{Action, Rule};
+use haft_policy::{Rule, RuleAction};
 use serde_json::{Value, json};
 
 use crate::stage::{Setting, Stage};
@@ -93,7 +93,7 @@ async fn columns_are_characters_whatever_the_server_counts() {
         let found: Value = serde_json::from_str(data["hover"].as_str().unwrap()).unwrap();
         assert_eq!(found["position"], json!(expect), "{mode}");
     };
-    // Before the name in line 3 are eleven characters, a face and a bracket.
+    // The name in line 3 is preceded by eleven characters, an emoji and a bracket.
     check("works", at("hover", 3, "ärger"), [2, 16]).await;
     check("utf16", at("hover", 3, "ärger"), [2, 14]).await;
     let input = json!({ "operation": "hover", "path": "app.py", "line": 3, "column": 14 });
@@ -131,7 +131,7 @@ async fn a_server_is_told_of_every_change_and_reads_files_as_they_are() {
 #[tokio::test]
 async fn a_server_changes_nothing_and_reaches_nobody() {
     let stage = stage("works");
-    // What it asked came before its first answer, and so it had ours before the second question.
+    // Its request came before its first answer, so it had our answer before the second question.
     stage.record("app.py").await;
     let record = stage.record("app.py").await;
     assert_eq!(record["writes_root"], "OSError", "the root is read-only");
@@ -219,7 +219,7 @@ async fn inputs_that_cannot_be_are_refused_with_what_would_be_right() {
         "works",
         at("hover", 2, "absent"),
         expect![[
-            r#"INVALID_INPUT: query: "absent" is no name in line 2 of app.py: "def ärger(x):""#
+            r#"INVALID_INPUT: query: "absent" is not a name in line 2 of app.py: "def ärger(x):""#
         ]],
     )
     .await;
@@ -235,7 +235,7 @@ async fn inputs_that_cannot_be_are_refused_with_what_would_be_right() {
     check(
         "works",
         json!({ "operation": "hover", "path": "app.py" }),
-        expect!["INVALID_INPUT: expected line, from 1: the line in which the name stands"],
+        expect!["INVALID_INPUT: expected line, from 1: the line that contains the name"],
     )
     .await;
     check("works", json!({ "operation": "symbols", "path": "a.cobol" }), expect![[r#"INVALID_INPUT: path: there is no language server for "a.cobol": expected a file that ends in .py, .pyi; others can be named under [lsp.NAME] in haft.toml"#]]).await;
@@ -259,7 +259,7 @@ async fn inputs_that_cannot_be_are_refused_with_what_would_be_right() {
 #[tokio::test]
 async fn a_rule_on_the_tool_or_on_a_file_decides() {
     let mut setting = Setting::of_fixture("works");
-    setting.rules = vec![Rule::new("lsp", "*", Action::Deny)];
+    setting.rules = vec![Rule::new("lsp", "*", RuleAction::Deny)];
     let stage = Stage::new(setting, &[("app.py", CODE)]);
     let shown = stage.shown(json!({ "operation": "symbols", "path": "app.py" })).await;
     assert!(shown.starts_with("PERMISSION_DENIED"), "{shown}");

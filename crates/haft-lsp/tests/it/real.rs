@@ -1,4 +1,5 @@
-//! Real servers on small projects. They are installed by `cargo xtask setup`; where one is missing, its test says so.
+//! Real servers on small projects. `cargo xtask setup` installs them; if one is missing, its test
+//! prints a note.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::stage::{Found, Setting, Stage};
 
-/// Says on standard error that a test could not do what it is there for.
+/// Prints on standard error that a test was skipped.
 fn skipped(why: &str) {
     eprintln!("skipped: {why}");
 }
@@ -73,7 +74,7 @@ async fn pyright_answers_about_python() {
     let found = ask(wrong.clone()).await;
     let line = found["diagnostics"][0].as_str().unwrap();
     assert!(line.starts_with("shop/order.py:4:10: error[reportAssignmentType]"), "{found}");
-    // A change of another file is seen.
+    // A change of another file is noticed.
     stage
         .write("shop/price.py", "def total(amounts: list[int]) -> str:\n    return str(amounts)\n");
     let found = ask(wrong).await;
@@ -127,7 +128,7 @@ async fn the_compiler_of_typescript_answers_about_typescript() {
     let found = ask(wrong.clone()).await;
     let line = found["diagnostics"][0].as_str().unwrap();
     assert!(line.starts_with("src/order.ts:4:14: error[2322]"), "{found}");
-    // A change of another file is seen.
+    // A change of another file is noticed.
     stage
         .write("src/price.ts", "export function total(amounts: number[]): any {\n  return 1;\n}\n");
     let found = ask(wrong).await;
@@ -140,7 +141,7 @@ async fn the_compiler_of_typescript_answers_about_typescript() {
     stage.end().await;
 }
 
-/// Returns what a command prints, if it works.
+/// Returns a command's output, if it succeeds.
 fn printed(program: &str, args: &[&str]) -> Option<String> {
     let output = Command::new(program).args(args).output().ok()?;
     let text = String::from_utf8(output.stdout).ok()?;
@@ -192,7 +193,7 @@ async fn rust_analyzer_answers_about_rust() {
     let wrong = json!({ "operation": "diagnostics", "path": "src/main.rs" });
     let found = ask(wrong.clone()).await;
     assert_eq!(found["diagnostics"], json!([]), "{found}");
-    // Only the compiler finds this.
+    // Only the compiler finds this error.
     let moved = "mod price;\n\nfn main() {\n    let a = vec![1];\n    drop(a);\n    let _sum = price::total(&a);\n}\n";
     stage.write("src/main.rs", moved);
     let found = ask(wrong).await;

@@ -1,52 +1,55 @@
-//! A runtime that has the tool `lsp`, with servers that a test chooses, and a workspace to ask about.
+//! A runtime with the tool `lsp`, servers that a test chooses, and a workspace.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use haft::{
-    Call, Limits, OnRepeat, Registry, Roots, Run, Runtime, RuntimeParts, Sandbox, SessionOptions,
-    SystemClock,
+    Call, CallLimits, ConnectionOptions, Registry, RepeatPolicy, Run, Runtime, RuntimeParts,
+    Sandbox, SystemClock, WorkspaceRoots,
 };
-use haft_contract::{Envelope, RequirementSet, RunId, Variables};
-use haft_journal::{MemoryJournal, Owner};
-use haft_lsp::{Language, LspOptions, NoProgram, ProgramFound, Programs, builtin_languages, lsp};
-use haft_policy::{Action, NetworkGuard, Rule, RuleScope};
+use haft_contract::{Envelope, PatternVariables, RequirementSet, RunId};
+use haft_journal::{LeaseOwner, MemoryJournal};
+use haft_lsp::{
+    Language, LspOptions, ServerProgram, ServerProgramError, ServerProgramFinder,
+    builtin_languages, lsp,
+};
+use haft_policy::{NetworkGuard, Rule, RuleAction, RuleScope};
 use haft_sandbox::Launcher;
 use serde_json::{Value, json};
 
-/// Time of a call in which a server is expected to answer, in milliseconds.
+/// Timeout of a call in which a server should answer, in milliseconds.
 const TIMEOUT_MS: u64 = 60_000;
 
-/// A run, and the directory that its root is in.
+/// A run, and the directory that contains its root.
 pub(crate) struct Stage {
     pub(crate) directory: tempfile::TempDir,
     pub(crate) run: Run,
     runtime: Runtime,
 }
 
-/// What a stage is made of.
+/// The parameters of a stage.
 pub(crate) struct Setting {
     pub(crate) languages: Vec<Language>,
-    pub(crate) programs: Arc<dyn Programs>,
+    pub(crate) programs: Arc<dyn ServerProgramFinder>,
     pub(crate) environment: Vec<(&'static str, String)>,
     pub(crate) timeout_ms: u64,
     pub(crate) rules: Vec<Rule>,
 }
 
-/// Finds programs by their absolute paths, with what they read.
+/// Finds programs by their absolute paths, with the paths that they must read.
 pub(crate) struct Found(pub(crate) Vec<PathBuf>);
 
-impl Programs for Found {
-    fn find(&self, command: &[String]) -> Result<ProgramFound, NoProgram> {
-        let path = PathBuf::from(command.first().ok_or(NoProgram::Missing)?);
+impl ServerProgramFinder for Found {
+    fn find(&self, command: &[String]) -> Result<ServerProgram, ServerProgramError> {
+        let path = PathBuf::from(command.first().ok_or(ServerProgramError::Missing)?);
         let is_there = path.is_absolute() && path.exists();
-        let found = ProgramFound { path, readable: self.0.clone() };
-        is_there.then_some(found).ok_or(NoProgram::Missing)
+        let found = ServerProgram { path, readable: self.0.clone() };
+        is_there.then_some(found).ok_or(ServerProgramError::Missing)
     }
 }
 
 impl Setting {
-    /// Returns the setting in which Python is asked about at a server of the fixtures that behaves so.
+    /// Returns the setting in which the fixture server serves Python, in the given mode.
     pub(crate) fn of_fixture(mode: &str) -> Self {
         let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
         let server = fixtures.join("server.py").to_str().unwrap().to_owned();
@@ -67,7 +70,7 @@ impl Setting {
     }
 }
 
-/// A program that knows how to start processes; cargo builds examples beside the tests.
+/// Returns a program that can start processes; cargo builds examples beside the tests.
 fn helper() -> PathBuf {
     let own = std::env::current_exe().unwrap();
     let helper = own.ancestors().nth(2).unwrap().join("examples/started");
@@ -80,20 +83,20 @@ impl Stage {
         let directory = tempfile::tempdir().unwrap();
         let root = directory.path().join("root");
         std::fs::create_dir_all(&root).unwrap();
-        let roots = Roots::open(&root, &[]).unwrap();
+        let roots = WorkspaceRoots::open(&root, &[]).unwrap();
         let programs = setting.programs;
         let options = LspOptions { languages: setting.languages, programs, is_unconfined: false };
-        let all = Rule::new("*", "*", Action::Allow);
+        let all = Rule::new("*", "*", RuleAction::Allow);
         let rules = std::iter::once(all).chain(setting.rules);
         let environment = setting.environment.into_iter();
         let runtime = Runtime::new(RuntimeParts {
             registry: Registry::new(vec![lsp(options)]).unwrap(),
             journal: Arc::new(MemoryJournal::new()),
-            variables: Variables { workspace: roots.paths(), ..Variables::default() },
+            variables: PatternVariables { workspace: roots.paths(), ..PatternVariables::default() },
             roots,
             requires: RequirementSet::default(),
             rules: rules.map(|rule| (RuleScope::Manifest, rule)).collect(),
-            limits: Limits { timeout_ms: setting.timeout_ms, ..Limits::default() },
+            limits: CallLimits { timeout_ms: setting.timeout_ms, ..CallLimits::default() },
             allow_network: false,
             network_guard: NetworkGuard::default(),
             sandbox: Sandbox::system(),
@@ -104,14 +107,14 @@ impl Stage {
             environment: environment.map(|(name, value)| (name.into(), value.into())).collect(),
             sidecars: directory.path().join("sidecars"),
             clock: Arc::new(SystemClock),
-            owner: Owner { id: "test".to_owned(), place: "a test".to_owned() },
+            owner: LeaseOwner { id: "test".to_owned(), location: "a test".to_owned() },
             is_gone: Arc::new(|_| None),
             snapshots: None,
-            on_repeat: OnRepeat::default(),
+            on_repeat: RepeatPolicy::default(),
             settings: "{}".to_owned(),
         })
         .unwrap();
-        let session = runtime.session(SessionOptions::headless("s1", "test")).unwrap();
+        let session = runtime.open_connection(ConnectionOptions::headless("s1", "test")).unwrap();
         let run = session.run(RunId::parse("r1").unwrap());
         let stage = Self { directory, run, runtime };
         for (path, text) in files {
@@ -134,7 +137,7 @@ impl Stage {
         self.run.call(Call::new("lsp", input)).await.unwrap()
     }
 
-    /// Makes a call and writes its envelope: its code and message, or its data.
+    /// Makes a call and formats its envelope: its code and message, or its data.
     pub(crate) async fn shown(&self, input: Value) -> String {
         let envelope = self.call(input).await;
         let root = self.directory.path().join("root").to_string_lossy().into_owned();
@@ -146,7 +149,7 @@ impl Stage {
         text.replace(&root, "…").replace(env!("CARGO_MANIFEST_DIR"), "(crate)")
     }
 
-    /// Asks the server of the fixtures what it was told and what it can do.
+    /// Asks the fixture server for the messages that it received, and for its capabilities.
     pub(crate) async fn record(&self, path: &str) -> Value {
         let input = json!({ "operation": "hover", "path": path, "line": 1, "column": 1 });
         let envelope = self.call(input).await;

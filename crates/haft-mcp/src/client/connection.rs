@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use haft_contract::{Confined, Cx};
+use haft_contract::{ConfinementReport, Cx};
 use rmcp::RoleClient;
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, ClientRequest, InputRequest, InputRequests,
@@ -19,77 +19,88 @@ use serde_json::Value;
 use tokio::sync::Notify;
 use tokio::time::{error::Elapsed, timeout};
 
-use super::forms::{Forms, filled};
-use super::handler::{Handler, Listeners};
-use super::http::{Failed, Reached};
+use super::forms::{FormFiller, fill_form};
+use super::handler::{McpClientHandler, ProgressListeners};
+use super::http::{HttpSendError, RequestDelivery};
 use super::limits::{SERVER_LIST_MS_MAX, SERVER_PAGES_MAX, SERVER_ROUNDS_MAX, SERVER_START_MS_MAX};
-use super::listing::{Era, Listing, Taking};
-use super::way::Way;
+use super::server_link::McpServerLink;
+use super::tool_list::{McpToolList, ProtocolEra, ToolListReader};
 use haft_contract::{clean, cut};
 
 /// Longest word of a server about itself that is shown, in characters.
 const ABOUT_CHARS_MAX: usize = 100;
 
 /// A server that is spoken to.
-pub(super) struct Connection {
-    running: RunningService<RoleClient, Handler>,
-    way: Way,
-    forms: Option<Arc<dyn Forms>>,
-    listeners: Arc<Listeners>,
-    changed: Arc<Notify>,
+pub(super) struct McpClientConnection {
+    running: RunningService<RoleClient, McpClientHandler>,
+    link: McpServerLink,
+    form_filler: Option<Arc<dyn FormFiller>>,
+    listeners: Arc<ProgressListeners>,
+    tools_changed: Arc<Notify>,
 }
 
 /// What became of a call.
-pub(super) enum Answer {
+pub(super) enum McpCallAnswer {
     /// The server answered.
     Result(Value),
     /// The server refused the request, for this reason.
     Refused(String),
     /// The server wants something first that it does not get.
-    Wanting(&'static str),
+    NeedsInput(&'static str),
     /// The call was stopped; the server was told.
     Stopped,
     /// The server was not even asked, and why.
-    Unsent(String),
+    NotSent(String),
     /// The connection broke off before there was an answer, and why.
     Lost(String),
 }
 
-impl Connection {
+impl McpClientConnection {
     /// Comes to an understanding with the server at the other end, or says why there is none.
     pub(super) async fn open(
-        (transport, way): (impl Transport<RoleClient> + 'static, Way),
-        (roots, forms): (Vec<std::path::PathBuf>, Option<Arc<dyn Forms>>),
-        known_era: Option<Era>,
-    ) -> Result<Self, OpenError> {
-        let (listeners, changed) = (Arc::<Listeners>::default(), Arc::<Notify>::default());
+        (transport, way): (impl Transport<RoleClient> + 'static, McpServerLink),
+        (roots, forms): (Vec<std::path::PathBuf>, Option<Arc<dyn FormFiller>>),
+        known_era: Option<ProtocolEra>,
+    ) -> Result<Self, McpOpenError> {
+        let (listeners, changed) = (Arc::<ProgressListeners>::default(), Arc::<Notify>::default());
         let (told, heard) = (Arc::clone(&changed), Arc::clone(&listeners));
-        let handler = Handler { roots, forms: forms.clone(), listeners: heard, changed: told };
+        let handler = McpClientHandler {
+            roots,
+            form_filler: forms.clone(),
+            listeners: heard,
+            tools_changed: told,
+        };
         let opening = serve(handler, transport, lifecycle(known_era));
         match timeout(Duration::from_millis(SERVER_START_MS_MAX), opening).await {
-            Ok(Ok(running)) => Ok(Self { running, way, forms, listeners, changed }),
+            Ok(Ok(running)) => Ok(Self {
+                running,
+                link: way,
+                form_filler: forms,
+                listeners,
+                tools_changed: changed,
+            }),
             Ok(Err(why)) => {
-                if let Some(fault) = way.fault() {
-                    return Err(OpenError::Refused(fault));
+                if let Some(fault) = way.last_fault() {
+                    return Err(McpOpenError::Refused(fault));
                 }
                 if way.is_over() {
-                    return Err(OpenError::Ended(way.end().await));
+                    return Err(McpOpenError::Ended(way.end_reason().await));
                 }
                 let why = cut(&clean(&why), 10 * ABOUT_CHARS_MAX);
-                Err(OpenError::Refused(format!("no understanding was come to: {why}")))
+                Err(McpOpenError::Refused(format!("no understanding was come to: {why}")))
             }
-            Err(Elapsed { .. }) => Err(OpenError::Refused(format!(
+            Err(Elapsed { .. }) => Err(McpOpenError::Refused(format!(
                 "it did not answer within {SERVER_START_MS_MAX} ms after its start"
             ))),
         }
     }
 
     /// Returns the server's tools as it lists them now.
-    pub(super) async fn list(&self) -> Result<Listing, String> {
+    pub(super) async fn list(&self) -> Result<McpToolList, String> {
         let listing = list(self.running.peer(), self.era());
         match timeout(Duration::from_millis(SERVER_LIST_MS_MAX), listing).await {
             Ok(Ok(listing)) => Ok(listing),
-            Ok(Err(_)) if self.is_over() => Err(self.way.end().await),
+            Ok(Err(_)) if self.is_over() => Err(self.link.end_reason().await),
             Ok(Err(why)) => Err(why),
             Err(Elapsed { .. }) => {
                 Err(format!("it did not list its tools within {SERVER_LIST_MS_MAX} ms"))
@@ -98,8 +109,8 @@ impl Connection {
     }
 
     /// Waits until the server says that its tools have changed.
-    pub(super) async fn tools_changed(&self) {
-        if self.era() == Era::Stateless && self.says_when_tools_change() {
+    pub(super) async fn wait_for_tools_change(&self) {
+        if self.era() == ProtocolEra::Stateless && self.announces_tool_changes() {
             let filter = SubscriptionFilter::builder().tools_list_changed().build();
             if let Ok(mut told) = self.running.peer().listen(filter).await
                 && matches!(told.next().await, Ok(Some(_)))
@@ -107,138 +118,146 @@ impl Connection {
                 return;
             }
         }
-        self.changed.notified().await;
+        self.tools_changed.notified().await;
     }
 
-    fn says_when_tools_change(&self) -> bool {
+    fn announces_tool_changes(&self) -> bool {
         let about = self.running.peer().peer_info();
         let tools = about.and_then(|about| about.capabilities.tools.clone());
         tools.and_then(|tools| tools.list_changed) == Some(true)
     }
 
     /// Makes a call, in as many rounds as the server wants to have forms filled in.
-    pub(super) async fn call(&self, tool: &str, arguments: JsonObject, cx: &Cx) -> Answer {
+    pub(super) async fn call(&self, tool: &str, arguments: JsonObject, cx: &Cx) -> McpCallAnswer {
         let mut params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
         for round in 0..SERVER_ROUNDS_MAX {
-            let wanted = match self.round(params.clone(), cx).await {
+            let wanted = match self.call_once(params.clone(), cx).await {
                 // What the server did in an earlier round is not known.
-                Ok(Answer::Unsent(why)) if round > 0 => return Answer::Lost(why),
+                Ok(McpCallAnswer::NotSent(why)) if round > 0 => return McpCallAnswer::Lost(why),
                 Ok(answer) => return answer,
                 Err(wanted) => wanted,
             };
             let inputs = tokio::select! {
-                inputs = self.inputs(wanted.input_requests) => inputs,
-                () = cx.cancellation().cancelled() => return Answer::Stopped,
+                inputs = self.fill_inputs(wanted.input_requests) => inputs,
+                () = cx.cancellation().cancelled() => return McpCallAnswer::Stopped,
             };
             let Some(inputs) = inputs else {
-                return Answer::Wanting("asks for input, which haft gives to no server");
+                return McpCallAnswer::NeedsInput("asks for input, which haft gives to no server");
             };
             params.input_responses = Some(inputs);
             params.request_state = wanted.request_state;
         }
-        Answer::Wanting("asks for input again and again")
+        McpCallAnswer::NeedsInput("asks for input again and again")
     }
 
     /// Returns the input that a server wants; nothing if it does not get it.
-    async fn inputs(&self, wanted: Option<InputRequests>) -> Option<InputResponses> {
-        let forms = self.forms.as_deref()?;
+    async fn fill_inputs(&self, wanted: Option<InputRequests>) -> Option<InputResponses> {
+        let forms = self.form_filler.as_deref()?;
         let mut inputs = InputResponses::new();
         for (name, wanted) in wanted.unwrap_or_default() {
             let InputRequest::Elicitation(wanted) = wanted else { return None };
             let params = serde_json::to_value(wanted.params).ok()?;
-            inputs.insert(name, filled(forms, &params).await);
+            inputs.insert(name, fill_form(forms, &params).await);
         }
         Some(inputs)
     }
 
     /// Makes one round of a call; what the server wants before it answers is an error.
-    async fn round(
+    async fn call_once(
         &self,
         params: CallToolRequestParams,
         cx: &Cx,
-    ) -> Result<Answer, InputRequiredResult> {
+    ) -> Result<McpCallAnswer, InputRequiredResult> {
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
         let options = PeerRequestOptions::no_options();
         let handle = match self.running.peer().send_cancellable_request(request, options).await {
             Ok(handle) => handle,
-            Err(_) => return Ok(Answer::Unsent(self.way.end().await)),
+            Err(_) => return Ok(McpCallAnswer::NotSent(self.link.end_reason().await)),
         };
         let mut handle = handle;
-        let _listening = self.listeners.listen(handle.progress_token.clone(), cx.clone());
+        let _listening = self.listeners.register(handle.progress_token.clone(), cx.clone());
         let answered = tokio::select! {
             biased;
             answered = &mut handle.rx => answered,
             () = cx.cancellation().cancelled() => {
                 // Whether the server still hears it or not, nobody waits for it any more.
                 let _ = handle.cancel(Some("the call was stopped".to_owned())).await;
-                return Ok(Answer::Stopped);
+                return Ok(McpCallAnswer::Stopped);
             }
         };
         Ok(match answered {
             Ok(Ok(ServerResult::InputRequiredResult(wanted))) => return Err(wanted),
-            Ok(Ok(ServerResult::CreateTaskResult(_))) => {
-                Answer::Wanting("answers with a task to be asked after, which haft does not do")
+            Ok(Ok(ServerResult::CreateTaskResult(_))) => McpCallAnswer::NeedsInput(
+                "answers with a task to be asked after, which haft does not do",
+            ),
+            Ok(Ok(result)) => {
+                McpCallAnswer::Result(serde_json::to_value(result).unwrap_or_default())
             }
-            Ok(Ok(result)) => Answer::Result(serde_json::to_value(result).unwrap_or_default()),
-            Ok(Err(ServiceError::McpError(err))) => Answer::Refused(err.message.into_owned()),
-            Ok(Err(ServiceError::TransportSend(err))) => self.undelivered(&err).await,
-            Ok(Err(_)) | Err(_) => Answer::Lost(self.broken().await),
+            Ok(Err(ServiceError::McpError(err))) => {
+                McpCallAnswer::Refused(err.message.into_owned())
+            }
+            Ok(Err(ServiceError::TransportSend(err))) => self.undelivered_answer(&err).await,
+            Ok(Err(_)) | Err(_) => McpCallAnswer::Lost(self.loss_reason().await),
         })
     }
 
     /// Returns why an answer did not come.
-    async fn broken(&self) -> String {
-        match (&self.way, self.is_over()) {
-            (Way::Remote(_), false) => "its answer broke off".to_owned(),
-            (Way::Local(_) | Way::Remote(_), _) => self.way.end().await,
+    async fn loss_reason(&self) -> String {
+        match (&self.link, self.is_over()) {
+            (McpServerLink::Remote(_), false) => "its answer broke off".to_owned(),
+            (McpServerLink::Local(_) | McpServerLink::Remote(_), _) => self.link.end_reason().await,
         }
     }
 
     /// Returns what became of a call whose request could not be delivered.
-    async fn undelivered(&self, err: &DynamicTransportError) -> Answer {
-        match err.error.downcast_ref::<Failed>() {
-            Some(Failed { why, reached: Reached::No }) => Answer::Unsent(why.clone()),
-            Some(Failed { why, reached: Reached::Perhaps }) => Answer::Lost(why.clone()),
-            None => Answer::Unsent(self.way.end().await),
+    async fn undelivered_answer(&self, err: &DynamicTransportError) -> McpCallAnswer {
+        match err.error.downcast_ref::<HttpSendError>() {
+            Some(HttpSendError { why, delivery: RequestDelivery::NotDelivered }) => {
+                McpCallAnswer::NotSent(why.clone())
+            }
+            Some(HttpSendError { why, delivery: RequestDelivery::MaybeDelivered }) => {
+                McpCallAnswer::Lost(why.clone())
+            }
+            None => McpCallAnswer::NotSent(self.link.end_reason().await),
         }
     }
 
     /// Returns whether the server is not spoken to any more.
     pub(super) fn is_over(&self) -> bool {
-        self.way.is_over() || self.running.peer().is_transport_closed()
+        self.link.is_over() || self.running.peer().is_transport_closed()
     }
 
     /// Waits until the server has ended.
-    pub(super) async fn ended(&self) {
-        self.way.ended().await;
+    pub(super) async fn wait_until_ended(&self) {
+        self.link.wait_until_ended().await;
     }
 
     /// Returns how it ended, in words.
-    pub(super) async fn end(&self) -> String {
-        self.way.end().await
+    pub(super) async fn end_reason(&self) -> String {
+        self.link.end_reason().await
     }
 
     /// Returns what happened around the server since this was last asked.
-    pub(super) async fn confined(&self) -> Option<Confined> {
-        self.way.confined().await
+    pub(super) async fn take_confinement(&self) -> Option<ConfinementReport> {
+        self.link.take_confinement().await
     }
 
     /// Ends the server, and waits for that.
     pub(super) async fn close(&self) {
-        self.way.close().await;
+        self.link.close().await;
     }
 
     /// Returns which protocol is spoken.
-    pub(super) fn era(&self) -> Era {
+    pub(super) fn era(&self) -> ProtocolEra {
         let about = self.running.peer().peer_info();
         match about.is_some_and(|about| about.protocol_version.has_initialize()) {
-            true => Era::Handshake,
-            false => Era::Stateless,
+            true => ProtocolEra::Handshake,
+            false => ProtocolEra::Stateless,
         }
     }
 
     /// Returns the protocol's version, and what the server calls itself.
-    pub(super) fn about(&self) -> (String, String) {
+    pub(super) fn server_info(&self) -> (String, String) {
         let Some(about) = self.running.peer().peer_info() else { return Default::default() };
         let name = about.server_info.as_ref().map_or_else(String::new, |server| {
             cut(&clean(&format!("{} {}", server.name, server.version)), ABOUT_CHARS_MAX)
@@ -249,15 +268,15 @@ impl Connection {
 }
 
 /// Why there is no connection.
-pub(super) enum OpenError {
+pub(super) enum McpOpenError {
     /// The server ended, as some do when they are asked what they do not know.
     Ended(String),
     /// It lived, and there was no understanding.
     Refused(String),
 }
 
-impl OpenError {
-    pub(super) fn into_words(self) -> String {
+impl McpOpenError {
+    pub(super) fn into_message(self) -> String {
         match self {
             Self::Ended(why) | Self::Refused(why) => why,
         }
@@ -265,10 +284,10 @@ impl OpenError {
 }
 
 async fn serve<T>(
-    handler: Handler,
+    handler: McpClientHandler,
     transport: T,
     lifecycle: ClientLifecycleMode,
-) -> Result<RunningService<RoleClient, Handler>, String>
+) -> Result<RunningService<RoleClient, McpClientHandler>, String>
 where
     T: Transport<RoleClient> + 'static,
 {
@@ -278,22 +297,22 @@ where
 }
 
 /// A server of which it is known that it opens with a handshake is not asked for anything else first.
-fn lifecycle(known_era: Option<Era>) -> ClientLifecycleMode {
+fn lifecycle(known_era: Option<ProtocolEra>) -> ClientLifecycleMode {
     match known_era {
-        Some(Era::Handshake) => ClientLifecycleMode::Initialize,
-        Some(Era::Stateless) | None => ClientLifecycleMode::Auto {
+        Some(ProtocolEra::Handshake) => ClientLifecycleMode::Initialize,
+        Some(ProtocolEra::Stateless) | None => ClientLifecycleMode::Auto {
             preferred_versions: vec![ProtocolVersion::LATEST],
             legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
         },
     }
 }
 
-async fn list(peer: &Peer<RoleClient>, era: Era) -> Result<Listing, String> {
-    let mut taking = Taking::default();
+async fn list(peer: &Peer<RoleClient>, era: ProtocolEra) -> Result<McpToolList, String> {
+    let mut taking = ToolListReader::default();
     let mut cursor: Option<String> = None;
     for page in 0.. {
         if page == SERVER_PAGES_MAX {
-            taking.leave_rest();
+            taking.mark_incomplete();
             break;
         }
         let params = PaginatedRequestParams::default().with_cursor(cursor.take());
@@ -308,7 +327,7 @@ async fn list(peer: &Peer<RoleClient>, era: Era) -> Result<Listing, String> {
             err => err.to_string(),
         })?;
         let page = serde_json::to_value(answer).unwrap_or_default();
-        cursor = taking.page(&page)?;
+        cursor = taking.read_page(&page)?;
         if cursor.is_none() {
             break;
         }

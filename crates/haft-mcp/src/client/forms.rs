@@ -4,7 +4,7 @@ use haft_contract::BoxFuture;
 use serde_json::{Map, Value, json};
 
 /// Fills in forms.
-pub trait Forms: Send + Sync {
+pub trait FormFiller: Send + Sync {
     /// Returns what was filled in for the fields of a schema; nothing if that is declined. Fields that are left out get the
     /// values that the form itself has for them.
     fn fill<'a>(
@@ -15,7 +15,7 @@ pub trait Forms: Send + Sync {
 }
 
 /// Returns the answer to a request for a form, as the protocol has it.
-pub(super) async fn filled(forms: &dyn Forms, params: &Value) -> Value {
+pub(super) async fn fill_form(forms: &dyn FormFiller, params: &Value) -> Value {
     let declined = json!({ "action": "decline" });
     let message = params.get("message").and_then(Value::as_str).unwrap_or_default();
     // One that sends a person to an address has no schema.

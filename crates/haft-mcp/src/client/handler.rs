@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use haft_contract::{Cx, Progress};
+use haft_contract::{CallProgress, Cx};
 use rmcp::model::{
     ClientCapabilities, ClientConfig, CreateMessageRequestParams, CreateMessageResult,
     ElicitRequestParams, ElicitResult, ElicitationCapability, ErrorData, FormElicitationCapability,
@@ -21,46 +21,46 @@ use rmcp::service::{NotificationContext, RequestContext};
 use rmcp::{ClientHandler, RoleClient};
 use tokio::sync::Notify;
 
-use super::forms::{Forms, filled};
+use super::forms::{FormFiller, fill_form};
 use super::limits::SERVER_PROGRESS_CHARS_MAX;
 use haft_contract::{clean, cut};
 
 /// Answers and hears one server.
-pub(super) struct Handler {
+pub(super) struct McpClientHandler {
     /// The directories that it was granted.
     pub(super) roots: Vec<PathBuf>,
     /// Who fills in its forms, if anybody does.
-    pub(super) forms: Option<Arc<dyn Forms>>,
-    pub(super) listeners: Arc<Listeners>,
+    pub(super) form_filler: Option<Arc<dyn FormFiller>>,
+    pub(super) listeners: Arc<ProgressListeners>,
     /// Told when the server says that its tools have changed.
-    pub(super) changed: Arc<Notify>,
+    pub(super) tools_changed: Arc<Notify>,
 }
 
 /// The calls that hear of their steps. A call is added when it is made and taken out when it ends, by whoever makes it; the
 /// handler only looks it up.
 #[derive(Default)]
-pub(super) struct Listeners {
+pub(super) struct ProgressListeners {
     calls: Mutex<HashMap<ProgressToken, Cx>>,
 }
 
 /// A call that hears of its steps for as long as this lives.
-pub(super) struct Listening<'a> {
-    listeners: &'a Listeners,
+pub(super) struct ProgressRegistration<'a> {
+    listeners: &'a ProgressListeners,
     token: ProgressToken,
 }
 
-impl Listeners {
-    pub(super) fn listen(&self, token: ProgressToken, cx: Cx) -> Listening<'_> {
+impl ProgressListeners {
+    pub(super) fn register(&self, token: ProgressToken, cx: Cx) -> ProgressRegistration<'_> {
         let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
         calls.insert(token.clone(), cx);
-        Listening { listeners: self, token }
+        ProgressRegistration { listeners: self, token }
     }
 
-    fn report(&self, step: ProgressNotificationParam) {
+    fn report_progress(&self, step: ProgressNotificationParam) {
         let calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(cx) = calls.get(&step.progress_token) {
             let message = step.message.unwrap_or_default();
-            cx.report(Progress {
+            cx.report(CallProgress {
                 done: step.progress,
                 total: step.total,
                 message: cut(&clean(&message), SERVER_PROGRESS_CHARS_MAX),
@@ -69,19 +69,19 @@ impl Listeners {
     }
 }
 
-impl Drop for Listening<'_> {
+impl Drop for ProgressRegistration<'_> {
     fn drop(&mut self) {
         let mut calls = self.listeners.calls.lock().unwrap_or_else(PoisonError::into_inner);
         calls.remove(&self.token);
     }
 }
 
-impl ClientHandler for Handler {
+impl ClientHandler for McpClientHandler {
     fn get_info(&self) -> ClientConfig {
         let mut capabilities = ClientCapabilities::default();
         capabilities.roots = (!self.roots.is_empty()).then(RootsCapabilities::default);
         let form = || ElicitationCapability::new().with_form(FormElicitationCapability::default());
-        capabilities.elicitation = self.forms.is_some().then(form);
+        capabilities.elicitation = self.form_filler.is_some().then(form);
         let haft = Implementation::new("haft", env!("CARGO_PKG_VERSION")).with_title("haft");
         ClientConfig::new(capabilities, haft)
             .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
@@ -108,10 +108,10 @@ impl ClientHandler for Handler {
         asked: ElicitRequestParams,
         _: RequestContext<RoleClient>,
     ) -> Result<ElicitResult, ErrorData> {
-        let forms = self.forms.as_deref();
+        let forms = self.form_filler.as_deref();
         let forms = forms.ok_or_else(|| refused("haft asks nobody in the name of a server"))?;
         let asked = serde_json::to_value(asked).unwrap_or_default();
-        serde_json::from_value(filled(forms, &asked).await)
+        serde_json::from_value(fill_form(forms, &asked).await)
             .map_err(|err| ErrorData::internal_error(err.to_string(), None))
     }
 
@@ -120,11 +120,11 @@ impl ClientHandler for Handler {
         step: ProgressNotificationParam,
         _: NotificationContext<RoleClient>,
     ) {
-        self.listeners.report(step);
+        self.listeners.report_progress(step);
     }
 
     async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
-        self.changed.notify_one();
+        self.tools_changed.notify_one();
     }
 }
 

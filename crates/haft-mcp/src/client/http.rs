@@ -3,7 +3,6 @@
 //! whether a message may have arrived that was not answered, is decided here.
 
 mod events;
-mod remote;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -22,10 +21,11 @@ use rmcp::transport::streamable_http_client::{
 use sse_stream::Sse;
 
 use self::events::events;
-pub(super) use self::remote::{RemoteLink, remote};
+use super::http_client::{
+    self, REASON_CHARS_MAX, ResponseBodyError, error_text, is_safe, read_body,
+};
 use super::limits::{REMOTE_REFUSAL_BYTES_MAX, SERVER_MESSAGE_BYTES_MAX};
 use super::oauth::{Authorization, challenge};
-use super::web::{self, BodyError, body, is_safe, words};
 use haft_contract::{clean, cut};
 
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
@@ -41,13 +41,9 @@ const OWN_HEADERS: [&str; 8] = [
     "mcp-session-id",
     "transfer-encoding",
 ];
-/// Longest word of a server about a refusal that is shown, in characters.
-const REASON_CHARS_MAX: usize = 300;
 
 /// A server that runs elsewhere, as it is configured.
-pub struct Remote {
-    /// Its name, for the errors that say what to do.
-    pub name: String,
+pub struct RemoteMcpServer {
     /// Where it is.
     pub url: String,
     /// What it is sent with every request; the values may be secrets.
@@ -61,39 +57,38 @@ pub struct Remote {
 /// Why a message got no answer, and whether it may have arrived.
 #[derive(Debug, thiserror::Error)]
 #[error("{why}")]
-pub(super) struct Failed {
+pub(super) struct HttpSendError {
     pub(super) why: String,
-    pub(super) reached: Reached,
+    pub(super) delivery: RequestDelivery,
 }
 
 /// Whether a server may have acted on a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Reached {
+pub(super) enum RequestDelivery {
     /// It has not.
-    No,
+    NotDelivered,
     /// It may have.
-    Perhaps,
+    MaybeDelivered,
 }
 
-type Answered<T> = Result<T, StreamableHttpError<Failed>>;
+type StreamableHttpResult<T> = Result<T, StreamableHttpError<HttpSendError>>;
 
 /// Sends the messages.
 #[derive(Clone)]
-pub(super) struct HttpWay {
-    parts: Arc<Parts>,
+pub(super) struct McpHttpClient {
+    parts: Arc<McpHttpClientParts>,
 }
 
-struct Parts {
-    name: String,
+struct McpHttpClientParts {
     client: reqwest::Client,
     url: Url,
     headers: HeaderMap,
     authorization: Option<Arc<Authorization>>,
 }
 
-impl HttpWay {
+impl McpHttpClient {
     /// Returns the way to a server, or why there is none.
-    pub(super) fn new(remote: &Remote) -> Result<Self, String> {
+    pub(super) fn new(remote: &RemoteMcpServer) -> Result<Self, String> {
         let url = Url::parse(&remote.url).map_err(|err| format!("its url is none: {err}"))?;
         if url.host().is_none() || !matches!(url.scheme(), "http" | "https") {
             return Err(format!("{url} is no address of a server: expected https://HOST/PATH"));
@@ -106,16 +101,21 @@ impl HttpWay {
             let (name, value) = header(name, value)?;
             headers.insert(name, value);
         }
-        let client = web::client(&remote.networking, &url)?;
-        let (name, authorization) = (remote.name.clone(), remote.authorization.clone());
-        Ok(Self { parts: Arc::new(Parts { name, client, url, headers, authorization }) })
+        let client = http_client::http_client(&remote.networking, &url)?;
+        let authorization = remote.authorization.clone();
+        Ok(Self { parts: Arc::new(McpHttpClientParts { client, url, headers, authorization }) })
+    }
+
+    /// Returns where the server is.
+    pub(super) fn url(&self) -> &Url {
+        &self.parts.url
     }
 
     /// Sends a request with what says who haft is, and once more with another token if that one is not taken.
     async fn send(
         &self,
         request: impl Fn() -> RequestBuilder + Send + Sync,
-    ) -> Result<Response, Failed> {
+    ) -> Result<Response, HttpSendError> {
         let authorization = self.parts.authorization.as_deref();
         let token = authorization.and_then(Authorization::token);
         let response = self.send_with(request(), token.as_deref()).await?;
@@ -123,20 +123,20 @@ impl HttpWay {
         match response.status() {
             StatusCode::UNAUTHORIZED => {
                 authorization.refused(challenge(response.headers()));
-                let Some(used) = token else { return Err(self.login_wanted()) };
+                let Some(used) = token else { return Err(self.login_needed_error()) };
                 let Some(token) = authorization.renewed(&used).await else {
-                    return Err(self.login_wanted());
+                    return Err(self.login_needed_error());
                 };
                 let response = self.send_with(request(), Some(&token)).await?;
                 match response.status() {
-                    StatusCode::UNAUTHORIZED => Err(self.login_wanted()),
+                    StatusCode::UNAUTHORIZED => Err(self.login_needed_error()),
                     _ => Ok(response),
                 }
             }
             StatusCode::FORBIDDEN => match challenge(response.headers()) {
                 Some(challenge) if challenge.is_scope_missing => {
                     authorization.refused(Some(challenge));
-                    Err(self.login_wanted())
+                    Err(self.login_needed_error())
                 }
                 Some(_) | None => Ok(response),
             },
@@ -148,33 +148,35 @@ impl HttpWay {
         &self,
         request: RequestBuilder,
         token: Option<&str>,
-    ) -> Result<Response, Failed> {
+    ) -> Result<Response, HttpSendError> {
         let mut request = request.headers(self.parts.headers.clone());
         if let Some(token) = token {
             request = request.bearer_auth(token);
         }
         request.send().await.map_err(|err| {
-            let reached =
-                if err.is_connect() || err.is_builder() { Reached::No } else { Reached::Perhaps };
-            Failed { why: format!("it cannot be asked: {}", words(&err)), reached }
+            let reached = if err.is_connect() || err.is_builder() {
+                RequestDelivery::NotDelivered
+            } else {
+                RequestDelivery::MaybeDelivered
+            };
+            HttpSendError {
+                why: format!("it cannot be asked: {}", error_text(&err)),
+                delivery: reached,
+            }
         })
     }
 
-    fn login_wanted(&self) -> Failed {
-        let name = &self.parts.name;
+    fn login_needed_error(&self) -> HttpSendError {
         let has_login = self.parts.authorization.as_ref().is_some_and(|known| known.is_logged_in());
         let why = match has_login {
-            false => format!(
-                "it wants to know who asks, and nobody has logged in: haft mcp login {name}"
-            ),
-            true => format!(
-                "the login to it does not hold any more, or allows too little: haft mcp login {name}"
-            ),
+            false => "it wants to know who asks, and nobody has logged in",
+            true => "the login to it does not hold any more, or allows too little",
         };
-        Failed { why, reached: Reached::No }
+        let why = why.to_owned();
+        HttpSendError { why, delivery: RequestDelivery::NotDelivered }
     }
 
-    fn posting(
+    fn post_builder(
         &self,
         body: Vec<u8>,
         session: Option<Arc<str>>,
@@ -203,15 +205,16 @@ impl HttpWay {
         message: ClientJsonRpcMessage,
         session: Option<Arc<str>>,
         headers: HashMap<HeaderName, HeaderValue>,
-    ) -> Answered<StreamableHttpPostResponse> {
+    ) -> StreamableHttpResult<StreamableHttpPostResponse> {
         let has_session = session.is_some();
-        let bytes = serde_json::to_vec(&message).map_err(|err| not_sent(err.to_string()))?;
-        let asked = Asked::of(message);
-        let response = self.send(self.posting(bytes, session, &headers)).await;
+        let bytes =
+            serde_json::to_vec(&message).map_err(|err| not_delivered_error(err.to_string()))?;
+        let asked = SentHttpMessage::of(message);
+        let response = self.send(self.post_builder(bytes, session, &headers)).await;
         let mut response = response.map_err(StreamableHttpError::Client)?;
         let status = response.status();
         if !status.is_success() {
-            return refused(&mut response, &asked, has_session).await;
+            return error_response(&mut response, &asked, has_session).await;
         }
         let given = response.headers().get(SESSION);
         let given = given.and_then(|session| session.to_str().ok()).map(str::to_owned);
@@ -221,22 +224,24 @@ impl HttpWay {
                 Ok(StreamableHttpPostResponse::Sse(events(response), given))
             }
             (true, Some(ContentType::Json)) => {
-                let bytes = body(&mut response, SERVER_MESSAGE_BYTES_MAX).await.map_err(unread)?;
-                let message = asked.answer(&bytes).map_err(perhaps)?;
+                let bytes = read_body(&mut response, SERVER_MESSAGE_BYTES_MAX)
+                    .await
+                    .map_err(body_read_error)?;
+                let message = asked.answer(&bytes).map_err(maybe_delivered_error)?;
                 Ok(StreamableHttpPostResponse::Json(message, given))
             }
             (true, None) if status == StatusCode::ACCEPTED => {
                 Ok(StreamableHttpPostResponse::Accepted)
             }
-            (true, None) => Err(perhaps(
+            (true, None) => Err(maybe_delivered_error(
                 "it answered with what is neither JSON nor a stream of events".to_owned(),
             )),
         }
     }
 }
 
-impl StreamableHttpClient for HttpWay {
-    type Error = Failed;
+impl StreamableHttpClient for McpHttpClient {
+    type Error = HttpSendError;
 
     async fn post_message(
         &self,
@@ -245,7 +250,7 @@ impl StreamableHttpClient for HttpWay {
         session: Option<Arc<str>>,
         _: Option<String>,
         headers: HashMap<HeaderName, HeaderValue>,
-    ) -> Answered<StreamableHttpPostResponse> {
+    ) -> StreamableHttpResult<StreamableHttpPostResponse> {
         self.post(message, session, headers).await
     }
 
@@ -255,7 +260,7 @@ impl StreamableHttpClient for HttpWay {
         session: Arc<str>,
         _: Option<String>,
         headers: HashMap<HeaderName, HeaderValue>,
-    ) -> Answered<()> {
+    ) -> StreamableHttpResult<()> {
         let headers: HeaderMap = headers.into_iter().collect();
         let request = || {
             let request = self.parts.client.delete(self.parts.url.clone());
@@ -275,7 +280,7 @@ impl StreamableHttpClient for HttpWay {
         last_event: Option<String>,
         _: Option<String>,
         headers: HashMap<HeaderName, HeaderValue>,
-    ) -> Answered<BoxStream<'static, Result<Sse, SseError>>> {
+    ) -> StreamableHttpResult<BoxStream<'static, Result<Sse, SseError>>> {
         let headers: HeaderMap = headers.into_iter().collect();
         let request = || {
             let mut request =
@@ -298,7 +303,7 @@ impl StreamableHttpClient for HttpWay {
         match (response.status(), content_type(&response)) {
             (StatusCode::OK, Some(ContentType::Events)) => Ok(events(response)),
             (status, _) if resumes && status.is_server_error() => {
-                Err(perhaps(format!("it answered with HTTP {status}")))
+                Err(maybe_delivered_error(format!("it answered with HTTP {status}")))
             }
             // One that has no stream of its own says so in many ways, and works without it.
             _ => Err(StreamableHttpError::ServerDoesNotSupportSse),
@@ -307,12 +312,12 @@ impl StreamableHttpClient for HttpWay {
 }
 
 /// What a message asks for.
-struct Asked {
+struct SentHttpMessage {
     id: Option<RequestId>,
     is_discovery: bool,
 }
 
-impl Asked {
+impl SentHttpMessage {
     fn of(message: ClientJsonRpcMessage) -> Self {
         match message {
             JsonRpcMessage::Request(request) => Self {
@@ -360,11 +365,11 @@ fn number(id: &RequestId) -> String {
 }
 
 /// What becomes of an answer that is none.
-async fn refused(
+async fn error_response(
     response: &mut Response,
-    asked: &Asked,
+    asked: &SentHttpMessage,
     has_session: bool,
-) -> Answered<StreamableHttpPostResponse> {
+) -> StreamableHttpResult<StreamableHttpPostResponse> {
     let status = response.status();
     if status == StatusCode::NOT_FOUND && has_session {
         return Err(StreamableHttpError::SessionExpired);
@@ -372,7 +377,7 @@ async fn refused(
     let said = match content_type(response) {
         Some(ContentType::Events) => Vec::new(),
         Some(ContentType::Json) | None => {
-            body(response, REMOTE_REFUSAL_BYTES_MAX).await.unwrap_or_default()
+            read_body(response, REMOTE_REFUSAL_BYTES_MAX).await.unwrap_or_default()
         }
     };
     let is_denied = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
@@ -404,8 +409,12 @@ async fn refused(
         }
         status => format!("it answered with HTTP {status}{said}"),
     };
-    let reached = if status.is_server_error() { Reached::Perhaps } else { Reached::No };
-    Err(StreamableHttpError::Client(Failed { why, reached }))
+    let reached = if status.is_server_error() {
+        RequestDelivery::MaybeDelivered
+    } else {
+        RequestDelivery::NotDelivered
+    };
+    Err(StreamableHttpError::Client(HttpSendError { why, delivery: reached }))
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -438,17 +447,19 @@ fn header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), String> 
     Ok((parsed, value))
 }
 
-fn not_sent(why: String) -> StreamableHttpError<Failed> {
-    StreamableHttpError::Client(Failed { why, reached: Reached::No })
+fn not_delivered_error(why: String) -> StreamableHttpError<HttpSendError> {
+    StreamableHttpError::Client(HttpSendError { why, delivery: RequestDelivery::NotDelivered })
 }
 
-fn perhaps(why: String) -> StreamableHttpError<Failed> {
-    StreamableHttpError::Client(Failed { why, reached: Reached::Perhaps })
+fn maybe_delivered_error(why: String) -> StreamableHttpError<HttpSendError> {
+    StreamableHttpError::Client(HttpSendError { why, delivery: RequestDelivery::MaybeDelivered })
 }
 
-fn unread(err: BodyError) -> StreamableHttpError<Failed> {
-    perhaps(match err {
-        BodyError::TooLong(bytes_max) => format!("it answered with more than {bytes_max} bytes"),
-        BodyError::Broken(why) => format!("its answer broke off: {why}"),
+fn body_read_error(err: ResponseBodyError) -> StreamableHttpError<HttpSendError> {
+    maybe_delivered_error(match err {
+        ResponseBodyError::TooLong(bytes_max) => {
+            format!("it answered with more than {bytes_max} bytes")
+        }
+        ResponseBodyError::Broken(why) => format!("its answer broke off: {why}"),
     })
 }

@@ -7,38 +7,40 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use haft_contract::{
-    Backoff, Cx, ErrorCode, Output, RequirementSet, ResidentRequest, Residents, ToolError,
+    BackgroundProcessRequest, BackgroundProcesses, Cx, ErrorCode, FailureBackoff, RefusalSource,
+    Remedy, RequirementSet, ToolError, ToolOutput,
 };
 use serde_json::Value;
 use tokio::task::JoinHandle;
 
-use super::answer::{output, refusal};
-use super::connection::{Answer, Connection, OpenError};
-use super::forms::Forms;
-use super::http::{HttpWay, Remote, remote};
+use super::call_output::{output, refusal};
+use super::connection::{McpCallAnswer, McpClientConnection, McpOpenError};
+use super::forms::FormFiller;
+use super::http::{McpHttpClient, RemoteMcpServer};
 use super::limits::SERVER_RELIST_MS_MIN;
-use super::link::link;
-use super::listing::{Era, Listing};
-use super::way::Way;
+use super::remote_link::connect_remote;
+use super::server_link::McpServerLink;
+use super::stdio_link::link_process;
+use super::tool_list::{McpToolList, ProtocolEra};
 
 /// A server as it is configured.
-pub struct ServerSpec {
+pub struct McpServerSpec {
     /// Its name, which its tools' ids begin with.
     pub name: String,
     /// How it is reached.
-    pub connect: Connect,
+    pub transport: McpTransport,
     /// What it was granted, as its tools publish it.
     pub requires: RequirementSet,
     /// The directories of roots that it was granted, which it is told when it asks.
     pub directories: Vec<PathBuf>,
     /// The directories that it can change, as they are spelled from the workspace.
-    pub changes: Vec<String>,
+    pub writable_directories: Vec<String>,
     /// Whether what it says of its tools' effects is believed.
     pub trusts_annotations: bool,
     /// Who fills in its forms, if anybody does.
-    pub forms: Option<Arc<dyn Forms>>,
+    pub form_filler: Option<Arc<dyn FormFiller>>,
     /// Says what a failure may be for the want of, judging by the server's words.
-    pub advice: Option<Arc<Advice>>,
+    pub failure_remedy: Option<Arc<ServerFailureRemedy>>,
     /// Time for one call, in milliseconds, if not that of every call.
     pub timeout_ms: Option<u64>,
     /// What its list of tools is kept under: the same only for what would list the same.
@@ -46,26 +48,26 @@ pub struct ServerSpec {
 }
 
 /// Returns what is to be added to a failure that a server tells of in these words.
-pub type Advice = dyn Fn(&str) -> Option<String> + Send + Sync;
+pub type ServerFailureRemedy = dyn Fn(&str) -> Option<String> + Send + Sync;
 
 /// How a server is reached.
 #[non_exhaustive]
-pub enum Connect {
+pub enum McpTransport {
     /// It is a program of this machine, spoken to over its standard input and output.
     Local {
         /// Starts it, with the grant of its own.
-        residents: Arc<dyn Residents>,
+        processes: Arc<dyn BackgroundProcesses>,
         /// What is started.
-        request: Box<ResidentRequest>,
+        request: Box<BackgroundProcessRequest>,
     },
     /// It runs elsewhere, and is spoken to over HTTP.
-    Remote(Box<Remote>),
+    Remote(Box<RemoteMcpServer>),
     /// It cannot be reached, and why.
-    Not(String),
+    Unavailable(String),
 }
 
 /// Keeps what servers listed, so that a start need not wait for them. What cannot be kept is asked for again.
-pub trait ListingCache: Send + Sync {
+pub trait ToolListCache: Send + Sync {
     /// Returns what was kept under a key.
     fn get(&self, key: &str) -> Option<String>;
 
@@ -74,28 +76,28 @@ pub trait ListingCache: Send + Sync {
 }
 
 /// What is called when the tools of a server have changed.
-pub(super) type OnChange = OnceLock<Box<dyn Fn() + Send + Sync>>;
+pub(super) type ToolsChangedCallback = OnceLock<Box<dyn Fn() + Send + Sync>>;
 
 /// One server.
-pub(super) struct Server {
-    pub(super) spec: ServerSpec,
-    cache: Arc<dyn ListingCache>,
-    changed: Arc<OnChange>,
+pub(super) struct McpServer {
+    pub(super) spec: McpServerSpec,
+    cache: Arc<dyn ToolListCache>,
+    tools_changed: Arc<ToolsChangedCallback>,
     // Held while a connection is begun, so that there is one at a time: whoever calls meanwhile waits for it.
-    state: tokio::sync::Mutex<State>,
+    state: tokio::sync::Mutex<McpServerState>,
     // Replaced when the server lists other tools, and read when tools are put together and by every call.
-    known: Mutex<Option<Arc<Listing>>>,
+    tool_list: Mutex<Option<Arc<McpToolList>>>,
 }
 
-enum State {
+enum McpServerState {
     Idle,
-    Live(Live),
-    Down { backoff: Backoff, failure: Failure },
+    Connected(LiveMcpConnection),
+    Down { backoff: FailureBackoff, failure: McpServerFailure },
 }
 
 /// A connection, and the task that hears of its end and of other tools.
-struct Live {
-    connection: Arc<Connection>,
+struct LiveMcpConnection {
+    connection: Arc<McpClientConnection>,
     /// Failures in a row before it was begun, until a call is answered.
     failures: Arc<AtomicUsize>,
     watcher: JoinHandle<()>,
@@ -103,22 +105,22 @@ struct Live {
 
 /// Why a server cannot be used.
 #[derive(Clone, Debug)]
-pub(super) struct Failure {
+pub(super) struct McpServerFailure {
     code: ErrorCode,
     why: String,
 }
 
-impl Drop for Live {
+impl Drop for LiveMcpConnection {
     fn drop(&mut self) {
         self.watcher.abort();
     }
 }
 
-impl Server {
+impl McpServer {
     pub(super) fn new(
-        spec: ServerSpec,
-        cache: Arc<dyn ListingCache>,
-        changed: Arc<OnChange>,
+        spec: McpServerSpec,
+        cache: Arc<dyn ToolListCache>,
+        changed: Arc<ToolsChangedCallback>,
     ) -> Arc<Self> {
         let kept = cache.get(&spec.cache_key);
         // What another version kept otherwise is asked for again.
@@ -126,15 +128,15 @@ impl Server {
         Arc::new(Self {
             spec,
             cache,
-            changed,
-            state: tokio::sync::Mutex::new(State::Idle),
-            known: Mutex::new(known),
+            tools_changed: changed,
+            state: tokio::sync::Mutex::new(McpServerState::Idle),
+            tool_list: Mutex::new(known),
         })
     }
 
     /// Returns the server's tools as far as they are known.
-    pub(super) fn known(&self) -> Option<Arc<Listing>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    pub(super) fn tool_list(&self) -> Option<Arc<McpToolList>> {
+        self.tool_list.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Makes one call.
@@ -143,14 +145,15 @@ impl Server {
         tool: Arc<str>,
         input: Value,
         cx: Cx,
-    ) -> Result<Output, ToolError> {
+    ) -> Result<ToolOutput, ToolError> {
         let (connection, failures) = tokio::select! {
             biased;
-            () = cx.cancellation().cancelled() => return Err(self.stopped_before()),
-            connected = self.connected() => connected?,
+            () = cx.cancellation().cancelled() => return Err(self.stopped_error()),
+            connected = self.connection() => connected?,
         };
-        let is_listed = |listing: Arc<Listing>| listing.tools.iter().any(|one| one.name == *tool);
-        if !self.known().is_some_and(is_listed) {
+        let is_listed =
+            |listing: Arc<McpToolList>| listing.tools.iter().any(|one| one.name == *tool);
+        if !self.tool_list().is_some_and(is_listed) {
             let message = format!(
                 "mcp server {} has no tool {tool:?} any more: list the tools again",
                 self.spec.name
@@ -163,48 +166,71 @@ impl Server {
             _ => serde_json::Map::new(),
         };
         let answer = connection.call(&tool, arguments, &cx).await;
-        if matches!(answer, Answer::Result(_) | Answer::Refused(_)) {
+        if matches!(answer, McpCallAnswer::Result(_) | McpCallAnswer::Refused(_)) {
             failures.store(0, Ordering::Relaxed);
         }
-        let confined = connection.confined().await;
-        match self.answered(answer, &cx) {
-            Ok(output) => Ok(Output { confined, ..output }),
-            Err(err) => Err(err.with_output(Output { confined, ..Output::text("") })),
+        let confined = connection.take_confinement().await;
+        match self.call_output(answer, &cx) {
+            Ok(output) => Ok(ToolOutput { confined, ..output }),
+            Err(err) => Err(err.with_output(ToolOutput { confined, ..ToolOutput::text("") })),
         }
     }
 
-    fn answered(&self, answer: Answer, cx: &Cx) -> Result<Output, ToolError> {
+    fn call_output(&self, answer: McpCallAnswer, cx: &Cx) -> Result<ToolOutput, ToolError> {
         let name = &self.spec.name;
         match answer {
-            Answer::Result(result) => output(name, &result).map_err(|err| self.advised(err)),
-            Answer::Refused(why) => Err(refusal(name, &why)),
-            Answer::Wanting(what) => Err(refusal(name, &format!("it {what}"))),
-            Answer::Stopped => {
+            McpCallAnswer::Result(result) => {
+                output(name, &result).map_err(|err| self.with_remedy(err))
+            }
+            McpCallAnswer::Refused(why) => Err(refusal(name, &why)),
+            McpCallAnswer::NeedsInput(what) => Err(refusal(name, &format!("it {what}"))),
+            McpCallAnswer::Stopped => {
                 let message = format!(
                     "the call was stopped, and mcp server {name} was told so (time for the call: {} ms)",
                     cx.timeout_ms()
                 );
                 Err(ToolError::new(ErrorCode::ProcessAborted, message))
             }
-            Answer::Unsent(why) => {
-                Err(Failure { code: ErrorCode::Unavailable, why }.into_error(name).not_begun())
+            McpCallAnswer::NotSent(why) => {
+                let failure = McpServerFailure { code: ErrorCode::Unavailable, why };
+                Err(self.failure_error(failure).not_begun())
             }
-            Answer::Lost(why) => {
+            McpCallAnswer::Lost(why) => {
                 let why = format!("in the middle of the call, {why}");
-                Err(Failure { code: ErrorCode::Unavailable, why }.into_error(name).interrupted())
+                Err(McpServerFailure { code: ErrorCode::Unavailable, why }
+                    .into_error(name)
+                    .interrupted())
             }
         }
     }
 
     /// Returns a failure with what it may be for the want of.
-    fn advised(&self, mut err: ToolError) -> ToolError {
-        if let Some(advice) = self.spec.advice.as_ref().and_then(|advice| advice(&err.message)) {
+    fn with_remedy(&self, mut err: ToolError) -> ToolError {
+        if let Some(advice) =
+            self.spec.failure_remedy.as_ref().and_then(|advice| advice(&err.message))
+        {
             err.message.push_str(&format!(" ({advice})"));
         }
         err
     }
 
-    fn stopped_before(&self) -> ToolError {
+    /// Returns the error of a server that is not reached, with the login that it may be for the want of.
+    fn failure_error(&self, failure: McpServerFailure) -> ToolError {
+        let err = failure.into_error(&self.spec.name);
+        match &self.spec.transport {
+            McpTransport::Remote(server)
+                if server.authorization.as_ref().is_some_and(|known| known.is_login_needed()) =>
+            {
+                err.decided_by(RefusalSource::Server)
+                    .with_remedy(Remedy::Login(self.spec.name.clone()))
+            }
+            McpTransport::Local { .. } | McpTransport::Remote(_) | McpTransport::Unavailable(_) => {
+                err
+            }
+        }
+    }
+
+    fn stopped_error(&self) -> ToolError {
         let message = format!(
             "the call was stopped before mcp server {} was ready: nothing was executed",
             self.spec.name
@@ -213,26 +239,32 @@ impl Server {
     }
 
     /// Returns the connection, begun if there is none, unless it failed so lately that it is left alone.
-    pub(super) async fn connected(
+    pub(super) async fn connection(
         self: &Arc<Self>,
-    ) -> Result<(Arc<Connection>, Arc<AtomicUsize>), ToolError> {
+    ) -> Result<(Arc<McpClientConnection>, Arc<AtomicUsize>), ToolError> {
         let mut state = self.state.lock().await;
         let failures = match &*state {
-            State::Idle => 0,
-            State::Live(live) if !live.connection.is_over() => {
+            McpServerState::Idle => 0,
+            McpServerState::Connected(live) if !live.connection.is_over() => {
                 return Ok((Arc::clone(&live.connection), Arc::clone(&live.failures)));
             }
-            State::Live(live) => {
+            McpServerState::Connected(live) => {
                 let failures = live.failures.load(Ordering::Relaxed);
-                let why = live.connection.end().await;
-                let failure = Failure { code: ErrorCode::Unavailable, why };
-                let err = failure.clone().into_error(&self.spec.name).not_begun();
-                *state = State::Down { backoff: Backoff::after(failures, now()), failure };
+                let why = live.connection.end_reason().await;
+                let failure = McpServerFailure { code: ErrorCode::Unavailable, why };
+                let err = self.failure_error(failure.clone()).not_begun();
+                *state = McpServerState::Down {
+                    backoff: FailureBackoff::after(failures, now()),
+                    failure,
+                };
                 return Err(err);
             }
-            State::Down { backoff, failure } => {
+            McpServerState::Down { backoff, failure } => {
                 if let Some(seconds) = backoff.seconds_left(now()) {
-                    return Err(failure.clone().left_alone(&self.spec.name, seconds));
+                    let mut err = self.failure_error(failure.clone());
+                    err.message
+                        .push_str(&format!("; it is tried again in {seconds} s at the earliest"));
+                    return Err(err.not_begun());
                 }
                 backoff.failures()
             }
@@ -242,7 +274,7 @@ impl Server {
                 let connection = Arc::new(connection);
                 let failures = Arc::new(AtomicUsize::new(failures));
                 let watching = watch(Arc::downgrade(self), Arc::clone(&connection));
-                *state = State::Live(Live {
+                *state = McpServerState::Connected(LiveMcpConnection {
                     connection: Arc::clone(&connection),
                     failures: Arc::clone(&failures),
                     watcher: tokio::spawn(watching),
@@ -250,52 +282,69 @@ impl Server {
                 Ok((connection, failures))
             }
             Err(failure) => {
-                let err = failure.clone().into_error(&self.spec.name).not_begun();
-                *state = State::Down { backoff: Backoff::after(failures, now()), failure };
+                let err = self.failure_error(failure.clone()).not_begun();
+                *state = McpServerState::Down {
+                    backoff: FailureBackoff::after(failures, now()),
+                    failure,
+                };
                 Err(err)
             }
         }
     }
 
-    async fn open(&self) -> Result<Connection, Failure> {
-        let era = self.known().map(|listing| listing.era);
+    async fn open(&self) -> Result<McpClientConnection, McpServerFailure> {
+        let era = self.tool_list().map(|listing| listing.era);
         let connection = match self.start(era).await? {
             // Some servers end when they are asked what they do not know.
-            Err(OpenError::Ended(_)) if era != Some(Era::Handshake) => {
-                self.start(Some(Era::Handshake)).await?
+            Err(McpOpenError::Ended(_)) if era != Some(ProtocolEra::Handshake) => {
+                self.start(Some(ProtocolEra::Handshake)).await?
             }
             started => started,
         };
-        let connection = connection.map_err(|err| Failure::of(err.into_words()))?;
-        let listing = connection.list().await.map_err(Failure::of)?;
-        self.learn(listing);
+        let connection = connection.map_err(|err| McpServerFailure::of(err.into_message()))?;
+        let listing = connection.list().await.map_err(McpServerFailure::of)?;
+        self.store_tool_list(listing);
         Ok(connection)
     }
 
-    async fn start(&self, era: Option<Era>) -> Result<Result<Connection, OpenError>, Failure> {
-        let forms = self.spec.forms.clone();
-        match &self.spec.connect {
-            Connect::Local { residents, request } => {
+    async fn start(
+        &self,
+        era: Option<ProtocolEra>,
+    ) -> Result<Result<McpClientConnection, McpOpenError>, McpServerFailure> {
+        let forms = self.spec.form_filler.clone();
+        match &self.spec.transport {
+            McpTransport::Local { processes: residents, request } => {
                 let resident = residents.start((**request).clone()).await;
-                let resident =
-                    resident.map_err(|err| Failure { code: err.code, why: err.message })?;
+                let resident = resident
+                    .map_err(|err| McpServerFailure { code: err.code, why: err.message })?;
                 let directories = self.spec.directories.clone();
-                let (transport, link) = link(resident);
-                Ok(Connection::open((transport, Way::Local(link)), (directories, forms), era).await)
+                let (transport, link) = link_process(resident);
+                Ok(McpClientConnection::open(
+                    (transport, McpServerLink::Local(link)),
+                    (directories, forms),
+                    era,
+                )
+                .await)
             }
-            Connect::Remote(server) => {
-                let (transport, link) = remote(HttpWay::new(server).map_err(Failure::of)?);
+            McpTransport::Remote(server) => {
+                let (transport, link) =
+                    connect_remote(McpHttpClient::new(server).map_err(McpServerFailure::of)?);
                 // It has no business with directories of this machine.
-                Ok(Connection::open((transport, Way::Remote(link)), (Vec::new(), forms), era).await)
+                Ok(McpClientConnection::open(
+                    (transport, McpServerLink::Remote(link)),
+                    (Vec::new(), forms),
+                    era,
+                )
+                .await)
             }
-            Connect::Not(why) => Err(Failure::of(why.clone())),
+            McpTransport::Unavailable(why) => Err(McpServerFailure::of(why.clone())),
         }
     }
 
     /// Takes note of what the server lists, and tells of it if it is something else than before.
-    fn learn(&self, listing: Listing) {
+    fn store_tool_list(&self, listing: McpToolList) {
         {
-            let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut known = self.tool_list.lock().unwrap_or_else(PoisonError::into_inner);
             if known.as_deref() == Some(&listing) {
                 return;
             }
@@ -304,29 +353,29 @@ impl Server {
         if let Ok(text) = serde_json::to_string(&listing) {
             self.cache.put(&self.spec.cache_key, &text);
         }
-        if let Some(changed) = self.changed.get() {
+        if let Some(changed) = self.tools_changed.get() {
             changed();
         }
     }
 
     /// Takes note of the end of a connection.
-    async fn ended(&self, connection: &Arc<Connection>) {
-        let why = connection.end().await;
+    async fn record_end(&self, connection: &Arc<McpClientConnection>) {
+        let why = connection.end_reason().await;
         let mut state = self.state.lock().await;
-        if let State::Live(live) = &*state
+        if let McpServerState::Connected(live) = &*state
             && Arc::ptr_eq(&live.connection, connection)
         {
             let failures = live.failures.load(Ordering::Relaxed);
-            let backoff = Backoff::after(failures, now());
+            let backoff = FailureBackoff::after(failures, now());
             // The task that calls this is aborted with it, and has nothing left to do.
-            *state = State::Down { backoff, failure: Failure::of(why) };
+            *state = McpServerState::Down { backoff, failure: McpServerFailure::of(why) };
         }
     }
 
     /// Ends the server, and waits for that.
     pub(super) async fn close(&self) {
-        let state = std::mem::replace(&mut *self.state.lock().await, State::Idle);
-        if let State::Live(live) = state {
+        let state = std::mem::replace(&mut *self.state.lock().await, McpServerState::Idle);
+        if let McpServerState::Connected(live) = state {
             live.connection.close().await;
         }
     }
@@ -338,27 +387,27 @@ fn now() -> Instant {
 }
 
 /// Hears when the server has other tools, and when it ends.
-async fn watch(server: Weak<Server>, connection: Arc<Connection>) {
+async fn watch(server: Weak<McpServer>, connection: Arc<McpClientConnection>) {
     loop {
         tokio::select! {
-            () = connection.ended() => break,
-            () = connection.tools_changed() => {}
+            () = connection.wait_until_ended() => break,
+            () = connection.wait_for_tools_change() => {}
         }
         match connection.list().await {
             Ok(listing) => {
                 let Some(server) = server.upgrade() else { return };
-                server.learn(listing);
+                server.store_tool_list(listing);
             }
             Err(why) => tracing::debug!(why, "the changed tools of an MCP server were not listed"),
         }
         tokio::time::sleep(Duration::from_millis(SERVER_RELIST_MS_MIN)).await;
     }
     if let Some(server) = server.upgrade() {
-        server.ended(&connection).await;
+        server.record_end(&connection).await;
     }
 }
 
-impl Failure {
+impl McpServerFailure {
     fn of(why: String) -> Self {
         Self { code: ErrorCode::Unavailable, why }
     }
@@ -366,11 +415,5 @@ impl Failure {
     fn into_error(self, server: &str) -> ToolError {
         let message = format!("mcp server {server} is unavailable: {}", self.why);
         ToolError::new(self.code, message)
-    }
-
-    fn left_alone(self, server: &str, seconds: u64) -> ToolError {
-        let mut err = self.into_error(server);
-        err.message.push_str(&format!("; it is tried again in {seconds} s at the earliest"));
-        err.not_begun()
     }
 }

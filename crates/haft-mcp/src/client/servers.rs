@@ -5,23 +5,23 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use haft_contract::{Confined, Effect, ErrorCode, Tool, ToolError, ToolId};
+use haft_contract::{ConfinementReport, Effect, ErrorCode, Tool, ToolError, ToolId};
 use tokio::time::{Instant, timeout_at};
 
 use super::limits::SERVER_FIND_MS_MAX;
 use super::naming::permission;
-use super::server::{Connect, ListingCache, OnChange, Server, ServerSpec};
-use super::tools::{effect, made};
+use super::server::{McpServer, McpServerSpec, McpTransport, ToolListCache, ToolsChangedCallback};
+use super::tools::{convert_tools, effect};
 
 /// The servers of a runtime. Cloning is cheap; a server ends with the last clone and the last tool of it.
 #[derive(Clone)]
 pub struct McpServers {
-    servers: Vec<Arc<Server>>,
-    changed: Arc<OnChange>,
+    servers: Vec<Arc<McpServer>>,
+    tools_changed: Arc<ToolsChangedCallback>,
 }
 
 /// What servers bring.
-pub struct ServerTools {
+pub struct McpServerTools {
     /// The tools, in the order of servers and names.
     pub tools: Vec<Tool>,
     /// What is left out, by server.
@@ -29,7 +29,7 @@ pub struct ServerTools {
 }
 
 /// What is known of a server without starting it.
-pub struct KnownServer {
+pub struct McpServerStatus {
     /// Its name.
     pub name: String,
     /// How many tools it listed last, if it ever did.
@@ -39,21 +39,21 @@ pub struct KnownServer {
 }
 
 /// What was found out about a server by starting it.
-pub struct Trial {
+pub struct McpServerTest {
     /// The version of the protocol that is spoken.
     pub protocol: String,
     /// What the server calls itself.
     pub server: String,
     /// What haft makes of each of its tools.
-    pub tools: Vec<TriedTool>,
+    pub tools: Vec<TestedServerTool>,
     /// What is left out, and why.
     pub left_out: Vec<String>,
     /// What confines it.
-    pub confined: Option<Confined>,
+    pub confined: Option<ConfinementReport>,
 }
 
 /// A tool of a server, and what haft makes of it.
-pub struct TriedTool {
+pub struct TestedServerTool {
     /// What the server calls it.
     pub name: String,
     /// Its id, or why it is left out.
@@ -68,10 +68,13 @@ pub struct TriedTool {
 
 impl McpServers {
     /// Returns the servers that are configured so. None is started.
-    pub fn new(specs: impl IntoIterator<Item = ServerSpec>, cache: &Arc<dyn ListingCache>) -> Self {
-        let changed: Arc<OnChange> = Arc::default();
-        let server = |spec| Server::new(spec, Arc::clone(cache), Arc::clone(&changed));
-        Self { servers: specs.into_iter().map(server).collect(), changed }
+    pub fn new(
+        specs: impl IntoIterator<Item = McpServerSpec>,
+        cache: &Arc<dyn ToolListCache>,
+    ) -> Self {
+        let changed: Arc<ToolsChangedCallback> = Arc::default();
+        let server = |spec| McpServer::new(spec, Arc::clone(cache), Arc::clone(&changed));
+        Self { servers: specs.into_iter().map(server).collect(), tools_changed: changed }
     }
 
     /// Returns whether there are none.
@@ -80,13 +83,13 @@ impl McpServers {
     }
 
     /// Returns what is known of each server without starting it.
-    pub fn known(&self) -> Vec<KnownServer> {
-        let known = |server: &Arc<Server>| KnownServer {
+    pub fn statuses(&self) -> Vec<McpServerStatus> {
+        let known = |server: &Arc<McpServer>| McpServerStatus {
             name: server.spec.name.clone(),
-            tools: server.known().map(|listing| listing.tools.len()),
-            problem: match &server.spec.connect {
-                Connect::Local { .. } | Connect::Remote(_) => None,
-                Connect::Not(why) => Some(why.clone()),
+            tools: server.tool_list().map(|listing| listing.tools.len()),
+            problem: match &server.spec.transport {
+                McpTransport::Local { .. } | McpTransport::Remote(_) => None,
+                McpTransport::Unavailable(why) => Some(why.clone()),
             },
         };
         self.servers.iter().map(known).collect()
@@ -94,13 +97,13 @@ impl McpServers {
 
     /// Finds out the tools of the servers of which nothing is known, by starting them, all at once; returns why some cannot be
     /// found out, by server.
-    pub async fn find(&self) -> BTreeMap<String, ToolError> {
-        let unknown = self.servers.iter().filter(|server| server.known().is_none());
+    pub async fn discover_tools(&self) -> BTreeMap<String, ToolError> {
+        let unknown = self.servers.iter().filter(|server| server.tool_list().is_none());
         let starting: Vec<_> = unknown
             .map(|server| {
                 let starting = Arc::clone(server);
                 // It goes on when nobody waits for it any more: its tools come later then.
-                let started = tokio::spawn(async move { starting.connected().await.err() });
+                let started = tokio::spawn(async move { starting.connection().await.err() });
                 (server.spec.name.clone(), started)
             })
             .collect();
@@ -121,28 +124,28 @@ impl McpServers {
     }
 
     /// Returns the tools that are known now. None gets an id for which `is_taken` says why it cannot be had.
-    pub fn tools(&self, is_taken: &dyn Fn(&ToolId) -> Option<String>) -> ServerTools {
+    pub fn tools(&self, is_taken: &dyn Fn(&ToolId) -> Option<String>) -> McpServerTools {
         let mut tools: Vec<Tool> = Vec::new();
         let mut left_out = BTreeMap::new();
         let mut given: Vec<ToolId> = Vec::new();
         for server in &self.servers {
             let mut is_taken = |id: &ToolId| match given.contains(id) {
                 true => Some(format!("another server has a tool that is called {id} here, too")),
-                false => self.kept_for_another(server, id).or_else(|| is_taken(id)),
+                false => self.reserved_by_other_server(server, id).or_else(|| is_taken(id)),
             };
-            let made = made(server, &mut is_taken);
-            given.extend(made.listed.into_iter().filter_map(|(_, id)| id.ok()));
+            let made = convert_tools(server, &mut is_taken);
+            given.extend(made.ids.into_iter().filter_map(|(_, id)| id.ok()));
             tools.extend(made.tools);
             if !made.left_out.is_empty() {
                 left_out.insert(server.spec.name.clone(), made.left_out);
             }
         }
-        ServerTools { tools, left_out }
+        McpServerTools { tools, left_out }
     }
 
     /// Returns for which other server an id is kept, in words: `a_b_c` is one of `a_b` where there is such a server, and
     /// none that `a` can give a tool, or rules about the one would be about the other.
-    fn kept_for_another(&self, server: &Arc<Server>, id: &ToolId) -> Option<String> {
+    fn reserved_by_other_server(&self, server: &Arc<McpServer>, id: &ToolId) -> Option<String> {
         let beneath =
             |name: &str| id.as_str().strip_prefix(name).is_some_and(|rest| rest.starts_with('_'));
         let names = self.servers.iter().map(|server| server.spec.name.as_str());
@@ -153,36 +156,44 @@ impl McpServers {
     }
 
     /// Has this called whenever a server turns out to have other tools, once; a second call of this does nothing.
-    pub fn on_change(&self, changed: impl Fn() + Send + Sync + 'static) {
+    pub fn on_tools_changed(&self, changed: impl Fn() + Send + Sync + 'static) {
         // The first holds.
-        let _ = self.changed.set(Box::new(changed));
+        let _ = self.tools_changed.set(Box::new(changed));
     }
 
     /// Starts a server and says what was found out; nothing if there is none of that name.
-    pub async fn try_out(
+    pub async fn test_server(
         &self,
         name: &str,
         is_taken: &dyn Fn(&ToolId) -> Option<String>,
-    ) -> Option<Result<Trial, ToolError>> {
+    ) -> Option<Result<McpServerTest, ToolError>> {
         let server = self.servers.iter().find(|server| server.spec.name == name)?;
-        let connection = match server.connected().await {
+        let connection = match server.connection().await {
             Ok((connection, _)) => connection,
             Err(err) => return Some(Err(err)),
         };
-        let made =
-            made(server, &mut |id| self.kept_for_another(server, id).or_else(|| is_taken(id)));
-        let listing = server.known().unwrap_or_default();
-        let tools = listing.tools.iter().zip(made.listed).map(|(listed, (name, id))| TriedTool {
-            permission: permission(&server.spec.name, &name),
-            effect: effect(&server.spec, listed.hints),
-            description: listed.description.clone(),
-            name,
-            id,
+        let made = convert_tools(server, &mut |id| {
+            self.reserved_by_other_server(server, id).or_else(|| is_taken(id))
         });
-        let (protocol, about) = connection.about();
+        let listing = server.tool_list().unwrap_or_default();
+        let tools =
+            listing.tools.iter().zip(made.ids).map(|(listed, (name, id))| TestedServerTool {
+                permission: permission(&server.spec.name, &name),
+                effect: effect(&server.spec, listed.hints),
+                description: listed.description.clone(),
+                name,
+                id,
+            });
+        let (protocol, about) = connection.server_info();
         let tools = tools.collect();
-        let confined = connection.confined().await;
-        Some(Ok(Trial { protocol, server: about, tools, left_out: made.left_out, confined }))
+        let confined = connection.take_confinement().await;
+        Some(Ok(McpServerTest {
+            protocol,
+            server: about,
+            tools,
+            left_out: made.left_out,
+            confined,
+        }))
     }
 
     /// Ends all servers, and waits for that.
@@ -207,7 +218,7 @@ mod tests {
     /// Keeps one list of tools for each server, as if it had listed them.
     struct Lists(BTreeMap<String, Value>);
 
-    impl ListingCache for Lists {
+    impl ToolListCache for Lists {
         fn get(&self, key: &str) -> Option<String> {
             let tool = |tool: &Value| {
                 let described = json!({
@@ -223,16 +234,16 @@ mod tests {
         fn put(&self, _: &str, _: &str) {}
     }
 
-    fn spec(name: &str) -> ServerSpec {
-        ServerSpec {
+    fn spec(name: &str) -> McpServerSpec {
+        McpServerSpec {
             name: name.to_owned(),
-            connect: Connect::Not("it is not there".to_owned()),
+            transport: McpTransport::Unavailable("it is not there".to_owned()),
             requires: RequirementSet::default(),
             directories: Vec::new(),
-            changes: Vec::new(),
+            writable_directories: Vec::new(),
             trusts_annotations: false,
-            forms: None,
-            advice: None,
+            form_filler: None,
+            failure_remedy: None,
             timeout_ms: None,
             cache_key: name.to_owned(),
         }
@@ -241,11 +252,11 @@ mod tests {
     /// Says which ids the tools of servers get, and what is left out.
     fn check(lists: Value, ids: &[&str], left_out: &[&str]) {
         let lists: BTreeMap<String, Value> = serde_json::from_value(lists).unwrap();
-        let specs: Vec<ServerSpec> = lists.keys().map(|name| spec(name)).collect();
-        let cache: Arc<dyn ListingCache> = Arc::new(Lists(lists));
+        let specs: Vec<McpServerSpec> = lists.keys().map(|name| spec(name)).collect();
+        let cache: Arc<dyn ToolListCache> = Arc::new(Lists(lists));
         let found = McpServers::new(specs, &cache)
             .tools(&|id| LOCKED_IDS.contains(&id.as_str()).then(|| format!("{id} is locked")));
-        let id = |tool: &Tool| tool.checked_contract().unwrap().id.to_string();
+        let id = |tool: &Tool| tool.valid_contract().unwrap().id.to_string();
         assert_eq!(found.tools.iter().map(id).collect::<Vec<_>>(), ids);
         assert_eq!(found.left_out.into_values().flatten().collect::<Vec<_>>(), left_out);
     }

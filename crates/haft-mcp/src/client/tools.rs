@@ -6,50 +6,53 @@ use std::sync::Arc;
 
 use haft::InputSchema;
 use haft_contract::{
-    Access, Effect, FsRequirement, NetRequirement, Origin, RequirementSet, Tool, ToolId,
+    Access, Effect, FsRequirement, NetRequirement, RequirementSet, Tool, ToolId, ToolOrigin,
 };
 use serde_json::Value;
 
-use super::listing::{Hints, ListedTool};
 use super::naming::{ids, permission};
-use super::schema_steps::check_steps;
-use super::server::{Server, ServerSpec};
+use super::schema_cost::check_steps;
+use super::server::{McpServer, McpServerSpec};
+use super::tool_list::{ListedTool, ToolHints};
 
 /// What haft makes of the tools of one server.
 #[derive(Default)]
-pub(super) struct Made {
+pub(super) struct ConvertedServerTools {
     pub(super) tools: Vec<Tool>,
     /// Of each tool, its id, or why it is left out.
-    pub(super) listed: Vec<(String, Result<ToolId, String>)>,
+    pub(super) ids: Vec<(String, Result<ToolId, String>)>,
     pub(super) left_out: Vec<String>,
 }
 
 /// Makes the tools of a server that are known. None gets an id for which `is_taken` says why it cannot be had.
-pub(super) fn made(
-    server: &Arc<Server>,
+pub(super) fn convert_tools(
+    server: &Arc<McpServer>,
     is_taken: &mut dyn FnMut(&ToolId) -> Option<String>,
-) -> Made {
-    let Some(listing) = server.known() else { return Made::default() };
+) -> ConvertedServerTools {
+    let Some(listing) = server.tool_list() else { return ConvertedServerTools::default() };
     let names: Vec<&str> = listing.tools.iter().map(|tool| tool.name.as_str()).collect();
     let ids = ids(&server.spec.name, &names);
-    let mut made = Made { left_out: listing.left_out.clone(), ..Made::default() };
+    let mut made = ConvertedServerTools {
+        left_out: listing.left_out.clone(),
+        ..ConvertedServerTools::default()
+    };
     let mut own = BTreeSet::new();
     for (listed, id) in listing.tools.iter().zip(ids) {
         // A server can call a tool as the digest of another one's name makes that be called.
-        let usable = usable(listed, id, is_taken).and_then(|id| match own.insert(id.clone()) {
+        let usable = check_tool(listed, id, is_taken).and_then(|id| match own.insert(id.clone()) {
             true => Ok(id),
             false => Err(format!("another tool of the server is called {id} already")),
         });
         match &usable {
-            Ok(id) => made.tools.push(tool(server, listed, id)),
+            Ok(id) => made.tools.push(build_tool(server, listed, id)),
             Err(why) => made.left_out.push(format!("tool {:?}: {why}", listed.name)),
         }
-        made.listed.push((listed.name.clone(), usable));
+        made.ids.push((listed.name.clone(), usable));
     }
     made
 }
 
-fn usable(
+fn check_tool(
     listed: &ListedTool,
     id: Option<ToolId>,
     is_taken: &mut dyn FnMut(&ToolId) -> Option<String>,
@@ -64,18 +67,18 @@ fn usable(
     }
 }
 
-fn tool(server: &Arc<Server>, listed: &ListedTool, id: &ToolId) -> Tool {
+fn build_tool(server: &Arc<McpServer>, listed: &ListedTool, id: &ToolId) -> Tool {
     let spec = &server.spec;
     let capability = permission(&spec.name, &listed.name);
     let effect = effect(spec, listed.hints);
     let mut accesses = vec![Access::Named { name: capability.clone() }];
     if effect != Effect::Read {
         // What a server can change, a call may: judged as that, and recorded around it.
-        accesses.extend(spec.changes.iter().map(Access::write));
+        accesses.extend(spec.writable_directories.iter().map(Access::write));
     }
     let timeout_ms = spec.timeout_ms;
     let (server, name): (_, Arc<str>) = (Arc::clone(server), listed.name.as_str().into());
-    let origin = Origin::Mcp { server: spec.name.clone(), tool: listed.name.clone() };
+    let origin = ToolOrigin::Mcp { server: spec.name.clone(), tool: listed.name.clone() };
     let builder = Tool::new(id.as_str())
         .description(listed.description.clone())
         .effect(effect)
@@ -91,7 +94,7 @@ fn tool(server: &Arc<Server>, listed: &ListedTool, id: &ToolId) -> Tool {
 }
 
 /// Returns what a call does to the world, as far as haft believes the server.
-pub(super) fn effect(spec: &ServerSpec, hints: Hints) -> Effect {
+pub(super) fn effect(spec: &McpServerSpec, hints: ToolHints) -> Effect {
     if !spec.trusts_annotations {
         return Effect::Once;
     }
@@ -102,7 +105,7 @@ pub(super) fn effect(spec: &ServerSpec, hints: Hints) -> Effect {
     }
 }
 
-fn requires(spec: &ServerSpec, capability: String) -> RequirementSet {
+fn requires(spec: &McpServerSpec, capability: String) -> RequirementSet {
     let everything = |directory: &String| match directory.as_str() {
         "." => "{workspace}/**".to_owned(),
         directory => format!("{directory}/**"),
@@ -110,7 +113,7 @@ fn requires(spec: &ServerSpec, capability: String) -> RequirementSet {
     RequirementSet {
         fs: FsRequirement {
             read: spec.requires.fs.read.clone(),
-            write: spec.changes.iter().map(everything).collect(),
+            write: spec.writable_directories.iter().map(everything).collect(),
         },
         net: NetRequirement { hosts: spec.requires.net.hosts.clone() },
         shell: Vec::new(),

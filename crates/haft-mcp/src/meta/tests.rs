@@ -7,7 +7,7 @@ use super::*;
 
 fn check(meta: Value, expect: &Expect) {
     let Value::Object(meta) = meta else { panic!("cases are objects") };
-    let text = match CallMeta::parse(&meta, &Usual::default()) {
+    let text = match CallMeta::parse(&meta, &CallMetaDefaults::default()) {
         Ok(parsed) => format!("{parsed:?}"),
         Err(err) => format!("{}: {}", err.code.0, err.message),
     };
@@ -19,36 +19,36 @@ fn scopes_are_read_and_other_keys_are_not_ours() {
     check(
         json!({}),
         &expect![[
-            r#"CallMeta { run: None, place: Place { node: "main", iteration: 0, attempt: 1 }, driver_call_id: None, resume: Continue }"#
+            r#"CallMeta { run: None, address: TaskAttempt { node: "main", iteration: 0, attempt: 1 }, driver_call_id: None, resume: Continue }"#
         ]],
     );
     check(
         json!({"progressToken": 1, "com.example/haft/run": 5}),
         &expect![[
-            r#"CallMeta { run: None, place: Place { node: "main", iteration: 0, attempt: 1 }, driver_call_id: None, resume: Continue }"#
+            r#"CallMeta { run: None, address: TaskAttempt { node: "main", iteration: 0, attempt: 1 }, driver_call_id: None, resume: Continue }"#
         ]],
     );
     check(
         json!({"haft/run": "r1", "haft/node": "build", "haft/iteration": 2, "haft/attempt": 3, "haft/call": "toolu_1"}),
         &expect![[
-            r#"CallMeta { run: Some(RunId("r1")), place: Place { node: "build", iteration: 2, attempt: 3 }, driver_call_id: Some("toolu_1"), resume: Continue }"#
+            r#"CallMeta { run: Some(RunId("r1")), address: TaskAttempt { node: "build", iteration: 2, attempt: 3 }, driver_call_id: Some("toolu_1"), resume: Continue }"#
         ]],
     );
 }
 
 #[test]
 fn what_is_not_said_of_the_connections_own_run_is_as_it_was_set_up() {
-    let place = Place { node: "build".to_owned(), iteration: 4, attempt: 2 };
-    let usual = Usual { place, resume: Resume::Replay };
-    let check = |meta: Value, expect: (&str, u32, u32, Resume)| {
+    let place = TaskAttempt { node: "build".to_owned(), iteration: 4, attempt: 2 };
+    let usual = CallMetaDefaults { address: place, resume: ResumeMode::Replay };
+    let check = |meta: Value, expect: (&str, u32, u32, ResumeMode)| {
         let meta = CallMeta::parse(meta.as_object().unwrap(), &usual).unwrap();
-        let Place { node, iteration, attempt } = meta.place;
+        let TaskAttempt { node, iteration, attempt } = meta.address;
         assert_eq!((node.as_str(), iteration, attempt, meta.resume), expect);
     };
-    check(json!({}), ("build", 4, 2, Resume::Replay));
-    check(json!({"haft/attempt": 3}), ("build", 4, 3, Resume::Replay));
-    check(json!({"haft/resume": "continue"}), ("build", 4, 2, Resume::Continue));
-    check(json!({"haft/run": "other"}), ("main", 0, 1, Resume::Continue));
+    check(json!({}), ("build", 4, 2, ResumeMode::Replay));
+    check(json!({"haft/attempt": 3}), ("build", 4, 3, ResumeMode::Replay));
+    check(json!({"haft/resume": "continue"}), ("build", 4, 2, ResumeMode::Continue));
+    check(json!({"haft/run": "other"}), ("main", 0, 1, ResumeMode::Continue));
 }
 
 #[test]
@@ -137,7 +137,7 @@ fn what_haft_does_not_know_is_not_passed_over() {
 fn a_name_of_a_call_may_have_its_longest() {
     let parse = |chars: usize| {
         let meta = json!({"haft/call": "ä".repeat(chars)});
-        CallMeta::parse(meta.as_object().unwrap(), &Usual::default())
+        CallMeta::parse(meta.as_object().unwrap(), &CallMetaDefaults::default())
             .map(|meta| meta.driver_call_id)
             .is_ok()
     };

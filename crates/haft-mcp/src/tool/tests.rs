@@ -24,7 +24,7 @@ struct Receipt {
 
 fn contract(builder: ToolBuilder) -> Contract {
     let tool = builder.execute_with(|_: Order, _| async { Ok::<_, ToolError>("ordered") });
-    Contract::clone(tool.checked_contract().unwrap())
+    Contract::clone(tool.valid_contract().unwrap())
 }
 
 #[test]
@@ -92,7 +92,7 @@ fn hints_follow_from_the_contract() {
     let adds = json!({"destructiveHint": false, "idempotentHint": true, "openWorldHint": false});
     check(tool().effect(Effect::Idempotent), Some(adds));
     let replaces = json!({"idempotentHint": true, "openWorldHint": false});
-    check(tool().effect(Effect::Idempotent).kind(Kind::Delete), Some(replaces.clone()));
+    check(tool().effect(Effect::Idempotent).kind(ToolKind::Delete), Some(replaces.clone()));
     check(tool().effect(Effect::Idempotent).dangerous(), Some(replaces));
     check(tool().effect(Effect::Once), Some(json!({"openWorldHint": false})));
     check(tool().effect(Effect::Once).requires(running), None);

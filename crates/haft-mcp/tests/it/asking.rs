@@ -483,7 +483,7 @@ async fn progress_and_cancellation_are_those_of_the_request_that_answers() {
     let talks = Tool::new("talks").execute_with(move |_: Nothing, cx: Cx| {
         let began = began.clone();
         async move {
-            cx.report(Progress { done: 1.0, total: None, message: "going".to_owned() });
+            cx.report(CallProgress { done: 1.0, total: None, message: "going".to_owned() });
             let _ = began.send(());
             cx.cancellation().cancelled().await;
             Ok::<_, ToolError>("stopped")

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use haft::{
-    Clock, Limits, Place, Registry, Resume, Roots, Runtime, RuntimeParts, SessionOptions,
-    SystemClock,
+    CallLimits, Clock, ConnectionOptions, Registry, ResumeMode, Runtime, RuntimeParts, SystemClock,
+    TaskAttempt, WorkspaceRoots,
 };
-use haft_contract::{RequirementSet, RunId, Tool, Variables};
-use haft_journal::{Journal, MemoryJournal, Owner};
-use haft_mcp::{Offerings, STATE_KEY_BYTES, ServeError, Server, serve};
-use haft_policy::{Action, Rule, RuleScope};
+use haft_contract::{PatternVariables, RequirementSet, RunId, Tool};
+use haft_journal::{Journal, LeaseOwner, MemoryJournal};
+use haft_mcp::{McpResourceProvider, McpServeError, McpServerParts, STATE_KEY_BYTES, serve};
+use haft_policy::{Rule, RuleAction, RuleScope};
 use haft_sandbox::Launcher;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -28,7 +28,7 @@ const STREAM_BYTES: usize = 64 * 1024;
 pub(crate) struct Client {
     input: Option<DuplexStream>,
     output: Lines<BufReader<DuplexStream>>,
-    served: JoinHandle<Result<(), ServeError>>,
+    served: JoinHandle<Result<(), McpServeError>>,
     shutdown: CancellationToken,
     journal: Arc<dyn Journal>,
     last_id: u64,
@@ -38,7 +38,7 @@ pub(crate) struct Client {
 impl Client {
     /// Returns a client that has shaken hands with a server of these tools.
     pub(crate) async fn connect(tools: impl IntoIterator<Item = Tool>) -> Self {
-        let mut client = Self::open(tools, vec![Rule::new("*", "*", Action::Allow)]);
+        let mut client = Self::open(tools, vec![Rule::new("*", "*", RuleAction::Allow)]);
         client.initialize("2025-11-25", json!({})).await;
         client
     }
@@ -52,25 +52,26 @@ impl Client {
     pub(crate) fn offered(
         tools: impl IntoIterator<Item = Tool>,
         rules: Vec<Rule>,
-        offerings: Option<Arc<dyn Offerings>>,
+        offerings: Option<Arc<dyn McpResourceProvider>>,
     ) -> Self {
         let place = tempfile::tempdir().unwrap();
         let clock: Arc<dyn Clock> = Arc::new(TimersClock(Instant::now()));
         let journal: Arc<dyn Journal> = Arc::new(MemoryJournal::new());
         let runtime = runtime(&place, tools, rules, Arc::clone(&journal));
-        let session = runtime.session(SessionOptions::headless("session", "mcp")).unwrap();
+        let session =
+            runtime.open_connection(ConnectionOptions::headless("session", "mcp")).unwrap();
         let run = RunId::parse("own").unwrap();
         let (input, server_input) = tokio::io::duplex(STREAM_BYTES);
         let (server_output, output) = tokio::io::duplex(STREAM_BYTES);
         let shutdown = CancellationToken::new();
-        let server = Server {
+        let server = McpServerParts {
             runtime,
-            session,
+            connection: session,
             run,
-            place: Place::default(),
-            resume: Resume::Continue,
+            address: TaskAttempt::default(),
+            resume: ResumeMode::Continue,
             clock,
-            offerings,
+            resource_provider: offerings,
             explain: |err| err.to_string(),
             state_key: [7; STATE_KEY_BYTES],
         };
@@ -125,13 +126,13 @@ impl Client {
     }
 
     /// Ends the input and waits for the server's end, without reading what it still says.
-    pub(crate) async fn end(mut self) -> Result<(), ServeError> {
+    pub(crate) async fn end(mut self) -> Result<(), McpServeError> {
         self.close_input();
         self.served.await.unwrap()
     }
 
     /// Tells the server to end while the input is open.
-    pub(crate) async fn shut_down(self) -> Result<(), ServeError> {
+    pub(crate) async fn shut_down(self) -> Result<(), McpServeError> {
         self.shutdown.cancel();
         self.served.await.unwrap()
     }
@@ -176,11 +177,11 @@ pub(crate) fn runtime(
     Runtime::new(RuntimeParts {
         registry: Registry::new(tools).unwrap(),
         journal,
-        roots: Roots::open(place.path(), &[]).unwrap(),
-        variables: Variables::default(),
+        roots: WorkspaceRoots::open(place.path(), &[]).unwrap(),
+        variables: PatternVariables::default(),
         requires: RequirementSet::default(),
         rules: rules.into_iter().map(|rule| (RuleScope::Preset, rule)).collect(),
-        limits: Limits::default(),
+        limits: CallLimits::default(),
         allow_network: false,
         network_guard: haft_policy::NetworkGuard::default(),
         sandbox: haft::Sandbox::system(),
@@ -192,10 +193,10 @@ pub(crate) fn runtime(
         environment: Vec::new(),
         sidecars: place.path().join("sidecars"),
         clock: Arc::new(SystemClock),
-        owner: Owner { id: "test".to_owned(), place: "a test".to_owned() },
+        owner: LeaseOwner { id: "test".to_owned(), location: "a test".to_owned() },
         is_gone: Arc::new(|_| None),
         snapshots: None,
-        on_repeat: haft::OnRepeat::Warn,
+        on_repeat: haft::RepeatPolicy::Warn,
         settings: "{}".to_owned(),
     })
     .unwrap()

@@ -3,7 +3,7 @@
 
 use expect_test::{Expect, expect};
 use haft_contract::UserQuestion;
-use haft_policy::{Action, Rule};
+use haft_policy::{Rule, RuleAction};
 
 use super::*;
 
@@ -37,13 +37,13 @@ fn answers() -> Value {
 }
 
 async fn older(version: &str, capabilities: Value) -> Client {
-    let mut client = Client::open([curious()], vec![Rule::new("*", "*", Action::Allow)]);
+    let mut client = Client::open([curious()], vec![Rule::new("*", "*", RuleAction::Allow)]);
     client.initialize(version, capabilities).await;
     client
 }
 
 async fn newer() -> Client {
-    let mut client = Client::open([curious()], vec![Rule::new("*", "*", Action::Allow)]);
+    let mut client = Client::open([curious()], vec![Rule::new("*", "*", RuleAction::Allow)]);
     client.request("server/discover", modern(json!({}))).await;
     client
 }

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use expect_test::expect;
-use haft_contract::{Cx, Effect, Progress, Tool, ToolError};
+use haft_contract::{CallProgress, Cx, Effect, Tool, ToolError};
 use haft_mcp::limits::{CALLS_IN_FLIGHT_MAX, GRACE_MS, MESSAGE_BYTES_MAX, RUNS_MAX, SETTLE_MS_MAX};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -153,7 +153,7 @@ async fn only_the_newest_progress_is_sent() {
         let (began, opened) = (began.clone(), Arc::clone(&opened));
         async move {
             for step in 1..=1_000_u32 {
-                cx.report(Progress {
+                cx.report(CallProgress {
                     done: f64::from(step),
                     total: Some(1_000.0),
                     message: format!("step {step}"),

@@ -4,9 +4,12 @@
 use std::sync::Arc;
 
 use expect_test::expect;
-use haft_contract::{ClientMethod, ClientRequest, Content, ResourceBody};
+use haft_contract::{ClientRequest, ClientRequestMethod, ContentPart, ResourceBody};
 use haft_mcp::limits::{CACHE_MS, COMPLETIONS_MAX, PROMPT_ROUNDS_MAX, SUBSCRIPTIONS_MAX};
-use haft_mcp::{Completed, Offered, OfferedContents, OfferedPrompt, Offerings, Prompted};
+use haft_mcp::{
+    McpCompletion, McpPrompt, McpPromptResult, McpResource, McpResourceContents,
+    McpResourceProvider,
+};
 use serde_json::{Map, Value, json};
 use tokio::sync::broadcast;
 
@@ -18,26 +21,26 @@ struct Stall {
     changes: broadcast::Sender<String>,
 }
 
-impl Offerings for Stall {
-    fn resources(&self) -> Vec<Offered> {
+impl McpResourceProvider for Stall {
+    fn resources(&self) -> Vec<McpResource> {
         Vec::new()
     }
 
-    fn templates(&self) -> Vec<Offered> {
+    fn templates(&self) -> Vec<McpResource> {
         Vec::new()
     }
 
-    fn read(&self, uri: &str) -> Option<OfferedContents> {
+    fn read(&self, uri: &str) -> Option<McpResourceContents> {
         let body = ResourceBody::Text(uri.to_owned());
-        Some(OfferedContents { mime_type: "text/plain".to_owned(), body })
+        Some(McpResourceContents { mime_type: "text/plain".to_owned(), body })
     }
 
     fn changes(&self) -> broadcast::Receiver<String> {
         self.changes.subscribe()
     }
 
-    fn prompts(&self) -> Vec<OfferedPrompt> {
-        let prompt = |rounds: usize| OfferedPrompt {
+    fn prompts(&self) -> Vec<McpPrompt> {
+        let prompt = |rounds: usize| McpPrompt {
             name: rounds.to_string(),
             description: format!("asks {rounds} times"),
             arguments: Vec::new(),
@@ -50,21 +53,28 @@ impl Offerings for Stall {
         name: &str,
         _: &Map<String, Value>,
         answers: &Map<String, Value>,
-    ) -> Option<Prompted> {
+    ) -> Option<McpPromptResult> {
         let rounds: usize = name.parse().ok()?;
         if answers.len() == rounds {
-            return Some(Prompted::Messages(vec![Content::Text { text: "filled in".to_owned() }]));
+            return Some(McpPromptResult::Messages(vec![ContentPart::Text {
+                text: "filled in".to_owned(),
+            }]));
         }
         let params = json!({
             "message": "which?",
             "requestedSchema": {"type": "object", "properties": {"which": {"type": "string"}}},
         });
         let name = format!("question {}", answers.len());
-        Some(Prompted::Asks(vec![ClientRequest { name, method: ClientMethod::Form, params }]))
+        Some(McpPromptResult::Requests(vec![ClientRequest {
+            name,
+            method: ClientRequestMethod::Form,
+            params,
+        }]))
     }
 
-    fn complete(&self, completed: Completed<'_>) -> Vec<String> {
-        let (Completed::Prompt { typed, .. } | Completed::Template { typed, .. }) = completed;
+    fn complete(&self, completed: McpCompletion<'_>) -> Vec<String> {
+        let (McpCompletion::Prompt { typed, .. } | McpCompletion::Template { typed, .. }) =
+            completed;
         let count: usize = typed.parse().unwrap();
         (0..count).map(|number| number.to_string()).collect()
     }

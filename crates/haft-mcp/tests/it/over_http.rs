@@ -7,16 +7,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use haft::{Place, Resume, Runtime, SessionOptions};
+use haft::{ConnectionOptions, ResumeMode, Runtime, TaskAttempt};
 use haft_contract::limits::TIMEOUT_MS_MAX;
-use haft_contract::{Cx, Effect, Progress, RunId, Tool, ToolError};
-use haft_journal::{CallQuery, Journal, MemoryJournal, Status};
+use haft_contract::{CallProgress, Cx, Effect, RunId, Tool, ToolError};
+use haft_journal::{CallQuery, CallStatus, Journal, MemoryJournal};
 use haft_mcp::limits::{
     HTTP_SESSION_IDLE_MS_MAX, HTTP_SESSION_SPARE_MS, HTTP_SESSIONS_MAX, HTTP_SWEEP_MS,
     KEEP_ALIVE_MS,
 };
-use haft_mcp::{HttpServer, STATE_KEY_BYTES, Server};
-use haft_policy::{Action, Rule};
+use haft_mcp::{HttpServer, McpServerParts, STATE_KEY_BYTES};
+use haft_policy::{Rule, RuleAction};
 use http::{Request, Response};
 use http_body_util::BodyExt;
 use http_body_util::combinators::BoxBody;
@@ -121,23 +121,23 @@ impl Answer {
     }
 }
 
-fn connected(runtime: &Runtime, number: usize, clock: Arc<TimersClock>) -> Server {
-    let session = SessionOptions::headless(format!("session{number}"), "mcp");
-    Server {
+fn connected(runtime: &Runtime, number: usize, clock: Arc<TimersClock>) -> McpServerParts {
+    let session = ConnectionOptions::headless(format!("session{number}"), "mcp");
+    McpServerParts {
         runtime: runtime.clone(),
-        session: runtime.session(session).unwrap(),
+        connection: runtime.open_connection(session).unwrap(),
         run: RunId::parse(&format!("run{number}")).unwrap(),
-        place: Place::default(),
-        resume: Resume::Continue,
+        address: TaskAttempt::default(),
+        resume: ResumeMode::Continue,
         clock,
         explain: |err| err.to_string(),
         state_key: [7; STATE_KEY_BYTES],
-        offerings: None,
+        resource_provider: None,
     }
 }
 
 fn allow() -> Vec<Rule> {
-    vec![Rule::new("*", "*", Action::Allow)]
+    vec![Rule::new("*", "*", RuleAction::Allow)]
 }
 
 fn call(tool: &str) -> Value {
@@ -230,7 +230,7 @@ fn waits_until_stopped() -> (Tool, mpsc::UnboundedReceiver<&'static str>) {
     let tool = Tool::new("waits").effect(Effect::Once).execute_with(move |_: Nothing, cx: Cx| {
         let tell = tell.clone();
         async move {
-            cx.report(Progress { done: 1.0, total: None, message: "waiting".to_owned() });
+            cx.report(CallProgress { done: 1.0, total: None, message: "waiting".to_owned() });
             let _ = tell.send("began");
             cx.cancellation().cancelled().await;
             let _ = tell.send("stopped");
@@ -329,7 +329,7 @@ async fn a_newer_client_that_goes_away_cancels_its_call() {
         let calls = serving.journal.calls(CallQuery::of_run(RunId::parse("run0").unwrap()));
         let calls = calls.await.unwrap();
         let [call] = calls.as_slice() else { panic!("one call: {calls:?}") };
-        assert_eq!(call.status, Status::Unknown, "{more}");
+        assert_eq!(call.status, CallStatus::Unknown, "{more}");
         assert!(call.envelope.as_ref().unwrap().contains("PROCESS_ABORTED"), "{call:?}");
     }
 }
@@ -354,7 +354,7 @@ async fn a_question_waits_for_a_later_request_and_is_answered_once() {
     let order = Tool::new("order")
         .effect(Effect::Once)
         .execute_with(|_: Nothing, _: Cx| async { Ok::<_, ToolError>("ordered") });
-    let serving = Serving::start([order], vec![Rule::new("*", "*", Action::Ask)]);
+    let serving = Serving::start([order], vec![Rule::new("*", "*", RuleAction::Ask)]);
     let client = json!({"elicitation": {}});
     let asked = modern(&serving, "order", json!({}), client.clone()).await.message();
     assert_eq!(asked["result"]["resultType"], "input_required", "{asked}");

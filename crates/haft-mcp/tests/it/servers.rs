@@ -7,16 +7,16 @@ mod program;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use haft::{Call, SessionOptions};
-use haft_contract::{BoxFuture, Envelope, Progress, ProgressSink, RunId};
+use haft::{Call, ConnectionOptions};
+use haft_contract::{BoxFuture, CallProgress, Envelope, ProgressSink, RunId};
 use haft_journal::MemoryJournal;
 use haft_mcp::client_limits::{
     REMOTE_REFUSAL_BYTES_MAX, REMOTE_REQUESTS_MAX, SERVER_END_MS_MAX, SERVER_FIND_MS_MAX,
     SERVER_LIST_MS_MAX, SERVER_PAGES_MAX, SERVER_PROGRESS_CHARS_MAX, SERVER_RELIST_MS_MIN,
     SERVER_ROUNDS_MAX, SERVER_SEND_MS_MAX, SERVER_START_MS_MAX,
 };
-use haft_mcp::{Forms, McpServers};
-use haft_policy::{Action, Rule};
+use haft_mcp::{FormFiller, McpServers};
+use haft_policy::{Rule, RuleAction};
 use serde_json::{Map, Value, json};
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
@@ -39,7 +39,7 @@ fn late(method: &'static str, after_ms: u64) -> Script {
 /// Starts a server, and returns how many tools it has and why others are left out.
 async fn tried(script: Script) -> Result<(usize, Vec<String>), String> {
     let servers = Programs::new(script).servers(None);
-    let tried = servers.try_out("odd", &|_| None).await.unwrap();
+    let tried = servers.test_server("odd", &|_| None).await.unwrap();
     tried.map(|trial| (trial.tools.len(), trial.left_out)).map_err(|err| err.message)
 }
 
@@ -63,10 +63,10 @@ async fn a_server_has_its_time_to_start_to_list_and_to_read() {
 #[tokio::test(start_paused = true)]
 async fn servers_are_waited_for_when_tools_are_put_together() {
     let in_time = Programs::new(late("initialize", SERVER_FIND_MS_MAX - 1)).servers(None);
-    assert!(in_time.find().await.is_empty());
+    assert!(in_time.discover_tools().await.is_empty());
     let programs = Programs::new(late("initialize", SERVER_FIND_MS_MAX + 1));
     let servers = programs.servers(None);
-    let failed = servers.find().await;
+    let failed = servers.discover_tools().await;
     assert_eq!(
         failed["odd"].message,
         "mcp server odd is unavailable: it is not ready after 15000 ms"
@@ -74,13 +74,13 @@ async fn servers_are_waited_for_when_tools_are_put_together() {
     // It goes on starting, and has its tools afterwards.
     let (tells, told) = tokio::sync::oneshot::channel();
     let tells = Mutex::new(Some(tells));
-    servers.on_change(move || {
+    servers.on_tools_changed(move || {
         if let Some(tells) = tells.lock().unwrap().take() {
             tells.send(()).unwrap();
         }
     });
     told.await.unwrap();
-    assert_eq!(servers.known()[0].tools, Some(1));
+    assert_eq!(servers.statuses()[0].tools, Some(1));
 }
 
 #[tokio::test]
@@ -109,7 +109,7 @@ async fn pages_of_a_list_are_taken_up_to_the_bound() {
 async fn changes_of_a_list_are_looked_at_now_and_then() {
     let programs = Programs::new(script(|_| None));
     let servers = programs.servers(None);
-    servers.try_out("odd", &|_| None).await.unwrap().map_err(|err| err.message).unwrap();
+    servers.test_server("odd", &|_| None).await.unwrap().map_err(|err| err.message).unwrap();
     let changed = json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"});
     programs.say(changed.clone());
     programs.asked("tools/list", 2).await;
@@ -126,7 +126,7 @@ async fn the_end_of_a_server_is_waited_for() {
         [(SERVER_END_MS_MAX - 1, SERVER_END_MS_MAX - 1), (SERVER_END_MS_MAX + 1, SERVER_END_MS_MAX)]
     {
         let servers = Programs::new(Script { ends_ms, ..script(|_| None) }).servers(None);
-        servers.try_out("odd", &|_| None).await.unwrap().map_err(|err| err.message).unwrap();
+        servers.test_server("odd", &|_| None).await.unwrap().map_err(|err| err.message).unwrap();
         let began = Instant::now();
         servers.close().await;
         let waited = began.elapsed();
@@ -137,7 +137,7 @@ async fn the_end_of_a_server_is_waited_for() {
 }
 
 /// Calls the server's tool, and returns what it answers and the messages of its steps.
-async fn called(script: Script, forms: Option<Arc<dyn Forms>>) -> (Envelope, Vec<String>) {
+async fn called(script: Script, forms: Option<Arc<dyn FormFiller>>) -> (Envelope, Vec<String>) {
     let servers = Programs::new(script).servers(forms);
     let steps = Arc::new(Steps::default());
     let envelopes = called_at_once(&servers, 1, &steps).await;
@@ -147,12 +147,12 @@ async fn called(script: Script, forms: Option<Arc<dyn Forms>>) -> (Envelope, Vec
 
 /// Calls the server's tool so often at the same time, and returns what it answers.
 async fn called_at_once(servers: &McpServers, calls: usize, steps: &Arc<Steps>) -> Vec<Envelope> {
-    assert!(servers.find().await.is_empty());
+    assert!(servers.discover_tools().await.is_empty());
     let tools = servers.tools(&|_| None).tools;
     let place = tempfile::tempdir().unwrap();
-    let rules = vec![Rule::new("*", "*", Action::Allow)];
+    let rules = vec![Rule::new("*", "*", RuleAction::Allow)];
     let runtime = runtime(&place, tools, rules, Arc::new(MemoryJournal::new()));
-    let session = runtime.session(SessionOptions::headless("session", "test")).unwrap();
+    let session = runtime.open_connection(ConnectionOptions::headless("session", "test")).unwrap();
     let run = session.run(RunId::parse("run").unwrap());
     let call = |number: usize| {
         let progress = Arc::clone(steps) as Arc<dyn ProgressSink>;
@@ -174,7 +174,7 @@ fn said(envelope: &Envelope) -> String {
 struct Steps(Mutex<Vec<String>>);
 
 impl ProgressSink for Steps {
-    fn report(&self, progress: Progress) {
+    fn report(&self, progress: CallProgress) {
         self.0.lock().unwrap().push(progress.message);
     }
 }
@@ -202,7 +202,7 @@ async fn a_step_is_reported_in_so_many_characters() {
 /// Fills in every form in the same way.
 struct Fills;
 
-impl Forms for Fills {
+impl FormFiller for Fills {
     fn fill<'a>(&'a self, _: &'a str, _: &'a Value) -> BoxFuture<'a, Option<Map<String, Value>>> {
         Box::pin(async { Some(Map::new()) })
     }

@@ -1,4 +1,5 @@
-//! Asks until there is an answer: attempts with pauses while nothing was received, all of them within one time.
+//! Sends a request until there is an answer: retries with pauses while nothing was received, within
+//! one total time.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,32 +11,21 @@ use genai::{Headers, ModelIden, ServiceTarget};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use super::Bounds;
-use super::failure::Failures;
-use super::name::ModelName;
-use super::reader::{Frames, Reader, Watch};
-use super::secret::Secret;
+use super::failure::ProviderErrorReader;
+use super::reader::{ProviderStreamReader, StreamFrameFlags, StreamFrameObserver};
+use super::settings::ModelAnswerBounds;
+use super::target::ProviderTarget;
 use super::wire;
-use crate::{Event, ModelError, Request, Retry};
+use crate::{ModelError, ModelEvent, ModelRequest, ModelRetry};
 
-/// What is asked, and how.
-#[derive(Debug)]
-pub(super) struct Target {
-    pub(super) name: ModelName,
-    pub(super) url: String,
-    /// Host and port, as they are named when nobody is there.
-    pub(super) address: String,
-    pub(super) client: genai::Client,
-    pub(super) secret: Option<Secret>,
-    /// The environment variable that the key came from, or the setting that would name one.
-    pub(super) key_place: String,
-    pub(super) bounds: Bounds,
-}
+type ModelEventSender = mpsc::Sender<Result<ModelEvent, ModelError>>;
 
-type Events = mpsc::Sender<Result<Event, ModelError>>;
-
-/// Sends the events of an answer to `request`, the last one being its end or an error.
-pub(super) async fn answer(target: &Target, request: Request, events: &Events) {
+/// Sends the events of an answer to `request`; the last one is its end or an error.
+pub(super) async fn answer(
+    target: &ProviderTarget,
+    request: ModelRequest,
+    events: &ModelEventSender,
+) {
     let total = target.bounds.total;
     let outcome = tokio::select! {
         biased;
@@ -44,17 +34,21 @@ pub(super) async fn answer(target: &Target, request: Request, events: &Events) {
         () = tokio::time::sleep(total) => Err(ModelError::Timeout(total)),
     };
     if let Err(err) = outcome {
-        // Whoever does not listen any more has dropped the answer.
+        // If the receiver is closed, the answer was dropped.
         let _ = events.send(Err(err)).await;
     }
 }
 
-async fn attempts(target: &Target, request: &Request, events: &Events) -> Result<(), ModelError> {
+async fn attempts(
+    target: &ProviderTarget,
+    request: &ModelRequest,
+    events: &ModelEventSender,
+) -> Result<(), ModelError> {
     let chat = wire::request(request);
     let bounds = &target.bounds;
     let started = Instant::now();
     for retry in 0.. {
-        let mut attempt = Attempt { target, request, events, received: false };
+        let mut attempt = ProviderAttempt { target, request, events, received: false };
         let Err(err) = attempt.run(chat.clone()).await else {
             return Ok(());
         };
@@ -66,8 +60,8 @@ async fn attempts(target: &Target, request: &Request, events: &Events) -> Result
             return Err(err);
         };
         let attempts_max = bounds.retries_max.saturating_add(1);
-        let told = Retry { error: err, pause, attempt: retry + 2, attempts_max };
-        if events.send(Ok(Event::Retry(told))).await.is_err() {
+        let retry_event = ModelRetry { error: err, pause, attempt: retry + 2, attempts_max };
+        if events.send(Ok(ModelEvent::Retry(retry_event))).await.is_err() {
             return Ok(());
         }
         tokio::time::sleep(pause).await;
@@ -75,53 +69,58 @@ async fn attempts(target: &Target, request: &Request, events: &Events) -> Result
     Ok(())
 }
 
-/// Returns how long to wait, or nothing if the provider wants to be left alone for longer than that is done.
-fn pause(bounds: &Bounds, retry: u32, asked: Option<Duration>) -> Option<Duration> {
+/// Returns the pause before a retry, or `None` if the provider asks for a longer pause than
+/// allowed.
+fn pause(bounds: &ModelAnswerBounds, retry: u32, requested: Option<Duration>) -> Option<Duration> {
     let doubled = bounds.backoff_first.saturating_mul(2_u32.saturating_pow(retry));
-    match asked {
-        Some(asked) if asked > bounds.backoff_max => None,
-        Some(asked) => Some(asked.max(doubled.min(bounds.backoff_max))),
+    match requested {
+        Some(requested) if requested > bounds.backoff_max => None,
+        Some(requested) => Some(requested.max(doubled.min(bounds.backoff_max))),
         None => Some(doubled.min(bounds.backoff_max)),
     }
 }
 
-struct Attempt<'a> {
-    target: &'a Target,
-    request: &'a Request,
-    events: &'a Events,
+struct ProviderAttempt<'a> {
+    target: &'a ProviderTarget,
+    request: &'a ModelRequest,
+    events: &'a ModelEventSender,
     received: bool,
 }
 
-impl Attempt<'_> {
+impl ProviderAttempt<'_> {
     async fn run(&mut self, chat: ChatRequest) -> Result<(), ModelError> {
-        let Target { name, client, bounds, .. } = self.target;
-        let failures = Failures::new(self.target);
-        let frames = Arc::new(Frames::default());
+        let ProviderTarget { name, client, bounds, .. } = self.target;
+        let failures = ProviderErrorReader::new(self.target);
+        let frames = Arc::new(StreamFrameFlags::default());
         let options = wire::options(self.request, name.wire.adapter(), bounds.idle)
-            .with_raw_frame_sink(Watch(Arc::clone(&frames)));
+            .with_raw_frame_sink(StreamFrameObserver(Arc::clone(&frames)));
         let response = client.exec_chat_stream(service(self.target), chat, Some(&options)).await;
         let mut stream = response.map_err(|err| failures.read(err, &frames))?.stream;
-        let mut reader = Reader::new(name.wire, bounds.answer_bytes_max);
-        // Bytes that never become an event are silence, too; the library gathers them without a bound.
-        let silence = |_| failures.ended(ModelError::Idle(bounds.idle), &frames);
+        let mut reader = ProviderStreamReader::new(name.wire, bounds.answer_bytes_max);
+        // Bytes that never form an event also count as silence; the library collects them without a
+        // limit.
+        let silence = |_| failures.stream_end_error(ModelError::Idle(bounds.idle), &frames);
         while let Some(event) =
             tokio::time::timeout(bounds.idle, stream.next()).await.map_err(silence)?
         {
             let event = event.map_err(|err| failures.read(err, &frames))?;
-            for event in reader.read(event).map_err(|err| failures.ended(err, &frames))? {
+            for event in
+                reader.read(event).map_err(|err| failures.stream_end_error(err, &frames))?
+            {
                 self.received = true;
-                let is_end = matches!(event, Event::End(_));
+                let is_end = matches!(event, ModelEvent::End(_));
                 if self.events.send(Ok(event)).await.is_err() || is_end {
                     return Ok(());
                 }
             }
         }
-        Err(failures.ended(ModelError::CutOff, &frames))
+        Err(failures.stream_end_error(ModelError::CutOff, &frames))
     }
 }
 
-/// URL and headers are ours, so that the library neither asks for a key nor reads an environment.
-fn service(target: &Target) -> ServiceTarget {
+/// URL and headers are supplied here, so that the library neither asks for a key nor reads the
+/// environment.
+fn service(target: &ProviderTarget) -> ServiceTarget {
     ServiceTarget {
         endpoint: Endpoint::from_owned(target.name.wire.base_url()),
         auth: AuthData::RequestOverride { url: target.url.clone(), headers: Headers::default() },
@@ -135,7 +134,7 @@ mod tests {
 
     #[test]
     fn pauses_double_up_to_a_bound_and_heed_the_provider() {
-        let bounds = Bounds::default();
+        let bounds = ModelAnswerBounds::default();
         let seconds = Duration::from_secs;
         assert_eq!(pause(&bounds, 0, None), Some(Duration::from_millis(500)));
         assert_eq!(pause(&bounds, 2, None), Some(seconds(2)));

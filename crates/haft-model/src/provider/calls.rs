@@ -1,109 +1,113 @@
-//! Puts tool calls together from the pieces that come over the wires, and tells of each piece what is new in it. OpenAI sends
-//! differences, Anthropic what there is so far, Gemini and Ollama whole calls.
+//! Assembles tool calls from the pieces of each protocol, and reports the new part of each piece.
+//! OpenAI sends differences, Anthropic the text so far, Gemini and Ollama complete calls.
 
 use genai::chat::ToolCall as WireCall;
 use serde_json::Value;
 
-use super::name::Wire;
+use super::name::ProviderProtocol;
 use crate::limits::TOOL_CALLS_MAX;
-use crate::{Arguments, Event, ModelError, ToolCall};
+use crate::{ModelError, ModelEvent, ToolCall, ToolCallArguments};
 
 #[derive(Debug)]
-pub(super) struct Calls {
-    wire: Wire,
-    open: Vec<Open>,
+pub(super) struct ToolCallAssembler {
+    wire: ProviderProtocol,
+    open: Vec<PartialToolCall>,
 }
 
 #[derive(Debug)]
-struct Open {
+struct PartialToolCall {
     id: String,
     name: String,
-    arguments: Pieces,
+    arguments: PartialToolCallArguments,
     signatures: Vec<String>,
 }
 
 #[derive(Debug)]
-enum Pieces {
+enum PartialToolCallArguments {
     Text(String),
     Whole(Value),
 }
 
-/// What a piece added.
+/// The new part of a piece.
 #[derive(Debug, Default)]
-pub(super) struct Grown {
-    /// By how many bytes the calls grew.
+pub(super) struct ToolCallGrowth {
+    /// The number of bytes that the piece added.
     pub(super) bytes: usize,
-    /// What there is to tell, if anything is new.
-    pub(super) event: Option<Event>,
+    /// The event to report, if anything is new.
+    pub(super) event: Option<ModelEvent>,
 }
 
-impl Open {
-    /// Adds a later piece of arguments that come as text.
-    fn add(&mut self, wire: Wire, text: String) -> Grown {
-        let Pieces::Text(known) = &mut self.arguments else { return Grown::default() };
+impl PartialToolCall {
+    /// Adds a later piece of arguments that are sent as text.
+    fn add(&mut self, wire: ProviderProtocol, text: String) -> ToolCallGrowth {
+        let PartialToolCallArguments::Text(known) = &mut self.arguments else {
+            return ToolCallGrowth::default();
+        };
         let new = match wire {
-            // Whatever is said anew from its beginning cannot be told as an addition; the whole call will say it.
-            Wire::Anthropic => {
+            // A text that starts over cannot be reported as an addition; the complete call will
+            // contain it.
+            ProviderProtocol::Anthropic => {
                 let new = text.strip_prefix(known.as_str()).unwrap_or_default().to_owned();
                 *known = text;
                 new
             }
-            Wire::OpenAi | Wire::Gemini | Wire::Ollama => {
+            ProviderProtocol::OpenAi | ProviderProtocol::Gemini | ProviderProtocol::Ollama => {
                 known.push_str(&text);
                 text
             }
         };
         let bytes = new.len();
-        let event = (bytes > 0).then(|| Event::ToolInput {
+        let event = (bytes > 0).then(|| ModelEvent::ToolInput {
             id: self.id.clone(),
             name: self.name.clone(),
             text: new,
         });
-        Grown { bytes, event }
+        ToolCallGrowth { bytes, event }
     }
 }
 
-impl Calls {
-    pub(super) fn new(wire: Wire) -> Self {
+impl ToolCallAssembler {
+    pub(super) fn new(wire: ProviderProtocol) -> Self {
         Self { wire, open: Vec::new() }
     }
 
-    /// Takes a piece in.
-    pub(super) fn add(&mut self, piece: WireCall) -> Result<Grown, ModelError> {
+    /// Adds a piece.
+    pub(super) fn add(&mut self, piece: WireCall) -> Result<ToolCallGrowth, ModelError> {
         let WireCall { call_id, fn_name, fn_arguments, thought_signatures } = piece;
         let signatures = thought_signatures.unwrap_or_default();
         let (text, arguments) = match fn_arguments {
-            Value::String(text) => (text.clone(), Pieces::Text(text)),
-            whole => (whole.to_string(), Pieces::Whole(whole)),
+            Value::String(text) => (text.clone(), PartialToolCallArguments::Text(text)),
+            whole => (whole.to_string(), PartialToolCallArguments::Whole(whole)),
         };
-        let is_whole = matches!(arguments, Pieces::Whole(_));
+        let is_whole = matches!(arguments, PartialToolCallArguments::Whole(_));
         let place = if is_whole { None } else { self.place(&call_id, &fn_name) };
         match place.and_then(|place| self.open.get_mut(place)) {
             Some(open) => Ok(open.add(self.wire, text)),
             None => {
                 let named = call_id.len() + fn_name.len();
                 let bytes = named + text.len() + signatures.iter().map(String::len).sum::<usize>();
-                let event = Event::ToolInput { id: call_id.clone(), name: fn_name.clone(), text };
-                self.begin(Open { id: call_id, name: fn_name, arguments, signatures })?;
-                Ok(Grown { bytes, event: Some(event) })
+                let event =
+                    ModelEvent::ToolInput { id: call_id.clone(), name: fn_name.clone(), text };
+                self.begin(PartialToolCall { id: call_id, name: fn_name, arguments, signatures })?;
+                Ok(ToolCallGrowth { bytes, event: Some(event) })
             }
         }
     }
 
     pub(super) fn finish(self) -> Vec<ToolCall> {
-        let whole = |call: Open| ToolCall {
+        let whole = |call: PartialToolCall| ToolCall {
             id: call.id,
             name: call.name,
             arguments: match call.arguments {
-                Pieces::Text(text) => Arguments::parse(&text),
-                Pieces::Whole(value) => Arguments::of_value(value),
+                PartialToolCallArguments::Text(text) => ToolCallArguments::parse(&text),
+                PartialToolCallArguments::Whole(value) => ToolCallArguments::of_value(value),
             },
             signatures: call.signatures,
         };
         self.open.into_iter().map(whole).collect()
     }
 
-    fn begin(&mut self, call: Open) -> Result<(), ModelError> {
+    fn begin(&mut self, call: PartialToolCall) -> Result<(), ModelError> {
         if self.open.len() >= TOOL_CALLS_MAX {
             return Err(ModelError::TooLong);
         }
@@ -111,9 +115,9 @@ impl Calls {
         Ok(())
     }
 
-    /// Returns which call a piece belongs to. A later piece on OpenAI's wire need have no id, in which case the library
-    /// gives it `call_` and its index. Servers that call their calls so themselves count from 0 or from 1, so that the
-    /// index is believed before the id.
+    /// Returns the call of a piece. In OpenAI's protocol a later piece need not have an id; the
+    /// library then gives it `call_` and its index. Some servers use such ids themselves and count
+    /// from 0 or from 1, so the index takes precedence over the id.
     fn place(&self, id: &str, name: &str) -> Option<usize> {
         let by_id = self.open.iter().position(|call| !id.is_empty() && call.id == id);
         let by_index = || id.strip_prefix("call_")?.parse().ok().filter(|at| *at < self.open.len());
@@ -131,9 +135,13 @@ mod tests {
 
     use super::*;
 
-    fn check(wire: Wire, pieces: &[(&str, &str, Value)], expect: &[(&str, &str, Value)]) {
-        let mut calls = Calls::new(wire);
-        let mut told = std::collections::BTreeMap::<String, String>::new();
+    fn check(
+        wire: ProviderProtocol,
+        pieces: &[(&str, &str, Value)],
+        expect: &[(&str, &str, Value)],
+    ) {
+        let mut calls = ToolCallAssembler::new(wire);
+        let mut reported = std::collections::BTreeMap::<String, String>::new();
         for (id, name, arguments) in pieces {
             let piece = WireCall {
                 call_id: (*id).to_owned(),
@@ -141,22 +149,22 @@ mod tests {
                 fn_arguments: arguments.clone(),
                 thought_signatures: None,
             };
-            if let Some(Event::ToolInput { id, text, .. }) = calls.add(piece).unwrap().event {
-                told.entry(id).or_default().push_str(&text);
+            if let Some(ModelEvent::ToolInput { id, text, .. }) = calls.add(piece).unwrap().event {
+                reported.entry(id).or_default().push_str(&text);
             }
         }
         for call in &calls.open {
-            // Calls that come whole may share a name.
-            if let Pieces::Text(known) = &call.arguments {
-                assert_eq!(told.get(&call.id), Some(known), "what was told piece by piece");
+            // Complete calls may share a name.
+            if let PartialToolCallArguments::Text(known) = &call.arguments {
+                assert_eq!(reported.get(&call.id), Some(known), "what was told piece by piece");
             }
         }
         let found: Vec<_> = calls
             .finish()
             .into_iter()
             .map(|call| match call.arguments {
-                Arguments::Object(value) => (call.id, call.name, value),
-                Arguments::Malformed { text, .. } => (call.id, call.name, json!(text)),
+                ToolCallArguments::Object(value) => (call.id, call.name, value),
+                ToolCallArguments::Malformed { text, .. } => (call.id, call.name, json!(text)),
             })
             .collect();
         let expect: Vec<_> = expect
@@ -169,7 +177,7 @@ mod tests {
     #[test]
     fn differences_are_added_up_for_each_call() {
         check(
-            Wire::OpenAi,
+            ProviderProtocol::OpenAi,
             &[
                 ("call_abc", "read", json!("")),
                 ("call_0", "", json!("{\"path\":")),
@@ -187,15 +195,15 @@ mod tests {
     #[test]
     fn servers_that_repeat_or_leave_out_ids_are_understood() {
         let pieces = [("x", "read", json!("{")), ("x", "read", json!("}")), ("", "", json!(" "))];
-        check(Wire::OpenAi, &pieces, &[("x", "read", json!({}))]);
+        check(ProviderProtocol::OpenAi, &pieces, &[("x", "read", json!({}))]);
         let pieces = [("call_0", "read", json!("{")), ("call_4000000000", "", json!("}"))];
-        check(Wire::OpenAi, &pieces, &[("call_0", "read", json!({}))]);
+        check(ProviderProtocol::OpenAi, &pieces, &[("call_0", "read", json!({}))]);
     }
 
     #[test]
     fn a_server_that_counts_its_calls_from_one_is_understood() {
         check(
-            Wire::OpenAi,
+            ProviderProtocol::OpenAi,
             &[
                 ("call_1", "read", json!("")),
                 ("call_0", "", json!("{\"path\":\"a\"}")),
@@ -212,7 +220,7 @@ mod tests {
     #[test]
     fn what_there_is_so_far_replaces_what_was() {
         check(
-            Wire::Anthropic,
+            ProviderProtocol::Anthropic,
             &[
                 ("t1", "read", json!("")),
                 ("t1", "read", json!("{\"path\"")),
@@ -226,6 +234,6 @@ mod tests {
     #[test]
     fn whole_calls_stay_apart_though_they_are_alike() {
         let one = ("read", "read", json!({"path": "a"}));
-        check(Wire::Gemini, &[one.clone(), one.clone()], &[one.clone(), one]);
+        check(ProviderProtocol::Gemini, &[one.clone(), one.clone()], &[one.clone(), one]);
     }
 }

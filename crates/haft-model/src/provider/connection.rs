@@ -1,5 +1,6 @@
-//! Settings in, something that can be asked out: the URL, the key and the HTTP client. Proxies are not taken from the
-//! environment, redirects are not followed (a key would go along), and no compression is asked for.
+//! Turns settings into a target: the URL, the key and the HTTP client. Proxies from the environment
+//! are ignored. Redirects are not followed, because they would receive the key, and compression is
+//! not requested.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,59 +11,75 @@ use tokio_rustls::rustls::pki_types::CertificateDer;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::{ClientConfig, RootCertStore, crypto};
 
-use super::Settings;
-use super::attempt::Target;
-use super::name::{ModelName, Wire};
-use super::secret::Secret;
+use super::name::{ModelName, ProviderProtocol};
+use super::secret::ProviderKey;
+use super::settings::ModelSettings;
+use super::target::ProviderTarget;
 use crate::ModelError;
 
-/// Where systems keep the authorities that they trust.
+/// Where systems store their trusted certificate authorities.
 const SYSTEM_AUTHORITIES: [&str; 4] = [
     "/etc/ssl/certs/ca-certificates.crt",
     "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
     "/etc/ssl/ca-bundle.pem",
     "/etc/ssl/cert.pem",
 ];
-/// The version of Anthropic's wire that the client library speaks.
+/// The version of Anthropic's protocol that the client library uses.
 const ANTHROPIC_VERSION: &str = "2023-06-01";
 
+impl ModelSettings {
+    /// Returns the provider of the model. Fails if the settings are invalid, as far as that is
+    /// visible without a key.
+    pub fn check(&self) -> Result<&'static str, ModelError> {
+        check(self)
+    }
+
+    /// Returns the environment variable of the key, if a key is sent. The variable is not read.
+    pub fn key_variable(&self) -> Result<Option<String>, ModelError> {
+        key_variable(self)
+    }
+}
+
 pub(super) fn prepare(
-    settings: &Settings,
+    settings: &ModelSettings,
     lookup: &dyn Fn(&str) -> Option<String>,
-) -> Result<Target, ModelError> {
-    let Place { name, base, variable } = place(settings).map_err(ModelError::Settings)?;
+) -> Result<ProviderTarget, ModelError> {
+    let ProviderEndpoint { name, base, variable } =
+        place(settings).map_err(ModelError::Settings)?;
     let find = |variable: &str| {
         let (provider, variable) = (name.provider().to_owned(), variable.to_owned());
         lookup(&variable).ok_or(ModelError::NoKey { provider, variable })
     };
     let key = variable.map(find).transpose()?;
-    let place = Place { name, base, variable };
+    let place = ProviderEndpoint { name, base, variable };
     target(settings, place, key.as_deref()).map_err(ModelError::Settings)
 }
 
-/// Returns the provider of the settings' model, if nothing is wrong with them that can be seen without a key.
-pub(super) fn check(settings: &Settings) -> Result<&'static str, ModelError> {
+/// Returns the provider of the settings' model. Fails if the settings are invalid, as far as that
+/// is visible without a key.
+fn check(settings: &ModelSettings) -> Result<&'static str, ModelError> {
     place(settings).map(|place| place.name.provider()).map_err(ModelError::Settings)
 }
 
-/// Returns the name of the variable that holds the key of the settings' model, if there is one.
-pub(super) fn key_variable(settings: &Settings) -> Result<Option<String>, ModelError> {
+/// Returns the environment variable of the key, if a key is sent.
+fn key_variable(settings: &ModelSettings) -> Result<Option<String>, ModelError> {
     place(settings).map(|place| place.variable.map(str::to_owned)).map_err(ModelError::Settings)
 }
 
-/// Who is asked, where, and which environment variable holds the key.
-struct Place<'a> {
+/// A provider, its URL, and the environment variable of its key.
+struct ProviderEndpoint<'a> {
     name: ModelName,
     base: Url,
     variable: Option<&'a str>,
 }
 
-fn place(settings: &Settings) -> Result<Place<'_>, String> {
+fn place(settings: &ModelSettings) -> Result<ProviderEndpoint<'_>, String> {
     let name = ModelName::parse(&settings.model)?;
     let base = base_url(settings.base_url.as_deref().unwrap_or(name.wire.base_url()))?;
     let usual = if settings.base_url.is_none() { name.wire.key_variable() } else { None };
     let variable = settings.key_variable.as_deref().or(usual);
-    // Keys hold small letters. One that was put here by mistake must not become part of a message.
+    // Keys contain lower-case letters. A key that was entered here by mistake must not appear in a
+    // message.
     let is_plain = |one: u8| one.is_ascii_uppercase() || one.is_ascii_digit() || one == b'_';
     if !variable.is_none_or(|name| !name.is_empty() && name.bytes().all(is_plain)) {
         let message =
@@ -72,26 +89,31 @@ fn place(settings: &Settings) -> Result<Place<'_>, String> {
     if variable.is_some() && base.scheme() == "http" && !is_loopback(&base) {
         return Err(format!("a key would go to {base} unencrypted: use https"));
     }
-    Ok(Place { name, base, variable })
+    Ok(ProviderEndpoint { name, base, variable })
 }
 
-fn target(settings: &Settings, place: Place<'_>, key: Option<&str>) -> Result<Target, String> {
-    let Place { name, base, variable } = place;
+fn target(
+    settings: &ModelSettings,
+    place: ProviderEndpoint<'_>,
+    key: Option<&str>,
+) -> Result<ProviderTarget, String> {
+    let ProviderEndpoint { name, base, variable } = place;
     let key_place = variable.unwrap_or("key_variable").to_owned();
-    let secret = key.map(|key| Secret::new(key, &key_place)).transpose()?;
+    let secret = key.map(|key| ProviderKey::new(key, &key_place)).transpose()?;
     let url = endpoint(&base, &name)?;
     let http = http(settings, &name, &base, secret.as_ref())?;
     let client = genai::Client::builder().with_reqwest(http).build();
     let client = client.map_err(|err| format!("cannot prepare to ask models: {err}"))?;
     let address = address(&base);
-    Ok(Target { name, url, address, client, secret, key_place, bounds: settings.bounds })
+    Ok(ProviderTarget { name, url, address, client, secret, key_place, bounds: settings.bounds })
 }
 
-/// Reads a base URL. One with a key in it is refused unseen, because URLs get into messages.
+/// Parses a base URL. One that contains a key is refused without showing it, because URLs appear in
+/// messages.
 fn base_url(text: &str) -> Result<Url, String> {
     let with_slash = if text.ends_with('/') { text.to_owned() } else { format!("{text}/") };
     let url = Url::parse(&with_slash)
-        .map_err(|err| format!("base_url is no URL ({err}): write it as https://host/v1"))?;
+        .map_err(|err| format!("base_url is not a URL ({err}): write it as https://host/v1"))?;
     if !matches!(url.scheme(), "http" | "https") {
         return Err("base_url must begin with https:// or http://".to_owned());
     }
@@ -100,7 +122,7 @@ fn base_url(text: &str) -> Result<Url, String> {
         || url.query().is_some()
         || url.fragment().is_some();
     match has_more {
-        true => Err("base_url must hold no user, password, query or fragment: a key belongs into the environment variable that key_variable names".to_owned()),
+        true => Err("base_url must hold no user, password, query or fragment: a key belongs in the environment variable that key_variable names".to_owned()),
         false => Ok(url),
     }
 }
@@ -118,32 +140,34 @@ fn address(base: &Url) -> String {
 
 fn endpoint(base: &Url, name: &ModelName) -> Result<String, String> {
     let path = match name.wire {
-        Wire::OpenAi => "chat/completions".to_owned(),
-        Wire::Anthropic => "messages".to_owned(),
-        // A dot before it: `models:` alone would be read as a scheme.
-        Wire::Gemini => format!("./models/{}:streamGenerateContent?alt=sse", name.model),
-        Wire::Ollama => "api/chat".to_owned(),
+        ProviderProtocol::OpenAi => "chat/completions".to_owned(),
+        ProviderProtocol::Anthropic => "messages".to_owned(),
+        // A dot precedes it: `models:` alone would be parsed as a scheme.
+        ProviderProtocol::Gemini => {
+            format!("./models/{}:streamGenerateContent?alt=sse", name.model)
+        }
+        ProviderProtocol::Ollama => "api/chat".to_owned(),
     };
     let url = base.join(&path).map_err(|err| format!("base_url cannot be used: {err}"))?;
     Ok(url.into())
 }
 
 fn http(
-    settings: &Settings,
+    settings: &ModelSettings,
     name: &ModelName,
     base: &Url,
-    secret: Option<&Secret>,
+    secret: Option<&ProviderKey>,
 ) -> Result<reqwest::Client, String> {
     let mut headers = HeaderMap::new();
     if let Some(secret) = secret {
         let (header, before) = match name.wire {
-            Wire::OpenAi | Wire::Ollama => ("authorization", "Bearer "),
-            Wire::Anthropic => ("x-api-key", ""),
-            Wire::Gemini => ("x-goog-api-key", ""),
+            ProviderProtocol::OpenAi | ProviderProtocol::Ollama => ("authorization", "Bearer "),
+            ProviderProtocol::Anthropic => ("x-api-key", ""),
+            ProviderProtocol::Gemini => ("x-goog-api-key", ""),
         };
         headers.insert(HeaderName::from_static(header), secret.header(before)?);
     }
-    if name.wire == Wire::Anthropic {
+    if name.wire == ProviderProtocol::Anthropic {
         let version = reqwest::header::HeaderValue::from_static(ANTHROPIC_VERSION);
         headers.insert(HeaderName::from_static("anthropic-version"), version);
     }
@@ -176,7 +200,7 @@ fn authorities(named: Option<&PathBuf>) -> Result<RootCertStore, String> {
     let path = match named {
         Some(path) => path.as_path(),
         None => SYSTEM_AUTHORITIES.iter().map(Path::new).find(|path| path.exists()).ok_or(
-            "this system keeps no authorities where they are looked for: name a file of them",
+            "no certificate authorities were found on this system: name a file that contains them",
         )?,
     };
     let unreadable = |err: &dyn std::fmt::Display| {

@@ -1,5 +1,5 @@
-//! What went wrong, from the client library's errors and the provider's words. Words are cleaned of the key before anything
-//! else is done with them.
+//! Converts the client library's errors and providers' texts to errors. The key is redacted from
+//! texts before anything else.
 
 use std::time::Duration;
 
@@ -8,12 +8,12 @@ use reqwest::StatusCode;
 use reqwest::header::HeaderMap;
 use serde_json::Value;
 
-use super::attempt::Target;
-use super::reader::Frames;
+use super::reader::StreamFrameFlags;
+use super::target::ProviderTarget;
 use crate::ModelError;
 use crate::limits::{DETAIL_CHARS_MAX, ERROR_BYTES_MAX};
 
-/// What providers say of a request that is too long.
+/// Phrases of providers for a request that is too long.
 const TOO_LONG_MARKS: &[&str] = &[
     "context_length_exceeded",
     "context length",
@@ -25,7 +25,7 @@ const TOO_LONG_MARKS: &[&str] = &[
     "exceeds the available context",
 ];
 
-/// What providers say when what was paid for is used up. That is no matter of waiting.
+/// Phrases of providers for a used-up quota, for which waiting does not help.
 const SPENT_MARKS: &[&str] = &[
     "insufficient_quota",
     "billing_hard_limit_reached",
@@ -34,17 +34,17 @@ const SPENT_MARKS: &[&str] = &[
     "insufficient credits",
 ];
 
-pub(super) struct Failures<'a> {
-    target: &'a Target,
+pub(super) struct ProviderErrorReader<'a> {
+    target: &'a ProviderTarget,
 }
 
-impl<'a> Failures<'a> {
-    pub(super) fn new(target: &'a Target) -> Self {
+impl<'a> ProviderErrorReader<'a> {
+    pub(super) fn new(target: &'a ProviderTarget) -> Self {
         Self { target }
     }
 
-    /// Reads an error of the library.
-    pub(super) fn read(&self, err: genai::Error, frames: &Frames) -> ModelError {
+    /// Converts an error of the library.
+    pub(super) fn read(&self, err: genai::Error, frames: &StreamFrameFlags) -> ModelError {
         if frames.blocked() {
             return ModelError::Refused { detail: "the request was blocked".to_owned() };
         }
@@ -58,28 +58,32 @@ impl<'a> Failures<'a> {
                 ModelError::CutOff
             }
             genai::Error::StreamParse { serde_error, .. } => {
-                self.bad(&format!("not JSON: {serde_error}"))
+                self.bad_answer(&format!("not JSON: {serde_error}"))
             }
-            other => self.bad(&other.to_string()),
+            other => self.bad_answer(&other.to_string()),
         }
     }
 
-    /// Says what it means that a stream was over: without a single frame it never was one.
-    pub(super) fn ended(&self, err: ModelError, frames: &Frames) -> ModelError {
+    /// Returns the error for a stream that ended: without a single frame it never began.
+    pub(super) fn stream_end_error(
+        &self,
+        err: ModelError,
+        frames: &StreamFrameFlags,
+    ) -> ModelError {
         match err {
-            ModelError::CutOff if !frames.any() => self.bad("no events came"),
+            ModelError::CutOff if !frames.any() => self.bad_answer("no events came"),
             err => err,
         }
     }
 
-    fn boxed(&self, err: genai::BoxError, frames: &Frames) -> ModelError {
+    fn boxed(&self, err: genai::BoxError, frames: &StreamFrameFlags) -> ModelError {
         let err = match err.downcast::<genai::Error>() {
-            // The library wraps an answer with an error status once, and nothing else.
+            // The library wraps the response with an error status exactly once.
             Ok(inner) => match *inner {
                 genai::Error::HttpError { status, body, headers, .. } => {
                     return self.status(status, &body, &headers);
                 }
-                other => return self.bad(&other.to_string()),
+                other => return self.bad_answer(&other.to_string()),
             },
             Err(err) => err,
         };
@@ -91,11 +95,11 @@ impl<'a> Failures<'a> {
                 self.ended_by_network(&err.without_url(), frames)
             }
             Ok(err) => self.network(&err.without_url()),
-            Err(err) => self.bad(&err.to_string()),
+            Err(err) => self.bad_answer(&err.to_string()),
         }
     }
 
-    fn ended_by_network(&self, err: &reqwest::Error, frames: &Frames) -> ModelError {
+    fn ended_by_network(&self, err: &reqwest::Error, frames: &StreamFrameFlags) -> ModelError {
         match frames.any() {
             true => ModelError::CutOff,
             false => self.network(err),
@@ -111,13 +115,13 @@ impl<'a> Failures<'a> {
         ModelError::Network { provider: self.provider(), detail }
     }
 
-    fn bad(&self, detail: &str) -> ModelError {
+    fn bad_answer(&self, detail: &str) -> ModelError {
         ModelError::BadAnswer { provider: self.provider(), detail: self.clean(detail) }
     }
 
     fn status(&self, status: StatusCode, body: &str, headers: &HeaderMap) -> ModelError {
         let provider = self.provider();
-        let words = self.words(body);
+        let words = self.error_message(body);
         let detail = match words.is_empty() {
             true => format!("HTTP {}", status.as_u16()),
             false => format!("HTTP {}: {words}", status.as_u16()),
@@ -126,7 +130,7 @@ impl<'a> Failures<'a> {
         match status.as_u16() {
             401 => self.key_refused(detail),
             402 => ModelError::QuotaSpent { provider, detail },
-            400 | 403 | 429 if says(body, SPENT_MARKS) => {
+            400 | 403 | 429 if contains_mark(body, SPENT_MARKS) => {
                 ModelError::QuotaSpent { provider, detail }
             }
             403 => self.not_permitted(detail),
@@ -135,7 +139,9 @@ impl<'a> Failures<'a> {
                 ModelError::UnknownModel { provider, model, detail }
             }
             429 => ModelError::RateLimited { provider, retry_after, detail },
-            400 | 413 | 422 if says(body, TOO_LONG_MARKS) => ModelError::ContextTooLong { detail },
+            400 | 413 | 422 if contains_mark(body, TOO_LONG_MARKS) => {
+                ModelError::ContextTooLong { detail }
+            }
             413 => ModelError::ContextTooLong { detail },
             300..400 => {
                 let detail = format!("{detail}; it redirects, and redirects are not followed");
@@ -146,14 +152,14 @@ impl<'a> Failures<'a> {
         }
     }
 
-    /// Reads an error that came as an event of a stream, without a status.
+    /// Converts an error that arrived as a stream event, without a status.
     fn event(&self, body: &str) -> ModelError {
         let (provider, detail, retry_after) =
-            (self.provider(), self.words(body), retry_delay(body));
+            (self.provider(), self.error_message(body), retry_delay(body));
         let has = |marks: &[&str]| marks.iter().any(|mark| body.contains(mark));
-        if says(body, TOO_LONG_MARKS) {
+        if contains_mark(body, TOO_LONG_MARKS) {
             ModelError::ContextTooLong { detail }
-        } else if says(body, SPENT_MARKS) {
+        } else if contains_mark(body, SPENT_MARKS) {
             ModelError::QuotaSpent { provider, detail }
         } else if has(&["rate_limit", "RESOURCE_EXHAUSTED"]) {
             ModelError::RateLimited { provider, retry_after, detail }
@@ -172,7 +178,7 @@ impl<'a> Failures<'a> {
         let (provider, key) = (self.provider(), self.target.key_place.clone());
         match self.target.secret {
             Some(_) => ModelError::Authentication { provider, key, detail },
-            None => ModelError::KeyWanted { provider, detail },
+            None => ModelError::KeyRequired { provider, detail },
         }
     }
 
@@ -180,12 +186,12 @@ impl<'a> Failures<'a> {
         let (provider, key) = (self.provider(), self.target.key_place.clone());
         match self.target.secret {
             Some(_) => ModelError::NotPermitted { provider, key, detail },
-            None => ModelError::KeyWanted { provider, detail },
+            None => ModelError::KeyRequired { provider, detail },
         }
     }
 
-    /// Returns the message inside an error body, the title of a page, or the body itself.
-    fn words(&self, body: &str) -> String {
+    /// Returns the message in an error body, the title of an HTML page, or the body itself.
+    fn error_message(&self, body: &str) -> String {
         let value: Option<Value> = serde_json::from_str(body).ok();
         let message = value.as_ref().and_then(|value| {
             ["/error/message", "/0/error/message", "/message", "/error", "/detail"]
@@ -195,7 +201,7 @@ impl<'a> Failures<'a> {
         self.clean(message.or_else(|| title(body)).unwrap_or(body))
     }
 
-    /// Takes the key out of a text, and cuts what is left of it.
+    /// Redacts the key from a text, and truncates the rest.
     fn clean(&self, text: &str) -> String {
         let bytes = text.floor_char_boundary(ERROR_BYTES_MAX);
         let text = text.get(..bytes).unwrap_or_default().trim();
@@ -216,26 +222,26 @@ impl<'a> Failures<'a> {
     }
 }
 
-fn says(body: &str, marks: &[&str]) -> bool {
+fn contains_mark(body: &str, marks: &[&str]) -> bool {
     let body = body.get(..body.floor_char_boundary(ERROR_BYTES_MAX)).unwrap_or_default();
     let body = body.to_lowercase();
     marks.iter().any(|mark| body.contains(mark))
 }
 
-/// Returns the title of a page, which is what something says that stands before a provider.
+/// Returns the title of an HTML page, which a gateway in front of a provider may send.
 fn title(body: &str) -> Option<&str> {
     let (_, rest) = body.trim_start().strip_prefix('<')?.split_once("<title>")?;
     rest.split_once("</title>").map(|(title, _)| title.trim()).filter(|title| !title.is_empty())
 }
 
-/// Reads how long to wait. Dates are not read: they would need a clock.
+/// Parses the requested pause. Dates are not supported, because they would need a clock.
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let number = |name: &str| headers.get(name)?.to_str().ok()?.trim().parse::<f64>().ok();
     let seconds = number("retry-after-ms").map(|ms| ms / 1000.0).or_else(|| number("retry-after"));
     seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
 }
 
-/// Reads how long to wait where it is said in the body, as Gemini does: `"retryDelay": "34s"`.
+/// Parses the requested pause from the body, as Gemini sends it: `"retryDelay": "34s"`.
 fn retry_delay(body: &str) -> Option<Duration> {
     let value: Value = serde_json::from_str(body).ok()?;
     let details = ["/error/details", "/0/error/details"];

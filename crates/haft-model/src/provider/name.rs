@@ -1,4 +1,5 @@
-//! `provider/name`: which wire, and which model on it. What a name may hold is narrow, because it becomes part of URLs.
+//! Parses `provider/name`: the protocol and the model. The characters of a name are restricted,
+//! because it becomes part of URLs.
 
 use std::fmt;
 
@@ -6,18 +7,23 @@ use genai::adapter::AdapterKind;
 
 use crate::limits::NAME_BYTES_MAX;
 
-/// The wires that can be spoken.
+/// The supported protocols.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Wire {
+pub(super) enum ProviderProtocol {
     OpenAi,
     Anthropic,
     Gemini,
     Ollama,
 }
 
-const WIRES: [Wire; 4] = [Wire::OpenAi, Wire::Anthropic, Wire::Gemini, Wire::Ollama];
+const WIRES: [ProviderProtocol; 4] = [
+    ProviderProtocol::OpenAi,
+    ProviderProtocol::Anthropic,
+    ProviderProtocol::Gemini,
+    ProviderProtocol::Ollama,
+];
 
-impl Wire {
+impl ProviderProtocol {
     pub(super) fn as_str(self) -> &'static str {
         match self {
             Self::OpenAi => "openai",
@@ -27,7 +33,7 @@ impl Wire {
         }
     }
 
-    /// Where the provider is unless a base URL says otherwise.
+    /// The provider's default base URL.
     pub(super) fn base_url(self) -> &'static str {
         match self {
             Self::OpenAi => "https://api.openai.com/v1/",
@@ -37,7 +43,7 @@ impl Wire {
         }
     }
 
-    /// Where the key is looked up at the provider's own place; Ollama has none.
+    /// The environment variable of the key at the provider's default URL; Ollama has none.
     pub(super) fn key_variable(self) -> Option<&'static str> {
         match self {
             Self::OpenAi => Some("OPENAI_API_KEY"),
@@ -60,7 +66,7 @@ impl Wire {
 /// A model of a provider.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ModelName {
-    pub(super) wire: Wire,
+    pub(super) wire: ProviderProtocol,
     pub(super) model: String,
 }
 
@@ -76,7 +82,7 @@ impl ModelName {
             .split_once('/')
             .ok_or_else(|| wrong(&format!("{text:?} does not name a provider")))?;
         let Some(wire) = WIRES.into_iter().find(|wire| wire.as_str() == provider) else {
-            let known = WIRES.map(Wire::as_str).join(", ");
+            let known = WIRES.map(ProviderProtocol::as_str).join(", ");
             return Err(wrong(&format!("there is no provider {provider:?}, only {known}")));
         };
         let is_plain = |one: char| one.is_ascii_alphanumeric() || "-_.:/@+".contains(one);
@@ -105,8 +111,11 @@ mod tests {
     #[test]
     fn names_are_a_provider_and_a_model() {
         let parsed = |text| ModelName::parse(text).map(|name| (name.wire, name.model));
-        assert_eq!(parsed("openai/gpt-5"), Ok((Wire::OpenAi, "gpt-5".to_owned())));
-        assert_eq!(parsed("ollama/hf.co/a/b:Q4"), Ok((Wire::Ollama, "hf.co/a/b:Q4".to_owned())));
+        assert_eq!(parsed("openai/gpt-5"), Ok((ProviderProtocol::OpenAi, "gpt-5".to_owned())));
+        assert_eq!(
+            parsed("ollama/hf.co/a/b:Q4"),
+            Ok((ProviderProtocol::Ollama, "hf.co/a/b:Q4".to_owned()))
+        );
         for wrong in [
             "gpt-5",
             "acme/x",

@@ -1,4 +1,4 @@
-//! A key: it can be sent, and taken out of text. It cannot be printed.
+//! A key: it can be sent, and redacted from text. It cannot be printed.
 
 use std::fmt;
 
@@ -6,14 +6,14 @@ use reqwest::header::HeaderValue;
 
 use crate::limits::{KEY_BYTES_MAX, KEY_PART_BYTES_MIN};
 
-/// What stands in a text where a key was.
+/// The replacement for a key in a text.
 const REDACTED: &str = "[key]";
 
 #[derive(Clone)]
-pub(super) struct Secret(String);
+pub(super) struct ProviderKey(String);
 
-impl Secret {
-    /// Takes a key that was found in `variable`.
+impl ProviderKey {
+    /// Creates a key from the value of `variable`.
     pub(super) fn new(key: &str, variable: &str) -> Result<Self, String> {
         let key = key.trim();
         if key.is_empty() {
@@ -21,13 +21,13 @@ impl Secret {
         }
         if key.len() > KEY_BYTES_MAX || !key.bytes().all(|byte| byte.is_ascii_graphic()) {
             return Err(format!(
-                "what {variable} holds is no key: expected at most {KEY_BYTES_MAX} letters, digits and marks without spaces"
+                "what {variable} contains is not a key: expected at most {KEY_BYTES_MAX} letters, digits and marks without spaces"
             ));
         }
         Ok(Self(key.to_owned()))
     }
 
-    /// Returns the key as a header that no log shows.
+    /// Returns the key as a header value that logs do not show.
     pub(super) fn header(&self, before: &str) -> Result<HeaderValue, String> {
         let mut value = HeaderValue::try_from(format!("{before}{}", self.0))
             .map_err(|_| "the key cannot be sent as a header".to_owned())?;
@@ -35,7 +35,7 @@ impl Secret {
         Ok(value)
     }
 
-    /// Takes the key and every longer part of it out of `text`.
+    /// Redacts the key and every longer part of it from `text`.
     pub(super) fn redact(&self, text: &str) -> String {
         let part_bytes = self.0.len().min(KEY_PART_BYTES_MIN);
         let mut clean = String::with_capacity(text.len());
@@ -52,7 +52,8 @@ impl Secret {
         clean
     }
 
-    /// Returns how many bytes at the start of `text` are a part of the key, or 0 if that is too few to matter.
+    /// Returns how many bytes at the start of `text` are a part of the key, or 0 if the part is too
+    /// short.
     fn part_at(&self, text: &str, part_bytes: usize) -> usize {
         let is_part = |length: usize| text.get(..length).is_some_and(|part| self.0.contains(part));
         if !is_part(part_bytes) {
@@ -62,7 +63,7 @@ impl Secret {
     }
 }
 
-impl fmt::Debug for Secret {
+impl fmt::Debug for ProviderKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Secret")
     }
@@ -75,7 +76,7 @@ mod tests {
     const KEY: &str = "sk-0123456789abcdefghij";
 
     fn check(text: &str, expect: &str) {
-        assert_eq!(Secret::new(KEY, "KEY").unwrap().redact(text), expect);
+        assert_eq!(ProviderKey::new(KEY, "KEY").unwrap().redact(text), expect);
     }
 
     #[test]
@@ -86,20 +87,20 @@ mod tests {
         check("sk-01234567…ghij and é", "[key]…ghij and é");
         check("…89abcdefghij", "…[key]");
         check("sk-0123", "sk-0123");
-        assert_eq!(Secret::new("abc", "KEY").unwrap().redact("xabcx"), "x[key]x");
+        assert_eq!(ProviderKey::new("abc", "KEY").unwrap().redact("xabcx"), "x[key]x");
     }
 
     #[test]
     fn keys_are_not_printed_and_not_quoted() {
-        let secret = Secret::new(KEY, "KEY").unwrap();
+        let secret = ProviderKey::new(KEY, "KEY").unwrap();
         let header = secret.header("Bearer ").unwrap();
         assert!(!format!("{secret:?} {header:?}").contains("0123"));
         for wrong in ["", "  ", "two words", "line\nbreak", "é"] {
-            let message = Secret::new(wrong, "MY_KEY").unwrap_err();
+            let message = ProviderKey::new(wrong, "MY_KEY").unwrap_err();
             assert!(message.contains("MY_KEY"), "{message}");
             assert!(wrong.trim().is_empty() || !message.contains(wrong), "{message}");
         }
-        assert!(Secret::new(&"k".repeat(KEY_BYTES_MAX), "KEY").is_ok());
-        assert!(Secret::new(&"k".repeat(KEY_BYTES_MAX + 1), "KEY").is_err());
+        assert!(ProviderKey::new(&"k".repeat(KEY_BYTES_MAX), "KEY").is_ok());
+        assert!(ProviderKey::new(&"k".repeat(KEY_BYTES_MAX + 1), "KEY").is_err());
     }
 }

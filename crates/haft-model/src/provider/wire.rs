@@ -1,4 +1,4 @@
-//! A request in the client library's words.
+//! A request in the client library's types.
 
 use std::time::Duration;
 
@@ -9,9 +9,9 @@ use genai::chat::{
 };
 use serde_json::{Value, json};
 
-use crate::{Arguments, Message, Request, ToolCall};
+use crate::{ModelMessage, ModelRequest, ToolCall, ToolCallArguments};
 
-pub(super) fn request(request: &Request) -> ChatRequest {
+pub(super) fn request(request: &ModelRequest) -> ChatRequest {
     let messages = request.messages.iter().map(message).collect();
     let mut chat = ChatRequest::new(messages);
     chat.system.clone_from(&request.system);
@@ -26,9 +26,9 @@ pub(super) fn request(request: &Request) -> ChatRequest {
     chat
 }
 
-/// The library is asked for usage, and for nothing else that it would collect: it makes room for tool calls by an index that
-/// the provider sends, however large.
-pub(super) fn options(request: &Request, adapter: AdapterKind, idle: Duration) -> ChatOptions {
+/// The library is asked to collect usage, but nothing else. To collect tool calls, it would
+/// allocate by an index from the provider, however large.
+pub(super) fn options(request: &ModelRequest, adapter: AdapterKind, idle: Duration) -> ChatOptions {
     let mut options = ChatOptions::default()
         .with_capture_usage(true)
         .with_stream_header_timeout(idle)
@@ -37,35 +37,35 @@ pub(super) fn options(request: &Request, adapter: AdapterKind, idle: Duration) -
     options.max_tokens = request.max_output_tokens;
     options.temperature = request.temperature;
     if adapter == AdapterKind::OpenAI {
-        // Without an effort, the library takes one off the end of names such as `my-model-high`. A budget has no
-        // counterpart on this wire and is left out there.
+        // Without an effort, the library removes one from the end of names such as `my-model-high`.
+        // A budget has no equivalent in this protocol and is not sent.
         options = options.with_reasoning_effort(ReasoningEffort::Budget(0));
     }
     options
 }
 
-fn message(message: &Message) -> ChatMessage {
+fn message(message: &ModelMessage) -> ChatMessage {
     match message {
-        Message::User(text) => ChatMessage::user(text.clone()),
-        Message::Assistant { text, tool_calls } => {
+        ModelMessage::User(text) => ChatMessage::user(text.clone()),
+        ModelMessage::Assistant { text, tool_calls } => {
             let text = (!text.is_empty()).then(|| ContentPart::Text(text.clone()));
             let calls = tool_calls.iter().map(|call| ContentPart::ToolCall(wire_call(call)));
             ChatMessage::assistant(MessageContent::from_parts(
                 text.into_iter().chain(calls).collect::<Vec<_>>(),
             ))
         }
-        Message::ToolResult { call_id, name, text } => {
+        ModelMessage::ToolResult { call_id, name, text } => {
             let response = ToolResponse::new(call_id.clone(), text.clone());
             ChatMessage::tool(MessageContent::from(response.with_fn_name(name.clone())))
         }
     }
 }
 
-/// Wires take objects only, so that arguments which are none go back as what they were, inside of one.
+/// The protocols accept only objects, so malformed arguments are sent back inside of one.
 fn wire_call(call: &ToolCall) -> WireCall {
     let fn_arguments: Value = match &call.arguments {
-        Arguments::Object(value) => value.clone(),
-        Arguments::Malformed { text, .. } => json!({ "malformed": text }),
+        ToolCallArguments::Object(value) => value.clone(),
+        ToolCallArguments::Malformed { text, .. } => json!({ "malformed": text }),
     };
     WireCall {
         call_id: call.id.clone(),

@@ -1,10 +1,10 @@
-//! Encrypted connections: whom a provider's certificate is believed from. Authority and certificate are made for these tests
-//! and good for nothing else; the key of the authority is kept nowhere.
+//! Encrypted connections: which certificates of a provider are trusted. Authority and certificate
+//! were created for these tests only; the authority's key was not kept.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use haft_model::{Bounds, ModelError, Provider, Request, Settings};
+use haft_model::{ModelAnswerBounds, ModelError, ModelRequest, ModelSettings, ProviderModel};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
@@ -36,7 +36,7 @@ async fn start() -> String {
     let url = format!("https://{}/v1", listener.local_addr().unwrap());
     tokio::spawn(async move {
         while let Ok((stream, _)) = listener.accept().await {
-            // A client that does not believe the certificate hangs up.
+            // A client that does not trust the certificate closes the connection.
             let Ok(mut stream) = acceptor.accept(stream).await else { continue };
             let mut request = [0; 16 * 1024];
             let _ = stream.read(&mut request).await.unwrap();
@@ -48,15 +48,15 @@ async fn start() -> String {
 }
 
 async fn ask(authorities: Option<PathBuf>) -> Result<String, ModelError> {
-    let settings = Settings {
+    let settings = ModelSettings {
         model: "openai/m".to_owned(),
         base_url: Some(start().await),
         authorities,
-        bounds: Bounds { retries_max: 0, ..Bounds::default() },
-        ..Settings::default()
+        bounds: ModelAnswerBounds { retries_max: 0, ..ModelAnswerBounds::default() },
+        ..ModelSettings::default()
     };
-    let provider = Provider::open(&settings, &|_| None)?;
-    whole(&provider, Request::of_user("hello")).await.map(|answer| answer.text)
+    let provider = ProviderModel::open(&settings, &|_| None)?;
+    whole(&provider, ModelRequest::from_user_text("hello")).await.map(|answer| answer.text)
 }
 
 #[tokio::test]
@@ -66,7 +66,7 @@ async fn a_certificate_of_a_named_authority_is_believed() {
 
 #[tokio::test]
 async fn a_certificate_of_nobody_known_is_not() {
-    // The server's own certificate is no authority.
+    // The server's own certificate is not an authority.
     let err = ask(Some(place("server.pem"))).await.unwrap_err();
     assert!(matches!(&err, ModelError::Network { .. }), "{err:?}");
     assert!(err.to_string().contains("certificate"), "{err}");

@@ -1,9 +1,12 @@
-//! Providers that fail, each in its way: the error says which, and only what may pass is tried again.
+//! Failing providers: the error names the failure, and only temporary failures are retried.
 
 use std::time::Duration;
 
 use expect_test::{Expect, expect};
-use haft_model::{Bounds, Event, Model, ModelError, Provider, Request, Retry, Settings};
+use haft_model::{
+    Model, ModelAnswerBounds, ModelError, ModelEvent, ModelRequest, ModelRetry, ModelSettings,
+    ProviderModel,
+};
 use serde_json::json;
 
 use crate::server::{Reply, Server, ask, bounds, whole};
@@ -16,7 +19,7 @@ fn failing(status: u16, message: &str) -> Reply {
 }
 
 async fn check(model: &str, reply: Reply, expect: Expect) -> ModelError {
-    // One server for every attempt: what passes by itself is asked again.
+    // One reply for every attempt: temporary failures are retried.
     let err = ask(model, vec![reply; 4]).await.unwrap_err();
     expect.assert_eq(&err.to_string());
     err
@@ -85,15 +88,15 @@ async fn what_is_used_up_is_told_from_what_passes() {
 async fn a_key_that_was_not_sent_is_not_said_to_be_wrong() {
     for status in [401, 403] {
         let server = Server::start([failing(status, "no key")]);
-        let settings = Settings {
+        let settings = ModelSettings {
             model: "openai/m".to_owned(),
             base_url: Some(server.url.clone()),
-            ..Settings::default()
+            ..ModelSettings::default()
         };
-        let model = Provider::open(&settings, &|_| None).unwrap();
-        let err = whole(&model, Request::of_user("x")).await.unwrap_err();
+        let model = ProviderModel::open(&settings, &|_| None).unwrap();
+        let err = whole(&model, ModelRequest::from_user_text("x")).await.unwrap_err();
         let expect = format!(
-            "openai wants a key, and none was sent: name the environment variable that holds it (key_variable) (HTTP {status}: no key)"
+            "openai requires a key, but none was sent: name its environment variable (key_variable) (HTTP {status}: no key)"
         );
         assert_eq!(err.to_string(), expect);
     }
@@ -101,7 +104,7 @@ async fn a_key_that_was_not_sent_is_not_said_to_be_wrong() {
 
 #[tokio::test]
 async fn what_passes_is_tried_again_and_what_does_not_is_not() {
-    let bounds = Bounds { retries_max: 2, ..bounds() };
+    let bounds = ModelAnswerBounds { retries_max: 2, ..bounds() };
     for (failure, attempts) in [
         (failing(429, "slow down"), 3),
         (failing(503, "later"), 3),
@@ -109,11 +112,14 @@ async fn what_passes_is_tried_again_and_what_does_not_is_not() {
         (failing(401, "no"), 1),
     ] {
         let server = Server::start(vec![failure; 3]);
-        whole(&server.provider_with("openai/m", bounds), Request::of_user("x")).await.unwrap_err();
+        whole(&server.provider_with("openai/m", bounds), ModelRequest::from_user_text("x"))
+            .await
+            .unwrap_err();
         assert_eq!(server.asked().len(), attempts);
     }
     let server = Server::start([failing(500, "x"), failing(529, "x"), Reply::data(DONE)]);
-    let answer = whole(&server.provider_with("openai/m", bounds), Request::of_user("x")).await;
+    let answer =
+        whole(&server.provider_with("openai/m", bounds), ModelRequest::from_user_text("x")).await;
     assert_eq!(answer.unwrap().text, "ok");
 }
 
@@ -121,13 +127,14 @@ async fn what_passes_is_tried_again_and_what_does_not_is_not() {
 async fn a_pause_that_the_provider_asks_for_is_told_and_not_waited_for_when_long() {
     let limited = Reply::with_headers(429, "retry-after: 3600\r\n", b"{}");
     let server = Server::start([limited, Reply::data(DONE)]);
-    let err = whole(&server.provider("openai/m"), Request::of_user("x")).await.unwrap_err();
+    let err =
+        whole(&server.provider("openai/m"), ModelRequest::from_user_text("x")).await.unwrap_err();
     assert_eq!(err.retry_after(), Some(Duration::from_secs(3600)));
     assert_eq!(server.asked().len(), 1);
-    expect!["openai limits how much it is asked in a time, and wants to be left alone for 3600 s: wait and try again, or ask less (HTTP 429: {})"].assert_eq(&err.to_string());
+    expect!["openai limits the request rate, and asks for a pause of 3600 s: wait and try again, or ask less (HTTP 429: {})"].assert_eq(&err.to_string());
     let limited = Reply::with_headers(429, "retry-after-ms: 5\r\n", b"{}");
     assert_eq!(ask("openai/m", [limited, Reply::data(DONE)]).await.unwrap().text, "ok");
-    // Gemini says it in the body.
+    // Gemini sends it in the body.
     let body = r#"[{"error":{"code":429,"message":"slow down","status":"RESOURCE_EXHAUSTED","details":[{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"61.5s"}]}}]"#;
     let err = ask("gemini/m", [Reply::new(429, "application/json", body)]).await.unwrap_err();
     assert_eq!(err.retry_after(), Some(Duration::from_millis(61_500)));
@@ -137,21 +144,21 @@ async fn a_pause_that_the_provider_asks_for_is_told_and_not_waited_for_when_long
 async fn each_further_attempt_is_told_of_before_its_pause() {
     let limited = Reply::with_headers(429, "retry-after-ms: 7\r\n", b"slow down");
     let server = Server::start([limited, failing(500, "boom"), Reply::data(DONE)]);
-    let bounds = Bounds { retries_max: 2, ..bounds() };
+    let bounds = ModelAnswerBounds { retries_max: 2, ..bounds() };
     let model = server.provider_with("openai/m", bounds);
-    let mut told = Vec::new();
-    let answer = model.respond(Request::of_user("x")).await.unwrap();
-    let answer = answer.collect_telling(|retry| told.push(retry)).await.unwrap();
+    let mut retries = Vec::new();
+    let answer = model.respond(ModelRequest::from_user_text("x")).await.unwrap();
+    let answer = answer.collect_with_retries(|retry| retries.push(retry)).await.unwrap();
     assert_eq!(answer.text, "ok");
-    let said = |retry: &Retry| {
-        let Retry { error, pause, attempt, attempts_max } = retry;
+    let retry_text = |retry: &ModelRetry| {
+        let ModelRetry { error, pause, attempt, attempts_max } = retry;
         format!("{}: {} ms, {attempt} of {attempts_max}\n", error.cause(), pause.as_millis())
     };
     expect![[r#"
-        openai limits how much it is asked in a time (HTTP 429: slow down): 7 ms, 2 of 3
+        openai limits the request rate (HTTP 429: slow down): 7 ms, 2 of 3
         openai cannot answer at the moment (HTTP 500: boom): 2 ms, 3 of 3
     "#]]
-    .assert_eq(&told.iter().map(said).collect::<String>());
+    .assert_eq(&retries.iter().map(retry_text).collect::<String>());
 }
 
 #[tokio::test]
@@ -236,8 +243,9 @@ async fn an_answer_that_breaks_off_is_no_answer() {
         ),
     ] {
         let server = Server::start(vec![reply; 2]);
-        let mut answer = server.provider(model).respond(Request::of_user("x")).await.unwrap();
-        assert_eq!(answer.next().await, Some(Ok(Event::Text("ha".to_owned()))), "{model}");
+        let mut answer =
+            server.provider(model).respond(ModelRequest::from_user_text("x")).await.unwrap();
+        assert_eq!(answer.next().await, Some(Ok(ModelEvent::Text("ha".to_owned()))), "{model}");
         assert_eq!(answer.next().await, Some(Err(ModelError::CutOff)), "{model}");
         assert_eq!(answer.next().await, None, "{model}");
         assert_eq!(server.asked().len(), 1, "{model}: nothing is tried again once something came");
@@ -256,12 +264,14 @@ async fn an_event_that_breaks_off_is_no_answer() {
 #[tokio::test]
 async fn silence_ends_an_answer() {
     let idle = Duration::from_millis(40);
-    let bounds = Bounds { idle, retries_max: 1, ..bounds() };
+    let bounds = ModelAnswerBounds { idle, retries_max: 1, ..bounds() };
     let silent = Reply::with_headers(200, "", b"").stalling();
     let half = Reply::data(&[r#"{"choices":[{"delta":{"content":"ha"}}]}"#]).stalling();
     for (replies, attempts) in [(vec![silent; 2], 2), (vec![half], 1)] {
         let server = Server::start(replies);
-        let err = whole(&server.provider_with("openai/m", bounds), Request::of_user("x")).await;
+        let err =
+            whole(&server.provider_with("openai/m", bounds), ModelRequest::from_user_text("x"))
+                .await;
         assert_eq!(err, Err(ModelError::Idle(idle)));
         assert_eq!(server.asked().len(), attempts);
     }
@@ -270,7 +280,7 @@ async fn silence_ends_an_answer() {
 #[tokio::test]
 async fn a_flood_without_an_event_is_silence() {
     let idle = Duration::from_millis(40);
-    let bounds = Bounds { idle, retries_max: 0, ..bounds() };
+    let bounds = ModelAnswerBounds { idle, retries_max: 0, ..bounds() };
     let half = r#"{"choices":[{"delta":{"content":"ha"}}]}"#;
     for (model, reply) in [
         ("openai/m", Reply::data(&[half])),
@@ -278,7 +288,8 @@ async fn a_flood_without_an_event_is_silence() {
         ("anthropic/m", Reply::new(500, "text/plain", "")),
     ] {
         let server = Server::start([reply.flooding()]);
-        let err = whole(&server.provider_with(model, bounds), Request::of_user("x")).await;
+        let err =
+            whole(&server.provider_with(model, bounds), ModelRequest::from_user_text("x")).await;
         assert_eq!(err, Err(ModelError::Idle(idle)), "{model}");
     }
 }
@@ -287,15 +298,16 @@ async fn a_flood_without_an_event_is_silence() {
 async fn an_empty_answer_is_whole() {
     let empty = r#"{"choices":[{"delta":{},"finish_reason":"stop"}]}"#;
     let answer = ask("openai/m", [Reply::data(&[empty, "[DONE]"])]).await.unwrap();
-    assert_eq!((answer.text.as_str(), answer.stop), ("", haft_model::Stop::Done));
+    assert_eq!((answer.text.as_str(), answer.stop), ("", haft_model::ModelStopReason::Done));
 }
 
 #[tokio::test]
 async fn an_answer_has_one_time_for_everything() {
     let total = Duration::from_millis(60);
-    let bounds = Bounds { total, ..bounds() };
+    let bounds = ModelAnswerBounds { total, ..bounds() };
     let server = Server::start([Reply::data(&[]).stalling()]);
-    let err = whole(&server.provider_with("openai/m", bounds), Request::of_user("x")).await;
+    let err =
+        whole(&server.provider_with("openai/m", bounds), ModelRequest::from_user_text("x")).await;
     assert_eq!(err, Err(ModelError::Timeout(total)));
 }
 
@@ -303,10 +315,10 @@ async fn an_answer_has_one_time_for_everything() {
 async fn cancelling_ends_an_answer() {
     let half = Reply::data(&[r#"{"choices":[{"delta":{"content":"ha"}}]}"#]).stalling();
     let server = Server::start([half]);
-    let request = Request::of_user("x");
+    let request = ModelRequest::from_user_text("x");
     let cancellation = request.cancellation.clone();
     let mut answer = server.provider("openai/m").respond(request).await.unwrap();
-    assert_eq!(answer.next().await, Some(Ok(Event::Text("ha".to_owned()))));
+    assert_eq!(answer.next().await, Some(Ok(ModelEvent::Text("ha".to_owned()))));
     cancellation.cancel();
     assert_eq!(answer.next().await, Some(Err(ModelError::Cancelled)));
 }
@@ -314,13 +326,15 @@ async fn cancelling_ends_an_answer() {
 #[tokio::test]
 async fn a_huge_answer_is_given_up() {
     let piece = json!({"choices": [{"delta": {"content": "x".repeat(1000)}}]}).to_string();
-    let bounds = Bounds { answer_bytes_max: 10_000, ..bounds() };
+    let bounds = ModelAnswerBounds { answer_bytes_max: 10_000, ..bounds() };
     let server = Server::start([Reply::data(&[piece.as_str(); 11])]);
-    let err = whole(&server.provider_with("openai/m", bounds), Request::of_user("x")).await;
+    let err =
+        whole(&server.provider_with("openai/m", bounds), ModelRequest::from_user_text("x")).await;
     assert_eq!(err, Err(ModelError::TooLong));
     let most: Vec<&str> = vec![piece.as_str(); 10].into_iter().chain(["[DONE]"]).collect();
     let server = Server::start([Reply::data(&most)]);
-    let answer = whole(&server.provider_with("openai/m", bounds), Request::of_user("x")).await;
+    let answer =
+        whole(&server.provider_with("openai/m", bounds), ModelRequest::from_user_text("x")).await;
     assert_eq!(answer.unwrap().text.len(), 10_000);
 }
 
@@ -334,11 +348,11 @@ async fn numbers_beyond_all_counting_end_nothing() {
 
 #[tokio::test]
 async fn a_server_that_is_not_there_is_a_network_error() {
-    let bounds = Bounds { retries_max: 0, ..bounds() };
-    // The listener goes with its server.
+    let bounds = ModelAnswerBounds { retries_max: 0, ..bounds() };
+    // Dropping the server closes the listener.
     let model = Server::start([]).provider_with("openai/m", bounds);
-    let err = whole(&model, Request::of_user("x")).await.unwrap_err();
+    let err = whole(&model, ModelRequest::from_user_text("x")).await.unwrap_err();
     assert!(matches!(err, ModelError::Network { .. }), "{err:?}");
-    // Who gave the wrong place sees which one it was.
+    // The message shows the wrong address.
     assert!(err.to_string().contains("(127.0.0.1:"), "{err}");
 }

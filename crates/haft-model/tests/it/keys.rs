@@ -1,10 +1,10 @@
-//! A key is sent, and is seen nowhere else: not in errors, not in what is printed, not in any log, whatever a provider
-//! says and however fine the log is.
+//! A key is sent, but appears nowhere else: not in errors, not in printed values, not in any log,
+//! whatever a provider sends and whatever the log level.
 
 use std::io::Write;
 use std::sync::{Arc, Mutex};
 
-use haft_model::{Model, Request};
+use haft_model::{Model, ModelRequest};
 use tracing_subscriber::fmt::MakeWriter;
 
 use crate::server::{KEY, Reply, Server};
@@ -48,7 +48,7 @@ fn replies() -> Vec<Reply> {
     ]
 }
 
-/// One thread, so that the subscriber also hears what the HTTP client does in tasks of its own.
+/// One thread, so that the subscriber also receives logs of the HTTP client's tasks.
 #[tokio::test(flavor = "current_thread")]
 async fn keys_are_seen_nowhere() {
     let log = Log::default();
@@ -64,7 +64,7 @@ async fn keys_are_seen_nowhere() {
             let server = Server::start([reply]);
             let model = server.provider(provider);
             seen.push_str(&format!("{model:?}\n"));
-            let answer = match model.respond(Request::of_user("x")).await {
+            let answer = match model.respond(ModelRequest::from_user_text("x")).await {
                 Ok(answer) => answer.collect().await,
                 Err(err) => Err(err),
             };

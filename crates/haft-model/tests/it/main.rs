@@ -1,4 +1,5 @@
-//! The provider client against servers on this machine that speak the providers' wires, well and badly.
+//! The provider client against local servers that speak the providers' protocols, correctly and
+//! incorrectly.
 #![expect(
     clippy::unwrap_used,
     reason = "the lint's exception for tests does not cover the functions that they share"

@@ -1,18 +1,21 @@
-//! Servers that answer each request with the next reply of a script, byte for byte, and keep what they were asked.
+//! Servers that answer each request with the next reply of a script, byte for byte, and record the
+//! requests.
 
 use std::time::Duration;
 
-use haft_model::{Answer, Bounds, Model, ModelError, Provider, Request, Settings};
-use haft_scripted_model::{Script, ScriptedServer};
+use haft_model::{
+    Model, ModelAnswer, ModelAnswerBounds, ModelError, ModelRequest, ModelSettings, ProviderModel,
+};
+use haft_scripted_model::{ModelScript, ScriptedServer};
 use serde_json::Value;
 
 pub(crate) const KEY: &str = "sk-live-0123456789abcdefghijklmnop";
 
-/// What is sent, and what follows it.
+/// The bytes of a reply, and what follows them.
 #[derive(Clone)]
 pub(crate) struct Reply {
     bytes: Vec<u8>,
-    reply: haft_scripted_model::Reply,
+    reply: haft_scripted_model::ScriptedReply,
 }
 
 impl Reply {
@@ -23,10 +26,10 @@ impl Reply {
     pub(crate) fn with_headers(status: u16, headers: &str, body: &[u8]) -> Self {
         let head = format!("HTTP/1.1 {status} Text\r\n{headers}connection: close\r\n\r\n");
         let bytes = [head.as_bytes(), body].concat();
-        Self { reply: haft_scripted_model::Reply::raw(bytes.clone()), bytes }
+        Self { reply: haft_scripted_model::ScriptedReply::raw(bytes.clone()), bytes }
     }
 
-    /// A stream of server-sent events, each a name (or none) and its data.
+    /// A stream of server-sent events, each with an optional name and its data.
     pub(crate) fn events(events: &[(&str, &str)]) -> Self {
         let mut body = String::new();
         for (name, data) in events {
@@ -43,17 +46,17 @@ impl Reply {
         Self::events(&data.iter().map(|data| ("", *data)).collect::<Vec<_>>())
     }
 
-    /// Returns all that is sent.
+    /// Returns all bytes of the reply.
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// Says nothing more, and does not hang up.
+    /// Sends nothing after the reply, but keeps the connection open.
     pub(crate) fn stalling(self) -> Self {
         Self { reply: self.reply.stalling(), ..self }
     }
 
-    /// Goes on for ever with something that never becomes an event.
+    /// Continues forever with bytes that never form an event.
     pub(crate) fn flooding(self) -> Self {
         Self { reply: self.reply.flooding(), ..self }
     }
@@ -66,53 +69,56 @@ pub(crate) struct Server {
 
 impl Server {
     pub(crate) fn start(replies: impl IntoIterator<Item = Reply>) -> Self {
-        Self::of(Script::of(replies.into_iter().map(|reply| reply.reply)))
+        Self::of(ModelScript::from_replies(replies.into_iter().map(|reply| reply.reply)))
     }
 
-    pub(crate) fn of(script: Script) -> Self {
+    pub(crate) fn of(script: ModelScript) -> Self {
         let server = ScriptedServer::start(script).unwrap();
         Self { url: format!("http://{}/", server.address()), server }
     }
 
-    /// Returns head and body of each request.
+    /// Returns the head and body of each request.
     pub(crate) fn asked(&self) -> Vec<(String, Value)> {
         self.server.requests().into_iter().map(|request| (request.head, request.body)).collect()
     }
 
-    pub(crate) fn provider(&self, model: &str) -> Provider {
+    pub(crate) fn provider(&self, model: &str) -> ProviderModel {
         self.provider_with(model, bounds())
     }
 
-    pub(crate) fn provider_with(&self, model: &str, bounds: Bounds) -> Provider {
-        let settings = Settings {
+    pub(crate) fn provider_with(&self, model: &str, bounds: ModelAnswerBounds) -> ProviderModel {
+        let settings = ModelSettings {
             model: model.to_owned(),
             base_url: Some(self.url.clone()),
             key_variable: Some("TEST_KEY".to_owned()),
             authorities: None,
             bounds,
         };
-        Provider::open(&settings, &|_| Some(KEY.to_owned())).unwrap()
+        ProviderModel::open(&settings, &|_| Some(KEY.to_owned())).unwrap()
     }
 }
 
-/// Bounds that no test waits for, but for those that are about them.
-pub(crate) fn bounds() -> Bounds {
-    Bounds {
+/// Limits that tests do not reach, except those about limits.
+pub(crate) fn bounds() -> ModelAnswerBounds {
+    ModelAnswerBounds {
         backoff_first: Duration::from_millis(1),
         backoff_max: Duration::from_millis(50),
-        ..Bounds::default()
+        ..ModelAnswerBounds::default()
     }
 }
 
-/// Asks `model` of a server with this script.
+/// Asks `model` on a server with this script.
 pub(crate) async fn ask(
     model: &str,
     replies: impl IntoIterator<Item = Reply>,
-) -> Result<Answer, ModelError> {
+) -> Result<ModelAnswer, ModelError> {
     let server = Server::start(replies);
-    whole(&server.provider(model), Request::of_user("hello")).await
+    whole(&server.provider(model), ModelRequest::from_user_text("hello")).await
 }
 
-pub(crate) async fn whole(model: &dyn Model, request: Request) -> Result<Answer, ModelError> {
+pub(crate) async fn whole(
+    model: &dyn Model,
+    request: ModelRequest,
+) -> Result<ModelAnswer, ModelError> {
     model.respond(request).await?.collect().await
 }

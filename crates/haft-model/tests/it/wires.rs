@@ -1,27 +1,28 @@
-//! What each wire carries in both directions.
+//! The data that each protocol carries in both directions.
 
 use expect_test::{Expect, expect};
 use haft_contract::canonical_json;
 use haft_model::{
-    Answer, Arguments, Event, Message, Model, Request, Stop, ToolCall, ToolOffer, Usage,
+    Model, ModelAnswer, ModelEvent, ModelMessage, ModelRequest, ModelStopReason, ModelUsage,
+    ToolCall, ToolCallArguments, ToolOffer,
 };
 use serde_json::{Value, json};
 
 use crate::server::{KEY, Reply, Server, whole};
 
-fn conversation() -> Request {
+fn conversation() -> ModelRequest {
     let call = ToolCall {
         id: "c1".to_owned(),
         name: "read".to_owned(),
-        arguments: Arguments::parse("{\"path\":\"a.txt\"}"),
+        arguments: ToolCallArguments::parse("{\"path\":\"a.txt\"}"),
         signatures: Vec::new(),
     };
-    Request {
+    ModelRequest {
         system: Some("be brief".to_owned()),
         messages: vec![
-            Message::User("what is in it?".to_owned()),
-            Message::Assistant { text: "I look".to_owned(), tool_calls: vec![call] },
-            Message::ToolResult {
+            ModelMessage::User("what is in it?".to_owned()),
+            ModelMessage::Assistant { text: "I look".to_owned(), tool_calls: vec![call] },
+            ModelMessage::ToolResult {
                 call_id: "c1".to_owned(),
                 name: "read".to_owned(),
                 text: "forty-two".to_owned(),
@@ -35,34 +36,34 @@ fn conversation() -> Request {
         max_output_tokens: Some(100),
         temperature: Some(0.0),
         stop: vec!["END".to_owned()],
-        ..Request::default()
+        ..ModelRequest::default()
     }
 }
 
-/// Sends the conversation and compares the answer and what was asked.
+/// Sends the conversation, and compares the answer and the request.
 async fn check(
     model: &str,
     reply: Reply,
-    expected: Answer,
+    expected: ModelAnswer,
     path_and_key: (&str, &str),
     body: Expect,
 ) {
     let server = Server::start([reply]);
     let answer = whole(&server.provider(model), conversation()).await;
     assert_eq!(answer, Ok(expected));
-    let [(head, asked)] = &server.asked()[..] else { panic!("asked once") };
+    let [(head, sent)] = &server.asked()[..] else { panic!("asked once") };
     let (path, key) = path_and_key;
     assert!(head.starts_with(&format!("POST {path} HTTP/1.1")), "{head}");
     assert!(head.to_lowercase().contains(&format!("{key}{KEY}").to_lowercase()), "{head}");
     assert!(!head.to_lowercase().contains("accept-encoding"), "{head}");
-    body.assert_eq(&canonical_json(asked));
+    body.assert_eq(&canonical_json(sent));
 }
 
 fn read_call(id: &str, signatures: &[&str]) -> ToolCall {
     ToolCall {
         id: id.to_owned(),
         name: "read".to_owned(),
-        arguments: Arguments::Object(json!({"path": "b"})),
+        arguments: ToolCallArguments::Object(json!({"path": "b"})),
         signatures: signatures.iter().map(|one| (*one).to_owned()).collect(),
     }
 }
@@ -80,9 +81,10 @@ async fn openai() {
         r#"{"choices":[],"usage":{"prompt_tokens":10,"completion_tokens":7,"total_tokens":17,"prompt_tokens_details":{"cached_tokens":4},"completion_tokens_details":{"reasoning_tokens":2}}}"#,
         "[DONE]",
     ]);
-    let usage = Usage { input: 6, output: 5, reasoning: 2, cache_read: 4, cache_write: 0 };
+    let usage = ModelUsage { input: 6, output: 5, reasoning: 2, cache_read: 4, cache_write: 0 };
     let tool_calls = vec![read_call("call_x", &[])];
-    let expected = Answer { text: "Hello".into(), tool_calls, stop: Stop::ToolCalls, usage };
+    let expected =
+        ModelAnswer { text: "Hello".into(), tool_calls, stop: ModelStopReason::ToolCalls, usage };
     let place = ("/chat/completions", "authorization: Bearer ");
     check("openai/gpt-high", reply, expected, place, expect![[r#"{"max_tokens":100,"messages":[{"content":"be brief","role":"system"},{"content":"what is in it?","role":"user"},{"content":"I look","role":"assistant","tool_calls":[{"function":{"arguments":"{\"path\":\"a.txt\"}","name":"read"},"id":"c1","type":"function"}]},{"content":"forty-two","role":"tool","tool_call_id":"c1"}],"model":"gpt-high","stop":["END"],"stream":true,"stream_options":{"include_usage":true},"temperature":0.0,"tools":[{"function":{"description":"Read a file","name":"read","parameters":{"properties":{"path":{"type":"string"}},"type":"object"},"strict":false},"type":"function"}]}"#]]).await;
 }
@@ -114,9 +116,10 @@ async fn anthropic() {
         ("message_delta", r#"{"delta":{"stop_reason":"tool_use"},"usage":{"output_tokens":9}}"#),
         ("message_stop", r#"{"type":"message_stop"}"#),
     ]);
-    let usage = Usage { input: 3, output: 9, reasoning: 0, cache_read: 2, cache_write: 5 };
+    let usage = ModelUsage { input: 3, output: 9, reasoning: 0, cache_read: 2, cache_write: 5 };
     let tool_calls = vec![read_call("toolu_1", &[])];
-    let expected = Answer { text: "Hello".into(), tool_calls, stop: Stop::ToolCalls, usage };
+    let expected =
+        ModelAnswer { text: "Hello".into(), tool_calls, stop: ModelStopReason::ToolCalls, usage };
     check("anthropic/claude-x", reply, expected, ("/messages", "x-api-key: "), expect![[r#"{"max_tokens":100,"messages":[{"content":"what is in it?","role":"user"},{"content":[{"text":"I look","type":"text"},{"id":"c1","input":{"path":"a.txt"},"name":"read","type":"tool_use"}],"role":"assistant"},{"content":[{"content":"forty-two","tool_use_id":"c1","type":"tool_result"}],"role":"user"}],"model":"claude-x","stop_sequences":["END"],"stream":true,"system":"be brief","temperature":0.0,"tools":[{"description":"Read a file","input_schema":{"properties":{"path":{"type":"string"}},"type":"object"},"name":"read"}]}"#]])
         .await;
 }
@@ -129,32 +132,32 @@ async fn gemini() {
     ]);
     let server = Server::start([reply]);
     let answer = whole(&server.provider("gemini/gem-1"), conversation()).await.unwrap();
-    let usage = Usage { input: 6, output: 5, reasoning: 2, cache_read: 4, cache_write: 0 };
+    let usage = ModelUsage { input: 6, output: 5, reasoning: 2, cache_read: 4, cache_write: 0 };
     assert_eq!(
         (answer.text.as_str(), answer.stop, answer.usage),
-        ("Hello", Stop::ToolCalls, usage)
+        ("Hello", ModelStopReason::ToolCalls, usage)
     );
     let [call] = &answer.tool_calls[..] else { panic!("one call: {:?}", answer.tool_calls) };
     assert_eq!(call, &read_call(&call.id, &["sig"]));
-    let [(head, asked)] = &server.asked()[..] else { panic!("asked once") };
+    let [(head, sent)] = &server.asked()[..] else { panic!("asked once") };
     assert!(
         head.starts_with("POST /models/gem-1:streamGenerateContent?alt=sse HTTP/1.1"),
         "{head}"
     );
     assert!(head.contains(&format!("x-goog-api-key: {KEY}")), "{head}");
-    expect![[r#"{"contents":[{"parts":[{"text":"what is in it?"}],"role":"user"},{"parts":[{"text":"I look"},{"functionCall":{"args":{"path":"a.txt"},"id":"c1","name":"read"}}],"role":"model"},{"parts":[{"functionResponse":{"id":"c1","name":"read","response":{"content":"forty-two","name":"read"}}}],"role":"user"}],"generationConfig":{"maxOutputTokens":100,"stopSequences":["END"],"temperature":0.0},"systemInstruction":{"parts":[{"text":"be brief"}]},"tools":[{"functionDeclarations":[{"description":"Read a file","name":"read","parametersJsonSchema":{"properties":{"path":{"type":"string"}},"type":"object"}}]}]}"#]].assert_eq(&canonical_json(asked));
+    expect![[r#"{"contents":[{"parts":[{"text":"what is in it?"}],"role":"user"},{"parts":[{"text":"I look"},{"functionCall":{"args":{"path":"a.txt"},"id":"c1","name":"read"}}],"role":"model"},{"parts":[{"functionResponse":{"id":"c1","name":"read","response":{"content":"forty-two","name":"read"}}}],"role":"user"}],"generationConfig":{"maxOutputTokens":100,"stopSequences":["END"],"temperature":0.0},"systemInstruction":{"parts":[{"text":"be brief"}]},"tools":[{"functionDeclarations":[{"description":"Read a file","name":"read","parametersJsonSchema":{"properties":{"path":{"type":"string"}},"type":"object"}}]}]}"#]].assert_eq(&canonical_json(sent));
 
-    // What Gemini wants back with a call goes back with it.
+    // The signature that Gemini requires is sent back with the call.
     let again = Reply::data(&[
         r#"{"candidates":[{"content":{"parts":[{"text":"ok"}]},"finishReason":"STOP"}]}"#,
     ]);
     let server = Server::start([again]);
-    let mut request = Request::of_user("go on");
+    let mut request = ModelRequest::from_user_text("go on");
     let tool_calls = vec![read_call("r", &["sig"])];
-    request.messages.push(Message::Assistant { text: String::new(), tool_calls });
+    request.messages.push(ModelMessage::Assistant { text: String::new(), tool_calls });
     let result = ("r".to_owned(), "read".to_owned(), "b".to_owned());
     let (call_id, name, text) = result;
-    request.messages.push(Message::ToolResult { call_id, name, text });
+    request.messages.push(ModelMessage::ToolResult { call_id, name, text });
     whole(&server.provider("gemini/gem-1"), request).await.unwrap();
     let sent = canonical_json(&server.asked()[0].1);
     assert!(sent.contains(r#""thoughtSignature":"sig""#), "{sent}");
@@ -170,9 +173,10 @@ async fn ollama() {
         json!({"message": {"content": ""}, "done": true, "done_reason": "stop", "prompt_eval_count": 10, "eval_count": 5}),
     ];
     let body: String = lines.iter().map(|line| format!("{line}\n")).collect();
-    let usage = Usage { input: 10, output: 5, ..Usage::default() };
+    let usage = ModelUsage { input: 10, output: 5, ..ModelUsage::default() };
     let tool_calls = vec![read_call("c9", &[])];
-    let expected = Answer { text: "Hello".into(), tool_calls, stop: Stop::ToolCalls, usage };
+    let expected =
+        ModelAnswer { text: "Hello".into(), tool_calls, stop: ModelStopReason::ToolCalls, usage };
     let reply = Reply::new(200, "application/x-ndjson", &body);
     let place = ("/api/chat", "authorization: Bearer ");
     check("ollama/qwen3:8b", reply, expected, place, expect![[r#"{"messages":[{"content":"be brief","role":"system"},{"content":"what is in it?","role":"user"},{"content":"I look","role":"assistant","tool_calls":[{"function":{"arguments":{"path":"a.txt"},"name":"read"}}]},{"content":"forty-two","role":"tool"}],"model":"qwen3:8b","options":{"num_predict":100,"stop":["END"],"temperature":0.0},"stream":true,"tools":[{"function":{"description":"Read a file","name":"read","parameters":{"properties":{"path":{"type":"string"}},"type":"object"}},"type":"function"}]}"#]]).await;
@@ -185,15 +189,15 @@ async fn a_server_without_a_key_is_asked_without_one() {
         "[DONE]",
     ]);
     let server = Server::start([reply]);
-    let settings = haft_model::Settings {
+    let settings = haft_model::ModelSettings {
         model: "openai/local".to_owned(),
         base_url: Some(server.url.clone()),
-        ..haft_model::Settings::default()
+        ..haft_model::ModelSettings::default()
     };
     let lookup = |name: &str| -> Option<String> { panic!("{name} was looked up") };
-    let model = haft_model::Provider::open(&settings, &lookup).unwrap();
-    let answer = whole(&model, Request::of_user("hi")).await.unwrap();
-    assert_eq!((answer.text.as_str(), answer.stop), ("ok", Stop::Done));
+    let model = haft_model::ProviderModel::open(&settings, &lookup).unwrap();
+    let answer = whole(&model, ModelRequest::from_user_text("hi")).await.unwrap();
+    assert_eq!((answer.text.as_str(), answer.stop), ("ok", ModelStopReason::Done));
     let [(head, body)] = &server.asked()[..] else { panic!("asked once") };
     assert!(!head.to_lowercase().contains("authorization"), "{head}");
     assert_eq!(body["model"], Value::from("local"));
@@ -206,9 +210,12 @@ async fn malformed_arguments_are_data() {
         "[DONE]",
     ]);
     let server = Server::start([reply]);
-    let answer = whole(&server.provider("openai/m"), Request::of_user("hi")).await.unwrap();
+    let answer =
+        whole(&server.provider("openai/m"), ModelRequest::from_user_text("hi")).await.unwrap();
     let [call] = &answer.tool_calls[..] else { panic!("one call") };
-    let Arguments::Malformed { text, problem } = &call.arguments else { panic!("{call:?}") };
+    let ToolCallArguments::Malformed { text, problem } = &call.arguments else {
+        panic!("{call:?}")
+    };
     assert_eq!(text, "{\"path\": oops");
     assert!(problem.starts_with("expected a JSON object"), "{problem}");
 }
@@ -220,15 +227,18 @@ async fn an_index_from_the_provider_takes_no_room() {
         "[DONE]",
     ]);
     let server = Server::start([reply]);
-    let answer = whole(&server.provider("openai/m"), Request::of_user("hi")).await.unwrap();
+    let answer =
+        whole(&server.provider("openai/m"), ModelRequest::from_user_text("hi")).await.unwrap();
     assert_eq!(answer.tool_calls.len(), 1);
 }
 
 #[tokio::test]
 async fn why_an_answer_ended_is_told() {
-    for (reason, stop) in
-        [("stop", Stop::Done), ("length", Stop::Length), ("acme", Stop::Other("acme".to_owned()))]
-    {
+    for (reason, stop) in [
+        ("stop", ModelStopReason::Done),
+        ("length", ModelStopReason::Length),
+        ("acme", ModelStopReason::Other("acme".to_owned())),
+    ] {
         let chunk = json!({"choices": [{"delta": {"content": "x"}, "finish_reason": reason}]});
         let reply = Reply::data(&[&chunk.to_string(), "[DONE]"]);
         let answer = crate::server::ask("openai/m", [reply]).await.unwrap();
@@ -236,16 +246,20 @@ async fn why_an_answer_ended_is_told() {
     }
 }
 
-/// Returns the pieces in which the arguments of calls come, and then the calls.
+/// Returns the pieces of the arguments of calls, and then the calls.
 async fn pieces(model: &str, reply: Reply) -> String {
     let server = Server::start([reply]);
-    let mut answer = server.provider(model).respond(Request::of_user("hi")).await.unwrap();
+    let mut answer =
+        server.provider(model).respond(ModelRequest::from_user_text("hi")).await.unwrap();
     let mut lines = String::new();
     while let Some(event) = answer.next().await {
         match event.unwrap() {
-            Event::ToolInput { id, name, text } => lines += &format!("{id} {name} {text:?}\n"),
-            Event::ToolCall(call) => lines += &format!("{} whole\n", call.id),
-            Event::Retry(_) | Event::Text(_) | Event::Reasoning(_) | Event::End(_) => {}
+            ModelEvent::ToolInput { id, name, text } => lines += &format!("{id} {name} {text:?}\n"),
+            ModelEvent::ToolCall(call) => lines += &format!("{} whole\n", call.id),
+            ModelEvent::Retry(_)
+            | ModelEvent::Text(_)
+            | ModelEvent::Reasoning(_)
+            | ModelEvent::End(_) => {}
         }
     }
     lines

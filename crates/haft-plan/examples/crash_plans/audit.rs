@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use haft_faults::crash::{Failure, Scenario, Seen};
+use haft_faults::crash::{CrashScenario, CrashTestError, FinishedWorld};
 
 use crate::script::World;
 use crate::worker;
@@ -16,15 +16,15 @@ pub(crate) struct Plans {
     not_happened: u64,
 }
 
-impl Scenario for Plans {
+impl CrashScenario for Plans {
     const NAME: &'static str = "plans";
-    const FURTHER: &'static str = "made ";
+    const PROGRESS_PREFIX: &'static str = "made ";
 
-    async fn work(world: PathBuf, life: u64) -> Result<(), Failure> {
+    async fn work(world: PathBuf, life: u64) -> Result<(), CrashTestError> {
         worker::work(World(world), life).await
     }
 
-    fn audit(&mut self, seen: &Seen<'_>) -> Result<(), Failure> {
+    fn audit(&mut self, seen: &FinishedWorld<'_>) -> Result<(), CrashTestError> {
         let mut made = BTreeSet::new();
         for line in seen.lines {
             match line.split(' ').collect::<Vec<_>>().as_slice() {
@@ -37,10 +37,10 @@ impl Scenario for Plans {
                 _ => {}
             }
         }
-        compare(&World::at(seen.calm), &World::at(seen.world))
+        compare(&World::at(seen.undisturbed), &World::at(seen.world))
     }
 
-    fn counted(&self) -> String {
+    fn summary(&self) -> String {
         let Self { recalled, happened, not_happened } = self;
         format!(
             "{recalled} answers recalled, in doubt {happened} calls that had happened and {not_happened} that had not"
@@ -49,11 +49,11 @@ impl Scenario for Plans {
 }
 
 /// Holds a world against the calm one: the same trace, and the same orders, each once.
-fn compare(calm: &World, world: &World) -> Result<(), Failure> {
+fn compare(calm: &World, world: &World) -> Result<(), CrashTestError> {
     if std::fs::read(calm.trace())? != std::fs::read(world.trace())? {
         return Err("the trace is not that of an undisturbed run".into());
     }
-    let orders = |world: &World| -> Result<Vec<String>, Failure> {
+    let orders = |world: &World| -> Result<Vec<String>, CrashTestError> {
         let ledger = std::fs::read_to_string(world.ledger())?;
         let mut lines: Vec<String> = ledger.lines().map(str::to_owned).collect();
         lines.sort();

@@ -65,7 +65,8 @@ pub(crate) fn tools(world: &World) -> Vec<Tool> {
     let ledger = world.ledger();
     let order =
         Tool::new("order").effect(Effect::Once).execute_blocking(move |item: Item, cx: &Cx| {
-            let line = format!("{} {} {}\n", cx.scope().node, item.number, cx.idempotency_key());
+            let line =
+                format!("{} {} {}\n", cx.attempt_address().node, item.number, cx.idempotency_key());
             append(&ledger, &line)?;
             Ok::<_, ToolError>(answer(item.number))
         });

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use haft_contract::{CallId, CallKey, Envelope, Metadata, RunId, Scope};
-use haft_journal::{Claim, Journal, NewRun, Outcome, Owner, PlannedCall, Status};
+use haft_contract::{AttemptAddress, CallAddress, CallKey, Envelope, EnvelopeMetadata, RunId};
+use haft_journal::{CallStatus, Journal, LeaseOwner, LeaseRequest, NewRun, Outcome, PlannedCall};
 use serde_json::json;
 use tokio::task::JoinSet;
 
@@ -33,7 +33,8 @@ pub(crate) async fn recorded(
                 if node >= size {
                     return Ok::<(), Failure>(());
                 }
-                let planned = PlannedCall { effect, epoch, ..planned(&run, tool, node) };
+                let planned =
+                    PlannedCall { effect, fencing_token: epoch, ..planned(&run, tool, node) };
                 let intent = journal.intend(planned).await?;
                 journal.settle(intent, outcome()).await?;
             }
@@ -54,18 +55,19 @@ async fn opened(journal: &Arc<dyn Journal>, run: &RunId) -> Result<u64, Failure>
         version: String::new(),
         settings: "{}".to_owned(),
     };
-    let owner = Owner { id: "bare".to_owned(), place: "a measurement".to_owned() };
-    let claim = Claim { owner, now_ms: 1, lasts_ms: 60_000 };
-    Ok(journal.open_run(new, claim).await?.epoch)
+    let owner = LeaseOwner { id: "bare".to_owned(), location: "a measurement".to_owned() };
+    let claim = LeaseRequest { owner, now_ms: 1, lasts_ms: 60_000 };
+    Ok(journal.open_run(new, claim).await?.fencing_token)
 }
 
 fn planned(run: &RunId, tool: &str, node: usize) -> PlannedCall {
-    let scope = Scope { run: run.clone(), node: format!("n{node}"), iteration: 0, attempt: 1 };
+    let scope =
+        AttemptAddress { run: run.clone(), node: format!("n{node}"), iteration: 0, attempt: 1 };
     let input = json!({"number": node}).to_string();
-    let key = CallKey::first(&scope, tool, &input);
+    let key = CallKey::of_first_call(&scope, tool, &input);
     PlannedCall {
-        id: CallId { scope, seq: 1 },
-        epoch: 1,
+        id: CallAddress { scope, seq: 1 },
+        fencing_token: 1,
         tool: tool.to_owned(),
         effect: haft_contract::Effect::Read,
         first_key: key,
@@ -78,6 +80,6 @@ fn planned(run: &RunId, tool: &str, node: usize) -> PlannedCall {
 }
 
 fn outcome() -> Outcome {
-    let envelope = Envelope::Output { data: json!("ok"), metadata: Metadata::default() };
-    Outcome { status: Status::Succeeded, envelope, finished_at_ms: 2 }
+    let envelope = Envelope::Output { data: json!("ok"), metadata: EnvelopeMetadata::default() };
+    Outcome { status: CallStatus::Succeeded, envelope, finished_at_ms: 2 }
 }

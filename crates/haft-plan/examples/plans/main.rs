@@ -13,13 +13,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use haft::{
-    Limits, OnRepeat, Registry, Roots, Runtime, RuntimeParts, Sandbox, SessionOptions, SystemClock,
+    CallLimits, ConnectionOptions, Registry, RepeatPolicy, Runtime, RuntimeParts, Sandbox,
+    SystemClock, WorkspaceRoots,
 };
-use haft_contract::{Cx, Effect, RequirementSet, RunId, Tool, ToolError, Variables};
-use haft_journal::{Journal, MemoryJournal, Owner, SqliteJournal};
-use haft_plan::drive::{Bounds, Options, Start, drive, plan_tool};
-use haft_plan::{Catalogue, CheckedPlan, Input, check_text};
-use haft_policy::{Action, NetworkGuard, Rule, RuleScope};
+use haft_contract::{Cx, Effect, PatternVariables, RequirementSet, RunId, Tool, ToolError};
+use haft_journal::{Journal, LeaseOwner, MemoryJournal, SqliteJournal};
+use haft_plan::drive::{PlanBounds, PlanRunOptions, RunStartMode, plan_tool, run_plan};
+use haft_plan::{CheckedPlan, PlanInput, PlanToolCatalogue, check_text};
+use haft_policy::{NetworkGuard, Rule, RuleAction, RuleScope};
 use haft_sandbox::Launcher;
 use serde_json::json;
 
@@ -100,25 +101,25 @@ async fn one_plan(bench: &Bench<'_>, work: &Work) -> Result<(), Failure> {
         Ok(())
     };
     let at_once = if work.shape == "chain" { NonZeroUsize::MIN } else { bench.parallel };
-    print("haft", driven(bench, bench.disk, work, Start::New).await?)?;
+    print("haft", driven(bench, bench.disk, work, RunStartMode::New).await?)?;
     print("the journal alone", bare::recorded(bench.disk, work, at_once).await?)?;
-    print("haft, journal in memory", driven(bench, bench.memory, work, Start::New).await?)?;
-    print("haft, recalled", driven(bench, bench.disk, work, Start::Resume).await?)
+    print("haft, journal in memory", driven(bench, bench.memory, work, RunStartMode::New).await?)?;
+    print("haft, recalled", driven(bench, bench.disk, work, RunStartMode::Resume).await?)
 }
 
 async fn driven(
     bench: &Bench<'_>,
     journal: &Arc<dyn Journal>,
     work: &Work,
-    start: Start,
+    start: RunStartMode,
 ) -> Result<Duration, Failure> {
     let runtime = runtime(bench.directory, journal)?;
-    let catalogue = Catalogue::new(runtime.registry().contracts().cloned());
-    let plan = check_text(&work.text(), &catalogue, Input::Absent)
+    let catalogue = PlanToolCatalogue::new(runtime.registry().contracts().cloned());
+    let plan = check_text(&work.text(), &catalogue, PlanInput::Absent)
         .map_err(|problems| format!("{problems:?}"))?;
     let run = RunId::parse(&format!("{}-{}-{}", work.shape, work.tool, work.size))?;
-    let bounds = Bounds { parallel: bench.parallel, ..Bounds::default() };
-    let options = Options { start, bounds, ..Options::new(run) };
+    let bounds = PlanBounds { parallel: bench.parallel, ..PlanBounds::default() };
+    let options = PlanRunOptions { start, bounds, ..PlanRunOptions::new(run) };
     let took = measured(&runtime, journal, &plan, options).await?;
     runtime.shut_down().await;
     Ok(took)
@@ -128,11 +129,11 @@ async fn measured(
     runtime: &Runtime,
     journal: &Arc<dyn Journal>,
     plan: &CheckedPlan,
-    options: Options,
+    options: PlanRunOptions,
 ) -> Result<Duration, Failure> {
-    let session = runtime.session(SessionOptions::headless("bench", "bench"))?;
+    let session = runtime.open_connection(ConnectionOptions::headless("bench", "bench"))?;
     let started = Instant::now();
-    let driven = drive(&session, journal, plan, options).await?;
+    let driven = run_plan(&session, journal, plan, options).await?;
     let took = started.elapsed();
     if driven.trace.is_success() { Ok(took) } else { Err(driven.trace.to_string().into()) }
 }
@@ -142,15 +143,15 @@ fn runtime(directory: &Path, journal: &Arc<dyn Journal>) -> Result<Runtime, Fail
     let order = Tool::new("order")
         .effect(Effect::Once)
         .execute_with(|_: Item, _: Cx| async { Ok::<_, ToolError>("ok") });
-    let roots = Roots::open(directory, &[])?;
+    let roots = WorkspaceRoots::open(directory, &[])?;
     Ok(Runtime::new(RuntimeParts {
         registry: Registry::new([look, order, plan_tool()])?,
         journal: Arc::clone(journal),
-        variables: Variables { workspace: roots.paths(), ..Variables::default() },
+        variables: PatternVariables { workspace: roots.paths(), ..PatternVariables::default() },
         roots,
         requires: RequirementSet::default(),
-        rules: vec![(RuleScope::Manifest, Rule::new("*", "*", Action::Allow))],
-        limits: Limits::default(),
+        rules: vec![(RuleScope::Manifest, Rule::new("*", "*", RuleAction::Allow))],
+        limits: CallLimits::default(),
         allow_network: false,
         network_guard: NetworkGuard::default(),
         sandbox: Sandbox::system(),
@@ -161,10 +162,10 @@ fn runtime(directory: &Path, journal: &Arc<dyn Journal>) -> Result<Runtime, Fail
         environment: Vec::new(),
         sidecars: directory.join("sidecars"),
         clock: Arc::new(SystemClock),
-        owner: Owner { id: "bench".to_owned(), place: "a measurement".to_owned() },
+        owner: LeaseOwner { id: "bench".to_owned(), location: "a measurement".to_owned() },
         is_gone: Arc::new(|_| None),
         snapshots: None,
-        on_repeat: OnRepeat::Warn,
+        on_repeat: RepeatPolicy::Warn,
         settings: "{}".to_owned(),
     })?)
 }

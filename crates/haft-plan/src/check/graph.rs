@@ -1,10 +1,12 @@
 //! The graph as a whole: circles in what was written, and who waits for whom in what is valid.
 
-use super::Check;
-use super::ids::{Meant, Numbering};
+use super::ids::{NodeIdNumbering, NodeIdTarget};
+use super::plan_check::PlanCheck;
 use crate::checked::CheckedNode;
-use crate::plan::{Node, NodeId, Plan};
-use crate::problem::{Code, listed};
+use crate::message_text::listed;
+use crate::node_id::NodeId;
+use crate::plan::{Plan, PlanNode};
+use crate::problem::Code;
 
 /// Circles that are reported. One is enough to begin with; each is a path through the plan.
 const CYCLES_LISTED_MAX: usize = 10;
@@ -23,9 +25,9 @@ pub(super) fn add_dependents(nodes: &mut [CheckedNode]) {
 }
 
 /// Reports nodes that wait for one another in a circle. Without a dependency on a later node there is none.
-pub(super) fn check_cycles(plan: &Plan, check: &mut Check<'_>) {
-    let looks_back = |node: &Node| node.depends_on.iter().all(|id| *id <= node.id);
-    if check.ids.numbering == Numbering::Places && plan.nodes.iter().all(looks_back) {
+pub(super) fn check_cycles(plan: &Plan, check: &mut PlanCheck<'_>) {
+    let looks_back = |node: &PlanNode| node.depends_on.iter().all(|id| *id <= node.id);
+    if check.ids.numbering == NodeIdNumbering::Places && plan.nodes.iter().all(looks_back) {
         return;
     }
     for cycle in cycles(&edges(plan, check)) {
@@ -38,16 +40,16 @@ pub(super) fn check_cycles(plan: &Plan, check: &mut Check<'_>) {
         );
         let edges = cycle.iter().zip(cycle.iter().skip(1).chain(&first));
         check.circular.extend(edges.map(|(from, to)| (*from, *to)));
-        check.problems.of_plan("nodes", Code::Cycle, message);
+        check.problems.push_for_plan("nodes", Code::Cycle, message);
     }
 }
 
 /// Returns for the node at each place which others it waits for, by their places.
-fn edges(plan: &Plan, check: &Check<'_>) -> Vec<Vec<usize>> {
-    let of = |(place, node): (usize, &Node)| {
-        let others = node.depends_on.iter().filter_map(|id| match check.ids.meant(*id) {
-            Meant::At(other) => Some(other).filter(|other| *other != place),
-            Meant::Several | Meant::Nobody => None,
+fn edges(plan: &Plan, check: &PlanCheck<'_>) -> Vec<Vec<usize>> {
+    let of = |(place, node): (usize, &PlanNode)| {
+        let others = node.depends_on.iter().filter_map(|id| match check.ids.find_node(*id) {
+            NodeIdTarget::At(other) => Some(other).filter(|other| *other != place),
+            NodeIdTarget::Ambiguous | NodeIdTarget::Missing => None,
         });
         others.collect()
     };
@@ -62,7 +64,7 @@ fn listed_path(names: &[String]) -> String {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Mark {
+enum NodeVisitMark {
     OnPath,
     Done,
 }
@@ -70,29 +72,29 @@ enum Mark {
 /// Searches through everything that waits, depth first and without recursion.
 fn cycles(edges: &[Vec<usize>]) -> Vec<Vec<usize>> {
     let mut cycles = Vec::new();
-    let mut marks: Vec<Option<Mark>> = vec![None; edges.len()];
+    let mut marks: Vec<Option<NodeVisitMark>> = vec![None; edges.len()];
     for start in 0..edges.len() {
         if marks.get(start).is_none_or(Option::is_some) {
             continue;
         }
         // The path so far, and how many edges of each node on it were followed.
         let mut path: Vec<(usize, usize)> = vec![(start, 0)];
-        set(&mut marks, start, Mark::OnPath);
+        set(&mut marks, start, NodeVisitMark::OnPath);
         while let Some((place, followed)) = path.last_mut() {
             let next = edges.get(*place).and_then(|edges| edges.get(*followed)).copied();
             *followed += 1;
             let Some(next) = next else {
-                set(&mut marks, *place, Mark::Done);
+                set(&mut marks, *place, NodeVisitMark::Done);
                 path.pop();
                 continue;
             };
             match marks.get(next).copied().flatten() {
                 None => {
-                    set(&mut marks, next, Mark::OnPath);
+                    set(&mut marks, next, NodeVisitMark::OnPath);
                     path.push((next, 0));
                 }
-                Some(Mark::Done) => {}
-                Some(Mark::OnPath) => {
+                Some(NodeVisitMark::Done) => {}
+                Some(NodeVisitMark::OnPath) => {
                     let places = path.iter().map(|(place, _)| *place);
                     cycles.push(places.skip_while(|place| *place != next).collect());
                     if cycles.len() == CYCLES_LISTED_MAX {
@@ -105,7 +107,7 @@ fn cycles(edges: &[Vec<usize>]) -> Vec<Vec<usize>> {
     cycles
 }
 
-fn set(marks: &mut [Option<Mark>], place: usize, mark: Mark) {
+fn set(marks: &mut [Option<NodeVisitMark>], place: usize, mark: NodeVisitMark) {
     if let Some(place) = marks.get_mut(place) {
         *place = Some(mark);
     }

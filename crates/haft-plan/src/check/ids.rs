@@ -3,20 +3,21 @@
 
 use std::collections::HashMap;
 
-use crate::parse::StandIns;
-use crate::plan::{NodeId, Plan};
+use crate::node_id::NodeId;
+use crate::parse::UnreadNodes;
+use crate::plan::Plan;
 
 /// The ids that a plan has.
-pub(super) struct Ids {
+pub(super) struct PlanNodeIds {
     count: usize,
-    pub(super) numbering: Numbering,
+    pub(super) numbering: NodeIdNumbering,
     /// Who has which id, filled only where ids are not places.
-    written: HashMap<NodeId, Meant>,
+    written: HashMap<NodeId, NodeIdTarget>,
 }
 
 /// How the nodes of a plan are numbered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Numbering {
+pub(super) enum NodeIdNumbering {
     /// By their places.
     Places,
     /// In order, but from this number.
@@ -27,24 +28,24 @@ pub(super) enum Numbering {
 
 /// Which node an id means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Meant {
+pub(super) enum NodeIdTarget {
     /// The node at this place.
     At(usize),
     /// One of several.
-    Several,
+    Ambiguous,
     /// No node.
-    Nobody,
+    Missing,
 }
 
-impl Ids {
-    pub(super) fn of(plan: &Plan, stand_ins: &StandIns) -> Self {
+impl PlanNodeIds {
+    pub(super) fn of(plan: &Plan, stand_ins: &UnreadNodes) -> Self {
         let count = plan.nodes.len();
         let numbering = numbering(plan, stand_ins);
         let mut written = HashMap::new();
         let shift = match numbering {
-            Numbering::Places => return Self { count, numbering, written },
-            Numbering::Shifted(first) => first,
-            Numbering::Odd => 0,
+            NodeIdNumbering::Places => return Self { count, numbering, written },
+            NodeIdNumbering::Shifted(first) => first,
+            NodeIdNumbering::Odd => 0,
         };
         for (place, node) in plan.nodes.iter().enumerate() {
             let id = if stand_ins.ids.contains(&place) {
@@ -54,20 +55,24 @@ impl Ids {
             };
             written
                 .entry(id)
-                .and_modify(|meant| *meant = Meant::Several)
-                .or_insert(Meant::At(place));
+                .and_modify(|meant| *meant = NodeIdTarget::Ambiguous)
+                .or_insert(NodeIdTarget::At(place));
         }
         Self { count, numbering, written }
     }
 
     /// Returns which node an id means. Where a node has a wrong one, its place means it, too.
-    pub(super) fn meant(&self, id: NodeId) -> Meant {
-        let at_place = if id.index() < self.count { Meant::At(id.index()) } else { Meant::Nobody };
+    pub(super) fn find_node(&self, id: NodeId) -> NodeIdTarget {
+        let at_place = if id.index() < self.count {
+            NodeIdTarget::At(id.index())
+        } else {
+            NodeIdTarget::Missing
+        };
         let written = || self.written.get(&id).copied();
         match self.numbering {
-            Numbering::Places => at_place,
-            Numbering::Shifted(_) => written().unwrap_or(Meant::Nobody),
-            Numbering::Odd => written().unwrap_or(at_place),
+            NodeIdNumbering::Places => at_place,
+            NodeIdNumbering::Shifted(_) => written().unwrap_or(NodeIdTarget::Missing),
+            NodeIdNumbering::Odd => written().unwrap_or(at_place),
         }
     }
 
@@ -79,21 +84,21 @@ impl Ids {
     }
 }
 
-fn numbering(plan: &Plan, stand_ins: &StandIns) -> Numbering {
+fn numbering(plan: &Plan, stand_ins: &UnreadNodes) -> NodeIdNumbering {
     let read = || {
         let nodes = plan.nodes.iter().enumerate();
         nodes.filter(|(place, _)| !stand_ins.ids.contains(place))
     };
     let shift_of = |place: usize, id: NodeId| id.number().checked_sub(NodeId::at(place).number());
-    let Some((place, node)) = read().next() else { return Numbering::Places };
+    let Some((place, node)) = read().next() else { return NodeIdNumbering::Places };
     match shift_of(place, node.id) {
         Some(shift) if read().all(|(place, node)| shift_of(place, node.id) == Some(shift)) => {
             if shift == 0 {
-                Numbering::Places
+                NodeIdNumbering::Places
             } else {
-                Numbering::Shifted(shift)
+                NodeIdNumbering::Shifted(shift)
             }
         }
-        _ => Numbering::Odd,
+        _ => NodeIdNumbering::Odd,
     }
 }

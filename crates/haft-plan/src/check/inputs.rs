@@ -2,32 +2,35 @@
 
 use haft::shown_value;
 
-use super::Check;
-use super::ids::Meant;
-use crate::checked::Input;
-use crate::plan::{Node, NodeId};
-use crate::problem::{Code, Problems};
-use crate::reference::{Malformed, Reference, Source, Template, TemplateError};
+use super::ids::NodeIdTarget;
+use super::plan_check::PlanCheck;
+use crate::checked::PlanInput;
+use crate::node_id::NodeId;
+use crate::plan::PlanNode;
+use crate::problem::{Code, PlanProblems};
+use crate::reference::{
+    InputTemplate, InputTemplateError, InputTemplateFault, Reference, ReferenceSource,
+};
 use crate::schema::violations;
-use crate::tools::KnownTool;
+use crate::tools::PlanTool;
 
 /// Checks the inputs of a node and returns them with their references read.
 pub(super) fn check_inputs(
-    node: &Node,
-    tool: Option<KnownTool<'_>>,
+    node: &PlanNode,
+    tool: Option<PlanTool<'_>>,
     depends_on: &[NodeId],
-    check: &mut Check<'_>,
-) -> Template {
-    let (template, errors) = Template::read(&node.inputs, "inputs");
+    check: &mut PlanCheck<'_>,
+) -> InputTemplate {
+    let (template, errors) = InputTemplate::read(&node.inputs, "inputs");
     if !node.inputs.is_object() {
         let message =
             format!("expected an object of parameters, found {}", shown_value(&node.inputs));
-        check.problems.of_node(node.id, "inputs", Code::WrongType, message);
+        check.problems.push_for_node(node.id, "inputs", Code::WrongType, message);
         return template;
     }
     for error in &errors {
         let (code, message) = describe(&error.malformed);
-        check.problems.of_node(node.id, &error.field, code, message);
+        check.problems.push_for_node(node.id, &error.field, code, message);
     }
     check_steps(node.id, &template, depends_on, check);
     check_input_references(node.id, &template, check.input, check.problems);
@@ -38,11 +41,11 @@ pub(super) fn check_inputs(
     template
 }
 
-fn describe(malformed: &Malformed) -> (Code, String) {
+fn describe(malformed: &InputTemplateFault) -> (Code, String) {
     match malformed {
-        Malformed::Placeholder(message) => (Code::Placeholder, message.clone()),
-        Malformed::Reference(message) => (Code::BadReference, message.clone()),
-        Malformed::Depth => {
+        InputTemplateFault::Placeholder(message) => (Code::Placeholder, message.clone()),
+        InputTemplateFault::Reference(message) => (Code::BadReference, message.clone()),
+        InputTemplateFault::Depth => {
             let max = crate::limits::INPUTS_DEPTH_MAX;
             (Code::TooLarge, format!("inputs are nested at most {max} levels deep: flatten them"))
         }
@@ -50,19 +53,24 @@ fn describe(malformed: &Malformed) -> (Code, String) {
 }
 
 /// Checks that references to outputs reach earlier nodes that this one waits for.
-fn check_steps(node: NodeId, template: &Template, depends_on: &[NodeId], check: &mut Check<'_>) {
-    let Check { ids, problems, place, .. } = check;
+fn check_steps(
+    node: NodeId,
+    template: &InputTemplate,
+    depends_on: &[NodeId],
+    check: &mut PlanCheck<'_>,
+) {
+    let PlanCheck { ids, problems, place, .. } = check;
     template.each_reference("inputs", &mut |at, reference| {
-        let Source::Step(id) = reference.source else { return };
-        let meant = ids.meant(id);
-        let (code, message) = if meant == Meant::At(*place) {
+        let ReferenceSource::Step(id) = reference.source else { return };
+        let meant = ids.find_node(id);
+        let (code, message) = if meant == NodeIdTarget::At(*place) {
             let message =
                 format!("{reference} refers to the node itself, whose output is not there yet");
             (Code::SelfReference, message)
-        } else if meant == Meant::Nobody {
+        } else if meant == NodeIdTarget::Missing {
             let ids = ids.describe();
             (Code::UnknownReference, format!("{reference} refers to no node: the plan has {ids}"))
-        } else if matches!(meant, Meant::At(other) if other > *place) {
+        } else if matches!(meant, NodeIdTarget::At(other) if other > *place) {
             let message = format!(
                 "{reference} refers to a later node: only outputs of earlier ones are there"
             );
@@ -75,7 +83,7 @@ fn check_steps(node: NodeId, template: &Template, depends_on: &[NodeId], check: 
         } else {
             return;
         };
-        problems.of_node(node, &at.written(), code, message);
+        problems.push_for_node(node, &at.written(), code, message);
     });
 }
 
@@ -85,25 +93,30 @@ fn is_waited_for(id: NodeId, depends_on: &[NodeId]) -> bool {
 }
 
 /// Checks that references to the input of the plan name something, as far as the input is known.
-pub(crate) fn check_input_references(
+pub(super) fn check_input_references(
     node: NodeId,
-    template: &Template,
-    input: Input<'_>,
-    problems: &mut Problems,
+    template: &InputTemplate,
+    input: PlanInput<'_>,
+    problems: &mut PlanProblems,
 ) {
     let why = |reference: &Reference| match input {
-        Input::Unknown => None,
-        Input::Absent => Some("names nothing: the plan was given no input".to_owned()),
-        Input::Given(value) => reference.part_of(value).err().map(|why| why.to_string()),
+        PlanInput::Unknown => None,
+        PlanInput::Absent => Some("names nothing: the plan was given no input".to_owned()),
+        PlanInput::Given(value) => reference.part_of(value).err().map(|why| why.to_string()),
     };
-    if input == Input::Unknown {
+    if input == PlanInput::Unknown {
         return;
     }
     template.each_reference("inputs", &mut |at, reference| {
-        if reference.source == Source::Input
+        if reference.source == ReferenceSource::Input
             && let Some(why) = why(reference)
         {
-            problems.of_node(node, &at.written(), Code::NoInput, format!("{reference} {why}"));
+            problems.push_for_node(
+                node,
+                &at.written(),
+                Code::NoInput,
+                format!("{reference} {why}"),
+            );
         }
     });
 }
@@ -111,10 +124,10 @@ pub(crate) fn check_input_references(
 /// Checks that nothing is put into a line that a shell reads: text out of a file or a page would be code there, however it is
 /// quoted.
 fn check_shell_line(
-    node: &Node,
-    template: &Template,
-    tool: KnownTool<'_>,
-    problems: &mut Problems,
+    node: &PlanNode,
+    template: &InputTemplate,
+    tool: PlanTool<'_>,
+    problems: &mut PlanProblems,
 ) {
     let Some(line) = tool.contract.shell_line else { return };
     if node.inputs.get(line.words).is_some_and(|words| !words.is_null()) {
@@ -128,7 +141,7 @@ fn check_shell_line(
                  alone in {parameter} and its words in {words}, as {{\"{parameter}\": \"grep\", \"{words}\": \
                  [\"-c\", \"{reference}\", \"notes.txt\"]}}"
             );
-            problems.of_node(node.id, &at.written(), Code::ShellLine, message);
+            problems.push_for_node(node.id, &at.written(), Code::ShellLine, message);
         }
     });
 }
@@ -136,27 +149,27 @@ fn check_shell_line(
 /// Checks what stands around references against the tool's schema. Where a text could not be read, that was reported.
 fn check_schema(
     node: NodeId,
-    (template, errors): (&Template, &[TemplateError]),
-    tool: KnownTool<'_>,
-    check: &mut Check<'_>,
+    (template, errors): (&InputTemplate, &[InputTemplateError]),
+    tool: PlanTool<'_>,
+    check: &mut PlanCheck<'_>,
 ) {
     let schema = match tool.schema {
         Ok(schema) => schema,
         Err(why) => {
             let message = format!("the schema of {} cannot be used: {why}", tool.contract.id);
-            check.problems.of_node(node, "tool", Code::BadSchema, message);
+            check.problems.push_for_node(node, "tool", Code::BadSchema, message);
             return;
         }
     };
     let input = match check.input {
-        Input::Given(value) => Some(value),
-        Input::Absent | Input::Unknown => None,
+        PlanInput::Given(value) => Some(value),
+        PlanInput::Absent | PlanInput::Unknown => None,
     };
     let (preview, open) = template.preview(input);
     for violation in violations(schema, &preview, &open) {
         let field = format!("inputs{}", violation.field);
         if !errors.iter().any(|error| is_within(&field, &error.field)) {
-            check.problems.of_node(node, &field, violation.code, violation.message);
+            check.problems.push_for_node(node, &field, violation.code, violation.message);
         }
     }
 }

@@ -5,18 +5,20 @@ use std::sync::Arc;
 
 use haft_contract::{Contract, Effect};
 
-use super::Check;
-use super::ids::Meant;
+use super::ids::NodeIdTarget;
 use super::inputs::check_inputs;
+use super::plan_check::PlanCheck;
 use crate::checked::CheckedNode;
 use crate::limits::{RESOURCE_CHARS_MAX, RESOURCES_MAX};
+use crate::message_text::shortened;
+use crate::node_id::NodeId;
 use crate::parse::{RETRY_RANGE, TIMEOUT_RANGE, out_of_range};
-use crate::plan::{Node, NodeId};
-use crate::problem::{Code, Problems, shortened};
-use crate::tools::KnownTool;
+use crate::plan::PlanNode;
+use crate::problem::{Code, PlanProblems};
+use crate::tools::PlanTool;
 
 /// Checks a node; returns it unless its tool is not known or its inputs cannot be read.
-pub(super) fn check_node(node: &Node, check: &mut Check<'_>) -> Option<CheckedNode> {
+pub(super) fn check_node(node: &PlanNode, check: &mut PlanCheck<'_>) -> Option<CheckedNode> {
     let tool = check_tool(node, check);
     let depends_on = check_dependencies(node, check);
     check_range(node.id, "retry", u64::from(node.retry), RETRY_RANGE, check.problems);
@@ -36,18 +38,18 @@ pub(super) fn check_node(node: &Node, check: &mut Check<'_>) -> Option<CheckedNo
     })
 }
 
-fn check_tool<'a>(node: &Node, check: &mut Check<'a>) -> Option<KnownTool<'a>> {
+fn check_tool<'a>(node: &PlanNode, check: &mut PlanCheck<'a>) -> Option<PlanTool<'a>> {
     let tool = match check.tools.find(&node.tool) {
         Ok(tool) => tool,
         Err(message) => {
-            check.problems.of_node(node.id, "tool", Code::UnknownTool, message);
+            check.problems.push_for_node(node.id, "tool", Code::UnknownTool, message);
             return None;
         }
     };
     if let Some(function) = &node.function
         && let Some(message) = function_problem(function, &tool)
     {
-        check.problems.of_node(node.id, "function", Code::WrongFunction, message);
+        check.problems.push_for_node(node.id, "function", Code::WrongFunction, message);
     }
     if node.retry > 0 && !may_be_repeated(tool.contract) {
         let id = &tool.contract.id;
@@ -55,12 +57,12 @@ fn check_tool<'a>(node: &Node, check: &mut Check<'a>) -> Option<KnownTool<'a>> {
             "{id} changes something each time it is called, and a failed attempt may have done so already: \
              leave retry out, or use a tool that is safe to repeat"
         );
-        check.problems.of_node(node.id, "retry", Code::RetryOfOnce, message);
+        check.problems.push_for_node(node.id, "retry", Code::RetryOfOnce, message);
     }
     Some(tool)
 }
 
-fn function_problem(function: &str, tool: &KnownTool<'_>) -> Option<String> {
+fn function_problem(function: &str, tool: &PlanTool<'_>) -> Option<String> {
     let id = &tool.contract.id;
     let found = shortened(&format!("{function:?}"));
     match tool.contract.function.as_deref() {
@@ -82,7 +84,7 @@ fn may_be_repeated(contract: &Contract) -> bool {
 }
 
 /// Checks what the node waits for, and returns it in order, each once.
-fn check_dependencies(node: &Node, check: &mut Check<'_>) -> Vec<NodeId> {
+fn check_dependencies(node: &PlanNode, check: &mut PlanCheck<'_>) -> Vec<NodeId> {
     let mut places: Vec<(NodeId, usize)> =
         node.depends_on.iter().enumerate().map(|(place, id)| (*id, place)).collect();
     places.sort_unstable();
@@ -95,7 +97,7 @@ fn check_dependencies(node: &Node, check: &mut Check<'_>) -> Vec<NodeId> {
             dependency_problem(*id, check)
         };
         if let Some((code, message)) = problem {
-            check.problems.of_node(node.id, &format!("depends_on[{place}]"), code, message);
+            check.problems.push_for_node(node.id, &format!("depends_on[{place}]"), code, message);
         }
         before = Some(*id);
     }
@@ -104,11 +106,11 @@ fn check_dependencies(node: &Node, check: &mut Check<'_>) -> Vec<NodeId> {
     ids
 }
 
-fn dependency_problem(id: NodeId, check: &Check<'_>) -> Option<(Code, String)> {
-    let place = match check.ids.meant(id) {
-        Meant::At(place) => place,
-        Meant::Several => return None,
-        Meant::Nobody => {
+fn dependency_problem(id: NodeId, check: &PlanCheck<'_>) -> Option<(Code, String)> {
+    let place = match check.ids.find_node(id) {
+        NodeIdTarget::At(place) => place,
+        NodeIdTarget::Ambiguous => return None,
+        NodeIdTarget::Missing => {
             let message = format!("there is no node {id}: the plan has {}", check.ids.describe());
             return Some((Code::UnknownDependency, message));
         }
@@ -132,20 +134,25 @@ fn check_range(
     field: &str,
     value: u64,
     range: RangeInclusive<u64>,
-    problems: &mut Problems,
+    problems: &mut PlanProblems,
 ) {
     if !range.contains(&value) {
-        problems.of_node(node, field, Code::OutOfRange, out_of_range(&range, &value.to_string()));
+        problems.push_for_node(
+            node,
+            field,
+            Code::OutOfRange,
+            out_of_range(&range, &value.to_string()),
+        );
     }
 }
 
 /// Checks the names of resources, and returns them in order.
-fn check_resources(node: &Node, problems: &mut Problems) -> Vec<String> {
+fn check_resources(node: &PlanNode, problems: &mut PlanProblems) -> Vec<String> {
     let names = &node.resources;
     if names.len() > RESOURCES_MAX {
         let message =
             format!("a node names at most {RESOURCES_MAX} resources, found {}", names.len());
-        problems.of_node(node.id, "resources", Code::TooLarge, message);
+        problems.push_for_node(node.id, "resources", Code::TooLarge, message);
         return Vec::new();
     }
     for (place, name) in names.iter().enumerate() {
@@ -162,7 +169,7 @@ fn check_resources(node: &Node, problems: &mut Problems) -> Vec<String> {
         } else {
             continue;
         };
-        problems.of_node(node.id, &format!("resources[{place}]"), Code::BadName, message);
+        problems.push_for_node(node.id, &format!("resources[{place}]"), Code::BadName, message);
     }
     let mut sorted = names.clone();
     sorted.sort_unstable();

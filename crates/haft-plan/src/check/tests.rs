@@ -1,14 +1,16 @@
 mod mistakes;
 
 use expect_test::{Expect, expect};
-use haft_contract::{Contract, Effect, Kind, OutputLimit, RequirementSet, ShellLine, ToolId};
+use haft_contract::{
+    Contract, Effect, OutputLimit, RequirementSet, ShellParameter, ToolId, ToolKind,
+};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
 use crate::limits::{PROBLEMS_MAX, RESOURCE_CHARS_MAX, RESOURCES_MAX, RETRIES_MAX};
-use crate::plan::Node;
-use crate::tools::Catalogue;
+use crate::plan::PlanNode;
+use crate::tools::PlanToolCatalogue;
 
 fn contract(id: &str, effect: Effect, parameters: Value) -> Contract {
     Contract {
@@ -19,20 +21,21 @@ fn contract(id: &str, effect: Effect, parameters: Value) -> Contract {
         requires: RequirementSet::default(),
         effect,
         dangerous: effect == Effect::Once,
-        kind: Kind::Other,
-        origin: haft_contract::Origin::Native,
+        kind: ToolKind::Other,
+        origin: haft_contract::ToolOrigin::Native,
         output_limit: OutputLimit::Configured,
-        digested: Vec::new(),
+        redacted: Vec::new(),
         accepts_key: id == "shop.order",
         function: None,
         shell_line: None,
         calls_at_once_max: None,
         only_changes_files: false,
         delegates: false,
+        connection_store: None,
     }
 }
 
-fn tools() -> Catalogue {
+fn tools() -> PlanToolCatalogue {
     let read = json!({
         "type": "object",
         "properties": {
@@ -57,7 +60,7 @@ fn tools() -> Catalogue {
         json!({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]});
     let open = json!({"type": "object"});
     let bad = json!({"type": "object", "properties": {"x": {"type": "string", "pattern": "("}}});
-    Catalogue::new([
+    PlanToolCatalogue::new([
         contract("read", Effect::Read, read),
         contract("write", Effect::Once, open.clone()),
         Contract {
@@ -67,21 +70,21 @@ fn tools() -> Catalogue {
         contract("shop.order", Effect::Once, open.clone()),
         contract("any", Effect::Read, open.clone()),
         Contract {
-            shell_line: Some(ShellLine { parameter: "cmd", words: "args" }),
+            shell_line: Some(ShellParameter { parameter: "cmd", words: "args" }),
             ..contract("bash", Effect::Once, open)
         },
         contract("broken", Effect::Read, bad),
     ])
 }
 
-fn lines(problems: &[Problem]) -> String {
-    let line = |problem: &Problem| format!("[{}] {problem}", problem.code);
+fn lines(problems: &[PlanProblem]) -> String {
+    let line = |problem: &PlanProblem| format!("[{}] {problem}", problem.code);
     problems.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
 /// Checks a plan and writes everything that is wrong with it.
 fn check_plan(plan: &Value, expect: Expect) {
-    let result = check_text(&plan.to_string(), &tools(), Input::Unknown);
+    let result = check_text(&plan.to_string(), &tools(), PlanInput::Unknown);
     expect.assert_eq(&result.err().map(|problems| lines(&problems)).unwrap_or_default());
 }
 
@@ -102,7 +105,7 @@ fn a_valid_plan_is_ready_to_be_executed() {
         {"id": 2, "tool": "shop__order", "inputs": {"text": "{{STEPS.0.response}}"}, "depends_on": [1, 0], "retry": 1,
          "on_fail": "continue", "resources": ["b", "a"]},
     ]});
-    let checked = check_text(&plan.to_string(), &tools(), Input::Unknown).unwrap();
+    let checked = check_text(&plan.to_string(), &tools(), PlanInput::Unknown).unwrap();
     let line = |node: &CheckedNode| {
         format!(
             "{} {} after {:?} before {:?}, {} attempts of {} ms, {}, {:?}",
@@ -371,20 +374,20 @@ fn a_given_input_is_looked_into() {
     let plan = json!({"final_output_node": 0, "nodes": [
         {"id": 0, "tool": "read", "inputs": {"path": "{{INPUT.path}}", "limit": "{{INPUT.limit}}"}},
     ]});
-    let check = |input: Input<'_>, expect: Expect| {
+    let check = |input: PlanInput<'_>, expect: Expect| {
         let result = check_text(&plan.to_string(), &tools(), input);
         expect.assert_eq(&result.err().map(|problems| lines(&problems)).unwrap_or_default());
     };
-    check(Input::Unknown, expect![]);
+    check(PlanInput::Unknown, expect![]);
     check(
-        Input::Absent,
+        PlanInput::Absent,
         expect![[r#"
             [no_input] node 0: inputs.path: {{INPUT.path}} names nothing: the plan was given no input
             [no_input] node 0: inputs.limit: {{INPUT.limit}} names nothing: the plan was given no input"#]],
     );
-    check(Input::Given(&json!({"path": "a", "limit": 2})), expect![]);
+    check(PlanInput::Given(&json!({"path": "a", "limit": 2})), expect![]);
     check(
-        Input::Given(&json!({"path": 1, "limt": 2})),
+        PlanInput::Given(&json!({"path": 1, "limt": 2})),
         expect![[r#"
             [no_input] node 0: inputs.limit: {{INPUT.limit}} names nothing: INPUT is an object with path, limt; did you mean limt?
             [bad_input] node 0: inputs.path: expected string, found 1"#]],
@@ -393,8 +396,8 @@ fn a_given_input_is_looked_into() {
 
 #[test]
 fn numbers_are_bounded_also_in_plans_that_were_not_parsed() {
-    let check_node = |change: &dyn Fn(&mut Node)| {
-        let mut node = Node::new(NodeId::new(0), "any", json!({}));
+    let check_node = |change: &dyn Fn(&mut PlanNode)| {
+        let mut node = PlanNode::new(NodeId::new(0), "any", json!({}));
         change(&mut node);
         let plan = Plan {
             nodes: vec![node],
@@ -402,7 +405,7 @@ fn numbers_are_bounded_also_in_plans_that_were_not_parsed() {
             allow: Vec::new(),
             extras: serde_json::Map::new(),
         };
-        check(&plan, &tools(), Input::Unknown)
+        check(&plan, &tools(), PlanInput::Unknown)
             .err()
             .map(|problems| lines(&problems))
             .unwrap_or_default()
@@ -430,13 +433,13 @@ fn numbers_are_bounded_also_in_plans_that_were_not_parsed() {
 #[test]
 fn the_number_of_nodes_is_bounded() {
     let plan = |count: usize| Plan {
-        nodes: (0..count).map(|place| Node::new(NodeId::at(place), "any", json!({}))).collect(),
+        nodes: (0..count).map(|place| PlanNode::new(NodeId::at(place), "any", json!({}))).collect(),
         final_output_node: NodeId::new(0),
         allow: Vec::new(),
         extras: serde_json::Map::new(),
     };
-    assert!(check(&plan(PLAN_NODES_MAX), &tools(), Input::Unknown).is_ok());
-    let problems = check(&plan(PLAN_NODES_MAX + 1), &tools(), Input::Unknown).unwrap_err();
+    assert!(check(&plan(PLAN_NODES_MAX), &tools(), PlanInput::Unknown).is_ok());
+    let problems = check(&plan(PLAN_NODES_MAX + 1), &tools(), PlanInput::Unknown).unwrap_err();
     expect!["[too_large] nodes: a plan has at most 20000 nodes, this one has 20001"]
         .assert_eq(&lines(&problems));
 }
@@ -460,7 +463,7 @@ fn any_plan() -> impl Strategy<Value = Value> {
 proptest! {
     #[test]
     fn plans_that_only_look_back_are_valid(plan in any_plan()) {
-        let checked = check_text(&plan.to_string(), &tools(), Input::Absent).map_err(|problems| lines(&problems));
+        let checked = check_text(&plan.to_string(), &tools(), PlanInput::Absent).map_err(|problems| lines(&problems));
         let checked = checked.map_err(TestCaseError::fail)?;
         for node in checked.nodes() {
             for earlier in node.depends_on() {
@@ -477,7 +480,7 @@ proptest! {
         let edges = nodes[id]["depends_on"].as_array_mut().unwrap();
         let is_valid = usize::try_from(edge).unwrap() < id && !edges.contains(&json!(edge));
         edges.push(json!(edge));
-        let result = check_text(&plan.to_string(), &tools(), Input::Absent);
+        let result = check_text(&plan.to_string(), &tools(), PlanInput::Absent);
         prop_assert_eq!(result.is_ok(), is_valid);
     }
 
@@ -490,7 +493,7 @@ proptest! {
             json!({"id": id, "tool": "any", "depends_on": edges, "inputs": {"text": text}})
         };
         let plan = json!({"nodes": nodes.iter().map(node).collect::<Vec<_>>(), "final_output_node": last});
-        if let Err(problems) = check_text(&plan.to_string(), &tools(), Input::Absent) {
+        if let Err(problems) = check_text(&plan.to_string(), &tools(), PlanInput::Absent) {
             prop_assert!(!problems.is_empty() && problems.len() <= PROBLEMS_MAX + 1);
         }
     }

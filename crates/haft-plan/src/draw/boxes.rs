@@ -1,9 +1,9 @@
 //! Boxes and lines for a terminal. A line that passes another one is drawn through it without touching; where lines
 //! touch, they are one edge that branches.
 
-use super::layers::{Kind, Layers};
-use super::route::{Channel, EAST, Grid, NORTH, SOUTH, WEST, route};
-use super::{Charset, Graph};
+use super::graph::{DrawingCharset, PlanGraph};
+use super::layers::{GraphLayerItemKind, GraphLayers};
+use super::route::{EAST, EdgeChannel, EdgeGrid, NORTH, SOUTH, WEST, route};
 use crate::limits::LABEL_CHARS_MAX;
 
 /// Lengths of labels that are tried, the longest that fits is taken.
@@ -11,35 +11,35 @@ const LABELS_CHARS: [usize; 3] = [LABEL_CHARS_MAX, 14, 8];
 const GAP: i64 = 2;
 
 /// Returns the drawing, or nothing where it is wider than the terminal or its lines find no way.
-pub(super) fn draw(graph: &Graph, columns: usize, charset: Charset) -> Option<String> {
+pub(super) fn draw(graph: &PlanGraph, columns: usize, charset: DrawingCharset) -> Option<String> {
     LABELS_CHARS.into_iter().find_map(|label_chars| {
         let width_of = |place: usize| box_width(graph, place, label_chars);
-        let layers = Layers::arrange(graph, &width_of, GAP);
+        let layers = GraphLayers::arrange(graph, &width_of, GAP);
         if usize::try_from(layers.width()).ok()? > columns {
             return None;
         }
-        let page = Page { graph, layers: &layers, charset, label_chars };
+        let page = BoxPage { graph, layers: &layers, charset, label_chars };
         page.draw()
     })
 }
 
 /// Odd, so that there is a middle, and wide enough for an arrow from each node above.
-fn box_width(graph: &Graph, place: usize, label_chars: usize) -> i64 {
+fn box_width(graph: &PlanGraph, place: usize, label_chars: usize) -> i64 {
     let Some(node) = graph.nodes.get(place) else { return 1 };
     let label = node.label(place, label_chars).chars().count() + 4;
     let arrows = 2 * node.depends_on.len() + 5;
     i64::try_from(label.max(arrows) | 1).unwrap_or(i64::MAX)
 }
 
-struct Page<'g> {
-    graph: &'g Graph,
-    layers: &'g Layers,
-    charset: Charset,
+struct BoxPage<'g> {
+    graph: &'g PlanGraph,
+    layers: &'g GraphLayers,
+    charset: DrawingCharset,
     label_chars: usize,
 }
 
 /// The lines of a box: its corners, edges, arrows and the place where its own line leaves.
-struct Strokes {
+struct BoxStrokes {
     top: [char; 3],
     side: char,
     bottom: [char; 3],
@@ -47,20 +47,36 @@ struct Strokes {
     leaving: char,
 }
 
-const PLAIN: Strokes =
-    Strokes {
-        top: ['┌', '─', '┐'], side: '│', bottom: ['└', '─', '┘'], arrow: '▼', leaving: '┬'
-    };
-const FINAL: Strokes =
-    Strokes {
-        top: ['╔', '═', '╗'], side: '║', bottom: ['╚', '═', '╝'], arrow: '▼', leaving: '╤'
-    };
-const PLAIN_ASCII: Strokes =
-    Strokes { top: ['+', '-', '+'], side: '|', bottom: ['+', '-', '+'], arrow: 'v', leaving: '+' };
-const FINAL_ASCII: Strokes =
-    Strokes { top: ['#', '=', '#'], side: '#', bottom: ['#', '=', '#'], arrow: 'v', leaving: '+' };
+const PLAIN: BoxStrokes = BoxStrokes {
+    top: ['┌', '─', '┐'],
+    side: '│',
+    bottom: ['└', '─', '┘'],
+    arrow: '▼',
+    leaving: '┬',
+};
+const FINAL: BoxStrokes = BoxStrokes {
+    top: ['╔', '═', '╗'],
+    side: '║',
+    bottom: ['╚', '═', '╝'],
+    arrow: '▼',
+    leaving: '╤',
+};
+const PLAIN_ASCII: BoxStrokes = BoxStrokes {
+    top: ['+', '-', '+'],
+    side: '|',
+    bottom: ['+', '-', '+'],
+    arrow: 'v',
+    leaving: '+',
+};
+const FINAL_ASCII: BoxStrokes = BoxStrokes {
+    top: ['#', '=', '#'],
+    side: '#',
+    bottom: ['#', '=', '#'],
+    arrow: 'v',
+    leaving: '+',
+};
 
-impl Page<'_> {
+impl BoxPage<'_> {
     fn draw(&self) -> Option<String> {
         let items = &self.layers.items;
         let mut columns: Vec<i64> = items.iter().map(|item| item.center).collect();
@@ -75,8 +91,8 @@ impl Page<'_> {
         }
         if self.graph.has_final() {
             text.push_str(match self.charset {
-                Charset::Unicode => "╔═╗ the final output\n",
-                Charset::Ascii => "#=# the final output\n",
+                DrawingCharset::Unicode => "╔═╗ the final output\n",
+                DrawingCharset::Ascii => "#=# the final output\n",
             });
         }
         Some(text)
@@ -92,7 +108,7 @@ impl Page<'_> {
         let mut lines: [Vec<char>; 3] = Default::default();
         for place in layer {
             let Some(item) = self.layers.items.get(*place) else { continue };
-            let Kind::Node(node) = item.kind else {
+            let GraphLayerItemKind::Node(node) = item.kind else {
                 let line = self.glyph(NORTH | SOUTH);
                 lines.iter_mut().for_each(|one| put(one, columns.get(*place).copied(), line));
                 continue;
@@ -125,26 +141,26 @@ impl Page<'_> {
     fn label(&self, node: usize) -> String {
         let label = self.graph.nodes.get(node).map(|one| one.label(node, self.label_chars));
         let in_one_column = |one: char| match (one, self.charset) {
-            ('…', Charset::Unicode) => '…',
-            ('…', Charset::Ascii) => '.',
+            ('…', DrawingCharset::Unicode) => '…',
+            ('…', DrawingCharset::Ascii) => '.',
             (one, _) if one.is_ascii() => one,
             _ => '?',
         };
         label.unwrap_or_default().chars().map(in_one_column).collect()
     }
 
-    fn strokes(&self, node: usize) -> &'static Strokes {
+    fn strokes(&self, node: usize) -> &'static BoxStrokes {
         let is_final = self.graph.nodes.get(node).is_some_and(|node| node.is_final);
         match (self.charset, is_final) {
-            (Charset::Unicode, false) => &PLAIN,
-            (Charset::Unicode, true) => &FINAL,
-            (Charset::Ascii, false) => &PLAIN_ASCII,
-            (Charset::Ascii, true) => &FINAL_ASCII,
+            (DrawingCharset::Unicode, false) => &PLAIN,
+            (DrawingCharset::Unicode, true) => &FINAL,
+            (DrawingCharset::Ascii, false) => &PLAIN_ASCII,
+            (DrawingCharset::Ascii, true) => &FINAL_ASCII,
         }
     }
 
-    fn write_channel(&self, channel: &Channel, text: &mut String) {
-        let grid = Grid::of(channel);
+    fn write_channel(&self, channel: &EdgeChannel, text: &mut String) {
+        let grid = EdgeGrid::of(channel);
         for row in grid.rows() {
             let line: Vec<char> = row.iter().map(|lines| self.glyph(*lines)).collect();
             write_line(&line, text);
@@ -157,12 +173,12 @@ impl Page<'_> {
         const DOWN: u8 = NORTH | SOUTH;
         match (lines, self.charset) {
             (0, _) => ' ',
-            (DOWN, Charset::Unicode) => '│',
-            (ACROSS, Charset::Unicode) => '─',
-            (DOWN, Charset::Ascii) => '|',
-            (ACROSS, Charset::Ascii) => '-',
-            (_, Charset::Ascii) => '+',
-            (lines, Charset::Unicode) => corner(lines),
+            (DOWN, DrawingCharset::Unicode) => '│',
+            (ACROSS, DrawingCharset::Unicode) => '─',
+            (DOWN, DrawingCharset::Ascii) => '|',
+            (ACROSS, DrawingCharset::Ascii) => '-',
+            (_, DrawingCharset::Ascii) => '+',
+            (lines, DrawingCharset::Unicode) => corner(lines),
         }
     }
 }

@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
-use super::Graph;
+use super::graph::PlanGraph;
 
 /// Returns the graph as a `digraph`.
-pub(super) fn draw(graph: &Graph) -> String {
+pub(super) fn draw(graph: &PlanGraph) -> String {
     let mut text = "digraph plan {\n  node [shape=box, fontname=\"monospace\"];\n".to_owned();
     for (place, node) in graph.nodes.iter().enumerate() {
         let label = quoted(&node.label(place, usize::MAX));

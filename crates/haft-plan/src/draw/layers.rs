@@ -1,7 +1,7 @@
 //! A layered layout: every node below all that it waits for, edges that pass layers as points in them, few crossings,
 //! and nodes near what they belong to. Whole numbers only, so that it is the same everywhere.
 
-use super::Graph;
+use super::graph::PlanGraph;
 use crate::limits::WAYPOINTS_MAX;
 
 /// How often the order within layers is improved, downwards and upwards.
@@ -9,16 +9,16 @@ const SWEEPS: usize = 6;
 
 /// Nodes and passing edges, layer by layer.
 #[derive(Debug)]
-pub(super) struct Layers {
-    pub(super) items: Vec<Item>,
+pub(super) struct GraphLayers {
+    pub(super) items: Vec<GraphLayerItem>,
     /// Places of items, from left to right.
     pub(super) layers: Vec<Vec<usize>>,
 }
 
 /// A node, or the point where edges of one node pass a layer.
 #[derive(Debug)]
-pub(super) struct Item {
-    pub(super) kind: Kind,
+pub(super) struct GraphLayerItem {
+    pub(super) kind: GraphLayerItemKind,
     pub(super) layer: usize,
     /// Items of the layer above that lead here.
     pub(super) above: Vec<usize>,
@@ -30,20 +30,20 @@ pub(super) struct Item {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum GraphLayerItemKind {
     Node(usize),
     Passing,
 }
 
-impl Layers {
+impl GraphLayers {
     /// Arranges the graph. The place of a node among the items is its place in the graph. Where too many edges pass too
     /// many layers, edges join items of layers that are not neighbours.
-    pub(super) fn arrange(graph: &Graph, width_of: &dyn Fn(usize) -> i64, gap: i64) -> Self {
+    pub(super) fn arrange(graph: &PlanGraph, width_of: &dyn Fn(usize) -> i64, gap: i64) -> Self {
         let mut layers = Self::place(graph);
         for item in &mut layers.items {
             item.width = match item.kind {
-                Kind::Node(node) => width_of(node),
-                Kind::Passing => 1,
+                GraphLayerItemKind::Node(node) => width_of(node),
+                GraphLayerItemKind::Passing => 1,
             };
         }
         layers.order();
@@ -52,8 +52,8 @@ impl Layers {
     }
 
     /// Puts every node below all that it waits for, in the order of places.
-    pub(super) fn place(graph: &Graph) -> Self {
-        let mut items: Vec<Item> = Vec::with_capacity(graph.nodes.len());
+    pub(super) fn place(graph: &PlanGraph) -> Self {
+        let mut items: Vec<GraphLayerItem> = Vec::with_capacity(graph.nodes.len());
         let mut lowest = vec![0_usize; graph.nodes.len()];
         for (place, node) in graph.nodes.iter().enumerate() {
             let above = node.depends_on.iter().filter_map(|earlier| items.get(*earlier));
@@ -63,7 +63,7 @@ impl Layers {
                     *deepest = layer.max(*deepest);
                 }
             }
-            items.push(Item::new(Kind::Node(place), layer));
+            items.push(GraphLayerItem::new(GraphLayerItemKind::Node(place), layer));
         }
         let spans =
             items.iter().zip(&lowest).map(|(item, lowest)| lowest.saturating_sub(item.layer + 1));
@@ -211,13 +211,13 @@ fn note_places(layer: &[usize], places: &mut [i64]) {
 }
 
 /// Adds the points where edges of `source` pass layers on their way to the lowest one, and returns them.
-fn add_chain(items: &mut Vec<Item>, source: usize, lowest: usize) -> Vec<usize> {
+fn add_chain(items: &mut Vec<GraphLayerItem>, source: usize, lowest: usize) -> Vec<usize> {
     let first = items.get(source).map_or(0, |item| item.layer + 1);
     let mut chain = Vec::new();
     let mut before = source;
     for layer in first..lowest {
         let place = items.len();
-        items.push(Item::new(Kind::Passing, layer));
+        items.push(GraphLayerItem::new(GraphLayerItemKind::Passing, layer));
         join(items, before, place);
         chain.push(place);
         before = place;
@@ -226,13 +226,18 @@ fn add_chain(items: &mut Vec<Item>, source: usize, lowest: usize) -> Vec<usize> 
 }
 
 /// Returns the point of an edge in the layer above its end: the node itself, or a point of its chain.
-fn last_above(items: &[Item], chain: Option<&Vec<usize>>, source: usize, end: usize) -> usize {
+fn last_above(
+    items: &[GraphLayerItem],
+    chain: Option<&Vec<usize>>,
+    source: usize,
+    end: usize,
+) -> usize {
     let layer = |item: usize| items.get(item).map_or(0, |item| item.layer);
     let between = (layer(end) - layer(source)).checked_sub(2);
     between.and_then(|index| chain?.get(index)).copied().unwrap_or(source)
 }
 
-fn join(items: &mut [Item], above: usize, below: usize) {
+fn join(items: &mut [GraphLayerItem], above: usize, below: usize) {
     if let Some(item) = items.get_mut(above) {
         item.below.push(below);
     }
@@ -241,8 +246,8 @@ fn join(items: &mut [Item], above: usize, below: usize) {
     }
 }
 
-impl Item {
-    fn new(kind: Kind, layer: usize) -> Self {
+impl GraphLayerItem {
+    fn new(kind: GraphLayerItemKind, layer: usize) -> Self {
         Self { kind, layer, above: Vec::new(), below: Vec::new(), width: 1, center: 0 }
     }
 

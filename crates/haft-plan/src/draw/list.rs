@@ -3,17 +3,17 @@
 
 use std::fmt::Write as _;
 
-use super::layers::{Kind, Layers};
-use super::{Charset, Graph, cut};
+use super::graph::{DrawingCharset, PlanGraph, cut};
+use super::layers::{GraphLayerItemKind, GraphLayers};
 use crate::limits::{LABEL_CHARS_MAX, NAMES_LISTED_MAX};
 
 /// Narrowest list, in columns.
 const COLUMNS_MIN: usize = 20;
 
 /// Returns the list. No line is longer than `columns`, or than the narrowest list where that is more.
-pub(super) fn draw(graph: &Graph, columns: usize, charset: Charset) -> String {
+pub(super) fn draw(graph: &PlanGraph, columns: usize, charset: DrawingCharset) -> String {
     let columns = columns.max(COLUMNS_MIN);
-    let stages = Layers::place(graph).layers_of_nodes();
+    let stages = GraphLayers::place(graph).layers_of_nodes();
     let labels = graph.nodes.iter().map(|node| node.tool.chars().count());
     let tool_width = labels.max().unwrap_or(0).min(LABEL_CHARS_MAX);
     let id_width = graph.nodes.len().saturating_sub(1).to_string().len();
@@ -52,7 +52,7 @@ fn listed(places: &[usize]) -> String {
     }
 }
 
-fn push_line(line: &str, columns: usize, charset: Charset, text: &mut String) {
+fn push_line(line: &str, columns: usize, charset: DrawingCharset, text: &mut String) {
     let line = line.trim_end();
     let mut shown = String::new();
     let mut left = columns;
@@ -68,8 +68,8 @@ fn push_line(line: &str, columns: usize, charset: Charset, text: &mut String) {
         shown.push(one);
     }
     match charset {
-        Charset::Unicode => text.push_str(&shown),
-        Charset::Ascii => text.extend(shown.chars().map(in_ascii)),
+        DrawingCharset::Unicode => text.push_str(&shown),
+        DrawingCharset::Ascii => text.extend(shown.chars().map(in_ascii)),
     }
     text.push('\n');
 }
@@ -90,12 +90,12 @@ fn columns_of(one: char) -> usize {
     if one < '\u{1100}' { 1 } else { 2 }
 }
 
-impl Layers {
+impl GraphLayers {
     /// Returns the nodes of each layer, in the order of their places.
     fn layers_of_nodes(&self) -> Vec<Vec<usize>> {
         let node = |item: &usize| match self.items.get(*item)?.kind {
-            Kind::Node(place) => Some(place),
-            Kind::Passing => None,
+            GraphLayerItemKind::Node(place) => Some(place),
+            GraphLayerItemKind::Passing => None,
         };
         let sorted = |layer: &Vec<usize>| {
             let mut places: Vec<usize> = layer.iter().filter_map(node).collect();

@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
-use super::Graph;
+use super::graph::PlanGraph;
 
 /// Returns the graph as a `flowchart`.
-pub(super) fn draw(graph: &Graph) -> String {
+pub(super) fn draw(graph: &PlanGraph) -> String {
     let mut text = "flowchart TD\n".to_owned();
     for (place, node) in graph.nodes.iter().enumerate() {
         let label = escaped(&node.label(place, usize::MAX));

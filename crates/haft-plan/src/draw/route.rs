@@ -2,7 +2,7 @@
 //! down to where it is waited for. No branch comes down where another line starts, so two lines never run over one
 //! another; they only cross.
 
-use super::layers::{Item, Kind, Layers};
+use super::layers::{GraphLayerItem, GraphLayerItemKind, GraphLayers};
 
 /// The directions that lines lead in from a place.
 pub(super) const NORTH: u8 = 1;
@@ -12,14 +12,14 @@ pub(super) const WEST: u8 = 8;
 
 /// The lines between two layers.
 #[derive(Debug)]
-pub(super) struct Channel {
-    lines: Vec<Line>,
+pub(super) struct EdgeChannel {
+    lines: Vec<EdgeLine>,
     rows: usize,
 }
 
 /// The line of one node above.
 #[derive(Debug)]
-struct Line {
+struct EdgeLine {
     item: usize,
     start: i64,
     ends: Vec<i64>,
@@ -30,31 +30,31 @@ struct Line {
 /// Finds the ways from `upper` to `lower`, or nothing where there is no room. Notes where arrows arrive at boxes, and
 /// moves points of passing edges out of the way.
 pub(super) fn route(
-    layers: &Layers,
+    layers: &GraphLayers,
     (upper, lower): (&[usize], &[usize]),
     columns: &mut [i64],
     arrows: &mut [Vec<i64>],
-) -> Option<Channel> {
+) -> Option<EdgeChannel> {
     let has_line =
         |place: &&usize| layers.items.get(**place).is_some_and(|item| !item.below.is_empty());
     let start = |place: &usize| columns.get(*place).copied().unwrap_or(0);
-    let mut lines: Vec<Line> = upper
+    let mut lines: Vec<EdgeLine> = upper
         .iter()
         .filter(has_line)
-        .map(|place| Line { item: *place, start: start(place), ends: Vec::new(), row: None })
+        .map(|place| EdgeLine { item: *place, start: start(place), ends: Vec::new(), row: None })
         .collect();
     for place in lower {
         let item = layers.items.get(*place)?;
         let arriving = arriving(&lines, item);
         let ends = match item.kind {
-            Kind::Passing => {
+            GraphLayerItemKind::Passing => {
                 let line = arriving.first()?;
                 let near = [item.center, item.center - 1, item.center + 1];
                 let free = near.into_iter().find(|column| is_free(&lines, *line, *column))?;
                 *columns.get_mut(*place)? = free;
                 vec![free]
             }
-            Kind::Node(_) => {
+            GraphLayerItemKind::Node(_) => {
                 let ends = ends_at_box(&lines, &arriving, item, 2)
                     .or_else(|| ends_at_box(&lines, &arriving, item, 1))?;
                 arrows.get_mut(*place)?.clone_from(&ends);
@@ -66,12 +66,12 @@ pub(super) fn route(
         }
     }
     let rows = assign_rows(&mut lines);
-    Some(Channel { lines, rows })
+    Some(EdgeChannel { lines, rows })
 }
 
 /// Returns which lines lead to `item`, from left to right.
-fn arriving(lines: &[Line], item: &Item) -> Vec<usize> {
-    let leads = |line: &Line| item.above.contains(&line.item);
+fn arriving(lines: &[EdgeLine], item: &GraphLayerItem) -> Vec<usize> {
+    let leads = |line: &EdgeLine| item.above.contains(&line.item);
     let mut arriving: Vec<(i64, usize)> = lines
         .iter()
         .enumerate()
@@ -83,12 +83,17 @@ fn arriving(lines: &[Line], item: &Item) -> Vec<usize> {
 }
 
 /// Returns whether `line` may come down in a column: no other line starts there.
-fn is_free(lines: &[Line], line: usize, column: i64) -> bool {
+fn is_free(lines: &[EdgeLine], line: usize, column: i64) -> bool {
     !lines.iter().enumerate().any(|(other, one)| other != line && one.start == column)
 }
 
 /// Returns where lines arrive at a box: in their order, so far apart at least, and as straight down as possible.
-fn ends_at_box(lines: &[Line], arriving: &[usize], item: &Item, apart: i64) -> Option<Vec<i64>> {
+fn ends_at_box(
+    lines: &[EdgeLine],
+    arriving: &[usize],
+    item: &GraphLayerItem,
+    apart: i64,
+) -> Option<Vec<i64>> {
     let first = item.left() + 1;
     let last = item.left() + item.width - 2;
     // The rightmost place of each line that leaves room for those after it.
@@ -114,8 +119,8 @@ fn ends_at_box(lines: &[Line], arriving: &[usize], item: &Item, apart: i64) -> O
 }
 
 /// Gives lines that turn a row, from the left, as few rows as possible; returns how many there are.
-fn assign_rows(lines: &mut [Line]) -> usize {
-    let mut turning: Vec<&mut Line> = lines.iter_mut().filter(|line| line.turns()).collect();
+fn assign_rows(lines: &mut [EdgeLine]) -> usize {
+    let mut turning: Vec<&mut EdgeLine> = lines.iter_mut().filter(|line| line.turns()).collect();
     turning.sort_by_key(|line| line.extent());
     // Where the last line of each row ends.
     let mut rows: Vec<i64> = Vec::new();
@@ -131,7 +136,7 @@ fn assign_rows(lines: &mut [Line]) -> usize {
     rows.len().max(1)
 }
 
-impl Line {
+impl EdgeLine {
     fn turns(&self) -> bool {
         self.ends.iter().any(|end| *end != self.start)
     }
@@ -143,14 +148,14 @@ impl Line {
 }
 
 /// Lines drawn into places: the directions that lead from each.
-pub(super) struct Grid {
+pub(super) struct EdgeGrid {
     cells: Vec<Vec<u8>>,
     owners: Vec<Vec<usize>>,
 }
 
-impl Grid {
+impl EdgeGrid {
     /// Draws the lines of a channel.
-    pub(super) fn of(channel: &Channel) -> Self {
+    pub(super) fn of(channel: &EdgeChannel) -> Self {
         let right = channel.lines.iter().map(|line| line.extent().1).max().unwrap_or(0);
         let columns = usize::try_from(right).unwrap_or(0) + 1;
         let mut grid = Self {
@@ -168,7 +173,7 @@ impl Grid {
         self.cells.iter().map(Vec::as_slice)
     }
 
-    fn draw(&mut self, owner: usize, line: &Line, rows: usize) {
+    fn draw(&mut self, owner: usize, line: &EdgeLine, rows: usize) {
         let Some(turn) = line.row else {
             (0..rows).for_each(|row| self.add(owner, row, line.start, NORTH | SOUTH));
             return;

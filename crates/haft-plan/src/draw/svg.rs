@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use super::layers::{Item, Kind, Layers};
-use super::{Drawn, Graph};
+use super::graph::{DrawnNode, PlanGraph};
+use super::layers::{GraphLayerItem, GraphLayerItemKind, GraphLayers};
 use crate::limits::LABEL_CHARS_MAX;
 
 const CHAR_WIDTH: i64 = 8;
@@ -13,7 +13,7 @@ const GAP: i64 = 24;
 const MARGIN: i64 = 16;
 
 /// Returns the picture.
-pub(super) fn draw(graph: &Graph) -> String {
+pub(super) fn draw(graph: &PlanGraph) -> String {
     let width_of = |place: usize| {
         let chars = graph
             .nodes
@@ -21,7 +21,7 @@ pub(super) fn draw(graph: &Graph) -> String {
             .map_or(0, |node| node.label(place, LABEL_CHARS_MAX).chars().count());
         i64::try_from(chars).unwrap_or(0) * CHAR_WIDTH + 2 * MARGIN
     };
-    let layers = Layers::arrange(graph, &width_of, GAP);
+    let layers = GraphLayers::arrange(graph, &width_of, GAP);
     let width = layers.width() + 2 * MARGIN;
     let count = i64::try_from(layers.layers.len()).unwrap_or(0);
     let height = count * LAYER_HEIGHT - (LAYER_HEIGHT - NODE_HEIGHT) + 2 * MARGIN;
@@ -38,7 +38,7 @@ pub(super) fn draw(graph: &Graph) -> String {
         }
     }
     for item in &layers.items {
-        if let Kind::Node(place) = item.kind
+        if let GraphLayerItemKind::Node(place) = item.kind
             && let Some(node) = graph.nodes.get(place)
         {
             write_node(item, place, node, &mut text);
@@ -48,25 +48,25 @@ pub(super) fn draw(graph: &Graph) -> String {
     text
 }
 
-fn write_edge(from: &Item, to: &Item, text: &mut String) {
+fn write_edge(from: &GraphLayerItem, to: &GraphLayerItem, text: &mut String) {
     let (x, y) = (from.center + MARGIN, bottom(from));
     let (end_x, end_y) = (to.center + MARGIN, top(to));
     let middle = i64::midpoint(y, end_y);
     let arrow = match to.kind {
-        Kind::Node(_) => " marker-end=\"url(#arrow)\"",
-        Kind::Passing => "",
+        GraphLayerItemKind::Node(_) => " marker-end=\"url(#arrow)\"",
+        GraphLayerItemKind::Passing => "",
     };
     let _ = writeln!(
         text,
         "<path d=\"M{x} {y}C{x} {middle} {end_x} {middle} {end_x} {end_y}\" fill=\"none\" stroke=\"#667\"{arrow}/>"
     );
-    if to.kind == Kind::Passing {
+    if to.kind == GraphLayerItemKind::Passing {
         let end = bottom(to);
         let _ = writeln!(text, "<path d=\"M{end_x} {end_y}V{end}\" stroke=\"#667\"/>");
     }
 }
 
-fn write_node(item: &Item, place: usize, node: &Drawn, text: &mut String) {
+fn write_node(item: &GraphLayerItem, place: usize, node: &DrawnNode, text: &mut String) {
     let (x, y, width) = (item.left() + MARGIN, top(item), item.width);
     let (middle, baseline) = (item.center + MARGIN, top(item) + NODE_HEIGHT / 2 + 5);
     let stroke = if node.is_final { "#223\" stroke-width=\"3" } else { "#667" };
@@ -83,11 +83,11 @@ fn write_node(item: &Item, place: usize, node: &Drawn, text: &mut String) {
     );
 }
 
-fn top(item: &Item) -> i64 {
+fn top(item: &GraphLayerItem) -> i64 {
     i64::try_from(item.layer).unwrap_or(0) * LAYER_HEIGHT + MARGIN
 }
 
-fn bottom(item: &Item) -> i64 {
+fn bottom(item: &GraphLayerItem) -> i64 {
     top(item) + NODE_HEIGHT
 }
 

@@ -6,7 +6,7 @@ use super::*;
 use crate::parse;
 
 /// A plan of these nodes: tool, purpose, and what it waits for.
-fn graph(nodes: &[(&str, &str, &[usize])]) -> Graph {
+fn graph(nodes: &[(&str, &str, &[usize])]) -> PlanGraph {
     let node = |(id, (tool, purpose, depends_on)): (usize, &(&str, &str, &[usize]))| {
         let mut node = json!({"id": id, "tool": tool, "depends_on": depends_on});
         if !purpose.is_empty() {
@@ -18,10 +18,10 @@ fn graph(nodes: &[(&str, &str, &[usize])]) -> Graph {
         "nodes": nodes.iter().enumerate().map(node).collect::<Vec<_>>(),
         "final_output_node": nodes.len().saturating_sub(1)
     });
-    Graph::new(&parse(&plan.to_string()).unwrap())
+    PlanGraph::new(&parse(&plan.to_string()).unwrap())
 }
 
-fn report() -> Graph {
+fn report() -> PlanGraph {
     graph(&[
         ("repo_overview", "See what is there", &[]),
         ("count_languages", "Which languages, and how much of each", &[0]),
@@ -31,7 +31,7 @@ fn report() -> Graph {
     ])
 }
 
-fn check(graph: &Graph, columns: usize, charset: Charset, expect: Expect) {
+fn check(graph: &PlanGraph, columns: usize, charset: DrawingCharset, expect: Expect) {
     let text = graph.terminal(columns, charset);
     for line in text.lines() {
         assert!(line.chars().count() <= columns, "too long: {line}");
@@ -44,7 +44,7 @@ fn boxes_and_lines() {
     check(
         &report(),
         80,
-        Charset::Unicode,
+        DrawingCharset::Unicode,
         expect![[r#"
                            ┌─────────────────┐    ┌─────────┐
                            │ 0 repo_overview │    │ 3 churn │
@@ -64,7 +64,7 @@ fn boxes_and_lines() {
     check(
         &report(),
         80,
-        Charset::Ascii,
+        DrawingCharset::Ascii,
         expect![[r#"
                            +-----------------+    +---------+
                            | 0 repo_overview |    | 3 churn |
@@ -84,7 +84,7 @@ fn boxes_and_lines() {
     check(
         &graph(&[("read", "", &[]), ("edit", "", &[0]), ("bash", "", &[1])]),
         80,
-        Charset::Unicode,
+        DrawingCharset::Unicode,
         expect![[r#"
             ┌─────────┐
             │ 0 read  │
@@ -100,7 +100,7 @@ fn boxes_and_lines() {
             ╔═╗ the final output
         "#]],
     );
-    check(&graph(&[]), 80, Charset::Unicode, expect![""]);
+    check(&graph(&[]), 80, DrawingCharset::Unicode, expect![""]);
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn lines_that_cross_do_not_touch() {
     check(
         &graph,
         80,
-        Charset::Unicode,
+        DrawingCharset::Unicode,
         expect![[r#"
           ┌─────┐  ┌─────┐  ┌─────┐
           │ 0 a │  │ 2 c │  │ 1 b │
@@ -152,7 +152,7 @@ fn labels_shrink_before_boxes_are_given_up() {
     check(
         &wide("fetch_many_pages"),
         70,
-        Charset::Unicode,
+        DrawingCharset::Unicode,
         expect![[r#"
                                    ┌─────────┐
                                    │ 0 start │
@@ -167,7 +167,7 @@ fn labels_shrink_before_boxes_are_given_up() {
     check(
         &wide("fetch_many_pages"),
         40,
-        Charset::Unicode,
+        DrawingCharset::Unicode,
         expect![[r#"
         stage 1: 1 node
           0 start
@@ -190,9 +190,11 @@ fn large_plans_become_a_list() {
     let chain: Vec<Vec<usize>> =
         (0..BOXES_MAX).map(|place| place.checked_sub(1).into_iter().collect()).collect();
     let chain: Vec<_> = chain.iter().map(|edges| ("read", "", edges.as_slice())).collect();
-    assert!(graph(&chain).terminal(80, Charset::Ascii).contains("----v----"));
+    assert!(graph(&chain).terminal(80, DrawingCharset::Ascii).contains("----v----"));
     assert!(
-        nodes(BOXES_MAX + 1).terminal(10_000, Charset::Ascii).starts_with("stage 1: 61 nodes\n")
+        nodes(BOXES_MAX + 1)
+            .terminal(10_000, DrawingCharset::Ascii)
+            .starts_with("stage 1: 61 nodes\n")
     );
 }
 
@@ -201,7 +203,7 @@ fn the_list_names_what_each_node_waits_for() {
     check(
         &report(),
         48,
-        Charset::Unicode,
+        DrawingCharset::Unicode,
         expect![[r#"
                          ┌───────────┐  ┌─────────┐
                          │ 0 re…iew  │  │ 3 churn │
@@ -221,7 +223,7 @@ fn the_list_names_what_each_node_waits_for() {
     check(
         &report(),
         30,
-        Charset::Ascii,
+        DrawingCharset::Ascii,
         expect![[r#"
         stage 1: 2 nodes
           0 repo_overview    See wh...
@@ -237,7 +239,7 @@ fn the_list_names_what_each_node_waits_for() {
     let all: Vec<usize> = (0..20).collect();
     let mut nodes: Vec<_> = (0..20).map(|_| ("read", "", [].as_slice())).collect();
     nodes.push(("join", "数据汇总", all.as_slice()));
-    let text = graph(&nodes).terminal(60, Charset::Unicode);
+    let text = graph(&nodes).terminal(60, DrawingCharset::Unicode);
     expect![[r#"
         stage 2: 1 node
         * 20 join <- 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 and 8 m...
@@ -322,7 +324,7 @@ fn text_of_a_plan_is_text_only() {
                 ╚═══════════════╝
         ╔═╗ the final output
     "#]]
-    .assert_eq(&hostile.terminal(100, Charset::Unicode));
+    .assert_eq(&hostile.terminal(100, DrawingCharset::Unicode));
     expect![[r#"
         digraph plan {
           node [shape=box, fontname="monospace"];
@@ -344,7 +346,8 @@ fn text_of_a_plan_is_text_only() {
         !svg.contains("<script") && svg.contains("&lt;script&gt;&amp;&#39;&quot;\\&lt;/script&gt;"),
         "{svg}"
     );
-    for text in [hostile.terminal(20, Charset::Ascii), hostile.dot(), hostile.mermaid(), svg] {
+    for text in [hostile.terminal(20, DrawingCharset::Ascii), hostile.dot(), hostile.mermaid(), svg]
+    {
         assert!(
             !text.chars().any(|one| (one.is_control() && one != '\n') || one == '\u{202e}'),
             "{text:?}"
@@ -362,7 +365,7 @@ fn what_no_valid_plan_has_is_left_out() {
           n0["0 a"]
           n1["1 b"]
     "#]]
-    .assert_eq(&Graph::new(&plan.unwrap()).mermaid());
+    .assert_eq(&PlanGraph::new(&plan.unwrap()).mermaid());
 }
 
 fn any_edges() -> impl Strategy<Value = Vec<Vec<usize>>> {
@@ -450,7 +453,7 @@ proptest! {
             .collect();
         let nodes: Vec<_> = edges.iter().map(|edges| ("t", "", edges.as_slice())).collect();
         let graph = graph(&nodes);
-        let text = graph.terminal(10_000, Charset::Unicode);
+        let text = graph.terminal(10_000, DrawingCharset::Unicode);
         prop_assert!(text.contains('╔'), "not drawn as boxes:\n{}", text);
         let mut expected = vec![Vec::new(); edges.len()];
         for (place, edges) in edges.iter().enumerate() {
@@ -464,10 +467,10 @@ proptest! {
     #[test]
     fn no_line_is_longer_than_the_terminal(edges in any_edges(), columns in 20..120_usize) {
         let nodes: Vec<_> = edges.iter().map(|edges| ("a_longer_tool", "purpose", edges.as_slice())).collect();
-        for charset in [Charset::Unicode, Charset::Ascii] {
+        for charset in [DrawingCharset::Unicode, DrawingCharset::Ascii] {
             let text = graph(&nodes).terminal(columns, charset);
             prop_assert!(text.lines().all(|line| line.chars().count() <= columns));
-            prop_assert!(charset == Charset::Unicode || text.is_ascii());
+            prop_assert!(charset == DrawingCharset::Unicode || text.is_ascii());
         }
     }
 }

@@ -3,24 +3,24 @@
 
 use std::sync::Arc;
 
-use haft::{Asker, Call, Recording, Run, RunError};
-use haft_contract::{CallId, Contract, Envelope};
+use haft::{Asker, Call, PendingRecord, Run, RunError};
+use haft_contract::{CallAddress, Contract, Envelope, Refusal};
 use tokio_util::sync::CancellationToken;
 
-use super::danger::{Asked, Permits};
-use crate::plan::NodeId;
+use super::dangerous_tools::{DangerousToolCall, DangerousToolDecisions};
+use crate::node_id::NodeId;
 
 /// One attempt of one node.
-pub(super) struct Attempt {
+pub(super) struct NodeAttempt {
     pub(super) node: NodeId,
     pub(super) run: Run,
     pub(super) call: Call,
     pub(super) contract: Arc<Contract>,
     pub(super) asker: Option<Arc<dyn Asker>>,
     /// Who decides about a dangerous tool; nothing where the answer is recorded for certain.
-    pub(super) permits: Option<Arc<Permits>>,
+    pub(super) dangerous_tools: Option<Arc<DangerousToolDecisions>>,
     /// What an earlier process began and may have happened. It is executed if a look shows that it did not.
-    pub(super) doubtful: Option<CallId>,
+    pub(super) call_in_doubt: Option<CallAddress>,
     /// The number that the call would have.
     pub(super) seq: u32,
     /// Cancelled when the plan does not want the answer any longer.
@@ -28,30 +28,30 @@ pub(super) struct Attempt {
 }
 
 /// How an attempt came to its end.
-pub(super) struct Answered {
+pub(super) struct FinishedAttempt {
     pub(super) node: NodeId,
-    pub(super) how: How,
+    pub(super) answer: AttemptAnswer,
 }
 
-pub(super) enum How {
+pub(super) enum AttemptAnswer {
     /// The call came to its end, of itself or because it was told to.
-    Called { answer: Box<Result<(Envelope, Recording), RunError>>, is_cancelled: bool },
+    Called { answer: Box<Result<(Envelope, PendingRecord), RunError>>, is_cancelled: bool },
     /// An earlier process was answered so and went on; nothing was called.
-    Remembered(Box<Envelope>),
+    Recalled(Box<Envelope>),
     /// The tool is dangerous and was not allowed; nothing was called.
-    Refused { message: String, doubtful: Option<CallId> },
+    Refused { refusal: Box<Refusal>, call_in_doubt: Option<CallAddress> },
     /// It was cancelled before the call was made.
     NotCalled,
 }
 
-impl Attempt {
+impl NodeAttempt {
     /// Makes the attempt.
-    pub(super) async fn make(self) -> Answered {
+    pub(super) async fn run(self) -> FinishedAttempt {
         let node = self.node;
-        let decided = match &self.permits {
+        let decided = match &self.dangerous_tools {
             None => Ok(()),
             Some(permits) => {
-                let asked = Asked {
+                let asked = DangerousToolCall {
                     contract: &self.contract,
                     call_id: self.call_id(),
                     input: crate::trace::shown_inputs(&self.call.input, &self.contract).to_string(),
@@ -59,30 +59,33 @@ impl Attempt {
                 tokio::select! {
                     biased;
                     () = self.cancellation.cancelled() => {
-                        return Answered { node, how: How::NotCalled };
+                        return FinishedAttempt { node, answer: AttemptAnswer::NotCalled };
                     }
                     decided = permits.decide(asked) => decided,
                 }
             }
         };
         let how = match decided {
-            Ok(()) => self.call().await,
-            Err(message) => How::Refused { message, doubtful: self.doubtful },
+            Ok(()) => self.call_tool().await,
+            Err(refusal) => AttemptAnswer::Refused {
+                refusal: Box::new(refusal),
+                call_in_doubt: self.call_in_doubt,
+            },
         };
-        Answered { node, how }
+        FinishedAttempt { node, answer: how }
     }
 
     fn call_id(&self) -> String {
-        let place = &self.call.place;
+        let place = &self.call.task_attempt;
         let (run, seq) = (self.run.id(), self.seq);
         format!("{run}/{}/{}/{}/{seq}", place.node, place.iteration, place.attempt)
     }
 
-    async fn call(self) -> How {
+    async fn call_tool(self) -> AttemptAnswer {
         let Self { run, mut call, asker, cancellation, .. } = self;
         call.cancellation = cancellation.clone();
         call.asker = asker;
-        let answer = Box::new(run.call_ahead(call).await);
-        How::Called { answer, is_cancelled: cancellation.is_cancelled() }
+        let answer = Box::new(run.call_before_record(call).await);
+        AttemptAnswer::Called { answer, is_cancelled: cancellation.is_cancelled() }
     }
 }

@@ -4,14 +4,14 @@ use haft::RunError;
 use haft_contract::RunId;
 use haft_journal::JournalError;
 
-use super::limits::KEPT_PLAN_BYTES_MAX;
-use crate::problem::Problem;
+use crate::drive_limits::KEPT_PLAN_BYTES_MAX;
+use crate::problem::PlanProblem;
 
 /// Says why a plan could not be driven. What became of its nodes is in the journal, and the run can be gone on with once
 /// the reason is gone.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum DriveError {
+pub enum PlanRunError {
     /// haft cannot say what became of a call, or the plan is another one than the run keeps.
     #[error(transparent)]
     Run(#[from] RunError),
@@ -20,7 +20,7 @@ pub enum DriveError {
     Journal(#[from] JournalError),
     /// The plan refers to something that its input does not have.
     #[error("the input does not fit the plan: {}", lines(.0))]
-    Input(Vec<Problem>),
+    Input(Vec<PlanProblem>),
     /// There is a run of that name.
     #[error("there is a run {0} already: go on with it, or begin one of another name")]
     RunExists(RunId),
@@ -47,7 +47,7 @@ pub enum DriveError {
     },
     /// The plan could not be kept with its run.
     #[error("the plan cannot be kept with run {run}: {message}")]
-    NotKept {
+    NotRecorded {
         /// The run.
         run: RunId,
         /// Why not.
@@ -63,6 +63,6 @@ pub enum DriveError {
     },
 }
 
-fn lines(problems: &[Problem]) -> String {
+fn lines(problems: &[PlanProblem]) -> String {
     problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }

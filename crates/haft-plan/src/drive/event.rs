@@ -4,15 +4,15 @@
 use haft_contract::{RunId, ToolId};
 use serde::Serialize;
 
-use crate::plan::NodeId;
-use crate::schedule::Ending;
+use crate::node_id::NodeId;
+use crate::schedule::PlanEnding;
 use crate::trace::{NodeError, NodeStatus};
 
 /// Something that happened.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum Event {
+pub enum PlanEvent {
     /// The plan is kept with its run, and its nodes may start.
     PlanStarted {
         /// The run.
@@ -26,7 +26,7 @@ pub enum Event {
         node: NodeId,
         /// What it waits for.
         #[serde(flatten)]
-        waits_for: WaitsFor,
+        waits_for: NodeWaitReason,
     },
     /// An attempt of a node is begun, or recalled.
     NodeStarted {
@@ -76,7 +76,7 @@ pub enum Event {
     PlanFinished {
         /// How it came to its end.
         #[serde(flatten)]
-        ending: Ending,
+        ending: PlanEnding,
     },
 }
 
@@ -84,7 +84,7 @@ pub enum Event {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "waits_for", rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum WaitsFor {
+pub enum NodeWaitReason {
     /// A resource.
     Resource {
         /// Its name.
@@ -107,18 +107,18 @@ pub enum WaitsFor {
 }
 
 /// Takes what happens. A front end that shows nothing drops it.
-pub trait EventSink: Send + Sync {
+pub trait PlanEventSink: Send + Sync {
     /// Takes one event, in the order in which they happen, once all that it tells of is recorded. Must not block.
-    fn report(&self, event: &Event);
+    fn report(&self, event: &PlanEvent);
 }
 
 /// Drops all events.
-impl EventSink for () {
-    fn report(&self, _: &Event) {}
+impl PlanEventSink for () {
+    fn report(&self, _: &PlanEvent) {}
 }
 
-impl<F: Fn(&Event) + Send + Sync> EventSink for F {
-    fn report(&self, event: &Event) {
+impl<F: Fn(&PlanEvent) + Send + Sync> PlanEventSink for F {
+    fn report(&self, event: &PlanEvent) {
         self(event);
     }
 }

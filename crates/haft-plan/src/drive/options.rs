@@ -9,26 +9,26 @@ use haft_contract::{RunId, ToolId};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use super::event::EventSink;
-use crate::schedule::Bounds;
+use super::event::PlanEventSink;
+use crate::schedule::PlanBounds;
 
 /// What a front end decides about driving a plan.
 #[derive(Clone)]
-pub struct Options {
+pub struct PlanRunOptions {
     /// The run.
     pub run: RunId,
     /// Whether the run is begun or gone on with.
-    pub start: Start,
+    pub start: RunStartMode,
     /// The input of the plan.
     pub input: Option<Value>,
     /// How much happens at the same time.
-    pub bounds: Bounds,
+    pub bounds: PlanBounds,
     /// The dangerous tools that the user named.
-    pub allow: Allow,
+    pub allow: AllowedDangerousTools,
     /// Asks about dangerous tools that the user did not name; without it they are refused.
-    pub asking: Option<Asking>,
+    pub asking: Option<DangerousToolAsker>,
     /// Takes what happens, as it happens.
-    pub events: Arc<dyn EventSink>,
+    pub events: Arc<dyn PlanEventSink>,
     /// Cancelled to stop in an orderly way: nothing more starts, and what runs may end.
     pub stop: CancellationToken,
     /// Cancelled to stop at once: what runs is cancelled, and recorded as such.
@@ -37,7 +37,7 @@ pub struct Options {
 
 /// Whether a run is begun or gone on with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Start {
+pub enum RunStartMode {
     /// It is a new one. There must be none of that name, but for one that came no further than to keep this very plan.
     #[default]
     New,
@@ -50,7 +50,7 @@ pub enum Start {
 
 /// Which dangerous tools a user allowed by name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Allow {
+pub enum AllowedDangerousTools {
     /// These.
     Tools(BTreeSet<ToolId>),
     /// All of them.
@@ -59,7 +59,7 @@ pub enum Allow {
 
 /// Asks whoever is behind a front end, and what the question says of where it comes from.
 #[derive(Clone)]
-pub struct Asking {
+pub struct DangerousToolAsker {
     /// Asks. It is put in place of the session's own for the calls of the plan.
     pub asker: Arc<dyn Asker>,
     /// The session.
@@ -68,15 +68,15 @@ pub struct Asking {
     pub root: PathBuf,
 }
 
-impl Options {
+impl PlanRunOptions {
     /// Returns the options of a new run without input, in which no dangerous tool is allowed and nobody is asked.
     pub fn new(run: RunId) -> Self {
         Self {
             run,
-            start: Start::New,
+            start: RunStartMode::New,
             input: None,
-            bounds: Bounds::default(),
-            allow: Allow::Tools(BTreeSet::new()),
+            bounds: PlanBounds::default(),
+            allow: AllowedDangerousTools::Tools(BTreeSet::new()),
             asking: None,
             events: Arc::new(()),
             stop: CancellationToken::new(),
@@ -85,7 +85,7 @@ impl Options {
     }
 }
 
-impl Allow {
+impl AllowedDangerousTools {
     /// Returns whether a tool was allowed.
     pub fn allows(&self, tool: &ToolId) -> bool {
         match self {

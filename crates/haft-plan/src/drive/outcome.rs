@@ -1,56 +1,78 @@
 //! What the answer to an attempt means for its node: whether another attempt could fare better, and what the trace says.
 
-use haft::{Recording, RunError};
-use haft_contract::{CallId, Effect, Envelope, ErrorCode, Metadata};
+use haft::{PendingRecord, RunError};
+use haft_contract::{
+    CallAddress, Effect, Envelope, EnvelopeMetadata, ErrorCode, Refusal, RefusalGrounds, Remedy,
+};
+use serde::Serialize;
 use serde_json::Value;
 
-use super::Doubt;
-use super::attempt::How;
+use super::attempt::AttemptAnswer;
 use crate::checked::CheckedNode;
-use crate::plan::NodeId;
+use crate::node_id::NodeId;
 use crate::reference::ReferenceError;
-use crate::schedule::Ended;
+use crate::schedule::NodeAttemptEnding;
 use crate::trace::{NodeError, NodeTiming, TracedNode};
 
-/// How an attempt ended, with what is told of it.
-pub(super) struct Outcome {
-    how: Ended,
-    output: Option<Value>,
-    error: Option<NodeError>,
-    metadata: Metadata,
-    /// What the driver is told about a call in doubt.
-    doubt: Option<String>,
+/// A call that may or may not have happened.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct InDoubtNode {
+    /// The node that made it.
+    pub node: NodeId,
+    /// The journal's name of the call.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub call: Option<String>,
+    /// What is known. Once the call is settled the run can be resumed.
+    pub text: String,
+    /// What lifts the doubt.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub refusal: Option<Box<Refusal>>,
 }
 
-impl Outcome {
+/// How an attempt ended, with what is told of it.
+pub(super) struct NodeOutcome {
+    ending: NodeAttemptEnding,
+    output: Option<Value>,
+    error: Option<NodeError>,
+    metadata: EnvelopeMetadata,
+    /// What the driver is told about a call in doubt.
+    doubt_text: Option<String>,
+}
+
+impl NodeOutcome {
     /// Returns what an answer means, and the record that is on its way, if one is; or why haft cannot say what happened.
-    pub(super) fn of(how: How, node: &CheckedNode) -> Result<(Self, Option<Recording>), RunError> {
+    pub(super) fn from_answer(
+        how: AttemptAnswer,
+        node: &CheckedNode,
+    ) -> Result<(Self, Option<PendingRecord>), RunError> {
         let (answer, recording, is_cancelled) = match how {
-            How::Called { answer, is_cancelled } => {
+            AttemptAnswer::Called { answer, is_cancelled } => {
                 let (answer, recording) = (*answer)?;
                 (answer, Some(recording), is_cancelled)
             }
-            How::Remembered(answer) => (*answer, None, false),
-            How::Refused { message, doubtful: None } => {
-                let refused = Self::failed(Ended::Refused, ErrorCode::PermissionDenied, message);
-                return Ok((refused, None));
+            AttemptAnswer::Recalled(answer) => (*answer, None, false),
+            AttemptAnswer::Refused { refusal, call_in_doubt: None } => {
+                let text = refusal.because.clone();
+                let refused = Self::failed(NodeAttemptEnding::Refused, refusal.code, text);
+                return Ok((refused.with_refusal(Some(refusal)), None));
             }
-            How::Refused { message, doubtful: Some(call) } => {
-                return Ok((Self::unexplored(&call, &message, node), None));
+            AttemptAnswer::Refused { refusal, call_in_doubt: Some(call) } => {
+                return Ok((Self::in_doubt_unprobed(&call, *refusal, node), None));
             }
-            How::NotCalled => {
-                let (how, metadata) = (Ended::Cancelled, Metadata::default());
-                let cancelled = Self { how, output: None, error: None, metadata, doubt: None };
+            AttemptAnswer::NotCalled => {
+                let (how, metadata) = (NodeAttemptEnding::Cancelled, EnvelopeMetadata::default());
+                let cancelled =
+                    Self { ending: how, output: None, error: None, metadata, doubt_text: None };
                 return Ok((cancelled, None));
             }
         };
         let outcome = match answer {
             Envelope::Output { data, metadata } => {
-                let how = Ended::Succeeded;
-                Self { how, output: Some(data), error: None, metadata, doubt: None }
+                let how = NodeAttemptEnding::Succeeded;
+                Self { ending: how, output: Some(data), error: None, metadata, doubt_text: None }
             }
             Envelope::Error { error_text, metadata } => {
-                Self::of_error(error_text, metadata, is_cancelled, node)
+                Self::from_error(error_text, metadata, is_cancelled, node)
             }
         };
         Ok((outcome, recording))
@@ -63,7 +85,7 @@ impl Outcome {
 
     /// Returns the outcome of a node that could not be called because one of its references names nothing.
     /// `is_cut` is whether it led into an output that was cut.
-    pub(super) fn of_reference(err: &ReferenceError, is_cut: bool) -> Self {
+    pub(super) fn from_reference_error(err: &ReferenceError, is_cut: bool) -> Self {
         let mut text = err.to_string();
         if is_cut {
             text.push_str(
@@ -71,50 +93,78 @@ impl Outcome {
                  to head)",
             );
         }
-        Self::failed(Ended::Refused, ErrorCode::InvalidInput, text)
+        Self::failed(NodeAttemptEnding::Refused, ErrorCode::InvalidInput, text)
     }
 
-    fn of_error(text: String, metadata: Metadata, is_cancelled: bool, node: &CheckedNode) -> Self {
+    fn from_error(
+        text: String,
+        metadata: EnvelopeMetadata,
+        is_cancelled: bool,
+        node: &CheckedNode,
+    ) -> Self {
         let code = metadata.code.unwrap_or(ErrorCode::ToolFailed);
         let (how, code, told, doubt) = if code == ErrorCode::InDoubt {
-            (Ended::InDoubt, code, in_doubt_text(node), Some(text))
+            (NodeAttemptEnding::InDoubt, code, in_doubt_text(node), Some(text))
         } else if is_cancelled && code == ErrorCode::ProcessAborted {
-            (Ended::Cancelled, code, text, None)
+            (NodeAttemptEnding::Cancelled, code, text, None)
         } else if metadata.timeout_ms == Some(node.timeout_ms()) {
             // Where the tool stood when its time was over depends on the machine, and so does what it says of that.
-            (Ended::Failed, ErrorCode::ToolTimeout, timeout_text(node), None)
+            (NodeAttemptEnding::Failed, ErrorCode::ToolTimeout, timeout_text(node), None)
         } else if is_final(code) {
-            (Ended::Refused, code, text, None)
+            (NodeAttemptEnding::Refused, code, text, None)
         } else {
-            (Ended::Failed, code, text, None)
+            (NodeAttemptEnding::Failed, code, text, None)
         };
         // Where a call stood that was cancelled depends on time, and says nothing about the node; but what may have
         // happened must be told.
-        let is_told = how != Ended::Cancelled || node.contract().effect == Effect::Once;
-        let error = is_told.then_some(NodeError { code, text: told });
-        Self { how, output: None, error, metadata, doubt }
+        let is_told = how != NodeAttemptEnding::Cancelled || node.contract().effect == Effect::Once;
+        // What names the call differs from run to run, and is told with the doubt.
+        let refusal = if doubt.is_none() { metadata.refusal.clone() } else { None };
+        let error = is_told.then_some(NodeError { code, text: told, refusal });
+        Self { ending: how, output: None, error, metadata, doubt_text: doubt }
     }
 
     /// Returns the outcome of a call in doubt into which nobody may look, because that could come to execute it.
-    fn unexplored(call: &CallId, message: &str, node: &CheckedNode) -> Self {
+    fn in_doubt_unprobed(call: &CallAddress, refusal: Refusal, node: &CheckedNode) -> Self {
         let tool = &node.contract().id;
         let doubt = format!(
             "in doubt: {tool} was begun as call {call} and nobody knows how it ended, so it may or may not have happened. \
-             If it did not it would be made now, but {message}. Or find out which, and say so with: \
-             haft runs settle {call} happened|not-happened|retry"
+             If it did not it would be made now, but {}",
+            refusal.because
         );
-        let metadata = Metadata { call_id: Some(call.to_string()), ..Metadata::default() };
-        let in_doubt = Self::failed(Ended::InDoubt, ErrorCode::InDoubt, in_doubt_text(node));
-        Self { metadata, doubt: Some(doubt), ..in_doubt }
+        let refusal = RefusalGrounds { decided_by: refusal.decided_by, remedies: refusal.remedies }
+            .with_remedy(Remedy::Settle(call.to_string()))
+            .into_refusal(ErrorCode::InDoubt, doubt.clone());
+        let metadata = EnvelopeMetadata {
+            call_id: Some(call.to_string()),
+            refusal: Some(Box::new(refusal)),
+            ..EnvelopeMetadata::default()
+        };
+        let in_doubt =
+            Self::failed(NodeAttemptEnding::InDoubt, ErrorCode::InDoubt, in_doubt_text(node));
+        Self { metadata, doubt_text: Some(doubt), ..in_doubt }
     }
 
-    fn failed(how: Ended, code: ErrorCode, text: String) -> Self {
-        let error = Some(NodeError { code, text });
-        Self { how, output: None, error, metadata: Metadata::default(), doubt: None }
+    fn failed(how: NodeAttemptEnding, code: ErrorCode, text: String) -> Self {
+        let error = Some(NodeError { code, text, refusal: None });
+        Self {
+            ending: how,
+            output: None,
+            error,
+            metadata: EnvelopeMetadata::default(),
+            doubt_text: None,
+        }
     }
 
-    pub(super) fn how(&self) -> Ended {
-        self.how
+    fn with_refusal(mut self, refusal: Option<Box<Refusal>>) -> Self {
+        if let Some(error) = &mut self.error {
+            error.refusal = refusal;
+        }
+        self
+    }
+
+    pub(super) fn ending(&self) -> NodeAttemptEnding {
+        self.ending
     }
 
     pub(super) fn timing(&self, id: NodeId) -> NodeTiming {
@@ -126,27 +176,30 @@ impl Outcome {
         }
     }
 
-    pub(super) fn doubt(&self, node: NodeId) -> Option<Doubt> {
-        let text = self.doubt.clone()?;
-        Some(Doubt { node, call: self.metadata.call_id.clone(), text })
+    pub(super) fn in_doubt_node(&self, node: NodeId) -> Option<InDoubtNode> {
+        let text = self.doubt_text.clone()?;
+        let (call, refusal) = (self.metadata.call_id.clone(), self.metadata.refusal.clone());
+        Some(InDoubtNode { node, call, text, refusal })
     }
 
     /// Writes into the trace how the attempt ended. One that was cancelled does not count.
-    pub(super) fn note(self, traced: &mut TracedNode) {
+    pub(super) fn write_to_trace(self, traced: &mut TracedNode) {
         let before = traced.error.take();
-        match self.how {
-            Ended::Succeeded | Ended::Failed | Ended::Refused => {
+        match self.ending {
+            NodeAttemptEnding::Succeeded
+            | NodeAttemptEnding::Failed
+            | NodeAttemptEnding::Refused => {
                 traced.retried.extend(before);
                 traced.attempts += 1;
                 traced.output = self.output;
                 traced.truncated = self.metadata.truncated;
                 traced.error = self.error;
             }
-            Ended::InDoubt => {
+            NodeAttemptEnding::InDoubt => {
                 traced.retried.extend(before);
                 traced.error = self.error;
             }
-            Ended::Cancelled => traced.error = self.error.or(before),
+            NodeAttemptEnding::Cancelled => traced.error = self.error.or(before),
         }
     }
 }

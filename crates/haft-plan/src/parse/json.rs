@@ -7,38 +7,38 @@ use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visi
 use serde_json::{Map, Number, Value};
 
 use crate::limits::{FOUND_CHARS_MAX, PROBLEMS_MAX};
-use crate::problem::shortened;
-use crate::reference::Trail;
+use crate::message_text::shortened;
+use crate::reference::ValueLocation;
 
 /// What YAML begins a plan with.
 const YAML_BEGINNINGS: [&str; 5] = ["---", "nodes:", "final_output_node:", "allow:", "- id:"];
 
 /// A text that is JSON.
-pub(super) struct Json {
+pub(super) struct PlanJson {
     pub(super) value: Value,
     /// The ways to fields that stand twice, as `nodes[0].inputs.path`; the first ones if there are many.
     pub(super) duplicates: Vec<String>,
 }
 
 /// Reads JSON, or says why it is none.
-pub(super) fn read_json(text: &str) -> Result<Json, String> {
+pub(super) fn read_json(text: &str) -> Result<PlanJson, String> {
     let mut duplicates = Vec::new();
     let mut deserializer = serde_json::Deserializer::from_str(text);
-    let at = Trail::of_whole("");
-    let seed = Strict { at, duplicates: &mut duplicates };
+    let at = ValueLocation::of_whole("");
+    let seed = DuplicateKeyVisitor { at, duplicates: &mut duplicates };
     let read = seed.deserialize(&mut deserializer);
     let value = read.and_then(|value| deserializer.end().map(|()| value));
     let value = value.map_err(|err| describe(text, &err))?;
-    Ok(Json { value, duplicates })
+    Ok(PlanJson { value, duplicates })
 }
 
 /// Reads a value and notes the fields that stand twice in it.
-struct Strict<'t, 'd> {
-    at: Trail<'t>,
+struct DuplicateKeyVisitor<'t, 'd> {
+    at: ValueLocation<'t>,
     duplicates: &'d mut Vec<String>,
 }
 
-impl<'de> DeserializeSeed<'de> for Strict<'_, '_> {
+impl<'de> DeserializeSeed<'de> for DuplicateKeyVisitor<'_, '_> {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
@@ -46,7 +46,7 @@ impl<'de> DeserializeSeed<'de> for Strict<'_, '_> {
     }
 }
 
-impl<'de> Visitor<'de> for Strict<'_, '_> {
+impl<'de> Visitor<'de> for DuplicateKeyVisitor<'_, '_> {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -84,8 +84,8 @@ impl<'de> Visitor<'de> for Strict<'_, '_> {
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
         let Self { at, duplicates } = self;
         let mut values = Vec::new();
-        while let Some(value) =
-            items.next_element_seed(Strict { at: at.item(values.len()), duplicates })?
+        while let Some(value) = items
+            .next_element_seed(DuplicateKeyVisitor { at: at.item(values.len()), duplicates })?
         {
             values.push(value);
         }
@@ -101,7 +101,7 @@ impl<'de> Visitor<'de> for Strict<'_, '_> {
             if fields.contains_key(&name) && duplicates.len() <= PROBLEMS_MAX {
                 duplicates.push(at.written().trim_start_matches('.').to_owned());
             }
-            let value = members.next_value_seed(Strict { at, duplicates })?;
+            let value = members.next_value_seed(DuplicateKeyVisitor { at, duplicates })?;
             fields.insert(name, value);
         }
         Ok(Value::Object(fields))

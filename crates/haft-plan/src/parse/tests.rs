@@ -10,7 +10,7 @@ fn check(text: &str, expect: Expect) {
     let result = match parse(text) {
         Ok(plan) => serde_json::to_string_pretty(&plan).unwrap(),
         Err(problems) => {
-            let line = |problem: &Problem| format!("[{}] {problem}", problem.code);
+            let line = |problem: &PlanProblem| format!("[{}] {problem}", problem.code);
             problems.iter().map(line).collect::<Vec<_>>().join("\n")
         }
     };
@@ -74,7 +74,7 @@ fn a_plan_of_smith_is_read_and_kept_as_written() {
             }"#]],
     );
     let plan = parse(text).unwrap();
-    let purposes: Vec<_> = plan.nodes.iter().map(Node::purpose).collect();
+    let purposes: Vec<_> = plan.nodes.iter().map(PlanNode::purpose).collect();
     assert_eq!(purposes, [Some("look first"), Some("tell")]);
     let again = parse(&serde_json::to_string(&plan).unwrap());
     assert_eq!(again, Ok(plan));
@@ -349,7 +349,7 @@ fn problems_are_data() {
             "message": "a node must have it, and it is missing: add the id of a tool"
           }
         ]"#]].assert_eq(&text);
-    assert_eq!(serde_json::from_str::<Vec<Problem>>(&text).unwrap(), problems);
+    assert_eq!(serde_json::from_str::<Vec<PlanProblem>>(&text).unwrap(), problems);
 }
 
 fn any_json() -> impl Strategy<Value = Value> {

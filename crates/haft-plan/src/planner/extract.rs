@@ -7,7 +7,7 @@ use super::limits::OBJECT_PLACES_MAX;
 
 /// What an answer holds.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Found {
+pub(super) enum ExtractedPlanText {
     /// The text of an object that is to be a plan, whether it is one or not.
     Text(String),
     /// The honest answer that the tools cannot do it.
@@ -18,7 +18,7 @@ pub(super) enum Found {
     Nothing,
 }
 
-pub(super) fn extract(answer: &str) -> Found {
+pub(super) fn extract_plan(answer: &str) -> ExtractedPlanText {
     let mut rest = answer;
     let (mut is_unfinished, mut broken, mut other) = (false, None, None);
     for _ in 0..OBJECT_PLACES_MAX {
@@ -32,12 +32,14 @@ pub(super) fn extract(answer: &str) -> Found {
         };
         let (text, after) = rest.split_at(length);
         match serde_json::from_str::<Map<String, Value>>(text) {
-            Ok(fields) if fields.contains_key("nodes") => return Found::Text(plan_text(fields)),
+            Ok(fields) if fields.contains_key("nodes") => {
+                return ExtractedPlanText::Text(plan_text(fields));
+            }
             Ok(fields) => {
                 if let Some(Value::String(capability)) = fields.get("missing_capability")
                     && !capability.trim().is_empty()
                 {
-                    return Found::Missing(capability.trim().to_owned());
+                    return ExtractedPlanText::Missing(capability.trim().to_owned());
                 }
                 other.get_or_insert_with(|| text.to_owned());
                 rest = after;
@@ -50,10 +52,10 @@ pub(super) fn extract(answer: &str) -> Found {
         }
     }
     match (broken, other) {
-        (Some(text), _) => Found::Text(text),
-        (None, _) if is_unfinished => Found::Unfinished,
-        (None, Some(text)) => Found::Text(text),
-        (None, None) => Found::Nothing,
+        (Some(text), _) => ExtractedPlanText::Text(text),
+        (None, _) if is_unfinished => ExtractedPlanText::Unfinished,
+        (None, Some(text)) => ExtractedPlanText::Text(text),
+        (None, None) => ExtractedPlanText::Nothing,
     }
 }
 
@@ -88,36 +90,40 @@ fn object_length(text: &str) -> Option<usize> {
 mod tests {
     use super::*;
 
-    fn text(text: &str) -> Found {
-        Found::Text(text.to_owned())
+    fn text(text: &str) -> ExtractedPlanText {
+        ExtractedPlanText::Text(text.to_owned())
     }
 
     #[test]
     fn objects_are_found_among_other_things() {
         let plan = "{\"nodes\":[]}";
-        assert_eq!(extract(plan), text(plan));
-        assert_eq!(extract("```json\n{\"nodes\": []}\n```"), text(plan));
-        assert_eq!(extract("Use {braces} so: {\"nodes\": []} - done {"), text(plan));
-        assert_eq!(extract("A stray { here. {\"nodes\": []}"), text(plan));
-        assert_eq!(extract("{\"thought\": \"hm\"} {\"nodes\": []}"), text(plan));
+        assert_eq!(extract_plan(plan), text(plan));
+        assert_eq!(extract_plan("```json\n{\"nodes\": []}\n```"), text(plan));
+        assert_eq!(extract_plan("Use {braces} so: {\"nodes\": []} - done {"), text(plan));
+        assert_eq!(extract_plan("A stray { here. {\"nodes\": []}"), text(plan));
+        assert_eq!(extract_plan("{\"thought\": \"hm\"} {\"nodes\": []}"), text(plan));
         let braces = "{\"nodes\":[\"}\\\"{\"]}";
-        assert_eq!(extract(&format!("so: {braces} ok")), text(braces));
+        assert_eq!(extract_plan(&format!("so: {braces} ok")), text(braces));
     }
 
     #[test]
     fn what_is_no_plan_is_told_apart() {
-        assert_eq!(extract("no"), Found::Nothing);
-        assert_eq!(extract("{not json}"), Found::Nothing);
-        assert_eq!(extract("{\"nodes\": [{\"id\": 0}, {\"id\""), Found::Unfinished);
-        assert_eq!(extract("{\"steps\": []}"), text("{\"steps\": []}"));
-        assert_eq!(extract("{\"nodes\": [,]}"), text("{\"nodes\": [,]}"));
-        let missing = extract("Sorry: {\"missing_capability\": \" sending mail \"}");
-        assert_eq!(missing, Found::Missing("sending mail".to_owned()));
+        assert_eq!(extract_plan("no"), ExtractedPlanText::Nothing);
+        assert_eq!(extract_plan("{not json}"), ExtractedPlanText::Nothing);
+        assert_eq!(
+            extract_plan("{\"nodes\": [{\"id\": 0}, {\"id\""),
+            ExtractedPlanText::Unfinished
+        );
+        assert_eq!(extract_plan("{\"steps\": []}"), text("{\"steps\": []}"));
+        assert_eq!(extract_plan("{\"nodes\": [,]}"), text("{\"nodes\": [,]}"));
+        let missing = extract_plan("Sorry: {\"missing_capability\": \" sending mail \"}");
+        assert_eq!(missing, ExtractedPlanText::Missing("sending mail".to_owned()));
     }
 
     #[test]
     fn a_plan_does_not_allow_itself() {
-        let found = extract("{\"allow\": [\"bash\"], \"final_output_node\": 0, \"nodes\": []}");
+        let found =
+            extract_plan("{\"allow\": [\"bash\"], \"final_output_node\": 0, \"nodes\": []}");
         assert_eq!(found, text("{\"final_output_node\":0,\"nodes\":[]}"));
     }
 
@@ -125,14 +131,14 @@ mod tests {
     fn it_looks_at_so_many_places() {
         let plan = "{\"nodes\":[]}";
         let braces = |count| format!("{}{plan}", "{".repeat(count));
-        assert_eq!(extract(&braces(OBJECT_PLACES_MAX - 1)), text(plan));
-        assert_eq!(extract(&braces(OBJECT_PLACES_MAX)), Found::Unfinished);
+        assert_eq!(extract_plan(&braces(OBJECT_PLACES_MAX - 1)), text(plan));
+        assert_eq!(extract_plan(&braces(OBJECT_PLACES_MAX)), ExtractedPlanText::Unfinished);
     }
 
     proptest::proptest! {
         #[test]
         fn no_text_is_too_strange(answer in "[{}\"\\\\a:,\\[\\]é ]{0,200}") {
-            extract(&answer);
+            extract_plan(&answer);
         }
     }
 }

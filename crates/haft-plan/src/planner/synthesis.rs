@@ -2,7 +2,7 @@
 //! never acted upon.
 
 use haft_contract::canonical_json;
-use haft_model::{Answer, Model, ModelError, Request};
+use haft_model::{Model, ModelAnswer, ModelError, ModelRequest};
 
 use super::excerpt::excerpt;
 use super::limits::{REQUEST_BYTES_MAX, TRACE_BYTES_MAX};
@@ -22,18 +22,19 @@ pub enum SynthesisError {
     Empty,
 }
 
-/// Asks `model` once to answer `request` from the trace. [`Answer::stop`] says whether the answer was cut.
+/// Asks `model` once to answer `request` from the trace. [`ModelAnswer::stop`] says whether the answer was cut.
 pub async fn synthesise(
     model: &dyn Model,
     request: &str,
     trace_json: &str,
-) -> Result<Answer, SynthesisError> {
+) -> Result<ModelAnswer, SynthesisError> {
     let request = canonical_json(&excerpt(request.trim(), REQUEST_BYTES_MAX).into());
     let trace = excerpt(trace_json, TRACE_BYTES_MAX);
     let text = format!(
         "Request, as a JSON string:\n{request}\n\nRecord of the plan:\n{trace}\n\nThe answer:"
     );
-    let request = Request { system: Some(ANSWERING.to_owned()), ..Request::of_user(text) };
+    let request =
+        ModelRequest { system: Some(ANSWERING.to_owned()), ..ModelRequest::from_user_text(text) };
     let answer = model.respond(request).await?.collect().await?;
     match answer.text.trim().is_empty() {
         true => Err(SynthesisError::Empty),

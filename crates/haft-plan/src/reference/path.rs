@@ -4,16 +4,16 @@ use std::fmt;
 
 use serde_json::Value;
 
-use crate::near::did_you_mean;
-use crate::problem::{listed, shortened};
+use crate::message_text::{listed, shortened};
+use crate::near_names::did_you_mean;
 
 /// A path into a JSON value; empty for the whole.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Path(pub(crate) Vec<Segment>);
+pub struct ReferencePath(pub(crate) Vec<ReferencePathSegment>);
 
 /// One step of a path.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Segment {
+pub enum ReferencePathSegment {
     /// A plain name: a field of an object, or the index of an array where it is a number.
     Name(String),
     /// A name in quotes: a field of an object.
@@ -24,24 +24,24 @@ pub enum Segment {
 
 /// Says where a path ends too early, and what is there.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Missing {
+pub(crate) struct MissingReferencePart {
     /// The part of the path that leads somewhere.
-    pub(crate) reached: Path,
+    pub(crate) reached: ReferencePath,
     /// What is there, and what to write instead.
     pub(crate) found: String,
 }
 
-impl Path {
+impl ReferencePath {
     /// Returns the steps.
-    pub fn segments(&self) -> &[Segment] {
+    pub fn segments(&self) -> &[ReferencePathSegment] {
         &self.0
     }
 
     /// Returns what the path names inside `whole`.
-    pub(crate) fn follow<'v>(&self, whole: &'v Value) -> Result<&'v Value, Missing> {
+    pub(crate) fn follow<'v>(&self, whole: &'v Value) -> Result<&'v Value, MissingReferencePart> {
         let mut at = whole;
         for (depth, segment) in self.0.iter().enumerate() {
-            at = segment.follow(at).ok_or_else(|| Missing {
+            at = segment.follow(at).ok_or_else(|| MissingReferencePart {
                 reached: Self(self.0.iter().take(depth).cloned().collect()),
                 found: describe_miss(segment, at),
             })?;
@@ -50,7 +50,7 @@ impl Path {
     }
 }
 
-impl Segment {
+impl ReferencePathSegment {
     fn follow<'v>(&self, value: &'v Value) -> Option<&'v Value> {
         match (self, value) {
             (Self::Name(name) | Self::Quoted(name), Value::Object(fields)) => fields.get(name),
@@ -77,16 +77,16 @@ pub(crate) fn is_plain_char(one: char) -> bool {
     one.is_alphanumeric() || one == '_' || one == '-'
 }
 
-fn describe_miss(segment: &Segment, value: &Value) -> String {
+fn describe_miss(segment: &ReferencePathSegment, value: &Value) -> String {
     match value {
         Value::Object(fields) if fields.is_empty() => "an object without fields".to_owned(),
         Value::Object(fields) => {
             let names = listed(fields.keys().map(String::as_str));
             let near = match segment {
-                Segment::Name(name) | Segment::Quoted(name) => {
+                ReferencePathSegment::Name(name) | ReferencePathSegment::Quoted(name) => {
                     did_you_mean(name, fields.keys().map(String::as_str))
                 }
-                Segment::Index(_) => String::new(),
+                ReferencePathSegment::Index(_) => String::new(),
             };
             format!("an object with {names}{near}")
         }
@@ -101,14 +101,14 @@ fn describe_miss(segment: &Segment, value: &Value) -> String {
     }
 }
 
-impl fmt::Display for Path {
+impl fmt::Display for ReferencePath {
     /// Writes the path as it stands after `STEPS.0`: `.items[0]["a.b"]`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|segment| segment.fmt(f))
     }
 }
 
-impl fmt::Display for Segment {
+impl fmt::Display for ReferencePathSegment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Name(name) => write!(f, ".{name}"),

@@ -1,16 +1,16 @@
 //! Reads references out of text, in one pass from left to right.
 
-use super::path::{Path, Segment, index_of, is_plain_char};
-use super::template::{Malformed, Piece, Reference, Source};
+use super::path::{ReferencePath, ReferencePathSegment, index_of, is_plain_char};
+use super::piece::{InputTemplateFault, InputTemplatePiece, Reference, ReferenceSource};
 use crate::limits::PATH_SEGMENTS_MAX;
-use crate::plan::NodeId;
-use crate::problem::shortened;
+use crate::message_text::shortened;
+use crate::node_id::NodeId;
 
 const ESCAPE_HINT: &str = "two literal braces are written \\{{ (inside JSON: \"\\\\{{\")";
 
 /// Splits `text` into literal pieces and references. Adjacent literals are one piece. What cannot be read is left out and
 /// reported.
-pub(super) fn pieces(text: &str) -> (Vec<Piece>, Vec<Malformed>) {
+pub(super) fn pieces(text: &str) -> (Vec<InputTemplatePiece>, Vec<InputTemplateFault>) {
     let mut pieces = Vec::new();
     let mut malformed = Vec::new();
     let mut literal = String::new();
@@ -33,9 +33,9 @@ pub(super) fn pieces(text: &str) -> (Vec<Piece>, Vec<Malformed>) {
         rest = match reference(inside) {
             Ok((reference, after)) => {
                 if !literal.is_empty() {
-                    pieces.push(Piece::Literal(std::mem::take(&mut literal)));
+                    pieces.push(InputTemplatePiece::Literal(std::mem::take(&mut literal)));
                 }
-                pieces.push(Piece::Reference(reference));
+                pieces.push(InputTemplatePiece::Reference(reference));
                 after
             }
             Err(why) => {
@@ -46,13 +46,13 @@ pub(super) fn pieces(text: &str) -> (Vec<Piece>, Vec<Malformed>) {
     }
     literal.push_str(rest);
     if !literal.is_empty() {
-        pieces.push(Piece::Literal(literal));
+        pieces.push(InputTemplatePiece::Literal(literal));
     }
     (pieces, malformed)
 }
 
 /// Returns the reference of another language that a text holds, such as `${STEPS.0}`. It would be handed on as it stands.
-pub(super) fn foreign(text: &str) -> Option<Malformed> {
+pub(super) fn foreign(text: &str) -> Option<InputTemplateFault> {
     let (_, inside) = text.split_once("${")?;
     let is_meant = ["STEPS", "INPUT"].iter().any(|name| {
         inside.strip_prefix(name).is_some_and(|rest| rest.starts_with(['.', '[', '}']))
@@ -60,19 +60,19 @@ pub(super) fn foreign(text: &str) -> Option<Malformed> {
     let end = inside.find('}').map_or(inside.len(), |end| end + 1);
     let written = shortened(&format!("${{{}", inside.get(..end).unwrap_or(inside)));
     is_meant.then(|| {
-        Malformed::Placeholder(format!(
+        InputTemplateFault::Placeholder(format!(
             "{written} is a placeholder that nothing fills: a reference is {{{{STEPS.<id>.<path>}}}} or {{{{INPUT.<path>}}}}"
         ))
     })
 }
 
 /// Reads a reference whose opening braces were read, and returns what follows the closing ones.
-fn reference(inside: &str) -> Result<(Reference, &str), Malformed> {
-    let mut reader = Reader { rest: inside.trim_start() };
+fn reference(inside: &str) -> Result<(Reference, &str), InputTemplateFault> {
+    let mut reader = ReferenceReader { rest: inside.trim_start() };
     let name = reader.plain_name();
     let source = match name {
-        "STEPS" => Source::Step(reader.step().map_err(|why| bad(inside, why))?),
-        "INPUT" => Source::Input,
+        "STEPS" => ReferenceSource::Step(reader.step().map_err(|why| bad(inside, why))?),
+        "INPUT" => ReferenceSource::Input,
         _ => return Err(no_reference(inside, name)),
     };
     let path = reader.path().map_err(|why| bad(inside, why))?;
@@ -82,11 +82,11 @@ fn reference(inside: &str) -> Result<(Reference, &str), Malformed> {
     }
 }
 
-struct Reader<'t> {
+struct ReferenceReader<'t> {
     rest: &'t str,
 }
 
-impl<'t> Reader<'t> {
+impl<'t> ReferenceReader<'t> {
     fn plain_name(&mut self) -> &'t str {
         let end = self.rest.find(|one| !is_plain_char(one)).unwrap_or(self.rest.len());
         let (name, rest) = self.rest.split_at(end);
@@ -96,15 +96,15 @@ impl<'t> Reader<'t> {
 
     fn step(&mut self) -> Result<NodeId, String> {
         let number = match self.segment()? {
-            Some(Segment::Name(name)) => index_of(&name),
-            Some(Segment::Index(index)) => Some(index),
-            Some(Segment::Quoted(_)) | None => None,
+            Some(ReferencePathSegment::Name(name)) => index_of(&name),
+            Some(ReferencePathSegment::Index(index)) => Some(index),
+            Some(ReferencePathSegment::Quoted(_)) | None => None,
         };
         let id = number.and_then(|number| u32::try_from(number).ok()).map(NodeId::new);
         id.ok_or_else(|| "STEPS is followed by the id of a node, as in {{STEPS.0}}".to_owned())
     }
 
-    fn path(&mut self) -> Result<Path, String> {
+    fn path(&mut self) -> Result<ReferencePath, String> {
         let mut segments = Vec::new();
         while let Some(segment) = self.segment()? {
             if segments.len() == PATH_SEGMENTS_MAX {
@@ -112,29 +112,29 @@ impl<'t> Reader<'t> {
             }
             segments.push(segment);
         }
-        Ok(Path(segments))
+        Ok(ReferencePath(segments))
     }
 
     /// Reads one step of a path, or nothing where the path ends.
-    fn segment(&mut self) -> Result<Option<Segment>, String> {
+    fn segment(&mut self) -> Result<Option<ReferencePathSegment>, String> {
         if let Some(rest) = self.rest.strip_prefix('.') {
             self.rest = rest;
             let name = self.plain_name();
             if name.is_empty() {
                 return Err("a name is missing after a dot".to_owned());
             }
-            return Ok(Some(Segment::Name(name.to_owned())));
+            return Ok(Some(ReferencePathSegment::Name(name.to_owned())));
         }
         let Some(rest) = self.rest.strip_prefix('[') else { return Ok(None) };
         self.rest = rest;
         let segment = match rest.chars().next() {
-            Some(quote @ ('"' | '\'')) => Segment::Quoted(self.quoted(quote)?),
+            Some(quote @ ('"' | '\'')) => ReferencePathSegment::Quoted(self.quoted(quote)?),
             _ => {
                 let name = self.plain_name();
                 let index = index_of(name).ok_or_else(|| {
                     format!("[{}] is neither an index from 0 nor a name in quotes", shortened(name))
                 })?;
-                Segment::Index(index)
+                ReferencePathSegment::Index(index)
             }
         };
         let closed = self.rest.strip_prefix(']').ok_or("a closing ] is missing")?;
@@ -168,11 +168,14 @@ impl<'t> Reader<'t> {
     }
 }
 
-fn bad(inside: &str, why: String) -> Malformed {
-    Malformed::Reference(format!("{} is not a reference that can be read: {why}", excerpt(inside)))
+fn bad(inside: &str, why: String) -> InputTemplateFault {
+    InputTemplateFault::Reference(format!(
+        "{} is not a reference that can be read: {why}",
+        excerpt(inside)
+    ))
 }
 
-fn no_reference(inside: &str, name: &str) -> Malformed {
+fn no_reference(inside: &str, name: &str) -> InputTemplateFault {
     let meant = ["STEPS", "INPUT"].into_iter().find(|known| {
         name.eq_ignore_ascii_case(known) || name.eq_ignore_ascii_case(known.trim_end_matches('S'))
     });
@@ -182,7 +185,7 @@ fn no_reference(inside: &str, name: &str) -> Malformed {
             "a reference is {{{{STEPS.<id>.<path>}}}} or {{{{INPUT.<path>}}}}, and {ESCAPE_HINT}"
         ),
     };
-    Malformed::Placeholder(format!(
+    InputTemplateFault::Placeholder(format!(
         "{} is a placeholder that nothing fills: {hint}",
         excerpt(inside)
     ))

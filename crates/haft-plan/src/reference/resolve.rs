@@ -4,19 +4,22 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
-use super::template::{Part, Piece, Reference, ReferenceError, Source, Unresolved};
-use super::trail::Trail;
+use super::location::ValueLocation;
+use super::piece::{
+    InputTemplatePart, InputTemplatePiece, Reference, ReferenceError, ReferenceSource,
+    UnresolvedReason,
+};
 use crate::limits::RESOLVED_BYTES_MAX;
-use crate::plan::NodeId;
+use crate::node_id::NodeId;
 
 /// What is known while references are replaced.
-pub(super) struct Resolving<'r, 'v> {
+pub(super) struct ReferenceResolver<'r, 'v> {
     outputs: &'r dyn Fn(NodeId) -> Option<&'v Value>,
     input: Option<&'v Value>,
     bytes_left: usize,
 }
 
-impl<'r, 'v> Resolving<'r, 'v> {
+impl<'r, 'v> ReferenceResolver<'r, 'v> {
     pub(super) fn new(
         outputs: &'r dyn Fn(NodeId) -> Option<&'v Value>,
         input: Option<&'v Value>,
@@ -24,20 +27,24 @@ impl<'r, 'v> Resolving<'r, 'v> {
         Self { outputs, input, bytes_left: RESOLVED_BYTES_MAX }
     }
 
-    pub(super) fn part(&mut self, part: &Part, at: &Trail<'_>) -> Result<Value, ReferenceError> {
+    pub(super) fn part(
+        &mut self,
+        part: &InputTemplatePart,
+        at: &ValueLocation<'_>,
+    ) -> Result<Value, ReferenceError> {
         match part {
-            Part::Literal(value) => Ok(value.clone()),
-            Part::Whole(reference) => {
+            InputTemplatePart::Literal(value) => Ok(value.clone()),
+            InputTemplatePart::Whole(reference) => {
                 let value = self.value(reference).map_err(|why| error(at, reference, why))?;
                 self.take(size_of(value)).map_err(|why| error(at, reference, why))?;
                 Ok(value.clone())
             }
-            Part::Text(pieces) => self.text(pieces, at).map(Value::String),
-            Part::Array(parts) => {
+            InputTemplatePart::Text(pieces) => self.text(pieces, at).map(Value::String),
+            InputTemplatePart::Array(parts) => {
                 let parts = parts.iter().enumerate();
                 parts.map(|(index, part)| self.part(part, &at.item(index))).collect()
             }
-            Part::Object(parts) => {
+            InputTemplatePart::Object(parts) => {
                 let mut fields = Map::new();
                 for (name, part) in parts {
                     fields.insert(name.clone(), self.part(part, &at.field(name))?);
@@ -47,12 +54,16 @@ impl<'r, 'v> Resolving<'r, 'v> {
         }
     }
 
-    fn text(&mut self, pieces: &[Piece], at: &Trail<'_>) -> Result<String, ReferenceError> {
+    fn text(
+        &mut self,
+        pieces: &[InputTemplatePiece],
+        at: &ValueLocation<'_>,
+    ) -> Result<String, ReferenceError> {
         let mut text = String::new();
         for piece in pieces {
             match piece {
-                Piece::Literal(literal) => text.push_str(literal),
-                Piece::Reference(reference) => {
+                InputTemplatePiece::Literal(literal) => text.push_str(literal),
+                InputTemplatePiece::Reference(reference) => {
                     let value = self.value(reference).map_err(|why| error(at, reference, why))?;
                     let rendered = rendered(value);
                     self.take(rendered.len()).map_err(|why| error(at, reference, why))?;
@@ -63,21 +74,21 @@ impl<'r, 'v> Resolving<'r, 'v> {
         Ok(text)
     }
 
-    fn value(&self, reference: &Reference) -> Result<&'v Value, Unresolved> {
+    fn value(&self, reference: &Reference) -> Result<&'v Value, UnresolvedReason> {
         let whole = match reference.source {
-            Source::Step(id) => (self.outputs)(id).ok_or(Unresolved::NoOutput(id)),
-            Source::Input => self.input.ok_or(Unresolved::NoInput),
+            ReferenceSource::Step(id) => (self.outputs)(id).ok_or(UnresolvedReason::NoOutput(id)),
+            ReferenceSource::Input => self.input.ok_or(UnresolvedReason::NoInput),
         };
         reference.part_of(whole?)
     }
 
-    fn take(&mut self, bytes: usize) -> Result<(), Unresolved> {
-        self.bytes_left = self.bytes_left.checked_sub(bytes).ok_or(Unresolved::TooLarge)?;
+    fn take(&mut self, bytes: usize) -> Result<(), UnresolvedReason> {
+        self.bytes_left = self.bytes_left.checked_sub(bytes).ok_or(UnresolvedReason::TooLarge)?;
         Ok(())
     }
 }
 
-fn error(at: &Trail<'_>, reference: &Reference, why: Unresolved) -> ReferenceError {
+fn error(at: &ValueLocation<'_>, reference: &Reference, why: UnresolvedReason) -> ReferenceError {
     ReferenceError { field: at.written(), reference: reference.clone(), why }
 }
 

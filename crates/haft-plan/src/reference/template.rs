@@ -1,19 +1,21 @@
 //! Inputs whose references were read, and what becomes of them when the outputs are known.
 
 use std::borrow::Cow;
-use std::fmt;
 
-use haft::{Open, OpenPlaces};
+use haft::{OpenValue, OpenValues};
 use serde_json::Value;
 
-use super::path::Path;
+use super::location::ValueLocation;
+use super::piece::{
+    InputTemplateError, InputTemplateFault, InputTemplatePart, InputTemplatePiece, Reference,
+    ReferenceError, ReferenceSource,
+};
 use super::read::{foreign, pieces};
-use super::resolve::Resolving;
-use super::trail::Trail;
-use crate::limits::{INPUTS_DEPTH_MAX, RESOLVED_BYTES_MAX};
-use crate::plan::NodeId;
+use super::resolve::ReferenceResolver;
+use crate::limits::INPUTS_DEPTH_MAX;
+use crate::node_id::NodeId;
 
-type Visit<'f> = dyn FnMut(&Trail<'_>, &Reference) + 'f;
+type ReferenceVisitor<'f> = dyn FnMut(&ValueLocation<'_>, &Reference) + 'f;
 
 /// A value that may hold references: `{{STEPS.<id>.<path>}}` to the output of an earlier node, `{{INPUT.<path>}}` to
 /// the input of the plan.
@@ -27,110 +29,20 @@ type Visit<'f> = dyn FnMut(&Trail<'_>, &Reference) + 'f;
 ///   backslashes before `{{`, and only there, every two are one.
 /// - Names of fields cannot hold references.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Template(Part);
+pub struct InputTemplate(InputTemplatePart);
 
-#[derive(Clone, Debug, PartialEq)]
-pub(super) enum Part {
-    Literal(Value),
-    Whole(Reference),
-    Text(Vec<Piece>),
-    Array(Vec<Part>),
-    Object(Vec<(String, Part)>),
-}
-
-/// A piece of a text that holds references.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) enum Piece {
-    Literal(String),
-    Reference(Reference),
-}
-
-/// Names a part of an earlier node's output or of the plan's input.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Reference {
-    /// What it reaches into.
-    pub source: Source,
-    /// Which part of it.
-    pub path: Path,
-}
-
-/// What a reference reaches into.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Source {
-    /// The output of a node.
-    Step(NodeId),
-    /// The input of the plan.
-    Input,
-}
-
-/// Says which reference of a node's inputs names nothing.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{field}: {reference} {why}")]
-pub struct ReferenceError {
-    /// Where it stands, as `inputs.path`.
-    pub field: String,
-    /// The reference.
-    pub reference: Reference,
-    /// Why it names nothing.
-    pub why: Unresolved,
-}
-
-/// Says why a reference names nothing.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum Unresolved {
-    /// The node has no output.
-    #[error("names nothing: node {0} has no output")]
-    NoOutput(NodeId),
-    /// The plan has no input.
-    #[error("names nothing: the plan was given no input")]
-    NoInput,
-    /// The output or input has no such part.
-    #[error("names nothing: {reached} is {found}")]
-    NoSuchPart {
-        /// The part of the reference that names something, as text.
-        reached: String,
-        /// What is there, and which names are near.
-        found: String,
-    },
-    /// Together the references bring in too much.
-    #[error(
-        "brings in too much: the references of one node together are at most {RESOLVED_BYTES_MAX} bytes"
-    )]
-    TooLarge,
-}
-
-/// Says which text cannot be read.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct TemplateError {
-    /// Where it stands, as `inputs.path`.
-    pub(crate) field: String,
-    pub(crate) malformed: Malformed,
-}
-
-/// Says why a text cannot be read.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Malformed {
-    /// Double braces that hold no reference.
-    Placeholder(String),
-    /// A reference with a mistake in it.
-    Reference(String),
-    /// Objects and arrays are nested too deeply.
-    Depth,
-}
-
-impl Template {
+impl InputTemplate {
     /// Reads the references in `value`, and returns what could not be read beside the rest. `field` is the name that
     /// messages give to the whole.
-    pub(crate) fn read(value: &Value, field: &str) -> (Self, Vec<TemplateError>) {
-        let mut reading = Reading::default();
-        let part = reading.part(value, &Trail::of_whole(field));
+    pub(crate) fn read(value: &Value, field: &str) -> (Self, Vec<InputTemplateError>) {
+        let mut reading = InputTemplateReader::default();
+        let part = reading.part(value, &ValueLocation::of_whole(field));
         (Self(part), reading.errors)
     }
 
     /// Calls `visit` with each reference and where it stands.
-    pub(crate) fn each_reference(&self, field: &str, visit: &mut Visit<'_>) {
-        self.0.each_reference(&Trail::of_whole(field), visit);
+    pub(crate) fn each_reference(&self, field: &str, visit: &mut ReferenceVisitor<'_>) {
+        self.0.each_reference(&ValueLocation::of_whole(field), visit);
     }
 
     /// Returns whether there is no reference in it.
@@ -144,16 +56,16 @@ impl Template {
         outputs: &dyn Fn(NodeId) -> Option<&'v Value>,
         input: Option<&'v Value>,
     ) -> Result<Value, ReferenceError> {
-        Resolving::new(outputs, input).part(&self.0, &Trail::of_whole("inputs"))
+        ReferenceResolver::new(outputs, input).part(&self.0, &ValueLocation::of_whole("inputs"))
     }
 
     /// Returns the value as far as it is known without outputs, and which of its texts are not. References stand in it
     /// as they are written, but for those to a given input, which are replaced where they name something.
-    pub(crate) fn preview(&self, input: Option<&Value>) -> (Cow<'_, Value>, OpenPlaces) {
-        let mut open = OpenPlaces::new();
+    pub(crate) fn preview(&self, input: Option<&Value>) -> (Cow<'_, Value>, OpenValues) {
+        let mut open = OpenValues::new();
         let value = match &self.0 {
-            Part::Literal(value) => Cow::Borrowed(value),
-            part => Cow::Owned(part.preview(input, &Trail::of_whole(""), &mut open)),
+            InputTemplatePart::Literal(value) => Cow::Borrowed(value),
+            part => Cow::Owned(part.preview(input, &ValueLocation::of_whole(""), &mut open)),
         };
         (value, open)
     }
@@ -166,17 +78,19 @@ impl Template {
 
 /// What was found while references are read.
 #[derive(Default)]
-struct Reading {
-    errors: Vec<TemplateError>,
+struct InputTemplateReader {
+    errors: Vec<InputTemplateError>,
 }
 
-impl Reading {
-    fn part(&mut self, value: &Value, at: &Trail<'_>) -> Part {
+impl InputTemplateReader {
+    fn part(&mut self, value: &Value, at: &ValueLocation<'_>) -> InputTemplatePart {
         match value {
-            Value::Null | Value::Bool(_) | Value::Number(_) => Part::Literal(value.clone()),
+            Value::Null | Value::Bool(_) | Value::Number(_) => {
+                InputTemplatePart::Literal(value.clone())
+            }
             Value::String(text) => self.text(text, at),
             Value::Array(_) | Value::Object(_) if at.depth() == INPUTS_DEPTH_MAX => {
-                self.fail(at, Malformed::Depth)
+                self.fail(at, InputTemplateFault::Depth)
             }
             Value::Array(items) => {
                 let parts = items.iter().enumerate();
@@ -193,59 +107,65 @@ impl Reading {
         }
     }
 
-    fn text(&mut self, text: &str, at: &Trail<'_>) -> Part {
+    fn text(&mut self, text: &str, at: &ValueLocation<'_>) -> InputTemplatePart {
         if let Some(malformed) = foreign(text) {
             return self.fail(at, malformed);
         }
         if !text.contains("{{") {
-            return Part::Literal(Value::String(text.to_owned()));
+            return InputTemplatePart::Literal(Value::String(text.to_owned()));
         }
         let (pieces, malformed) = pieces(text);
         for malformed in malformed {
             self.fail(at, malformed);
         }
         match pieces.as_slice() {
-            [] => Part::Literal(Value::String(String::new())),
-            [Piece::Reference(reference)] => Part::Whole(reference.clone()),
-            [Piece::Literal(literal)] => Part::Literal(Value::String(literal.clone())),
-            _ => Part::Text(pieces),
+            [] => InputTemplatePart::Literal(Value::String(String::new())),
+            [InputTemplatePiece::Reference(reference)] => {
+                InputTemplatePart::Whole(reference.clone())
+            }
+            [InputTemplatePiece::Literal(literal)] => {
+                InputTemplatePart::Literal(Value::String(literal.clone()))
+            }
+            _ => InputTemplatePart::Text(pieces),
         }
     }
 
-    fn field(&mut self, name: &str, value: &Value, at: &Trail<'_>) -> Part {
+    fn field(&mut self, name: &str, value: &Value, at: &ValueLocation<'_>) -> InputTemplatePart {
         let part = self.part(value, &at.field(name));
         if name.contains("{{") {
             let why =
                 format!("the name {name:?} holds double braces, and names cannot hold references");
-            return self.fail(at, Malformed::Placeholder(why));
+            return self.fail(at, InputTemplateFault::Placeholder(why));
         }
         part
     }
 
-    fn fail(&mut self, at: &Trail<'_>, malformed: Malformed) -> Part {
-        self.errors.push(TemplateError { field: at.written(), malformed });
-        Part::Literal(Value::Null)
+    fn fail(&mut self, at: &ValueLocation<'_>, malformed: InputTemplateFault) -> InputTemplatePart {
+        self.errors.push(InputTemplateError { field: at.written(), malformed });
+        InputTemplatePart::Literal(Value::Null)
     }
 }
 
 /// Joins parts into an array, which is a literal if they all are.
-fn array_of(parts: Vec<Part>) -> Part {
-    if !parts.iter().all(Part::is_literal) {
-        return Part::Array(parts);
+fn array_of(parts: Vec<InputTemplatePart>) -> InputTemplatePart {
+    if !parts.iter().all(InputTemplatePart::is_literal) {
+        return InputTemplatePart::Array(parts);
     }
-    Part::Literal(parts.into_iter().filter_map(Part::into_literal).collect())
+    InputTemplatePart::Literal(
+        parts.into_iter().filter_map(InputTemplatePart::into_literal).collect(),
+    )
 }
 
 /// Joins fields into an object, which is a literal if they all are.
-fn object_of(parts: Vec<(String, Part)>) -> Part {
+fn object_of(parts: Vec<(String, InputTemplatePart)>) -> InputTemplatePart {
     if !parts.iter().all(|(_, part)| part.is_literal()) {
-        return Part::Object(parts);
+        return InputTemplatePart::Object(parts);
     }
     let fields = parts.into_iter().filter_map(|(name, part)| Some((name, part.into_literal()?)));
-    Part::Literal(Value::Object(fields.collect()))
+    InputTemplatePart::Literal(Value::Object(fields.collect()))
 }
 
-impl Part {
+impl InputTemplatePart {
     fn is_literal(&self) -> bool {
         matches!(self, Self::Literal(_))
     }
@@ -257,14 +177,14 @@ impl Part {
         }
     }
 
-    fn each_reference(&self, at: &Trail<'_>, visit: &mut Visit<'_>) {
+    fn each_reference(&self, at: &ValueLocation<'_>, visit: &mut ReferenceVisitor<'_>) {
         match self {
             Self::Literal(_) => {}
             Self::Whole(reference) => visit(at, reference),
             Self::Text(pieces) => {
                 pieces
                     .iter()
-                    .filter_map(Piece::reference)
+                    .filter_map(InputTemplatePiece::reference)
                     .for_each(|reference| visit(at, reference));
             }
             Self::Array(parts) => {
@@ -278,21 +198,26 @@ impl Part {
         }
     }
 
-    fn preview(&self, input: Option<&Value>, at: &Trail<'_>, open: &mut OpenPlaces) -> Value {
+    fn preview(
+        &self,
+        input: Option<&Value>,
+        at: &ValueLocation<'_>,
+        open: &mut OpenValues,
+    ) -> Value {
         match self {
             Self::Literal(value) => value.clone(),
             Self::Whole(reference) => {
-                let known = input.filter(|_| reference.source == Source::Input);
+                let known = input.filter(|_| reference.source == ReferenceSource::Input);
                 match known.and_then(|input| reference.part_of(input).ok()) {
                     Some(value) => value.clone(),
                     None => {
-                        open.insert(at.pointer(), Open::ForAnything);
+                        open.insert(at.pointer(), OpenValue::AnyType);
                         Value::String(reference.to_string())
                     }
                 }
             }
             Self::Text(pieces) => {
-                open.insert(at.pointer(), Open::ForText);
+                open.insert(at.pointer(), OpenValue::Text);
                 Value::String(written(pieces))
             }
             Self::Array(parts) => {
@@ -321,7 +246,7 @@ impl Part {
     }
 }
 
-impl Piece {
+impl InputTemplatePiece {
     fn reference(&self) -> Option<&Reference> {
         match self {
             Self::Reference(reference) => Some(reference),
@@ -333,7 +258,7 @@ impl Piece {
 /// Writes every text of a literal so that it reads as itself.
 fn escaped(value: &Value) -> Value {
     match value {
-        Value::String(text) => Value::String(written(&[Piece::Literal(text.clone())])),
+        Value::String(text) => Value::String(written(&[InputTemplatePiece::Literal(text.clone())])),
         Value::Array(items) => items.iter().map(escaped).collect(),
         Value::Object(fields) => Value::Object(
             fields.iter().map(|(name, field)| (name.clone(), escaped(field))).collect(),
@@ -343,13 +268,14 @@ fn escaped(value: &Value) -> Value {
 }
 
 /// Writes pieces as the text that they are read from.
-pub(super) fn written(pieces: &[Piece]) -> String {
+pub(super) fn written(pieces: &[InputTemplatePiece]) -> String {
     let mut text = String::new();
     for (place, piece) in pieces.iter().enumerate() {
         match piece {
-            Piece::Reference(reference) => text.push_str(&reference.to_string()),
-            Piece::Literal(literal) => {
-                let braces_follow = matches!(pieces.get(place + 1), Some(Piece::Reference(_)));
+            InputTemplatePiece::Reference(reference) => text.push_str(&reference.to_string()),
+            InputTemplatePiece::Literal(literal) => {
+                let braces_follow =
+                    matches!(pieces.get(place + 1), Some(InputTemplatePiece::Reference(_)));
                 write_literal(literal, braces_follow, &mut text);
             }
         }
@@ -373,30 +299,4 @@ fn write_literal(literal: &str, braces_follow: bool, text: &mut String) {
         rest = after;
     }
     text.push_str(rest);
-}
-
-impl Reference {
-    /// Returns what the reference names inside the whole that it reaches into.
-    pub(crate) fn part_of<'v>(&self, whole: &'v Value) -> Result<&'v Value, Unresolved> {
-        self.path.follow(whole).map_err(|missing| {
-            let reached = format!("{}{}", self.source, missing.reached);
-            Unresolved::NoSuchPart { reached, found: missing.found }
-        })
-    }
-}
-
-impl fmt::Display for Source {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Step(id) => write!(f, "STEPS.{id}"),
-            Self::Input => f.write_str("INPUT"),
-        }
-    }
-}
-
-impl fmt::Display for Reference {
-    /// Writes the reference as it stands in a plan.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{{{{{}{}}}}}", self.source, self.path)
-    }
 }

@@ -2,10 +2,10 @@ use expect_test::{Expect, expect};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::template::Piece;
+use super::piece::InputTemplatePiece;
 use super::*;
 use crate::limits::{INPUTS_DEPTH_MAX, PATH_SEGMENTS_MAX, RESOLVED_BYTES_MAX};
-use crate::plan::NodeId;
+use crate::node_id::NodeId;
 
 fn outputs() -> Value {
     json!([
@@ -17,7 +17,7 @@ fn outputs() -> Value {
 
 /// Resolves `value` against two outputs and an input, and writes the result or everything that went wrong.
 fn check(value: &Value, expect: Expect) {
-    let (template, errors) = Template::read(value, "inputs");
+    let (template, errors) = InputTemplate::read(value, "inputs");
     let text = if errors.is_empty() {
         let outputs = outputs();
         let input = json!({"city": "Bonn", "days": 3});
@@ -26,10 +26,10 @@ fn check(value: &Value, expect: Expect) {
             Err(err) => format!("error: {err}"),
         }
     } else {
-        let line = |error: &TemplateError| match &error.malformed {
-            Malformed::Placeholder(why) => format!("{}: placeholder: {why}", error.field),
-            Malformed::Reference(why) => format!("{}: reference: {why}", error.field),
-            Malformed::Depth => format!("{}: too deep", error.field),
+        let line = |error: &InputTemplateError| match &error.malformed {
+            InputTemplateFault::Placeholder(why) => format!("{}: placeholder: {why}", error.field),
+            InputTemplateFault::Reference(why) => format!("{}: reference: {why}", error.field),
+            InputTemplateFault::Depth => format!("{}: too deep", error.field),
         };
         errors.iter().map(line).collect::<Vec<_>>().join("\n")
     };
@@ -189,15 +189,18 @@ fn what_cannot_be_read_is_told_with_how_to_write_it() {
 #[test]
 fn depth_is_bounded() {
     let nested = |levels: usize| (0..levels).fold(json!(1), |inside, _| json!([inside]));
-    assert_eq!(Template::read(&nested(INPUTS_DEPTH_MAX), "inputs").1, []);
-    let errors = Template::read(&nested(INPUTS_DEPTH_MAX + 1), "inputs").1;
-    assert_eq!(errors.into_iter().map(|one| one.malformed).collect::<Vec<_>>(), [Malformed::Depth]);
+    assert_eq!(InputTemplate::read(&nested(INPUTS_DEPTH_MAX), "inputs").1, []);
+    let errors = InputTemplate::read(&nested(INPUTS_DEPTH_MAX + 1), "inputs").1;
+    assert_eq!(
+        errors.into_iter().map(|one| one.malformed).collect::<Vec<_>>(),
+        [InputTemplateFault::Depth]
+    );
 }
 
 #[test]
 fn paths_are_bounded() {
     let path = |segments: usize| json!(format!("{{{{INPUT{}}}}}", ".a".repeat(segments)));
-    assert_eq!(Template::read(&path(PATH_SEGMENTS_MAX), "inputs").1, []);
+    assert_eq!(InputTemplate::read(&path(PATH_SEGMENTS_MAX), "inputs").1, []);
     check(
         &path(PATH_SEGMENTS_MAX + 1),
         expect![
@@ -210,7 +213,7 @@ fn paths_are_bounded() {
 fn what_references_bring_in_is_bounded() {
     let half = Value::String("x".repeat(RESOLVED_BYTES_MAX / 2));
     let resolve = |text: &str| {
-        let (template, _) = Template::read(&json!({"x": text}), "inputs");
+        let (template, _) = InputTemplate::read(&json!({"x": text}), "inputs");
         template.resolve(&|_| Some(&half), None).map_err(|err| err.to_string())
     };
     assert!(resolve("{{STEPS.0}}{{STEPS.0}}").is_ok());
@@ -227,29 +230,31 @@ fn naive(pieces: &[(String, usize)], values: &[Value]) -> String {
     pieces.iter().map(|(literal, at)| format!("{literal}{}", value(*at))).collect()
 }
 
-fn any_segment() -> impl Strategy<Value = Segment> {
+fn any_segment() -> impl Strategy<Value = ReferencePathSegment> {
     prop_oneof![
-        "[a-z0-9_é-]{1,6}".prop_map(Segment::Name),
-        "\\PC{0,6}".prop_map(Segment::Quoted),
-        (0..1_000_usize).prop_map(Segment::Index),
+        "[a-z0-9_é-]{1,6}".prop_map(ReferencePathSegment::Name),
+        "\\PC{0,6}".prop_map(ReferencePathSegment::Quoted),
+        (0..1_000_usize).prop_map(ReferencePathSegment::Index),
     ]
 }
 
-fn any_piece() -> impl Strategy<Value = Piece> {
-    let source =
-        prop_oneof![(0..50_u32).prop_map(|id| Source::Step(NodeId::new(id))), Just(Source::Input)];
-    let path = prop::collection::vec(any_segment(), 0..4).prop_map(Path);
-    let reference =
-        (source, path).prop_map(|(source, path)| Piece::Reference(Reference { source, path }));
-    prop_oneof!["[{}\\\\a ]{1,8}".prop_map(Piece::Literal), reference]
+fn any_piece() -> impl Strategy<Value = InputTemplatePiece> {
+    let source = prop_oneof![
+        (0..50_u32).prop_map(|id| ReferenceSource::Step(NodeId::new(id))),
+        Just(ReferenceSource::Input)
+    ];
+    let path = prop::collection::vec(any_segment(), 0..4).prop_map(ReferencePath);
+    let reference = (source, path)
+        .prop_map(|(source, path)| InputTemplatePiece::Reference(Reference { source, path }));
+    prop_oneof!["[{}\\\\a ]{1,8}".prop_map(InputTemplatePiece::Literal), reference]
 }
 
 proptest! {
     #[test]
     fn any_text_is_read_or_refused(text in "[{}\\\\.STEPINU0-9\\[\\]\"' a]{0,40}|\\PC{0,40}") {
-        let (template, errors) = Template::read(&json!({"x": text}), "inputs");
+        let (template, errors) = InputTemplate::read(&json!({"x": text}), "inputs");
         if errors.is_empty() {
-            let (again, errors) = Template::read(&template.to_value(), "inputs");
+            let (again, errors) = InputTemplate::read(&template.to_value(), "inputs");
             prop_assert_eq!(errors, []);
             prop_assert_eq!(again, template);
         }
@@ -258,10 +263,10 @@ proptest! {
     #[test]
     fn what_is_written_reads_as_itself(pieces in prop::collection::vec(any_piece(), 0..6)) {
         // Adjacent literals are one.
-        let mut merged: Vec<Piece> = Vec::new();
+        let mut merged: Vec<InputTemplatePiece> = Vec::new();
         for piece in pieces {
             match (merged.last_mut(), piece) {
-                (Some(Piece::Literal(before)), Piece::Literal(literal)) => before.push_str(&literal),
+                (Some(InputTemplatePiece::Literal(before)), InputTemplatePiece::Literal(literal)) => before.push_str(&literal),
                 (_, piece) => merged.push(piece),
             }
         }
@@ -276,7 +281,7 @@ proptest! {
     ) {
         let values = [json!(texts[0]), json!({"k": [texts[1], null]}), json!(7)];
         let text: String = pieces.iter().map(|(literal, at)| format!("{literal}{{{{STEPS.{at}}}}}")).collect();
-        let (template, errors) = Template::read(&json!(text), "inputs");
+        let (template, errors) = InputTemplate::read(&json!(text), "inputs");
         prop_assert_eq!(errors, []);
         let resolved = template.resolve(&|id| values.get(id.index()), None);
         prop_assert_eq!(resolved, Ok(json!(naive(&pieces, &values))));

@@ -1,11 +1,11 @@
 //! How long a node waits between two attempts. The same attempt always waits for the same time: what a plan does must not
 //! depend on chance, and nodes of one process that are tried again together are held apart by the bounds of their tools.
 
-use crate::drive::limits::{RETRY_DELAY_FACTOR, RETRY_DELAY_FIRST_MS, RETRY_DELAY_MAX_MS};
+use crate::drive_limits::{RETRY_DELAY_FACTOR, RETRY_DELAY_FIRST_MS, RETRY_DELAY_MAX_MS};
 
 /// The times between attempts, each so many times as long as the one before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Backoff {
+pub struct NodeRetryBackoff {
     /// Between the first attempt and the second, in milliseconds.
     pub first_ms: u64,
     /// How many times as long each further one is.
@@ -14,7 +14,7 @@ pub struct Backoff {
     pub max_ms: u64,
 }
 
-impl Default for Backoff {
+impl Default for NodeRetryBackoff {
     fn default() -> Self {
         Self {
             first_ms: RETRY_DELAY_FIRST_MS,
@@ -24,7 +24,7 @@ impl Default for Backoff {
     }
 }
 
-impl Backoff {
+impl NodeRetryBackoff {
     /// Returns the time after attempt `attempt`, which counts from 1, in milliseconds.
     pub fn delay_ms(&self, attempt: u32) -> u64 {
         let times = u64::from(self.factor).saturating_pow(attempt.saturating_sub(1));

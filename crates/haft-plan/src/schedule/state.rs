@@ -5,7 +5,7 @@ use serde::Serialize;
 /// How far a node has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum State {
+pub(crate) enum PlanNodeState {
     /// Something that it waits for has not ended.
     Waiting,
     /// It may start.
@@ -28,7 +28,7 @@ pub(crate) enum State {
 
 /// What brings a node from one state into another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) enum Cause {
+pub(crate) enum NodeTransitionCause {
     /// The last thing that it waited for has ended.
     Unblocked,
     /// Its turn came.
@@ -44,7 +44,7 @@ pub(crate) enum Cause {
     /// The last attempt failed.
     FailedForGood,
     /// Nobody knows what became of the call.
-    LeftInDoubt,
+    BecameInDoubt,
     /// The call was cancelled and did not get to its end.
     CallCancelled,
     /// Something that it needs failed or was skipped.
@@ -53,21 +53,23 @@ pub(crate) enum Cause {
     Halted,
 }
 
-impl State {
+impl PlanNodeState {
     /// Returns the state after a cause; nothing where the cause comes too late, or too early, to mean anything.
-    pub(crate) fn after(self, cause: Cause) -> Option<Self> {
+    pub(crate) fn after(self, cause: NodeTransitionCause) -> Option<Self> {
         let (from, to): (&[Self], Self) = match cause {
-            Cause::Unblocked => (&[Self::Waiting], Self::Ready),
-            Cause::Started => (&[Self::Ready], Self::Running),
-            Cause::Answered => (&[Self::Running], Self::Succeeded),
-            Cause::FailedForNow => (&[Self::Running], Self::BackingOff),
-            Cause::FailedBefore => (&[Self::Running], Self::Ready),
-            Cause::RetryDue => (&[Self::BackingOff], Self::Ready),
-            Cause::FailedForGood => (&[Self::Running], Self::Failed),
-            Cause::LeftInDoubt => (&[Self::Running], Self::InDoubt),
-            Cause::CallCancelled => (&[Self::Running], Self::Cancelled),
-            Cause::DependencyFailed => (&[Self::Waiting], Self::Skipped),
-            Cause::Halted => (&[Self::Waiting, Self::Ready, Self::BackingOff], Self::Cancelled),
+            NodeTransitionCause::Unblocked => (&[Self::Waiting], Self::Ready),
+            NodeTransitionCause::Started => (&[Self::Ready], Self::Running),
+            NodeTransitionCause::Answered => (&[Self::Running], Self::Succeeded),
+            NodeTransitionCause::FailedForNow => (&[Self::Running], Self::BackingOff),
+            NodeTransitionCause::FailedBefore => (&[Self::Running], Self::Ready),
+            NodeTransitionCause::RetryDue => (&[Self::BackingOff], Self::Ready),
+            NodeTransitionCause::FailedForGood => (&[Self::Running], Self::Failed),
+            NodeTransitionCause::BecameInDoubt => (&[Self::Running], Self::InDoubt),
+            NodeTransitionCause::CallCancelled => (&[Self::Running], Self::Cancelled),
+            NodeTransitionCause::DependencyFailed => (&[Self::Waiting], Self::Skipped),
+            NodeTransitionCause::Halted => {
+                (&[Self::Waiting, Self::Ready, Self::BackingOff], Self::Cancelled)
+            }
         };
         from.contains(&self).then_some(to)
     }

@@ -21,7 +21,7 @@ struct Scripted {
     attempts_max: u32,
     /// How many of its attempts fail before one would not.
     fails: u32,
-    how: Ended,
+    how: NodeAttemptEnding,
     on_fail: OnFail,
     tool: usize,
     resource: Option<usize>,
@@ -39,7 +39,7 @@ enum Interference {
 struct Story {
     nodes: Vec<Scripted>,
     parallel: usize,
-    of_tools: Vec<ToolBounds>,
+    of_tools: Vec<PlanToolBounds>,
     interference: Interference,
     /// Decides which of several things happens next.
     chance: u64,
@@ -47,9 +47,9 @@ struct Story {
 
 fn node(place: usize) -> impl Strategy<Value = Scripted> {
     let how = prop_oneof![
-        12 => Just(Ended::Failed),
-        2 => Just(Ended::Refused),
-        1 => Just(Ended::InDoubt),
+        12 => Just(NodeAttemptEnding::Failed),
+        2 => Just(NodeAttemptEnding::Refused),
+        1 => Just(NodeAttemptEnding::InDoubt),
     ];
     let on_fail = prop_oneof![6 => Just(OnFail::Continue), 1 => Just(OnFail::Halt)];
     let numbers = (1_u32..4, prop_oneof![3 => Just(0_u32), 2 => 1_u32..4], 0_usize..3);
@@ -69,7 +69,7 @@ fn node(place: usize) -> impl Strategy<Value = Scripted> {
 }
 
 fn story() -> impl Strategy<Value = Story> {
-    let bounds = (0_u32..4, 0_u32..4).prop_map(|(at_once, per_minute)| ToolBounds {
+    let bounds = (0_u32..4, 0_u32..4).prop_map(|(at_once, per_minute)| PlanToolBounds {
         at_once: NonZeroU32::new(at_once),
         per_minute: NonZeroU32::new(per_minute * 3),
     });
@@ -96,8 +96,8 @@ fn undisturbed(mut story: Story) -> Story {
     story.interference = Interference::None;
     for node in &mut story.nodes {
         node.on_fail = OnFail::Continue;
-        if node.how == Ended::InDoubt {
-            node.how = Ended::Failed;
+        if node.how == NodeAttemptEnding::InDoubt {
+            node.how = NodeAttemptEnding::Failed;
         }
     }
     story
@@ -105,22 +105,22 @@ fn undisturbed(mut story: Story) -> Story {
 
 /// What becomes of each node when one is run after the other: its state, and the lowest node because of which it was
 /// skipped.
-fn model(story: &Story) -> Vec<(State, Option<NodeId>)> {
-    let mut ends: Vec<(State, Option<NodeId>)> = Vec::new();
+fn model(story: &Story) -> Vec<(PlanNodeState, Option<NodeId>)> {
+    let mut ends: Vec<(PlanNodeState, Option<NodeId>)> = Vec::new();
     for (place, node) in story.nodes.iter().enumerate() {
         let lost = node.depends_on.iter().filter_map(|id| match ends[id.index()] {
-            (State::Failed, _) => Some(*id),
-            (State::Skipped, because_of) => because_of,
+            (PlanNodeState::Failed, _) => Some(*id),
+            (PlanNodeState::Skipped, because_of) => because_of,
             _ => None,
         });
         let end = match (lost.min(), node.fails) {
-            (Some(root), _) => (State::Skipped, Some(root)),
-            (None, 0) => (State::Succeeded, None),
-            (None, _) if node.how == Ended::InDoubt => (State::InDoubt, None),
-            (None, fails) if node.how == Ended::Failed && fails < node.attempts_max => {
-                (State::Succeeded, None)
+            (Some(root), _) => (PlanNodeState::Skipped, Some(root)),
+            (None, 0) => (PlanNodeState::Succeeded, None),
+            (None, _) if node.how == NodeAttemptEnding::InDoubt => (PlanNodeState::InDoubt, None),
+            (None, fails) if node.how == NodeAttemptEnding::Failed && fails < node.attempts_max => {
+                (PlanNodeState::Succeeded, None)
             }
-            (None, _) => (State::Failed, None),
+            (None, _) => (PlanNodeState::Failed, None),
         };
         assert_eq!(place, ends.len());
         ends.push(end);
@@ -128,42 +128,44 @@ fn model(story: &Story) -> Vec<(State, Option<NodeId>)> {
     ends
 }
 
-fn schedule(story: &Story, recorded: &[u32]) -> Schedule {
+fn schedule(story: &Story, recorded: &[u32]) -> PlanSchedule {
     let mut last_users: BTreeMap<usize, usize> = BTreeMap::new();
-    let mut steps: Vec<Step> = Vec::new();
+    let mut steps: Vec<ScheduledNode> = Vec::new();
     for (place, node) in story.nodes.iter().enumerate() {
         for earlier in &node.depends_on {
             steps[earlier.index()].dependents.push(NodeId::at(place));
         }
         if let Some(before) = node.resource.and_then(|name| last_users.insert(name, place)) {
-            steps[before].followers.push(NodeId::at(place));
+            steps[before].next_users.push(NodeId::at(place));
         }
-        steps.push(Step {
+        steps.push(ScheduledNode {
             depends_on: node.depends_on.clone(),
             attempts_max: node.attempts_max,
             on_fail: node.on_fail,
             tool: node.tool,
             attempts_recorded: recorded.get(place).copied().unwrap_or_default(),
-            ..Step::default()
+            ..ScheduledNode::default()
         });
     }
-    let bounds =
-        Bounds { parallel: NonZeroUsize::new(story.parallel).unwrap(), ..Bounds::default() };
-    Schedule::of_steps(steps, &bounds, story.of_tools.clone())
+    let bounds = PlanBounds {
+        parallel: NonZeroUsize::new(story.parallel).unwrap(),
+        ..PlanBounds::default()
+    };
+    PlanSchedule::of_steps(steps, &bounds, story.of_tools.clone())
 }
 
 /// The world that a schedule commands.
 struct Simulation<'s> {
     story: &'s Story,
-    schedule: Schedule,
+    schedule: PlanSchedule,
     recorded: Vec<u32>,
     running: BTreeMap<NodeId, u32>,
     cancelled: BTreeSet<NodeId>,
-    timers: Vec<(u64, Happening)>,
+    timers: Vec<(u64, ScheduleEvent)>,
     starts: Vec<Vec<u64>>,
     ended: Vec<u32>,
     skipped: BTreeSet<NodeId>,
-    ending: Option<Ending>,
+    ending: Option<PlanEnding>,
     has_turned: bool,
     now_ms: u64,
     chance: u64,
@@ -190,14 +192,14 @@ impl<'s> Simulation<'s> {
 
     /// Runs until it is done, or has taken in so many happenings.
     fn run(mut self, happenings_max: usize) -> Self {
-        self.feed(Happening::Begun);
+        self.feed(ScheduleEvent::PlanStarted);
         for count in 0..happenings_max {
             if self.ending.is_some() {
                 return self;
             }
             match self.story.interference {
-                Interference::Stop(at) if at == count => self.turn(Happening::ToldToStop),
-                Interference::Abort(at) if at == count => self.turn(Happening::ToldToAbort),
+                Interference::Stop(at) if at == count => self.turn(ScheduleEvent::StopRequested),
+                Interference::Abort(at) if at == count => self.turn(ScheduleEvent::AbortRequested),
                 _ => self.step(),
             }
         }
@@ -205,7 +207,7 @@ impl<'s> Simulation<'s> {
         self
     }
 
-    fn turn(&mut self, happening: Happening) {
+    fn turn(&mut self, happening: ScheduleEvent) {
         self.has_turned = true;
         self.feed(happening);
     }
@@ -237,37 +239,41 @@ impl<'s> Simulation<'s> {
         self.now_ms += 10;
         let script = &self.story.nodes[id.index()];
         let how = if self.cancelled.remove(&id) {
-            Ended::Cancelled
+            NodeAttemptEnding::Cancelled
         } else if attempt <= script.fails {
             script.how
         } else {
-            Ended::Succeeded
+            NodeAttemptEnding::Succeeded
         };
-        if !matches!(how, Ended::Cancelled | Ended::InDoubt) {
+        if !matches!(how, NodeAttemptEnding::Cancelled | NodeAttemptEnding::InDoubt) {
             self.ended[id.index()] = self.ended[id.index()].max(attempt);
         }
-        let halts = how == Ended::Refused || how == Ended::Failed && attempt == script.attempts_max;
-        self.has_turned |= how == Ended::InDoubt || halts && script.on_fail == OnFail::Halt;
-        self.feed(Happening::Ended { node: id, how });
+        let halts = how == NodeAttemptEnding::Refused
+            || how == NodeAttemptEnding::Failed && attempt == script.attempts_max;
+        self.has_turned |=
+            how == NodeAttemptEnding::InDoubt || halts && script.on_fail == OnFail::Halt;
+        self.feed(ScheduleEvent::AttemptEnded { node: id, how });
     }
 
-    fn feed(&mut self, happening: Happening) {
+    fn feed(&mut self, happening: ScheduleEvent) {
         for command in self.schedule.handle(happening, self.now_ms) {
             assert_eq!(self.ending, None, "{command:?} after the end");
             match command {
-                Command::Start { node, attempt } => self.start(node, attempt),
-                Command::RetryIn { node, delay_ms } => {
-                    self.timers.push((self.now_ms + delay_ms, Happening::RetryDue { node }));
+                ScheduleCommand::Start { node, attempt } => self.start(node, attempt),
+                ScheduleCommand::RetryIn { node, delay_ms } => {
+                    self.timers.push((self.now_ms + delay_ms, ScheduleEvent::RetryDue { node }));
                 }
-                Command::WakeAt { at_ms } => self.timers.push((at_ms, Happening::TimeCame)),
-                Command::Skip { node, because_of } => {
+                ScheduleCommand::WakeAt { at_ms } => {
+                    self.timers.push((at_ms, ScheduleEvent::WakeDue))
+                }
+                ScheduleCommand::Skip { node, because_of } => {
                     assert!(self.skipped.insert(node) && because_of < node);
                 }
-                Command::Cancel { node } => assert!(self.cancelled.insert(node)),
-                Command::Wait { node, .. } => {
+                ScheduleCommand::Cancel { node } => assert!(self.cancelled.insert(node)),
+                ScheduleCommand::Wait { node, .. } => {
                     assert!(!self.running.contains_key(&node), "node {node} runs and waits");
                 }
-                Command::Done(ending) => self.ending = Some(ending),
+                ScheduleCommand::Done(ending) => self.ending = Some(ending),
             }
         }
     }
@@ -277,8 +283,8 @@ impl<'s> Simulation<'s> {
         let nodes = &self.story.nodes;
         let script = &nodes[id.index()];
         assert!(!self.has_turned, "node {id} starts though nothing more was to start");
-        let states: Vec<State> = self.schedule.states().collect();
-        let has_succeeded = |id: &NodeId| states[id.index()] == State::Succeeded;
+        let states: Vec<PlanNodeState> = self.schedule.states().collect();
+        let has_succeeded = |id: &NodeId| states[id.index()] == PlanNodeState::Succeeded;
         assert!(script.depends_on.iter().all(has_succeeded), "node {id} starts too early");
         let is_recorded = attempt <= self.recorded[id.index()];
         if let Some(name) = script.resource {
@@ -317,7 +323,7 @@ impl<'s> Simulation<'s> {
         }
     }
 
-    fn ends(&self) -> Vec<(State, Option<NodeId>)> {
+    fn ends(&self) -> Vec<(PlanNodeState, Option<NodeId>)> {
         let causes = self.schedule.causes(self.ending.as_ref().unwrap());
         self.schedule.states().zip(causes).collect()
     }
@@ -328,7 +334,7 @@ proptest! {
     fn what_becomes_of_nodes_does_not_depend_on_order(story in story()) {
         let story = undisturbed(story);
         let simulation = Simulation::new(&story, vec![0; story.nodes.len()]).run(HAPPENINGS_MAX);
-        prop_assert_eq!(&simulation.ending, &Some(Ending::Finished));
+        prop_assert_eq!(&simulation.ending, &Some(PlanEnding::Finished));
         prop_assert_eq!(simulation.ends(), model(&story));
     }
 
@@ -347,33 +353,33 @@ proptest! {
         let ends = simulation.ends();
         for (place, ((state, _), (modelled, _))) in ends.iter().zip(model(&story)).enumerate() {
             match state {
-                State::Succeeded | State::Failed | State::Skipped | State::InDoubt => {
+                PlanNodeState::Succeeded | PlanNodeState::Failed | PlanNodeState::Skipped | PlanNodeState::InDoubt => {
                     prop_assert_eq!(*state, modelled, "node {}", place);
                 }
-                State::Running => prop_assert!(false, "node {} still runs", place),
-                State::Waiting | State::Ready | State::BackingOff | State::Cancelled => {}
+                PlanNodeState::Running => prop_assert!(false, "node {} still runs", place),
+                PlanNodeState::Waiting | PlanNodeState::Ready | PlanNodeState::BackingOff | PlanNodeState::Cancelled => {}
             }
         }
-        let has = |state: State| ends.iter().any(|(one, _)| *one == state);
+        let has = |state: PlanNodeState| ends.iter().any(|(one, _)| *one == state);
         match simulation.ending.unwrap() {
-            Ending::Finished => prop_assert!(ends.iter().all(|(state, _)| state.is_final())),
-            Ending::Halted { by } => {
-                prop_assert_eq!(ends[by.index()].0, State::Failed);
+            PlanEnding::Finished => prop_assert!(ends.iter().all(|(state, _)| state.is_final())),
+            PlanEnding::Halted { by } => {
+                prop_assert_eq!(ends[by.index()].0, PlanNodeState::Failed);
                 prop_assert_eq!(story.nodes[by.index()].on_fail, OnFail::Halt);
                 prop_assert!(ends.iter().all(|(state, _)| state.is_final()));
-                let is_halted = |(state, cause): &(State, Option<NodeId>)| {
-                    *state != State::Cancelled || *cause == Some(by)
+                let is_halted = |(state, cause): &(PlanNodeState, Option<NodeId>)| {
+                    *state != PlanNodeState::Cancelled || *cause == Some(by)
                 };
                 prop_assert!(ends.iter().all(is_halted));
             }
-            Ending::InDoubt => prop_assert!(has(State::InDoubt)),
-            Ending::Stopped => {
+            PlanEnding::InDoubt => prop_assert!(has(PlanNodeState::InDoubt)),
+            PlanEnding::Stopped => {
                 prop_assert!(matches!(story.interference, Interference::Stop(_)));
             }
-            Ending::Aborted => {
+            PlanEnding::Aborted => {
                 prop_assert!(matches!(story.interference, Interference::Abort(_)));
             }
-            Ending::Deadlock { .. } => prop_assert!(false, "a plan without circles has no deadlock"),
+            PlanEnding::Deadlock { .. } => prop_assert!(false, "a plan without circles has no deadlock"),
         }
     }
 }
@@ -381,29 +387,29 @@ proptest! {
 /// Which transitions there are, and which of them the simulations go through.
 #[test]
 fn every_transition_is_tested() {
-    const STATES: [State; 9] = [
-        State::Waiting,
-        State::Ready,
-        State::Running,
-        State::BackingOff,
-        State::Succeeded,
-        State::Failed,
-        State::Skipped,
-        State::Cancelled,
-        State::InDoubt,
+    const STATES: [PlanNodeState; 9] = [
+        PlanNodeState::Waiting,
+        PlanNodeState::Ready,
+        PlanNodeState::Running,
+        PlanNodeState::BackingOff,
+        PlanNodeState::Succeeded,
+        PlanNodeState::Failed,
+        PlanNodeState::Skipped,
+        PlanNodeState::Cancelled,
+        PlanNodeState::InDoubt,
     ];
-    const CAUSES: [Cause; 11] = [
-        Cause::Unblocked,
-        Cause::Started,
-        Cause::Answered,
-        Cause::FailedForNow,
-        Cause::FailedBefore,
-        Cause::RetryDue,
-        Cause::FailedForGood,
-        Cause::LeftInDoubt,
-        Cause::CallCancelled,
-        Cause::DependencyFailed,
-        Cause::Halted,
+    const CAUSES: [NodeTransitionCause; 11] = [
+        NodeTransitionCause::Unblocked,
+        NodeTransitionCause::Started,
+        NodeTransitionCause::Answered,
+        NodeTransitionCause::FailedForNow,
+        NodeTransitionCause::FailedBefore,
+        NodeTransitionCause::RetryDue,
+        NodeTransitionCause::FailedForGood,
+        NodeTransitionCause::BecameInDoubt,
+        NodeTransitionCause::CallCancelled,
+        NodeTransitionCause::DependencyFailed,
+        NodeTransitionCause::Halted,
     ];
     let mut runner = TestRunner::deterministic();
     let mut seen = BTreeSet::new();
@@ -432,7 +438,7 @@ fn every_transition_is_tested() {
         Running + FailedForNow -> BackingOff: tested
         Running + FailedBefore -> Ready: tested
         Running + FailedForGood -> Failed: tested
-        Running + LeftInDoubt -> InDoubt: tested
+        Running + BecameInDoubt -> InDoubt: tested
         Running + CallCancelled -> Cancelled: tested
         BackingOff + RetryDue -> Ready: tested
         BackingOff + Halted -> Cancelled: tested
@@ -445,7 +451,7 @@ fn plain(depends_on: &[usize]) -> Scripted {
         depends_on: depends_on.iter().map(|place| NodeId::at(*place)).collect(),
         attempts_max: 1,
         fails: 0,
-        how: Ended::Failed,
+        how: NodeAttemptEnding::Failed,
         on_fail: OnFail::Continue,
         tool: 0,
         resource: None,
@@ -453,7 +459,7 @@ fn plain(depends_on: &[usize]) -> Scripted {
 }
 
 fn plain_story(nodes: Vec<Scripted>, parallel: usize) -> Story {
-    let of_tools = vec![ToolBounds::default()];
+    let of_tools = vec![PlanToolBounds::default()];
     Story { nodes, parallel, of_tools, interference: Interference::None, chance: 1 }
 }
 
@@ -471,22 +477,31 @@ fn nodes_that_wait_for_one_another_are_a_deadlock() {
         steps
     };
     circle.parallel = 1;
-    let mut schedule =
-        Schedule::of_steps(steps(&circle), &Bounds::default(), vec![ToolBounds::default()]);
+    let mut schedule = PlanSchedule::of_steps(
+        steps(&circle),
+        &PlanBounds::default(),
+        vec![PlanToolBounds::default()],
+    );
     let id = NodeId::new(0);
-    assert_eq!(schedule.handle(Happening::Begun, 0), [Command::Start { node: id, attempt: 1 }]);
-    let ended = Happening::Ended { node: id, how: Ended::Succeeded };
+    assert_eq!(
+        schedule.handle(ScheduleEvent::PlanStarted, 0),
+        [ScheduleCommand::Start { node: id, attempt: 1 }]
+    );
+    let ended = ScheduleEvent::AttemptEnded { node: id, how: NodeAttemptEnding::Succeeded };
     let nodes = vec![NodeId::new(1), NodeId::new(2)];
-    assert_eq!(schedule.handle(ended, 0), [Command::Done(Ending::Deadlock { nodes })]);
+    assert_eq!(schedule.handle(ended, 0), [ScheduleCommand::Done(PlanEnding::Deadlock { nodes })]);
 }
 
 #[test]
 fn the_lowest_id_starts_first() {
     let story = plain_story((0..5).map(|_| plain(&[])).collect(), 2);
     let mut schedule = schedule(&story, &[]);
-    let start = |number| Command::Start { node: NodeId::new(number), attempt: 1 };
-    assert_eq!(schedule.handle(Happening::Begun, 0), [start(0), start(1)]);
-    let ended = |number| Happening::Ended { node: NodeId::new(number), how: Ended::Succeeded };
+    let start = |number| ScheduleCommand::Start { node: NodeId::new(number), attempt: 1 };
+    assert_eq!(schedule.handle(ScheduleEvent::PlanStarted, 0), [start(0), start(1)]);
+    let ended = |number| ScheduleEvent::AttemptEnded {
+        node: NodeId::new(number),
+        how: NodeAttemptEnding::Succeeded,
+    };
     assert_eq!(schedule.handle(ended(1), 0), [start(2)]);
     assert_eq!(schedule.handle(ended(1), 0), [], "what has ended cannot end again");
     assert_eq!(schedule.handle(ended(0), 0), [start(3)]);
@@ -501,44 +516,58 @@ fn a_resource_goes_past_a_skipped_node_in_its_turn() {
     }
     let mut schedule = schedule(&plain_story(nodes, 4), &[]);
     let id = NodeId::new;
-    let start = |number| Command::Start { node: id(number), attempt: 1 };
-    let ended = |number, how| Happening::Ended { node: id(number), how };
-    assert_eq!(schedule.handle(Happening::Begun, 0), [start(0), start(1)]);
-    let skip = Command::Skip { node: id(2), because_of: id(0) };
-    assert_eq!(schedule.handle(ended(0, Ended::Failed), 0), [skip], "node 1 still uses it");
-    assert_eq!(schedule.handle(ended(1, Ended::Succeeded), 0), [start(3)]);
+    let start = |number| ScheduleCommand::Start { node: id(number), attempt: 1 };
+    let ended = |number, how| ScheduleEvent::AttemptEnded { node: id(number), how };
+    assert_eq!(schedule.handle(ScheduleEvent::PlanStarted, 0), [start(0), start(1)]);
+    let skip = ScheduleCommand::Skip { node: id(2), because_of: id(0) };
+    assert_eq!(
+        schedule.handle(ended(0, NodeAttemptEnding::Failed), 0),
+        [skip],
+        "node 1 still uses it"
+    );
+    assert_eq!(schedule.handle(ended(1, NodeAttemptEnding::Succeeded), 0), [start(3)]);
 }
 
 #[test]
 fn a_rate_is_kept_and_waited_for() {
     let mut story = plain_story((0..3).map(|_| plain(&[])).collect(), 8);
-    story.of_tools = vec![ToolBounds { at_once: None, per_minute: NonZeroU32::new(2) }];
+    story.of_tools = vec![PlanToolBounds { at_once: None, per_minute: NonZeroU32::new(2) }];
     let mut schedule = schedule(&story, &[]);
-    let start = |number| Command::Start { node: NodeId::new(number), attempt: 1 };
-    let begun = schedule.handle(Happening::Begun, 5);
+    let start = |number| ScheduleCommand::Start { node: NodeId::new(number), attempt: 1 };
+    let begun = schedule.handle(ScheduleEvent::PlanStarted, 5);
     let most = NonZeroU32::new(2).unwrap();
-    let hindrance = Hindrance::PerMinute { most, opens_at_ms: 60_005 };
-    let wait = Command::Wait { node: NodeId::new(2), hindrance };
-    assert_eq!(begun, [start(0), start(1), wait, Command::WakeAt { at_ms: 60_005 }]);
-    assert_eq!(schedule.handle(Happening::TimeCame, 60_004), [Command::WakeAt { at_ms: 60_005 }]);
-    assert_eq!(schedule.handle(Happening::TimeCame, 60_005), [start(2)]);
+    let hindrance = NodeStartBlocker::PerMinute { most, opens_at_ms: 60_005 };
+    let wait = ScheduleCommand::Wait { node: NodeId::new(2), hindrance };
+    assert_eq!(begun, [start(0), start(1), wait, ScheduleCommand::WakeAt { at_ms: 60_005 }]);
+    assert_eq!(
+        schedule.handle(ScheduleEvent::WakeDue, 60_004),
+        [ScheduleCommand::WakeAt { at_ms: 60_005 }]
+    );
+    assert_eq!(schedule.handle(ScheduleEvent::WakeDue, 60_005), [start(2)]);
 }
 
 #[test]
 fn times_between_attempts_grow_to_their_bound() {
     let check = |expect: Expect| {
-        let delays = (1..=8).map(|attempt| Backoff::default().delay_ms(attempt).to_string());
+        let delays =
+            (1..=8).map(|attempt| NodeRetryBackoff::default().delay_ms(attempt).to_string());
         expect.assert_eq(&delays.collect::<Vec<_>>().join(" "));
     };
     check(expect!["1000 2000 4000 8000 16000 32000 60000 60000"]);
-    assert_eq!(Backoff::default().delay_ms(u32::MAX), crate::drive::limits::RETRY_DELAY_MAX_MS);
+    assert_eq!(
+        NodeRetryBackoff::default().delay_ms(u32::MAX),
+        crate::drive_limits::RETRY_DELAY_MAX_MS
+    );
 }
 
 #[test]
 fn more_nodes_than_the_bound_never_run_at_once() {
     let count = PARALLEL_MAX.get() + 1;
     let story = plain_story((0..count).map(|_| plain(&[])).collect(), count);
-    assert_eq!(schedule(&story, &[]).handle(Happening::Begun, 0).len(), PARALLEL_MAX.get());
+    assert_eq!(
+        schedule(&story, &[]).handle(ScheduleEvent::PlanStarted, 0).len(),
+        PARALLEL_MAX.get()
+    );
 }
 
 #[test]
@@ -552,15 +581,15 @@ fn large_plans_of_all_shapes_end() {
     for nodes in [fan_out.collect::<Vec<_>>(), chain.collect()] {
         let story = plain_story(nodes, 16);
         let mut schedule = schedule(&story, &[]);
-        let mut started: std::collections::VecDeque<Command> =
-            schedule.handle(Happening::Begun, 0).into();
+        let mut started: std::collections::VecDeque<ScheduleCommand> =
+            schedule.handle(ScheduleEvent::PlanStarted, 0).into();
         let mut count_ended = 0;
-        while let Some(Command::Start { node, .. }) = started.pop_front() {
+        while let Some(ScheduleCommand::Start { node, .. }) = started.pop_front() {
             count_ended += 1;
-            let ended = Happening::Ended { node, how: Ended::Succeeded };
+            let ended = ScheduleEvent::AttemptEnded { node, how: NodeAttemptEnding::Succeeded };
             started.extend(schedule.handle(ended, 0));
         }
         assert_eq!(count_ended, count);
-        assert!(schedule.states().all(|state| state == State::Succeeded));
+        assert!(schedule.states().all(|state| state == PlanNodeState::Succeeded));
     }
 }

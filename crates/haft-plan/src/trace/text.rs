@@ -4,15 +4,15 @@ use std::fmt;
 
 use serde_json::Value;
 
-use super::{NodeError, NodeStatus, Trace, TracedNode};
-use crate::schedule::Ending;
+use super::{NodeError, NodeStatus, PlanTrace, TracedNode};
+use crate::schedule::PlanEnding;
 
 /// Characters of an error that a line shows.
 const ERROR_CHARS: usize = 300;
 /// Nodes of a deadlock that a line names.
 const DEADLOCK_NODES: usize = 12;
 
-impl fmt::Display for Trace {
+impl fmt::Display for PlanTrace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let number_width = self.nodes.last().map_or(1, |node| node.id.to_string().len());
         let tool_width = self.nodes.iter().map(|node| node.tool.as_str().len()).max();
@@ -63,7 +63,7 @@ impl fmt::Display for NodeError {
     }
 }
 
-impl fmt::Display for Ending {
+impl fmt::Display for PlanEnding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Finished => f.write_str("finished"),

@@ -4,10 +4,10 @@
 use std::sync::Arc;
 
 use expect_test::expect;
-use haft_faults::{Interpose, Interposed};
+use haft_faults::{InterceptedJournal, JournalInterceptor};
 use haft_journal::{
-    Answer, Intent, Journal, JournalError, MemoryJournal, Outcome, PlannedCall, RunQuery, RunRow,
-    Settled,
+    CommitFuture, Intent, Journal, JournalError, JournalFuture, MemoryJournal, Outcome,
+    PlannedCall, RunQuery, RunRow,
 };
 use serde_json::json;
 use tokio::sync::watch;
@@ -35,13 +35,13 @@ pub(crate) struct SlowJournal {
 
 impl SlowJournal {
     /// Returns a journal that is quick, and in which a run is begun just after somebody looked whether there is one.
-    pub(crate) fn early() -> Interposed<Self> {
-        Interposed(Self { is_early: true, ..Self::quick(CancellationToken::new()) })
+    pub(crate) fn early() -> InterceptedJournal<Self> {
+        InterceptedJournal(Self { is_early: true, ..Self::quick(CancellationToken::new()) })
     }
 
     /// Returns a journal that is quick, and cancels this as soon as a node's call is about to begin.
-    pub(crate) fn aborting(abort: CancellationToken) -> Interposed<Self> {
-        Interposed(Self::quick(abort))
+    pub(crate) fn aborting(abort: CancellationToken) -> InterceptedJournal<Self> {
+        InterceptedJournal(Self::quick(abort))
     }
 
     fn quick(abort: CancellationToken) -> Self {
@@ -54,14 +54,14 @@ impl SlowJournal {
     }
 }
 
-impl Interpose for SlowJournal {
+impl JournalInterceptor for SlowJournal {
     type Inner = MemoryJournal;
 
     fn inner(&self) -> &MemoryJournal {
         &self.inner
     }
 
-    fn runs(&self, query: RunQuery) -> Answer<'_, Vec<RunRow>> {
+    fn runs(&self, query: RunQuery) -> JournalFuture<'_, Vec<RunRow>> {
         Box::pin(async move {
             let mut rows = self.inner.runs(query).await?;
             // Whoever has taken a run sees it.
@@ -70,7 +70,7 @@ impl Interpose for SlowJournal {
         })
     }
 
-    fn intend(&self, call: PlannedCall) -> Answer<'_, Intent> {
+    fn intend(&self, call: PlannedCall) -> JournalFuture<'_, Intent> {
         Box::pin(async move {
             if call.id.scope.node != "plan" {
                 self.abort.cancel();
@@ -83,7 +83,7 @@ impl Interpose for SlowJournal {
         })
     }
 
-    fn settle_ahead(&self, intent: Intent, outcome: Outcome) -> Answer<'_, Settled> {
+    fn settle_ahead(&self, intent: Intent, outcome: Outcome) -> JournalFuture<'_, CommitFuture> {
         Box::pin(async move {
             // The plan's own call is no node's.
             let is_of_a_node = intent.call().id.scope.node != "plan";
@@ -95,7 +95,7 @@ impl Interpose for SlowJournal {
                 let full = || JournalError::Full { path: "journal".into() };
                 if disk == Disk::Broken { Err(full()) } else { Ok(()) }
             };
-            Ok(Box::pin(settled) as Settled)
+            Ok(Box::pin(settled) as CommitFuture)
         })
     }
 }
@@ -106,7 +106,7 @@ async fn driven(disk: Disk) -> (Stage, String, String) {
         disk: watch::Sender::new(Disk::Busy),
         ..SlowJournal::quick(CancellationToken::new())
     };
-    let journal = Arc::new(Interposed(slow));
+    let journal = Arc::new(InterceptedJournal(slow));
     let stage = Stage::with_journal(Arc::clone(&journal) as Arc<dyn Journal>);
     let second = json!({
         "tool": "wait", "inputs": {"text": "{{STEPS.0.said}}"}, "depends_on": [0], "timeout": 3600

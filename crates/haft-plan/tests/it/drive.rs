@@ -5,12 +5,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use expect_test::{expect, expect_file};
-use haft::Answer;
+use haft::AskAnswer;
 use haft_contract::{RunId, ToolId};
 use haft_journal::{CallQuery, MemoryJournal};
 use haft_plan::NodeStatus;
-use haft_plan::drive::{Allow, Asking, Bounds, DriveError, Ending, Options, PLAN_TOOL, ToolBounds};
-use haft_policy::{Action, Rule};
+use haft_plan::drive::{
+    AllowedDangerousTools, DangerousToolAsker, PLAN_TOOL, PlanBounds, PlanEnding, PlanRunError,
+    PlanRunOptions, PlanToolBounds,
+};
+use haft_policy::{Rule, RuleAction};
 use serde_json::{Value, json};
 
 use crate::stage::{Answers, Slow, Stage, allow, plan, text};
@@ -39,11 +42,11 @@ fn varied() -> Value {
     ])
 }
 
-fn of_parallel(stage: &Stage, parallel: usize) -> Options {
+fn of_parallel(stage: &Stage, parallel: usize) -> PlanRunOptions {
     let parallel = NonZeroUsize::new(parallel).unwrap();
-    Options {
+    PlanRunOptions {
         input: Some(json!({"name": "world"})),
-        bounds: Bounds { parallel, ..Bounds::default() },
+        bounds: PlanBounds { parallel, ..PlanBounds::default() },
         ..stage.options()
     }
 }
@@ -124,7 +127,7 @@ async fn a_node_is_stopped_when_its_time_is_over() {
         text("say", "b", &[0]),
         text("say", "c", &[]),
     ]);
-    let driven = stage.drive(&waiting, Options { bounds: one(), ..stage.options() }).await;
+    let driven = stage.drive(&waiting, PlanRunOptions { bounds: one(), ..stage.options() }).await;
     assert_eq!(driven.timings.nodes[0].duration_ms, 3_000);
     expect![[r#"
         0 wait failed after 2 attempts: TOOL_TIMEOUT: node 0 took longer than its timeout of 3 s and was stopped
@@ -137,8 +140,8 @@ async fn a_node_is_stopped_when_its_time_is_over() {
     assert_eq!(stage.world.done(), ["wait a", "say c", "wait a"]);
 }
 
-fn one() -> Bounds {
-    Bounds { parallel: NonZeroUsize::MIN, ..Bounds::default() }
+fn one() -> PlanBounds {
+    PlanBounds { parallel: NonZeroUsize::MIN, ..PlanBounds::default() }
 }
 
 #[tokio::test(start_paused = true)]
@@ -181,7 +184,7 @@ async fn nodes_of_one_resource_never_overlap() {
     let sharing = plan(vec![node("a", "x"), node("b", "x"), node("c", "y")]);
     let checked = stage.check(&sharing);
     let driving =
-        haft_plan::drive::drive(&stage.session, &stage.journal, &checked, stage.options());
+        haft_plan::drive::run_plan(&stage.session, &stage.journal, &checked, stage.options());
     let looking = async {
         stage.world.until_waiting(2).await;
         let mut done = stage.world.done();
@@ -206,22 +209,23 @@ async fn dangerous_tools_need_a_user_who_named_them() {
     let refused = Stage::new();
     let driven = refused.drive(&dangerous(), refused.options()).await;
     expect![[r#"
-        0 danger failed: PERMISSION_DENIED: danger is dangerous, and the user did not name it: to allow it, start haft with `--allow danger` (all dangerous tools: `--allow-dangerous`)
-        1 danger failed: PERMISSION_DENIED: danger is dangerous, and the user did not name it: to allow it, start haft with `--allow danger` (all dangerous tools: `--allow-dangerous`)
+        0 danger failed: PERMISSION_DENIED: danger is dangerous, and the user did not name it
+        1 danger failed: PERMISSION_DENIED: danger is dangerous, and the user did not name it
         2 say    succeeded
         finished
         output: {"said":"c"}
-    "#]].assert_eq(&driven.trace.to_string());
+    "#]]
+    .assert_eq(&driven.trace.to_string());
     assert_eq!(refused.world.done(), ["say c"]);
-    for allow in [allow("danger"), Allow::All] {
+    for allow in [allow("danger"), AllowedDangerousTools::All] {
         let stage = Stage::new();
-        let driven = stage.drive(&dangerous(), Options { allow, ..stage.options() }).await;
+        let driven = stage.drive(&dangerous(), PlanRunOptions { allow, ..stage.options() }).await;
         assert!(driven.trace.is_success());
     }
-    for (answer, succeeds) in [(Answer::Once, true), (Answer::Reject, false)] {
+    for (answer, succeeds) in [(AskAnswer::AllowOnce, true), (AskAnswer::Reject, false)] {
         let stage = Stage::new();
         let answers = Answers::always(answer);
-        let options = Options { asking: answers.asking(), ..stage.options() };
+        let options = PlanRunOptions { asking: answers.asking(), ..stage.options() };
         let driven = stage.drive(&dangerous(), options).await;
         assert_eq!(driven.trace.is_success(), succeeds);
         assert_eq!(answers.asked.lock().unwrap().len(), 1, "one question for one tool");
@@ -230,12 +234,13 @@ async fn dangerous_tools_need_a_user_who_named_them() {
 
 #[tokio::test(start_paused = true)]
 async fn the_time_that_a_person_takes_to_answer_is_not_the_nodes() {
-    let rules = vec![Rule::new("wait", "*", Action::Ask)];
+    let rules = vec![Rule::new("wait", "*", RuleAction::Ask)];
     let stage = Stage::built(Arc::new(MemoryJournal::new()), rules, |_| true);
     let asking = plan(vec![json!({"tool": "wait", "inputs": {"text": "a"}, "timeout": 3})]);
     let asker = Arc::new(Slow(Duration::from_secs(100)));
-    let asking_options = Asking { asker, session: "s1".to_owned(), root: "/project".into() };
-    let options = Options { asking: Some(asking_options), ..stage.options() };
+    let asking_options =
+        DangerousToolAsker { asker, session: "s1".to_owned(), root: "/project".into() };
+    let options = PlanRunOptions { asking: Some(asking_options), ..stage.options() };
     let driven = stage.drive(&asking, options).await;
     assert_eq!(driven.timings.nodes[0].duration_ms, 103_000);
     expect![[r#"
@@ -248,12 +253,13 @@ async fn the_time_that_a_person_takes_to_answer_is_not_the_nodes() {
 
 #[tokio::test(start_paused = true)]
 async fn the_time_of_the_tool_itself_is_not_the_nodes() {
-    let rules = vec![Rule::new("wait_shortly", "*", Action::Ask)];
+    let rules = vec![Rule::new("wait_shortly", "*", RuleAction::Ask)];
     let stage = Stage::built(Arc::new(MemoryJournal::new()), rules, |_| true);
     let asking = plan(vec![json!({"tool": "wait_shortly", "inputs": {"text": "a"}, "timeout": 3})]);
     let asker = Arc::new(Slow(Duration::from_secs(100)));
-    let asking_options = Asking { asker, session: "s1".to_owned(), root: "/project".into() };
-    let options = Options { asking: Some(asking_options), ..stage.options() };
+    let asking_options =
+        DangerousToolAsker { asker, session: "s1".to_owned(), root: "/project".into() };
+    let options = PlanRunOptions { asking: Some(asking_options), ..stage.options() };
     let driven = stage.drive(&asking, options).await;
     assert_eq!(driven.timings.nodes[0].duration_ms, 101_000);
     let error = driven.trace.nodes[0].error.as_ref().unwrap().to_string();
@@ -302,10 +308,10 @@ async fn a_plan_is_stopped_at_once_or_in_good_order() {
             stage.world.open();
         };
         let checked = stage.check(&two);
-        let driving = haft_plan::drive::drive(&stage.session, &stage.journal, &checked, options);
+        let driving = haft_plan::drive::run_plan(&stage.session, &stage.journal, &checked, options);
         let (driven, ()) = tokio::join!(driving, stopping);
         let trace = driven.unwrap().trace;
-        assert_eq!(trace.ending, if is_abort { Ending::Aborted } else { Ending::Stopped });
+        assert_eq!(trace.ending, if is_abort { PlanEnding::Aborted } else { PlanEnding::Stopped });
         assert_eq!((trace.nodes[0].status, trace.nodes[1].status), (status, NodeStatus::Pending));
         assert_eq!(stage.world.done(), ["wait a"]);
     }
@@ -316,7 +322,7 @@ async fn what_cannot_be_driven_says_why() {
     let stage = Stage::new();
     let asking = plan(vec![text("say", "{{INPUT.name}}", &[])]);
     let err = stage.try_drive(&asking, stage.options()).await.unwrap_err();
-    assert!(matches!(err, DriveError::Input(_)));
+    assert!(matches!(err, PlanRunError::Input(_)));
     let plain = plan(vec![text("say", "a", &[])]);
     stage.drive(&plain, stage.options()).await;
     let err = stage.try_drive(&plain, stage.options()).await.unwrap_err();
@@ -348,10 +354,10 @@ async fn it_is_told_what_nodes_wait_for() {
     let stage = Stage::new();
     let nodes = (0..4).map(|number| text("say", &number.to_string(), &[])).collect();
     let [two, three] = [2, 3].map(std::num::NonZeroU32::new);
-    let bounds = ToolBounds { at_once: two, per_minute: three };
+    let bounds = PlanToolBounds { at_once: two, per_minute: three };
     let tools = [(ToolId::parse("say").unwrap(), bounds)].into();
-    let bounds = Bounds { tools, ..Bounds::default() };
-    stage.drive(&plan(nodes), Options { bounds, ..stage.options() }).await;
+    let bounds = PlanBounds { tools, ..PlanBounds::default() };
+    stage.drive(&plan(nodes), PlanRunOptions { bounds, ..stage.options() }).await;
     expect![[r#"
         {"event":"node_waiting","node":2,"waits_for":"concurrency","at_once":2}
         {"event":"node_waiting","node":3,"waits_for":"concurrency","at_once":2}

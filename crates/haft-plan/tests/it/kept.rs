@@ -3,13 +3,15 @@
 use std::sync::Arc;
 
 use expect_test::expect;
-use haft::{Call, Place};
-use haft_contract::{CallId, RunId, Scope};
-use haft_journal::{CallQuery, CallRow, MemoryJournal, Status};
+use haft::{Call, TaskAttempt};
+use haft_contract::{AttemptAddress, CallAddress, RunId};
+use haft_journal::{CallQuery, CallRow, CallStatus, MemoryJournal};
 use haft_plan::NodeId;
 use haft_plan::drive::limits::KEPT_PART_BYTES_MAX;
-use haft_plan::drive::{DriveError, Options, Start, recorded, users_of_answer};
-use haft_policy::{Action, Rule};
+use haft_plan::drive::{
+    PlanRunError, PlanRunOptions, RunStartMode, nodes_using_call, recorded_plan,
+};
+use haft_policy::{Rule, RuleAction};
 use serde_json::{Value, json};
 
 use crate::stage::{Stage, plan, text};
@@ -22,10 +24,11 @@ fn long() -> Value {
 
 async fn check_kept(stage: &Stage, written: &Value, input: Option<Value>) -> usize {
     let run = RunId::parse("r1").unwrap();
-    assert!(recorded(&*stage.journal, &run).await.unwrap().is_none());
-    let driven = stage.drive(written, Options { input: input.clone(), ..stage.options() }).await;
+    assert!(recorded_plan(&*stage.journal, &run).await.unwrap().is_none());
+    let driven =
+        stage.drive(written, PlanRunOptions { input: input.clone(), ..stage.options() }).await;
     assert!(driven.trace.is_success());
-    let (plan, kept_input) = recorded(&*stage.journal, &run).await.unwrap().unwrap();
+    let (plan, kept_input) = recorded_plan(&*stage.journal, &run).await.unwrap().unwrap();
     assert_eq!(&plan, stage.check(written).plan());
     assert_eq!(kept_input, input);
     let query = CallQuery { node: Some("plan".to_owned()), ..CallQuery::of_run(run) };
@@ -53,12 +56,12 @@ async fn fields_keep_their_order_when_a_run_is_gone_on_with() {
         ])
     };
     let input = Some(json!({"z": 1, "row": {"name": 1, "area": 2}}));
-    let first = stage.drive(&ordered(), Options { input, ..stage.options() }).await;
+    let first = stage.drive(&ordered(), PlanRunOptions { input, ..stage.options() }).await;
     assert!(first.trace.is_success(), "{}", first.trace);
     let (kept, input) =
-        recorded(&*stage.journal, &RunId::parse("r1").unwrap()).await.unwrap().unwrap();
+        recorded_plan(&*stage.journal, &RunId::parse("r1").unwrap()).await.unwrap().unwrap();
     let kept = serde_json::to_value(&kept).unwrap();
-    let options = Options { start: Start::Resume, input, ..stage.options() };
+    let options = PlanRunOptions { start: RunStartMode::Resume, input, ..stage.options() };
     let second = stage.drive(&kept, options).await;
     assert_eq!(first.trace.to_json().to_string(), second.trace.to_json().to_string());
 }
@@ -77,31 +80,31 @@ async fn a_run_that_only_keeps_part_of_its_plan_is_begun_again() {
     let first = parts(&whole).await.into_iter().next().unwrap();
     let stage = Stage::new();
     let run = RunId::parse("r1").unwrap();
-    let place = Place { node: "plan".to_owned(), iteration: 0, attempt: 1 };
+    let place = TaskAttempt { node: "plan".to_owned(), iteration: 0, attempt: 1 };
     let input = serde_json::from_str(&first.input).unwrap();
-    let call = Call { place, ..Call::new("plan", input) };
+    let call = Call { task_attempt: place, ..Call::new("plan", input) };
     stage.session.run(run.clone()).call(call).await.unwrap();
-    let incomplete = recorded(&*stage.journal, &run).await.unwrap_err();
+    let incomplete = recorded_plan(&*stage.journal, &run).await.unwrap_err();
     expect!["only 1 of the 5 parts of the plan of run r1 were kept before the process ended, so no node was started: begin it again with the same plan and the same name"].assert_eq(&incomplete.to_string());
     let other = plan(vec![text("say", "a", &[])]);
     let err = stage.try_drive(&other, stage.options()).await.unwrap_err();
-    assert!(matches!(err, DriveError::RunExists(_)), "{err}");
+    assert!(matches!(err, PlanRunError::RunExists(_)), "{err}");
     assert!(stage.drive(&long(), stage.options()).await.trace.is_success());
     assert_eq!(parts(&stage).await.len(), parts(&whole).await.len());
     // From the first node on it is a run like any.
     let err = stage.try_drive(&long(), stage.options()).await.unwrap_err();
-    assert!(matches!(err, DriveError::RunExists(_)), "{err}");
+    assert!(matches!(err, PlanRunError::RunExists(_)), "{err}");
 }
 
 #[tokio::test]
 async fn a_plan_that_was_refused_is_not_kept() {
-    let no_plan = vec![Rule::new("plan", "*", Action::Deny)];
+    let no_plan = vec![Rule::new("plan", "*", RuleAction::Deny)];
     let stage = Stage::built(Arc::new(MemoryJournal::new()), no_plan, |_| true);
     let err =
         stage.try_drive(&plan(vec![text("say", "a", &[])]), stage.options()).await.unwrap_err();
-    assert!(matches!(err, DriveError::NotKept { .. }), "{err}");
+    assert!(matches!(err, PlanRunError::NotRecorded { .. }), "{err}");
     let run = RunId::parse("r1").unwrap();
-    assert!(recorded(&*stage.journal, &run).await.unwrap().is_none());
+    assert!(recorded_plan(&*stage.journal, &run).await.unwrap().is_none());
 }
 
 #[tokio::test]
@@ -116,8 +119,9 @@ async fn what_uses_an_answer_is_known_from_the_journal() {
     stage.drive(&uses, stage.options()).await;
     let users = async |node: &str, iteration: u32| {
         let run = RunId::parse("r1").unwrap();
-        let scope = Scope { run, node: node.to_owned(), iteration, attempt: 1 };
-        let users = users_of_answer(&*stage.journal, &CallId { scope, seq: 1 }).await.unwrap();
+        let scope = AttemptAddress { run, node: node.to_owned(), iteration, attempt: 1 };
+        let users =
+            nodes_using_call(&*stage.journal, &CallAddress { scope, seq: 1 }).await.unwrap();
         users.into_iter().map(NodeId::index).collect::<Vec<_>>()
     };
     assert_eq!(users("n0", 0).await, [2, 3]);
@@ -138,9 +142,9 @@ async fn a_part_of_the_longest_is_kept_whole() {
 async fn a_plan_that_is_too_long_is_not_begun() {
     let stage = Stage::new();
     let input = Some(json!("x".repeat(haft_plan::drive::limits::KEPT_PLAN_BYTES_MAX)));
-    let options = Options { input, ..stage.options() };
+    let options = PlanRunOptions { input, ..stage.options() };
     let err = stage.try_drive(&plan(vec![text("say", "a", &[])]), options).await.unwrap_err();
-    assert!(matches!(err, DriveError::TooLarge { .. }), "{err}");
+    assert!(matches!(err, PlanRunError::TooLarge { .. }), "{err}");
     assert!(stage.journal.calls(CallQuery::default()).await.unwrap().is_empty());
 }
 
@@ -153,7 +157,7 @@ async fn the_plan_is_the_first_call_of_its_run() {
     by_time.sort_by_key(|row| row.change);
     let names: Vec<String> = by_time.iter().map(|row| row.id().to_string()).collect();
     assert_eq!(names, ["r1/plan/0/1/1", "r1/n0/0/1/1"]);
-    assert!(rows.iter().all(|row| row.status == Status::Succeeded));
+    assert!(rows.iter().all(|row| row.status == CallStatus::Succeeded));
     let answer = by_time[0].parsed_envelope().unwrap().unwrap();
     assert_eq!(answer.text(), json!({"part": 1, "parts": 1}).to_string());
 }

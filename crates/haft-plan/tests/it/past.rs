@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use expect_test::expect;
-use haft::{Call, Place, RunError, SessionOptions};
+use haft::{Call, ConnectionOptions, RunError, TaskAttempt};
 use haft_contract::RunId;
 use haft_plan::NodeStatus;
-use haft_plan::drive::{DriveError, Ending, Options, Start};
+use haft_plan::drive::{PlanEnding, PlanRunError, PlanRunOptions, RunStartMode};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
@@ -19,8 +19,8 @@ fn run() -> RunId {
 }
 
 fn call_of(tool: &str, node: &str, iteration: u32) -> Call {
-    let place = Place { node: node.to_owned(), iteration, attempt: 1 };
-    Call { place, ..Call::new(tool, json!({"text": "a"})) }
+    let place = TaskAttempt { node: node.to_owned(), iteration, attempt: 1 };
+    Call { task_attempt: place, ..Call::new(tool, json!({"text": "a"})) }
 }
 
 #[tokio::test]
@@ -44,7 +44,7 @@ async fn a_call_of_another_tool_is_no_answer_to_whether_one_may_be_called() {
     let first = stage.drive(&dangerous, stage.options()).await;
     stage.session.run(run()).call(call_of("say", "n0", 0)).await.unwrap();
     assert_eq!(stage.drive(&dangerous, again(&stage)).await.trace, first.trace);
-    let named = Options { allow: allow("danger"), ..again(&stage) };
+    let named = PlanRunOptions { allow: allow("danger"), ..again(&stage) };
     let err = stage.try_drive(&dangerous, named).await.unwrap_err();
     assert!(err.to_string().starts_with("the run has diverged"), "{err}");
     assert_eq!(stage.world.done(), ["say a"]);
@@ -55,9 +55,9 @@ async fn whoever_drives_no_plan_makes_no_call_in_the_run_of_one() {
     let stage = Stage::new();
     let order = plan(vec![text("order", "a", &[])]);
     stage.drive(&order, stage.options()).await;
-    let other = stage.runtime.session(SessionOptions::headless("s2", "mcp")).unwrap();
+    let other = stage.runtime.open_connection(ConnectionOptions::headless("s2", "mcp")).unwrap();
     let err = other.run(run()).call(call_of("order", "main", 0)).await.unwrap_err();
-    assert!(matches!(err, RunError::OfPlan { .. }), "{err}");
+    assert!(matches!(err, RunError::PlanRun { .. }), "{err}");
     // While somebody drives it as well.
     let driving = stage.session.run(run());
     driving.call(call_of("say", "main", 0)).await.unwrap();
@@ -70,12 +70,12 @@ async fn whoever_drives_no_plan_makes_no_call_in_the_run_of_one() {
 async fn what_may_be_executed_after_a_look_is_allowed_first() {
     let stage = Stage::new();
     let dangerous = plan(vec![text("wait_danger", "a", &[])]);
-    let named = |options| Options { allow: allow("wait_danger"), ..options };
+    let named = |options| PlanRunOptions { allow: allow("wait_danger"), ..options };
     abort_when_waiting(&stage, &dangerous, named(stage.options()), 1).await;
     stage.world.open();
     let unnamed = stage.drive(&dangerous, again(&stage)).await;
-    assert_eq!(unnamed.trace.ending, Ending::InDoubt);
-    expect!["in doubt: wait_danger was begun as call r1/n0/0/1/1 and nobody knows how it ended, so it may or may not have happened. If it did not it would be made now, but wait_danger is dangerous, and the user did not name it: to allow it, start haft with `--allow wait_danger` (all dangerous tools: `--allow-dangerous`). Or find out which, and say so with: haft runs settle r1/n0/0/1/1 happened|not-happened|retry"].assert_eq(&unnamed.doubts[0].text);
+    assert_eq!(unnamed.trace.ending, PlanEnding::InDoubt);
+    expect!["in doubt: wait_danger was begun as call r1/n0/0/1/1 and nobody knows how it ended, so it may or may not have happened. If it did not it would be made now, but wait_danger is dangerous, and the user did not name it"].assert_eq(&unnamed.doubts[0].text);
     assert_eq!(unnamed.doubts[0].call.as_deref(), Some("r1/n0/0/1/1"));
     assert_eq!(stage.world.done(), ["wait_danger a"]);
     let driven = stage.drive(&dangerous, named(again(&stage))).await;
@@ -88,7 +88,7 @@ async fn an_effect_that_was_cancelled_before_it_began_is_made_when_the_run_goes_
     let abort = CancellationToken::new();
     let stage = Stage::with_journal(Arc::new(SlowJournal::aborting(abort.clone())));
     let order = plan(vec![text("order", "a", &[])]);
-    let first = stage.drive(&order, Options { abort, ..stage.options() }).await;
+    let first = stage.drive(&order, PlanRunOptions { abort, ..stage.options() }).await;
     assert_eq!(first.trace.nodes[0].status, NodeStatus::Cancelled);
     assert!(stage.world.done().is_empty());
     let driven = stage.drive(&order, again(&stage)).await;
@@ -106,12 +106,12 @@ async fn a_run_that_somebody_else_began_just_now_is_not_begun_again() {
     stage.runtime.shut_down().await;
     let other = plan(vec![text("order", "b", &[])]);
     let err = stage.try_drive(&other, stage.options()).await.unwrap_err();
-    assert!(matches!(err, DriveError::RunExists(_)), "{err}");
+    assert!(matches!(err, PlanRunError::RunExists(_)), "{err}");
     assert_eq!(stage.world.done(), ["order a"]);
 }
 
-fn anew(stage: &Stage) -> Options {
-    Options { start: Start::RetryFailed, ..stage.options() }
+fn anew(stage: &Stage) -> PlanRunOptions {
+    PlanRunOptions { start: RunStartMode::RetryFailed, ..stage.options() }
 }
 
 #[tokio::test(start_paused = true)]
@@ -150,6 +150,6 @@ async fn what_is_in_doubt_is_not_tried_anew() {
     let late = plan(vec![json!({"tool": "wait_once", "inputs": {"text": "a"}, "timeout": 2})]);
     stage.drive(&late, stage.options()).await;
     let driven = stage.drive(&late, anew(&stage)).await;
-    assert_eq!(driven.trace.ending, Ending::InDoubt);
+    assert_eq!(driven.trace.ending, PlanEnding::InDoubt);
     assert_eq!(stage.world.done(), ["wait_once a"]);
 }

@@ -4,7 +4,7 @@
 
 use std::num::NonZeroUsize;
 
-use haft_plan::drive::{Bounds, Options};
+use haft_plan::drive::{PlanBounds, PlanRunOptions};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -145,9 +145,14 @@ fn ended(id: usize, script: &Scripted, nodes: &[Value]) -> Value {
             failed(json!({"text": text}), vec![error; retry as usize + 1])
         }
         Fate::IsRefused => {
-            let why = "danger is dangerous, and the user did not name it: to allow it, start haft with \
-                       `--allow danger` (all dangerous tools: `--allow-dangerous`)";
-            let error = json!({"code": "PERMISSION_DENIED", "text": why});
+            let why = "danger is dangerous, and the user did not name it";
+            let refusal = json!({
+                "code": "PERMISSION_DENIED",
+                "decided_by": "dangerous_tool",
+                "because": why,
+                "remedies": [{"allow_tool": "danger"}],
+            });
+            let error = json!({"code": "PERMISSION_DENIED", "text": why, "refusal": refusal});
             failed(json!({"text": text}), vec![error])
         }
         Fate::NamesNothing => {
@@ -184,8 +189,8 @@ proptest! {
         let driven = runtime.block_on(async {
             let stage = Stage::new();
             let bounds =
-                Bounds { parallel: NonZeroUsize::new(parallel).unwrap(), ..Bounds::default() };
-            stage.drive(&plan(nodes), Options { bounds, ..stage.options() }).await
+                PlanBounds { parallel: NonZeroUsize::new(parallel).unwrap(), ..PlanBounds::default() };
+            stage.drive(&plan(nodes), PlanRunOptions { bounds, ..stage.options() }).await
         });
         let trace = driven.trace.to_json();
         let found: Vec<Value> =

@@ -5,17 +5,20 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use haft::{
-    Answer, Ask, Asker, Clock, Limits, OnRepeat, PLAN_FRONT_END, Registry, Roots, Runtime,
-    RuntimeParts, Sandbox, Session, SessionOptions,
+    Ask, AskAnswer, Asker, CallLimits, Clock, Connection, ConnectionOptions, PLAN_FRONT_END,
+    Registry, RepeatPolicy, Runtime, RuntimeParts, Sandbox, WorkspaceRoots,
 };
 use haft_contract::{
-    BoxFuture, Cx, Effect, ErrorCode, Probed, RequirementSet, RunId, Tool, ToolError, ToolId,
-    Variables,
+    BoxFuture, Cx, Effect, ErrorCode, PatternVariables, ProbeResult, RequirementSet, RunId, Tool,
+    ToolError, ToolId,
 };
-use haft_journal::{Journal, MemoryJournal, Owner, SqliteJournal};
-use haft_plan::drive::{Allow, Asking, DriveError, Driven, Event, Options, drive, plan_tool};
-use haft_plan::{Catalogue, CheckedPlan, Input, check_text};
-use haft_policy::{Action, NetworkGuard, Rule, RuleScope};
+use haft_journal::{Journal, LeaseOwner, MemoryJournal, SqliteJournal};
+use haft_plan::drive::{
+    AllowedDangerousTools, DangerousToolAsker, PlanEvent, PlanRunError, PlanRunOptions,
+    PlanRunResult, plan_tool, run_plan,
+};
+use haft_plan::{CheckedPlan, PlanInput, PlanToolCatalogue, check_text};
+use haft_policy::{NetworkGuard, Rule, RuleAction, RuleScope};
 use haft_sandbox::Launcher;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -88,8 +91,8 @@ impl World {
     }
 }
 
-async fn not_happened(_: Text, _: Cx) -> Result<Probed<Value>, ToolError> {
-    Ok(Probed::NotHappened)
+async fn not_happened(_: Text, _: Cx) -> Result<ProbeResult<Value>, ToolError> {
+    Ok(ProbeResult::NotHappened)
 }
 
 /// Returns a tool that fails as often as it is told to.
@@ -145,7 +148,7 @@ pub(crate) fn tools(world: &Arc<World>) -> Vec<Tool> {
         move |args: Text, cx: Cx| {
             keyed_world.note(&cx, &format!("{} {}", args.text, cx.idempotency_key()));
             async move {
-                match cx.scope().attempt {
+                match cx.attempt_address().attempt {
                     1 => Err(ToolError::new(ErrorCode::Unavailable, "the first attempt fails")),
                     _ => Ok(json!({"keyed": args.text})),
                 }
@@ -153,7 +156,7 @@ pub(crate) fn tools(world: &Arc<World>) -> Vec<Tool> {
         },
     );
     let secret_world = Arc::clone(world);
-    let secret = Tool::new("secret").digested(&["text"]).execute_with(move |args: Text, cx: Cx| {
+    let secret = Tool::new("secret").redacted(&["text"]).execute_with(move |args: Text, cx: Cx| {
         secret_world.note(&cx, "");
         async move { Ok::<_, ToolError>(args.text.len().to_string()) }
     });
@@ -179,7 +182,7 @@ pub(crate) struct Stage {
     pub(crate) world: Arc<World>,
     pub(crate) journal: Arc<dyn Journal>,
     pub(crate) runtime: Runtime,
-    pub(crate) session: Session,
+    pub(crate) session: Connection,
     pub(crate) events: Arc<Mutex<Vec<Value>>>,
     _directory: tempfile::TempDir,
 }
@@ -213,19 +216,19 @@ impl Stage {
     ) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let world = Arc::new(World::default());
-        let is_had = |tool: &Tool| has(&tool.checked_contract().unwrap().id);
-        let allow_all = Rule::new("*", "*", Action::Allow);
+        let is_had = |tool: &Tool| has(&tool.valid_contract().unwrap().id);
+        let allow_all = Rule::new("*", "*", RuleAction::Allow);
         let rules = rules.into_iter().chain([allow_all]);
         // No tool here has to do with files, and who goes on with a run is in its workspace.
-        let roots = Roots::open(Path::new(env!("CARGO_TARGET_TMPDIR")), &[]).unwrap();
+        let roots = WorkspaceRoots::open(Path::new(env!("CARGO_TARGET_TMPDIR")), &[]).unwrap();
         let runtime = Runtime::new(RuntimeParts {
             registry: Registry::new(tools(&world).into_iter().filter(is_had)).unwrap(),
             journal: Arc::clone(&journal),
-            variables: Variables { workspace: roots.paths(), ..Variables::default() },
+            variables: PatternVariables { workspace: roots.paths(), ..PatternVariables::default() },
             roots,
             requires: RequirementSet::default(),
             rules: rules.map(|rule| (RuleScope::Manifest, rule)).collect(),
-            limits: Limits::default(),
+            limits: CallLimits::default(),
             allow_network: false,
             network_guard: NetworkGuard::default(),
             sandbox: Sandbox::system(),
@@ -236,39 +239,43 @@ impl Stage {
             environment: Vec::new(),
             sidecars: directory.path().join("sidecars"),
             clock: Arc::new(StoppedClock),
-            owner: Owner { id: "test".to_owned(), place: "a test".to_owned() },
+            owner: LeaseOwner { id: "test".to_owned(), location: "a test".to_owned() },
             is_gone: Arc::new(|_| None),
             snapshots: None,
-            on_repeat: OnRepeat::Warn,
+            on_repeat: RepeatPolicy::Warn,
             settings: "{}".to_owned(),
         })
         .unwrap();
-        let session = runtime.session(SessionOptions::headless("s1", PLAN_FRONT_END)).unwrap();
+        let session =
+            runtime.open_connection(ConnectionOptions::headless("s1", PLAN_FRONT_END)).unwrap();
         let events = Arc::default();
         Self { world, journal, runtime, session, events, _directory: directory }
     }
 
     pub(crate) fn check(&self, plan: &Value) -> CheckedPlan {
-        let catalogue = Catalogue::new(self.runtime.registry().contracts().cloned());
-        check_text(&plan.to_string(), &catalogue, Input::Unknown).unwrap()
+        let catalogue = PlanToolCatalogue::new(self.runtime.registry().contracts().cloned());
+        check_text(&plan.to_string(), &catalogue, PlanInput::Unknown).unwrap()
     }
 
     /// Returns options that note all events.
-    pub(crate) fn options(&self) -> Options {
+    pub(crate) fn options(&self) -> PlanRunOptions {
         let events = Arc::clone(&self.events);
-        let note = move |event: &Event| events.lock().unwrap().push(json!(event));
-        Options { events: Arc::new(note), ..Options::new(RunId::parse("r1").unwrap()) }
+        let note = move |event: &PlanEvent| events.lock().unwrap().push(json!(event));
+        PlanRunOptions {
+            events: Arc::new(note),
+            ..PlanRunOptions::new(RunId::parse("r1").unwrap())
+        }
     }
 
     pub(crate) async fn try_drive(
         &self,
         plan: &Value,
-        options: Options,
-    ) -> Result<Driven, DriveError> {
-        drive(&self.session, &self.journal, &self.check(plan), options).await
+        options: PlanRunOptions,
+    ) -> Result<PlanRunResult, PlanRunError> {
+        run_plan(&self.session, &self.journal, &self.check(plan), options).await
     }
 
-    pub(crate) async fn drive(&self, plan: &Value, options: Options) -> Driven {
+    pub(crate) async fn drive(&self, plan: &Value, options: PlanRunOptions) -> PlanRunResult {
         self.try_drive(plan, options).await.unwrap()
     }
 
@@ -285,25 +292,25 @@ impl Stage {
 
 /// Gives one answer to everything, and counts the questions.
 pub(crate) struct Answers {
-    pub(crate) answer: Answer,
+    pub(crate) answer: AskAnswer,
     pub(crate) asked: Mutex<Vec<Ask>>,
 }
 
 impl Asker for Answers {
-    fn ask(&self, ask: Ask) -> BoxFuture<'_, Answer> {
+    fn ask(&self, ask: Ask) -> BoxFuture<'_, AskAnswer> {
         self.asked.lock().unwrap().push(ask);
         Box::pin(async { self.answer })
     }
 }
 
 impl Answers {
-    pub(crate) fn always(answer: Answer) -> Arc<Self> {
+    pub(crate) fn always(answer: AskAnswer) -> Arc<Self> {
         Arc::new(Self { answer, asked: Mutex::default() })
     }
 
-    pub(crate) fn asking(self: &Arc<Self>) -> Option<Asking> {
+    pub(crate) fn asking(self: &Arc<Self>) -> Option<DangerousToolAsker> {
         let asker = Arc::clone(self) as Arc<dyn Asker>;
-        Some(Asking { asker, session: "s1".to_owned(), root: "/project".into() })
+        Some(DangerousToolAsker { asker, session: "s1".to_owned(), root: "/project".into() })
     }
 }
 
@@ -311,17 +318,17 @@ impl Answers {
 pub(crate) struct Slow(pub(crate) std::time::Duration);
 
 impl Asker for Slow {
-    fn ask(&self, _: Ask) -> BoxFuture<'_, Answer> {
+    fn ask(&self, _: Ask) -> BoxFuture<'_, AskAnswer> {
         Box::pin(async {
             tokio::time::sleep(self.0).await;
-            Answer::Once
+            AskAnswer::AllowOnce
         })
     }
 }
 
 /// Allows one tool.
-pub(crate) fn allow(tool: &str) -> Allow {
-    Allow::Tools([ToolId::parse(tool).unwrap()].into())
+pub(crate) fn allow(tool: &str) -> AllowedDangerousTools {
+    AllowedDangerousTools::Tools([ToolId::parse(tool).unwrap()].into())
 }
 
 /// Writes a plan of these nodes, which are numbered here; the last one makes the output.

@@ -4,16 +4,17 @@ use std::path::{Path, PathBuf};
 
 use expect_test::{Expect, expect};
 use haft_contract::{
-    ArgPattern, Command, FsRequirement, NetRequirement, RequirementSet, ShellRequirement, Variables,
+    ArgPattern, CommandLine, FsRequirement, NetRequirement, PatternVariables, RequirementSet,
+    ShellRequirement,
 };
 
 use super::Capabilities;
-use crate::access::{Canonical, PathSubject};
+use crate::access::{PathSubject, ResolvedAccess};
 
-fn variables() -> Variables {
-    Variables {
+fn variables() -> PatternVariables {
+    PatternVariables {
         workspace: vec![PathBuf::from("/work"), PathBuf::from("/more")],
-        ..Variables::default()
+        ..PatternVariables::default()
     }
 }
 
@@ -39,23 +40,23 @@ fn requires_shell(shell: &[(&str, Option<Vec<ArgPattern>>)]) -> RequirementSet {
 }
 
 fn inside(relative: &str) -> PathSubject {
-    PathSubject::beneath(Path::new("/work"), Path::new(relative))
+    PathSubject::in_root(Path::new("/work"), Path::new(relative))
 }
 
-fn read(path: PathSubject) -> Canonical {
-    Canonical::Read { path }
+fn read(path: PathSubject) -> ResolvedAccess {
+    ResolvedAccess::Read { path }
 }
 
-fn write(path: PathSubject) -> Canonical {
-    Canonical::Write { path }
+fn write(path: PathSubject) -> ResolvedAccess {
+    ResolvedAccess::Write { path }
 }
 
-fn run(argv: &[&str]) -> Canonical {
-    Canonical::Shell { command: Command::Argv(texts(argv)) }
+fn run(argv: &[&str]) -> ResolvedAccess {
+    ResolvedAccess::Shell { command: CommandLine::Argv(texts(argv)) }
 }
 
 #[track_caller]
-fn check(requires: &RequirementSet, access: &Canonical, expected: Expect) {
+fn check(requires: &RequirementSet, access: &ResolvedAccess, expected: Expect) {
     let capabilities = Capabilities::compile(requires, &variables()).unwrap();
     let found =
         capabilities.check(access).map_or_else(|err| err.to_string(), |()| "inside".to_owned());
@@ -67,16 +68,16 @@ fn paths_lie_inside_the_patterns_of_their_capability() {
     let requires = requires_paths(&["{workspace}/**"], &["src/**", "/tmp/out"]);
     check(&requires, &read(inside("a/b")), expect!["inside"]);
     check(&requires, &read(inside("")), expect!["inside"]);
-    check(&requires, &read(PathSubject::outside("/more/x")), expect!["inside"]);
+    check(&requires, &read(PathSubject::outside_roots("/more/x")), expect!["inside"]);
     check(
         &requires,
-        &read(PathSubject::outside("/etc/passwd")),
+        &read(PathSubject::outside_roots("/etc/passwd")),
         expect![[
             r#"fs.read of "/etc/passwd" is outside fs.read ["{workspace}/**"]; stay inside, or grant more under requires"#
         ]],
     );
     check(&requires, &write(inside("src/a")), expect!["inside"]);
-    check(&requires, &write(PathSubject::outside("/tmp/out/x")), expect!["inside"]);
+    check(&requires, &write(PathSubject::outside_roots("/tmp/out/x")), expect!["inside"]);
     check(
         &requires,
         &write(inside("docs/a")),
@@ -99,7 +100,7 @@ fn a_star_alone_is_the_workspace_and_not_the_whole_file_system() {
         let requires = requires_paths(&[star], &[]);
         check(&requires, &read(inside("a/b")), expect!["inside"]);
         let capabilities = Capabilities::compile(&requires, &variables()).unwrap();
-        assert!(capabilities.check(&read(PathSubject::outside("/etc/passwd"))).is_err());
+        assert!(capabilities.check(&read(PathSubject::outside_roots("/etc/passwd"))).is_err());
     }
 }
 
@@ -128,7 +129,7 @@ fn an_unresolved_path_is_never_inside() {
     );
     check(
         &requires,
-        &read(PathSubject::outside("/work/../etc")),
+        &read(PathSubject::outside_roots("/work/../etc")),
         expect![[
             r#"fs.read of "/work/../etc" is outside fs.read ["{workspace}/**", "/**"]; stay inside, or grant more under requires"#
         ]],
@@ -138,7 +139,7 @@ fn an_unresolved_path_is_never_inside() {
 #[test]
 fn an_empty_variable_is_an_empty_scope_and_an_unknown_one_an_error() {
     let requires = requires_paths(&["{workspace}/**", "{ad-hoc}/**"], &[]);
-    let nothing = Capabilities::compile(&requires, &Variables::default()).unwrap();
+    let nothing = Capabilities::compile(&requires, &PatternVariables::default()).unwrap();
     assert!(nothing.check(&read(inside("a"))).is_err());
     let err = |requires: &RequirementSet| {
         Capabilities::compile(requires, &variables()).unwrap_err().to_string()
@@ -153,7 +154,7 @@ fn an_empty_variable_is_an_empty_scope_and_an_unknown_one_an_error() {
 #[test]
 fn hosts() {
     let requires = requires_hosts(&["example.com", "*.example.org"]);
-    let net = |host: &str| Canonical::Net { host: host.to_owned() };
+    let net = |host: &str| ResolvedAccess::Net { host: host.to_owned() };
     check(&requires, &net("Example.com:443"), expect!["inside"]);
     check(&requires, &net("a.example.org."), expect!["inside"]);
     check(
@@ -223,7 +224,7 @@ fn commands_are_granted_by_bare_name_and_argument_by_argument() {
 
 #[test]
 fn a_command_that_is_not_known_needs_any_command() {
-    let unknown = Canonical::Shell { command: Command::Unknown("ls | wc".to_owned()) };
+    let unknown = ResolvedAccess::Shell { command: CommandLine::Unknown("ls | wc".to_owned()) };
     check(
         &requires_shell(&[("ls", None), ("wc", None)]),
         &unknown,
@@ -258,7 +259,7 @@ fn a_wildcard_that_is_false_matches_nothing() {
 fn named_capabilities() {
     let requires =
         RequirementSet { capabilities: texts(&["calendar"]), ..RequirementSet::default() };
-    let named = |name: &str| Canonical::Named { name: name.to_owned() };
+    let named = |name: &str| ResolvedAccess::Named { name: name.to_owned() };
     check(&requires, &named("calendar"), expect!["inside"]);
     check(
         &requires,
@@ -273,8 +274,9 @@ fn named_capabilities() {
 fn what_lies_within_a_bound_lies_within_both() {
     let compile =
         |read: &[&str]| Capabilities::compile(&requires_paths(read, &[]), &variables()).unwrap();
-    let left =
-        compile(&["{workspace}/**"]).within(&compile(&["src/**"])).within(&compile(&["**/*.rs"]));
+    let left = compile(&["{workspace}/**"])
+        .restricted_to(&compile(&["src/**"]))
+        .restricted_to(&compile(&["**/*.rs"]));
     let check = |path: &str, expected: Expect| {
         let checked = left.check(&read(inside(path)));
         expected.assert_eq(&checked.map_or_else(|err| err.to_string(), |()| "inside".to_owned()));
@@ -301,7 +303,7 @@ fn whole_directories_are_those_that_every_bound_leaves_whole() {
         Capabilities::compile(&requires_paths(read, write), &variables()).unwrap()
     };
     let check = |own, bound, readable: &[&str], writable: &[&str]| {
-        let trees = compile(own).within(&compile(bound)).trees(&roots);
+        let trees = compile(own).restricted_to(&compile(bound)).contained_directories(&roots);
         let paths = |texts: &[&str]| texts.iter().map(PathBuf::from).collect::<Vec<_>>();
         assert_eq!((trees.readable, trees.writable), (paths(readable), paths(writable)));
     };

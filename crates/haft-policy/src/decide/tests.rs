@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use expect_test::{Expect, expect};
-use haft_contract::{Command, ToolId, Variables};
+use haft_contract::{CommandLine, PatternVariables, ToolId};
 
-use super::{Decision, Question, Remedy, decide};
-use crate::access::{Canonical, PathSubject, Reach, SHOWN_CHARS_MAX};
+use super::{PolicyDecision, PolicyRequest, RuleRemedy, decide};
+use crate::access::{PathReach, PathSubject, ResolvedAccess, SHOWN_CHARS_MAX};
 use crate::explain::SUGGESTION_BYTES_MAX;
-use crate::rule::{Action, Conditions, Rule, RuleScope};
+use crate::rule::{Conditions, Rule, RuleAction, RuleScope};
 use crate::rule_set::RuleSet;
 
 /// Reads rules written as `scope action permission pattern`.
@@ -26,46 +26,47 @@ fn rules(lines: &[&str]) -> RuleSet {
             other => panic!("{other:?} is no scope"),
         };
         let action = match field() {
-            "allow" => Action::Allow,
-            "ask" => Action::Ask,
-            "deny" => Action::Deny,
+            "allow" => RuleAction::Allow,
+            "ask" => RuleAction::Ask,
+            "deny" => RuleAction::Deny,
             other => panic!("{other:?} is no action"),
         };
         (scope, Rule::new(field(), field(), action))
     };
-    let variables = Variables { workspace: vec![PathBuf::from("/work")], ..Variables::default() };
+    let variables =
+        PatternVariables { workspace: vec![PathBuf::from("/work")], ..PatternVariables::default() };
     RuleSet::compile(lines.iter().map(parse), &variables, Conditions::default()).unwrap()
 }
 
 /// Reads an access written as `read path`, `write path`, `net host`, `run words`, `line text` or `use name`.
-fn access(text: &str) -> Canonical {
+fn access(text: &str) -> ResolvedAccess {
     let (kind, rest) = text.split_once(' ').unwrap();
     let path = || match Path::new(rest).strip_prefix("/work") {
-        Err(_) if rest.starts_with('/') => PathSubject::outside(rest),
-        Ok(relative) => PathSubject::beneath(Path::new("/work"), relative),
-        Err(_) => PathSubject::beneath(Path::new("/work"), Path::new(rest)),
+        Err(_) if rest.starts_with('/') => PathSubject::outside_roots(rest),
+        Ok(relative) => PathSubject::in_root(Path::new("/work"), relative),
+        Err(_) => PathSubject::in_root(Path::new("/work"), Path::new(rest)),
     };
     match kind {
-        "read" => Canonical::Read { path: path() },
-        "write" => Canonical::Write { path: path() },
-        "read-tree" => Canonical::Read { path: path().reaching(Reach::Tree) },
-        "write-tree" => Canonical::Write { path: path().reaching(Reach::Tree) },
-        "net" => Canonical::Net { host: rest.to_owned() },
+        "read" => ResolvedAccess::Read { path: path() },
+        "write" => ResolvedAccess::Write { path: path() },
+        "read-tree" => ResolvedAccess::Read { path: path().with_reach(PathReach::Tree) },
+        "write-tree" => ResolvedAccess::Write { path: path().with_reach(PathReach::Tree) },
+        "net" => ResolvedAccess::Net { host: rest.to_owned() },
         "run" => shell(&rest.split(' ').collect::<Vec<_>>()),
-        "line" => Canonical::Shell { command: Command::Unknown(rest.to_owned()) },
-        "use" => Canonical::Named { name: rest.to_owned() },
+        "line" => ResolvedAccess::Shell { command: CommandLine::Unknown(rest.to_owned()) },
+        "use" => ResolvedAccess::Named { name: rest.to_owned() },
         other => panic!("{other:?} is no kind of access"),
     }
 }
 
-fn shell(argv: &[&str]) -> Canonical {
+fn shell(argv: &[&str]) -> ResolvedAccess {
     let argv = argv.iter().map(|&word| word.to_owned()).collect();
-    Canonical::Shell { command: Command::Argv(argv) }
+    ResolvedAccess::Shell { command: CommandLine::Argv(argv) }
 }
 
-fn decide_on(lines: &[&str], tool: &str, accesses: &[Canonical]) -> Decision {
+fn decide_on(lines: &[&str], tool: &str, accesses: &[ResolvedAccess]) -> PolicyDecision {
     let tool = ToolId::parse(tool).unwrap();
-    decide(&Question { tool: &tool, accesses }, &rules(lines))
+    decide(&PolicyRequest { tool: &tool, accesses }, &rules(lines))
 }
 
 #[track_caller]
@@ -75,7 +76,7 @@ fn check(lines: &[&str], tool: &str, accesses: &[&str], expected: Expect) {
 }
 
 #[track_caller]
-fn check_action(lines: &[&str], tool: &str, text: &str, expected: Action) {
+fn check_action(lines: &[&str], tool: &str, text: &str, expected: RuleAction) {
     assert_eq!(
         decide_on(lines, tool, &[access(text)]).action,
         expected,
@@ -85,18 +86,23 @@ fn check_action(lines: &[&str], tool: &str, text: &str, expected: Action) {
 
 #[test]
 fn a_servers_tool_is_named_as_the_server_does() {
-    let check = |lines: &[&str], expect: Action| {
+    let check = |lines: &[&str], expect: RuleAction| {
         check_action(lines, "git_status", "use mcp:git:status", expect);
     };
-    check(&["manifest allow mcp:git:status *"], Action::Allow);
-    check(&["manifest allow mcp:git:* *"], Action::Allow);
-    check(&["manifest allow mcp:git:log *", "manifest allow mcp:fs:* *"], Action::Ask);
+    check(&["manifest allow mcp:git:status *"], RuleAction::Allow);
+    check(&["manifest allow mcp:git:* *"], RuleAction::Allow);
+    check(&["manifest allow mcp:git:log *", "manifest allow mcp:fs:* *"], RuleAction::Ask);
     // As exact as the tool's id, and more exact than all of the server.
-    check(&["manifest allow mcp:git:* *", "manifest deny mcp:git:status *"], Action::Deny);
-    check(&["manifest deny mcp:* *", "project allow mcp:git:status *"], Action::Deny);
-    check(&["manifest ask git_* *", "manifest allow mcp:git:status *"], Action::Allow);
+    check(&["manifest allow mcp:git:* *", "manifest deny mcp:git:status *"], RuleAction::Deny);
+    check(&["manifest deny mcp:* *", "project allow mcp:git:status *"], RuleAction::Deny);
+    check(&["manifest ask git_* *", "manifest allow mcp:git:status *"], RuleAction::Allow);
     // Another tool of that id is not the server's.
-    check_action(&["manifest allow mcp:git:status *"], "git_status", "use calendar", Action::Ask);
+    check_action(
+        &["manifest allow mcp:git:status *"],
+        "git_status",
+        "use calendar",
+        RuleAction::Ask,
+    );
 }
 
 #[test]
@@ -138,59 +144,59 @@ fn without_rules_everything_asks() {
 #[test]
 fn the_more_exact_permission_wins() {
     let lines = ["manifest allow bash *", "manifest deny shell.run git push"];
-    check_action(&lines, "bash", "run git push", Action::Allow);
-    check_action(&lines, "other", "run git push", Action::Deny);
+    check_action(&lines, "bash", "run git push", RuleAction::Allow);
+    check_action(&lines, "other", "run git push", RuleAction::Deny);
     check_action(
         &["manifest allow shell.run", "session deny shell.* git push"],
         "bash",
         "run git push",
-        Action::Allow,
+        RuleAction::Allow,
     );
     check_action(
         &["manifest allow shell.*", "session deny * git push"],
         "bash",
         "run git push",
-        Action::Allow,
+        RuleAction::Allow,
     );
     check_action(
         &["manifest deny shell.* git", "session allow shell.run"],
         "bash",
         "run git x",
-        Action::Deny,
+        RuleAction::Deny,
     );
 }
 
 #[test]
 fn then_the_longer_literal_prefix_wins() {
     let lines = ["session allow bash git *", "project deny bash git push*"];
-    check_action(&lines, "bash", "run git push", Action::Deny);
-    check_action(&lines, "bash", "run git log", Action::Allow);
+    check_action(&lines, "bash", "run git push", RuleAction::Deny);
+    check_action(&lines, "bash", "run git log", RuleAction::Allow);
     let lines = ["session ask fs.read src/**", "project allow fs.read src/public/**"];
-    check_action(&lines, "read", "read src/public/a", Action::Allow);
-    check_action(&lines, "read", "read src/a", Action::Ask);
+    check_action(&lines, "read", "read src/public/a", RuleAction::Allow);
+    check_action(&lines, "read", "read src/a", RuleAction::Ask);
     let lines = [
         "session deny net.fetch *",
         "project allow net.fetch *.example.com",
         "project deny net.fetch a.example.com",
     ];
-    check_action(&lines, "web_fetch", "net b.example.com", Action::Allow);
-    check_action(&lines, "web_fetch", "net a.example.com", Action::Deny);
-    check_action(&lines, "web_fetch", "net example.com", Action::Deny);
+    check_action(&lines, "web_fetch", "net b.example.com", RuleAction::Allow);
+    check_action(&lines, "web_fetch", "net a.example.com", RuleAction::Deny);
+    check_action(&lines, "web_fetch", "net example.com", RuleAction::Deny);
 }
 
 #[test]
 fn options_in_front_of_a_subcommand_pass_no_rule_that_forbids_it() {
     let lines = ["manifest allow bash git *", "session deny bash git push*"];
     for line in ["-C . push", "--no-pager push", "-P push -f", "--git-dir=x -p push"] {
-        check_action(&lines, "bash", &format!("run git {line}"), Action::Deny);
+        check_action(&lines, "bash", &format!("run git {line}"), RuleAction::Deny);
     }
-    check_action(&lines, "bash", "run git -C push log", Action::Allow);
+    check_action(&lines, "bash", "run git -C push log", RuleAction::Allow);
     // An allow says only what it says.
     let lines = ["session allow bash git push*"];
-    check_action(&lines, "bash", "run git -C . push", Action::Ask);
+    check_action(&lines, "bash", "run git -C . push", RuleAction::Ask);
     // Spelled out it is the closer rule.
     let lines = ["session deny bash git push*", "session allow bash git -C . push"];
-    check_action(&lines, "bash", "run git -C . push", Action::Allow);
+    check_action(&lines, "bash", "run git -C . push", RuleAction::Allow);
 }
 
 #[test]
@@ -201,19 +207,24 @@ fn relative_and_absolute_prefixes_compare() {
             &[&allow, "project deny fs.read src/secret"],
             "read",
             "read src/secret",
-            Action::Deny,
+            RuleAction::Deny,
         );
         check_action(
             &[&allow, "project deny fs.read /work/src/secret"],
             "read",
             "read src/secret",
-            Action::Deny,
+            RuleAction::Deny,
         );
-        check_action(&[&allow, "project deny fs.read src/*"], "read", "read src/a", Action::Allow);
+        check_action(
+            &[&allow, "project deny fs.read src/*"],
+            "read",
+            "read src/a",
+            RuleAction::Allow,
+        );
     }
     // All of the workspace is no more specific than anything.
     let lines = ["project allow fs.read {workspace}/**", "project deny fs.read **/.env"];
-    check_action(&lines, "read", "read a/.env", Action::Deny);
+    check_action(&lines, "read", "read a/.env", RuleAction::Deny);
 }
 
 #[test]
@@ -222,31 +233,31 @@ fn then_the_nearer_scope_then_the_stricter_action() {
         &["manifest ask bash git", "project allow bash git"],
         "bash",
         "run git x",
-        Action::Allow,
+        RuleAction::Allow,
     );
     check_action(
         &["session deny bash git", "project allow bash git"],
         "bash",
         "run git x",
-        Action::Deny,
+        RuleAction::Deny,
     );
     check_action(
         &["session allow bash git", "project deny bash git"],
         "bash",
         "run git x",
-        Action::Allow,
+        RuleAction::Allow,
     );
     check_action(
         &["session allow bash git", "session ask bash git"],
         "bash",
         "run git x",
-        Action::Ask,
+        RuleAction::Ask,
     );
     check_action(
         &["session deny bash git", "session ask bash git"],
         "bash",
         "run git x",
-        Action::Deny,
+        RuleAction::Deny,
     );
 }
 
@@ -262,14 +273,14 @@ fn a_deny_of_the_manifest_is_pinned() {
     );
     // The manifest itself may make an exception.
     let lines = ["manifest deny bash *", "manifest allow bash git status"];
-    check_action(&lines, "bash", "run git status", Action::Allow);
-    check_action(&lines, "bash", "run git push", Action::Deny);
+    check_action(&lines, "bash", "run git status", RuleAction::Allow);
+    check_action(&lines, "bash", "run git push", RuleAction::Deny);
     // What the manifest only asks about can be answered for good.
     check_action(
         &["manifest ask bash *", "project allow bash *"],
         "bash",
         "run git",
-        Action::Allow,
+        RuleAction::Allow,
     );
 }
 
@@ -285,8 +296,8 @@ fn what_haft_itself_denies_the_manifest_cannot_allow() {
     );
     // It may except something from its own denies.
     let lines = ["builtin deny fs.write state", "builtin allow fs.write state/outputs"];
-    check_action(&lines, "edit", "write state/outputs/a", Action::Allow);
-    check_action(&lines, "edit", "write state/a", Action::Deny);
+    check_action(&lines, "edit", "write state/outputs/a", RuleAction::Allow);
+    check_action(&lines, "edit", "write state/a", RuleAction::Deny);
 }
 
 #[test]
@@ -330,9 +341,14 @@ fn of_the_commands_of_a_line_the_strictest_decides_and_is_named() {
 #[test]
 fn a_preset_fills_only_what_is_left_open() {
     let lines = ["preset deny bash git push", "manifest allow *"];
-    check_action(&lines, "bash", "run git push", Action::Allow);
-    check_action(&["preset allow *", "project deny bash git"], "bash", "run git x", Action::Deny);
-    check_action(&["preset allow *", "project deny bash git"], "bash", "run ls", Action::Allow);
+    check_action(&lines, "bash", "run git push", RuleAction::Allow);
+    check_action(
+        &["preset allow *", "project deny bash git"],
+        "bash",
+        "run git x",
+        RuleAction::Deny,
+    );
+    check_action(&["preset allow *", "project deny bash git"], "bash", "run ls", RuleAction::Allow);
     check(
         &["preset deny fs.write"],
         "edit",
@@ -388,21 +404,21 @@ fn a_call_that_touches_nothing_is_judged_on_its_tool() {
             r#"todo is denied: the manifest rule `deny to* "*"` decides; what the manifest denies only the manifest can allow"#
         ]],
     );
-    assert_eq!(decide_on(&["project allow todo x"], "todo", &[]).action, Action::Ask);
-    assert_eq!(decide_on(&["project allow fs.read"], "todo", &[]).action, Action::Ask);
+    assert_eq!(decide_on(&["project allow todo x"], "todo", &[]).action, RuleAction::Ask);
+    assert_eq!(decide_on(&["project allow fs.read"], "todo", &[]).action, RuleAction::Ask);
 }
 
 #[test]
 fn a_command_that_is_not_known_is_allowed_only_without_narrower_rules() {
-    check_action(&["session allow bash *"], "bash", "line ls | wc", Action::Allow);
-    check_action(&["session allow bash ls*"], "bash", "line ls | wc", Action::Ask);
+    check_action(&["session allow bash *"], "bash", "line ls | wc", RuleAction::Allow);
+    check_action(&["session allow bash ls*"], "bash", "line ls | wc", RuleAction::Ask);
     check_action(
         &["session allow bash *", "project deny shell.run *"],
         "bash",
         "line ls | wc",
-        Action::Allow,
+        RuleAction::Allow,
     );
-    check_action(&["project deny shell.run *"], "bash", "line ls | wc", Action::Deny);
+    check_action(&["project deny shell.run *"], "bash", "line ls | wc", RuleAction::Deny);
     check(
         &["session allow bash *", "manifest deny shell.run git push"],
         "bash",
@@ -456,7 +472,7 @@ fn a_command_that_is_not_known_is_allowed_only_without_narrower_rules() {
         &["preset deny bash rm", "project allow bash"],
         "bash",
         "line ls | wc",
-        Action::Allow,
+        RuleAction::Allow,
     );
 }
 
@@ -547,7 +563,7 @@ fn explanations_name_the_rule_and_the_way_out() {
 #[test]
 fn suggested_patterns_spell_the_command_and_nothing_more() {
     let pattern = |argv: &[&str]| match decide_on(&[], "bash", &[shell(argv)]).remedy {
-        Some(Remedy::Add(rule)) => rule.pattern,
+        Some(RuleRemedy::Add(rule)) => rule.pattern,
         other => panic!("{other:?} adds no rule"),
     };
     assert_eq!(pattern(&["git", "commit", "-m", "a  b*"]), "git commit -m a[ ][ ]b[*]");
@@ -587,22 +603,27 @@ fn what_reaches_all_beneath_a_directory_asks_where_a_deny_may_be_met() {
             let lines = ["manifest allow fs.read", deny];
             for tree in trees {
                 let access = format!("read-tree {tree}");
-                check_action(&lines, "bash", &access, Action::Ask);
-                check_action(&lines, "bash", &access.replace("-tree", ""), Action::Allow);
+                check_action(&lines, "bash", &access, RuleAction::Ask);
+                check_action(&lines, "bash", &access.replace("-tree", ""), RuleAction::Allow);
             }
             for other in others {
-                check_action(&lines, "bash", &format!("read-tree {other}"), Action::Allow);
+                check_action(&lines, "bash", &format!("read-tree {other}"), RuleAction::Allow);
             }
         }
     }
-    of("manifest deny fs.read secret/**", "read-tree secret", Action::Deny);
-    of("manifest deny fs.read secret/**", "read-tree secret/a", Action::Deny);
-    of("manifest deny fs.write src/gen/**", "write-tree src", Action::Ask);
-    of("manifest deny fs.write src/gen/**", "read-tree src", Action::Allow);
-    of("manifest deny bash rm", "read-tree src", Action::Allow);
-    of("manifest deny shell.run rm", "write-tree src", Action::Allow);
+    of("manifest deny fs.read secret/**", "read-tree secret", RuleAction::Deny);
+    of("manifest deny fs.read secret/**", "read-tree secret/a", RuleAction::Deny);
+    of("manifest deny fs.write src/gen/**", "write-tree src", RuleAction::Ask);
+    of("manifest deny fs.write src/gen/**", "read-tree src", RuleAction::Allow);
+    of("manifest deny bash rm", "read-tree src", RuleAction::Allow);
+    of("manifest deny shell.run rm", "write-tree src", RuleAction::Allow);
     // Without a rule about something beneath, nothing changes.
-    check_action(&["preset allow fs.read {workspace}/**"], "bash", "read-tree .", Action::Allow);
+    check_action(
+        &["preset allow fs.read {workspace}/**"],
+        "bash",
+        "read-tree .",
+        RuleAction::Allow,
+    );
 }
 
 #[test]
@@ -612,11 +633,11 @@ fn an_allow_of_a_tree_covers_all_of_it() {
         check_action(&[&allow], "bash", access, action);
     };
     for pattern in ["src", "src/**", "**", "{workspace}/**", "s*/**", "src/**/*"] {
-        check(pattern, "read-tree src/gen", Action::Allow);
+        check(pattern, "read-tree src/gen", RuleAction::Allow);
     }
     for pattern in ["src/*", "**/gen", "*/gen"] {
-        check(pattern, "read-tree src/gen", Action::Ask);
-        check(pattern, "read src/gen", Action::Allow);
+        check(pattern, "read-tree src/gen", RuleAction::Ask);
+        check(pattern, "read src/gen", RuleAction::Allow);
     }
 }
 
@@ -627,7 +648,7 @@ fn a_tree_in_which_a_deny_may_be_met_is_explained() {
         "bash",
         &["run rg x", "read-tree ."],
         expect![[
-            r#"bash needs approval for fs.read of ".": it reaches all beneath, and the manifest rule `deny fs.read "secret/**"` may match something there; while that rule stands, no added rule allows it: name the files that are meant"#
+            r#"bash needs approval for fs.read of ".": it reaches all beneath, and the manifest rule `deny fs.read "secret/**"` may match something there; while that rule stands, no added rule allows it"#
         ]],
     );
     check(
@@ -645,8 +666,8 @@ fn a_tree_in_which_a_deny_may_be_met_is_explained() {
 fn check_beneath(ceiling: &[&str], lines: &[&str], question: (&str, &str), expected: Expect) {
     let tool = ToolId::parse(question.0).unwrap();
     let accesses = [access(question.1)];
-    let rules = rules(lines).beneath(&rules(ceiling));
-    let decision = decide(&Question { tool: &tool, accesses: &accesses }, &rules);
+    let rules = rules(lines).restricted_by(&rules(ceiling));
+    let decision = decide(&PolicyRequest { tool: &tool, accesses: &accesses }, &rules);
     expected.assert_eq(&decision.explain());
 }
 

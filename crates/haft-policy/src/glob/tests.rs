@@ -4,7 +4,7 @@ use globset::GlobBuilder;
 use proptest::prelude::*;
 
 use super::Glob;
-use crate::pattern::Fault;
+use crate::pattern::PatternFault;
 
 #[track_caller]
 fn check(pattern: &str, texts: &[(&[u8], bool)]) {
@@ -58,14 +58,14 @@ fn a_set_of_one_is_a_literal() {
 #[test]
 fn texts_that_would_mean_something_else_are_refused() {
     let fault = |text| Glob::parse(text).unwrap_err();
-    assert_eq!(fault("a[b"), Fault::OpenBracket);
-    assert_eq!(fault("[]"), Fault::OpenBracket);
-    assert_eq!(fault("["), Fault::OpenBracket);
-    assert_eq!(fault("[z-a]"), Fault::EmptyRange { first: 'z', last: 'a' });
-    assert_eq!(fault("\\*"), Fault::Backslash);
-    assert_eq!(fault("*.{rs,toml}"), Fault::Alternatives);
-    assert_eq!(fault("a\0"), Fault::NulByte);
-    assert_eq!(fault("[\0a]"), Fault::NulByte);
+    assert_eq!(fault("a[b"), PatternFault::OpenBracket);
+    assert_eq!(fault("[]"), PatternFault::OpenBracket);
+    assert_eq!(fault("["), PatternFault::OpenBracket);
+    assert_eq!(fault("[z-a]"), PatternFault::EmptyRange { first: 'z', last: 'a' });
+    assert_eq!(fault("\\*"), PatternFault::Backslash);
+    assert_eq!(fault("*.{rs,toml}"), PatternFault::Alternatives);
+    assert_eq!(fault("a\0"), PatternFault::NulByte);
+    assert_eq!(fault("[\0a]"), PatternFault::NulByte);
 }
 
 #[test]

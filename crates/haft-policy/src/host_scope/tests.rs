@@ -1,12 +1,12 @@
 //! Which hosts a call may reach, and which of them as what they are.
 
 use expect_test::{Expect, expect};
-use haft_contract::{NetRequirement, RequirementSet, ToolId, Variables};
+use haft_contract::{NetRequirement, PatternVariables, RequirementSet, ToolId};
 
 use super::HostScope;
-use crate::access::Canonical;
+use crate::access::ResolvedAccess;
 use crate::capability::Capabilities;
-use crate::rule::{Action, Conditions, Rule, RuleScope};
+use crate::rule::{Conditions, Rule, RuleAction, RuleScope};
 use crate::rule_set::RuleSet;
 
 const MANIFEST: RuleScope = RuleScope::Manifest;
@@ -15,24 +15,24 @@ const SESSION: RuleScope = RuleScope::Session;
 fn hosts(hosts: &[&str]) -> Capabilities {
     let hosts = hosts.iter().map(|&host| host.to_owned()).collect();
     let requires = RequirementSet { net: NetRequirement { hosts }, ..RequirementSet::default() };
-    Capabilities::compile(&requires, &Variables::default()).unwrap()
+    Capabilities::compile(&requires, &PatternVariables::default()).unwrap()
 }
 
-fn rules(rules: &[(RuleScope, Action, &str, &str)]) -> RuleSet {
+fn rules(rules: &[(RuleScope, RuleAction, &str, &str)]) -> RuleSet {
     let rules = rules.iter().map(|(scope, action, permission, pattern)| {
         (*scope, Rule::new(*permission, *pattern, *action))
     });
-    RuleSet::compile(rules, &Variables::default(), Conditions::default()).unwrap()
+    RuleSet::compile(rules, &PatternVariables::default(), Conditions::default()).unwrap()
 }
 
-fn of_bash(agent: &[&str], of: &[(RuleScope, Action, &str, &str)]) -> HostScope {
+fn of_bash(agent: &[&str], of: &[(RuleScope, RuleAction, &str, &str)]) -> HostScope {
     HostScope::of_commands(&ToolId::parse("bash").unwrap(), &hosts(&[]), &hosts(agent), &rules(of))
 }
 
 #[track_caller]
 fn check(scope: &HostScope, names: &[&str], expected: Expect) {
     let shown = |host: &&str| match scope.admits(host) {
-        Some(grant) if grant.as_such => format!("{host}: as such\n"),
+        Some(grant) if grant.allows_private_addresses => format!("{host}: as such\n"),
         Some(_) => format!("{host}: by name\n"),
         None => format!("{host}: no\n"),
     };
@@ -44,9 +44,9 @@ fn what_the_agent_requires_is_granted_to_commands_unless_denied() {
     let scope = of_bash(
         &["crates.io", "*.crates.io", "10.0.0.1"],
         &[
-            (SESSION, Action::Allow, "bash", "*"),
-            (MANIFEST, Action::Deny, "net.fetch", "evil.crates.io"),
-            (SESSION, Action::Ask, "net.fetch", "asked.crates.io"),
+            (SESSION, RuleAction::Allow, "bash", "*"),
+            (MANIFEST, RuleAction::Deny, "net.fetch", "evil.crates.io"),
+            (SESSION, RuleAction::Ask, "net.fetch", "asked.crates.io"),
         ],
     );
     check(
@@ -78,10 +78,10 @@ fn a_rule_about_hosts_grants_them_to_commands() {
     let scope = of_bash(
         &[],
         &[
-            (SESSION, Action::Allow, "net.fetch", "example.com"),
-            (MANIFEST, Action::Allow, "net.*", "*.internal"),
-            (MANIFEST, Action::Deny, "net.fetch", "*"),
-            (MANIFEST, Action::Allow, "net.fetch", "pypi.org"),
+            (SESSION, RuleAction::Allow, "net.fetch", "example.com"),
+            (MANIFEST, RuleAction::Allow, "net.*", "*.internal"),
+            (MANIFEST, RuleAction::Deny, "net.fetch", "*"),
+            (MANIFEST, RuleAction::Allow, "net.fetch", "pypi.org"),
         ],
     );
     check(
@@ -99,14 +99,14 @@ fn a_rule_about_hosts_grants_them_to_commands() {
 #[test]
 fn that_a_tool_may_run_grants_no_host() {
     for allow in ["bash", "*", "b*"] {
-        let scope = of_bash(&[], &[(SESSION, Action::Allow, allow, "*")]);
+        let scope = of_bash(&[], &[(SESSION, RuleAction::Allow, allow, "*")]);
         assert!(scope.is_empty(), "{allow}");
         assert_eq!(scope.admits("example.com"), None, "{allow}");
     }
-    let preset = of_bash(&[], &[(RuleScope::Preset, Action::Allow, "net.fetch", "*")]);
+    let preset = of_bash(&[], &[(RuleScope::Preset, RuleAction::Allow, "net.fetch", "*")]);
     assert!(preset.is_empty() && preset.admits("example.com").is_none());
     // Nor does asking about each run take the hosts away.
-    let asked = of_bash(&["crates.io"], &[(SESSION, Action::Ask, "bash", "*")]);
+    let asked = of_bash(&["crates.io"], &[(SESSION, RuleAction::Ask, "bash", "*")]);
     assert!(asked.admits("crates.io").is_some());
 }
 
@@ -125,7 +125,7 @@ fn only_what_is_named_as_such_may_be_an_address_of_this_machine_or_its_networks(
         example.com: by name
     "#]],
     );
-    let wild = of_bash(&["*", "*.localhost"], &[(SESSION, Action::Allow, "net.fetch", "*")]);
+    let wild = of_bash(&["*", "*.localhost"], &[(SESSION, RuleAction::Allow, "net.fetch", "*")]);
     check(
         &wild,
         &["localhost", "127.0.0.1", "[::1]:80", "a.localhost"],
@@ -136,7 +136,7 @@ fn only_what_is_named_as_such_may_be_an_address_of_this_machine_or_its_networks(
         a.localhost: by name
     "#]],
     );
-    let by_rule = of_bash(&["*"], &[(SESSION, Action::Allow, "net.fetch", "localhost")]);
+    let by_rule = of_bash(&["*"], &[(SESSION, RuleAction::Allow, "net.fetch", "localhost")]);
     check(
         &by_rule,
         &["localhost:8080", "10.0.0.1"],
@@ -151,9 +151,9 @@ fn only_what_is_named_as_such_may_be_an_address_of_this_machine_or_its_networks(
 fn a_tool_of_its_own_reaches_what_it_requires_and_the_agent_has() {
     let tool = ToolId::parse("web_fetch").unwrap();
     let rules = rules(&[
-        (SESSION, Action::Allow, "net.fetch", "more.org"),
-        (SESSION, Action::Ask, "web_fetch", "*.org"),
-        (MANIFEST, Action::Deny, "web_fetch", "evil.example.com"),
+        (SESSION, RuleAction::Allow, "net.fetch", "more.org"),
+        (SESSION, RuleAction::Ask, "web_fetch", "*.org"),
+        (MANIFEST, RuleAction::Deny, "web_fetch", "evil.example.com"),
     ]);
     let own = hosts(&["*.example.com", "a.org", "b.org"]);
     let scope = HostScope::of_tool(&tool, &own, &hosts(&["*.example.com", "*.org"]), &rules);
@@ -170,9 +170,9 @@ fn a_tool_of_its_own_reaches_what_it_requires_and_the_agent_has() {
     "#]],
     );
     let answered = scope.with_allowed(&[
-        Canonical::Net { host: "a.org".to_owned() },
-        Canonical::Net { host: "evil.example.com".to_owned() },
-        Canonical::Net { host: "elsewhere.net".to_owned() },
+        ResolvedAccess::Net { host: "a.org".to_owned() },
+        ResolvedAccess::Net { host: "evil.example.com".to_owned() },
+        ResolvedAccess::Net { host: "elsewhere.net".to_owned() },
     ]);
     check(
         &answered,
@@ -203,13 +203,13 @@ fn a_tool_that_may_reach_every_host_reaches_this_machine_where_somebody_named_it
     let tool = ToolId::parse("web_fetch").unwrap();
     let names = ["localhost", "10.0.0.1", "10.0.0.2", "169.254.169.254", "example.com"];
     let of = |rules: &RuleSet| HostScope::of_tool(&tool, &hosts(&["*"]), &hosts(&["*"]), rules);
-    let local = |host: &str| Canonical::Net { host: host.to_owned() };
+    let local = |host: &str| ResolvedAccess::Net { host: host.to_owned() };
     let ruled = of(&rules(&[
-        (RuleScope::Preset, Action::Allow, "*", "*"),
-        (RuleScope::Preset, Action::Allow, "net.fetch", "10.0.0.2"),
-        (MANIFEST, Action::Allow, "net.fetch", "localhost"),
-        (SESSION, Action::Allow, "web_fetch", "10.0.0.1"),
-        (SESSION, Action::Allow, "net.fetch", "*"),
+        (RuleScope::Preset, RuleAction::Allow, "*", "*"),
+        (RuleScope::Preset, RuleAction::Allow, "net.fetch", "10.0.0.2"),
+        (MANIFEST, RuleAction::Allow, "net.fetch", "localhost"),
+        (SESSION, RuleAction::Allow, "web_fetch", "10.0.0.1"),
+        (SESSION, RuleAction::Allow, "net.fetch", "*"),
     ]));
     // That rules let the call pass is no answer about its host.
     let passed = ruled.with_allowed(&[local("169.254.169.254")]);
@@ -224,9 +224,9 @@ fn a_tool_that_may_reach_every_host_reaches_this_machine_where_somebody_named_it
             example.com: by name
         "#]],
     );
-    let asked = rules(&[(RuleScope::Preset, Action::Ask, "net.fetch", "*")]);
+    let asked = rules(&[(RuleScope::Preset, RuleAction::Ask, "net.fetch", "*")]);
     let allowed = [local("10.0.0.1"), local("example.com")];
-    let answered = of(&asked).with_allowed(&allowed).after_asking();
+    let answered = of(&asked).with_allowed(&allowed).with_approval();
     check(
         &answered,
         &names,
@@ -244,11 +244,11 @@ fn a_tool_that_may_reach_every_host_reaches_this_machine_where_somebody_named_it
 fn a_rule_about_the_whole_tool_takes_no_name_away_and_gives_none() {
     let tool = ToolId::parse("web_fetch").unwrap();
     let ruled = rules(&[
-        (SESSION, Action::Allow, "web_fetch", "*"),
-        (MANIFEST, Action::Allow, "net.fetch", "10.0.0.1"),
-        (MANIFEST, Action::Allow, "net.fetch", "10.0.0.2"),
-        (SESSION, Action::Deny, "net.fetch", "10.0.0.2"),
-        (RuleScope::Preset, Action::Allow, "net.fetch", "10.0.0.3"),
+        (SESSION, RuleAction::Allow, "web_fetch", "*"),
+        (MANIFEST, RuleAction::Allow, "net.fetch", "10.0.0.1"),
+        (MANIFEST, RuleAction::Allow, "net.fetch", "10.0.0.2"),
+        (SESSION, RuleAction::Deny, "net.fetch", "10.0.0.2"),
+        (RuleScope::Preset, RuleAction::Allow, "net.fetch", "10.0.0.3"),
     ]);
     let names = ["10.0.0.1", "10.0.0.2", "10.0.0.3"];
     let scope = HostScope::of_tool(&tool, &hosts(&["*"]), &hosts(&["*"]), &ruled);
@@ -265,14 +265,15 @@ fn a_rule_about_the_whole_tool_takes_no_name_away_and_gives_none() {
 
 #[test]
 fn a_command_that_says_which_hosts_it_wants_gets_these_alone() {
-    let wanted = |name: &str| [Canonical::Net { host: name.to_owned() }];
+    let wanted = |name: &str| [ResolvedAccess::Net { host: name.to_owned() }];
     let of = |rules: &RuleSet| {
         let clone = ToolId::parse("repo_clone").unwrap();
         HostScope::of_commands(&clone, &hosts(&["*"]), &hosts(&["localhost"]), rules)
     };
     let names = ["example.com", "other.com", "10.0.0.1", "localhost"];
-    let ruled = rules(&[(SESSION, Action::Allow, "repo_clone", "*")]);
-    let of_host = |host: &str| of(&ruled).wanted_by(&wanted(host)).with_allowed(&wanted(host));
+    let ruled = rules(&[(SESSION, RuleAction::Allow, "repo_clone", "*")]);
+    let of_host =
+        |host: &str| of(&ruled).limited_to_declared(&wanted(host)).with_allowed(&wanted(host));
     check(
         &of_host("Example.com"),
         &names,
@@ -293,7 +294,7 @@ fn a_command_that_says_which_hosts_it_wants_gets_these_alone() {
     "#]],
     );
     check(
-        &of_host("10.0.0.1").after_asking(),
+        &of_host("10.0.0.1").with_approval(),
         &names[2..],
         expect![[r#"
         10.0.0.1: as such
@@ -308,5 +309,5 @@ fn a_command_that_says_which_hosts_it_wants_gets_these_alone() {
         localhost: as such
     "#]],
     );
-    assert!(of(&ruled).wanted_by(&[]).admits("other.com").is_some());
+    assert!(of(&ruled).limited_to_declared(&[]).admits("other.com").is_some());
 }

@@ -1,42 +1,46 @@
 //! What «always» would add, and that it is enough and no more.
 
 use expect_test::{Expect, expect};
-use haft_contract::{Command, ToolId, Variables};
+use haft_contract::{CommandLine, PatternVariables, ToolId};
 
 use super::{FAMILIES, LASTING_RULES_MAX, is_plain, lasting_rules};
-use crate::access::{Canonical, PathSubject};
-use crate::decide::{Question, decide};
-use crate::rule::{Action, Conditions, Rule, RuleScope};
+use crate::access::{PathSubject, ResolvedAccess};
+use crate::decide::{PolicyRequest, decide};
+use crate::rule::{Conditions, Rule, RuleAction, RuleScope};
 use crate::rule_set::RuleSet;
 
-fn run(line: &str) -> Canonical {
+fn run(line: &str) -> ResolvedAccess {
     let argv = line.split(' ').map(str::to_owned).collect();
-    Canonical::Shell { command: Command::Argv(argv) }
+    ResolvedAccess::Shell { command: CommandLine::Argv(argv) }
 }
 
-fn rules(rules: &[(RuleScope, &str, &str, Action)]) -> RuleSet {
+fn rules(rules: &[(RuleScope, &str, &str, RuleAction)]) -> RuleSet {
     let rules = rules.iter().map(|(scope, permission, pattern, action)| {
         (*scope, Rule::new(*permission, *pattern, *action))
     });
-    RuleSet::compile(rules, &Variables::default(), Conditions::default()).unwrap()
+    RuleSet::compile(rules, &PatternVariables::default(), Conditions::default()).unwrap()
 }
 
-fn lasting(tool: &str, accesses: &[Canonical], rules: &RuleSet) -> Vec<Rule> {
+fn lasting(tool: &str, accesses: &[ResolvedAccess], rules: &RuleSet) -> Vec<Rule> {
     let tool = ToolId::parse(tool).unwrap();
-    lasting_rules(&Question { tool: &tool, accesses }, rules, &Variables::default())
+    lasting_rules(&PolicyRequest { tool: &tool, accesses }, rules, &PatternVariables::default())
 }
 
 /// Shows what would be added, after checking that it helps.
 #[track_caller]
-fn check(tool: &str, accesses: &[Canonical], rules: &RuleSet, expected: Expect) {
+fn check(tool: &str, accesses: &[ResolvedAccess], rules: &RuleSet, expected: Expect) {
     let added = lasting(tool, accesses, rules);
     let shown: Vec<String> = added.iter().map(ToString::to_string).collect();
     expected.assert_eq(&shown.join("\n"));
     if !added.is_empty() {
         let added = added.into_iter().map(|rule| (RuleScope::Session, rule));
-        let rules = rules.with_added(added, &Variables::default(), Conditions::default()).unwrap();
+        let rules =
+            rules.with_added(added, &PatternVariables::default(), Conditions::default()).unwrap();
         let tool = ToolId::parse(tool).unwrap();
-        assert_eq!(decide(&Question { tool: &tool, accesses }, &rules).action, Action::Allow);
+        assert_eq!(
+            decide(&PolicyRequest { tool: &tool, accesses }, &rules).action,
+            RuleAction::Allow
+        );
     }
 }
 
@@ -74,19 +78,20 @@ fn an_exact_rule_allows_no_argument_more() {
     let none = RuleSet::default();
     let added = lasting("bash", &[run("rm -rf build")], &none);
     let added = added.into_iter().map(|rule| (RuleScope::Session, rule));
-    let rules = none.with_added(added, &Variables::default(), Conditions::default()).unwrap();
+    let rules =
+        none.with_added(added, &PatternVariables::default(), Conditions::default()).unwrap();
     let action = |line: &str| {
         let tool = ToolId::parse("bash").unwrap();
-        decide(&Question { tool: &tool, accesses: &[run(line)] }, &rules).action
+        decide(&PolicyRequest { tool: &tool, accesses: &[run(line)] }, &rules).action
     };
-    assert_eq!(action("rm -rf build"), Action::Allow);
-    assert_eq!(action("rm -rf build /"), Action::Ask);
-    assert_eq!(action("rm -rf"), Action::Ask);
+    assert_eq!(action("rm -rf build"), RuleAction::Allow);
+    assert_eq!(action("rm -rf build /"), RuleAction::Ask);
+    assert_eq!(action("rm -rf"), RuleAction::Ask);
 }
 
 #[test]
 fn each_access_that_asks_gets_a_rule_once() {
-    let rules = rules(&[(RuleScope::Project, "bash", "ls *", Action::Allow)]);
+    let rules = rules(&[(RuleScope::Project, "bash", "ls *", RuleAction::Allow)]);
     let accesses =
         [run("ls"), run("git add a"), run("rm a"), run("git add b"), run("git commit -m x")];
     check(
@@ -98,7 +103,7 @@ fn each_access_that_asks_gets_a_rule_once() {
             allow bash "rm a $"
             allow bash "git commit *""#]],
     );
-    let write = Canonical::Write { path: PathSubject::outside("/data/x y") };
+    let write = ResolvedAccess::Write { path: PathSubject::outside_roots("/data/x y") };
     check(
         "bash",
         &[run("git log"), write],
@@ -113,21 +118,26 @@ fn each_access_that_asks_gets_a_rule_once() {
 #[test]
 fn where_no_rule_helps_none_is_offered() {
     let none = RuleSet::default();
-    let line = || Canonical::Shell { command: Command::Unknown("ls | wc".to_owned()) };
+    let line = || ResolvedAccess::Shell { command: CommandLine::Unknown("ls | wc".to_owned()) };
     check("bash", &[line()], &none, expect![""]);
     check("bash", &[run("git log"), line()], &none, expect![""]);
     check("bash", &[run(&format!("echo {}", "x".repeat(300)))], &none, expect![""]);
     let argv = vec!["echo".to_owned(), String::new()];
-    check("bash", &[Canonical::Shell { command: Command::Argv(argv) }], &none, expect![""]);
-    let pinned = rules(&[(RuleScope::Manifest, "bash", "git push *", Action::Deny)]);
+    check(
+        "bash",
+        &[ResolvedAccess::Shell { command: CommandLine::Argv(argv) }],
+        &none,
+        expect![""],
+    );
+    let pinned = rules(&[(RuleScope::Manifest, "bash", "git push *", RuleAction::Deny)]);
     check("bash", &[run("git push")], &pinned, expect![""]);
-    let asked = rules(&[(RuleScope::Session, "bash", "git log --all $", Action::Ask)]);
+    let asked = rules(&[(RuleScope::Session, "bash", "git log --all $", RuleAction::Ask)]);
     check("bash", &[run("git log --all")], &asked, expect![""]);
 }
 
 #[test]
 fn a_wide_rule_that_would_not_win_gives_way_to_the_exact_one() {
-    let asked = rules(&[(RuleScope::Project, "bash", "git log --al", Action::Ask)]);
+    let asked = rules(&[(RuleScope::Project, "bash", "git log --al", RuleAction::Ask)]);
     check("bash", &[run("git log --al")], &asked, expect![[r#"allow bash "git log --al $""#]]);
 }
 

@@ -3,7 +3,7 @@
 
 /// Returns the words of each simple command, those inside substitutions included, quotes removed.
 pub(super) fn simple_commands(line: &str) -> Vec<Vec<String>> {
-    let mut cutter = Cutter { commands: Vec::new(), frames: vec![Frame::default()] };
+    let mut cutter = ShellSplitter { commands: Vec::new(), frames: vec![QuoteFrame::default()] };
     let mut rest = line;
     while let Some(char) = rest.chars().next() {
         let taken = cutter.take(char, rest);
@@ -15,15 +15,15 @@ pub(super) fn simple_commands(line: &str) -> Vec<Vec<String>> {
     cutter.commands
 }
 
-struct Cutter {
+struct ShellSplitter {
     commands: Vec<Vec<String>>,
     /// The line itself and the substitutions that are open in it, innermost last.
-    frames: Vec<Frame>,
+    frames: Vec<QuoteFrame>,
 }
 
 /// A stretch of code that is read to its own end, and the command being read in it.
 #[derive(Default)]
-struct Frame {
+struct QuoteFrame {
     closer: Option<char>,
     is_quoted: bool,
     words: Vec<String>,
@@ -32,7 +32,7 @@ struct Frame {
     is_redirected: bool,
 }
 
-impl Cutter {
+impl ShellSplitter {
     /// Takes what `rest`, which starts with `char`, begins with, and returns its length in bytes.
     fn take(&mut self, char: char, rest: &str) -> usize {
         let Some(frame) = self.frames.last_mut() else { return rest.len() };
@@ -71,7 +71,7 @@ impl Cutter {
     }
 
     fn open_frame(&mut self, closer: char) {
-        self.frames.push(Frame { closer: Some(closer), ..Frame::default() });
+        self.frames.push(QuoteFrame { closer: Some(closer), ..QuoteFrame::default() });
     }
 
     /// Ends the innermost stretch; what it would expand to is unknown and leaves an empty mark in the word around.
@@ -85,7 +85,7 @@ impl Cutter {
     }
 }
 
-impl Frame {
+impl QuoteFrame {
     fn push_text(&mut self, text: &str) {
         self.word.get_or_insert_default().push_str(text);
     }

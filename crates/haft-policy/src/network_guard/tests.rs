@@ -1,6 +1,6 @@
 //! Which commands look as if they used the network.
 
-use haft_contract::{Command, ErrorCode};
+use haft_contract::{CommandLine, ErrorCode};
 
 use proptest::prelude::*;
 
@@ -12,7 +12,7 @@ const GIT: Option<ErrorCode> = Some(ErrorCode::GitRemoteDisabled);
 const LOCAL: Option<ErrorCode> = None;
 
 fn line_guard(guard: NetworkGuard, line: &str) -> Option<NetworkRefusal> {
-    guard.check(&Command::Unknown(line.to_owned()))
+    guard.check(&CommandLine::Unknown(line.to_owned()))
 }
 
 fn network_guard_line(line: &str) -> Option<NetworkRefusal> {
@@ -22,7 +22,7 @@ fn network_guard_line(line: &str) -> Option<NetworkRefusal> {
 #[track_caller]
 fn check_argv(guard: NetworkGuard, rows: &[(&[&str], Option<ErrorCode>)]) {
     for (argv, expected) in rows {
-        let command = Command::Argv(argv.iter().map(|&word| word.to_owned()).collect());
+        let command = CommandLine::Argv(argv.iter().map(|&word| word.to_owned()).collect());
         let code = guard.check(&command).map(|refusal| refusal.code);
         assert_eq!(code, *expected, "{guard:?}: {argv:?}");
         assert_eq!(NetworkGuard::Kernel.check(&command), None);
@@ -195,10 +195,10 @@ fn unfinished_lines_end_where_they_end() {
 #[test]
 fn refusals_say_what_was_found() {
     let message = |line| network_guard_line(line).unwrap().message;
-    expect_test::expect![[r#""10.0.0.1", which is an address, is refused by name: the network is off, and in the sandbox it could reach nothing; leave it out, or ask the user to grant hosts (--allow-host) or to turn the list of names off (network_guard = "kernel" in haft.toml)"#]].assert_eq(&line_guard(NetworkGuard::Strict, "ls 10.0.0.1").unwrap().message);
-    expect_test::expect![[r#"curl is refused by name: the network is off, and in the sandbox it could reach nothing; work offline, or ask the user to grant hosts (--allow-host) or to turn the list of names off (network_guard = "kernel" in haft.toml)"#]].assert_eq(&message("ls; /usr/bin/curl x"));
-    expect_test::expect![[r#"a word that begins with http:// is refused by name: the network is off, and in the sandbox it could reach nothing; leave it out, or ask the user to grant hosts (--allow-host) or to turn the list of names off (network_guard = "kernel" in haft.toml)"#]].assert_eq(&message("ls http://example.com"));
-    expect_test::expect![[r#"git push is refused by name: the network is off, and in the sandbox it could reach nothing; use local git commands, or ask the user to grant hosts (--allow-host) or to turn the list of names off (network_guard = "kernel" in haft.toml)"#]].assert_eq(&message("git push"));
+    expect_test::expect![[r#""10.0.0.1", which is an address, is refused by name: the network is off, and in the sandbox it could reach nothing; leave it out, or ask the user to grant hosts, or to turn the list of names off (network_guard = "kernel" in haft.toml)"#]].assert_eq(&line_guard(NetworkGuard::Strict, "ls 10.0.0.1").unwrap().message);
+    expect_test::expect![[r#"curl is refused by name: the network is off, and in the sandbox it could reach nothing; work offline, or ask the user to grant hosts, or to turn the list of names off (network_guard = "kernel" in haft.toml)"#]].assert_eq(&message("ls; /usr/bin/curl x"));
+    expect_test::expect![[r#"a word that begins with http:// is refused by name: the network is off, and in the sandbox it could reach nothing; leave it out, or ask the user to grant hosts, or to turn the list of names off (network_guard = "kernel" in haft.toml)"#]].assert_eq(&message("ls http://example.com"));
+    expect_test::expect![[r#"git push is refused by name: the network is off, and in the sandbox it could reach nothing; use local git commands, or ask the user to grant hosts, or to turn the list of names off (network_guard = "kernel" in haft.toml)"#]].assert_eq(&message("git push"));
     expect_test::expect!["the command holds more than 8 lines within each other and the network is off; run them one by one"].assert_eq(&message(&("eval ".repeat(20) + "ls")));
 }
 
@@ -226,4 +226,19 @@ proptest! {
         let (standard, strict) = (network_guard_line(&line), line_guard(NetworkGuard::Strict, &line));
         prop_assert!(standard.is_none() || strict.is_some());
     }
+}
+
+#[test]
+fn a_refusal_names_the_host_of_the_first_url() {
+    let check = |line: &str, expect: Option<&str>| {
+        let host = network_guard_line(line).and_then(|refusal| refusal.host);
+        assert_eq!(host.as_deref(), expect, "for {line:?}");
+    };
+    check("curl https://Example.org/x", Some("example.org"));
+    check("curl 'http://a@b.org:80'", Some("b.org"));
+    check("git push", None);
+    check("curl http://$HOST/", None);
+    let argv = ["curl", "-s", "https://a.org/b"].map(str::to_owned).to_vec();
+    let refusal = NetworkGuard::Standard.check(&CommandLine::Argv(argv)).unwrap();
+    assert_eq!(refusal.host.as_deref(), Some("a.org"));
 }

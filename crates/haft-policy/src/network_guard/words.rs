@@ -149,9 +149,19 @@ fn refusal(found: &str, next: &str) -> NetworkRefusal {
         code: ErrorCode::NetworkDisabled,
         message: format!(
             "{found} is refused by name: the network is off, and in the sandbox it could reach nothing; {next}, or ask the \
-             user to grant hosts (--allow-host) or to turn the list of names off (network_guard = \"kernel\" in haft.toml)"
+             user to grant hosts, or to turn the list of names off (network_guard = \"kernel\" in haft.toml)"
         ),
+        host: None,
     }
+}
+
+/// Returns the host of the first URL in a text.
+pub(super) fn first_host(text: &str) -> Option<String> {
+    let (_, rest) = text.split_once("://")?;
+    let authority = rest.split(['/', '"', '\'', ' ', '\\', '?', '#']).next()?;
+    let host = authority.rsplit('@').next()?.split(':').next()?;
+    let is_name = |char: char| char.is_ascii_alphanumeric() || ".-".contains(char);
+    (!host.is_empty() && host.chars().all(is_name)).then(|| host.to_ascii_lowercase())
 }
 
 /// Returns whether the word begins as a URL of any scheme does.

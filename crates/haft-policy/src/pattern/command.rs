@@ -3,7 +3,7 @@
 //! told by a table.
 
 use super::subcommand::without_options;
-use super::{Fault, Reading};
+use super::{MatchWidth, PatternFault};
 use crate::glob::{BOUNDARY, Glob};
 
 /// A command pattern.
@@ -12,13 +12,13 @@ pub(crate) struct CommandPattern {
     whole: Glob,
     /// The same with more arguments, for patterns that take them.
     with_more: Option<Glob>,
-    program: Program,
+    program: ProgramPattern,
     spelled_bytes: usize,
 }
 
 /// What the first word of the pattern says of the program.
 #[derive(Clone, Debug)]
-enum Program {
+enum ProgramPattern {
     Literal(Vec<u8>),
     /// A glob that spells a slash, and so speaks of programs given by path.
     PathGlob,
@@ -26,9 +26,9 @@ enum Program {
 }
 
 impl CommandPattern {
-    pub(crate) fn compile(text: &str) -> Result<Self, Fault> {
+    pub(crate) fn compile(text: &str) -> Result<Self, PatternFault> {
         if text.trim().is_empty() {
-            return Err(Fault::Blank);
+            return Err(PatternFault::Blank);
         }
         let (text, ends_there) = match without_end(text) {
             Some(before) => (before, true),
@@ -46,7 +46,12 @@ impl CommandPattern {
         let prefix = whole.literal_prefix();
         let spelled_bytes = prefix.strip_suffix(&[BOUNDARY]).unwrap_or(&prefix).len();
         let with_more = takes_more.then(|| whole.with_more_words());
-        Ok(Self { program: Program::of(&whole.first_word()), whole, with_more, spelled_bytes })
+        Ok(Self {
+            program: ProgramPattern::of(&whole.first_word()),
+            whole,
+            with_more,
+            spelled_bytes,
+        })
     }
 
     /// Returns whether every command matches.
@@ -55,10 +60,10 @@ impl CommandPattern {
     }
 
     /// Returns how many bytes of the command the pattern spells out, or `None` if it does not match.
-    pub(crate) fn fit(&self, argv: &[String], reading: Reading) -> Option<usize> {
+    pub(crate) fn fit(&self, argv: &[String], reading: MatchWidth) -> Option<usize> {
         let matches = match reading {
-            Reading::Narrow => self.matches_narrowly(argv),
-            Reading::Wide => self.matches_narrowly(argv) || self.matches_widely(argv),
+            MatchWidth::Narrow => self.matches_narrowly(argv),
+            MatchWidth::Wide => self.matches_narrowly(argv) || self.matches_widely(argv),
         };
         matches.then_some(self.spelled_bytes)
     }
@@ -109,7 +114,7 @@ fn without_end(text: &str) -> Option<&str> {
     (before.ends_with(char::is_whitespace) && !before.trim().is_empty()).then_some(before)
 }
 
-impl Program {
+impl ProgramPattern {
     fn of(first_word: &Glob) -> Self {
         match first_word.literal() {
             Some(literal) => Self::Literal(literal),

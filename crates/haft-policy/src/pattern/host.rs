@@ -1,6 +1,6 @@
 //! Patterns over host names: exact, or all below a domain. Names are not resolved and addresses not computed with.
 
-use super::Fault;
+use super::PatternFault;
 
 /// A host pattern.
 #[derive(Clone, Debug)]
@@ -12,7 +12,7 @@ pub(crate) enum HostPattern {
 }
 
 impl HostPattern {
-    pub(crate) fn compile(text: &str) -> Result<Self, Fault> {
+    pub(crate) fn compile(text: &str) -> Result<Self, PatternFault> {
         if text == "*" {
             return Ok(Self::Any);
         }
@@ -24,7 +24,7 @@ impl HostPattern {
         let is_good =
             |char: char| char.is_ascii_alphanumeric() || matches!(char, '.' | '-' | '_' | ':');
         if name.is_empty() || name.starts_with('.') || !name.chars().all(is_good) {
-            return Err(Fault::Host);
+            return Err(PatternFault::Host);
         }
         Ok(if is_below { Self::Below(format!(".{name}")) } else { Self::Exact(name) })
     }

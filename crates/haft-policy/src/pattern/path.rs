@@ -6,10 +6,10 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component as PathComponent, Path, PathBuf};
 
-use haft_contract::Variables;
+use haft_contract::PatternVariables;
 
-use super::{Fault, Reading};
-use crate::access::{PathSubject, Reach, components};
+use super::{MatchWidth, PatternFault};
+use crate::access::{PathReach, PathSubject, components};
 use crate::glob::Glob;
 
 /// A path pattern; several alternatives where a variable stands for several directories, none where it is empty.
@@ -52,15 +52,15 @@ enum Name {
 
 impl PathPattern {
     /// Compiles the pattern of a rule.
-    pub(crate) fn compile(text: &str, variables: &Variables) -> Result<Self, Fault> {
+    pub(crate) fn compile(text: &str, variables: &PatternVariables) -> Result<Self, PatternFault> {
         if text.starts_with('~') {
-            return Err(Fault::Home);
+            return Err(PatternFault::Home);
         }
         if text.trim().is_empty() {
-            return Err(Fault::Blank);
+            return Err(PatternFault::Blank);
         }
         if let Some((values, rest)) =
-            variables.split(text).map_err(|err| Fault::UnknownVariable(err.name))?
+            variables.split(text).map_err(|err| PatternFault::UnknownVariable(err.name))?
         {
             return Self::compile_expanded(text, values, rest);
         }
@@ -78,7 +78,10 @@ impl PathPattern {
     }
 
     /// Compiles the pattern of a requirement, where `*` and `**` reach no further than the workspace roots.
-    pub(crate) fn compile_requirement(text: &str, variables: &Variables) -> Result<Self, Fault> {
+    pub(crate) fn compile_requirement(
+        text: &str,
+        variables: &PatternVariables,
+    ) -> Result<Self, PatternFault> {
         match text {
             "*" => Self::compile("**", variables),
             _ => Self::compile(text, variables),
@@ -86,7 +89,7 @@ impl PathPattern {
     }
 
     /// Returns how many bytes of the path the pattern spells out, or `None` if it does not match.
-    pub(crate) fn fit(&self, path: &PathSubject, reading: Reading) -> Option<usize> {
+    pub(crate) fn fit(&self, path: &PathSubject, reading: MatchWidth) -> Option<usize> {
         self.alternatives
             .iter()
             .filter(|alternative| alternative.matches(path, reading))
@@ -110,9 +113,9 @@ impl PathPattern {
         self.alternatives.is_empty()
     }
 
-    fn compile_expanded(text: &str, values: &[PathBuf], rest: &str) -> Result<Self, Fault> {
+    fn compile_expanded(text: &str, values: &[PathBuf], rest: &str) -> Result<Self, PatternFault> {
         if !rest.is_empty() && !rest.starts_with('/') {
-            return Err(Fault::AfterVariable);
+            return Err(PatternFault::AfterVariable);
         }
         let below = parse_names(rest)?;
         let is_workspace = text.starts_with("{workspace}");
@@ -127,7 +130,7 @@ impl PathPattern {
             };
             Ok(Anchored::new(Anchor::FileSystemRoot, names, spelled))
         };
-        let alternatives = values.iter().map(alternative).collect::<Result<_, Fault>>()?;
+        let alternatives = values.iter().map(alternative).collect::<Result<_, PatternFault>>()?;
         Ok(Self { alternatives })
     }
 }
@@ -138,14 +141,14 @@ impl Anchored {
         Self { anchor, names, is_plain, is_bare_name: false, spelled }
     }
 
-    fn matches(&self, path: &PathSubject, reading: Reading) -> bool {
+    fn matches(&self, path: &PathSubject, reading: MatchWidth) -> bool {
         match (reading, path.reach) {
-            (Reading::Narrow, Reach::Tree) if !self.covers_beneath() => return false,
-            (Reading::Narrow | Reading::Wide, Reach::Tree | Reach::Place) => {}
+            (MatchWidth::Narrow, PathReach::Tree) if !self.covers_beneath() => return false,
+            (MatchWidth::Narrow | MatchWidth::Wide, PathReach::Tree | PathReach::PathOnly) => {}
         }
         let path = self.beneath_anchor(path);
-        let reaches_beneath = self.is_plain || reading == Reading::Wide;
-        if self.is_bare_name && reading == Reading::Wide {
+        let reaches_beneath = self.is_plain || reading == MatchWidth::Wide;
+        if self.is_bare_name && reading == MatchWidth::Wide {
             let mut parts = path.into_iter().flat_map(components);
             return parts.any(|part| self.names.iter().all(|name| name.matches(part)));
         }
@@ -274,30 +277,30 @@ impl Name {
     }
 }
 
-fn parse_names(text: &str) -> Result<Vec<Name>, Fault> {
+fn parse_names(text: &str) -> Result<Vec<Name>, PatternFault> {
     text.split('/').filter(|name| !name.is_empty() && *name != ".").map(parse_name).collect()
 }
 
-fn parse_name(text: &str) -> Result<Name, Fault> {
+fn parse_name(text: &str) -> Result<Name, PatternFault> {
     if text == "**" {
         return Ok(Name::AnyDepth);
     }
     if text.contains("**") {
-        return Err(Fault::StarsInName);
+        return Err(PatternFault::StarsInName);
     }
     let glob = Glob::parse(text)?;
     match glob.literal() {
-        Some(literal) if literal == b".." => Err(Fault::ParentDirectory),
+        Some(literal) if literal == b".." => Err(PatternFault::ParentDirectory),
         Some(literal) => Ok(Name::Literal(literal)),
         None => Ok(Name::Glob(glob)),
     }
 }
 
 /// Returns the names of a variable's value, each taken literally whatever signs it holds.
-fn value_names(value: &Path) -> Result<Vec<Name>, Fault> {
+fn value_names(value: &Path) -> Result<Vec<Name>, PatternFault> {
     let has_parent = value.components().any(|part| part == PathComponent::ParentDir);
     if !value.is_absolute() || has_parent {
-        return Err(Fault::VariableValue(value.to_owned()));
+        return Err(PatternFault::VariableValue(value.to_owned()));
     }
     Ok(components(value).map(|name| Name::Literal(name.to_vec())).collect())
 }

@@ -2,7 +2,7 @@
 //! are read so, and only for rules that forbid; what the options do is not known here.
 
 /// A program with subcommands, and the options that may stand in front of one.
-struct Program {
+struct SubcommandProgram {
     names: &'static [&'static str],
     /// Options whose value is the next word.
     with_value: &'static [&'static str],
@@ -22,8 +22,8 @@ pub(crate) const GIT_OPTIONS_WITH_VALUE: &[&str] = &[
     "--work-tree",
 ];
 
-const PROGRAMS: &[Program] = &[
-    Program {
+const PROGRAMS: &[SubcommandProgram] = &[
+    SubcommandProgram {
         names: &["git"],
         with_value: GIT_OPTIONS_WITH_VALUE,
         flags: &[
@@ -42,12 +42,12 @@ const PROGRAMS: &[Program] = &[
             "--paginate",
         ],
     },
-    Program {
+    SubcommandProgram {
         names: &["cargo"],
         with_value: &["-C", "-Z", "--color", "--config"],
         flags: &["-q", "-v", "-vv", "--frozen", "--locked", "--offline", "--quiet", "--verbose"],
     },
-    Program {
+    SubcommandProgram {
         names: &["bun", "npm", "pnpm", "yarn"],
         with_value: &[
             "-C",
@@ -65,7 +65,7 @@ const PROGRAMS: &[Program] = &[
         ],
         flags: &["-d", "-g", "-s", "--force", "--global", "--json", "--silent", "--verbose"],
     },
-    Program {
+    SubcommandProgram {
         names: &["docker", "podman"],
         with_value: &[
             "-H",
@@ -83,7 +83,7 @@ const PROGRAMS: &[Program] = &[
         ],
         flags: &["-D", "--debug", "--remote", "--tls", "--tlsverify"],
     },
-    Program {
+    SubcommandProgram {
         names: &["helm", "kubectl"],
         with_value: &[
             "-n",
@@ -103,18 +103,18 @@ const PROGRAMS: &[Program] = &[
         ],
         flags: &["--debug", "--insecure-skip-tls-verify", "--warnings-as-errors"],
     },
-    Program {
+    SubcommandProgram {
         names: &["apt", "apt-get", "systemctl"],
         with_value: &["-H", "-M", "-c", "-o", "--host", "--machine", "--option", "--root"],
         flags: &["-q", "-qq", "-y", "--no-pager", "--quiet", "--system", "--user", "--yes"],
     },
-    Program {
+    SubcommandProgram {
         names: &["pip", "pip3", "uv"],
         with_value: &["--cache-dir", "--directory", "--log", "--project", "--proxy", "--python"],
         flags: &["-q", "-v", "--isolated", "--offline", "--quiet", "--verbose"],
     },
-    Program { names: &["go"], with_value: &["-C"], flags: &[] },
-    Program { names: &["terraform", "tofu"], with_value: &[], flags: &[] },
+    SubcommandProgram { names: &["go"], with_value: &["-C"], flags: &[] },
+    SubcommandProgram { names: &["terraform", "tofu"], with_value: &[], flags: &[] },
 ];
 
 /// Returns the arguments from the subcommand on, if options are in front of it. There can be several readings, since an
@@ -127,18 +127,18 @@ pub(super) fn without_options<'a>(name: &str, arguments: &'a [String]) -> Vec<&'
 
 /// What a word may be, by the words in front of it. It can be more than one of these.
 #[derive(Clone, Copy, Default)]
-struct Expected {
+struct ExpectedWordKind {
     option_or_subcommand: bool,
     value: bool,
 }
 
-impl Program {
+impl SubcommandProgram {
     /// Returns the places of the words that may be the subcommand, but for the first of all.
     fn subcommands(&self, arguments: &[String]) -> Vec<usize> {
         let mut found = Vec::new();
-        let mut expected = Expected { option_or_subcommand: true, value: false };
+        let mut expected = ExpectedWordKind { option_or_subcommand: true, value: false };
         for (at, word) in arguments.iter().enumerate() {
-            let mut next = Expected { option_or_subcommand: expected.value, value: false };
+            let mut next = ExpectedWordKind { option_or_subcommand: expected.value, value: false };
             if expected.option_or_subcommand {
                 if self.is_option(at, word) {
                     next.value |= self.may_take(word, arguments.get(at + 1));

@@ -5,10 +5,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use expect_test::{Expect, expect};
-use haft_contract::{Command, Variables};
+use haft_contract::{CommandLine, PatternVariables};
 
-use super::{Domain, Pattern, Reading, escape, escape_path};
-use crate::access::{Canonical, PathSubject};
+use super::{MatchWidth, PatternDomain, RulePattern, escape, escape_path};
+use crate::access::{PathSubject, ResolvedAccess};
 
 /// How an access should match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,8 +24,8 @@ use Match::{No, Wide, Yes};
 /// A pattern, and how each subject should match it.
 type Row<'a, S> = (&'a str, &'a [(S, Match)]);
 
-fn variables() -> Variables {
-    Variables {
+fn variables() -> PatternVariables {
+    PatternVariables {
         workspace: vec![PathBuf::from("/work"), PathBuf::from("/more [1]")],
         ad_hoc: Vec::new(),
         user_data: vec![PathBuf::from("/home/user/data")],
@@ -33,31 +33,31 @@ fn variables() -> Variables {
 }
 
 /// A relative path lies beneath `/work`; an absolute one beneath it or outside.
-fn path(text: &str) -> Canonical {
+fn path(text: &str) -> ResolvedAccess {
     let path = Path::new(text);
     let subject = match path.strip_prefix("/work") {
-        Ok(relative) => PathSubject::beneath(Path::new("/work"), relative),
-        Err(_) if path.is_relative() => PathSubject::beneath(Path::new("/work"), path),
-        Err(_) => PathSubject::outside(path),
+        Ok(relative) => PathSubject::in_root(Path::new("/work"), relative),
+        Err(_) if path.is_relative() => PathSubject::in_root(Path::new("/work"), path),
+        Err(_) => PathSubject::outside_roots(path),
     };
-    Canonical::Read { path: subject }
+    ResolvedAccess::Read { path: subject }
 }
 
-fn command(argv: &[&str]) -> Canonical {
+fn command(argv: &[&str]) -> ResolvedAccess {
     let argv = argv.iter().map(|&word| word.to_owned()).collect();
-    Canonical::Shell { command: Command::Argv(argv) }
+    ResolvedAccess::Shell { command: CommandLine::Argv(argv) }
 }
 
-fn host(text: &str) -> Canonical {
-    Canonical::Net { host: text.to_owned() }
+fn host(text: &str) -> ResolvedAccess {
+    ResolvedAccess::Net { host: text.to_owned() }
 }
 
 #[track_caller]
-fn check(domain: Domain, pattern: &str, access: &Canonical, expected: Match) {
-    let compiled = Pattern::compile(pattern, domain, &variables()).unwrap();
+fn check(domain: PatternDomain, pattern: &str, access: &ResolvedAccess, expected: Match) {
+    let compiled = RulePattern::compile(pattern, domain, &variables()).unwrap();
     let found = match (
-        compiled.matches(access, Reading::Narrow),
-        compiled.matches(access, Reading::Wide),
+        compiled.matches(access, MatchWidth::Narrow),
+        compiled.matches(access, MatchWidth::Wide),
     ) {
         (true, true) => Yes,
         (false, true) => Wide,
@@ -114,7 +114,7 @@ fn paths() {
     ];
     for (pattern, subjects) in rows {
         for (subject, expected) in *subjects {
-            check(Domain::Path, pattern, &path(subject), *expected);
+            check(PatternDomain::Path, pattern, &path(subject), *expected);
         }
     }
 }
@@ -123,15 +123,15 @@ fn paths() {
 fn names_that_are_not_utf8_are_matched_byte_by_byte() {
     let odd = |bytes: &[u8]| {
         let relative = PathBuf::from(OsStr::from_bytes(bytes));
-        Canonical::Write { path: PathSubject::beneath(Path::new("/work"), &relative) }
+        ResolvedAccess::Write { path: PathSubject::in_root(Path::new("/work"), &relative) }
     };
-    check(Domain::Path, "secret", &odd(b"secret/\xff"), Yes);
-    check(Domain::Path, "secret/*", &odd(b"secret/\xff"), Yes);
-    check(Domain::Path, "**/*.key", &odd(b"\xfe/\xff.key"), Yes);
-    check(Domain::Path, "?", &odd(b"\xff"), Yes);
-    check(Domain::Path, "secret", &odd(b"secret\xff"), No);
+    check(PatternDomain::Path, "secret", &odd(b"secret/\xff"), Yes);
+    check(PatternDomain::Path, "secret/*", &odd(b"secret/\xff"), Yes);
+    check(PatternDomain::Path, "**/*.key", &odd(b"\xfe/\xff.key"), Yes);
+    check(PatternDomain::Path, "?", &odd(b"\xff"), Yes);
+    check(PatternDomain::Path, "secret", &odd(b"secret\xff"), No);
     // The replacement character is a name of its own, so an allow for it does not reach other names.
-    check(Domain::Path, "\u{fffd}", &odd(b"\xff"), No);
+    check(PatternDomain::Path, "\u{fffd}", &odd(b"\xff"), No);
 }
 
 #[test]
@@ -208,7 +208,7 @@ fn commands() {
     ];
     for (pattern, subjects) in rows {
         for (subject, expected) in *subjects {
-            check(Domain::Command, pattern, &command(subject), *expected);
+            check(PatternDomain::Command, pattern, &command(subject), *expected);
         }
     }
 }
@@ -232,24 +232,25 @@ fn a_last_dollar_sign_ends_a_command() {
     ];
     for (pattern, subjects) in rows {
         for (subject, expected) in *subjects {
-            check(Domain::Command, pattern, &command(subject), *expected);
+            check(PatternDomain::Command, pattern, &command(subject), *expected);
         }
     }
 }
 
 #[test]
 fn an_argument_with_a_nul_matches_no_allow() {
-    check(Domain::Command, "git status", &command(&["git\0status"]), Wide);
-    check(Domain::Command, "git status", &command(&["git", "status\0x"]), Wide);
+    check(PatternDomain::Command, "git status", &command(&["git\0status"]), Wide);
+    check(PatternDomain::Command, "git status", &command(&["git", "status\0x"]), Wide);
 }
 
 #[test]
 fn a_command_that_is_not_known_matches_only_what_matches_anything() {
-    let unknown = Canonical::Shell { command: Command::Unknown("git push | cat".to_owned()) };
-    check(Domain::Command, "*", &unknown, Yes);
-    check(Domain::Command, " * ", &unknown, Yes);
-    check(Domain::Command, "git*", &unknown, No);
-    check(Domain::Command, "git push | cat", &unknown, No);
+    let unknown =
+        ResolvedAccess::Shell { command: CommandLine::Unknown("git push | cat".to_owned()) };
+    check(PatternDomain::Command, "*", &unknown, Yes);
+    check(PatternDomain::Command, " * ", &unknown, Yes);
+    check(PatternDomain::Command, "git*", &unknown, No);
+    check(PatternDomain::Command, "git push | cat", &unknown, No);
 }
 
 #[test]
@@ -282,124 +283,129 @@ fn hosts() {
     ];
     for (pattern, subjects) in rows {
         for (subject, expected) in *subjects {
-            check(Domain::Host, pattern, &host(subject), *expected);
+            check(PatternDomain::Host, pattern, &host(subject), *expected);
         }
     }
 }
 
 #[test]
 fn without_a_domain_a_pattern_is_tried_on_whatever_there_is() {
-    check(Domain::Any, "src/**", &path("src/a"), Yes);
-    check(Domain::Any, "src/**", &host("src"), No);
-    check(Domain::Any, "example.com", &host("example.com"), Yes);
-    check(Domain::Any, "git push", &command(&["git", "push", "x"]), Yes);
-    check(Domain::Any, "calendar.*", &Canonical::Named { name: "calendar.read".to_owned() }, Yes);
-    check(Domain::Path, "git", &command(&["git"]), No);
-    check(Domain::Command, "src", &path("src"), No);
-    check(Domain::Command, "example.com", &host("example.com"), No);
+    check(PatternDomain::Any, "src/**", &path("src/a"), Yes);
+    check(PatternDomain::Any, "src/**", &host("src"), No);
+    check(PatternDomain::Any, "example.com", &host("example.com"), Yes);
+    check(PatternDomain::Any, "git push", &command(&["git", "push", "x"]), Yes);
+    check(
+        PatternDomain::Any,
+        "calendar.*",
+        &ResolvedAccess::Named { name: "calendar.read".to_owned() },
+        Yes,
+    );
+    check(PatternDomain::Path, "git", &command(&["git"]), No);
+    check(PatternDomain::Command, "src", &path("src"), No);
+    check(PatternDomain::Command, "example.com", &host("example.com"), No);
 }
 
 #[test]
 fn refused_texts_say_what_to_write_instead() {
     check_fault(
-        Domain::Path,
+        PatternDomain::Path,
         "~/.ssh/**",
         expect![[
             r#"pattern "~/.ssh/**" cannot be used: ~ is not expanded: write an absolute path, or [~] for a name that begins so"#
         ]],
     );
     check_fault(
-        Domain::Path,
+        PatternDomain::Path,
         "a/../b",
         expect![[
             r#"pattern "a/../b" cannot be used: paths are resolved before they are judged, so .. never matches: write the path itself"#
         ]],
     );
     check_fault(
-        Domain::Path,
+        PatternDomain::Path,
         "a/[.]./b",
         expect![[
             r#"pattern "a/[.]./b" cannot be used: paths are resolved before they are judged, so .. never matches: write the path itself"#
         ]],
     );
     check_fault(
-        Domain::Path,
+        PatternDomain::Path,
         "**.py",
         expect![[
             r#"pattern "**.py" cannot be used: ** stands alone between slashes: write **/*.rs for all files of that kind"#
         ]],
     );
     check_fault(
-        Domain::Path,
+        PatternDomain::Path,
         "*.{rs,toml}",
         expect![[
             r#"pattern "*.{rs,toml}" cannot be used: braces list no alternatives: write one rule for each, or [{] for a brace"#
         ]],
     );
     check_fault(
-        Domain::Path,
+        PatternDomain::Path,
         "a\\*",
         expect![[
             r#"pattern "a\\*" cannot be used: a backslash escapes nothing: write [*] for a star and [\] for a backslash"#
         ]],
     );
     check_fault(
-        Domain::Path,
+        PatternDomain::Path,
         "a[bc",
         expect![[r#"pattern "a[bc" cannot be used: a [ is not closed: write [[] for a bracket"#]],
     );
     check_fault(
-        Domain::Path,
+        PatternDomain::Path,
         "[z-a]",
         expect![[r#"pattern "[z-a]" cannot be used: the range z-a is empty"#]],
     );
     check_fault(
-        Domain::Path,
+        PatternDomain::Path,
         "a\0",
         expect![[
             r#"pattern "a\0" cannot be used: it holds a NUL, which no path and no argument can"#
         ]],
     );
     check_fault(
-        Domain::Path,
+        PatternDomain::Path,
         "  ",
         expect![[r#"pattern "  " cannot be used: it is blank: write * for anything"#]],
     );
     check_fault(
-        Domain::Path,
+        PatternDomain::Path,
         "{work}/**",
         expect![[
             r#"pattern "{work}/**" cannot be used: it names the unknown variable {work}: expected {workspace}, {ad-hoc} or {user-data}"#
         ]],
     );
     check_fault(
-        Domain::Path,
+        PatternDomain::Path,
         "{workspace}src",
         expect![[
             r#"pattern "{workspace}src" cannot be used: after a variable comes / or nothing"#
         ]],
     );
     check_fault(
-        Domain::Command,
+        PatternDomain::Command,
         "  ",
         expect![[r#"pattern "  " cannot be used: it is blank: write * for anything"#]],
     );
     check_fault(
-        Domain::Host,
+        PatternDomain::Host,
         "https://example.com/",
         expect![[
             r#"pattern "https://example.com/" cannot be used: expected a host such as example.com, *.example.com for all below it, or *"#
         ]],
     );
     check_fault(
-        Domain::Host,
+        PatternDomain::Host,
         "api-*.example.com",
         expect![[
             r#"pattern "api-*.example.com" cannot be used: expected a host such as example.com, *.example.com for all below it, or *"#
         ]],
     );
     check_fault(
-        Domain::Any,
+        PatternDomain::Any,
         "rm ../x/../y",
         expect![[
             r#"pattern "rm ../x/../y" cannot be used: paths are resolved before they are judged, so .. never matches: write the path itself"#
@@ -408,16 +414,20 @@ fn refused_texts_say_what_to_write_instead() {
 }
 
 #[track_caller]
-fn check_fault(domain: Domain, pattern: &str, expected: Expect) {
-    let err = Pattern::compile(pattern, domain, &variables()).unwrap_err();
+fn check_fault(domain: PatternDomain, pattern: &str, expected: Expect) {
+    let err = RulePattern::compile(pattern, domain, &variables()).unwrap_err();
     expected.assert_eq(&err.to_string());
 }
 
 #[test]
 fn a_variable_stands_for_absolute_paths_only() {
     for value in ["relative", "/a/../b"] {
-        let variables = Variables { workspace: vec![PathBuf::from(value)], ..Variables::default() };
-        let err = Pattern::compile("{workspace}/**", Domain::Path, &variables).unwrap_err();
+        let variables = PatternVariables {
+            workspace: vec![PathBuf::from(value)],
+            ..PatternVariables::default()
+        };
+        let err =
+            RulePattern::compile("{workspace}/**", PatternDomain::Path, &variables).unwrap_err();
         assert!(err.to_string().contains("expected an absolute path"), "{err}");
     }
 }
@@ -425,9 +435,9 @@ fn a_variable_stands_for_absolute_paths_only() {
 #[test]
 fn escaped_texts_match_themselves() {
     let odd = "a b*c?[d]\\{e,f}~\t!-^]";
-    check(Domain::Command, &escape(odd), &command(&[odd]), Yes);
-    check(Domain::Path, &escape_path(Path::new(odd)), &path(odd), Yes);
-    check(Domain::Path, &escape_path(Path::new("/etc/a b")), &path("/etc/a b"), Yes);
-    check(Domain::Path, &escape_path(Path::new("")), &path(""), Yes);
+    check(PatternDomain::Command, &escape(odd), &command(&[odd]), Yes);
+    check(PatternDomain::Path, &escape_path(Path::new(odd)), &path(odd), Yes);
+    check(PatternDomain::Path, &escape_path(Path::new("/etc/a b")), &path("/etc/a b"), Yes);
+    check(PatternDomain::Path, &escape_path(Path::new("")), &path(""), Yes);
     assert_eq!(escape_path(Path::new(OsStr::from_bytes(b"a b/\xff*"))), "a b/?[*]");
 }

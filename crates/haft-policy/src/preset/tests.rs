@@ -3,13 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use expect_test::{Expect, expect};
-use haft_contract::{Command, ToolId, Variables};
+use haft_contract::{CommandLine, PatternVariables, ToolId};
 use serde::Deserialize;
 
 use super::PRESETS;
-use crate::access::{Canonical, PathSubject};
-use crate::decide::{Question, decide};
-use crate::rule::{Action, Conditions, Rule, RuleScope};
+use crate::access::{PathSubject, ResolvedAccess};
+use crate::decide::{PolicyRequest, decide};
+use crate::rule::{Conditions, Rule, RuleAction, RuleScope};
 use crate::rule_set::RuleSet;
 
 #[derive(Deserialize)]
@@ -21,28 +21,29 @@ struct Manifest {
 fn preset(name: &str, sandboxed: bool) -> RuleSet {
     let (_, text) = PRESETS.iter().find(|(preset, _)| *preset == name).unwrap();
     let manifest: Manifest = toml::from_str(text).unwrap();
-    let variables = Variables { workspace: vec![PathBuf::from("/work")], ..Variables::default() };
+    let variables =
+        PatternVariables { workspace: vec![PathBuf::from("/work")], ..PatternVariables::default() };
     let rules = manifest.permissions.into_iter().map(|rule| (RuleScope::Preset, rule));
     RuleSet::compile(rules, &variables, Conditions { sandboxed }).unwrap()
 }
 
-fn calls() -> Vec<(&'static str, &'static str, Option<Canonical>)> {
-    let inside = || PathSubject::beneath(Path::new("/work"), Path::new("a"));
-    let outside = || PathSubject::outside("/etc/passwd");
+fn calls() -> Vec<(&'static str, &'static str, Option<ResolvedAccess>)> {
+    let inside = || PathSubject::in_root(Path::new("/work"), Path::new("a"));
+    let outside = || PathSubject::outside_roots("/etc/passwd");
     let argv = vec!["ls".to_owned()];
     vec![
-        ("read", "inside", Some(Canonical::Read { path: inside() })),
-        ("grep", "outside", Some(Canonical::Read { path: outside() })),
-        ("edit", "inside", Some(Canonical::Write { path: inside() })),
-        ("write", "outside", Some(Canonical::Write { path: outside() })),
-        ("bash", "ls", Some(Canonical::Shell { command: Command::Argv(argv) })),
+        ("read", "inside", Some(ResolvedAccess::Read { path: inside() })),
+        ("grep", "outside", Some(ResolvedAccess::Read { path: outside() })),
+        ("edit", "inside", Some(ResolvedAccess::Write { path: inside() })),
+        ("write", "outside", Some(ResolvedAccess::Write { path: outside() })),
+        ("bash", "ls", Some(ResolvedAccess::Shell { command: CommandLine::Argv(argv) })),
         (
             "bash",
             "a line",
-            Some(Canonical::Shell { command: Command::Unknown("ls | wc".to_owned()) }),
+            Some(ResolvedAccess::Shell { command: CommandLine::Unknown("ls | wc".to_owned()) }),
         ),
-        ("web_fetch", "a host", Some(Canonical::Net { host: "example.com".to_owned() })),
-        ("cal", "a name", Some(Canonical::Named { name: "calendar".to_owned() })),
+        ("web_fetch", "a host", Some(ResolvedAccess::Net { host: "example.com".to_owned() })),
+        ("cal", "a name", Some(ResolvedAccess::Named { name: "calendar".to_owned() })),
         ("todo", "nothing", None),
         ("skill", "nothing", None),
         ("tool_search", "nothing", None),
@@ -59,7 +60,7 @@ fn check(name: &str, expected: Expect) {
         let accesses: Vec<_> = access.into_iter().collect();
         let action = |sandboxed| {
             let rules = preset(name, sandboxed);
-            decide(&Question { tool: &tool, accesses: &accesses }, &rules).action
+            decide(&PolicyRequest { tool: &tool, accesses: &accesses }, &rules).action
         };
         let (open, confined) = (action(false), action(true));
         table.push_str(&format!("{tool} {what}: {open}"));
@@ -140,16 +141,16 @@ fn workspace() {
 #[test]
 fn workspace_lets_commands_run_only_while_they_are_confined() {
     let tool = ToolId::parse("bash").unwrap();
-    let accesses = [Canonical::Shell { command: Command::Unknown("ls | wc".to_owned()) }];
+    let accesses = [ResolvedAccess::Shell { command: CommandLine::Unknown("ls | wc".to_owned()) }];
     let decision =
-        decide(&Question { tool: &tool, accesses: &accesses }, &preset("workspace", false));
-    expect![[r#"bash needs approval for shell.run of "ls | wc": the preset rule `allow bash "*" when sandboxed` does not hold while commands are not fully confined, as with --unsafe-no-sandbox or --allow-network (see haft doctor)"#]].assert_eq(&decision.explain());
+        decide(&PolicyRequest { tool: &tool, accesses: &accesses }, &preset("workspace", false));
+    expect![[r#"bash needs approval for shell.run of "ls | wc": the preset rule `allow bash "*" when sandboxed` does not hold while commands are not fully confined, as without the sandbox or with the network allowed"#]].assert_eq(&decision.explain());
     // What someone denies by name may hide in a line that is not known.
-    let deny = (RuleScope::Manifest, Rule::new("bash", "rm -rf *", Action::Deny));
+    let deny = (RuleScope::Manifest, Rule::new("bash", "rm -rf *", RuleAction::Deny));
     let rules = preset("workspace", true)
-        .with_added([deny], &Variables::default(), Conditions::default())
+        .with_added([deny], &PatternVariables::default(), Conditions::default())
         .unwrap();
-    let decision = decide(&Question { tool: &tool, accesses: &accesses }, &rules);
+    let decision = decide(&PolicyRequest { tool: &tool, accesses: &accesses }, &rules);
     expect![[r#"bash needs approval for shell.run of "ls | wc": its commands are not known, and the manifest rule `deny bash "rm -rf *"` may match one of them; while that rule stands, no added rule allows it"#]].assert_eq(&decision.explain());
 }
 

@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 
 use expect_test::{Expect, expect};
-use haft_contract::Variables;
+use haft_contract::PatternVariables;
 
 use super::RuleSet;
-use crate::rule::{Action, Condition, Conditions, Rule, RuleScope};
+use crate::rule::{Condition, Conditions, Rule, RuleAction, RuleScope};
 
-fn variables() -> Variables {
-    Variables { workspace: vec![PathBuf::from("/work")], ..Variables::default() }
+fn variables() -> PatternVariables {
+    PatternVariables { workspace: vec![PathBuf::from("/work")], ..PatternVariables::default() }
 }
 
 fn rule(permission: &str, pattern: &str, examples: &[&str], counter_examples: &[&str]) -> Rule {
@@ -17,11 +17,11 @@ fn rule(permission: &str, pattern: &str, examples: &[&str], counter_examples: &[
     Rule {
         match_examples: texts(examples),
         not_match_examples: texts(counter_examples),
-        ..Rule::new(permission, pattern, Action::Deny)
+        ..Rule::new(permission, pattern, RuleAction::Deny)
     }
 }
 
-fn compile(rules: &[Rule], variables: &Variables) -> Result<RuleSet, super::RuleErrors> {
+fn compile(rules: &[Rule], variables: &PatternVariables) -> Result<RuleSet, super::RuleErrors> {
     RuleSet::compile(
         rules.iter().map(|rule| (RuleScope::Manifest, rule.clone())),
         variables,
@@ -117,15 +117,15 @@ fn only_what_presets_and_manifests_allow_may_depend_on_a_condition() {
     let conditioned =
         |action| Rule { when: Some(Condition::Sandboxed), ..Rule::new("bash", "*", action) };
     for (scope, action, is_good) in [
-        (RuleScope::Preset, Action::Allow, true),
-        (RuleScope::Manifest, Action::Allow, true),
-        (RuleScope::Agent, Action::Allow, true),
-        (RuleScope::Agent, Action::Deny, false),
-        (RuleScope::Manifest, Action::Ask, false),
-        (RuleScope::Manifest, Action::Deny, false),
-        (RuleScope::Builtin, Action::Allow, false),
-        (RuleScope::Project, Action::Allow, false),
-        (RuleScope::Session, Action::Allow, false),
+        (RuleScope::Preset, RuleAction::Allow, true),
+        (RuleScope::Manifest, RuleAction::Allow, true),
+        (RuleScope::Agent, RuleAction::Allow, true),
+        (RuleScope::Agent, RuleAction::Deny, false),
+        (RuleScope::Manifest, RuleAction::Ask, false),
+        (RuleScope::Manifest, RuleAction::Deny, false),
+        (RuleScope::Builtin, RuleAction::Allow, false),
+        (RuleScope::Project, RuleAction::Allow, false),
+        (RuleScope::Session, RuleAction::Allow, false),
     ] {
         for sandboxed in [true, false] {
             let rules = [(scope, conditioned(action))];
@@ -134,7 +134,7 @@ fn only_what_presets_and_manifests_allow_may_depend_on_a_condition() {
         }
     }
     check(
-        &[conditioned(Action::Deny)],
+        &[conditioned(RuleAction::Deny)],
         expect![[
             r#"manifest rule `deny bash "*" when sandboxed`: it holds only when sandboxed: expected such a condition on an allow of a preset, a manifest or an agent; leave `when` out"#
         ]],
@@ -144,7 +144,7 @@ fn only_what_presets_and_manifests_allow_may_depend_on_a_condition() {
 #[test]
 fn an_allow_is_held_to_its_narrow_reading() {
     let deny = rule("bash", "git push", &["/usr/bin/git push"], &[]);
-    let allow = Rule { action: Action::Allow, ..deny.clone() };
+    let allow = Rule { action: RuleAction::Allow, ..deny.clone() };
     assert!(compile(&[deny], &variables()).is_ok());
     assert!(compile(&[allow], &variables()).is_err());
 }
@@ -154,17 +154,18 @@ fn examples_of_an_empty_variable_are_not_held_against_it() {
     let ad_hoc = rule("fs.read", "{ad-hoc}/*.md", &["{ad-hoc}/a.md"], &[]);
     assert!(compile(&[ad_hoc], &variables()).is_ok());
     assert!(
-        compile(&[rule("fs.read", "src", &["src/a"], &["tests"])], &Variables::default()).is_ok()
+        compile(&[rule("fs.read", "src", &["src/a"], &["tests"])], &PatternVariables::default())
+            .is_ok()
     );
 }
 
 #[test]
 fn rules_are_read_with_defaults_and_without_unknown_fields() {
     let read = |text: &str| toml::from_str::<Rule>(text);
-    assert_eq!(read("permission = 'bash'").unwrap(), Rule::new("bash", "*", Action::Ask));
+    assert_eq!(read("permission = 'bash'").unwrap(), Rule::new("bash", "*", RuleAction::Ask));
     let full = "permission = 'bash'\npattern = 'git *'\naction = 'allow'\nmatch = ['git status']\nnot_match = ['gits']";
     let expected =
-        Rule { action: Action::Allow, ..rule("bash", "git *", &["git status"], &["gits"]) };
+        Rule { action: RuleAction::Allow, ..rule("bash", "git *", &["git status"], &["gits"]) };
     assert_eq!(read(full).unwrap(), expected);
     let conditioned = read("permission = 'bash'\nwhen = 'sandboxed'").unwrap();
     assert_eq!(conditioned.when, Some(Condition::Sandboxed));

@@ -2,8 +2,9 @@
 
 use haft_contract::{FsRequirement, NetRequirement, RequirementSet};
 use haft_policy::{
-    Action, Canonical, Capabilities, Condition, Conditions, Decision, Grant, Ground, HostScope,
-    PathSubject, Question, Reach, Remedy, Rule, RuleScope, RuleSet, decide, judge, lasting_rules,
+    Capabilities, Condition, Conditions, DecisionBasis, Grant, HostScope, PathReach, PathSubject,
+    PolicyDecision, PolicyRequest, ResolvedAccess, Rule, RuleAction, RuleRemedy, RuleScope,
+    RuleSet, decide, decide_access, lasting_rules,
 };
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -16,15 +17,19 @@ use crate::vocabulary::{
 const WITHIN: &[&str] = &["a.rs", ".env", "src", "src/gen", "src/gen/a.rs", "gen/a.rs", "x/y/.env"];
 const HOSTS: &[&str] = &["example.com", "a.example.com", "localhost", "10.0.0.1"];
 
-fn decide_with(rules: &[Scoped], tool: &haft_contract::ToolId, accesses: &[Canonical]) -> Decision {
-    decide(&Question { tool, accesses }, &rule_set(rules))
+fn decide_with(
+    rules: &[Scoped],
+    tool: &haft_contract::ToolId,
+    accesses: &[ResolvedAccess],
+) -> PolicyDecision {
+    decide(&PolicyRequest { tool, accesses }, &rule_set(rules))
 }
 
 /// Gives the allows of presets and manifests that the mask picks the condition that they only hold while sandboxed.
 fn conditioned(rules: &[Scoped], mask: u8) -> Vec<Scoped> {
     let with_condition = |(index, (scope, rule)): (usize, &Scoped)| {
         let may = matches!(scope, RuleScope::Preset | RuleScope::Manifest);
-        let picked = may && rule.action == Action::Allow && mask & (1 << (index % 8)) != 0;
+        let picked = may && rule.action == RuleAction::Allow && mask & (1 << (index % 8)) != 0;
         (*scope, Rule { when: picked.then_some(Condition::Sandboxed), ..rule.clone() })
     };
     rules.iter().enumerate().map(with_condition).collect()
@@ -44,38 +49,38 @@ proptest! {
     fn a_pinned_deny_is_never_overturned(rules in rules(), tool in tool(), accesses in accesses()) {
         let alone = decide_with(&pinning(&rules), &tool, &accesses);
         let together = decide_with(&rules, &tool, &accesses);
-        if alone.action == Action::Deny {
-            prop_assert_eq!(together.action, Action::Deny);
+        if alone.action == RuleAction::Deny {
+            prop_assert_eq!(together.action, RuleAction::Deny);
         }
-        if let Ground::Pinned(_) = together.because.ground {
-            prop_assert_eq!(alone.action, Action::Deny);
+        if let DecisionBasis::Fixed(_) = together.reason.basis {
+            prop_assert_eq!(alone.action, RuleAction::Deny);
         }
     }
 
     #[test]
     fn a_manifest_deny_outlives_the_strongest_rule_against_it(
-        manifest in prop::collection::vec(rule(Just(RuleScope::Manifest), Just(Action::Deny)), 0..4),
+        manifest in prop::collection::vec(rule(Just(RuleScope::Manifest), Just(RuleAction::Deny)), 0..4),
         tool in tool(),
         access in access(),
     ) {
         let mut manifest = manifest;
-        manifest.push((RuleScope::Manifest, Rule::new("*", "*", Action::Deny)));
-        let denied = judge(&tool, Some(&access), &rule_set(&manifest));
-        prop_assert_eq!(denied.action, Action::Deny);
+        manifest.push((RuleScope::Manifest, Rule::new("*", "*", RuleAction::Deny)));
+        let denied = decide_access(&tool, Some(&access), &rule_set(&manifest));
+        prop_assert_eq!(denied.action, RuleAction::Deny);
         // Without the manifest, this is the narrowest rule that allows the very access.
-        let Some(Remedy::Add(allow)) = judge(&tool, Some(&access), &rule_set(&[])).remedy else {
+        let Some(RuleRemedy::Add(allow)) = decide_access(&tool, Some(&access), &rule_set(&[])).remedy else {
             return Err(TestCaseError::fail("without rules, a rule can be added"));
         };
         for scope in [RuleScope::Session, RuleScope::Project, RuleScope::Preset] {
             let mut with_allow = manifest.clone();
             with_allow.push((scope, allow.clone()));
-            prop_assert_eq!(judge(&tool, Some(&access), &rule_set(&with_allow)), denied.clone());
+            prop_assert_eq!(decide_access(&tool, Some(&access), &rule_set(&with_allow)), denied.clone());
         }
     }
 
     #[test]
     fn adding_a_deny_never_allows_more(
-        rules in rules(), deny in rule(scope(), Just(Action::Deny)), tool in tool(), accesses in accesses(),
+        rules in rules(), deny in rule(scope(), Just(RuleAction::Deny)), tool in tool(), accesses in accesses(),
     ) {
         let before = decide_with(&rules, &tool, &accesses).action;
         let mut rules = rules;
@@ -87,31 +92,31 @@ proptest! {
     fn what_is_allowed_of_a_tree_is_allowed_of_everything_in_it(
         rules in rules(), tool in tool(), tree in path(), within in select(WITHIN), is_write in any::<bool>(),
     ) {
-        let access = |path| if is_write { Canonical::Write { path } } else { Canonical::Read { path } };
+        let access = |path| if is_write { ResolvedAccess::Write { path } } else { ResolvedAccess::Read { path } };
         let beneath = PathSubject {
             absolute: tree.absolute.join(within),
             relative: tree.relative.as_ref().map(|relative| relative.join(within)),
-            reach: Reach::Place,
+            reach: PathReach::PathOnly,
         };
         let rules = rule_set(&rules);
-        let place = judge(&tool, Some(&access(tree.clone().reaching(Reach::Place))), &rules);
-        let tree = judge(&tool, Some(&access(tree.reaching(Reach::Tree))), &rules);
+        let place = decide_access(&tool, Some(&access(tree.clone().with_reach(PathReach::PathOnly))), &rules);
+        let tree = decide_access(&tool, Some(&access(tree.with_reach(PathReach::Tree))), &rules);
         prop_assert!(tree.action >= place.action);
-        if tree.action == Action::Allow {
-            prop_assert_eq!(judge(&tool, Some(&access(beneath)), &rules).action, Action::Allow);
+        if tree.action == RuleAction::Allow {
+            prop_assert_eq!(decide_access(&tool, Some(&access(beneath)), &rules).action, RuleAction::Allow);
         }
     }
 
     #[test]
     fn a_builtin_deny_outlives_every_other_rule(
-        rules in rules(), deny in rule(Just(RuleScope::Builtin), Just(Action::Deny)), tool in tool(), access in access(),
+        rules in rules(), deny in rule(Just(RuleScope::Builtin), Just(RuleAction::Deny)), tool in tool(), access in access(),
     ) {
-        let alone = judge(&tool, Some(&access), &rule_set(std::slice::from_ref(&deny)));
+        let alone = decide_access(&tool, Some(&access), &rule_set(std::slice::from_ref(&deny)));
         // Other rules of haft's own may be exceptions to it.
         let mut rules: Vec<_> = rules.into_iter().filter(|(scope, _)| *scope != RuleScope::Builtin).collect();
         rules.push(deny);
-        if alone.action == Action::Deny {
-            prop_assert_eq!(judge(&tool, Some(&access), &rule_set(&rules)), alone);
+        if alone.action == RuleAction::Deny {
+            prop_assert_eq!(decide_access(&tool, Some(&access), &rule_set(&rules)), alone);
         }
     }
 
@@ -123,17 +128,17 @@ proptest! {
         let rules = conditioned(&rules, mask);
         let conditions = Conditions { sandboxed };
         let otherwise = Conditions { sandboxed: !sandboxed };
-        let compiled = RuleSet::compile(rules.clone(), &variables(), otherwise).unwrap().under(conditions);
+        let compiled = RuleSet::compile(rules.clone(), &variables(), otherwise).unwrap().with_conditions(conditions);
         let at_once = RuleSet::compile(rules, &variables(), conditions).unwrap();
-        let question = Question { tool: &tool, accesses: &accesses };
+        let question = PolicyRequest { tool: &tool, accesses: &accesses };
         prop_assert_eq!(decide(&question, &compiled), decide(&question, &at_once));
-        let bound = decide(&Question { tool: &tool, accesses: &accesses }, &compiled);
+        let bound = decide(&PolicyRequest { tool: &tool, accesses: &accesses }, &compiled);
         prop_assert!(bound.action >= free.action);
         if sandboxed {
             prop_assert_eq!(bound.action, free.action);
         }
-        if let Some(lapsed) = bound.because.lapsed {
-            prop_assert!(!sandboxed && lapsed.rule.when.is_some() && bound.action != Action::Allow);
+        if let Some(lapsed) = bound.reason.inactive_rule {
+            prop_assert!(!sandboxed && lapsed.rule.when.is_some() && bound.action != RuleAction::Allow);
         }
     }
 
@@ -142,17 +147,17 @@ proptest! {
         rules in rules(), tool in tool(), accesses in accesses(), other in access(),
     ) {
         let rules = rule_set(&rules);
-        let question = Question { tool: &tool, accesses: &accesses };
+        let question = PolicyRequest { tool: &tool, accesses: &accesses };
         let added = lasting_rules(&question, &rules, &variables());
         if added.is_empty() {
             return Ok(());
         }
         let added: Vec<_> = added.into_iter().map(|rule| (RuleScope::Session, rule)).collect();
         let after = rules.with_added(added, &variables(), Conditions::default()).unwrap();
-        prop_assert_eq!(decide(&question, &after).action, Action::Allow);
-        let before = judge(&tool, Some(&other), &rules);
-        if let Ground::Pinned(_) = before.because.ground {
-            prop_assert_eq!(judge(&tool, Some(&other), &after).action, Action::Deny);
+        prop_assert_eq!(decide(&question, &after).action, RuleAction::Allow);
+        let before = decide_access(&tool, Some(&other), &rules);
+        if let DecisionBasis::Fixed(_) = before.reason.basis {
+            prop_assert_eq!(decide_access(&tool, Some(&other), &after).action, RuleAction::Deny);
         }
     }
 
@@ -162,16 +167,16 @@ proptest! {
     ) {
         let requires = RequirementSet { net: NetRequirement { hosts: vec!["*".to_owned()] }, ..RequirementSet::default() };
         let all = Capabilities::compile(&requires, &variables()).unwrap();
-        let deny = (RuleScope::Builtin, Rule::new("net.fetch", deny, Action::Deny));
-        let is_denied = judge(&tool, Some(&Canonical::Net { host: host.to_owned() }), &rule_set(std::slice::from_ref(&deny)))
-            .action == Action::Deny;
+        let deny = (RuleScope::Builtin, Rule::new("net.fetch", deny, RuleAction::Deny));
+        let is_denied = decide_access(&tool, Some(&ResolvedAccess::Net { host: host.to_owned() }), &rule_set(std::slice::from_ref(&deny)))
+            .action == RuleAction::Deny;
         let mut rules: Vec<_> = rules.into_iter().filter(|(scope, _)| *scope != RuleScope::Builtin).collect();
         let open = [HostScope::of_tool(&tool, &all, &all, &rule_set(&rules)), HostScope::of_commands(&tool, &all, &all, &rule_set(&rules))];
         rules.push(deny);
         let rules = rule_set(&rules);
         let closed = [HostScope::of_tool(&tool, &all, &all, &rules), HostScope::of_commands(&tool, &all, &all, &rules)];
         for (open, closed) in open.into_iter().zip(closed) {
-            let closed = closed.with_allowed(&[Canonical::Net { host: host.to_owned() }]);
+            let closed = closed.with_allowed(&[ResolvedAccess::Net { host: host.to_owned() }]);
             if is_denied {
                 prop_assert_eq!(closed.admits(host), None);
             } else {
@@ -185,8 +190,8 @@ proptest! {
         let requires = RequirementSet { net: NetRequirement { hosts: vec!["*".to_owned()] }, ..RequirementSet::default() };
         let all = Capabilities::compile(&requires, &variables()).unwrap();
         let rules = rule_set(&rules);
-        let judged = judge(&tool, Some(&Canonical::Net { host: host.to_owned() }), &rules);
-        let is_open = judged.action == Action::Allow || judged.because.ground == Ground::NoRule;
+        let judged = decide_access(&tool, Some(&ResolvedAccess::Net { host: host.to_owned() }), &rules);
+        let is_open = judged.action == RuleAction::Allow || judged.reason.basis == DecisionBasis::NoRule;
         prop_assert_eq!(HostScope::of_tool(&tool, &all, &all, &rules).admits(host).is_some(), is_open);
     }
 
@@ -202,26 +207,26 @@ proptest! {
     #[test]
     fn without_rules_the_answer_is_ask(tool in tool(), accesses in accesses()) {
         let decision = decide_with(&[], &tool, &accesses);
-        prop_assert_eq!(decision.action, Action::Ask);
-        prop_assert_eq!(decision.because.ground, Ground::NoRule);
+        prop_assert_eq!(decision.action, RuleAction::Ask);
+        prop_assert_eq!(decision.reason.basis, DecisionBasis::NoRule);
     }
 
     #[test]
     fn the_strictest_access_decides(rules in rules(), tool in tool(), accesses in accesses()) {
         let rules = rule_set(&rules);
-        let each = accesses.iter().map(|access| judge(&tool, Some(access), &rules).action);
-        let strictest = each.max().unwrap_or_else(|| judge(&tool, None, &rules).action);
-        prop_assert_eq!(decide(&Question { tool: &tool, accesses: &accesses }, &rules).action, strictest);
+        let each = accesses.iter().map(|access| decide_access(&tool, Some(access), &rules).action);
+        let strictest = each.max().unwrap_or_else(|| decide_access(&tool, None, &rules).action);
+        prop_assert_eq!(decide(&PolicyRequest { tool: &tool, accesses: &accesses }, &rules).action, strictest);
     }
 
     #[test]
     fn what_a_remedy_adds_allows_the_access(rules in rules(), tool in tool(), access in access()) {
         let mut rules = rules;
-        let before = judge(&tool, Some(&access), &rule_set(&rules));
-        prop_assert_eq!(before.remedy.is_none(), before.action == Action::Allow);
-        if let Some(Remedy::Add(rule)) = before.remedy {
+        let before = decide_access(&tool, Some(&access), &rule_set(&rules));
+        prop_assert_eq!(before.remedy.is_none(), before.action == RuleAction::Allow);
+        if let Some(RuleRemedy::Add(rule)) = before.remedy {
             rules.push((RuleScope::Session, rule));
-            prop_assert_eq!(judge(&tool, Some(&access), &rule_set(&rules)).action, Action::Allow);
+            prop_assert_eq!(decide_access(&tool, Some(&access), &rule_set(&rules)).action, RuleAction::Allow);
         }
     }
 
@@ -232,16 +237,16 @@ proptest! {
         access in access(),
         added in rule(select(vec![RuleScope::Project, RuleScope::Session]), action()),
     ) {
-        let before = judge(&tool, Some(&access), &rule_set(&rules));
-        let Some(Remedy::Change(in_the_way)) = before.remedy.clone() else { return Ok(()) };
+        let before = decide_access(&tool, Some(&access), &rule_set(&rules));
+        let Some(RuleRemedy::Change(in_the_way)) = before.remedy.clone() else { return Ok(()) };
         let in_the_way = (in_the_way.scope, in_the_way.rule);
         prop_assert!(rules.contains(&in_the_way));
         let others: Vec<_> = rules.iter().filter(|rule| **rule != in_the_way).cloned().collect();
-        prop_assert_ne!(&judge(&tool, Some(&access), &rule_set(&others)), &before);
-        if matches!(before.because.ground, Ground::Pinned(_) | Ground::MayContain(_) | Ground::MayReach(_)) {
+        prop_assert_ne!(&decide_access(&tool, Some(&access), &rule_set(&others)), &before);
+        if matches!(before.reason.basis, DecisionBasis::Fixed(_) | DecisionBasis::MayContain(_) | DecisionBasis::MayReach(_)) {
             let mut rules = rules;
             rules.push(added);
-            prop_assert_ne!(judge(&tool, Some(&access), &rule_set(&rules)).action, Action::Allow);
+            prop_assert_ne!(decide_access(&tool, Some(&access), &rule_set(&rules)).action, RuleAction::Allow);
         }
     }
 
@@ -250,8 +255,8 @@ proptest! {
         let decision = decide_with(&rules, &tool, &accesses);
         let text = decision.explain();
         prop_assert!(text.starts_with(tool.as_str()));
-        if let Ground::Rule(rule) | Ground::Pinned(rule) | Ground::MayContain(rule) | Ground::MayReach(rule) =
-            decision.because.ground
+        if let DecisionBasis::Rule(rule) | DecisionBasis::Fixed(rule) | DecisionBasis::MayContain(rule) | DecisionBasis::MayReach(rule) =
+            decision.reason.basis
         {
             prop_assert!(text.contains(&rule.rule.to_string()), "{text}");
         }
@@ -269,11 +274,11 @@ proptest! {
         let capabilities = Capabilities::compile(&requires, &variables()).unwrap();
         let rules = rule_set(&rules);
         let grant = Grant::of_call(&tool, &capabilities, &rules);
-        let is_free = |access: &Canonical| {
-            capabilities.check(access).is_ok() && judge(&tool, Some(access), &rules).action == Action::Allow
+        let is_free = |access: &ResolvedAccess| {
+            capabilities.check(access).is_ok() && decide_access(&tool, Some(access), &rules).action == RuleAction::Allow
         };
-        prop_assert_eq!(grant.permits_read(&path), is_free(&Canonical::Read { path: path.clone() }));
-        prop_assert_eq!(grant.permits_write(&path), is_free(&Canonical::Write { path: path.clone() }));
+        prop_assert_eq!(grant.permits_read(&path), is_free(&ResolvedAccess::Read { path: path.clone() }));
+        prop_assert_eq!(grant.permits_write(&path), is_free(&ResolvedAccess::Write { path: path.clone() }));
     }
 
     #[test]
@@ -284,12 +289,12 @@ proptest! {
         let capabilities = Capabilities::compile(&RequirementSet { fs, ..RequirementSet::default() }, &variables()).unwrap();
         let rules = rule_set(&rules);
         let unasked = Grant::of_call(&tool, &capabilities, &rules);
-        let grant = unasked.clone().with_allowed(&[Canonical::Read { path: answered.clone() }]);
-        let action = judge(&tool, Some(&Canonical::Read { path: path.clone() }), &rules).action;
+        let grant = unasked.clone().with_allowed(&[ResolvedAccess::Read { path: answered.clone() }]);
+        let action = decide_access(&tool, Some(&ResolvedAccess::Read { path: path.clone() }), &rules).action;
         match action {
-            Action::Allow => prop_assert!(grant.permits_read(&path)),
-            Action::Deny => prop_assert!(!grant.permits_read(&path)),
-            Action::Ask => {
+            RuleAction::Allow => prop_assert!(grant.permits_read(&path)),
+            RuleAction::Deny => prop_assert!(!grant.permits_read(&path)),
+            RuleAction::Ask => {
                 prop_assert!(!unasked.permits_read(&path));
                 if !path.absolute.starts_with(&answered.absolute) {
                     prop_assert!(!grant.permits_read(&path));

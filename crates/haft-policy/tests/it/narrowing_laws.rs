@@ -2,8 +2,9 @@
 
 use haft_contract::{FsRequirement, NetRequirement, RequirementSet, ShellRequirement};
 use haft_policy::{
-    Action, Canonical, Capabilities, Conditions, Grant, HostScope, PathSubject, Question, Reach,
-    Remedy, RuleScope, RuleSet, ToolScope, decide, judge, judge_ceilings, lasting_rules,
+    Capabilities, Conditions, Grant, HostScope, PathReach, PathSubject, PolicyRequest,
+    ResolvedAccess, RuleAction, RuleRemedy, RuleScope, RuleSet, ToolScope, decide, decide_access,
+    decide_restrictions, lasting_rules,
 };
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
@@ -69,9 +70,9 @@ impl Held {
         let tools =
             level.tools.as_ref().map(|texts| ToolScope::compile(texts).expect("they are valid"));
         Self {
-            rules: self.rules.beneath(&rule_set(&level.rules)),
+            rules: self.rules.restricted_by(&rule_set(&level.rules)),
             capabilities: match bound {
-                Some(bound) => self.capabilities.within(&bound),
+                Some(bound) => self.capabilities.restricted_to(&bound),
                 None => self.capabilities.clone(),
             },
             tools: self.tools.iter().cloned().chain(tools).collect(),
@@ -105,10 +106,10 @@ proptest! {
     ) {
         let chain = chain(&rules, &own, &levels);
         for (above, beneath) in pairs(&chain) {
-            let question = Question { tool: &tool, accesses: &accesses };
+            let question = PolicyRequest { tool: &tool, accesses: &accesses };
             let (wide, narrow) = (decide(&question, &above.rules), decide(&question, &beneath.rules));
             prop_assert!(narrow.action >= wide.action);
-            prop_assert!(judge_ceilings(&tool, accesses.first(), &beneath.rules) >= judge_ceilings(&tool, accesses.first(), &above.rules));
+            prop_assert!(decide_restrictions(&tool, accesses.first(), &beneath.rules) >= decide_restrictions(&tool, accesses.first(), &above.rules));
             for access in &accesses {
                 let is_inside = |held: &Held| held.capabilities.check(access).is_ok();
                 prop_assert!(!is_inside(beneath) || is_inside(above));
@@ -123,13 +124,13 @@ proptest! {
         rules in rules(), levels in levels(), tool in tool(), access in access(),
     ) {
         let chain = chain(&rules, &RequirementSet::default(), &levels);
-        let apart = |rules: &[Scoped]| judge(&tool, Some(&access), &rule_set(rules));
+        let apart = |rules: &[Scoped]| decide_access(&tool, Some(&access), &rule_set(rules));
         let opinions = levels.iter().map(|level| apart(&level.rules));
         // What no rule of an agent matches is left to the others.
-        let opinions = opinions.filter(|it| it.because.ground != haft_policy::Ground::NoRule);
+        let opinions = opinions.filter(|it| it.reason.basis != haft_policy::DecisionBasis::NoRule);
         let strictest = opinions.map(|it| it.action).chain([apart(&rules).action]).max();
         let last = &chain[chain.len() - 1];
-        prop_assert_eq!(Some(judge(&tool, Some(&access), &last.rules).action), strictest);
+        prop_assert_eq!(Some(decide_access(&tool, Some(&access), &last.rules).action), strictest);
     }
 
     #[test]
@@ -137,7 +138,7 @@ proptest! {
         rules in rules(), own in requires(), levels in levels(), tool in tool(), place in path(), answered in path(),
     ) {
         let chain = chain(&rules, &own, &levels);
-        let answered = [Canonical::Read { path: answered.clone() }, Canonical::Write { path: answered }];
+        let answered = [ResolvedAccess::Read { path: answered.clone() }, ResolvedAccess::Write { path: answered }];
         let grant = |held: &Held| Grant::of_call(&tool, &held.capabilities, &held.rules);
         for (above, beneath) in pairs(&chain) {
             let (wide, narrow) = (grant(above), grant(beneath));
@@ -157,11 +158,11 @@ proptest! {
     ) {
         let held = chain(&rules, &own, &levels).pop().unwrap();
         let grant = Grant::of_call(&tool, &held.capabilities, &held.rules);
-        let is_free = |access: &Canonical| {
-            held.capabilities.check(access).is_ok() && judge(&tool, Some(access), &held.rules).action == Action::Allow
+        let is_free = |access: &ResolvedAccess| {
+            held.capabilities.check(access).is_ok() && decide_access(&tool, Some(access), &held.rules).action == RuleAction::Allow
         };
-        prop_assert_eq!(grant.permits_read(&place), is_free(&Canonical::Read { path: place.clone() }));
-        prop_assert_eq!(grant.permits_write(&place), is_free(&Canonical::Write { path: place.clone() }));
+        prop_assert_eq!(grant.permits_read(&place), is_free(&ResolvedAccess::Read { path: place.clone() }));
+        prop_assert_eq!(grant.permits_write(&place), is_free(&ResolvedAccess::Write { path: place.clone() }));
     }
 
     #[test]
@@ -171,23 +172,23 @@ proptest! {
     ) {
         let agent = Capabilities::compile(&agent, &variables()).unwrap();
         let chain = chain(&rules, &own, &levels);
-        let answered = [Canonical::Net { host: host.to_owned() }];
+        let answered = [ResolvedAccess::Net { host: host.to_owned() }];
         let scopes = |held: &Held| {
             let scopes = [
                 HostScope::of_tool(&tool, &held.capabilities, &agent, &held.rules),
                 HostScope::of_commands(&tool, &held.capabilities, &agent, &held.rules),
             ];
-            scopes.map(|scope| if was_asked { scope.with_allowed(&answered).after_asking() } else { scope })
+            scopes.map(|scope| if was_asked { scope.with_allowed(&answered).with_approval() } else { scope })
         };
         for (above, beneath) in pairs(&chain) {
             for (wide, narrow) in scopes(above).into_iter().zip(scopes(beneath)) {
                 if let Some(granted) = narrow.admits(host) {
                     let above = wide.admits(host);
-                    prop_assert!(above.is_some_and(|it| it.as_such || !granted.as_such));
+                    prop_assert!(above.is_some_and(|it| it.allows_private_addresses || !granted.allows_private_addresses));
                     prop_assert!(!narrow.is_empty());
                 }
                 prop_assert!(narrow.is_empty() || !wide.is_empty());
-                prop_assert!(wide.is_unbounded() || !narrow.is_unbounded());
+                prop_assert!(wide.is_unrestricted() || !narrow.is_unrestricted());
             }
         }
     }
@@ -198,13 +199,13 @@ proptest! {
     ) {
         let all = RequirementSet { net: NetRequirement { hosts: vec!["*".to_owned()] }, ..RequirementSet::default() };
         let all = Capabilities::compile(&all, &variables()).unwrap();
-        let rules = rule_set(&rules).beneath(&rule_set(&level.rules));
-        let access = Canonical::Net { host: host.to_owned() };
-        let is_shut = judge_ceilings(&tool, Some(&access), &rules) != Action::Allow;
+        let rules = rule_set(&rules).restricted_by(&rule_set(&level.rules));
+        let access = ResolvedAccess::Net { host: host.to_owned() };
+        let is_shut = decide_restrictions(&tool, Some(&access), &rules) != RuleAction::Allow;
         let scope = HostScope::of_tool(&tool, &all, &all, &rules);
         if is_shut {
             prop_assert_eq!(scope.admits(host), None);
-            prop_assert!(!scope.is_unbounded());
+            prop_assert!(!scope.is_unrestricted());
         }
     }
 
@@ -213,16 +214,16 @@ proptest! {
         rules in rules(), levels in levels(), tool in tool(), accesses in accesses(), other in access(),
     ) {
         let held = chain(&rules, &RequirementSet::default(), &levels).pop().unwrap();
-        let question = Question { tool: &tool, accesses: &accesses };
+        let question = PolicyRequest { tool: &tool, accesses: &accesses };
         let added = lasting_rules(&question, &held.rules, &variables());
-        let before = judge_ceilings(&tool, Some(&other), &held.rules);
+        let before = decide_restrictions(&tool, Some(&other), &held.rules);
         if added.is_empty() {
             return Ok(());
         }
         let added: Vec<_> = added.into_iter().map(|rule| (RuleScope::Session, rule)).collect();
         let after = held.rules.with_added(added, &variables(), Conditions::default()).unwrap();
-        prop_assert_eq!(decide(&question, &after).action, Action::Allow);
-        prop_assert!(judge(&tool, Some(&other), &after).action >= before);
+        prop_assert_eq!(decide(&question, &after).action, RuleAction::Allow);
+        prop_assert!(decide_access(&tool, Some(&other), &after).action >= before);
     }
 
     #[test]
@@ -230,10 +231,10 @@ proptest! {
         rules in rules(), more in rules(), levels in levels(), tool in tool(), access in access(),
     ) {
         let held = chain(&rules, &RequirementSet::default(), &levels).pop().unwrap();
-        let before = judge_ceilings(&tool, Some(&access), &held.rules);
+        let before = decide_restrictions(&tool, Some(&access), &held.rules);
         let after = held.rules.with_added(more, &variables(), Conditions::default()).unwrap();
-        prop_assert_eq!(judge_ceilings(&tool, Some(&access), &after), before);
-        prop_assert!(judge(&tool, Some(&access), &after).action >= before);
+        prop_assert_eq!(decide_restrictions(&tool, Some(&access), &after), before);
+        prop_assert!(decide_access(&tool, Some(&access), &after).action >= before);
     }
 
     #[test]
@@ -241,12 +242,12 @@ proptest! {
         rules in rules(), levels in levels(), tool in tool(), access in access(),
     ) {
         let held = chain(&rules, &RequirementSet::default(), &levels).pop().unwrap();
-        let before = judge(&tool, Some(&access), &held.rules);
-        prop_assert_eq!(before.remedy.is_none(), before.action == Action::Allow);
-        if let Some(Remedy::Add(rule)) = before.remedy {
+        let before = decide_access(&tool, Some(&access), &held.rules);
+        prop_assert_eq!(before.remedy.is_none(), before.action == RuleAction::Allow);
+        if let Some(RuleRemedy::Add(rule)) = before.remedy {
             let added = [(RuleScope::Session, rule)];
             let after = held.rules.with_added(added, &variables(), Conditions::default()).unwrap();
-            prop_assert_eq!(judge(&tool, Some(&access), &after).action, Action::Allow);
+            prop_assert_eq!(decide_access(&tool, Some(&access), &after).action, RuleAction::Allow);
         }
     }
 
@@ -258,12 +259,12 @@ proptest! {
         let chain = chain(&[], &own, &levels);
         let inside = |held: &Held, place: &std::path::Path| {
             let place = place.join(within);
-            let path = PathSubject::beneath(&roots[0], place.strip_prefix("/work").unwrap()).reaching(Reach::Tree);
-            let is_read = held.capabilities.check(&Canonical::Read { path: path.clone() }).is_ok();
-            (is_read, is_read && held.capabilities.check(&Canonical::Write { path }).is_ok())
+            let path = PathSubject::in_root(&roots[0], place.strip_prefix("/work").unwrap()).with_reach(PathReach::Tree);
+            let is_read = held.capabilities.check(&ResolvedAccess::Read { path: path.clone() }).is_ok();
+            (is_read, is_read && held.capabilities.check(&ResolvedAccess::Write { path }).is_ok())
         };
         for (above, beneath) in pairs(&chain) {
-            let trees = beneath.capabilities.trees(&roots);
+            let trees = beneath.capabilities.contained_directories(&roots);
             for place in &trees.readable {
                 prop_assert!(inside(beneath, place).0 && inside(above, place).0);
             }

@@ -4,17 +4,23 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use haft_contract::Command;
+use haft_contract::CommandLine;
 use haft_policy::{
-    Canonical, Domain, NetworkGuard, PathSubject, Pattern, Reading, escape, escape_path,
+    MatchWidth, NetworkGuard, PathSubject, PatternDomain, ResolvedAccess, RulePattern, escape,
+    escape_path,
 };
 use proptest::prelude::*;
 use proptest::sample::select;
 
 use crate::vocabulary::variables;
 
-fn domain() -> impl Strategy<Value = Domain> {
-    select(vec![Domain::Path, Domain::Command, Domain::Host, Domain::Any])
+fn domain() -> impl Strategy<Value = PatternDomain> {
+    select(vec![
+        PatternDomain::Path,
+        PatternDomain::Command,
+        PatternDomain::Host,
+        PatternDomain::Any,
+    ])
 }
 
 /// Texts full of signs that mean something in patterns, paths or commands.
@@ -26,20 +32,22 @@ fn text() -> impl Strategy<Value = String> {
     ]
 }
 
-fn subject() -> impl Strategy<Value = Canonical> {
+fn subject() -> impl Strategy<Value = ResolvedAccess> {
     let beneath = prop::collection::vec(any::<u8>(), 0..12).prop_map(|bytes| {
         let relative = Path::new(OsStr::from_bytes(&bytes)).to_owned();
-        Canonical::Read { path: PathSubject::beneath(Path::new("/work"), &relative) }
+        ResolvedAccess::Read { path: PathSubject::in_root(Path::new("/work"), &relative) }
     });
     prop_oneof![
         beneath,
-        "[ab*?/. ]{0,12}"
-            .prop_map(|path| Canonical::Write { path: PathSubject::outside(format!("/{path}")) }),
+        "[ab*?/. ]{0,12}".prop_map(|path| ResolvedAccess::Write {
+            path: PathSubject::outside_roots(format!("/{path}"))
+        }),
         prop::collection::vec("[ab*?/. \0-]{0,6}", 0..5)
-            .prop_map(|argv| Canonical::Shell { command: Command::Argv(argv) }),
-        any::<String>().prop_map(|line| Canonical::Shell { command: Command::Unknown(line) }),
-        text().prop_map(|host| Canonical::Net { host }),
-        text().prop_map(|name| Canonical::Named { name }),
+            .prop_map(|argv| ResolvedAccess::Shell { command: CommandLine::Argv(argv) }),
+        any::<String>()
+            .prop_map(|line| ResolvedAccess::Shell { command: CommandLine::Unknown(line) }),
+        text().prop_map(|host| ResolvedAccess::Net { host }),
+        text().prop_map(|name| ResolvedAccess::Named { name }),
     ]
 }
 
@@ -77,19 +85,19 @@ proptest! {
     fn matching_never_panics_and_what_is_allowed_can_be_denied(
         pattern in text(), domain in domain(), subject in subject(),
     ) {
-        if let Ok(pattern) = Pattern::compile(&pattern, domain, &variables()) {
-            let is_narrow = pattern.matches(&subject, Reading::Narrow);
-            prop_assert!(!is_narrow || pattern.matches(&subject, Reading::Wide));
+        if let Ok(pattern) = RulePattern::compile(&pattern, domain, &variables()) {
+            let is_narrow = pattern.matches(&subject, MatchWidth::Narrow);
+            prop_assert!(!is_narrow || pattern.matches(&subject, MatchWidth::Wide));
         }
     }
 
     #[test]
     fn an_escaped_word_matches_itself_and_no_other(word in any::<String>(), other in any::<String>()) {
         prop_assume!(!word.is_empty() && !word.contains('\0'));
-        let pattern = Pattern::compile(&escape(&word), Domain::Command, &variables()).unwrap();
-        let run = |word: &str| Canonical::Shell { command: Command::Argv(vec![word.to_owned()]) };
-        prop_assert!(pattern.matches(&run(&word), Reading::Narrow));
-        prop_assert_eq!(pattern.matches(&run(&other), Reading::Narrow), word == other);
+        let pattern = RulePattern::compile(&escape(&word), PatternDomain::Command, &variables()).unwrap();
+        let run = |word: &str| ResolvedAccess::Shell { command: CommandLine::Argv(vec![word.to_owned()]) };
+        prop_assert!(pattern.matches(&run(&word), MatchWidth::Narrow));
+        prop_assert_eq!(pattern.matches(&run(&other), MatchWidth::Narrow), word == other);
     }
 
     #[test]
@@ -97,24 +105,24 @@ proptest! {
         let relative = Path::new(OsStr::from_bytes(&bytes));
         let is_resolved = relative.is_relative() && relative.components().all(|part| part.as_os_str() != "..");
         prop_assume!(is_resolved);
-        let access = Canonical::Read { path: PathSubject::beneath(Path::new("/work"), relative) };
-        let pattern = Pattern::compile(&escape_path(relative), Domain::Path, &variables()).unwrap();
-        prop_assert!(pattern.matches(&access, Reading::Narrow));
+        let access = ResolvedAccess::Read { path: PathSubject::in_root(Path::new("/work"), relative) };
+        let pattern = RulePattern::compile(&escape_path(relative), PatternDomain::Path, &variables()).unwrap();
+        prop_assert!(pattern.matches(&access, MatchWidth::Narrow));
     }
 
     /// The words of an allowed command are arguments of their own, whatever the arguments hold.
     #[test]
     fn no_argument_passes_for_several_words(argv in prop::collection::vec("(git|status|[; ]|rm){0,4}", 0..4)) {
-        let pattern = Pattern::compile("git status", Domain::Command, &variables()).unwrap();
-        let access = Canonical::Shell { command: Command::Argv(argv.clone()) };
+        let pattern = RulePattern::compile("git status", PatternDomain::Command, &variables()).unwrap();
+        let access = ResolvedAccess::Shell { command: CommandLine::Argv(argv.clone()) };
         let is_meant = argv.first().is_some_and(|word| word == "git") && argv.get(1).is_some_and(|word| word == "status");
-        prop_assert_eq!(pattern.matches(&access, Reading::Narrow), is_meant);
+        prop_assert_eq!(pattern.matches(&access, MatchWidth::Narrow), is_meant);
     }
 
     /// A longer list refuses at least what a shorter one does, and none takes offence at any text.
     #[test]
     fn the_network_guards_are_ordered(words in prop::collection::vec(guarded_word(), 0..5)) {
-        let commands = [Command::Unknown(words.join(" ")), Command::Argv(words)];
+        let commands = [CommandLine::Unknown(words.join(" ")), CommandLine::Argv(words)];
         for command in commands {
             let [kernel, standard, strict] =
                 [NetworkGuard::Kernel, NetworkGuard::Standard, NetworkGuard::Strict]

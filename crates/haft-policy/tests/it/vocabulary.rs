@@ -2,8 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use haft_contract::{Command, ToolId, Variables};
-use haft_policy::{Action, Canonical, Conditions, PathSubject, Reach, Rule, RuleScope, RuleSet};
+use haft_contract::{CommandLine, PatternVariables, ToolId};
+use haft_policy::{
+    Conditions, PathReach, PathSubject, ResolvedAccess, Rule, RuleAction, RuleScope, RuleSet,
+};
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
 
@@ -57,8 +59,8 @@ const PATTERNS: &[&str] = &[
     "calendar",
 ];
 
-pub(crate) fn variables() -> Variables {
-    Variables { workspace: vec![PathBuf::from("/work")], ..Variables::default() }
+pub(crate) fn variables() -> PatternVariables {
+    PatternVariables { workspace: vec![PathBuf::from("/work")], ..PatternVariables::default() }
 }
 
 pub(crate) fn rule_set(rules: &[Scoped]) -> RuleSet {
@@ -77,14 +79,14 @@ pub(crate) fn scope() -> impl Strategy<Value = RuleScope> {
     ])
 }
 
-pub(crate) fn action() -> impl Strategy<Value = Action> {
-    select(vec![Action::Allow, Action::Ask, Action::Deny])
+pub(crate) fn action() -> impl Strategy<Value = RuleAction> {
+    select(vec![RuleAction::Allow, RuleAction::Ask, RuleAction::Deny])
 }
 
 /// A rule that can be compiled.
 pub(crate) fn rule(
     scope: impl Strategy<Value = RuleScope>,
-    action: impl Strategy<Value = Action>,
+    action: impl Strategy<Value = RuleAction>,
 ) -> impl Strategy<Value = Scoped> {
     (scope, select(PERMISSIONS), select(PATTERNS), action)
         .prop_map(|(scope, permission, pattern, action)| {
@@ -107,36 +109,36 @@ pub(crate) fn path() -> impl Strategy<Value = PathSubject> {
     let relative = subsequence(PATH_WORDS.to_vec(), 0..=3).prop_map(|words| words.join("/"));
     (relative, prop::bool::weighted(0.9), reach()).prop_map(|(relative, is_inside, reach)| {
         let path = if is_inside {
-            PathSubject::beneath(Path::new("/work"), Path::new(&relative))
+            PathSubject::in_root(Path::new("/work"), Path::new(&relative))
         } else {
-            PathSubject::outside(Path::new("/etc").join(relative))
+            PathSubject::outside_roots(Path::new("/etc").join(relative))
         };
-        path.reaching(reach)
+        path.with_reach(reach)
     })
 }
 
-fn reach() -> impl Strategy<Value = Reach> {
-    prop_oneof![3 => Just(Reach::Place), 1 => Just(Reach::Tree)]
+fn reach() -> impl Strategy<Value = PathReach> {
+    prop_oneof![3 => Just(PathReach::PathOnly), 1 => Just(PathReach::Tree)]
 }
 
-pub(crate) fn command() -> impl Strategy<Value = Command> {
+pub(crate) fn command() -> impl Strategy<Value = CommandLine> {
     let argv = prop::collection::vec(select(COMMAND_WORDS), 1..4);
     prop_oneof![
-        4 => argv.prop_map(|words| Command::Argv(words.into_iter().map(str::to_owned).collect())),
-        1 => Just(Command::Unknown("git push | cat".to_owned())),
+        4 => argv.prop_map(|words| CommandLine::Argv(words.into_iter().map(str::to_owned).collect())),
+        1 => Just(CommandLine::Unknown("git push | cat".to_owned())),
     ]
 }
 
-pub(crate) fn access() -> impl Strategy<Value = Canonical> {
+pub(crate) fn access() -> impl Strategy<Value = ResolvedAccess> {
     prop_oneof![
-        3 => path().prop_map(|path| Canonical::Read { path }),
-        3 => path().prop_map(|path| Canonical::Write { path }),
-        4 => command().prop_map(|command| Canonical::Shell { command }),
-        1 => select(vec!["example.com", "a.example.com"]).prop_map(|host| Canonical::Net { host: host.to_owned() }),
-        1 => Just(Canonical::Named { name: "calendar".to_owned() }),
+        3 => path().prop_map(|path| ResolvedAccess::Read { path }),
+        3 => path().prop_map(|path| ResolvedAccess::Write { path }),
+        4 => command().prop_map(|command| ResolvedAccess::Shell { command }),
+        1 => select(vec!["example.com", "a.example.com"]).prop_map(|host| ResolvedAccess::Net { host: host.to_owned() }),
+        1 => Just(ResolvedAccess::Named { name: "calendar".to_owned() }),
     ]
 }
 
-pub(crate) fn accesses() -> impl Strategy<Value = Vec<Canonical>> {
+pub(crate) fn accesses() -> impl Strategy<Value = Vec<ResolvedAccess>> {
     prop::collection::vec(access(), 0..4)
 }

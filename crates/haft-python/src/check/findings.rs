@@ -1,33 +1,34 @@
-//! The problems of one file while it is checked, with their places.
+//! The problems of one file during the check, with their locations.
 
-use crate::problem::{Problem, ProblemCode, Severity};
-use crate::reading::Reading;
+use crate::parsed_file::ParsedToolFile;
+use crate::problem::{ProblemCode, ToolFileProblem, ToolFileSeverity};
 
-/// Collects what is wrong with one file.
+/// Collects the problems of one file.
 pub(super) struct Findings<'a> {
     file: &'a str,
-    reading: &'a Reading,
-    problems: Vec<Problem>,
+    reading: &'a ParsedToolFile,
+    problems: Vec<ToolFileProblem>,
 }
 
-/// Where a problem is.
+/// The location of a problem.
 #[derive(Clone, Debug)]
-pub(super) struct At {
+pub(super) struct ProblemLocation {
     pub(super) field: Option<String>,
     pub(super) line: Option<u32>,
 }
 
 impl<'a> Findings<'a> {
-    pub(super) fn new(file: &'a str, reading: &'a Reading) -> Self {
+    pub(super) fn new(file: &'a str, reading: &'a ParsedToolFile) -> Self {
         Self { file, reading, problems: Vec::new() }
     }
 
-    pub(super) fn reading(&self) -> &'a Reading {
+    pub(super) fn reading(&self) -> &'a ParsedToolFile {
         self.reading
     }
 
-    /// Returns the place of a part of METADATA, or of what is around it if there is no such part.
-    pub(super) fn in_metadata(&self, pointer: &str) -> At {
+    /// Returns the location of a part of METADATA, or of its nearest parent if the part does not
+    /// exist.
+    pub(super) fn in_metadata(&self, pointer: &str) -> ProblemLocation {
         let mut around = pointer;
         let line = loop {
             match (self.reading.lines.get(around), around.rfind('/')) {
@@ -36,52 +37,57 @@ impl<'a> Findings<'a> {
                 (None, None) => break self.reading.metadata_line,
             }
         };
-        At { field: (!pointer.is_empty()).then(|| field_of(pointer)), line }
+        ProblemLocation { field: (!pointer.is_empty()).then(|| field_of(pointer)), line }
     }
 
-    /// Returns the place of a line outside METADATA.
-    pub(super) fn in_code(&self, line: u32) -> At {
-        At { field: None, line: Some(line) }
+    /// Returns the location of a line outside METADATA.
+    pub(super) fn in_code(&self, line: u32) -> ProblemLocation {
+        ProblemLocation { field: None, line: Some(line) }
     }
 
     pub(super) fn error(
         &mut self,
-        at: At,
+        at: ProblemLocation,
         code: ProblemCode,
         message: impl Into<String>,
         mend: impl Into<String>,
     ) {
-        self.push(at, Severity::Error, (code, message.into(), mend.into()));
+        self.push(at, ToolFileSeverity::Error, (code, message.into(), mend.into()));
     }
 
     pub(super) fn warning(
         &mut self,
-        at: At,
+        at: ProblemLocation,
         code: ProblemCode,
         message: impl Into<String>,
         mend: impl Into<String>,
     ) {
-        self.push(at, Severity::Warning, (code, message.into(), mend.into()));
+        self.push(at, ToolFileSeverity::Warning, (code, message.into(), mend.into()));
     }
 
-    /// Returns how many errors there are so far.
+    /// Returns the number of errors so far.
     pub(super) fn errors(&self) -> usize {
-        self.problems.iter().filter(|problem| problem.severity == Severity::Error).count()
+        self.problems.iter().filter(|problem| problem.severity == ToolFileSeverity::Error).count()
     }
 
-    pub(super) fn into_problems(self) -> Vec<Problem> {
+    pub(super) fn into_problems(self) -> Vec<ToolFileProblem> {
         self.problems
     }
 
-    fn push(&mut self, at: At, severity: Severity, said: (ProblemCode, String, String)) {
-        let (code, message, mend) = said;
+    fn push(
+        &mut self,
+        at: ProblemLocation,
+        severity: ToolFileSeverity,
+        problem: (ProblemCode, String, String),
+    ) {
+        let (code, message, mend) = problem;
         let file = self.file.to_owned();
-        let At { field, line } = at;
-        self.problems.push(Problem { file, line, field, severity, code, message, mend });
+        let ProblemLocation { field, line } = at;
+        self.problems.push(ToolFileProblem { file, line, field, severity, code, message, mend });
     }
 }
 
-/// Writes a JSON pointer as `a.b[0].c`.
+/// Formats a JSON pointer as `a.b[0].c`.
 fn field_of(pointer: &str) -> String {
     let mut text = String::new();
     for name in pointer.split('/').skip(1).map(|name| name.replace("~1", "/").replace("~0", "~")) {
@@ -96,7 +102,7 @@ fn field_of(pointer: &str) -> String {
     text
 }
 
-/// Writes a name as a part of a JSON pointer.
+/// Escapes a name as a part of a JSON pointer.
 pub(super) fn escaped(name: &str) -> String {
     name.replace('~', "~0").replace('/', "~1")
 }

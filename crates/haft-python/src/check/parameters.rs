@@ -1,14 +1,15 @@
-//! The schema of a tool's parameters: each typed and named for what it is, none a payload of any form.
+//! The schema of a tool's parameters. Each parameter must have a type and a meaningful name, and
+//! none may be an arbitrary payload.
 
 use serde_json::{Map, Value, json};
 
-use super::declared::shown;
 use super::findings::{Findings, escaped};
+use super::metadata::show_value;
 use crate::directory::is_identifier;
 use crate::problem::ProblemCode;
 
 const TYPES: &[&str] = &["string", "number", "integer", "boolean", "object", "array"];
-/// Words of Python that cannot be names of arguments.
+/// Python keywords, which cannot be names of arguments.
 const KEYWORDS: &[&str] = &[
     "False", "None", "True", "and", "as", "assert", "async", "await", "break", "class", "continue",
     "def", "del", "elif", "else", "except", "finally", "for", "from", "global", "if", "import",
@@ -17,14 +18,14 @@ const KEYWORDS: &[&str] = &[
 ];
 const PROPERTIES: &str = "/parameters/properties";
 
-/// Names of at most two letters that are words, or the usual names of a point's coordinates.
+/// Names of at most two letters that are words, or usual names of a point's coordinates.
 const SHORT_WORDS: &[&str] = &["at", "by", "id", "ip", "on", "to", "x", "y", "z"];
-/// How many letters an abbreviation has that nobody can guess.
+/// Maximum length of an abbreviation that is too short to understand.
 const SHORT_CHARS_MAX: usize = 2;
-/// Names of one text that stands for several inputs, which nothing tells apart.
+/// Names of a single text that stands for several inputs.
 const PAYLOADS: &[&str] =
     &["args", "arguments", "data", "input", "json", "kwargs", "params", "parameters", "payload"];
-/// Names of a text that tells the tool in prose what it is to do.
+/// Names of a text with instructions in prose.
 const PROSE: &[&str] = &["instruction", "instructions", "prompt", "request", "task"];
 
 /// A parameter of the schema.
@@ -34,8 +35,9 @@ pub(super) struct Property {
     pub(super) is_required: bool,
 }
 
-/// Checks the schema and returns its parameters, or nothing if it has none that could be compared with a function.
-pub(super) fn check(
+/// Checks the schema and returns its parameters, or `None` if they cannot be compared with a
+/// function.
+pub(super) fn check_parameters(
     metadata: &Map<String, Value>,
     takes_context: bool,
     findings: &mut Findings<'_>,
@@ -73,8 +75,9 @@ pub(super) fn check(
     )
 }
 
-/// Returns the schema as it is published: what METADATA says, and no other parameters unless it or the function takes them.
-pub(super) fn published(metadata: &Map<String, Value>, takes_any: bool) -> Value {
+/// Returns the published schema: that of METADATA, with other parameters refused unless METADATA or
+/// the function accepts them.
+pub(super) fn published_schema(metadata: &Map<String, Value>, takes_any: bool) -> Value {
     let mut schema = metadata.get("parameters").cloned().unwrap_or_else(|| json!({}));
     if let Value::Object(fields) = &mut schema
         && !takes_any
@@ -94,20 +97,22 @@ fn object_schema<'a>(
     let (message, schema) = match parameters {
         None => ("METADATA has no parameters".to_owned(), None),
         Some(Value::Object(schema)) if schema.is_empty() => {
-            ("parameters is empty, so nothing says what the tool takes".to_owned(), None)
+            ("parameters is empty, so the tool's parameters are unknown".to_owned(), None)
         }
         Some(Value::Object(schema)) => {
             let message = match schema.get("type") {
                 Some(Value::String(name)) if name == "object" => return Some(schema),
                 None => "parameters has no type, expected \"object\"".to_owned(),
                 Some(other) => {
-                    format!("parameters has the type {}, expected \"object\"", shown(other))
+                    format!("parameters has the type {}, expected \"object\"", show_value(other))
                 }
             };
-            // What it says of parameters all the same is looked at as well.
+            // Parameters that it describes anyway are checked as well.
             (message, Some(schema).filter(|schema| schema.contains_key("properties")))
         }
-        Some(other) => (format!("parameters is {}, expected a dictionary", shown(other)), None),
+        Some(other) => {
+            (format!("parameters is {}, expected a dictionary", show_value(other)), None)
+        }
     };
     findings.error(at, ProblemCode::Schema, message, mend);
     schema
@@ -126,7 +131,7 @@ fn required(
         findings.error(
             findings.in_metadata(place),
             ProblemCode::Required,
-            format!("required is {}, expected a list of names", shown(value)),
+            format!("required is {}, expected a list of names", show_value(value)),
             "write the names of the parameters that cannot be left out",
         );
         return Vec::new();
@@ -136,7 +141,7 @@ fn required(
             findings.error(
                 findings.in_metadata(&format!("{place}/{index}")),
                 ProblemCode::Required,
-                format!("required names {name:?}, which is no parameter"),
+                format!("required names {name:?}, which is not a parameter"),
                 format!("add {name:?} to the properties, or take it out of required"),
             );
         }
@@ -189,26 +194,29 @@ fn check_types(properties: &Map<String, Value>, place: &str, findings: &mut Find
     }
 }
 
-/// Returns the types that a schema allows, or what is wrong and how to mend it.
+/// Returns the types that a schema allows, or the problem and its remedy.
 fn types_of(property: &Value) -> Result<Vec<String>, (String, String)> {
     let list = TYPES.join(", ");
     let mend = format!("add \"type\": one of {list}, or a list of them");
     let Value::Object(fields) = property else {
-        return Err((format!("is {}, expected a dictionary with a type", shown(property)), mend));
+        return Err((
+            format!("is {}, expected a dictionary with a type", show_value(property)),
+            mend,
+        ));
     };
     let names: Vec<&str> = match fields.get("type") {
         Some(Value::String(name)) => vec![name],
         Some(Value::Array(names)) if !names.is_empty() => {
             names.iter().map(|name| name.as_str().unwrap_or_default()).collect()
         }
-        Some(other) => return Err((format!("has the type {}", shown(other)), mend)),
+        Some(other) => return Err((format!("has the type {}", show_value(other)), mend)),
         None => return Err(untyped(fields, mend)),
     };
     let is_good = |name: &&str| TYPES.contains(name) || (*name == "null" && names.len() > 1);
     match names.iter().find(|name| !is_good(name)) {
         None => Ok(names.into_iter().map(str::to_owned).collect()),
         Some(bad) => {
-            let mend = match meant(bad) {
+            let mend = match json_type_of_python_type(bad) {
                 Some(meant) => format!("write \"type\": {meant:?}"),
                 None => format!("use one of {list}"),
             };
@@ -246,8 +254,8 @@ fn type_of(value: &Value) -> &'static str {
     }
 }
 
-/// Returns the type that a name of Python or of another language means.
-fn meant(name: &str) -> Option<&'static str> {
+/// Returns the JSON type for a type name of Python or another language.
+fn json_type_of_python_type(name: &str) -> Option<&'static str> {
     Some(match name.to_lowercase().as_str() {
         "str" | "text" | "string" => "string",
         "int" | "long" | "integer" => "integer",
@@ -259,7 +267,7 @@ fn meant(name: &str) -> Option<&'static str> {
     })
 }
 
-/// Refuses one payload of any form in place of parameters, and warns of one beside others.
+/// Refuses a single arbitrary payload in place of parameters, and warns of one beside others.
 fn check_forms(properties: &Map<String, Value>, findings: &mut Findings<'_>) {
     let is_alone = properties.len() == 1;
     for (name, property) in properties {
@@ -303,14 +311,14 @@ fn check_forms(properties: &Map<String, Value>, findings: &mut Findings<'_>) {
     }
 }
 
-/// Returns whether a parameter is an object about which nothing more is said.
+/// Returns whether a parameter is an object without further description.
 fn is_any_object(property: &Value) -> bool {
     let is_object = types_of(property).is_ok_and(|types| types.iter().any(|name| name == "object"));
     let has_values = property.get("additionalProperties").is_some_and(Value::is_object);
     is_object && !has_values && says_nothing(property, &["properties", "$ref"])
 }
 
-/// Returns whether a parameter is a text about which nothing more is said.
+/// Returns whether a parameter is a text without further description.
 fn is_any_text(property: &Value) -> bool {
     let is_text = types_of(property).is_ok_and(|types| types.iter().any(|name| name == "string"));
     is_text && says_nothing(property, &["format", "pattern", "$ref"])
@@ -330,8 +338,8 @@ fn check_validity(schema: &Map<String, Value>, findings: &mut Findings<'_>) {
         findings.error(
             findings.in_metadata(&format!("/parameters{within}")),
             ProblemCode::Schema,
-            format!("parameters is no valid JSON Schema: {message}"),
-            "mend what the message names; references to files and hosts are not followed",
+            format!("parameters is not a valid JSON Schema: {message}"),
+            "fix the error in the message; references to files and hosts are not followed",
         );
     }
 }

@@ -1,25 +1,39 @@
-//! What METADATA requires of the outside, and whether a process can be held to it.
+//! The permissions that METADATA requires, and whether they can be enforced around a process.
 //!
-//! A worker sees all of the workspace, so reading less of it cannot be promised; it changes whole directories; hosts are
-//! reached through its own proxy. What it starts is confined with it, so commands need no grant of their own.
+//! A worker sees the whole workspace, so reading less of it cannot be promised. Write access
+//! applies to whole directories, and hosts are reached through the worker's own proxy. Child
+//! processes are confined with it, so commands need no separate grant.
 
-use haft_contract::{Access, FsRequirement, NetRequirement, RequirementSet, Writable};
+use haft_contract::{Access, FsRequirement, NetRequirement, ProcessWriteAccess, RequirementSet};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::Permissions;
-use super::declared::shown;
 use super::findings::{Findings, escaped};
+use super::metadata::show_value;
 use crate::problem::ProblemCode;
 
+/// The required permissions of a tool, as published, judged and enforced.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PythonToolPermissions {
+    /// The published form.
+    pub requires: RequirementSet,
+    /// The form that is judged before every call.
+    pub accesses: Vec<Access>,
+    /// The form that is enforced around its process.
+    pub writable: ProcessWriteAccess,
+}
+
 const WORKSPACE: &str = "{workspace}";
-/// The parts that requires can have.
+/// The allowed keys of `requires`.
 const PARTS: &[&str] = &["fs", "net", "shell", "capabilities"];
 const MEND: &str = "write {\"fs\": {\"write\": [\"out/**\"]}, \"net\": {\"hosts\": [\"api.example.com\"]}}, each part if it \
                     is needed";
 
-/// Returns what a tool needs, or nothing if it cannot have that.
-pub(super) fn check(requires: Option<&Value>, findings: &mut Findings<'_>) -> Option<Permissions> {
+/// Returns the permissions of a tool, or `None` if they cannot be granted.
+pub(super) fn check_permissions(
+    requires: Option<&Value>,
+    findings: &mut Findings<'_>,
+) -> Option<PythonToolPermissions> {
     let errors_before = findings.errors();
     let declared = declared(requires, findings);
     report_reads(&declared, findings);
@@ -30,7 +44,8 @@ pub(super) fn check(requires: Option<&Value>, findings: &mut Findings<'_>) -> Op
         .then(|| permissions(directories, hosts, declared.capabilities))
 }
 
-/// Returns what is declared, each part read by itself, so that one mistake does not hide the next.
+/// Returns the declared requirements. Each part is parsed separately, so that one mistake does not
+/// hide the next.
 fn declared(requires: Option<&Value>, findings: &mut Findings<'_>) -> RequirementSet {
     let mut declared = RequirementSet::default();
     for (part, value) in parts(requires, "/requires", PARTS, findings) {
@@ -66,7 +81,7 @@ fn declared(requires: Option<&Value>, findings: &mut Findings<'_>) -> Requiremen
     declared
 }
 
-/// Returns the parts of a dictionary whose keys are known, and reports the others.
+/// Returns the parts of a dictionary with known keys, and reports the others.
 fn parts<'a>(
     value: Option<&'a Value>,
     place: &str,
@@ -77,7 +92,8 @@ fn parts<'a>(
         None | Some(Value::Null) => return Vec::new(),
         Some(Value::Object(fields)) => fields,
         Some(other) => {
-            let message = format!("{} is {}, expected a dictionary", named(place), shown(other));
+            let message =
+                format!("{} is {}, expected a dictionary", named(place), show_value(other));
             findings.error(findings.in_metadata(place), ProblemCode::Requires, message, MEND);
             return Vec::new();
         }
@@ -97,10 +113,11 @@ fn parts<'a>(
     found
 }
 
-/// Returns the texts of a list, and reports what is none.
+/// Returns the strings of a list, and reports other values.
 fn texts(value: &Value, place: &str, findings: &mut Findings<'_>) -> Vec<String> {
     let Value::Array(items) = value else {
-        let message = format!("{} is {}, expected a list of texts", named(place), shown(value));
+        let message =
+            format!("{} is {}, expected a list of texts", named(place), show_value(value));
         let mend = "put square brackets around it, and quotation marks around each text in it";
         findings.error(findings.in_metadata(place), ProblemCode::Requires, message, mend);
         return Vec::new();
@@ -112,7 +129,7 @@ fn texts(value: &Value, place: &str, findings: &mut Findings<'_>) -> Vec<String>
             other => findings.error(
                 findings.in_metadata(&format!("{place}/{index}")),
                 ProblemCode::Requires,
-                format!("{} holds {}, expected texts alone", named(place), shown(other)),
+                format!("{} holds {}, expected texts alone", named(place), show_value(other)),
                 "write it as a text in quotation marks, or take it out",
             ),
         }
@@ -120,7 +137,7 @@ fn texts(value: &Value, place: &str, findings: &mut Findings<'_>) -> Vec<String>
     texts
 }
 
-/// Writes the place of a part as it is spoken of.
+/// Formats the location of a part for a message.
 fn named(place: &str) -> String {
     place.trim_start_matches('/').replace('/', ".")
 }
@@ -129,7 +146,7 @@ fn permissions(
     directories: Vec<String>,
     hosts: Vec<String>,
     capabilities: Vec<String>,
-) -> Permissions {
+) -> PythonToolPermissions {
     let mut accesses = vec![Access::read(".")];
     let is_everything = directories.iter().any(|directory| directory == ".");
     let directories = if is_everything { vec![".".to_owned()] } else { directories };
@@ -150,11 +167,11 @@ fn permissions(
         capabilities,
     };
     let writable = match directories.as_slice() {
-        [] => Writable::Nothing,
-        _ if is_everything => Writable::Roots,
-        _ => Writable::Beneath(directories),
+        [] => ProcessWriteAccess::Nothing,
+        _ if is_everything => ProcessWriteAccess::Roots,
+        _ => ProcessWriteAccess::Directories(directories),
     };
-    Permissions { requires, accesses, writable }
+    PythonToolPermissions { requires, accesses, writable }
 }
 
 fn report_reads(declared: &RequirementSet, findings: &mut Findings<'_>) {
@@ -218,18 +235,18 @@ fn directories(patterns: &[String], findings: &mut Findings<'_>) -> Vec<String> 
     directories
 }
 
-/// Says why a pattern is none that a process can be held to.
+/// Says why a pattern cannot be enforced around a process.
 fn unwritable(pattern: &str) -> String {
     if is_within_workspace(pattern) {
         format!(
-            "a process cannot be held to writing {pattern:?}: only whole directories can be confined"
+            "a process cannot be restricted to writing {pattern:?}: only whole directories can be confined"
         )
     } else {
         format!("{pattern:?} is outside the workspace, where tools change nothing")
     }
 }
 
-/// Returns the directory that a pattern names with all in it; `.` is the root.
+/// Returns the directory that a pattern names with everything in it; `.` is the root.
 fn directory_of(pattern: &str) -> Option<String> {
     if !is_within_workspace(pattern) {
         return None;
@@ -257,7 +274,7 @@ fn hosts(patterns: &[String], findings: &mut Findings<'_>) -> Vec<String> {
         findings.error(
             findings.in_metadata(&format!("/requires/net/hosts/{index}")),
             ProblemCode::Requires,
-            format!("{pattern:?} is no host"),
+            format!("{pattern:?} is not a host"),
             "name the host alone, such as \"api.example.com\" or \"*.example.com\", without scheme, port and path",
         );
     }

@@ -1,13 +1,13 @@
-//! Rules about single fields, each over METADATA that is right but for what the case is about.
+//! Rules about single fields. Each case uses METADATA that is otherwise valid.
 
 use expect_test::{Expect, expect};
 use haft_contract::{Effect, sha256_hex};
 use serde_json::json;
 
 use super::*;
-use crate::reading::{Function, Parameter, ParameterKind};
+use crate::parsed_file::{ParameterKind, PythonFunction, PythonParameter};
 
-/// METADATA whose fields are replaced by those of `fields`; null takes one away.
+/// Returns METADATA whose fields are replaced by those of `fields`; null removes one.
 fn metadata(fields: Value) -> Map<String, Value> {
     let mut metadata = json!({
         "name": "city_weather",
@@ -29,9 +29,10 @@ fn metadata(fields: Value) -> Map<String, Value> {
     all.clone()
 }
 
-/// A function of these parameters; `*` before a name stands for any others, `=` after it for a default.
-fn function(parameters: &[&str]) -> Function {
-    let parameter = |text: &&str| Parameter {
+/// Returns a function with these parameters; `*` before a name stands for any others, `=` after it
+/// for a default.
+fn function(parameters: &[&str]) -> PythonFunction {
+    let parameter = |text: &&str| PythonParameter {
         name: text.trim_matches(['*', '=']).to_owned(),
         kind: match text.starts_with('*') {
             true => ParameterKind::Keywords,
@@ -41,7 +42,7 @@ fn function(parameters: &[&str]) -> Function {
         annotation: None,
         line: 20,
     };
-    Function {
+    PythonFunction {
         line: 20,
         is_decorated: false,
         parameters: parameters.iter().map(parameter).collect(),
@@ -60,14 +61,14 @@ fn source() -> SourceFile {
     }
 }
 
-fn checked(fields: Value, parameters: &[&str]) -> Checked {
-    let reading = Reading {
+fn checked(fields: Value, parameters: &[&str]) -> CheckedDirectory {
+    let reading = ParsedToolFile {
         metadata: Some(metadata(fields)),
         metadata_line: Some(1),
         function: Some(function(parameters)),
-        ..Reading::default()
+        ..ParsedToolFile::default()
     };
-    check(
+    check_tool_files(
         &ToolDirectory::new("/tools"),
         vec![(source(), reading)],
         &[ToolId::parse("read").unwrap()],
@@ -252,8 +253,8 @@ fn parameters_are_a_schema_of_an_object() {
     check_fields(
         json!({"parameters": {"type": "object", "properties": {}, "required": "city"}}),
         expect![[r#"
-            weather.py:1: error: parameters is no valid JSON Schema: "city" is not of type "array" [schema]
-              mend: mend what the message names; references to files and hosts are not followed
+            weather.py:1: error: parameters is not a valid JSON Schema: "city" is not of type "array" [schema]
+              mend: fix the error in the message; references to files and hosts are not followed
             weather.py:1: error: required is "city", expected a list of names [required]
               mend: write the names of the parameters that cannot be left out
             weather.py:20: error: city_weather cannot be called without city, which the schema does not know [not_in_schema]
@@ -349,16 +350,16 @@ fn a_schema_is_valid_and_whole() {
     check_property(
         json!({"$ref": "https://example.com/schema", "type": "string"}),
         expect![[r#"
-            weather.py:1: error: parameters is no valid JSON Schema: Resource 'https://example.com/schema' is not present in a registry and retrieving it failed: `resolve-http` feature or a custom resolver is required to resolve external schemas via HTTP [schema]
-              mend: mend what the message names; references to files and hosts are not followed
+            weather.py:1: error: parameters is not a valid JSON Schema: Resource 'https://example.com/schema' is not present in a registry and retrieving it failed: `resolve-http` feature or a custom resolver is required to resolve external schemas via HTTP [schema]
+              mend: fix the error in the message; references to files and hosts are not followed
             0 tools, 1 error, 0 warnings
         "#]],
     );
     check_property(
         json!({"type": "string", "pattern": "("}),
         expect![[r#"
-        weather.py:1: error: parameters is no valid JSON Schema: "(" is not a "regex" [schema]
-          mend: mend what the message names; references to files and hosts are not followed
+        weather.py:1: error: parameters is not a valid JSON Schema: "(" is not a "regex" [schema]
+          mend: fix the error in the message; references to files and hosts are not followed
         0 tools, 1 error, 0 warnings
     "#]],
     );
@@ -390,22 +391,22 @@ fn one_object_of_any_form_is_no_parameter() {
 
 #[test]
 fn functions_take_what_the_schema_promises() {
-    let check = |parameters: &[&str], expect: Expect| {
+    let check_parameters = |parameters: &[&str], expect: Expect| {
         expect.assert_eq(&checked(json!({}), parameters).report());
     };
-    check(
+    check_parameters(
         &["city", "days="],
         expect![[r#"
         1 tool, 0 errors, 0 warnings
     "#]],
     );
-    check(
+    check_parameters(
         &["**rest"],
         expect![[r#"
         1 tool, 0 errors, 0 warnings
     "#]],
     );
-    check(
+    check_parameters(
         &["town"],
         expect![[r#"
         weather.py:1: error: city_weather takes no parameter city [not_in_function]
@@ -415,7 +416,7 @@ fn functions_take_what_the_schema_promises() {
         0 tools, 2 errors, 0 warnings
     "#]],
     );
-    check(
+    check_parameters(
         &["city", "context"],
         expect![[r#"
         weather.py:20: error: city_weather cannot be called without context, which the schema does not know [not_in_schema]
@@ -461,8 +462,8 @@ fn marks_decide_the_effect() {
         json!({"requires": writing}),
         expect![[r#"
         weather.py:1: warning: the tool may change files and says neither side_effect nor dangerous: it counts as one with a side effect, and plans run it without anybody having named it [not_dangerous]
-          mend: add "dangerous": True, or "side_effect": True if nobody minds what it changes; leave fs.write out if it changes nothing
-        weather.py:1: warning: a repeat of this tool's effect cannot be told from a new call, because it does not take its key [no_key]
+          mend: add "dangerous": True, or "side_effect": True if its changes are harmless; leave fs.write out if it changes nothing
+        weather.py:1: warning: a repeat of this tool's effect cannot be distinguished from a new call, because it does not take its key [no_key]
           mend: add "context": True and hand context["idempotency_key"] on, or add "idempotent": True if a repeat changes nothing
         1 tool, 0 errors, 2 warnings
     "#]],
@@ -478,7 +479,7 @@ fn marks_decide_the_effect() {
     check_fields(
         json!({"dangerous": true}),
         expect![[r#"
-        weather.py:1: warning: a repeat of this tool's effect cannot be told from a new call, because it does not take its key [no_key]
+        weather.py:1: warning: a repeat of this tool's effect cannot be distinguished from a new call, because it does not take its key [no_key]
           mend: add "context": True and hand context["idempotency_key"] on, or add "idempotent": True if a repeat changes nothing
         1 tool, 0 errors, 1 warning
     "#]],
@@ -498,14 +499,14 @@ fn requirements_are_those_that_a_process_can_be_held_to() {
     .assert_eq(&permissions(json!({})));
     expect![[r#"
         [Read { path: "." }, Write { path: "out/a b" }]
-        Beneath(["out/a b"])"#]]
+        Directories(["out/a b"])"#]]
     .assert_eq(&permissions(json!({"fs": {"write": ["out/a b/**", "out/a b/**"]}})));
     expect![[r#"
         [Read { path: "." }, Write { path: "." }]
         Roots"#]]
     .assert_eq(&permissions(json!({"fs": {"write": ["{workspace}/out/**", "**"]}})));
     expect![[r#"
-        weather.py:1: error: "[::1]" is no host [requires]
+        weather.py:1: error: "[::1]" is not a host [requires]
           mend: name the host alone, such as "api.example.com" or "*.example.com", without scheme, port and path
         0 tools, 1 error, 0 warnings
     "#]]
@@ -521,9 +522,9 @@ fn requirements_are_those_that_a_process_can_be_held_to() {
     "#]].assert_eq(&permissions(json!({"files": []})));
     let patterns = ["out", "out/*", "/out/**", "{user-data}/**", "a/../**", "{workspace}", "./**"];
     expect![[r#"
-        weather.py:1: error: a process cannot be held to writing "out": only whole directories can be confined [requires]
+        weather.py:1: error: a process cannot be restricted to writing "out": only whole directories can be confined [requires]
           mend: name a directory of the workspace and all in it, such as "out/**" or "{workspace}/**"
-        weather.py:1: error: a process cannot be held to writing "out/*": only whole directories can be confined [requires]
+        weather.py:1: error: a process cannot be restricted to writing "out/*": only whole directories can be confined [requires]
           mend: name a directory of the workspace and all in it, such as "out/**" or "{workspace}/**"
         weather.py:1: error: "/out/**" is outside the workspace, where tools change nothing [requires]
           mend: name a directory of the workspace and all in it, such as "out/**" or "{workspace}/**"
@@ -531,9 +532,9 @@ fn requirements_are_those_that_a_process_can_be_held_to() {
           mend: name a directory of the workspace and all in it, such as "out/**" or "{workspace}/**"
         weather.py:1: error: "a/../**" is outside the workspace, where tools change nothing [requires]
           mend: name a directory of the workspace and all in it, such as "out/**" or "{workspace}/**"
-        weather.py:1: error: a process cannot be held to writing "{workspace}": only whole directories can be confined [requires]
+        weather.py:1: error: a process cannot be restricted to writing "{workspace}": only whole directories can be confined [requires]
           mend: name a directory of the workspace and all in it, such as "out/**" or "{workspace}/**"
-        weather.py:1: error: a process cannot be held to writing "./**": only whole directories can be confined [requires]
+        weather.py:1: error: a process cannot be restricted to writing "./**": only whole directories can be confined [requires]
           mend: name a directory of the workspace and all in it, such as "out/**" or "{workspace}/**"
         0 tools, 7 errors, 0 warnings
     "#]].assert_eq(&permissions(json!({"fs": {"write": patterns}})));
@@ -562,7 +563,7 @@ fn every_mistake_in_what_is_required_is_reported_at_once() {
               mend: name a directory of the workspace and all in it, such as "out/**" or "{workspace}/**"
             weather.py:1: error: requires.fs.write holds 5, expected texts alone [requires]
               mend: write it as a text in quotation marks, or take it out
-            weather.py:1: error: "https://a.example" is no host [requires]
+            weather.py:1: error: "https://a.example" is not a host [requires]
               mend: name the host alone, such as "api.example.com" or "*.example.com", without scheme, port and path
             weather.py:1: error: requires.net has no part "ports", expected hosts [requires]
               mend: write {"fs": {"write": ["out/**"]}, "net": {"hosts": ["api.example.com"]}}, each part if it is needed
@@ -603,23 +604,23 @@ fn a_schema_without_a_type_hides_neither_its_parameters_nor_a_missing_function()
     "#]],
     );
     let fields = json!({"parameters": {}});
-    let reading = Reading {
+    let reading = ParsedToolFile {
         metadata: Some(metadata(fields)),
         metadata_line: Some(1),
         functions: vec!["run_city_weather".to_owned()],
-        ..Reading::default()
+        ..ParsedToolFile::default()
     };
-    let checked = check(&ToolDirectory::new("/tools"), vec![(source(), reading)], &[]);
+    let checked = check_tool_files(&ToolDirectory::new("/tools"), vec![(source(), reading)], &[]);
     expect![[r#"
         weather.py:1: error: the file has no function city_weather [function_missing]
           mend: write "function": "run_city_weather", or rename that function to city_weather
-        weather.py:1: error: parameters is empty, so nothing says what the tool takes [schema]
+        weather.py:1: error: parameters is empty, so the tool's parameters are unknown [schema]
           mend: write "parameters": {"type": "object", "properties": {...}, "required": [...]}; a tool that takes nothing has "properties": {}
         0 tools, 2 errors, 0 warnings
     "#]].assert_eq(&checked.report());
 }
 
-/// Checks a tool of this name whose parameters are these, each of a type.
+/// Checks a tool with this name and these parameters, each with a type.
 fn check_names(name: &str, parameters: &[(&str, &str)], expect: Expect) {
     let properties: Map<String, Value> = parameters
         .iter()
@@ -673,7 +674,7 @@ fn tools_and_functions_are_named_after_what_they_do() {
         "fx",
         &[],
         expect![[r#"
-        weather.py:1: warning: the tool's name "fx" is an abbreviation that nobody can guess [name_vague]
+        weather.py:1: warning: the tool's name "fx" is an unclear abbreviation [name_vague]
           mend: name it after its single purpose, such as finance_price
         1 tool, 0 errors, 1 warning
     "#]],

@@ -1,4 +1,4 @@
-//! The forms that a registry is read in.
+//! The accepted forms of a registry.
 
 use expect_test::{Expect, expect};
 
@@ -18,7 +18,7 @@ fn a_registry_is_an_object_with_tools_or_a_list() {
     check(
         "[1]",
         expect![[
-            r#"the registry has an entry that is no object, expected {"tools": [...]} or a list, each entry an object"#
+            r#"the registry has an entry that is not an object, expected {"tools": [...]} or a list, each entry an object"#
         ]],
     );
     check(
@@ -30,7 +30,7 @@ fn a_registry_is_an_object_with_tools_or_a_list() {
     check(
         r#"{"tools": {}}"#,
         expect![[
-            r#"the registry has tools that are no list, expected {"tools": [...]} or a list, each entry an object"#
+            r#"the registry has tools that are not a list, expected {"tools": [...]} or a list, each entry an object"#
         ]],
     );
     check(

@@ -1,4 +1,4 @@
-//! Calls of tools that do what tools should not: each is answered, and the next one is answered rightly.
+//! Calls of misbehaving tools: each gets an answer, and the next call is answered correctly.
 
 use expect_test::{Expect, expect};
 use haft_contract::Envelope;
@@ -16,7 +16,7 @@ impl Stage {
         self.call("hostile", json!({ "how": how })).await
     }
 
-    /// Makes a call, and then another one by the same worker, which must be whole.
+    /// Makes a call, and then another one in the same worker, which must be undamaged.
     async fn check(&self, how: &str, expect: Expect) {
         let before = self.hostile("worker").await.text();
         expect.assert_eq(&shown(&self.hostile(how).await));
@@ -24,7 +24,7 @@ impl Stage {
         assert_eq!(after, format!("ok: {}\n", json!(before)), "after {how}");
     }
 
-    /// Makes a call that costs the worker its life.
+    /// Makes a call after which the worker is killed.
     async fn check_last(&self, how: &str, expect: Expect) {
         let before = self.hostile("worker").await.text();
         expect.assert_eq(&shown(&self.hostile(how).await));
@@ -232,41 +232,41 @@ async fn whatever_is_raised_is_said() {
 async fn only_json_is_a_result() {
     let stage = stage().await;
     stage.check("returns_nan", expect![[r#"
-        TOOL_BAD_OUTPUT: run_hostile answered with what is not JSON: result["prices"][1]["last"] is nan, which JSON cannot carry: return None or a text
+        TOOL_BAD_OUTPUT: run_hostile returned a value that is not JSON: result["prices"][1]["last"] is nan, which JSON cannot carry: return None or a text
     "#]]).await;
     stage.check("returns_bytes", expect![[r#"
-        TOOL_BAD_OUTPUT: run_hostile answered with what is not JSON: result[0] is of type bytes, which is not JSON: decode it, or write it as base64 text
+        TOOL_BAD_OUTPUT: run_hostile returned a value that is not JSON: result[0] is of type bytes, which is not JSON: decode it, or write it as base64 text
     "#]]).await;
     stage.check("returns_a_set", expect![[r#"
-        TOOL_BAD_OUTPUT: run_hostile answered with what is not JSON: result["names"] is of type set, which is not JSON: return a list
+        TOOL_BAD_OUTPUT: run_hostile returned a value that is not JSON: result["names"] is of type set, which is not JSON: return a list
     "#]]).await;
     stage.check("returns_a_cycle", expect![[r#"
-        TOOL_BAD_OUTPUT: run_hostile answered with what is not JSON: result["again"][0] contains itself
+        TOOL_BAD_OUTPUT: run_hostile returned a value that is not JSON: result["again"][0] contains itself
     "#]]).await;
     stage.check("returns_numbers_as_keys", expect![[r#"
-        TOOL_BAD_OUTPUT: run_hostile answered with what is not JSON: result["by_year"] has a key of type int: keys must be texts
+        TOOL_BAD_OUTPUT: run_hostile returned a value that is not JSON: result["by_year"] has a key of type int: keys must be texts
     "#]]).await;
     stage.check("returns_half_a_character", expect![[r#"
-        TOOL_BAD_OUTPUT: run_hostile answered with what is not JSON: result[0] holds half of a surrogate pair, which JSON cannot carry
+        TOOL_BAD_OUTPUT: run_hostile returned a value that is not JSON: result[0] holds half of a surrogate pair, which JSON cannot carry
     "#]]).await;
     stage.check("returns_a_huge_number", expect![[r#"
-        TOOL_BAD_OUTPUT: run_hostile answered with what is not JSON: result is an integer of more than 64 bits, which readers round: return a text
+        TOOL_BAD_OUTPUT: run_hostile returned a value that is not JSON: result is an integer of more than 64 bits, which readers round: return a text
     "#]]).await;
     let deep = format!("ok: {}{}\n", "[".repeat(100), "]".repeat(100));
     assert_eq!(shown(&stage.hostile("returns_deep").await), deep);
     let much = stage.hostile("returns_much").await;
     assert!(much.code().is_none() && much.metadata().truncated, "{:?}", much.code());
     stage.check("returns_just_too_deep", expect![[r#"
-        TOOL_BAD_OUTPUT: run_hostile answered with what is not JSON: result[0][0][0][0] is nested more than 100 levels deep
+        TOOL_BAD_OUTPUT: run_hostile returned a value that is not JSON: result[0][0][0][0] is nested more than 100 levels deep
     "#]]).await;
     stage.check("returns_too_deep", expect![[r#"
-        TOOL_BAD_OUTPUT: run_hostile answered with what is not JSON: result[0][0][0][0] is nested more than 100 levels deep
+        TOOL_BAD_OUTPUT: run_hostile returned a value that is not JSON: result[0][0][0][0] is nested more than 100 levels deep
     "#]]).await;
     stage.check("returns_too_much", expect![[r#"
-        TOOL_BAD_OUTPUT: run_hostile answered with what is not JSON: result is 10485761 bytes of JSON, more than 10485760: return less, or write a file and return its path
+        TOOL_BAD_OUTPUT: run_hostile returned a value that is not JSON: result is 10485761 bytes of JSON, more than 10485760: return less, or write a file and return its path
     "#]]).await;
     stage.check("returns_a_generator", expect![[r#"
-        TOOL_BAD_OUTPUT: run_hostile answered with what is not JSON: result is of type generator, which is not JSON: return a list of what it yields
+        TOOL_BAD_OUTPUT: run_hostile returned a value that is not JSON: result is of type generator, which is not JSON: return a list of what it yields
     "#]]).await;
     stage
         .check(

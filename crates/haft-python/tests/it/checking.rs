@@ -1,10 +1,10 @@
-//! What is found out about files without running them, and what is wrong with them.
+//! Parsing files without running them, and the problems that are found.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use expect_test::{Expect, expect};
-use haft_python::{ReadingCode, RegistryFile, SourceFile, ToolDirectory};
+use haft_python::{MetadataProblemCode, RegistryFile, SourceFile, ToolDirectory};
 
 use crate::stage::{MemoryCache, checked, fixtures, readings};
 
@@ -14,14 +14,14 @@ async fn every_problem_of_every_file_is_reported_at_once() {
     assert_eq!(listing.problems, []);
     expect![[r#"
         WEATHER_FETCHER.py:14: warning: the tool may change files and says neither side_effect nor dangerous: it counts as one with a side effect, and plans run it without anybody having named it [not_dangerous]
-          mend: add "dangerous": True, or "side_effect": True if nobody minds what it changes; leave fs.write out if it changes nothing
+          mend: add "dangerous": True, or "side_effect": True if its changes are harmless; leave fs.write out if it changes nothing
         accounts.py:1: warning: there is neither a description nor a documentation of the function: a model sees the name alone [undescribed]
           mend: add "description": "..." with what it answers and when to use it
         accounts.py:3: error: the function's name "run" does not say what it does [function_vague]
           mend: name it after its single purpose, such as run_finance_price, there and in METADATA
-        accounts.py:4: error: parameters is empty, so nothing says what the tool takes [schema]
+        accounts.py:4: error: parameters is empty, so the tool's parameters are unknown [schema]
           mend: write "parameters": {"type": "object", "properties": {...}, "required": [...]}; a tool that takes nothing has "properties": {}
-        broken.py:1: error: the file is no Python: '{' was never closed [syntax]
+        broken.py:1: error: the file is not Python: '{' was never closed [syntax]
           mend: make it run under the interpreter of the directory
         changed_later.py:2: error: METADATA is set or changed by code here, which only running the file would do [metadata_code]
           mend: write METADATA once, at the top level, with its values spelled out: the file is not run to find them
@@ -37,7 +37,7 @@ async fn every_problem_of_every_file_is_reported_at_once() {
           mend: write "dangerous": True or "dangerous": False
         misfit.py:7: warning: the tool has a side effect and is not marked dangerous, so plans run it without anybody having named it [not_dangerous]
           mend: add "dangerous": True if it changes files or data, sends anything or costs anything
-        misfit.py:7: warning: a repeat of this tool's effect cannot be told from a new call, because it does not take its key [no_key]
+        misfit.py:7: warning: a repeat of this tool's effect cannot be distinguished from a new call, because it does not take its key [no_key]
           mend: add "context": True and hand context["idempotency_key"] on, or add "idempotent": True if a repeat changes nothing
         misfit.py:8: error: timeout is 0, expected seconds, more than 0 and at most 3600 [field]
           mend: write the number of seconds that one call may take
@@ -53,21 +53,21 @@ async fn every_problem_of_every_file_is_reported_at_once() {
           mend: use letters, digits and underscores, and no word of the language
         misfit.py:17: error: the parameter "since" has no type [untyped]
           mend: add "type": one of string, number, integer, boolean, object, array, or a list of them
-        misfit.py:19: error: required names "town", which is no parameter [required]
+        misfit.py:19: error: required names "town", which is not a parameter [required]
           mend: add "town" to the properties, or take it out of required
         misfit.py:22: error: "/etc/**" is outside the workspace, and METADATA grants nothing there: what every program of the machine reads, such as most of /etc, a tool reads without asking [requires]
           mend: leave it out; for a directory of your own add it to roots in haft.toml, or to readable of the [[python]] entry
         misfit.py:22: warning: reading cannot be limited to "data/**": the tool's process sees all of the workspace [requires]
           mend: leave it out, which grants reading the workspace
-        misfit.py:22: error: a process cannot be held to writing "out/*.txt": only whole directories can be confined [requires]
+        misfit.py:22: error: a process cannot be restricted to writing "out/*.txt": only whole directories can be confined [requires]
           mend: name a directory of the workspace and all in it, such as "out/**" or "{workspace}/**"
         misfit.py:22: error: "../up/**" is outside the workspace, where tools change nothing [requires]
           mend: name a directory of the workspace and all in it, such as "out/**" or "{workspace}/**"
-        misfit.py:23: error: "https://example.com/x" is no host [requires]
+        misfit.py:23: error: "https://example.com/x" is not a host [requires]
           mend: name the host alone, such as "api.example.com" or "*.example.com", without scheme, port and path
         misfit.py:24: warning: shell means nothing for a Python tool: what it starts is confined with it [requires]
           mend: leave it out
-        mismatch.py:5: warning: a repeat of this tool's effect cannot be told from a new call, because it does not take its key [no_key]
+        mismatch.py:5: warning: a repeat of this tool's effect cannot be distinguished from a new call, because it does not take its key [no_key]
           mend: add "context": True and hand context["idempotency_key"] on, or add "idempotent": True if a repeat changes nothing
         mismatch.py:9: error: find_mismatch takes first by its place alone, and arguments are passed by name [not_in_function]
           mend: take the / out of its parameters
@@ -89,8 +89,8 @@ async fn every_problem_of_every_file_is_reported_at_once() {
           mend: give one of them another name
         schema.py:3: error: Searcher is a class on line 13, not a function of the top level [function_missing]
           mend: write def Searcher(...) at the top level of this file
-        schema.py:7: error: parameters is no valid JSON Schema: "three" is not of type "integer" [schema]
-          mend: mend what the message names; references to files and hosts are not followed
+        schema.py:7: error: parameters is not a valid JSON Schema: "three" is not of type "integer" [schema]
+          mend: fix the error in the message; references to files and hosts are not followed
         2 tools, 29 errors, 10 warnings
     "#]].assert_eq(&checked.report());
 }
@@ -119,7 +119,7 @@ async fn what_a_file_publishes_is_what_its_metadata_says() {
         Get the current weather forecast (temperature, condition, wind) for any city.
         {"additionalProperties":false,"properties":{"city":{"description":"The name of the city.","type":"string"},"days":{"default":1,"minimum":1,"type":["integer","null"]}},"required":["city"],"type":"object"}
         RequirementSet { fs: FsRequirement { read: ["{workspace}/**"], write: ["out/**"] }, net: NetRequirement { hosts: ["api.example.com", "*.example.org"] }, shell: [], capabilities: [] }
-        Beneath(["out"])"#]].assert_eq(&published("weather_fetcher"));
+        Directories(["out"])"#]].assert_eq(&published("weather_fetcher"));
     expect![[r#"
         finance_price run_finance_price Read dangerous=false context=false timeout=None
         Answers the price of a share.
@@ -131,7 +131,7 @@ async fn what_a_file_publishes_is_what_its_metadata_says() {
 #[tokio::test]
 async fn a_registry_is_written_alike_and_compared_with_the_files() {
     let (listing, checked) = checked(&ToolDirectory::new(fixtures("checked"))).await;
-    let registry = RegistryFile::of_tools(&checked.tools);
+    let registry = RegistryFile::from_tools(&checked.tools);
     let text = registry.render();
     expect![[r#"
         {
@@ -222,7 +222,7 @@ async fn a_registry_is_written_alike_and_compared_with_the_files() {
     let differences = RegistryFile::parse(old).unwrap().differences(&checked.tools, &listing.files);
     let lines: Vec<_> = differences.iter().map(ToString::to_string).collect();
     expect![[r#"
-        adder: in the registry, but its file is no usable tool
+        adder: in the registry, but its file is not a usable tool
         finance_price: differs
           dangerous: nothing in the registry, false in the file
           description: nothing in the registry, "Answers the price of a share." in the file
@@ -240,7 +240,8 @@ async fn a_registry_is_written_alike_and_compared_with_the_files() {
 #[tokio::test]
 async fn what_is_right_is_read_again_only_when_it_or_the_interpreter_changed() {
     let reader = PathBuf::from("/usr/bin/python3");
-    let directory = ToolDirectory { reader, ..ToolDirectory::new(fixtures("checked")) };
+    let directory =
+        ToolDirectory { parser_interpreter: reader, ..ToolDirectory::new(fixtures("checked")) };
     let good = source("good.py", b"METADATA = {}\n");
     let files = [good, source("bad.py", b"METADATA = {\n")];
     let cache = Arc::new(MemoryCache::default());
@@ -251,10 +252,10 @@ async fn what_is_right_is_read_again_only_when_it_or_the_interpreter_changed() {
         read
     };
     let first = check(&directory, &files, 0).await;
-    // What is wrong with a file is found out anew, since an accident looks like that.
+    // An invalid file is parsed again, because an accident looks the same.
     assert_eq!(check(&directory, &files, 1).await, first);
     check(&directory, &[source("changed.py", b"METADATA = {'a': 1}\n")], 0).await;
-    // What starts another program may start another one the next time; which one a bare name is, is looked up each time.
+    // A script may start a different program next time, and a bare name is looked up each time.
     let place = tempfile::tempdir().unwrap();
     let script = place.path().join("python");
     std::fs::write(&script, "#!/bin/sh\nexec /usr/bin/python3 \"$@\"\n").unwrap();
@@ -262,14 +263,18 @@ async fn what_is_right_is_read_again_only_when_it_or_the_interpreter_changed() {
     std::fs::set_permissions(&script, mode).unwrap();
     let readable = vec![place.path().to_owned()];
     for reader in [script, PathBuf::from("python3")] {
-        let by_another = ToolDirectory { reader, readable: readable.clone(), ..directory.clone() };
+        let by_another = ToolDirectory {
+            parser_interpreter: reader,
+            readable: readable.clone(),
+            ..directory.clone()
+        };
         check(&by_another, &files[..1], 0).await;
         check(&by_another, &files[..1], 0).await;
     }
-    // A link is what it leads to.
+    // A link is identified by its target.
     let link = place.path().join("python3");
     std::os::unix::fs::symlink("/usr/bin/python3", &link).unwrap();
-    check(&ToolDirectory { reader: link, ..directory }, &files[..1], 1).await;
+    check(&ToolDirectory { parser_interpreter: link, ..directory }, &files[..1], 1).await;
 }
 
 fn source(name: &str, bytes: &[u8]) -> SourceFile {
@@ -282,7 +287,7 @@ fn source(name: &str, bytes: &[u8]) -> SourceFile {
     }
 }
 
-/// Reads sources that are hard on a parser, and one that is not, after them.
+/// Parses sources that are hard on a parser, and then an ordinary one.
 async fn check_hard(bytes: &[u8], expect: Expect) {
     let good = source("good.py", b"METADATA = {'name': 'good'}\n");
     let files = [source("hard.py", bytes), good];
@@ -352,14 +357,14 @@ async fn no_source_takes_others_with_it() {
 async fn a_parser_that_ends_is_started_again_and_given_up_after_a_while() {
     let directory = tempfile::tempdir().unwrap();
     let interpreter = directory.path().join("python");
-    // Ends over every source that holds the word, as a parser with a fault would.
+    // Exits on every source that contains the word, like a faulty parser.
     let script = "#!/bin/sh\nwhile read -r line <&3; do case $line in *fault*) echo oh no; exit 9;; esac; \
                   echo '{\"functions\":[]}' >&3; done\n";
     std::fs::write(&interpreter, script).unwrap();
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     std::fs::set_permissions(&interpreter, mode).unwrap();
     let tools = ToolDirectory {
-        reader: interpreter,
+        parser_interpreter: interpreter,
         readable: vec![directory.path().to_owned()],
         ..ToolDirectory::new(fixtures("checked"))
     };
@@ -374,13 +379,15 @@ async fn a_parser_that_ends_is_started_again_and_given_up_after_a_while() {
     );
     assert_eq!(message(1), None);
     assert_eq!(message(10), Some("it was not read, since the parser ended over 8 files before it"));
-    assert!(problems.iter().flatten().all(|problem| problem.code == ReadingCode::ParserEnded));
+    assert!(
+        problems.iter().flatten().all(|problem| problem.code == MetadataProblemCode::ParserEnded)
+    );
 }
 
 #[tokio::test]
 async fn an_interpreter_that_is_not_there_is_said_to_be() {
     let tools = ToolDirectory {
-        reader: "/nonexistent/python".into(),
+        parser_interpreter: "/nonexistent/python".into(),
         ..ToolDirectory::new(fixtures("checked"))
     };
     let files = [source("a.py", b"")];

@@ -1,5 +1,6 @@
-//! The ends of workers that may change files: nothing goes on after their call, what they left at protected places is put
-//! right before the answer, and what is said of a call that was stopped fits how far it had come.
+//! The ends of workers that may change files. No process continues after its call, changes at
+//! protected paths are reverted before the answer, and the error of a stopped call says how far it
+//! had come.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -14,11 +15,11 @@ use tokio_util::sync::CancellationToken;
 
 use crate::stage::{Stage, shown};
 
-/// How often a file is looked for, and how long apart.
+/// Maximum number of checks for a file, and the pause between them.
 const LOOKS_MAX: u32 = 6_000;
 const LOOK_MS: u64 = 5;
 
-/// Leaves files under protected names, and a process.
+/// Creates files under protected names, and starts a process.
 const PLANTER: &str = r#"
 import os
 import subprocess
@@ -54,7 +55,7 @@ def plant_files(how):
     return "planted"
 "#;
 
-/// A workspace, and a tool that harms it.
+/// A workspace, and a tool that attacks it.
 struct Planted {
     stage: Stage,
     /// A number of seconds that no other process on the machine sleeps for.
@@ -63,7 +64,8 @@ struct Planted {
 }
 
 impl Planted {
-    /// Returns one whose tool plants a first file as it is loaded, or does this in its place.
+    /// Returns a workspace whose tool runs `loading` when it is loaded, by default to create a
+    /// first file.
     async fn new(loading: &str) -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -88,7 +90,7 @@ impl Planted {
         self.stage.run.call(call).await.unwrap()
     }
 
-    /// Writes an envelope, without where the root is.
+    /// Formats an envelope without the root's path.
     fn shown(&self, envelope: &Envelope) -> String {
         let root = self.kept().parent().unwrap().canonicalize().unwrap();
         shown(envelope).replace(&*root.to_string_lossy(), "…")
@@ -104,7 +106,7 @@ impl Planted {
     }
 }
 
-/// How many processes have the token as an argument of their own.
+/// Returns how many processes have the token as an argument.
 fn living(token: &str) -> usize {
     let has_token = |entry: &std::fs::DirEntry| {
         let arguments = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();

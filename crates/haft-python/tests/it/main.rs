@@ -1,4 +1,5 @@
-//! Python tools as callers meet them: checked from their files, called through the whole pipeline, in confined processes.
+//! Python tools through the whole pipeline: checked from their files, and called in confined
+//! processes.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop where it stands")]
 
 mod calls;

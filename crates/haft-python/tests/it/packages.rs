@@ -1,10 +1,11 @@
-//! Files that are modules of a package, files named like modules of the standard library, and interpreters of their own.
+//! Files that are modules of a package, files named like modules of the standard library, and
+//! custom interpreters.
 
 use std::path::Path;
 use std::process::Command;
 
 use expect_test::expect;
-use haft_python::{ToolDirectory, WorkerOptions, interpreter_places};
+use haft_python::{ToolDirectory, WorkerOptions, interpreter_paths};
 use serde_json::json;
 
 use crate::stage::{Stage, checked, fixtures, shown};
@@ -55,7 +56,7 @@ async fn bytecode_beside_a_source_is_not_read() {
     std::fs::write(tools.join("shared.py"), tool).unwrap();
     std::fs::write(tools.join("_shared.py"), "WORDS = 'the source'\n").unwrap();
     std::fs::write(tools.join("other"), "WORDS = 'the bytecode'\n").unwrap();
-    // Of this kind an interpreter does not ask whether it is that of the source.
+    // The interpreter does not compare this kind of bytecode with its source.
     let compiling = "import importlib.util, py_compile\n\
                      place = importlib.util.cache_from_source('_shared.py')\n\
                      kind = py_compile.PycInvalidationMode.UNCHECKED_HASH\n\
@@ -80,7 +81,7 @@ async fn a_directory_has_the_interpreter_of_its_virtual_environment() {
     let environment = place.path().join("venv");
     make_environment(&environment);
     let directory = ToolDirectory {
-        readable: interpreter_places(&environment.join("bin/python")),
+        readable: interpreter_paths(&environment.join("bin/python")),
         interpreter: environment.join("bin/python"),
         ..package()
     };

@@ -1,39 +1,42 @@
-//! A runtime whose tools are those of a directory of Python files, and what happened in it.
+//! A runtime with the tools of a directory of Python files, and its events.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use haft::{
-    Call, Limits, OnRepeat, Registry, Roots, Run, Runtime, RuntimeParts, Sandbox, Session,
-    SessionOptions, SystemClock,
+    Call, CallLimits, Connection, ConnectionOptions, Registry, RepeatPolicy, Run, Runtime,
+    RuntimeParts, Sandbox, SystemClock, WorkspaceRoots,
 };
-use haft_contract::{Cx, Envelope, RequirementSet, RunId, Tool, ToolError, ToolId, Variables};
-use haft_journal::{MemoryJournal, Owner};
-use haft_policy::{Action, NetworkGuard, Rule, RuleScope};
+use haft_contract::{
+    Cx, Envelope, PatternVariables, RequirementSet, RunId, Tool, ToolError, ToolId,
+};
+use haft_journal::{LeaseOwner, MemoryJournal};
+use haft_policy::{NetworkGuard, Rule, RuleAction, RuleScope};
 use haft_python::{
-    Checked, Listing, Reading, ReadingCache, SourceFile, ToolDirectory, WorkerOptions,
+    CheckedDirectory, ParsedToolFile, ParsedToolFileCache, SourceFile, ToolDirectory, ToolFileList,
+    WorkerOptions,
 };
 use haft_sandbox::Launcher;
 use serde_json::{Value, json};
 
-/// A run, and the directory that its root is in.
+/// A run, and the directory that contains its root.
 pub(crate) struct Stage {
     pub(crate) directory: tempfile::TempDir,
-    pub(crate) session: Session,
+    pub(crate) session: Connection,
     pub(crate) run: Run,
     /// Another run of the same session.
     pub(crate) other_run: Run,
 }
 
-/// Keeps texts in memory and counts how often one was asked for that it had.
+/// Stores texts in memory, and counts successful lookups.
 #[derive(Default)]
 pub(crate) struct MemoryCache {
     texts: Mutex<HashMap<String, String>>,
     pub(crate) found: Mutex<u32>,
 }
 
-impl ReadingCache for MemoryCache {
+impl ParsedToolFileCache for MemoryCache {
     fn get(&self, key: &str) -> Option<String> {
         let text = self.texts.lock().unwrap().get(key).cloned();
         *self.found.lock().unwrap() += u32::from(text.is_some());
@@ -49,7 +52,7 @@ pub(crate) fn fixtures(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name)
 }
 
-/// A program that knows how to start processes; cargo builds examples beside the tests.
+/// Returns a program that can start processes; cargo builds examples beside the tests.
 fn helper() -> PathBuf {
     let own = std::env::current_exe().unwrap();
     let helper = own.ancestors().nth(2).unwrap().join("examples/warm");
@@ -62,19 +65,19 @@ impl Stage {
         Self::within(tempfile::tempdir().unwrap(), tools)
     }
 
-    /// Returns a stage whose root is `root` in a directory.
+    /// Returns a stage with the root `root` in a directory.
     pub(crate) fn within(directory: tempfile::TempDir, tools: Vec<Tool>) -> Self {
         let root = directory.path().join("root");
         std::fs::create_dir_all(&root).unwrap();
-        let roots = Roots::open(&root, &[]).unwrap();
+        let roots = WorkspaceRoots::open(&root, &[]).unwrap();
         let runtime = Runtime::new(RuntimeParts {
             registry: Registry::new(tools).unwrap(),
             journal: Arc::new(MemoryJournal::new()),
-            variables: Variables { workspace: roots.paths(), ..Variables::default() },
+            variables: PatternVariables { workspace: roots.paths(), ..PatternVariables::default() },
             roots,
             requires: RequirementSet::default(),
-            rules: vec![(RuleScope::Manifest, Rule::new("*", "*", Action::Allow))],
-            limits: Limits::default(),
+            rules: vec![(RuleScope::Manifest, Rule::new("*", "*", RuleAction::Allow))],
+            limits: CallLimits::default(),
             allow_network: false,
             network_guard: NetworkGuard::default(),
             sandbox: Sandbox::system(),
@@ -85,19 +88,19 @@ impl Stage {
             environment: vec![("PATH".into(), "/usr/bin:/bin".into())],
             sidecars: directory.path().join("sidecars"),
             clock: Arc::new(SystemClock),
-            owner: Owner { id: "test".to_owned(), place: "a test".to_owned() },
+            owner: LeaseOwner { id: "test".to_owned(), location: "a test".to_owned() },
             is_gone: Arc::new(|_| None),
             snapshots: None,
-            on_repeat: OnRepeat::default(),
+            on_repeat: RepeatPolicy::default(),
             settings: "{}".to_owned(),
         })
         .unwrap();
-        let session = runtime.session(SessionOptions::headless("s1", "test")).unwrap();
+        let session = runtime.open_connection(ConnectionOptions::headless("s1", "test")).unwrap();
         let [run, other_run] = ["r1", "r2"].map(|id| session.run(RunId::parse(id).unwrap()));
         Self { directory, session, run, other_run }
     }
 
-    /// Returns a stage with the tools of a directory that has nothing wrong with those of these names.
+    /// Returns a stage with the named tools of a directory, which must have no problems.
     pub(crate) async fn of_directory(directory: &ToolDirectory, options: WorkerOptions) -> Self {
         let (_, checked) = checked(directory).await;
         Self::new(haft_python::tools(directory, &checked.tools, options))
@@ -108,23 +111,23 @@ impl Stage {
     }
 }
 
-/// Lists, reads and checks a directory as a front end does, with confined processes.
-pub(crate) async fn checked(directory: &ToolDirectory) -> (Listing, Checked) {
+/// Lists, parses and checks a directory as a front end does, with confined processes.
+pub(crate) async fn checked(directory: &ToolDirectory) -> (ToolFileList, CheckedDirectory) {
     let listing = directory.list().unwrap();
     let readings = readings(directory, &listing.files, Arc::new(())).await.unwrap();
     let files = listing.files.iter().cloned().zip(readings).collect();
     let taken = [ToolId::parse("read").unwrap()];
-    let checked = haft_python::check(directory, files, &taken);
+    let checked = haft_python::check_tool_files(directory, files, &taken);
     (listing, checked)
 }
 
-/// Has the files read by a call, since only calls start confined processes.
+/// Parses the files in a call, because only calls start confined processes.
 pub(crate) async fn readings(
     directory: &ToolDirectory,
     files: &[SourceFile],
-    cache: Arc<dyn ReadingCache>,
-) -> Result<Vec<Reading>, String> {
-    let place: Arc<Mutex<Vec<Reading>>> = Arc::default();
+    cache: Arc<dyn ParsedToolFileCache>,
+) -> Result<Vec<ParsedToolFile>, String> {
+    let place: Arc<Mutex<Vec<ParsedToolFile>>> = Arc::default();
     let found = Arc::clone(&place);
     let (directory, files) = (directory.clone(), files.to_vec());
     let schema = json!({"type": "object", "properties": {}});
@@ -132,7 +135,7 @@ pub(crate) async fn readings(
         let (directory, files) = (directory.clone(), files.clone());
         let (cache, found) = (Arc::clone(&cache), Arc::clone(&found));
         async move {
-            let residents = cx.residents();
+            let residents = cx.background_processes();
             let readings = haft_python::read_metadata(&directory, &files, residents, &*cache);
             *found.lock().unwrap() = readings.await?;
             Ok::<_, ToolError>("read")
@@ -145,7 +148,7 @@ pub(crate) async fn readings(
     }
 }
 
-/// Writes an envelope: its code or `ok`, its text or data, and what was printed.
+/// Formats an envelope: its code or `ok`, its text or data, and the printed output.
 pub(crate) fn shown(envelope: &Envelope) -> String {
     let mut text = match (envelope, envelope.code()) {
         (_, Some(code)) => format!("{code}: {}\n", envelope.text()),

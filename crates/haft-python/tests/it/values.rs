@@ -1,4 +1,4 @@
-//! Whatever JSON goes into a tool comes out of it unchanged.
+//! Any JSON value passes through a tool unchanged.
 
 use haft_contract::Envelope;
 use haft_python::{ToolDirectory, WorkerOptions};
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::stage::{Stage, fixtures};
 
-/// Numbers that every reader of JSON takes for the same, and all texts.
+/// Generates numbers that every JSON parser reads alike, and any texts.
 fn values() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),

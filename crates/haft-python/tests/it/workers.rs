@@ -1,9 +1,10 @@
-//! The lives of workers: warm ones are used again, stopped and outgrown ones are replaced, idle ones end, calls wait in line.
+//! The lifetime of workers: warm ones are reused, stopped and oversized ones are replaced, idle
+//! ones end, and calls wait in line.
 
 use std::time::Duration;
 
 use expect_test::expect;
-use haft::{Call, Narrowing, Session};
+use haft::{Call, Connection, Restrictions};
 use haft_contract::{ErrorCode, FsRequirement, RequirementSet, RunId};
 use haft_python::{ToolDirectory, WorkerOptions};
 use serde_json::json;
@@ -35,25 +36,25 @@ async fn a_warm_worker_answers_again() {
 #[tokio::test]
 async fn a_worker_serves_those_who_are_narrowed_alike() {
     let stage = stage(WorkerOptions::default()).await;
-    let narrowed = |pattern: &str| {
+    let restricted = |pattern: &str| {
         let fs = FsRequirement { read: vec![pattern.to_owned()], ..FsRequirement::default() };
         let requires = Some(RequirementSet { fs, ..RequirementSet::default() });
-        stage.session.narrowed(Narrowing { requires, ..Narrowing::default() }).unwrap()
+        stage.session.restrict(Restrictions { requires, ..Restrictions::default() }).unwrap()
     };
-    let worker = async |session: &Session, run: &str| {
+    let worker = async |session: &Connection, run: &str| {
         let run = session.run(RunId::parse(run).unwrap());
         let envelope = run.call(Call::new("hostile", json!({"how": "worker"}))).await.unwrap();
         assert_eq!(envelope.code(), None, "{envelope:?}");
         envelope.text()
     };
-    let wide = stage.worker().await;
-    let (one, other) = (narrowed("{workspace}/**"), narrowed("{workspace}/**"));
-    let narrow = worker(&one, "one").await;
-    assert_ne!(narrow, wide);
-    assert_eq!(worker(&other, "other").await, narrow);
-    // Nor the other way round: what it was told by one it may tell another.
-    assert_ne!(stage.worker().await, narrow);
-    let refused = narrowed("notes/**").run(RunId::parse("none").unwrap());
+    let unrestricted_worker = stage.worker().await;
+    let (one, other) = (restricted("{workspace}/**"), restricted("{workspace}/**"));
+    let restricted_worker = worker(&one, "one").await;
+    assert_ne!(restricted_worker, unrestricted_worker);
+    assert_eq!(worker(&other, "other").await, restricted_worker);
+    // The reverse is not allowed either: data from one could reach the other.
+    assert_ne!(stage.worker().await, restricted_worker);
+    let refused = restricted("notes/**").run(RunId::parse("none").unwrap());
     let refused = refused.call(Call::new("hostile", json!({"how": "worker"}))).await.unwrap();
     assert_eq!(refused.code(), Some(ErrorCode::CapabilityDenied), "{refused:?}");
 }
@@ -126,7 +127,7 @@ async fn an_idle_worker_is_ended() {
     assert_ne!(stage.worker().await, first);
 }
 
-/// Lets time pass while nothing is under way.
+/// Lets time pass while nothing is in progress.
 async fn advance(ms: u64) {
     tokio::time::pause();
     tokio::time::advance(Duration::from_millis(ms)).await;
@@ -144,7 +145,7 @@ async fn calls_of_one_file_wait_in_line_or_have_workers_of_their_own() {
     assert_ne!(left, right);
 }
 
-/// A tool that says which worker it runs in, and requires this.
+/// Returns a tool that reports its worker, with these requirements.
 fn telling(name: &str, requires: &str) -> String {
     format!(
         "import uuid\n\nWORKER = uuid.uuid4().hex\nMETADATA = {{'name': '{name}', 'function': 'tell_worker', \
@@ -179,7 +180,7 @@ async fn an_answer_to_another_call_is_none() {
     // The first call of a worker has number 1.
     let envelope = stage.call("hostile", json!({"how": "answers_another_call"})).await;
     expect![[r#"
-        TOOL_BAD_OUTPUT: the answer of hostile.py could not be understood: it answers request 2, and 1 was asked
+        TOOL_BAD_OUTPUT: the answer of hostile.py could not be understood: it answered request 2, expected 1
     "#]]
     .assert_eq(&shown(&envelope));
     let envelope = stage.call("hostile", json!({"how": "answers_the_next_call_too"})).await;
@@ -199,9 +200,9 @@ async fn a_file_that_changed_is_not_run() {
     std::fs::write(&path, format!("{source}\n")).unwrap();
     let envelope = stage.call("hostile", json!({"how": "worker"})).await;
     expect![[r#"
-        UNAVAILABLE: hostile.py has changed since it was checked: look it over with haft registry check, and start haft again
+        UNAVAILABLE: hostile.py has changed since it was checked: check it with haft registry check, and start haft again
     "#]].assert_eq(&shown(&envelope));
-    // Back to what was checked, it runs again, in a new worker.
+    // With the checked content restored, it runs again, in a new worker.
     std::fs::write(&path, &source).unwrap();
     assert_ne!(stage.worker().await, first);
     std::fs::remove_file(&path).unwrap();

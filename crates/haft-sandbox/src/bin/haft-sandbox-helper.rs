@@ -1,4 +1,4 @@
-//! The helper as a program of its own, for launchers whose own program cannot be executed again. It does nothing else.
+//! The helper as a separate program, for launchers whose own program cannot be executed again.
 
 fn main() {
     haft_sandbox::helper::run_if_requested();

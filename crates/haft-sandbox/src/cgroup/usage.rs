@@ -1,33 +1,36 @@
-//! How much memory a process and all of its descendants use, for where no control group bounds them. What is looked at
-//! and for how long is bounded. It sees what is mapped; contents of files, also of files in memory, are bounded by
-//! their file system.
+//! Measures the memory of a process and all of its descendants, for machines without control
+//! groups. The number of processes and the time spent are limited. It counts mapped memory only.
+//! File contents, including files in memory, are limited by their file system.
 
 use std::fs;
 use std::io;
 
 use rustix::process::Pid;
 
-/// How many processes are looked at; a tree that is larger is stopped by the bound on processes long before.
+/// Maximum number of processes that are measured. The process limit stops a larger tree long
+/// before.
 pub(crate) const PROCESSES_MAX: usize = 16_384;
 
-/// Tells whether the tree uses more than this, with what is shared divided among those that share it.
+/// Returns whether the tree uses more than `memory_bytes`, with shared memory divided among its
+/// users.
 ///
-/// That takes a walk over all of a process's pages, so that it is done only if the quick answer is not enough.
+/// The exact answer takes a walk over all pages of each process. It is computed only if the quick
+/// answer is not enough.
 pub(crate) fn uses_more_than(root: Pid, memory_bytes: u64) -> io::Result<bool> {
     if resident_bytes(root)? <= memory_bytes {
         return Ok(false);
     }
     let mut used_bytes = 0_u64;
     for process in tree(root)? {
-        // What cannot be looked at closely (its program is not readable) counts in full.
+        // A process that cannot be inspected (its program is not readable) counts in full.
         let bytes = shared_out_bytes(process).unwrap_or_else(|| mapped_bytes(process));
         used_bytes = used_bytes.saturating_add(bytes);
     }
     Ok(used_bytes > memory_bytes)
 }
 
-/// Returns how much memory is resident in the tree, quickly and never too little: what several processes share counts
-/// for each of them.
+/// Returns an upper bound of the tree's resident memory, quickly: memory that processes share
+/// counts for each of them.
 fn resident_bytes(root: Pid) -> io::Result<u64> {
     let processes = tree(root)?;
     Ok(processes.into_iter().map(mapped_bytes).fold(0, u64::saturating_add))
@@ -41,7 +44,8 @@ fn tree(root: Pid) -> io::Result<Vec<i32>> {
         next += 1;
         match children(process) {
             Ok(children) => processes.extend(children),
-            // It ended meanwhile. The first one is the caller's child, which stays until it is collected.
+            // It has ended meanwhile. The first process is the caller's child, which exists until
+            // it is collected.
             Err(_) if next > 1 => {}
             Err(error) => return Err(error),
         }
@@ -63,13 +67,13 @@ fn children(process: i32) -> io::Result<Vec<i32>> {
     Ok(found)
 }
 
-/// Returns what is resident or swapped out and no file's, as the process itself sees it.
+/// Returns the resident or swapped memory that belongs to no file, as the process itself sees it.
 fn mapped_bytes(process: i32) -> u64 {
     let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
     sum_kib(&status, &["RssAnon:", "RssShmem:", "VmSwap:"]).saturating_mul(1024)
 }
 
-/// Returns the same with shared pages divided, where the kernel tells these apart (since 5.4).
+/// Returns the same with shared pages divided, if the kernel distinguishes them (since 5.4).
 fn shared_out_bytes(process: i32) -> Option<u64> {
     let rollup = fs::read_to_string(format!("/proc/{process}/smaps_rollup")).ok()?;
     rollup

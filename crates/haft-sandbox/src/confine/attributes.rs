@@ -1,49 +1,49 @@
-//! Attributes of mounts, which the kernel sets by descriptor, for one mount or for all beneath it at once. They can be
-//! made stricter only; this file offers nothing else.
+//! Mount attributes, which are set by descriptor for one mount or for a whole subtree. This module
+//! can only make them stricter.
 
 use std::ffi::c_int;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 
-/// No file of the mount is changed, whoever asks.
+/// Files of the mount cannot be changed by anyone.
 pub(super) const READ_ONLY: u64 = libc::MOUNT_ATTR_RDONLY;
 
-/// No file gives privileges, and no device file is one.
+/// Files grant no privileges, and device files do not work.
 pub(super) const TAME: u64 = libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV;
 
-/// The attributes of a mount that holds one device.
+/// The attributes of a mount that contains one device.
 pub(super) const DEVICE: u64 =
     libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NOEXEC;
 
-/// How far a change goes.
+/// The reach of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reach {
-    /// To the mount itself.
-    This,
-    /// To the mount and all beneath it.
-    Beneath,
+pub(super) enum MountReach {
+    /// Only the mount itself.
+    Mount,
+    /// The mount and all mounts below it.
+    Subtree,
 }
 
-/// What the kernel reads.
+/// The structure that the kernel reads.
 #[repr(C)]
-struct Change {
+struct MountAttr {
     set: u64,
     clear: u64,
     propagation: u64,
     user_namespace: u64,
 }
 
-/// Sets attributes of a mount, which also gets no news of other mounts any more.
-pub(super) fn set(mount: impl AsFd, attributes: u64, reach: Reach) -> io::Result<()> {
+/// Sets attributes of a mount, and stops propagation of mounts into it.
+pub(super) fn set(mount: impl AsFd, attributes: u64, reach: MountReach) -> io::Result<()> {
     let change =
-        Change { set: attributes, clear: 0, propagation: libc::MS_PRIVATE, user_namespace: 0 };
+        MountAttr { set: attributes, clear: 0, propagation: libc::MS_PRIVATE, user_namespace: 0 };
     let flags: c_int = match reach {
-        Reach::This => libc::AT_EMPTY_PATH,
-        Reach::Beneath => libc::AT_EMPTY_PATH | libc::AT_RECURSIVE,
+        MountReach::Mount => libc::AT_EMPTY_PATH,
+        MountReach::Subtree => libc::AT_EMPTY_PATH | libc::AT_RECURSIVE,
     };
     #[expect(unsafe_code, reason = "no safe interface sets attributes of mounts")]
-    // SAFETY: the path is empty and ends with a null; the kernel reads `change`, which lives through the call, and no
-    // more of it than its size.
+    // SAFETY: the path is empty and ends with a NUL. The kernel reads only the given size of
+    // `change`, which lives through the call.
     let answer = unsafe {
         libc::syscall(
             libc::SYS_mount_setattr,
@@ -51,7 +51,7 @@ pub(super) fn set(mount: impl AsFd, attributes: u64, reach: Reach) -> io::Result
             c"".as_ptr(),
             flags,
             &raw const change,
-            size_of::<Change>(),
+            size_of::<MountAttr>(),
         )
     };
     if answer == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }

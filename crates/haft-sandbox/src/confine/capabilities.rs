@@ -1,5 +1,6 @@
-//! Capabilities: the parts of root's power. A command gets none, and no way to get any, whoever runs it. User and group
-//! are left as they are; what root may do as the owner of files is for the other layers.
+//! Capabilities: the parts of root's power. A command has none and cannot get any, whichever user
+//! runs it. User and group do not change; the other layers limit root's rights as the owner of
+//! files.
 
 use std::io;
 
@@ -11,7 +12,7 @@ use rustix::thread::{
     set_no_new_privs,
 };
 
-/// The kernel keeps capabilities in 64 bits.
+/// The kernel stores capabilities in 64 bits.
 const CAPABILITY_MAX: c_ulong = 63;
 
 pub(super) const NONE: CapabilitySets = CapabilitySets {
@@ -20,7 +21,8 @@ pub(super) const NONE: CapabilitySets = CapabilitySets {
     inheritable: CapabilitySet::empty(),
 };
 
-/// Gives up every capability for good, and with `no_new_privs` every way to get one. It is an error if any is left.
+/// Drops every capability permanently; with `no_new_privs`, none can be regained. Fails if any is
+/// left.
 pub(crate) fn drop_all() -> io::Result<()> {
     set_no_new_privs(true)?;
     let is_bounded = empty_bounding_set()?;
@@ -30,8 +32,9 @@ pub(crate) fn drop_all() -> io::Result<()> {
     verify(is_bounded, is_locked)
 }
 
-/// Returns whether the set is empty now. Shrinking it is a privilege; who does not have it has nothing to lose that
-/// `no_new_privs` does not keep away.
+/// Empties the bounding set if possible, and returns whether it is empty. Shrinking it needs a
+/// privilege. A process without that privilege gains nothing from the set, because of
+/// `no_new_privs`.
 fn empty_bounding_set() -> io::Result<bool> {
     for capability in 0..=CAPABILITY_MAX {
         match bounding(libc::PR_CAPBSET_DROP, capability) {
@@ -45,7 +48,8 @@ fn empty_bounding_set() -> io::Result<bool> {
     Ok(true)
 }
 
-/// Makes sure that being root brings no capability back, and returns whether that was possible; as above.
+/// Ensures that being root restores no capability, and returns whether that was possible. The same
+/// condition applies.
 fn lock_secure_bits() -> io::Result<bool> {
     match set_capabilities_secure_bits(locked()) {
         Ok(()) => Ok(true),
@@ -54,7 +58,8 @@ fn lock_secure_bits() -> io::Result<bool> {
     }
 }
 
-/// Neither executing as root nor becoming it brings capabilities, none are kept, and none of this can be undone.
+/// Neither executing as root nor becoming root grants capabilities, none are kept, and these bits
+/// are locked.
 fn locked() -> CapabilitiesSecureBits {
     CapabilitiesSecureBits::NO_ROOT
         | CapabilitiesSecureBits::NO_ROOT_LOCKED
@@ -88,11 +93,11 @@ fn is_bounding_set_empty() -> io::Result<bool> {
     Ok(true)
 }
 
-/// By number, because a newer kernel may have capabilities that no library has a name for.
+/// Called by number, because a newer kernel may have capabilities without a name in the library.
 fn bounding(operation: c_int, capability: c_ulong) -> rustix::io::Result<c_int> {
     const UNUSED: c_ulong = 0;
     #[expect(unsafe_code, reason = "no safe interface takes capabilities without a name")]
-    // SAFETY: both operations take numbers only and touch no memory of this process.
+    // SAFETY: both operations take only numbers and touch no memory of this process.
     let result = unsafe { libc::prctl(operation, capability, UNUSED, UNUSED, UNUSED) };
     if result >= 0 {
         return Ok(result);

@@ -1,7 +1,8 @@
-//! Landlock: which files can be reached, decided by the kernel at every access, whatever is mounted. It is the layer
-//! that is left where namespaces are forbidden, and the second wall where they are not. It governs what is done with
-//! files, not that they exist: names and metadata outside can still be looked at, and modes, owners and times of files
-//! that belong to the user can be changed, because the kernel has no access right for these.
+//! Landlock: the kernel checks every access to files, independent of mounts. It is the remaining
+//! layer where namespaces are forbidden, and a second barrier where they are not. It controls
+//! operations on files, not their visibility: names and metadata outside can still be read. Modes,
+//! owners and times of the user's files can be changed, because the kernel has no access right for
+//! these.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -14,37 +15,41 @@ use landlock::{
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat, openat2};
 use rustix::io::Errno;
 
-/// What may be done at one path and beneath it.
+/// The access that is allowed at one path and below it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct PathRule {
-    /// An absolute path without symbolic links. One that is missing, or leads through a link, grants nothing.
+pub(crate) struct LandlockRule {
+    /// An absolute path without symbolic links. A path that is missing or leads through a link
+    /// grants nothing.
     pub(crate) path: PathBuf,
-    pub(crate) access: PathAccess,
+    pub(crate) access: LandlockAccess,
 }
 
 /// A kind of access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum PathAccess {
+pub(crate) enum LandlockAccess {
     /// Reading, listing and executing.
     Read,
-    /// Everything.
+    /// All access.
     Write,
-    /// Reading, and writing to what is there, without making or removing anything: for `/dev`.
+    /// Reading, and writing to existing files, without creating or removing any: for `/dev`.
     Device,
 }
 
-/// The newest set of rights that is used. Newer kernels have them all; what these add is left until it is known here.
+/// The newest set of rights in use. Newer kernels include them all; rights that they add are
+/// ignored until this crate knows them.
 const NEWEST: ABI = ABI::V6;
 
-/// The oldest kernel interface that governs every change to a file's contents. Before it, any file that the user may
-/// write could be cut to nothing.
+/// The oldest kernel interface that controls every change to a file's contents. Before it, every
+/// file that the user may write could be truncated.
 const COMPLETE: ABI = ABI::V3;
 
-/// Confines this process, and all that it starts, to the rules for good. Needs `no_new_privs`.
+/// Permanently restricts this process, and all processes that it starts, to the rules. Needs
+/// `no_new_privs`.
 ///
-/// `true` means that access to files is governed completely. `false` means that the kernel has no Landlock, or one that
-/// leaves something open, which is then in force as far as it goes: that does not count as confined.
-pub(crate) fn restrict(rules: &[PathRule]) -> io::Result<bool> {
+/// `true` means that all access to files is controlled. `false` means that the kernel has no
+/// Landlock, or only an incomplete one. The incomplete one is in force then, but does not count as
+/// confinement.
+pub(crate) fn restrict(rules: &[LandlockRule]) -> io::Result<bool> {
     let status = enforce(rules)?;
     Ok(match (status.ruleset, status.landlock) {
         (RulesetStatus::NotEnforced, _) => false,
@@ -59,12 +64,12 @@ pub(crate) fn restrict(rules: &[PathRule]) -> io::Result<bool> {
     })
 }
 
-/// Returns the version of the kernel's interface.
+/// Returns the version of the kernel's Landlock interface.
 pub(crate) fn version() -> io::Result<i32> {
     const ASK_VERSION: u32 = 1;
     let nothing = std::ptr::null::<libc::c_void>();
     #[expect(unsafe_code, reason = "the library does not tell without confining")]
-    // SAFETY: with this flag the kernel wants no structure, and only answers.
+    // SAFETY: with this flag the kernel reads no structure and only returns a number.
     let answer =
         unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, nothing, 0, ASK_VERSION) };
     if answer < 0 {
@@ -73,7 +78,7 @@ pub(crate) fn version() -> io::Result<i32> {
     i32::try_from(answer).map_err(io::Error::other)
 }
 
-/// Returns what an interface of this version leaves open, for people.
+/// Returns the gaps of an interface of this version, for people.
 pub(crate) fn gaps(version: i32) -> Vec<&'static str> {
     let gaps = [
         (2, "moving files between directories is always refused"),
@@ -84,13 +89,13 @@ pub(crate) fn gaps(version: i32) -> Vec<&'static str> {
     gaps.iter().filter(|(since, _)| version < *since).map(|(_, gap)| *gap).collect()
 }
 
-fn enforce(rules: &[PathRule]) -> io::Result<RestrictionStatus> {
+fn enforce(rules: &[LandlockRule]) -> io::Result<RestrictionStatus> {
     let mut ruleset = Ruleset::default()
         .handle_access(AccessFs::from_all(NEWEST))
         .and_then(|ruleset| ruleset.scope(Scope::from_all(NEWEST)))
         .and_then(Ruleset::create)
         .map_err(refused)?
-        // Set by whoever calls, who must know that it holds.
+        // The caller sets it and must verify it.
         .no_new_privs(false);
     for rule in rules {
         let Some(file) = open(&rule.path)? else { continue };
@@ -100,13 +105,14 @@ fn enforce(rules: &[PathRule]) -> io::Result<RestrictionStatus> {
     ruleset.restrict_self().map_err(refused)
 }
 
-impl PathAccess {
-    /// Returns the rights for a file of this kind; the kernel takes no rights of directories for others.
+impl LandlockAccess {
+    /// Returns the rights for a file of this kind; the kernel accepts directory rights only for
+    /// directories.
     fn rights(self, kind: FileType) -> BitFlags<AccessFs> {
         let rights = match self {
-            PathAccess::Read => AccessFs::from_read(NEWEST),
-            PathAccess::Write => AccessFs::from_all(NEWEST),
-            PathAccess::Device => {
+            LandlockAccess::Read => AccessFs::from_read(NEWEST),
+            LandlockAccess::Write => AccessFs::from_all(NEWEST),
+            LandlockAccess::Device => {
                 (AccessFs::from_file(NEWEST) | AccessFs::ReadDir)
                     & !BitFlags::from(AccessFs::Execute)
             }
@@ -115,8 +121,8 @@ impl PathAccess {
     }
 }
 
-/// Opens what a rule is about, without following any link: what has been replaced by one since it was looked at must
-/// not open another place.
+/// Opens the path of a rule without following any link. A path that was replaced by a link since it
+/// was checked must not open another file.
 fn open(path: &Path) -> io::Result<Option<OwnedFd>> {
     let flags = OFlags::PATH | OFlags::CLOEXEC;
     match openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
@@ -127,7 +133,7 @@ fn open(path: &Path) -> io::Result<Option<OwnedFd>> {
     }
 }
 
-/// The library's errors carry the operating system's at varying depth.
+/// Finds the operating system's error in the library's error, which nests it at varying depth.
 fn refused(error: RulesetError) -> io::Error {
     let mut source: Option<&(dyn std::error::Error + 'static)> = Some(&error);
     while let Some(error) = source {

@@ -1,74 +1,88 @@
-//! What a command's own process puts on just before it becomes the command: limits, Landlock, and the system call
-//! filters last. All of it is made ready before, and what was really put on is returned. It is not undone by anything.
+//! The restrictions that a command's process applies to itself just before it executes the command:
+//! limits, Landlock, and the system call filter last. They are prepared earlier, and the result
+//! says which are in force. They cannot be undone.
 
 use std::io;
 use std::path::Path;
 
-use super::landlock::{self, PathRule};
+use super::landlock::{self, LandlockRule};
 use super::limits;
-use super::seccomp::{FilterOptions, Filters, Ipc, Memfd, Neighbours, Sockets};
-use super::{capabilities, rules, suffices};
-use crate::confinement::{Network, Resources};
-use crate::wire::{Applied, Bounds, Failure, Stage};
+use super::seccomp::{
+    IpcAccess, MemfdAccess, NeighbourAccess, SeccompFilter, SeccompOptions, SocketAccess,
+};
+use super::{capabilities, is_sufficient, landlock_rules};
+use crate::confinement::{Network, ResourceLimits};
+use crate::wire::{MechanismFlags, StartFailure, StartStage, WireConfinement};
 
 /// The layers of one command.
-pub(crate) struct Layers {
-    bounds: Bounds,
+pub(crate) struct KernelConfinement {
+    bounds: WireConfinement,
     has_namespaces: bool,
-    rules: Option<Vec<PathRule>>,
-    filters: Option<Filters>,
-    resources: Resources,
+    rules: Option<Vec<LandlockRule>>,
+    filters: Option<SeccompFilter>,
+    resources: ResourceLimits,
 }
 
-impl Layers {
-    /// For a process that has a view of its own already, and no capabilities.
-    pub(crate) fn within_namespaces(bounds: &Bounds) -> Result<Layers, Failure> {
-        // What is held in memory without being mapped by anyone is seen by no look at processes.
-        let (memfd, ipc) = (Memfd::Denied, Ipc::Small);
-        let options =
-            FilterOptions { sockets: Sockets::All, memfd, ipc, neighbours: Neighbours::Own };
-        Ok(Layers {
+impl KernelConfinement {
+    /// For a process that already has a private view and no capabilities.
+    pub(crate) fn within_namespaces(
+        bounds: &WireConfinement,
+    ) -> Result<KernelConfinement, StartFailure> {
+        // Memory that no process has mapped is invisible when the memory of processes is measured.
+        let (memfd, ipc) = (MemfdAccess::Denied, IpcAccess::Small);
+        let options = SeccompOptions {
+            sockets: SocketAccess::All,
+            memfd,
+            ipc,
+            neighbours: NeighbourAccess::Own,
+        };
+        Ok(KernelConfinement {
             bounds: bounds.clone(),
             has_namespaces: true,
-            rules: bounds.mechanisms.landlock.then(|| rules::within_view(bounds)),
+            rules: bounds.mechanisms.landlock.then(|| landlock_rules::within_view(bounds)),
             filters: filters(bounds, options)?,
             resources: bounds.resources,
         })
     }
 
     /// For a process that sees the whole machine.
-    pub(crate) fn without_namespaces(bounds: &Bounds, private: &Path) -> Result<Layers, Failure> {
+    pub(crate) fn without_namespaces(
+        bounds: &WireConfinement,
+        private: &Path,
+    ) -> Result<KernelConfinement, StartFailure> {
         let sockets = match bounds.network {
-            Network::Host => Sockets::All,
-            Network::Loopback | Network::Proxied => Sockets::None,
+            Network::Host => SocketAccess::All,
+            Network::Loopback | Network::Proxied => SocketAccess::None,
         };
-        let options = FilterOptions {
+        let options = SeccompOptions {
             sockets,
-            memfd: Memfd::Denied,
-            ipc: Ipc::Denied,
-            neighbours: Neighbours::Everyone,
+            memfd: MemfdAccess::Denied,
+            ipc: IpcAccess::Denied,
+            neighbours: NeighbourAccess::Everyone,
         };
         let rules = if bounds.mechanisms.landlock {
-            Some(rules::without_view(bounds, private)?)
+            Some(landlock_rules::without_view(bounds, private)?)
         } else {
             None
         };
-        // The limit counts every process of the user; those that there are already are not this command's.
+        // The limit counts every process of the user, so existing ones are added to the command's
+        // own.
         let others = limits::tasks_of_user().map_err(failed("counting processes"))?;
         let processes = bounds.resources.processes.saturating_add(others);
-        Ok(Layers {
+        Ok(KernelConfinement {
             bounds: bounds.clone(),
             has_namespaces: false,
             rules,
             filters: filters(bounds, options)?,
-            resources: Resources { processes, ..bounds.resources },
+            resources: ResourceLimits { processes, ..bounds.resources },
         })
     }
 
-    /// Puts everything on this process, for good, and returns what is in force then.
+    /// Applies everything to this process permanently, and returns the mechanisms in force.
     ///
-    /// An error means that the command must not run: then this process is confined less than it should be.
-    pub(crate) fn apply(&self) -> Result<Applied, Failure> {
+    /// After an error the command must not run, because this process is then less confined than
+    /// requested.
+    pub(crate) fn apply(&self) -> Result<MechanismFlags, StartFailure> {
         if !self.has_namespaces {
             capabilities::drop_all().map_err(failed("dropping capabilities"))?;
         }
@@ -80,46 +94,54 @@ impl Layers {
         if let Some(filters) = &self.filters {
             filters.install().map_err(failed("filtering system calls"))?;
         }
-        let applied = Applied {
+        let applied = MechanismFlags {
             namespaces: self.has_namespaces,
             landlock,
             seccomp: self.filters.is_some(),
             limits: true,
-            // Whoever made the namespaces knows.
+            // The process that created the namespaces sets this.
             process_bound: false,
         };
-        if suffices(&self.bounds, applied) {
+        if is_sufficient(&self.bounds, applied) {
             Ok(applied)
         } else {
             let error = io::Error::from_raw_os_error(libc::EOPNOTSUPP);
-            Err(failed("comparing what is in force with what was asked for")(error))
+            Err(failed("comparing the limits in force with the requested ones")(error))
         }
     }
 
-    /// Puts on this process whatever can be, and tells what that was.
-    pub(crate) fn try_out() -> Applied {
-        let options = FilterOptions {
-            sockets: Sockets::All,
-            memfd: Memfd::Allowed,
-            ipc: Ipc::Allowed,
-            neighbours: Neighbours::Own,
+    /// Applies every available mechanism to this process, and returns them.
+    pub(crate) fn apply_available() -> MechanismFlags {
+        let options = SeccompOptions {
+            sockets: SocketAccess::All,
+            memfd: MemfdAccess::Allowed,
+            ipc: IpcAccess::Allowed,
+            neighbours: NeighbourAccess::Own,
         };
-        // Both of the others need that no new privileges can be had.
+        // Both of the others need `no_new_privs`.
         let has_dropped = capabilities::drop_all().is_ok();
-        let limits = limits::apply(&Resources::default()).is_ok();
+        let limits = limits::apply(&ResourceLimits::default()).is_ok();
         let landlock = has_dropped && landlock::restrict(&[]).unwrap_or(false);
-        let filter = || Filters::build(options)?.install();
-        Applied { landlock, seccomp: has_dropped && filter().is_ok(), limits, ..Applied::default() }
+        let filter = || SeccompFilter::build(options)?.install();
+        MechanismFlags {
+            landlock,
+            seccomp: has_dropped && filter().is_ok(),
+            limits,
+            ..MechanismFlags::default()
+        }
     }
 }
 
-fn filters(bounds: &Bounds, options: FilterOptions) -> Result<Option<Filters>, Failure> {
+fn filters(
+    bounds: &WireConfinement,
+    options: SeccompOptions,
+) -> Result<Option<SeccompFilter>, StartFailure> {
     if !bounds.mechanisms.seccomp {
         return Ok(None);
     }
-    Filters::build(options).map(Some).map_err(failed("building system call filters"))
+    SeccompFilter::build(options).map(Some).map_err(failed("building system call filters"))
 }
 
-fn failed(at: &'static str) -> impl Fn(io::Error) -> Failure {
-    move |error| Failure::new(Stage::Confine, at, &error)
+fn failed(at: &'static str) -> impl Fn(io::Error) -> StartFailure {
+    move |error| StartFailure::new(StartStage::Confine, at, &error)
 }

@@ -1,82 +1,84 @@
-//! Confining processes by the kernel: namespaces with a file system view of their own, Landlock, system call filters,
-//! limits. Each mechanism is a file; this one says in which order they go and which of them a confinement cannot do
-//! without. It deliberately decides nothing about what is granted, and it starts no process.
+//! Confines processes by kernel mechanisms: namespaces with a private file system view, Landlock,
+//! system call filters, and limits. Each mechanism has a file; this one defines their order and
+//! which of them a confinement requires. It does not decide what is granted, and it starts no
+//! process.
 
 mod attributes;
 mod capabilities;
 pub(crate) mod landlock;
+mod landlock_rules;
 mod layers;
 mod limits;
 mod mounts;
 mod namespaces;
 mod network;
-mod private;
-mod rules;
+mod private_directory;
 pub(crate) mod seccomp;
-mod view;
+mod view_entries;
 
 use std::os::fd::OwnedFd;
 
-pub(crate) use layers::Layers;
-pub(crate) use limits::{LOCKED_BYTES_MAX, PENDING_SIGNALS_MAX};
-pub(crate) use mounts::{BYTES_PER_FILE, UPON_TOP_MAX};
-pub(crate) use namespaces::{User, namespace_flags};
-pub(crate) use private::{NAMES_MAX, PrivateDirectory};
-pub(crate) use rules::NEIGHBOURS_MAX;
+pub(crate) use layers::KernelConfinement;
+pub(crate) use namespaces::{OuterUser, namespace_flags};
+pub(crate) use private_directory::PrivateDirectory;
 
-use mounts::View;
-use namespaces::Place;
+use mounts::MountView;
+use namespaces::StartDirectory;
 
-use crate::confinement::{Mechanisms, Network, Resources};
-use crate::wire::{Applied, Bounds, Failure, Stage};
+use crate::confinement::{Mechanisms, Network, ResourceLimits};
+use crate::wire::{MechanismFlags, StartFailure, StartStage, WireConfinement};
 
-/// A process that has settled in new namespaces, as far as that is the same for every command.
-pub(crate) struct Settled {
-    view: View,
+/// A process in new namespaces, after the setup that is the same for every command.
+pub(crate) struct NamespacedProcess {
+    view: MountView,
 }
 
-impl Settled {
-    /// Settles this process, the first of its namespaces.
-    pub(crate) fn new(user: User, network: Network) -> Result<Settled, Failure> {
-        namespaces::become_named(user)?;
+impl NamespacedProcess {
+    /// Sets up this process, the first one of its namespaces.
+    pub(crate) fn new(
+        user: OuterUser,
+        network: Network,
+    ) -> Result<NamespacedProcess, StartFailure> {
+        namespaces::map_user(user)?;
         match network {
             Network::Loopback | Network::Proxied => network::raise_loopback()?,
             Network::Host => {}
         }
-        namespaces::leave_mounts()?;
-        Ok(Settled { view: View::begin()? })
+        namespaces::unshare_mounts()?;
+        Ok(NamespacedProcess { view: MountView::begin()? })
     }
 
-    /// Gives this process the view and the network that the bounds allow.
+    /// Gives this process the view and the network of the confinement.
     ///
-    /// It ends in the working directory, without capabilities. Returns the listening socket of the proxy, if there is
-    /// one, and whether the number of processes is bounded.
+    /// Afterwards the process is in its working directory and has no capabilities. Returns the
+    /// proxy's listening socket, if there is one, and whether the number of processes is limited.
     pub(crate) fn enter(
         self,
-        bounds: &Bounds,
+        bounds: &WireConfinement,
         cwd: &OwnedFd,
-    ) -> Result<(Option<OwnedFd>, bool), Failure> {
-        let place = Place::of(cwd, &self.view)?;
+    ) -> Result<(Option<OwnedFd>, bool), StartFailure> {
+        let place = StartDirectory::find(cwd, &self.view)?;
         let listener = match bounds.network {
             Network::Loopback | Network::Host => None,
             Network::Proxied => Some(network::listen()?),
         };
         let is_bound = self.enter_view(bounds)?;
-        place.enter()?;
+        place.enter_directory()?;
         drop_capabilities()?;
         Ok((listener, is_bound))
     }
 
-    /// Enters a view of nothing, to find out whether that is possible, and whether processes can be bounded in it.
-    pub(crate) fn enter_on_trial(self) -> Result<bool, Failure> {
-        let bounds = Bounds {
+    /// Enters an empty view, to find out whether that is possible and whether processes can be
+    /// limited in it.
+    pub(crate) fn try_enter(self) -> Result<bool, StartFailure> {
+        let bounds = WireConfinement {
             writable: Vec::new(),
             readable: Vec::new(),
             hidden: Vec::new(),
-            pinned: Vec::new(),
+            mounts: Vec::new(),
             home: "/home".into(),
             network: Network::Loopback,
-            resources: Resources::default(),
+            resources: ResourceLimits::default(),
             mechanisms: Mechanisms::ALL,
             wants_group: false,
         };
@@ -85,21 +87,24 @@ impl Settled {
         Ok(is_bound)
     }
 
-    /// Moves into the view, and bounds the processes while that can still be written; returns whether they are bounded.
-    fn enter_view(self, bounds: &Bounds) -> Result<bool, Failure> {
+    /// Enters the view, and limits the processes while the limit is still writable. Returns whether
+    /// they are limited.
+    fn enter_view(self, bounds: &WireConfinement) -> Result<bool, StartFailure> {
         let entered = self.view.enter(bounds)?;
-        let is_bound = limits::bound_processes(bounds.resources.processes)
-            .map_err(|error| Failure::new(Stage::Confine, "bounding processes", &error))?;
+        let is_bound = limits::bound_processes(bounds.resources.processes).map_err(|error| {
+            StartFailure::new(StartStage::Confine, "bounding processes", &error)
+        })?;
         entered.seal()?;
-        // Of everyone but root the limit of each user is a bound as well, in a namespace of its own an exact one.
+        // For every user except root the per-user limit applies as well; in the command's own
+        // namespace it is exact.
         Ok(is_bound || !rustix::process::getuid().is_root())
     }
 }
 
-/// Returns what of that which can be had is also wanted.
-pub(crate) fn possible(bounds: &Bounds, offer: Applied) -> Applied {
+/// Returns the available mechanisms that are also requested.
+pub(crate) fn usable_mechanisms(bounds: &WireConfinement, offer: MechanismFlags) -> MechanismFlags {
     let Mechanisms { namespaces, landlock, seccomp } = bounds.mechanisms;
-    Applied {
+    MechanismFlags {
         namespaces: offer.namespaces && namespaces,
         landlock: offer.landlock && landlock,
         seccomp: offer.seccomp && seccomp,
@@ -108,26 +113,29 @@ pub(crate) fn possible(bounds: &Bounds, offer: Applied) -> Applied {
     }
 }
 
-/// Tells whether every part of a confinement has a mechanism of the kernel behind it.
+/// Returns whether a kernel mechanism enforces every part of a confinement.
 ///
-/// A part whose mechanisms were all asked off is no part of it.
-pub(crate) fn suffices(bounds: &Bounds, applied: Applied) -> bool {
-    let wanted = bounds.mechanisms;
-    let is_met = |is_wanted: bool, is_applied: bool| is_applied || !is_wanted;
+/// A part whose mechanisms were all disabled by the caller does not count.
+pub(crate) fn is_sufficient(bounds: &WireConfinement, applied: MechanismFlags) -> bool {
+    let requested = bounds.mechanisms;
+    let is_met = |is_requested: bool, is_applied: bool| is_applied || !is_requested;
     let network = match bounds.network {
         Network::Loopback => {
-            is_met(wanted.namespaces || wanted.seccomp, applied.namespaces || applied.seccomp)
+            is_met(requested.namespaces || requested.seccomp, applied.namespaces || applied.seccomp)
         }
-        // The proxy's own network is in a namespace.
+        // The proxied network is in a namespace.
         Network::Proxied => applied.namespaces,
         Network::Host => true,
     };
     network
-        && is_met(wanted.namespaces || wanted.landlock, applied.namespaces || applied.landlock)
-        && is_met(wanted.seccomp, applied.seccomp)
+        && is_met(
+            requested.namespaces || requested.landlock,
+            applied.namespaces || applied.landlock,
+        )
+        && is_met(requested.seccomp, applied.seccomp)
 }
 
-fn drop_capabilities() -> Result<(), Failure> {
+fn drop_capabilities() -> Result<(), StartFailure> {
     capabilities::drop_all()
-        .map_err(|error| Failure::new(Stage::Confine, "dropping capabilities", &error))
+        .map_err(|error| StartFailure::new(StartStage::Confine, "dropping capabilities", &error))
 }

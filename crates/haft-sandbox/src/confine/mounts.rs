@@ -1,7 +1,7 @@
-//! Building the file system that a command sees: an empty one, into which what was granted is mounted. Sources and mount
-//! points are opened once, through no symbolic link, and from then on used by descriptor, so that nothing can be
-//! exchanged between looking and mounting. Needs the mount interface of Linux 5.12; older kernels count as having no
-//! namespaces.
+//! Builds the file system that a command sees: an empty one into which the granted paths are
+//! mounted. Sources and mount points are opened once, without following links, and then used by
+//! descriptor, so that they cannot be exchanged after they were checked. Needs the mount interface
+//! of Linux 5.12; older kernels count as having no namespaces.
 
 use std::ffi::OsString;
 use std::io;
@@ -22,30 +22,30 @@ use rustix::mount::{
 use rustix::path::Arg;
 use rustix::process::{chdir, fchdir, pivot_root, umask};
 
-use super::attributes::{self, DEVICE, READ_ONLY, Reach, TAME};
-use super::view::{self, Entry, Ground, HOME, Kind, TEMPORARY};
-use crate::confinement::Resources;
-use crate::wire::{Bounds, Failure, Stage};
+use super::attributes::{self, DEVICE, MountReach, READ_ONLY, TAME};
+use super::view_entries::{self, HOME, TEMPORARY, ViewEntry, ViewEntryKind, ViewEntryParent};
+use crate::confinement::ResourceLimits;
+use crate::wire::{StartFailure, StartStage, WireConfinement};
 
-/// How many bytes of temporary files there are for one file, roughly; it bounds their number.
+/// Average size of a temporary file, in bytes. It limits the number of temporary files.
 pub(crate) const BYTES_PER_FILE: u64 = 4_096;
 
-/// How many temporary files there may be however few bytes they have.
+/// Minimum number of temporary files, however small their total size is.
 const FILES_MIN: u64 = 4_096;
 
-/// Where the temporary file system is mounted while the view is built.
+/// The mount point of the temporary file system while the view is built.
 const BUILDING_SITE: &str = "/proc";
 
-/// How many file systems may lie upon the machine's top.
+/// Maximum number of file systems stacked on the machine's top directory.
 pub(crate) const UPON_TOP_MAX: u32 = 16;
 
-/// The name of the file in the temporary file system that stands for every hidden one.
+/// The file in the temporary file system that covers every hidden file.
 const EMPTY_FILE: &str = "empty";
 
-/// The name of the directory in the temporary file system that becomes the top of the view.
+/// The directory in the temporary file system that becomes the top of the view.
 const TOP: &str = "top";
 
-/// The links in `/dev` that every program expects.
+/// The links in `/dev` that programs expect.
 const DEVICE_LINKS: [(&str, &str); 4] = [
     ("fd", "/proc/self/fd"),
     ("stdin", "/proc/self/fd/0"),
@@ -57,37 +57,39 @@ const HANDLE: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXE
 const NO_LINKS: ResolveFlags = ResolveFlags::NO_SYMLINKS.union(ResolveFlags::NO_MAGICLINKS);
 const CLONE: OpenTreeFlags = OpenTreeFlags::OPEN_TREE_CLONE.union(OpenTreeFlags::OPEN_TREE_CLOEXEC);
 
-/// A view that is being built.
-pub(super) struct View {
-    /// The temporary file system that everything of the command's own is in.
+/// A view under construction.
+pub(super) struct MountView {
+    /// The temporary file system that contains everything private to the command.
     base: OwnedFd,
     device: u64,
     /// The top of the view.
     top: OwnedFd,
-    /// Mounts that are writable until the end.
+    /// Mounts that stay writable until the end.
     open: Vec<OwnedFd>,
     hidden_count: usize,
-    /// What this process's files were made with before.
+    /// The previous umask of this process.
     mask: Mode,
 }
 
-/// A view that is in place, and to be sealed when nothing more is to be changed in it.
-pub(super) struct Entered {
+/// A view that is in place. It must be sealed once nothing in it changes any more.
+pub(super) struct EnteredMountView {
     open: Vec<OwnedFd>,
 }
 
-impl Entered {
-    /// Makes read-only what had to be written to until now.
-    pub(super) fn seal(self) -> Result<(), Failure> {
+impl EnteredMountView {
+    /// Makes the mounts read-only that had to be writable until now.
+    pub(super) fn seal(self) -> Result<(), StartFailure> {
         self.open
             .iter()
-            .try_for_each(|mount| attributes::set(mount, READ_ONLY, Reach::This))
-            .map_err(|error| Failure::new(Stage::Confine, "sealing the file system", &error))
+            .try_for_each(|mount| attributes::set(mount, READ_ONLY, MountReach::Mount))
+            .map_err(|error| {
+                StartFailure::new(StartStage::Confine, "sealing the file system", &error)
+            })
     }
 }
 
-/// Takes for held what cannot be reached from here: another user's, who is not in this user namespace. The command has
-/// the same user and fewer rights, so that it cannot reach it either.
+/// Treats an inaccessible path as protected: it belongs to another user, who is not in this user
+/// namespace. The command has the same user with fewer rights, so it cannot reach the path either.
 fn unless_out_of_reach(fixed: io::Result<()>) -> io::Result<()> {
     match fixed {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
@@ -95,36 +97,45 @@ fn unless_out_of_reach(fixed: io::Result<()>) -> io::Result<()> {
     }
 }
 
-impl View {
-    /// Begins a view, as far as that is the same for every command. This process's mounts must be its own.
-    pub(super) fn begin() -> Result<View, Failure> {
-        let mut view = View::bare().map_err(|error| {
-            Failure::new(Stage::Confine, "mounting a temporary file system", &error)
+impl MountView {
+    /// Begins a view with the parts that are the same for every command. This process must have a
+    /// private mount namespace.
+    pub(super) fn begin() -> Result<MountView, StartFailure> {
+        let mut view = MountView::bare().map_err(|error| {
+            StartFailure::new(StartStage::Confine, "mounting a temporary file system", &error)
         })?;
-        view::beginning().try_for_each(|entry| view.add_or_fail(&entry))?;
+        view_entries::initial_entries().try_for_each(|entry| view.add_or_fail(&entry))?;
         Ok(view)
     }
 
-    /// The path of a descriptor of this process, which the machine's own `/proc` does not tell any more.
+    /// Returns the path of a descriptor of this process, which the machine's own `/proc` no longer
+    /// shows.
     pub(super) fn path_of(&self, descriptor: &OwnedFd) -> io::Result<PathBuf> {
         let link = format!("proc/self/fd/{}", descriptor.as_raw_fd());
         Ok(OsString::from_vec(readlinkat(&self.top, link, Vec::new())?.into_bytes()).into())
     }
 
-    /// Leaves the machine's file system for a view of what the bounds allow.
-    pub(super) fn enter(mut self, bounds: &Bounds) -> Result<Entered, Failure> {
-        self.size(&bounds.resources)
-            .map_err(|error| Failure::new(Stage::Confine, "bounding temporary files", &error))?;
-        view::entries(bounds).iter().try_for_each(|entry| self.add_or_fail(entry))?;
+    /// Leaves the machine's file system and enters a view of the confinement.
+    pub(super) fn enter(
+        mut self,
+        bounds: &WireConfinement,
+    ) -> Result<EnteredMountView, StartFailure> {
+        self.size(&bounds.resources).map_err(|error| {
+            StartFailure::new(StartStage::Confine, "bounding temporary files", &error)
+        })?;
+        view_entries::granted_entries(bounds)
+            .iter()
+            .try_for_each(|entry| self.add_or_fail(entry))?;
         umask(self.mask);
-        self.enter_top()
-            .map_err(|error| Failure::new(Stage::Confine, "entering the new file system", &error))
+        self.enter_top().map_err(|error| {
+            StartFailure::new(StartStage::Confine, "entering the new file system", &error)
+        })
     }
 
-    fn bare() -> io::Result<View> {
+    fn bare() -> io::Result<MountView> {
         let mask = umask(Mode::empty());
-        let base = new_file_system("tmpfs", &options(&Resources::default()))?;
-        // It needs a place until there is a view, where nothing that is granted can lie beneath it.
+        let base = new_file_system("tmpfs", &options(&ResourceLimits::default()))?;
+        // It needs a mount point until the view exists. No granted path can lie below this one.
         attach(&base, CWD, BUILDING_SITE)?;
         for (_, name) in TEMPORARY {
             mkdirat(&base, name, Mode::from_raw_mode(0o1777))?;
@@ -138,11 +149,11 @@ impl View {
             symlinkat(target, &top, Path::new("dev").join(name))?;
         }
         let device = fstat(&base)?.st_dev;
-        Ok(View { base, device, top, open: Vec::new(), hidden_count: 0, mask })
+        Ok(MountView { base, device, top, open: Vec::new(), hidden_count: 0, mask })
     }
 
-    /// Bounds what the temporary file system holds.
-    fn size(&self, resources: &Resources) -> io::Result<()> {
+    /// Limits the size of the temporary file system.
+    fn size(&self, resources: &ResourceLimits) -> io::Result<()> {
         let picked =
             fspick(&self.base, "", FsPickFlags::FSPICK_EMPTY_PATH | FsPickFlags::FSPICK_CLOEXEC)?;
         for (key, value) in options(resources) {
@@ -151,61 +162,67 @@ impl View {
         Ok(fsconfig_reconfigure(&picked)?)
     }
 
-    fn add_or_fail(&mut self, entry: &Entry) -> Result<(), Failure> {
+    fn add_or_fail(&mut self, entry: &ViewEntry) -> Result<(), StartFailure> {
         self.add(entry).map_err(|error| {
-            Failure::new(Stage::Confine, format!("mounting {}", entry.path.display()), &error)
+            StartFailure::new(
+                StartStage::Confine,
+                format!("mounting {}", entry.path.display()),
+                &error,
+            )
         })
     }
 
-    fn add(&mut self, entry: &Entry) -> io::Result<()> {
+    fn add(&mut self, entry: &ViewEntry) -> io::Result<()> {
         let path = entry.path.as_path();
         match entry.kind {
-            Kind::Temporary(name) => {
-                // It has the attributes of the whole, which is tame.
+            ViewEntryKind::Temporary(name) => {
+                // It inherits the restrictive attributes of the whole.
                 let mount = open_tree(&self.base, name, CLONE)?;
                 self.place(&mount, entry, FileType::Directory)
             }
-            Kind::Readable => match self.source(path)? {
-                // What does not exist is left out.
+            ViewEntryKind::Readable => match self.source(path)? {
+                // A path that does not exist is ignored.
                 None => Ok(()),
                 Some((link, FileType::Symlink)) => self.link(entry, &link),
                 Some((handle, file_type)) => {
                     self.bind(&handle, entry, (file_type, READ_ONLY | TAME))
                 }
             },
-            Kind::Writable => match self.source(path)? {
+            ViewEntryKind::Writable => match self.source(path)? {
                 None => Err(Errno::NOENT.into()),
                 Some((_, FileType::Symlink)) => Err(Errno::LOOP.into()),
                 Some((handle, file_type)) => self.bind(&handle, entry, (file_type, TAME)),
             },
-            // What leads through a link is kept at the place that it has without one.
-            Kind::Anchored if self.find_without_links(path)?.is_none() => Ok(()),
-            Kind::Anchored => unless_out_of_reach(self.fix(path, TAME)),
-            Kind::Pinned => unless_out_of_reach(self.fix(path, READ_ONLY | TAME)),
-            Kind::Hidden => self.hide(path),
-            Kind::Device => {
+            // A path that leads through a link is protected at its link-free location.
+            ViewEntryKind::Anchored if self.find_without_links(path)?.is_none() => Ok(()),
+            ViewEntryKind::Anchored => unless_out_of_reach(self.bind_in_place(path, TAME)),
+            ViewEntryKind::ReadOnly => {
+                unless_out_of_reach(self.bind_in_place(path, READ_ONLY | TAME))
+            }
+            ViewEntryKind::Hidden => self.hide_path(path),
+            ViewEntryKind::Device => {
                 let handle = openat2(CWD, path, HANDLE, Mode::empty(), NO_LINKS)?;
                 if kind_of(&handle)? != FileType::CharacterDevice {
                     return Err(Errno::NODEV.into());
                 }
                 let mount = open_tree(&handle, "", CLONE | OpenTreeFlags::AT_EMPTY_PATH)?;
-                attributes::set(&mount, DEVICE, Reach::This)?;
+                attributes::set(&mount, DEVICE, MountReach::Mount)?;
                 self.place(&mount, entry, FileType::RegularFile)
             }
-            Kind::Processes => {
+            ViewEntryKind::Processes => {
                 let mount = new_file_system("proc", &[])?;
                 self.place(&mount, entry, FileType::Directory)?;
-                // The number of processes is bounded through it.
+                // The number of processes is limited through it.
                 self.open.push(mount);
                 Ok(())
             }
         }
     }
 
-    /// Opens what is granted, where it is on the machine.
+    /// Opens a granted path on the machine.
     fn source(&self, path: &Path) -> io::Result<Option<(OwnedFd, FileType)>> {
         if path == Path::new("/") {
-            // Granting everything would cover the view, devices and processes included.
+            // Granting the top directory would cover the view, including devices and processes.
             return Err(Errno::INVAL.into());
         }
         match openat2(CWD, path, HANDLE, Mode::empty(), NO_LINKS) {
@@ -218,25 +235,25 @@ impl View {
         }
     }
 
-    /// Mounts what is on the machine at the same path of the view.
+    /// Mounts a path of the machine at the same path of the view.
     fn bind(
         &self,
         handle: &OwnedFd,
-        entry: &Entry,
+        entry: &ViewEntry,
         (file_type, attributes): (FileType, u64),
     ) -> io::Result<()> {
-        self.place(&clone_whole(handle.as_fd(), attributes)?, entry, file_type)
+        self.place(&clone_tree(handle.as_fd(), attributes)?, entry, file_type)
     }
 
-    /// Makes the link that is on the machine in the view, unless a parent has brought it.
-    fn link(&self, entry: &Entry, link: &OwnedFd) -> io::Result<()> {
+    /// Creates the machine's link in the view, unless a parent mount already contains it.
+    fn link(&self, entry: &ViewEntry, link: &OwnedFd) -> io::Result<()> {
         match entry.ground {
-            Ground::Granted => Ok(()),
-            Ground::Own => {
+            ViewEntryParent::Granted => Ok(()),
+            ViewEntryParent::Own => {
                 let target = readlinkat(link, "", Vec::new())?;
                 let make = |place: &Path| symlinkat(target.as_c_str(), &self.top, place);
                 match self.make(&entry.path, make) {
-                    // Something of the command's own goes before.
+                    // The command's own entry takes precedence.
                     Err(Errno::EXIST) => Ok(()),
                     made => Ok(made?),
                 }
@@ -244,33 +261,33 @@ impl View {
         }
     }
 
-    /// Mounts what a parent brought onto itself, so that it can be neither moved nor replaced.
-    fn fix(&self, path: &Path, attributes: u64) -> io::Result<()> {
+    /// Mounts a path of a parent mount onto itself, so that it can be neither moved nor replaced.
+    fn bind_in_place(&self, path: &Path, attributes: u64) -> io::Result<()> {
         match self.find(path)? {
             // It was removed meanwhile, or is not in the view.
             None => Ok(()),
             Some(place) => {
-                attach_at(&clone_whole(place.as_fd(), attributes)?, &place)?;
+                attach_at(&clone_tree(place.as_fd(), attributes)?, &place)?;
                 Ok(())
             }
         }
     }
 
-    /// Mounts nothing over what a parent brought. Of a link there is nothing to hide but where it leads, which is
+    /// Covers a path of a parent mount with an empty one. A link needs no cover: its target is
     /// hidden under its own path.
-    fn hide(&mut self, path: &Path) -> io::Result<()> {
+    fn hide_path(&mut self, path: &Path) -> io::Result<()> {
         let Some(place) = self.find_without_links(path)? else { return Ok(()) };
         if kind_of(&place)? != FileType::Directory {
             match make_file(&self.base, Path::new(EMPTY_FILE)) {
-                // One stands for all.
+                // One file covers them all.
                 Ok(()) | Err(Errno::EXIST) => {}
                 Err(errno) => return Err(errno.into()),
             }
             let mount = open_tree(&self.base, EMPTY_FILE, CLONE)?;
-            attributes::set(&mount, READ_ONLY | TAME, Reach::This)?;
+            attributes::set(&mount, READ_ONLY | TAME, MountReach::Mount)?;
             return Ok(attach_at(&mount, &place)?);
         }
-        // Each has one of its own, because what is granted inside of it needs a place there.
+        // Each needs a separate directory, because granted paths inside it need mount points there.
         let name = format!("hidden-{}", self.hidden_count);
         self.hidden_count += 1;
         mkdirat(&self.base, &name, Mode::from_raw_mode(0o755))?;
@@ -280,14 +297,14 @@ impl View {
         Ok(())
     }
 
-    /// Mounts something at its place in the view, which is made if it may be.
-    fn place(&self, mount: &OwnedFd, entry: &Entry, file_type: FileType) -> io::Result<()> {
+    /// Mounts something at its place in the view, and creates the mount point if possible.
+    fn place(&self, mount: &OwnedFd, entry: &ViewEntry, file_type: FileType) -> io::Result<()> {
         match entry.ground {
-            Ground::Granted => {
+            ViewEntryParent::Granted => {
                 let place = self.mount_point(&entry.path, file_type)?;
                 Ok(attach_at(mount, &place)?)
             }
-            Ground::Own => {
+            ViewEntryParent::Own => {
                 let make = |place: &Path| match file_type {
                     FileType::Directory => mkdirat(&self.top, place, Mode::from_raw_mode(0o755)),
                     _ => make_file(&self.top, place),
@@ -296,14 +313,14 @@ impl View {
                     Ok(()) | Err(Errno::EXIST) => {}
                     Err(errno) => return Err(errno.into()),
                 }
-                // No link is on the way: nothing but this process has made anything here, and what lies beneath a link
-                // that it made counts as granted.
+                // No link can be in the way: only this process has created entries here, and a path
+                // below a link that it created counts as granted.
                 Ok(attach(mount, &self.top, within(&entry.path)?)?)
             }
         }
     }
 
-    /// Makes something in the command's own file system, and the directories on the way to it if they are missing.
+    /// Creates an entry in the command's own file system, with its missing parents.
     fn make(
         &self,
         path: &Path,
@@ -326,7 +343,7 @@ impl View {
         make(place)
     }
 
-    /// Opens a path in the view, and makes it there if it is missing.
+    /// Opens a path in the view, and creates it if it is missing.
     fn mount_point(&self, path: &Path, file_type: FileType) -> io::Result<OwnedFd> {
         if let Some(found) = self.find(path)? {
             return Ok(found);
@@ -344,7 +361,8 @@ impl View {
         Ok(openat(&parent, name, HANDLE, Mode::empty())?)
     }
 
-    /// Refuses a directory that is not of the view's own: nothing is ever made in the machine's.
+    /// Refuses a directory that is not the view's own: nothing is ever created in the machine's
+    /// file systems.
     fn check_own(&self, directory: &OwnedFd) -> io::Result<()> {
         if fstat(directory)?.st_dev == self.device { Ok(()) } else { Err(Errno::NOENT.into()) }
     }
@@ -359,7 +377,7 @@ impl View {
         }
     }
 
-    /// The same, but what is a link or behind one is not there.
+    /// Opens a path in the view; a link, or a path behind one, counts as missing.
     fn find_without_links(&self, path: &Path) -> io::Result<Option<OwnedFd>> {
         match self.find(path) {
             Err(error) if error.raw_os_error() == Some(Errno::LOOP.raw_os_error()) => Ok(None),
@@ -368,27 +386,27 @@ impl View {
         }
     }
 
-    /// Makes the view the whole file system of this process.
-    fn enter_top(mut self) -> io::Result<Entered> {
+    /// Makes the view the root file system of this process.
+    fn enter_top(mut self) -> io::Result<EnteredMountView> {
         fchdir(&self.top)?;
-        // The old file system comes to lie upon the new one, and is taken off from there.
+        // The old root is now stacked on the new one, and is unmounted from there.
         pivot_root(".", ".")?;
-        take_off_all(&self.top)?;
+        unmount_all(&self.top)?;
         chdir("/")?;
         self.open.push(self.top);
-        Ok(Entered { open: self.open })
+        Ok(EnteredMountView { open: self.open })
     }
 }
 
-/// Takes everything off the top of the view that lies upon it.
+/// Unmounts everything that is stacked on the top of the view.
 ///
-/// That is more than one file system where the machine's own top had something upon it. What stayed would be found by
-/// whoever goes up from the top.
-fn take_off_all(top: &OwnedFd) -> io::Result<()> {
+/// There are several file systems if some were stacked on the machine's own top directory. A
+/// remaining one could be reached through `..` from the top.
+fn unmount_all(top: &OwnedFd) -> io::Result<()> {
     let identity = |directory: BorrowedFd<'_>, path: &str| -> io::Result<(u64, u64)> {
-        let wanted = StatxFlags::INO | StatxFlags::MNT_ID;
-        let stat = statx(directory, path, AtFlags::EMPTY_PATH, wanted)?;
-        // Without the mount's identity nothing could be told.
+        let mask = StatxFlags::INO | StatxFlags::MNT_ID;
+        let stat = statx(directory, path, AtFlags::EMPTY_PATH, mask)?;
+        // Without the mount's identity the loop could not detect the end.
         if stat.stx_mask & StatxFlags::MNT_ID.bits() == 0 {
             return Err(Errno::NOSYS.into());
         }
@@ -404,7 +422,7 @@ fn take_off_all(top: &OwnedFd) -> io::Result<()> {
     Err(Errno::BUSY.into())
 }
 
-/// Makes a file system that is not mounted anywhere yet.
+/// Creates a file system that is not mounted yet.
 fn new_file_system(name: &str, options: &[(&str, String)]) -> io::Result<OwnedFd> {
     let file_system = fsopen(name, FsOpenFlags::FSOPEN_CLOEXEC)?;
     for (key, value) in options {
@@ -415,20 +433,20 @@ fn new_file_system(name: &str, options: &[(&str, String)]) -> io::Result<OwnedFd
     Ok(fsmount(&file_system, FsMountFlags::FSMOUNT_CLOEXEC, attributes)?)
 }
 
-fn options(resources: &Resources) -> [(&'static str, String); 2] {
+fn options(resources: &ResourceLimits) -> [(&'static str, String); 2] {
     let files = (resources.temp_bytes / BYTES_PER_FILE).max(FILES_MIN);
     [("size", resources.temp_bytes.to_string()), ("nr_inodes", files.to_string())]
 }
 
-/// Copies a mount with all beneath it, and gives the copies attributes.
-fn clone_whole(handle: BorrowedFd<'_>, attributes: u64) -> io::Result<OwnedFd> {
+/// Clones a mount with everything below it, and sets the attributes of the clones.
+fn clone_tree(handle: BorrowedFd<'_>, attributes: u64) -> io::Result<OwnedFd> {
     let flags = CLONE | OpenTreeFlags::AT_RECURSIVE | OpenTreeFlags::AT_EMPTY_PATH;
     let mount = open_tree(handle, "", flags)?;
-    attributes::set(&mount, attributes, Reach::Beneath)?;
+    attributes::set(&mount, attributes, MountReach::Subtree)?;
     Ok(mount)
 }
 
-/// Returns a path relative to the top. The top itself is no place.
+/// Returns a path relative to the top. The top itself is not a valid mount point.
 fn within(path: &Path) -> rustix::io::Result<&Path> {
     match path.strip_prefix("/") {
         Ok(relative) if !relative.as_os_str().is_empty() => Ok(relative),

@@ -1,5 +1,5 @@
-//! The network of a command's own: a loopback interface, and where a proxy is to be reached the socket that it listens
-//! on. What is admitted there is for whoever serves the socket.
+//! The private network of a command: a loopback interface and, if there is a proxy, its listening
+//! socket. The process that serves the socket decides which connections are allowed.
 
 use std::ffi::c_short;
 use std::io;
@@ -9,33 +9,34 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 
 use crate::confinement::PROXY_PORT;
-use crate::wire::{Failure, Stage};
+use crate::wire::{StartFailure, StartStage};
 
-/// The name of the loopback interface, which every network namespace begins with.
+/// The name of the loopback interface, which every new network namespace has.
 const LOOPBACK: &[u8] = b"lo";
 
-/// Lets the interface pass packets.
-pub(super) fn raise_loopback() -> Result<(), Failure> {
+/// Brings the loopback interface up.
+pub(super) fn raise_loopback() -> Result<(), StartFailure> {
     let raise = || {
         let kind = SocketType::DGRAM;
         let socket = socket_with(AddressFamily::INET, kind, SocketFlags::CLOEXEC, None)?;
         set_up(&socket)
     };
     raise().map_err(|error: io::Error| {
-        Failure::new(Stage::Confine, "raising the loopback interface", &error)
+        StartFailure::new(StartStage::Confine, "raising the loopback interface", &error)
     })
 }
 
-/// Listens on the proxy's port; the socket stays of this network wherever it is sent.
-pub(super) fn listen() -> Result<OwnedFd, Failure> {
+/// Listens on the proxy's port. The socket belongs to this network even after it is sent to another
+/// process.
+pub(super) fn listen() -> Result<OwnedFd, StartFailure> {
     let listen = || {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, PROXY_PORT))?;
-        // A property of the socket, not of the descriptor: it holds for whoever receives it.
+        // This is a property of the socket, not of the descriptor, so the receiver has it too.
         listener.set_nonblocking(true)?;
         Ok(OwnedFd::from(listener))
     };
     listen().map_err(|error: io::Error| {
-        Failure::new(Stage::Confine, "listening on the proxy's port", &error)
+        StartFailure::new(StartStage::Confine, "listening on the proxy's port", &error)
     })
 }
 

@@ -1,13 +1,14 @@
-//! System call filters: which calls a confined command cannot make.
+//! System call filters: the calls that a confined command cannot make.
 //!
-//! Everything is allowed but what is named. A list of what is allowed would be tighter, and would break a compiler or a
-//! language's runtime with each of their releases, for calls that do no harm; what files, hosts and processes can be
-//! reached is decided by the other layers, and this one takes away what would get around them and the parts of the
-//! kernel that no build needs. Filters look at numbers only, never at memory, which another thread could change.
+//! Every call that is not listed is allowed. A list of allowed calls would be tighter, but every
+//! release of a compiler or runtime could break it with harmless calls. The other layers control
+//! access to files, hosts and processes. The filter removes calls that would bypass these layers,
+//! and parts of the kernel that no build needs. Filters see only numbers, never memory, because
+//! another thread could change memory.
 //!
-//! The program is written here rather than by a library, because its shape is a tenth of what a confined start may
-//! cost: the kernel runs each new program once for each of its system calls, to learn which of them are always
-//! allowed. With a list that is searched from the front that took 180 microseconds, with one that is halved first 50.
+//! The filter program is written here instead of by a library, because its shape can be a tenth of
+//! the cost of a confined start. The kernel runs each new program once for each system call, to
+//! learn which are always allowed. A linear search took 180 microseconds; a binary search takes 50.
 
 mod assembler;
 mod table;
@@ -16,69 +17,71 @@ use std::io;
 
 use libc::{c_int, c_long, sock_filter};
 
-use assembler::{Assembler, Compare};
-use table::Verdict;
+use assembler::{JumpCondition, SeccompAssembler};
+use table::SyscallRule;
 
-/// The filter of one command, ready to be installed.
+/// A command's filter, ready to be installed.
 #[derive(Debug)]
-pub(crate) struct Filters {
+pub(crate) struct SeccompFilter {
     program: Vec<sock_filter>,
 }
 
-/// What a command's filter leaves it.
+/// Options of a command's filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct FilterOptions {
-    pub(crate) sockets: Sockets,
-    pub(crate) memfd: Memfd,
-    pub(crate) ipc: Ipc,
-    pub(crate) neighbours: Neighbours,
+pub(crate) struct SeccompOptions {
+    pub(crate) sockets: SocketAccess,
+    pub(crate) memfd: MemfdAccess,
+    pub(crate) ipc: IpcAccess,
+    pub(crate) neighbours: NeighbourAccess,
 }
 
-/// Whose processes and files can be named.
+/// The processes and files that the command can name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Neighbours {
-    /// The command's own: there are namespaces.
+pub(crate) enum NeighbourAccess {
+    /// Its own, because there are namespaces.
     Own,
-    /// All of the machine's. What could be done to them is refused, as far as no other layer governs it.
+    /// Those of the whole machine. The filter refuses operations on them that no other layer
+    /// controls.
     Everyone,
 }
 
-/// Which sockets can be made.
+/// The sockets that the command can create.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Sockets {
-    /// Those of IP, and netlink's for reading routes.
+pub(crate) enum SocketAccess {
+    /// IP sockets, and netlink sockets for reading routes.
     All,
-    /// None but connected pairs.
+    /// Only connected pairs.
     None,
 }
 
-/// Whether files without a name can be made in memory.
+/// Whether the command can create unnamed files in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Memfd {
-    /// They can.
+pub(crate) enum MemfdAccess {
+    /// Allowed.
     Allowed,
-    /// They cannot: nothing but a cgroup bounds what they hold.
+    /// Denied: only a control group limits their memory.
     Denied,
 }
 
-/// Whether System V IPC and POSIX message queues can be used.
+/// Access to System V IPC and POSIX message queues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ipc {
-    /// They can: in an IPC namespace they are the command's own.
+pub(crate) enum IpcAccess {
+    /// Allowed: in an IPC namespace they are private to the command.
     Allowed,
-    /// They can, but for large pieces of shared memory: nothing but a cgroup bounds what these hold while no process
-    /// has them mapped. A namespace can have 4,096 of the small ones, which databases find each other by.
+    /// Allowed except for large shared memory segments: only a control group limits their memory
+    /// while no process has them mapped. A namespace can have 4,096 small segments, through which
+    /// databases find each other.
     Small,
-    /// They cannot: without a namespace they are shared with the whole machine.
+    /// Denied: without a namespace they are shared with the whole machine.
     Denied,
 }
 
-/// A place in the program.
+/// A jump target in the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
-    /// The search goes on here for numbers from this row's on.
+enum FilterLabel {
+    /// The search continues here for numbers from this row on.
     Rows(usize),
-    Verdict(Verdict),
+    Verdict(SyscallRule),
     Netlink,
     Internet,
     InternetProtocol,
@@ -95,13 +98,13 @@ enum Place {
 const NUMBER: u32 = 0;
 const ARCHITECTURE: u32 = 4;
 
-/// From the lower half of an argument to its upper one.
+/// Distance from the lower half of an argument to its upper half.
 const UPPER_HALF: u32 = 4;
 
-/// Rows that are compared one by one rather than halved again.
+/// Maximum number of rows that are compared one by one instead of halved again.
 const ROWS_TOGETHER_MAX: usize = 10;
 
-/// What `struct seccomp_data` says for programs of this architecture.
+/// The value of `arch` in `struct seccomp_data` for programs of this architecture.
 #[cfg(target_arch = "x86_64")]
 const ARCHITECTURE_HERE: Option<u32> = Some(0xc000_003e);
 #[cfg(target_arch = "aarch64")]
@@ -109,11 +112,12 @@ const ARCHITECTURE_HERE: Option<u32> = Some(0xc000_00b7);
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 const ARCHITECTURE_HERE: Option<u32> = None;
 
-/// The calls of the x32 interface have this bit in their numbers and pass for calls of x86-64. No architecture has
-/// numbers of its own from here on.
+/// Calls of the x32 interface have this bit in their numbers and otherwise look like x86-64 calls.
+/// No architecture has its own numbers from here on.
 const FOREIGN_NUMBERS: u32 = 0x4000_0000;
 
-/// The flags of `clone` that make a namespace. The one for clocks cannot be given to this call.
+/// The flags of `clone` that create a namespace. The flag for time namespaces cannot be given to
+/// this call.
 const CLONE_NAMESPACES: c_int = libc::CLONE_NEWNS
     | libc::CLONE_NEWCGROUP
     | libc::CLONE_NEWUTS
@@ -122,56 +126,60 @@ const CLONE_NAMESPACES: c_int = libc::CLONE_NEWNS
     | libc::CLONE_NEWPID
     | libc::CLONE_NEWNET;
 
-/// The bits of a socket's type that are no flags.
+/// The bits of a socket's type that are not flags.
 const SOCKET_TYPE: u32 = 0xf;
 
-/// The bits of a mode that lend whoever executes a file its owner's or its group's rights.
+/// The set-user-id and set-group-id bits, which run a file with its owner's or group's rights.
 const LENDING: u32 = 0o6000;
 
-/// That a priority is one process's, for `setpriority`.
+/// `setpriority`: the priority of a single process.
 const ONE_PROCESS: u32 = 0;
 
-/// The same for `ioprio_set`.
+/// `ioprio_set`: the priority of a single process.
 const ONE_PROCESS_FOR_IO: u32 = 1;
 
-/// The largest piece of shared memory where large ones are refused.
+/// Maximum size of a shared memory segment where large ones are refused, in bytes.
 pub(crate) const SEGMENT_BYTES_MAX: u32 = 64 * 1024;
 
-/// The value with which `personality` only asks.
+/// The value with which `personality` only reads.
 const PERSONALITY_ASK: u32 = 0xffff_ffff;
 
-impl Filters {
-    /// Writes the filter.
-    pub(crate) fn build(options: FilterOptions) -> io::Result<Filters> {
+impl SeccompFilter {
+    /// Builds the filter.
+    pub(crate) fn build(options: SeccompOptions) -> io::Result<SeccompFilter> {
         let Some(architecture) = ARCHITECTURE_HERE else {
             return Err(io::Error::new(
                 io::ErrorKind::Unsupported,
                 "system call filters are written for x86-64 and 64-bit ARM only",
             ));
         };
-        let mut program = Assembler::new();
+        let mut program = SeccompAssembler::new();
         program.load(ARCHITECTURE);
-        program.jump_if(Compare::Equal(architecture), Place::Rows(0));
-        // A program of another architecture could go on with nothing but errors; it is told by its end. Calls of a
-        // 32-bit interface are made on purpose in a 64-bit program.
-        program.jump(Place::Kill);
-        program.place(Place::Rows(0));
+        program.jump_if(JumpCondition::Equal(architecture), FilterLabel::Rows(0));
+        // A program of another architecture could only continue with errors. Killing it reports
+        // that. A 64-bit program makes calls of a 32-bit interface only on purpose.
+        program.jump(FilterLabel::Kill);
+        program.place(FilterLabel::Rows(0));
         program.load(NUMBER);
-        program.jump_if(Compare::AtLeast(FOREIGN_NUMBERS), Place::Verdict(Verdict::Absent));
+        program.jump_if(
+            JumpCondition::AtLeast(FOREIGN_NUMBERS),
+            FilterLabel::Verdict(SyscallRule::Absent),
+        );
         search(&mut program, 0, &table::rows(options))?;
-        look_at_arguments(&mut program)?;
+        check_arguments(&mut program)?;
         answer(&mut program)?;
-        Ok(Filters { program: program.finish()? })
+        Ok(SeccompFilter { program: program.finish()? })
     }
 
-    /// Installs the filter for good. Needs `no_new_privs`, or the kernel refuses.
+    /// Installs the filter permanently. The kernel requires `no_new_privs`.
     pub(crate) fn install(&self) -> io::Result<()> {
         let len = u16::try_from(self.program.len()).map_err(io::Error::other)?;
-        // The kernel's interface is not const-correct; it copies the program and leaves it alone.
+        // The kernel's interface is not const-correct; it copies the program and does not change
+        // it.
         let program = libc::sock_fprog { len, filter: self.program.as_ptr().cast_mut() };
         #[expect(unsafe_code, reason = "no safe interface installs a filter")]
-        // SAFETY: the structure and the instructions that it points to live until the call returns, which is all the
-        // kernel needs of them, and the length is that of the vector.
+        // SAFETY: the structure and its instructions live until the call returns, and the kernel
+        // needs them no longer. The length is that of the vector.
         let result = unsafe {
             libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, 0, &raw const program)
         };
@@ -179,173 +187,181 @@ impl Filters {
     }
 }
 
-/// Finds the number among the rows by halving, and goes where its row says; any other number is allowed.
+/// Emits a binary search for the call's number, which jumps to the rule of the matching row. Any
+/// other number is allowed.
 ///
-/// The rows before `first` have been passed already.
+/// The rows before `first` were already excluded.
 fn search(
-    program: &mut Assembler<Place>,
+    program: &mut SeccompAssembler<FilterLabel>,
     first: usize,
-    rows: &[(c_long, Verdict)],
+    rows: &[(c_long, SyscallRule)],
 ) -> io::Result<()> {
     if rows.len() <= ROWS_TOGETHER_MAX {
         for (number, verdict) in rows {
-            program.jump_if(Compare::Equal(value(*number)?), Place::Verdict(*verdict));
+            program.jump_if(JumpCondition::Equal(value(*number)?), FilterLabel::Verdict(*verdict));
         }
-        program.jump(Place::Allow);
+        program.jump(FilterLabel::Allow);
         return Ok(());
     }
     let (lower, upper) = rows.split_at(rows.len() / 2);
     let upper_first = first + lower.len();
     if let Some((number, _)) = upper.first() {
-        program.jump_if(Compare::AtLeast(value(*number)?), Place::Rows(upper_first));
+        program.jump_if(JumpCondition::AtLeast(value(*number)?), FilterLabel::Rows(upper_first));
     }
     search(program, first, lower)?;
-    program.place(Place::Rows(upper_first));
+    program.place(FilterLabel::Rows(upper_first));
     search(program, upper_first, upper)
 }
 
-/// The parts for calls whose arguments decide. The upper halves of arguments are not looked at where the kernel does not
-/// look at them either, because it takes 32 bits.
-fn look_at_arguments(program: &mut Assembler<Place>) -> io::Result<()> {
-    let refuse = Place::Verdict(Verdict::NotPermitted);
+/// Emits the checks for calls whose arguments decide. The upper half of an argument is not checked
+/// where the kernel uses only 32 bits.
+fn check_arguments(program: &mut SeccompAssembler<FilterLabel>) -> io::Result<()> {
+    let refuse = FilterLabel::Verdict(SyscallRule::NotPermitted);
 
-    program.place(Place::Verdict(Verdict::Clone));
+    program.place(FilterLabel::Verdict(SyscallRule::Clone));
     program.load(argument(0));
-    program.jump_if(Compare::AnyBitOf(value(CLONE_NAMESPACES)?), refuse);
-    program.jump(Place::Allow);
+    program.jump_if(JumpCondition::AnyBitOf(value(CLONE_NAMESPACES)?), refuse);
+    program.jump(FilterLabel::Allow);
 
-    program.place(Place::Verdict(Verdict::Ioctl));
+    program.place(FilterLabel::Verdict(SyscallRule::Ioctl));
     program.load(argument(1));
-    // Pushing input into a terminal, also through the console's selection, and changing what drives it.
+    // Injecting input into a terminal, also through the console's selection, and changing its line
+    // discipline.
     for request in [libc::TIOCSTI, libc::TIOCLINUX, libc::TIOCSETD] {
-        program.jump_if(Compare::Equal(value(request)?), refuse);
+        program.jump_if(JumpCondition::Equal(value(request)?), refuse);
     }
-    program.jump(Place::Allow);
+    program.jump(FilterLabel::Allow);
 
-    program.place(Place::Verdict(Verdict::Personality));
+    program.place(FilterLabel::Verdict(SyscallRule::Personality));
     program.load(argument(0));
     for harmless in [0, PERSONALITY_ASK] {
-        program.jump_if(Compare::Equal(harmless), Place::Allow);
+        program.jump_if(JumpCondition::Equal(harmless), FilterLabel::Allow);
     }
     program.jump(refuse);
 
-    program.place(Place::Verdict(Verdict::Segment));
+    program.place(FilterLabel::Verdict(SyscallRule::Segment));
     program.load(argument(1) + UPPER_HALF);
-    program.jump_if(Compare::AtLeast(1), Place::TooLarge);
+    program.jump_if(JumpCondition::AtLeast(1), FilterLabel::TooLarge);
     program.load(argument(1));
-    program.jump_if(Compare::AtLeast(SEGMENT_BYTES_MAX + 1), Place::TooLarge);
-    program.jump(Place::Allow);
+    program.jump_if(JumpCondition::AtLeast(SEGMENT_BYTES_MAX + 1), FilterLabel::TooLarge);
+    program.jump(FilterLabel::Allow);
 
-    look_at_modes(program);
-    look_at_others(program);
-    look_at_socket(program)?;
-    look_at_pair(program)
+    check_modes(program);
+    check_other_processes(program);
+    check_socket(program)?;
+    check_socket_pair(program)
 }
 
-/// A program in a directory of the user's that runs with the user's rights whoever executes it outlives every bound.
-fn look_at_modes(program: &mut Assembler<Place>) {
-    for (verdict, index) in [(Verdict::SecondIsMode, 1), (Verdict::ThirdIsMode, 2)] {
-        program.place(Place::Verdict(verdict));
+/// A set-user-id program in a directory of the user would escape every limit: it runs with the
+/// user's rights whichever process executes it.
+fn check_modes(program: &mut SeccompAssembler<FilterLabel>) {
+    for (verdict, index) in [(SyscallRule::SecondIsMode, 1), (SyscallRule::ThirdIsMode, 2)] {
+        program.place(FilterLabel::Verdict(verdict));
         program.load(argument(index));
-        program.jump_if(Compare::AnyBitOf(LENDING), Place::Verdict(Verdict::NotPermitted));
-        program.jump(Place::Allow);
+        program.jump_if(
+            JumpCondition::AnyBitOf(LENDING),
+            FilterLabel::Verdict(SyscallRule::NotPermitted),
+        );
+        program.jump(FilterLabel::Allow);
     }
 }
 
-/// Calls that name a process by its number, where none stands for the caller.
-fn look_at_others(program: &mut Assembler<Place>) {
-    let refuse = Place::Verdict(Verdict::NotPermitted);
-    // Asking for limits is harmless.
-    program.place(Place::Verdict(Verdict::Limits));
+/// Calls that name a process by its number, where zero is the caller.
+fn check_other_processes(program: &mut SeccompAssembler<FilterLabel>) {
+    let refuse = FilterLabel::Verdict(SyscallRule::NotPermitted);
+    // Reading limits is harmless.
+    program.place(FilterLabel::Verdict(SyscallRule::Limits));
     for half in [0, UPPER_HALF] {
         program.load(argument(2) + half);
-        program.jump_if(Compare::AtLeast(1), Place::OwnProcess);
+        program.jump_if(JumpCondition::AtLeast(1), FilterLabel::OwnProcess);
     }
-    program.jump(Place::Allow);
+    program.jump(FilterLabel::Allow);
 
-    program.place(Place::Verdict(Verdict::FirstIsProcess));
-    program.place(Place::OwnProcess);
+    program.place(FilterLabel::Verdict(SyscallRule::FirstIsProcess));
+    program.place(FilterLabel::OwnProcess);
     program.load(argument(0));
-    program.jump_if(Compare::Equal(0), Place::Allow);
+    program.jump_if(JumpCondition::Equal(0), FilterLabel::Allow);
     program.jump(refuse);
 
-    let priorities = [(Verdict::Priority, ONE_PROCESS), (Verdict::IoPriority, ONE_PROCESS_FOR_IO)];
+    let priorities =
+        [(SyscallRule::Priority, ONE_PROCESS), (SyscallRule::IoPriority, ONE_PROCESS_FOR_IO)];
     for (verdict, one_process) in priorities {
-        program.place(Place::Verdict(verdict));
+        program.place(FilterLabel::Verdict(verdict));
         program.load(argument(1));
-        program.jump_if(Compare::AtLeast(1), refuse);
+        program.jump_if(JumpCondition::AtLeast(1), refuse);
         program.load(argument(0));
-        program.jump_if(Compare::Equal(one_process), Place::Allow);
+        program.jump_if(JumpCondition::Equal(one_process), FilterLabel::Allow);
         program.jump(refuse);
     }
 }
 
-fn look_at_socket(program: &mut Assembler<Place>) -> io::Result<()> {
-    program.place(Place::Verdict(Verdict::Socket));
+fn check_socket(program: &mut SeccompAssembler<FilterLabel>) -> io::Result<()> {
+    program.place(FilterLabel::Verdict(SyscallRule::Socket));
     program.load(argument(0));
     for family in [libc::AF_INET, libc::AF_INET6] {
-        program.jump_if(Compare::Equal(value(family)?), Place::Internet);
+        program.jump_if(JumpCondition::Equal(value(family)?), FilterLabel::Internet);
     }
-    program.jump_if(Compare::Equal(value(libc::AF_NETLINK)?), Place::Netlink);
-    program.jump(Place::NoFamily);
+    program.jump_if(JumpCondition::Equal(value(libc::AF_NETLINK)?), FilterLabel::Netlink);
+    program.jump(FilterLabel::NoFamily);
 
-    program.place(Place::Netlink);
+    program.place(FilterLabel::Netlink);
     program.load(argument(2));
-    program.jump_if(Compare::Equal(value(libc::NETLINK_ROUTE)?), Place::Allow);
-    program.jump(Place::NoProtocol);
+    program.jump_if(JumpCondition::Equal(value(libc::NETLINK_ROUTE)?), FilterLabel::Allow);
+    program.jump(FilterLabel::NoProtocol);
 
-    program.place(Place::Internet);
+    program.place(FilterLabel::Internet);
     program.load(argument(1));
     program.mask(SOCKET_TYPE);
     for kind in [libc::SOCK_STREAM, libc::SOCK_DGRAM] {
-        program.jump_if(Compare::Equal(value(kind)?), Place::InternetProtocol);
+        program.jump_if(JumpCondition::Equal(value(kind)?), FilterLabel::InternetProtocol);
     }
-    program.jump(Place::Verdict(Verdict::NotPermitted));
+    program.jump(FilterLabel::Verdict(SyscallRule::NotPermitted));
 
-    // What is rarely used is where faults are found, and programs that try it have to do without on many machines.
-    program.place(Place::InternetProtocol);
+    // Rarely used protocols are where vulnerabilities are found, and programs that use them must
+    // already do without on many machines.
+    program.place(FilterLabel::InternetProtocol);
     program.load(argument(2));
     let protocols =
         [0, libc::IPPROTO_TCP, libc::IPPROTO_UDP, libc::IPPROTO_ICMP, libc::IPPROTO_ICMPV6];
     for protocol in protocols {
-        program.jump_if(Compare::Equal(value(protocol)?), Place::Allow);
+        program.jump_if(JumpCondition::Equal(value(protocol)?), FilterLabel::Allow);
     }
-    program.jump(Place::NoProtocol);
+    program.jump(FilterLabel::NoProtocol);
     Ok(())
 }
 
-/// Pairs are allowed if they are of a kind that stays connected to its other end. One for datagrams could be connected
-/// anew, to the socket of any service on the machine.
-fn look_at_pair(program: &mut Assembler<Place>) -> io::Result<()> {
-    program.place(Place::Verdict(Verdict::SocketPair));
+/// Pairs are allowed if their kind stays connected. A datagram socket could be reconnected to any
+/// service's socket on the machine.
+fn check_socket_pair(program: &mut SeccompAssembler<FilterLabel>) -> io::Result<()> {
+    program.place(FilterLabel::Verdict(SyscallRule::SocketPair));
     program.load(argument(0));
-    program.jump_if(Compare::Equal(value(libc::AF_UNIX)?), Place::UnixPair);
-    program.jump(Place::NoFamily);
+    program.jump_if(JumpCondition::Equal(value(libc::AF_UNIX)?), FilterLabel::UnixPair);
+    program.jump(FilterLabel::NoFamily);
 
-    program.place(Place::UnixPair);
+    program.place(FilterLabel::UnixPair);
     program.load(argument(1));
     program.mask(SOCKET_TYPE);
     for kind in [libc::SOCK_STREAM, libc::SOCK_SEQPACKET] {
-        program.jump_if(Compare::Equal(value(kind)?), Place::Allow);
+        program.jump_if(JumpCondition::Equal(value(kind)?), FilterLabel::Allow);
     }
-    program.jump(Place::Verdict(Verdict::NotPermitted));
+    program.jump(FilterLabel::Verdict(SyscallRule::NotPermitted));
     Ok(())
 }
 
-fn answer(program: &mut Assembler<Place>) -> io::Result<()> {
+fn answer(program: &mut SeccompAssembler<FilterLabel>) -> io::Result<()> {
     let answers = [
-        (Place::Allow, libc::SECCOMP_RET_ALLOW),
-        (Place::Verdict(Verdict::NotPermitted), refusal(libc::EPERM)?),
-        (Place::Verdict(Verdict::Absent), refusal(libc::ENOSYS)?),
-        (Place::TooLarge, refusal(libc::EINVAL)?),
-        (Place::NoFamily, refusal(libc::EAFNOSUPPORT)?),
-        (Place::NoProtocol, refusal(libc::EPROTONOSUPPORT)?),
-        (Place::Verdict(Verdict::Unsupported), refusal(libc::EOPNOTSUPP)?),
-        (Place::Kill, libc::SECCOMP_RET_KILL_PROCESS),
+        (FilterLabel::Allow, libc::SECCOMP_RET_ALLOW),
+        (FilterLabel::Verdict(SyscallRule::NotPermitted), refusal(libc::EPERM)?),
+        (FilterLabel::Verdict(SyscallRule::Absent), refusal(libc::ENOSYS)?),
+        (FilterLabel::TooLarge, refusal(libc::EINVAL)?),
+        (FilterLabel::NoFamily, refusal(libc::EAFNOSUPPORT)?),
+        (FilterLabel::NoProtocol, refusal(libc::EPROTONOSUPPORT)?),
+        (FilterLabel::Verdict(SyscallRule::Unsupported), refusal(libc::EOPNOTSUPP)?),
+        (FilterLabel::Kill, libc::SECCOMP_RET_KILL_PROCESS),
     ];
     for (place, action) in answers {
         program.place(place);
-        program.answer(action);
+        program.return_action(action);
     }
     Ok(())
 }
@@ -354,8 +370,8 @@ fn refusal(errno: c_int) -> io::Result<u32> {
     Ok(libc::SECCOMP_RET_ERRNO | (value(errno)? & libc::SECCOMP_RET_DATA))
 }
 
-/// Returns where the lower half of an argument is in `struct seccomp_data`, on the little-endian machines that there is
-/// a filter for.
+/// Returns the offset of an argument's lower half in `struct seccomp_data`, on the little-endian
+/// machines that the filter supports.
 fn argument(index: u32) -> u32 {
     16 + 8 * index
 }

@@ -1,56 +1,57 @@
-//! Making processes that go on with this very program. All of it happens in helpers, which have one thread, so that the
-//! new process finds everything in a state that it can work with.
+//! Creates processes that continue with this program. Only helpers do this. They have one thread,
+//! so the new process finds all state usable.
 
 use std::ffi::{c_int, c_long};
 use std::io;
 
 use rustix::process::Pid;
 
-/// Which side of a fork this is.
+/// The side of a fork.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Side {
-    /// The process that forked; with the number of the other.
+pub(super) enum ForkSide {
+    /// The forking process, with the number of the new one.
     Parent(Pid),
     /// The new process.
     Child,
 }
 
-/// Makes a copy of this process.
-pub(super) fn fork() -> io::Result<Side> {
+/// Forks this process.
+pub(super) fn fork() -> io::Result<ForkSide> {
     #[expect(unsafe_code, reason = "no safe interface forks")]
-    // SAFETY: this process has one thread, so that no lock is held by another and no state is half changed.
+    // SAFETY: this process has one thread, so no other thread holds a lock or has state half
+    // changed.
     let answer = unsafe { libc::fork() };
     side(c_long::from(answer))
 }
 
-/// Makes a copy of this process that lives in new namespaces, given as `CLONE_NEW…` flags.
-pub(super) fn fork_into(namespaces: c_int) -> io::Result<Side> {
+/// Forks this process into new namespaces, given as `CLONE_NEW…` flags.
+pub(super) fn fork_into(namespaces: c_int) -> io::Result<ForkSide> {
     let flags = c_long::from(namespaces | libc::SIGCHLD);
     #[expect(unsafe_code, reason = "no safe interface forks into namespaces")]
-    // SAFETY: as above. Without a stack and without shared memory the call is a fork. The C library is not told, and so
-    // takes the new process's number for the old one's; nothing in a helper asks it.
+    // SAFETY: as above. Without a stack and shared memory the call is a fork. The C library does
+    // not notice it and caches the old process number; nothing in a helper asks for that number.
     let answer = unsafe { libc::syscall(libc::SYS_clone, flags, 0, 0, 0, 0) };
     side(answer)
 }
 
-/// Ends this process at once, without running what the program registered for its end.
+/// Ends this process at once, without running the program's exit handlers.
 pub(super) fn exit(status: c_int) -> ! {
     #[expect(
         unsafe_code,
         reason = "the standard library's exit runs handlers of the whole program"
     )]
-    // SAFETY: the call does not return, and the kernel cleans up.
+    // SAFETY: the call does not return, and the kernel releases everything.
     unsafe {
         libc::_exit(status)
     }
 }
 
-fn side(answer: c_long) -> io::Result<Side> {
+fn side(answer: c_long) -> io::Result<ForkSide> {
     match i32::try_from(answer) {
-        Ok(0) => Ok(Side::Child),
-        Ok(number) if number > 0 => {
-            Pid::from_raw(number).map(Side::Parent).ok_or_else(|| io::ErrorKind::InvalidData.into())
-        }
+        Ok(0) => Ok(ForkSide::Child),
+        Ok(number) if number > 0 => Pid::from_raw(number)
+            .map(ForkSide::Parent)
+            .ok_or_else(|| io::ErrorKind::InvalidData.into()),
         _ => Err(io::Error::last_os_error()),
     }
 }

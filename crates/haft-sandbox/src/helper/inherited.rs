@@ -1,4 +1,4 @@
-//! Getting rid of what processes inherit: descriptors that are not theirs, and how signals are handled.
+//! Resets inherited state: foreign descriptors and signal handling.
 
 use std::ffi::{c_int, c_uint};
 use std::fs;
@@ -10,7 +10,7 @@ use rustix::process::Signal;
 /// The highest signal number on Linux.
 const SIGNAL_MAX: c_int = 64;
 
-/// Closes every descriptor but the three standard ones.
+/// Closes every descriptor except the three standard ones.
 pub(super) fn close_descriptors() -> io::Result<()> {
     let mut inherited = Vec::new();
     for entry in fs::read_dir("/proc/self/fd")? {
@@ -19,8 +19,9 @@ pub(super) fn close_descriptors() -> io::Result<()> {
     }
     for number in inherited {
         #[expect(unsafe_code, reason = "inherited descriptors are known by number only")]
-        // SAFETY: this runs first in the program and on its only thread, so that nothing owns a descriptor yet. The
-        // directory that was just read is in the list and closed already, which the kernel answers with EBADF.
+        // SAFETY: this runs first in the program and on its only thread, so no descriptor has an
+        // owner yet. The directory that was just read is in the list but already closed; the kernel
+        // returns EBADF for it.
         unsafe {
             libc::close(number);
         }
@@ -28,8 +29,8 @@ pub(super) fn close_descriptors() -> io::Result<()> {
     Ok(())
 }
 
-/// Closes every descriptor but the three standard ones and those that are kept, in a process that will end without
-/// going back to where any other is owned.
+/// Closes every descriptor except the three standard ones and the kept ones. The process must exit
+/// without returning to code that owns any other descriptor.
 pub(super) fn keep_only(mut kept: [BorrowedFd<'_>; 2]) -> io::Result<()> {
     kept.sort_by_key(AsRawFd::as_raw_fd);
     let mut first = 3;
@@ -46,21 +47,21 @@ fn close_range(first: c_uint, last: c_uint) -> io::Result<()> {
         return Ok(());
     }
     #[expect(unsafe_code, reason = "descriptors of other owners are known by number only")]
-    // SAFETY: the caller makes sure that no owner of these uses them again in this process.
+    // SAFETY: the caller ensures that no owner uses these again in this process.
     let answer = unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) };
     if answer == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Restores the default handling of every signal, which commands then start with, and blocks none.
+/// Restores the default handling of every signal, which commands inherit, and unblocks all signals.
 pub(super) fn restore_signals() {
     let broken_pipe = Signal::PIPE.as_raw();
-    // A launcher that goes away must show as an error of writing here. Commands get this one back just before they
-    // are executed.
+    // A closed launcher must appear as a write error here. Commands get this signal's default back
+    // just before they are executed.
     for number in (1..=SIGNAL_MAX).filter(|number| *number != broken_pipe) {
         restore_signal(number);
     }
     #[expect(unsafe_code, reason = "no safe interface sets the signal mask")]
-    // SAFETY: the set is initialised by the call that empties it, and lives through both.
+    // SAFETY: the set is initialised by the call that empties it, and lives through both calls.
     unsafe {
         let mut none = std::mem::MaybeUninit::<libc::sigset_t>::uninit();
         libc::sigemptyset(none.as_mut_ptr());
@@ -71,8 +72,8 @@ pub(super) fn restore_signals() {
 /// Restores the default handling of one signal.
 pub(super) fn restore_signal(number: c_int) {
     #[expect(unsafe_code, reason = "no safe interface sets signal handling")]
-    // SAFETY: default handling runs no code of this process. Numbers that may not be set are refused with an error,
-    // which changes nothing.
+    // SAFETY: default handling runs no code of this process. The kernel refuses numbers that may
+    // not be set, which changes nothing.
     unsafe {
         libc::signal(number, libc::SIG_DFL);
     }

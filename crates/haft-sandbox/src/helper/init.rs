@@ -1,7 +1,7 @@
-//! The first process of a command's namespaces. It may wait there for its one command; then it sets up what that sees,
-//! starts it, collects whatever loses its
-//! parent, and kills what is left at the end. It holds no capability when the command begins, and the kernel keeps
-//! signals of its own namespace from it.
+//! The first process of a command's namespaces. It may wait there for its one command. Then it sets
+//! up the command's view, starts the command, collects orphans, and kills all remaining processes
+//! at the end. It has no capabilities once the command begins, and the kernel blocks signals from
+//! its own namespace.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -13,127 +13,137 @@ use rustix::process::{
     set_dumpable_behavior, set_parent_process_death_signal, wait,
 };
 
-use super::image::{Image, Streams};
-use super::order::Order;
-use super::{search, stand_on_null};
-use crate::confine::{Layers, Settled, User};
+use super::image::{CommandStreams, ProgramImage};
+use super::order::SpawnOrder;
+use super::{redirect_stdio_to_null, search};
+use crate::confine::{KernelConfinement, NamespacedProcess, OuterUser};
 use crate::confinement::Network;
-use crate::wire::{self, Applied, Failure, Reply, Spec, Stage};
+use crate::wire::{self, HelperReply, MechanismFlags, StartFailure, StartStage, WireCommandSpec};
 
-/// The status of a process that was not needed any more. Nobody is told it.
+/// Exit status of a process that is no longer needed. It is not reported.
 pub(super) const STATUS_USELESS: i32 = 1;
 
-/// What ties the first process to its supervisor.
-pub(super) struct Links {
-    /// Where it is told what to run.
+/// The connection of the first process to its supervisor.
+pub(super) struct InitPipes {
+    /// Receives the order.
     pub(super) orders: OwnedFd,
-    /// Where it tells what happens.
+    /// Sends the reports.
     pub(super) reports: OwnedFd,
 }
 
-/// What is to be run.
-struct Task {
-    spec: Spec,
+/// The command to run.
+struct InitTask {
+    spec: WireCommandSpec,
     output: OwnedFd,
     cwd: OwnedFd,
     channel: Option<OwnedFd>,
 }
 
-/// What runs, and the socket of its proxy.
-struct Launched {
+/// The running command, and the socket of its proxy.
+struct LaunchedCommand {
     command: Pid,
-    applied: Applied,
+    applied: MechanismFlags,
     listener: Option<OwnedFd>,
 }
 
-/// Settles in the namespaces, runs the one command that is ordered to its end, and returns this process's exit status.
-pub(super) fn run(links: Links, user: User, network: Network) -> i32 {
-    let Links { orders, reports } = links;
-    let settled = settle(user, network);
+/// Sets up the namespaces, runs the one ordered command to its end, and returns this process's exit
+/// status.
+pub(super) fn run(links: InitPipes, user: OuterUser, network: Network) -> i32 {
+    let InitPipes { orders, reports } = links;
+    let settled = enter_namespaces(user, network);
     let launched = match receive(orders) {
-        // Nothing is to be run any more; the supervisor is going.
+        // The supervisor closed without an order.
         Ok(None) => return 0,
         Ok(Some(task)) => settled.and_then(|settled| launch(settled, task)),
         Err(failure) => Err(failure),
     };
-    // A supervisor that cannot be told anything is gone.
-    let told = match launched {
+    // If the supervisor cannot be notified, it is gone.
+    let sent = match launched {
         Ok(launched) => {
             let command = launched.command;
-            tell(&reports, launched).and_then(|()| stay(command, &reports))
+            report_start(&reports, launched).and_then(|()| reap_all(command, &reports))
         }
-        Err(failure) => send(&reports, &Reply::Failed(failure), &[]),
+        Err(failure) => send(&reports, &HelperReply::Failed(failure), &[]),
     };
-    if told.is_ok() { 0 } else { STATUS_USELESS }
+    if sent.is_ok() { 0 } else { STATUS_USELESS }
 }
 
-/// Does what is the same for every command.
-fn settle(user: User, network: Network) -> Result<Settled, Failure> {
-    let in_setup = |errno: Errno| Failure::new(Stage::Setup, "becoming an init", &errno.into());
-    // If the supervisor died before this, there are no orders to be received.
+/// Performs the setup that is the same for every command.
+fn enter_namespaces(user: OuterUser, network: Network) -> Result<NamespacedProcess, StartFailure> {
+    let in_setup =
+        |errno: Errno| StartFailure::new(StartStage::Setup, "becoming an init", &errno.into());
+    // If the supervisor died before this call, receiving the order fails.
     set_parent_process_death_signal(Some(Signal::KILL)).map_err(in_setup)?;
     rustix::thread::set_name(c"haft-init").map_err(in_setup)?;
-    Settled::new(user, network)
+    NamespacedProcess::new(user, network)
 }
 
-/// Receives what is to be run, or nothing if nothing is.
-fn receive(orders: OwnedFd) -> Result<Option<Task>, Failure> {
-    let failed = |error| Failure::new(Stage::Setup, "receiving the specification", &error);
-    let Some(Order { spec, descriptors, .. }) = Order::receive(&orders).map_err(failed)? else {
+/// Receives the order, or `None` if the supervisor closed without one.
+fn receive(orders: OwnedFd) -> Result<Option<InitTask>, StartFailure> {
+    let failed =
+        |error| StartFailure::new(StartStage::Setup, "receiving the specification", &error);
+    let Some(SpawnOrder { spec, descriptors, .. }) =
+        SpawnOrder::receive_order(&orders).map_err(failed)?
+    else {
         return Ok(None);
     };
     let mut descriptors = descriptors.into_iter();
     match (descriptors.next(), descriptors.next(), descriptors.next()) {
-        (Some(output), Some(cwd), channel) => Ok(Some(Task { spec, output, cwd, channel })),
+        (Some(output), Some(cwd), channel) => Ok(Some(InitTask { spec, output, cwd, channel })),
         _ => Err(failed(io::ErrorKind::InvalidData.into())),
     }
 }
 
-/// Sets everything up and starts the command.
-fn launch(settled: Settled, task: Task) -> Result<Launched, Failure> {
-    let Task { spec, output, cwd, channel } = task;
+/// Sets up the confinement and starts the command.
+fn launch(settled: NamespacedProcess, task: InitTask) -> Result<LaunchedCommand, StartFailure> {
+    let InitTask { spec, output, cwd, channel } = task;
     let Some(bounds) = &spec.bounds else {
         let error = io::Error::from(io::ErrorKind::InvalidData);
-        return Err(Failure::new(Stage::Setup, "confining a command without bounds", &error));
+        return Err(StartFailure::new(
+            StartStage::Setup,
+            "confining a command without bounds",
+            &error,
+        ));
     };
     let (listener, process_bound) = settled.enter(bounds, &cwd)?;
-    stand_on_null().map_err(|error| Failure::new(Stage::Confine, "opening /dev/null", &error))?;
-    let layers = Layers::within_namespaces(bounds)?;
-    // Found as the command itself will find it: without capabilities.
-    let image = Image::new(&search::find(&spec)?, &spec)?;
-    // The command, which has the same user, can neither trace this process nor look into it.
+    redirect_stdio_to_null()
+        .map_err(|error| StartFailure::new(StartStage::Confine, "opening /dev/null", &error))?;
+    let layers = KernelConfinement::within_namespaces(bounds)?;
+    // Searched with the command's own rights: without capabilities.
+    let image = ProgramImage::new(&search::find(&spec)?, &spec)?;
+    // The command has the same user, but can neither trace this process nor inspect it.
     set_dumpable_behavior(DumpableBehavior::NotDumpable)
-        .map_err(|errno| Failure::new(Stage::Setup, "closing the init", &errno.into()))?;
-    let streams = Streams::new(&output, channel.as_ref(), spec.channel)?;
+        .map_err(|errno| StartFailure::new(StartStage::Setup, "closing the init", &errno.into()))?;
+    let streams = CommandStreams::new(&output, channel.as_ref(), spec.channel)?;
     let (command, applied) = image.launch(streams, &mut || layers.apply())?;
-    let applied = Applied { process_bound, ..applied };
-    Ok(Launched { command, applied, listener })
+    let applied = MechanismFlags { process_bound, ..applied };
+    Ok(LaunchedCommand { command, applied, listener })
 }
 
-/// Reports the start. The proxy's socket is the launcher's alone from then on.
-fn tell(reports: &OwnedFd, launched: Launched) -> io::Result<()> {
+/// Reports the start. From then on only the launcher holds the proxy's socket.
+fn report_start(reports: &OwnedFd, launched: LaunchedCommand) -> io::Result<()> {
     let listener: Vec<BorrowedFd<'_>> = launched.listener.iter().map(AsFd::as_fd).collect();
-    send(reports, &Reply::Started(launched.applied), &listener)
+    send(reports, &HelperReply::Started(launched.applied), &listener)
 }
 
-/// Collects until the command has ended, then until nothing is left.
-fn stay(command: Pid, reports: &OwnedFd) -> io::Result<()> {
+/// Collects children until the command has ended, then until none is left.
+fn reap_all(command: Pid, reports: &OwnedFd) -> io::Result<()> {
     let end = loop {
         match wait(WaitOptions::empty()) {
-            Ok(Some((pid, status))) if pid == command => break end(status),
+            Ok(Some((pid, status))) if pid == command => break end_reply(status),
             Ok(_) | Err(Errno::INTR) => {}
             Err(errno) => return Err(errno.into()),
         }
     };
     if has_others()? {
-        // Told before, so that the supervisor does not wait for the others for ever.
-        send(reports, &Reply::Clearing, &[])?;
-        clear()?;
+        // Reported first, so that the supervisor does not wait for the others forever.
+        send(reports, &HelperReply::Clearing, &[])?;
+        kill_others()?;
     }
     send(reports, &end, &[])
 }
 
-/// Tells whether anything else is left in the namespace.
+/// Returns whether any other process is left in the namespace.
 fn has_others() -> io::Result<bool> {
     loop {
         match wait(WaitOptions::NOHANG) {
@@ -146,11 +156,12 @@ fn has_others() -> io::Result<bool> {
     }
 }
 
-/// Kills everything else in the namespace, and returns when nothing is left.
-fn clear() -> io::Result<()> {
-    // The group of number 1 stands for every process of the namespace but this one.
+/// Kills every other process in the namespace, and returns when none is left.
+fn kill_others() -> io::Result<()> {
+    // The group of number 1 stands for every process of the namespace except this one.
     loop {
-        // What was forked meanwhile is met by the next round; that there is none to kill is what the wait finds out.
+        // The next round kills processes that were forked meanwhile. The wait notices if there was
+        // none to kill.
         let _ = kill_process_group(Pid::INIT, Signal::KILL);
         match wait(WaitOptions::empty()) {
             Ok(_) | Err(Errno::INTR) => {}
@@ -160,14 +171,14 @@ fn clear() -> io::Result<()> {
     }
 }
 
-fn end(status: WaitStatus) -> Reply {
+fn end_reply(status: WaitStatus) -> HelperReply {
     match status.terminating_signal() {
-        Some(signal) => Reply::Signalled(signal),
-        None => Reply::Exited(status.exit_status().unwrap_or_default()),
+        Some(signal) => HelperReply::Signalled(signal),
+        None => HelperReply::Exited(status.exit_status().unwrap_or_default()),
     }
 }
 
-fn send(reports: &OwnedFd, reply: &Reply, descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
+fn send(reports: &OwnedFd, reply: &HelperReply, descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
     wire::send(reports, &reply.encode(), descriptors, SendFlags::empty())?;
     Ok(())
 }

@@ -1,27 +1,25 @@
-//! The small processes between a launcher and its commands.
+//! The small helper processes between a launcher and its commands.
 //!
-//! They are this very program, executed again with a hidden argument, so that they start with little memory and one
-//! thread whatever the launcher's process holds. What is executed is the *zygote*: it lives as long as its launcher and
-//! only forks. Each call gets a *supervisor* from it, which takes one specification from the call's socket, starts the
-//! command, stays until that has ended or the socket closes, and ends everything that the command left behind. Around a
-//! confined command there is one process more, the *init* of its own process namespace.
+//! They are this same program, executed again with a hidden argument. They start with little memory
+//! and one thread, whatever the launcher's process contains. The *zygote* is the executed process:
+//! it lives as long as its launcher and only forks. Each call gets a *supervisor* from it. The
+//! supervisor receives one specification from the call's socket and starts the command. It stays
+//! until the command has ended or the socket closes, and then kills every process that the command
+//! left behind. A confined command has one more process around it, the *init* of its own process
+//! namespace.
 
-mod family;
 mod fork;
 mod image;
 mod inherited;
 mod init;
-mod memory;
+mod limiter;
 mod order;
+mod pid_namespace;
 mod probe;
-mod realm;
 mod search;
+mod subreaper;
 mod supervisor;
 mod zygote;
-
-pub(crate) use family::TEARDOWN_MS_MAX as FAMILY_TEARDOWN_MS_MAX;
-pub(crate) use realm::TEARDOWN_MS_MAX as REALM_TEARDOWN_MS_MAX;
-pub(crate) use zygote::SWEEPS_MAX;
 
 use std::ffi::CStr;
 use std::io;
@@ -35,21 +33,22 @@ use rustix::stdio::{dup2_stderr, dup2_stdin};
 use crate::kernel;
 use crate::wire::HELPER_ARGUMENT;
 
-/// The status of a helper that was started by something that is no launcher.
+/// Exit status of a helper that was not started by a launcher.
 const STATUS_MISUSED: i32 = 70;
 
-/// The name of a helper's process.
+/// The process name of a helper.
 const NAME: &CStr = c"haft-helper";
 
-/// Becomes a launcher's helper if that is what this program was executed for; then it does not return.
+/// Runs this process as a launcher's helper if it was executed for that; then it does not return.
 ///
-/// Call it first in `main`, before anything is opened or any thread is started. It looks at the first argument only.
+/// Call it first in `main`, before anything is opened or any thread is started. It checks only the
+/// first argument.
 pub fn run_if_requested() {
     let Some(argument) = std::env::args_os().nth(1) else { return };
     if argument == HELPER_ARGUMENT {
         std::process::exit(run());
     }
-    if kernel::answer_if_requested(&argument) {
+    if kernel::print_if_requested(&argument) {
         std::process::exit(0);
     }
 }
@@ -61,23 +60,24 @@ fn run() -> i32 {
     }
 }
 
-/// Cuts every tie to whoever started this process but the socket.
+/// Detaches this process from its parent, except for the socket.
 fn detach() -> io::Result<OwnedFd> {
     inherited::close_descriptors()?;
     inherited::restore_signals();
-    // Keeps signals of a terminal away. It cannot fail in a child that leads no group; if it did, nothing but that
-    // protection would be missing.
+    // Protects from terminal signals. It cannot fail in a child that leads no group; if it did,
+    // only that protection would be missing.
     let _ = setsid();
-    // Told apart from the program that it is a copy of, so that `killall` of one spares the other.
+    // A separate name, so that `killall` of the program spares the helper.
     rustix::thread::set_name(NAME)?;
     let socket = fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?;
-    stand_on_null()?;
+    redirect_stdio_to_null()?;
     Ok(socket)
 }
 
-/// Makes the standard descriptors empty and silent, but for the output: that is silent already, or the file whose lock tells
-/// others that helpers live. Every process that is forked from here holds it; a command gets an output of its own.
-fn stand_on_null() -> io::Result<()> {
+/// Redirects the standard descriptors to null, except for the output: it is already null, or the
+/// file whose lock shows that helpers are alive. Every process forked from here holds that lock; a
+/// command gets a different output.
+fn redirect_stdio_to_null() -> io::Result<()> {
     let null = openat(CWD, "/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
     dup2_stdin(&null)?;
     dup2_stderr(&null)?;

@@ -1,21 +1,22 @@
-//! One specification on its way: from the launcher to the supervisor, and from there to the first process of new
-//! namespaces, with the descriptors that belong to it.
+//! Passes on one specification with its descriptors: from the launcher to the supervisor, and from
+//! there to the first process of new namespaces.
 
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
 
-use crate::wire::{self, SPEC_BYTES_MAX, SPEC_HEADER_BYTES, Spec};
+use crate::wire::{self, SPEC_BYTES_MAX, SPEC_HEADER_BYTES, WireCommandSpec};
 
-/// A specification as it came and as it is meant, so that it can be passed on without being put together again.
-pub(super) struct Order {
+/// A specification in encoded and decoded form, so that it can be forwarded without encoding it
+/// again.
+pub(super) struct SpawnOrder {
     message: Vec<u8>,
-    pub(super) spec: Spec,
+    pub(super) spec: WireCommandSpec,
     pub(super) descriptors: Vec<OwnedFd>,
 }
 
-impl Order {
-    /// Receives a whole one, or nothing if the other side has closed without a word.
-    pub(super) fn receive(socket: &OwnedFd) -> io::Result<Option<Order>> {
+impl SpawnOrder {
+    /// Receives one specification, or `None` if the other side closes without sending one.
+    pub(super) fn receive_order(socket: &OwnedFd) -> io::Result<Option<SpawnOrder>> {
         let mut descriptors = Vec::new();
         let mut message = vec![0; SPEC_HEADER_BYTES];
         if !fill(socket, &mut message, &mut descriptors)? {
@@ -31,12 +32,12 @@ impl Order {
         if !fill(socket, body, &mut descriptors)? {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
-        let spec = Spec::decode(body)?;
-        Ok(Some(Order { message, spec, descriptors }))
+        let spec = WireCommandSpec::decode(body)?;
+        Ok(Some(SpawnOrder { message, spec, descriptors }))
     }
 
-    /// Passes it on, with other descriptors.
-    pub(super) fn pass_on(
+    /// Forwards it with other descriptors.
+    pub(super) fn forward(
         &self,
         socket: &OwnedFd,
         descriptors: &[BorrowedFd<'_>],
@@ -45,7 +46,7 @@ impl Order {
     }
 }
 
-/// Fills a buffer; tells whether the other side sent anything before it closed.
+/// Fills a buffer; returns whether the other side sent anything before it closed.
 fn fill(
     socket: &OwnedFd,
     mut buffer: &mut [u8],

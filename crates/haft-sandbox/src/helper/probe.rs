@@ -1,5 +1,6 @@
-//! Finding out what the kernel grants, by trying it in processes that are thrown away: permission to confine depends
-//! on the kernel, on its settings and on whatever confines this process already, and no file tells all of it.
+//! Detects the available mechanisms by trying them in processes that are then discarded. Permission
+//! to confine depends on the kernel, on its settings and on the confinement of this process, and no
+//! file describes all of it.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -8,72 +9,76 @@ use rustix::net::SendFlags;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::process::{WaitOptions, waitpid};
 
-use super::fork::{Side, exit, fork, fork_into};
-use crate::confine::{self, Layers, Settled, User};
+use super::fork::{ForkSide, exit, fork, fork_into};
+use crate::confine::{self, KernelConfinement, NamespacedProcess, OuterUser};
 use crate::confinement::Network;
-use crate::wire::{self, Applied, Failure, Reply, Stage};
+use crate::wire::{self, HelperReply, MechanismFlags, StartFailure, StartStage};
 
-/// The largest report; the frames of replies are smaller.
+/// Maximum size of a report; the frames of replies are smaller.
 const REPORT_BYTES_MAX: usize = 2_048;
 
-/// What can be had here.
+/// The available mechanisms.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Offer {
-    pub(super) applied: Applied,
-    /// What stands against namespaces, if there are none.
-    pub(super) obstacle: Option<Failure>,
+pub(super) struct ProbedMechanisms {
+    pub(super) applied: MechanismFlags,
+    /// The reason why there are no namespaces, if there are none.
+    pub(super) obstacle: Option<StartFailure>,
 }
 
-/// Tries everything once.
-pub(super) fn offer() -> Offer {
-    let user = User::current();
+/// Tries every mechanism once.
+pub(super) fn probe_mechanisms() -> ProbedMechanisms {
+    let user = OuterUser::current_user();
     let namespaces = attempt(
         || fork_into(confine::namespace_flags(Network::Loopback)),
         || {
-            Settled::new(user, Network::Loopback).and_then(Settled::enter_on_trial).map(
-                |process_bound| Applied { namespaces: true, process_bound, ..Applied::default() },
-            )
+            NamespacedProcess::new(user, Network::Loopback)
+                .and_then(NamespacedProcess::try_enter)
+                .map(|process_bound| MechanismFlags {
+                    namespaces: true,
+                    process_bound,
+                    ..MechanismFlags::default()
+                })
         },
     );
-    let layers = attempt(fork, || Ok(Layers::try_out()));
-    let applied = Applied {
+    let layers = attempt(fork, || Ok(KernelConfinement::apply_available()));
+    let applied = MechanismFlags {
         namespaces: namespaces.is_ok(),
         process_bound: namespaces.as_ref().is_ok_and(|applied| applied.process_bound),
         ..layers.unwrap_or_default()
     };
-    Offer { applied, obstacle: namespaces.err() }
+    ProbedMechanisms { applied, obstacle: namespaces.err() }
 }
 
-/// Does something in a process of its own, and returns what it reports.
+/// Runs a function in a separate process, and returns its report.
 fn attempt(
-    make: impl FnOnce() -> io::Result<Side>,
-    work: impl FnOnce() -> Result<Applied, Failure>,
-) -> Result<Applied, Failure> {
-    let failure = |error| Failure::new(Stage::Confine, "making namespaces", &error);
+    make: impl FnOnce() -> io::Result<ForkSide>,
+    work: impl FnOnce() -> Result<MechanismFlags, StartFailure>,
+) -> Result<MechanismFlags, StartFailure> {
+    let failure = |error| StartFailure::new(StartStage::Confine, "making namespaces", &error);
     let (ours, theirs) =
         socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
             .map_err(|errno| failure(errno.into()))?;
     match make().map_err(failure)? {
-        Side::Child => {
-            let reply = work().map_or_else(Reply::Failed, Reply::Started);
+        ForkSide::Child => {
+            let reply = work().map_or_else(HelperReply::Failed, HelperReply::Started);
             let _ = wire::send(&theirs, &reply.encode(), &[], SendFlags::empty());
             exit(0)
         }
-        Side::Parent(pid) => {
+        ForkSide::Parent(pid) => {
             drop(theirs);
             let answer = receive(&ours);
             let _ = waitpid(Some(pid), WaitOptions::empty());
             match answer.map_err(failure)? {
-                Reply::Started(applied) => Ok(applied),
-                Reply::Failed(obstacle) => Err(obstacle),
+                HelperReply::Started(applied) => Ok(applied),
+                HelperReply::Failed(obstacle) => Err(obstacle),
                 _ => Err(failure(io::ErrorKind::InvalidData.into())),
             }
         }
     }
 }
 
-fn receive(socket: &OwnedFd) -> io::Result<Reply> {
+fn receive(socket: &OwnedFd) -> io::Result<HelperReply> {
     let mut frame = [0; REPORT_BYTES_MAX];
     let count = wire::receive(socket, &mut frame, &mut Vec::new())?;
-    Reply::decode(frame.get(..count).unwrap_or_default())
+    HelperReply::decode(frame.get(..count).unwrap_or_default())
 }

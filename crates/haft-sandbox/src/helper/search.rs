@@ -1,5 +1,6 @@
-//! Finding the program to execute: by path, or by name on the command's own PATH, never on this process's. It only
-//! tells missing from forbidden; whether the kernel can execute a file shows when it tries.
+//! Finds the program to execute: by path, or by name on the command's own PATH, never on this
+//! process's. It distinguishes only missing from forbidden; the kernel decides at execution whether
+//! a file is executable.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -8,17 +9,18 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Access, AtFlags, CWD, FileType, accessat, stat};
 use rustix::io::Errno;
 
-use crate::wire::{Failure, Spec, Stage};
+use crate::wire::{StartFailure, StartStage, WireCommandSpec};
 
-/// Returns the path of the program; the working directory must be entered already, because paths may be relative.
-pub(super) fn find(spec: &Spec) -> Result<PathBuf, Failure> {
-    let failure = |stage, errno: Errno| Failure::new(stage, "", &errno.into());
+/// Returns the path of the program. The working directory must already be entered, because paths
+/// may be relative.
+pub(super) fn find(spec: &WireCommandSpec) -> Result<PathBuf, StartFailure> {
+    let failure = |stage, errno: Errno| StartFailure::new(stage, "", &errno.into());
     if spec.program.as_bytes().contains(&b'/') {
         let path = PathBuf::from(&spec.program);
         return match check(&path) {
             Ok(()) => Ok(path),
-            Err(errno @ (Errno::NOENT | Errno::NOTDIR)) => Err(failure(Stage::Missing, errno)),
-            Err(errno) => Err(failure(Stage::Denied, errno)),
+            Err(errno @ (Errno::NOENT | Errno::NOTDIR)) => Err(failure(StartStage::Missing, errno)),
+            Err(errno) => Err(failure(StartStage::Denied, errno)),
         };
     }
     let mut denied = None;
@@ -29,18 +31,18 @@ pub(super) fn find(spec: &Spec) -> Result<PathBuf, Failure> {
         match check(&path) {
             Ok(()) => return Ok(path),
             Err(Errno::NOENT | Errno::NOTDIR) => {}
-            // A later directory may hold one that can be executed.
+            // A later directory may contain an executable one.
             Err(errno) => denied = Some(errno),
         }
     }
     Err(match denied {
-        Some(errno) => failure(Stage::Denied, errno),
-        None => failure(Stage::Missing, Errno::NOENT),
+        Some(errno) => failure(StartStage::Denied, errno),
+        None => failure(StartStage::Missing, Errno::NOENT),
     })
 }
 
-/// Returns the directories on the command's PATH; without one there are none.
-fn search_path(spec: &Spec) -> impl Iterator<Item = &[u8]> {
+/// Returns the directories on the command's PATH; empty if it has no PATH.
+fn search_path(spec: &WireCommandSpec) -> impl Iterator<Item = &[u8]> {
     let last = spec.env.iter().rev().find(|(name, _)| name == "PATH");
     let path = last.map(|(_, path)| path.as_bytes()).filter(|path| !path.is_empty());
     path.into_iter().flat_map(|path| path.split(|byte| *byte == b':'))

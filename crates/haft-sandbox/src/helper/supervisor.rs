@@ -1,6 +1,6 @@
-//! One call's process outside of whatever the command is confined to. It takes the specification, starts the command,
-//! and reports; how the command's processes are held together is `realm`'s part where they have a process namespace of
-//! their own, and `family`'s where they have not.
+//! The process of one call, outside of the command's confinement. It receives the specification,
+//! starts the command, and reports. `pid_namespace` supervises commands with their own process
+//! namespace, `subreaper` all others.
 
 use std::ffi::CStr;
 use std::io;
@@ -8,124 +8,134 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::process::{PidfdFlags, getpid, pidfd_open, set_child_subreaper, setsid};
 
-use super::order::Order;
-use super::probe::Offer;
-use super::realm::Prepared;
-use super::{family, realm};
+use super::order::SpawnOrder;
+use super::pid_namespace::PreparedNamespaces;
+use super::probe::ProbedMechanisms;
+use super::{pid_namespace, subreaper};
 use crate::confine;
 use crate::confinement::Network;
-use crate::wire::{self, Failure, REQUEST_DESCRIPTORS_MAX, Reply, Request, Stage};
+use crate::wire::{
+    self, HelperReply, REQUEST_DESCRIPTORS_MAX, StartFailure, StartStage, ZygoteRequest,
+};
 
-/// The status of a supervisor that leaves something behind, for its zygote to see.
+/// Exit status of a supervisor that leaves processes behind, for its zygote.
 const STATUS_REMAINS: i32 = 1;
 
-/// The name of a supervisor without a call.
+/// The process name of a supervisor without a call.
 const SPARE: &CStr = c"haft-spare";
 
-/// What a request brings.
-pub(super) struct Call {
-    /// Where the specification comes from and the replies go to. The command may run while the other end is open.
+/// The descriptors of a request.
+pub(super) struct SpawnDescriptors {
+    /// Receives the specification and sends the replies. The command may run while the other end is
+    /// open.
     pub(super) socket: OwnedFd,
-    /// Where the command's outputs go.
+    /// The destination of the command's output.
     pub(super) output: OwnedFd,
-    /// Where the command starts.
+    /// The command's start directory.
     pub(super) cwd: OwnedFd,
     /// The command's end of its channel, if it has one.
     pub(super) channel: Option<OwnedFd>,
 }
 
 /// Runs one call to its end, and returns this process's exit status.
-pub(super) fn run(call: Call, offer: &Offer) -> i32 {
-    match prepare().and_then(|handle| take(&call, &handle)) {
+pub(super) fn run(call: SpawnDescriptors, offer: &ProbedMechanisms) -> i32 {
+    match prepare().and_then(|handle| receive_order(&call, &handle)) {
         Ok(order) => supervise(call, &order, offer, None),
-        Err(error) => fail(&call, &error),
+        Err(error) => report_failure(&call, &error),
     }
 }
 
-/// Makes namespaces, waits for a call to run in them, and returns this process's exit status.
-pub(super) fn wait_and_run(calls: &OwnedFd, offer: &Offer) -> i32 {
-    // The name is for people who look at processes.
+/// Creates namespaces, waits for a call to run in them, and returns this process's exit status.
+pub(super) fn run_spare(calls: &OwnedFd, offer: &ProbedMechanisms) -> i32 {
+    // The name is for people who list processes.
     let _ = rustix::thread::set_name(SPARE);
     let handle = prepare();
-    // A call that finds none here has its own made.
-    let prepared = realm::prepare(Network::Loopback).ok();
-    let Ok(Some((_, call))) = Call::receive(calls.as_fd()) else {
-        // There will be no call any more.
+    // If this fails, the call creates its own namespaces.
+    let prepared = pid_namespace::prepare(Network::Loopback).ok();
+    let Ok(Some((_, call))) = SpawnDescriptors::receive(calls.as_fd()) else {
+        // The zygote closed, so no call will come.
         return 0;
     };
     let _ = rustix::thread::set_name(super::NAME);
-    match handle.and_then(|handle| take(&call, &handle)) {
+    match handle.and_then(|handle| receive_order(&call, &handle)) {
         Ok(order) => supervise(call, &order, offer, prepared),
-        Err(error) => fail(&call, &error),
+        Err(error) => report_failure(&call, &error),
     }
 }
 
-/// Sends one reply; a launcher that is gone has no use for it.
-pub(super) fn report(socket: impl AsFd, reply: &Reply) {
+/// Sends one reply; a launcher that has gone does not need it.
+pub(super) fn send_reply(socket: impl AsFd, reply: &HelperReply) {
     let _ = wire::send_all(socket, &reply.encode(), &[]);
 }
 
-fn fail(call: &Call, error: &io::Error) -> i32 {
-    let failure = Failure::new(Stage::Setup, "receiving the specification", error);
-    report(&call.socket, &Reply::Failed(failure));
+fn report_failure(call: &SpawnDescriptors, error: &io::Error) -> i32 {
+    let failure = StartFailure::new(StartStage::Setup, "receiving the specification", error);
+    send_reply(&call.socket, &HelperReply::Failed(failure));
     0
 }
 
 /// Sets this process up, and returns a handle on it.
 fn prepare() -> io::Result<OwnedFd> {
-    // A signal to the group of one call's supervisor is none to the others.
+    // A signal to the group of one supervisor must not reach the others.
     let _ = setsid();
     // From now on every orphan among the command's descendants becomes this process's child.
     set_child_subreaper(Some(getpid()))?;
     Ok(pidfd_open(getpid(), PidfdFlags::empty())?)
 }
 
-/// Says who supervises the call, and receives what is to be run.
-fn take(call: &Call, handle: &OwnedFd) -> io::Result<Order> {
-    let frame = Reply::Supervising(getpid().as_raw_pid()).encode();
+/// Reports this process as the call's supervisor, and receives the order.
+fn receive_order(call: &SpawnDescriptors, handle: &OwnedFd) -> io::Result<SpawnOrder> {
+    let frame = HelperReply::Supervising(getpid().as_raw_pid()).encode();
     wire::send_all(&call.socket, &frame, &[handle.as_fd()])?;
-    Order::receive(&call.socket)?.ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
+    SpawnOrder::receive_order(&call.socket)?.ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
 }
 
-fn supervise(call: Call, order: &Order, offer: &Offer, prepared: Option<Prepared>) -> i32 {
+fn supervise(
+    call: SpawnDescriptors,
+    order: &SpawnOrder,
+    offer: &ProbedMechanisms,
+    prepared: Option<PreparedNamespaces>,
+) -> i32 {
     let spec = &order.spec;
     let Some(bounds) = &spec.bounds else {
-        return family::run(call, spec, None);
+        return subreaper::run(call, spec, None);
     };
-    let possible = confine::possible(bounds, offer.applied);
-    if !confine::suffices(bounds, possible) {
+    let possible = confine::usable_mechanisms(bounds, offer.applied);
+    if !confine::is_sufficient(bounds, possible) {
         let obstacle = offer.obstacle.clone().filter(|_| bounds.mechanisms.namespaces);
-        report(&call.socket, &Reply::Lacking(possible, obstacle));
+        send_reply(&call.socket, &HelperReply::Lacking(possible, obstacle));
         return 0;
     }
     if !possible.namespaces {
-        return family::run(call, spec, Some(bounds));
+        return subreaper::run(call, spec, Some(bounds));
     }
     let prepared = match prepared {
-        Some(prepared) if prepared.is_good_for(bounds.network) => Ok(prepared),
-        Some(_) | None => realm::prepare(bounds.network),
+        Some(prepared) if prepared.is_usable_for(bounds.network) => Ok(prepared),
+        Some(_) | None => pid_namespace::prepare(bounds.network),
     };
     match prepared {
         Ok(prepared) => prepared.run(call, order, bounds),
         Err(error) => {
-            let failure = Failure::new(Stage::Confine, "making namespaces", &error);
-            report(&call.socket, &Reply::Failed(failure));
+            let failure = StartFailure::new(StartStage::Confine, "making namespaces", &error);
+            send_reply(&call.socket, &HelperReply::Failed(failure));
             0
         }
     }
 }
 
-/// The exit status that goes with the last reply.
-pub(super) fn status(reply: &Reply) -> i32 {
-    if matches!(reply, Reply::Survivors(_)) { STATUS_REMAINS } else { 0 }
+/// Returns the exit status for the last reply.
+pub(super) fn status(reply: &HelperReply) -> i32 {
+    if matches!(reply, HelperReply::Survivors(_)) { STATUS_REMAINS } else { 0 }
 }
 
-impl Call {
-    /// Receives a request and what comes with it; nothing when there will be no more.
+impl SpawnDescriptors {
+    /// Receives a request with its descriptors, or `None` when there will be no more.
     ///
-    /// A request that is not whole, because this process has too many descriptors already, is an error that leaves the
-    /// next one intact; its sender finds the call's socket closed.
-    pub(super) fn receive(socket: BorrowedFd<'_>) -> io::Result<Option<(Request, Call)>> {
+    /// A request is incomplete if this process already has too many descriptors. That is an error
+    /// which leaves the next request intact; the sender sees the call's socket close.
+    pub(super) fn receive(
+        socket: BorrowedFd<'_>,
+    ) -> io::Result<Option<(ZygoteRequest, SpawnDescriptors)>> {
         let mut descriptors = Vec::with_capacity(REQUEST_DESCRIPTORS_MAX);
         let mut request = [0];
         if wire::receive(socket, &mut request, &mut descriptors)? == 0 {
@@ -134,16 +144,16 @@ impl Call {
         let [request] = request;
         let mut descriptors = descriptors.into_iter();
         let mut next = || descriptors.next();
-        match (Request::decode(request), next(), next(), next(), next()) {
+        match (ZygoteRequest::decode(request), next(), next(), next(), next()) {
             (Some(request), Some(socket), Some(output), Some(cwd), channel) => {
-                Ok(Some((request, Call { socket, output, cwd, channel })))
+                Ok(Some((request, SpawnDescriptors { socket, output, cwd, channel })))
             }
             _ => Err(io::ErrorKind::InvalidData.into()),
         }
     }
 
-    /// Passes it on to another process.
-    pub(super) fn pass_on(&self, request: Request, socket: &OwnedFd) -> io::Result<()> {
+    /// Forwards the request to another process.
+    pub(super) fn forward(&self, request: ZygoteRequest, socket: &OwnedFd) -> io::Result<()> {
         let always = [self.socket.as_fd(), self.output.as_fd(), self.cwd.as_fd()];
         let descriptors: Vec<BorrowedFd<'_>> =
             always.into_iter().chain(self.channel.iter().map(AsFd::as_fd)).collect();

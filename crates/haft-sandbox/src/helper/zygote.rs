@@ -1,6 +1,6 @@
-//! The process that forks supervisors. It does nothing that takes long, so that calls do not wait for each other, and
-//! keeps one supervisor with new namespaces ready. It deliberately takes no part in what they run: if it dies, running
-//! calls go on and its launcher starts another.
+//! The process that forks supervisors. It does nothing slow, so that calls do not wait for each
+//! other, and keeps one supervisor with new namespaces ready. It takes no part in the calls: if it
+//! dies, running calls continue and its launcher starts another one.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -13,31 +13,33 @@ use rustix::process::{
     Pid, PidfdFlags, WaitOptions, getpid, pidfd_open, set_child_subreaper, wait,
 };
 
-use super::fork::{Side, exit, fork};
-use super::probe::{self, Offer};
-use super::supervisor::{self, Call};
-use crate::tree;
-use crate::wire::{self, Failure, Reply, Request, Stage};
+use super::fork::{ForkSide, exit, fork};
+use super::probe::{self, ProbedMechanisms};
+use super::supervisor::{self, SpawnDescriptors};
+use crate::process_tree;
+use crate::wire::{self, HelperReply, StartFailure, StartStage, ZygoteRequest};
 
-/// How long a round of killing strays waits for the next.
+/// Pause between two rounds of killing strays.
 const SWEEP: Duration = Duration::from_millis(5);
 
-/// How long after a call a spare is made. Making one keeps the kernel so busy that a call which is just being started
-/// would take longer.
+/// Delay before a spare is created after a call. Creating one keeps the kernel busy and would slow
+/// down a call that is just being started.
 const SPARE_DELAY_MICROS: u64 = 1_500;
 
-/// How often strays of one dead supervisor are looked for.
+/// Rounds of searching for strays of one dead supervisor.
 pub(crate) const SWEEPS_MAX: u32 = 400;
 
-/// What is written to the output, a file or nothing at all, when the last call has ended and the launcher is gone.
+/// Written to the output, a file or null, when the last call has ended and the launcher is gone.
 const ENDED_MARK: &[u8] = b"ended\n";
 
-/// Forks a supervisor for each request until the launcher's side closes and every supervisor has ended.
+/// Forks a supervisor for each request until the launcher's side closes and every supervisor has
+/// ended.
 pub(super) fn run(socket: OwnedFd) -> io::Result<()> {
-    // What a dead supervisor leaves becomes this process's child, and can be found.
+    // Processes that a dead supervisor leaves behind become this process's children, and can be
+    // found.
     set_child_subreaper(Some(getpid()))?;
-    let offer = probe::offer();
-    let ready = Reply::Ready(offer.applied, offer.obstacle.clone());
+    let offer = probe::probe_mechanisms();
+    let ready = HelperReply::Ready(offer.applied, offer.obstacle.clone());
     wire::send_all(&socket, &ready.encode(), &[])?;
     let mut zygote = Zygote {
         socket: Some(socket),
@@ -48,25 +50,27 @@ pub(super) fn run(socket: OwnedFd) -> io::Result<()> {
         sweeps: 0,
     };
     while zygote.socket.is_some() || !zygote.supervisors.is_empty() {
-        zygote.turn()?;
+        zygote.handle_next_event()?;
     }
     if zygote.sweeps == 0 {
-        // Nothing of any call is alive. When that was, the file's time tells; without the mark it is not known.
+        // No process of any call is alive. The file's modification time records when that was;
+        // without the mark it is unknown.
         let _ = rustix::io::write(rustix::stdio::stdout(), ENDED_MARK);
     }
     Ok(())
 }
 
 struct Zygote {
-    /// The launcher's requests; none after the launcher has gone.
+    /// The launcher's requests; `None` after the launcher has gone.
     socket: Option<OwnedFd>,
-    offer: Offer,
+    offer: ProbedMechanisms,
     supervisors: Vec<Supervisor>,
-    /// A supervisor with namespaces that no call has used. They take longest to make, and are made while nobody waits.
-    spare: Option<Spare>,
-    /// When there is to be another spare. There is none until the first call that could have used it.
+    /// A supervisor with unused namespaces. They take longest to create, and are created while no
+    /// call waits.
+    spare: Option<SpareSupervisor>,
+    /// When to create another spare. There is none until the first call that could have used it.
     spare_due: Option<Instant>,
-    /// How many rounds of looking for strays are left.
+    /// The remaining rounds of searching for strays.
     sweeps: u32,
 }
 
@@ -74,33 +78,34 @@ struct Supervisor {
     pid: Pid,
     /// Becomes readable when the process ends.
     handle: OwnedFd,
-    /// The call's socket, if there is a call, kept to report a death that the supervisor cannot report.
+    /// The call's socket, if there is a call. It is kept to report a death that the supervisor
+    /// cannot report.
     socket: Option<OwnedFd>,
 }
 
-struct Spare {
+struct SpareSupervisor {
     pid: Pid,
     handle: OwnedFd,
-    /// Where it waits for its call; it ends when this closes.
+    /// Passes a call to the spare, which exits when this closes.
     calls: OwnedFd,
 }
 
 impl Zygote {
-    /// Waits for one thing to happen, and deals with it.
-    fn turn(&mut self) -> io::Result<()> {
+    /// Waits for one event, and handles it.
+    fn handle_next_event(&mut self) -> io::Result<()> {
         let has_request = self.wait()?;
         self.collect();
         if self.sweeps > 0 {
-            self.sweep();
+            self.kill_strays();
         }
         if !has_request && self.spare_due.is_some_and(|due| Instant::now() >= due) {
             self.make_spare();
         }
         if let (true, Some(socket)) = (has_request, &self.socket) {
-            match Call::receive(socket.as_fd()) {
-                Ok(Some((request, call))) => self.serve(request, call),
-                Ok(None) => self.end(),
-                // One request is lost, and the next one is not.
+            match SpawnDescriptors::receive(socket.as_fd()) {
+                Ok(Some((request, call))) => self.serve_request(request, call),
+                Ok(None) => self.stop_requests(),
+                // Only this request is lost, not the next one.
                 Err(error) if error.kind() == io::ErrorKind::InvalidData => {}
                 Err(error) => return Err(error),
             }
@@ -108,7 +113,7 @@ impl Zygote {
         Ok(())
     }
 
-    /// Waits until something happens, or until it is time to do something unasked; tells whether it is a request.
+    /// Waits for a request, an event or the next due time; returns whether it is a request.
     fn wait(&self) -> io::Result<bool> {
         let socket = self.socket.iter();
         let handles = self.supervisors.iter().map(|supervisor| &supervisor.handle);
@@ -121,7 +126,7 @@ impl Zygote {
         let until_spare = self.spare_due.map(|due| due.saturating_duration_since(Instant::now()));
         let until_sweep = (self.sweeps > 0).then_some(SWEEP);
         let timeout = until_spare.into_iter().chain(until_sweep).min();
-        // A time that the kernel cannot count to is as good as none.
+        // A time that the kernel cannot represent is treated as none.
         let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
         match poll(&mut events, timeout.as_ref()) {
             Ok(_) => {}
@@ -132,22 +137,23 @@ impl Zygote {
         Ok(is_first && self.socket.is_some())
     }
 
-    /// Takes no more requests.
-    fn end(&mut self) {
+    /// Stops accepting requests.
+    fn stop_requests(&mut self) {
         self.socket = None;
         self.spare_due = None;
-        // Its socket closes with this.
+        // This closes its socket.
         self.retire_spare();
     }
 
-    /// Makes the spare a supervisor like the others, and returns where it waits for its call.
+    /// Turns the spare into an ordinary supervisor, and returns the socket for its call.
     fn retire_spare(&mut self) -> Option<OwnedFd> {
-        let Spare { pid, handle, calls } = self.spare.take()?;
+        let SpareSupervisor { pid, handle, calls } = self.spare.take()?;
         self.supervisors.push(Supervisor { pid, handle, socket: None });
         Some(calls)
     }
 
-    /// Collects every child that has ended, and reports supervisors that could not do so themselves.
+    /// Collects every child that has ended, and reports the ends that supervisors could not report
+    /// themselves.
     fn collect(&mut self) {
         while let Ok(Some((pid, status))) = wait(WaitOptions::NOHANG) {
             if self.spare.as_ref().is_some_and(|spare| spare.pid == pid) {
@@ -160,68 +166,68 @@ impl Zygote {
             if status.exit_status() != Some(0) {
                 self.sweeps = SWEEPS_MAX;
                 let signal = status.terminating_signal().unwrap_or_default();
-                let report = Reply::Orphaned(signal).encode();
+                let report = HelperReply::Orphaned(signal).encode();
                 if let Some(socket) = &supervisor.socket {
-                    // A launcher that does not listen any more has no use for it.
+                    // A launcher that no longer listens does not need it.
                     let _ = wire::send_all(socket, &report, &[]);
                 }
             }
         }
     }
 
-    /// Kills what dead supervisors left behind.
-    fn sweep(&mut self) {
+    /// Kills the processes that dead supervisors left behind.
+    fn kill_strays(&mut self) {
         let supervisors = self.supervisors.iter().map(|supervisor| supervisor.pid);
         let spare = self.spare.iter().map(|spare| spare.pid);
         let spared: Vec<Pid> = supervisors.chain(spare).collect();
-        self.sweeps = match tree::kill_strays(getpid(), &spared) {
+        self.sweeps = match process_tree::kill_strays(getpid(), &spared) {
             Ok(0) => 0,
             Ok(_) | Err(_) => self.sweeps.saturating_sub(1),
         };
     }
 
-    fn serve(&mut self, request: Request, call: Call) {
+    fn serve_request(&mut self, request: ZygoteRequest, call: SpawnDescriptors) {
         match request {
-            Request::Supervisor => self.fork_supervisor(call),
-            Request::Isolated => {
+            ZygoteRequest::Supervisor => self.fork_supervisor(call),
+            ZygoteRequest::Isolated => {
                 if self.offer.applied.namespaces {
                     let delay = Duration::from_micros(SPARE_DELAY_MICROS);
                     self.spare_due = Some(Instant::now() + delay);
                 }
                 match self.retire_spare() {
-                    Some(calls) if call.pass_on(request, &calls).is_ok() => {
+                    Some(calls) if call.forward(request, &calls).is_ok() => {
                         if let Some(supervisor) = self.supervisors.last_mut() {
                             supervisor.socket = Some(call.socket);
                         }
                     }
-                    // Without a spare, or with one that has died, the call waits for new namespaces.
+                    // Without a spare, or if it has died, the call waits for new namespaces.
                     Some(_) | None => self.fork_supervisor(call),
                 }
             }
         }
     }
 
-    fn fork_supervisor(&mut self, call: Call) {
+    fn fork_supervisor(&mut self, call: SpawnDescriptors) {
         match fork() {
-            Ok(Side::Child) => {
+            Ok(ForkSide::Child) => {
                 self.forget_others();
                 exit(supervisor::run(call, &self.offer));
             }
-            Ok(Side::Parent(pid)) => {
-                // It has not been collected, so that the number is its own.
+            Ok(ForkSide::Parent(pid)) => {
+                // It has not been collected, so its number cannot have been reused.
                 match pidfd_open(pid, PidfdFlags::empty()) {
                     Ok(handle) => {
                         let socket = Some(call.socket);
                         self.supervisors.push(Supervisor { pid, handle, socket });
                     }
-                    Err(errno) => refuse(&call, &errno.into()),
+                    Err(errno) => refuse_request(&call, &errno.into()),
                 }
             }
-            Err(error) => refuse(&call, &error),
+            Err(error) => refuse_request(&call, &error),
         }
     }
 
-    /// Makes a spare. Without one calls only take longer.
+    /// Creates a spare. Without one, calls only take longer.
     fn make_spare(&mut self) {
         self.spare_due = None;
         let (kind, flags) = (SocketType::STREAM, SocketFlags::CLOEXEC);
@@ -229,22 +235,22 @@ impl Zygote {
             return;
         };
         match fork() {
-            Ok(Side::Child) => {
+            Ok(ForkSide::Child) => {
                 self.forget_others();
                 drop(calls);
-                exit(supervisor::wait_and_run(&theirs, &self.offer));
+                exit(supervisor::run_spare(&theirs, &self.offer));
             }
-            Ok(Side::Parent(pid)) => {
-                // Without a handle it ends at once, because its socket closes.
+            Ok(ForkSide::Parent(pid)) => {
+                // Without a handle it exits at once, because its socket closes.
                 if let Ok(handle) = pidfd_open(pid, PidfdFlags::empty()) {
-                    self.spare = Some(Spare { pid, handle, calls });
+                    self.spare = Some(SpareSupervisor { pid, handle, calls });
                 }
             }
             Err(_) => {}
         }
     }
 
-    /// Closes, in a new process, what belongs to the zygote and to other calls.
+    /// Closes, in a new process, the descriptors of the zygote and of other calls.
     fn forget_others(&mut self) {
         self.socket = None;
         self.supervisors.clear();
@@ -252,8 +258,8 @@ impl Zygote {
     }
 }
 
-/// Answers a call that has no supervisor.
-fn refuse(call: &Call, error: &io::Error) {
-    let failure = Failure::new(Stage::Setup, "making a process for the call", error);
-    let _ = wire::send_all(&call.socket, &Reply::Failed(failure).encode(), &[]);
+/// Reports an error to a call that has no supervisor.
+fn refuse_request(call: &SpawnDescriptors, error: &io::Error) {
+    let failure = StartFailure::new(StartStage::Setup, "making a process for the call", error);
+    let _ = wire::send_all(&call.socket, &HelperReply::Failed(failure).encode(), &[]);
 }

@@ -1,4 +1,5 @@
-//! One trial for each mechanism. Each does what confining a command would do, and leaves nothing behind.
+//! One trial for each mechanism. Each trial does what confining a command would do, and leaves
+//! nothing behind.
 
 use std::fs;
 use std::io;
@@ -11,35 +12,39 @@ use rustix::mount::{
 use rustix::process::{PidfdFlags, getegid, geteuid, getpid, pidfd_open};
 use rustix::thread::{UnshareFlags, set_no_new_privs};
 
-use super::{Availability, Mechanism, remedy, trial};
+use super::{Availability, KernelMechanism, remedy, trial};
 use crate::confine::landlock;
-use crate::confine::seccomp::{FilterOptions, Filters, Ipc, Memfd, Neighbours, Sockets};
+use crate::confine::seccomp::{
+    IpcAccess, MemfdAccess, NeighbourAccess, SeccompFilter, SeccompOptions, SocketAccess,
+};
 
-pub(super) fn state(mechanism: Mechanism) -> Availability {
+pub(super) fn state(mechanism: KernelMechanism) -> Availability {
     match mechanism {
-        Mechanism::UserNamespaces => namespaces(trial::run(become_other_user)),
-        Mechanism::MountNamespaces => namespaces(trial::run(mount_something)),
-        Mechanism::ProcessNamespaces => processes(trial::run(mount_processes)),
-        Mechanism::NetworkNamespaces => {
+        KernelMechanism::UserNamespaces => namespaces(trial::run(become_other_user)),
+        KernelMechanism::MountNamespaces => namespaces(trial::run(mount_something)),
+        KernelMechanism::ProcessNamespaces => processes(trial::run(mount_processes)),
+        KernelMechanism::NetworkNamespaces => {
             namespaces(trial::run(|| unshare_as_other(UnshareFlags::NEWNET)))
         }
-        Mechanism::MountDescriptors => since(mount_by_descriptor(), "5.12"),
-        Mechanism::Landlock => landlock_version(),
-        Mechanism::Seccomp => match trial::run(filter_something) {
+        KernelMechanism::MountDescriptors => since(mount_by_descriptor(), "5.12"),
+        KernelMechanism::Landlock => landlock_version(),
+        KernelMechanism::Seccomp => match trial::run(filter_something) {
             Ok(()) => Availability::Available(String::new()),
             Err(error) => missing(&error, remedy::SECCOMP),
         },
-        Mechanism::NoNewPrivileges => since(trial::run(|| Ok(set_no_new_privs(true)?)), "3.5"),
-        Mechanism::ControlGroups => control_groups(),
-        Mechanism::Openat2 => since(open_here(), "5.6"),
-        Mechanism::Pidfd => since(
+        KernelMechanism::NoNewPrivileges => {
+            since(trial::run(|| Ok(set_no_new_privs(true)?)), "3.5")
+        }
+        KernelMechanism::ControlGroups => control_groups(),
+        KernelMechanism::Openat2 => since(open_here(), "5.6"),
+        KernelMechanism::Pidfd => since(
             pidfd_open(getpid(), PidfdFlags::empty()).map(drop).map_err(io::Error::from),
             "5.3",
         ),
     }
 }
 
-/// A user namespace in which this user has its own number.
+/// Enters a user namespace in which this user keeps its own number.
 fn become_other_user() -> io::Result<()> {
     let (user, group) = (geteuid().as_raw(), getegid().as_raw());
     unshare(UnshareFlags::NEWUSER)?;
@@ -48,7 +53,8 @@ fn become_other_user() -> io::Result<()> {
     fs::write("/proc/self/gid_map", format!("{group} {group} 1"))
 }
 
-/// In a second step, because there are machines on which the first is allowed and brings no right to go on.
+/// A separate step, because some machines allow the first step but grant no rights in the new
+/// namespace.
 fn unshare_as_other(namespaces: UnshareFlags) -> io::Result<()> {
     become_other_user()?;
     unshare(namespaces)
@@ -60,7 +66,7 @@ fn mount_something() -> io::Result<()> {
     make_file_system("tmpfs")
 }
 
-/// The first process of a new namespace mounts what shows that namespace.
+/// Lets the first process of a new namespace mount that namespace's `/proc`.
 fn mount_processes() -> io::Result<()> {
     unshare_as_other(UnshareFlags::NEWNS | UnshareFlags::NEWPID)?;
     trial::run(|| make_file_system("proc"))
@@ -74,15 +80,15 @@ fn make_file_system(kind: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// The calls that make and change mounts by descriptor are of several kernels; the last of them is looked for.
+/// Checks for the newest of the calls that create and change mounts through descriptors.
 fn mount_by_descriptor() -> io::Result<()> {
     open_tree(CWD, "/", OpenTreeFlags::OPEN_TREE_CLOEXEC)?;
     let nothing = std::ptr::null::<libc::c_void>();
     #[expect(unsafe_code, reason = "no safe interface changes mounts by descriptor")]
-    // SAFETY: the size is zero, so that the kernel refuses before it would read the structure.
+    // SAFETY: the size is zero, so the kernel refuses the call before it reads the structure.
     let answer = unsafe { libc::syscall(libc::SYS_mount_setattr, -1, c"".as_ptr(), 0, nothing, 0) };
     match (answer, io::Error::last_os_error()) {
-        // It knows the call, and has seen that there is nothing to do.
+        // The kernel knows the call and found nothing to do.
         (-1, error) if error.raw_os_error() == Some(libc::EINVAL) => Ok(()),
         (-1, error) => Err(error),
         _ => Ok(()),
@@ -106,14 +112,14 @@ fn landlock_version() -> Availability {
 }
 
 fn filter_something() -> io::Result<()> {
-    let options = FilterOptions {
-        sockets: Sockets::All,
-        memfd: Memfd::Allowed,
-        ipc: Ipc::Allowed,
-        neighbours: Neighbours::Own,
+    let options = SeccompOptions {
+        sockets: SocketAccess::All,
+        memfd: MemfdAccess::Allowed,
+        ipc: IpcAccess::Allowed,
+        neighbours: NeighbourAccess::Own,
     };
     set_no_new_privs(true)?;
-    Filters::build(options)?.install()
+    SeccompFilter::build(options)?.install()
 }
 
 fn control_groups() -> Availability {
@@ -133,7 +139,7 @@ fn namespaces(result: io::Result<()>) -> Availability {
 fn processes(result: io::Result<()>) -> Availability {
     match result {
         Ok(()) => Availability::Available("with a /proc of its own".to_owned()),
-        // Without these namespaces at all the reason is another.
+        // If these namespaces are missing altogether, the reason is different.
         Err(_) if trial::run(|| unshare_as_other(UnshareFlags::NEWPID)).is_ok() => {
             remedy::masked_proc()
         }
@@ -141,7 +147,7 @@ fn processes(result: io::Result<()>) -> Availability {
     }
 }
 
-/// For what every kernel from a version on has.
+/// For mechanisms that every kernel from a version on has.
 fn since(result: io::Result<()>, version: &str) -> Availability {
     match result {
         Ok(()) => Availability::Available(String::new()),
@@ -157,7 +163,8 @@ fn missing(error: &io::Error, remedy: &str) -> Availability {
 
 fn unshare(namespaces: UnshareFlags) -> io::Result<()> {
     #[expect(unsafe_code, reason = "sharing less can surprise code that relies on what is shared")]
-    // SAFETY: this runs in a process made for one trial, which has one thread and relies on nothing shared.
+    // SAFETY: this runs in a process created for one trial, which has one thread and relies on no
+    // shared state.
     unsafe {
         rustix::thread::unshare_unsafe(namespaces)?;
     }

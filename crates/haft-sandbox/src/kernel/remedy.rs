@@ -1,17 +1,18 @@
-//! Why a mechanism is missing, as far as the machine tells, and what an operator can do about it. Each remedy is a
-//! setting that exists; where several could be the reason, the ones that can be seen are named before the likely ones.
+//! The reasons why a mechanism is missing, as far as the machine reveals them, and what an operator
+//! can do. Each remedy is an existing setting. If several reasons are possible, visible ones are
+//! named before likely ones.
 
 use std::fs;
 use std::io;
 
 use super::Availability;
 
-/// What to do where a container's own filter may stand in the way.
+/// The remedy where a container's own filter may be the cause.
 pub(super) const CONTAINER: &str = "in a container, run it with --security-opt seccomp=unconfined or a profile that allows the call";
 
 pub(super) const SECCOMP: &str = "use a kernel with CONFIG_SECCOMP_FILTER, on x86-64 or 64-bit ARM";
 
-/// A setting that forbids namespaces, the value with which it does, and the remedy.
+/// A setting that forbids namespaces, the value that forbids them, and the remedy.
 const SETTINGS: [(&str, &str, &str); 3] = [
     ("user/max_user_namespaces", "0", "sysctl -w user.max_user_namespaces=15000"),
     ("kernel/unprivileged_userns_clone", "0", "sysctl -w kernel.unprivileged_userns_clone=1"),
@@ -22,7 +23,7 @@ const SETTINGS: [(&str, &str, &str); 3] = [
     ),
 ];
 
-/// Why there are no namespaces.
+/// Returns why namespaces are missing.
 pub(super) fn namespaces(error: &io::Error) -> Availability {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let setting = |name: &str| fs::read_to_string(format!("/proc/sys/{name}")).ok();
@@ -54,7 +55,7 @@ pub(super) fn landlock(error: &io::Error) -> Availability {
 
 pub(super) fn control_groups() -> Availability {
     Availability::Missing {
-        why: "no control group with memory and pids can be made beneath this process's own".to_owned(),
+        why: "no control group with memory and pids can be created below this process's own".to_owned(),
         remedy: "run haft as a systemd service or scope with Delegate=yes and DelegateSubgroup=haft; without one, memory \
             is watched and processes are limited by other means"
             .to_owned(),
@@ -91,7 +92,7 @@ fn explain(
     Availability::Missing { why: format!("{error}; {why}"), remedy: remedy.to_owned() }
 }
 
-/// Tells from `/proc/self/status` whether a filter of system calls is in force.
+/// Returns whether `/proc/self/status` shows an active system call filter.
 fn is_filtered(status: &str) -> bool {
     let mut lines = status.lines().filter_map(|line| line.strip_prefix("Seccomp:"));
     lines.next().is_some_and(|mode| mode.trim() == "2")

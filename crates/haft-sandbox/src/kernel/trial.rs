@@ -1,20 +1,21 @@
-//! Trying something in a process that is thrown away. The process that tries must have one thread, and the trial says
-//! nothing but whether it went well or which error the system gave.
+//! Runs a trial in a process that is then discarded. The calling process must have one thread. A
+//! trial reports only success or the operating system's error.
 
 use std::ffi::c_int;
 use std::io;
 
 use rustix::process::{Pid, WaitOptions, waitpid};
 
-/// What a trial ends with that went wrong without saying how.
+/// Exit status of a trial that failed without an operating system error.
 const STATUS_UNKNOWN: c_int = 255;
 
 /// Runs the trial in a new process and returns its result.
 pub(crate) fn run(trial: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
     #[expect(unsafe_code, reason = "no safe interface forks")]
-    // SAFETY: this process has one thread, which its callers see to, so that no lock is held by another and the new
-    // process finds everything in a state that it can work with. Tests have several; their trials allocate and make
-    // system calls, and the C library keeps its allocator working across a fork.
+    // SAFETY: the callers ensure that this process has one thread. No other thread holds a lock,
+    // and the new process finds everything in a usable state. Tests have several threads. Their
+    // trials allocate and make system calls, and the C library keeps its allocator working across a
+    // fork.
     let forked = unsafe { libc::fork() };
     match forked {
         -1 => Err(io::Error::last_os_error()),
@@ -26,7 +27,7 @@ pub(crate) fn run(trial: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
 fn end(result: io::Result<()>) -> ! {
     let status = match result {
         Ok(()) => 0,
-        // The system's errors are numbers below this one.
+        // The system's error numbers are below this one.
         Err(error) => {
             error.raw_os_error().filter(|number| *number < STATUS_UNKNOWN).unwrap_or(STATUS_UNKNOWN)
         }
@@ -35,7 +36,7 @@ fn end(result: io::Result<()>) -> ! {
         unsafe_code,
         reason = "the standard library's exit runs handlers of the whole program"
     )]
-    // SAFETY: the call does not return, and the kernel cleans up.
+    // SAFETY: the call does not return, and the kernel releases everything.
     unsafe {
         libc::_exit(status)
     }
@@ -48,7 +49,7 @@ fn wait(number: i32) -> io::Result<()> {
     match (status.exit_status(), status.terminating_signal()) {
         (Some(0), _) => Ok(()),
         (Some(errno), _) if errno != STATUS_UNKNOWN => Err(io::Error::from_raw_os_error(errno)),
-        // A filter of system calls may end who makes one.
+        // A system call filter may kill a process that creates one.
         (None, Some(signal)) => Err(io::Error::other(format!("ended by signal {signal}"))),
         _ => Err(io::Error::other("it did not say what went wrong")),
     }

@@ -1,50 +1,54 @@
-//! A command as data: what to run, where, and with which environment. Nothing is inherited that is not named here, and
-//! nothing here is looked up; the program is searched by the helper, on the command's own PATH.
+//! A command as data: the program, its directory and its environment. The command inherits nothing
+//! that is not named here. Nothing is looked up here: the helper searches for the program on the
+//! command's own PATH.
 
 use std::ffi::{OsStr, OsString};
 use std::os::fd::OwnedFd;
 
 use super::error::SpawnError;
 
-/// The number of the descriptor that is the channel of a command with [`Channel::Descriptor`].
+/// The descriptor number of the channel of a command with [`CommandChannel::Descriptor`].
 pub const CHANNEL_DESCRIPTOR: i32 = 3;
 
 /// A command to run.
 #[derive(Debug)]
 #[non_exhaustive]
-pub struct Command {
-    /// The program: a path if it holds a slash, else a name to be found on the PATH in `env`.
+pub struct SandboxCommand {
+    /// The program: a path if it contains a slash, otherwise a name to search on the PATH in `env`.
     pub program: OsString,
     /// The arguments, without the program's own name.
     pub args: Vec<OsString>,
-    /// The directory that the command starts in, opened already.
+    /// The directory that the command starts in, already opened.
     pub cwd: OwnedFd,
-    /// The whole environment; of a name given twice the last one counts.
+    /// The whole environment. If a name occurs twice, the last value counts.
     pub env: Vec<(OsString, OsString)>,
-    /// How it is spoken to, if it is.
-    pub channel: Option<Channel>,
+    /// The channel to the command, if it has one.
+    pub channel: Option<CommandChannel>,
 }
 
-/// How a command is spoken to while it runs: over a connected pair of stream sockets, of which it holds one end and
-/// [`Process::take_channel`](crate::Process::take_channel) gives the other.
+/// How a running command communicates with the caller: over a connected pair of stream sockets. The
+/// command holds one end; [`SandboxProcess::take_channel`](crate::SandboxProcess::take_channel)
+/// returns the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Channel {
-    /// Its end is [`CHANNEL_DESCRIPTOR`]; the standard ones are as without a channel.
+pub enum CommandChannel {
+    /// The command's end is [`CHANNEL_DESCRIPTOR`]. The standard streams are the same as without a
+    /// channel.
     Descriptor,
-    /// Its end is both standard input and standard output; the output is what goes to standard error.
+    /// The command's end is both standard input and standard output. Only standard error is
+    /// captured as output.
     Stdio,
 }
 
-impl Command {
+impl SandboxCommand {
     /// Returns a command without arguments and with an empty environment.
-    pub fn new(program: impl Into<OsString>, cwd: OwnedFd) -> Command {
+    pub fn new(program: impl Into<OsString>, cwd: OwnedFd) -> SandboxCommand {
         let program = program.into();
-        Command { program, args: Vec::new(), cwd, env: Vec::new(), channel: None }
+        SandboxCommand { program, args: Vec::new(), cwd, env: Vec::new(), channel: None }
     }
 
     /// Adds arguments.
     #[must_use]
-    pub fn args<I>(mut self, args: I) -> Command
+    pub fn args<I>(mut self, args: I) -> SandboxCommand
     where
         I: IntoIterator<Item: Into<OsString>>,
     {
@@ -54,19 +58,19 @@ impl Command {
 
     /// Adds one environment variable.
     #[must_use]
-    pub fn env(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Command {
+    pub fn env(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> SandboxCommand {
         self.env.push((name.into(), value.into()));
         self
     }
 
-    /// Gives it a channel.
+    /// Sets the channel.
     #[must_use]
-    pub fn channel(mut self, channel: Channel) -> Command {
+    pub fn channel(mut self, channel: CommandChannel) -> SandboxCommand {
         self.channel = Some(channel);
         self
     }
 
-    /// Refuses what no program can be started with.
+    /// Refuses values that no program can be started with.
     #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "nothing is started there"))]
     pub(super) fn check(&self) -> Result<(), SpawnError> {
         let has_nul = |text: &OsStr| text.as_encoded_bytes().contains(&0);

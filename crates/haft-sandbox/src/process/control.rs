@@ -1,6 +1,6 @@
-//! Waiting for a command's end, and asking for it. The socket to the supervisor is the command's lifeline: while this
-//! side of it is open the command may run. It deliberately has no thread and no task: all of it happens in the caller's
-//! own waiting.
+//! Waits for a command's end, and requests it. The socket to the supervisor is the command's
+//! lifeline: the command may run while this side is open. The module has no thread and no task:
+//! everything happens while the caller waits.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -11,66 +11,67 @@ use rustix::process::{Pid, Signal, pidfd_send_signal};
 use tokio::time::Instant;
 
 use super::error::WaitError;
-use super::exit::{Exceeded, Exit};
-use super::frames::Frames;
-use super::protection::Protection;
-use super::zygote::Zygote;
-use crate::protect::{Survey, Undone};
-use crate::tree;
-use crate::wire::{Applied, Failure, Reply};
+use super::exit::{ExceededLimit, ProcessExit};
+use super::helper_socket::HelperSocket;
+use super::pending_reconciliation::PendingReconciliation;
+use super::zygote::ZygoteHandle;
+use crate::process_tree;
+use crate::protect::{ProtectedPathScan, RevertedChange};
+use crate::wire::{HelperReply, MechanismFlags, StartFailure};
 
-/// How often a helper that is waited for is told to go on, in case someone has stopped it.
+/// Interval of waking a helper during a wait, in milliseconds, in case it was stopped.
 pub(crate) const WAKE_MS: u64 = 500;
 
-/// How long a supervisor has to kill a tree before it is killed itself; longer than it takes to give up by itself.
+/// Time that a supervisor has to kill a process tree before it is killed itself, in milliseconds.
+/// It is longer than the supervisor's own limit.
 pub(crate) const KILL_MS_MAX: u64 = 10_000;
 
-/// How long a supervisor that was killed has to end, and its zygote to say of what.
+/// Time that a killed supervisor has to end, and its zygote to report the signal, in milliseconds.
 pub(crate) const BURY_MS_MAX: u64 = 5_000;
 
 /// The controlling side of a command.
 ///
 /// Dropping it kills the command and everything that the command started.
 #[derive(Debug)]
-pub struct Control {
-    frames: Frames,
-    zygote: Arc<Zygote>,
-    supervisor: Option<Supervisor>,
-    /// The command's process, where it is one that could outlive its supervisor.
+pub struct ProcessControl {
+    frames: HelperSocket,
+    zygote: Arc<ZygoteHandle>,
+    supervisor: Option<SupervisorHandle>,
+    /// The command's process, if it could outlive its supervisor.
     command: Option<Pid>,
-    /// When the supervisor is no longer waited for; set by asking for the end.
+    /// When waiting for the supervisor ends; set when the end is requested.
     deadline: Option<Instant>,
-    exceeded: Option<Exceeded>,
-    ended: Option<Ended>,
-    protection: Protection,
+    exceeded: Option<ExceededLimit>,
+    ended: Option<CommandEnd>,
+    protection: PendingReconciliation,
 }
 
-/// What became of a start.
+/// The result of a start.
 #[derive(Debug)]
-pub(super) enum Answer {
-    /// The command runs; with what is in force, and the listening socket, if there is one.
-    Started(Applied, Option<OwnedFd>),
-    Failed(Failure),
-    Lacking(Applied, Option<Failure>),
+pub(super) enum StartResult {
+    /// The command runs. Carries the mechanisms in force, and the listening socket if there is one.
+    Started(MechanismFlags, Option<OwnedFd>),
+    Failed(StartFailure),
+    Lacking(MechanismFlags, Option<StartFailure>),
 }
 
 #[derive(Debug)]
-struct Supervisor {
+struct SupervisorHandle {
     pid: Pid,
     handle: OwnedFd,
 }
 
-/// What is known for good.
+/// A final result.
 #[derive(Debug, Clone, Copy)]
-enum Ended {
-    Exit(Exit),
+enum CommandEnd {
+    Exit(ProcessExit),
     Survivors(u32),
     HelperDied(Option<i32>),
 }
 
-impl Control {
-    pub(super) fn new(frames: Frames, zygote: Arc<Zygote>) -> Control {
-        Control {
+impl ProcessControl {
+    pub(super) fn new(frames: HelperSocket, zygote: Arc<ZygoteHandle>) -> ProcessControl {
+        ProcessControl {
             frames,
             zygote,
             supervisor: None,
@@ -78,33 +79,37 @@ impl Control {
             deadline: None,
             exceeded: None,
             ended: None,
-            protection: Protection::default(),
+            protection: PendingReconciliation::default(),
         }
     }
 
-    /// Tells the supervisor what to run and waits until it does, or for the reply that says why not.
-    pub(super) async fn start(&mut self, spec: &[u8]) -> io::Result<Answer> {
+    /// Sends the specification to the supervisor, and waits until the command runs or the start
+    /// fails.
+    pub(super) async fn start(&mut self, spec: &[u8]) -> io::Result<StartResult> {
         let sent = self.frames.send(spec).await;
         loop {
             match self.next_reply().await {
-                Ok(Some((Reply::Supervising(pid), descriptors))) => {
+                Ok(Some((HelperReply::Supervising(pid), descriptors))) => {
                     let handle = descriptors.into_iter().next();
                     self.supervisor = Pid::from_raw(pid)
                         .zip(handle)
-                        .map(|(pid, handle)| Supervisor { pid, handle });
+                        .map(|(pid, handle)| SupervisorHandle { pid, handle });
                 }
-                Ok(Some((Reply::Forked(pid), _))) => self.command = Pid::from_raw(pid),
-                Ok(Some((Reply::Started(applied), descriptors))) => {
-                    return Ok(Answer::Started(applied, descriptors.into_iter().next()));
+                Ok(Some((HelperReply::Forked(pid), _))) => self.command = Pid::from_raw(pid),
+                Ok(Some((HelperReply::Started(applied), descriptors))) => {
+                    return Ok(StartResult::Started(applied, descriptors.into_iter().next()));
                 }
-                Ok(Some((Reply::Failed(failure), _))) => return Ok(Answer::Failed(failure)),
-                Ok(Some((Reply::Lacking(applied, obstacle), _))) => {
-                    return Ok(Answer::Lacking(applied, obstacle));
+                Ok(Some((HelperReply::Failed(failure), _))) => {
+                    return Ok(StartResult::Failed(failure));
                 }
-                // The command runs already, unconfined, and has killed its supervisor; waiting will tell.
-                Ok(Some((Reply::Orphaned(signal), _))) if self.command.is_some() => {
-                    self.bury(Some(signal)).await.map_err(io::Error::other)?;
-                    return Ok(Answer::Started(Applied::default(), None));
+                Ok(Some((HelperReply::Lacking(applied, obstacle), _))) => {
+                    return Ok(StartResult::Lacking(applied, obstacle));
+                }
+                // The command already runs, unconfined, and has killed its supervisor. Waiting
+                // reports it.
+                Ok(Some((HelperReply::Orphaned(signal), _))) if self.command.is_some() => {
+                    self.kill_supervisor(Some(signal)).await.map_err(io::Error::other)?;
+                    return Ok(StartResult::Started(MechanismFlags::default(), None));
                 }
                 Ok(_) => return sent.and(Err(io::ErrorKind::UnexpectedEof.into())),
                 Err(error) => return sent.and(Err(error)),
@@ -112,17 +117,17 @@ impl Control {
         }
     }
 
-    /// Gives it what is to be looked at after the command.
-    pub(super) fn protect(&mut self, survey: Option<Survey>) {
-        self.protection = Protection::new(survey);
+    /// Sets the scan to reconcile after the command.
+    pub(super) fn set_scan(&mut self, scan: Option<ProtectedPathScan>) {
+        self.protection = PendingReconciliation::new(scan);
     }
 
-    /// Takes that back, for another attempt.
-    pub(super) fn unprotect(&mut self) -> Option<Survey> {
-        self.protection.take()
+    /// Takes the scan back, for another attempt.
+    pub(super) fn take_scan(&mut self) -> Option<ProtectedPathScan> {
+        self.protection.take_scan()
     }
 
-    /// Tells whether there has been a supervisor.
+    /// Returns whether a supervisor has answered.
     pub(super) fn is_supervised(&self) -> bool {
         self.supervisor.is_some()
     }
@@ -133,86 +138,97 @@ impl Control {
         supervisor.handle.try_clone()
     }
 
-    /// Waits until the command has ended and nothing that it started is left.
+    /// Waits until the command and every process that it started have ended.
     ///
-    /// Can be cancelled and called again, also after it has answered.
+    /// Can be cancelled and called again, also after it has returned.
     ///
     /// # Errors
     ///
-    /// [`WaitError::HelperDied`] when the supervisor does not live to tell the end; the command is killed then.
-    pub async fn wait(&mut self) -> Result<Exit, WaitError> {
+    /// [`WaitError::HelperDied`] if the supervisor dies before it reports the end; the command is
+    /// killed then.
+    pub async fn wait(&mut self) -> Result<ProcessExit, WaitError> {
         let ended = match self.ended {
             Some(ended) => ended,
             None => self.receive_end().await?,
         };
-        self.protection.conclude().await?;
+        self.protection.reconcile().await?;
         match ended {
-            Ended::Exit(exit) => Ok(exit),
-            Ended::Survivors(count) => Err(WaitError::Survivors { count }),
-            Ended::HelperDied(signal) => Err(WaitError::HelperDied { signal }),
+            CommandEnd::Exit(exit) => Ok(exit),
+            CommandEnd::Survivors(count) => Err(WaitError::Survivors { count }),
+            CommandEnd::HelperDied(signal) => Err(WaitError::HelperDied { signal }),
         }
     }
 
-    /// Returns the bound that the command met; known once it was waited for.
+    /// Returns the limit that the command reached; known after waiting.
     ///
-    /// One that meets the bound of its memory is ended for it.
+    /// A command that reaches its memory limit is killed for it.
     #[must_use]
-    pub fn ended_by(&self) -> Option<Exceeded> {
+    pub fn exceeded_limit(&self) -> Option<ExceededLimit> {
         self.exceeded
     }
 
-    /// Returns what the command did to protected names and what became of it; known once it was waited for.
+    /// Returns the command's changes to protected paths and how they were reverted; known after
+    /// waiting.
     #[must_use]
-    pub fn undone(&self) -> &[Undone] {
-        self.protection.undone()
+    pub fn reverted_changes(&self) -> &[RevertedChange] {
+        self.protection.reverted_changes()
     }
 
-    /// Asks for the command and everything that it started to be killed; [`Control::wait`] tells when that is done.
+    /// Requests that the command and every process that it started are killed;
+    /// [`ProcessControl::wait`] returns once that is done.
     pub fn kill(&mut self) {
         if self.deadline.is_none() && self.ended.is_none() {
             self.deadline = Some(Instant::now() + Duration::from_millis(KILL_MS_MAX));
-            // The supervisor reads the end of its lifeline.
+            // The supervisor sees its lifeline close.
             self.frames.finish_sending();
             self.wake_helpers();
         }
     }
 
-    async fn receive_end(&mut self) -> Result<Ended, WaitError> {
+    async fn receive_end(&mut self) -> Result<CommandEnd, WaitError> {
         loop {
             let deadline = self.deadline;
             let reply = tokio::select! {
                 reply = self.next_reply() => reply,
-                () = reached(deadline) => return self.bury(None).await,
+                () = sleep_until(deadline) => return self.kill_supervisor(None).await,
             };
             let ended = match reply {
-                Ok(Some((Reply::Exceeded(bound), _))) => {
+                Ok(Some((HelperReply::Exceeded(bound), _))) => {
                     self.exceeded = Some(bound);
                     continue;
                 }
-                Ok(Some((Reply::Exited(code), _))) => Ended::Exit(Exit::Code(code)),
-                Ok(Some((Reply::Signalled(signal), _))) => Ended::Exit(Exit::Signal(signal)),
-                Ok(Some((Reply::Survivors(count), _))) => {
-                    Ended::Survivors(u32::try_from(count).unwrap_or_default())
+                Ok(Some((HelperReply::Exited(code), _))) => {
+                    CommandEnd::Exit(ProcessExit::Code(code))
                 }
-                Ok(Some((Reply::Orphaned(signal), _))) => return self.bury(Some(signal)).await,
-                // Anything else is not what a living supervisor says.
-                Ok(_) | Err(_) => return self.bury(None).await,
+                Ok(Some((HelperReply::Signalled(signal), _))) => {
+                    CommandEnd::Exit(ProcessExit::Signal(signal))
+                }
+                Ok(Some((HelperReply::Survivors(count), _))) => {
+                    CommandEnd::Survivors(u32::try_from(count).unwrap_or_default())
+                }
+                Ok(Some((HelperReply::Orphaned(signal), _))) => {
+                    return self.kill_supervisor(Some(signal)).await;
+                }
+                // A living supervisor sends nothing else.
+                Ok(_) | Err(_) => return self.kill_supervisor(None).await,
             };
             self.ended = Some(ended);
             return Ok(ended);
         }
     }
 
-    /// Ends a supervisor that is of no use any more, and kills what can still be found of the command.
-    async fn bury(&mut self, mut signal: Option<i32>) -> Result<Ended, WaitError> {
-        if let Some(Supervisor { pid, handle }) = &self.supervisor {
+    /// Kills a supervisor that no longer works, and every process of the command that can still be
+    /// found.
+    async fn kill_supervisor(&mut self, mut signal: Option<i32>) -> Result<CommandEnd, WaitError> {
+        if let Some(SupervisorHandle { pid, handle }) = &self.supervisor {
             let (pid, handle) = (*pid, handle.try_clone()?);
             in_background(move || {
-                // It may be alive, stopped or without its socket, and as long as it is, no descendant is out of reach.
-                tree::kill_descendants_of(pid, &handle)?;
-                // An error means that it has ended already.
+                // The supervisor may be alive, stopped or without its socket. While it is alive,
+                // every descendant is within reach.
+                process_tree::kill_descendants_of(pid, &handle)?;
+                // An error means that it has already ended.
                 let _ = pidfd_send_signal(&handle, Signal::KILL);
-                tree::await_end(&handle, Duration::from_millis(BURY_MS_MAX))
+                process_tree::wait_for_end(&handle, Duration::from_millis(BURY_MS_MAX))
             })
             .await?;
         }
@@ -220,19 +236,19 @@ impl Control {
             signal = self.receive_death().await;
         }
         if let Some(command) = self.command {
-            in_background(move || tree::kill_session(command)).await?;
+            in_background(move || process_tree::kill_session(command)).await?;
         }
-        let ended = Ended::HelperDied(signal.filter(|signal| *signal > 0));
+        let ended = CommandEnd::HelperDied(signal.filter(|signal| *signal > 0));
         self.ended = Some(ended);
         Ok(ended)
     }
 
-    /// Hears of what the supervisor died, if the zygote lives to say so.
+    /// Receives the signal that killed the supervisor, if the zygote is alive to report it.
     async fn receive_death(&mut self) -> Option<i32> {
         let death = async {
             loop {
                 match self.next_reply().await {
-                    Ok(Some((Reply::Orphaned(signal), _))) => return Some(signal),
+                    Ok(Some((HelperReply::Orphaned(signal), _))) => return Some(signal),
                     Ok(Some(_)) => {}
                     Ok(None) | Err(_) => return None,
                 }
@@ -241,8 +257,8 @@ impl Control {
         tokio::time::timeout(Duration::from_millis(BURY_MS_MAX), death).await.ok().flatten()
     }
 
-    /// Receives one reply, however often the helpers are stopped meanwhile.
-    async fn next_reply(&mut self) -> io::Result<Option<(Reply, Vec<OwnedFd>)>> {
+    /// Receives one reply, and wakes stopped helpers meanwhile.
+    async fn next_reply(&mut self) -> io::Result<Option<(HelperReply, Vec<OwnedFd>)>> {
         loop {
             match tokio::time::timeout(Duration::from_millis(WAKE_MS), self.frames.next()).await {
                 Ok(reply) => return reply,
@@ -251,7 +267,7 @@ impl Control {
         }
     }
 
-    /// Lets helpers run that were stopped, perhaps by the command.
+    /// Wakes helpers that were stopped, perhaps by the command.
     fn wake_helpers(&self) {
         self.zygote.wake();
         if let Some(supervisor) = &self.supervisor {
@@ -260,18 +276,18 @@ impl Control {
     }
 }
 
-impl Drop for Control {
-    /// Closing one way of the socket ends the command.
+impl Drop for ProcessControl {
+    /// Closing this side of the socket ends the command.
     fn drop(&mut self) {
         if self.ended.is_none() {
             self.frames.finish_sending();
             self.wake_helpers();
         }
-        self.protection.conclude_alone(self.frames.socket());
+        self.protection.reconcile_in_background(self.frames.socket());
     }
 }
 
-async fn reached(deadline: Option<Instant>) {
+async fn sleep_until(deadline: Option<Instant>) {
     match deadline {
         Some(deadline) => tokio::time::sleep_until(deadline).await,
         None => std::future::pending().await,

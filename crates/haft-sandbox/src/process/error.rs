@@ -1,5 +1,5 @@
-//! Why a command could not be started, and why its end is not known. What a command itself does, failing included, is
-//! deliberately no error here: it is an exit.
+//! Errors of starting a command and of waiting for its end. A command's own failure is deliberately
+//! not an error here: it is an exit.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -10,82 +10,82 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SpawnError {
-    /// There is no such program.
+    /// The program does not exist.
     #[error(
         "program not found: {}; name one that is on the command's PATH, or give its path",
         program.display()
     )]
     NotFound {
-        /// The program as it was named.
+        /// The program as the caller named it.
         program: OsString,
     },
-    /// The program is there and may not be executed.
+    /// The program exists but may not be executed.
     #[error("program {} may not be executed; it needs permission to", program.display())]
     Denied {
-        /// The program as it was named.
+        /// The program as the caller named it.
         program: OsString,
     },
     /// The kernel refused to execute the program, for example because its interpreter is missing.
     #[error("program {} cannot be executed: {source}", program.display())]
     Execute {
-        /// The program as it was named.
+        /// The program as the caller named it.
         program: OsString,
-        /// What the operating system said.
+        /// The operating system's error.
         source: io::Error,
     },
     /// The working directory cannot be entered.
     #[error("the working directory of {} cannot be entered{}: {source}", program.display(), aside(at))]
     WorkingDirectory {
-        /// The program as it was named.
+        /// The program as the caller named it.
         program: OsString,
-        /// What stands against it, if that is known better than the operating system says.
+        /// The exact reason, if it is known better than the operating system's error tells.
         at: String,
-        /// What the operating system said.
+        /// The operating system's error.
         source: io::Error,
     },
-    /// An argument or an environment variable cannot be passed on.
+    /// An argument or an environment variable cannot be passed to a program.
     #[error("{} cannot be started: {reason}", program.display())]
     Invalid {
-        /// The program as it was named.
+        /// The program as the caller named it.
         program: OsString,
-        /// What is wrong.
+        /// The reason.
         reason: &'static str,
     },
     /// Arguments and environment together are too large.
     #[error("arguments and environment hold {bytes} bytes, at most {bytes_max} are possible")]
     TooLarge {
-        /// How large they are.
+        /// Their size.
         bytes: usize,
-        /// How large they may be.
+        /// Their maximum size.
         bytes_max: usize,
     },
-    /// The confinement that was asked for cannot be enforced here; nothing was started.
+    /// The requested confinement cannot be enforced on this machine; nothing was started.
     #[error("{} is not started, because it cannot be confined here: {}", program.display(), list(missing))]
     Unenforceable {
-        /// The program as it was named.
+        /// The program as the caller named it.
         program: OsString,
-        /// What is missing.
-        missing: Vec<Missing>,
+        /// The layers that cannot be enforced.
+        missing: Vec<MissingLayer>,
     },
-    /// The confinement can be enforced here, and setting it up failed; nothing was started.
+    /// Setting up the confinement failed, although this machine supports it; nothing was started.
     #[error("{} is not started, because confining it failed at {at}: {source}", program.display())]
     Confine {
-        /// The program as it was named.
+        /// The program as the caller named it.
         program: OsString,
-        /// What was being done.
+        /// The step that failed.
         at: String,
-        /// What the operating system said.
+        /// The operating system's error.
         source: io::Error,
     },
-    /// The writable directories could not be searched for protected names.
+    /// The writable directories could not be scanned for protected paths.
     #[error(
-        "{} is not started, because protected names could not be looked for: {reason}",
+        "{} is not started, because the scan for protected names failed: {reason}",
         program.display()
     )]
     Survey {
-        /// The program as it was named.
+        /// The program as the caller named it.
         program: OsString,
-        /// Why not, and what to do.
+        /// The reason, and what to do.
         reason: String,
     },
     /// The helper could not be started or lost its connection.
@@ -93,10 +93,10 @@ pub enum SpawnError {
     Helper {
         /// The helper's program.
         helper: PathBuf,
-        /// What the operating system said.
+        /// The operating system's error.
         source: io::Error,
     },
-    /// The helper started and did not answer.
+    /// The helper started but did not answer.
     #[error(
         "the helper {} did not answer within {wait_ms} ms; its main function must first call run_if_requested",
         helper.display()
@@ -104,61 +104,62 @@ pub enum SpawnError {
     NoAnswer {
         /// The helper's program.
         helper: PathBuf,
-        /// How long it had.
+        /// How long the launcher waited, in milliseconds.
         wait_ms: u64,
     },
-    /// This platform cannot keep a process tree together.
+    /// This platform cannot supervise a process tree.
     #[error("supervised processes need Linux")]
     Unsupported,
 }
 
-/// A part of a confinement that nothing here can enforce.
+/// A layer of a confinement that cannot be enforced on this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Missing {
-    /// What cannot be enforced.
-    pub layer: Layer,
-    /// Why not.
+pub struct MissingLayer {
+    /// The layer that cannot be enforced.
+    pub layer: SandboxLayer,
+    /// The reason.
     pub why: String,
-    /// How to get it.
+    /// How to make it available.
     pub remedy: String,
 }
 
-/// A part of a confinement.
+/// A layer of a confinement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Layer {
-    /// Which files can be reached.
+pub enum SandboxLayer {
+    /// Access to files.
     Filesystem,
-    /// Which hosts can be reached.
+    /// Access to hosts.
     Network,
-    /// Which system calls can be made.
+    /// System calls.
     SystemCalls,
 }
 
-impl fmt::Display for Layer {
+impl fmt::Display for SandboxLayer {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
-            Layer::Filesystem => "files",
-            Layer::Network => "network",
-            Layer::SystemCalls => "system calls",
+            SandboxLayer::Filesystem => "files",
+            SandboxLayer::Network => "network",
+            SandboxLayer::SystemCalls => "system calls",
         })
     }
 }
 
-/// A command whose end is not known.
+/// The end of a command is unknown.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WaitError {
-    /// The helper was ended by someone else, perhaps by the command; the command was then killed.
-    #[error("the helper of the command died{}; the command was killed, but what had left its process group may still run", because(.signal))]
+    /// The helper was killed by another process, perhaps by the command. The command was then
+    /// killed.
+    #[error("the helper of the command died{}; the command was killed, but processes that left its process group may still run", because(.signal))]
     HelperDied {
-        /// The signal that ended the helper, if it was one.
+        /// The signal that killed the helper, if it was a signal.
         signal: Option<i32>,
     },
-    /// The command ended, but some of its processes withstood being killed.
+    /// The command ended, but some of its processes could not be killed.
     #[error("{count} processes of the command could not be killed")]
     Survivors {
-        /// How many there were when the helper gave up.
+        /// The number of such processes when the helper gave up.
         count: u32,
     },
     /// The connection to the helper failed.
@@ -166,8 +167,8 @@ pub enum WaitError {
     Io(#[from] io::Error),
 }
 
-fn list(missing: &[Missing]) -> String {
-    let entry = |missing: &Missing| {
+fn list(missing: &[MissingLayer]) -> String {
+    let entry = |missing: &MissingLayer| {
         format!("{} cannot be confined ({}); {}", missing.layer, missing.why, missing.remedy)
     };
     missing.iter().map(entry).collect::<Vec<_>>().join("; ")

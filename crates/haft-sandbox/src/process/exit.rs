@@ -1,20 +1,21 @@
-//! How a command ended, and which bound it met, as values. What the end means is for whoever ran it to say.
+//! The end of a command and the limit that it reached, as values. The caller decides what the end
+//! means.
 
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Exit {
-    /// By itself, with this status.
+pub enum ProcessExit {
+    /// It exited with this status.
     Code(i32),
-    /// By this signal.
+    /// It was killed by this signal.
     Signal(i32),
 }
 
-/// A bound that a command met.
+/// A limit that a command reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Exceeded {
-    /// Memory: the kernel ended one of its processes, or all of it was ended.
+pub enum ExceededLimit {
+    /// Memory: the kernel killed one of its processes, or the whole command was killed.
     Memory,
-    /// Processes and threads: one more was refused.
+    /// Processes and threads: the kernel refused to create another one.
     Processes,
 }

@@ -1,6 +1,6 @@
-//! Starting a command through a supervisor: descriptors for it, one message, one answer. The program of this
-//! process is never forked, however much memory it holds: the zygote forks, which is small. Waiting and reading are
-//! `control` and `output`.
+//! Starts a command through a supervisor: descriptors, one message, one answer. The launching
+//! process itself never forks, however much memory it uses. The zygote forks, because it is small.
+//! Waiting and reading are in `control` and `output`.
 
 use std::io;
 use std::net::TcpListener;
@@ -15,71 +15,78 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use tokio::net::UnixStream;
 use tokio::sync::Mutex;
 
-use super::command::Command;
-use super::control::{Answer, Control};
-use super::enforced::Enforced;
+use super::command::SandboxCommand;
+use super::control::{ProcessControl, StartResult};
+use super::enforcement::Enforcement;
 use super::error::{SpawnError, WaitError};
-use super::exit::{Exceeded, Exit};
-use super::frames::Frames;
-use super::hidden::HiddenPlaces;
-use super::missing::missing;
-use super::output::Output;
-use super::underway::{Leftovers, Underway, settle_all};
-use super::zygote::Zygote;
+use super::exit::{ExceededLimit, ProcessExit};
+use super::helper_socket::HelperSocket;
+use super::hidden_paths::HiddenPathResolver;
+use super::missing_layers::missing_layers;
+use super::output::ProcessOutput;
+use super::recovery_log::{RecoveryLog, RecoveryReport, reconcile_all};
+use super::zygote::ZygoteHandle;
 use crate::confinement::{Confinement, Mechanisms, Network};
-use crate::protect::{Holding, Means, PinKind, ProtectedNames, Survey, SurveyCache, Undone};
-use crate::wire::{Applied, Bounds, Failure, Pinned, Request, SPEC_BYTES_MAX, Spec, Stage};
+use crate::protect::{
+    ProtectedPathScan, ProtectedPaths, ProtectionMode, ProtectiveMountKind, RevertedChange,
+    ScanCache, ScanOptions,
+};
+use crate::wire::{
+    MechanismFlags, SPEC_BYTES_MAX, StartFailure, StartStage, WireCommandSpec, WireConfinement,
+    WireMount, ZygoteRequest,
+};
 
-/// How long a helper has to start a command. It usually needs a millisecond.
+/// Time that a helper has to start a command, in milliseconds. It usually needs one.
 pub(crate) const ANSWER_MS_MAX: u64 = 20_000;
 
-/// How often a start is tried: a second time if the zygote died before it could fork.
+/// Attempts to start a command: a second one if the zygote died before it could fork.
 pub(crate) const ATTEMPTS_MAX: u32 = 2;
 
-/// Starts commands by means of one helper program.
+/// Starts commands through one helper program.
 ///
-/// Clones share the one process of that program that there is; it is started with the first command.
+/// Clones share one helper process, which is started with the first command.
 #[derive(Debug, Clone)]
 pub struct Launcher {
     helper: PathBuf,
     quarantine: Option<PathBuf>,
     notes: Option<PathBuf>,
     uses_groups: bool,
-    /// Written by whichever call finds no living zygote; calls that come meanwhile wait for that one.
-    zygote: Arc<Mutex<Option<Arc<Zygote>>>>,
-    survey_cache: SurveyCache,
-    hidden_places: HiddenPlaces,
+    /// Written by the call that finds no living zygote; concurrent calls wait for that one.
+    zygote: Arc<Mutex<Option<Arc<ZygoteHandle>>>>,
+    survey_cache: ScanCache,
+    hidden_places: HiddenPathResolver,
 }
 
 /// A running command.
 ///
 /// Dropping it kills the command and everything that the command started.
 #[derive(Debug)]
-pub struct Process {
-    output: Output,
-    control: Control,
-    enforced: Enforced,
+pub struct SandboxProcess {
+    output: ProcessOutput,
+    control: ProcessControl,
+    enforced: Enforcement,
     listener: Option<TcpListener>,
     channel: Option<StdUnixStream>,
 }
 
-/// What a start has on this side.
-struct Start {
-    control: Control,
-    ends: Ends,
-    answer: Answer,
+/// The launcher's state of a start in progress.
+struct PendingStart {
+    control: ProcessControl,
+    ends: StreamEnds,
+    answer: StartResult,
 }
 
-/// This side's ends of what a command writes to and is spoken to through.
-struct Ends {
+/// The launcher's ends of a command's output pipe and channel.
+struct StreamEnds {
     output: OwnedFd,
     channel: Option<OwnedFd>,
 }
 
 impl Launcher {
-    /// Takes the path of a program whose main function first calls [`helper::run_if_requested`].
+    /// Creates a launcher from the path of a program whose main function first calls
+    /// [`helper::run_if_requested`].
     ///
-    /// That can be the program that is running, or `haft-sandbox-helper`.
+    /// The program can be the running one, or `haft-sandbox-helper`.
     ///
     /// [`helper::run_if_requested`]: crate::helper::run_if_requested
     #[must_use]
@@ -91,194 +98,205 @@ impl Launcher {
             notes: None,
             uses_groups: false,
             zygote,
-            survey_cache: SurveyCache::default(),
-            hidden_places: HiddenPlaces::default(),
+            survey_cache: ScanCache::default(),
+            hidden_places: HiddenPathResolver::default(),
         }
     }
 
-    /// Names the directory that what appears under protected names is moved to; without one it is removed.
+    /// Sets the directory for files that commands create under protected names. Without one, such
+    /// files are removed.
     #[must_use]
-    pub fn quarantine(mut self, directory: PathBuf) -> Launcher {
+    pub fn with_quarantine(mut self, directory: PathBuf) -> Launcher {
         self.quarantine = Some(directory);
         self
     }
 
-    /// Names the directory, outside of every writable one, where it is written down what existed under protected names as
-    /// long as a command runs. Whoever comes after a process that was killed finds there what it had under way, and puts
-    /// it right with [`Launcher::settle_leftovers`]; without such a directory nobody does.
+    /// Sets a directory, outside of every writable one, that records the state of protected paths
+    /// while commands run. If this process is killed, a later process reads the records and reverts
+    /// the commands' changes with [`Launcher::recover_interrupted`]. Without such a directory, they
+    /// are not reverted.
     #[must_use]
-    pub fn notes(mut self, directory: PathBuf) -> Launcher {
+    pub fn with_recovery_log(mut self, directory: PathBuf) -> Launcher {
         self.notes = Some(directory);
         self
     }
 
-    /// Puts right what commands of processes that were killed left under protected names, in whatever roots they ran.
+    /// Reverts changes to protected paths by commands of processes that were killed, in every root.
     ///
-    /// Where helpers of such a process are still at their work, this waits for them. What processes that live have under way
-    /// is left alone. What was changed when the command was dead already is not its work and stays, where the helper lived
-    /// to say when that was.
-    pub async fn settle_leftovers(&self) -> Leftovers {
-        let Some(notes) = self.notes.clone() else { return Leftovers::default() };
+    /// Waits for helpers of such a process that are still at work. Commands of living processes are
+    /// ignored. A change made after the command had died is not the command's and stays, if the
+    /// helper lived long enough to record that time.
+    pub async fn recover_interrupted(&self) -> RecoveryReport {
+        let Some(notes) = self.notes.clone() else { return RecoveryReport::default() };
         let quarantine = self.quarantine.clone();
         let settling =
-            tokio::task::spawn_blocking(move || settle_all(&notes, quarantine.as_deref()));
+            tokio::task::spawn_blocking(move || reconcile_all(&notes, quarantine.as_deref()));
         settling.await.unwrap_or_else(|error| {
-            let problem = format!("what commands left was not looked at: {error}");
-            Leftovers { problems: vec![problem], ..Leftovers::default() }
+            let problem = format!("interrupted commands could not be reconciled: {error}");
+            RecoveryReport { problems: vec![problem], ..RecoveryReport::default() }
         })
     }
 
-    /// Bounds each command by a control group of its own, too, where this process may make one.
+    /// Also limits each command by its own control group, where this process may create one.
     ///
-    /// That bounds memory to the page, also such as no process has mapped. Entering a group makes every start take some
-    /// milliseconds, in which no other process of the machine can start another one; so it is not done unasked.
+    /// A control group limits memory exactly, including memory that no process has mapped. Entering
+    /// a group adds milliseconds to every start and blocks other starts on the machine for that
+    /// time, so it is off by default.
     #[must_use]
-    pub fn control_groups(mut self) -> Launcher {
+    pub fn with_control_groups(mut self) -> Launcher {
         self.uses_groups = true;
         self
     }
 
-    /// Starts a command that reaches nothing but what the confinement names.
+    /// Starts a command that can reach only what the confinement names.
     ///
-    /// It runs in a session of its own, with no descriptors but an empty standard input, one pipe for both outputs and
-    /// the channel that it names, with default signal handling, and with exactly the environment that it names. Needs a tokio runtime with I/O
-    /// and time. If the returned future is dropped before it is done, so is the command.
+    /// The command runs in its own session with default signal handling. It gets an empty standard
+    /// input, one pipe for both outputs, the channel and the environment that it names, and nothing
+    /// else. Needs a tokio runtime with I/O and time. Dropping the returned future early drops the
+    /// command too.
     ///
     /// # Errors
     ///
-    /// [`SpawnError::Unenforceable`] when something that was asked for cannot be had here, [`SpawnError::NotFound`] and
-    /// its siblings, each naming the program. In every case nothing was run.
+    /// [`SpawnError::Unenforceable`] if part of the confinement cannot be enforced here, or one of
+    /// the other variants, such as [`SpawnError::NotFound`], which name the program. In every case
+    /// nothing was run.
     pub async fn spawn(
         &self,
-        command: Command,
+        command: SandboxCommand,
         confinement: &Confinement,
-    ) -> Result<Process, SpawnError> {
+    ) -> Result<SandboxProcess, SpawnError> {
         command.check()?;
         check(confinement)
             .map_err(|reason| SpawnError::Invalid { program: command.program.clone(), reason })?;
-        let offer = self.living_zygote().await?.offer();
+        let offer = self.running_zygote().await?.mechanisms();
         let has_namespaces = offer.namespaces && confinement.mechanisms.namespaces;
-        let confinement = &self.with_hidden_places(confinement).await?;
-        let survey = self.survey(&command, confinement, has_namespaces).await?;
+        let confinement = &self.with_hidden_targets(confinement).await?;
+        let scan = self.scan_protected(&command, confinement, has_namespaces).await?;
         let bounds =
-            Bounds { wants_group: self.uses_groups, ..bounds(confinement, survey.as_ref()) };
-        let start = self.start(&command, Some(bounds), survey).await?;
+            WireConfinement { wants_group: self.uses_groups, ..bounds(confinement, scan.as_ref()) };
+        let start = self.start(&command, Some(bounds), scan).await?;
         self.finish(start, command, Some(confinement))
     }
 
-    /// Starts a command that may do whatever this process may; only its end is seen to.
+    /// Starts a command with all rights of this process; only its process tree is supervised.
     ///
-    /// Everything else is as with [`Launcher::spawn`].
+    /// Everything else is the same as for [`Launcher::spawn`].
     ///
     /// # Errors
     ///
-    /// [`SpawnError::NotFound`] and its siblings, each naming the program.
-    pub async fn spawn_unconfined(&self, command: Command) -> Result<Process, SpawnError> {
+    /// [`SpawnError::NotFound`] and the other variants, which name the program.
+    pub async fn spawn_unconfined(
+        &self,
+        command: SandboxCommand,
+    ) -> Result<SandboxProcess, SpawnError> {
         command.check()?;
         let start = self.start(&command, None, None).await?;
         self.finish(start, command, None)
     }
 
-    /// Returns what can be enforced around commands here, which was found out by trying. Runs no command.
+    /// Returns the enforcement that is possible around commands here, detected by trial. Runs no
+    /// command.
     ///
     /// # Errors
     ///
-    /// [`SpawnError::Helper`] and [`SpawnError::NoAnswer`] when the helper program does not do its part.
-    pub async fn enforceable(
+    /// [`SpawnError::Helper`] and [`SpawnError::NoAnswer`] if the helper program does not work.
+    pub async fn probe_enforcement(
         &self,
         network: Network,
-        wanted: Mechanisms,
-    ) -> Result<Enforced, SpawnError> {
-        let offer = self.living_zygote().await?.offer();
-        let applied = Applied {
-            namespaces: offer.namespaces && wanted.namespaces,
-            landlock: offer.landlock && wanted.landlock,
-            seccomp: offer.seccomp && wanted.seccomp,
+        requested: Mechanisms,
+    ) -> Result<Enforcement, SpawnError> {
+        let offer = self.running_zygote().await?.mechanisms();
+        let applied = MechanismFlags {
+            namespaces: offer.namespaces && requested.namespaces,
+            landlock: offer.landlock && requested.landlock,
+            seccomp: offer.seccomp && requested.seccomp,
             ..offer
         };
-        Ok(Enforced::by(applied, network))
+        Ok(Enforcement::from_mechanisms(applied, network))
     }
 
-    /// Adds where the hidden paths lead to.
-    async fn with_hidden_places(
+    /// Adds the targets of the hidden paths.
+    async fn with_hidden_targets(
         &self,
         confinement: &Confinement,
     ) -> Result<Confinement, SpawnError> {
         let (places, mut confinement) = (self.hidden_places.clone(), confinement.clone());
         let finding = tokio::task::spawn_blocking(move || {
-            confinement.hidden = places.of(&confinement);
+            confinement.hidden = places.resolve_hidden(&confinement);
             confinement
         });
         finding.await.map_err(|error| self.failed(io::Error::other(error)))
     }
 
-    /// Looks up what is protected. Without anything that is, nothing is looked at.
-    async fn survey(
+    /// Scans for protected paths. Does nothing if no path is protected.
+    async fn scan_protected(
         &self,
-        command: &Command,
+        command: &SandboxCommand,
         confinement: &Confinement,
         has_namespaces: bool,
-    ) -> Result<Option<Survey>, SpawnError> {
-        if confinement.protected == ProtectedNames::none() {
+    ) -> Result<Option<ProtectedPathScan>, SpawnError> {
+        if confinement.protected == ProtectedPaths::empty() {
             return Ok(None);
         }
-        let holding = if has_namespaces { Holding::Pinning } else { Holding::Comparing };
+        let mode =
+            if has_namespaces { ProtectionMode::ReadOnlyMounts } else { ProtectionMode::Copies };
         let hidden = confinement.hidden.clone();
-        let means = Means { holding, hidden, quarantine: self.quarantine.clone() };
+        let means = ScanOptions { mode, hidden, quarantine: self.quarantine.clone() };
         let cache = self.survey_cache.clone();
         let (roots, names) = (confinement.writable.clone(), confinement.protected.clone());
-        let taking =
-            tokio::task::spawn_blocking(move || Survey::take(&cache, &roots, &names, means));
+        let taking = tokio::task::spawn_blocking(move || {
+            ProtectedPathScan::scan_directories(&cache, &roots, &names, means)
+        });
         let failed =
             |reason: String| SpawnError::Survey { program: command.program.clone(), reason };
         let taken = taking.await.map_err(|error| failed(error.to_string()))?;
         taken.map(Some).map_err(|error| failed(error.to_string()))
     }
 
-    /// Has a supervisor start the command.
+    /// Starts the command through a supervisor.
     async fn start(
         &self,
-        command: &Command,
-        bounds: Option<Bounds>,
-        mut survey: Option<Survey>,
-    ) -> Result<Start, SpawnError> {
+        command: &SandboxCommand,
+        bounds: Option<WireConfinement>,
+        mut scan: Option<ProtectedPathScan>,
+    ) -> Result<PendingStart, SpawnError> {
         let request = match &bounds {
             Some(bounds) if bounds.mechanisms.namespaces && bounds.network != Network::Host => {
-                Request::Isolated
+                ZygoteRequest::Isolated
             }
-            Some(_) | None => Request::Supervisor,
+            Some(_) | None => ZygoteRequest::Supervisor,
         };
-        let spec = Spec {
+        let spec = WireCommandSpec {
             program: command.program.clone(),
             args: command.args.clone(),
             env: command.env.clone(),
             channel: command.channel,
             bounds,
         };
-        let spec = message(&spec)?;
+        let spec = encode_spec(&spec)?;
         let mut attempt = 1;
         loop {
-            let zygote = self.living_zygote().await?;
+            let zygote = self.running_zygote().await?;
             let (mut control, ends) = match connect(&zygote, request, command).await {
                 Ok(connected) => connected,
                 Err(_) if attempt < ATTEMPTS_MAX => {
-                    self.forget(&zygote).await;
+                    self.forget_zygote(&zygote).await;
                     attempt += 1;
                     continue;
                 }
                 Err(source) => return Err(self.failed(source)),
             };
-            control.protect(write_down(survey.take(), &zygote, command).await?);
+            control.set_scan(write_recovery_entry(scan.take(), &zygote, command).await?);
             let wait = Duration::from_millis(ANSWER_MS_MAX);
             let started = tokio::time::timeout(wait, control.start(&spec)).await;
             let started = started.map_err(|_| self.no_answer())?;
             match started {
-                Ok(answer) => return Ok(Start { control, ends, answer }),
-                // Nobody took the request: the zygote died.
+                Ok(answer) => return Ok(PendingStart { control, ends, answer }),
+                // No process took the request: the zygote died.
                 Err(_) if !control.is_supervised() && attempt < ATTEMPTS_MAX => {
-                    survey = control.unprotect();
-                    survey.iter().for_each(Survey::forget);
-                    self.forget(&zygote).await;
+                    scan = control.take_scan();
+                    scan.iter().for_each(ProtectedPathScan::erase_recovery_entry);
+                    self.forget_zygote(&zygote).await;
                     attempt += 1;
                 }
                 Err(source) => return Err(self.failed(source)),
@@ -286,23 +304,24 @@ impl Launcher {
         }
     }
 
-    /// Makes a process of a start that went well.
+    /// Builds the process of a successful start.
     fn finish(
         &self,
-        start: Start,
-        command: Command,
+        start: PendingStart,
+        command: SandboxCommand,
         confinement: Option<&Confinement>,
-    ) -> Result<Process, SpawnError> {
-        let Start { mut control, ends, answer } = start;
-        if !matches!(answer, Answer::Started(..)) {
-            // Nothing was run that could have changed anything.
-            control.unprotect().iter().for_each(Survey::forget);
+    ) -> Result<SandboxProcess, SpawnError> {
+        let PendingStart { mut control, ends, answer } = start;
+        if !matches!(answer, StartResult::Started(..)) {
+            // No command ran, so nothing can have changed.
+            control.take_scan().iter().for_each(ProtectedPathScan::erase_recovery_entry);
         }
         let (applied, listener) = match answer {
-            Answer::Started(applied, listener) => (applied, listener),
-            Answer::Failed(failure) => return Err(self.refusal(failure, command)),
-            Answer::Lacking(applied, obstacle) => {
-                let missing = confinement.map(|wanted| missing(wanted, applied, obstacle.as_ref()));
+            StartResult::Started(applied, listener) => (applied, listener),
+            StartResult::Failed(failure) => return Err(self.spawn_error(failure, command)),
+            StartResult::Lacking(applied, obstacle) => {
+                let missing = confinement
+                    .map(|requested| missing_layers(requested, applied, obstacle.as_ref()));
                 return Err(SpawnError::Unenforceable {
                     program: command.program,
                     missing: missing.unwrap_or_default(),
@@ -310,36 +329,38 @@ impl Launcher {
             }
         };
         let handle = control.supervisor_handle().map_err(|source| self.failed(source))?;
-        let output = Output::new(ends.output, handle).map_err(|source| self.failed(source))?;
-        let enforced = confinement
-            .map_or(Enforced::SUPERVISED, |wanted| Enforced::by(applied, wanted.network));
+        let output =
+            ProcessOutput::new(ends.output, handle).map_err(|source| self.failed(source))?;
+        let enforced = confinement.map_or(Enforcement::SUPERVISED, |requested| {
+            Enforcement::from_mechanisms(applied, requested.network)
+        });
         let listener = listener.map(TcpListener::from);
         let channel = ends.channel.map(StdUnixStream::from);
-        Ok(Process { output, control, enforced, listener, channel })
+        Ok(SandboxProcess { output, control, enforced, listener, channel })
     }
 
-    fn refusal(&self, failure: Failure, command: Command) -> SpawnError {
+    fn spawn_error(&self, failure: StartFailure, command: SandboxCommand) -> SpawnError {
         let source = failure.source();
         let (program, at) = (command.program, failure.at);
         match failure.stage {
-            Stage::Setup => self.failed(source),
-            Stage::Confine => SpawnError::Confine { program, at, source },
-            Stage::Directory => SpawnError::WorkingDirectory { program, at, source },
-            Stage::Missing => SpawnError::NotFound { program },
-            Stage::Denied => SpawnError::Denied { program },
-            Stage::Execute => SpawnError::Execute { program, source },
+            StartStage::Setup => self.failed(source),
+            StartStage::Confine => SpawnError::Confine { program, at, source },
+            StartStage::Directory => SpawnError::WorkingDirectory { program, at, source },
+            StartStage::Missing => SpawnError::NotFound { program },
+            StartStage::Denied => SpawnError::Denied { program },
+            StartStage::Execute => SpawnError::Execute { program, source },
         }
     }
 
-    /// Returns the zygote, and starts one if there is none.
-    async fn living_zygote(&self) -> Result<Arc<Zygote>, SpawnError> {
+    /// Returns the zygote; starts one if there is none.
+    async fn running_zygote(&self) -> Result<Arc<ZygoteHandle>, SpawnError> {
         let mut place = self.zygote.lock().await;
         if let Some(zygote) = place.as_ref() {
             return Ok(Arc::clone(zygote));
         }
         let wait = Duration::from_millis(ANSWER_MS_MAX);
-        let underway = self.begin_notes().await?;
-        let started = tokio::time::timeout(wait, Zygote::start(&self.helper, underway)).await;
+        let underway = self.create_recovery_log().await?;
+        let started = tokio::time::timeout(wait, ZygoteHandle::start(&self.helper, underway)).await;
         let zygote =
             started.map_err(|_| self.no_answer())?.map_err(|source| self.failed(source))?;
         let zygote = Arc::new(zygote);
@@ -347,16 +368,16 @@ impl Launcher {
         Ok(zygote)
     }
 
-    /// Makes a place for the notes of one zygote's commands.
-    async fn begin_notes(&self) -> Result<Option<Arc<Underway>>, SpawnError> {
+    /// Creates the recovery log of one zygote's commands.
+    async fn create_recovery_log(&self) -> Result<Option<Arc<RecoveryLog>>, SpawnError> {
         let Some(directory) = self.notes.clone() else { return Ok(None) };
-        let begun = tokio::task::spawn_blocking(move || Underway::begin(&directory)).await;
+        let begun = tokio::task::spawn_blocking(move || RecoveryLog::create(&directory)).await;
         let begun = begun.map_err(io::Error::other).flatten();
         begun.map(|underway| Some(Arc::new(underway))).map_err(|source| self.failed(source))
     }
 
-    /// Lets go of a zygote that has died, unless another call has done so already.
-    async fn forget(&self, dead: &Arc<Zygote>) {
+    /// Drops a zygote that has died, unless another call already did.
+    async fn forget_zygote(&self, dead: &Arc<ZygoteHandle>) {
         let mut place = self.zygote.lock().await;
         if place.as_ref().is_some_and(|zygote| Arc::ptr_eq(zygote, dead)) {
             *place = None;
@@ -372,99 +393,106 @@ impl Launcher {
     }
 }
 
-impl Process {
-    /// Reads what the command writes, standard output and error in the order of arrival; 0 is the end.
+impl SandboxProcess {
+    /// Reads the command's output, standard output and error in the order of arrival. Returns 0 at
+    /// the end.
     ///
-    /// What is not read fills a pipe of bounded size, and then the command waits. Can be cancelled without loss.
+    /// Unread output fills a pipe of limited size, and then the command blocks. Can be cancelled
+    /// without loss.
     ///
     /// # Errors
     ///
-    /// Only what reading a pipe can fail with.
+    /// The errors of reading a pipe.
     pub async fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.output.read(buffer).await
     }
 
-    /// Waits until the command has ended and nothing that it started is left.
+    /// Waits until the command and every process that it started have ended.
     ///
-    /// Output can still be read afterwards. Can be cancelled and called again, also after it has answered.
+    /// Output can still be read afterwards. Can be cancelled and called again, also after it has
+    /// returned.
     ///
     /// # Errors
     ///
-    /// [`WaitError`] when the supervisor does not live to tell the end.
-    pub async fn wait(&mut self) -> Result<Exit, WaitError> {
+    /// [`WaitError`] if the supervisor dies before it reports the end.
+    pub async fn wait(&mut self) -> Result<ProcessExit, WaitError> {
         self.control.wait().await
     }
 
-    /// Asks for the command and everything that it started to be killed; [`Process::wait`] tells when that is done.
+    /// Requests that the command and every process that it started are killed;
+    /// [`SandboxProcess::wait`] returns once that is done.
     pub fn kill(&mut self) {
         self.control.kill();
     }
 
     /// Returns what is enforced around the command.
     #[must_use]
-    pub fn enforced(&self) -> Enforced {
+    pub fn enforcement(&self) -> Enforcement {
         self.enforced
     }
 
-    /// Takes the socket that the command's proxy is to accept on, once, if its network has one.
+    /// Takes the socket on which the command's proxy must accept, if its network has one. Returns
+    /// it once.
     ///
-    /// It listens on [`PROXY_PORT`] of a loopback interface that only this command has, so that whoever connects is this
-    /// command. It does not block, as tokio wants it.
+    /// The socket listens on [`PROXY_PORT`] of a loopback interface that only this command has, so
+    /// every client is this command. It is non-blocking, as tokio requires.
     ///
     /// [`PROXY_PORT`]: crate::PROXY_PORT
     pub fn take_listener(&mut self) -> Option<TcpListener> {
         self.listener.take()
     }
 
-    /// Takes this side's end of the command's channel, once, if it has one.
+    /// Takes the launcher's end of the command's channel, if it has one. Returns it once.
     ///
-    /// It reads its end when nothing of the command is left that holds the other one. It does not block, as tokio wants
-    /// it.
+    /// Reading returns the end once no process of the command holds the other end. It is
+    /// non-blocking, as tokio requires.
     pub fn take_channel(&mut self) -> Option<StdUnixStream> {
         self.channel.take()
     }
 
-    /// Returns the bound that the command met; known once it was waited for.
+    /// Returns the limit that the command reached; known after waiting.
     ///
-    /// One that meets the bound of its memory is ended for it.
+    /// A command that reaches its memory limit is killed for it.
     #[must_use]
-    pub fn ended_by(&self) -> Option<Exceeded> {
-        self.control.ended_by()
+    pub fn exceeded_limit(&self) -> Option<ExceededLimit> {
+        self.control.exceeded_limit()
     }
 
-    /// Returns what the command did to protected names and what became of it; known once it was waited for.
+    /// Returns the command's changes to protected paths and how they were reverted; known after
+    /// waiting.
     #[must_use]
-    pub fn undone(&self) -> &[Undone] {
-        self.control.undone()
+    pub fn reverted_changes(&self) -> &[RevertedChange] {
+        self.control.reverted_changes()
     }
 
-    /// Separates reading from waiting, so that both can go on at once. What was not taken before is closed.
+    /// Separates reading from waiting, so that both can run at once. Parts that were not taken
+    /// before are closed.
     #[must_use]
-    pub fn split(self) -> (Output, Control) {
+    pub fn split(self) -> (ProcessOutput, ProcessControl) {
         (self.output, self.control)
     }
 }
 
-/// Writes down what has to be looked at after the command, should this process not live to do it. Without that it must not
-/// run.
-async fn write_down(
-    survey: Option<Survey>,
-    zygote: &Zygote,
-    command: &Command,
-) -> Result<Option<Survey>, SpawnError> {
-    let Some(mut survey) = survey else { return Ok(None) };
-    let Some(underway) = zygote.underway().cloned() else { return Ok(Some(survey)) };
+/// Records what must be checked after the command if this process dies first. Without this record
+/// the command must not run.
+async fn write_recovery_entry(
+    scan: Option<ProtectedPathScan>,
+    zygote: &ZygoteHandle,
+    command: &SandboxCommand,
+) -> Result<Option<ProtectedPathScan>, SpawnError> {
+    let Some(mut scan) = scan else { return Ok(None) };
+    let Some(underway) = zygote.recovery_log().cloned() else { return Ok(Some(scan)) };
     let writing = tokio::task::spawn_blocking(move || {
-        survey.write_down(|content| underway.note(content)).map(|()| survey)
+        scan.save_recovery_entry(|content| underway.write_entry(content)).map(|()| scan)
     });
     let written = writing.await.map_err(io::Error::other).flatten();
     written.map(Some).map_err(|error| {
-        let reason = format!("what is to be kept as it is could not be written down: {error}");
+        let reason = format!("the state of protected paths could not be recorded: {error}");
         SpawnError::Survey { program: command.program.clone(), reason }
     })
 }
 
-/// Refuses what cannot be granted, or would not mean what it says.
+/// Refuses a confinement that cannot be granted or would not mean what it says.
 fn check(confinement: &Confinement) -> Result<(), &'static str> {
     let Confinement { writable, readable, hidden, home, .. } = confinement;
     let granted = || writable.iter().chain(readable);
@@ -472,20 +500,21 @@ fn check(confinement: &Confinement) -> Result<(), &'static str> {
         path.is_absolute() && !path.components().any(|part| part == Component::ParentDir)
     };
     if !granted().chain(hidden).chain([home]).all(is_plain) {
-        Err("a path of its confinement is not absolute, or goes up")
+        Err("a path of its confinement is not absolute, or contains ..")
     } else if granted().any(|path| path.parent().is_none()) {
-        Err("its confinement grants the whole file system; grant what is needed of it")
+        Err("its confinement grants the whole file system; grant only the needed directories")
     } else {
         Ok(())
     }
 }
 
-/// Makes a call's socket, its pipe and the command's channel, and hands the other ends to a supervisor.
+/// Creates a call's socket, its pipe and the command's channel, and passes the other ends to a
+/// supervisor.
 async fn connect(
-    zygote: &Arc<Zygote>,
-    request: Request,
-    command: &Command,
-) -> io::Result<(Control, Ends)> {
+    zygote: &Arc<ZygoteHandle>,
+    request: ZygoteRequest,
+    command: &SandboxCommand,
+) -> io::Result<(ProcessControl, StreamEnds)> {
     let pair = || socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None);
     let (ours, theirs) = pair()?;
     let (output, writer) = pipe_with(PipeFlags::CLOEXEC)?;
@@ -498,15 +527,15 @@ async fn connect(
     let socket = StdUnixStream::from(ours);
     socket.set_nonblocking(true)?;
     if let Some(channel) = &channel {
-        // Only this side's end: the command finds its own as programs expect it.
+        // Only this side's end: programs expect a blocking one.
         rustix::io::ioctl_fionbio(channel, true)?;
     }
-    let frames = Frames::new(UnixStream::from_std(socket)?);
-    Ok((Control::new(frames, Arc::clone(zygote)), Ends { output, channel }))
+    let frames = HelperSocket::new(UnixStream::from_std(socket)?);
+    Ok((ProcessControl::new(frames, Arc::clone(zygote)), StreamEnds { output, channel }))
 }
 
-/// Returns the specification with its length in front.
-fn message(spec: &Spec) -> Result<Vec<u8>, SpawnError> {
+/// Returns the specification, preceded by its length.
+fn encode_spec(spec: &WireCommandSpec) -> Result<Vec<u8>, SpawnError> {
     let body = spec.encode();
     match u32::try_from(body.len()) {
         Ok(length) if body.len() <= SPEC_BYTES_MAX => {
@@ -518,23 +547,23 @@ fn message(spec: &Spec) -> Result<Vec<u8>, SpawnError> {
     }
 }
 
-fn bounds(confinement: &Confinement, survey: Option<&Survey>) -> Bounds {
-    let pins = survey.map(Survey::pins).unwrap_or_default();
+fn bounds(confinement: &Confinement, scan: Option<&ProtectedPathScan>) -> WireConfinement {
+    let mounts = scan.map(ProtectedPathScan::protective_mounts).unwrap_or_default();
     let mut hidden = confinement.hidden.clone();
     let mut pinned = Vec::new();
-    for pin in pins {
-        let path = pin.path.clone();
-        match pin.kind {
-            PinKind::Anchor => pinned.push(Pinned { path, is_writable: true }),
-            PinKind::ReadOnly => pinned.push(Pinned { path, is_writable: false }),
-            PinKind::Hidden => hidden.push(path),
+    for mount in mounts {
+        let path = mount.path.clone();
+        match mount.kind {
+            ProtectiveMountKind::Anchor => pinned.push(WireMount { path, is_writable: true }),
+            ProtectiveMountKind::ReadOnly => pinned.push(WireMount { path, is_writable: false }),
+            ProtectiveMountKind::Hidden => hidden.push(path),
         }
     }
-    Bounds {
+    WireConfinement {
         writable: confinement.writable.clone(),
         readable: confinement.readable.clone(),
         hidden,
-        pinned,
+        mounts: pinned,
         home: confinement.home.clone(),
         network: confinement.network,
         resources: confinement.resources,

@@ -1,51 +1,46 @@
-//! Running a command so that nothing of it outlives its call.
+//! Runs a command so that none of its processes outlives the call.
 //!
-//! A launcher starts one small helper process, its zygote, and asks it for a supervisor for each command. It tells the
-//! supervisor what to run, and gets back a process with its output and its control. The supervisor is what ties the
-//! command's descendants together, whatever they do to leave, and it ends them when the launcher's side goes away. What
-//! confines a command is set up beyond the supervisor; here it is only passed on. This module deliberately knows no timeouts and no limits on output: the caller
-//! has both in hand by reading and killing.
+//! A launcher starts one small helper process, its zygote, and asks it for one supervisor per
+//! command. It sends the command to the supervisor and returns a process with its output and its
+//! control. The supervisor keeps track of the command's descendants, even of those that try to
+//! leave, and kills them when the launcher's side closes. The confinement is set up behind the
+//! supervisor; this module only passes it on. It deliberately has no timeouts and no output limits:
+//! the caller enforces both by reading and killing.
 
 mod command;
 #[cfg(target_os = "linux")]
 mod control;
-mod enforced;
+mod enforcement;
 mod error;
 mod exit;
 #[cfg(target_os = "linux")]
-mod frames;
+mod helper_socket;
 #[cfg(target_os = "linux")]
-mod hidden;
+mod hidden_paths;
 #[cfg(target_os = "linux")]
 mod launcher;
 #[cfg(target_os = "linux")]
-mod missing;
+mod missing_layers;
 #[cfg(target_os = "linux")]
 mod output;
 #[cfg(target_os = "linux")]
-mod protection;
+mod pending_reconciliation;
 #[cfg(target_os = "linux")]
-mod underway;
+mod recovery_log;
 #[cfg(target_os = "linux")]
 mod zygote;
 
-pub use command::{CHANNEL_DESCRIPTOR, Channel, Command};
+pub use command::{CHANNEL_DESCRIPTOR, CommandChannel, SandboxCommand};
 #[cfg(target_os = "linux")]
-pub use control::Control;
+pub use control::ProcessControl;
+pub use enforcement::{Enforcement, EnforcementLevel};
+pub use error::{MissingLayer, SandboxLayer, SpawnError, WaitError};
+pub use exit::{ExceededLimit, ProcessExit};
 #[cfg(target_os = "linux")]
-pub(crate) use control::{BURY_MS_MAX, KILL_MS_MAX};
-pub use enforced::{Enforced, Level};
-pub use error::{Layer, Missing, SpawnError, WaitError};
-pub use exit::{Exceeded, Exit};
+pub use launcher::{Launcher, SandboxProcess};
 #[cfg(target_os = "linux")]
-pub(crate) use hidden::PATHS_MAX;
+pub use output::ProcessOutput;
 #[cfg(target_os = "linux")]
-pub(crate) use launcher::{ANSWER_MS_MAX, ATTEMPTS_MAX};
+pub(crate) use recovery_log::RecoveryEntry;
 #[cfg(target_os = "linux")]
-pub use launcher::{Launcher, Process};
-#[cfg(target_os = "linux")]
-pub use output::Output;
-#[cfg(target_os = "linux")]
-pub use underway::Leftovers;
-#[cfg(target_os = "linux")]
-pub(crate) use underway::{LEFT_WAIT_MS_MAX, NOTE_BYTES_MAX, Note, UNDERWAY_MAX};
+pub use recovery_log::RecoveryReport;

@@ -1,6 +1,6 @@
-//! Reading a command's output. Both its outputs are one pipe, so that their order is kept. The end is reached when the
-//! supervisor has ended, even if the pipe's other end went to a process outside the tree and stays open there. It
-//! deliberately buffers nothing: how much is kept is the reader's to decide.
+//! Reads a command's output. Both outputs share one pipe, so their order is kept. The output ends
+//! when the supervisor has ended, even if a process outside the tree keeps the pipe open. Nothing
+//! is buffered here: the reader decides how much to keep.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -12,30 +12,32 @@ use tokio::net::unix::pipe;
 
 /// The reading side of a command's output.
 #[derive(Debug)]
-pub struct Output {
+pub struct ProcessOutput {
     pipe: pipe::Receiver,
-    /// The supervisor's process handle, which becomes readable when it ends.
+    /// The supervisor's process handle; it becomes readable when the supervisor ends.
     supervisor: AsyncFd<OwnedFd>,
     has_supervisor_ended: bool,
 }
 
-impl Output {
-    pub(super) fn new(pipe: OwnedFd, supervisor: OwnedFd) -> io::Result<Output> {
+impl ProcessOutput {
+    pub(super) fn new(pipe: OwnedFd, supervisor: OwnedFd) -> io::Result<ProcessOutput> {
         let pipe = pipe::Receiver::from_owned_fd(pipe)?;
-        #[expect(unsafe_code, reason = "the runtime cannot tell that a handle stays what it is")]
-        // SAFETY: an owned descriptor stays open, and the same, until it is dropped, and nothing takes it out.
+        #[expect(unsafe_code, reason = "the runtime cannot tell that the handle does not change")]
+        // SAFETY: an owned descriptor stays open and unchanged until it is dropped, and no code
+        // takes it out.
         let supervisor =
             unsafe { AsyncFd::register_with_interest(supervisor, Interest::READABLE)? };
-        Ok(Output { pipe, supervisor, has_supervisor_ended: false })
+        Ok(ProcessOutput { pipe, supervisor, has_supervisor_ended: false })
     }
 
-    /// Reads what the command writes, standard output and error in the order of arrival; 0 is the end.
+    /// Reads the command's output, standard output and error in the order of arrival. Returns 0 at
+    /// the end.
     ///
     /// Can be cancelled without loss.
     ///
     /// # Errors
     ///
-    /// Only what reading a pipe can fail with.
+    /// The errors of reading a pipe.
     pub async fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         while !self.has_supervisor_ended {
             tokio::select! {
@@ -53,20 +55,20 @@ impl Output {
                 }
             }
         }
-        // Nothing more arrives, and nothing that has arrived may be missed.
+        // No more output arrives, but output that has arrived must be read.
         match self.try_read(buffer) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(0),
             answer => answer,
         }
     }
 
-    /// Reads what the command has written by now, without waiting; 0 is the end.
+    /// Reads the output that the command has written so far, without waiting. Returns 0 at the end.
     ///
     /// # Errors
     ///
-    /// [`io::ErrorKind::WouldBlock`] if there is nothing, and what reading a pipe can fail with.
+    /// [`io::ErrorKind::WouldBlock`] if there is no output, and the errors of reading a pipe.
     pub fn try_read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        // The pipe itself is asked, not what the runtime last heard of it.
+        // Asks the pipe itself, because the runtime's readiness may be out of date.
         loop {
             match rustix::io::read(&self.pipe, &mut *buffer) {
                 Err(Errno::INTR) => {}

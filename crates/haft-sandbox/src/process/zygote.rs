@@ -1,5 +1,5 @@
-//! The launching side of a zygote: starting it, asking it for supervisors, and letting it go. It takes no part in calls;
-//! what a call says travels on the call's own socket.
+//! The launcher's side of a zygote: starts it, requests supervisors, and stops it. It takes no part
+//! in calls; a call's messages travel on the call's own socket.
 
 use std::fmt;
 use std::io;
@@ -17,31 +17,32 @@ use rustix::net::{
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use tokio::net::UnixStream;
 
-use super::frames::Frames;
-use super::underway::Underway;
-use crate::wire::{self, Applied, HELPER_ARGUMENT, Reply, Request};
+use super::helper_socket::HelperSocket;
+use super::recovery_log::RecoveryLog;
+use crate::wire::{self, HELPER_ARGUMENT, HelperReply, MechanismFlags, ZygoteRequest};
 
-/// How long a full socket is left alone before it is tried again.
+/// Pause before a full socket is tried again, in milliseconds.
 const FULL_MS: u64 = 1;
 
-/// A helper that forks supervisors. It ends when this value and all calls that hold it are gone.
-pub(super) struct Zygote {
+/// A helper that forks supervisors. It ends when this value and all calls that hold it are dropped.
+pub(super) struct ZygoteHandle {
     socket: OwnedFd,
     handle: OwnedFd,
     /// Taken only when the value is dropped.
     child: Option<Child>,
-    offer: Applied,
-    underway: Option<Arc<Underway>>,
+    offer: MechanismFlags,
+    underway: Option<Arc<RecoveryLog>>,
 }
 
-impl Zygote {
-    /// Starts a zygote and waits until it is ready. It holds what says that something is under way as long as it lives.
+impl ZygoteHandle {
+    /// Starts a zygote and waits until it is ready. The zygote holds the recovery log's lock as
+    /// long as it lives.
     pub(super) async fn start(
         helper: &Path,
-        underway: Option<Arc<Underway>>,
-    ) -> io::Result<Zygote> {
+        underway: Option<Arc<RecoveryLog>>,
+    ) -> io::Result<ZygoteHandle> {
         let output = match &underway {
-            Some(underway) => Stdio::from(underway.for_helpers()?),
+            Some(underway) => Stdio::from(underway.helper_lock()?),
             None => Stdio::null(),
         };
         let (ours, theirs) =
@@ -55,35 +56,35 @@ impl Zygote {
             .spawn()?;
         let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
         let pid = pid.ok_or(io::ErrorKind::InvalidData)?;
-        // It has not been waited for, so that the number is its own.
+        // It has not been collected, so its number cannot have been reused.
         let handle = pidfd_open(pid, PidfdFlags::empty())?;
-        let no_offer = Applied::default();
+        let no_offer = MechanismFlags::default();
         let mut zygote =
-            Zygote { socket: ours, handle, child: Some(child), offer: no_offer, underway };
-        zygote.offer = zygote.receive_offer().await?;
+            ZygoteHandle { socket: ours, handle, child: Some(child), offer: no_offer, underway };
+        zygote.offer = zygote.receive_mechanisms().await?;
         Ok(zygote)
     }
 
-    /// What of the kernel it can use.
-    pub(super) fn offer(&self) -> Applied {
+    /// Returns the kernel mechanisms that it can use.
+    pub(super) fn mechanisms(&self) -> MechanismFlags {
         self.offer
     }
 
-    /// Where it is written down what its commands have under way, if anywhere.
-    pub(super) fn underway(&self) -> Option<&Arc<Underway>> {
+    /// Returns the recovery log of its commands, if there is one.
+    pub(super) fn recovery_log(&self) -> Option<&Arc<RecoveryLog>> {
         self.underway.as_ref()
     }
 
-    /// Asks for a supervisor, which gets the descriptors.
+    /// Requests a supervisor, which receives the descriptors.
     pub(super) async fn request(
         &self,
-        request: Request,
+        request: ZygoteRequest,
         descriptors: &[BorrowedFd<'_>],
     ) -> io::Result<()> {
         loop {
             match wire::send(&self.socket, &[request.encode()], descriptors, SendFlags::DONTWAIT) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    // Many calls wait already; someone may have stopped it.
+                    // Many calls are queued, so the zygote may have been stopped.
                     self.wake();
                     tokio::time::sleep(Duration::from_millis(FULL_MS)).await;
                 }
@@ -92,39 +93,39 @@ impl Zygote {
         }
     }
 
-    /// Lets it run, in case someone has stopped it.
+    /// Wakes the zygote, in case it was stopped.
     pub(super) fn wake(&self) {
-        // An error means that it is gone, which the next request finds out.
+        // An error means that it has ended, which the next request reports.
         let _ = pidfd_send_signal(&self.handle, Signal::CONT);
     }
 
-    async fn receive_offer(&self) -> io::Result<Applied> {
+    async fn receive_mechanisms(&self) -> io::Result<MechanismFlags> {
         let socket = StdUnixStream::from(self.socket.try_clone()?);
         socket.set_nonblocking(true)?;
-        let mut frames = Frames::new(UnixStream::from_std(socket)?);
+        let mut frames = HelperSocket::new(UnixStream::from_std(socket)?);
         match frames.next().await? {
-            Some((Reply::Ready(offer, _), _)) => Ok(offer),
+            Some((HelperReply::Ready(offer, _), _)) => Ok(offer),
             Some(_) => Err(io::ErrorKind::InvalidData.into()),
             None => Err(io::ErrorKind::UnexpectedEof.into()),
         }
     }
 }
 
-impl Drop for Zygote {
+impl Drop for ZygoteHandle {
     fn drop(&mut self) {
-        // It reads the end of its requests, collects what still ends, and ends.
+        // The zygote sees its requests end, collects its remaining children, and exits.
         let _ = shutdown(&self.socket, Shutdown::Both);
         self.wake();
         if let Some(mut child) = self.child.take() {
-            // Collected on a thread of its own, because this must not block and there may be no runtime any more. An
-            // error leaves a zombie until this process ends.
+            // Collected on a separate thread, because this must not block and the runtime may have
+            // shut down. After an error the zombie stays until this process ends.
             let _ =
                 thread::Builder::new().name("haft-zygote".to_owned()).spawn(move || child.wait());
         }
     }
 }
 
-impl fmt::Debug for Zygote {
+impl fmt::Debug for ZygoteHandle {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("Zygote").field("offer", &self.offer).finish_non_exhaustive()
     }

@@ -1,30 +1,33 @@
-//! The names that are protected unless someone says otherwise, and why each is on the list. It deliberately leaves out
-//! what runs only when somebody builds, tests or continues what they began: that is what a workspace is for.
+//! The names that are protected by default, and why each is on the list. The list deliberately
+//! omits files that run only when a person builds, tests or continues work: running those is what a
+//! workspace is for.
 
-/// What git, shells, editors and agents run or obey by themselves: whoever writes it runs commands outside of every
-/// confinement, as soon as a person looks at the directory with the right program.
+/// Files that git, shells, editors and agents run or obey automatically. A process that writes one
+/// of them runs commands outside of every confinement, as soon as a person opens the directory with
+/// that program.
 pub(super) const PATTERNS: &[&str] = &[
-    // The entry of a repository itself: what takes its place decides where git looks for all that follows.
+    // The entry of a repository itself. Replacing it changes where git looks for everything below.
     ".git/.",
-    // git runs hooks, and obeys its configuration, which names programs for dozens of occasions. In a directory that has
-    // the shape of a repository these hold as if it were named `.git`; see `Survey`.
+    // git runs hooks and obeys its configuration, which names programs for dozens of occasions. In
+    // a directory that has the shape of a repository these are protected as if it were named
+    // `.git`; see `ProtectedPathScan`.
     ".git/hooks/**",
     ".git/config",
     ".git/config.worktree",
-    // Says that configuration and hooks are to be found elsewhere.
+    // Redirects configuration and hooks to another place.
     ".git/commondir",
-    // The repositories of submodules and linked worktrees, inside of their parent's.
+    // The repositories of submodules and linked worktrees, inside their parent's repository.
     ".git/modules/**/hooks/**",
     ".git/modules/**/config",
     ".git/modules/**/config.worktree",
     ".git/modules/**/commondir",
     ".git/worktrees/*/config.worktree",
     ".git/worktrees/*/commondir",
-    // Hooks under the name that the most used installer gives them.
+    // Hooks in the directory of the most common hook installer.
     ".husky/**",
-    // The name that many projects give to the directory that git is told to look for hooks in.
+    // The directory that many projects configure as git's hook directory.
     ".githooks/**",
-    // Shells read these when they start, where the workspace is a home directory or encloses one.
+    // Shells read these when they start, if the workspace is a home directory or contains one.
     ".profile",
     ".bashrc",
     ".bash_profile",
@@ -65,12 +68,13 @@ pub(super) const PATTERNS: &[&str] = &[
     ".config/git/**",
     // Agents and skills that haft itself obeys in every workspace.
     ".config/haft/**",
-    // direnv runs it on entering the directory, once it was allowed.
+    // direnv runs it when a shell enters the directory, once it was allowed.
     ".envrc",
     // mise does the same, with variables, hooks and tasks.
     "mise.toml",
     ".mise.toml",
-    // Package managers: what they run before the work of any project, where they fetch from, and with whose password.
+    // Package managers: programs that they run in any project, registries that they use, and
+    // passwords.
     ".npmrc",
     ".yarnrc.yml",
     ".cargo/config",
@@ -78,10 +82,10 @@ pub(super) const PATTERNS: &[&str] = &[
     // Debuggers run these in the directory that they start in.
     ".gdbinit",
     ".lldbinit",
-    // Editors: tasks that start with the folder, paths of the programs that they run.
+    // Editors: tasks that start with the folder, and paths of programs that they run.
     ".vscode/**",
     "*.code-workspace",
-    // Commands that an editor runs on this machine and in the container that it makes.
+    // Commands that an editor runs on this machine and in the container that it creates.
     ".devcontainer/**",
     ".idea/**",
     ".zed/**",
@@ -92,7 +96,7 @@ pub(super) const PATTERNS: &[&str] = &[
     ".gvimrc",
     ".dir-locals.el",
     ".dir-locals-2.el",
-    // Agents: programs that they start as servers, hooks, and what they are allowed.
+    // Agents: servers that they start, hooks, and permissions.
     ".mcp.json",
     ".claude/**",
     ".cursor/**",
@@ -102,6 +106,6 @@ pub(super) const PATTERNS: &[&str] = &[
     ".kiro/**",
     ".aider.conf.yml",
     ".continue/**",
-    // Decides what haft itself allows.
+    // Configures haft's own permissions.
     "haft.toml",
 ];

@@ -1,12 +1,12 @@
-//! Why a pattern of protected names is refused. Nothing here decides it.
+//! Errors of protected-path patterns. The checks are elsewhere.
 
-/// Why a pattern of protected names is refused.
+/// A pattern of protected paths is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum ProtectedNameError {
-    /// There is no name in it.
+pub enum ProtectedPathError {
+    /// The pattern contains no name.
     #[error(
-        "protected name {pattern:?} holds no name; write one such as \".envrc\" or \"deploy/**\""
+        "protected name {pattern:?} contains no name; write one such as \".envrc\" or \"deploy/**\""
     )]
     Empty {
         /// The pattern as it was given.
@@ -20,10 +20,10 @@ pub enum ProtectedNameError {
     Component {
         /// The pattern as it was given.
         pattern: String,
-        /// What is not a name.
+        /// The component that is not a name.
         component: String,
     },
-    /// Its first name matches everything.
+    /// The first name of the pattern matches everything.
     #[error(
         "protected name {pattern:?} begins with a component that matches every name; begin with a name of which \
          at least one character is fixed"
@@ -32,7 +32,7 @@ pub enum ProtectedNameError {
         /// The pattern as it was given.
         pattern: String,
     },
-    /// `**` stands for a part of a name.
+    /// `**` is only a part of a name.
     #[error(
         "protected name {pattern:?} has ** inside of a name; let it stand alone between slashes"
     )]
@@ -40,24 +40,24 @@ pub enum ProtectedNameError {
         /// The pattern as it was given.
         pattern: String,
     },
-    /// It is too long.
+    /// The pattern is too long.
     #[error("protected name {pattern:?} has {found} names, at most {max} are possible")]
     TooLong {
         /// The pattern as it was given.
         pattern: String,
-        /// How many names it has.
+        /// The number of its names.
         found: usize,
-        /// How many are possible.
+        /// The maximum number of names.
         max: usize,
     },
-    /// What should no longer be protected is not protected.
+    /// A pattern that should be removed is not in the set.
     #[error(
-        "{pattern:?} is not among the protected names, so it cannot be taken out; they are: {known}"
+        "{pattern:?} is not among the protected names, so it cannot be removed; they are: {known}"
     )]
     Unknown {
         /// The pattern as it was given.
         pattern: String,
-        /// The patterns there are.
+        /// The patterns in the set.
         known: String,
     },
 }

@@ -1,13 +1,13 @@
-//! Names as a file system may compare them: without regard to letter case, to the form in which Unicode spells a
-//! character, and to code points that are not seen. It deliberately folds more than any one file system does: a name
-//! that only looks like a protected one is protected as well.
+//! Folds names as file systems may compare them: without regard to letter case, Unicode form and
+//! invisible code points. The folding deliberately goes beyond any single file system, so that a
+//! name that only looks like a protected one is protected too.
 
 use unicode_normalization::UnicodeNormalization;
 
-/// Replaces the contents of `folded` by the folded form of `name`.
+/// Replaces the contents of `folded` with the folded form of `name`.
 ///
-/// Two names that some file system takes for the same have the same folded form. Bytes that are no UTF-8 have no case
-/// but that of ASCII.
+/// Two names that any file system treats as equal have the same folded form. Bytes that are not
+/// UTF-8 are folded in ASCII only.
 pub(super) fn fold_into(name: &[u8], folded: &mut Vec<u8>) {
     folded.clear();
     match std::str::from_utf8(name) {
@@ -24,8 +24,9 @@ pub(super) fn fold(name: &[u8]) -> Vec<u8> {
 }
 
 fn fold_text(text: &str) -> String {
-    // Upper case before lower case makes one of letters that share an upper case, such as the two sigmas and the long
-    // s. Both steps can yield what is not normalised, and normalising what has a case again: hence twice.
+    // Upper case before lower case unifies letters that share an upper case, such as the two sigmas
+    // and the long s. Both steps can produce text that is not normalised, and normalising can
+    // produce upper case again: hence twice.
     let once = |text: &str| -> String {
         let seen = text.chars().filter(|character| !is_ignorable(*character));
         let cased = seen.nfkc().flat_map(char::to_uppercase).flat_map(char::to_lowercase);
@@ -34,7 +35,8 @@ fn fold_text(text: &str) -> String {
     once(&once(text))
 }
 
-/// Tells whether file systems that fold names leave this code point out: the property `Default_Ignorable_Code_Point`.
+/// Returns whether file systems that fold names ignore this code point: the property
+/// `Default_Ignorable_Code_Point`.
 fn is_ignorable(character: char) -> bool {
     matches!(
         character,

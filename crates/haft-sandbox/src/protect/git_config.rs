@@ -1,33 +1,36 @@
-//! Whether a git configuration that a command has written is one that git itself writes when it makes a repository, and
-//! names no program to run, no file to include and nothing beyond the place it is in. It deliberately understands less
-//! than git does: whatever is not plain is not harmless.
+//! Decides whether a git configuration is harmless: one that git itself writes for a new
+//! repository, which names no program to run, no file to include and no path outside. The parser
+//! deliberately understands less than git does. Anything that it does not understand is not
+//! harmless.
 
 use std::collections::HashSet;
 use std::path::Path;
 
-/// How long a configuration can be that is looked at.
+/// Maximum size of a configuration that is checked, in bytes.
 pub(crate) const CONFIG_BYTES_MAX: u64 = 64 * 1_024;
 
-/// One setting: its section and name without regard to case, the part in quotes, the value.
+/// One setting: section and name without regard to case, the quoted part, and the value.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct Setting {
+struct GitSetting {
     section: String,
     subsection: Option<String>,
     key: String,
-    value: Value,
+    value: GitSettingValue,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-enum Value {
-    /// The key stands alone, which means true.
+enum GitSettingValue {
+    /// The key has no value, which means true.
     Absent,
     Text(String),
 }
 
-/// Tells whether every setting of a configuration is harmless, or was in the one that it replaces.
+/// Returns whether every setting of a configuration is harmless or was in the previous
+/// configuration.
 ///
-/// `may_be_worktree` decides about directories that `core.worktree` names, which git writes files to.
-pub(super) fn is_harmless(
+/// `may_be_worktree` decides whether a directory is allowed in `core.worktree`, because git writes
+/// files there.
+pub(super) fn is_config_harmless(
     text: &[u8],
     previous: Option<&[u8]>,
     may_be_worktree: impl Fn(&Path) -> bool,
@@ -36,15 +39,15 @@ pub(super) fn is_harmless(
         return true;
     }
     let Some(settings) = parse(text) else { return false };
-    let previous: HashSet<Setting> =
+    let previous: HashSet<GitSetting> =
         previous.and_then(parse).unwrap_or_default().into_iter().collect();
     settings
         .iter()
         .all(|setting| previous.contains(setting) || setting.is_harmless(&may_be_worktree))
 }
 
-/// Reads the plain part of git's format; nothing if there is anything else in it.
-fn parse(text: &[u8]) -> Option<Vec<Setting>> {
+/// Parses the plain part of git's format. Returns `None` if the text contains anything else.
+fn parse(text: &[u8]) -> Option<Vec<GitSetting>> {
     let text = std::str::from_utf8(text).ok()?;
     let mut settings = Vec::new();
     let mut section = None;
@@ -62,12 +65,12 @@ fn parse(text: &[u8]) -> Option<Vec<Setting>> {
         }
         let (section, subsection) = section.clone()?;
         let (key, value) = parse_setting(line)?;
-        settings.push(Setting { section, subsection, key, value });
+        settings.push(GitSetting { section, subsection, key, value });
     }
     Some(settings)
 }
 
-/// Reads `name]` or `name "part"]`. A setting that follows on the same line is not plain.
+/// Parses `name]` or `name "part"]`. A setting on the same line is not accepted.
 fn parse_section(header: &str) -> Option<(String, Option<String>)> {
     let header = header.strip_suffix(']')?;
     let (name, subsection) = match header.split_once([' ', '\t']) {
@@ -82,16 +85,17 @@ fn parse_section(header: &str) -> Option<(String, Option<String>)> {
     (is_plain && is_word(name)).then(|| (name.to_ascii_lowercase(), subsection))
 }
 
-fn parse_setting(line: &str) -> Option<(String, Value)> {
+fn parse_setting(line: &str) -> Option<(String, GitSettingValue)> {
     let (key, value) = match line.split_once('=') {
-        None => (line, Value::Absent),
+        None => (line, GitSettingValue::Absent),
         Some((key, value)) => {
             let value = value.trim_matches([' ', '\t']);
-            // Quotes, escapes, lines that go on and comments behind a value: none is needed, all hide something.
+            // Quotes, escapes, continuation lines and comments after a value: none is needed, and
+            // each can hide a value.
             if value.contains(['"', '\\', '#', ';']) {
                 return None;
             }
-            (key.trim_end_matches([' ', '\t']), Value::Text(value.to_owned()))
+            (key.trim_end_matches([' ', '\t']), GitSettingValue::Text(value.to_owned()))
         }
     };
     is_word(key).then(|| (key.to_ascii_lowercase(), value))
@@ -101,12 +105,12 @@ fn is_word(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
 }
 
-impl Setting {
+impl GitSetting {
     fn is_harmless(&self, may_be_worktree: impl Fn(&Path) -> bool) -> bool {
         let has_part = self.subsection.is_some();
         let value = match &self.value {
-            Value::Absent => "true",
-            Value::Text(text) => text,
+            GitSettingValue::Absent => "true",
+            GitSettingValue::Text(text) => text,
         };
         match (self.section.as_str(), has_part, self.key.as_str()) {
             ("core", false, "worktree") => may_be_worktree(Path::new(value)),
@@ -138,7 +142,8 @@ impl Setting {
     }
 }
 
-/// What git writes into a new repository, and switches that only change how content is compared and stored.
+/// Settings that git writes into a new repository, and switches that only change how content is
+/// compared and stored.
 const CORE: &[&str] = &[
     "repositoryformatversion",
     "filemode",
@@ -169,8 +174,8 @@ const EXTENSIONS: &[&str] = &[
     "worktreeconfig",
 ];
 
-/// Tells whether an address is of a transport that git has built in, or names a remote. Of any other, git runs a program
-/// that the address itself names.
+/// Returns whether an address uses one of git's built-in transports or names a remote. For other
+/// transports git runs a program that the address names.
 fn is_plain_address(address: &str) -> bool {
     if address.is_empty() || address.starts_with('-') || address.contains("::") {
         return false;
@@ -181,7 +186,7 @@ fn is_plain_address(address: &str) -> bool {
             let is_known = ["https", "http", "ssh", "git", "file", "git+ssh", "ssh+git"]
                 .iter()
                 .any(|known| scheme.eq_ignore_ascii_case(known));
-            // `ssh` would read such a host as an option.
+            // `ssh` would parse such a host as an option.
             is_known && !rest.starts_with('-')
         }
     }

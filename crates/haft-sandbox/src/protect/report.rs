@@ -1,78 +1,78 @@
-//! What a survey is asked and what it answers, as data.
+//! Options and results of a protected-path scan, as data.
 
 use std::path::PathBuf;
 
-/// What a survey may count on, and where it puts what it takes away.
+/// The options of a scan: the means of protection, and where reverted files go.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Means {
-    /// How what exists is kept.
-    pub holding: Holding,
-    /// Files and directories whose content the command must not read: a second name that one of them has in a writable
-    /// directory is found and pinned.
+pub struct ScanOptions {
+    /// How existing protected files are preserved.
+    pub mode: ProtectionMode,
+    /// Files and directories that the command must not read. Other names (hard links) of these
+    /// files in a writable directory are found and hidden by a mount.
     pub hidden: Vec<PathBuf>,
-    /// The directory, outside of every writable one, that what is undone is moved to. It is made when it is needed.
-    /// Without one, what is undone is removed.
+    /// The directory, outside of every writable one, that reverted files are moved to. It is
+    /// created when needed. Without one, reverted files are removed.
     pub quarantine: Option<PathBuf>,
 }
 
-/// How protected files that exist are kept as they are.
+/// How existing protected files are preserved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Holding {
-    /// Whoever confines the command mounts every pin: what is pinned cannot be changed.
-    Pinning,
-    /// Nothing is mounted. Copies are kept, and what was changed is restored afterwards.
-    Comparing,
+pub enum ProtectionMode {
+    /// The confinement creates every protective mount, so mounted paths cannot be changed.
+    ReadOnlyMounts,
+    /// Without mounts: copies are kept, and changed files are restored afterwards.
+    Copies,
 }
 
-/// Something that a mount has to hold while a command runs.
+/// A mount that must be in place while a command runs.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Pin {
-    /// Where it is, absolute and without any link.
+pub struct ProtectiveMount {
+    /// The path: absolute, without symbolic links.
     pub path: PathBuf,
-    /// How it is held.
-    pub kind: PinKind,
+    /// The kind of mount.
+    pub kind: ProtectiveMountKind,
 }
 
-/// How something is held while a command runs.
+/// The kind of a protective mount.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum PinKind {
-    /// A directory bound onto itself as writable as it was: it cannot be renamed, replaced or removed.
+pub enum ProtectiveMountKind {
+    /// A directory bound onto itself, still writable: it cannot be renamed, replaced or removed.
     Anchor,
-    /// A file, or a directory with all that is in it, bound onto itself read-only.
+    /// A file, or a directory with everything in it, bound onto itself read-only.
     ReadOnly,
-    /// A file that is another name of a hidden one, covered by an empty one.
+    /// A file that is another name of a hidden file, covered by an empty one.
     Hidden,
 }
 
-/// Something that a command did to a protected name, and what became of it.
+/// A command's change to a protected path, and how it was reverted.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Undone {
-    /// Where it was.
+pub struct RevertedChange {
+    /// The changed path.
     pub path: PathBuf,
     /// The pattern that protects the path.
     pub pattern: String,
-    /// What was done about it.
-    pub how: Remedy,
+    /// The result of reverting it.
+    pub result: RevertResult,
 }
 
-/// What was done about a change to a protected name.
+/// The result of reverting a change to a protected path.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Remedy {
-    /// It was moved here.
+pub enum RevertResult {
+    /// The new file was moved here.
     Quarantined(PathBuf),
-    /// What was there before is there again.
+    /// The previous file was restored.
     Restored,
-    /// It was removed.
+    /// The new file was removed.
     Removed,
-    /// Nothing could be done, for this reason: it is still there.
+    /// Reverting failed for this reason; the change is still there.
     Failed(String),
 }
 
-/// Why the writable directories could not be surveyed: the command must not run.
+/// The writable directories could not be scanned, so the command must not run.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum SurveyError {
-    /// There are more directories than are looked at.
+pub enum ScanError {
+    /// There are more directories than the scan reads.
     #[error(
         "{root:?} holds more than {max} directories, so protected names in it cannot be found; use a smaller directory \
          as the root"
@@ -80,10 +80,10 @@ pub enum SurveyError {
     Directories {
         /// The writable directory.
         root: PathBuf,
-        /// How many are looked at.
+        /// The maximum number of directories.
         max: usize,
     },
-    /// Directories are nested more deeply than is looked at.
+    /// Directories are nested more deeply than the scan reads.
     #[error(
         "{path:?} is nested more than {max} directories deep, so protected names in it cannot be found; remove it or move \
          it up"
@@ -91,43 +91,43 @@ pub enum SurveyError {
     Depth {
         /// The first directory that is too deep.
         path: PathBuf,
-        /// How deep is looked at.
+        /// The maximum depth.
         max: usize,
     },
-    /// There is more under protected names than is looked at.
+    /// There are more files under protected names than the scan reads.
     #[error(
         "more than {max} files lie under protected names, the latest found at {path:?}; take the pattern that matches it \
          out of the protected names, or use a smaller directory as the root"
     )]
     Entries {
-        /// The first file that is one too many.
+        /// The first file beyond the maximum.
         path: PathBuf,
-        /// How many are looked at.
+        /// The maximum number of files.
         max: usize,
     },
-    /// There is more content under protected names than copies are kept of.
+    /// Protected files have more content than the scan copies.
     #[error(
         "protected files hold more than {max} bytes, so no copies of them can be kept, the latest found at {path:?}; take \
-         the pattern that matches it out of the protected names, or run where mount namespaces can be had"
+         the pattern that matches it out of the protected names, or run where mount namespaces are available"
     )]
     Copies {
-        /// The file of which no copy could be kept.
+        /// The file that could not be copied.
         path: PathBuf,
-        /// How many bytes are kept.
+        /// The maximum number of bytes.
         max: u64,
     },
-    /// A directory or file cannot be looked at.
-    #[error("cannot look for protected names at {path:?}: {source}")]
+    /// A directory or file cannot be read.
+    #[error("cannot scan for protected names at {path:?}: {source}")]
     Unreadable {
-        /// Which one.
+        /// The path.
         path: PathBuf,
-        /// What the operating system answered.
+        /// The operating system's error.
         source: std::io::Error,
     },
 }
 
-impl From<SurveyError> for std::io::Error {
-    fn from(error: SurveyError) -> Self {
+impl From<ScanError> for std::io::Error {
+    fn from(error: ScanError) -> Self {
         std::io::Error::other(error)
     }
 }

@@ -1,32 +1,33 @@
-//! Whether a directory is a linked worktree of a git repository that lies elsewhere. It deliberately believes no pointer
-//! that is not answered: whoever may write the worktree could point it anywhere, but not make that place point back.
+//! Finds the repository of a linked git worktree. A pointer is trusted only if its target points
+//! back: a process that may write the worktree could point it anywhere, but could not make the
+//! target point back.
 
 use std::fs;
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// How long a file that only holds a path can be.
+/// Maximum size of a file that contains only a path, in bytes.
 pub(crate) const POINTER_BYTES_MAX: u64 = 4_096 + 16;
 
-/// The directories that a linked worktree needs beside its own.
+/// The directories that a linked worktree needs besides its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Worktree {
+pub struct LinkedWorktree {
     /// The repository that all of its worktrees share: objects, branches, configuration and hooks.
     pub common_dir: PathBuf,
-    /// What belongs to this worktree alone, inside of `common_dir`.
+    /// The part of `common_dir` that belongs to this worktree alone.
     pub git_dir: PathBuf,
 }
 
-/// Returns where the repository of a linked worktree is, or nothing where `root` is none.
+/// Returns the repository of a linked worktree, or `None` if `root` is not a linked worktree.
 ///
-/// That `root/.git` says so is not enough: the place that it names has to be a worktree's directory inside of a
-/// repository, and has to name this very `.git` in turn. Paths are canonical.
+/// `root/.git` alone is not trusted. The directory that it names must be a worktree's directory
+/// inside a repository, and must name this very `.git` in turn. Paths are canonical.
 ///
 /// # Errors
 ///
-/// What the operating system answers when a file that exists cannot be read.
-pub fn worktree_directories(root: &Path) -> io::Result<Option<Worktree>> {
+/// The operating system's error if an existing file cannot be read.
+pub fn worktree_directories(root: &Path) -> io::Result<Option<LinkedWorktree>> {
     let Some(entry) = absent_as_none(root.join(".git").symlink_metadata())? else {
         return Ok(None);
     };
@@ -45,10 +46,11 @@ pub fn worktree_directories(root: &Path) -> io::Result<Option<Worktree>> {
         .map(|path| absent_as_none(join_bytes(&git_dir, &path).canonicalize()))
         .transpose()?
         .flatten();
-    Ok((answers == Some(pointer)).then_some(Worktree { common_dir, git_dir }))
+    Ok((answers == Some(pointer)).then_some(LinkedWorktree { common_dir, git_dir }))
 }
 
-/// Returns the repository whose worktree's directory this is: the names decide, and the file that git obeys agrees.
+/// Returns the repository of this worktree directory. The directory names decide, and the file that
+/// git obeys must agree.
 fn common_dir(git_dir: &Path) -> io::Result<Option<PathBuf>> {
     let Some(worktrees) = git_dir.parent().filter(|parent| parent.ends_with("worktrees")) else {
         return Ok(None);
@@ -61,7 +63,8 @@ fn common_dir(git_dir: &Path) -> io::Result<Option<PathBuf>> {
     Ok((is_repository && named.as_deref() == Some(common_dir)).then(|| common_dir.to_path_buf()))
 }
 
-/// Returns the one line of a regular file without its end, or nothing if there is no such file or it holds more.
+/// Returns the only line of a regular file without its line end, or `None` if the file is missing
+/// or contains more.
 pub(super) fn read_pointer(path: &Path) -> io::Result<Option<Vec<u8>>> {
     let Some(metadata) = absent_as_none(path.symlink_metadata())? else { return Ok(None) };
     if !metadata.is_file() || metadata.len() > POINTER_BYTES_MAX {
@@ -72,7 +75,8 @@ pub(super) fn read_pointer(path: &Path) -> io::Result<Option<Vec<u8>>> {
     Ok(pointer_line(&text).map(<[u8]>::to_vec))
 }
 
-/// Returns the only line of a text without its end, or nothing if there are more or it is empty.
+/// Returns the only line of a text without its line end, or `None` if there are more lines or the
+/// text is empty.
 pub(super) fn pointer_line(text: &[u8]) -> Option<&[u8]> {
     let line = text.strip_suffix(b"\n").unwrap_or(text);
     let line = line.strip_suffix(b"\r").unwrap_or(line);
@@ -80,7 +84,7 @@ pub(super) fn pointer_line(text: &[u8]) -> Option<&[u8]> {
     is_one.then_some(line)
 }
 
-/// Joins a path that a file holds to the directory that it is relative to.
+/// Joins a path from a file to the directory that it is relative to.
 pub(super) fn join_bytes(directory: &Path, path: &[u8]) -> PathBuf {
     directory.join(std::ffi::OsStr::from_bytes(path))
 }

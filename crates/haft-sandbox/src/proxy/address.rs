@@ -1,5 +1,6 @@
-//! Which addresses belong to somebody's own network, or to the machine below a virtual one. The names of a granted host lead to the public internet or nowhere,
-//! whoever controls their DNS. It deliberately knows ranges only: which addresses this machine has is asked elsewhere.
+//! The addresses that belong to private networks, or to the host of a virtual machine. The names of
+//! a granted host lead only to the public internet, whatever their DNS owner configures. The module
+//! knows only ranges: `destination` finds out which addresses this machine has.
 
 #[cfg(test)]
 mod tests;
@@ -26,14 +27,16 @@ const DOCUMENTATION: &str = "reserved for documentation";
 const PLATFORM: &str = "the host's of a virtual machine";
 const SPECIAL: &str = "reserved for special purposes";
 
-/// The IANA registry of special-purpose IPv4 addresses, multicast, and what providers keep for themselves.
+/// The IANA registry of special-purpose IPv4 addresses, multicast, and addresses that cloud
+/// providers reserve.
 const IPV4_RANGES: &[Ipv4Range] = &[
     ipv4([0, 0, 0, 0], 8, "unspecified"),
     ipv4([10, 0, 0, 0], 8, PRIVATE),
     ipv4([100, 64, 0, 0], 10, "shared by customers of a provider"),
     ipv4([127, 0, 0, 0], 8, LOOPBACK),
-    // In no registry: virtual machines in Azure find their host at this public address, with its name server, DHCP and the
-    // service that hands out their settings and certificates. See «What is IP address 168.63.129.16?» at
+    // Not in a registry: virtual machines in Azure reach their host at this public address. It
+    // serves DNS, DHCP, and the machine's settings and certificates. See "What is IP address
+    // 168.63.129.16?" at
     // https://learn.microsoft.com/azure/virtual-network/what-is-ip-address-168-63-129-16.
     ipv4([168, 63, 129, 16], 32, PLATFORM),
     ipv4([169, 254, 0, 0], 16, LINK_LOCAL),
@@ -50,11 +53,12 @@ const IPV4_RANGES: &[Ipv4Range] = &[
     ipv4([240, 0, 0, 0], 4, SPECIAL),
 ];
 
-/// The same for IPv6, narrower ranges first. What is outside of 2000::/3 and not named here is not assigned.
+/// The same for IPv6, narrower ranges first. Addresses outside of 2000::/3 that are not listed here
+/// are not assigned.
 const IPV6_RANGES: &[Ipv6Range] = &[
     ipv6([0, 0, 0, 0, 0, 0, 0, 0], 128, "unspecified"),
     ipv6([0, 0, 0, 0, 0, 0, 0, 1], 128, LOOPBACK),
-    // The network's own translation to IPv4 is not told apart by what it embeds.
+    // Local-use NAT64 addresses are blocked whatever IPv4 address they embed.
     ipv6([0x64, 0xff9b, 1, 0, 0, 0, 0, 0], 48, PRIVATE),
     ipv6([0x100, 0, 0, 0, 0, 0, 0, 0], 64, "reserved for discarding"),
     // Teredo, ORCHID and benchmarks among others.
@@ -71,7 +75,8 @@ const GLOBAL_UNICAST: Ipv6Range = ipv6([0x2000, 0, 0, 0, 0, 0, 0, 0], 3, "global
 const TRANSLATED: Ipv6Range = ipv6([0x64, 0xff9b, 0, 0, 0, 0, 0, 0], 96, "translated to IPv4");
 const TUNNELLED: Ipv6Range = ipv6([0x2002, 0, 0, 0, 0, 0, 0, 0], 16, "6to4");
 
-/// Returns what an address is reserved for, or nothing for an address on the public internet.
+/// Returns the range that an address is reserved for, or `None` for an address on the public
+/// internet.
 ///
 /// # Example
 ///

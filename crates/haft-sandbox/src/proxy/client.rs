@@ -1,5 +1,5 @@
-//! The confined process's end of a connection: reading what it asks for, in whichever of the three protocols, and
-//! answering it. It deliberately judges nothing and connects to nothing.
+//! The confined process's end of a connection: reads its request in any of the three protocols, and
+//! answers it. It judges nothing and opens no connection.
 
 use std::io;
 use std::time::Duration;
@@ -8,65 +8,65 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use super::destination::Denial;
-use super::head::{HeadError, RequestHead, Scanner};
-use super::socks::{self, Reply, SocksError};
+use super::destination::ConnectionDenial;
+use super::head::{HttpHeadError, HttpHeadScanner, RequestHead};
+use super::socks::{self, SocksError, SocksReply};
 
 const READ_BYTES: usize = 4_096;
-/// Bytes that are read and dropped after a last answer.
+/// Bytes that are read and discarded after a last answer.
 pub(crate) const LINGER_BYTES_MAX: usize = 1_048_576;
-/// Milliseconds for that.
+/// Time for that, in milliseconds.
 pub(crate) const LINGER_MS: u64 = 2_000;
 
 /// A connection from a confined process.
-pub(super) struct Client {
+pub(super) struct ProxyClient {
     pub(super) stream: TcpStream,
-    /// What has arrived and was not used yet.
+    /// Bytes that have arrived but are not used yet.
     pub(super) buffer: Vec<u8>,
 }
 
-/// What a client asks for.
-pub(super) enum Request {
+/// A client's request.
+pub(super) enum ProxyRequest {
     Http(RequestHead),
-    Socks(socks::Request),
+    Socks(socks::SocksRequest),
 }
 
-/// Why nothing was asked for.
-pub(super) enum RequestError {
-    /// Nobody is there to be answered.
+/// A request could not be read.
+pub(super) enum ProxyRequestError {
+    /// The client has gone, so there is no answer.
     Gone,
-    Http(HeadError),
+    Http(HttpHeadError),
     Socks(SocksError),
 }
 
-impl Client {
-    pub(super) fn new(stream: TcpStream) -> Client {
-        Client { stream, buffer: Vec::new() }
+impl ProxyClient {
+    pub(super) fn new(stream: TcpStream) -> ProxyClient {
+        ProxyClient { stream, buffer: Vec::new() }
     }
 
-    /// Reads a request; the first byte tells the protocols apart.
+    /// Reads a request; the first byte determines the protocol.
     pub(super) async fn read_request(
         &mut self,
         head_bytes_max: usize,
-    ) -> Result<Request, RequestError> {
+    ) -> Result<ProxyRequest, ProxyRequestError> {
         self.fill().await?;
         if self.buffer.first() == Some(&socks::VERSION) {
-            return self.read_socks().await.map(Request::Socks);
+            return self.read_socks().await.map(ProxyRequest::Socks);
         }
-        let mut scanner = Scanner::new(head_bytes_max);
+        let mut scanner = HttpHeadScanner::new(head_bytes_max);
         loop {
             if let Some(head) = scanner.scan(&self.buffer)? {
                 let request = RequestHead::parse(&head)?;
                 let length = head.length();
                 self.buffer.drain(..length);
-                return Ok(Request::Http(request));
+                return Ok(ProxyRequest::Http(request));
             }
             self.fill().await?;
         }
     }
 
-    /// Reads both messages. Neither has a length beyond what a byte can say, which bounds what is read.
-    async fn read_socks(&mut self) -> Result<socks::Request, RequestError> {
+    /// Reads both messages. Each length is one byte, which limits the size.
+    async fn read_socks(&mut self) -> Result<socks::SocksRequest, ProxyRequestError> {
         let greeting = loop {
             match socks::parse_greeting(&self.buffer)? {
                 Some(length) => break length,
@@ -86,18 +86,19 @@ impl Client {
     }
 
     /// Waits for more bytes.
-    async fn fill(&mut self) -> Result<(), RequestError> {
+    async fn fill(&mut self) -> Result<(), ProxyRequestError> {
         self.buffer.reserve(READ_BYTES);
         match self.stream.read_buf(&mut self.buffer).await? {
-            0 => Err(RequestError::Gone),
+            0 => Err(ProxyRequestError::Gone),
             _ => Ok(()),
         }
     }
 
-    /// Sends the last bytes, and waits a little until they are read.
+    /// Sends the last bytes, and waits briefly until they are read.
     ///
-    /// Closing at once would make the kernel throw them away when the client is still sending.
-    pub(super) async fn dismiss(mut self, bytes: &[u8]) -> io::Result<()> {
+    /// If the socket closed at once while the client is still sending, the kernel would discard
+    /// them.
+    pub(super) async fn send_and_close(mut self, bytes: &[u8]) -> io::Result<()> {
         let leaving = async {
             self.stream.write_all(bytes).await?;
             self.stream.shutdown().await?;
@@ -115,64 +116,64 @@ impl Client {
     }
 }
 
-impl RequestError {
-    /// Returns what the client is told, if somebody is there.
+impl ProxyRequestError {
+    /// Returns the answer to the client, or `None` if it has gone.
     pub(super) fn answer(&self) -> Option<Vec<u8>> {
         match self {
-            RequestError::Gone => None,
-            RequestError::Http(err) => Some(http_answer("", err.status(), &err.to_string())),
-            RequestError::Socks(err) => Some(err.answer()),
+            ProxyRequestError::Gone => None,
+            ProxyRequestError::Http(err) => Some(http_answer("", err.status(), &err.to_string())),
+            ProxyRequestError::Socks(err) => Some(err.answer()),
         }
     }
 }
 
-impl From<io::Error> for RequestError {
-    fn from(_: io::Error) -> RequestError {
-        RequestError::Gone
+impl From<io::Error> for ProxyRequestError {
+    fn from(_: io::Error) -> ProxyRequestError {
+        ProxyRequestError::Gone
     }
 }
 
-impl From<HeadError> for RequestError {
-    fn from(err: HeadError) -> RequestError {
-        RequestError::Http(err)
+impl From<HttpHeadError> for ProxyRequestError {
+    fn from(err: HttpHeadError) -> ProxyRequestError {
+        ProxyRequestError::Http(err)
     }
 }
 
-impl From<SocksError> for RequestError {
-    fn from(err: SocksError) -> RequestError {
-        RequestError::Socks(err)
+impl From<SocksError> for ProxyRequestError {
+    fn from(err: SocksError) -> ProxyRequestError {
+        ProxyRequestError::Socks(err)
     }
 }
 
-impl Denial {
-    /// Returns the answer to a request of HTTP.
+impl ConnectionDenial {
+    /// Returns the answer to an HTTP request.
     pub(super) fn http_answer(&self, method: &str) -> Vec<u8> {
         let status = match self {
-            Denial::NoHost { .. }
-            | Denial::NotGranted { .. }
-            | Denial::OtherPorts { .. }
-            | Denial::Reserved { .. } => 403,
-            Denial::Unresolved { .. } | Denial::Unreachable { .. } => 502,
-            Denial::TooSlow { .. } => 504,
+            ConnectionDenial::NoHost { .. }
+            | ConnectionDenial::NotGranted { .. }
+            | ConnectionDenial::OtherPorts { .. }
+            | ConnectionDenial::Reserved { .. } => 403,
+            ConnectionDenial::Unresolved { .. } | ConnectionDenial::Unreachable { .. } => 502,
+            ConnectionDenial::TooSlow { .. } => 504,
         };
         http_answer(method, status, &self.to_string())
     }
 
-    /// Returns the answer to a request of SOCKS.
+    /// Returns the answer to a SOCKS request.
     pub(super) fn socks_answer(&self) -> [u8; 10] {
         let reply = match self {
-            Denial::NoHost { .. }
-            | Denial::NotGranted { .. }
-            | Denial::OtherPorts { .. }
-            | Denial::Reserved { .. } => Reply::NotAllowed,
-            Denial::Unreachable { error, .. }
+            ConnectionDenial::NoHost { .. }
+            | ConnectionDenial::NotGranted { .. }
+            | ConnectionDenial::OtherPorts { .. }
+            | ConnectionDenial::Reserved { .. } => SocksReply::NotAllowed,
+            ConnectionDenial::Unreachable { error, .. }
                 if error.kind() == io::ErrorKind::ConnectionRefused =>
             {
-                Reply::ConnectionRefused
+                SocksReply::ConnectionRefused
             }
-            Denial::Unresolved { .. } | Denial::Unreachable { .. } | Denial::TooSlow { .. } => {
-                Reply::HostUnreachable
-            }
+            ConnectionDenial::Unresolved { .. }
+            | ConnectionDenial::Unreachable { .. }
+            | ConnectionDenial::TooSlow { .. } => SocksReply::HostUnreachable,
         };
         reply.bytes()
     }
@@ -180,7 +181,8 @@ impl Denial {
 
 /// Returns a whole response with a line of text.
 ///
-/// The text is the reason phrase too: many clients show nothing else of an answer to CONNECT.
+/// The text is also the reason phrase, because many clients show nothing else of an answer to
+/// CONNECT.
 pub(super) fn http_answer(method: &str, status: u16, text: &str) -> Vec<u8> {
     let reason: String =
         text.chars().map(|c| if matches!(c, ' '..='~') { c } else { '?' }).collect();

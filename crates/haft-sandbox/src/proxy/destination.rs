@@ -1,37 +1,37 @@
-//! Where a connection may lead: a host is asked for at the admission, its name is resolved once, and every address is
-//! checked, so that what was checked can be connected to. It makes no connection: whoever makes one uses the addresses that
-//! are returned here and no others, or else a name that changes its mind leads elsewhere.
+//! The allowed addresses of a connection. It asks the egress policy about the host, resolves its
+//! name once, and checks every address. It makes no connection. The caller must connect only to the
+//! returned addresses, because a name could resolve differently the second time.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
 
 use super::address::reserved_range;
-use super::admission::{Admission, Admitted, Resolver};
+use super::connection_log::{ProxyOutcome, printable_text};
+use super::egress::{EgressDecision, EgressPolicy, HostResolver};
 use super::host::{Host, HostError};
-use super::record::{Outcome, shown};
 
-/// Why a connection was not made.
+/// A connection was not made.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum Denial {
-    /// What was asked for is no host.
-    #[error("{error} (asked for {})", shown(.text))]
+pub enum ConnectionDenial {
+    /// The requested text is not a host.
+    #[error("{error} (asked for {})", printable_text(.text))]
     NoHost {
-        /// As it was asked for.
+        /// The text as requested.
         text: String,
-        /// What is wrong with it.
+        /// The reason.
         error: HostError,
     },
     /// The host is not granted.
     #[error(
-        "host {host} is not granted to this call; allow it with requires.net.hosts or \
-         --allow-host {host}"
+        "host {host} is not granted to this call; the user can grant it, or the tool can declare it in \
+         requires.net.hosts"
     )]
     NotGranted {
         /// The host.
         host: Host,
     },
-    /// The host is granted, and not at this port.
+    /// The host is granted, but not at this port.
     #[error(
         "port {port} of host {host} is not granted to this call: a host granted by name is reachable at \
          {}; use one of these",
@@ -45,7 +45,7 @@ pub enum Denial {
         /// The ports at which it is granted.
         ports: &'static [u16],
     },
-    /// The name leads to addresses that are not public, and to no others.
+    /// The name leads only to addresses that are not public.
     #[error(
         "host {host} is granted by name, and its address is {range}; addresses that are not public \
          have to be granted as such"
@@ -53,7 +53,7 @@ pub enum Denial {
     Reserved {
         /// The host.
         host: Host,
-        /// What the address is reserved for.
+        /// The range that the address is reserved for.
         range: &'static str,
     },
     /// The name has no address.
@@ -61,56 +61,60 @@ pub enum Denial {
     Unresolved {
         /// The host.
         host: Host,
-        /// What the resolver said.
+        /// The resolver's error.
         reason: String,
     },
-    /// Nothing could be connected to at the addresses that were tried.
+    /// Connecting failed at every address that was tried.
     #[error("cannot connect to {host} port {port}: {error}")]
     Unreachable {
         /// The host.
         host: Host,
         /// The port.
         port: u16,
-        /// What happened.
+        /// The error.
         error: io::Error,
     },
-    /// There was no connection in time.
+    /// No connection was made in time.
     #[error("host {host} port {port} did not answer in {dial_ms} ms; try again later")]
     TooSlow {
         /// The host.
         host: Host,
         /// The port.
         port: u16,
-        /// How long was waited, in milliseconds.
+        /// The time waited, in milliseconds.
         dial_ms: u64,
     },
 }
 
-/// Returns the addresses of a host that may be connected to at a port, the preferred ones first, and never none.
+/// Returns the addresses of a host that may be connected to at a port, preferred ones first. The
+/// list is never empty.
 ///
 /// # Errors
 ///
-/// When the host is not granted at the port, when it has no address, and when all that it has are kept from hosts that are
-/// granted by name.
+/// If the host is not granted at the port, if it has no address, or if all of its addresses are
+/// blocked for hosts that are granted by name.
 pub async fn admitted_addresses(
     host: &Host,
     port: u16,
-    admission: &dyn Admission,
-    resolver: &dyn Resolver,
-) -> Result<Vec<IpAddr>, Denial> {
+    admission: &dyn EgressPolicy,
+    resolver: &dyn HostResolver,
+) -> Result<Vec<IpAddr>, ConnectionDenial> {
     let admitted = admission.admits(&host.to_string(), port);
     match admitted {
-        Admitted::No => return Err(Denial::NotGranted { host: host.clone() }),
-        Admitted::OtherPorts(ports) => {
-            return Err(Denial::OtherPorts { host: host.clone(), port, ports });
+        EgressDecision::No => return Err(ConnectionDenial::NotGranted { host: host.clone() }),
+        EgressDecision::OtherPorts(ports) => {
+            return Err(ConnectionDenial::OtherPorts { host: host.clone(), port, ports });
         }
-        Admitted::ByName | Admitted::AnyAddress => {}
+        EgressDecision::ByName | EgressDecision::AnyAddress => {}
     }
     permitted(host, resolved(host, resolver).await?, admitted)
 }
 
-async fn resolved(host: &Host, resolver: &dyn Resolver) -> Result<Vec<IpAddr>, Denial> {
-    let unresolved = |reason: String| Denial::Unresolved { host: host.clone(), reason };
+async fn resolved(
+    host: &Host,
+    resolver: &dyn HostResolver,
+) -> Result<Vec<IpAddr>, ConnectionDenial> {
+    let unresolved = |reason: String| ConnectionDenial::Unresolved { host: host.clone(), reason };
     if let Some(address) = host.address() {
         return Ok(vec![address]);
     }
@@ -122,36 +126,39 @@ async fn resolved(host: &Host, resolver: &dyn Resolver) -> Result<Vec<IpAddr>, D
     Ok(addresses)
 }
 
-/// Returns those addresses that may be connected to. Of a name that has public and other addresses the public ones stay:
-/// the others are never connected to, so there is nothing to gain from them.
+/// Returns the addresses that may be connected to. If a name has public and other addresses, only
+/// the public ones remain. An attacker gains nothing from the others, because they are never
+/// connected to.
 pub(super) fn permitted(
     host: &Host,
     addresses: Vec<IpAddr>,
-    admitted: Admitted,
-) -> Result<Vec<IpAddr>, Denial> {
-    if admitted == Admitted::AnyAddress {
+    admitted: EgressDecision,
+) -> Result<Vec<IpAddr>, ConnectionDenial> {
+    if admitted == EgressDecision::AnyAddress {
         return Ok(addresses);
     }
     let mut refused = "unknown";
     let mut public = Vec::new();
-    // Which of its forms an address was resolved to makes no difference to where it leads.
+    // An address leads to the same place in each of its forms.
     for address in addresses.into_iter().map(|address| address.to_canonical()) {
-        match reserved_range(address).or_else(|| own_range(address)) {
+        match reserved_range(address).or_else(|| local_range(address)) {
             Some(range) => refused = range,
             None => public.push(address),
         }
     }
     if public.is_empty() {
-        return Err(Denial::Reserved { host: host.clone(), range: refused });
+        return Err(ConnectionDenial::Reserved { host: host.clone(), range: refused });
     }
     Ok(public)
 }
 
-/// Returns what to call an address of this machine, whose services listen there as on its loopback interface.
+/// Returns the range name of an address of this machine, whose services listen there as on its
+/// loopback interface.
 ///
-/// The kernel is asked which address packets would come from; none are sent. A packet to oneself comes from oneself.
-pub(super) fn own_range(address: IpAddr) -> Option<&'static str> {
-    /// Any but 0; nothing is sent to it.
+/// Asks the kernel for the source address of packets to it; none are sent. A packet to oneself
+/// comes from the same address.
+pub(super) fn local_range(address: IpAddr) -> Option<&'static str> {
+    /// Any port but 0; nothing is sent to it.
     const PORT: u16 = 9;
     let any = match address {
         IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
@@ -168,17 +175,17 @@ fn listed(ports: &[u16]) -> String {
     ports.iter().map(u16::to_string).collect::<Vec<_>>().join(" and ")
 }
 
-impl Denial {
-    pub(super) fn outcome(&self) -> Outcome {
+impl ConnectionDenial {
+    pub(super) fn outcome(&self) -> ProxyOutcome {
         let reason = self.to_string();
         match self {
-            Denial::NoHost { .. }
-            | Denial::NotGranted { .. }
-            | Denial::OtherPorts { .. }
-            | Denial::Reserved { .. } => Outcome::Refused { reason },
-            Denial::Unresolved { .. } | Denial::Unreachable { .. } | Denial::TooSlow { .. } => {
-                Outcome::Failed { reason }
-            }
+            ConnectionDenial::NoHost { .. }
+            | ConnectionDenial::NotGranted { .. }
+            | ConnectionDenial::OtherPorts { .. }
+            | ConnectionDenial::Reserved { .. } => ProxyOutcome::Refused { reason },
+            ConnectionDenial::Unresolved { .. }
+            | ConnectionDenial::Unreachable { .. }
+            | ConnectionDenial::TooSlow { .. } => ProxyOutcome::Failed { reason },
         }
     }
 }

@@ -1,6 +1,6 @@
-//! The one place where connections of a confined process are made: to the addresses that `destination.rs` found and
-//! judged, and to no others. It deliberately speaks no protocol: refusals are values, which each protocol phrases in its
-//! way.
+//! The only place where connections of a confined process are made: to the addresses that
+//! `destination.rs` has checked, and to no others. It knows no protocol: refusals are values, which
+//! each protocol words in its own way.
 
 #[cfg(test)]
 mod tests;
@@ -13,63 +13,72 @@ use std::time::Duration;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use super::admission::{Admission, Resolver};
-use super::destination::{Denial, admitted_addresses};
+use super::connection_log::{
+    ConnectionLog, ConnectionTraffic, ProxyOutcome, ProxyProtocol, printable_text,
+};
+use super::destination::{ConnectionDenial, admitted_addresses};
+use super::egress::{EgressPolicy, HostResolver};
 use super::host::{Host, HostError};
-use super::limits::Limits;
-use super::record::{Outcome, Protocol, Record, Traffic, shown};
+use super::limits::ProxyLimits;
 
-/// Addresses of one name that are tried.
+/// Maximum number of addresses of one name that are tried.
 pub(crate) const ADDRESSES_MAX: usize = 4;
 
 /// Judges and makes the connections of one proxy.
-pub(super) struct Gate {
-    pub(super) admission: Arc<dyn Admission>,
-    pub(super) resolver: Arc<dyn Resolver>,
-    pub(super) record: Arc<Record>,
-    pub(super) limits: Limits,
+pub(super) struct ConnectionGate {
+    pub(super) admission: Arc<dyn EgressPolicy>,
+    pub(super) resolver: Arc<dyn HostResolver>,
+    pub(super) record: Arc<ConnectionLog>,
+    pub(super) limits: ProxyLimits,
 }
 
-/// A connection that was asked for, before it was judged.
-pub(super) struct Wanted {
-    /// As it was sent.
-    pub(super) text: String,
-    /// What was understood.
+/// A requested connection, before it was judged.
+pub(super) struct ConnectionRequest {
+    /// The host as the client sent it.
+    pub(super) requested_host: String,
+    /// The parsed host.
     pub(super) host: Result<Host, HostError>,
     pub(super) port: u16,
-    pub(super) protocol: Protocol,
+    pub(super) protocol: ProxyProtocol,
 }
 
 /// A connection that was admitted and made.
-pub(super) struct Passed {
+pub(super) struct AdmittedConnection {
     pub(super) host: Host,
     pub(super) upstream: TcpStream,
-    pub(super) traffic: Arc<Traffic>,
+    pub(super) traffic: Arc<ConnectionTraffic>,
 }
 
-impl Gate {
-    /// Judges and makes a connection, and records what became of it.
-    pub(super) async fn pass(&self, wanted: Wanted) -> Result<Passed, Denial> {
-        let Wanted { text, host, port, protocol } = wanted;
-        let name = host.as_ref().map_or_else(|_| shown(&text), Host::to_string);
-        let attempt = self.record.start(&name, port, protocol);
+impl ConnectionGate {
+    /// Judges and makes a connection, and records its outcome.
+    pub(super) async fn open_connection(
+        &self,
+        request: ConnectionRequest,
+    ) -> Result<AdmittedConnection, ConnectionDenial> {
+        let ConnectionRequest { requested_host: text, host, port, protocol } = request;
+        let name = host.as_ref().map_or_else(|_| printable_text(&text), Host::to_string);
+        let attempt = self.record.start_attempt(&name, port, protocol);
         let dialled = match host {
             Ok(host) => self.dial(&host, port).await.map(|upstream| (host, upstream)),
-            Err(error) => Err(Denial::NoHost { text, error }),
+            Err(error) => Err(ConnectionDenial::NoHost { text, error }),
         };
         match dialled {
             Ok((host, (upstream, address))) => {
-                let traffic = attempt.settle(Outcome::Admitted { address });
-                Ok(Passed { host, upstream, traffic })
+                let traffic = attempt.set_outcome(ProxyOutcome::Admitted { address });
+                Ok(AdmittedConnection { host, upstream, traffic })
             }
             Err(denial) => {
-                attempt.settle(denial.outcome());
+                attempt.set_outcome(denial.outcome());
                 Err(denial)
             }
         }
     }
 
-    async fn dial(&self, host: &Host, port: u16) -> Result<(TcpStream, SocketAddr), Denial> {
+    async fn dial(
+        &self,
+        host: &Host,
+        port: u16,
+    ) -> Result<(TcpStream, SocketAddr), ConnectionDenial> {
         let dialling = async {
             let addresses =
                 admitted_addresses(host, port, &*self.admission, &*self.resolver).await?;
@@ -77,18 +86,18 @@ impl Gate {
         };
         let too_slow = || {
             let dial_ms = self.limits.dial_ms;
-            Err(Denial::TooSlow { host: host.clone(), port, dial_ms })
+            Err(ConnectionDenial::TooSlow { host: host.clone(), port, dial_ms })
         };
         timeout(self.limits.dial(), dialling).await.unwrap_or_else(|_| too_slow())
     }
 
-    /// Tries addresses in their order, each for its part of the time.
+    /// Tries addresses in order, each for its share of the time.
     async fn connect(
         &self,
         host: &Host,
         port: u16,
         addresses: Vec<IpAddr>,
-    ) -> Result<(TcpStream, SocketAddr), Denial> {
+    ) -> Result<(TcpStream, SocketAddr), ConnectionDenial> {
         let count = addresses.len().clamp(1, ADDRESSES_MAX);
         let part = self.limits.dial() / u32::try_from(count).unwrap_or(1);
         let mut last = io::Error::from(io::ErrorKind::AddrNotAvailable);
@@ -99,14 +108,15 @@ impl Gate {
                 Err(err) => last = err,
             }
         }
-        Err(Denial::Unreachable { host: host.clone(), port, error: last })
+        Err(ConnectionDenial::Unreachable { host: host.clone(), port, error: last })
     }
 }
 
 async fn connect_within(time: Duration, address: SocketAddr) -> io::Result<TcpStream> {
     let connecting = timeout(time, TcpStream::connect(address));
     let stream = connecting.await.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
-    // What is small is small because the client sent it so: waiting for more would only delay it.
+    // Small packets are small because the client sent them so; waiting for more would only delay
+    // them.
     stream.set_nodelay(true)?;
     Ok(stream)
 }

@@ -1,6 +1,6 @@
-//! The names and addresses that a client may ask for, in the one spelling that grants are compared with. It is strict:
-//! what some resolver would take for another spelling of an address is refused, and names in other scripts are left to
-//! the client to encode. It resolves nothing.
+//! The host names and addresses that a client may request, in the one spelling that grants are
+//! compared with. It is strict: alternative spellings of an address that some resolver would accept
+//! are refused, and clients must encode names in other scripts. It resolves nothing.
 
 #[cfg(test)]
 mod tests;
@@ -11,23 +11,23 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 pub(crate) const NAME_CHARS_MAX: usize = 253;
 pub(crate) const LABEL_CHARS_MAX: usize = 63;
 
-/// A host in its canonical spelling, which is what it prints.
+/// A host in its canonical spelling, which is also its printed form.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Host(Kind);
+pub struct Host(HostKind);
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum Kind {
+enum HostKind {
     /// Lower case, no trailing dot.
     Name(String),
-    /// Never an IPv4 address in the clothes of IPv6.
+    /// Never an IPv4 address in IPv6 form.
     Address(IpAddr),
 }
 
-/// Why a text is no host that a connection can be asked for.
+/// A text is not a host that can be requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum HostError {
-    /// Nothing is there.
+    /// The host is empty.
     #[error("the host is empty; name one")]
     Empty,
     /// The name, or a label of it, is longer than DNS allows.
@@ -36,37 +36,37 @@ pub enum HostError {
          {LABEL_CHARS_MAX} between two dots"
     )]
     TooLong,
-    /// Two dots follow one another, or a dot is first.
+    /// Two dots follow one another, or the name begins with a dot.
     #[error("the host name has an empty label; put characters between the dots")]
     EmptyLabel,
-    /// A character that no host name has.
+    /// A character is not allowed in host names.
     #[error(
         "the host name has the character {0:?}; only a-z, 0-9, `.` and `-` are taken, and names in \
          other scripts in their encoded form (xn--…)"
     )]
     Character(char),
-    /// A number that is no address in its canonical spelling.
+    /// A number is not an address in canonical spelling.
     #[error(
         "the host looks like a number and is no canonical address; write four decimal numbers \
          without leading zeros"
     )]
     Number,
-    /// Brackets or colons around or in something that is no IPv6 address.
+    /// Brackets or colons belong to something that is not an IPv6 address.
     #[error(
         "the host is no IPv6 address; write it in brackets, as in [2001:db8::1], without a zone"
     )]
     Ipv6,
-    /// An IPv4 address written as IPv6.
+    /// An IPv4 address is written as IPv6.
     #[error("the host is an IPv4 address written as IPv6; write {0}")]
     Mapped(Ipv4Addr),
 }
 
 impl Host {
-    /// Reads a name, an IPv4 address or an IPv6 address without brackets.
+    /// Parses a name, an IPv4 address or an IPv6 address without brackets.
     ///
     /// # Errors
     ///
-    /// When the text is no such thing, or an address in an odd spelling.
+    /// If the text is none of these, or an address in an unusual spelling.
     ///
     /// # Example
     ///
@@ -84,19 +84,19 @@ impl Host {
         let name = text.strip_suffix('.').unwrap_or(text);
         let is_number = name.rsplit('.').next().is_some_and(looks_like_number);
         if is_number {
-            // A trailing dot is no part of an address.
+            // A trailing dot does not belong to an address.
             let address: Ipv4Addr = text.parse().map_err(|_| HostError::Number)?;
-            return Ok(Host(Kind::Address(IpAddr::V4(address))));
+            return Ok(Host(HostKind::Address(IpAddr::V4(address))));
         }
         check_name(name)?;
-        Ok(Host(Kind::Name(name.to_ascii_lowercase())))
+        Ok(Host(HostKind::Name(name.to_ascii_lowercase())))
     }
 
-    /// Reads the host of `host:port`, where an IPv6 address is in brackets.
+    /// Parses the host of `host:port`, where an IPv6 address is in brackets.
     ///
     /// # Errors
     ///
-    /// As [`Host::parse`], and when the brackets are missing or hold something else.
+    /// As for [`Host::parse`], and if the brackets are missing or contain something else.
     pub fn parse_bracketed(text: &str) -> Result<Host, HostError> {
         let inner = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
         match inner {
@@ -111,32 +111,32 @@ impl Host {
     ///
     /// # Errors
     ///
-    /// When it is an IPv4 address written as IPv6: an address has one spelling.
+    /// If it is an IPv4 address written as IPv6, because an address has only one spelling.
     pub fn from_address(address: IpAddr) -> Result<Host, HostError> {
         if let IpAddr::V6(v6) = address
             && let Some(v4) = v6.to_ipv4_mapped()
         {
             return Err(HostError::Mapped(v4));
         }
-        Ok(Host(Kind::Address(address)))
+        Ok(Host(HostKind::Address(address)))
     }
 
-    /// Returns the address, if the host is one and no name.
+    /// Returns the address, if the host is an address.
     #[must_use]
     pub fn address(&self) -> Option<IpAddr> {
         match &self.0 {
-            Kind::Name(_) => None,
-            Kind::Address(address) => Some(*address),
+            HostKind::Name(_) => None,
+            HostKind::Address(address) => Some(*address),
         }
     }
 
-    /// Returns the host as it stands before `:port`, with IPv6 addresses in brackets.
+    /// Returns the host as it is written before `:port`, with IPv6 addresses in brackets.
     #[must_use]
     pub fn bracketed(&self) -> String {
         match &self.0 {
-            Kind::Name(name) => name.clone(),
-            Kind::Address(IpAddr::V4(address)) => address.to_string(),
-            Kind::Address(IpAddr::V6(address)) => format!("[{address}]"),
+            HostKind::Name(name) => name.clone(),
+            HostKind::Address(IpAddr::V4(address)) => address.to_string(),
+            HostKind::Address(IpAddr::V6(address)) => format!("[{address}]"),
         }
     }
 }
@@ -144,13 +144,14 @@ impl Host {
 impl fmt::Display for Host {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
-            Kind::Name(name) => formatter.write_str(name),
-            Kind::Address(address) => address.fmt(formatter),
+            HostKind::Name(name) => formatter.write_str(name),
+            HostKind::Address(address) => address.fmt(formatter),
         }
     }
 }
 
-/// Returns whether some resolver would read a name with this last label as a number. No top-level domain is one.
+/// Returns whether some resolver would read a name with this last label as a number. No top-level
+/// domain is a number.
 fn looks_like_number(label: &str) -> bool {
     let hexadecimal = label.strip_prefix("0x").or_else(|| label.strip_prefix("0X"));
     match hexadecimal {

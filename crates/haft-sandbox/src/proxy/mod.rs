@@ -1,12 +1,14 @@
-//! The network of one confined process: a proxy that reaches the hosts granted to this process and nothing else.
+//! The network of one confined process: a proxy that reaches only the hosts granted to this
+//! process.
 //!
-//! The listening socket lives where the process is, in a network namespace that has nothing but a loopback interface, and
-//! is served from outside: the launching process accepts there and connects from its own network. So each process has a
-//! listener and an [`Admission`] of its own, and what one may reach is out of reach for another.
+//! The listening socket is in the process's network namespace, which has only a loopback interface.
+//! The launching process serves it from outside: it accepts there and connects from its own
+//! network. Each process has its own listener and its own [`EgressPolicy`], so a grant to one
+//! process is useless to another.
 //!
-//! CONNECT of HTTP, plain HTTP and SOCKS5 are spoken on the same port and told apart by the first byte. Names are resolved
-//! here, once for each connection, and the checked address is what is connected to. Tunnels are not looked into, and
-//! nothing is cached, authenticated or retried.
+//! One port serves HTTP CONNECT, plain HTTP and SOCKS5; the first byte determines the protocol. The
+//! proxy resolves a name once per connection, and connects to exactly the address that it checked.
+//! Tunnels are not inspected, and nothing is cached, authenticated or retried.
 //!
 //! The modules [`head`], [`body`] and [`socks`] are the parsers; they do no I/O and can be used, tested and fuzzed alone.
 //!
@@ -15,14 +17,14 @@
 //! ```
 //! use std::sync::Arc;
 //!
-//! use haft_sandbox::proxy::{Admission, Admitted, Limits, Proxy, SystemResolver};
+//! use haft_sandbox::proxy::{EgressPolicy, EgressDecision, ProxyLimits, Proxy, SystemHostResolver};
 //!
 //! /// Grants one host.
 //! struct Only(&'static str);
 //!
-//! impl Admission for Only {
-//!     fn admits(&self, host: &str, _port: u16) -> Admitted {
-//!         if host == self.0 { Admitted::ByName } else { Admitted::No }
+//! impl EgressPolicy for Only {
+//!     fn admits(&self, host: &str, _port: u16) -> EgressDecision {
+//!         if host == self.0 { EgressDecision::ByName } else { EgressDecision::No }
 //!     }
 //! }
 //!
@@ -31,7 +33,7 @@
 //! # runtime.block_on(async {
 //! let listener = std::net::TcpListener::bind("127.0.0.1:0")?;
 //! let admission = Arc::new(Only("example.org"));
-//! let proxy = Proxy::serve(listener, admission, Arc::new(SystemResolver), Limits::default())?;
+//! let proxy = Proxy::serve(listener, admission, Arc::new(SystemHostResolver), ProxyLimits::default())?;
 //! let connections = proxy.finish().await;
 //! assert!(connections.recorded.is_empty());
 //! # Ok(())
@@ -40,35 +42,30 @@
 //! ```
 
 mod address;
-mod admission;
 pub mod body;
 mod client;
 mod connection;
+mod connection_log;
 mod destination;
+mod egress;
 mod forward;
 mod gate;
 pub mod head;
 mod host;
 mod limits;
-mod record;
 mod relay;
 pub mod socks;
 
-pub(crate) use client::{LINGER_BYTES_MAX, LINGER_MS};
-pub(crate) use forward::INTERIM_MAX;
-pub(crate) use gate::ADDRESSES_MAX;
-pub(crate) use host::{LABEL_CHARS_MAX, NAME_CHARS_MAX};
-pub(crate) use record::TEXT_CHARS_MAX;
-pub(crate) use relay::RELAY_BYTES;
-
 pub use address::reserved_range;
-pub use admission::{Admission, Admitted, Resolver, Resolving, SystemResolver};
-pub use destination::{Denial, admitted_addresses};
+pub use connection_log::{ProxyConnection, ProxyConnections, ProxyOutcome, ProxyProtocol};
+pub use destination::{ConnectionDenial, admitted_addresses};
+pub use egress::{
+    EgressDecision, EgressPolicy, HostResolveFuture, HostResolver, SystemHostResolver,
+};
 pub use host::{Host, HostError};
 pub use limits::{
-    CONNECTIONS_MAX, DIAL_MS, HANDSHAKE_MS, HEAD_BYTES_MAX, IDLE_MS, Limits, RECORDED_MAX,
+    CONNECTIONS_MAX, DIAL_MS, HANDSHAKE_MS, HEAD_BYTES_MAX, IDLE_MS, ProxyLimits, RECORDED_MAX,
 };
-pub use record::{Connection, Connections, Outcome, Protocol};
 
 use std::io;
 use std::sync::Arc;
@@ -78,17 +75,18 @@ use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::task::{JoinHandle, JoinSet};
 
-use gate::Gate;
-use record::Record;
+use connection_log::ConnectionLog;
+use gate::ConnectionGate;
 
-/// Milliseconds before connections are accepted again after that failed, as it does when descriptors run out.
+/// Pause before accepting again after an error, for example when descriptors run out, in
+/// milliseconds.
 pub(crate) const ACCEPT_PAUSE_MS: u64 = 50;
 
-/// A proxy that is running, until it is finished or dropped.
+/// A running proxy. It stops when it is finished or dropped.
 #[derive(Debug)]
 pub struct Proxy {
-    record: Arc<Record>,
-    /// Dropping it ends everything.
+    record: Arc<ConnectionLog>,
+    /// Dropping it stops the proxy.
     stop: oneshot::Sender<()>,
     serving: JoinHandle<()>,
 }
@@ -98,36 +96,36 @@ impl Proxy {
     ///
     /// # Errors
     ///
-    /// When the listener cannot be used by the runtime.
+    /// If the runtime cannot use the listener.
     ///
     /// # Panics
     ///
-    /// Outside of a Tokio runtime with its I/O and time drivers enabled.
+    /// If called outside of a Tokio runtime with its I/O and time drivers enabled.
     pub fn serve(
         listener: std::net::TcpListener,
-        admission: Arc<dyn Admission>,
-        resolver: Arc<dyn Resolver>,
-        limits: Limits,
+        admission: Arc<dyn EgressPolicy>,
+        resolver: Arc<dyn HostResolver>,
+        limits: ProxyLimits,
     ) -> io::Result<Proxy> {
         listener.set_nonblocking(true)?;
         let listener = TcpListener::from_std(listener)?;
-        let record = Arc::new(Record::new(limits.recorded_max));
-        let gate = Gate { admission, resolver, record: Arc::clone(&record), limits };
+        let record = Arc::new(ConnectionLog::new(limits.recorded_max));
+        let gate = ConnectionGate { admission, resolver, record: Arc::clone(&record), limits };
         let (stop, stopped) = oneshot::channel();
         let serving = tokio::spawn(serve(listener, Arc::new(gate), stopped));
         Ok(Proxy { record, stop, serving })
     }
 
-    /// Returns what became of the connections that were made or refused since this was last asked, and goes on.
+    /// Returns the connections that were made or refused since the last call; the proxy continues.
     ///
-    /// Each is returned once, here or at the end; what it carries afterwards is not counted.
+    /// Each is returned once, here or at the end; bytes that it carries afterwards are not counted.
     #[must_use]
-    pub fn take_connections(&self) -> Connections {
-        self.record.take_settled()
+    pub fn take_connections(&self) -> ProxyConnections {
+        self.record.take_finished()
     }
 
-    /// Ends all connections and returns what became of each.
-    pub async fn finish(self) -> Connections {
+    /// Ends all connections and returns their outcomes.
+    pub async fn finish(self) -> ProxyConnections {
         drop(self.stop);
         // It fails only with its runtime, and then nothing is served any more either.
         let _ = self.serving.await;
@@ -135,13 +133,17 @@ impl Proxy {
     }
 }
 
-/// Accepts and serves connections, so many at a time, until it is told to stop.
-async fn serve(listener: TcpListener, gate: Arc<Gate>, mut stopped: oneshot::Receiver<()>) {
+/// Accepts and serves a limited number of connections at a time, until it is stopped.
+async fn serve(
+    listener: TcpListener,
+    gate: Arc<ConnectionGate>,
+    mut stopped: oneshot::Receiver<()>,
+) {
     let mut connections = JoinSet::new();
     loop {
         let has_room = connections.len() < gate.limits.connections_max;
         tokio::select! {
-            // Nobody sends: the channel's other end is dropped.
+            // Nothing is sent on the channel: its other end is dropped.
             _ = &mut stopped => break,
             Some(_) = connections.join_next() => {}
             accepted = listener.accept(), if has_room => match accepted {

@@ -1,30 +1,30 @@
-//! A tunnel: bytes go both ways as they are until both sides have ended, one of them breaks, or nothing has moved for too
-//! long. An end of one direction is passed on and leaves the other open. What is in the tunnel is deliberately not
-//! looked at: no TLS is opened.
+//! A tunnel: bytes pass unchanged in both directions until both sides have ended, one of them
+//! fails, or the tunnel has been idle for too long. The end of one direction is passed on and
+//! leaves the other open. The contents are deliberately not inspected: no TLS is opened.
 
 use std::io;
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 
-use super::client::Client;
-use super::gate::Passed;
+use super::client::ProxyClient;
+use super::gate::AdmittedConnection;
 
-/// Bytes on their way in one direction of one connection.
+/// Buffer size in one direction of one connection, in bytes.
 pub(crate) const RELAY_BYTES: usize = 16_384;
 
-/// Tells the client that the tunnel stands, and carries what goes through it.
+/// Confirms the tunnel to the client, and carries its bytes.
 pub(super) async fn relay(
-    mut client: Client,
-    mut passed: Passed,
+    mut client: ProxyClient,
+    mut admitted: AdmittedConnection,
     greeting: &[u8],
     idle: Duration,
 ) -> io::Result<()> {
     let (mut client_reader, mut client_writer) = client.stream.split();
-    let (mut host_reader, mut host_writer) = passed.upstream.split();
-    let traffic = &passed.traffic;
+    let (mut host_reader, mut host_writer) = admitted.upstream.split();
+    let traffic = &admitted.traffic;
     let sending = async {
-        // What came with the request is the tunnel's.
+        // Bytes that arrived with the request belong to the tunnel.
         host_writer.write_all(&client.buffer).await?;
         traffic.count_sent(client.buffer.len());
         pump(&mut client_reader, &mut host_writer, |bytes| traffic.count_sent(bytes)).await
@@ -35,12 +35,12 @@ pub(super) async fn relay(
     };
     let has_ended = tokio::select! {
         result = async { tokio::try_join!(sending, receiving) } => result.is_ok(),
-        () = traffic.quiet(idle) => false,
+        () = traffic.wait_until_idle(idle) => false,
     };
     if !has_ended {
-        // What broke off on one side must not look like an orderly end on the other.
+        // A failure on one side must not look like an orderly end on the other.
         client.stream.set_zero_linger()?;
-        passed.upstream.set_zero_linger()?;
+        admitted.upstream.set_zero_linger()?;
     }
     Ok(())
 }

@@ -1,5 +1,6 @@
-//! Reads the two messages of a SOCKS5 client and writes the answers (RFC 1928): no authentication, CONNECT only. It works
-//! on whatever bytes have arrived, reports the first byte that is wrong as soon as it is there, and does no I/O.
+//! Parses the two messages of a SOCKS5 client and writes the answers (RFC 1928): no authentication,
+//! CONNECT only. It parses the bytes that have arrived, reports the first wrong byte as soon as
+//! possible, and performs no I/O.
 
 #[cfg(test)]
 mod tests;
@@ -15,37 +16,37 @@ const KIND_IPV4: u8 = 1;
 const KIND_NAME: u8 = 3;
 const KIND_IPV6: u8 = 4;
 
-/// The answer to a greeting that offers to go without authentication.
+/// The answer to a greeting that offers to connect without authentication.
 pub const ACCEPTED: &[u8] = &[VERSION, METHOD_NONE];
-/// The answer to a greeting that does not.
+/// The answer to a greeting that requires authentication.
 pub const NO_METHOD: &[u8] = &[VERSION, 0xff];
 
-/// Where a client wants to go.
+/// The destination of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Request {
-    /// To what.
-    pub destination: Destination,
-    /// At which port; never 0.
+pub struct SocksRequest {
+    /// The host.
+    pub destination: SocksDestination,
+    /// The port; never 0.
     pub port: u16,
 }
 
 /// A name as it was sent, or an address.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Destination {
-    /// Unchecked, and with replacement characters for what is no UTF-8.
+pub enum SocksDestination {
+    /// Unchecked, with replacement characters for bytes that are not UTF-8.
     Name(String),
     /// An address.
     Address(IpAddr),
 }
 
-/// What is wrong with a message.
+/// An error in a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SocksError {
     /// Another version of the protocol.
     #[error("SOCKS version {0} is not spoken here; use version 5")]
     Version(u8),
-    /// The client insists on authentication.
+    /// The client requires authentication.
     #[error("the SOCKS client offers no connection without authentication; configure no user")]
     Method,
     /// BIND or UDP.
@@ -57,37 +58,37 @@ pub enum SocksError {
     /// Neither IPv4 nor IPv6 nor a name.
     #[error("SOCKS address type {0} is unknown; use 1, 3 or 4")]
     AddressKind(u8),
-    /// Nobody listens there.
+    /// The port is 0.
     #[error("SOCKS port 0 cannot be connected to; name another")]
     Port,
 }
 
-/// What a request is answered.
+/// The reply to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reply {
-    /// The connection stands.
+pub enum SocksReply {
+    /// The connection is established.
     Succeeded,
-    /// The request makes no sense.
+    /// The request is invalid.
     GeneralFailure,
     /// The host is not granted.
     NotAllowed,
-    /// Nothing answers.
+    /// The host does not answer.
     HostUnreachable,
     /// The port is closed.
     ConnectionRefused,
     /// Neither BIND nor UDP is offered.
     CommandNotSupported,
-    /// There are names, IPv4 and IPv6.
+    /// Only names, IPv4 and IPv6 are supported.
     AddressKindNotSupported,
 }
 
-/// Reads a greeting and returns how many bytes it has, or nothing while it is not all there.
+/// Parses a greeting and returns its length, or `None` if it is incomplete.
 ///
 /// # Errors
 ///
-/// When it is of another version, or does not offer to go without authentication.
+/// If it has another version, or does not offer to connect without authentication.
 pub fn parse_greeting(bytes: &[u8]) -> Result<Option<usize>, SocksError> {
-    let mut message = Message { rest: bytes };
+    let mut message = SocksMessage { rest: bytes };
     let Some([version]) = message.take() else { return Ok(None) };
     if version != VERSION {
         return Err(SocksError::Version(version));
@@ -100,13 +101,13 @@ pub fn parse_greeting(bytes: &[u8]) -> Result<Option<usize>, SocksError> {
     Ok(Some(2 + methods.len()))
 }
 
-/// Reads a request and returns how many bytes it has, or nothing while it is not all there.
+/// Parses a request and returns its length, or `None` if it is incomplete.
 ///
 /// # Errors
 ///
-/// When it asks for something that is not offered.
-pub fn parse_request(bytes: &[u8]) -> Result<Option<(Request, usize)>, SocksError> {
-    let mut message = Message { rest: bytes };
+/// If it requests something that is not supported.
+pub fn parse_request(bytes: &[u8]) -> Result<Option<(SocksRequest, usize)>, SocksError> {
+    let mut message = SocksMessage { rest: bytes };
     let Some(kind) = read_start(&mut message)? else { return Ok(None) };
     let Some(destination) = read_destination(&mut message, kind)? else { return Ok(None) };
     let Some(port) = message.take().map(u16::from_be_bytes) else { return Ok(None) };
@@ -114,11 +115,11 @@ pub fn parse_request(bytes: &[u8]) -> Result<Option<(Request, usize)>, SocksErro
         return Err(SocksError::Port);
     }
     let length = bytes.len().saturating_sub(message.rest.len());
-    Ok(Some((Request { destination, port }, length)))
+    Ok(Some((SocksRequest { destination, port }, length)))
 }
 
-/// Reads up to the kind of address and returns it.
-fn read_start(message: &mut Message<'_>) -> Result<Option<u8>, SocksError> {
+/// Parses up to the address type and returns it.
+fn read_start(message: &mut SocksMessage<'_>) -> Result<Option<u8>, SocksError> {
     let Some([version]) = message.take() else { return Ok(None) };
     if version != VERSION {
         return Err(SocksError::Version(version));
@@ -135,36 +136,37 @@ fn read_start(message: &mut Message<'_>) -> Result<Option<u8>, SocksError> {
 }
 
 fn read_destination(
-    message: &mut Message<'_>,
+    message: &mut SocksMessage<'_>,
     kind: u8,
-) -> Result<Option<Destination>, SocksError> {
+) -> Result<Option<SocksDestination>, SocksError> {
     let address = match kind {
         KIND_IPV4 => message.take().map(|octets: [u8; 4]| Ipv4Addr::from(octets).into()),
         KIND_IPV6 => message.take().map(|octets: [u8; 16]| Ipv6Addr::from(octets).into()),
-        KIND_NAME => return Ok(message.take_name().map(Destination::Name)),
+        KIND_NAME => return Ok(message.take_name().map(SocksDestination::Name)),
         other => return Err(SocksError::AddressKind(other)),
     };
-    Ok(address.map(Destination::Address))
+    Ok(address.map(SocksDestination::Address))
 }
 
 impl SocksError {
-    /// Returns what a client that sent this is answered.
+    /// Returns the reply to a client that sent this.
     #[must_use]
     pub fn answer(&self) -> Vec<u8> {
         let reply = match self {
             SocksError::Method => return NO_METHOD.to_vec(),
-            SocksError::Command(_) => Reply::CommandNotSupported,
-            SocksError::AddressKind(_) => Reply::AddressKindNotSupported,
+            SocksError::Command(_) => SocksReply::CommandNotSupported,
+            SocksError::AddressKind(_) => SocksReply::AddressKindNotSupported,
             SocksError::Version(_) | SocksError::Reserved(_) | SocksError::Port => {
-                Reply::GeneralFailure
+                SocksReply::GeneralFailure
             }
         };
         reply.bytes().to_vec()
     }
 }
 
-impl Reply {
-    /// Returns the bytes of the reply. They name no bound address: the host's network is no business of the client.
+impl SocksReply {
+    /// Returns the bytes of the reply. They contain no bound address, because the client does not
+    /// need to know the host's network.
     #[must_use]
     pub fn bytes(self) -> [u8; 10] {
         [VERSION, self.code(), 0, KIND_IPV4, 0, 0, 0, 0, 0, 0]
@@ -172,23 +174,23 @@ impl Reply {
 
     fn code(self) -> u8 {
         match self {
-            Reply::Succeeded => 0,
-            Reply::GeneralFailure => 1,
-            Reply::NotAllowed => 2,
-            Reply::HostUnreachable => 4,
-            Reply::ConnectionRefused => 5,
-            Reply::CommandNotSupported => 7,
-            Reply::AddressKindNotSupported => 8,
+            SocksReply::Succeeded => 0,
+            SocksReply::GeneralFailure => 1,
+            SocksReply::NotAllowed => 2,
+            SocksReply::HostUnreachable => 4,
+            SocksReply::ConnectionRefused => 5,
+            SocksReply::CommandNotSupported => 7,
+            SocksReply::AddressKindNotSupported => 8,
         }
     }
 }
 
 /// The unread rest of a message.
-struct Message<'a> {
+struct SocksMessage<'a> {
     rest: &'a [u8],
 }
 
-impl Message<'_> {
+impl SocksMessage<'_> {
     fn take<const LENGTH: usize>(&mut self) -> Option<[u8; LENGTH]> {
         let (taken, rest) = self.rest.split_first_chunk::<LENGTH>()?;
         self.rest = rest;

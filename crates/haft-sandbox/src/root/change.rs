@@ -1,5 +1,5 @@
-//! Changes to files as data, and the names of the temporaries that stand in while they are made. Nothing here touches a
-//! file.
+//! File changes as data, and the names of the temporaries that are used while they are applied.
+//! Nothing here touches a file.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -7,31 +7,34 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::path::PathBuf;
 
-use super::file::Stamp;
+use super::file::InodeStamp;
 
-/// How many changes one set holds at most; each may need a directory handle of its own until the set is done.
+/// Files that one call changes together.
+///
+/// Limit (files): nothing is changed.
 pub const CHANGES_MAX: usize = 512;
 
 pub(super) const TEMPORARY_PREFIX: &str = ".haft-";
 pub(super) const TEMPORARY_SUFFIX: &str = ".tmp";
-/// Letters of the tag, which all temporaries of one set of changes share.
+/// Number of letters of the tag, which all temporaries of one change set share.
 pub(super) const TAG_LETTERS: usize = 8;
-/// Letters of the number that tells the temporaries of one set apart.
+/// Number of letters of the counter that distinguishes the temporaries of one set.
 pub(super) const NUMBER_LETTERS: usize = 4;
 
-/// Names a set of changes, in the names of its temporaries: who knows it can tell later which temporaries were the
-/// set's, and [finish](crate::Root::finish) it.
+/// Identifies a change set in the names of its temporaries. With the tag, a caller can later
+/// recognise the set's temporaries and [finish](crate::Root::finish_changes) the set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChangeTag(u32);
 
 impl ChangeTag {
-    /// Returns the tag of this number; sets that may be under way at the same time need different ones.
+    /// Returns the tag for this number. Sets that may be in progress at the same time need
+    /// different tags.
     #[must_use]
     pub const fn new(number: u32) -> Self {
         Self(number)
     }
 
-    /// Returns the tag that is spelled so.
+    /// Parses a tag.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let is_tag = text.len() == TAG_LETTERS && text.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -62,73 +65,74 @@ impl std::fmt::Display for ChangeTag {
 
 /// One change to one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Change {
-    /// Puts a file with exactly these contents at a path, creating missing parent directories.
+pub enum RootFileChange {
+    /// Writes a file with exactly these contents, and creates missing parent directories.
     Write {
         /// The canonical path.
         path: PathBuf,
         /// The whole content.
         contents: Vec<u8>,
-        /// The exact permission bits; without them a replaced file's are kept, and a new file gets the usual ones.
+        /// The exact permission bits. If `None`, a replaced file keeps its bits, and a new file
+        /// gets the usual ones.
         mode: Option<u32>,
-        /// What must be there now.
-        expected: Expected,
+        /// The expected current state.
+        expected: ExpectedFile,
     },
     /// Removes a regular file.
     Remove {
         /// The canonical path.
         path: PathBuf,
-        /// What must be there now.
-        expected: Expected,
+        /// The expected current state.
+        expected: ExpectedFile,
     },
 }
 
-/// One file of a recorded set of changes. A digest is whatever the caller's function makes of a content; `None` stands
-/// for no file.
+/// One file of a recorded change set. A digest is computed from the content by the caller's
+/// function; `None` stands for no file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Target<D> {
+pub struct ChangeTarget<D> {
     /// The canonical path.
     pub path: PathBuf,
-    /// What the file was.
+    /// The content before the change.
     pub before: Option<D>,
-    /// What it was to become.
+    /// The content after the change.
     pub after: Option<D>,
 }
 
-/// What became of a recorded set of changes.
+/// The state of a recorded change set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Finished {
-    /// All of it is in place.
+pub enum ChangeSetState {
+    /// All changes are in place.
     Applied,
-    /// Nothing of it is.
+    /// No change is in place.
     NotApplied,
-    /// It cannot be told, or what it would take is not there any more: files were changed since, or lost.
+    /// Unknown, or a needed content is missing: files were changed since, or lost.
     Unclear,
 }
 
-/// What a change expects to find.
+/// The state that a change expects to find.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Expected {
-    /// Anything, or nothing.
+pub enum ExpectedFile {
+    /// Any file, or no file.
     Any,
-    /// Nothing.
+    /// No file.
     Absent,
-    /// A file in the very state that it was seen in.
-    Unchanged(Stamp),
+    /// A file in exactly this state.
+    Unchanged(InodeStamp),
 }
 
-impl Change {
+impl RootFileChange {
     #[cfg(target_os = "linux")]
     pub(super) fn path(&self) -> &Path {
         match self {
-            Change::Write { path, .. } | Change::Remove { path, .. } => path,
+            RootFileChange::Write { path, .. } | RootFileChange::Remove { path, .. } => path,
         }
     }
 }
 
-/// Tells whether a file name is one that [`Root::apply`](crate::Root::apply) uses while it works.
+/// Returns whether a file name is one that [`Root::apply`](crate::Root::apply) uses temporarily.
 ///
-/// Such a file is left behind only if the process or the machine dies in the middle.
+/// Such a file remains only if the process or the machine dies during the call.
 #[must_use]
 pub fn is_temporary(name: &OsStr) -> bool {
     letters_of(name).is_some()
@@ -137,7 +141,7 @@ pub fn is_temporary(name: &OsStr) -> bool {
 fn letters_of(name: &OsStr) -> Option<&[u8]> {
     let rest = name.as_bytes().strip_prefix(TEMPORARY_PREFIX.as_bytes())?;
     let letters = rest.strip_suffix(TEMPORARY_SUFFIX.as_bytes())?;
-    // The first versions numbered nothing.
+    // The first versions had no counter.
     let is_long_enough = [TAG_LETTERS, TAG_LETTERS + NUMBER_LETTERS].contains(&letters.len());
     (is_long_enough && letters.iter().all(u8::is_ascii_hexdigit)).then_some(letters)
 }

@@ -1,33 +1,33 @@
-//! What can go wrong with a path beneath a root. Every variant carries the path that it is about, so that a front end
-//! can phrase its own hint. It deliberately never prints where a link that leaves the root leads to.
+//! Errors of paths below a root. Every variant carries its path, so that a front end can phrase its
+//! own hint. The target of a link that leaves the root is deliberately never printed.
 
 use std::io;
 use std::path::PathBuf;
 
-use super::file::FileKind;
+use super::file::InodeKind;
 
-/// A refused or failed access beneath a [`Root`](crate::Root).
+/// A refused or failed access below a [`Root`](crate::Root).
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RootError {
-    /// The path cannot name a file at all.
-    #[error("invalid path {}: {reason}", shown(.path))]
+    /// The path cannot name a file.
+    #[error("invalid path {}: {reason}", display_path(.path))]
     Invalid {
-        /// The path as it was given.
+        /// The path as the caller wrote it.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The reason.
         reason: &'static str,
     },
-    /// The path itself leaves the root, by `..` or because it is absolute and lies elsewhere.
-    #[error("{} is outside the root; use a path relative to the root", shown(.path))]
+    /// The path itself leaves the root, by `..` or because it is absolute and outside.
+    #[error("{} is outside the root; use a path relative to the root", display_path(.path))]
     Outside {
-        /// The path as it was given.
+        /// The path as the caller wrote it.
         path: PathBuf,
     },
-    /// A symbolic link on the way leads out of the root.
-    #[error("{} leaves the root through the symbolic link {}", shown(.path), shown(.link))]
+    /// A symbolic link in the path leads out of the root.
+    #[error("{} leaves the root through the symbolic link {}", display_path(.path), display_path(.link))]
     Escape {
-        /// The path as it was given.
+        /// The path as the caller wrote it.
         path: PathBuf,
         /// The link, relative to the root.
         link: PathBuf,
@@ -35,130 +35,132 @@ pub enum RootError {
     /// Too many symbolic links follow one another.
     #[error(
         "{} needs more than {links_max} symbolic links; they may form a loop",
-        shown(.path)
+        display_path(.path)
     )]
     TooManyLinks {
-        /// The path as it was given.
+        /// The path as the caller wrote it.
         path: PathBuf,
-        /// How many are followed at most.
+        /// The maximum number of links.
         links_max: u32,
     },
-    /// A resolved path holds a symbolic link now: something exchanged it after it was resolved.
-    #[error("{} was exchanged for a symbolic link while it was in use; try again", shown(.path))]
+    /// A resolved path now contains a symbolic link: it was exchanged after it was resolved.
+    #[error("{} was exchanged for a symbolic link while it was in use; try again", display_path(.path))]
     Exchanged {
         /// The canonical path.
         path: PathBuf,
     },
-    /// Nothing is there.
-    #[error("{} does not exist", shown(.path))]
+    /// The path does not exist.
+    #[error("{} does not exist", display_path(.path))]
     NotFound {
-        /// The path that is missing.
+        /// The missing path.
         path: PathBuf,
     },
-    /// A directory was needed and something else is there.
-    #[error("{} is not a directory", shown(.path))]
+    /// The path is not a directory.
+    #[error("{} is not a directory", display_path(.path))]
     NotADirectory {
-        /// The path that is no directory.
+        /// The path.
         path: PathBuf,
     },
-    /// A regular file was needed and something else is there.
-    #[error("{} is not a regular file but {kind}", shown(.path))]
+    /// The path is not a regular file.
+    #[error("{} is not a regular file but {kind}", display_path(.path))]
     NotRegular {
-        /// The path of the other thing.
+        /// The path.
         path: PathBuf,
-        /// What it is.
-        kind: FileKind,
+        /// The kind of file that it is.
+        kind: InodeKind,
     },
     /// The operating system refuses the access.
-    #[error("permission denied: {}", shown(.path))]
+    #[error("permission denied: {}", display_path(.path))]
     Denied {
-        /// The path that is protected.
+        /// The path that was refused.
         path: PathBuf,
     },
     /// The file system is mounted read-only.
-    #[error("{} is on a read-only file system", shown(.path))]
+    #[error("{} is on a read-only file system", display_path(.path))]
     ReadOnly {
-        /// The path that should have changed.
+        /// The path that cannot be changed.
         path: PathBuf,
     },
     /// The file system, or a quota on it, is full.
-    #[error("no space is left to write {}", shown(.path))]
+    #[error("no space is left to write {}", display_path(.path))]
     Full {
-        /// The path that should have been written.
+        /// The path that cannot be written.
         path: PathBuf,
     },
     /// A name, or the whole path, is longer than the file system allows.
-    #[error("the path or a name in it is too long: {}", shown(.path))]
+    #[error("the path or a name in it is too long: {}", display_path(.path))]
     TooLong {
         /// The path that is too long.
         path: PathBuf,
     },
     /// Any other failure of the operating system.
-    #[error("{}: {source}", shown(.path))]
+    #[error("{}: {source}", display_path(.path))]
     Io {
-        /// The path that was being used.
+        /// The path in use.
         path: PathBuf,
-        /// What the operating system said.
+        /// The operating system's error.
         source: io::Error,
     },
-    /// This platform has no directory handles that can be confined.
+    /// This platform cannot confine directory handles.
     #[error("confined directories need Linux")]
     Unsupported,
 }
 
-/// A set of changes that was not made.
+/// A change set that was not applied.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum ApplyError {
-    /// A file is not what the caller expected it to be; nothing was changed.
-    #[error("{} changed since it was read; read it again", shown(.path))]
+pub enum ChangeSetError {
+    /// A file is not in the expected state; nothing was changed.
+    #[error("{} changed since it was read; read it again", display_path(.path))]
     Changed {
         /// The canonical path.
         path: PathBuf,
     },
     /// Two changes name the same file; nothing was changed.
-    #[error("{} is changed twice in one set; merge the changes", shown(.path))]
+    #[error("{} is changed twice in one set; merge the changes", display_path(.path))]
     Duplicate {
         /// The canonical path.
         path: PathBuf,
     },
-    /// One set holds more changes than are applied together; nothing was changed.
+    /// The set contains too many changes; nothing was changed.
     #[error("{changes} changes in one set, at most {changes_max} are possible; split the set")]
     TooMany {
-        /// How many were asked for.
+        /// The number of changes.
         changes: usize,
-        /// How many are possible.
+        /// The maximum number of changes.
         changes_max: usize,
     },
     /// A path could not be used; nothing was changed.
     #[error(transparent)]
     Path(#[from] RootError),
-    /// A change failed, and so did undoing an earlier one: the tree is neither as before nor as asked.
+    /// A change failed, and undoing an earlier one failed too. The tree is in neither the old nor
+    /// the new state.
     #[error(
         "{} could not be put back ({source}) after: {cause}; its former content is in {}",
-        shown(.path),
-        shown(.kept)
+        display_path(.path),
+        display_path(.kept)
     )]
     RollbackFailed {
         /// The canonical path of the file that keeps its new state.
         path: PathBuf,
-        /// Where its former content lies, relative to the root; for a file that was new, the file itself.
+        /// The location of its former content, relative to the root; for a new file, the file
+        /// itself.
         kept: PathBuf,
         /// Why the set failed.
-        cause: Box<ApplyError>,
+        cause: Box<ChangeSetError>,
         /// Why undoing failed.
         source: io::Error,
     },
 }
 
-/// Shows the root itself, whose canonical path is empty, as `.`.
-fn shown(path: &std::path::Path) -> std::path::Display<'_> {
+/// Displays the root itself, whose canonical path is empty, as `.`.
+fn display_path(path: &std::path::Path) -> std::path::Display<'_> {
     if path.as_os_str().is_empty() { std::path::Path::new(".").display() } else { path.display() }
 }
 
 #[cfg(target_os = "linux")]
 impl RootError {
-    /// Sorts what the kernel answered for `path`.
+    /// Converts the kernel's error for `path`.
     pub(super) fn from_errno(path: &std::path::Path, errno: rustix::io::Errno) -> RootError {
         use rustix::io::Errno;
         let path = path.to_path_buf();
@@ -175,7 +177,7 @@ impl RootError {
         }
     }
 
-    /// Sorts a failure of the standard library for `path`.
+    /// Converts a standard library error for `path`.
     pub(super) fn from_io(path: &std::path::Path, error: io::Error) -> RootError {
         match rustix::io::Errno::from_io_error(&error) {
             Some(errno) => RootError::from_errno(path, errno),

@@ -1,24 +1,26 @@
-//! What is known about a file: its kind, its stamp, and the values that the operations of a root answer with. Plain
-//! data; nothing here touches a file.
+//! Data about a file: its kind, its stamp, and the values that a root's operations return. Nothing
+//! here touches a file.
 
 use std::ffi::OsString;
 use std::fmt;
 use std::fs::File;
 use std::path::PathBuf;
 
-/// How many symbolic links one path may lead through, as in the kernel.
+/// Symbolic links in one path.
+///
+/// Limit (files): the path is refused.
 pub const LINKS_MAX: u32 = 40;
 
-/// The kind of thing that a name stands for.
+/// The kind of file that a name refers to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum FileKind {
+pub enum InodeKind {
     /// An ordinary file.
     Regular,
     /// A directory.
     Directory,
-    /// A symbolic link, which only a listing reports: resolving follows it.
+    /// A symbolic link. Only listings report it, because resolving follows links.
     Symlink,
-    /// A named pipe, which can block whoever opens it.
+    /// A named pipe. Opening it can block.
     Fifo,
     /// A socket.
     Socket,
@@ -26,89 +28,90 @@ pub enum FileKind {
     CharDevice,
     /// A block device.
     BlockDevice,
-    /// Something that this crate does not know.
+    /// A kind that this crate does not know.
     Unknown,
 }
 
-impl fmt::Display for FileKind {
+impl fmt::Display for InodeKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            FileKind::Regular => "a regular file",
-            FileKind::Directory => "a directory",
-            FileKind::Symlink => "a symbolic link",
-            FileKind::Fifo => "a named pipe",
-            FileKind::Socket => "a socket",
-            FileKind::CharDevice => "a character device",
-            FileKind::BlockDevice => "a block device",
-            FileKind::Unknown => "something unknown",
+            InodeKind::Regular => "a regular file",
+            InodeKind::Directory => "a directory",
+            InodeKind::Symlink => "a symbolic link",
+            InodeKind::Fifo => "a named pipe",
+            InodeKind::Socket => "a socket",
+            InodeKind::CharDevice => "a character device",
+            InodeKind::BlockDevice => "a block device",
+            InodeKind::Unknown => "something unknown",
         })
     }
 }
 
-/// Tells one state of a file from another without reading it.
+/// Distinguishes the states of a file without reading it.
 ///
-/// Two equal stamps of one path mean that the content is the same, as far as the file system can tell. Files that
-/// [`Root::apply`](crate::Root::apply) replaces always get a later modification time than they had, so that this
-/// also holds for replacements that follow one another faster than the file system's clock ticks.
+/// Two equal stamps of one path mean that the content is the same, as far as the file system can
+/// tell. A file that [`Root::apply`](crate::Root::apply) replaces always gets a later modification
+/// time. Therefore this also holds for replacements in quick succession, within one tick of the
+/// file system's clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Stamp {
-    /// The device that the file is on.
+pub struct InodeStamp {
+    /// The device of the file.
     pub device: u64,
     /// The file's number on its device.
     pub inode: u64,
-    /// The size.
+    /// The size in bytes.
     pub size_bytes: u64,
-    /// When the content changed last, since the epoch.
+    /// When the content last changed, in nanoseconds since the Unix epoch.
     pub modified_ns: i128,
-    /// When content or attributes changed last, since the epoch.
+    /// When content or attributes last changed, in nanoseconds since the Unix epoch.
     pub changed_ns: i128,
-    /// Kind and permission bits as the operating system keeps them.
+    /// The operating system's kind and permission bits.
     pub mode: u32,
 }
 
-impl Stamp {
-    /// Returns the permission bits alone, with set-user-id, set-group-id and the sticky bit.
+impl InodeStamp {
+    /// Returns only the permission bits, including set-user-id, set-group-id and the sticky bit.
     #[must_use]
     pub fn permissions(&self) -> u32 {
         self.mode & 0o7777
     }
 
-    /// Tells whether this is the same file with the same content, even if it was renamed or linked in between, which
-    /// moves the time of change.
+    /// Returns whether this is the same file with the same content, even if it was renamed or
+    /// linked in between, which changes `changed_ns`.
     #[cfg(target_os = "linux")]
-    pub(super) fn is_same_content(&self, other: &Stamp) -> bool {
-        Stamp { changed_ns: 0, ..*self } == Stamp { changed_ns: 0, ..*other }
+    pub(super) fn is_same_content(&self, other: &InodeStamp) -> bool {
+        InodeStamp { changed_ns: 0, ..*self } == InodeStamp { changed_ns: 0, ..*other }
     }
 }
 
-/// A path whose every symbolic link has been followed.
+/// A path in which every symbolic link has been followed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Resolved {
+pub struct ResolvedPath {
     /// The canonical path, relative to the root; empty for the root itself.
     pub path: PathBuf,
-    /// What is there, or nothing if it, or a directory on the way to it, does not exist.
-    pub kind: Option<FileKind>,
+    /// The kind of file, or `None` if it or one of its parent directories does not exist.
+    pub kind: Option<InodeKind>,
 }
 
-/// An open regular file together with the state that it was opened in.
+/// An open regular file, and the state in which it was opened.
 #[derive(Debug)]
-pub struct OpenFile {
+pub struct OpenedRootFile {
     /// The file, open for reading from its start.
     pub file: File,
     /// Its state when it was opened.
-    pub stamp: Stamp,
-    /// Whether the file has further names; then it may be meant by another one.
+    pub stamp: InodeStamp,
+    /// Whether the file has other names (hard links), so that another path may refer to it.
     pub has_other_names: bool,
 }
 
-/// What is known of a path without opening it.
+/// The metadata of a path, read without opening it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Metadata {
-    /// What it is.
-    pub kind: FileKind,
+pub struct PathMetadata {
+    /// The kind of file.
+    pub kind: InodeKind,
     /// Its state.
-    pub stamp: Stamp,
-    /// Whether it has further names, as every directory has.
+    pub stamp: InodeStamp,
+    /// Whether it has other names, as every directory has.
     pub has_other_names: bool,
 }
 
@@ -117,35 +120,35 @@ pub struct Metadata {
 pub struct DirEntry {
     /// The name, without any directory.
     pub name: OsString,
-    /// What the name stands for; a symbolic link is not followed.
-    pub kind: FileKind,
+    /// The kind of file that the name refers to; a symbolic link is not followed.
+    pub kind: InodeKind,
 }
 
 #[cfg(target_os = "linux")]
-impl From<rustix::fs::FileType> for FileKind {
+impl From<rustix::fs::FileType> for InodeKind {
     fn from(kind: rustix::fs::FileType) -> Self {
         use rustix::fs::FileType;
         match kind {
-            FileType::RegularFile => FileKind::Regular,
-            FileType::Directory => FileKind::Directory,
-            FileType::Symlink => FileKind::Symlink,
-            FileType::Fifo => FileKind::Fifo,
-            FileType::Socket => FileKind::Socket,
-            FileType::CharacterDevice => FileKind::CharDevice,
-            FileType::BlockDevice => FileKind::BlockDevice,
-            FileType::Unknown => FileKind::Unknown,
+            FileType::RegularFile => InodeKind::Regular,
+            FileType::Directory => InodeKind::Directory,
+            FileType::Symlink => InodeKind::Symlink,
+            FileType::Fifo => InodeKind::Fifo,
+            FileType::Socket => InodeKind::Socket,
+            FileType::CharacterDevice => InodeKind::CharDevice,
+            FileType::BlockDevice => InodeKind::BlockDevice,
+            FileType::Unknown => InodeKind::Unknown,
         }
     }
 }
 
 #[cfg(target_os = "linux")]
-impl From<&rustix::fs::Stat> for Metadata {
+impl From<&rustix::fs::Stat> for PathMetadata {
     fn from(stat: &rustix::fs::Stat) -> Self {
         let nanoseconds = |seconds: i128, rest: i128| seconds * 1_000_000_000 + rest;
-        Metadata {
+        PathMetadata {
             kind: rustix::fs::FileType::from_raw_mode(stat.st_mode).into(),
             has_other_names: stat.st_nlink > 1,
-            stamp: Stamp {
+            stamp: InodeStamp {
                 device: stat.st_dev,
                 inode: stat.st_ino,
                 size_bytes: u64::try_from(stat.st_size).unwrap_or(0),

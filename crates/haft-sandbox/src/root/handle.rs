@@ -1,5 +1,5 @@
-//! The handle itself: opening a root, and opening or looking at what is beneath it by canonical path. It deliberately
-//! offers no way to write: that is `apply`'s, all or nothing.
+//! The handle of a root: opening it, and opening or inspecting files below it by canonical path. It
+//! deliberately cannot write: `apply` does that, all or nothing.
 
 use std::fs::File;
 use std::os::fd::OwnedFd;
@@ -8,29 +8,30 @@ use std::sync::{Arc, Mutex};
 
 use rustix::fs::{CWD, Mode, OFlags, fstat, openat};
 
-use super::beneath::Beneath;
+use super::beneath_directory::BeneathDirectory;
 use super::error::RootError;
-use super::file::{FileKind, Metadata, OpenFile, Stamp};
+use super::file::{InodeKind, InodeStamp, OpenedRootFile, PathMetadata};
 
-/// A directory that every access stays beneath.
+/// A directory that file access cannot leave.
 ///
-/// Clones share the directory, and the lock that orders what [`Root::apply`] does.
+/// Clones share the directory, and the lock that orders calls of [`Root::apply`].
 #[derive(Debug, Clone)]
 pub struct Root {
-    pub(super) inner: Arc<Inner>,
+    pub(super) inner: Arc<RootInner>,
 }
 
 #[derive(Debug)]
-pub(super) struct Inner {
-    pub(super) beneath: Beneath,
-    /// The root's own path without any link in it.
+pub(super) struct RootInner {
+    pub(super) beneath: BeneathDirectory,
+    /// The root's own path, without symbolic links.
     pub(super) path: PathBuf,
-    /// The root's path as the user wrote it, made absolute: links that users make often spell it so.
+    /// The root's path as the user wrote it, made absolute, because users' links often use this
+    /// spelling.
     pub(super) spelled: PathBuf,
-    /// Whether the kernel may be asked to exchange two names, or not to replace one, in one step.
+    /// Whether the kernel may be asked to exchange two names, or to rename without replacing.
     pub(super) renames_specially: bool,
-    /// Held by whoever checks stamps and renames, so that no two sets of changes interleave. A channel to one writer
-    /// would do the same at the cost of a thread.
+    /// Held while stamps are checked and files renamed, so that change sets do not interleave. A
+    /// channel to a single writer would cost a thread.
     pub(super) changing: Mutex<()>,
 }
 
@@ -39,26 +40,26 @@ impl Root {
     ///
     /// # Errors
     ///
-    /// [`RootError`] when there is no such directory or it may not be entered.
+    /// [`RootError`] if the directory does not exist or cannot be entered.
     pub fn open(path: &Path) -> Result<Root, RootError> {
-        Root::open_with(path, Beneath::new, true)
+        Root::open_with(path, BeneathDirectory::new, true)
     }
 
-    /// Opens the directory at `path`, using only what every kernel and file system has.
+    /// Opens the directory at `path`, using only features of every kernel and file system.
     ///
-    /// For tests of the fallbacks: [`Root::open`] finds out by itself what the kernel offers.
+    /// For tests of the fallbacks: [`Root::open`] detects the kernel's features.
     ///
     /// # Errors
     ///
-    /// As [`Root::open`].
+    /// The same as for [`Root::open`].
     #[doc(hidden)]
     pub fn open_portably(path: &Path) -> Result<Root, RootError> {
-        Root::open_with(path, Beneath::walking, false)
+        Root::open_with(path, BeneathDirectory::walking, false)
     }
 
     fn open_with(
         path: &Path,
-        beneath: fn(OwnedFd) -> Beneath,
+        beneath: fn(OwnedFd) -> BeneathDirectory,
         renames_specially: bool,
     ) -> Result<Root, RootError> {
         let failed = |error| RootError::from_io(path, error);
@@ -69,11 +70,11 @@ impl Root {
             .map_err(|errno| RootError::from_errno(path, errno))?;
         let beneath = beneath(directory);
         let changing = Mutex::new(());
-        let inner = Inner { beneath, path: canonical, spelled, renames_specially, changing };
+        let inner = RootInner { beneath, path: canonical, spelled, renames_specially, changing };
         Ok(Root { inner: Arc::new(inner) })
     }
 
-    /// Returns the root's absolute path, without any link in it.
+    /// Returns the root's absolute path, without symbolic links.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.inner.path
@@ -81,37 +82,40 @@ impl Root {
 
     /// Opens the regular file at `canonical` for reading.
     ///
-    /// Never waits, and never opens what is not a regular file: a pipe's writer is not woken, a device not touched.
+    /// Never blocks, and never opens other kinds of files: a pipe's writer is not woken and a
+    /// device is not touched.
     ///
     /// # Errors
     ///
     /// [`RootError::NotRegular`] for directories, pipes, sockets and devices.
-    pub fn open_file(&self, canonical: &Path) -> Result<OpenFile, RootError> {
-        // Opening alone can have effects (on a pipe's writer, on a device), so the kind is known before. It is looked
-        // at again afterwards, because the name may stand for something else by then.
+    pub fn open_file(&self, canonical: &Path) -> Result<OpenedRootFile, RootError> {
+        // Opening alone can have effects (on a pipe's writer, on a device), so the kind is checked
+        // before. It is checked again afterwards, because the name may refer to another file by
+        // then.
         require_regular(canonical, self.metadata(canonical)?)?;
-        self.open_seen_file(canonical)
+        self.open_checked_file(canonical)
     }
 
-    /// Opens the file at `canonical` for reading, which was just seen to be a regular one.
+    /// Opens the file at `canonical` for reading, which a listing has just shown to be regular.
     ///
-    /// As [`Root::open_file`], but without the look before: for walks, whose listing has just told the kind. What
-    /// took the file's place since is refused all the same, and not waited for; but it was opened.
+    /// Like [`Root::open_file`], but without the check before opening: for walks, whose listing has
+    /// just returned the kind. A file of another kind that took its place since is still refused,
+    /// without blocking; but it was opened.
     ///
     /// # Errors
     ///
-    /// As [`Root::open_file`].
-    pub fn open_seen_file(&self, canonical: &Path) -> Result<OpenFile, RootError> {
+    /// The same as for [`Root::open_file`].
+    pub fn open_checked_file(&self, canonical: &Path) -> Result<OpenedRootFile, RootError> {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
         let file = self.open_strictly(canonical, flags)?;
         let stat = fstat(&file).map_err(|errno| RootError::from_errno(canonical, errno))?;
-        let metadata = Metadata::from(&stat);
+        let metadata = PathMetadata::from(&stat);
         let stamp = require_regular(canonical, metadata)?;
         let has_other_names = metadata.has_other_names;
-        Ok(OpenFile { file: File::from(file), stamp, has_other_names })
+        Ok(OpenedRootFile { file: File::from(file), stamp, has_other_names })
     }
 
-    /// Opens the directory at `canonical` as a handle that a command can start in.
+    /// Opens the directory at `canonical` as a handle in which a command can start.
     ///
     /// # Errors
     ///
@@ -120,15 +124,15 @@ impl Root {
         self.open_strictly(canonical, OFlags::PATH | OFlags::DIRECTORY)
     }
 
-    /// Returns what is at `canonical`, without opening it.
+    /// Returns the metadata of `canonical`, without opening it.
     ///
     /// # Errors
     ///
-    /// [`RootError::NotFound`] if nothing is there.
-    pub fn metadata(&self, canonical: &Path) -> Result<Metadata, RootError> {
+    /// [`RootError::NotFound`] if nothing exists there.
+    pub fn metadata(&self, canonical: &Path) -> Result<PathMetadata, RootError> {
         let handle = self.open_strictly(canonical, OFlags::PATH)?;
         let stat = fstat(handle).map_err(|errno| RootError::from_errno(canonical, errno))?;
-        Ok(Metadata::from(&stat))
+        Ok(PathMetadata::from(&stat))
     }
 
     pub(super) fn open_strictly(
@@ -144,9 +148,9 @@ impl Root {
     }
 }
 
-fn require_regular(path: &Path, metadata: Metadata) -> Result<Stamp, RootError> {
+fn require_regular(path: &Path, metadata: PathMetadata) -> Result<InodeStamp, RootError> {
     match metadata.kind {
-        FileKind::Regular => Ok(metadata.stamp),
+        InodeKind::Regular => Ok(metadata.stamp),
         kind => Err(RootError::NotRegular { path: path.to_path_buf(), kind }),
     }
 }

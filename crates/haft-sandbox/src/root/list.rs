@@ -1,5 +1,6 @@
-//! Listing a directory beneath a root, sorted, without a system call per entry. It deliberately neither descends nor
-//! follows links: walking a tree is the caller's, by canonical paths, so that no handle is kept per directory.
+//! Lists a directory below a root, sorted, without a system call per entry. It neither descends nor
+//! follows links. The caller walks a tree by canonical paths, so that no handle is kept per
+//! directory.
 
 use std::ffi::{CStr, OsStr, OsString};
 use std::os::fd::OwnedFd;
@@ -11,9 +12,9 @@ use rustix::io::{self, Errno};
 
 use super::Root;
 use super::error::RootError;
-use super::file::{DirEntry, FileKind};
+use super::file::{DirEntry, InodeKind};
 
-/// How many bytes of entries are fetched per system call; some 700 names of usual length.
+/// Bytes of entries that are read per system call; about 700 names of usual length.
 const BUFFER_BYTES: usize = 32 * 1024;
 
 impl Root {
@@ -21,8 +22,8 @@ impl Root {
     ///
     /// # Errors
     ///
-    /// [`RootError::NotADirectory`] for anything else, [`RootError::Exchanged`] if a link has taken a component's
-    /// place since the path was resolved.
+    /// [`RootError::NotADirectory`] for anything else; [`RootError::Exchanged`] if a link has
+    /// replaced a component since the path was resolved.
     pub fn list(&self, canonical: &Path) -> Result<Vec<DirEntry>, RootError> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NONBLOCK;
         let directory = self.open_strictly(canonical, flags)?;
@@ -51,12 +52,12 @@ fn read_entries(directory: &OwnedFd) -> io::Result<Vec<DirEntry>> {
     Ok(entries)
 }
 
-/// Returns what a name stands for, or nothing if it went away meanwhile.
-fn kind_of(directory: &OwnedFd, name: &CStr, listed: FileType) -> io::Result<Option<FileKind>> {
+/// Returns the kind of a name, or `None` if it was removed meanwhile.
+fn kind_of(directory: &OwnedFd, name: &CStr, listed: FileType) -> io::Result<Option<InodeKind>> {
     if listed != FileType::Unknown {
         return Ok(Some(listed.into()));
     }
-    // Some file systems do not keep kinds in their directories.
+    // Some file systems do not store kinds in their directories.
     match statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(stat) => Ok(Some(FileType::from_raw_mode(stat.st_mode).into())),
         Err(Errno::NOENT) => Ok(None),

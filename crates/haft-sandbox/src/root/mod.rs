@@ -1,14 +1,14 @@
-//! A directory beneath which all access to files happens.
+//! A directory that confines all access to files.
 //!
-//! The scheme has two steps. *Resolve* turns a path into its canonical form and says what is there; a caller judges
-//! that form. *Use* (open, list, apply) takes canonical paths only and passes through no symbolic link at all: what was
-//! exchanged between the two steps makes the use fail, and never leads it elsewhere. This module deliberately knows
-//! nothing of rules about which paths are allowed.
+//! An access has two steps. *Resolve* returns the canonical form of a path and the kind of file
+//! there; the caller judges that form. *Use* (open, list, apply) takes only canonical paths and
+//! follows no symbolic link. A path that was exchanged between the two steps makes the use fail and
+//! never redirects it. The module deliberately knows no rules about allowed paths.
 
 #[cfg(target_os = "linux")]
 mod apply;
 #[cfg(target_os = "linux")]
-mod beneath;
+mod beneath_directory;
 mod change;
 mod error;
 mod file;
@@ -19,14 +19,13 @@ mod list;
 #[cfg(target_os = "linux")]
 mod resolve;
 
-#[cfg(target_os = "linux")]
-pub(crate) use apply::ATTEMPTS_MAX as STAGE_ATTEMPTS_MAX;
-#[cfg(target_os = "linux")]
-pub(crate) use beneath::ATTEMPTS_MAX as OPEN_ATTEMPTS_MAX;
-pub use change::{CHANGES_MAX, Change, ChangeTag, Expected, Finished, Target, is_temporary};
-pub use error::{ApplyError, RootError};
-pub use file::{DirEntry, FileKind, LINKS_MAX, Metadata, OpenFile, Resolved, Stamp};
+pub use change::{
+    CHANGES_MAX, ChangeSetState, ChangeTag, ChangeTarget, ExpectedFile, RootFileChange,
+    is_temporary,
+};
+pub use error::{ChangeSetError, RootError};
+pub use file::{
+    DirEntry, InodeKind, InodeStamp, LINKS_MAX, OpenedRootFile, PathMetadata, ResolvedPath,
+};
 #[cfg(target_os = "linux")]
 pub use handle::Root;
-#[cfg(target_os = "linux")]
-pub(crate) use resolve::PATH_BYTES_MAX;

@@ -1,7 +1,7 @@
-//! Turning a path as it was written into its canonical form: every symbolic link expanded, no `..` left, still inside
-//! the root. The answer is a path, not a handle, so that a caller can judge it; nothing is gained by exchanging
-//! something afterwards, because canonical paths are only ever opened through no link at all. It deliberately does not
-//! judge which paths may be used.
+//! Converts a path to its canonical form: every symbolic link expanded, no `..`, and still inside
+//! the root. The result is a path, not a handle, so that a caller can judge it. Exchanging a
+//! component afterwards does not help an attacker, because canonical paths are opened without
+//! following links. The module does not judge which paths may be used.
 
 use std::ffi::{OsStr, OsString};
 use std::os::fd::OwnedFd;
@@ -13,25 +13,26 @@ use rustix::fs::{FileType, Mode, OFlags, fstat, openat, readlinkat};
 use rustix::io::Errno;
 
 use super::Root;
-use super::beneath::HANDLE;
+use super::beneath_directory::HANDLE;
 use super::error::RootError;
-use super::file::{FileKind, LINKS_MAX, Resolved};
+use super::file::{InodeKind, LINKS_MAX, ResolvedPath};
 
-/// The longest canonical path that the kernel opens in one call, without the final NUL.
+/// Maximum length of a canonical path that the kernel opens in one call, without the final NUL.
 pub(crate) const PATH_BYTES_MAX: usize = 4_095;
 
 impl Root {
     /// Returns the canonical form of `path`, which is relative to the root or absolute within it.
     ///
-    /// Symbolic links are followed as long as they stay inside the root. What does not exist is not an error: the
-    /// canonical path then names where it would be created, also for a link whose target is missing.
+    /// Symbolic links are followed as long as they stay inside the root. A missing file is not an
+    /// error: the canonical path then names where it would be created, even for a link whose target
+    /// is missing.
     ///
     /// # Errors
     ///
-    /// [`RootError::Outside`] and [`RootError::Escape`] when the path leaves the root, [`RootError::NotADirectory`]
-    /// when it leads through a file, [`RootError::TooManyLinks`] for loops, [`RootError::Invalid`] for paths that name
-    /// nothing.
-    pub fn resolve(&self, path: &Path) -> Result<Resolved, RootError> {
+    /// [`RootError::Outside`] and [`RootError::Escape`] if the path leaves the root,
+    /// [`RootError::NotADirectory`] if it leads through a file, [`RootError::TooManyLinks`] for
+    /// loops, [`RootError::Invalid`] for paths that cannot name a file.
+    pub fn resolve(&self, path: &Path) -> Result<ResolvedPath, RootError> {
         let bytes = path.as_os_str().as_bytes();
         if bytes.contains(&0) {
             let reason = "it contains a NUL byte";
@@ -39,9 +40,9 @@ impl Root {
         }
         let relative = self.relative(path)?;
         let resolved = match self.resolve_plainly(&relative) {
-            Some(resolved) if resolved.kind == Some(FileKind::Directory) => resolved,
+            Some(resolved) if resolved.kind == Some(InodeKind::Directory) => resolved,
             Some(resolved) if !asks_for_directory(path) => resolved,
-            _ => Walk::new(self, path).run(&relative)?,
+            _ => ResolveWalk::new(self, path).run(&relative)?,
         };
         if resolved.path.as_os_str().len() > PATH_BYTES_MAX {
             return Err(RootError::TooLong { path: path.to_path_buf() });
@@ -49,7 +50,7 @@ impl Root {
         Ok(resolved)
     }
 
-    /// Makes an absolute path relative; `..` is left for the walk.
+    /// Makes an absolute path relative; the walk handles `..`.
     fn relative(&self, path: &Path) -> Result<PathBuf, RootError> {
         if !path.is_absolute() {
             return Ok(path.to_path_buf());
@@ -57,14 +58,14 @@ impl Root {
         self.strip(path).ok_or_else(|| RootError::Outside { path: path.to_path_buf() })
     }
 
-    /// Returns what follows the root in an absolute path, by either of the root's names.
+    /// Returns the part of an absolute path after the root, for either of the root's spellings.
     fn strip(&self, path: &Path) -> Option<PathBuf> {
         let names = [&self.inner.path, &self.inner.spelled];
         names.iter().find_map(|name| path.strip_prefix(name).ok()).map(Path::to_path_buf)
     }
 
-    /// Resolves in one system call what holds neither links nor `..`, which is nearly every path.
-    fn resolve_plainly(&self, relative: &Path) -> Option<Resolved> {
+    /// Resolves a path without links and `..`, which is nearly every path, in one system call.
+    fn resolve_plainly(&self, relative: &Path) -> Option<ResolvedPath> {
         if !self.inner.beneath.has_openat2() {
             return None;
         }
@@ -79,46 +80,48 @@ impl Root {
         match self.inner.beneath.open(&canonical, OFlags::PATH) {
             Ok(handle) => {
                 let kind = FileType::from_raw_mode(fstat(handle).ok()?.st_mode);
-                Some(Resolved { path: canonical, kind: Some(kind.into()) })
+                Some(ResolvedPath { path: canonical, kind: Some(kind.into()) })
             }
-            // The kernel stops at the first link, so a missing name was reached through directories alone.
-            Err(Errno::NOENT) => Some(Resolved { path: canonical, kind: None }),
-            // The walk finds out which component is to blame.
+            // The kernel stops at the first link, so a missing name was reached through directories
+            // alone.
+            Err(Errno::NOENT) => Some(ResolvedPath { path: canonical, kind: None }),
+            // The walk finds the component that causes the error.
             Err(_) => None,
         }
     }
 }
 
-/// A component that is still to be taken.
-struct Step {
+/// A component that is still to be resolved.
+struct PendingComponent {
     name: OsString,
-    /// The link whose target it came from; none if it was in the path itself. It is to blame for leaving the root.
+    /// The link whose target contained it, or `None` if the path itself did. An error names this
+    /// link if it leaves the root.
     link: Option<Rc<Path>>,
 }
 
-/// The state of a walk: where it stands, and which components it still has to take.
-struct Walk<'a> {
+/// The state of a walk: its current directory, and the remaining components.
+struct ResolveWalk<'a> {
     root: &'a Root,
-    asked: &'a Path,
-    /// The directory that the walk stands in; none for the root itself.
+    requested: &'a Path,
+    /// The current directory; `None` for the root itself.
     directory: Option<OwnedFd>,
     /// The path of that directory.
     canonical: PathBuf,
-    /// What is left to take, the next one last.
-    pending: Vec<Step>,
+    /// The remaining components, next one last.
+    pending: Vec<PendingComponent>,
     links: u32,
-    /// Whether the path, or a link that it ends in, is written so that only a directory can be meant.
+    /// Whether the path, or a link that it ends in, is spelled as a directory.
     needs_directory: bool,
 }
 
-impl<'a> Walk<'a> {
-    fn new(root: &'a Root, asked: &'a Path) -> Walk<'a> {
+impl<'a> ResolveWalk<'a> {
+    fn new(root: &'a Root, requested: &'a Path) -> ResolveWalk<'a> {
         let (directory, canonical, pending) = (None, PathBuf::new(), Vec::new());
-        let needs_directory = asks_for_directory(asked);
-        Walk { root, asked, directory, canonical, pending, links: 0, needs_directory }
+        let needs_directory = asks_for_directory(requested);
+        ResolveWalk { root, requested, directory, canonical, pending, links: 0, needs_directory }
     }
 
-    fn run(mut self, relative: &Path) -> Result<Resolved, RootError> {
+    fn run(mut self, relative: &Path) -> Result<ResolvedPath, RootError> {
         self.push(relative, None);
         while let Some(step) = self.pending.pop() {
             if step.name == ".." {
@@ -127,11 +130,11 @@ impl<'a> Walk<'a> {
                 return Ok(resolved);
             }
         }
-        Ok(Resolved { path: self.canonical, kind: Some(FileKind::Directory) })
+        Ok(ResolvedPath { path: self.canonical, kind: Some(InodeKind::Directory) })
     }
 
-    /// Takes one name; answers when the path ends there.
-    fn take(&mut self, name: &OsStr) -> Result<Option<Resolved>, RootError> {
+    /// Resolves one name; returns a result when the path ends there.
+    fn take(&mut self, name: &OsStr) -> Result<Option<ResolvedPath>, RootError> {
         let path = self.canonical.join(name);
         let at = self.directory.as_ref().unwrap_or(self.root.inner.beneath.directory());
         let entry = match openat(at, name, HANDLE, Mode::empty()) {
@@ -140,25 +143,25 @@ impl<'a> Walk<'a> {
             Err(errno) => return Err(RootError::from_errno(&path, errno)),
         };
         let stat = fstat(&entry).map_err(|errno| RootError::from_errno(&path, errno))?;
-        match FileKind::from(FileType::from_raw_mode(stat.st_mode)) {
-            FileKind::Symlink => self.follow(&path, &entry)?,
-            FileKind::Directory => {
+        match InodeKind::from(FileType::from_raw_mode(stat.st_mode)) {
+            InodeKind::Symlink => self.follow(&path, &entry)?,
+            InodeKind::Directory => {
                 self.canonical = path;
                 self.directory = Some(entry);
             }
             _ if self.needs_directory || !self.pending.is_empty() => {
                 return Err(RootError::NotADirectory { path });
             }
-            kind => return Ok(Some(Resolved { path, kind: Some(kind) })),
+            kind => return Ok(Some(ResolvedPath { path, kind: Some(kind) })),
         }
         Ok(None)
     }
 
-    /// Puts a link's target in front of what is left to take.
+    /// Puts a link's target in front of the remaining components.
     fn follow(&mut self, link: &Path, entry: &OwnedFd) -> Result<(), RootError> {
         self.links += 1;
         if self.links > LINKS_MAX {
-            let path = self.asked.to_path_buf();
+            let path = self.requested.to_path_buf();
             return Err(RootError::TooManyLinks { path, links_max: LINKS_MAX });
         }
         let target = readlinkat(entry, "", Vec::new())
@@ -172,7 +175,7 @@ impl<'a> Walk<'a> {
             return Ok(());
         }
         let inside = self.root.strip(target).ok_or_else(|| RootError::Escape {
-            path: self.asked.to_path_buf(),
+            path: self.requested.to_path_buf(),
             link: link.to_path_buf(),
         })?;
         self.directory = None;
@@ -181,11 +184,11 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// Goes to the parent directory, which is opened anew: keeping a descriptor per level would let a deep path use
-    /// them all up.
+    /// Moves to the parent directory, which is opened again: with one descriptor per level, a deep
+    /// path could use them all.
     fn ascend(&mut self, link: Option<Rc<Path>>) -> Result<(), RootError> {
         if !self.canonical.pop() {
-            let path = self.asked.to_path_buf();
+            let path = self.requested.to_path_buf();
             return Err(match link {
                 Some(link) => RootError::Escape { path, link: link.to_path_buf() },
                 None => RootError::Outside { path },
@@ -199,12 +202,12 @@ impl<'a> Walk<'a> {
     }
 
     /// Ends the walk at a name that does not exist.
-    fn missing(&mut self, path: PathBuf) -> Result<Resolved, RootError> {
+    fn missing(&mut self, path: PathBuf) -> Result<ResolvedPath, RootError> {
         if self.pending.iter().any(|step| step.name == "..") {
             return Err(RootError::NotFound { path });
         }
         let path = self.pending.iter().rev().fold(path, |path, step| path.join(&step.name));
-        Ok(Resolved { path, kind: None })
+        Ok(ResolvedPath { path, kind: None })
     }
 
     fn push(&mut self, path: &Path, link: Option<Rc<Path>>) {
@@ -213,11 +216,11 @@ impl<'a> Walk<'a> {
             Component::ParentDir => Some("..".into()),
             Component::CurDir | Component::RootDir | Component::Prefix(_) => None,
         });
-        self.pending.extend(names.map(|name| Step { name, link: link.clone() }));
+        self.pending.extend(names.map(|name| PendingComponent { name, link: link.clone() }));
     }
 }
 
-/// Tells whether a path ends in a way that only a directory's may.
+/// Returns whether a path is spelled as a directory.
 fn asks_for_directory(path: &Path) -> bool {
     let bytes = path.as_os_str().as_bytes();
     bytes.ends_with(b"/") || bytes.ends_with(b"/.")

@@ -1,47 +1,47 @@
-//! A confinement as it travels: what the caller asked for, with the protected names already looked up and turned into
-//! paths to pin. It decides nothing.
+//! A confinement as it is sent to a supervisor: the caller's request, with protected names already
+//! resolved to protective mounts. It decides nothing.
 
 use std::io;
 use std::path::PathBuf;
 
-use super::bytes::{Reader, Writer, malformed};
-use crate::confinement::{Mechanisms, Network, Resources};
+use super::bytes::{WireReader, WireWriter, malformed};
+use crate::confinement::{Mechanisms, Network, ResourceLimits};
 
-/// What a command is confined to.
+/// The confinement of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Bounds {
+pub(crate) struct WireConfinement {
     pub(crate) writable: Vec<PathBuf>,
     pub(crate) readable: Vec<PathBuf>,
     pub(crate) hidden: Vec<PathBuf>,
-    pub(crate) pinned: Vec<Pinned>,
+    pub(crate) mounts: Vec<WireMount>,
     pub(crate) home: PathBuf,
     pub(crate) network: Network,
-    pub(crate) resources: Resources,
+    pub(crate) resources: ResourceLimits,
     pub(crate) mechanisms: Mechanisms,
-    /// Whether a control group is to be used where one can be had.
+    /// Whether to use a control group where one is available.
     pub(crate) wants_group: bool,
 }
 
-/// A path that keeps its place, and its content too unless that may change.
+/// A path that must keep its place, and also its content unless that may change.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Pinned {
+pub(crate) struct WireMount {
     pub(crate) path: PathBuf,
     pub(crate) is_writable: bool,
 }
 
-impl Bounds {
-    pub(super) fn write(&self, writer: &mut Writer) {
+impl WireConfinement {
+    pub(super) fn write(&self, writer: &mut WireWriter) {
         writer.paths(&self.writable);
         writer.paths(&self.readable);
         writer.paths(&self.hidden);
-        writer.count(self.pinned.len());
-        for pinned in &self.pinned {
+        writer.count(self.mounts.len());
+        for pinned in &self.mounts {
             writer.text(pinned.path.as_os_str());
             writer.byte(u8::from(pinned.is_writable));
         }
         writer.text(self.home.as_os_str());
         writer.byte(tag(self.network));
-        let Resources { memory_bytes, processes, temp_bytes, file_bytes, open_files } =
+        let ResourceLimits { memory_bytes, processes, temp_bytes, file_bytes, open_files } =
             self.resources;
         for number in
             [memory_bytes, u64::from(processes), temp_bytes, file_bytes, u64::from(open_files)]
@@ -55,17 +55,17 @@ impl Bounds {
         writer.byte(u8::from(self.wants_group));
     }
 
-    pub(super) fn read(reader: &mut Reader<'_>) -> io::Result<Bounds> {
+    pub(super) fn read(reader: &mut WireReader<'_>) -> io::Result<WireConfinement> {
         let writable = reader.paths()?;
         let readable = reader.paths()?;
         let hidden = reader.paths()?;
         let pinned_count = reader.count()?;
         let pinned = (0..pinned_count)
-            .map(|_| Ok(Pinned { path: reader.text()?.into(), is_writable: reader.is_set()? }))
+            .map(|_| Ok(WireMount { path: reader.text()?.into(), is_writable: reader.is_set()? }))
             .collect::<io::Result<_>>()?;
         let home = reader.text()?.into();
         let network = network(reader.byte()?)?;
-        let resources = Resources {
+        let resources = ResourceLimits {
             memory_bytes: reader.number()?,
             processes: reader.small_number()?,
             temp_bytes: reader.number()?,
@@ -78,11 +78,11 @@ impl Bounds {
             seccomp: reader.is_set()?,
         };
         let wants_group = reader.is_set()?;
-        Ok(Bounds {
+        Ok(WireConfinement {
             writable,
             readable,
             hidden,
-            pinned,
+            mounts: pinned,
             home,
             network,
             resources,

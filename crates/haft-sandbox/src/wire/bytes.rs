@@ -1,22 +1,23 @@
-//! Numbers and names as bytes, in both directions. Whatever does not decode whole is an error; nothing is guessed.
+//! Encodes and decodes numbers and names. Input that does not decode completely is an error;
+//! nothing is guessed.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 
-/// A message that is being made.
+/// A message under construction.
 #[derive(Default)]
-pub(crate) struct Writer {
+pub(crate) struct WireWriter {
     bytes: Vec<u8>,
 }
 
-/// A message that is being taken apart.
-pub(crate) struct Reader<'a> {
+/// A message that is being decoded.
+pub(crate) struct WireReader<'a> {
     bytes: &'a [u8],
 }
 
-impl Writer {
+impl WireWriter {
     pub(crate) fn finish(self) -> Vec<u8> {
         self.bytes
     }
@@ -26,7 +27,7 @@ impl Writer {
     }
 
     pub(crate) fn count(&mut self, count: usize) {
-        // A count that does not fit makes the whole far larger than what a launcher sends.
+        // A count that does not fit makes the whole message far larger than a launcher sends.
         self.bytes.extend_from_slice(&u32::try_from(count).unwrap_or(u32::MAX).to_le_bytes());
     }
 
@@ -47,9 +48,9 @@ impl Writer {
     }
 }
 
-impl<'a> Reader<'a> {
-    pub(crate) fn new(bytes: &'a [u8]) -> Reader<'a> {
-        Reader { bytes }
+impl<'a> WireReader<'a> {
+    pub(crate) fn new(bytes: &'a [u8]) -> WireReader<'a> {
+        WireReader { bytes }
     }
 
     pub(crate) fn is_empty(&self) -> bool {

@@ -1,91 +1,96 @@
-//! What helpers report: frames of a short header and, for failures, a text that says at what.
+//! The reports of helpers: frames of a short header and, for failures, a text that names the failed
+//! step.
 
 use std::io;
 
 use super::bytes::malformed;
-use crate::process::Exceeded;
+use crate::process::ExceededLimit;
 
 /// The size of the header of every reply.
 pub(crate) const FRAME_HEADER_BYTES: usize = 8;
 
-/// The longest text in a reply. With it a frame still goes through a socket in one piece.
+/// Maximum length of a text in a reply. Such a frame still passes through a socket in one piece.
 const TEXT_BYTES_MAX: usize = 1_024;
 
-/// Where the number of a stage begins in the byte that it shares with the mechanisms.
+/// Bit position of the stage number in the byte that it shares with the mechanisms.
 const STAGE_SHIFT: u32 = 5;
 
-/// What a helper reports.
+/// A report of a helper.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Reply {
-    /// A zygote is ready for requests; with it goes what the kernel offers, and if there are no namespaces, why.
-    Ready(Applied, Option<Failure>),
+pub(crate) enum HelperReply {
+    /// A zygote is ready for requests. Carries the kernel's mechanisms and, if there are no
+    /// namespaces, the reason.
+    Ready(MechanismFlags, Option<StartFailure>),
     /// This process supervises the call. A handle on it travels with this reply.
     Supervising(i32),
-    /// There is a process for the command, with this number, that is about to execute the program. The process says so
-    /// itself, so that the launcher knows whom to kill whatever the command then does to its supervisor.
+    /// The command's process exists, with this number, and is about to execute the program. The
+    /// process reports this itself, so that the launcher knows which process to kill even if the
+    /// command then attacks its supervisor.
     Forked(i32),
-    /// The program is being executed, and this is in force around it. A listening socket may travel with this reply.
-    Started(Applied),
+    /// The program is being executed, with these mechanisms in force. A listening socket may travel
+    /// with this reply.
+    Started(MechanismFlags),
     /// The command was not started.
-    Failed(Failure),
-    /// The command was not started, because confinement as it was asked for takes more than what can be had here.
-    Lacking(Applied, Option<Failure>),
-    /// The command met this bound; its end follows.
-    Exceeded(Exceeded),
+    Failed(StartFailure),
+    /// The command was not started, because the requested confinement needs more than these
+    /// mechanisms.
+    Lacking(MechanismFlags, Option<StartFailure>),
+    /// The command reached this limit; its end follows.
+    Exceeded(ExceededLimit),
     /// The command ended with this status.
     Exited(i32),
     /// The command was ended by this signal.
     Signalled(i32),
-    /// The command has ended, and what it left is being killed; its end follows.
+    /// The command has ended, and its remaining processes are being killed; its end follows.
     Clearing,
     /// This many processes could not be killed.
     Survivors(i32),
-    /// The supervisor died of this signal.
+    /// The supervisor was killed by this signal.
     Orphaned(i32),
 }
 
-/// Which mechanisms are in force, or can be.
+/// The mechanisms that are in force, or available.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Applied {
+pub(crate) struct MechanismFlags {
     pub(crate) namespaces: bool,
     pub(crate) landlock: bool,
     pub(crate) seccomp: bool,
     pub(crate) limits: bool,
-    /// Whether the number of processes is bounded for every user.
+    /// Whether the number of processes is limited for every user, including root.
     pub(crate) process_bound: bool,
 }
 
 /// Why a command was not started.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Failure {
-    pub(crate) stage: Stage,
-    /// The operating system's number.
+pub(crate) struct StartFailure {
+    pub(crate) stage: StartStage,
+    /// The operating system's error number.
     pub(crate) errno: i32,
-    /// What was being done, where the stage alone does not say.
+    /// The failed step, where the stage alone is not enough.
     pub(crate) at: String,
 }
 
-/// The stage that starting a command failed at.
+/// The stage of a start that failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Stage {
+pub(crate) enum StartStage {
     /// The supervisor could not set itself up.
     Setup,
     /// The confinement could not be set up.
     Confine,
     /// The working directory could not be entered.
     Directory,
-    /// No such program.
+    /// The program does not exist.
     Missing,
-    /// The program is there and may not be executed.
+    /// The program exists but may not be executed.
     Denied,
-    /// The kernel refused to execute it.
+    /// The kernel refused to execute the program.
     Execute,
 }
 
-impl Failure {
-    pub(crate) fn new(stage: Stage, at: impl Into<String>, error: &io::Error) -> Failure {
+impl StartFailure {
+    pub(crate) fn new(stage: StartStage, at: impl Into<String>, error: &io::Error) -> StartFailure {
         let errno = error.raw_os_error().unwrap_or_else(|| rustix::io::Errno::INVAL.raw_os_error());
-        Failure { stage, errno, at: at.into() }
+        StartFailure { stage, errno, at: at.into() }
     }
 
     pub(crate) fn source(&self) -> io::Error {
@@ -93,23 +98,23 @@ impl Failure {
     }
 }
 
-impl Reply {
+impl HelperReply {
     /// Returns the frame of the reply.
     pub(crate) fn encode(&self) -> Vec<u8> {
-        let none = Applied::default();
+        let none = MechanismFlags::default();
         let (tag, applied, failure, number) = match self {
-            Reply::Ready(offer, obstacle) => (0, *offer, obstacle.as_ref(), 0),
-            Reply::Supervising(pid) => (1, none, None, *pid),
-            Reply::Forked(pid) => (2, none, None, *pid),
-            Reply::Started(applied) => (3, *applied, None, 0),
-            Reply::Failed(failure) => (4, none, Some(failure), 0),
-            Reply::Lacking(applied, obstacle) => (5, *applied, obstacle.as_ref(), 0),
-            Reply::Exceeded(bound) => (6, none, None, number_of(*bound)),
-            Reply::Exited(code) => (7, none, None, *code),
-            Reply::Signalled(signal) => (8, none, None, *signal),
-            Reply::Clearing => (9, none, None, 0),
-            Reply::Survivors(count) => (10, none, None, *count),
-            Reply::Orphaned(signal) => (11, none, None, *signal),
+            HelperReply::Ready(offer, obstacle) => (0, *offer, obstacle.as_ref(), 0),
+            HelperReply::Supervising(pid) => (1, none, None, *pid),
+            HelperReply::Forked(pid) => (2, none, None, *pid),
+            HelperReply::Started(applied) => (3, *applied, None, 0),
+            HelperReply::Failed(failure) => (4, none, Some(failure), 0),
+            HelperReply::Lacking(applied, obstacle) => (5, *applied, obstacle.as_ref(), 0),
+            HelperReply::Exceeded(bound) => (6, none, None, number_of(*bound)),
+            HelperReply::Exited(code) => (7, none, None, *code),
+            HelperReply::Signalled(signal) => (8, none, None, *signal),
+            HelperReply::Clearing => (9, none, None, 0),
+            HelperReply::Survivors(count) => (10, none, None, *count),
+            HelperReply::Orphaned(signal) => (11, none, None, *signal),
         };
         let number = failure.map_or(number, |failure| failure.errno);
         let stage = failure.map_or(0, |failure| failure.stage.tag());
@@ -120,24 +125,24 @@ impl Reply {
         )
     }
 
-    /// Returns how many bytes follow a frame's header.
+    /// Returns how many bytes follow the header of a frame.
     pub(crate) fn text_bytes(header: [u8; FRAME_HEADER_BYTES]) -> usize {
         let [.., low, high] = header;
         usize::from(u16::from_le_bytes([low, high]))
     }
 
     /// Returns the reply of one whole frame.
-    pub(crate) fn decode(frame: &[u8]) -> io::Result<Reply> {
+    pub(crate) fn decode(frame: &[u8]) -> io::Result<HelperReply> {
         let (header, text) = frame.split_first_chunk().ok_or_else(malformed)?;
-        if text.len() != Reply::text_bytes(*header) {
+        if text.len() != HelperReply::text_bytes(*header) {
             return Err(malformed());
         }
         let [tag, flags, a, b, c, d, _, _] = *header;
         let number = i32::from_le_bytes([a, b, c, d]);
-        let applied = Applied::from_bits(flags & !(u8::MAX << STAGE_SHIFT));
+        let applied = MechanismFlags::from_bits(flags & !(u8::MAX << STAGE_SHIFT));
         let failure = || {
-            let stage = Stage::from_tag(flags >> STAGE_SHIFT)?;
-            Ok::<_, io::Error>(Failure {
+            let stage = StartStage::from_tag(flags >> STAGE_SHIFT)?;
+            Ok::<_, io::Error>(StartFailure {
                 stage,
                 errno: number,
                 at: String::from_utf8_lossy(text).into_owned(),
@@ -145,33 +150,33 @@ impl Reply {
         };
         let obstacle = || if flags >> STAGE_SHIFT == 0 { Ok(None) } else { failure().map(Some) };
         Ok(match tag {
-            0 => Reply::Ready(applied, obstacle()?),
-            1 => Reply::Supervising(number),
-            2 => Reply::Forked(number),
-            3 => Reply::Started(applied),
-            4 => Reply::Failed(failure()?),
-            5 => Reply::Lacking(applied, obstacle()?),
-            6 => Reply::Exceeded(bound_of(number)?),
-            7 => Reply::Exited(number),
-            8 => Reply::Signalled(number),
-            9 => Reply::Clearing,
-            10 => Reply::Survivors(number),
-            11 => Reply::Orphaned(number),
+            0 => HelperReply::Ready(applied, obstacle()?),
+            1 => HelperReply::Supervising(number),
+            2 => HelperReply::Forked(number),
+            3 => HelperReply::Started(applied),
+            4 => HelperReply::Failed(failure()?),
+            5 => HelperReply::Lacking(applied, obstacle()?),
+            6 => HelperReply::Exceeded(bound_of(number)?),
+            7 => HelperReply::Exited(number),
+            8 => HelperReply::Signalled(number),
+            9 => HelperReply::Clearing,
+            10 => HelperReply::Survivors(number),
+            11 => HelperReply::Orphaned(number),
             _ => return Err(malformed()),
         })
     }
 }
 
-impl Applied {
+impl MechanismFlags {
     fn bits(self) -> u8 {
-        let Applied { namespaces, landlock, seccomp, limits, process_bound } = self;
+        let MechanismFlags { namespaces, landlock, seccomp, limits, process_bound } = self;
         let bits = [namespaces, landlock, seccomp, limits, process_bound];
         bits.iter().rev().fold(0, |all, bit| all << 1 | u8::from(*bit))
     }
 
-    fn from_bits(bits: u8) -> Applied {
+    fn from_bits(bits: u8) -> MechanismFlags {
         let is_set = |place: u8| bits >> place & 1 == 1;
-        Applied {
+        MechanismFlags {
             namespaces: is_set(0),
             landlock: is_set(1),
             seccomp: is_set(2),
@@ -181,43 +186,43 @@ impl Applied {
     }
 }
 
-impl Stage {
-    /// The number of a stage; nought means that there is none.
+impl StartStage {
+    /// Returns the number of a stage; zero means no stage.
     fn tag(self) -> u8 {
         match self {
-            Stage::Setup => 1,
-            Stage::Confine => 2,
-            Stage::Directory => 3,
-            Stage::Missing => 4,
-            Stage::Denied => 5,
-            Stage::Execute => 6,
+            StartStage::Setup => 1,
+            StartStage::Confine => 2,
+            StartStage::Directory => 3,
+            StartStage::Missing => 4,
+            StartStage::Denied => 5,
+            StartStage::Execute => 6,
         }
     }
 
-    fn from_tag(tag: u8) -> io::Result<Stage> {
+    fn from_tag(tag: u8) -> io::Result<StartStage> {
         Ok(match tag {
-            1 => Stage::Setup,
-            2 => Stage::Confine,
-            3 => Stage::Directory,
-            4 => Stage::Missing,
-            5 => Stage::Denied,
-            6 => Stage::Execute,
+            1 => StartStage::Setup,
+            2 => StartStage::Confine,
+            3 => StartStage::Directory,
+            4 => StartStage::Missing,
+            5 => StartStage::Denied,
+            6 => StartStage::Execute,
             _ => return Err(malformed()),
         })
     }
 }
 
-fn number_of(bound: Exceeded) -> i32 {
+fn number_of(bound: ExceededLimit) -> i32 {
     match bound {
-        Exceeded::Memory => 0,
-        Exceeded::Processes => 1,
+        ExceededLimit::Memory => 0,
+        ExceededLimit::Processes => 1,
     }
 }
 
-fn bound_of(number: i32) -> io::Result<Exceeded> {
+fn bound_of(number: i32) -> io::Result<ExceededLimit> {
     Ok(match number {
-        0 => Exceeded::Memory,
-        1 => Exceeded::Processes,
+        0 => ExceededLimit::Memory,
+        1 => ExceededLimit::Processes,
         _ => return Err(malformed()),
     })
 }

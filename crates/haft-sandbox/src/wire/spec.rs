@@ -1,28 +1,28 @@
-//! The specification of one command, as it travels to its supervisor. It deliberately holds no descriptor; those travel
-//! with the request.
+//! The specification of one command as it is sent to its supervisor. It deliberately contains no
+//! descriptors; those travel with the request.
 
 use std::ffi::OsString;
 use std::io;
 
-use super::bounds::Bounds;
-use super::bytes::{Reader, Writer, malformed};
-use crate::process::Channel;
+use super::bounds::WireConfinement;
+use super::bytes::{WireReader, WireWriter, malformed};
+use crate::process::CommandChannel;
 
-/// What a supervisor is to run.
+/// The command that a supervisor must run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Spec {
+pub(crate) struct WireCommandSpec {
     pub(crate) program: OsString,
     pub(crate) args: Vec<OsString>,
     pub(crate) env: Vec<(OsString, OsString)>,
-    /// What becomes of the channel, if one travels with the request.
-    pub(crate) channel: Option<Channel>,
-    /// What the command is confined to, if it is.
-    pub(crate) bounds: Option<Bounds>,
+    /// The use of the channel, if one travels with the request.
+    pub(crate) channel: Option<CommandChannel>,
+    /// The confinement of the command, if it has one.
+    pub(crate) bounds: Option<WireConfinement>,
 }
 
-impl Spec {
+impl WireCommandSpec {
     pub(crate) fn encode(&self) -> Vec<u8> {
-        let mut writer = Writer::default();
+        let mut writer = WireWriter::default();
         writer.text(&self.program);
         writer.count(self.args.len());
         for arg in &self.args {
@@ -41,8 +41,8 @@ impl Spec {
         writer.finish()
     }
 
-    pub(crate) fn decode(bytes: &[u8]) -> io::Result<Spec> {
-        let mut reader = Reader::new(bytes);
+    pub(crate) fn decode(bytes: &[u8]) -> io::Result<WireCommandSpec> {
+        let mut reader = WireReader::new(bytes);
         let program = reader.text()?;
         let args_count = reader.count()?;
         let args = (0..args_count).map(|_| reader.text()).collect::<io::Result<_>>()?;
@@ -51,25 +51,26 @@ impl Spec {
             .map(|_| Ok((reader.text()?, reader.text()?)))
             .collect::<io::Result<_>>()?;
         let channel = channel(reader.byte()?)?;
-        let bounds = if reader.is_set()? { Some(Bounds::read(&mut reader)?) } else { None };
-        let spec = Spec { program, args, env, channel, bounds };
+        let bounds =
+            if reader.is_set()? { Some(WireConfinement::read(&mut reader)?) } else { None };
+        let spec = WireCommandSpec { program, args, env, channel, bounds };
         if reader.is_empty() { Ok(spec) } else { Err(malformed()) }
     }
 }
 
-fn tag(channel: Option<Channel>) -> u8 {
+fn tag(channel: Option<CommandChannel>) -> u8 {
     match channel {
         None => 0,
-        Some(Channel::Descriptor) => 1,
-        Some(Channel::Stdio) => 2,
+        Some(CommandChannel::Descriptor) => 1,
+        Some(CommandChannel::Stdio) => 2,
     }
 }
 
-fn channel(tag: u8) -> io::Result<Option<Channel>> {
+fn channel(tag: u8) -> io::Result<Option<CommandChannel>> {
     Ok(match tag {
         0 => None,
-        1 => Some(Channel::Descriptor),
-        2 => Some(Channel::Stdio),
+        1 => Some(CommandChannel::Descriptor),
+        2 => Some(CommandChannel::Stdio),
         _ => return Err(malformed()),
     })
 }

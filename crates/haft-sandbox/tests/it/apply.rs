@@ -1,4 +1,4 @@
-//! Sets of changes: what a whole set does, and that a failed one does nothing at all.
+//! Change sets: the effect of a whole set, and that a failed one has no effect.
 
 use std::collections::BTreeMap;
 use std::fs::{self, Permissions};
@@ -6,36 +6,37 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
 
 use haft_sandbox::{
-    ApplyError, CHANGES_MAX, Change, Expected, FileKind, Root, RootError, Stamp, is_temporary,
+    CHANGES_MAX, ChangeSetError, ExpectedFile, InodeKind, InodeStamp, Root, RootError,
+    RootFileChange, is_temporary,
 };
 use rustix::fs::{CWD, Mode, mkfifoat};
 use tempfile::TempDir;
 
 use crate::{roots, tree};
 
-fn write(path: &str, contents: impl AsRef<[u8]>) -> Change {
-    write_if(path, contents, Expected::Any)
+fn write(path: &str, contents: impl AsRef<[u8]>) -> RootFileChange {
+    write_if(path, contents, ExpectedFile::Any)
 }
 
-fn write_if(path: &str, contents: impl AsRef<[u8]>, expected: Expected) -> Change {
+fn write_if(path: &str, contents: impl AsRef<[u8]>, expected: ExpectedFile) -> RootFileChange {
     let contents = contents.as_ref().to_vec();
-    Change::Write { path: path.into(), contents, mode: None, expected }
+    RootFileChange::Write { path: path.into(), contents, mode: None, expected }
 }
 
-fn remove(path: &str) -> Change {
-    Change::Remove { path: path.into(), expected: Expected::Any }
+fn remove(path: &str) -> RootFileChange {
+    RootFileChange::Remove { path: path.into(), expected: ExpectedFile::Any }
 }
 
-fn stamp(root: &Root, path: &str) -> Stamp {
+fn stamp(root: &Root, path: &str) -> InodeStamp {
     root.metadata(Path::new(path)).unwrap().stamp
 }
 
-/// Everything about a tree that a failed set must leave alone.
+/// The state of a tree that a failed set must not change.
 fn state(path: &Path) -> BTreeMap<String, (u32, u64, i64, i64, Vec<u8>)> {
     let describe = |name: String| {
         let path = path.join(&name);
         let metadata = fs::symlink_metadata(&path).unwrap();
-        // What may not be read, or is no file, is compared by everything else.
+        // A file that cannot be read, or is not regular, is compared by its other properties.
         let content =
             if metadata.is_file() { fs::read(&path).unwrap_or_default() } else { Vec::new() };
         let (seconds, rest) =
@@ -45,7 +46,7 @@ fn state(path: &Path) -> BTreeMap<String, (u32, u64, i64, i64, Vec<u8>)> {
     tree(path).into_iter().map(describe).collect()
 }
 
-/// A tree with one thing of each kind.
+/// Creates a tree with one file of each kind.
 fn furnished() -> TempDir {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
@@ -59,8 +60,11 @@ fn furnished() -> TempDir {
     directory
 }
 
-/// Applies a set that must fail, in every way there is, and makes sure that nothing came of it.
-fn check_failure(changes: impl Fn(&Root) -> Vec<Change>, is_expected: fn(&ApplyError) -> bool) {
+/// Applies a set that must fail, in every variant, and checks that nothing has changed.
+fn check_failure(
+    changes: impl Fn(&Root) -> Vec<RootFileChange>,
+    is_expected: fn(&ChangeSetError) -> bool,
+) {
     let directory = furnished();
     let before = state(directory.path());
     for root in roots(directory.path()) {
@@ -107,7 +111,7 @@ fn a_set_creates_replaces_and_removes() {
 fn a_link_is_no_target() {
     check_failure(
         |_| vec![write("link", "")],
-        |error| matches!(error, ApplyError::Path(RootError::Exchanged { .. })),
+        |error| matches!(error, ChangeSetError::Path(RootError::Exchanged { .. })),
     );
 }
 
@@ -151,7 +155,7 @@ fn a_replaced_file_keeps_its_owner() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("file");
     fs::write(&file, "old").unwrap();
-    // Only a privileged user can give a file away; for others the owner is their own before and after.
+    // Only a privileged user can change a file's owner; for others the owner stays the same.
     let _ = std::os::unix::fs::chown(&file, Some(4_321), Some(1_234));
     let before = fs::metadata(&file).unwrap();
     for root in roots(directory.path()) {
@@ -177,11 +181,11 @@ fn a_new_file_has_the_mode_of_any_new_file() {
 #[test]
 fn an_explicit_mode_is_exact() {
     let directory = tempfile::tempdir().unwrap();
-    let change = |mode| Change::Write {
+    let change = |mode| RootFileChange::Write {
         path: "file".into(),
         contents: b"x".to_vec(),
         mode: Some(mode),
-        expected: Expected::Any,
+        expected: ExpectedFile::Any,
     };
     for root in roots(directory.path()) {
         for mode in [0o777, 0o600, 0o755] {
@@ -194,32 +198,32 @@ fn an_explicit_mode_is_exact() {
 
 #[test]
 fn what_was_expected_must_hold() {
-    let is_changed = |error: &ApplyError| matches!(error, ApplyError::Changed { .. });
-    check_failure(|_| vec![write_if("one", "x", Expected::Absent)], is_changed);
+    let is_changed = |error: &ChangeSetError| matches!(error, ChangeSetError::Changed { .. });
+    check_failure(|_| vec![write_if("one", "x", ExpectedFile::Absent)], is_changed);
     check_failure(
-        |root| vec![write_if("one", "x", Expected::Unchanged(stamp(root, "two")))],
+        |root| vec![write_if("one", "x", ExpectedFile::Unchanged(stamp(root, "two")))],
         is_changed,
     );
     check_failure(
-        |root| vec![write_if("none", "x", Expected::Unchanged(stamp(root, "two")))],
+        |root| vec![write_if("none", "x", ExpectedFile::Unchanged(stamp(root, "two")))],
         is_changed,
     );
-    let remove_if = |path: &str, expected| Change::Remove { path: path.into(), expected };
+    let remove_if = |path: &str, expected| RootFileChange::Remove { path: path.into(), expected };
     check_failure(
-        |root| vec![remove_if("one", Expected::Unchanged(stamp(root, "two")))],
+        |root| vec![remove_if("one", ExpectedFile::Unchanged(stamp(root, "two")))],
         is_changed,
     );
     check_failure(
-        |root| vec![remove_if("none", Expected::Unchanged(stamp(root, "two")))],
+        |root| vec![remove_if("none", ExpectedFile::Unchanged(stamp(root, "two")))],
         is_changed,
     );
     let directory = furnished();
     for root in roots(directory.path()) {
         let (one, two) = (stamp(&root, "one"), stamp(&root, "two"));
         let changes = vec![
-            write_if("one", "x", Expected::Unchanged(one)),
-            remove_if("two", Expected::Unchanged(two)),
-            write_if("new", "x", Expected::Absent),
+            write_if("one", "x", ExpectedFile::Unchanged(one)),
+            remove_if("two", ExpectedFile::Unchanged(two)),
+            write_if("new", "x", ExpectedFile::Absent),
         ];
         root.apply(changes).unwrap();
         root.apply(vec![write("two", ""), remove("new")]).unwrap();
@@ -234,8 +238,9 @@ fn any_edit_makes_a_stamp_stale() {
         fs::write(&file, "same size").unwrap();
         let seen = stamp(&root, "file");
         root.apply(vec![write("file", "same-size")]).unwrap();
-        let error = root.apply(vec![write_if("file", "x", Expected::Unchanged(seen))]).unwrap_err();
-        assert!(matches!(error, ApplyError::Changed { .. }), "{error}");
+        let error =
+            root.apply(vec![write_if("file", "x", ExpectedFile::Unchanged(seen))]).unwrap_err();
+        assert!(matches!(error, ChangeSetError::Changed { .. }), "{error}");
         assert_eq!(fs::read(&file).unwrap(), b"same-size");
     }
 }
@@ -257,13 +262,13 @@ fn replacements_get_later_times_however_fast_they_follow() {
 
 #[test]
 fn what_is_no_regular_file_is_no_target() {
-    for (path, expected) in [("dir", FileKind::Directory), ("fifo", FileKind::Fifo)] {
+    for (path, expected) in [("dir", InodeKind::Directory), ("fifo", InodeKind::Fifo)] {
         for change in [write(path, ""), remove(path)] {
             let directory = furnished();
             let before = state(directory.path());
             for root in roots(directory.path()) {
                 match root.apply(vec![change.clone()]).unwrap_err() {
-                    ApplyError::Path(RootError::NotRegular { kind, .. }) => {
+                    ChangeSetError::Path(RootError::NotRegular { kind, .. }) => {
                         assert_eq!(kind, expected)
                     }
                     error => panic!("{error:?}"),
@@ -278,13 +283,13 @@ fn what_is_no_regular_file_is_no_target() {
 fn the_root_itself_is_no_target() {
     check_failure(
         |_| vec![write("", "x")],
-        |error| matches!(error, ApplyError::Path(RootError::NotRegular { .. })),
+        |error| matches!(error, ChangeSetError::Path(RootError::NotRegular { .. })),
     );
 }
 
 #[test]
 fn a_failure_anywhere_undoes_everything() {
-    let changes = |last: Change| {
+    let changes = |last: RootFileChange| {
         move |_: &Root| {
             vec![
                 write("one", "changed"),
@@ -296,19 +301,19 @@ fn a_failure_anywhere_undoes_everything() {
         }
     };
     check_failure(changes(remove("missing")), |error| {
-        matches!(error, ApplyError::Path(RootError::NotFound { .. }))
+        matches!(error, ChangeSetError::Path(RootError::NotFound { .. }))
     });
     check_failure(changes(write("dir", "x")), |error| {
-        matches!(error, ApplyError::Path(RootError::NotRegular { .. }))
+        matches!(error, ChangeSetError::Path(RootError::NotRegular { .. }))
     });
     check_failure(changes(write("one/x", "x")), |error| {
-        matches!(error, ApplyError::Path(RootError::NotADirectory { .. }))
+        matches!(error, ChangeSetError::Path(RootError::NotADirectory { .. }))
     });
-    check_failure(changes(write_if("fifo", "x", Expected::Absent)), |error| {
-        matches!(error, ApplyError::Path(RootError::NotRegular { .. }))
+    check_failure(changes(write_if("fifo", "x", ExpectedFile::Absent)), |error| {
+        matches!(error, ChangeSetError::Path(RootError::NotRegular { .. }))
     });
     check_failure(changes(write(&"x".repeat(300), "x")), |error| {
-        matches!(error, ApplyError::Path(RootError::TooLong { .. }))
+        matches!(error, ChangeSetError::Path(RootError::TooLong { .. }))
     });
 }
 
@@ -316,7 +321,7 @@ fn a_failure_anywhere_undoes_everything() {
 fn a_file_is_no_directory_for_another_of_the_same_set() {
     check_failure(
         |_| vec![write("one", "x"), remove("two"), write("zzz", "x"), write("zzz/file", "x")],
-        |error| matches!(error, ApplyError::Path(RootError::NotRegular { .. })),
+        |error| matches!(error, ChangeSetError::Path(RootError::NotRegular { .. })),
     );
 }
 
@@ -327,7 +332,7 @@ fn both_names_of_one_file_can_be_changed() {
     for root in roots(path) {
         fs::write(path.join("one"), "old").unwrap();
         fs::hard_link(path.join("one"), path.join("two")).unwrap();
-        let seen = Expected::Unchanged(stamp(&root, "one"));
+        let seen = ExpectedFile::Unchanged(stamp(&root, "one"));
         root.apply(vec![write_if("one", "1", seen), write_if("two", "2", seen)]).unwrap();
         assert_eq!(fs::read(path.join("one")).unwrap(), b"1");
         assert_eq!(fs::read(path.join("two")).unwrap(), b"2");
@@ -335,7 +340,8 @@ fn both_names_of_one_file_can_be_changed() {
     }
 }
 
-/// Does something as a user who owns nothing, if the one who runs the tests is privileged; otherwise as oneself.
+/// Runs `work` as an unprivileged user if the tests run as a privileged one; otherwise as the
+/// current user.
 fn unprivileged<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     use rustix::process::{Gid, Uid, geteuid};
     use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
@@ -390,7 +396,7 @@ fn protection_is_respected() {
         });
         for result in applied {
             let error = result.unwrap_err();
-            assert!(matches!(error, ApplyError::Path(RootError::Denied { .. })), "{error:?}");
+            assert!(matches!(error, ChangeSetError::Path(RootError::Denied { .. })), "{error:?}");
         }
         assert!(matches!(opened.unwrap_err(), RootError::Denied { .. }));
         assert_eq!(state(path), before);
@@ -402,19 +408,19 @@ fn protection_is_respected() {
 fn twice_the_same_file_is_refused() {
     check_failure(
         |_| vec![write("one", "x"), remove("one")],
-        |error| matches!(error, ApplyError::Duplicate { .. }),
+        |error| matches!(error, ChangeSetError::Duplicate { .. }),
     );
 }
 
 #[test]
 fn a_set_has_a_largest_size() {
     let directory = tempfile::tempdir().unwrap();
-    let changes = |count: usize| -> Vec<Change> {
+    let changes = |count: usize| -> Vec<RootFileChange> {
         (0..count).map(|number| write(&format!("{number}/file"), "x")).collect()
     };
     for root in roots(directory.path()) {
         let error = root.apply(changes(CHANGES_MAX + 1)).unwrap_err();
-        assert!(matches!(error, ApplyError::TooMany { .. }), "{error}");
+        assert!(matches!(error, ChangeSetError::TooMany { .. }), "{error}");
         assert!(tree(directory.path()).is_empty());
         root.apply(changes(CHANGES_MAX)).unwrap();
         assert_eq!(tree(directory.path()).len(), 2 * CHANGES_MAX);
@@ -444,7 +450,7 @@ fn concurrent_sets_lose_no_update() {
     }
 }
 
-/// Adds one to both counters in one set, as often as it takes.
+/// Increments both counters in one set, and retries until it succeeds.
 fn increment(root: &Root) {
     const TRIES_MAX: u32 = 100_000;
     for _ in 0..TRIES_MAX {
@@ -455,11 +461,11 @@ fn increment(root: &Root) {
         let next = format!("{:04}", number + 1);
         let changes = vec![
             write("shadow", &next),
-            write_if("counter", &next, Expected::Unchanged(opened.stamp)),
+            write_if("counter", &next, ExpectedFile::Unchanged(opened.stamp)),
         ];
         match root.apply(changes) {
             Ok(()) => return,
-            Err(ApplyError::Changed { .. }) => {}
+            Err(ChangeSetError::Changed { .. }) => {}
             Err(error) => panic!("{error:?}"),
         }
     }

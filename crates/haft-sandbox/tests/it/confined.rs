@@ -1,4 +1,5 @@
-//! Confined commands: what they see, can change, reach and use, and that nothing of them is left afterwards.
+//! Confined commands: what they can see, change, reach and use, and that none of their processes is
+//! left afterwards.
 
 mod ends;
 mod fallback;
@@ -8,11 +9,11 @@ mod processes;
 mod refusals;
 mod resources;
 
-use haft_sandbox::{Confinement, Enforced, Exit, Level, Mechanisms, Network};
+use haft_sandbox::{Confinement, Enforcement, EnforcementLevel, Mechanisms, Network, ProcessExit};
 
 use crate::spawn::Fixture;
 
-/// Runs a script in the fixture's usual confinement and compares all that it wrote.
+/// Runs a script in the fixture's usual confinement and compares its whole output.
 async fn check(script: &str, expected: &str) {
     check_with(script, expected, |_, _| {}).await;
 }
@@ -22,12 +23,12 @@ async fn check_with(script: &str, expected: &str, change: impl FnOnce(&Fixture, 
     let mut confinement = fixture.confinement();
     change(&fixture, &mut confinement);
     let (output, exit) = fixture.run_confined(&confinement, script).await;
-    assert_eq!((output.as_str(), exit), (expected, Exit::Code(0)), "{script}");
+    assert_eq!((output.as_str(), exit), (expected, ProcessExit::Code(0)), "{script}");
 }
 
 #[tokio::test]
 async fn what_is_enforced_is_said() {
-    use Level::{Cooperative, Kernel, None};
+    use EnforcementLevel::{Cooperative, Kernel, None};
     let fixture = Fixture::new();
     let all = Mechanisms::ALL;
     let cases = [
@@ -53,8 +54,8 @@ async fn what_is_enforced_is_said() {
     for (mechanisms, network, expected) in cases {
         let confinement = Confinement { mechanisms, network, ..fixture.confinement() };
         let process = fixture.start_confined(&confinement, "exit 0").await;
-        let Enforced { filesystem, network, processes, system_calls, resources, .. } =
-            process.enforced();
+        let Enforcement { filesystem, network, processes, system_calls, resources, .. } =
+            process.enforcement();
         let found = [filesystem, network, processes, system_calls, resources];
         assert_eq!(found, expected, "{mechanisms:?}");
     }

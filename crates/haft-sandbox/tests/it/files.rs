@@ -1,4 +1,5 @@
-//! Opening, looking and listing: what is no regular file is refused at once, and a link is never passed through.
+//! Opening, inspecting and listing: files that are not regular are refused at once, and links are
+//! never followed.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -8,12 +9,12 @@ use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 
-use haft_sandbox::{FileKind, Root, RootError};
+use haft_sandbox::{InodeKind, Root, RootError};
 use rustix::fs::{CWD, FileType, Mode, mkfifoat, mknodat};
 
 use crate::roots;
 
-fn kind_of_refusal(root: &Root, path: &str) -> FileKind {
+fn kind_of_refusal(root: &Root, path: &str) -> InodeKind {
     match root.open_file(Path::new(path)).unwrap_err() {
         RootError::NotRegular { kind, .. } => kind,
         error => panic!("{error}"),
@@ -31,7 +32,7 @@ fn a_file_is_read_with_its_stamp() {
         assert_eq!(text, "content");
         assert_eq!(opened.stamp.size_bytes, 7);
         let metadata = root.metadata(Path::new("file")).unwrap();
-        assert_eq!((metadata.kind, metadata.stamp), (FileKind::Regular, opened.stamp));
+        assert_eq!((metadata.kind, metadata.stamp), (InodeKind::Regular, opened.stamp));
     }
 }
 
@@ -43,14 +44,14 @@ fn what_could_block_or_act_is_refused_at_once() {
     let _listener = UnixListener::bind(path.join("socket")).unwrap();
     fs::create_dir(path.join("dir")).unwrap();
     for root in roots(path) {
-        assert_eq!(kind_of_refusal(&root, "fifo"), FileKind::Fifo);
-        assert_eq!(kind_of_refusal(&root, "socket"), FileKind::Socket);
-        assert_eq!(kind_of_refusal(&root, "dir"), FileKind::Directory);
-        assert_eq!(kind_of_refusal(&root, ""), FileKind::Directory);
+        assert_eq!(kind_of_refusal(&root, "fifo"), InodeKind::Fifo);
+        assert_eq!(kind_of_refusal(&root, "socket"), InodeKind::Socket);
+        assert_eq!(kind_of_refusal(&root, "dir"), InodeKind::Directory);
+        assert_eq!(kind_of_refusal(&root, ""), InodeKind::Directory);
     }
     for root in roots(Path::new("/dev")) {
-        assert_eq!(kind_of_refusal(&root, "null"), FileKind::CharDevice);
-        assert_eq!(kind_of_refusal(&root, "zero"), FileKind::CharDevice);
+        assert_eq!(kind_of_refusal(&root, "null"), InodeKind::CharDevice);
+        assert_eq!(kind_of_refusal(&root, "zero"), InodeKind::CharDevice);
     }
 }
 
@@ -65,7 +66,7 @@ fn a_pipe_that_is_refused_is_not_opened() {
     });
     for root in roots(directory.path()) {
         for _ in 0..200 {
-            assert_eq!(kind_of_refusal(&root, "fifo"), FileKind::Fifo);
+            assert_eq!(kind_of_refusal(&root, "fifo"), InodeKind::Fifo);
         }
     }
     assert!(!writer.is_finished(), "opening the pipe woke its writer");
@@ -122,14 +123,14 @@ fn a_listing_is_sorted_by_bytes_and_tells_kinds() {
         let entries = root.list(Path::new("")).unwrap();
         let entries: Vec<_> =
             entries.iter().map(|entry| (entry.name.as_bytes(), entry.kind)).collect();
-        let expected: [(&[u8], FileKind); 7] = [
-            (b".hidden", FileKind::Regular),
-            (b"B", FileKind::Regular),
-            (b"a", FileKind::Directory),
-            (b"b", FileKind::Regular),
-            (b"fifo", FileKind::Fifo),
-            (b"link", FileKind::Symlink),
-            (b"\xff", FileKind::Regular),
+        let expected: [(&[u8], InodeKind); 7] = [
+            (b".hidden", InodeKind::Regular),
+            (b"B", InodeKind::Regular),
+            (b"a", InodeKind::Directory),
+            (b"b", InodeKind::Regular),
+            (b"fifo", InodeKind::Fifo),
+            (b"link", InodeKind::Symlink),
+            (b"\xff", InodeKind::Regular),
         ];
         assert_eq!(entries, expected);
     }
@@ -164,11 +165,11 @@ fn listing_a_file_is_an_error() {
 fn a_device_inside_the_root_is_told_by_its_kind() {
     let directory = tempfile::tempdir().unwrap();
     let device = directory.path().join("device");
-    // Only a privileged user may make one; others look at one of the system's in the test above.
+    // Only a privileged user may create one; the test above uses a device of the system.
     let made = mknodat(CWD, &device, FileType::CharacterDevice, Mode::RUSR, 0x0103);
     for root in roots(directory.path()) {
         match made {
-            Ok(()) => assert_eq!(kind_of_refusal(&root, "device"), FileKind::CharDevice),
+            Ok(()) => assert_eq!(kind_of_refusal(&root, "device"), InodeKind::CharDevice),
             Err(_) => assert_eq!(root.resolve(Path::new("device")).unwrap().kind, None),
         }
     }

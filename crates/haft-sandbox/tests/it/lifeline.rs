@@ -1,21 +1,22 @@
-//! The launcher's side goes away: dropped, its runtime gone, or its whole process killed. The command goes with it.
+//! The launcher's side ends: dropped, its runtime shut down, or its process killed. The command
+//! ends with it.
 
 use std::path::Path;
 use std::process::Stdio;
 
-use haft_sandbox::Exit;
+use haft_sandbox::ProcessExit;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::spawn::{Fixture, Token, eventually};
 
-/// Set in a copy of this program that is to be killed; its value is the token to sleep for.
+/// Set in a copy of this program that will be killed; its value is the token to sleep for.
 const DOOMED: &str = "HAFT_SANDBOX_TEST_DOOMED";
 
 fn family(token: &Token) -> String {
     format!("echo $PPID; sleep {token} & setsid -f sleep {token}; exec sleep {token}")
 }
 
-async fn first_line(process: &mut haft_sandbox::Process) -> String {
+async fn first_line(process: &mut haft_sandbox::SandboxProcess) -> String {
     let mut buffer = [0; 100];
     let count = process.read(&mut buffer).await.unwrap();
     String::from_utf8_lossy(&buffer[..count]).trim().to_owned()
@@ -100,8 +101,8 @@ fn the_end_of_a_runtime_leaves_no_process() {
     runtime().block_on(eventually("the family's end", || token.living() == 0));
 }
 
-/// Runs a command of `count` processes until this process is killed from outside, or, on its own, until it kills the
-/// command itself.
+/// Runs a command of `count` processes until this process is killed from outside or, in a manual
+/// run, until it kills the command.
 async fn live(script: fn(&Token) -> String, count: usize) {
     let fixture = Fixture::new();
     let doom = std::env::var(DOOMED).ok();
@@ -111,7 +112,7 @@ async fn live(script: fn(&Token) -> String, count: usize) {
     if doom.is_none() {
         process.kill();
     }
-    assert_eq!(process.wait().await.unwrap(), Exit::Signal(9));
+    assert_eq!(process.wait().await.unwrap(), ProcessExit::Signal(9));
 }
 
 /// Starts a copy of this program that runs one of the tests below until it is killed.
@@ -159,7 +160,8 @@ async fn a_command_ends_with_its_helper_even_if_the_launcher_cannot_act() {
     assert_eq!(zygote.len(), 1);
     let supervisor = children_of(zygote[0]);
     assert_eq!(supervisor.len(), 1);
-    // Launcher and zygote are stopped before the supervisor is killed, so that only the kernel can end the command.
+    // Launcher and zygote are stopped before the supervisor is killed, so that only the kernel can
+    // end the command.
     kill_process(launcher, Signal::STOP).unwrap();
     kill_process(zygote[0], Signal::STOP).unwrap();
     kill_process(supervisor[0], Signal::KILL).unwrap();

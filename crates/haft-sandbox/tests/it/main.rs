@@ -1,5 +1,5 @@
-//! The crate's promises, tested from outside: paths, sets of changes, processes. Whatever concerns a root is tested
-//! twice, with what this kernel offers and with what every kernel has.
+//! The crate's guarantees, tested from outside: paths, change sets, processes. Tests of a root run
+//! twice: with this kernel's features and with those of every kernel.
 
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
@@ -21,12 +21,12 @@ use std::path::Path;
 
 use haft_sandbox::Root;
 
-/// Opens a directory in each way there is.
+/// Opens a directory in each possible way.
 fn roots(path: &Path) -> [Root; 2] {
     [Root::open(path).unwrap(), Root::open_portably(path).unwrap()]
 }
 
-/// The names left in a directory, at any depth, as text.
+/// Returns the names in a directory, at any depth, as text.
 fn tree(path: &Path) -> Vec<String> {
     let mut names = Vec::new();
     let mut pending = vec![path.to_path_buf()];

@@ -1,6 +1,6 @@
-//! Resolving, compared with the kernel's own answer in trees that no one else changes. The kernel resolves to an
-//! absolute path; what it finds inside the root must be what this crate finds, and what it finds outside must have been
-//! refused.
+//! Compares resolving with the kernel's own answer, in trees that no other process changes. The
+//! kernel resolves to an absolute path. If that is inside the root, this crate must return the same
+//! path; if it is outside, this crate must refuse.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -12,7 +12,7 @@ use proptest::prelude::*;
 
 use crate::roots;
 
-/// One thing to put into the tree; what cannot be put there is left out.
+/// One entry to create in the tree; entries that cannot be created are skipped.
 #[derive(Debug, Clone)]
 enum Piece {
     Directory(String),
@@ -44,7 +44,7 @@ fn piece() -> impl Strategy<Value = Piece> {
 
 fn build(root: &Path, pieces: &[Piece]) {
     for piece in pieces {
-        // A piece may be in the way of another, or lie behind a link; either is as good a tree.
+        // An entry may be in the way of another, or lie behind a link. Both are valid trees.
         let _ = match piece {
             Piece::Directory(place) => fs::create_dir_all(root.join(place)),
             Piece::File(place) => fs::write(root.join(place), "x"),
@@ -56,7 +56,8 @@ fn build(root: &Path, pieces: &[Piece]) {
     }
 }
 
-/// Whether every prefix of `path` stays inside on the way, which the kernel's final answer alone does not tell.
+/// Returns whether every prefix of `path` stays inside, which the kernel's final answer does not
+/// show.
 fn stays_inside(root: &Path, path: &Path) -> bool {
     fn walk(root: &Path, mut at: PathBuf, path: &Path, links: &mut u32) -> Option<PathBuf> {
         for component in path.components() {
@@ -108,7 +109,8 @@ proptest! {
                     (Ok(resolved), Ok(truth)) if resolved.kind.is_some() => {
                         prop_assert_eq!(&base.join(&resolved.path), truth, "{:?}", path);
                     }
-                    // What the kernel does not find may be resolved to a place inside where nothing is.
+                    // A path that the kernel does not find may be resolved to a missing path inside
+                    // the root.
                     (Ok(resolved), Err(_)) => {
                         prop_assert_eq!(resolved.kind, None, "{:?}", path);
                         prop_assert!(!base.join(&resolved.path).exists(), "{:?}", path);

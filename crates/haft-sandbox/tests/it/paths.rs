@@ -1,4 +1,4 @@
-//! Resolving: a table of paths over one tree with every kind of link.
+//! Resolving: a table of paths in one tree with every kind of link.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -7,12 +7,12 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use expect_test::{Expect, expect};
-use haft_sandbox::{FileKind, LINKS_MAX, Root, RootError};
+use haft_sandbox::{InodeKind, LINKS_MAX, Root, RootError};
 use tempfile::TempDir;
 
 use crate::roots;
 
-/// A root with an outside beside it, and a second name for it all.
+/// A root with a directory outside of it, and a link to both.
 struct Place {
     directory: TempDir,
 }
@@ -47,7 +47,8 @@ impl Place {
         self
     }
 
-    /// Resolves each path in every way there is, which must agree, and compares the answers with a table.
+    /// Resolves each path in every possible way, which must agree, and compares the answers with a
+    /// table.
     fn check(&self, paths: &[&str], expected: Expect) {
         let answers = roots(&self.spelled()).map(|root| {
             let answer = |path: &&str| format!("{path:?} => {}\n", self.resolve(&root, path));
@@ -362,7 +363,7 @@ fn names_that_are_not_text() {
         for path in [Path::new("link"), &Path::new(name).join(name)] {
             let resolved = root.resolve(path).unwrap();
             assert_eq!(resolved.path, Path::new(name).join(name));
-            assert_eq!(resolved.kind, Some(FileKind::Regular));
+            assert_eq!(resolved.kind, Some(InodeKind::Regular));
             assert_eq!(root.open_file(&resolved.path).unwrap().stamp.size_bytes, 0);
         }
     }
@@ -391,7 +392,7 @@ fn a_deep_path_and_back() {
     let there_and_back = format!("{down}{}file", "../".repeat(400));
     for root in roots(&place.root()) {
         let resolved = root.resolve(Path::new(&down)).unwrap();
-        assert_eq!(resolved.kind, Some(FileKind::Directory));
+        assert_eq!(resolved.kind, Some(InodeKind::Directory));
         assert_eq!(root.resolve(Path::new(&there_and_back)).unwrap().path, Path::new("file"));
     }
 }

@@ -1,9 +1,13 @@
-//! Running commands: what they see of the world, what is seen of them, and that nothing of them is left afterwards.
+//! Running commands: what they see of the system, what others see of them, and that none of their
+//! processes is left afterwards.
 
 use std::os::fd::{AsFd, AsRawFd};
 use std::time::Duration;
 
-use haft_sandbox::{Control, Enforced, Exit, Level, Output, SpawnError, WaitError};
+use haft_sandbox::{
+    Enforcement, EnforcementLevel, ProcessControl, ProcessExit, ProcessOutput, SpawnError,
+    WaitError,
+};
 
 use crate::spawn::{Fixture, Token, eventually};
 
@@ -12,7 +16,7 @@ async fn exit_codes_are_reported() {
     let fixture = Fixture::new();
     for code in [0, 1, 3, 127, 255] {
         let (output, exit) = fixture.run(&format!("exit {code}")).await;
-        assert_eq!((output.as_str(), exit), ("", Exit::Code(code)));
+        assert_eq!((output.as_str(), exit), ("", ProcessExit::Code(code)));
     }
 }
 
@@ -21,7 +25,7 @@ async fn signals_are_reported() {
     let fixture = Fixture::new();
     for (name, number) in [("TERM", 15), ("KILL", 9), ("SEGV", 11), ("PIPE", 13)] {
         let (_, exit) = fixture.run(&format!("kill -{name} $$")).await;
-        assert_eq!(exit, Exit::Signal(number));
+        assert_eq!(exit, ProcessExit::Signal(number));
     }
 }
 
@@ -31,7 +35,7 @@ async fn both_outputs_arrive_in_order() {
     let script = "i=0; while [ $i -lt 300 ]; do echo out $i; echo err $i >&2; i=$((i+1)); done";
     let (output, exit) = fixture.run(script).await;
     let expected: String = (0..300).map(|i| format!("out {i}\nerr {i}\n")).collect();
-    assert_eq!((output, exit), (expected, Exit::Code(0)));
+    assert_eq!((output, exit), (expected, ProcessExit::Code(0)));
 }
 
 #[tokio::test]
@@ -42,14 +46,17 @@ async fn the_environment_is_exactly_what_was_named() {
     let (output, exit) = fixture.finish(command).await;
     let mut lines: Vec<&str> = output.lines().collect();
     lines.sort_unstable();
-    assert_eq!((lines, exit), (vec!["A=1", "B=last", "E=", "PATH=/usr/bin:/bin"], Exit::Code(0)));
+    assert_eq!(
+        (lines, exit),
+        (vec!["A=1", "B=last", "E=", "PATH=/usr/bin:/bin"], ProcessExit::Code(0))
+    );
 }
 
 #[tokio::test]
 async fn standard_input_is_empty() {
     let fixture = Fixture::new();
     let (output, exit) = fixture.run("cat; readlink /proc/self/fd/0").await;
-    assert_eq!((output.as_str(), exit), ("/dev/null\n", Exit::Code(0)));
+    assert_eq!((output.as_str(), exit), ("/dev/null\n", ProcessExit::Code(0)));
 }
 
 #[tokio::test]
@@ -62,7 +69,8 @@ async fn no_descriptor_is_inherited() {
     // The fourth is the directory that is being listed.
     assert_eq!(output, "0\n1\n2\n3\n");
 
-    // Nor does the helper keep it while a command runs: closing this side alone ends the pipe.
+    // The helper does not keep it either while a command runs: closing this side alone ends the
+    // pipe.
     let mut process = fixture.start("echo ready; exec sleep 1000").await;
     process.read(&mut [0; 100]).await.unwrap();
     drop(writer);
@@ -72,7 +80,7 @@ async fn no_descriptor_is_inherited() {
 #[tokio::test]
 async fn signal_handling_is_the_default() {
     use std::os::unix::fs::PermissionsExt;
-    // A helper that was itself started with signals ignored, as under nohup.
+    // A helper that was started with signals ignored, as under nohup.
     let fixture = Fixture::new();
     let helper = fixture.path("helper.sh");
     let script =
@@ -85,7 +93,7 @@ async fn signal_handling_is_the_default() {
         let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
         u64::from_str_radix(line.trim(), 16).unwrap()
     };
-    // The C library keeps signals 32 and 33 for itself and lets no one set them.
+    // The C library reserves signals 32 and 33.
     let reserved = 0b11 << 31;
     assert_eq!(mask("SigIgn:") & !reserved, 0);
     assert_eq!((mask("SigBlk:"), mask("SigCgt:")), (0, 0));
@@ -129,7 +137,7 @@ async fn large_arguments_come_through() {
 async fn more_output_than_a_pipe_holds_comes_through() {
     let fixture = Fixture::new();
     let (output, exit) = fixture.run("head -c 3000000 /dev/zero | tr '\\0' x").await;
-    assert_eq!((output.len(), exit), (3_000_000, Exit::Code(0)));
+    assert_eq!((output.len(), exit), (3_000_000, ProcessExit::Code(0)));
 }
 
 #[tokio::test]
@@ -149,7 +157,7 @@ async fn a_flood_waits_for_its_reader() {
     let written = io.lines().find_map(|line| line.strip_prefix("wchar: ")).unwrap();
     assert!(written.parse::<usize>().unwrap() < 1024 * 1024, "{written} bytes written");
     process.kill();
-    assert_eq!(process.wait().await.unwrap(), Exit::Signal(9));
+    assert_eq!(process.wait().await.unwrap(), ProcessExit::Signal(9));
 }
 
 #[tokio::test]
@@ -157,7 +165,7 @@ async fn a_background_child_delays_nothing_and_is_killed() {
     let fixture = Fixture::new();
     let token = Token::new();
     let (output, exit) = fixture.run(&format!("sleep {token} & echo done; exit 4")).await;
-    assert_eq!((output.as_str(), exit), ("done\n", Exit::Code(4)));
+    assert_eq!((output.as_str(), exit), ("done\n", ProcessExit::Code(4)));
     assert_eq!(token.living(), 0);
 }
 
@@ -165,7 +173,8 @@ async fn a_background_child_delays_nothing_and_is_killed() {
 async fn what_left_the_session_is_killed_too() {
     let fixture = Fixture::new();
     let token = Token::new();
-    // A new session, a daemon by double fork, one that ignores polite signals, and one that closed its output.
+    // A new session, a daemon by double fork, a process that ignores SIGTERM, and one that closed
+    // its output.
     let script = format!(
         "setsid sleep {token} & (setsid -f sleep {token}); \
          (trap '' TERM HUP INT; setsid -f sh -c 'trap \"\" TERM HUP; sleep {token}; :'); \
@@ -173,7 +182,7 @@ async fn what_left_the_session_is_killed_too() {
          while [ $(pgrep -f -c '^sleep {token}') -lt 4 ]; do :; done; echo ready; exit 0"
     );
     let (output, exit) = fixture.run(&script).await;
-    assert_eq!((output.as_str(), exit), ("ready\n", Exit::Code(0)));
+    assert_eq!((output.as_str(), exit), ("ready\n", ProcessExit::Code(0)));
     assert_eq!(token.living(), 0);
 }
 
@@ -188,7 +197,7 @@ async fn a_forking_crowd_is_killed() {
     process.read(&mut [0; 10]).await.unwrap();
     eventually("a crowd", || token.living() > 20).await;
     process.kill();
-    assert_eq!(process.wait().await.unwrap(), Exit::Signal(9));
+    assert_eq!(process.wait().await.unwrap(), ProcessExit::Signal(9));
     assert_eq!(token.living(), 0);
 }
 
@@ -200,14 +209,14 @@ async fn killing_ends_command_and_output() {
     eventually("the child", || token.living() == 1).await;
     process.kill();
     process.kill();
-    assert_eq!(process.wait().await.unwrap(), Exit::Signal(9));
+    assert_eq!(process.wait().await.unwrap(), ProcessExit::Signal(9));
     assert_eq!(token.living(), 0);
-    // What was written before can still be read.
+    // Output that was written before can still be read.
     let mut buffer = [0; 100];
     assert_eq!(process.read(&mut buffer).await.unwrap(), 7);
     assert_eq!(process.read(&mut buffer).await.unwrap(), 0);
     process.kill();
-    assert_eq!(process.wait().await.unwrap(), Exit::Signal(9));
+    assert_eq!(process.wait().await.unwrap(), ProcessExit::Signal(9));
 }
 
 #[tokio::test]
@@ -230,7 +239,7 @@ async fn waiting_can_be_cancelled_and_repeated() {
         }
         assert!(cancelled < 1_000_000);
     };
-    assert_eq!(exit, Exit::Code(5));
+    assert_eq!(exit, ProcessExit::Code(5));
     assert_eq!(process.wait().await.unwrap(), exit);
 }
 
@@ -238,7 +247,7 @@ async fn waiting_can_be_cancelled_and_repeated() {
 async fn reading_and_waiting_go_together() {
     let fixture = Fixture::new();
     let process = fixture.start("seq 1 20000").await;
-    let (mut output, mut control): (Output, Control) = process.split();
+    let (mut output, mut control): (ProcessOutput, ProcessControl) = process.split();
     let read = async {
         let mut total = 0;
         let mut buffer = [0; 4096];
@@ -250,7 +259,7 @@ async fn reading_and_waiting_go_together() {
         }
     };
     let (total, exit) = tokio::join!(read, control.wait());
-    assert_eq!((total, exit.unwrap()), (108_894, Exit::Code(0)));
+    assert_eq!((total, exit.unwrap()), (108_894, ProcessExit::Code(0)));
 }
 
 #[tokio::test]
@@ -278,7 +287,7 @@ async fn many_at_once() {
         let fixture = std::sync::Arc::clone(&fixture);
         runs.spawn(async move {
             let (output, exit) = fixture.run(&format!("echo {number}; exit {number}")).await;
-            assert_eq!((output, exit), (format!("{number}\n"), Exit::Code(number)));
+            assert_eq!((output, exit), (format!("{number}\n"), ProcessExit::Code(number)));
         });
     }
     let results = runs.join_all().await;
@@ -338,11 +347,12 @@ async fn a_directory_that_was_removed_cannot_be_started_in_but_harms_nothing() {
     std::fs::create_dir(fixture.path("gone")).unwrap();
     let cwd = fixture.root.open_dir("gone".as_ref()).unwrap();
     std::fs::remove_dir(fixture.path("gone")).unwrap();
-    let command = haft_sandbox::Command::new("/bin/sh", cwd).args(["-c", "echo ran"]);
+    let command = haft_sandbox::SandboxCommand::new("/bin/sh", cwd).args(["-c", "echo ran"]);
     let (output, exit) = fixture.finish(command).await;
-    // The kernel lets a process stand in a directory without a name; the command runs, and cannot create anything.
+    // The kernel allows a working directory that was removed. The command runs, but cannot create
+    // anything.
     assert!(output.ends_with("ran\n"), "{output}");
-    assert_eq!(exit, Exit::Code(0));
+    assert_eq!(exit, ProcessExit::Code(0));
 }
 
 #[tokio::test]
@@ -350,7 +360,7 @@ async fn what_is_no_directory_is_no_place_to_start_in() {
     let fixture = Fixture::new();
     std::fs::write(fixture.path("file"), "").unwrap();
     let file = std::fs::File::open(fixture.path("file")).unwrap();
-    let command = haft_sandbox::Command::new("/bin/sh", file.into());
+    let command = haft_sandbox::SandboxCommand::new("/bin/sh", file.into());
     let error = fixture.launcher.spawn_unconfined(command).await.err();
     assert!(matches!(error, Some(SpawnError::WorkingDirectory { .. })), "{error:?}");
 }
@@ -371,7 +381,7 @@ async fn too_large_a_command_is_refused() {
     let command = fixture.command("true").args([String::from_utf8(vec![b'x'; 9_000_000]).unwrap()]);
     let error = fixture.launcher.spawn_unconfined(command).await.err();
     assert!(matches!(error, Some(SpawnError::TooLarge { .. })), "{error:?}");
-    // Within our own bound, the kernel has the last word.
+    // Within our own limit, the kernel decides.
     let command = fixture.command("true").args(["x".repeat(200_000)]);
     let error = fixture.launcher.spawn_unconfined(command).await.err();
     assert!(matches!(error, Some(SpawnError::Execute { .. })), "{error:?}");
@@ -391,10 +401,10 @@ async fn a_helper_that_is_none_is_told() {
 async fn what_is_enforced_is_said() {
     let fixture = Fixture::new();
     let process = fixture.start("exit 0").await;
-    let Enforced { filesystem, network, processes, system_calls, resources, .. } =
-        process.enforced();
-    assert_eq!(processes, Level::Cooperative);
-    assert_eq!([filesystem, network, system_calls, resources], [Level::None; 4]);
+    let Enforcement { filesystem, network, processes, system_calls, resources, .. } =
+        process.enforcement();
+    assert_eq!(processes, EnforcementLevel::Cooperative);
+    assert_eq!([filesystem, network, system_calls, resources], [EnforcementLevel::None; 4]);
 }
 
 #[tokio::test]
@@ -418,7 +428,7 @@ async fn a_helper_stopped_by_its_command_still_obeys() {
     let mut process = fixture.start(&script).await;
     assert_eq!(process.read(&mut [0; 100]).await.unwrap(), 8);
     process.kill();
-    assert_eq!(process.wait().await.unwrap(), Exit::Signal(9));
+    assert_eq!(process.wait().await.unwrap(), ProcessExit::Signal(9));
     assert_eq!(token.living(), 0);
 }
 
@@ -426,5 +436,5 @@ async fn a_helper_stopped_by_its_command_still_obeys() {
 async fn a_helper_stopped_by_its_command_still_reports() {
     let fixture = Fixture::new();
     let (output, exit) = fixture.run("kill -STOP $PPID; echo done; exit 3").await;
-    assert_eq!((output.as_str(), exit), ("done\n", Exit::Code(3)));
+    assert_eq!((output.as_str(), exit), ("done\n", ProcessExit::Code(3)));
 }

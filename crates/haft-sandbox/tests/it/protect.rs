@@ -1,5 +1,6 @@
-//! Protected names around a command: what has to be held before it, and what is undone after it. Commands are played by
-//! the test itself where it matters only what they leave, and run by real git where it matters what git does.
+//! Protected paths around a command: the mounts before it, and the reverted changes after it. The
+//! test itself plays the command if only the result matters; real git runs if git's behaviour
+//! matters.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -8,7 +9,8 @@ use std::process::Command;
 
 use expect_test::{Expect, expect};
 use haft_sandbox::{
-    Holding, Means, Pin, PinKind, ProtectedNames, Remedy, Survey, SurveyCache, Undone, Worktree,
+    LinkedWorktree, ProtectedPathScan, ProtectedPaths, ProtectionMode, ProtectiveMount,
+    ProtectiveMountKind, RevertResult, RevertedChange, ScanCache, ScanOptions,
     worktree_directories,
 };
 
@@ -17,7 +19,7 @@ struct Workspace {
     _directory: tempfile::TempDir,
     top: PathBuf,
     root: PathBuf,
-    cache: SurveyCache,
+    cache: ScanCache,
 }
 
 impl Workspace {
@@ -26,10 +28,10 @@ impl Workspace {
         let top = directory.path().canonicalize().unwrap();
         let root = top.join("root");
         fs::create_dir(&root).unwrap();
-        Workspace { _directory: directory, top, root, cache: SurveyCache::default() }
+        Workspace { _directory: directory, top, root, cache: ScanCache::default() }
     }
 
-    /// A workspace with a repository that git made.
+    /// Creates a workspace with a repository that git created.
     fn with_repository() -> Workspace {
         let workspace = Workspace::new();
         workspace.git("init -q -b main .");
@@ -49,7 +51,7 @@ impl Workspace {
         fs::read_to_string(self.root.join(path)).ok()
     }
 
-    /// Runs git as on a machine without any settings, and returns what it prints.
+    /// Runs git without any settings, and returns its output.
     fn git(&self, line: &str) -> String {
         let output = Command::new("git")
             .args(["-c", "user.name=A", "-c", "user.email=a@b", "-c", "protocol.file.allow=always"])
@@ -65,21 +67,29 @@ impl Workspace {
         String::from_utf8(output.stdout).unwrap()
     }
 
-    /// Runs a script where the pins are mounted, and returns what it prints.
-    fn run_with(&self, pins: &[Pin], script: &str) -> String {
-        let mut mounts = String::new();
-        for pin in pins {
-            let path = pin.path.display();
-            mounts += &format!("mount --bind {path} {path}\n");
-            match pin.kind {
-                PinKind::Anchor => {}
-                PinKind::ReadOnly | PinKind::Hidden => {
-                    mounts += &format!("mount -o remount,bind,ro {path}\n");
+    /// Runs a script with the mounts in place, and returns its output.
+    fn run_with(&self, mounts: &[ProtectiveMount], script: &str) -> String {
+        let mut mount_script = String::new();
+        for mount in mounts {
+            let path = mount.path.display();
+            mount_script += &format!("mount --bind {path} {path}\n");
+            match mount.kind {
+                ProtectiveMountKind::Anchor => {}
+                ProtectiveMountKind::ReadOnly | ProtectiveMountKind::Hidden => {
+                    mount_script += &format!("mount -o remount,bind,ro {path}\n");
                 }
             }
         }
         let output = Command::new("unshare")
-            .args(["--user", "--map-root-user", "--mount", "sh", "-e", "-c", &(mounts + script)])
+            .args([
+                "--user",
+                "--map-root-user",
+                "--mount",
+                "sh",
+                "-e",
+                "-c",
+                &(mount_script + script),
+            ])
             .current_dir(&self.root)
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap())
@@ -90,39 +100,40 @@ impl Workspace {
         String::from_utf8(output.stdout).unwrap()
     }
 
-    fn survey(&self, holding: Holding) -> Survey {
-        self.survey_of(std::slice::from_ref(&self.root), holding)
+    fn scan(&self, mode: ProtectionMode) -> ProtectedPathScan {
+        self.scan_roots(std::slice::from_ref(&self.root), mode)
     }
 
-    fn survey_of(&self, roots: &[PathBuf], holding: Holding) -> Survey {
+    fn scan_roots(&self, roots: &[PathBuf], mode: ProtectionMode) -> ProtectedPathScan {
         let quarantine = Some(self.top.join("quarantine"));
-        let means = Means { holding, hidden: Vec::new(), quarantine };
-        Survey::take(&self.cache, roots, &ProtectedNames::builtin(), means).unwrap()
+        let means = ScanOptions { mode, hidden: Vec::new(), quarantine };
+        ProtectedPathScan::scan_directories(&self.cache, roots, &ProtectedPaths::builtin(), means)
+            .unwrap()
     }
 
-    /// Prints what was undone, with paths from where the test put them.
-    fn print(&self, undone: &[Undone]) -> String {
+    /// Prints the reverted changes, with paths relative to the test's directories.
+    fn print(&self, undone: &[RevertedChange]) -> String {
         let short =
             |path: &Path| path.strip_prefix(&self.top).unwrap_or(path).display().to_string();
-        let line = |it: &Undone| {
-            let how = match &it.how {
-                Remedy::Quarantined(path) => format!("quarantined as {}", short(path)),
-                Remedy::Restored => "restored".to_owned(),
-                Remedy::Removed => "removed".to_owned(),
-                Remedy::Failed(reason) => format!("failed: {reason}"),
+        let line = |it: &RevertedChange| {
+            let how = match &it.result {
+                RevertResult::Quarantined(path) => format!("quarantined as {}", short(path)),
+                RevertResult::Restored => "restored".to_owned(),
+                RevertResult::Removed => "removed".to_owned(),
+                RevertResult::Failed(reason) => format!("failed: {reason}"),
             };
             format!("{} ({}): {how}\n", short(&it.path), it.pattern)
         };
         undone.iter().map(line).collect()
     }
 
-    /// Takes a survey, lets `command` happen, and compares what is undone.
-    fn check(&self, holding: Holding, command: impl FnOnce(), expect: Expect) {
-        let survey = self.survey(holding);
+    /// Scans, runs `command`, and compares the reverted changes.
+    fn check(&self, mode: ProtectionMode, command: impl FnOnce(), expect: Expect) {
+        let scan = self.scan(mode);
         command();
-        expect.assert_eq(&self.print(&survey.conclude()));
-        assert_eq!(survey.conclude(), [], "what is in order stays as it is");
-        assert_eq!(self.survey(holding).conclude(), [], "also for the next command");
+        expect.assert_eq(&self.print(&scan.reconcile()));
+        assert_eq!(scan.reconcile(), [], "what is in order stays as it is");
+        assert_eq!(self.scan(mode).reconcile(), [], "also for the next command");
     }
 }
 
@@ -140,7 +151,7 @@ fn what_is_new_is_undone_wherever_it_is() {
     };
     fs::remove_dir_all(workspace.root.join(".git/hooks")).unwrap();
     workspace.check(
-        Holding::Pinning,
+        ProtectionMode::ReadOnlyMounts,
         command,
         expect![[r#"
             root/.git/hooks/pre-commit (.git/hooks/**): quarantined as quarantine/1/pre-commit
@@ -162,11 +173,18 @@ fn what_is_new_is_undone_wherever_it_is() {
 #[test]
 fn without_a_quarantine_what_is_new_is_removed() {
     let workspace = Workspace::new();
-    let means = Means { holding: Holding::Pinning, hidden: Vec::new(), quarantine: None };
+    let means =
+        ScanOptions { mode: ProtectionMode::ReadOnlyMounts, hidden: Vec::new(), quarantine: None };
     let roots = std::slice::from_ref(&workspace.root);
-    let survey = Survey::take(&workspace.cache, roots, &ProtectedNames::builtin(), means).unwrap();
+    let scan = ProtectedPathScan::scan_directories(
+        &workspace.cache,
+        roots,
+        &ProtectedPaths::builtin(),
+        means,
+    )
+    .unwrap();
     workspace.write(".claude/agents/x", "evil");
-    assert_eq!(workspace.print(&survey.conclude()), "root/.claude (.claude/**): removed\n");
+    assert_eq!(workspace.print(&scan.reconcile()), "root/.claude (.claude/**): removed\n");
     assert!(!workspace.root.join(".claude").exists());
 }
 
@@ -185,13 +203,13 @@ fn what_git_makes_itself_stays() {
         workspace.git("commit -q -a -m second");
         workspace.git("-C linked commit -q --allow-empty -m third");
     };
-    // An empty repository cannot be a submodule, so that the one that is to be one gets something first.
+    // An empty repository cannot be a submodule, so this one gets a commit first.
     let prepared = || {
         workspace.git("init -q --bare -b main bare.git");
         workspace.git("push -q ./bare.git main");
         command();
     };
-    workspace.check(Holding::Pinning, prepared, expect![[""]]);
+    workspace.check(ProtectionMode::ReadOnlyMounts, prepared, expect![[""]]);
     assert_eq!(workspace.git("-C linked log -1 --format=%s"), "third\n");
     assert_eq!(workspace.git("-C clone/sub log -1 --format=%s"), "first\n");
     assert_eq!(
@@ -207,19 +225,19 @@ fn a_new_repository_that_runs_something_does_not() {
         workspace.git("init -q new");
         workspace.git("-C new config core.fsmonitor ./evil");
         workspace.write("new/.git/hooks/pre-commit", "evil");
-        // Known by its shape alone.
+        // Recognised only by its shape.
         workspace.git("init -q --bare odd");
         workspace.git("-C odd config core.hooksPath evil");
-        // Its configuration is to be found elsewhere.
+        // Its configuration is in another place.
         workspace.write("new/.git/commondir", "../../elsewhere\n");
         workspace.write("elsewhere/config", "[core]\n\tpager = evil\n");
-        // Pointers to what was not judged.
+        // Pointers to repositories that were not judged.
         workspace.write("a/.git", "gitdir: /somewhere\n");
         workspace.write("b/.git", "gitdir: ../.git\n");
         workspace.git("config -f new/.git/config.worktree include.path evil");
     };
     workspace.check(
-        Holding::Pinning,
+        ProtectionMode::ReadOnlyMounts,
         command,
         expect![[r#"
             root/a/.git (.git/.): quarantined as quarantine/1/.git
@@ -233,7 +251,7 @@ fn a_new_repository_that_runs_something_does_not() {
     assert!(workspace.root.join("new/.git/hooks/pre-commit.sample").exists());
 }
 
-/// A shape can be completed around a file that was there before and was nothing special.
+/// A repository shape can be completed around an existing file that was not protected before.
 #[test]
 fn a_directory_that_becomes_a_repository_is_judged_then() {
     let workspace = Workspace::new();
@@ -241,7 +259,7 @@ fn a_directory_that_becomes_a_repository_is_judged_then() {
     workspace.write("x/HEAD", "ref: refs/heads/main\n");
     fs::create_dir(workspace.root.join("x/objects")).unwrap();
     workspace.check(
-        Holding::Pinning,
+        ProtectionMode::ReadOnlyMounts,
         || fs::create_dir(workspace.root.join("x/refs")).unwrap(),
         expect![[r#"
             root/x/config (.git/config): quarantined as quarantine/1/config
@@ -249,7 +267,8 @@ fn a_directory_that_becomes_a_repository_is_judged_then() {
     );
 }
 
-/// Mounts move along with what is renamed around them. What then takes the place is new.
+/// A mount moves when a directory around it is renamed. A file that then takes the old place is
+/// new.
 #[test]
 fn a_repository_can_be_moved_and_nothing_harmful_takes_its_place() {
     let workspace = Workspace::new();
@@ -257,7 +276,7 @@ fn a_repository_can_be_moved_and_nothing_harmful_takes_its_place() {
     workspace.git("-C sub config core.pager less");
     workspace.write("sub/.git/hooks/pre-commit", "mine");
     workspace.check(
-        Holding::Pinning,
+        ProtectionMode::ReadOnlyMounts,
         || {
             fs::rename(workspace.root.join("sub"), workspace.root.join("moved")).unwrap();
             workspace.write("sub/.git/config", "[core]\n\tpager = evil\n");
@@ -272,14 +291,14 @@ fn a_repository_can_be_moved_and_nothing_harmful_takes_its_place() {
     assert!(workspace.read("moved/.git/config").unwrap().contains("less"));
 }
 
-/// Somebody who is not the command may change what a mount held in the command's view.
+/// A process other than the command may change a file that a mount protects in the command's view.
 #[test]
 fn what_others_change_meanwhile_is_not_lost() {
     let workspace = Workspace::with_repository();
     workspace.git("config core.pager less");
     workspace.write(".envrc", "one");
     workspace.check(
-        Holding::Pinning,
+        ProtectionMode::ReadOnlyMounts,
         || {
             workspace.git("remote add origin https://example.org/a.git");
             workspace.write(".envrc", "two");
@@ -298,7 +317,7 @@ fn links_that_were_replaced_come_back() {
     symlink("gone", workspace.root.join(".envrc")).unwrap();
     symlink("absent", workspace.root.join(".idea")).unwrap();
     workspace.check(
-        Holding::Pinning,
+        ProtectionMode::ReadOnlyMounts,
         || {
             fs::remove_file(workspace.root.join(".git/hooks")).unwrap();
             workspace.write(".git/hooks/pre-commit", "evil");
@@ -314,13 +333,13 @@ fn links_that_were_replaced_come_back() {
     );
 }
 
-/// What an own new link leads to is ordinary work.
+/// The target of a new link of the command is ordinary work.
 #[test]
 fn a_new_link_goes_and_what_it_leads_to_stays() {
     let workspace = Workspace::new();
     workspace.write("src/main.rs", "work");
     workspace.check(
-        Holding::Pinning,
+        ProtectionMode::ReadOnlyMounts,
         || symlink("src", workspace.root.join(".vscode")).unwrap(),
         expect![[r#"
             root/.vscode (.vscode/**): quarantined as quarantine/1/.vscode
@@ -329,7 +348,7 @@ fn a_new_link_goes_and_what_it_leads_to_stays() {
     assert_eq!(workspace.read("src/main.rs").as_deref(), Some("work"));
 }
 
-/// Where nothing is mounted, everything that exists can be changed, and comes back.
+/// Without mounts, every existing file can be changed, and is restored.
 #[test]
 fn without_mounts_everything_is_put_back() {
     let workspace = Workspace::with_repository();
@@ -352,7 +371,7 @@ fn without_mounts_everything_is_put_back() {
         fs::remove_dir_all(workspace.root.join(".vscode")).unwrap();
         workspace.write(".vscode", "a file");
         workspace.write(".envrc", "evil");
-        // The same content again is no change.
+        // Writing the same content again is not a change.
         fs::remove_file(workspace.root.join(".mcp.json")).unwrap();
         workspace.write(".mcp.json", "mine");
         fs::rename(workspace.root.join("sub"), workspace.root.join("moved")).unwrap();
@@ -360,7 +379,7 @@ fn without_mounts_everything_is_put_back() {
         workspace.write("linked", "evil");
     };
     workspace.check(
-        Holding::Comparing,
+        ProtectionMode::Copies,
         command,
         expect![[r#"
             root/.envrc (.envrc): quarantined as quarantine/1/.envrc
@@ -392,21 +411,26 @@ fn copies_are_kept_up_to_their_bound() {
     workspace.write(".idea/large", "");
     let file = fs::OpenOptions::new().write(true).open(workspace.root.join(".idea/large")).unwrap();
     file.set_len(bytes_max).unwrap();
-    workspace.survey(Holding::Comparing);
+    workspace.scan(ProtectionMode::Copies);
     workspace.write(".vscode/one", "x");
-    let means = Means { holding: Holding::Comparing, hidden: Vec::new(), quarantine: None };
+    let means = ScanOptions { mode: ProtectionMode::Copies, hidden: Vec::new(), quarantine: None };
     let roots = std::slice::from_ref(&workspace.root);
-    let error =
-        Survey::take(&workspace.cache, roots, &ProtectedNames::builtin(), means).unwrap_err();
+    let error = ProtectedPathScan::scan_directories(
+        &workspace.cache,
+        roots,
+        &ProtectedPaths::builtin(),
+        means,
+    )
+    .unwrap_err();
     assert!(
         error.to_string().starts_with("protected files hold more than 33554432 bytes"),
         "{error}"
     );
-    // Mounts need no copies.
-    workspace.survey(Holding::Pinning);
+    // With mounts, no copies are needed.
+    workspace.scan(ProtectionMode::ReadOnlyMounts);
 }
 
-/// A mount holds one name of a file; whoever has another one can change it all the same.
+/// A mount protects one name of a file; the file can still be changed through another name.
 #[test]
 fn a_file_with_names_out_of_reach_is_compared() {
     let workspace = Workspace::new();
@@ -416,7 +440,7 @@ fn a_file_with_names_out_of_reach_is_compared() {
         fs::hard_link(workspace.root.join(name), workspace.top.join(other)).unwrap();
     }
     workspace.check(
-        Holding::Pinning,
+        ProtectionMode::ReadOnlyMounts,
         || {
             fs::write(workspace.top.join("other-1"), "evil").unwrap();
             fs::write(workspace.top.join("other-2"), "evil").unwrap();
@@ -430,12 +454,13 @@ fn a_file_with_names_out_of_reach_is_compared() {
     );
 }
 
-/// Only one who is not root can be shut out; root passes this as well, for its own reasons.
+/// Only a user other than root can be locked out; root passes this test too, because no lock
+/// applies to it.
 #[test]
 fn shutting_a_directory_hides_nothing() {
     let workspace = Workspace::new();
     workspace.check(
-        Holding::Pinning,
+        ProtectionMode::ReadOnlyMounts,
         || {
             workspace.write("shut/.git/hooks/pre-commit", "evil");
             for path in ["shut/.git/hooks", "shut"] {
@@ -476,7 +501,7 @@ const ATTEMPTS: &str = r#"
         try 'mkdir -p sub/.git && echo evil > sub/.git/config'
 "#;
 
-/// What the pins are for: mounted by somebody, they hold against everything that the rest of the tests let happen.
+/// The purpose of the mounts: once mounted, they prevent every change that the other tests make.
 #[test]
 fn mounted_pins_hold_what_exists() {
     let workspace = Workspace::with_repository();
@@ -486,8 +511,8 @@ fn mounted_pins_hold_what_exists() {
     workspace.write("scripts/run", "mine");
     symlink("../../scripts/run", workspace.root.join(".git/hooks/post-commit")).unwrap();
     fs::hard_link(workspace.root.join(".vscode/tasks.json"), workspace.root.join("tasks")).unwrap();
-    let survey = workspace.survey(Holding::Pinning);
-    let tried = workspace.run_with(survey.pins(), ATTEMPTS);
+    let scan = workspace.scan(ProtectionMode::ReadOnlyMounts);
+    let tried = workspace.run_with(scan.protective_mounts(), ATTEMPTS);
     expect![[r#"
         held: echo evil > .git/config
         held: git config core.pager evil
@@ -512,7 +537,7 @@ fn mounted_pins_hold_what_exists() {
     expect![[r#"
         root/sub/.git/config (.git/config): quarantined as quarantine/1/config
     "#]]
-    .assert_eq(&workspace.print(&survey.conclude()));
+    .assert_eq(&workspace.print(&scan.reconcile()));
     assert!(!workspace.read("moved/.git/config").unwrap().contains("evil"));
 }
 
@@ -526,7 +551,7 @@ fn a_linked_worktree_is_one_only_if_its_repository_says_so() {
     workspace.git("init -q apart --separate-git-dir elsewhere");
     let check = |path: &str, expect: Option<(&str, &str)>| {
         let found = worktree_directories(&root.join(path)).unwrap();
-        let expect = expect.map(|(common, own)| Worktree {
+        let expect = expect.map(|(common, own)| LinkedWorktree {
             common_dir: root.join(common),
             git_dir: root.join(own),
         });
@@ -537,8 +562,8 @@ fn a_linked_worktree_is_one_only_if_its_repository_says_so() {
     check(".", None);
     check("apart", None);
     check("missing", None);
-    // Who writes the pointer alone gets nothing: neither by naming a repository, nor somebody else's worktree, nor a
-    // directory that only looks like one.
+    // Writing only the pointer gains nothing: neither naming a repository, nor another worktree,
+    // nor a directory that only looks like one.
     for (name, pointer) in [
         ("false-1", "../.git"),
         ("false-2", "../.git/worktrees/linked"),
@@ -558,7 +583,8 @@ fn a_linked_worktree_is_one_only_if_its_repository_says_so() {
     check("apart", None);
 }
 
-/// The repository of a linked worktree is a root of its own, protected by the names on its path or by its shape.
+/// The repository of a linked worktree is a separate root, protected by the names on its path or by
+/// its shape.
 #[test]
 fn a_linked_worktree_can_commit_and_not_change_its_repository() {
     let workspace = Workspace::with_repository();
@@ -569,18 +595,19 @@ fn a_linked_worktree_can_commit_and_not_change_its_repository() {
         let worktree = worktree_directories(&workspace.root.join(tree)).unwrap().unwrap();
         assert_eq!(worktree.common_dir, workspace.root.join(common));
         let roots = [workspace.root.join(tree), worktree.common_dir.clone()];
-        let survey = workspace.survey_of(&roots, Holding::Pinning);
-        let pins: Vec<&Path> = survey.pins().iter().map(|pin| pin.path.as_path()).collect();
+        let scan = workspace.scan_roots(&roots, ProtectionMode::ReadOnlyMounts);
+        let mounts: Vec<&Path> =
+            scan.protective_mounts().iter().map(|mount| mount.path.as_path()).collect();
         for pinned in [
             worktree.common_dir.join("config"),
             worktree.common_dir.join("hooks"),
             roots[0].join(".git"),
         ] {
-            assert!(pins.contains(&pinned.as_path()), "{pinned:?} {pins:?}");
+            assert!(mounts.contains(&pinned.as_path()), "{pinned:?} {mounts:?}");
         }
         workspace.git(&format!("-C {tree} commit -q --allow-empty -m more"));
         workspace.write(&format!("{common}/config.worktree"), "[core]\n\tpager = evil\n");
-        let undone = survey.conclude();
+        let undone = scan.reconcile();
         assert_eq!(undone.len(), 1, "{undone:?}");
     }
 }
@@ -593,13 +620,22 @@ fn a_root_that_is_missing_or_a_file_is_refused() {
         [("missing", "No such file or directory (os error 2)"), ("file", "not a directory")]
     {
         let path = workspace.root.join(path);
-        let means = Means { holding: Holding::Pinning, hidden: Vec::new(), quarantine: None };
+        let means = ScanOptions {
+            mode: ProtectionMode::ReadOnlyMounts,
+            hidden: Vec::new(),
+            quarantine: None,
+        };
         let roots = std::slice::from_ref(&path);
-        let error =
-            Survey::take(&workspace.cache, roots, &ProtectedNames::builtin(), means).unwrap_err();
+        let error = ProtectedPathScan::scan_directories(
+            &workspace.cache,
+            roots,
+            &ProtectedPaths::builtin(),
+            means,
+        )
+        .unwrap_err();
         assert_eq!(
             error.to_string(),
-            format!("cannot look for protected names at {path:?}: {expect}")
+            format!("cannot scan for protected names at {path:?}: {expect}")
         );
     }
 }

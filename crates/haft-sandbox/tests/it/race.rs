@@ -1,5 +1,5 @@
-//! Races: while one thread exchanges a directory for a link that leads outside, others resolve and use what they
-//! resolved. Nothing outside may ever be read or changed.
+//! Races: while one thread exchanges a directory for a link that leads outside, others resolve
+//! paths and use them. Nothing outside may ever be read or changed.
 
 use std::fs;
 use std::io::Read as _;
@@ -8,13 +8,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use haft_sandbox::{Change, Expected, Root};
+use haft_sandbox::{ExpectedFile, Root, RootFileChange};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use tempfile::TempDir;
 
 use crate::roots;
 
-/// How many attempts are made at least, and how many until some succeeded and some failed.
+/// Minimum number of attempts, and maximum number until some succeeded and some failed.
 const TRIES_MIN: usize = 5_000;
 const TRIES_MAX: usize = 2_000_000;
 
@@ -30,8 +30,8 @@ fn place() -> TempDir {
     directory
 }
 
-/// Calls `attempt` again and again while `dir` and `trap` change places, until it has answered true and false, which
-/// shows that attempts fell on either side of an exchange.
+/// Calls `attempt` repeatedly while `dir` and `trap` change places, until it has returned both true
+/// and false. Then attempts fell on either side of an exchange.
 fn race(place: &Path, attempt: impl Fn() -> bool) {
     let is_done = AtomicBool::new(false);
     let (dir, trap) = (place.join("root/dir"), place.join("root/trap"));
@@ -97,7 +97,8 @@ fn writing_never_follows_an_exchanged_directory() {
         let write = |name: &str| {
             let path = root.resolve(&Path::new("dir").join(name)).ok()?.path;
             let contents = b"inside".to_vec();
-            let change = Change::Write { path, contents, mode: None, expected: Expected::Any };
+            let change =
+                RootFileChange::Write { path, contents, mode: None, expected: ExpectedFile::Any };
             root.apply(vec![change]).ok()
         };
         race(place.path(), || write("file").or(write("new")).is_some());
@@ -112,10 +113,11 @@ fn removing_never_follows_an_exchanged_directory() {
     for root in roots(&place.path().join("root")) {
         race(place.path(), || {
             let Ok(resolved) = root.resolve(Path::new("dir/file")) else { return false };
-            let change = Change::Remove { path: resolved.path, expected: Expected::Any };
+            let change =
+                RootFileChange::Remove { path: resolved.path, expected: ExpectedFile::Any };
             let is_removed = root.apply(vec![change]).is_ok();
             let (dir, trap) = (place.path().join("root/dir"), place.path().join("root/trap"));
-            // Whichever of the two names is the directory at the moment gets its file back.
+            // Restores the file in whichever of the two names is currently the directory.
             for directory in [dir, trap].iter().filter(|path| !path.is_symlink()) {
                 let _ = fs::write(directory.join("file"), "inside");
             }

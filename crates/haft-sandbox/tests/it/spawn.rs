@@ -1,5 +1,5 @@
-//! What tests of processes share: a launcher with a directory to start in, and a way to find processes by a token in
-//! their arguments, whatever they did to hide.
+//! Shared by the tests of processes: a launcher with a directory to start in, and a way to find
+//! processes by a token in their arguments.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -7,15 +7,15 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use haft_sandbox::{
-    Command, Confinement, Exit, Launcher, Mechanisms, Network, Process, ProtectedNames, Resources,
-    Root,
+    Confinement, Launcher, Mechanisms, Network, ProcessExit, ProtectedPaths, ResourceLimits, Root,
+    SandboxCommand, SandboxProcess,
 };
 use tempfile::TempDir;
 
-/// How long a whole command may take in a test before it counts as hanging.
+/// Maximum duration of a whole command in a test, in milliseconds.
 const RUN_MS_MAX: u64 = 60_000;
 
-/// How often a condition is looked at, and how long apart.
+/// Maximum number of checks of a condition, and the pause between them.
 const LOOKS_MAX: u32 = 6_000;
 const LOOK_MS: u64 = 5;
 
@@ -39,70 +39,74 @@ impl Fixture {
     }
 
     pub(crate) fn with_control_groups(self) -> Fixture {
-        Fixture { launcher: self.launcher.clone().control_groups(), ..self }
+        Fixture { launcher: self.launcher.clone().with_control_groups(), ..self }
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
     }
 
-    pub(crate) fn bare_command(&self, program: &str) -> Command {
-        Command::new(program, self.root.open_dir(Path::new("")).unwrap())
+    pub(crate) fn bare_command(&self, program: &str) -> SandboxCommand {
+        SandboxCommand::new(program, self.root.open_dir(Path::new("")).unwrap())
     }
 
-    pub(crate) fn command(&self, program: &str) -> Command {
+    pub(crate) fn command(&self, program: &str) -> SandboxCommand {
         self.bare_command(program).env("PATH", "/usr/bin:/bin")
     }
 
-    pub(crate) async fn start(&self, script: &str) -> Process {
+    pub(crate) async fn start(&self, script: &str) -> SandboxProcess {
         self.launcher.spawn_unconfined(self.command("bash").args(["-c", script])).await.unwrap()
     }
 
-    pub(crate) async fn run(&self, script: &str) -> (String, Exit) {
+    pub(crate) async fn run(&self, script: &str) -> (String, ProcessExit) {
         self.finish(self.command("bash").args(["-c", script])).await
     }
 
-    /// Runs a command to its end and returns all it wrote.
-    pub(crate) async fn finish(&self, command: Command) -> (String, Exit) {
+    /// Runs a command to its end and returns its whole output.
+    pub(crate) async fn finish(&self, command: SandboxCommand) -> (String, ProcessExit) {
         self.drain(async || self.launcher.spawn_unconfined(command).await.unwrap()).await
     }
 
-    /// What confines commands to the fixture's directory and the system's.
+    /// Returns a confinement to the fixture's directory and the system's directories.
     pub(crate) fn confinement(&self) -> Confinement {
         let system = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc", "/opt"];
         Confinement {
             writable: vec![self.directory.path().to_path_buf()],
             readable: system.iter().map(PathBuf::from).collect(),
             hidden: Vec::new(),
-            protected: ProtectedNames::none(),
+            protected: ProtectedPaths::empty(),
             home: PathBuf::from("/home/you"),
             network: Network::Loopback,
-            resources: Resources::default(),
+            resources: ResourceLimits::default(),
             mechanisms: Mechanisms::ALL,
         }
     }
 
-    pub(crate) async fn start_confined(&self, confinement: &Confinement, script: &str) -> Process {
+    pub(crate) async fn start_confined(
+        &self,
+        confinement: &Confinement,
+        script: &str,
+    ) -> SandboxProcess {
         let command = self.command("bash").args(["-c", script]);
         self.launcher.spawn(command, confinement).await.unwrap()
     }
 
-    /// Runs a script confined to its end and returns all it wrote.
+    /// Runs a script confined to its end and returns its whole output.
     pub(crate) async fn run_confined(
         &self,
         confinement: &Confinement,
         script: &str,
-    ) -> (String, Exit) {
+    ) -> (String, ProcessExit) {
         self.drain(async || self.start_confined(confinement, script).await).await
     }
 
-    async fn drain(&self, start: impl AsyncFnOnce() -> Process) -> (String, Exit) {
+    async fn drain(&self, start: impl AsyncFnOnce() -> SandboxProcess) -> (String, ProcessExit) {
         let whole = async { self.read_all(start().await).await };
         tokio::time::timeout(Duration::from_millis(RUN_MS_MAX), whole).await.expect("it hangs")
     }
 
-    /// Waits for the end of a command and returns all it wrote.
-    pub(crate) async fn read_all(&self, mut process: Process) -> (String, Exit) {
+    /// Waits for the end of a command and returns its whole output.
+    pub(crate) async fn read_all(&self, mut process: SandboxProcess) -> (String, ProcessExit) {
         let (mut output, mut buffer) = (Vec::new(), vec![0; 65_536]);
         loop {
             match process.read(&mut buffer).await.unwrap() {
@@ -128,10 +132,10 @@ impl Token {
         Token(text.to_owned())
     }
 
-    /// How many processes have the token as an argument of their own.
+    /// Returns how many processes have the token as an argument.
     pub(crate) fn living(&self) -> usize {
         let has_token = |entry: &std::fs::DirEntry| {
-            // A process that ended meanwhile has none.
+            // A process that ended meanwhile has no arguments.
             let arguments = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
             arguments.split(|byte| *byte == 0).any(|argument| argument == self.0.as_bytes())
         };
@@ -145,7 +149,7 @@ impl fmt::Display for Token {
     }
 }
 
-/// Waits until a condition holds, and fails if it never does.
+/// Waits until a condition is true, and fails if it never is.
 pub(crate) async fn eventually(what: &str, condition: impl Fn() -> bool) {
     for _ in 0..LOOKS_MAX {
         if condition() {

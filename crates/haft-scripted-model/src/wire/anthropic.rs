@@ -1,31 +1,32 @@
-//! Anthropic's messages: named events, each text, thought and call a block of its own that begins and ends.
+//! Anthropic's messages: named events; each text, reasoning and call is a separate block with a
+//! start and an end.
 
 use serde_json::{Value, json};
 
-use super::{Speak, Spoken, event};
-use crate::script::{Stop, Usage};
+use super::{ReplyEncoder, ReplyToolCall, event};
+use crate::script::{ReplyStopReason, ScriptedUsage};
 
-pub(super) struct Speaker {
+pub(super) struct AnthropicReplyEncoder {
     model: String,
-    /// The block that has begun.
-    open: Option<Block>,
-    /// Blocks that have ended.
+    /// The open block.
+    open: Option<AnthropicBlock>,
+    /// The number of ended blocks.
     ended: usize,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Block {
+enum AnthropicBlock {
     Text,
     Thinking,
 }
 
-impl Speaker {
+impl AnthropicReplyEncoder {
     pub(super) fn new(model: &str) -> Self {
         Self { model: model.to_owned(), open: None, ended: 0 }
     }
 
-    /// Adds to a block of this kind, which begins unless it has.
-    fn say(&mut self, block: Block, begins: &Value, delta: &Value) -> String {
+    /// Adds to a block of this kind; begins one if necessary.
+    fn push_delta(&mut self, block: AnthropicBlock, begins: &Value, delta: &Value) -> String {
         let mut frames = String::new();
         if self.open != Some(block) {
             frames += &self.close();
@@ -54,8 +55,8 @@ impl Speaker {
     }
 }
 
-impl Speak for Speaker {
-    fn begin(&mut self, usage: &Usage) -> String {
+impl ReplyEncoder for AnthropicReplyEncoder {
+    fn begin(&mut self, usage: &ScriptedUsage) -> String {
         event(&json!({
             "type": "message_start",
             "message": {
@@ -78,15 +79,19 @@ impl Speak for Speaker {
 
     fn text(&mut self, text: &str) -> String {
         let begins = json!({"type": "text", "text": ""});
-        self.say(Block::Text, &begins, &json!({"type": "text_delta", "text": text}))
+        self.push_delta(AnthropicBlock::Text, &begins, &json!({"type": "text_delta", "text": text}))
     }
 
     fn reasoning(&mut self, text: &str) -> String {
         let begins = json!({"type": "thinking", "thinking": "", "signature": ""});
-        self.say(Block::Thinking, &begins, &json!({"type": "thinking_delta", "thinking": text}))
+        self.push_delta(
+            AnthropicBlock::Thinking,
+            &begins,
+            &json!({"type": "thinking_delta", "thinking": text}),
+        )
     }
 
-    fn call(&mut self, call: &Spoken<'_>) -> Vec<String> {
+    fn call(&mut self, call: &ReplyToolCall<'_>) -> Vec<String> {
         let block = json!({"type": "tool_use", "id": call.id, "name": call.tool, "input": {}});
         let begins = self.close() + &self.begins(&block);
         let pieces = call
@@ -98,14 +103,14 @@ impl Speak for Speaker {
         frames
     }
 
-    fn end(&mut self, stop: Stop, usage: &Usage) -> String {
+    fn end(&mut self, stop: ReplyStopReason, usage: &ScriptedUsage) -> String {
         let reason = match stop {
-            Stop::Done => "end_turn",
-            Stop::ToolCalls => "tool_use",
-            Stop::Length => "max_tokens",
-            Stop::Refused => "refusal",
+            ReplyStopReason::Done => "end_turn",
+            ReplyStopReason::ToolCalls => "tool_use",
+            ReplyStopReason::Length => "max_tokens",
+            ReplyStopReason::Refused => "refusal",
         };
-        // This wire does not tell thoughts from the rest.
+        // This protocol does not count reasoning separately.
         let written = usage.output + usage.reasoning;
         let last = json!({
             "type": "message_delta",

@@ -1,11 +1,11 @@
-//! Gemini's streamed contents: each event a candidate with parts, calls whole.
+//! Gemini's streamed contents: each event is a candidate with parts; calls are whole.
 
 use serde_json::{Value, json};
 
-use super::{Speak, Spoken, event};
-use crate::script::{Stop, Usage};
+use super::{ReplyEncoder, ReplyToolCall, event};
+use crate::script::{ReplyStopReason, ScriptedUsage};
 
-pub(super) struct Speaker;
+pub(super) struct GeminiReplyEncoder;
 
 /// Returns the model that a path names.
 pub(super) fn model(path: &str) -> &str {
@@ -17,8 +17,8 @@ fn part(part: &Value) -> String {
     event(&json!({"candidates": [{"content": {"parts": [part], "role": "model"}}]}))
 }
 
-impl Speak for Speaker {
-    fn begin(&mut self, _: &Usage) -> String {
+impl ReplyEncoder for GeminiReplyEncoder {
+    fn begin(&mut self, _: &ScriptedUsage) -> String {
         String::new()
     }
 
@@ -30,16 +30,16 @@ impl Speak for Speaker {
         part(&json!({"text": text, "thought": true}))
     }
 
-    fn call(&mut self, call: &Spoken<'_>) -> Vec<String> {
+    fn call(&mut self, call: &ReplyToolCall<'_>) -> Vec<String> {
         let whole = json!({"id": call.id, "name": call.tool, "args": call.input});
         vec![part(&json!({"functionCall": whole}))]
     }
 
-    fn end(&mut self, stop: Stop, usage: &Usage) -> String {
+    fn end(&mut self, stop: ReplyStopReason, usage: &ScriptedUsage) -> String {
         let reason = match stop {
-            Stop::Done | Stop::ToolCalls => "STOP",
-            Stop::Length => "MAX_TOKENS",
-            Stop::Refused => "SAFETY",
+            ReplyStopReason::Done | ReplyStopReason::ToolCalls => "STOP",
+            ReplyStopReason::Length => "MAX_TOKENS",
+            ReplyStopReason::Refused => "SAFETY",
         };
         let read = usage.input + usage.cache_read + usage.cache_write;
         event(&json!({

@@ -1,18 +1,19 @@
-//! Ollama's chat: a JSON object a line, calls whole. It counts nothing of caches and tells no thoughts apart.
+//! Ollama's chat: one JSON object per line; calls are whole. It reports neither caches nor
+//! reasoning tokens.
 
 use serde_json::{Value, json};
 
-use super::{Speak, Spoken};
-use crate::script::{Stop, Usage};
+use super::{ReplyEncoder, ReplyToolCall};
+use crate::script::{ReplyStopReason, ScriptedUsage};
 
-pub(super) struct Speaker;
+pub(super) struct OllamaReplyEncoder;
 
 fn line(message: &Value) -> String {
     format!("{}\n", json!({"message": message, "done": false}))
 }
 
-impl Speak for Speaker {
-    fn begin(&mut self, _: &Usage) -> String {
+impl ReplyEncoder for OllamaReplyEncoder {
+    fn begin(&mut self, _: &ScriptedUsage) -> String {
         String::new()
     }
 
@@ -24,16 +25,16 @@ impl Speak for Speaker {
         line(&json!({"role": "assistant", "content": "", "thinking": text}))
     }
 
-    fn call(&mut self, call: &Spoken<'_>) -> Vec<String> {
+    fn call(&mut self, call: &ReplyToolCall<'_>) -> Vec<String> {
         let function = json!({"name": call.tool, "arguments": call.input});
         let calls = json!([{"id": call.id, "function": function}]);
         vec![line(&json!({"role": "assistant", "content": "", "tool_calls": calls}))]
     }
 
-    fn end(&mut self, stop: Stop, usage: &Usage) -> String {
+    fn end(&mut self, stop: ReplyStopReason, usage: &ScriptedUsage) -> String {
         let reason = match stop {
-            Stop::Done | Stop::ToolCalls | Stop::Refused => "stop",
-            Stop::Length => "length",
+            ReplyStopReason::Done | ReplyStopReason::ToolCalls | ReplyStopReason::Refused => "stop",
+            ReplyStopReason::Length => "length",
         };
         let last = json!({
             "message": {"role": "assistant", "content": ""},

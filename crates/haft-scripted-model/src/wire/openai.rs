@@ -1,16 +1,17 @@
-//! OpenAI's chat completions: chunks without names, arguments of calls in differences, usage in a chunk of its own.
+//! OpenAI's chat completions: unnamed chunks, arguments of calls as differences, and usage in a
+//! separate chunk.
 
 use serde_json::{Value, json};
 
-use super::{Speak, Spoken, event};
-use crate::script::{Stop, Usage};
+use super::{ReplyEncoder, ReplyToolCall, event};
+use crate::script::{ReplyStopReason, ScriptedUsage};
 
-pub(super) struct Speaker {
+pub(super) struct OpenAiReplyEncoder {
     model: String,
     calls: usize,
 }
 
-impl Speaker {
+impl OpenAiReplyEncoder {
     pub(super) fn new(model: &str) -> Self {
         Self { model: model.to_owned(), calls: 0 }
     }
@@ -38,8 +39,8 @@ impl Speaker {
     }
 }
 
-impl Speak for Speaker {
-    fn begin(&mut self, _: &Usage) -> String {
+impl ReplyEncoder for OpenAiReplyEncoder {
+    fn begin(&mut self, _: &ScriptedUsage) -> String {
         self.delta(&json!({"role": "assistant", "content": ""}))
     }
 
@@ -51,7 +52,7 @@ impl Speak for Speaker {
         self.delta(&json!({"reasoning_content": text}))
     }
 
-    fn call(&mut self, call: &Spoken<'_>) -> Vec<String> {
+    fn call(&mut self, call: &ReplyToolCall<'_>) -> Vec<String> {
         let index = self.calls;
         self.calls += 1;
         let begins = json!({
@@ -66,12 +67,12 @@ impl Speak for Speaker {
         [self.call_delta(&begins)].into_iter().chain(pieces).collect()
     }
 
-    fn end(&mut self, stop: Stop, usage: &Usage) -> String {
+    fn end(&mut self, stop: ReplyStopReason, usage: &ScriptedUsage) -> String {
         let reason = match stop {
-            Stop::Done => "stop",
-            Stop::ToolCalls => "tool_calls",
-            Stop::Length => "length",
-            Stop::Refused => "content_filter",
+            ReplyStopReason::Done => "stop",
+            ReplyStopReason::ToolCalls => "tool_calls",
+            ReplyStopReason::Length => "length",
+            ReplyStopReason::Refused => "content_filter",
         };
         let read = usage.input + usage.cache_read + usage.cache_write;
         let written = usage.output + usage.reasoning;

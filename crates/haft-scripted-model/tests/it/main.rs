@@ -1,5 +1,5 @@
-//! The server by itself: how replies are used up, what waits, what is kept of requests, and how all of it ends. That clients
-//! read the wires as they were meant is tested with a client, in the model crate.
+//! The server alone: how replies are used, waits, recorded requests, and its end. The model crate
+//! tests with a client that the protocols are decoded as intended.
 #![expect(
     clippy::unwrap_used,
     reason = "the lint's exception for tests does not cover the functions that they share"
@@ -10,7 +10,9 @@ use std::net::{SocketAddr, TcpStream};
 use std::process::{Command, Stdio};
 
 use expect_test::{Expect, expect};
-use haft_scripted_model::{Ended, Part, Reply, Script, ScriptedServer, Wait};
+use haft_scripted_model::{
+    ModelScript, ReplyEnd, ReplyPart, ReplyWait, ScriptedReply, ScriptedServer,
+};
 use serde_json::{Value, json};
 
 /// Sends a request and returns the open connection.
@@ -22,7 +24,7 @@ fn send(address: SocketAddr, method: &str, path: &str, body: &str) -> TcpStream 
     stream
 }
 
-/// Reads until the server is done with the connection, or with the answer.
+/// Reads until the server closes the connection, or until the answer ends.
 fn answer(stream: TcpStream) -> String {
     let mut reader = BufReader::new(stream);
     let (mut text, mut length) = (String::new(), None);
@@ -51,7 +53,7 @@ fn question() -> String {
         .to_string()
 }
 
-/// Returns the texts of an answer on OpenAI's wire.
+/// Returns the texts of an answer in OpenAI's protocol.
 fn texts(answer: &str) -> String {
     let events = answer.lines().filter_map(|line| line.strip_prefix("data: "));
     let values = events.filter_map(|event| serde_json::from_str::<Value>(event).ok());
@@ -63,8 +65,8 @@ fn texts(answer: &str) -> String {
 
 #[test]
 fn replies_are_used_up_in_order_unless_they_repeat() {
-    let replies = ["one", "two"].map(|text| Reply::new().text(text));
-    let server = ScriptedServer::start(Script::of(replies)).unwrap();
+    let replies = ["one", "two"].map(|text| ScriptedReply::new().text(text));
+    let server = ScriptedServer::start(ModelScript::from_replies(replies)).unwrap();
     assert_eq!(
         ["one", "two"],
         [texts(&ask(&server)), texts(&ask(&server))].each_ref().map(String::as_str)
@@ -76,7 +78,7 @@ fn replies_are_used_up_in_order_unless_they_repeat() {
 
         {"error":{"message":"the script has no reply for this request: model \"m\", system prompt \"\", last said \"hi\", tools "}}"#]]
     .assert_eq(&ask(&server).replace('\r', ""));
-    server.add(Reply::new().text("more").repeated());
+    server.add(ScriptedReply::new().text("more").repeated());
     assert_eq!(texts(&ask(&server)) + &texts(&ask(&server)), "moremore");
     let replies: Vec<_> = server.requests().iter().map(|request| request.reply).collect();
     assert_eq!(replies, [Some(0), Some(1), None, Some(2), Some(2)]);
@@ -84,8 +86,8 @@ fn replies_are_used_up_in_order_unless_they_repeat() {
 
 #[test]
 fn a_reply_waits_until_it_is_released() {
-    let reply = Reply::new().text("first").waiting_for("go").text(" then");
-    let server = ScriptedServer::start(Script::of([reply])).unwrap();
+    let reply = ScriptedReply::new().text("first").waiting_for("go").text(" then");
+    let server = ScriptedServer::start(ModelScript::from_replies([reply])).unwrap();
     let stream = send(server.address(), "POST", "/v1/chat/completions", &question());
     server.wait_until_held("go");
     let mut reader = BufReader::new(stream.try_clone().unwrap());
@@ -103,15 +105,16 @@ fn a_reply_waits_until_it_is_released() {
     }
     assert_eq!(texts(&rest), " then");
     server.wait_for_ends(1);
-    assert_eq!(server.requests()[0].ended, Some(Ended::Sent));
+    assert_eq!(server.requests()[0].ended, Some(ReplyEnd::Sent));
 }
 
 #[test]
 fn a_reply_waits_for_a_file_before_anything_is_sent() {
     let place = tempfile::tempdir().unwrap();
     let file = place.path().join("go");
-    let reply = Reply::new().part(Part::WaitFor(Wait::File(file.clone()))).text("there");
-    let server = ScriptedServer::start(Script::of([reply])).unwrap();
+    let reply =
+        ScriptedReply::new().part(ReplyPart::WaitFor(ReplyWait::File(file.clone()))).text("there");
+    let server = ScriptedServer::start(ModelScript::from_replies([reply])).unwrap();
     let stream = send(server.address(), "POST", "/v1/chat/completions", &question());
     server.wait_for_requests(1);
     stream.set_nonblocking(true).unwrap();
@@ -123,19 +126,19 @@ fn a_reply_waits_for_a_file_before_anything_is_sent() {
 
 #[test]
 fn a_client_that_hangs_up_while_it_waits_is_noticed() {
-    let reply = Reply::new().text("first").waiting_for("never");
-    let server = ScriptedServer::start(Script::of([reply])).unwrap();
+    let reply = ScriptedReply::new().text("first").waiting_for("never");
+    let server = ScriptedServer::start(ModelScript::from_replies([reply])).unwrap();
     let stream = send(server.address(), "POST", "/v1/messages", &question());
     server.wait_until_held("never");
     drop(stream);
     server.wait_for_ends(1);
-    assert_eq!(server.requests()[0].ended, Some(Ended::HungUp));
+    assert_eq!(server.requests()[0].ended, Some(ReplyEnd::HungUp));
 }
 
 #[test]
 fn a_server_that_is_dropped_ends_what_it_was_saying() {
-    let reply = Reply::new().text("first").waiting_for("never");
-    let server = ScriptedServer::start(Script::of([reply])).unwrap();
+    let reply = ScriptedReply::new().text("first").waiting_for("never");
+    let server = ScriptedServer::start(ModelScript::from_replies([reply])).unwrap();
     let stream = send(server.address(), "POST", "/v1/chat/completions", &question());
     server.wait_until_held("never");
     drop(server);
@@ -144,7 +147,8 @@ fn a_server_that_is_dropped_ends_what_it_was_saying() {
 
 #[test]
 fn what_was_asked_is_told_without_heads() {
-    let server = ScriptedServer::start(Script::of([Reply::new().text("x")])).unwrap();
+    let server =
+        ScriptedServer::start(ModelScript::from_replies([ScriptedReply::new().text("x")])).unwrap();
     ask(&server);
     let requests = answer(send(server.address(), "GET", "/requests", ""));
     let (_, body) = requests.split_once("\r\n\r\n").unwrap();
@@ -156,7 +160,7 @@ fn what_was_asked_is_told_without_heads() {
 }
 
 fn wrong(script: &str, expect: &Expect) {
-    expect.assert_eq(&Script::parse(script).unwrap_err());
+    expect.assert_eq(&ModelScript::parse(script).unwrap_err());
 }
 
 #[test]
@@ -188,13 +192,14 @@ fn the_program_serves_a_file() {
     let mut line = String::new();
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
     let address = line.trim().strip_prefix("http://").unwrap().strip_suffix("/v1").unwrap();
-    let told = answer(send(address.parse().unwrap(), "POST", "/v1/chat/completions", &question()));
+    let response =
+        answer(send(address.parse().unwrap(), "POST", "/v1/chat/completions", &question()));
     child.kill().unwrap();
     child.wait().unwrap();
-    assert_eq!(texts(&told), "from a file");
+    assert_eq!(texts(&response), "from a file");
 
     std::fs::write(&script, "{").unwrap();
     let output = Command::new(program).arg(&script).output().unwrap();
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert!(said.contains("script.json: EOF") && output.status.code() == Some(2), "{said}");
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(stderr.contains("script.json: EOF") && output.status.code() == Some(2), "{stderr}");
 }

@@ -1,5 +1,5 @@
-//! The HTTP side over real sockets, byte by byte: who is let in, what is too much or too slow, and how it ends. What
-//! stands behind the server here repeats what it is sent.
+//! The HTTP server over real sockets, byte by byte: access, limits and shutdown. The test service
+//! echoes its input.
 #![expect(
     clippy::unwrap_used,
     reason = "the lint's exception for tests does not cover the functions that they share"
@@ -15,7 +15,7 @@ use haft_server::limits::{
     BODY_BYTES_MAX, BODY_MS_MAX, CONNECTIONS_MAX, DRAIN_MS_MAX, HEADER_BYTES_MAX, HEADER_MS_MAX,
     HEADERS_MAX,
 };
-use haft_server::{Guard, Site, Token, serve};
+use haft_server::{BearerToken, HttpSite, RequestGuard, serve};
 use http::{Request, Response};
 use http_body_util::Full;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -26,7 +26,7 @@ use tokio_util::sync::CancellationToken;
 
 const TOKEN: &str = "0123456789abcdef0123";
 
-/// Answers with the body that it gets, to those that ask for `/slow` when it is let go.
+/// Answers with the request's body; for `/slow`, only once it is released.
 #[derive(Clone)]
 struct Echo(watch::Receiver<bool>);
 
@@ -56,26 +56,26 @@ struct Running {
     served: JoinHandle<()>,
 }
 
-/// Starts a server that asks for the token, whose echo is open.
-async fn start(guard: Guard) -> Running {
+/// Starts a server that requires the token and has an echo service.
+async fn start(guard: RequestGuard) -> Running {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let (open, opened) = watch::channel(true);
-    let site = Site::new(guard).mount("/echo", Echo(opened));
+    let site = HttpSite::new(guard).mount("/echo", Echo(opened));
     let shutdown = CancellationToken::new();
     let served = tokio::spawn(serve(listener, site, shutdown.clone(), async {}));
     Running { address, shutdown, open, served }
 }
 
-fn guard() -> Guard {
-    Guard {
-        token: Some(Token::parse(TOKEN).unwrap()),
+fn guard() -> RequestGuard {
+    RequestGuard {
+        token: Some(BearerToken::parse(TOKEN).unwrap()),
         hosts: vec!["tools.example.org".to_owned()],
         origins: vec!["https://app.example.org".to_owned()],
     }
 }
 
-/// A request for the echo with these headers beside the usual ones.
+/// Returns a request for the echo service with these additional headers.
 fn request(headers: &str, body: &str) -> String {
     let length = body.len();
     format!(
@@ -83,12 +83,12 @@ fn request(headers: &str, body: &str) -> String {
     )
 }
 
-/// Sends bytes and returns everything that comes back until the server closes.
+/// Sends bytes and returns the whole response until the server closes.
 async fn exchange(address: SocketAddr, bytes: &[u8]) -> String {
     let mut stream = TcpStream::connect(address).await.unwrap();
     let (mut reading, mut writing) = stream.split();
     let mut answer = Vec::new();
-    // A server that has heard enough closes before everything is sent.
+    // A server that refuses a request early closes before everything is sent.
     let (_, read) = tokio::join!(writing.write_all(bytes), reading.read_to_end(&mut answer));
     let _ = read;
     String::from_utf8(answer).unwrap()
@@ -120,11 +120,11 @@ async fn who_is_let_in() {
     };
     check(&format!("{local}{with_token}"), 200, "hello").await;
     check(&format!("Host: tools.example.org\r\n{with_token}"), 200, "hello").await;
-    check(&format!("Host: evil.example.com\r\n{with_token}"), 403, "--host").await;
+    check(&format!("Host: evil.example.com\r\n{with_token}"), 403, "start it with the name").await;
     check(
         &format!("Host: evil.example.com:{}\r\n{with_token}", running.address.port()),
         403,
-        "--host",
+        "start it with the name",
     )
     .await;
     check(&with_token, 400, "Host").await;
@@ -138,14 +138,20 @@ async fn who_is_let_in() {
         "http://localhost:1",
         "https://app.example.org.evil.com",
     ] {
-        check(&format!("{local}{with_token}Origin: {foreign}\r\n"), 403, "--origin").await;
+        check(
+            &format!("{local}{with_token}Origin: {foreign}\r\n"),
+            403,
+            "with that origin allowed",
+        )
+        .await;
     }
     check(&local, 401, "Authorization: Bearer TOKEN").await;
     check(&format!("{local}Authorization: Bearer {TOKEN}4\r\n"), 401, "not the one of this server")
         .await;
     check(&format!("{local}Authorization: Basic {TOKEN}\r\n"), 401, "Bearer").await;
-    // A foreign site learns nothing about the token.
-    check(&format!("{local}Origin: http://evil.example.com\r\n"), 403, "--origin").await;
+    // A foreign site gets no information about the token.
+    check(&format!("{local}Origin: http://evil.example.com\r\n"), 403, "with that origin allowed")
+        .await;
 }
 
 #[tokio::test]
@@ -163,7 +169,7 @@ async fn a_client_without_token_is_told_how_to_come_by_one() {
 
 #[tokio::test]
 async fn without_a_token_everybody_is_let_in_who_names_the_server() {
-    let running = start(Guard::default()).await;
+    let running = start(RequestGuard::default()).await;
     let host = format!("Host: {}\r\n", running.address);
     let answer = exchange(running.address, request(&host, "hello").as_bytes()).await;
     assert_eq!(parts(&answer), (200, "hello"));
@@ -188,7 +194,7 @@ async fn paths_and_health() {
     let nowhere = (404, "nothing is at this path: there is /echo\n");
     assert_eq!(parts(&get("GET", "/", &token).await), nowhere);
     assert_eq!(parts(&get("GET", "/echo/", &token).await), nowhere);
-    // Who has no token is not told what there is.
+    // Without the token, existing and missing paths look alike.
     assert_eq!(parts(&get("GET", "/", "").await).0, 401);
     let foreign = "GET /healthz HTTP/1.1\r\nHost: evil.example.com\r\nConnection: close\r\n\r\n";
     assert_eq!(parts(&exchange(running.address, foreign.as_bytes()).await).0, 403);
@@ -245,7 +251,7 @@ async fn bodies_are_bounded_whatever_they_say_of_themselves() {
     assert_ne!(parts(&exchange(running.address, both.as_bytes()).await).0, 500);
 }
 
-/// Returns what the server says before it closes, with time going by as fast as it can.
+/// Returns the response until the server closes, with time advancing as fast as possible.
 async fn wait_for_end(address: SocketAddr, sent: &str) -> (String, Duration) {
     let mut stream = TcpStream::connect(address).await.unwrap();
     stream.write_all(sent.as_bytes()).await.unwrap();
@@ -272,12 +278,12 @@ async fn slow_clients_are_not_waited_for() {
 #[tokio::test]
 async fn connections_are_bounded_and_further_ones_wait() {
     let running = start(guard()).await;
-    let mut held = Vec::new();
+    let mut connections = Vec::new();
     for _ in 0..CONNECTIONS_MAX {
-        held.push(TcpStream::connect(running.address).await.unwrap());
+        connections.push(TcpStream::connect(running.address).await.unwrap());
     }
     // One of them is answered, so all before it were accepted.
-    let last = held.last_mut().unwrap();
+    let last = connections.last_mut().unwrap();
     let get = format!("GET /healthz HTTP/1.1\r\nHost: {}\r\n\r\n", running.address);
     last.write_all(get.as_bytes()).await.unwrap();
     let mut first_byte = [0];
@@ -291,7 +297,7 @@ async fn connections_are_bounded_and_further_ones_wait() {
         () = tokio::task::yield_now() => true,
     };
     assert!(waits, "a connection more than there may be was answered");
-    held.clear();
+    connections.clear();
     one_more.read_exact(&mut answer).await.unwrap();
 }
 
@@ -302,7 +308,7 @@ async fn the_end_lets_what_runs_answer_and_nobody_in() {
     let headers = format!("Host: {}\r\nAuthorization: Bearer {TOKEN}\r\n", running.address);
     let mut stream = TcpStream::connect(running.address).await.unwrap();
     stream.write_all(request(&headers, "last words").as_bytes()).await.unwrap();
-    // Another request on another connection shows that the first one was taken up.
+    // Another request on another connection shows that the first one was accepted.
     let health =
         format!("GET /healthz HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", running.address);
     assert_eq!(parts(&exchange(running.address, health.as_bytes()).await).0, 200);
@@ -322,15 +328,15 @@ async fn what_never_ends_is_not_waited_for_at_the_end() {
     let headers = format!("Host: {}\r\nAuthorization: Bearer {TOKEN}\r\n", running.address);
     let mut stream = TcpStream::connect(running.address).await.unwrap();
     stream.write_all(request(&headers, "lost words").as_bytes()).await.unwrap();
-    // Another request on another connection shows that the first one was taken up.
+    // Another request on another connection shows that the first one was accepted.
     let health =
         format!("GET /healthz HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", running.address);
     assert_eq!(parts(&exchange(running.address, health.as_bytes()).await).0, 200);
     tokio::time::pause();
-    let told = tokio::time::Instant::now();
+    let started = tokio::time::Instant::now();
     running.shutdown.cancel();
     running.served.await.unwrap();
-    let (waited, bound) = (told.elapsed(), Duration::from_millis(DRAIN_MS_MAX));
+    let (waited, bound) = (started.elapsed(), Duration::from_millis(DRAIN_MS_MAX));
     assert!((bound..2 * bound).contains(&waited), "{waited:?}");
     let mut answer = String::new();
     let _ = stream.read_to_string(&mut answer).await;

@@ -1,10 +1,10 @@
-//! What files of a root looked like when they were last read, so that a file that looks the same is not read again. A cache is
-//! only ever a saving: what is missing, damaged or of another version counts as empty. It is replaced as a whole, and
-//! does not know what it is asked for.
+//! The states of a root's files when they were last read, so that unchanged files are not read
+//! again. The cache is only an optimisation: a missing, damaged or outdated cache counts as empty.
+//! It is replaced as a whole.
 //!
-//! A file that was changed in the same tick of the clock in which it was read can be changed once more without looking any
-//! different. A cache therefore notes when it was begun, by the clock that stamps files, and says nothing of files that were
-//! changed then or later.
+//! A file that was changed in the same clock tick in which it was read can change once more without
+//! a visible difference. A cache therefore records its start time, by the clock that stamps files,
+//! and ignores files that were changed then or later.
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
@@ -13,62 +13,62 @@ use std::io::{self, Read as _, Write as _};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 
-use haft_sandbox::{Metadata, Stamp};
+use haft_sandbox::{InodeStamp, PathMetadata};
 use rustix::fs::{Timespec, Timestamps, UTIME_NOW, fstat, futimens};
 
-use crate::bytes::{Reader, Writer};
-use crate::error::StoreError;
+use crate::bytes::{ByteReader, ByteWriter};
+use crate::error::SnapshotStoreError;
 use crate::id::{ContentId, ID_BYTES, ObjectId, TreeId};
 use crate::limits::CACHE_BYTES_MAX;
-use crate::objects::{Objects, open_private};
+use crate::objects::{ObjectStore, open_private};
 use crate::store::CACHE_NAME;
 
 const MAGIC: &[u8] = b"haft cache 1\n";
 
 const SECOND_NS: i128 = 1_000_000_000;
 
-/// What is known of a root's directories.
+/// The cached directories of a root.
 #[derive(Debug, Default)]
-pub(super) struct Cache {
+pub(super) struct RecordCache {
     directories: HashMap<PathBuf, CachedDirectory>,
     entries: u64,
     taken_ns: i128,
 }
 
-/// What is known of one directory.
+/// A cached directory.
 #[derive(Debug)]
 pub(super) struct CachedDirectory {
-    /// The object that it was recorded as.
+    /// The object that describes it.
     pub(super) tree: TreeId,
     /// Sorted by name.
-    entries: Vec<Remembered>,
+    entries: Vec<CachedEntry>,
 }
 
-/// What is known of one name.
+/// A cached name.
 #[derive(Debug, Clone)]
-pub(super) struct Remembered {
+pub(super) struct CachedEntry {
     pub(super) name: OsString,
-    pub(super) stamp: Stamp,
-    pub(super) known: Known,
+    pub(super) stamp: InodeStamp,
+    pub(super) known: CachedContent,
 }
 
-/// What reading would find out.
+/// The result that reading would give.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Known {
+pub(super) enum CachedContent {
     /// A file has this content, which is in the store.
     Content(ContentId),
-    /// An ignored directory holds more than ignored directories may.
-    Heavy,
+    /// An ignored directory exceeds the limits of ignored directories.
+    Oversized,
 }
 
-impl Cache {
-    /// Reads the cache in `directory`, if it was made with the same bounds.
-    pub(super) fn load(directory: &Path, fingerprint: ObjectId) -> Cache {
+impl RecordCache {
+    /// Loads the cache in `directory`, if it was written with the same limits.
+    pub(super) fn load(directory: &Path, fingerprint: ObjectId) -> RecordCache {
         let mut bytes = Vec::new();
         let read = File::open(directory.join(CACHE_NAME))
             .and_then(|file| file.take(CACHE_BYTES_MAX).read_to_end(&mut bytes));
         if read.is_err() {
-            return Cache::default();
+            return RecordCache::default();
         }
         decode(&bytes, fingerprint).unwrap_or_default()
     }
@@ -77,56 +77,57 @@ impl Cache {
         self.directories.get(path)
     }
 
-    /// Returns what is known of a name that looks like `stamp` now.
+    /// Returns the cached result for a name whose current state is `stamp`.
     pub(super) fn known(
         &self,
         directory: &CachedDirectory,
         name: &OsStr,
-        stamp: &Stamp,
-    ) -> Option<Known> {
+        stamp: &InodeStamp,
+    ) -> Option<CachedContent> {
         let entries = &directory.entries;
         let at =
             entries.binary_search_by(|entry| entry.name.as_bytes().cmp(name.as_bytes())).ok()?;
         let entry = entries.get(at)?;
-        (entry.stamp == *stamp && is_settled(stamp, self.taken_ns)).then_some(entry.known)
+        (entry.stamp == *stamp && is_stable(stamp, self.taken_ns)).then_some(entry.known)
     }
 }
 
-/// Tells whether a change after `taken_ns` would have left another time than the one that a file has.
-fn is_settled(stamp: &Stamp, taken_ns: i128) -> bool {
-    // Whole seconds are what file systems show that count no finer; the coarsest in use counts by two.
+/// Returns whether a change after `taken_ns` would have left a different time than the file has.
+fn is_stable(stamp: &InodeStamp, taken_ns: i128) -> bool {
+    // Whole seconds come from file systems with coarse times; the coarsest in use counts by two.
     let tick_ns = if stamp.changed_ns % SECOND_NS == 0 { 2 * SECOND_NS } else { 1 };
     stamp.changed_ns.saturating_add(tick_ns) <= taken_ns
 }
 
 /// A cache being written.
 #[derive(Debug)]
-pub(super) struct Fresh<'a> {
-    objects: &'a Objects,
+pub(super) struct RecordCacheWriter<'a> {
+    objects: &'a ObjectStore,
     path: PathBuf,
-    writer: Writer,
+    writer: ByteWriter,
     directories: u64,
     entries: u64,
-    /// Whether it says anything that the former one does not.
+    /// Whether it contains anything that the former cache does not.
     is_news: bool,
 }
 
-impl<'a> Fresh<'a> {
-    /// Begins a cache; what is read from now on may be put into it.
-    pub(super) fn begin(
-        objects: &'a Objects,
+impl<'a> RecordCacheWriter<'a> {
+    /// Begins a cache; results that are read from now on may be added to it.
+    pub(super) fn begin_cache(
+        objects: &'a ObjectStore,
         directory: &Path,
         fingerprint: ObjectId,
-    ) -> Result<Fresh<'a>, StoreError> {
-        let taken_ns = now_ns(&directory.join("clock")).map_err(StoreError::io("stamp a file"))?;
-        let mut writer = Writer::default();
+    ) -> Result<RecordCacheWriter<'a>, SnapshotStoreError> {
+        let taken_ns =
+            now_ns(&directory.join("clock")).map_err(SnapshotStoreError::io("stamp a file"))?;
+        let mut writer = ByteWriter::default();
         writer.raw(MAGIC).raw(&fingerprint.0).i128(taken_ns);
         let path = directory.join(CACHE_NAME);
-        Ok(Fresh { objects, path, writer, directories: 0, entries: 0, is_news: false })
+        Ok(RecordCacheWriter { objects, path, writer, directories: 0, entries: 0, is_news: false })
     }
 
-    /// Adds what is known of a directory; each directory once.
-    pub(super) fn add(&mut self, path: &Path, tree: TreeId, entries: &[Remembered]) {
+    /// Adds a directory; call it once per directory.
+    pub(super) fn add(&mut self, path: &Path, tree: TreeId, entries: &[CachedEntry]) {
         self.directories += 1;
         let count = u64::try_from(entries.len()).unwrap_or(u64::MAX);
         self.entries += count;
@@ -136,13 +137,13 @@ impl<'a> Fresh<'a> {
         }
     }
 
-    /// Notes that something was found out that the former cache did not say.
-    pub(super) fn note_news(&mut self) {
+    /// Records that something new was found.
+    pub(super) fn mark_changed(&mut self) {
         self.is_news = true;
     }
 
-    /// Puts the cache in place of the former one, if it says anything else.
-    pub(super) fn finish(mut self, former: &Cache) -> Result<(), StoreError> {
+    /// Replaces the former cache, if anything differs.
+    pub(super) fn finish(mut self, former: &RecordCache) -> Result<(), SnapshotStoreError> {
         let directories = u64::try_from(former.directories.len()).unwrap_or(u64::MAX);
         let is_same_size = (directories, former.entries) == (self.directories, self.entries);
         if is_same_size && !self.is_news {
@@ -150,46 +151,47 @@ impl<'a> Fresh<'a> {
         }
         let sum = ObjectId::of(&self.writer.bytes);
         self.writer.raw(&sum.0);
-        // It is not synced: one that a loss of power cut short is told by its sum.
+        // It is not synced: its checksum detects a cache that a loss of power truncated.
         let (temporary, mut file) = self.objects.temporary()?;
         file.write_all(&self.writer.bytes)
             .and_then(|()| fs::rename(&temporary, &self.path))
-            .map_err(StoreError::io("write its cache"))
+            .map_err(SnapshotStoreError::io("write its cache"))
     }
 }
 
-/// Returns the present, by the clock that stamps files: no other agrees with it exactly. The file at `path` is stamped for it, and
-/// kept, because making and removing one each time is slow where a file system is careful with numbers of removed files.
+/// Returns the current time by the clock that stamps files, because no other clock agrees with it
+/// exactly. The file at `path` is stamped for this and kept: creating and removing one each time is
+/// slow on some file systems.
 fn now_ns(path: &Path) -> io::Result<i128> {
     let file = open_private(path)?;
     let now = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
     futimens(&file, &Timestamps { last_access: now, last_modification: now })?;
-    Ok(Metadata::from(&fstat(&file)?).stamp.modified_ns)
+    Ok(PathMetadata::from(&fstat(&file)?).stamp.modified_ns)
 }
 
 const CONTENT: u8 = b'c';
-const HEAVY: u8 = b'h';
+const OVERSIZED: u8 = b'h';
 
-fn encode_entry(writer: &mut Writer, entry: &Remembered) {
-    let Stamp { device, inode, size_bytes, modified_ns, changed_ns, mode } = entry.stamp;
+fn encode_entry(writer: &mut ByteWriter, entry: &CachedEntry) {
+    let InodeStamp { device, inode, size_bytes, modified_ns, changed_ns, mode } = entry.stamp;
     writer.string(entry.name.as_bytes());
     writer.u64(device).u64(inode).u64(size_bytes).i128(modified_ns).i128(changed_ns).u32(mode);
     match entry.known {
-        Known::Content(content) => writer.u8(CONTENT).raw(&content.0.0),
-        Known::Heavy => writer.u8(HEAVY),
+        CachedContent::Content(content) => writer.u8(CONTENT).raw(&content.0.0),
+        CachedContent::Oversized => writer.u8(OVERSIZED),
     };
 }
 
-fn decode(bytes: &[u8], fingerprint: ObjectId) -> Option<Cache> {
+fn decode(bytes: &[u8], fingerprint: ObjectId) -> Option<RecordCache> {
     let (bytes, sum) = bytes.split_at_checked(bytes.len().checked_sub(ID_BYTES)?)?;
     if ObjectId::of(bytes).0.as_slice() != sum {
         return None;
     }
-    let mut reader = Reader::new(bytes);
+    let mut reader = ByteReader::new(bytes);
     if reader.raw(MAGIC.len())? != MAGIC || ObjectId(reader.array()?) != fingerprint {
         return None;
     }
-    let mut cache = Cache { taken_ns: reader.i128()?, ..Cache::default() };
+    let mut cache = RecordCache { taken_ns: reader.i128()?, ..RecordCache::default() };
     while !reader.is_empty() {
         let path = PathBuf::from(OsString::from_vec(reader.string()?.to_vec()));
         let tree = TreeId(ObjectId(reader.array()?));
@@ -203,9 +205,9 @@ fn decode(bytes: &[u8], fingerprint: ObjectId) -> Option<Cache> {
     Some(cache)
 }
 
-fn decode_entry(reader: &mut Reader<'_>) -> Option<Remembered> {
+fn decode_entry(reader: &mut ByteReader<'_>) -> Option<CachedEntry> {
     let name = OsString::from_vec(reader.string()?.to_vec());
-    let stamp = Stamp {
+    let stamp = InodeStamp {
         device: reader.u64()?,
         inode: reader.u64()?,
         size_bytes: reader.u64()?,
@@ -214,11 +216,11 @@ fn decode_entry(reader: &mut Reader<'_>) -> Option<Remembered> {
         mode: reader.u32()?,
     };
     let known = match reader.u8()? {
-        CONTENT => Known::Content(ContentId(ObjectId(reader.array()?))),
-        HEAVY => Known::Heavy,
+        CONTENT => CachedContent::Content(ContentId(ObjectId(reader.array()?))),
+        OVERSIZED => CachedContent::Oversized,
         _ => return None,
     };
-    Some(Remembered { name, stamp, known })
+    Some(CachedEntry { name, stamp, known })
 }
 
 #[cfg(test)]

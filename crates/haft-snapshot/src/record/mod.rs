@@ -1,11 +1,12 @@
-//! Recording what a workspace looks like: as a whole, with a cache that spares reading what looks unchanged, or some paths on
-//! top of an earlier record. A file's bytes are taken as they are. Bringing anything back is not this module's part.
+//! Records the state of a workspace: as a whole, with a cache that avoids reading unchanged files,
+//! or some paths on top of an earlier record. File contents are stored unchanged. Restoring is in
+//! another module.
 
 mod cache;
-mod heavy;
+mod file_read;
+mod gitignore_rules;
 mod options;
-mod reading;
-mod rules;
+mod oversized;
 mod update;
 mod walk;
 
@@ -13,188 +14,201 @@ use std::path::{Path, PathBuf};
 
 use haft_sandbox::{Root, RootError};
 
-pub use self::options::{Lasting, Options};
+pub use self::options::{RecordDurability, RecordOptions};
 
-use self::cache::{Cache, Fresh};
-use self::rules::Rules;
-use self::update::{Base, Extent, Place, Update, Wanted};
-use self::walk::{Walk, Walked};
+use self::cache::{RecordCache, RecordCacheWriter};
+use self::gitignore_rules::SnapshotIgnoreRules;
+use self::update::{BaseTree, PathSelection, RecordUpdate, SelectionExtent, UpdatePosition};
+use self::walk::{RecordWalk, WalkedDirectory};
 use crate::error::RecordError;
 use crate::id::TreeId;
-use crate::state::LeftOut;
-use crate::store::Store;
+use crate::state::OmittedEntry;
+use crate::store::SnapshotStore;
 
-/// What may have changed since something was recorded.
+/// The paths that may have changed since the last record.
 #[derive(Debug, Clone, Copy)]
-pub enum Changed<'a> {
-    /// Anything may have.
+pub enum ChangeScope<'a> {
+    /// Any path.
     Anything,
-    /// Nothing but what is at these canonical paths, and beneath them.
+    /// Only these canonical paths and paths below them.
     Beneath {
-        /// What is taken over for everything else.
+        /// The record that supplies everything else.
         previous: TreeId,
-        /// What is recorded anew. They need not exist.
+        /// The paths to record again. They need not exist.
         paths: &'a [PathBuf],
     },
-    /// Nothing else is of interest: of everything but these canonical paths, and what is beneath them, no more is recorded than
-    /// the directories that lead there. Two such records of the same paths say what happened to them between, at a cost that
-    /// does not depend on what is beside them.
+    /// Only these canonical paths and paths below them are of interest. Of everything else, only
+    /// the directories that lead to them are recorded. Two such records of the same paths show the
+    /// changes in between, at a cost that does not depend on other paths.
     Only {
-        /// What is recorded. They need not exist.
+        /// The paths to record. They need not exist.
         paths: &'a [PathBuf],
     },
-    /// As [`Changed::Only`], without what is beneath the paths: of a directory among them, that it is there and its bits.
+    /// The same as [`ChangeScope::Only`] without the paths below: of a directory, only its
+    /// existence and permission bits are recorded.
     Exactly {
-        /// What is recorded. They need not exist.
+        /// The paths to record. They need not exist.
         paths: &'a [PathBuf],
     },
 }
 
-/// What was recorded.
+/// The result of recording.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Recorded {
+pub struct RecordReport {
     /// The state of the workspace.
     pub tree: TreeId,
-    /// How many files, directories and links were looked at.
+    /// The number of files, directories and links that were inspected.
     pub files: u64,
-    /// How many files were read.
+    /// The number of files that were read.
     pub read: u64,
-    /// How many bytes they had.
+    /// Their total size in bytes.
     pub read_bytes: u64,
-    /// How many objects were new to the store.
+    /// The number of objects that were new to the store.
     pub written: u64,
-    /// How many bytes they have.
+    /// Their total size in bytes.
     pub written_bytes: u64,
-    /// What was left out of what was looked at, as far as it is listed.
-    pub left_out: Vec<LeftOutPath>,
-    /// How many paths were left out of what was looked at.
-    pub left_out_total: u64,
+    /// The omitted paths, up to the maximum that is listed.
+    pub omitted: Vec<OmittedPath>,
+    /// The total number of omitted paths.
+    pub omitted_total: u64,
 }
 
-/// A path that was left out.
+/// A path that was omitted.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LeftOutPath {
+pub struct OmittedPath {
     /// The canonical path.
     pub path: PathBuf,
-    /// What is there, and why it was left out.
-    pub left_out: LeftOut,
+    /// Its kind, and why it was omitted.
+    pub entry: OmittedEntry,
 }
 
-impl Store {
-    /// Records what the workspace looks like.
+impl SnapshotStore {
+    /// Records the state of the workspace.
     ///
-    /// The record lasts through a loss of power when this returns, unless `options` ask for less. See the [crate] for what is recorded of what.
+    /// The record survives a loss of power when this returns, unless `options` defer that. See the
+    /// [crate] for details of what is recorded.
     ///
     /// # Errors
     ///
-    /// [`RecordError`] when the store or the root cannot be used, or when there is more than `options` allow. What
-    /// cannot be read, or does not hold still, is no error: it is left out, and listed.
+    /// [`RecordError`] if the store or the root cannot be used, or if the workspace exceeds the
+    /// limits in `options`. Unreadable or constantly changing files are not an error: they are
+    /// omitted and listed.
     pub fn record(
         &self,
         root: &Root,
-        options: &Options,
-        changed: Changed<'_>,
-    ) -> Result<Recorded, RecordError> {
+        options: &RecordOptions,
+        changed: ChangeScope<'_>,
+    ) -> Result<RecordReport, RecordError> {
         if self.is_inside(root.path()) {
             return Err(RecordError::Inside);
         }
-        let _hold = self.hold()?;
+        let _hold = self.lock_shared()?;
         match changed {
-            Changed::Anything => self.record_all(root, options),
-            Changed::Beneath { previous, paths } => self.record_some(
+            ChangeScope::Anything => self.record_all(root, options),
+            ChangeScope::Beneath { previous, paths } => self.record_some(
                 root,
                 options,
-                Base::Record(previous),
-                &Wanted::of(paths, Extent::Beneath)?,
+                BaseTree::Record(previous),
+                &PathSelection::from_paths(paths, SelectionExtent::Beneath)?,
             ),
-            Changed::Only { paths } => {
-                self.record_some(root, options, Base::Nothing, &Wanted::of(paths, Extent::Beneath)?)
-            }
-            Changed::Exactly { paths } => {
-                self.record_some(root, options, Base::Nothing, &Wanted::of(paths, Extent::Itself)?)
-            }
+            ChangeScope::Only { paths } => self.record_some(
+                root,
+                options,
+                BaseTree::Nothing,
+                &PathSelection::from_paths(paths, SelectionExtent::Beneath)?,
+            ),
+            ChangeScope::Exactly { paths } => self.record_some(
+                root,
+                options,
+                BaseTree::Nothing,
+                &PathSelection::from_paths(paths, SelectionExtent::Itself)?,
+            ),
         }
     }
 
     fn record_some(
         &self,
         root: &Root,
-        options: &Options,
-        base: Base,
-        wanted: &Wanted,
-    ) -> Result<Recorded, RecordError> {
-        if wanted.whole {
+        options: &RecordOptions,
+        base: BaseTree,
+        selection: &PathSelection,
+    ) -> Result<RecordReport, RecordError> {
+        if selection.everything {
             return self.record_all(root, options);
         }
-        let cache = Cache::default();
+        let cache = RecordCache::default();
         let mut walk = self.walk(root, options, &cache)?;
-        let place = Place { above: &Rules::default(), depth: 0 };
-        let mut update = Update { store: self, walk: &mut walk };
-        let walked = update.directory(Path::new(""), base, wanted, place)?;
+        let place = UpdatePosition { above: &SnapshotIgnoreRules::default(), depth: 0 };
+        let mut update = RecordUpdate { store: self, walk: &mut walk };
+        let walked = update.directory(Path::new(""), base, selection, place)?;
         walk.finish(walked)
     }
 
-    fn record_all(&self, root: &Root, options: &Options) -> Result<Recorded, RecordError> {
+    fn record_all(
+        &self,
+        root: &Root,
+        options: &RecordOptions,
+    ) -> Result<RecordReport, RecordError> {
         let directory = self.root_directory(root)?;
         let fingerprint = options.fingerprint();
-        let cache = Cache::load(&directory, fingerprint);
-        let fresh = Fresh::begin(&self.objects, &directory, fingerprint)?;
+        let cache = RecordCache::load(&directory, fingerprint);
+        let fresh = RecordCacheWriter::begin_cache(&self.objects, &directory, fingerprint)?;
         let mut walk = self.walk(root, options, &cache)?;
         walk.fresh = Some(fresh);
-        let walked = walk.directory(Path::new(""), &Rules::default(), 0)?;
+        let walked = walk.directory(Path::new(""), &SnapshotIgnoreRules::default(), 0)?;
         walk.finish(walked)
     }
 
     fn walk<'a>(
         &'a self,
         root: &'a Root,
-        options: &'a Options,
-        cache: &'a Cache,
-    ) -> Result<Walk<'a>, RecordError> {
-        Ok(Walk {
+        options: &'a RecordOptions,
+        cache: &'a RecordCache,
+    ) -> Result<RecordWalk<'a>, RecordError> {
+        Ok(RecordWalk {
             root,
             options,
-            excluded: rules::excluded(&options.excluded)?,
+            excluded: gitignore_rules::excluded(&options.excluded)?,
             hidden: self.hidden_within(root),
-            writing: self.objects.writing(options.lasting),
+            writing: self.objects.begin_writing(options.durability),
             cache,
             fresh: None,
-            counts: Counts::default(),
+            counts: RecordCounts::default(),
         })
     }
 }
 
-/// What is counted while a record is made.
+/// The counts of a record in progress.
 #[derive(Debug, Default)]
-struct Counts {
+struct RecordCounts {
     files: u64,
     read: u64,
     read_bytes: u64,
-    left_out: Vec<LeftOutPath>,
+    left_out: Vec<OmittedPath>,
     left_out_total: u64,
 }
 
-impl Walk<'_> {
-    /// Makes the record last, the cache only after the objects that it speaks of.
-    fn finish(self, walked: Walked) -> Result<Recorded, RecordError> {
+impl RecordWalk<'_> {
+    /// Makes the record durable; the cache is written after the objects that it refers to.
+    fn finish(self, walked: WalkedDirectory) -> Result<RecordReport, RecordError> {
         let tree = match walked {
-            Walked::Tree(tree) => tree,
-            Walked::Gone | Walked::Not(_) => return Err(unreadable(self.root)),
+            WalkedDirectory::Tree(tree) => tree,
+            WalkedDirectory::Gone | WalkedDirectory::Not(_) => return Err(unreadable(self.root)),
         };
         self.writing.finish()?;
         if let Some(fresh) = self.fresh {
             fresh.finish(self.cache)?;
         }
-        let Counts { files, read, read_bytes, left_out, left_out_total } = self.counts;
-        Ok(Recorded {
+        let RecordCounts { files, read, read_bytes, left_out, left_out_total } = self.counts;
+        Ok(RecordReport {
             tree,
             files,
             read,
             read_bytes,
             written: self.writing.written,
             written_bytes: self.writing.written_bytes,
-            left_out,
-            left_out_total,
+            omitted: left_out,
+            omitted_total: left_out_total,
         })
     }
 }

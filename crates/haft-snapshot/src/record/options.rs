@@ -1,70 +1,71 @@
-//! What of a workspace is recorded, and how much of it.
+//! Options of a record: which paths to record, and their limits.
 
 use crate::error::RecordError;
 use crate::id::ObjectId;
 use crate::limits::{FILE_BYTES_MAX, FILES_MAX, IGNORED_BYTES_MAX, IGNORED_FILES_MAX};
 
-/// Where the kernel names this start of the system.
+/// The file with the kernel's identifier of the current boot.
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
-/// When a record lasts through a loss of power.
+/// When a record survives a loss of power.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Lasting {
+pub enum RecordDurability {
     /// As soon as it is made.
     #[default]
     AtOnce,
-    /// When [`Store::sync`](crate::Store::sync) was called, or the system has written it by itself; the death of processes it
-    /// outlives at once.
+    /// After [`SnapshotStore::sync`](crate::SnapshotStore::sync), or once the system has written
+    /// it. It survives the death of processes at once.
     Later,
 }
 
-/// What of a workspace is recorded.
+/// Options of a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Options {
-    /// Patterns of what is left out, written and read as in a `.gitignore` at the root.
+pub struct RecordOptions {
+    /// Patterns of paths to omit, in the syntax of a `.gitignore` at the root.
     pub excluded: Vec<String>,
-    /// The largest file that is recorded.
+    /// Maximum size of a recorded file, in bytes.
     pub file_bytes_max: u64,
-    /// How many files, directories and links there may be before recording is refused.
+    /// Maximum number of files, directories and links; recording more is refused.
     pub files_max: u64,
-    /// The largest ignored file, and the most that an ignored directory may hold in all, that is recorded.
+    /// Maximum size of a recorded ignored file, and of all files in an ignored directory together,
+    /// in bytes.
     pub ignored_bytes_max: u64,
-    /// How many files, directories and links an ignored directory may hold to be recorded.
+    /// Maximum number of files, directories and links in a recorded ignored directory.
     pub ignored_files_max: u64,
-    /// When the record lasts.
-    pub lasting: Lasting,
+    /// When the record survives a loss of power.
+    pub durability: RecordDurability,
 }
 
-impl Default for Options {
-    fn default() -> Options {
-        Options {
+impl Default for RecordOptions {
+    fn default() -> RecordOptions {
+        RecordOptions {
             excluded: Vec::new(),
             file_bytes_max: FILE_BYTES_MAX,
             files_max: FILES_MAX,
             ignored_bytes_max: IGNORED_BYTES_MAX,
             ignored_files_max: IGNORED_FILES_MAX,
-            lasting: Lasting::AtOnce,
+            durability: RecordDurability::AtOnce,
         }
     }
 }
 
-impl Options {
-    /// Tells whether every excluded pattern is one.
+impl RecordOptions {
+    /// Checks that every excluded pattern is valid.
     ///
     /// # Errors
     ///
-    /// [`RecordError::Pattern`] names the first that is none.
+    /// [`RecordError::Pattern`] names the first invalid one.
     pub fn check(&self) -> Result<(), RecordError> {
-        super::rules::excluded(&self.excluded).map(|_| ())
+        super::gitignore_rules::excluded(&self.excluded).map(|_| ())
     }
 
-    /// Returns what tells a cache that was made with these options from others. What was found to exceed one bound on ignored
-    /// directories says nothing of another; and what may be lost with the power is in the store for certain only until the
-    /// system starts again.
+    /// Returns a hash that distinguishes caches with different options. Results for one limit on
+    /// ignored directories are not valid for another. With deferred durability, unsynced objects
+    /// are certainly in the store only until the system restarts.
     pub(crate) fn fingerprint(&self) -> ObjectId {
-        let boot = match self.lasting {
-            Lasting::AtOnce => String::new(),
-            Lasting::Later => std::fs::read_to_string(BOOT_ID).unwrap_or_default(),
+        let boot = match self.durability {
+            RecordDurability::AtOnce => String::new(),
+            RecordDurability::Later => std::fs::read_to_string(BOOT_ID).unwrap_or_default(),
         };
         let text = format!("{} {} {boot}", self.ignored_bytes_max, self.ignored_files_max);
         ObjectId::of(text.as_bytes())

@@ -1,42 +1,48 @@
-//! Recording some paths anew, on top of an earlier record or of nothing: only directories on the way to them are looked at, all
-//! else is taken over by name, or left out without a trace. The cost follows the paths, and what lies beneath them; the cache is deliberately left alone.
+//! Records some paths on top of an earlier record or of nothing. Only directories on the way to
+//! them are read. Everything else is copied by name, or omitted without a trace. The cost depends
+//! only on the paths and their contents; the cache is deliberately not used.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Component, Path, PathBuf};
 
-use haft_sandbox::FileKind;
+use haft_sandbox::InodeKind;
 
-use super::rules::{Contains, Kind, Rules};
-use super::walk::{Frame, Seen, Walk, Walked, without_listing};
-use crate::directory::Directory;
+use super::gitignore_rules::{DirectoryMarkers, GitignoreKind, SnapshotIgnoreRules};
+use super::walk::{
+    DirectoryFrame, RecordWalk, RecordWalkEntry, WalkedDirectory, classify_list_error,
+};
+use crate::directory::OpenDirectory;
 use crate::error::RecordError;
 use crate::id::TreeId;
 use crate::limits::DEPTH_MAX;
-use crate::store::Store;
-use crate::tree::{Node, Tree, is_git};
+use crate::store::SnapshotStore;
+use crate::tree::{TreeNode, TreeObject, is_git};
 
-/// How much a path stands for.
+/// The extent of a path to record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Extent {
-    /// Also what is beneath it.
+pub(super) enum SelectionExtent {
+    /// The path and everything below it.
     Beneath,
-    /// Itself alone.
+    /// The path alone.
     Itself,
 }
 
-/// Which names beneath a directory are recorded anew.
+/// The names below a directory that are recorded again.
 #[derive(Debug, Default)]
-pub(super) struct Wanted {
-    /// All of them.
-    pub(super) whole: bool,
-    below: BTreeMap<OsString, Wanted>,
+pub(super) struct PathSelection {
+    /// All names.
+    pub(super) everything: bool,
+    below: BTreeMap<OsString, PathSelection>,
 }
 
-impl Wanted {
-    /// Sorts canonical paths into a tree of names. Paths into a repository's own directory want nothing.
-    pub(super) fn of(paths: &[PathBuf], extent: Extent) -> Result<Wanted, RecordError> {
-        let mut wanted = Wanted::default();
+impl PathSelection {
+    /// Sorts canonical paths into a tree of names. Paths inside a `.git` directory are ignored.
+    pub(super) fn from_paths(
+        paths: &[PathBuf],
+        extent: SelectionExtent,
+    ) -> Result<PathSelection, RecordError> {
+        let mut selection = PathSelection::default();
         for path in paths {
             let names = names_of(path)?;
             if names.iter().any(|name| is_git(name)) {
@@ -44,10 +50,10 @@ impl Wanted {
             }
             let at = names
                 .iter()
-                .fold(&mut wanted, |at, name| at.below.entry((*name).to_owned()).or_default());
-            at.whole = extent == Extent::Beneath;
+                .fold(&mut selection, |at, name| at.below.entry((*name).to_owned()).or_default());
+            at.everything = extent == SelectionExtent::Beneath;
         }
-        Ok(wanted)
+        Ok(selection)
     }
 }
 
@@ -61,46 +67,46 @@ fn names_of(path: &Path) -> Result<Vec<&OsStr>, RecordError> {
     names.collect()
 }
 
-/// What a directory is recorded on top of.
+/// The base on which a directory is recorded.
 #[derive(Clone, Copy)]
-pub(super) enum Base {
-    /// An earlier record of it, of which everything stays that is not wanted.
+pub(super) enum BaseTree {
+    /// An earlier record of it; names that are not selected are copied from it.
     Record(TreeId),
-    /// Nothing: what is not wanted is not recorded.
+    /// Nothing: names that are not selected are not recorded.
     Nothing,
 }
 
-impl Base {
-    /// Returns what a directory in it is recorded on top of; none if the record knows no such directory.
-    fn below(self, tree: &Tree, name: &OsStr) -> Option<Base> {
+impl BaseTree {
+    /// Returns the base for a subdirectory; `None` if the earlier record has no such directory.
+    fn base_of_child(self, tree: &TreeObject, name: &OsStr) -> Option<BaseTree> {
         match self {
-            Base::Record(_) => tree.get(name).and_then(Node::tree).map(Base::Record),
-            Base::Nothing => Some(Base::Nothing),
+            BaseTree::Record(_) => tree.get(name).and_then(TreeNode::tree).map(BaseTree::Record),
+            BaseTree::Nothing => Some(BaseTree::Nothing),
         }
     }
 }
 
-/// Paths being recorded anew.
-pub(super) struct Update<'w, 'a> {
-    pub(super) store: &'a Store,
-    pub(super) walk: &'w mut Walk<'a>,
+/// An update of some paths.
+pub(super) struct RecordUpdate<'w, 'a> {
+    pub(super) store: &'a SnapshotStore,
+    pub(super) walk: &'w mut RecordWalk<'a>,
 }
 
-impl<'a> Update<'_, 'a> {
-    /// Records what is wanted of the directory at `path`.
+impl<'a> RecordUpdate<'_, 'a> {
+    /// Records the selected names of the directory at `path`.
     pub(super) fn directory(
         &mut self,
         path: &Path,
-        base: Base,
-        wanted: &Wanted,
-        place: Place<'_>,
-    ) -> Result<Walked, RecordError> {
-        let directory = match Directory::open(self.walk.root, path) {
+        base: BaseTree,
+        selection: &PathSelection,
+        place: UpdatePosition<'_>,
+    ) -> Result<WalkedDirectory, RecordError> {
+        let directory = match OpenDirectory::open(self.walk.root, path) {
             Ok(directory) => directory,
-            Err(err) => return without_listing(err),
+            Err(err) => return classify_list_error(err),
         };
         let rules = place.above.enter(path, contains(&directory));
-        let mut frame = Frame {
+        let mut frame = DirectoryFrame {
             path: path.to_path_buf(),
             rules,
             depth: place.depth,
@@ -108,71 +114,83 @@ impl<'a> Update<'_, 'a> {
             remembered: Vec::new(),
         };
         let (mut tree, former) = match base {
-            Base::Record(former) => (self.store.tree(former)?, Some(former)),
-            Base::Nothing => (Tree::default(), None),
+            BaseTree::Record(former) => (self.store.tree(former)?, Some(former)),
+            BaseTree::Nothing => (TreeObject::default(), None),
         };
-        for (name, wanted) in &wanted.below {
-            match self.walk.see(&directory, path, name) {
+        for (name, selection) in &selection.below {
+            match self.walk.stat_name(&directory, path, name) {
                 Ok(Some(seen)) => {
-                    match self.node(&mut frame, base.below(&tree, name), &seen, wanted)? {
+                    match self.node(
+                        &mut frame,
+                        base.base_of_child(&tree, name),
+                        &seen,
+                        selection,
+                    )? {
                         Some(node) => tree.set(name, node),
                         None => tree.remove(name),
                     }
                 }
                 Ok(None) => tree.remove(name),
-                Err(err) => return without_listing(err),
+                Err(err) => return classify_list_error(err),
             }
         }
         let id = self.walk.put(&tree, former)?;
-        Ok(Walked::Tree(id))
+        Ok(WalkedDirectory::Tree(id))
     }
 
-    /// Records one name: in part where only some paths beneath it are wanted, else as a whole.
+    /// Records one name: partially if only some paths below it are selected, otherwise completely.
     fn node(
         &mut self,
-        frame: &mut Frame<'a>,
-        base: Option<Base>,
-        seen: &Seen,
-        wanted: &Wanted,
-    ) -> Result<Option<Node>, RecordError> {
+        frame: &mut DirectoryFrame<'a>,
+        base: Option<BaseTree>,
+        seen: &RecordWalkEntry,
+        selection: &PathSelection,
+    ) -> Result<Option<TreeNode>, RecordError> {
         let path = frame.path.join(&seen.name);
-        let is_entered = |base: &Base| !wanted.whole && self.is_entered(frame, &path, seen, *base);
+        let is_entered =
+            |base: &BaseTree| !selection.everything && self.is_entered(frame, &path, seen, *base);
         let Some(base) = base.filter(is_entered) else {
             return self.walk.node(frame, seen);
         };
-        let place = Place { above: &frame.rules, depth: frame.depth + 1 };
-        match self.directory(&path, base, wanted, place)? {
-            Walked::Tree(tree) => {
-                let mode = seen.look.metadata.stamp.permissions();
-                Ok(Some(Node::Directory { mode, tree }))
+        let place = UpdatePosition { above: &frame.rules, depth: frame.depth + 1 };
+        match self.directory(&path, base, selection, place)? {
+            WalkedDirectory::Tree(tree) => {
+                let mode = seen.observed.metadata.stamp.permissions();
+                Ok(Some(TreeNode::Directory { mode, tree }))
             }
-            Walked::Gone => Ok(None),
-            Walked::Not(reason) => Ok(Some(self.walk.leave_out(path, seen, reason))),
+            WalkedDirectory::Gone => Ok(None),
+            WalkedDirectory::Not(reason) => Ok(Some(self.walk.omit_entry(path, seen, reason))),
         }
     }
 
-    /// Tells whether a directory is recorded name by name. An ignored one is not where all of it is of interest: how much it
-    /// holds in all decides then.
-    fn is_entered(&self, frame: &Frame<'_>, path: &Path, seen: &Seen, base: Base) -> bool {
-        let kind = seen.look.metadata.kind;
-        let is_ignored = || frame.rules.ignore(self.walk.root, path, Kind::Directory);
-        kind == FileKind::Directory
+    /// Returns whether a directory is recorded name by name. An ignored one that is selected
+    /// completely is not, because its total size decides.
+    fn is_entered(
+        &self,
+        frame: &DirectoryFrame<'_>,
+        path: &Path,
+        seen: &RecordWalkEntry,
+        base: BaseTree,
+    ) -> bool {
+        let kind = seen.observed.metadata.kind;
+        let is_ignored = || frame.rules.ignore(self.walk.root, path, GitignoreKind::Directory);
+        kind == InodeKind::Directory
             && frame.depth < DEPTH_MAX
             && !self.walk.is_excluded(path, kind)
-            && (matches!(base, Base::Nothing) || !is_ignored())
+            && (matches!(base, BaseTree::Nothing) || !is_ignored())
     }
 }
 
-/// Where a directory lies.
+/// The position of a directory.
 #[derive(Clone, Copy)]
-pub(super) struct Place<'r> {
-    /// The rules that hold above it.
-    pub(super) above: &'r Rules,
-    /// How many directories lie above it.
+pub(super) struct UpdatePosition<'r> {
+    /// The rules of its parent.
+    pub(super) above: &'r SnapshotIgnoreRules,
+    /// The number of its parents.
     pub(super) depth: usize,
 }
 
-fn contains(directory: &Directory) -> Contains {
-    let has = |name: &str| matches!(directory.look(OsStr::new(name)), Ok(Some(_)));
-    Contains { repository: has(".git"), ignore_file: has(".gitignore") }
+fn contains(directory: &OpenDirectory) -> DirectoryMarkers {
+    let has = |name: &str| matches!(directory.entry_metadata(OsStr::new(name)), Ok(Some(_)));
+    DirectoryMarkers { repository: has(".git"), ignore_file: has(".gitignore") }
 }

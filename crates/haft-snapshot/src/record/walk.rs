@@ -1,91 +1,91 @@
-//! Recording whatever is at a path: every name of a directory is looked at through the directory's handle, which is then
-//! closed; files that look as they did when they were last read are not read again; directories become objects from the
-//! leaves up. Which paths are recorded is the caller's part.
+//! Records everything at a path. Every name of a directory is inspected through the directory's
+//! handle, which is then closed. Unchanged files are not read again. Directories become objects
+//! from the leaves up. The caller chooses the paths.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use haft_sandbox::{FileKind, Root, RootError, Stamp, is_temporary};
+use haft_sandbox::{InodeKind, InodeStamp, Root, RootError, is_temporary};
 use ignore::gitignore::Gitignore;
 use rustix::io::Errno;
 
-use super::cache::{Cache, CachedDirectory, Fresh, Known, Remembered};
-use super::heavy::is_heavy;
-use super::options::Options;
-use super::reading::{self, Reading};
-use super::rules::{Contains, Kind, Rules};
-use super::{Counts, LeftOutPath};
-use crate::directory::{Directory, Look};
-use crate::error::{RecordError, StoreError};
-use crate::hidden::HiddenWithin;
+use super::cache::{CachedContent, CachedDirectory, CachedEntry, RecordCache, RecordCacheWriter};
+use super::file_read::{self, FileReadResult};
+use super::gitignore_rules::{DirectoryMarkers, GitignoreKind, SnapshotIgnoreRules};
+use super::options::RecordOptions;
+use super::oversized::is_oversized;
+use super::{OmittedPath, RecordCounts};
+use crate::directory::{EntryMetadata, OpenDirectory};
+use crate::error::{RecordError, SnapshotStoreError};
+use crate::hidden_paths::RootHiddenPaths;
 use crate::id::{ContentId, ObjectId, TreeId};
 use crate::limits::{DEPTH_MAX, LEFT_OUT_LISTED_MAX};
-use crate::objects::Writing;
-use crate::state::{FileState, LeftOut, Reason};
-use crate::tree::{Node, SET_ID, Tree, is_git};
+use crate::objects::ObjectWriter;
+use crate::state::{OmissionReason, OmittedEntry, RecordedFile};
+use crate::tree::{SET_ID, TreeNode, TreeObject, is_git};
 
-/// A record on its way.
-pub(super) struct Walk<'a> {
+/// A record in progress.
+pub(super) struct RecordWalk<'a> {
     pub(super) root: &'a Root,
-    pub(super) options: &'a Options,
+    pub(super) options: &'a RecordOptions,
     pub(super) excluded: Gitignore,
-    pub(super) hidden: HiddenWithin,
-    pub(super) writing: Writing<'a>,
-    pub(super) cache: &'a Cache,
-    /// The cache that this walk leaves, if it sees everything that one should hold.
-    pub(super) fresh: Option<Fresh<'a>>,
-    pub(super) counts: Counts,
+    pub(super) hidden: RootHiddenPaths,
+    pub(super) writing: ObjectWriter<'a>,
+    pub(super) cache: &'a RecordCache,
+    /// The new cache, if this walk covers everything that belongs in one.
+    pub(super) fresh: Option<RecordCacheWriter<'a>>,
+    pub(super) counts: RecordCounts,
 }
 
 /// A directory whose names are being recorded.
-pub(super) struct Frame<'a> {
+pub(super) struct DirectoryFrame<'a> {
     pub(super) path: PathBuf,
-    /// The rules that hold in it.
-    pub(super) rules: Rules,
-    /// How many directories lie above it.
+    /// The rules that apply in it.
+    pub(super) rules: SnapshotIgnoreRules,
+    /// The number of its parents.
     pub(super) depth: usize,
-    /// What was known of it.
+    /// Its entries in the former cache.
     pub(super) cached: Option<&'a CachedDirectory>,
-    /// What is known of it now.
-    pub(super) remembered: Vec<Remembered>,
+    /// Its entries for the new cache.
+    pub(super) remembered: Vec<CachedEntry>,
 }
 
 /// A name as it was seen in its directory.
-pub(super) struct Seen {
+pub(super) struct RecordWalkEntry {
     pub(super) name: OsString,
-    pub(super) look: Look,
-    /// Where it points to, if it is a link.
+    pub(super) observed: EntryMetadata,
+    /// The target, if it is a link.
     target: OsString,
 }
 
-/// What came of a directory.
-pub(super) enum Walked {
+/// The result of recording a directory.
+pub(super) enum WalkedDirectory {
     Tree(TreeId),
-    /// It is not there any more.
+    /// It does not exist any more.
     Gone,
-    Not(Reason),
+    Not(OmissionReason),
 }
 
-impl<'a> Walk<'a> {
+impl<'a> RecordWalk<'a> {
     /// Records the whole directory at `path`.
     pub(super) fn directory(
         &mut self,
         path: &Path,
-        above: &Rules,
+        above: &SnapshotIgnoreRules,
         depth: usize,
-    ) -> Result<Walked, RecordError> {
+    ) -> Result<WalkedDirectory, RecordError> {
         let (seen, contains) = match self.list(path) {
             Ok(listed) => listed,
-            Err(err) => return without_listing(err),
+            Err(err) => return classify_list_error(err),
         };
-        let mut frame = Frame {
+        let mut frame = DirectoryFrame {
             path: path.to_path_buf(),
             rules: above.enter(path, contains),
             depth,
             cached: self.cache.directory(path),
             remembered: Vec::new(),
         };
-        let mut tree = Tree::default();
+        let mut tree = TreeObject::default();
         for seen in seen {
             if let Some(node) = self.node(&mut frame, &seen)? {
                 tree.set(&seen.name, node);
@@ -96,62 +96,62 @@ impl<'a> Walk<'a> {
         if let Some(fresh) = &mut self.fresh {
             fresh.add(path, id, &frame.remembered);
         }
-        Ok(Walked::Tree(id))
+        Ok(WalkedDirectory::Tree(id))
     }
 
-    /// Records what one name stands for; nothing if it is not there any more.
+    /// Records one name; returns `None` if it does not exist any more.
     pub(super) fn node(
         &mut self,
-        frame: &mut Frame<'a>,
-        seen: &Seen,
-    ) -> Result<Option<Node>, RecordError> {
+        frame: &mut DirectoryFrame<'a>,
+        seen: &RecordWalkEntry,
+    ) -> Result<Option<TreeNode>, RecordError> {
         self.counts.files += 1;
         if self.counts.files > self.options.files_max {
             return Err(RecordError::TooMany { files_max: self.options.files_max });
         }
         let path = frame.path.join(&seen.name);
-        let kind = seen.look.metadata.kind;
+        let kind = seen.observed.metadata.kind;
         if self.is_excluded(&path, kind) {
-            return Ok(Some(self.leave_out(path, seen, Reason::Excluded)));
+            return Ok(Some(self.omit_entry(path, seen, OmissionReason::Excluded)));
         }
         match kind {
-            FileKind::Regular => self.file(frame, path, seen),
-            FileKind::Directory => self.subdirectory(frame, path, seen),
-            FileKind::Symlink => Ok(Some(Node::Link { target: seen.target.clone() })),
-            FileKind::Fifo
-            | FileKind::Socket
-            | FileKind::CharDevice
-            | FileKind::BlockDevice
-            | FileKind::Unknown => Ok(Some(self.leave_out(path, seen, Reason::Special))),
+            InodeKind::Regular => self.file(frame, path, seen),
+            InodeKind::Directory => self.subdirectory(frame, path, seen),
+            InodeKind::Symlink => Ok(Some(TreeNode::Link { target: seen.target.clone() })),
+            InodeKind::Fifo
+            | InodeKind::Socket
+            | InodeKind::CharDevice
+            | InodeKind::BlockDevice
+            | InodeKind::Unknown => Ok(Some(self.omit_entry(path, seen, OmissionReason::Special))),
         }
     }
 
-    /// Puts a directory's object into the store, unless it is the one that was there before.
+    /// Writes a directory's object to the store, unless it is the same as before.
     pub(super) fn put(
         &mut self,
-        tree: &Tree,
+        tree: &TreeObject,
         former: Option<TreeId>,
-    ) -> Result<TreeId, StoreError> {
+    ) -> Result<TreeId, SnapshotStoreError> {
         let bytes = tree.encode();
         let id = TreeId(ObjectId::of(&bytes));
         if former == Some(id) {
             return Ok(id);
         }
         if let Some(fresh) = &mut self.fresh {
-            fresh.note_news();
+            fresh.mark_changed();
         }
-        self.writing.put(&bytes).map(TreeId)
+        self.writing.put_object(&bytes).map(TreeId)
     }
 
-    pub(super) fn is_excluded(&self, path: &Path, kind: FileKind) -> bool {
-        self.excluded.matched(path, kind == FileKind::Directory).is_ignore()
+    pub(super) fn is_excluded(&self, path: &Path, kind: InodeKind) -> bool {
+        self.excluded.matched(path, kind == InodeKind::Directory).is_ignore()
     }
 
-    /// Looks at every name of a directory that is recorded at all.
-    fn list(&self, path: &Path) -> Result<(Vec<Seen>, Contains), RootError> {
+    /// Inspects every name of a directory that can be recorded.
+    fn list(&self, path: &Path) -> Result<(Vec<RecordWalkEntry>, DirectoryMarkers), RootError> {
         let entries = self.root.list(path)?;
-        let directory = Directory::open(self.root, path)?;
-        let mut contains = Contains::default();
+        let directory = OpenDirectory::open(self.root, path)?;
+        let mut contains = DirectoryMarkers::default();
         let mut seen = Vec::with_capacity(entries.len());
         for entry in entries {
             if is_git(&entry.name) {
@@ -159,177 +159,195 @@ impl<'a> Walk<'a> {
                 continue;
             }
             contains.ignore_file |= entry.name == ".gitignore";
-            seen.extend(self.see(&directory, path, &entry.name)?);
+            seen.extend(self.stat_name(&directory, path, &entry.name)?);
         }
         Ok((seen, contains))
     }
 
-    /// Looks at one name; nothing if there is nothing to record.
-    pub(super) fn see(
+    /// Inspects one name; returns `None` if there is nothing to record.
+    pub(super) fn stat_name(
         &self,
-        directory: &Directory,
+        directory: &OpenDirectory,
         path: &Path,
         name: &OsStr,
-    ) -> Result<Option<Seen>, RootError> {
-        if is_git(name) || is_temporary(name) || self.hidden.covers(&path.join(name)) {
+    ) -> Result<Option<RecordWalkEntry>, RootError> {
+        if is_git(name) || is_temporary(name) || self.hidden.contains_path(&path.join(name)) {
             return Ok(None);
         }
-        see(directory, path, name)
+        stat_entry(directory, path, name)
     }
 
     fn file(
         &mut self,
-        frame: &mut Frame<'a>,
+        frame: &mut DirectoryFrame<'a>,
         path: PathBuf,
-        seen: &Seen,
-    ) -> Result<Option<Node>, RecordError> {
-        let stamp = seen.look.metadata.stamp;
-        let Options { file_bytes_max, ignored_bytes_max, .. } = *self.options;
-        // Most files are so small that no rule needs to be asked.
+        seen: &RecordWalkEntry,
+    ) -> Result<Option<TreeNode>, RecordError> {
+        let stamp = seen.observed.metadata.stamp;
+        let RecordOptions { file_bytes_max, ignored_bytes_max, .. } = *self.options;
+        // Most files are so small that no rule needs to be checked.
         if stamp.size_bytes > ignored_bytes_max.min(file_bytes_max)
-            && frame.rules.ignore(self.root, &path, Kind::Other)
+            && frame.rules.ignore(self.root, &path, GitignoreKind::Other)
         {
-            return Ok(Some(self.leave_out(path, seen, Reason::Ignored)));
+            return Ok(Some(self.omit_entry(path, seen, OmissionReason::Ignored)));
         }
         if stamp.size_bytes > file_bytes_max {
-            return Ok(Some(self.leave_out(path, seen, Reason::TooLarge)));
+            return Ok(Some(self.omit_entry(path, seen, OmissionReason::TooLarge)));
         }
         let known = frame.cached.and_then(|cached| self.cache.known(cached, &seen.name, &stamp));
-        if let Some(Known::Content(content)) = known {
-            frame.remember(seen, stamp, Known::Content(content));
-            return Ok(Some(Node::File(file_state(content, &seen.look))));
+        if let Some(CachedContent::Content(content)) = known {
+            frame.cache_entry(seen, stamp, CachedContent::Content(content));
+            return Ok(Some(TreeNode::File(file_state(content, &seen.observed))));
         }
         self.read(frame, path, seen)
     }
 
     fn read(
         &mut self,
-        frame: &mut Frame<'a>,
+        frame: &mut DirectoryFrame<'a>,
         path: PathBuf,
-        seen: &Seen,
-    ) -> Result<Option<Node>, RecordError> {
+        seen: &RecordWalkEntry,
+    ) -> Result<Option<TreeNode>, RecordError> {
         if let Some(fresh) = &mut self.fresh {
-            fresh.note_news();
+            fresh.mark_changed();
         }
-        match reading::read(self.root, &path, self.options.file_bytes_max)? {
-            Reading::Gone => Ok(None),
-            Reading::Not(reason) => Ok(Some(self.leave_out(path, seen, reason))),
-            Reading::Whole { bytes, stamp, owner } => {
+        match file_read::read_file(self.root, &path, self.options.file_bytes_max)? {
+            FileReadResult::Gone => Ok(None),
+            FileReadResult::Omitted(reason) => Ok(Some(self.omit_entry(path, seen, reason))),
+            FileReadResult::Whole { bytes, stamp, owner } => {
                 self.counts.read += 1;
                 self.counts.read_bytes += stamp.size_bytes;
-                let content = ContentId(self.writing.put(&bytes)?);
-                frame.remember(seen, stamp, Known::Content(content));
-                let mut look = Look { owner, ..seen.look };
-                look.metadata.stamp = stamp;
-                Ok(Some(Node::File(file_state(content, &look))))
+                let content = ContentId(self.writing.put_object(&bytes)?);
+                frame.cache_entry(seen, stamp, CachedContent::Content(content));
+                let mut observed = EntryMetadata { owner, ..seen.observed };
+                observed.metadata.stamp = stamp;
+                Ok(Some(TreeNode::File(file_state(content, &observed))))
             }
         }
     }
 
     fn subdirectory(
         &mut self,
-        frame: &mut Frame<'a>,
+        frame: &mut DirectoryFrame<'a>,
         path: PathBuf,
-        seen: &Seen,
-    ) -> Result<Option<Node>, RecordError> {
+        seen: &RecordWalkEntry,
+    ) -> Result<Option<TreeNode>, RecordError> {
         if frame.depth >= DEPTH_MAX {
-            return Ok(Some(self.leave_out(path, seen, Reason::TooDeep)));
+            return Ok(Some(self.omit_entry(path, seen, OmissionReason::TooDeep)));
         }
-        if frame.rules.ignore(self.root, &path, Kind::Directory)
-            && self.is_known_heavy(frame, &path, seen)
+        if frame.rules.ignore(self.root, &path, GitignoreKind::Directory)
+            && self.is_known_oversized(frame, &path, seen)
         {
-            return Ok(Some(self.leave_out(path, seen, Reason::Ignored)));
+            return Ok(Some(self.omit_entry(path, seen, OmissionReason::Ignored)));
         }
         match self.directory(&path, &frame.rules, frame.depth + 1)? {
-            Walked::Tree(tree) => {
-                let mode = seen.look.metadata.stamp.permissions();
-                Ok(Some(Node::Directory { mode, tree }))
+            WalkedDirectory::Tree(tree) => {
+                let mode = seen.observed.metadata.stamp.permissions();
+                Ok(Some(TreeNode::Directory { mode, tree }))
             }
-            Walked::Gone => Ok(None),
-            Walked::Not(reason) => Ok(Some(self.leave_out(path, seen, reason))),
+            WalkedDirectory::Gone => Ok(None),
+            WalkedDirectory::Not(reason) => Ok(Some(self.omit_entry(path, seen, reason))),
         }
     }
 
-    /// Tells whether an ignored directory is over the bounds. One that was is not counted again until a name in it comes or
-    /// goes.
-    fn is_known_heavy(&mut self, frame: &mut Frame<'a>, path: &Path, seen: &Seen) -> bool {
-        let stamp = seen.look.metadata.stamp;
+    /// Returns whether an ignored directory exceeds the limits. If it did, it is counted again only
+    /// when a name in it appears or disappears.
+    fn is_known_oversized(
+        &mut self,
+        frame: &mut DirectoryFrame<'a>,
+        path: &Path,
+        seen: &RecordWalkEntry,
+    ) -> bool {
+        let stamp = seen.observed.metadata.stamp;
         let known = frame.cached.and_then(|cached| self.cache.known(cached, &seen.name, &stamp));
-        if known == Some(Known::Heavy) {
-            frame.remember(seen, stamp, Known::Heavy);
+        if known == Some(CachedContent::Oversized) {
+            frame.cache_entry(seen, stamp, CachedContent::Oversized);
             return true;
         }
-        if !is_heavy(self.root, path, self.options, &self.hidden) {
+        if !is_oversized(self.root, path, self.options, &self.hidden) {
             return false;
         }
-        frame.remember(seen, stamp, Known::Heavy);
+        frame.cache_entry(seen, stamp, CachedContent::Oversized);
         if let Some(fresh) = &mut self.fresh {
-            fresh.note_news();
+            fresh.mark_changed();
         }
         true
     }
 
-    pub(super) fn leave_out(&mut self, path: PathBuf, seen: &Seen, reason: Reason) -> Node {
-        let metadata = seen.look.metadata;
-        // Of what is left out by wish nothing is noted that changes with every build.
-        let is_told = metadata.kind == FileKind::Regular && !reason.is_wanted();
-        let (size_bytes, modified_ns) =
-            if is_told { (metadata.stamp.size_bytes, metadata.stamp.modified_ns) } else { (0, 0) };
-        let left_out = LeftOut { kind: metadata.kind, reason, size_bytes, modified_ns };
+    pub(super) fn omit_entry(
+        &mut self,
+        path: PathBuf,
+        seen: &RecordWalkEntry,
+        reason: OmissionReason,
+    ) -> TreeNode {
+        let metadata = seen.observed.metadata;
+        // For intentionally omitted paths, nothing is recorded that changes with every build.
+        let has_details = metadata.kind == InodeKind::Regular && !reason.is_intentional();
+        let (size_bytes, modified_ns) = if has_details {
+            (metadata.stamp.size_bytes, metadata.stamp.modified_ns)
+        } else {
+            (0, 0)
+        };
+        let left_out = OmittedEntry { kind: metadata.kind, reason, size_bytes, modified_ns };
         self.counts.left_out_total += 1;
         if self.counts.left_out.len() < LEFT_OUT_LISTED_MAX {
-            self.counts.left_out.push(LeftOutPath { path, left_out });
+            self.counts.left_out.push(OmittedPath { path, entry: left_out });
         }
-        Node::LeftOut(left_out)
+        TreeNode::LeftOut(left_out)
     }
 }
 
-impl Frame<'_> {
-    fn remember(&mut self, seen: &Seen, stamp: Stamp, known: Known) {
-        self.remembered.push(Remembered { name: seen.name.clone(), stamp, known });
+impl DirectoryFrame<'_> {
+    fn cache_entry(&mut self, seen: &RecordWalkEntry, stamp: InodeStamp, known: CachedContent) {
+        self.remembered.push(CachedEntry { name: seen.name.clone(), stamp, known });
     }
 }
 
-fn see(directory: &Directory, path: &Path, name: &OsStr) -> Result<Option<Seen>, RootError> {
+fn stat_entry(
+    directory: &OpenDirectory,
+    path: &Path,
+    name: &OsStr,
+) -> Result<Option<RecordWalkEntry>, RootError> {
     let failed = |errno| match errno {
-        // The directory may be listed, and nothing in it be looked at.
+        // The directory can be listed, but its entries cannot be accessed.
         Errno::ACCESS => RootError::Denied { path: path.to_path_buf() },
         errno => RootError::Io { path: path.join(name), source: errno.into() },
     };
-    let look = match directory.look(name) {
-        Ok(Some(look)) => look,
-        // A name that no file can have is nowhere.
+    let observed = match directory.entry_metadata(name) {
+        Ok(Some(observed)) => observed,
+        // A name that is too long cannot exist.
         Ok(None) | Err(Errno::NAMETOOLONG) => return Ok(None),
         Err(errno) => return Err(failed(errno)),
     };
     let mut target = OsString::new();
-    if look.metadata.kind == FileKind::Symlink {
+    if observed.metadata.kind == InodeKind::Symlink {
         match directory.read_link(name) {
             Ok(found) => target = found,
-            // It went away, or became something else, which the next record will see.
+            // It was removed or replaced; the next record will see it.
             Err(Errno::NOENT | Errno::INVAL) => return Ok(None),
             Err(errno) => return Err(failed(errno)),
         }
     }
-    Ok(Some(Seen { name: name.to_owned(), look, target }))
+    Ok(Some(RecordWalkEntry { name: name.to_owned(), observed, target }))
 }
 
-/// Sorts why a directory could not be listed: what happened to it meanwhile is no error of the record.
-pub(super) fn without_listing(err: RootError) -> Result<Walked, RecordError> {
+/// Classifies why a directory could not be listed. A concurrent change of the directory is not an
+/// error of the record.
+pub(super) fn classify_list_error(err: RootError) -> Result<WalkedDirectory, RecordError> {
     match err {
-        RootError::NotFound { .. } => Ok(Walked::Gone),
-        RootError::Denied { .. } => Ok(Walked::Not(Reason::Unreadable)),
+        RootError::NotFound { .. } => Ok(WalkedDirectory::Gone),
+        RootError::Denied { .. } => Ok(WalkedDirectory::Not(OmissionReason::Unreadable)),
         RootError::NotADirectory { .. } | RootError::Exchanged { .. } => {
-            Ok(Walked::Not(Reason::Changing))
+            Ok(WalkedDirectory::Not(OmissionReason::Changing))
         }
-        RootError::TooLong { .. } => Ok(Walked::Not(Reason::TooDeep)),
+        RootError::TooLong { .. } => Ok(WalkedDirectory::Not(OmissionReason::TooDeep)),
         err => Err(err.into()),
     }
 }
 
-fn file_state(content: ContentId, look: &Look) -> FileState {
-    let stamp = look.metadata.stamp;
+fn file_state(content: ContentId, observed: &EntryMetadata) -> RecordedFile {
+    let stamp = observed.metadata.stamp;
     let mode = stamp.permissions();
-    let owner = (mode & SET_ID != 0).then_some(look.owner);
-    FileState { content, size_bytes: stamp.size_bytes, mode, owner }
+    let owner = (mode & SET_ID != 0).then_some(observed.owner);
+    RecordedFile { content, size_bytes: stamp.size_bytes, mode, owner }
 }

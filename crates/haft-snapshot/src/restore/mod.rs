@@ -1,9 +1,10 @@
-//! Bringing paths back to what was recorded. Everything is looked at and decided before anything is changed; then each path is
-//! changed in one step of the file system. Nobody's rules are asked here: who restores is the workspace's owner.
+//! Restores paths to a recorded state. Everything is inspected and planned before anything is
+//! changed. Then each path is changed in one file system step. No permission rules are checked,
+//! because the workspace's owner requests a restore.
 
-mod place;
 mod plan;
 mod present;
+mod replacement;
 mod steps;
 
 use std::collections::BTreeSet;
@@ -14,210 +15,220 @@ use haft_sandbox::Root;
 use rustix::fs::FlockOperation;
 use rustix::io::Errno;
 
-use self::plan::Plan;
-use self::steps::Restoring;
-use crate::compose::Composed;
-use crate::error::{RestoreError, StoreError};
+use self::plan::RestorePlan;
+use self::steps::RestoreExecutor;
+use crate::compose::ComposedChanges;
+use crate::error::{RestoreError, SnapshotStoreError};
 use crate::id::TreeId;
-use crate::quoted::quoted;
-use crate::record::{Changed, LeftOutPath, Options};
-use crate::state::Reason;
-use crate::store::{Store, open_lock};
+use crate::quoting::quote_path;
+use crate::record::{ChangeScope, OmittedPath, RecordOptions};
+use crate::state::OmissionReason;
+use crate::store::{SnapshotStore, open_lock};
 
-/// What becomes of paths that changed since.
+/// The policy for paths that have changed since.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Overwrite {
+pub enum OverwritePolicy {
     /// Nothing is restored if there are any.
     Refuse,
-    /// They are restored as well, and what they became is lost.
+    /// They are restored as well, and their current content is lost.
     Force,
 }
 
-/// What restoring did.
+/// The result of a restore.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Restored {
-    /// How many files and links were written.
+pub struct RestoreReport {
+    /// The number of files and links that were written.
     pub written: u64,
-    /// How many directories were made.
-    pub made: u64,
-    /// How many files, links and directories were removed.
+    /// The number of directories that were created.
+    pub created_directories: u64,
+    /// The number of files, links and directories that were removed.
     pub removed: u64,
-    /// How many files and directories got other permission bits alone.
-    pub modes: u64,
-    /// How many paths were already as they should be.
-    pub already: u64,
-    /// Every path that was written, made, removed or got other bits, in the order of their names.
+    /// The number of files and directories of which only the permission bits changed.
+    pub changed_modes: u64,
+    /// The number of paths that were already in the right state.
+    pub unchanged: u64,
+    /// Every path that was written, created, removed or got different permission bits, sorted.
     pub paths: BTreeSet<PathBuf>,
-    /// What was left as it is.
-    pub left_alone: Vec<LeftAlone>,
-    /// Files that run as somebody by their bits and could not be given to that owner; they have lost these bits.
+    /// Paths that were not changed.
+    pub skipped: Vec<SkippedPath>,
+    /// Files with set-user-id or set-group-id bits whose owner could not be set; these bits were
+    /// dropped.
     pub weakened: Vec<PathBuf>,
 }
 
-/// A path that a restore left as it is.
+/// A path that a restore did not change.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LeftAlone {
+pub struct SkippedPath {
     /// The canonical path.
     pub path: PathBuf,
-    /// Why.
-    pub reason: LeftAloneReason,
+    /// The reason.
+    pub reason: SkipReason,
 }
 
-/// Why a restore left a path as it is.
+/// Why a restore did not change a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum LeftAloneReason {
-    /// It was left out of a record, and stays as it is with everything in it.
-    NotRecorded(Reason),
-    /// It was there, what it was is not known, and it is gone.
-    Gone(Reason),
-    /// It is a directory that became too large to be recorded: what was recorded of it before is brought back, and what came
-    /// into it is not known and stays.
+pub enum SkipReason {
+    /// A record omitted it, so it is left alone with everything in it.
+    NotRecorded(OmissionReason),
+    /// It no longer exists, and its previous content is unknown.
+    Gone(OmissionReason),
+    /// It is a directory that became too large to be recorded. Its previously recorded contents are
+    /// restored; contents that were added later are unknown and stay.
     Outgrown,
-    /// It is a directory that should go, and something that is not to be restored is still in it.
+    /// It is a directory that should be removed, but still contains a path that is not to be
+    /// restored.
     NotEmpty,
-    /// It is [hidden](Store::hiding) now, and was not when it was recorded.
+    /// It is [hidden](SnapshotStore::with_hidden) now, but was not when it was recorded.
     Hidden,
 }
 
-/// A path that keeps everything from being restored.
+/// A path that prevents the restore.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Conflict {
+pub struct RestoreConflict {
     /// The canonical path.
     pub path: PathBuf,
-    /// Why.
-    pub reason: ConflictReason,
+    /// The reason.
+    pub reason: RestoreConflictReason,
 }
 
-/// Why a path keeps everything from being restored.
+/// Why a path prevents the restore.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum ConflictReason {
-    /// It is neither what it was nor what it should be: something else changed it since.
+pub enum RestoreConflictReason {
+    /// It is in neither the old nor the new state: something else has changed it since.
     ChangedSince,
-    /// Between two of the changes that are to be undone, something else changed it, which would be undone as well.
+    /// Something else changed it between two of the changes to undo. That change would be undone as
+    /// well.
     ChangedBetween,
-    /// It cannot be told what it is.
+    /// Its state cannot be read.
     Unreadable,
-    /// What it is was left out of the record, and would be lost.
-    NotRecorded(Reason),
-    /// Nothing that was recorded, it lies where something must be written. Not even [`Overwrite::Force`] removes it.
-    InTheWay,
+    /// Its current content was omitted from the record, and would be lost.
+    NotRecorded(OmissionReason),
+    /// It was never recorded, and is where something must be written. Not even
+    /// [`OverwritePolicy::Force`] removes it.
+    Obstructed,
 }
 
-impl fmt::Display for Conflict {
+impl fmt::Display for RestoreConflict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: ", quoted(&self.path))?;
+        write!(f, "{}: ", quote_path(&self.path))?;
         match self.reason {
-            ConflictReason::ChangedSince => f.write_str("it changed since"),
-            ConflictReason::ChangedBetween => {
+            RestoreConflictReason::ChangedSince => f.write_str("it changed since"),
+            RestoreConflictReason::ChangedBetween => {
                 f.write_str("something else changed it between the changes that are to be undone")
             }
-            ConflictReason::Unreadable => {
+            RestoreConflictReason::Unreadable => {
                 f.write_str("it cannot be read to see whether it changed")
             }
-            ConflictReason::NotRecorded(reason) => {
+            RestoreConflictReason::NotRecorded(reason) => {
                 write!(f, "it would be lost, because it was left out of the record as {reason}")
             }
-            ConflictReason::InTheWay => {
+            RestoreConflictReason::Obstructed => {
                 f.write_str("it lies where something must be written; move it away")
             }
         }
     }
 }
 
-impl Store {
-    /// Brings the paths that differ between `from` and `to` to their state in `to`, and no other path.
+impl SnapshotStore {
+    /// Restores the paths that differ between `from` and `to` to their state in `to`, and no other
+    /// path.
     ///
-    /// Undoing what happened between two records is restoring from the later to the earlier one; undoing that is restoring
-    /// the other way round. Changes of other paths that were made since are kept. A path that is already in its state in
-    /// `to` is fine, so that a restore which was interrupted is completed by asking for it again.
+    /// To undo the changes between two records, restore from the later to the earlier one; to redo
+    /// them, restore the other way round. Later changes of other paths are kept. A path that is
+    /// already in its state in `to` is accepted, so repeating an interrupted restore completes it.
     ///
     /// # Errors
     ///
-    /// [`RestoreError::Conflicts`] lists every path that is in the way, [`RestoreError::Store`] says what the store lost;
-    /// nothing was changed then. After any other error some paths are restored and the others as before.
+    /// [`RestoreError::Conflicts`] lists every conflicting path, and [`RestoreError::Store`] names
+    /// a lost object; nothing was changed then. After any other error some paths are restored and
+    /// the others are unchanged.
     pub fn restore(
         &self,
         root: &Root,
         [from, to]: [TreeId; 2],
-        overwrite: Overwrite,
-    ) -> Result<Restored, RestoreError> {
+        overwrite: OverwritePolicy,
+    ) -> Result<RestoreReport, RestoreError> {
         self.undo(root, &self.compose(&[[to, from]])?, overwrite)
     }
 
-    /// Brings the paths that changed over several pairs of records to their state before the first of them, all or, where
-    /// any is in the way, none, and no other path. Undoing one pair is [restoring](Store::restore) what was before it.
+    /// Restores the paths that changed over several pairs of records to their state before the
+    /// first pair. Restores all of them or, if there is a conflict, none; other paths are not
+    /// changed. Undoing one pair is the same as [restoring](SnapshotStore::restore) its first
+    /// record.
     ///
-    /// A path that is in any of the states in which the pairs left it is fine: of several changes some may have been undone
-    /// before.
+    /// A path may be in any of the states that the pairs recorded, because some of the changes may
+    /// have been undone before.
     ///
     /// # Errors
     ///
-    /// As [`Store::restore`]. A path that something else changed between two pairs is in the way as well.
+    /// The same as for [`SnapshotStore::restore`]. A path that something else changed between two
+    /// pairs is a conflict as well.
     pub fn undo(
         &self,
         root: &Root,
-        composed: &Composed,
-        overwrite: Overwrite,
-    ) -> Result<Restored, RestoreError> {
+        composed: &ComposedChanges,
+        overwrite: OverwritePolicy,
+    ) -> Result<RestoreReport, RestoreError> {
         self.undo_some(root, composed, overwrite, usize::MAX)
     }
 
-    /// Returns what [`Store::undo`] would do if it were called now, or why it would not. Nothing is changed.
+    /// Returns the result that [`SnapshotStore::undo`] would have now, or its error. Nothing is
+    /// changed.
     ///
     /// # Errors
     ///
-    /// As [`Store::undo`].
-    pub fn rehearse(
+    /// The same as for [`SnapshotStore::undo`].
+    pub fn preview_undo(
         &self,
         root: &Root,
-        composed: &Composed,
-        overwrite: Overwrite,
-    ) -> Result<Restored, RestoreError> {
-        let _hold = self.hold()?;
-        let plan = Plan::make(self, root, composed, overwrite)?;
+        composed: &ComposedChanges,
+        overwrite: OverwritePolicy,
+    ) -> Result<RestoreReport, RestoreError> {
+        let _hold = self.lock_shared()?;
+        let plan = RestorePlan::plan_restore(self, root, composed, overwrite)?;
         plan.verify(self)?;
-        Ok(plan.rehearsed())
+        Ok(plan.into_preview())
     }
 
-    /// Records what [`Store::undo`] would overwrite or remove if it were called now, and returns what of it these options
-    /// leave out: that would be lost for good.
+    /// Records the paths that [`SnapshotStore::undo`] would overwrite or remove now. Returns the
+    /// paths that these options omit: their content would be lost permanently.
     ///
     /// # Errors
     ///
-    /// As [`Store::undo`], and [`RestoreError::Record`] when it could not be recorded.
-    pub fn unrecorded(
+    /// The same as for [`SnapshotStore::undo`], and [`RestoreError::Record`] if recording failed.
+    pub fn backup_overwritten(
         &self,
         root: &Root,
-        composed: &Composed,
-        overwrite: Overwrite,
-        options: &Options,
-    ) -> Result<Vec<LeftOutPath>, RestoreError> {
-        let _hold = self.hold()?;
-        let paths = Plan::make(self, root, composed, overwrite)?.overwritten();
-        let recorded = self.record(root, options, Changed::Exactly { paths: &paths })?;
-        Ok(recorded.left_out)
+        composed: &ComposedChanges,
+        overwrite: OverwritePolicy,
+        options: &RecordOptions,
+    ) -> Result<Vec<OmittedPath>, RestoreError> {
+        let _hold = self.lock_shared()?;
+        let paths = RestorePlan::plan_restore(self, root, composed, overwrite)?.overwritten_paths();
+        let recorded = self.record(root, options, ChangeScope::Exactly { paths: &paths })?;
+        Ok(recorded.omitted)
     }
 
-    /// As [`Store::undo`], but ends after some steps, as a process that is killed does.
+    /// Like [`SnapshotStore::undo`], but stops after some steps, as a killed process does.
     fn undo_some(
         &self,
         root: &Root,
-        composed: &Composed,
-        overwrite: Overwrite,
+        composed: &ComposedChanges,
+        overwrite: OverwritePolicy,
         steps_max: usize,
-    ) -> Result<Restored, RestoreError> {
-        let _hold = self.hold()?;
+    ) -> Result<RestoreReport, RestoreError> {
+        let _hold = self.lock_shared()?;
         let lock = open_lock(&self.root_directory(root)?.join("restoring"))?;
         match rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => {}
-            Err(Errno::WOULDBLOCK) => return Err(StoreError::Busy.into()),
-            Err(errno) => return Err(StoreError::io("lock itself")(errno).into()),
+            Err(Errno::WOULDBLOCK) => return Err(SnapshotStoreError::Busy.into()),
+            Err(errno) => return Err(SnapshotStoreError::io("lock itself")(errno).into()),
         }
-        let plan = Plan::make(self, root, composed, overwrite)?;
+        let plan = RestorePlan::plan_restore(self, root, composed, overwrite)?;
         plan.verify(self)?;
-        Restoring::new(self, root).run(plan, steps_max)
+        RestoreExecutor::new(self, root).run_plan(plan, steps_max)
     }
 }
 

@@ -1,104 +1,106 @@
-//! What a restore will do, decided before anything is changed: each path that differs between two records is compared with what
-//! is there now, conflicts are collected, and the rest becomes steps in an order in which every step is possible. Nothing is
-//! changed here.
+//! Plans a restore before anything is changed. Each path that differs between two records is
+//! compared with its current state, conflicts are collected, and the rest becomes steps in an order
+//! in which every step is possible.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use haft_sandbox::{FileKind, Root};
+use haft_sandbox::{InodeKind, Root};
 
-use super::present::{self, Found, Present};
-use super::{Conflict, ConflictReason, LeftAlone, LeftAloneReason, Overwrite, Restored};
-use crate::compose::{Composed, Revision};
-use crate::directory::{Look, parent_of};
-use crate::error::{RestoreError, StoreError};
-use crate::hidden::HiddenWithin;
-use crate::state::{FileState, LeftOut, Reason, State};
-use crate::store::Store;
+use super::present::{self, PresentEntry, PresentState};
+use super::{
+    OverwritePolicy, RestoreConflict, RestoreConflictReason, RestoreReport, SkipReason, SkippedPath,
+};
+use crate::compose::{ComposedChanges, PathHistory};
+use crate::directory::{EntryMetadata, parent_of};
+use crate::error::{RestoreError, SnapshotStoreError};
+use crate::hidden_paths::RootHiddenPaths;
+use crate::state::{OmissionReason, OmittedEntry, PathState, RecordedFile};
+use crate::store::SnapshotStore;
 
-/// What a restore will do.
+/// The plan of a restore.
 #[derive(Debug, Default)]
-pub(super) struct Plan {
-    /// In the order in which they are made.
-    pub(super) steps: Vec<Step>,
-    /// The permission bits that directories have at the end.
-    pub(super) closing: BTreeMap<PathBuf, u32>,
-    /// Every path that differs; an earlier restore may have left something beside it.
+pub(super) struct RestorePlan {
+    /// The steps, in their order.
+    pub(super) steps: Vec<RestoreStep>,
+    /// The final permission bits of directories.
+    pub(super) final_modes: BTreeMap<PathBuf, u32>,
+    /// Every path that differs; an earlier restore may have left a temporary beside it.
     pub(super) paths: Vec<PathBuf>,
-    /// What needs no step.
-    pub(super) outcome: Restored,
-    /// Directories that are to go, and will not be empty as far as can be seen.
-    staying: BTreeSet<PathBuf>,
+    /// The result for paths that need no step.
+    pub(super) outcome: RestoreReport,
+    /// Directories to remove that will not be empty, as far as known.
+    kept_directories: BTreeSet<PathBuf>,
 }
 
 /// One change of the file system.
 #[derive(Debug)]
-pub(super) enum Step {
-    /// Removes something that is no directory.
-    Remove { path: PathBuf, expected: Expected },
+pub(super) enum RestoreStep {
+    /// Removes anything but a directory.
+    Remove { path: PathBuf, expected: ExpectedEntry },
     /// Removes an empty directory.
-    RemoveDirectory { path: PathBuf, emptiness: Emptiness },
-    /// Makes a directory that can be worked in.
+    RemoveDirectory { path: PathBuf, emptiness: EmptinessRequirement },
+    /// Creates a directory in which the owner can work.
     MakeDirectory { path: PathBuf, mode: u32 },
-    /// Puts a file into place.
-    Write { path: PathBuf, file: FileState, expected: Expected },
-    /// Puts a link into place.
-    Link { path: PathBuf, target: PathBuf, expected: Expected },
-    /// Gives a file other permission bits.
-    Mode { path: PathBuf, file: FileState, expected: Expected },
+    /// Writes a file.
+    Write { path: PathBuf, file: RecordedFile, expected: ExpectedEntry },
+    /// Creates a link.
+    Link { path: PathBuf, target: PathBuf, expected: ExpectedEntry },
+    /// Changes a file's permission bits.
+    Mode { path: PathBuf, file: RecordedFile, expected: ExpectedEntry },
 }
 
-/// What a step expects to find.
+/// The expected state before a step.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Expected {
+pub(super) enum ExpectedEntry {
     Absent,
-    /// The very thing that was looked at.
-    Unchanged(Look),
-    /// Anything but a directory, because it could not be looked at.
+    /// The entry as it was inspected.
+    Unchanged(EntryMetadata),
+    /// Anything but a directory, because it could not be inspected.
     Anything,
 }
 
-/// What it means when a directory is not empty.
+/// The meaning of a directory that is not empty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Emptiness {
-    /// Something that is not to be restored keeps it.
-    Hoped,
-    /// Something was put into it a moment ago, in the place of something else.
-    Needed,
+pub(super) enum EmptinessRequirement {
+    /// It stays, because it contains a path that is not to be restored.
+    Preferred,
+    /// An error: something was added to it a moment ago, and its place is needed.
+    Required,
 }
 
-/// A plan being made.
-struct Planning<'a> {
-    store: &'a Store,
+/// A plan under construction.
+struct RestorePlanner<'a> {
+    store: &'a SnapshotStore,
     root: &'a Root,
-    composed: &'a Composed,
-    overwrite: Overwrite,
-    hidden: HiddenWithin,
-    removals: Vec<Step>,
-    creations: Vec<Step>,
-    /// The paths that will be gone.
+    composed: &'a ComposedChanges,
+    overwrite: OverwritePolicy,
+    hidden: RootHiddenPaths,
+    removals: Vec<RestoreStep>,
+    creations: Vec<RestoreStep>,
+    /// The paths that will be removed.
     removed: BTreeSet<PathBuf>,
     /// The paths that will be directories.
     made: BTreeSet<PathBuf>,
-    /// Directories that must be empty once everything that is planned is removed.
+    /// Directories that must be empty after all planned removals.
     emptied: Vec<PathBuf>,
-    /// A path that is passed over with everything beneath it.
-    passed_over: Option<PathBuf>,
-    /// A directory that became too large to be recorded, and was recorded before.
+    /// A path that is skipped with everything below it.
+    skipped_path: Option<PathBuf>,
+    /// A directory that was recorded before and then became too large.
     outgrown: Option<PathBuf>,
-    conflicts: Vec<Conflict>,
-    plan: Plan,
+    conflicts: Vec<RestoreConflict>,
+    plan: RestorePlan,
 }
 
-impl Plan {
-    /// Decides what brings the paths that changed back to what they were before.
-    pub(super) fn make(
-        store: &Store,
+impl RestorePlan {
+    /// Plans the steps that restore the changed paths to their earlier state.
+    pub(super) fn plan_restore(
+        store: &SnapshotStore,
         root: &Root,
-        composed: &Composed,
-        overwrite: Overwrite,
-    ) -> Result<Plan, RestoreError> {
-        let mut planning = Planning {
+        composed: &ComposedChanges,
+        overwrite: OverwritePolicy,
+    ) -> Result<RestorePlan, RestoreError> {
+        let mut planning = RestorePlanner {
             store,
             root,
             composed,
@@ -109,70 +111,75 @@ impl Plan {
             removed: BTreeSet::new(),
             made: BTreeSet::new(),
             emptied: Vec::new(),
-            passed_over: None,
+            skipped_path: None,
             outgrown: None,
             conflicts: Vec::new(),
-            plan: Plan::default(),
+            plan: RestorePlan::default(),
         };
-        for (path, revision) in composed.revisions() {
-            planning.take(path, revision)?;
+        for (path, revision) in composed.histories() {
+            planning.plan_path(path, revision)?;
         }
         planning.finish()
     }
 
-    /// Returns what this does when it is carried out.
-    pub(super) fn rehearsed(self) -> Restored {
+    /// Returns the result that this plan would have.
+    pub(super) fn into_preview(self) -> RestoreReport {
         let mut outcome = self.outcome;
         for step in self.steps {
             let path = match step {
-                Step::RemoveDirectory { path, .. } if self.staying.contains(&path) => {
-                    let reason = LeftAloneReason::NotEmpty;
-                    outcome.left_alone.push(LeftAlone { path, reason });
+                RestoreStep::RemoveDirectory { path, .. }
+                    if self.kept_directories.contains(&path) =>
+                {
+                    let reason = SkipReason::NotEmpty;
+                    outcome.skipped.push(SkippedPath { path, reason });
                     continue;
                 }
-                Step::Remove { path, .. } | Step::RemoveDirectory { path, .. } => {
+                RestoreStep::Remove { path, .. } | RestoreStep::RemoveDirectory { path, .. } => {
                     outcome.removed += 1;
                     path
                 }
-                Step::MakeDirectory { path, .. } => {
-                    outcome.made += 1;
+                RestoreStep::MakeDirectory { path, .. } => {
+                    outcome.created_directories += 1;
                     path
                 }
-                Step::Write { path, .. } | Step::Link { path, .. } => {
+                RestoreStep::Write { path, .. } | RestoreStep::Link { path, .. } => {
                     outcome.written += 1;
                     path
                 }
-                Step::Mode { path, .. } => {
-                    outcome.modes += 1;
+                RestoreStep::Mode { path, .. } => {
+                    outcome.changed_modes += 1;
                     path
                 }
             };
             outcome.paths.insert(path);
         }
-        // Those of a new directory belong to making it.
+        // The bits of a new directory are set when it is created.
         let closed: Vec<PathBuf> =
-            self.closing.into_keys().filter(|path| !outcome.paths.contains(path)).collect();
-        outcome.modes += u64::try_from(closed.len()).unwrap_or(u64::MAX);
+            self.final_modes.into_keys().filter(|path| !outcome.paths.contains(path)).collect();
+        outcome.changed_modes += u64::try_from(closed.len()).unwrap_or(u64::MAX);
         outcome.paths.extend(closed);
         outcome
     }
 
-    /// Returns every path at which something with a content will be overwritten or removed.
-    pub(super) fn overwritten(&self) -> Vec<PathBuf> {
-        let overwritten = |step: &Step| match step {
-            Step::Remove { path, .. } => Some(path.clone()),
-            Step::Write { path, expected, .. } | Step::Link { path, expected, .. } => {
-                (!matches!(expected, Expected::Absent)).then(|| path.clone())
+    /// Returns every path at which content will be overwritten or removed.
+    pub(super) fn overwritten_paths(&self) -> Vec<PathBuf> {
+        let overwritten = |step: &RestoreStep| match step {
+            RestoreStep::Remove { path, .. } => Some(path.clone()),
+            RestoreStep::Write { path, expected, .. }
+            | RestoreStep::Link { path, expected, .. } => {
+                (!matches!(expected, ExpectedEntry::Absent)).then(|| path.clone())
             }
-            Step::RemoveDirectory { .. } | Step::MakeDirectory { .. } | Step::Mode { .. } => None,
+            RestoreStep::RemoveDirectory { .. }
+            | RestoreStep::MakeDirectory { .. }
+            | RestoreStep::Mode { .. } => None,
         };
         self.steps.iter().filter_map(overwritten).collect()
     }
 
-    /// Makes sure that everything which will be written is in the store.
-    pub(super) fn verify(&self, store: &Store) -> Result<(), StoreError> {
+    /// Verifies that all content to write is in the store.
+    pub(super) fn verify(&self, store: &SnapshotStore) -> Result<(), SnapshotStoreError> {
         for step in &self.steps {
-            if let Step::Write { file, .. } = step {
+            if let RestoreStep::Write { file, .. } = step {
                 store.content(file.content, file.size_bytes)?;
             }
         }
@@ -180,222 +187,255 @@ impl Plan {
     }
 }
 
-impl Planning<'_> {
-    /// Decides about one path. A directory comes before what is in it.
-    fn take(&mut self, path: &Path, revision: &Revision) -> Result<(), RestoreError> {
-        if self.passed_over.as_ref().is_some_and(|above| path.starts_with(above)) {
+impl RestorePlanner<'_> {
+    /// Plans one path. A directory comes before its contents.
+    fn plan_path(&mut self, path: &Path, revision: &PathHistory) -> Result<(), RestoreError> {
+        if self.skipped_path.as_ref().is_some_and(|above| path.starts_with(above)) {
             return Ok(());
         }
         let path = path.to_path_buf();
-        if self.hidden.covers(&path) {
-            self.plan.outcome.left_alone.push(LeftAlone { path, reason: LeftAloneReason::Hidden });
+        if self.hidden.contains_path(&path) {
+            self.plan.outcome.skipped.push(SkippedPath { path, reason: SkipReason::Hidden });
             return Ok(());
         }
         self.plan.paths.push(path.clone());
-        let files: Vec<&FileState> = revision.states().filter_map(as_file).collect();
-        let present = present::look(self.root, &path, &files)?;
+        let files: Vec<&RecordedFile> = revision.states().filter_map(as_file).collect();
+        let present = present::inspect_path(self.root, &path, &files)?;
         if let Some(left_out) = self.left_out(revision) {
             if !self.is_known_before(&path, &present, revision) {
-                self.leave_alone(path, &present, revision, left_out);
+                self.skip_path(path, &present, revision, left_out);
                 return Ok(());
             }
             if present.is_directory() && self.outgrown.as_deref() == Some(path.as_path()) {
-                let reason = LeftAloneReason::Outgrown;
-                self.plan.outcome.left_alone.push(LeftAlone { path: path.clone(), reason });
+                let reason = SkipReason::Outgrown;
+                self.plan.outcome.skipped.push(SkippedPath { path: path.clone(), reason });
             }
         }
-        if is_done(&present, revision.first()) {
-            self.plan.outcome.already += 1;
+        if is_done(&present, revision.first_state()) {
+            self.plan.outcome.unchanged += 1;
             return Ok(());
         }
         if let Some(conflict) = self.conflict(&path, &present, revision) {
-            // What is in a directory that changed may be in conflict as well; beneath other obstacles nothing can be said.
+            // The contents of a changed directory may be in conflict as well; below other obstacles
+            // nothing is known.
             if !matches!(
                 conflict.reason,
-                ConflictReason::ChangedSince | ConflictReason::ChangedBetween
+                RestoreConflictReason::ChangedSince | RestoreConflictReason::ChangedBetween
             ) {
-                self.passed_over = Some(path);
+                self.skipped_path = Some(path);
             }
             self.conflicts.push(conflict);
             return Ok(());
         }
-        match revision.first() {
+        match revision.first_state() {
             None => self.remove(path, present),
-            Some(to) => self.bring(path, present, to.clone())?,
+            Some(to) => self.plan_change(path, present, to.clone())?,
         }
         Ok(())
     }
 
-    /// Returns what of a path was not recorded, if that means that it stays as it is.
-    fn left_out(&self, revision: &Revision) -> Option<LeftOut> {
-        let (from, to) = (revision.last(), revision.first());
-        if let Some(State::LeftOut(to)) = to {
+    /// Returns the omitted state of a path, if it means that the path is left alone.
+    fn left_out(&self, revision: &PathHistory) -> Option<OmittedEntry> {
+        let (from, to) = (revision.last_state(), revision.first_state());
+        if let Some(PathState::Omitted(to)) = to {
             return Some(*to);
         }
-        let Some(State::LeftOut(from)) = from else { return None };
-        let is_forced = self.overwrite == Overwrite::Force && from.kind != FileKind::Directory;
-        let stays = from.reason.is_wanted() || (to.is_none() && !is_forced);
+        let Some(PathState::Omitted(from)) = from else { return None };
+        let is_forced =
+            self.overwrite == OverwritePolicy::Force && from.kind != InodeKind::Directory;
+        let stays = from.reason.is_intentional() || (to.is_none() && !is_forced);
         stays.then_some(*from)
     }
 
-    /// Tells whether a path comes back although it is not known what it was at last: because it is gone, or because it is, or
-    /// is in, a directory that became too large. What such a directory held before is known.
-    fn is_known_before(&mut self, path: &Path, present: &Present, revision: &Revision) -> bool {
-        let (from, to) = (revision.last(), revision.first());
-        let (Some(State::LeftOut(from)), Some(to)) = (from, to) else { return false };
-        if matches!(to, State::LeftOut(_)) {
+    /// Returns whether a path is restored although its last state is unknown: because it was
+    /// removed, or because it is, or is in, a directory that became too large. The earlier contents
+    /// of such a directory are known.
+    fn is_known_before(
+        &mut self,
+        path: &Path,
+        present: &PresentState,
+        revision: &PathHistory,
+    ) -> bool {
+        let (from, to) = (revision.last_state(), revision.first_state());
+        let (Some(PathState::Omitted(from)), Some(to)) = (from, to) else { return false };
+        if matches!(to, PathState::Omitted(_)) {
             return false;
         }
         let is_beneath = self.outgrown.as_ref().is_some_and(|above| path.starts_with(above));
-        let is_directory = matches!(to, State::Directory { .. });
-        if from.reason == Reason::Ignored && is_directory && from.kind == FileKind::Directory {
+        let is_directory = matches!(to, PathState::Directory { .. });
+        if from.reason == OmissionReason::Ignored
+            && is_directory
+            && from.kind == InodeKind::Directory
+        {
             if !is_beneath {
                 self.outgrown = Some(path.to_path_buf());
             }
             return true;
         }
-        is_beneath || matches!(present, Present::Absent)
+        is_beneath || matches!(present, PresentState::Absent)
     }
 
-    /// Passes over a path of which too little is known.
-    fn leave_alone(
+    /// Skips a path of which too little is known.
+    fn skip_path(
         &mut self,
         path: PathBuf,
-        present: &Present,
-        revision: &Revision,
-        left_out: LeftOut,
+        present: &PresentState,
+        revision: &PathHistory,
+        left_out: OmittedEntry,
     ) {
-        let is_gone = matches!(present, Present::Absent | Present::Beneath(_));
-        if is_gone && revision.first().is_none() {
-            self.plan.outcome.already += 1;
+        let is_gone = matches!(present, PresentState::Absent | PresentState::Beneath(_));
+        if is_gone && revision.first_state().is_none() {
+            self.plan.outcome.unchanged += 1;
         } else {
             let reason = match is_gone {
-                true => LeftAloneReason::Gone(left_out.reason),
-                false => LeftAloneReason::NotRecorded(left_out.reason),
+                true => SkipReason::Gone(left_out.reason),
+                false => SkipReason::NotRecorded(left_out.reason),
             };
-            self.plan.outcome.left_alone.push(LeftAlone { path: path.clone(), reason });
+            self.plan.outcome.skipped.push(SkippedPath { path: path.clone(), reason });
         }
-        self.passed_over = Some(path);
+        self.skipped_path = Some(path);
     }
 
-    /// Returns why a path is not brought from what is there to where it should be.
-    fn conflict(&self, path: &Path, present: &Present, revision: &Revision) -> Option<Conflict> {
-        let (from, to) = (revision.last(), revision.first());
-        if let Present::Beneath(above) = present {
-            // Nothing can be written there, unless what is above becomes a directory by this very restore.
+    /// Returns why a path cannot change from its current to its new state.
+    fn conflict(
+        &self,
+        path: &Path,
+        present: &PresentState,
+        revision: &PathHistory,
+    ) -> Option<RestoreConflict> {
+        let (from, to) = (revision.last_state(), revision.first_state());
+        if let PresentState::Beneath(above) = present {
+            // Nothing can be written there, unless this same restore turns the parent into a
+            // directory.
             let is_cleared = self.made.contains(above);
-            let conflict = Conflict { path: above.clone(), reason: ConflictReason::InTheWay };
+            let conflict =
+                RestoreConflict { path: above.clone(), reason: RestoreConflictReason::Obstructed };
             return (!is_cleared).then_some(conflict);
         }
-        if self.overwrite == Overwrite::Force {
+        if self.overwrite == OverwritePolicy::Force {
             return None;
         }
         let reason = match present {
-            _ if revision.is_broken() => ConflictReason::ChangedBetween,
-            Present::Absent | Present::Beneath(_) => match from {
-                None | Some(State::LeftOut(_)) => return None,
+            _ if revision.has_foreign_change() => RestoreConflictReason::ChangedBetween,
+            PresentState::Absent | PresentState::Beneath(_) => match from {
+                None | Some(PathState::Omitted(_)) => return None,
                 Some(_) if revision.states().any(|state| state.is_none()) => return None,
-                // An interrupted restore had removed it to put a directory in its place, or the reverse.
+                // An interrupted restore had removed it to replace it with a directory, or the
+                // reverse.
                 Some(from) if to.is_some_and(|to| is_swap(from, to)) => return None,
-                Some(_) => ConflictReason::ChangedSince,
+                Some(_) => RestoreConflictReason::ChangedSince,
             },
-            Present::Unknown => ConflictReason::Unreadable,
-            Present::Found(found) => match from {
+            PresentState::Unknown => RestoreConflictReason::Unreadable,
+            PresentState::Found(found) => match from {
                 _ if revision.states().any(|state| is_known(found, state)) => return None,
-                // It was in a directory that became too large: nobody can tell who changed it.
-                Some(State::LeftOut(left_out)) if left_out.reason.is_wanted() => return None,
-                Some(State::LeftOut(left_out)) => ConflictReason::NotRecorded(left_out.reason),
-                Some(_) | None => ConflictReason::ChangedSince,
+                // It was in a directory that became too large, so it is unknown who changed it.
+                Some(PathState::Omitted(left_out)) if left_out.reason.is_intentional() => {
+                    return None;
+                }
+                Some(PathState::Omitted(left_out)) => {
+                    RestoreConflictReason::NotRecorded(left_out.reason)
+                }
+                Some(_) | None => RestoreConflictReason::ChangedSince,
             },
         };
-        Some(Conflict { path: path.to_path_buf(), reason })
+        Some(RestoreConflict { path: path.to_path_buf(), reason })
     }
 
-    fn remove(&mut self, path: PathBuf, present: Present) {
+    fn remove(&mut self, path: PathBuf, present: PresentState) {
         self.removed.insert(path.clone());
         let step = match &present {
-            // What is beneath a path that will be replaced is gone already.
-            Present::Absent | Present::Beneath(_) => return,
-            Present::Found(found) if found.is_directory() => {
-                Step::RemoveDirectory { path, emptiness: Emptiness::Hoped }
+            // A path below a replaced one is already removed.
+            PresentState::Absent | PresentState::Beneath(_) => return,
+            PresentState::Found(found) if found.is_directory() => {
+                RestoreStep::RemoveDirectory { path, emptiness: EmptinessRequirement::Preferred }
             }
-            Present::Found(_) | Present::Unknown => {
-                Step::Remove { path, expected: expected(&present) }
+            PresentState::Found(_) | PresentState::Unknown => {
+                RestoreStep::Remove { path, expected: expected(&present) }
             }
         };
         self.removals.push(step);
     }
 
-    fn bring(&mut self, path: PathBuf, present: Present, to: State) -> Result<(), RestoreError> {
+    fn plan_change(
+        &mut self,
+        path: PathBuf,
+        present: PresentState,
+        to: PathState,
+    ) -> Result<(), RestoreError> {
         self.require_parents(&path)?;
         let mut expected = expected(&present);
-        if let Present::Found(found) = &present {
+        if let PresentState::Found(found) = &present {
             match &to {
-                State::Directory { mode } if found.is_directory() => {
-                    self.plan.closing.insert(path.clone(), *mode);
+                PathState::Directory { mode } if found.is_directory() => {
+                    self.plan.final_modes.insert(path.clone(), *mode);
                     self.made.insert(path);
                     return Ok(());
                 }
-                State::File(file) if found.holds(file) => {
-                    self.creations.push(Step::Mode { path, file: *file, expected });
+                PathState::File(file) if found.has_content(file) => {
+                    self.creations.push(RestoreStep::Mode { path, file: *file, expected });
                     return Ok(());
                 }
-                State::File(_) | State::Link { .. } if found.is_directory() => {
+                PathState::File(_) | PathState::Link { .. } if found.is_directory() => {
                     self.emptied.push(path.clone());
-                    let emptiness = Emptiness::Needed;
-                    self.removals.push(Step::RemoveDirectory { path: path.clone(), emptiness });
-                    expected = Expected::Absent;
+                    let emptiness = EmptinessRequirement::Required;
+                    self.removals
+                        .push(RestoreStep::RemoveDirectory { path: path.clone(), emptiness });
+                    expected = ExpectedEntry::Absent;
                 }
-                State::File(_)
-                | State::Link { .. }
-                | State::Directory { .. }
-                | State::LeftOut(_) => {}
+                PathState::File(_)
+                | PathState::Link { .. }
+                | PathState::Directory { .. }
+                | PathState::Omitted(_) => {}
             }
         }
         match to {
-            State::File(file) => self.creations.push(Step::Write { path, file, expected }),
-            State::Link { target } => self.creations.push(Step::Link { path, target, expected }),
-            State::Directory { mode } => {
-                // What cannot be looked at may be this very directory.
-                if matches!(expected, Expected::Unchanged(_)) {
-                    self.removals.push(Step::Remove { path: path.clone(), expected });
+            PathState::File(file) => {
+                self.creations.push(RestoreStep::Write { path, file, expected })
+            }
+            PathState::Link { target } => {
+                self.creations.push(RestoreStep::Link { path, target, expected })
+            }
+            PathState::Directory { mode } => {
+                // The inaccessible entry may be this very directory.
+                if matches!(expected, ExpectedEntry::Unchanged(_)) {
+                    self.removals.push(RestoreStep::Remove { path: path.clone(), expected });
                 }
                 self.make_directory(path, mode);
             }
-            // It was left alone before anything was looked at.
-            State::LeftOut(_) => {}
+            // It was skipped before anything was inspected.
+            PathState::Omitted(_) => {}
         }
         Ok(())
     }
 
     fn make_directory(&mut self, path: PathBuf, mode: u32) {
         if self.made.insert(path.clone()) {
-            self.plan.closing.insert(path.clone(), mode);
-            self.creations.push(Step::MakeDirectory { path, mode });
+            self.plan.final_modes.insert(path.clone(), mode);
+            self.creations.push(RestoreStep::MakeDirectory { path, mode });
         }
     }
 
-    /// Plans the directories above a path that are in both records and went away since.
+    /// Plans to create the parents of a path that are in both records but no longer exist.
     fn require_parents(&mut self, path: &Path) -> Result<(), RestoreError> {
         let mut missing = Vec::new();
         for above in path.ancestors().skip(1).take_while(|above| *above != Path::new("")) {
             if self.made.contains(above)
-                || !matches!(present::look(self.root, above, &[])?, Present::Absent)
+                || !matches!(present::inspect_path(self.root, above, &[])?, PresentState::Absent)
             {
                 break;
             }
             missing.push(above);
         }
         for above in missing.into_iter().rev() {
-            let state = self.composed.look_up(self.store, above)?;
-            if let Some(State::Directory { mode }) = state {
+            let state = self.composed.state_before(self.store, above)?;
+            if let Some(PathState::Directory { mode }) = state {
                 self.make_directory(above.to_path_buf(), mode);
             }
         }
         Ok(())
     }
 
-    fn finish(mut self) -> Result<Plan, RestoreError> {
+    fn finish(mut self) -> Result<RestorePlan, RestoreError> {
         for path in std::mem::take(&mut self.emptied) {
             self.require_empty(&path)?;
         }
@@ -405,40 +445,43 @@ impl Planning<'_> {
             return Err(RestoreError::Conflicts { conflicts: self.conflicts });
         }
         self.close_interim()?;
-        self.find_staying();
-        // What is in a directory goes before it.
+        self.find_kept_directories();
+        // The contents of a directory are removed before it.
         self.removals.reverse();
         self.plan.steps.append(&mut self.removals);
         self.plan.steps.append(&mut self.creations);
         Ok(self.plan)
     }
 
-    /// Finds directories that something which is not to go will keep from going.
-    fn find_staying(&mut self) {
-        // What is in a directory comes before it.
+    /// Finds directories that cannot be removed because of a path in them that stays.
+    fn find_kept_directories(&mut self) {
+        // The contents of a directory come before it.
         for step in self.removals.iter().rev() {
-            let Step::RemoveDirectory { path, emptiness: Emptiness::Hoped } = step else {
+            let RestoreStep::RemoveDirectory { path, emptiness: EmptinessRequirement::Preferred } =
+                step
+            else {
                 continue;
             };
-            let staying = &self.plan.staying;
+            let staying = &self.plan.kept_directories;
             let goes = |path: PathBuf| self.removed.contains(&path) && !staying.contains(&path);
-            // What cannot be listed is found out when it is removed.
+            // An unreadable directory is noticed when it is removed.
             let Ok(entries) = self.root.list(path) else { continue };
             if !entries.iter().all(|entry| goes(path.join(&entry.name))) {
-                self.plan.staying.insert(path.clone());
+                self.plan.kept_directories.insert(path.clone());
             }
         }
     }
 
-    /// Finds what would be lost if the directory at `path` became something else.
+    /// Finds paths that would be lost if the directory at `path` were replaced.
     fn require_empty(&mut self, path: &Path) -> Result<(), RestoreError> {
         let mut pending = vec![path.to_path_buf()];
         while let Some(directory) = pending.pop() {
             for entry in self.root.list(&directory)? {
                 let path = directory.join(&entry.name);
                 if !self.removed.contains(&path) {
-                    self.conflicts.push(Conflict { path, reason: ConflictReason::InTheWay });
-                } else if entry.kind == FileKind::Directory {
+                    self.conflicts
+                        .push(RestoreConflict { path, reason: RestoreConflictReason::Obstructed });
+                } else if entry.kind == InodeKind::Directory {
                     pending.push(path);
                 }
             }
@@ -446,67 +489,71 @@ impl Planning<'_> {
         Ok(())
     }
 
-    /// Finds directories, the same in both records, that an interrupted restore opened to work in them.
+    /// Finds directories, unchanged between the records, that an interrupted restore has opened to
+    /// work in them.
     fn close_interim(&mut self) -> Result<(), RestoreError> {
         let parents: BTreeSet<&Path> = self.plan.paths.iter().map(|path| parent_of(path)).collect();
         for parent in parents {
-            if parent == Path::new("") || self.plan.closing.contains_key(parent) {
+            if parent == Path::new("") || self.plan.final_modes.contains_key(parent) {
                 continue;
             }
-            let Present::Found(found) = present::look(self.root, parent, &[])? else { continue };
-            let Some(state) = self.composed.look_up(self.store, parent)? else { continue };
-            if let State::Directory { mode } = state
-                && found.is_interim(&state)
-                && !found.is(&state)
+            let PresentState::Found(found) = present::inspect_path(self.root, parent, &[])? else {
+                continue;
+            };
+            let Some(state) = self.composed.state_before(self.store, parent)? else { continue };
+            if let PathState::Directory { mode } = state
+                && found.is_interrupted_state(&state)
+                && !found.matches_state(&state)
             {
-                self.plan.closing.insert(parent.to_path_buf(), mode);
+                self.plan.final_modes.insert(parent.to_path_buf(), mode);
             }
         }
         Ok(())
     }
 }
 
-fn as_file(state: Option<&State>) -> Option<&FileState> {
+fn as_file(state: Option<&PathState>) -> Option<&RecordedFile> {
     match state {
-        Some(State::File(file)) => Some(file),
-        Some(State::Link { .. } | State::Directory { .. } | State::LeftOut(_)) | None => None,
+        Some(PathState::File(file)) => Some(file),
+        Some(PathState::Link { .. } | PathState::Directory { .. } | PathState::Omitted(_))
+        | None => None,
     }
 }
 
-fn is_done(present: &Present, to: Option<&State>) -> bool {
+fn is_done(present: &PresentState, to: Option<&PathState>) -> bool {
     match (present, to) {
-        (Present::Absent | Present::Beneath(_), None) => true,
-        (Present::Found(found), Some(to)) => found.is(to),
-        (Present::Absent | Present::Beneath(_), Some(_))
-        | (Present::Found(_), None)
-        | (Present::Unknown, _) => false,
+        (PresentState::Absent | PresentState::Beneath(_), None) => true,
+        (PresentState::Found(found), Some(to)) => found.matches_state(to),
+        (PresentState::Absent | PresentState::Beneath(_), Some(_))
+        | (PresentState::Found(_), None)
+        | (PresentState::Unknown, _) => false,
     }
 }
 
-fn is_known(found: &Found, state: Option<&State>) -> bool {
-    state.is_some_and(|state| found.is(state) || found.is_interim(state))
+fn is_known(found: &PresentEntry, state: Option<&PathState>) -> bool {
+    state.is_some_and(|state| found.matches_state(state) || found.is_interrupted_state(state))
 }
 
-/// Tells whether a path goes from a directory to something else, or the reverse, which takes two steps.
-fn is_swap(from: &State, to: &State) -> bool {
-    let is_directory = |state: &State| matches!(state, State::Directory { .. });
+/// Returns whether a path changes between a directory and another kind, which takes two steps.
+fn is_swap(from: &PathState, to: &PathState) -> bool {
+    let is_directory = |state: &PathState| matches!(state, PathState::Directory { .. });
     is_directory(from) != is_directory(to)
 }
 
-fn expected(present: &Present) -> Expected {
+fn expected(present: &PresentState) -> ExpectedEntry {
     match present {
-        Present::Absent | Present::Beneath(_) => Expected::Absent,
-        Present::Unknown => Expected::Anything,
-        Present::Found(found) => Expected::Unchanged(found.look),
+        PresentState::Absent | PresentState::Beneath(_) => ExpectedEntry::Absent,
+        PresentState::Unknown => ExpectedEntry::Anything,
+        PresentState::Found(found) => ExpectedEntry::Unchanged(found.observed),
     }
 }
 
-impl Expected {
-    /// Returns what is to be replaced, if it was looked at.
-    pub(super) fn look(&self) -> Option<&Look> {
+impl ExpectedEntry {
+    /// Returns the entry to replace, if it was inspected.
+    pub(super) fn observed(&self) -> Option<&EntryMetadata> {
         match self {
-            Expected::Unchanged(look) => Some(look),
-            Expected::Absent | Expected::Anything => None,
+            ExpectedEntry::Unchanged(observed) => Some(observed),
+            ExpectedEntry::Absent | ExpectedEntry::Anything => None,
         }
     }
 }

@@ -1,128 +1,135 @@
-//! What is at a path now, and whether that is a recorded state. A file is read only where its size leaves the question open; no
-//! link is followed. What follows from the answer is the plan's part.
+//! The current state of a path, and whether it matches a recorded state. A file is read only if its
+//! size leaves the question open; links are not followed. The plan decides what follows.
 
 use std::ffi::OsString;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use haft_sandbox::{FileKind, Root, RootError};
+use haft_sandbox::{InodeKind, Root, RootError};
 
-use crate::directory::{Directory, Look, name_of, parent_of};
+use crate::directory::{EntryMetadata, OpenDirectory, name_of, parent_of};
 use crate::id::ContentId;
-use crate::state::{FileState, State};
+use crate::state::{PathState, RecordedFile};
 
-/// The bits without which a directory's owner cannot work in it. A restore may add them while it works.
+/// The bits that a directory's owner needs to work in it. A restore may add them temporarily.
 pub(super) const WORKING_BITS: u32 = 0o700;
 
-/// How much of a file is hashed at once.
+/// Bytes of a file that are hashed at once.
 const CHUNK_BYTES: usize = 128 * 1024;
 
-/// What is at a path now.
+/// The current state of a path.
 #[derive(Debug)]
-pub(super) enum Present {
+pub(super) enum PresentState {
     Absent,
-    /// This path above it is no directory, so that nothing can be there.
+    /// This parent of it is not a directory, so the path cannot exist.
     Beneath(PathBuf),
-    /// It cannot be looked at.
+    /// It cannot be inspected.
     Unknown,
-    Found(Found),
+    Found(PresentEntry),
 }
 
-/// Something that is there.
+/// An existing entry.
 #[derive(Debug)]
-pub(super) struct Found {
-    pub(super) look: Look,
-    /// Where it points to, if it is a link.
+pub(super) struct PresentEntry {
+    pub(super) observed: EntryMetadata,
+    /// The target, if it is a link.
     target: OsString,
-    /// The bytes of a file that has the size of one that it may be, if they can be read.
+    /// The hash of a file whose size matches one of the candidates, if it can be read.
     pub(super) content: Option<ContentId>,
 }
 
-/// Looks at `path`, and reads what is there if it may be one of `files`.
-pub(super) fn look(root: &Root, path: &Path, files: &[&FileState]) -> Result<Present, RootError> {
-    let directory = match Directory::open(root, parent_of(path)) {
+/// Inspects `path`, and reads it if it may be one of `files`.
+pub(super) fn inspect_path(
+    root: &Root,
+    path: &Path,
+    files: &[&RecordedFile],
+) -> Result<PresentState, RootError> {
+    let directory = match OpenDirectory::open(root, parent_of(path)) {
         Ok(directory) => directory,
-        Err(RootError::NotFound { .. }) => return Ok(Present::Absent),
+        Err(RootError::NotFound { .. }) => return Ok(PresentState::Absent),
         Err(RootError::NotADirectory { .. } | RootError::Exchanged { .. }) => {
-            return Ok(Present::Beneath(obstacle(root, path)));
+            return Ok(PresentState::Beneath(obstacle(root, path)));
         }
-        Err(RootError::Denied { .. }) => return Ok(Present::Unknown),
+        Err(RootError::Denied { .. }) => return Ok(PresentState::Unknown),
         Err(err) => return Err(err),
     };
     let name = name_of(path);
     let failed =
         |errno: rustix::io::Errno| RootError::Io { path: path.to_path_buf(), source: errno.into() };
-    let look = match directory.look(name) {
-        Ok(Some(look)) => look,
-        Ok(None) => return Ok(Present::Absent),
-        Err(rustix::io::Errno::ACCESS) => return Ok(Present::Unknown),
+    let observed = match directory.entry_metadata(name) {
+        Ok(Some(observed)) => observed,
+        Ok(None) => return Ok(PresentState::Absent),
+        Err(rustix::io::Errno::ACCESS) => return Ok(PresentState::Unknown),
         Err(errno) => return Err(failed(errno)),
     };
-    let mut found = Found { look, target: OsString::new(), content: None };
-    match look.metadata.kind {
-        FileKind::Symlink => found.target = directory.read_link(name).map_err(failed)?,
-        FileKind::Regular => {
-            let size_bytes = look.metadata.stamp.size_bytes;
+    let mut found = PresentEntry { observed, target: OsString::new(), content: None };
+    match observed.metadata.kind {
+        InodeKind::Symlink => found.target = directory.read_link(name).map_err(failed)?,
+        InodeKind::Regular => {
+            let size_bytes = observed.metadata.stamp.size_bytes;
             if files.iter().any(|file| file.size_bytes == size_bytes) {
                 found.content = hash(root, path)?;
             }
         }
-        FileKind::Directory
-        | FileKind::Fifo
-        | FileKind::Socket
-        | FileKind::CharDevice
-        | FileKind::BlockDevice
-        | FileKind::Unknown => {}
+        InodeKind::Directory
+        | InodeKind::Fifo
+        | InodeKind::Socket
+        | InodeKind::CharDevice
+        | InodeKind::BlockDevice
+        | InodeKind::Unknown => {}
     }
-    Ok(Present::Found(found))
+    Ok(PresentState::Found(found))
 }
 
-impl Present {
+impl PresentState {
     pub(super) fn is_directory(&self) -> bool {
-        matches!(self, Present::Found(found) if found.is_directory())
+        matches!(self, PresentState::Found(found) if found.is_directory())
     }
 }
 
-impl Found {
-    /// Tells whether this is exactly what was recorded. What was left out never is: its bytes are not known.
-    pub(super) fn is(&self, state: &State) -> bool {
-        let mode = self.look.metadata.stamp.permissions();
+impl PresentEntry {
+    /// Returns whether this is exactly the recorded state. An omitted state never matches, because
+    /// its bytes are unknown.
+    pub(super) fn matches_state(&self, state: &PathState) -> bool {
+        let mode = self.observed.metadata.stamp.permissions();
         match state {
-            State::File(file) => {
-                self.holds(file)
+            PathState::File(file) => {
+                self.has_content(file)
                     && mode == file.mode
-                    && file.owner.is_none_or(|owner| owner == self.look.owner)
+                    && file.owner.is_none_or(|owner| owner == self.observed.owner)
             }
-            State::Link { target } => {
-                self.look.metadata.kind == FileKind::Symlink && self.target == target.as_os_str()
+            PathState::Link { target } => {
+                self.observed.metadata.kind == InodeKind::Symlink
+                    && self.target == target.as_os_str()
             }
-            State::Directory { mode: recorded } => self.is_directory() && mode == *recorded,
-            State::LeftOut(_) => false,
+            PathState::Directory { mode: recorded } => self.is_directory() && mode == *recorded,
+            PathState::Omitted(_) => false,
         }
     }
 
-    /// Tells whether a restore that was interrupted may have left this on the way from or to what was recorded.
-    pub(super) fn is_interim(&self, state: &State) -> bool {
-        let mode = self.look.metadata.stamp.permissions();
+    /// Returns whether an interrupted restore may have left this state on the way to or from the
+    /// recorded state.
+    pub(super) fn is_interrupted_state(&self, state: &PathState) -> bool {
+        let mode = self.observed.metadata.stamp.permissions();
         match state {
-            State::Directory { mode: recorded } => {
+            PathState::Directory { mode: recorded } => {
                 self.is_directory() && mode == recorded | WORKING_BITS
             }
-            State::File(_) | State::Link { .. } | State::LeftOut(_) => false,
+            PathState::File(_) | PathState::Link { .. } | PathState::Omitted(_) => false,
         }
     }
 
-    /// Tells whether this is a file with the recorded bytes, whatever its permission bits.
-    pub(super) fn holds(&self, file: &FileState) -> bool {
-        self.look.metadata.kind == FileKind::Regular && self.content == Some(file.content)
+    /// Returns whether this is a file with the recorded bytes, whatever its permission bits.
+    pub(super) fn has_content(&self, file: &RecordedFile) -> bool {
+        self.observed.metadata.kind == InodeKind::Regular && self.content == Some(file.content)
     }
 
     pub(super) fn is_directory(&self) -> bool {
-        self.look.metadata.kind == FileKind::Directory
+        self.observed.metadata.kind == InodeKind::Directory
     }
 }
 
-/// Returns the first path on the way to `path` that is no directory.
+/// Returns the first parent of `path` that is not a directory.
 fn obstacle(root: &Root, path: &Path) -> PathBuf {
     let mut above: Vec<&Path> = path.ancestors().skip(1).collect();
     above.reverse();
@@ -130,9 +137,10 @@ fn obstacle(root: &Root, path: &Path) -> PathBuf {
     found.unwrap_or(&parent_of(path)).to_path_buf()
 }
 
-/// Returns the hash of a file's bytes; none if they cannot be read, which is then no state that is known.
+/// Returns the hash of a file's bytes; `None` if they cannot be read, which matches no recorded
+/// state.
 fn hash(root: &Root, path: &Path) -> Result<Option<ContentId>, RootError> {
-    let mut file = match root.open_seen_file(path) {
+    let mut file = match root.open_checked_file(path) {
         Ok(open) => open.file,
         Err(
             RootError::Denied { .. }

@@ -1,6 +1,7 @@
-//! Making the steps of a plan. Each is one rename, removal or change of bits, made in an open directory that was reached through no
-//! link: whoever is killed in between leaves every path as it was or as it should be. How something is put in the place of
-//! what is there without losing what came in between is `place`'s part. Nothing is decided here.
+//! Executes the steps of a plan. Each is one rename, removal or change of bits in an open directory
+//! that was reached without following links. If the process is killed in between, every path is in
+//! its old or new state. `replacement` replaces entries without losing concurrent changes. Nothing
+//! is decided here.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -9,74 +10,81 @@ use std::io::Write as _;
 use std::os::fd::AsRawFd as _;
 use std::path::{Path, PathBuf};
 
-use haft_sandbox::{FileKind, Metadata, Root, RootError};
+use haft_sandbox::{InodeKind, PathMetadata, Root, RootError};
 use rustix::fs::{
     AtFlags, Gid, Mode, OFlags, Uid, chmod, fchmod, fchown, fdatasync, fstat, mkdirat, openat,
     symlinkat, unlinkat,
 };
 use rustix::io::{self, Errno};
 
-use super::place::{Spot, temporary_name};
-use super::plan::{Emptiness, Expected, Plan, Step};
+use super::plan::{EmptinessRequirement, ExpectedEntry, RestorePlan, RestoreStep};
 use super::present::WORKING_BITS;
-use super::{LeftAlone, LeftAloneReason, Restored};
-use crate::directory::{Directory, Look, name_of, parent_of};
+use super::replacement::{ReplacementTarget, temporary_name};
+use super::{RestoreReport, SkipReason, SkippedPath};
+use crate::directory::{EntryMetadata, OpenDirectory, name_of, parent_of};
 use crate::error::RestoreError;
-use crate::state::{FileState, Owner};
-use crate::store::Store;
+use crate::state::{FileOwner, RecordedFile};
+use crate::store::SnapshotStore;
 use crate::tree::SET_ID;
 
-/// A restore that is under way.
-pub(super) struct Restoring<'a> {
-    store: &'a Store,
+/// A restore in progress.
+pub(super) struct RestoreExecutor<'a> {
+    store: &'a SnapshotStore,
     root: &'a Root,
-    outcome: Restored,
-    /// The permission bits that directories have at the end.
-    closing: BTreeMap<PathBuf, u32>,
+    outcome: RestoreReport,
+    /// The final permission bits of directories.
+    final_modes: BTreeMap<PathBuf, u32>,
     /// Directories in which names changed.
     touched: BTreeSet<PathBuf>,
 }
 
-impl<'a> Restoring<'a> {
-    pub(super) fn new(store: &'a Store, root: &'a Root) -> Restoring<'a> {
-        let (outcome, closing, touched) = (Restored::default(), BTreeMap::new(), BTreeSet::new());
-        Restoring { store, root, outcome, closing, touched }
+impl<'a> RestoreExecutor<'a> {
+    pub(super) fn new(store: &'a SnapshotStore, root: &'a Root) -> RestoreExecutor<'a> {
+        let (outcome, closing, touched) =
+            (RestoreReport::default(), BTreeMap::new(), BTreeSet::new());
+        RestoreExecutor { store, root, outcome, final_modes: closing, touched }
     }
 
-    /// Makes at most `steps_max` steps of the plan, in their order.
-    pub(super) fn run(mut self, plan: Plan, steps_max: usize) -> Result<Restored, RestoreError> {
+    /// Executes at most `steps_max` steps of the plan, in order.
+    pub(super) fn run_plan(
+        mut self,
+        plan: RestorePlan,
+        steps_max: usize,
+    ) -> Result<RestoreReport, RestoreError> {
         self.outcome = plan.outcome;
-        self.closing = plan.closing;
-        let planned: BTreeSet<PathBuf> = self.closing.keys().cloned().collect();
+        self.final_modes = plan.final_modes;
+        let planned: BTreeSet<PathBuf> = self.final_modes.keys().cloned().collect();
         for path in &plan.paths {
-            self.sweep(path);
+            self.remove_temporary(path);
         }
         let is_cut = plan.steps.len() > steps_max;
         for step in plan.steps.into_iter().take(steps_max) {
-            self.make(step)?;
+            self.make_step(step)?;
         }
         if is_cut {
             return Ok(self.outcome);
         }
         self.sync()?;
-        self.close(&planned)?;
+        self.set_final_modes(&planned)?;
         Ok(self.outcome)
     }
 
-    fn make(&mut self, step: Step) -> Result<(), RestoreError> {
+    fn make_step(&mut self, step: RestoreStep) -> Result<(), RestoreError> {
         match step {
-            Step::Remove { path, expected } => self.remove(&path, expected),
-            Step::RemoveDirectory { path, emptiness } => self.remove_directory(path, emptiness),
-            Step::MakeDirectory { path, mode } => self.make_directory(&path, mode),
-            Step::Write { path, file, expected } => self.write(&path, &file, expected),
-            Step::Link { path, target, expected } => self.link(&path, &target, expected),
-            Step::Mode { path, file, expected } => self.set_mode(&path, &file, expected),
+            RestoreStep::Remove { path, expected } => self.remove(&path, expected),
+            RestoreStep::RemoveDirectory { path, emptiness } => {
+                self.remove_directory(path, emptiness)
+            }
+            RestoreStep::MakeDirectory { path, mode } => self.make_directory(&path, mode),
+            RestoreStep::Write { path, file, expected } => self.write(&path, &file, expected),
+            RestoreStep::Link { path, target, expected } => self.link(&path, &target, expected),
+            RestoreStep::Mode { path, file, expected } => self.set_mode(&path, &file, expected),
         }
     }
 
-    fn remove(&mut self, path: &Path, expected: Expected) -> Result<(), RestoreError> {
-        let directory = self.reach(parent_of(path))?;
-        if Spot::of(&directory, path).remove(expected)? {
+    fn remove(&mut self, path: &Path, expected: ExpectedEntry) -> Result<(), RestoreError> {
+        let directory = self.open_for_changes(parent_of(path))?;
+        if ReplacementTarget::of(&directory, path).remove(expected)? {
             self.outcome.paths.insert(path.to_path_buf());
             self.outcome.removed += 1;
         }
@@ -86,18 +94,18 @@ impl<'a> Restoring<'a> {
     fn remove_directory(
         &mut self,
         path: PathBuf,
-        emptiness: Emptiness,
+        emptiness: EmptinessRequirement,
     ) -> Result<(), RestoreError> {
-        let directory = self.reach(parent_of(&path))?;
+        let directory = self.open_for_changes(parent_of(&path))?;
         match unlinkat(&directory.handle, name_of(&path), AtFlags::REMOVEDIR) {
             Ok(()) => {
                 self.outcome.removed += 1;
                 self.outcome.paths.insert(path);
             }
             Err(Errno::NOENT) => {}
-            Err(Errno::NOTEMPTY | Errno::EXIST) if emptiness == Emptiness::Hoped => {
-                let reason = LeftAloneReason::NotEmpty;
-                self.outcome.left_alone.push(LeftAlone { path, reason });
+            Err(Errno::NOTEMPTY | Errno::EXIST) if emptiness == EmptinessRequirement::Preferred => {
+                let reason = SkipReason::NotEmpty;
+                self.outcome.skipped.push(SkippedPath { path, reason });
             }
             Err(Errno::NOTEMPTY | Errno::EXIST | Errno::NOTDIR) => {
                 return Err(RestoreError::Changed { path });
@@ -107,15 +115,16 @@ impl<'a> Restoring<'a> {
         Ok(())
     }
 
-    /// Makes a directory with its bits in one step, and those to work in it, which go when everything is done.
+    /// Creates a directory with its bits in one step, plus the bits to work in it, which are
+    /// removed at the end.
     fn make_directory(&mut self, path: &Path, mode: u32) -> Result<(), RestoreError> {
-        let directory = self.reach(parent_of(path))?;
-        match directory.look(name_of(path)).map_err(|errno| failed(path, errno))? {
+        let directory = self.open_for_changes(parent_of(path))?;
+        match directory.entry_metadata(name_of(path)).map_err(|errno| failed(path, errno))? {
             None => {}
-            Some(look) if look.metadata.kind == FileKind::Directory => return Ok(()),
+            Some(observed) if observed.metadata.kind == InodeKind::Directory => return Ok(()),
             Some(_) => return Err(RestoreError::Changed { path: path.to_path_buf() }),
         }
-        let spot = Spot::of(&directory, path);
+        let spot = ReplacementTarget::of(&directory, path);
         let bits = mode | WORKING_BITS;
         let made = mkdirat(&directory.handle, &spot.temporary, Mode::RWXU)
             .and_then(|()| set_bits(&directory, OsStr::new(&spot.temporary), bits));
@@ -125,26 +134,26 @@ impl<'a> Restoring<'a> {
         }
         spot.put_directory()?;
         self.outcome.paths.insert(path.to_path_buf());
-        self.outcome.made += 1;
+        self.outcome.created_directories += 1;
         Ok(())
     }
 
     fn write(
         &mut self,
         path: &Path,
-        file: &FileState,
-        expected: Expected,
+        file: &RecordedFile,
+        expected: ExpectedEntry,
     ) -> Result<(), RestoreError> {
         let bytes = self.store.content(file.content, file.size_bytes)?;
-        let directory = self.reach(parent_of(path))?;
-        let spot = Spot::of(&directory, path);
+        let directory = self.open_for_changes(parent_of(path))?;
+        let spot = ReplacementTarget::of(&directory, path);
         let flags =
             OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        // Nobody who may not read the file shall read it while it is being written.
+        // A user who may not read the file must not read it while it is being written.
         let private = Mode::RUSR | Mode::WUSR;
         let new = openat(&directory.handle, &spot.temporary, flags, private)
             .map_err(|errno| failed(path, errno))?;
-        let bits = match fill(File::from(new), &bytes, file, expected.look()) {
+        let bits = match fill(File::from(new), &bytes, file, expected.observed()) {
             Ok(bits) => bits,
             Err(source) => {
                 let _ = unlinkat(&directory.handle, &spot.temporary, AtFlags::empty());
@@ -160,9 +169,14 @@ impl<'a> Restoring<'a> {
         Ok(())
     }
 
-    fn link(&mut self, path: &Path, target: &Path, expected: Expected) -> Result<(), RestoreError> {
-        let directory = self.reach(parent_of(path))?;
-        let spot = Spot::of(&directory, path);
+    fn link(
+        &mut self,
+        path: &Path,
+        target: &Path,
+        expected: ExpectedEntry,
+    ) -> Result<(), RestoreError> {
+        let directory = self.open_for_changes(parent_of(path))?;
+        let spot = ReplacementTarget::of(&directory, path);
         symlinkat(target, &directory.handle, &spot.temporary)
             .map_err(|errno| failed(path, errno))?;
         spot.put(expected)?;
@@ -171,17 +185,17 @@ impl<'a> Restoring<'a> {
         Ok(())
     }
 
-    /// Gives a file its bits where it is, so that its other names keep being the same file.
+    /// Sets a file's bits in place, so that its other names keep referring to the same file.
     fn set_mode(
         &mut self,
         path: &Path,
-        file: &FileState,
-        expected: Expected,
+        file: &RecordedFile,
+        expected: ExpectedEntry,
     ) -> Result<(), RestoreError> {
-        let directory = self.reach(parent_of(path))?;
-        Spot::of(&directory, path).require(expected)?;
-        let bits = match (file.owner, expected.look()) {
-            (Some(owner), Some(look)) if look.owner != owner => file.mode & !SET_ID,
+        let directory = self.open_for_changes(parent_of(path))?;
+        ReplacementTarget::of(&directory, path).require(expected)?;
+        let bits = match (file.owner, expected.observed()) {
+            (Some(owner), Some(observed)) if observed.owner != owner => file.mode & !SET_ID,
             _ => file.mode,
         };
         set_bits(&directory, name_of(path), bits).map_err(|errno| failed(path, errno))?;
@@ -189,14 +203,14 @@ impl<'a> Restoring<'a> {
             self.outcome.weakened.push(path.to_path_buf());
         }
         self.outcome.paths.insert(path.to_path_buf());
-        self.outcome.modes += 1;
+        self.outcome.changed_modes += 1;
         Ok(())
     }
 
-    /// Opens a directory to change names in it, and gives its owner the bits to do so where they are missing.
-    fn reach(&mut self, path: &Path) -> Result<Directory, RestoreError> {
+    /// Opens a directory to change names in it, and gives its owner missing bits for that.
+    fn open_for_changes(&mut self, path: &Path) -> Result<OpenDirectory, RestoreError> {
         self.touched.insert(path.to_path_buf());
-        match Directory::open(self.root, path) {
+        match OpenDirectory::open(self.root, path) {
             Ok(directory) if directory.is_writable() => return Ok(directory),
             Ok(_) | Err(RootError::Denied { .. }) => {}
             Err(err) => return Err(err.into()),
@@ -204,35 +218,37 @@ impl<'a> Restoring<'a> {
         let mut above: Vec<&Path> = path.ancestors().skip(1).filter(|path| **path != *"").collect();
         above.reverse();
         for above in above {
-            if !Directory::open(self.root, above)?.is_searchable() {
-                self.open_up(above)?;
+            if !OpenDirectory::open(self.root, above)?.is_searchable() {
+                self.add_owner_bits(above)?;
             }
         }
         if path != Path::new("") {
-            self.open_up(path)?;
+            self.add_owner_bits(path)?;
         }
-        Ok(Directory::open(self.root, path)?)
+        Ok(OpenDirectory::open(self.root, path)?)
     }
 
-    fn open_up(&mut self, path: &Path) -> Result<(), RestoreError> {
-        let parent = Directory::open(self.root, parent_of(path))?;
+    fn add_owner_bits(&mut self, path: &Path) -> Result<(), RestoreError> {
+        let parent = OpenDirectory::open(self.root, parent_of(path))?;
         let name = name_of(path);
-        let look = parent.look(name).map_err(|errno| failed(path, errno))?;
-        let Some(look) = look.filter(|look| look.metadata.kind == FileKind::Directory) else {
+        let observed = parent.entry_metadata(name).map_err(|errno| failed(path, errno))?;
+        let Some(observed) =
+            observed.filter(|observed| observed.metadata.kind == InodeKind::Directory)
+        else {
             return Err(RestoreError::Changed { path: path.to_path_buf() });
         };
-        let mode = look.metadata.stamp.permissions();
+        let mode = observed.metadata.stamp.permissions();
         if mode & WORKING_BITS != WORKING_BITS {
             set_bits(&parent, name, mode | WORKING_BITS).map_err(|errno| failed(path, errno))?;
-            self.closing.entry(path.to_path_buf()).or_insert(mode);
+            self.final_modes.entry(path.to_path_buf()).or_insert(mode);
         }
         Ok(())
     }
 
-    /// Makes the names last through a loss of power.
+    /// Makes the names survive a loss of power.
     fn sync(&self) -> Result<(), RestoreError> {
         for path in &self.touched {
-            match Directory::open(self.root, path) {
+            match OpenDirectory::open(self.root, path) {
                 Ok(directory) => directory.sync().map_err(|errno| failed(path, errno))?,
                 // It was removed as well.
                 Err(err) if is_gone(&err) => {}
@@ -242,23 +258,25 @@ impl<'a> Restoring<'a> {
         Ok(())
     }
 
-    /// Gives directories their bits, those that hold others last.
-    fn close(&mut self, planned: &BTreeSet<PathBuf>) -> Result<(), RestoreError> {
-        for (path, mode) in std::mem::take(&mut self.closing).into_iter().rev() {
-            let parent = match Directory::open(self.root, parent_of(&path)) {
+    /// Sets the bits of directories, parents last.
+    fn set_final_modes(&mut self, planned: &BTreeSet<PathBuf>) -> Result<(), RestoreError> {
+        for (path, mode) in std::mem::take(&mut self.final_modes).into_iter().rev() {
+            let parent = match OpenDirectory::open(self.root, parent_of(&path)) {
                 Ok(parent) => parent,
                 Err(err) if is_gone(&err) => continue,
                 Err(err) => return Err(err.into()),
             };
             let name = name_of(&path);
-            let look = parent.look(name).map_err(|errno| failed(&path, errno))?;
-            let Some(look) = look.filter(|look| look.metadata.kind == FileKind::Directory) else {
+            let observed = parent.entry_metadata(name).map_err(|errno| failed(&path, errno))?;
+            let Some(observed) =
+                observed.filter(|observed| observed.metadata.kind == InodeKind::Directory)
+            else {
                 continue;
             };
-            if look.metadata.stamp.permissions() != mode {
+            if observed.metadata.stamp.permissions() != mode {
                 set_bits(&parent, name, mode).map_err(|errno| failed(&path, errno))?;
-                self.outcome.modes += 1;
-                // Others were opened to work in them, and are as they were.
+                self.outcome.changed_modes += 1;
+                // The others were opened to work in them, and are otherwise unchanged.
                 if planned.contains(&path) {
                     self.outcome.paths.insert(path);
                 }
@@ -267,10 +285,10 @@ impl<'a> Restoring<'a> {
         Ok(())
     }
 
-    /// Removes what a restore that was killed left beside a path. Whatever fails here fails again, with its error, when the path is
-    /// written.
-    fn sweep(&self, path: &Path) {
-        let Ok(directory) = Directory::open(self.root, parent_of(path)) else { return };
+    /// Removes a temporary that a killed restore left beside a path. A failure here occurs again,
+    /// with its error, when the path is written.
+    fn remove_temporary(&self, path: &Path) {
+        let Ok(directory) = OpenDirectory::open(self.root, parent_of(path)) else { return };
         let temporary = temporary_name(path);
         if let Err(Errno::ISDIR) = unlinkat(&directory.handle, &temporary, AtFlags::empty()) {
             let _ = unlinkat(&directory.handle, &temporary, AtFlags::REMOVEDIR);
@@ -282,16 +300,16 @@ impl<'a> Restoring<'a> {
 fn fill(
     mut new: File,
     bytes: &[u8],
-    file: &FileState,
-    replaced: Option<&Look>,
+    file: &RecordedFile,
+    replaced: Option<&EntryMetadata>,
 ) -> std::io::Result<u32> {
     new.write_all(bytes)?;
     let bits = match (file.owner, replaced) {
-        (Some(owner), _) if give(&new, owner).is_err() => file.mode & !SET_ID,
+        (Some(owner), _) if set_owner(&new, owner).is_err() => file.mode & !SET_ID,
         (Some(_), _) => file.mode,
         (None, replaced) => {
-            // A file stays whose it is, as far as this process may decide that.
-            let _ = replaced.map(|look| give(&new, look.owner));
+            // A file keeps its owner, as far as this process may set it.
+            let _ = replaced.map(|observed| set_owner(&new, observed.owner));
             file.mode
         }
     };
@@ -300,34 +318,34 @@ fn fill(
     Ok(bits)
 }
 
-fn give(file: &File, owner: Owner) -> io::Result<()> {
+fn set_owner(file: &File, owner: FileOwner) -> io::Result<()> {
     let stat = fstat(file)?;
-    if (Owner { user: stat.st_uid, group: stat.st_gid }) == owner {
+    if (FileOwner { user: stat.st_uid, group: stat.st_gid }) == owner {
         return Ok(());
     }
     fchown(file, Some(Uid::from_raw(owner.user)), Some(Gid::from_raw(owner.group)))
 }
 
-/// Changes the permission bits of a file or directory itself.
+/// Changes the permission bits of a file or directory itself, not of a link's target.
 ///
-/// It is opened as a handle first, which neither follows a link nor needs any bit of it. Such a handle's bits can be changed by its
-/// name in `/proc` alone until Linux 6.6.
-fn set_bits(directory: &Directory, name: &OsStr, mode: u32) -> io::Result<()> {
+/// It is first opened as a handle, which neither follows a link nor needs any of its bits. Before
+/// Linux 6.6, such a handle's bits can only be changed by its name in `/proc`.
+fn set_bits(directory: &OpenDirectory, name: &OsStr, mode: u32) -> io::Result<()> {
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let handle = openat(&directory.handle, name, flags, Mode::empty())?;
-    match Metadata::from(&fstat(&handle)?).kind {
-        FileKind::Regular | FileKind::Directory => {}
-        FileKind::Symlink
-        | FileKind::Fifo
-        | FileKind::Socket
-        | FileKind::CharDevice
-        | FileKind::BlockDevice
-        | FileKind::Unknown => return Err(Errno::LOOP),
+    match PathMetadata::from(&fstat(&handle)?).kind {
+        InodeKind::Regular | InodeKind::Directory => {}
+        InodeKind::Symlink
+        | InodeKind::Fifo
+        | InodeKind::Socket
+        | InodeKind::CharDevice
+        | InodeKind::BlockDevice
+        | InodeKind::Unknown => return Err(Errno::LOOP),
     }
     chmod(format!("/proc/self/fd/{}", handle.as_raw_fd()), Mode::from_raw_mode(mode))
 }
 
-/// Tells whether there is no directory at a path any more, whatever is there instead.
+/// Returns whether there is no longer a directory at a path, whatever exists there instead.
 fn is_gone(err: &RootError) -> bool {
     matches!(
         err,

@@ -1,23 +1,23 @@
-//! Restores that end after any number of steps, and what they leave.
+//! Restores that stop after any number of steps, and the state that they leave.
 
 use std::collections::BTreeMap;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use super::place::temporary_name;
+use super::replacement::temporary_name;
 use super::*;
 use crate::id::ObjectId;
-use crate::record::{Changed, Lasting, Options};
-use crate::state::{FileState, Owner};
-use crate::tree::{Node, Tree};
+use crate::record::{ChangeScope, RecordDurability, RecordOptions};
+use crate::state::{FileOwner, RecordedFile};
+use crate::tree::{TreeNode, TreeObject};
 
 /// More steps than any restore here takes.
 const STEPS_MAX: usize = 100;
 
 struct Place {
     directory: tempfile::TempDir,
-    store: Store,
+    store: SnapshotStore,
     root: Root,
 }
 
@@ -25,7 +25,7 @@ impl Place {
     fn new() -> Place {
         let directory = tempfile::tempdir().unwrap();
         fs::create_dir(directory.path().join("work")).unwrap();
-        let store = Store::open(&directory.path().join("store")).unwrap();
+        let store = SnapshotStore::open(&directory.path().join("store")).unwrap();
         let root = Root::open(&directory.path().join("work")).unwrap();
         Place { directory, store, root }
     }
@@ -46,24 +46,31 @@ impl Place {
     /// Restores as if the process were killed after some steps.
     fn restore_some(&self, [from, to]: [TreeId; 2], steps: usize) {
         let composed = self.store.compose(&[[to, from]]).unwrap();
-        self.store.undo_some(&self.root, &composed, Overwrite::Refuse, steps).unwrap();
+        self.store.undo_some(&self.root, &composed, OverwritePolicy::Refuse, steps).unwrap();
     }
 
     fn record(&self) -> TreeId {
-        self.store.record(&self.root, &Options::default(), Changed::Anything).unwrap().tree
+        self.store
+            .record(&self.root, &RecordOptions::default(), ChangeScope::Anything)
+            .unwrap()
+            .tree
     }
 
-    /// What is at every path that is there.
+    /// Returns the states of all existing paths.
     fn states(&self) -> BTreeMap<PathBuf, String> {
-        let empty =
-            self.store.objects.writing(Lasting::AtOnce).put(&Tree::default().encode()).unwrap();
+        let empty = self
+            .store
+            .objects
+            .begin_writing(RecordDurability::AtOnce)
+            .put_object(&TreeObject::default().encode())
+            .unwrap();
         let changes = self.store.diff(TreeId(empty), self.record()).unwrap();
         changes.into_iter().map(|change| (change.path, format!("{:?}", change.after))).collect()
     }
 }
 
-/// A workspace before and after something that changes every kind of thing in every way, among it directories that their
-/// owner cannot work in.
+/// Creates a workspace before and after a change of every kind of entry in every way, including
+/// directories that their owner cannot work in.
 fn changed() -> (Place, [TreeId; 2]) {
     let place = Place::new();
     for path in ["file", "to-directory", "to-file/x/y", "gone/x/y", "read-only/a", "closed/b"] {
@@ -93,7 +100,7 @@ fn changed() -> (Place, [TreeId; 2]) {
     (place, [before, after])
 }
 
-/// Opens what tests close, so that anybody can remove the place.
+/// Opens the directories that tests close, so that the workspace can be removed.
 fn open(place: &Place) {
     for path in ["read-only", "closed"] {
         place.set_mode(path, 0o755);
@@ -108,12 +115,12 @@ fn a_restore_cut_short_leaves_old_or_new_and_is_completed_by_another() {
         let trees = [after, before];
         place.restore_some(trees, steps);
         let cut = place.states();
-        place.store.restore(&place.root, trees, Overwrite::Refuse).unwrap();
+        place.store.restore(&place.root, trees, OverwritePolicy::Refuse).unwrap();
         let old = place.states();
         assert_eq!(place.record(), before, "after {steps} steps");
         for (path, state) in &cut {
             let is_whole = old.get(path) == Some(state) || new.get(path) == Some(state);
-            // A directory may have the bits to work in it besides its own.
+            // A directory may have working bits in addition to its own.
             let is_open = state.contains("Directory");
             assert!(is_whole || is_open, "after {steps} steps, {}: {state}", path.display());
         }
@@ -135,10 +142,10 @@ fn what_a_killed_restore_left_beside_a_path_is_removed() {
     let after = place.record();
     let left = place.at("dir").join(temporary_name(Path::new("dir/file")));
     fs::write(&left, "half").unwrap();
-    place.store.restore(&place.root, [after, before], Overwrite::Refuse).unwrap();
+    place.store.restore(&place.root, [after, before], OverwritePolicy::Refuse).unwrap();
     assert!(!left.exists());
     fs::create_dir(&left).unwrap();
-    place.store.restore(&place.root, [after, before], Overwrite::Refuse).unwrap();
+    place.store.restore(&place.root, [after, before], OverwritePolicy::Refuse).unwrap();
     assert!(!left.exists());
 }
 
@@ -156,18 +163,18 @@ fn one_process_restores_a_root_at_a_time() {
     let path = place.store.root_directory(&place.root).unwrap().join("restoring");
     let lock = open_lock(&path).unwrap();
     rustix::fs::flock(&lock, FlockOperation::LockExclusive).unwrap();
-    let err = place.store.restore(&place.root, [tree, tree], Overwrite::Refuse).unwrap_err();
-    assert!(matches!(err, RestoreError::Store(StoreError::Busy)), "{err}");
+    let err = place.store.restore(&place.root, [tree, tree], OverwritePolicy::Refuse).unwrap_err();
+    assert!(matches!(err, RestoreError::Store(SnapshotStoreError::Busy)), "{err}");
 }
 
-/// Records a workspace that never was: one file that runs as its owner.
-fn with_owner(place: &Place, owner: Owner) -> TreeId {
-    let mut writing = place.store.objects.writing(Lasting::AtOnce);
-    let content = crate::id::ContentId(writing.put(b"program").unwrap());
-    let file = FileState { content, size_bytes: 7, mode: 0o4755, owner: Some(owner) };
-    let mut tree = Tree::default();
-    tree.set("program".as_ref(), Node::File(file));
-    TreeId(writing.put(&tree.encode()).unwrap())
+/// Records an imaginary workspace: one file that runs as its owner.
+fn with_owner(place: &Place, owner: FileOwner) -> TreeId {
+    let mut writing = place.store.objects.begin_writing(RecordDurability::AtOnce);
+    let content = crate::id::ContentId(writing.put_object(b"program").unwrap());
+    let file = RecordedFile { content, size_bytes: 7, mode: 0o4755, owner: Some(owner) };
+    let mut tree = TreeObject::default();
+    tree.set("program".as_ref(), TreeNode::File(file));
+    TreeId(writing.put_object(&tree.encode()).unwrap())
 }
 
 #[test]
@@ -175,12 +182,13 @@ fn a_file_runs_as_nobody_else_than_it_did() {
     use std::os::unix::fs::MetadataExt as _;
     let place = Place::new();
     let before = place.record();
-    let owner = Owner { user: 54_321, group: 54_321 };
+    let owner = FileOwner { user: 54_321, group: 54_321 };
     let tree = with_owner(&place, owner);
-    let restored = place.store.restore(&place.root, [before, tree], Overwrite::Refuse).unwrap();
+    let restored =
+        place.store.restore(&place.root, [before, tree], OverwritePolicy::Refuse).unwrap();
     let metadata = fs::metadata(place.at("program")).unwrap();
     let is_owned = (metadata.uid(), metadata.gid()) == (owner.user, owner.group);
-    // Who may give files away does; for others the file is no more than a file.
+    // A privileged user can set the owner; otherwise the file becomes an ordinary file.
     assert_eq!(is_owned, rustix::process::geteuid().is_root());
     let (bits, weakened) =
         if is_owned { (0o4755, vec![]) } else { (0o755, vec![PathBuf::from("program")]) };
@@ -194,8 +202,9 @@ fn bits_that_speak_of_another_owner_are_not_given_in_place() {
     place.write("program", "program");
     place.set_mode("program", 0o755);
     let before = place.record();
-    let tree = with_owner(&place, Owner { user: 54_321, group: 54_321 });
-    let restored = place.store.restore(&place.root, [before, tree], Overwrite::Refuse).unwrap();
+    let tree = with_owner(&place, FileOwner { user: 54_321, group: 54_321 });
+    let restored =
+        place.store.restore(&place.root, [before, tree], OverwritePolicy::Refuse).unwrap();
     assert_eq!(restored.weakened, [PathBuf::from("program")]);
     let mode = fs::metadata(place.at("program")).unwrap().permissions().mode();
     assert_eq!(mode & 0o7777, 0o755);

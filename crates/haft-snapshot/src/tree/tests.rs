@@ -1,4 +1,5 @@
-//! Directories as bytes: written and read back, and refused where writing would not have produced them.
+//! Directories as bytes: encoded and decoded, and rejected if encoding would not have produced
+//! them.
 
 use std::path::Path;
 
@@ -16,35 +17,35 @@ fn name() -> impl Strategy<Value = OsString> {
         .prop_filter("a name that is recorded", |name| is_possible(name))
 }
 
-fn node() -> impl Strategy<Value = Node> {
+fn node() -> impl Strategy<Value = TreeNode> {
     let mode = 0_u32..0o10000;
     let file = (any::<u8>(), any::<u64>(), mode.clone(), any::<(u32, u32)>()).prop_map(
         |(byte, size_bytes, mode, (user, group))| {
-            let owner = (mode & SET_ID != 0).then_some(Owner { user, group });
-            Node::File(FileState { content: content(byte), size_bytes, mode, owner })
+            let owner = (mode & SET_ID != 0).then_some(FileOwner { user, group });
+            TreeNode::File(RecordedFile { content: content(byte), size_bytes, mode, owner })
         },
     );
     let directory = (any::<u8>(), mode)
-        .prop_map(|(byte, mode)| Node::Directory { mode, tree: TreeId(content(byte).0) });
+        .prop_map(|(byte, mode)| TreeNode::Directory { mode, tree: TreeId(content(byte).0) });
     let left_out = (0_u8..8, 0_u8..7, any::<u64>(), any::<i128>()).prop_map(
         |(kind, reason, size_bytes, modified_ns)| {
             let (kind, reason) = (kind_of(kind).unwrap(), reason_of(reason).unwrap());
-            Node::LeftOut(LeftOut { kind, reason, size_bytes, modified_ns })
+            TreeNode::LeftOut(OmittedEntry { kind, reason, size_bytes, modified_ns })
         },
     );
-    prop_oneof![file, directory, left_out, name().prop_map(|target| Node::Link { target }),]
+    prop_oneof![file, directory, left_out, name().prop_map(|target| TreeNode::Link { target }),]
 }
 
 proptest! {
     #[test]
     fn what_is_written_is_read_back(entries in prop::collection::vec((name(), node()), 0..8)) {
-        let mut tree = Tree::default();
+        let mut tree = TreeObject::default();
         for (name, node) in &entries {
             tree.set(name, node.clone());
         }
-        prop_assert_eq!(Tree::decode(&tree.encode()), Ok(tree.clone()));
-        // The order in which names come plays no part.
-        let mut other = Tree::default();
+        prop_assert_eq!(TreeObject::decode(&tree.encode()), Ok(tree.clone()));
+        // The order of insertion does not matter.
+        let mut other = TreeObject::default();
         for (name, node) in entries.iter().rev() {
             if other.get(name).is_none() {
                 other.set(name, node.clone());
@@ -60,7 +61,7 @@ proptest! {
         byte in any::<u8>(),
         cut in any::<bool>(),
     ) {
-        let mut tree = Tree::default();
+        let mut tree = TreeObject::default();
         for (name, node) in entries {
             tree.set(&name, node);
         }
@@ -70,7 +71,7 @@ proptest! {
         if cut {
             bytes.truncate(at);
         }
-        if let Ok(read) = Tree::decode(&bytes) {
+        if let Ok(read) = TreeObject::decode(&bytes) {
             prop_assert_eq!(read.encode(), bytes);
         }
     }
@@ -78,28 +79,38 @@ proptest! {
 
 #[test]
 fn names_that_lead_elsewhere_are_refused() {
-    let node = Node::Link { target: "x".into() };
+    let node = TreeNode::Link { target: "x".into() };
     for name in ["", ".", "..", "a/b", "/", "a\0b", ".git", ".GIT", ".gIt"] {
-        let tree = Tree { entries: vec![Entry { name: name.into(), node: node.clone() }] };
-        assert_eq!(Tree::decode(&tree.encode()), Err("it has a name that no file has"), "{name:?}");
+        let tree =
+            TreeObject { entries: vec![TreeEntry { name: name.into(), node: node.clone() }] };
+        assert_eq!(
+            TreeObject::decode(&tree.encode()),
+            Err("it has a name that no file has"),
+            "{name:?}"
+        );
     }
-    let tree = Tree { entries: vec![Entry { name: ".github".into(), node }] };
-    assert_eq!(Tree::decode(&tree.encode()), Ok(tree));
+    let tree = TreeObject { entries: vec![TreeEntry { name: ".github".into(), node }] };
+    assert_eq!(TreeObject::decode(&tree.encode()), Ok(tree));
 }
 
 #[test]
 fn names_twice_or_out_of_order_are_refused() {
-    let entry = |name: &str| Entry { name: name.into(), node: Node::Link { target: "x".into() } };
+    let entry =
+        |name: &str| TreeEntry { name: name.into(), node: TreeNode::Link { target: "x".into() } };
     for names in [["a", "a"], ["b", "a"]] {
-        let tree = Tree { entries: names.map(entry).to_vec() };
-        assert_eq!(Tree::decode(&tree.encode()), Err("its names are not in order"), "{names:?}");
+        let tree = TreeObject { entries: names.map(entry).to_vec() };
+        assert_eq!(
+            TreeObject::decode(&tree.encode()),
+            Err("its names are not in order"),
+            "{names:?}"
+        );
     }
 }
 
 #[test]
 fn a_tree_keeps_a_name_once() {
-    let mut tree = Tree::default();
-    let link = |target: &str| Node::Link { target: target.into() };
+    let mut tree = TreeObject::default();
+    let link = |target: &str| TreeNode::Link { target: target.into() };
     for (name, target) in [("b", "1"), ("a", "2"), ("b", "3")] {
         tree.set(OsStr::new(name), link(target));
     }
@@ -107,7 +118,7 @@ fn a_tree_keeps_a_name_once() {
     tree.remove(OsStr::new("never there"));
     assert_eq!(tree.entries().len(), 1);
     assert_eq!(
-        tree.get(OsStr::new("b")).map(Node::state),
-        Some(State::Link { target: Path::new("3").to_path_buf() })
+        tree.get(OsStr::new("b")).map(TreeNode::state),
+        Some(PathState::Link { target: Path::new("3").to_path_buf() })
     );
 }

@@ -1,4 +1,4 @@
-//! Records of single paths, and several pairs of records undone as one.
+//! Records of single paths, and several pairs of records that are undone together.
 
 use std::fs;
 use std::path::PathBuf;
@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use expect_test::{Expect, expect};
 use haft_sandbox::Root;
 use haft_snapshot::{
-    Changed, Composed, Lasting, Options, Overwrite, RestoreError, State, Store, TreeId,
+    ChangeScope, ComposedChanges, OverwritePolicy, PathState, RecordDurability, RecordOptions,
+    RestoreError, SnapshotStore, TreeId,
 };
 
 use crate::{Place, lines};
@@ -14,7 +15,7 @@ use crate::{Place, lines};
 impl Place {
     fn record_only(&self, paths: &[&str]) -> TreeId {
         let paths: Vec<PathBuf> = paths.iter().map(PathBuf::from).collect();
-        let changed = Changed::Only { paths: &paths };
+        let changed = ChangeScope::Only { paths: &paths };
         self.store.record(&self.root, &self.options, changed).unwrap().tree
     }
 
@@ -22,8 +23,8 @@ impl Place {
         self.record_only(&[])
     }
 
-    fn undo(&self, composed: &Composed) -> Result<(), RestoreError> {
-        self.store.undo(&self.root, composed, Overwrite::Refuse).map(|_| ())
+    fn undo(&self, composed: &ComposedChanges) -> Result<(), RestoreError> {
+        self.store.undo(&self.root, composed, OverwritePolicy::Refuse).map(|_| ())
     }
 }
 
@@ -31,10 +32,10 @@ fn check(place: &Place, tree: TreeId, expect: Expect) {
     let changes = place.store.diff(place.empty(), tree).unwrap();
     let text = lines(&changes, |change| {
         let kind = match &change.after {
-            Some(State::File(file)) => format!("{} bytes", file.size_bytes),
-            Some(State::Directory { .. }) => "directory".to_owned(),
-            Some(State::LeftOut(left_out)) => left_out.reason.to_string(),
-            Some(State::Link { .. }) => "link".to_owned(),
+            Some(PathState::File(file)) => format!("{} bytes", file.size_bytes),
+            Some(PathState::Directory { .. }) => "directory".to_owned(),
+            Some(PathState::Omitted(left_out)) => left_out.reason.to_string(),
+            Some(PathState::Link { .. }) => "link".to_owned(),
             None => "nothing".to_owned(),
         };
         format!("{} {kind}", change.path.display())
@@ -67,10 +68,10 @@ fn only_the_named_paths_and_the_way_to_them_are_recorded() {
 fn a_named_file_is_recorded_where_its_directory_would_be_left_out() {
     let mut place = Place::with(&["modules/one/file", "private/file"]);
     place.write(".gitignore", "modules\n");
-    place.options = Options {
+    place.options = RecordOptions {
         excluded: vec!["private".to_owned()],
         ignored_files_max: 1,
-        ..Options::default()
+        ..RecordOptions::default()
     };
     let tree = place.record_only(&["modules/one/file", "private/file"]);
     check(
@@ -88,9 +89,9 @@ fn a_named_file_is_recorded_where_its_directory_would_be_left_out() {
 #[test]
 fn what_is_to_last_later_is_the_same_and_can_be_synced() {
     let place = Place::with(&["a", "b/c"]);
-    let other = Store::open(&place.directory.path().join("other")).unwrap();
-    let options = Options { lasting: Lasting::Later, ..Options::default() };
-    let later = other.record(&place.root, &options, Changed::Anything).unwrap().tree;
+    let other = SnapshotStore::open(&place.directory.path().join("other")).unwrap();
+    let options = RecordOptions { durability: RecordDurability::Later, ..RecordOptions::default() };
+    let later = other.record(&place.root, &options, ChangeScope::Anything).unwrap().tree;
     other.sync().unwrap();
     assert_eq!(later, place.record());
 }
@@ -112,7 +113,7 @@ fn directories_that_a_change_made_go_unless_something_else_is_in_them() {
     }
 }
 
-/// Three changes of one file and of others beside it, the middle one recorded as a whole.
+/// Three changes of one file and of others beside it; the middle one is a full record.
 fn three_changes(place: &Place) -> Vec<[TreeId; 2]> {
     let mut pairs = Vec::new();
     let only = ["dir/file"];
@@ -145,9 +146,10 @@ fn several_changes_are_undone_in_one_step() {
         more Added
     "#]]
     .assert_eq(&changed);
-    let rehearsed = place.store.rehearse(&place.root, &composed, Overwrite::Refuse).unwrap();
+    let rehearsed =
+        place.store.preview_undo(&place.root, &composed, OverwritePolicy::Refuse).unwrap();
     assert_ne!(place.listing(), before);
-    let undone = place.store.undo(&place.root, &composed, Overwrite::Refuse).unwrap();
+    let undone = place.store.undo(&place.root, &composed, OverwritePolicy::Refuse).unwrap();
     assert_eq!((rehearsed.written, rehearsed.removed), (undone.written, undone.removed));
     assert_eq!(place.listing(), before);
 }
@@ -158,7 +160,7 @@ fn some_of_the_changes_may_have_been_undone_before() {
         let place = Place::with(&["dir/file", "gone", "beside"]);
         let before = place.listing();
         let pairs = three_changes(&place);
-        // One that a later one covers cannot be undone alone, which changes nothing.
+        // A change that a later one covers cannot be undone alone, which changes nothing.
         let _ = place.undo(&place.store.compose(&pairs[undone]).unwrap());
         place.undo(&place.store.compose(&pairs).unwrap()).unwrap();
         assert_eq!(place.listing(), before);
@@ -182,19 +184,19 @@ fn what_something_else_changed_between_is_in_the_way() {
         file: something else changed it between the changes that are to be undone
     "#]]
     .assert_eq(&text);
-    place.store.undo(&place.root, &composed, Overwrite::Force).unwrap();
+    place.store.undo(&place.root, &composed, OverwritePolicy::Force).unwrap();
     assert_eq!(fs::read_to_string(place.at("file")).unwrap(), "one by hand");
 }
 
 #[test]
 fn a_store_is_anothers_again_when_its_pruning_is_given_up() {
     let place = Place::with(&["file"]);
-    let open = || Store::open(&place.stored()).unwrap();
-    let pruning = open().into_pruning().unwrap();
-    assert!(open().into_pruning().is_err());
+    let open = || SnapshotStore::open(&place.stored()).unwrap();
+    let pruning = open().into_exclusive().unwrap();
+    assert!(open().into_exclusive().is_err());
     drop(pruning);
     let tree = place.record();
-    let pruned = open().into_pruning().unwrap().finish([tree]).unwrap();
+    let pruned = open().into_exclusive().unwrap().prune_unneeded([tree]).unwrap();
     assert_eq!((pruned.removed, pruned.lost), (0, 0));
     assert!(Root::open(place.root.path()).is_ok());
 }

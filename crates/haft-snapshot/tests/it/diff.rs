@@ -1,18 +1,18 @@
-//! What differs between two records, and how it reads.
+//! The differences between two records, and their text form.
 
 use expect_test::{Expect, expect};
-use haft_snapshot::{ChangeKind, State, TreeId, Unified};
+use haft_snapshot::{PathChangeKind, PathState, TreeId, UnifiedDiff};
 
 use crate::{Place, lines};
 
 fn check(place: &Place, [before, after]: [TreeId; 2], expect: Expect) {
     let changes = place.store.diff(before, after).unwrap();
-    let of = |state: &Option<State>| match state {
+    let of = |state: &Option<PathState>| match state {
         None => "-".to_owned(),
-        Some(State::File(file)) => format!("file {:o}", file.mode),
-        Some(State::Link { target }) => format!("link {}", target.display()),
-        Some(State::Directory { mode }) => format!("directory {mode:o}"),
-        Some(State::LeftOut(left_out)) => format!("left out, {}", left_out.reason),
+        Some(PathState::File(file)) => format!("file {:o}", file.mode),
+        Some(PathState::Link { target }) => format!("link {}", target.display()),
+        Some(PathState::Directory { mode }) => format!("directory {mode:o}"),
+        Some(PathState::Omitted(left_out)) => format!("left out, {}", left_out.reason),
     };
     expect.assert_eq(&lines(&changes, |change| {
         let (before, after) = (of(&change.before), of(&change.after));
@@ -25,8 +25,8 @@ fn check_text(place: &Place, [before, after]: [TreeId; 2], expect: Expect) {
     let changes = place.store.diff(before, after).unwrap();
     let mut text = String::new();
     for change in &changes {
-        match place.store.unified(change).unwrap() {
-            Unified::Text(bytes) => text += &String::from_utf8_lossy(&bytes),
+        match place.store.unified_diff(change).unwrap() {
+            UnifiedDiff::Text(bytes) => text += &String::from_utf8_lossy(&bytes),
             other => text += &format!("{}: {other:?}\n", change.path.display()),
         }
     }
@@ -142,9 +142,9 @@ fn kinds_are_by_what_differs() {
     let (place, [before, after]) = changed();
     let changes = place.store.diff(before, after).unwrap();
     let is = |path: &str| changes.iter().find(|change| change.path == *path).unwrap().kind();
-    assert_eq!(is("mode"), ChangeKind::Mode);
-    assert_eq!(is("large"), ChangeKind::Content);
-    assert_eq!(is("g"), ChangeKind::Kind);
+    assert_eq!(is("mode"), PathChangeKind::Mode);
+    assert_eq!(is("large"), PathChangeKind::Content);
+    assert_eq!(is("g"), PathChangeKind::Kind);
 }
 
 #[test]
@@ -158,14 +158,14 @@ fn texts_over_a_bound_are_not_compared() {
     place.write("lines", "");
     let none = place.record();
     let change = &place.store.diff(none, full).unwrap()[0];
-    assert!(matches!(place.store.unified(change).unwrap(), Unified::Text(_)));
+    assert!(matches!(place.store.unified_diff(change).unwrap(), UnifiedDiff::Text(_)));
     place.write("lines", line.repeat(lines_max - 1));
     let change = &place.store.diff(none, place.record()).unwrap()[0];
-    assert_eq!(place.store.unified(change).unwrap(), Unified::TooLarge);
+    assert_eq!(place.store.unified_diff(change).unwrap(), UnifiedDiff::TooLarge);
     let bytes_max = usize::try_from(haft_snapshot::limits::UNIFIED_BYTES_MAX).unwrap();
     place.write("lines", "x".repeat(bytes_max + 1));
     let change = &place.store.diff(none, place.record()).unwrap()[0];
-    assert_eq!(place.store.unified(change).unwrap(), Unified::TooLarge);
+    assert_eq!(place.store.unified_diff(change).unwrap(), UnifiedDiff::TooLarge);
 }
 
 #[test]
@@ -173,8 +173,8 @@ fn a_path_is_looked_up_alone() {
     let place = Place::with(&["a/b"]);
     let tree = place.record();
     let state = |path: &str| place.store.look_up(tree, path.as_ref()).unwrap();
-    assert!(matches!(state("a"), Some(State::Directory { .. })));
-    assert!(matches!(state("a/b"), Some(State::File(_))));
+    assert!(matches!(state("a"), Some(PathState::Directory { .. })));
+    assert!(matches!(state("a/b"), Some(PathState::File(_))));
     assert_eq!([state("a/c"), state("a/b/c"), state("")], [None, None, None]);
 }
 
@@ -205,7 +205,7 @@ fn of_what_one_record_left_out_no_change_is_claimed() {
             Unknown target/deep/a
         "#]],
     );
-    let kinds: Vec<ChangeKind> =
+    let kinds: Vec<PathChangeKind> =
         place.store.diff(large, small).unwrap().iter().map(|change| change.kind()).collect();
-    assert_eq!(kinds[1..], [ChangeKind::Unknown; 4]);
+    assert_eq!(kinds[1..], [PathChangeKind::Unknown; 4]);
 }

@@ -1,5 +1,5 @@
-//! The store's promises, tested from outside: what is recorded, what differs, what comes back. A workspace's listing, with every
-//! byte and bit, is what results are compared by.
+//! The store's guarantees, tested from outside: records, differences and restores. Results are
+//! compared by a workspace's listing, with every byte and permission bit.
 
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
@@ -19,14 +19,17 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use haft_sandbox::Root;
-use haft_snapshot::{Changed, Options, Overwrite, Recorded, RestoreError, Restored, Store, TreeId};
+use haft_snapshot::{
+    ChangeScope, OverwritePolicy, RecordOptions, RecordReport, RestoreError, RestoreReport,
+    SnapshotStore, TreeId,
+};
 
-/// A workspace and a store beside it, both gone with this.
+/// A workspace and a store beside it, both removed with this value.
 struct Place {
     directory: tempfile::TempDir,
     root: Root,
-    store: Store,
-    options: Options,
+    store: SnapshotStore,
+    options: RecordOptions,
 }
 
 impl Place {
@@ -34,11 +37,12 @@ impl Place {
         let directory = tempfile::tempdir().unwrap();
         fs::create_dir(directory.path().join("work")).unwrap();
         let root = Root::open(&directory.path().join("work")).unwrap();
-        let store = Store::open(&directory.path().join("store")).unwrap();
-        Place { directory, root, store, options: Options::default() }
+        let store = SnapshotStore::open(&directory.path().join("store")).unwrap();
+        Place { directory, root, store, options: RecordOptions::default() }
     }
 
-    /// A workspace with these files, each holding its own path, unless it ends in a slash.
+    /// Creates a workspace with these files, each containing its own path; a trailing slash makes a
+    /// directory.
     fn with(paths: &[&str]) -> Place {
         let place = Place::new();
         for path in paths {
@@ -64,7 +68,7 @@ impl Place {
         let is_new = !path.exists();
         fs::write(&path, contents).unwrap();
         if is_new {
-            // Whatever bits this process takes off those of new files.
+            // Independent of the umask of this process.
             fs::set_permissions(path, Permissions::from_mode(0o644)).unwrap();
         }
     }
@@ -90,26 +94,26 @@ impl Place {
         }
     }
 
-    fn recorded(&self) -> Recorded {
-        self.store.record(&self.root, &self.options, Changed::Anything).unwrap()
+    fn recorded(&self) -> RecordReport {
+        self.store.record(&self.root, &self.options, ChangeScope::Anything).unwrap()
     }
 
     fn record(&self) -> TreeId {
         self.recorded().tree
     }
 
-    fn record_beneath(&self, previous: TreeId, paths: &[&str]) -> Recorded {
+    fn record_beneath(&self, previous: TreeId, paths: &[&str]) -> RecordReport {
         let paths: Vec<PathBuf> = paths.iter().map(PathBuf::from).collect();
-        let changed = Changed::Beneath { previous, paths: &paths };
+        let changed = ChangeScope::Beneath { previous, paths: &paths };
         self.store.record(&self.root, &self.options, changed).unwrap()
     }
 
-    fn restore(&self, from: TreeId, to: TreeId) -> Result<Restored, RestoreError> {
-        self.store.restore(&self.root, [from, to], Overwrite::Refuse)
+    fn restore(&self, from: TreeId, to: TreeId) -> Result<RestoreReport, RestoreError> {
+        self.store.restore(&self.root, [from, to], OverwritePolicy::Refuse)
     }
 
-    fn force(&self, from: TreeId, to: TreeId) -> Result<Restored, RestoreError> {
-        self.store.restore(&self.root, [from, to], Overwrite::Force)
+    fn force(&self, from: TreeId, to: TreeId) -> Result<RestoreReport, RestoreError> {
+        self.store.restore(&self.root, [from, to], OverwritePolicy::Force)
     }
 
     fn listing(&self) -> BTreeMap<PathBuf, String> {
@@ -117,7 +121,7 @@ impl Place {
     }
 }
 
-/// Everything beneath a directory, with every byte and bit.
+/// Returns everything below a directory, with every byte and permission bit.
 fn listing(top: &Path) -> BTreeMap<PathBuf, String> {
     let mut listed = BTreeMap::new();
     let mut pending = vec![top.to_path_buf()];
@@ -142,7 +146,7 @@ fn listing(top: &Path) -> BTreeMap<PathBuf, String> {
     listed
 }
 
-/// A text of paths and what is said of them, a line each.
+/// Formats paths and their descriptions, one per line.
 fn lines<T>(items: &[T], line: impl Fn(&T) -> String) -> String {
     items.iter().map(|item| line(item) + "\n").collect()
 }

@@ -1,16 +1,16 @@
-//! Random changes of a workspace: every record is one that restoring brings back exactly, from wherever the workspace is, and
-//! recording only what changed gives the same record as looking at everything.
+//! Random changes of a workspace. Every record can be restored exactly, from any state of the
+//! workspace, and a partial record equals a full one.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use haft_snapshot::{Changed, Options, Store, TreeId};
+use haft_snapshot::{ChangeScope, RecordOptions, SnapshotStore, TreeId};
 use proptest::prelude::*;
 
 use crate::Place;
 
-/// One change of a workspace. Whether it is possible depends on what is there.
+/// One change of a workspace. It may be impossible in the current state.
 #[derive(Debug, Clone)]
 enum Operation {
     Write(PathBuf, Vec<u8>),
@@ -21,7 +21,7 @@ enum Operation {
     Rename(PathBuf, PathBuf),
 }
 
-/// Few names, so that they meet.
+/// Few names, so that they collide.
 fn path() -> impl Strategy<Value = PathBuf> {
     prop::collection::vec(prop::sample::select(vec!["a", "b", "c.txt", "d"]), 1..4)
         .prop_map(|names| names.iter().collect())
@@ -29,7 +29,7 @@ fn path() -> impl Strategy<Value = PathBuf> {
 
 fn operation() -> impl Strategy<Value = Operation> {
     let bytes = prop::collection::vec(any::<u8>(), 0..20);
-    // A directory that its owner cannot work in would end the test for whoever is not root.
+    // Without the owner's bits, the test would fail for users other than root.
     let mode = (0_u32..0o10000).prop_map(|mode| mode | 0o700);
     prop_oneof![
         4 => (path(), bytes).prop_map(|(path, bytes)| Operation::Write(path, bytes)),
@@ -41,7 +41,8 @@ fn operation() -> impl Strategy<Value = Operation> {
     ]
 }
 
-/// Does what is possible, without following links, and returns which paths it may have changed.
+/// Applies an operation if possible, without following links, and returns the paths that it may
+/// have changed.
 fn apply(place: &Place, operation: &Operation) -> Vec<PathBuf> {
     let at = |path: &Path| place.at(path);
     match operation {
@@ -87,24 +88,24 @@ fn apply(place: &Place, operation: &Operation) -> Vec<PathBuf> {
     }
 }
 
-/// Tells whether everything above a path that exists is a directory itself.
+/// Returns whether all existing parents of a path are directories.
 fn has_plain_parents(place: &Place, path: &Path) -> bool {
     path.ancestors().skip(1).filter(|above| *above != Path::new("")).all(|above| {
         fs::symlink_metadata(place.at(above)).map_or(true, |metadata| metadata.is_dir())
     })
 }
 
-/// A record and what the workspace was then.
+/// A record, and the state of the workspace at that time.
 type Recording = (TreeId, BTreeMap<PathBuf, String>);
 
-/// Records everything without anything known from before.
+/// Records everything without a cache.
 fn record_unaided(place: &Place) -> TreeId {
     let directory = tempfile::tempdir().unwrap();
-    let store = Store::open(directory.path()).unwrap();
-    store.record(&place.root, &place.options, Changed::Anything).unwrap().tree
+    let store = SnapshotStore::open(directory.path()).unwrap();
+    store.record(&place.root, &place.options, ChangeScope::Anything).unwrap().tree
 }
 
-/// Makes changes in turns, and records after each.
+/// Applies changes in turns, and records after each.
 fn record_turns(place: &Place, turns: &[Vec<Operation>]) -> Vec<Recording> {
     let mut records = vec![(place.record(), place.listing())];
     for turn in turns {
@@ -112,7 +113,7 @@ fn record_turns(place: &Place, turns: &[Vec<Operation>]) -> Vec<Recording> {
         for operation in turn {
             paths.extend(apply(place, operation));
         }
-        // Writing made the directories above as well.
+        // Writing has created the parent directories as well.
         let names: Vec<&str> = paths.iter().filter_map(|path| path.to_str()).collect();
         let beneath = place.record_beneath(records[records.len() - 1].0, &names).tree;
         assert_eq!(beneath, record_unaided(place), "{paths:?}");
@@ -137,7 +138,7 @@ proptest! {
             let restored = place.restore(records[now].0, records[next].0).unwrap();
             prop_assert_eq!(place.listing(), records[next].1.clone());
             prop_assert_eq!(place.record(), records[next].0);
-            prop_assert_eq!(restored.left_alone, vec![]);
+            prop_assert_eq!(restored.skipped, vec![]);
             now = next;
         }
     }
@@ -147,7 +148,7 @@ proptest! {
         turns in prop::collection::vec(prop::collection::vec(operation(), 1..8), 1..6),
     ) {
         let mut place = Place::new();
-        place.options = Options { ignored_files_max: 2, ignored_bytes_max: 8, ..Options::default() };
+        place.options = RecordOptions { ignored_files_max: 2, ignored_bytes_max: 8, ..RecordOptions::default() };
         place.write(".gitignore", "a/\n*.txt\n!/b/c.txt\n");
         record_turns(&place, &turns);
     }

@@ -1,28 +1,30 @@
-//! What a record holds, what it leaves out, and that it costs what changed.
+//! The contents of a record, the paths that it omits, and that its cost depends on the changes.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use expect_test::{Expect, expect};
-use haft_sandbox::FileKind;
-use haft_snapshot::{Changed, Reason, RecordError, Recorded, State, Store};
+use haft_sandbox::InodeKind;
+use haft_snapshot::{
+    ChangeScope, OmissionReason, PathState, RecordError, RecordReport, SnapshotStore,
+};
 
 use crate::{Place, lines};
 
-fn check_left_out(recorded: &Recorded, expect: Expect) {
-    expect.assert_eq(&lines(&recorded.left_out, |left| {
-        format!("{}: {}, {}", left.path.display(), left.left_out.kind, left.left_out.reason)
+fn check_left_out(recorded: &RecordReport, expect: Expect) {
+    expect.assert_eq(&lines(&recorded.omitted, |left| {
+        format!("{}: {}, {}", left.path.display(), left.entry.kind, left.entry.reason)
     }));
-    assert_eq!(recorded.left_out_total, recorded.left_out.len() as u64);
+    assert_eq!(recorded.omitted_total, recorded.omitted.len() as u64);
 }
 
-fn check_counts(recorded: &Recorded, [files, read, written]: [u64; 3]) {
+fn check_counts(recorded: &RecordReport, [files, read, written]: [u64; 3]) {
     assert_eq!([recorded.files, recorded.read, recorded.written], [files, read, written]);
 }
 
-/// Makes every file's last change lie in the past of the next record: the clock that stamps files ticks on only with time,
-/// which passes while files are written.
+/// Moves every file's last change into the past of the next record. The clock that stamps files
+/// only ticks while files are written.
 fn let_time_pass(place: &Place) {
     let probe = place.directory.path().join("probe");
     let changed = |path: &Path| {
@@ -64,12 +66,12 @@ fn a_change_costs_its_file_and_the_directories_above() {
 fn files_changed_in_the_tick_of_a_record_are_read_again() {
     let place = Place::with(&["a"]);
     let mut trees = Vec::new();
-    // Contents of one length, written as fast as can be: their stamps are often the same.
+    // Contents of equal length, written as fast as possible: their stamps are often equal.
     for round in 0..200 {
         place.write("a", format!("{round:04}"));
         trees.push(place.record());
         let text = place.store.look_up(trees[round], Path::new("a")).unwrap();
-        let Some(State::File(file)) = text else { panic!("no file: {text:?}") };
+        let Some(PathState::File(file)) = text else { panic!("no file: {text:?}") };
         let bytes = place.store.content(file.content, file.size_bytes).unwrap();
         assert_eq!(bytes, format!("{round:04}").into_bytes());
     }
@@ -123,7 +125,7 @@ fn only_canonical_paths_are_recorded_beneath() {
     let previous = place.record();
     for path in ["../a", "/a", "./a"] {
         let paths = [PathBuf::from(path)];
-        let changed = Changed::Beneath { previous, paths: &paths };
+        let changed = ChangeScope::Beneath { previous, paths: &paths };
         let answer = place.store.record(&place.root, &place.options, changed);
         assert!(matches!(answer, Err(RecordError::NotCanonical { .. })), "{path}: {answer:?}");
     }
@@ -196,9 +198,9 @@ fn large_files_are_noted_with_their_size() {
         "#]],
     );
     let state = place.store.look_up(recorded.tree, Path::new("large")).unwrap();
-    let Some(State::LeftOut(left_out)) = state else { panic!("recorded: {state:?}") };
-    assert_eq!((left_out.kind, left_out.size_bytes), (FileKind::Regular, 5));
-    assert_eq!(left_out.reason, Reason::TooLarge);
+    let Some(PathState::Omitted(left_out)) = state else { panic!("recorded: {state:?}") };
+    assert_eq!((left_out.kind, left_out.size_bytes), (InodeKind::Regular, 5));
+    assert_eq!(left_out.reason, OmissionReason::TooLarge);
     place.options.file_bytes_max = 5;
     check_left_out(&place.recorded(), expect![[""]]);
 }
@@ -219,7 +221,7 @@ fn ignored_files_are_recorded_within_their_bounds() {
             b/large.log: a regular file, ignored, and larger than ignored things may be
         "#]],
     );
-    // What is left out by wish is noted in a way that does not change with it.
+    // The entry of an intentionally omitted path does not change with it.
     place.write("b/large.log", "even larger than it was");
     assert_eq!(place.record(), first.tree);
 }
@@ -258,7 +260,7 @@ fn an_ignored_directory_over_its_bound_is_not_counted_again() {
     let_time_pass(&place);
     let heavy = place.record();
     place.remove("target/debug/a");
-    // Nothing came or went in the directory itself, so that it is taken for as large as it was.
+    // No name was added or removed in the directory itself, so it counts as large as before.
     assert_eq!(place.record(), heavy);
     place.write("target/new", "");
     place.remove("target/new");
@@ -301,7 +303,7 @@ fn what_is_excluded_is_noted_by_name() {
 fn a_pattern_that_is_none_is_an_error() {
     let mut place = Place::new();
     place.options.excluded = vec!["{a".into()];
-    let err = place.store.record(&place.root, &place.options, Changed::Anything).unwrap_err();
+    let err = place.store.record(&place.root, &place.options, ChangeScope::Anything).unwrap_err();
     assert!(matches!(err, RecordError::Pattern { .. }), "{err}");
 }
 
@@ -311,7 +313,7 @@ fn more_files_than_are_recorded_is_an_error() {
     place.options.files_max = 3;
     check_counts(&place.recorded(), [3, 2, 4]);
     place.write("d", "");
-    let err = place.store.record(&place.root, &place.options, Changed::Anything).unwrap_err();
+    let err = place.store.record(&place.root, &place.options, ChangeScope::Anything).unwrap_err();
     expect!["the workspace has more than 3 files; exclude directories or raise the limit"]
         .assert_eq(&err.to_string());
 }
@@ -322,9 +324,9 @@ fn what_lies_too_deep_is_noted() {
     let deep: PathBuf = std::iter::repeat_n("d", haft_snapshot::limits::DEPTH_MAX + 1).collect();
     place.write(deep.join("file"), "");
     let recorded = place.recorded();
-    assert_eq!(recorded.left_out.len(), 1);
-    assert_eq!(recorded.left_out[0].path, deep);
-    assert_eq!(recorded.left_out[0].left_out.reason, Reason::TooDeep);
+    assert_eq!(recorded.omitted.len(), 1);
+    assert_eq!(recorded.omitted[0].path, deep);
+    assert_eq!(recorded.omitted[0].entry.reason, OmissionReason::TooDeep);
 }
 
 #[test]
@@ -338,8 +340,8 @@ fn temporaries_of_haft_are_passed_over() {
 #[test]
 fn a_store_in_the_workspace_is_refused() {
     let place = Place::with(&["a"]);
-    let inside = haft_snapshot::Store::open(&place.at("store")).unwrap();
-    let err = inside.record(&place.root, &place.options, Changed::Anything).unwrap_err();
+    let inside = haft_snapshot::SnapshotStore::open(&place.at("store")).unwrap();
+    let err = inside.record(&place.root, &place.options, ChangeScope::Anything).unwrap_err();
     assert!(matches!(err, RecordError::Inside), "{err}");
 }
 
@@ -352,17 +354,18 @@ fn no_more_is_listed_than_the_bound() {
         place.write(format!("{number}.x"), "");
     }
     let recorded = place.recorded();
-    assert_eq!(recorded.left_out.len(), listed_max);
-    assert_eq!(recorded.left_out_total, listed_max as u64 + 1);
+    assert_eq!(recorded.omitted.len(), listed_max);
+    assert_eq!(recorded.omitted_total, listed_max as u64 + 1);
 }
 
 #[test]
 fn a_hidden_file_is_not_even_opened() {
     use std::os::unix::fs::MetadataExt as _;
     let mut place = Place::with(&["log/j", "a"]);
-    place.store = Store::open(&place.stored()).unwrap().hiding([place.at("log/j")]);
+    place.store = SnapshotStore::open(&place.stored()).unwrap().with_hidden([place.at("log/j")]);
     let file = std::fs::File::options().write(true).open(place.at("log/j")).unwrap();
-    // Such a lock goes when its process closes any descriptor of the file, which is how SQLite loses its own.
+    // Such a lock is released when its process closes any descriptor of the file; SQLite can lose
+    // its own lock in this way.
     rustix::fs::fcntl_lock(&file, rustix::fs::FlockOperation::LockExclusive).unwrap();
     let entry = format!(":{} ", file.metadata().unwrap().ino());
     let is_locked = || std::fs::read_to_string("/proc/locks").unwrap().contains(&entry);
@@ -377,10 +380,10 @@ fn of_an_exact_path_nothing_beneath_is_recorded() {
     let place = Place::with(&["dir/sub/a", "dir/b", "file", "beside"]);
     place.set_mode("dir", 0o710);
     let paths = ["dir", "dir/sub/a", "file", "gone"].map(PathBuf::from);
-    let exactly = Changed::Exactly { paths: &paths };
+    let exactly = ChangeScope::Exactly { paths: &paths };
     let tree = place.store.record(&place.root, &place.options, exactly).unwrap().tree;
     let known = |path: &str| place.store.look_up(tree, path.as_ref()).unwrap();
-    assert_eq!(known("dir"), Some(State::Directory { mode: 0o710 }));
+    assert_eq!(known("dir"), Some(PathState::Directory { mode: 0o710 }));
     assert!(known("dir/sub/a").is_some() && known("file").is_some());
     assert_eq!(["dir/b", "beside", "gone"].map(known), [const { None }; 3]);
 }

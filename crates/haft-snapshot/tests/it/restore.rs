@@ -1,4 +1,4 @@
-//! What comes back, what is kept, and what stops a restore before anything is changed.
+//! Restored paths, kept paths, and conflicts that stop a restore before anything is changed.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
@@ -6,12 +6,14 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use expect_test::{Expect, expect};
-use haft_snapshot::{Changed, Overwrite, RestoreError, Restored, Store, TreeId};
+use haft_snapshot::{
+    ChangeScope, OverwritePolicy, RestoreError, RestoreReport, SnapshotStore, TreeId,
+};
 use rustix::fs::{CWD, RenameFlags};
 
 use crate::{Place, lines, listing};
 
-/// Makes a change, undoes it, undoes that, and compares everything with what was there.
+/// Makes a change, undoes it, redoes it, and compares each state.
 fn check_exact(place: &Place, change: impl FnOnce(&Place)) {
     let (before, listed_before) = (place.record(), place.listing());
     change(place);
@@ -19,15 +21,23 @@ fn check_exact(place: &Place, change: impl FnOnce(&Place)) {
     let undone = place.restore(after, before).unwrap();
     assert_eq!(place.listing(), listed_before, "undone");
     assert_eq!(place.record(), before);
-    assert_eq!(undone.left_alone, []);
+    assert_eq!(undone.skipped, []);
     place.restore(before, after).unwrap();
     assert_eq!(place.listing(), listed_after, "done again");
     let again = place.restore(before, after).unwrap();
-    assert_eq!((again.written, again.made, again.removed, again.modes), (0, 0, 0, 0));
+    assert_eq!(
+        (again.written, again.created_directories, again.removed, again.changed_modes),
+        (0, 0, 0, 0)
+    );
     assert_eq!(place.listing(), listed_after, "asked for twice");
 }
 
-fn check_conflicts(place: &Place, [from, to]: [TreeId; 2], overwrite: Overwrite, expect: Expect) {
+fn check_conflicts(
+    place: &Place,
+    [from, to]: [TreeId; 2],
+    overwrite: OverwritePolicy,
+    expect: Expect,
+) {
     let before = place.listing();
     let answer = place.store.restore(&place.root, [from, to], overwrite);
     let Err(RestoreError::Conflicts { conflicts }) = answer else {
@@ -37,8 +47,8 @@ fn check_conflicts(place: &Place, [from, to]: [TreeId; 2], overwrite: Overwrite,
     assert_eq!(place.listing(), before, "something was changed");
 }
 
-fn check_left_alone(restored: &Restored, expect: Expect) {
-    expect.assert_eq(&lines(&restored.left_alone, |left| {
+fn check_left_alone(restored: &RestoreReport, expect: Expect) {
+    expect.assert_eq(&lines(&restored.skipped, |left| {
         format!("{}: {:?}", left.path.display(), left.reason)
     }));
 }
@@ -62,7 +72,7 @@ fn all_permission_bits_come_back() {
     let place = Place::with(&["file", "directory/x"]);
     for bit in 0..12 {
         check_exact(&place, |place| {
-            // What may not be read cannot be recorded.
+            // An unreadable file cannot be recorded.
             place.set_mode("file", 0o400 | (0o600 ^ (1 << bit)));
             place.set_mode("directory", 0o700 | (1 << bit));
         });
@@ -127,7 +137,7 @@ fn read_only_directories_are_worked_in_and_stay_read_only() {
         place.set_mode("ro/sub", 0o500);
         place.set_mode("ro", 0o555);
     });
-    // So that the place can be removed by anybody.
+    // So that the directory can be removed.
     for path in ["ro", "ro/sub"] {
         place.set_mode(path, 0o755);
     }
@@ -187,7 +197,7 @@ fn every_later_change_of_the_same_paths_is_a_conflict() {
     check_conflicts(
         &place,
         [after, before],
-        Overwrite::Refuse,
+        OverwritePolicy::Refuse,
         expect![[r#"
             content: it changed since
             dir: it changed since
@@ -199,7 +209,7 @@ fn every_later_change_of_the_same_paths_is_a_conflict() {
         "#]],
     );
     let restored = place.force(after, before).unwrap();
-    assert_eq!(restored.already, 1);
+    assert_eq!(restored.unchanged, 1);
     assert_eq!(place.record(), before);
 }
 
@@ -220,7 +230,7 @@ fn conflicts_in_a_directory_in_conflict_are_listed_too() {
     check_conflicts(
         &place,
         [after, before],
-        Overwrite::Refuse,
+        OverwritePolicy::Refuse,
         expect![[r#"
             dir: it changed since
             dir/a: it changed since
@@ -241,7 +251,7 @@ fn what_no_record_knows_is_never_removed() {
     let after = place.record();
     place.write("was-a-file/y/z", "by the user");
     place.write("was-a-file/.git/HEAD", "by the user");
-    for overwrite in [Overwrite::Refuse, Overwrite::Force] {
+    for overwrite in [OverwritePolicy::Refuse, OverwritePolicy::Force] {
         check_conflicts(
             &place,
             [after, before],
@@ -267,7 +277,7 @@ fn a_link_in_the_way_leads_nowhere() {
     place.remove("dir");
     place.link(&outside, "dir");
     let listed = listing(&outside);
-    for overwrite in [Overwrite::Refuse, Overwrite::Force] {
+    for overwrite in [OverwritePolicy::Refuse, OverwritePolicy::Force] {
         check_conflicts(
             &place,
             [after, before],
@@ -305,8 +315,8 @@ fn a_directory_exchanged_for_a_link_meanwhile_leads_nowhere() {
         });
         for round in 0..100 {
             let trees = if round % 2 == 0 { [after, before] } else { [before, after] };
-            // It fails or it does not, which depends on the race; what matters is where it wrote.
-            let _ = place.store.restore(&place.root, trees, Overwrite::Force);
+            // Whether it fails depends on the race; the test checks where it wrote.
+            let _ = place.store.restore(&place.root, trees, OverwritePolicy::Force);
         }
         is_over.store(true, order);
     });
@@ -336,7 +346,7 @@ fn bits_alone_change_in_place() {
     place.set_mode("one", 0o751);
     let after = place.record();
     let restored = place.restore(after, before).unwrap();
-    assert_eq!((restored.written, restored.modes), (0, 2));
+    assert_eq!((restored.written, restored.changed_modes), (0, 2));
     assert_eq!(inode(&place, "one"), inode(&place, "two"));
 }
 
@@ -409,7 +419,7 @@ fn a_file_that_grew_too_large_is_a_conflict() {
     check_conflicts(
         &place,
         [after, before],
-        Overwrite::Refuse,
+        OverwritePolicy::Refuse,
         expect![[r#"
             a: it would be lost, because it was left out of the record as larger than files may be
         "#]],
@@ -455,7 +465,7 @@ fn nothing_changes_when_the_store_has_lost_a_content() {
 
 fn blake3_of(place: &Place, tree: TreeId, path: &str) -> String {
     match place.store.look_up(tree, path.as_ref()).unwrap() {
-        Some(haft_snapshot::State::File(file)) => file.content.to_string(),
+        Some(haft_snapshot::PathState::File(file)) => file.content.to_string(),
         other => panic!("no file: {other:?}"),
     }
 }
@@ -470,7 +480,7 @@ fn a_directory_that_was_closed_is_opened_again() {
     if rustix::process::geteuid().is_root() {
         place.restore(after, before).unwrap();
     } else {
-        // What is in it cannot be recorded, and not be compared either.
+        // Its contents can be neither recorded nor compared.
         let answer = place.restore(after, before);
         assert!(matches!(answer, Err(RestoreError::Conflicts { .. })), "{answer:?}");
         assert_eq!(place.mode("dir"), 0o000);
@@ -484,7 +494,7 @@ fn what_is_hidden_is_neither_recorded_nor_brought_back() {
     let mut place = Place::with(&["log/j", "log/j-wal", "a", "secret/key"]);
     let unhidden = place.record();
     let hidden = ["log/j", "log/j-wal", "log/j-shm", "secret"].map(|path| place.at(path));
-    place.store = Store::open(&place.stored()).unwrap().hiding(hidden);
+    place.store = SnapshotStore::open(&place.stored()).unwrap().with_hidden(hidden);
     let before = place.record();
     for path in ["log/j", "log/j-wal", "log/j-shm", "a", "secret/key"] {
         place.write(path, "changed");
@@ -496,17 +506,18 @@ fn what_is_hidden_is_neither_recorded_nor_brought_back() {
     };
     assert_eq!(paths([before, after]), "a\n");
     let some = ["log/j", "secret/key"].map(PathBuf::from);
-    for changed in
-        [Changed::Only { paths: &some }, Changed::Beneath { previous: unhidden, paths: &some }]
-    {
+    for changed in [
+        ChangeScope::Only { paths: &some },
+        ChangeScope::Beneath { previous: unhidden, paths: &some },
+    ] {
         let tree = place.store.record(&place.root, &place.options, changed).unwrap().tree;
         assert_eq!(place.store.look_up(tree, "log/j".as_ref()).unwrap(), None);
         assert_eq!(place.store.look_up(tree, "secret/key".as_ref()).unwrap(), None);
     }
 
-    // A record of before anything was hidden.
+    // A record from before anything was hidden.
     assert_eq!(paths([unhidden, before]), "log/j\nlog/j-wal\nsecret\nsecret/key\n");
-    for overwrite in [Overwrite::Refuse, Overwrite::Force] {
+    for overwrite in [OverwritePolicy::Refuse, OverwritePolicy::Force] {
         let restored = place.store.restore(&place.root, [after, unhidden], overwrite).unwrap();
         check_left_alone(
             &restored,
@@ -538,14 +549,18 @@ fn what_would_be_lost_for_good_is_found_before() {
     place.options.file_bytes_max = 12;
     let composed = place.store.compose(&[[before, after]]).unwrap();
     assert_eq!(composed.largest_bytes(), 11);
-    let lost =
-        place.store.unrecorded(&place.root, &composed, Overwrite::Force, &place.options).unwrap();
+    let lost = place
+        .store
+        .backup_overwritten(&place.root, &composed, OverwritePolicy::Force, &place.options)
+        .unwrap();
     assert_eq!(
-        lines(&lost, |lost| format!("{}: {}", lost.path.display(), lost.left_out.reason)),
+        lines(&lost, |lost| format!("{}: {}", lost.path.display(), lost.entry.reason)),
         "large: larger than files may be\n"
     );
     place.options.file_bytes_max = 100;
-    let lost =
-        place.store.unrecorded(&place.root, &composed, Overwrite::Force, &place.options).unwrap();
+    let lost = place
+        .store
+        .backup_overwritten(&place.root, &composed, OverwritePolicy::Force, &place.options)
+        .unwrap();
     assert_eq!(lost, []);
 }

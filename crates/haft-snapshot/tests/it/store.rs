@@ -1,11 +1,11 @@
-//! The store as several processes, and losses of power, meet it.
+//! The store used by several processes, and after losses of power.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use expect_test::expect;
-use haft_snapshot::{Changed, Store, StoreError, TreeId};
+use haft_snapshot::{ChangeScope, SnapshotStore, SnapshotStoreError, TreeId};
 
 use crate::Place;
 
@@ -22,7 +22,7 @@ fn objects(place: &Place) -> Vec<PathBuf> {
 
 fn object(place: &Place, tree: TreeId, path: &str) -> PathBuf {
     let id = match place.store.look_up(tree, path.as_ref()).unwrap() {
-        Some(haft_snapshot::State::File(file)) => file.content.to_string(),
+        Some(haft_snapshot::PathState::File(file)) => file.content.to_string(),
         other => panic!("no file: {other:?}"),
     };
     place.stored().join("objects").join(&id[..2]).join(&id[2..])
@@ -32,8 +32,8 @@ fn object(place: &Place, tree: TreeId, path: &str) -> PathBuf {
 fn everything_is_for_its_owner_alone() {
     let place = Place::with(&["a", "b/c"]);
     fs::set_permissions(place.stored(), fs::Permissions::from_mode(0o755)).unwrap();
-    let store = Store::open(&place.stored()).unwrap();
-    store.record(&place.root, &place.options, Changed::Anything).unwrap();
+    let store = SnapshotStore::open(&place.stored()).unwrap();
+    store.record(&place.root, &place.options, ChangeScope::Anything).unwrap();
     let mut pending = vec![place.stored()];
     while let Some(path) = pending.pop() {
         let metadata = fs::metadata(&path).unwrap();
@@ -58,7 +58,7 @@ fn damaged_objects_are_told_and_replaced_by_the_next_record() {
         place.write("a", "by the call");
         let after = place.record();
         place.write("a", "a");
-        // This one is taken from the cache: that it is damaged is not seen.
+        // This one comes from the cache, so its damage is not noticed.
         place.record();
         damage(&object(&place, tree, "a"));
         place.write("a", "by the call");
@@ -67,7 +67,7 @@ fn damaged_objects_are_told_and_replaced_by_the_next_record() {
             matches!(
                 err,
                 haft_snapshot::RestoreError::Store(
-                    StoreError::Lost { .. } | StoreError::Corrupt { .. }
+                    SnapshotStoreError::Lost { .. } | SnapshotStoreError::Corrupt { .. }
                 )
             ),
             "{err}"
@@ -90,20 +90,21 @@ fn a_damaged_directory_is_told() {
     let id = before.to_string();
     fs::write(place.stored().join("objects").join(&id[..2]).join(&id[2..]), "nothing").unwrap();
     let err = place.store.diff(before, after).unwrap_err();
-    assert!(matches!(err, StoreError::Corrupt { .. }), "{err}");
+    assert!(matches!(err, SnapshotStoreError::Corrupt { .. }), "{err}");
 }
 
 #[test]
 fn a_content_is_no_directory() {
     let place = Place::with(&["a"]);
     let tree = place.record();
-    let Some(haft_snapshot::State::File(file)) = place.store.look_up(tree, Path::new("a")).unwrap()
+    let Some(haft_snapshot::PathState::File(file)) =
+        place.store.look_up(tree, Path::new("a")).unwrap()
     else {
         panic!("no file")
     };
     let no_tree: TreeId = file.content.to_string().parse().unwrap();
     let err = place.store.diff(tree, no_tree).unwrap_err();
-    assert!(matches!(err, StoreError::Malformed { .. }), "{err}");
+    assert!(matches!(err, SnapshotStoreError::Malformed { .. }), "{err}");
 }
 
 #[test]
@@ -134,7 +135,8 @@ fn pruning_keeps_what_is_needed() {
     let before = place.store.size().unwrap();
     fs::write(place.stored().join("tmp/4-2"), "left by one that died").unwrap();
     let pruned = place.store.prune([second]).unwrap();
-    // The first contents of b/c, both directories that held it, the third content of a, and the root that held it.
+    // The first contents of b/c, both directories that contained it, the third content of a, and
+    // the root that contained it.
     assert_eq!((pruned.removed, pruned.lost), (5, 0));
     let after = place.store.size().unwrap();
     assert_eq!(after.objects, before.objects - 5);
@@ -142,9 +144,9 @@ fn pruning_keeps_what_is_needed() {
     assert_eq!(pruned.removed_bytes, before.bytes - after.bytes);
     assert_eq!(fs::read_dir(place.stored().join("tmp")).unwrap().count(), 0);
     for gone in [first, third] {
-        assert!(matches!(place.store.diff(second, gone), Err(StoreError::Lost { .. })));
+        assert!(matches!(place.store.diff(second, gone), Err(SnapshotStoreError::Lost { .. })));
     }
-    // What was removed is stored again, although the files look as they did.
+    // Removed objects are stored again, although the files are unchanged.
     assert_eq!(place.record(), third);
     place.restore(third, second).unwrap();
     assert_eq!(place.record(), second);
@@ -153,10 +155,10 @@ fn pruning_keeps_what_is_needed() {
 #[test]
 fn nothing_is_pruned_while_somebody_holds_the_store() {
     let place = Place::with(&["a"]);
-    let hold = place.store.hold().unwrap();
+    let hold = place.store.lock_shared().unwrap();
     place.record();
-    let other = Store::open(&place.stored()).unwrap();
-    assert!(matches!(other.prune([]), Err(StoreError::Busy)));
+    let other = SnapshotStore::open(&place.stored()).unwrap();
+    assert!(matches!(other.prune([]), Err(SnapshotStoreError::Busy)));
     drop(hold);
     assert_eq!(other.prune([]).unwrap().removed, 2);
 }
@@ -176,10 +178,10 @@ fn two_that_record_at_once_record_the_same() {
     for number in 0..200 {
         place.write(format!("{}/{number}", number % 7), format!("{number}"));
     }
-    // As two processes do: each has a store of its own over the same directory.
+    // Like two processes: each has its own store in the same directory.
     let record = || {
-        let store = Store::open(&place.stored()).unwrap();
-        store.record(&place.root, &place.options, Changed::Anything).unwrap().tree
+        let store = SnapshotStore::open(&place.stored()).unwrap();
+        store.record(&place.root, &place.options, ChangeScope::Anything).unwrap().tree
     };
     let trees: Vec<TreeId> = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..4).map(|_| scope.spawn(record)).collect();
@@ -201,7 +203,7 @@ fn two_that_record_at_once_record_the_same() {
 fn another_format_is_refused() {
     let place = Place::with(&["a"]);
     fs::write(place.stored().join("format"), "haft snapshots 2\n").unwrap();
-    let err = Store::open(&place.stored()).unwrap_err();
+    let err = SnapshotStore::open(&place.stored()).unwrap_err();
     expect![[r#"
         the snapshot store has format `haft snapshots 2`, expected `haft snapshots 1`; use the version of haft that made it, or another directory"#]]
     .assert_eq(&err.to_string());

@@ -3,7 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use haft_journal::{CallQuery, CallRow, Journal, SettledBy, SqliteJournal, Status, Verdict};
+use haft_journal::{
+    CallQuery, CallRow, CallStatus, Journal, SettledBy, SettlementVerdict, SqliteJournal,
+};
 
 use crate::Failure;
 use crate::counts::Counts;
@@ -82,7 +84,7 @@ impl Audit<'_> {
             self.check_acks(number, &rows)?;
             self.check_fates(&rows);
             self.check_recorded(number, (&script, &rows)).await?;
-            let still = rows.iter().filter(|row| row.status == Status::Intended);
+            let still = rows.iter().filter(|row| row.status == CallStatus::Intended);
             open.extend(still.map(|row| row.id().to_string()));
             if extent == Extent::Whole {
                 self.known.complete.insert(number);
@@ -108,7 +110,7 @@ impl Audit<'_> {
         let journal = SqliteJournal::open(self.world.journal())?;
         let findings = journal.verify().await?;
         self.wrong.extend(findings.iter().map(|it| format!("{}: {}", it.rule, it.detail)));
-        let holders = journal.holders().await?;
+        let holders = journal.lease_holders().await?;
         if extent == Extent::Whole && !holders.is_empty() {
             self.wrong.push(format!("not given back at the end: {holders:?}"));
         }
@@ -181,7 +183,7 @@ impl Audit<'_> {
 
     fn check_lane(&mut self, rows: &LaneRows<'_>, truth: &Truth) {
         let all = rows.by_step.iter().flatten();
-        let open = all.filter(|row| row.status == Status::Intended).count();
+        let open = all.filter(|row| row.status == CallStatus::Intended).count();
         if open > 1 {
             self.wrong.push(format!("{open} intents of {} are open", rows.lane.scope.node));
         }
@@ -222,19 +224,19 @@ impl Audit<'_> {
             return;
         };
         let fits = match (last.status, last.verdict) {
-            (Status::Succeeded, _) => count > 0,
-            (Status::Failed, Some(Verdict::NotHappened)) => {
+            (CallStatus::Succeeded, _) => count > 0,
+            (CallStatus::Failed, Some(SettlementVerdict::NotHappened)) => {
                 count == 0 || times(&truth.retries) > 0 || step.kind == Kind::Note
             }
             // A command whose processes were killed.
-            (Status::Failed, None) => step.kind == Kind::Bash,
-            (Status::Failed | Status::Refused, _) => false,
-            (Status::Intended | Status::Unknown, _) => true,
+            (CallStatus::Failed, None) => step.kind == Kind::Bash,
+            (CallStatus::Failed | CallStatus::Refused, _) => false,
+            (CallStatus::Intended | CallStatus::Unknown, _) => true,
         };
         if !fits {
             self.wrong.push(format!("happened {count} times, and the row says {last:?}"));
         }
-        if last.status == Status::Intended {
+        if last.status == CallStatus::Intended {
             let effect = if count > 0 { "had happened" } else { "had not happened" };
             self.counts.add(&format!("open after a kill: {}, {effect}", step.tool));
         }
@@ -244,11 +246,11 @@ impl Audit<'_> {
     fn check_plain(&mut self, step: &Step, rows: &[&CallRow]) {
         let Some(last) = rows.last() else { return };
         let fits = match (step.kind, last.status, last.verdict) {
-            (Kind::Refused, Status::Refused, _) => true,
+            (Kind::Refused, CallStatus::Refused, _) => true,
             (Kind::Refused, _, _) => false,
-            (_, Status::Succeeded | Status::Intended, _) => true,
-            (Kind::Files, Status::Failed, Some(Verdict::NotHappened)) => true,
-            (Kind::Files, Status::Unknown, None) => {
+            (_, CallStatus::Succeeded | CallStatus::Intended, _) => true,
+            (Kind::Files, CallStatus::Failed, Some(SettlementVerdict::NotHappened)) => true,
+            (Kind::Files, CallStatus::Unknown, None) => {
                 // Until somebody has looked at the files.
                 self.counts.add("changes of files met before they were looked at");
                 true
@@ -271,7 +273,8 @@ impl Audit<'_> {
         let before = lane.files_before(position);
         let next = lane.steps.get(position).filter(|step| step.kind == Kind::Files);
         let last = rows.by_step.get(position).and_then(|rows| rows.last());
-        let is_open = |row: &&&CallRow| matches!(row.status, Status::Intended | Status::Unknown);
+        let is_open =
+            |row: &&&CallRow| matches!(row.status, CallStatus::Intended | CallStatus::Unknown);
         match (next, last.filter(is_open)) {
             (Some(step), Some(row)) => self.check_half_done(&found, (&before, &step.files), row),
             _ if found == before => {}
@@ -316,10 +319,10 @@ impl Audit<'_> {
                 continue;
             };
             let status = match ack.code.as_str() {
-                "OK" => Status::Succeeded,
-                "TOOL_NOT_FOUND" => Status::Refused,
+                "OK" => CallStatus::Succeeded,
+                "TOOL_NOT_FOUND" => CallStatus::Refused,
                 // A command that was killed.
-                _ => Status::Failed,
+                _ => CallStatus::Failed,
             };
             let answer = row.parsed_envelope()?.map(|envelope| digest(&envelope));
             if row.status != status || answer.as_ref() != Some(&ack.digest) {
@@ -336,8 +339,10 @@ impl Audit<'_> {
             if !self.known.open.contains(&call) {
                 continue;
             }
-            let is_decided =
-                matches!(row.status, Status::Succeeded | Status::Failed | Status::Refused);
+            let is_decided = matches!(
+                row.status,
+                CallStatus::Succeeded | CallStatus::Failed | CallStatus::Refused
+            );
             if is_decided && row.settled_by.is_none() {
                 self.wrong.push(format!("it was open when its process was dead, and is {row:?}"));
             }
@@ -349,7 +354,7 @@ impl Audit<'_> {
     }
 
     fn check_whole(&mut self, script: &RunScript, rows: &[CallRow]) {
-        for row in rows.iter().filter(|row| row.status == Status::Intended) {
+        for row in rows.iter().filter(|row| row.status == CallStatus::Intended) {
             self.wrong.push(format!("open in a complete run: {row:?}"));
         }
         for lane in &script.lanes {
@@ -376,8 +381,8 @@ impl LaneRows<'_> {
 /// Returns whether nothing is left to be done about a call.
 fn has_ended(row: &CallRow) -> bool {
     match (row.status, row.verdict) {
-        (Status::Succeeded | Status::Refused, _) | (Status::Failed, None) => true,
-        (Status::Failed, Some(_)) | (Status::Intended | Status::Unknown, _) => false,
+        (CallStatus::Succeeded | CallStatus::Refused, _) | (CallStatus::Failed, None) => true,
+        (CallStatus::Failed, Some(_)) | (CallStatus::Intended | CallStatus::Unknown, _) => false,
     }
 }
 

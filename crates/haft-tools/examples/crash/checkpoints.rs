@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use haft_faults::Random;
+use haft_faults::SeededRandom;
 use rusqlite::Connection;
 
 use crate::point::Points;
@@ -30,13 +30,14 @@ pub(crate) struct Checkpoints {
 impl Checkpoints {
     /// Returns those of one life.
     pub(crate) fn of_life(world: &World, seed: u64, life: u64, points: &Arc<Points>) -> Self {
-        let seed = Random::of(seed, life).number();
+        let seed = SeededRandom::from_seeds(seed, life).number();
         Self { world: world.clone(), seed, points: Arc::clone(points), outcomes: AtomicU64::new(0) }
     }
 
     /// Begins a checkpoint after some of the outcomes. Nobody waits for it.
     pub(crate) fn after_outcome(&self) {
-        let mut random = Random::of(self.seed, self.outcomes.fetch_add(1, Ordering::Relaxed));
+        let mut random =
+            SeededRandom::from_seeds(self.seed, self.outcomes.fetch_add(1, Ordering::Relaxed));
         if !random.one_in(OUTCOMES_EACH) {
             return;
         }

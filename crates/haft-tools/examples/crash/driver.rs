@@ -8,7 +8,7 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use haft_faults::Random;
+use haft_faults::SeededRandom;
 
 use crate::Failure;
 use crate::audit::{Audit, Extent, Known};
@@ -81,7 +81,7 @@ pub(crate) struct Driver {
     /// Whether this machine can have workers die in system calls.
     has_tracer: bool,
     has_snapshots: bool,
-    random: Random,
+    random: SeededRandom,
     heard: Heard,
     known: Known,
     run: u32,
@@ -101,7 +101,7 @@ impl DeadlyCall {
 impl Driver {
     pub(crate) fn new(world: World, seed: u64) -> Result<Self, Failure> {
         std::fs::create_dir_all(world.workspace())?;
-        let mut random = Random::of(seed, u64::MAX);
+        let mut random = SeededRandom::from_seeds(seed, u64::MAX);
         let commands = if random.one_in(8) { Commands::Some } else { Commands::None };
         let driver = if random.one_in(3) { DriverKind::GoesOn } else { DriverKind::Replays };
         Ok(Self {

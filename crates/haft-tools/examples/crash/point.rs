@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use haft_faults::{Interpose, Interposed, Step};
-use haft_journal::{Answer, SqliteJournal};
+use haft_faults::{InterceptedJournal, JournalInterceptor, JournalMethod};
+use haft_journal::{JournalFuture, SqliteJournal};
 use rustix::process::{Signal, getpid, kill_process};
 
 use crate::checkpoints::Checkpoints;
@@ -48,16 +48,16 @@ pub(crate) const POINTS: [&str; 30] = [
 ];
 
 /// Those before and behind what the journal is asked for.
-const AROUND_STEPS: [(Step, &str, &str); 9] = [
-    (Step::Abandon, "before-abandon", "after-abandon"),
-    (Step::OpenRun, "before-open", "after-open"),
-    (Step::Intend, "before-intend", "after-intend"),
-    (Step::Amend, "before-amend", "after-amend"),
-    (Step::Settle, "before-settle", "after-settle"),
-    (Step::Refuse, "before-refuse", "after-refuse"),
-    (Step::Resolve, "before-resolve", "after-resolve"),
-    (Step::Hear, "before-hear", "after-hear"),
-    (Step::CloseRun, "before-close", "after-close"),
+const AROUND_STEPS: [(JournalMethod, &str, &str); 9] = [
+    (JournalMethod::AbandonRun, "before-abandon", "after-abandon"),
+    (JournalMethod::OpenRun, "before-open", "after-open"),
+    (JournalMethod::Intend, "before-intend", "after-intend"),
+    (JournalMethod::Amend, "before-amend", "after-amend"),
+    (JournalMethod::Settle, "before-settle", "after-settle"),
+    (JournalMethod::Refuse, "before-refuse", "after-refuse"),
+    (JournalMethod::Resolve, "before-resolve", "after-resolve"),
+    (JournalMethod::Acknowledge, "before-hear", "after-hear"),
+    (JournalMethod::CloseRun, "before-close", "after-close"),
 ];
 
 /// Where a worker dies: at one of the places, after it was there so many times.
@@ -150,12 +150,12 @@ impl PointedJournal {
         inner: SqliteJournal,
         points: Arc<Points>,
         checkpoints: Checkpoints,
-    ) -> Interposed<Self> {
-        Interposed(Self { inner, points, checkpoints })
+    ) -> InterceptedJournal<Self> {
+        InterceptedJournal(Self { inner, points, checkpoints })
     }
 }
 
-impl Interpose for PointedJournal {
+impl JournalInterceptor for PointedJournal {
     type Inner = SqliteJournal;
 
     fn inner(&self) -> &SqliteJournal {
@@ -164,9 +164,9 @@ impl Interpose for PointedJournal {
 
     fn around<'a, T: Send + 'a>(
         &'a self,
-        step: Step,
-        ask: impl FnOnce(&'a SqliteJournal) -> Answer<'a, T>,
-    ) -> Answer<'a, T> {
+        step: JournalMethod,
+        ask: impl FnOnce(&'a SqliteJournal) -> JournalFuture<'a, T>,
+    ) -> JournalFuture<'a, T> {
         let points = AROUND_STEPS.iter().find(|(around, ..)| *around == step);
         let Some((_, before, after)) = points else { return ask(&self.inner) };
         self.points.pass(before);
@@ -174,7 +174,7 @@ impl Interpose for PointedJournal {
         Box::pin(async move {
             let answered = answer.await;
             self.points.pass(after);
-            if step == Step::Settle {
+            if step == JournalMethod::Settle {
                 self.checkpoints.after_outcome();
             }
             answered

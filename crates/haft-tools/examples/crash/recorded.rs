@@ -6,11 +6,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
-use haft::{HistoryError, RootChanges, Selection, SnapshotHistory};
+use haft::{CallSelection, RootChanges, SnapshotHistory, SnapshotHistoryError};
 use haft_contract::sha256_hex;
-use haft_journal::{CallRow, Journal, SnapshotNote, SqliteJournal, Status};
+use haft_journal::{CallRow, CallStatus, Journal, SnapshotNote, SqliteJournal};
 use haft_sandbox::Root;
-use haft_snapshot::{Changed, Options, Overwrite, State, Store, TreeId};
+use haft_snapshot::{
+    ChangeScope, OverwritePolicy, PathState, RecordOptions, SnapshotStore, TreeId,
+};
 
 use crate::Failure;
 use crate::counts::Counts;
@@ -39,7 +41,7 @@ pub(crate) struct Findings<'a> {
 impl Recorded {
     pub(crate) fn of(world: &World) -> Result<Self, Failure> {
         let journal: Arc<dyn Journal> = Arc::new(SqliteJournal::open(world.journal())?);
-        let options = Options::default();
+        let options = RecordOptions::default();
         let history = SnapshotHistory::new(&world.snapshots(), Arc::clone(&journal), &options);
         Ok(Self { world: world.clone(), journal, history })
     }
@@ -61,16 +63,16 @@ impl Recorded {
                 continue;
             }
             let is_acknowledged = executed.contains(call.as_str());
-            let wrong = match self.history.changes(&Selection::Call(row.id())).await {
+            let wrong = match self.history.changes(&CallSelection::Call(row.id())).await {
                 Ok(changes) => self.compare((lane, step, row), &changes, is_acknowledged).await?,
-                Err(HistoryError::NotRecorded { .. }) if !is_acknowledged => {
+                Err(SnapshotHistoryError::NotRecorded { .. }) if !is_acknowledged => {
                     findings.counts.add("snapshots: nothing offered, it had died before");
                     None
                 }
                 Err(err) => Some(format!("offered or acknowledged, and not to be had: {err}")),
             };
             findings.wrong.extend(wrong.map(|wrong| format!("{wrong}: {row:?}")));
-            if !matches!(row.status, Status::Intended | Status::Unknown) {
+            if !matches!(row.status, CallStatus::Intended | CallStatus::Unknown) {
                 findings.counts.add("snapshots: calls compared with what they did");
                 findings.looked_at.insert(call);
             }
@@ -116,9 +118,10 @@ impl Recorded {
         for tree in notes.iter().flat_map(|note| note.before.iter().chain(&note.after)) {
             let place = tempfile::tempdir()?;
             let root = Root::open(place.path())?;
-            let nothing = store.record(&root, &Options::default(), Changed::Anything)?.tree;
+            let nothing =
+                store.record(&root, &RecordOptions::default(), ChangeScope::Anything)?.tree;
             let tree: TreeId = tree.parse()?;
-            store.restore(&root, [nothing, tree], Overwrite::Refuse)?;
+            store.restore(&root, [nothing, tree], OverwritePolicy::Refuse)?;
             let (files, _) = files_of(&place.path().join(&lane.directory))?;
             let logged = std::fs::read_to_string(place.path().join(&lane.log)).unwrap_or_default();
             if files != lane.files_before(step) || !log.starts_with(&logged) {
@@ -138,18 +141,18 @@ impl Recorded {
         let mut changing = changing(script, rows);
         changing.reverse();
         for (lane, step, row) in changing {
-            if step_of(lane, step)?.kind != Kind::Files || row.status != Status::Succeeded {
+            if step_of(lane, step)?.kind != Kind::Files || row.status != CallStatus::Succeeded {
                 continue;
             }
             let directory = self.world.workspace().join(&lane.directory);
             // What is in between may have no record, and is undone by hand.
             lay(&directory, &step_of(lane, step)?.files)?;
             let call = row.id();
-            let Ok(changes) = self.history.changes(&Selection::Call(call.clone())).await else {
+            let Ok(changes) = self.history.changes(&CallSelection::Call(call.clone())).await else {
                 continue;
             };
             for change in &changes {
-                change.undo(Overwrite::Refuse).map_err(|err| format!("{call}: {err}"))?;
+                change.undo(OverwritePolicy::Refuse).map_err(|err| format!("{call}: {err}"))?;
             }
             let (found, _) = files_of(&directory)?;
             if found == lane.files_before(step) {
@@ -161,9 +164,9 @@ impl Recorded {
         Ok(())
     }
 
-    fn store(&self, notes: &[SnapshotNote]) -> Result<Store, Failure> {
+    fn store(&self, notes: &[SnapshotNote]) -> Result<SnapshotStore, Failure> {
         let root = &notes.first().ok_or("a record without a note")?.root;
-        Ok(Store::open(&self.world.snapshots().join(sha256_hex(root.as_bytes())))?)
+        Ok(SnapshotStore::open(&self.world.snapshots().join(sha256_hex(root.as_bytes())))?)
     }
 }
 
@@ -196,9 +199,13 @@ fn expected(lane: &Lane, step: usize) -> Result<Differences, Failure> {
 }
 
 /// Returns what was recorded that a call changed.
-fn differences(store: &Store, lane: &Lane, changes: &RootChanges) -> Result<Differences, Failure> {
-    let content = |state: &Option<State>| match state {
-        Some(State::File(file)) => {
+fn differences(
+    store: &SnapshotStore,
+    lane: &Lane,
+    changes: &RootChanges,
+) -> Result<Differences, Failure> {
+    let content = |state: &Option<PathState>| match state {
+        Some(PathState::File(file)) => {
             let bytes = store.content(file.content, file.size_bytes)?;
             Ok::<_, Failure>(Some(String::from_utf8(bytes)?))
         }

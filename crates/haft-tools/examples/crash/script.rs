@@ -4,8 +4,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use haft_contract::{CallKey, RunId, Scope, canonical_json};
-use haft_faults::Random;
+use haft_contract::{AttemptAddress, CallKey, RunId, canonical_json};
+use haft_faults::SeededRandom;
 use serde_json::{Value, json};
 
 use crate::Failure;
@@ -52,7 +52,7 @@ pub(crate) struct Step {
 /// Calls that are made one after the other.
 #[derive(Clone, Debug)]
 pub(crate) struct Lane {
-    pub(crate) scope: Scope,
+    pub(crate) scope: AttemptAddress,
     /// The directory of its files, relative to the workspace.
     pub(crate) directory: String,
     /// The file that its commands append to.
@@ -77,7 +77,7 @@ pub(crate) enum Commands {
 impl RunScript {
     /// Returns what a world does in its run of this number.
     pub(crate) fn of(seed: u64, number: u32, commands: Commands) -> Result<Self, Failure> {
-        let mut random = Random::of(seed, u64::from(number));
+        let mut random = SeededRandom::from_seeds(seed, u64::from(number));
         let id = RunId::parse(&format!("run{number}"))?;
         let lanes = 1 + random.below(3);
         let lane = |lane: u64| Lane::of(&id, lane, &mut random, commands);
@@ -86,8 +86,11 @@ impl RunScript {
 }
 
 impl Lane {
-    fn of(run: &RunId, number: u64, random: &mut Random, commands: Commands) -> Self {
-        let scope = Scope { node: format!("lane{number}"), ..Scope::of_run(run.clone()) };
+    fn of(run: &RunId, number: u64, random: &mut SeededRandom, commands: Commands) -> Self {
+        let scope = AttemptAddress {
+            node: format!("lane{number}"),
+            ..AttemptAddress::first_of_run(run.clone())
+        };
         let mut lane = Self {
             directory: format!("{run}/lane{number}"),
             log: format!("{run}/log{number}"),
@@ -97,9 +100,9 @@ impl Lane {
         let mut made: HashMap<CallKey, u32> = HashMap::new();
         for _ in 0..STEPS_MIN + random.below(STEPS_SPREAD) {
             let (kind, tool, input, files) = lane.next(random, commands);
-            let first = CallKey::first(&lane.scope, tool, &canonical_json(&input));
+            let first = CallKey::of_first_call(&lane.scope, tool, &canonical_json(&input));
             let count = made.entry(first).or_default();
-            let key = first.occurrence(*count);
+            let key = first.with_repeat_index(*count);
             *count += 1;
             lane.steps.push(Step { kind, tool, input, key, files });
         }
@@ -112,7 +115,11 @@ impl Lane {
         before.map(|step| step.files.clone()).unwrap_or_default()
     }
 
-    fn next(&self, random: &mut Random, commands: Commands) -> (Kind, &'static str, Value, Files) {
+    fn next(
+        &self,
+        random: &mut SeededRandom,
+        commands: Commands,
+    ) -> (Kind, &'static str, Value, Files) {
         let files = self.files_before(self.steps.len());
         let item = json!({ "item": random.choose(&ITEMS) });
         match random.below(20) {
@@ -138,7 +145,11 @@ impl Lane {
         }
     }
 
-    fn write(&self, random: &mut Random, mut files: Files) -> (Kind, &'static str, Value, Files) {
+    fn write(
+        &self,
+        random: &mut SeededRandom,
+        mut files: Files,
+    ) -> (Kind, &'static str, Value, Files) {
         let name = random.choose(&FILE_NAMES);
         let filler = "something that fills the file\n".repeat(random.choose(&FILLER_LINES));
         let content = format!("{}\n{filler}", self.version());
@@ -147,7 +158,11 @@ impl Lane {
         (Kind::Files, "write", input, files)
     }
 
-    fn edit(&self, random: &mut Random, mut files: Files) -> (Kind, &'static str, Value, Files) {
+    fn edit(
+        &self,
+        random: &mut SeededRandom,
+        mut files: Files,
+    ) -> (Kind, &'static str, Value, Files) {
         let names: Vec<String> = files.keys().cloned().collect();
         if names.is_empty() {
             return self.write(random, files);
@@ -162,7 +177,11 @@ impl Lane {
     }
 
     /// Touches every file: what is not there is created, short ones may go, the others are changed.
-    fn patch(&self, random: &mut Random, mut files: Files) -> (Kind, &'static str, Value, Files) {
+    fn patch(
+        &self,
+        random: &mut SeededRandom,
+        mut files: Files,
+    ) -> (Kind, &'static str, Value, Files) {
         let mut patch = String::new();
         let new = self.version();
         for name in FILE_NAMES {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant, SystemTime};
 
-use haft_faults::Random;
+use haft_faults::SeededRandom;
 
 use crate::Failure;
 use crate::children;
@@ -58,7 +58,7 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode, Failure> {
     let drivers = std::thread::available_parallelism()?.get() as u64;
     println!("crash: {} kills, --seed {}, {drivers} drivers", extent.kills, extent.seed);
     let shares = (0..drivers).map(|driver| Extent {
-        seed: Random::of(extent.seed, driver).number(),
+        seed: SeededRandom::from_seeds(extent.seed, driver).number(),
         kills: extent.kills / drivers + u64::from(driver < extent.kills % drivers),
         seconds: extent.seconds,
     });
@@ -97,7 +97,7 @@ fn spawn(extent: Extent) -> Result<Child, Failure> {
 /// Returns where a world lies: every second one in memory, where a sync takes no time and kills strike elsewhere.
 fn place(seed: u64) -> PathBuf {
     let memory = Path::new("/dev/shm");
-    match Random::of(seed, 1).one_in(2) && memory.is_dir() {
+    match SeededRandom::from_seeds(seed, 1).one_in(2) && memory.is_dir() {
         true => memory.to_owned(),
         false => std::env::temp_dir(),
     }
@@ -107,7 +107,7 @@ fn place(seed: u64) -> PathBuf {
 pub(crate) fn drive(extent: &Extent) -> Result<(), Failure> {
     children::adopt_orphans()?;
     let end = Instant::now() + Duration::from_secs(extent.seconds);
-    let mut random = Random::new(extent.seed);
+    let mut random = SeededRandom::new(extent.seed);
     let mut left = extent.kills;
     while left > 0 && Instant::now() < end {
         let seed = random.number();

@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
-use haft::{EffectAhead, Roots, SnapshotError, Snapshots, SystemClock, WorkspaceSnapshots};
-use haft_contract::{BoxFuture, CallId};
-use haft_faults::Random;
+use haft::{
+    PendingEffect, SnapshotError, Snapshots, SystemClock, WorkspaceRoots, WorkspaceSnapshots,
+};
+use haft_contract::{BoxFuture, CallAddress};
+use haft_faults::SeededRandom;
 use haft_journal::Journal;
 
 use crate::point::Points;
@@ -18,14 +20,14 @@ struct PointedSnapshots {
 
 /// Tells whether there are snapshots in a world: they are in every third one.
 pub(crate) fn are_in(seed: u64) -> bool {
-    Random::of(seed, u64::from(u32::MAX)).one_in(3)
+    SeededRandom::from_seeds(seed, u64::from(u32::MAX)).one_in(3)
 }
 
 /// Returns the snapshots of a world, if there are any in it.
 pub(crate) fn of_world(
     world: &World,
     seed: u64,
-    (roots, journal, points): (&Roots, &Arc<dyn Journal>, &Arc<Points>),
+    (roots, journal, points): (&WorkspaceRoots, &Arc<dyn Journal>, &Arc<Points>),
 ) -> Option<Arc<dyn Snapshots>> {
     if !are_in(seed) {
         return None;
@@ -39,7 +41,7 @@ pub(crate) fn of_world(
 impl Snapshots for PointedSnapshots {
     fn before_effect<'a>(
         &'a self,
-        effect: &'a EffectAhead,
+        effect: &'a PendingEffect,
     ) -> BoxFuture<'a, Result<(), SnapshotError>> {
         Box::pin(async move {
             self.points.pass("before-first-snapshot");
@@ -53,7 +55,7 @@ impl Snapshots for PointedSnapshots {
     fn durability_snapshot<'a>(
         &'a self,
         tool: &'a str,
-        call_id: &'a CallId,
+        call_id: &'a CallAddress,
     ) -> BoxFuture<'a, Result<(), SnapshotError>> {
         Box::pin(async move {
             self.points.pass("before-second-snapshot");
@@ -64,7 +66,7 @@ impl Snapshots for PointedSnapshots {
         })
     }
 
-    fn not_executed(&self, call_id: &CallId) {
+    fn not_executed(&self, call_id: &CallAddress) {
         self.inner.not_executed(call_id);
     }
 

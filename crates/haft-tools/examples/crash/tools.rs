@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use haft_contract::{Cx, Effect, ErrorCode, Probed, Tool, ToolError};
+use haft_contract::{Cx, Effect, ErrorCode, ProbeResult, Tool, ToolError};
 use haft_tools::{Profile, tools};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -40,8 +40,8 @@ fn orders_with_a_probe(world: &World, points: &Arc<Points>) -> Tool {
     let probe = move |input: Input, cx: Cx| {
         let probed = count_lines(&looked_into).map_err(failed).map(|counts| {
             match counts.contains_key(&cx.idempotency_key()) {
-                true => Probed::Happened(answer(&input)),
-                false => Probed::NotHappened,
+                true => ProbeResult::Happened(answer(&input)),
+                false => ProbeResult::NotHappened,
             }
         });
         async { probed }

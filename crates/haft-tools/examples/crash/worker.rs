@@ -7,17 +7,19 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use haft::{
-    Call, Limits, OnRepeat, Place, Registry, Resume, Roots, Run, RunError, Runtime, RuntimeParts,
-    Sandbox, Session, SessionOptions, SystemClock,
+    Call, CallLimits, Connection, ConnectionOptions, Registry, RepeatPolicy, ResumeMode, Run,
+    RunError, Runtime, RuntimeParts, Sandbox, SystemClock, TaskAttempt, WorkspaceRoots,
 };
 use haft_contract::{
-    CallId, Envelope, ErrorCode, Metadata, RequirementSet, Scope, Variables, sha256_hex,
+    AttemptAddress, CallAddress, Envelope, EnvelopeMetadata, ErrorCode, PatternVariables,
+    RequirementSet, sha256_hex,
 };
-use haft_faults::Random;
+use haft_faults::SeededRandom;
 use haft_journal::{
-    CallQuery, Journal, JournalError, Owner, SettledBy, Settlement, SqliteJournal, Verdict,
+    CallQuery, Journal, JournalError, LeaseOwner, SettledBy, Settlement, SettlementVerdict,
+    SqliteJournal,
 };
-use haft_policy::{Action, NetworkGuard, Rule, RuleScope};
+use haft_policy::{NetworkGuard, Rule, RuleAction, RuleScope};
 use haft_sandbox::Launcher;
 use serde_json::json;
 
@@ -68,7 +70,7 @@ struct Worker {
     orders: Orders,
     world: World,
     journal: Arc<dyn Journal>,
-    session: Session,
+    session: Connection,
 }
 
 /// Lives the life of a worker.
@@ -92,8 +94,8 @@ async fn work(orders: Orders) -> Result<(), Failure> {
         recovered.in_doubt.len(),
         recovered.settled.len()
     ))?;
-    let options = SessionOptions::headless(format!("life{}", orders.life), "crash");
-    let session = runtime.session(options)?;
+    let options = ConnectionOptions::headless(format!("life{}", orders.life), "crash");
+    let session = runtime.open_connection(options)?;
     let worker = Arc::new(Worker { world, journal, session, orders });
     let (first, end) = (worker.orders.run, worker.orders.end);
     for number in first.. {
@@ -115,16 +117,16 @@ fn runtime(
     journal: &Arc<dyn Journal>,
     points: &Arc<Points>,
 ) -> Result<Runtime, Failure> {
-    let roots = Roots::open(&world.workspace(), &[])?;
+    let roots = WorkspaceRoots::open(&world.workspace(), &[])?;
     let life = orders.life;
     Ok(Runtime::new(RuntimeParts {
         registry: Registry::new(tools::of_world(world, points))?,
         journal: Arc::clone(journal),
-        variables: Variables { workspace: roots.paths(), ..Variables::default() },
+        variables: PatternVariables { workspace: roots.paths(), ..PatternVariables::default() },
         roots: roots.clone(),
         requires: RequirementSet::default(),
-        rules: vec![(RuleScope::Manifest, Rule::new("*", "*", Action::Allow))],
-        limits: Limits::default(),
+        rules: vec![(RuleScope::Manifest, Rule::new("*", "*", RuleAction::Allow))],
+        limits: CallLimits::default(),
         allow_network: false,
         network_guard: NetworkGuard::default(),
         project_rules: None,
@@ -135,13 +137,13 @@ fn runtime(
         environment: vec![("PATH".into(), "/usr/bin:/bin".into())],
         sidecars: world.sidecars(),
         clock: Arc::new(SystemClock),
-        owner: Owner { id: life.to_string(), place: format!("life {life}") },
+        owner: LeaseOwner { id: life.to_string(), location: format!("life {life}") },
         // There is one process at a time, and the driver starts none before the one before is gone.
-        is_gone: Arc::new(move |owner: &Owner| {
+        is_gone: Arc::new(move |owner: &LeaseOwner| {
             owner.id.parse().ok().map(|other: u64| other < life)
         }),
         snapshots: snapshots::of_world(world, orders.seed, (&roots, journal, points)),
-        on_repeat: OnRepeat::default(),
+        on_repeat: RepeatPolicy::default(),
         settings: "{}".to_owned(),
     })?)
 }
@@ -198,9 +200,10 @@ impl Worker {
     /// Starts over until nothing of the lane is in doubt any more. What was settled is asked for again, now in the same
     /// pass, now in another one.
     async fn replay(&self, number: u32, index: usize, lane: &Lane) -> Result<(), Failure> {
-        let mut random = Random::of(self.orders.seed ^ self.orders.life, u64::from(number));
+        let mut random =
+            SeededRandom::from_seeds(self.orders.seed ^ self.orders.life, u64::from(number));
         'pass: loop {
-            let run = self.session.resume(lane.scope.run.clone(), Resume::Replay);
+            let run = self.session.resume(lane.scope.run.clone(), ResumeMode::Replay);
             for (at, step) in lane.steps.iter().enumerate() {
                 let envelope = loop {
                     let envelope = run.call(call(lane, step)).await?;
@@ -263,24 +266,26 @@ impl Worker {
             _ => self.world.ledger(),
         };
         let happened = count_lines(&record)?.contains_key(&key);
-        let mut random = Random::of(self.orders.seed ^ self.orders.life, u64::from(call.seq));
+        let mut random =
+            SeededRandom::from_seeds(self.orders.seed ^ self.orders.life, u64::from(call.seq));
         let verdict = match happened {
-            _ if random.one_in(4) => Verdict::Retry,
-            true => Verdict::Happened,
-            false => Verdict::NotHappened,
+            _ if random.one_in(4) => SettlementVerdict::Retry,
+            true => SettlementVerdict::Happened,
+            false => SettlementVerdict::NotHappened,
         };
-        if verdict == Verdict::Retry {
+        if verdict == SettlementVerdict::Retry {
             append(&self.world.retries(), &key)?;
         }
         let data = json!("somebody looked it up");
-        let metadata = Metadata { call_id: Some(named.clone()), ..Metadata::default() };
+        let metadata =
+            EnvelopeMetadata { call_id: Some(named.clone()), ..EnvelopeMetadata::default() };
         let envelope = Envelope::Output { data, metadata };
         let (by, settled_at_ms) = (SettledBy::Operator, 1);
         self.journal.resolve(Settlement { call, verdict, by, envelope, settled_at_ms }).await?;
         say(format_args!("settled {named} {verdict} {happened}"))
     }
 
-    async fn find(&self, scope: &Scope, named: &str) -> Result<CallId, Failure> {
+    async fn find(&self, scope: &AttemptAddress, named: &str) -> Result<CallAddress, Failure> {
         let rows = self.journal.calls(CallQuery::of_attempt(scope.clone())).await?;
         let found = rows.iter().map(haft_journal::CallRow::id).find(|id| id.to_string() == named);
         found.ok_or_else(|| format!("call {named} is in doubt and not in the journal").into())
@@ -288,12 +293,12 @@ impl Worker {
 }
 
 fn call(lane: &Lane, step: &Step) -> Call {
-    let place = Place { node: lane.scope.node.clone(), ..Place::default() };
-    Call { place, ..Call::new(step.tool, step.input.clone()) }
+    let place = TaskAttempt { node: lane.scope.node.clone(), ..TaskAttempt::default() };
+    Call { task_attempt: place, ..Call::new(step.tool, step.input.clone()) }
 }
 
 fn acknowledge(number: u32, lane: usize, step: usize, envelope: &Envelope) -> Result<(), Failure> {
-    let Metadata { call_id, replayed, code, .. } = envelope.metadata();
+    let EnvelopeMetadata { call_id, replayed, code, .. } = envelope.metadata();
     let call = call_id.as_deref().unwrap_or("none");
     let code = match (envelope, code) {
         (Envelope::Output { .. }, _) => "OK".to_owned(),

@@ -6,11 +6,11 @@ use std::collections::BTreeSet;
 use haft_contract::limits::{
     BASH_ARGS_MAX, BASH_CWD_CHARS_MAX, COMMAND_DESCRIPTION_CHARS_MAX, TIMEOUT_MS_MAX,
 };
-use haft_judge::judge_argv;
+use haft_shell::analyze_argv;
 use serde_json::{Map, Value, json};
 
-use super::template::{Item, Template, Word};
-use super::{ArgvItem, CommandSpec};
+use super::template::{CommandTemplate, TemplateItem, TemplateWord};
+use super::{ArgvItem, CommandToolSpec};
 
 /// Programs that run what an option gives them as code.
 const INTERPRETERS: &[&str] = &[
@@ -23,7 +23,7 @@ const TYPES: &[&str] = &["boolean", "integer", "number", "string"];
 
 /// One thing that is wrong with a declaration.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CommandProblem {
+pub struct CommandToolProblem {
     /// The key that it is about.
     pub key: &'static str,
     /// The number of the item, where the key is a list and one item is to blame.
@@ -33,29 +33,31 @@ pub struct CommandProblem {
 }
 
 /// What a declaration comes to.
-pub(super) struct Checked {
-    pub(super) template: Template,
+pub(super) struct CheckedCommandTool {
+    pub(super) template: CommandTemplate,
     pub(super) parameters: Value,
     /// The programs that the command runs, `*` where that depends on its input.
     pub(super) programs: BTreeSet<String>,
 }
 
-pub(super) fn check(spec: &CommandSpec) -> Result<Checked, Vec<CommandProblem>> {
-    let mut problems = Problems::default();
-    problems.check_plain(spec);
-    let parameters = problems.parameters(&spec.parameters);
-    let template = Template::parse(&spec.argv, &spec.allow_dash);
+pub(super) fn check_spec(
+    spec: &CommandToolSpec,
+) -> Result<CheckedCommandTool, Vec<CommandToolProblem>> {
+    let mut problems = CommandToolProblems::default();
+    problems.check_texts(spec);
+    let parameters = problems.check_parameters(&spec.parameters);
+    let template = CommandTemplate::parse(&spec.argv, &spec.allow_dash);
     match template {
         Ok(template) => {
             problems.check_program(&template, spec);
             problems.check_code(&template);
             problems.check_use(&template, &parameters, spec);
             let programs = programs(&template);
-            problems.finish(Checked { template, parameters, programs })
+            problems.finish(CheckedCommandTool { template, parameters, programs })
         }
         Err(unreadable) => {
             let unreadable = unreadable.into_iter();
-            problems.all.extend(unreadable.map(|(place, message)| CommandProblem {
+            problems.all.extend(unreadable.map(|(place, message)| CommandToolProblem {
                 key: "argv",
                 item: Some(place),
                 message: format!("argv: {message}"),
@@ -66,24 +68,27 @@ pub(super) fn check(spec: &CommandSpec) -> Result<Checked, Vec<CommandProblem>> 
 }
 
 #[derive(Default)]
-struct Problems {
-    all: Vec<CommandProblem>,
+struct CommandToolProblems {
+    all: Vec<CommandToolProblem>,
 }
 
-impl Problems {
+impl CommandToolProblems {
     fn add(&mut self, key: &'static str, message: impl Into<String>) {
-        self.all.push(CommandProblem { key, item: None, message: message.into() });
+        self.all.push(CommandToolProblem { key, item: None, message: message.into() });
     }
 
     fn add_item(&mut self, key: &'static str, item: usize, message: impl Into<String>) {
-        self.all.push(CommandProblem { key, item: Some(item), message: message.into() });
+        self.all.push(CommandToolProblem { key, item: Some(item), message: message.into() });
     }
 
-    fn finish(self, checked: Checked) -> Result<Checked, Vec<CommandProblem>> {
+    fn finish(
+        self,
+        checked: CheckedCommandTool,
+    ) -> Result<CheckedCommandTool, Vec<CommandToolProblem>> {
         if self.all.is_empty() { Ok(checked) } else { Err(self.all) }
     }
 
-    fn check_plain(&mut self, spec: &CommandSpec) {
+    fn check_texts(&mut self, spec: &CommandToolSpec) {
         if spec.description.trim().is_empty() {
             self.add("description", "description: expected what the tool is for, found nothing");
         }
@@ -113,7 +118,7 @@ impl Problems {
 
     /// Returns the schema of the input as it is published. What the template does not use would be ignored without a word, so
     /// other parameters are refused unless the schema says otherwise.
-    fn parameters(&mut self, declared: &Value) -> Value {
+    fn check_parameters(&mut self, declared: &Value) -> Value {
         let Value::Object(declared) = declared else {
             self.add("parameters", "parameters: expected a table, which is a JSON Schema");
             return json!({"type": "object", "properties": {}});
@@ -131,7 +136,7 @@ impl Problems {
             return Value::Object(schema);
         };
         for (name, property) in &properties {
-            if let Some(why) = no_word(property) {
+            if let Some(why) = not_a_word_reason(property) {
                 self.add("parameters", format!("parameters: {name} cannot be a word: {why}"));
             }
         }
@@ -144,7 +149,7 @@ impl Problems {
         Value::Object(schema)
     }
 
-    fn check_program(&mut self, template: &Template, spec: &CommandSpec) {
+    fn check_program(&mut self, template: &CommandTemplate, spec: &CommandToolSpec) {
         let program = template.items().first().and_then(|item| match item.words.as_slice() {
             [word] => word.literal(),
             _ => None,
@@ -174,14 +179,14 @@ impl Problems {
     }
 
     /// Refuses a value in a place where a program reads code: it would not be one word but whatever it says.
-    fn check_code(&mut self, template: &Template) {
-        let words: Vec<(usize, &Word)> = template
+    fn check_code(&mut self, template: &CommandTemplate) {
+        let words: Vec<(usize, &TemplateWord)> = template
             .items()
             .iter()
             .enumerate()
             .flat_map(|(place, item)| item.words.iter().map(move |word| (place, word)))
             .collect();
-        let is_interpreter = |word: &Word| {
+        let is_interpreter = |word: &TemplateWord| {
             let name = word.literal().and_then(|text| text.rsplit('/').next());
             name.is_some_and(|name| INTERPRETERS.contains(&name))
         };
@@ -194,7 +199,8 @@ impl Problems {
             }
             _ => None,
         });
-        let within = of_interpreter.iter().filter(|(_, word)| word.start().is_some_and(holds_code));
+        let within =
+            of_interpreter.iter().filter(|(_, word)| word.literal_prefix().is_some_and(holds_code));
         for place in after.chain(within.map(|(place, _)| *place)).collect::<BTreeSet<_>>() {
             self.add_item(
                 "argv",
@@ -206,7 +212,12 @@ impl Problems {
     }
 
     /// Every parameter is used, and every one that is used is described; lists stand for themselves.
-    fn check_use(&mut self, template: &Template, parameters: &Value, spec: &CommandSpec) {
+    fn check_use(
+        &mut self,
+        template: &CommandTemplate,
+        parameters: &Value,
+        spec: &CommandToolSpec,
+    ) {
         let none = Map::new();
         let properties = parameters.get("properties").and_then(Value::as_object).unwrap_or(&none);
         for (place, item) in template.items().iter().enumerate() {
@@ -230,7 +241,7 @@ impl Problems {
         }
     }
 
-    fn check_item(&mut self, place: usize, item: &Item, properties: &Map<String, Value>) {
+    fn check_item(&mut self, place: usize, item: &TemplateItem, properties: &Map<String, Value>) {
         for word in &item.words {
             for name in word.parameters() {
                 let Some(property) = properties.get(name) else {
@@ -243,7 +254,7 @@ impl Problems {
                     );
                     continue;
                 };
-                if is_list(property) && word.whole().is_none() {
+                if is_list(property) && word.whole_parameter().is_none() {
                     self.add_item(
                         "argv",
                         place,
@@ -258,7 +269,7 @@ impl Problems {
 }
 
 /// Returns why values of a parameter cannot be words.
-fn no_word(property: &Value) -> Option<String> {
+fn not_a_word_reason(property: &Value) -> Option<String> {
     let subject =
         if is_list(property) { property.get("items").unwrap_or(&Value::Null) } else { property };
     let Some(Value::String(name)) = subject.get("type") else {
@@ -298,11 +309,11 @@ fn holds_code(start: &str) -> bool {
 }
 
 /// Returns the programs that the command would run whatever is filled in.
-fn programs(template: &Template) -> BTreeSet<String> {
+fn programs(template: &CommandTemplate) -> BTreeSet<String> {
     let words = template.items().iter().flat_map(|item| &item.words);
     let argv: Vec<String> =
         words.map(|word| word.literal().unwrap_or("value").to_owned()).collect();
-    let judgement = judge_argv(&argv);
+    let judgement = analyze_argv(&argv);
     if !judgement.unknown.is_empty() {
         return BTreeSet::from(["*".to_owned()]);
     }

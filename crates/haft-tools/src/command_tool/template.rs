@@ -11,30 +11,30 @@ pub(super) const END_OF_OPTIONS: &str = "--";
 
 /// The words of a command before they are filled in.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Template {
-    items: Vec<Item>,
+pub(super) struct CommandTemplate {
+    items: Vec<TemplateItem>,
 }
 
 /// Words that are there together or not at all.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Item {
-    pub(super) words: Vec<Word>,
+pub(super) struct TemplateItem {
+    pub(super) words: Vec<TemplateWord>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Word {
-    pub(super) pieces: Vec<Piece>,
+pub(super) struct TemplateWord {
+    pub(super) pieces: Vec<TemplatePiece>,
     /// Whether what it begins with may begin with a dash.
     pub(super) may_be_option: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Piece {
+pub(super) enum TemplatePiece {
     Text(String),
     Parameter(String),
 }
 
-impl Template {
+impl CommandTemplate {
     /// Reads a template; or says of each item that cannot be read what is wrong with it.
     pub(super) fn parse(
         argv: &[ArgvItem],
@@ -46,23 +46,23 @@ impl Template {
                 ArgvItem::Word(text) => std::slice::from_ref(text),
                 ArgvItem::Group(texts) => texts.as_slice(),
             };
-            let words: Result<Vec<Word>, String> =
-                texts.iter().map(|text| Word::parse(text, allow_dash)).collect();
+            let words: Result<Vec<TemplateWord>, String> =
+                texts.iter().map(|text| TemplateWord::parse(text, allow_dash)).collect();
             match words {
-                Ok(words) => items.push(Item { words }),
+                Ok(words) => items.push(TemplateItem { words }),
                 Err(message) => problems.push((place, message)),
             }
         }
         if problems.is_empty() { Ok(Self { items }) } else { Err(problems) }
     }
 
-    pub(super) fn items(&self) -> &[Item] {
+    pub(super) fn items(&self) -> &[TemplateItem] {
         &self.items
     }
 
     /// Returns the parameters that the words hold, each as often as it is there.
     pub(super) fn parameters(&self) -> impl Iterator<Item = &str> {
-        self.items.iter().flat_map(|item| &item.words).flat_map(Word::parameters)
+        self.items.iter().flat_map(|item| &item.words).flat_map(TemplateWord::parameters)
     }
 
     /// Returns the command that an input makes.
@@ -73,14 +73,14 @@ impl Template {
             // An item that is left out takes the end of options with it.
             if let Some(filled) = item.fill(input, is_before_operands)? {
                 argv.extend(filled);
-                is_before_operands &= !item.words.iter().any(Word::ends_options);
+                is_before_operands &= !item.words.iter().any(TemplateWord::ends_options);
             }
         }
         Ok(argv)
     }
 }
 
-impl Item {
+impl TemplateItem {
     /// Returns the words, or nothing if the input does not have all of their parameters. Before the operands, words that
     /// begin with a dash would be taken for options.
     fn fill(
@@ -106,7 +106,7 @@ impl Item {
     }
 }
 
-impl Word {
+impl TemplateWord {
     fn parse(text: &str, allow_dash: &[String]) -> Result<Self, String> {
         let mut pieces = Vec::new();
         let mut literal = String::new();
@@ -126,18 +126,18 @@ impl Word {
                 ));
             };
             if !literal.is_empty() {
-                pieces.push(Piece::Text(std::mem::take(&mut literal)));
+                pieces.push(TemplatePiece::Text(std::mem::take(&mut literal)));
             }
-            pieces.push(Piece::Parameter(name.to_owned()));
+            pieces.push(TemplatePiece::Parameter(name.to_owned()));
             rest = after;
         }
         literal.push_str(rest);
         if !literal.is_empty() || pieces.is_empty() {
-            pieces.push(Piece::Text(literal));
+            pieces.push(TemplatePiece::Text(literal));
         }
         let may_be_option = match pieces.first() {
-            Some(Piece::Parameter(name)) => allow_dash.contains(name),
-            Some(Piece::Text(_)) | None => true,
+            Some(TemplatePiece::Parameter(name)) => allow_dash.contains(name),
+            Some(TemplatePiece::Text(_)) | None => true,
         };
         Ok(Self { pieces, may_be_option })
     }
@@ -145,23 +145,23 @@ impl Word {
     /// Returns the parameters in the word.
     pub(super) fn parameters(&self) -> impl Iterator<Item = &str> {
         self.pieces.iter().filter_map(|piece| match piece {
-            Piece::Parameter(name) => Some(name.as_str()),
-            Piece::Text(_) => None,
+            TemplatePiece::Parameter(name) => Some(name.as_str()),
+            TemplatePiece::Text(_) => None,
         })
     }
 
     /// Returns the word if no input changes it.
     pub(super) fn literal(&self) -> Option<&str> {
         match self.pieces.as_slice() {
-            [Piece::Text(text)] => Some(text),
+            [TemplatePiece::Text(text)] => Some(text),
             _ => None,
         }
     }
 
     /// Returns what the word begins with before its first parameter, if there are both.
-    pub(super) fn start(&self) -> Option<&str> {
+    pub(super) fn literal_prefix(&self) -> Option<&str> {
         match self.pieces.as_slice() {
-            [Piece::Text(start), _, ..] => Some(start),
+            [TemplatePiece::Text(start), _, ..] => Some(start),
             _ => None,
         }
     }
@@ -172,22 +172,22 @@ impl Word {
     }
 
     /// Returns the parameter that the word is, if it is nothing else.
-    pub(super) fn whole(&self) -> Option<&str> {
+    pub(super) fn whole_parameter(&self) -> Option<&str> {
         match self.pieces.as_slice() {
-            [Piece::Parameter(name)] => Some(name),
+            [TemplatePiece::Parameter(name)] => Some(name),
             _ => None,
         }
     }
 
     /// Returns the parameter that the word begins with and the word that begins with a dash, if there is one.
     fn option_among<'a>(&'a self, words: &'a [String]) -> Option<(&'a str, &'a str)> {
-        let Some(Piece::Parameter(name)) = self.pieces.first() else { return None };
+        let Some(TemplatePiece::Parameter(name)) = self.pieces.first() else { return None };
         let option = words.iter().find(|word| word.starts_with('-'))?;
         Some((name, option))
     }
 
     fn fill(&self, input: &Value) -> Result<Option<Vec<String>>, ToolError> {
-        if let Some(name) = self.whole()
+        if let Some(name) = self.whole_parameter()
             && let Some(Value::Array(entries)) = input.get(name)
         {
             let words: Result<Vec<String>, _> =
@@ -197,8 +197,8 @@ impl Word {
         let mut filled = String::new();
         for piece in &self.pieces {
             match piece {
-                Piece::Text(text) => filled.push_str(text),
-                Piece::Parameter(name) => match input.get(name) {
+                TemplatePiece::Text(text) => filled.push_str(text),
+                TemplatePiece::Parameter(name) => match input.get(name) {
                     None | Some(Value::Null) => return Ok(None),
                     Some(value) => filled.push_str(&text_of(name, value)?),
                 },

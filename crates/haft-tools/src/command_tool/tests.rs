@@ -3,8 +3,8 @@ use serde_json::json;
 
 use super::*;
 
-fn spec(argv: Value, parameters: Value) -> CommandSpec {
-    CommandSpec {
+fn spec(argv: Value, parameters: Value) -> CommandToolSpec {
+    CommandToolSpec {
         id: ToolId::parse("shown").unwrap(),
         description: "Shows something".to_owned(),
         parameters,
@@ -15,7 +15,7 @@ fn spec(argv: Value, parameters: Value) -> CommandSpec {
         effect: Effect::Once,
         dangerous: true,
         requires: None,
-        kind: Kind::Execute,
+        kind: ToolKind::Execute,
     }
 }
 
@@ -23,16 +23,16 @@ fn properties(properties: &Value) -> Value {
     json!({ "properties": properties })
 }
 
-fn check_problems(spec: CommandSpec, expect: &Expect) {
+fn check_problems(spec: CommandToolSpec, expect: &Expect) {
     let problems = command_tool(spec).err().unwrap_or_default();
-    let line = |problem: &CommandProblem| match problem.item {
+    let line = |problem: &CommandToolProblem| match problem.item {
         Some(item) => format!("{}[{item}] {}\n", problem.key, problem.message),
         None => format!("{} {}\n", problem.key, problem.message),
     };
     expect.assert_eq(&problems.iter().map(line).collect::<String>());
 }
 
-fn log() -> CommandSpec {
+fn log() -> CommandToolSpec {
     let described = json!({
         "count": { "type": "integer" },
         "path": { "type": "string" },
@@ -50,12 +50,12 @@ fn log() -> CommandSpec {
         "--",
         "{path}"
     ]);
-    CommandSpec { allow_dash: vec!["flags".to_owned()], ..spec(argv, properties(&described)) }
+    CommandToolSpec { allow_dash: vec!["flags".to_owned()], ..spec(argv, properties(&described)) }
 }
 
 /// Returns the words, or the message of the refusal.
-fn filled(spec: &CommandSpec, input: &Value) -> String {
-    let template = check::check(spec).map_err(|problems| format!("{problems:?}"));
+fn filled(spec: &CommandToolSpec, input: &Value) -> String {
+    let template = check::check_spec(spec).map_err(|problems| format!("{problems:?}"));
     match template.unwrap().template.fill(input) {
         Ok(words) => format!("{words:?}"),
         Err(err) => err.message,
@@ -133,7 +133,7 @@ fn operands_begin_only_after_the_word_that_says_so() {
 
 #[test]
 fn everything_wrong_is_said_at_once() {
-    let unusable = CommandSpec {
+    let unusable = CommandToolSpec {
         description: " ".to_owned(),
         timeout_ms: Some(0),
         cwd: Some(String::new()),
@@ -223,9 +223,9 @@ fn no_value_becomes_code() {
     }
 }
 
-fn contract(spec: CommandSpec) -> haft_contract::Contract {
+fn contract(spec: CommandToolSpec) -> haft_contract::Contract {
     let tool = command_tool(spec).unwrap();
-    let contract = tool.checked_contract().unwrap();
+    let contract = tool.valid_contract().unwrap();
     haft_contract::Contract::clone(contract)
 }
 
@@ -239,18 +239,20 @@ fn what_is_published_is_what_the_command_needs() {
     assert_eq!(programs(json!(["git", "log", "{x}"])), ["git"]);
     assert_eq!(programs(json!(["timeout", "5", "make", "{x}"])), ["make", "timeout"]);
     let published = contract(log());
-    assert_eq!(published.origin, Origin::Declared);
+    assert_eq!(published.origin, ToolOrigin::Declared);
     assert_eq!(published.parameters["additionalProperties"], json!(false));
-    assert_eq!(published.requires.fs, changes_workspace().fs);
-    let reading = CommandSpec { effect: Effect::Read, ..log() };
-    assert_eq!(contract(reading).requires.fs, reads_workspace().fs);
+    assert_eq!(published.requires.fs, workspace_write_requirements().fs);
+    let reading = CommandToolSpec { effect: Effect::Read, ..log() };
+    assert_eq!(contract(reading).requires.fs, workspace_read_requirements().fs);
 }
 
 #[test]
 fn a_command_is_judged_as_bash_judges_it() {
     let described = properties(&json!({"x": {"type": "array", "items": {"type": "string"}}}));
-    let cat =
-        CommandSpec { cwd: Some("sub".to_owned()), ..spec(json!(["cat", "--", "{x}"]), described) };
+    let cat = CommandToolSpec {
+        cwd: Some("sub".to_owned()),
+        ..spec(json!(["cat", "--", "{x}"]), described)
+    };
     let tool = command_tool(cat).unwrap();
     let judged = |words: Vec<String>| {
         let accesses = tool.accesses(&json!({ "x": words }));

@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use expect_test::{Expect, expect};
 use haft_contract::limits::PATH_BYTES_MAX;
-use haft_contract::{ApplyError, Entry, FileChange, Fs, OpenFile};
+use haft_contract::{DirectoryEntry, FileChange, FileChangeError, Fs, OpenRegularFile};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -13,7 +13,7 @@ use crate::testing::{DiskFs, cx, cx_over, tree};
 fn call(cx: Cx, input: Value) -> Result<(Vec<String>, bool), ToolError> {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     match runtime.block_on(glob().call_unguarded(input, cx))?.body {
-        Body::Lines { key: "paths", lines, incomplete } => Ok((lines, incomplete)),
+        OutputBody::Lines { key: "paths", lines, incomplete } => Ok((lines, incomplete)),
         body => panic!("expected paths, found {body:?}"),
     }
 }
@@ -228,20 +228,21 @@ struct WideFs {
 }
 
 impl Fs for WideFs {
-    fn resolve(&self, path: &str) -> Result<(FilePath, Option<FileKind>), ToolError> {
+    fn resolve(&self, path: &str) -> Result<(FilePath, Option<FsEntryKind>), ToolError> {
         self.disk.resolve(path)
     }
 
-    fn open(&self, path: &FilePath) -> Result<OpenFile, ToolError> {
+    fn open(&self, path: &FilePath) -> Result<OpenRegularFile, ToolError> {
         self.disk.open(path)
     }
 
-    fn list(&self, _: &FilePath) -> Result<Vec<Entry>, ToolError> {
-        let entry = |n| Entry { name: format!("{n:099}").into(), kind: FileKind::Regular };
+    fn list(&self, _: &FilePath) -> Result<Vec<DirectoryEntry>, ToolError> {
+        let entry =
+            |n| DirectoryEntry { name: format!("{n:099}").into(), kind: FsEntryKind::Regular };
         Ok((0..self.count).map(entry).collect())
     }
 
-    fn apply(&self, changes: Vec<FileChange>) -> Result<(), ApplyError> {
+    fn apply(&self, changes: Vec<FileChange>) -> Result<(), FileChangeError> {
         self.disk.apply(changes)
     }
 }
@@ -272,7 +273,7 @@ fn a_cancelled_call_says_so() {
 
 #[test]
 fn the_contract_is_short() {
-    let contract = glob().checked_contract().unwrap().as_ref().clone();
+    let contract = glob().valid_contract().unwrap().as_ref().clone();
     expect![[r#"
         {
           "id": "glob",

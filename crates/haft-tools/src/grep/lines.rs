@@ -13,7 +13,9 @@ use grep_searcher::{Searcher, Sink, SinkContext, SinkContextKind, SinkMatch};
 use haft_contract::Cx;
 use haft_contract::limits::SEARCH_SIDECAR_BYTES_MAX;
 
-/// Longest part of a line that is shown, in bytes.
+/// Longest matched line that `grep` shows, in bytes.
+///
+/// Limit (files): the line is cut around its match.
 pub(crate) const LINE_BYTES_MAX: usize = 1_000;
 /// What is shown of a long line before the match, in bytes.
 const LEAD_BYTES_MAX: usize = 200;
@@ -21,7 +23,7 @@ const LEAD_BYTES_MAX: usize = 200;
 pub(crate) const GROUP_SEPARATOR: &str = "--";
 
 /// Collects the entries of one file.
-pub(crate) struct Collector<'a> {
+pub(crate) struct MatchCollector<'a> {
     cx: &'a Cx,
     matcher: &'a RegexMatcher,
     /// The file as models read it.
@@ -35,7 +37,7 @@ pub(crate) struct Collector<'a> {
 
 /// What was found in one file.
 #[derive(Debug, Default)]
-pub(crate) struct FileEntries {
+pub(crate) struct FileMatches {
     /// One per match, in the order of lines.
     pub(crate) entries: Vec<String>,
     /// Their size, line ends included.
@@ -44,7 +46,7 @@ pub(crate) struct FileEntries {
     pub(crate) is_binary: bool,
 }
 
-impl<'a> Collector<'a> {
+impl<'a> MatchCollector<'a> {
     /// Returns an empty collector for the file shown as `display`.
     pub(crate) fn new(cx: &'a Cx, matcher: &'a RegexMatcher, display: &'a str) -> Self {
         let (before, entries) = (String::new(), Vec::new());
@@ -52,11 +54,11 @@ impl<'a> Collector<'a> {
     }
 
     /// Returns what was collected.
-    pub(crate) fn finish(self) -> FileEntries {
+    pub(crate) fn finish(self) -> FileMatches {
         if self.is_binary {
-            return FileEntries { is_binary: true, ..FileEntries::default() };
+            return FileMatches { is_binary: true, ..FileMatches::default() };
         }
-        FileEntries { entries: self.entries, bytes: self.bytes, is_binary: false }
+        FileMatches { entries: self.entries, bytes: self.bytes, is_binary: false }
     }
 
     /// Returns what is shown of a line that matches; where it does is looked up only if that matters.
@@ -74,7 +76,7 @@ impl<'a> Collector<'a> {
     }
 }
 
-impl Sink for &mut Collector<'_> {
+impl Sink for &mut MatchCollector<'_> {
     type Error = io::Error;
 
     fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> Result<bool, io::Error> {

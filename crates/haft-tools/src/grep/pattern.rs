@@ -4,7 +4,9 @@
 use grep_regex::{Error, ErrorKind, RegexMatcher, RegexMatcherBuilder};
 use haft_contract::{ErrorCode, ToolError};
 
-/// Longest regular expression, in bytes.
+/// Longest regular expression of `grep`, in bytes.
+///
+/// Limit (files): the pattern is refused.
 pub(crate) const PATTERN_BYTES_MAX: usize = 16 * 1024;
 /// Largest compiled program of a regular expression, in bytes.
 pub(crate) const PROGRAM_BYTES_MAX: usize = 32 * 1024 * 1024;

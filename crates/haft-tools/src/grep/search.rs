@@ -10,24 +10,28 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use grep_regex::RegexMatcher;
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
 use haft_contract::limits::SEARCH_SIDECAR_BYTES_MAX;
-use haft_contract::{Cx, ErrorCode, FileKind, FilePath, ToolError};
+use haft_contract::{Cx, ErrorCode, FilePath, FsEntryKind, ToolError};
 
-use super::lines::{Collector, FileEntries, GROUP_SEPARATOR};
+use super::lines::{FileMatches, GROUP_SEPARATOR, MatchCollector};
 use super::pattern::compile;
-use crate::walk::{Listing, Pattern, Selector, Walk};
+use crate::walk::{DirectoryWalk, EntrySelector, WalkGlob, WalkListing};
 
-/// Most context lines on either side of a match.
+/// Context lines of `grep` on each side of a match.
+///
+/// Limit (files): the input is refused.
 pub(crate) const CONTEXT_LINES_MAX: u32 = 50;
 /// Largest file that is read as a whole before it is searched, in bytes; larger ones pass through a buffer.
 pub(crate) const WHOLE_FILE_BYTES_MAX: usize = 1024 * 1024;
-/// Longest line that can be searched in a file that passes through a buffer, in bytes.
+/// Longest line of a file that `grep` searches, in bytes.
+///
+/// Limit (files): the file is not searched.
 pub(crate) const LINE_BUFFER_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// Files that a thread claims at a time.
 pub(crate) const CHUNK_FILES: usize = 16;
 
 /// What to search for, and where.
 #[derive(Clone, Debug)]
-pub(crate) struct Request {
+pub(crate) struct GrepQuery {
     /// A Rust regex.
     pub(crate) pattern: String,
     /// A file, or the directory to search.
@@ -44,7 +48,7 @@ pub(crate) struct Request {
 
 /// What a search found.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Found {
+pub(crate) struct GrepMatches {
     /// One per match, ordered by path, then line; each holds the match's context lines too.
     pub(crate) entries: Vec<String>,
     /// Whether the search stopped before its end.
@@ -52,27 +56,28 @@ pub(crate) struct Found {
 }
 
 /// Searches. It stops where more than a sidecar holds was found, and when the call is cancelled.
-pub(crate) fn search(cx: &Cx, request: &Request) -> Result<Found, ToolError> {
+pub(crate) fn search(cx: &Cx, request: &GrepQuery) -> Result<GrepMatches, ToolError> {
     if request.context_lines > CONTEXT_LINES_MAX {
         let found = request.context_lines;
         let message = format!("`context` is {found}: expected at most {CONTEXT_LINES_MAX} lines");
         return Err(ToolError::new(ErrorCode::InvalidInput, message));
     }
     let matcher = compile(&request.pattern, request.ignore_case)?;
-    let search = Search { cx, matcher, context_lines: usize::try_from(request.context_lines)? };
+    let search = GrepSearch { cx, matcher, context_lines: usize::try_from(request.context_lines)? };
     let found = match cx.fs().resolve(&request.path)? {
-        (file, Some(FileKind::Regular)) => search.file(&file)?,
-        (base, Some(FileKind::Directory)) => {
+        (file, Some(FsEntryKind::Regular)) => search.search_file(&file)?,
+        (base, Some(FsEntryKind::Directory)) => {
             let selector = match request.glob.as_deref() {
-                Some(glob) => Pattern::filter(glob)?,
-                None => Selector::everything(),
+                Some(glob) => WalkGlob::parse_filter(glob)?,
+                None => EntrySelector::all_files(),
             };
             let listing =
-                Walk { cx, base: &base, selector: &selector, threads: request.threads }.run()?;
-            search.files(&listing, request.threads)?
+                DirectoryWalk { cx, base: &base, selector: &selector, threads: request.threads }
+                    .run()?;
+            search.search_files(&listing, request.threads)?
         }
         (place, found) => {
-            let found = found.map_or("nothing", FileKind::with_article);
+            let found = found.map_or("nothing", FsEntryKind::with_article);
             let message = format!(
                 "{:?} cannot be searched: expected a file or a directory, found {found}",
                 place.display()
@@ -90,45 +95,45 @@ pub(crate) fn search(cx: &Cx, request: &Request) -> Result<Found, ToolError> {
 }
 
 /// What stays the same for all files of a search.
-struct Search<'a> {
+struct GrepSearch<'a> {
     cx: &'a Cx,
     matcher: RegexMatcher,
     context_lines: usize,
 }
 
 /// What one thread needs, and reuses from file to file.
-struct Worker<'a> {
-    search: &'a Search<'a>,
+struct GrepWorker<'a> {
+    search: &'a GrepSearch<'a>,
     /// A copy of its own: threads that share one wait for each other's scratch memory.
     matcher: RegexMatcher,
     searcher: Searcher,
     buffer: Vec<u8>,
-    tally: Tally,
+    tally: GrepWorkerMatches,
 }
 
 /// What one thread has found.
 #[derive(Default)]
-struct Tally {
+struct GrepWorkerMatches {
     /// Entries by the number of their file.
-    found: Vec<(usize, FileEntries)>,
+    found: Vec<(usize, FileMatches)>,
     readable: usize,
     /// The first file that could not be read, and why.
     unreadable: Option<(usize, ToolError)>,
 }
 
 /// Hands out the files of a listing in order, a chunk at a time, as long as more can matter.
-struct Claims<'a> {
-    listing: &'a Listing,
+struct FileChunks<'a> {
+    listing: &'a WalkListing,
     next: AtomicUsize,
     found_bytes: AtomicUsize,
 }
 
-impl Claims<'_> {
+impl FileChunks<'_> {
     /// Returns the numbers of some files that no one has searched yet.
     ///
     /// Chunks are handed out in order, so once those handed out hold more than fits, no later one matters: what
     /// is cut off is the same however the threads run.
-    fn claim(&self) -> Option<std::ops::Range<usize>> {
+    fn next_chunk(&self) -> Option<std::ops::Range<usize>> {
         if self.found_bytes.load(Ordering::Relaxed) > SEARCH_SIDECAR_BYTES_MAX {
             return None;
         }
@@ -138,24 +143,28 @@ impl Claims<'_> {
     }
 }
 
-impl Search<'_> {
+impl GrepSearch<'_> {
     /// Searches one file that the caller named, for which the walk's exceptions do not hold.
-    fn file(&self, file: &FilePath) -> Result<Found, ToolError> {
+    fn search_file(&self, file: &FilePath) -> Result<GrepMatches, ToolError> {
         let found = self.worker().search(file)?;
         if found.is_binary {
             let message =
                 format!("{:?} is a binary file: only text can be searched", file.display());
             return Err(ToolError::new(ErrorCode::GrepFailed, message));
         }
-        let mut answer = Answer::default();
+        let mut answer = GrepMatchesBuilder::default();
         answer.add(found, false);
         Ok(answer.finish(self.cx.is_cancelled()))
     }
 
     /// Searches all files of a listing.
-    fn files(&self, listing: &Listing, threads: NonZeroUsize) -> Result<Found, ToolError> {
+    fn search_files(
+        &self,
+        listing: &WalkListing,
+        threads: NonZeroUsize,
+    ) -> Result<GrepMatches, ToolError> {
         let claims =
-            Claims { listing, next: AtomicUsize::new(0), found_bytes: AtomicUsize::new(0) };
+            FileChunks { listing, next: AtomicUsize::new(0), found_bytes: AtomicUsize::new(0) };
         let threads = threads.get().min(listing.len().div_ceil(CHUNK_FILES));
         let tallies = std::thread::scope(|scope| {
             let others: Vec<_> =
@@ -174,7 +183,7 @@ impl Search<'_> {
     }
 
     /// Puts what the threads found in the order of files.
-    fn merge(&self, tallies: Vec<Tally>) -> Result<Answer, ToolError> {
+    fn merge(&self, tallies: Vec<GrepWorkerMatches>) -> Result<GrepMatchesBuilder, ToolError> {
         let readable: usize = tallies.iter().map(|tally| tally.readable).sum();
         let (found, unreadable): (Vec<_>, Vec<_>) =
             tallies.into_iter().map(|tally| (tally.found, tally.unreadable)).unzip();
@@ -183,16 +192,16 @@ impl Search<'_> {
             Some((_, first)) if readable == 0 => return Err(first),
             _ => {}
         }
-        let mut found: Vec<(usize, FileEntries)> = found.into_iter().flatten().collect();
+        let mut found: Vec<(usize, FileMatches)> = found.into_iter().flatten().collect();
         found.sort_unstable_by_key(|(index, _)| *index);
-        let mut answer = Answer::default();
+        let mut answer = GrepMatchesBuilder::default();
         for (_, file) in found {
             answer.add(file, self.context_lines > 0);
         }
         Ok(answer)
     }
 
-    fn worker(&self) -> Worker<'_> {
+    fn worker(&self) -> GrepWorker<'_> {
         let mut builder = SearcherBuilder::new();
         builder
             .line_number(true)
@@ -200,26 +209,26 @@ impl Search<'_> {
             .after_context(self.context_lines)
             .binary_detection(BinaryDetection::quit(0))
             .heap_limit(Some(LINE_BUFFER_BYTES_MAX));
-        Worker {
+        GrepWorker {
             search: self,
             matcher: self.matcher.clone(),
             searcher: builder.build(),
             buffer: Vec::new(),
-            tally: Tally::default(),
+            tally: GrepWorkerMatches::default(),
         }
     }
 }
 
-impl Worker<'_> {
-    fn run(mut self, claims: &Claims<'_>) -> Tally {
-        while let Some(chunk) = claims.claim() {
+impl GrepWorker<'_> {
+    fn run(mut self, claims: &FileChunks<'_>) -> GrepWorkerMatches {
+        while let Some(chunk) = claims.next_chunk() {
             let mut chunk_bytes = 0;
             for index in chunk {
                 if self.search.cx.is_cancelled() {
                     return self.tally;
                 }
                 let Some(path) = claims.listing.path(index) else { continue };
-                chunk_bytes += self.take(index, &path);
+                chunk_bytes += self.search_and_count(index, &path);
                 // Nothing after this in the chunk can matter, whatever others find.
                 if chunk_bytes > SEARCH_SIDECAR_BYTES_MAX {
                     break;
@@ -231,7 +240,7 @@ impl Worker<'_> {
     }
 
     /// Searches the file of that number and returns the size of what was found.
-    fn take(&mut self, index: usize, path: &FilePath) -> usize {
+    fn search_and_count(&mut self, index: usize, path: &FilePath) -> usize {
         match self.search(path) {
             Ok(file) => {
                 let bytes = file.bytes;
@@ -248,16 +257,16 @@ impl Worker<'_> {
         }
     }
 
-    fn search(&mut self, path: &FilePath) -> Result<FileEntries, ToolError> {
+    fn search(&mut self, path: &FilePath) -> Result<FileMatches, ToolError> {
         let Self { search, matcher, searcher, buffer, .. } = self;
-        let open = search.cx.fs().open_seen(path)?;
+        let open = search.cx.fs().open_regular(path)?;
         let failed = |err: io::Error| {
             ToolError::new(
                 ErrorCode::GrepFailed,
                 format!("{:?} cannot be searched: {err}", path.display()),
             )
         };
-        let mut collector = Collector::new(search.cx, matcher, path.display());
+        let mut collector = MatchCollector::new(search.cx, matcher, path.display());
         match usize::try_from(open.stamp.size) {
             Ok(size) if size <= WHOLE_FILE_BYTES_MAX => {
                 let contents = read_whole(&open.file, size, buffer).map_err(failed)?;
@@ -265,7 +274,7 @@ impl Worker<'_> {
                 let mut found = collector.finish();
                 // The searcher looks for NUL only where it starts and where it matches.
                 if !found.entries.is_empty() && !is_utf16(contents) && contents.contains(&0) {
-                    found = FileEntries { is_binary: true, ..FileEntries::default() };
+                    found = FileMatches { is_binary: true, ..FileMatches::default() };
                 }
                 Ok(found)
             }
@@ -315,15 +324,15 @@ impl Read for StoppingReader<'_> {
 
 /// Puts entries together up to the size of a sidecar.
 #[derive(Default)]
-struct Answer {
+struct GrepMatchesBuilder {
     entries: Vec<String>,
     bytes: usize,
     is_cut: bool,
 }
 
-impl Answer {
+impl GrepMatchesBuilder {
     /// Adds the entries of the next file. In an answer with context lines, files are separate groups.
-    fn add(&mut self, file: FileEntries, has_groups: bool) {
+    fn add(&mut self, file: FileMatches, has_groups: bool) {
         for (index, mut entry) in file.entries.into_iter().enumerate() {
             if has_groups && index == 0 && !self.entries.is_empty() {
                 entry = format!("{GROUP_SEPARATOR}\n{entry}");
@@ -337,7 +346,7 @@ impl Answer {
         }
     }
 
-    fn finish(self, stopped: bool) -> Found {
-        Found { entries: self.entries, incomplete: self.is_cut || stopped }
+    fn finish(self, stopped: bool) -> GrepMatches {
+        GrepMatches { entries: self.entries, incomplete: self.is_cut || stopped }
     }
 }

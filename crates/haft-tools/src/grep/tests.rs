@@ -19,11 +19,11 @@ use super::*;
 use crate::testing::{WatchedFs, cx, cx_over, tree};
 
 /// Calls the tool as the pipeline does.
-fn call(cx: Cx, input: Value) -> Result<Found, ToolError> {
+fn call(cx: Cx, input: Value) -> Result<GrepMatches, ToolError> {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     match runtime.block_on(grep().call_unguarded(input, cx))?.body {
-        Body::Lines { key: "matches", lines, incomplete } => {
-            Ok(Found { entries: lines, incomplete })
+        OutputBody::Lines { key: "matches", lines, incomplete } => {
+            Ok(GrepMatches { entries: lines, incomplete })
         }
         body => panic!("expected matches, found {body:?}"),
     }
@@ -31,14 +31,16 @@ fn call(cx: Cx, input: Value) -> Result<Found, ToolError> {
 
 fn text(root: &Path, input: Value) -> String {
     match call(cx(root), input) {
-        Ok(Found { entries, incomplete: false }) => entries.join("\n"),
-        Ok(Found { entries, incomplete: true }) => format!("{}\n(incomplete)", entries.join("\n")),
+        Ok(GrepMatches { entries, incomplete: false }) => entries.join("\n"),
+        Ok(GrepMatches { entries, incomplete: true }) => {
+            format!("{}\n(incomplete)", entries.join("\n"))
+        }
         Err(err) => format!("{}: {}", err.code, err.message),
     }
 }
 
-fn request(pattern: &str, threads: usize) -> Request {
-    Request {
+fn request(pattern: &str, threads: usize) -> GrepQuery {
+    GrepQuery {
         pattern: pattern.to_owned(),
         path: ".".to_owned(),
         glob: None,
@@ -512,7 +514,7 @@ fn a_cancelled_search_returns_what_it_has() {
             Ok(())
         });
         let cx = cx_over(root.path(), Arc::new(fs), cancellation);
-        let Found { entries, incomplete } = search(&cx, &request("hit", 1)).unwrap();
+        let GrepMatches { entries, incomplete } = search(&cx, &request("hit", 1)).unwrap();
         let last = entries.last().unwrap();
         expect
             .assert_eq(&format!("{} entries to {last:?}, incomplete: {incomplete}", entries.len()));
@@ -536,7 +538,8 @@ fn a_large_file_without_matches_can_be_cancelled() {
         Ok(())
     });
     let cx = cx_over(root.path(), Arc::new(fs), cancellation);
-    let err = search(&cx, &Request { path: "large".to_owned(), ..request("hit", 1) }).unwrap_err();
+    let err =
+        search(&cx, &GrepQuery { path: "large".to_owned(), ..request("hit", 1) }).unwrap_err();
     assert_eq!(err.code, ErrorCode::ToolTimeout);
 }
 
@@ -564,7 +567,7 @@ fn files_that_cannot_be_read_fail_the_search_only_together() {
 
 #[test]
 fn the_contract_is_short() {
-    let contract = grep().checked_contract().unwrap().as_ref().clone();
+    let contract = grep().valid_contract().unwrap().as_ref().clone();
     expect![[r#"
         {
           "id": "grep",
@@ -646,6 +649,6 @@ proptest! {
             }
         }
         let found = search(&cx(root.path()), &request(&literal, threads)).unwrap();
-        prop_assert_eq!(found, Found { entries: expected, incomplete: false });
+        prop_assert_eq!(found, GrepMatches { entries: expected, incomplete: false });
     }
 }

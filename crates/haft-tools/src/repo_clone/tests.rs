@@ -28,22 +28,25 @@ fn no_place_is_taken_for_an_option() {
         ("../a", ["../a", "../.a.haft-partial", ".."]),
         ("/r/a", ["/r/a", "/r/.a.haft-partial", "/r"]),
     ] {
-        let Place { target, partial, around } = Place::of(path).unwrap();
+        let ClonePaths { target, partial, parent: around } = ClonePaths::from_path(path).unwrap();
         assert_eq!([target, partial, around], expect, "{path}");
     }
 }
 
 #[test]
 fn git_is_told_to_run_nothing_of_what_it_fetches() {
-    let input =
-        Input { url: "https://a.example/b".to_owned(), path: "b".to_owned(), depth: Some(1) };
-    let words = git_words(&input, &Remote::parse(&input.url).unwrap()).join(" ");
+    let input = RepoCloneInput {
+        url: "https://a.example/b".to_owned(),
+        path: "b".to_owned(),
+        depth: Some(1),
+    };
+    let words = git_words(&input, &GitRemote::parse(&input.url).unwrap()).join(" ");
     expect!["-c protocol.allow=never -c protocol.https.allow=always -c http.followRedirects=initial -c credential.helper= -c core.askPass= -c core.hooksPath=/dev/null -c submodule.recurse=false clone --quiet --template= --no-recurse-submodules --depth=1 -- https://a.example/b"].assert_eq(&words);
 }
 
 #[test]
 fn the_depth_has_a_bound() {
-    let contract = repo_clone().checked_contract().unwrap().clone();
+    let contract = repo_clone().valid_contract().unwrap().clone();
     let depth = &contract.parameters["properties"]["depth"];
     assert_eq!((&depth["minimum"], &depth["maximum"]), (&json!(1), &json!(DEPTH_MAX)));
 }

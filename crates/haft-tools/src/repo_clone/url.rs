@@ -8,13 +8,13 @@ use super::URL_BYTES_MAX;
 
 /// Where a repository is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Remote {
+pub(super) struct GitRemote {
     pub(super) scheme: &'static str,
     /// Lower case, without port and brackets.
     pub(super) host: String,
 }
 
-impl Remote {
+impl GitRemote {
     pub(super) fn parse(url: &str) -> Result<Self, ToolError> {
         Self::read(url).map_err(|why| {
             // What a URL holds may be a password.
@@ -103,7 +103,7 @@ mod tests {
     #[test]
     fn only_plain_urls_over_https_are_taken() {
         let check =
-            |url: &str, expect: Result<(&str, &str), &str>| match (Remote::parse(url), expect) {
+            |url: &str, expect: Result<(&str, &str), &str>| match (GitRemote::parse(url), expect) {
                 (Ok(remote), Ok(expect)) => {
                     assert_eq!((remote.scheme, remote.host.as_str()), expect)
                 }

@@ -35,12 +35,12 @@ pub(super) struct EntryPoints {
 
 impl EntryPoints {
     /// Returns whether a file may be one.
-    pub(super) fn wants(path: &Path, name: &str) -> bool {
+    pub(super) fn is_candidate(path: &Path, name: &str) -> bool {
         path.components().count() <= DEPTH_MAX && kind_of(name).is_some()
     }
 
     /// Takes note of a file that is wanted.
-    pub(super) fn look(&mut self, path: &Path, display: &str, text: &str) {
+    pub(super) fn add_file(&mut self, path: &Path, display: &str, text: &str) {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let Some(kind) = kind_of(&name) else { return };
         let provides = match kind {

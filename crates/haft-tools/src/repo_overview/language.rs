@@ -112,7 +112,7 @@ const BY_INTERPRETER: &[(&str, &str)] = &[
 const SHEBANG_BYTES_MAX: usize = 256;
 
 /// Returns the language that the name of a file says.
-pub(super) fn of_name(name: &str) -> Option<&'static str> {
+pub(super) fn language_of_name(name: &str) -> Option<&'static str> {
     let lower = name.to_ascii_lowercase();
     let by_extension =
         || lower.rsplit_once('.').and_then(|(_, extension)| found(BY_EXTENSION, extension));
@@ -120,7 +120,7 @@ pub(super) fn of_name(name: &str) -> Option<&'static str> {
 }
 
 /// Returns the language whose interpreter the first line of a file names.
-pub(super) fn of_shebang(contents: &[u8]) -> Option<&'static str> {
+pub(super) fn language_of_shebang(contents: &[u8]) -> Option<&'static str> {
     let start = contents.get(..SHEBANG_BYTES_MAX.min(contents.len()))?.strip_prefix(b"#!")?;
     let line = start.split(|byte| *byte == b'\n').next()?;
     let line = String::from_utf8_lossy(line);
@@ -150,13 +150,13 @@ mod tests {
 
     #[test]
     fn names_and_first_lines_tell_the_language() {
-        let name = |name: &str| of_name(name).unwrap_or("none");
+        let name = |name: &str| language_of_name(name).unwrap_or("none");
         let found =
             ["a.rs", "A.PY", "x.d.ts", "Makefile", "Dockerfile", "b.lock", "run", "c.h"].map(name);
         let expect =
             ["Rust", "Python", "TypeScript", "Makefile", "Dockerfile", "none", "none", "C"];
         assert_eq!(found, expect);
-        let line = |line: &str| of_shebang(line.as_bytes()).unwrap_or("none");
+        let line = |line: &str| language_of_shebang(line.as_bytes()).unwrap_or("none");
         assert_eq!(line("#!/bin/sh\necho"), "Shell");
         assert_eq!(line("#! /usr/bin/env -S FOO=1 python3.12 -u\n"), "Python");
         assert_eq!(line("#!/usr/bin/env node"), "JavaScript");

@@ -1,14 +1,15 @@
 use expect_test::expect;
-use haft_contract::Body;
+use haft_contract::OutputBody;
 use serde_json::{Value, json};
 
+use super::entry_points::{DEPTH_MAX, ENTRY_POINTS_MAX, PROVIDED_CHARS_MAX};
 use super::*;
 use crate::testing::{cx, tree};
 
 async fn overview(root: &std::path::Path, input: Value) -> Result<Value, ToolError> {
     let answer = repo_overview().call_unguarded(input, cx(root)).await?;
     match answer.body {
-        Body::Data(data) => Ok(data),
+        OutputBody::Data(data) => Ok(data),
         other => panic!("it answers JSON, found {other:?}"),
     }
 }
@@ -145,7 +146,7 @@ async fn a_tree_that_is_deeper_than_any_tool_reaches_says_so() {
 #[test]
 fn a_tree_keeps_no_more_levels_than_are_drawn() {
     let drawn = |levels: usize| {
-        let mut tree = Tree::default();
+        let mut tree = DirectoryTree::default();
         tree.add(std::path::Path::new(&"d/".repeat(levels)).join("f").as_path(), 1);
         tree.draw()
     };
@@ -160,7 +161,7 @@ fn a_tree_keeps_no_more_levels_than_are_drawn() {
 
 #[test]
 fn a_large_tree_is_drawn_as_deep_as_it_fits() {
-    let mut wide = Tree::default();
+    let mut wide = DirectoryTree::default();
     for number in 0..tree::TREE_ENTRIES_MAX + 2 {
         wide.add(std::path::Path::new(&format!("f{number:03}")), 1);
     }
@@ -168,7 +169,7 @@ fn a_large_tree_is_drawn_as_deep_as_it_fits() {
     assert_eq!(drawn.lines().count(), tree::TREE_ENTRIES_MAX + 1);
     assert!(drawn.ends_with("f059\n… and 2 more\n"), "{drawn}");
 
-    let mut deep = Tree::default();
+    let mut deep = DirectoryTree::default();
     for one in 0..50 {
         for other in 0..10 {
             deep.add(std::path::Path::new(&format!("d{one:02}/e{other}/f")), 1_500);
@@ -181,21 +182,21 @@ fn a_large_tree_is_drawn_as_deep_as_it_fits() {
 
 #[test]
 fn lines_are_counted_with_a_last_one_that_does_not_end() {
-    let counted = ["", "a", "a\n", "a\nb", "\n\n"].map(|text| lines(text.as_bytes()));
+    let counted = ["", "a", "a\n", "a\nb", "\n\n"].map(|text| count_lines(text.as_bytes()));
     assert_eq!(counted, [0, 1, 1, 2, 2]);
 }
 
 #[test]
 fn entry_points_have_bounds() {
     let path = |names: usize| std::path::PathBuf::from("d/".repeat(names - 1)).join("Makefile");
-    assert!(EntryPoints::wants(&path(DEPTH_MAX), "Makefile"));
-    assert!(!EntryPoints::wants(&path(DEPTH_MAX + 1), "Makefile"));
+    assert!(EntryPoints::is_candidate(&path(DEPTH_MAX), "Makefile"));
+    assert!(!EntryPoints::is_candidate(&path(DEPTH_MAX + 1), "Makefile"));
 
     let listed = |files: usize| {
         let mut points = EntryPoints::default();
         for number in 0..files {
             let name = format!("{number}/Makefile");
-            points.look(std::path::Path::new(&name), &name, "");
+            points.add_file(std::path::Path::new(&name), &name, "");
         }
         points.finish().len()
     };
@@ -205,7 +206,7 @@ fn entry_points_have_bounds() {
     let provided = |chars: usize| {
         let mut points = EntryPoints::default();
         let target = "x".repeat(chars - "target ".len());
-        points.look(std::path::Path::new("Makefile"), "Makefile", &format!("{target}:\n"));
+        points.add_file(std::path::Path::new("Makefile"), "Makefile", &format!("{target}:\n"));
         let shown = serde_json::to_value(points.finish()).unwrap();
         shown[0]["provides"][0].as_str().unwrap().len()
     };
@@ -219,12 +220,12 @@ fn files_beyond_what_is_read_count_no_lines() {
     let cx = cx(root.path());
     let (base, _) = cx.fs().resolve(".").unwrap();
     let lines = |read_bytes: u64| {
-        let found = Found { read_bytes, ..Found::default() };
-        let mut survey = Survey { cx: &cx, base: &base, found };
+        let found = OverviewTotals { read_bytes, ..OverviewTotals::default() };
+        let mut survey = OverviewBuilder { cx: &cx, base: &base, found };
         for name in ["a.rs", "b.rs"] {
-            survey.look(&cx.fs().resolve(name).unwrap().0);
+            survey.add_file(&cx.fs().resolve(name).unwrap().0);
         }
-        let Found { files, languages, .. } = survey.found;
+        let OverviewTotals { files, languages, .. } = survey.found;
         (files, languages["Rust"].lines)
     };
     assert_eq!(lines(READ_BYTES_MAX - 6), (2, 3));

@@ -12,15 +12,15 @@ pub(crate) const TREE_ENTRIES_MAX: usize = 60;
 
 /// A directory, with what is beneath it.
 #[derive(Debug, Default)]
-pub(super) struct Tree {
-    directories: BTreeMap<String, Tree>,
+pub(super) struct DirectoryTree {
+    directories: BTreeMap<String, DirectoryTree>,
     files: Vec<String>,
     /// Of all files beneath it.
     count: usize,
     bytes: u64,
 }
 
-impl Tree {
+impl DirectoryTree {
     /// Adds the file at `path`.
     pub(super) fn add(&mut self, path: &Path, bytes: u64) {
         let mut names = path.components().filter_map(|component| match component {
@@ -77,7 +77,7 @@ impl Tree {
         }
         let indent = "  ".repeat(level);
         for (name, directory) in self.directories.iter().take(TREE_ENTRIES_MAX) {
-            let Tree { count, bytes, .. } = directory;
+            let DirectoryTree { count, bytes, .. } = directory;
             let files = if *count == 1 { "file" } else { "files" };
             let _ = writeln!(text, "{indent}{}/ ({count} {files}, {})", shown(name), size(*bytes));
             directory.write(text, level + 1, depth - 1);

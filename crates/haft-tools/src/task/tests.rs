@@ -1,6 +1,6 @@
 //! What `task` takes, and what it makes of the answers of a host.
 
-use haft_contract::{Body, BoxFuture, FailedAt, NO_SUBAGENTS_TEXT, Output, Subagents};
+use haft_contract::{BoxFuture, FailedAt, NO_SUBAGENTS_TEXT, OutputBody, Subagents, ToolOutput};
 use serde_json::json;
 
 use super::*;
@@ -52,8 +52,8 @@ fn answering() -> (tempfile::TempDir, Cx) {
     (root, cx)
 }
 
-fn data(output: Output) -> Value {
-    let Body::Data(value) = output.body else { panic!("expected data") };
+fn data(output: ToolOutput) -> Value {
+    let OutputBody::Data(value) = output.body else { panic!("expected data") };
     value
 }
 
@@ -80,8 +80,8 @@ async fn a_probe_goes_on_with_the_child_of_the_call() {
         let input = json!({"subagent_type": name, "prompt": "find it"});
         task().probe_unguarded(input, cx.clone()).await.unwrap()
     };
-    assert!(matches!(probe("gone").await, Probed::NotHappened));
-    let Probed::Happened(output) = probe("explore").await else { panic!("it was begun") };
+    assert!(matches!(probe("gone").await, ProbeResult::NotHappened));
+    let ProbeResult::Happened(output) = probe("explore").await else { panic!("it was begun") };
     assert_eq!(data(output), json!({"output": "find it null", "session_id": "ses_explore"}));
 }
 
@@ -110,7 +110,7 @@ async fn tasks_are_bounded_and_blank_ones_refused() {
     assert_eq!(code("find", over).await, Some(ErrorCode::InvalidInput));
 
     let tool = task();
-    let contract = tool.checked_contract().unwrap();
+    let contract = tool.valid_contract().unwrap();
     let bound = |name: &str| contract.parameters["properties"][name]["maxLength"].as_u64();
     assert_eq!(bound("prompt"), Some(TASK_PROMPT_CHARS_MAX as u64));
     assert_eq!(bound("subagent_type"), Some(TASK_NAME_CHARS_MAX as u64));

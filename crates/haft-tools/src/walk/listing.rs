@@ -7,15 +7,15 @@ use haft_contract::FilePath;
 
 /// The wanted entries of a walk, ordered by the bytes of their paths.
 #[derive(Debug)]
-pub(crate) struct Listing {
+pub(crate) struct WalkListing {
     directories: Vec<FilePath>,
-    places: Vec<Place>,
+    entries: Vec<ListedEntry>,
     too_deep: usize,
     stopped: bool,
 }
 
 #[derive(Debug)]
-struct Place {
+struct ListedEntry {
     directory: usize,
     name: OsString,
     is_directory: bool,
@@ -23,30 +23,30 @@ struct Place {
 
 /// One directory that was looked at.
 #[derive(Debug)]
-pub(crate) struct Node {
+pub(crate) struct WalkDirectory {
     pub(crate) directory: FilePath,
-    pub(crate) children: Vec<Child>,
+    pub(crate) children: Vec<WalkDirectoryEntry>,
 }
 
 /// An entry that is wanted, or that wanted entries may lie in.
 #[derive(Debug)]
-pub(crate) struct Child {
+pub(crate) struct WalkDirectoryEntry {
     pub(crate) name: OsString,
     pub(crate) is_directory: bool,
     /// Whether the entry is itself wanted.
-    pub(crate) taken: bool,
+    pub(crate) is_selected: bool,
     /// Which of its directory's jobs looks into it, if any does.
     pub(crate) job: Option<usize>,
 }
 
-/// A [`Node`] of a walk that ended, and the number of the first of its jobs.
+/// A [`WalkDirectory`] of a walk that ended, and the number of the first of its jobs.
 #[derive(Debug)]
-pub(crate) struct Settled {
-    pub(crate) node: Node,
+pub(crate) struct WalkTreeNode {
+    pub(crate) node: WalkDirectory,
     pub(crate) first_job: usize,
 }
 
-impl Node {
+impl WalkDirectory {
     /// Puts the children in the order of the paths below them.
     ///
     /// A directory sorts as if a slash followed its name: `a-b` and `a.rs` go before `a/x`. Then the
@@ -56,18 +56,22 @@ impl Node {
     }
 }
 
-impl Child {
+impl WalkDirectoryEntry {
     fn sort_key(&self) -> impl Iterator<Item = &u8> {
         let slash: &[u8] = if self.is_directory { b"/" } else { b"" };
         self.name.as_encoded_bytes().iter().chain(slash)
     }
 }
 
-impl Listing {
+impl WalkListing {
     /// Strings the directories together, beginning with the first; those that were never settled are left out.
-    pub(crate) fn new(mut nodes: Vec<Option<Settled>>, too_deep: usize, stopped: bool) -> Self {
+    pub(crate) fn new(
+        mut nodes: Vec<Option<WalkTreeNode>>,
+        too_deep: usize,
+        stopped: bool,
+    ) -> Self {
         let directories = Vec::with_capacity(nodes.len());
-        let mut listing = Self { directories, places: Vec::new(), too_deep, stopped };
+        let mut listing = Self { directories, entries: Vec::new(), too_deep, stopped };
         let mut open = Vec::new();
         let mut next = Some(0);
         loop {
@@ -77,13 +81,15 @@ impl Listing {
                 open.push((directory, settled.first_job, settled.node.children.into_iter()));
             }
             let Some((directory, first_job, children)) = open.last_mut() else { break };
-            let Some(Child { name, is_directory, taken, job }) = children.next() else {
+            let Some(WalkDirectoryEntry { name, is_directory, is_selected: taken, job }) =
+                children.next()
+            else {
                 open.pop();
                 continue;
             };
             next = job.map(|job| *first_job + job);
             if taken {
-                listing.places.push(Place { directory: *directory, name, is_directory });
+                listing.entries.push(ListedEntry { directory: *directory, name, is_directory });
             }
         }
         listing
@@ -91,7 +97,7 @@ impl Listing {
 
     /// Returns how many entries there are.
     pub(crate) fn len(&self) -> usize {
-        self.places.len()
+        self.entries.len()
     }
 
     /// Returns whether the walk came to its end and left nothing out.
@@ -106,13 +112,13 @@ impl Listing {
 
     /// Returns the entry of that number in the order of paths.
     pub(crate) fn path(&self, index: usize) -> Option<FilePath> {
-        let place = self.places.get(index)?;
+        let place = self.entries.get(index)?;
         Some(self.directories.get(place.directory)?.join(&place.name))
     }
 
     /// Returns the paths as models read them, directories with a slash at the end.
     pub(crate) fn displays(&self) -> impl Iterator<Item = String> {
-        self.places.iter().filter_map(|place| {
+        self.entries.iter().filter_map(|place| {
             let path = self.directories.get(place.directory)?.join(&place.name);
             let slash = if place.is_directory { "/" } else { "" };
             Some(format!("{}{slash}", path.display()))

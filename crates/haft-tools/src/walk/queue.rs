@@ -5,27 +5,29 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use haft_contract::FilePath;
 
-use super::listing::{Listing, Node, Settled};
-use super::rules::Rules;
+use super::ignore_rules::WalkIgnoreRules;
+use super::listing::{WalkDirectory, WalkListing, WalkTreeNode};
 
-/// Most entries that a walk keeps; a larger tree is listed in part.
+/// Directory entries of one search.
+///
+/// Limit (files): the search ends and says so.
 pub(crate) const ENTRIES_MAX: usize = 1_000_000;
 
 /// A directory that is to be looked at.
 #[derive(Debug)]
-pub(crate) struct Job {
+pub(crate) struct WalkJob {
     pub(crate) directory: FilePath,
     /// The rules that hold above it.
-    pub(crate) rules: Option<Arc<Rules>>,
+    pub(crate) rules: Option<Arc<WalkIgnoreRules>>,
     /// How far below the base it lies.
     pub(crate) depth: usize,
 }
 
 /// What a look at a directory gave.
 #[derive(Debug)]
-pub(crate) struct Visited {
-    pub(crate) node: Node,
-    pub(crate) jobs: Vec<Job>,
+pub(crate) struct DirectoryVisit {
+    pub(crate) node: WalkDirectory,
+    pub(crate) jobs: Vec<WalkJob>,
     /// Entries that are wanted, or that wanted entries may lie in, and whose paths are too long for any tool.
     pub(crate) too_deep: usize,
 }
@@ -33,17 +35,17 @@ pub(crate) struct Visited {
 /// The shared state of a walk. Every thread both takes from it and adds to it, and has to know when all others
 /// have nothing more to add, which is more than a channel tells.
 #[derive(Debug)]
-pub(crate) struct Queue {
-    state: Mutex<State>,
+pub(crate) struct WalkQueue {
+    state: Mutex<WalkQueueState>,
     changed: Condvar,
 }
 
 #[derive(Debug)]
-struct State {
+struct WalkQueueState {
     /// Last in, first out: the deepest directories go first, which keeps this short.
-    waiting: Vec<(usize, Job)>,
-    claimed: usize,
-    nodes: Vec<Option<Settled>>,
+    waiting: Vec<(usize, WalkJob)>,
+    jobs_taken: usize,
+    nodes: Vec<Option<WalkTreeNode>>,
     entries: usize,
     too_deep: usize,
     stopped: bool,
@@ -51,24 +53,24 @@ struct State {
 
 /// A job that a thread has taken. The queue waits for it until this is dropped, also by a panic.
 #[derive(Debug)]
-pub(crate) struct Claim<'a> {
-    queue: &'a Queue,
+pub(crate) struct WalkJobGuard<'a> {
+    queue: &'a WalkQueue,
     id: usize,
-    job: Option<Job>,
+    job: Option<WalkJob>,
 }
 
-impl Queue {
+impl WalkQueue {
     /// Returns the queue of a walk whose first directory has been looked at.
-    pub(crate) fn new(first: Visited) -> Self {
-        let mut state = State {
+    pub(crate) fn new(first: DirectoryVisit) -> Self {
+        let mut state = WalkQueueState {
             waiting: Vec::new(),
-            claimed: 0,
+            jobs_taken: 0,
             nodes: vec![None],
             entries: 0,
             too_deep: 0,
             stopped: false,
         };
-        state.add(0, first);
+        state.add_visit(0, first);
         Self { state: Mutex::new(state), changed: Condvar::new() }
     }
 
@@ -78,17 +80,17 @@ impl Queue {
     }
 
     /// Takes a directory, waiting for one if others may still add some; `None` when the walk is over.
-    pub(crate) fn claim(&self) -> Option<Claim<'_>> {
+    pub(crate) fn next_job(&self) -> Option<WalkJobGuard<'_>> {
         let mut state = self.lock();
         loop {
             if state.stopped {
                 return None;
             }
             if let Some((id, job)) = state.waiting.pop() {
-                state.claimed += 1;
-                return Some(Claim { queue: self, id, job: Some(job) });
+                state.jobs_taken += 1;
+                return Some(WalkJobGuard { queue: self, id, job: Some(job) });
             }
-            if state.claimed == 0 {
+            if state.jobs_taken == 0 {
                 return None;
             }
             state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
@@ -102,18 +104,18 @@ impl Queue {
     }
 
     /// Returns what was found.
-    pub(crate) fn into_listing(self) -> Listing {
+    pub(crate) fn into_listing(self) -> WalkListing {
         let state = self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
-        Listing::new(state.nodes, state.too_deep, state.stopped)
+        WalkListing::new(state.nodes, state.too_deep, state.stopped)
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, WalkQueueState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
-    fn add(&mut self, id: usize, visited: Visited) {
+impl WalkQueueState {
+    fn add_visit(&mut self, id: usize, visited: DirectoryVisit) {
         let first_job = self.nodes.len();
         self.entries += visited.node.children.len();
         self.too_deep += visited.too_deep;
@@ -121,27 +123,27 @@ impl State {
         self.nodes.resize_with(first_job + visited.jobs.len(), || None);
         self.waiting.extend((first_job..).zip(visited.jobs));
         if let Some(slot) = self.nodes.get_mut(id) {
-            *slot = Some(Settled { node: visited.node, first_job });
+            *slot = Some(WalkTreeNode { node: visited.node, first_job });
         }
     }
 }
 
-impl Claim<'_> {
+impl WalkJobGuard<'_> {
     /// Takes the job out of the claim.
-    pub(crate) fn take_job(&mut self) -> Option<Job> {
+    pub(crate) fn take_job(&mut self) -> Option<WalkJob> {
         self.job.take()
     }
 
     /// Hands in what was found there.
-    pub(crate) fn finish(self, visited: Visited) {
-        self.queue.lock().add(self.id, visited);
+    pub(crate) fn finish(self, visited: DirectoryVisit) {
+        self.queue.lock().add_visit(self.id, visited);
     }
 }
 
-impl Drop for Claim<'_> {
+impl Drop for WalkJobGuard<'_> {
     fn drop(&mut self) {
         let mut state = self.queue.lock();
-        state.claimed -= 1;
+        state.jobs_taken -= 1;
         drop(state);
         self.queue.changed.notify_all();
     }

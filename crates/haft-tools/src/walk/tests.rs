@@ -9,9 +9,9 @@ use haft_contract::{Cx, ErrorCode, FilePath, ToolError};
 use proptest::prelude::*;
 use tokio_util::sync::CancellationToken;
 
-use super::listing::{Child, Node};
-use super::queue::{ENTRIES_MAX, Queue, Visited};
-use super::rules::IGNORE_FILE_BYTES_MAX;
+use super::ignore_rules::IGNORE_FILE_BYTES_MAX;
+use super::listing::{WalkDirectory, WalkDirectoryEntry};
+use super::queue::{DirectoryVisit, ENTRIES_MAX, WalkQueue};
 use super::*;
 use crate::testing::{WatchedFs, cx, cx_over, tree};
 
@@ -19,13 +19,13 @@ fn threads(count: usize) -> NonZeroUsize {
     NonZeroUsize::new(count).unwrap()
 }
 
-fn walk(cx: &Cx, path: &str, selector: &Selector, count: usize) -> Listing {
+fn walk(cx: &Cx, path: &str, selector: &EntrySelector, count: usize) -> WalkListing {
     let (base, _) = cx.fs().resolve(path).unwrap();
-    Walk { cx, base: &base, selector, threads: threads(count) }.run().unwrap()
+    DirectoryWalk { cx, base: &base, selector, threads: threads(count) }.run().unwrap()
 }
 
 fn listed(root: &Path, path: &str) -> String {
-    let listing = walk(&cx(root), path, &Selector::everything(), 2);
+    let listing = walk(&cx(root), path, &EntrySelector::all_files(), 2);
     assert!(listing.is_complete());
     listing.displays().collect::<Vec<_>>().join(" ")
 }
@@ -240,7 +240,7 @@ fn the_number_of_threads_changes_nothing() {
     let files: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), "")).collect();
     let root = tree(&files);
     let displays = |count| -> Vec<String> {
-        walk(&cx(root.path()), ".", &Selector::everything(), count).displays().collect()
+        walk(&cx(root.path()), ".", &EntrySelector::all_files(), count).displays().collect()
     };
     assert_eq!(displays(1).len(), 400);
     assert_eq!(displays(1), displays(2));
@@ -255,12 +255,13 @@ fn a_directory_that_cannot_be_read_is_passed_over_but_not_the_base() {
         _ => Ok(()),
     });
     let cx = cx_over(root.path(), Arc::new(fs), CancellationToken::new());
-    let selector = Selector::everything();
+    let selector = EntrySelector::all_files();
     let listing = walk(&cx, ".", &selector, 2);
     expect!["c open/b"].assert_eq(&listing.displays().collect::<Vec<_>>().join(" "));
 
     let (base, _) = cx.fs().resolve("closed").unwrap();
-    let refused = Walk { cx: &cx, base: &base, selector: &selector, threads: threads(2) }.run();
+    let refused =
+        DirectoryWalk { cx: &cx, base: &base, selector: &selector, threads: threads(2) }.run();
     assert_eq!(refused.unwrap_err().message, "closed");
 }
 
@@ -276,7 +277,7 @@ fn a_cancelled_walk_ends_and_says_so() {
         Ok(())
     });
     let cx = cx_over(root.path(), Arc::new(fs), cancellation);
-    let listing = walk(&cx, ".", &Selector::everything(), 2);
+    let listing = walk(&cx, ".", &EntrySelector::all_files(), 2);
     assert!(!listing.is_complete());
     expect!["a d/b"].assert_eq(&listing.displays().collect::<Vec<_>>().join(" "));
 }
@@ -289,7 +290,7 @@ fn a_panic_on_one_thread_ends_the_walk() {
         Ok(())
     });
     let cx = cx_over(root.path(), Arc::new(fs), CancellationToken::new());
-    let run = std::panic::AssertUnwindSafe(|| walk(&cx, ".", &Selector::everything(), 4));
+    let run = std::panic::AssertUnwindSafe(|| walk(&cx, ".", &EntrySelector::all_files(), 4));
     assert!(std::panic::catch_unwind(run).is_err());
 }
 
@@ -301,12 +302,17 @@ fn a_search_uses_a_bounded_number_of_threads() {
 #[test]
 fn a_walk_keeps_so_many_entries_and_no_more() {
     let listing = |count: usize| {
-        let child = || Child { name: "".into(), is_directory: false, taken: true, job: None };
+        let child = || WalkDirectoryEntry {
+            name: "".into(),
+            is_directory: false,
+            is_selected: true,
+            job: None,
+        };
         let children = std::iter::repeat_with(child).take(count).collect();
         let directory = FilePath::new(0, "".into(), ".".to_owned());
         {
-            let node = Node { directory, children };
-            Queue::new(Visited { node, jobs: Vec::new(), too_deep: 0 }).into_listing()
+            let node = WalkDirectory { directory, children };
+            WalkQueue::new(DirectoryVisit { node, jobs: Vec::new(), too_deep: 0 }).into_listing()
         }
     };
     assert!(listing(ENTRIES_MAX).is_complete());
@@ -327,7 +333,7 @@ fn filters_narrow_what_is_listed() {
     ]);
     let check = |filter: &str, expect: Expect| {
         let cx = cx(root.path());
-        let text = match Pattern::filter(filter) {
+        let text = match WalkGlob::parse_filter(filter) {
             Ok(selector) => walk(&cx, ".", &selector, 2).displays().collect::<Vec<_>>().join(" "),
             Err(err) => format!("{}: {}", err.code, err.message),
         };
@@ -451,7 +457,7 @@ proptest! {
         }
         let mut expected = BTreeSet::new();
         naive_list(root.path(), "", &mut expected);
-        let listing = walk(&cx(root.path()), ".", &Selector::everything(), count);
+        let listing = walk(&cx(root.path()), ".", &EntrySelector::all_files(), count);
         let found: Vec<String> = listing.displays().collect();
         prop_assert_eq!(found, expected.into_iter().collect::<Vec<_>>());
     }

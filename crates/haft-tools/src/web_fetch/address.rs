@@ -6,18 +6,18 @@ use url::{Host, Url};
 use super::URL_CHARS_MAX;
 
 /// Reads a URL that may be asked for.
-pub(crate) fn checked_url(text: &str) -> Result<Url, ToolError> {
+pub(crate) fn parse_url(text: &str) -> Result<Url, ToolError> {
     let invalid = |message: String| ToolError::new(ErrorCode::InvalidInput, message);
     let url = Url::parse(text.trim()).map_err(|err| {
         // A text that is no URL may hold anything, also a password.
         invalid(format!("url: {err}: expected an address such as https://example.org/page"))
     })?;
-    check(&url).map_err(|why| invalid(format!("url: {why}")))?;
+    check_url(&url).map_err(|why| invalid(format!("url: {why}")))?;
     Ok(url)
 }
 
 /// Says why a URL cannot be asked for, if so. The URL is not repeated where it may hold a secret.
-pub(super) fn check(url: &Url) -> Result<(), String> {
+pub(super) fn check_url(url: &Url) -> Result<(), String> {
     if !matches!(url.scheme(), "http" | "https") {
         return Err(format!("expected http or https, found {}", url.scheme()));
     }

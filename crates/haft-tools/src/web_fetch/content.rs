@@ -10,7 +10,7 @@ const DESCRIBED: &[&str] = &["audio/", "font/", "image/", "video/"];
 const KIND_BYTES_MAX: usize = 200;
 
 /// What came.
-pub(super) struct Content {
+pub(super) struct ResponseContent {
     /// The `content-type`, as the server says it.
     pub(super) kind: Option<String>,
     pub(super) bytes: Vec<u8>,
@@ -20,7 +20,7 @@ pub(super) struct Content {
     declared_bytes: Option<u64>,
 }
 
-impl Content {
+impl ResponseContent {
     /// Reads an answer until it ends or is more than is wanted of it.
     pub(super) async fn read(mut response: NetResponse) -> Result<Self, ToolError> {
         let kind = response.header("content-type").map(|kind| {
@@ -28,7 +28,7 @@ impl Content {
         });
         let declared_bytes = response.header("content-length").and_then(|text| text.parse().ok());
         let bytes_max = match kind.as_deref() {
-            Some(kind) if is_described(kind) => DESCRIBED_BYTES_MAX,
+            Some(kind) if is_media_type(kind) => DESCRIBED_BYTES_MAX,
             Some(_) | None => FETCH_BYTES_MAX,
         };
         let mut bytes = Vec::new();
@@ -49,7 +49,7 @@ impl Content {
         if self.bytes.is_empty() {
             return vec!["there is no content".to_owned()];
         }
-        let is_text_cut = self.is_cut && !self.kind.as_deref().is_some_and(is_described);
+        let is_text_cut = self.is_cut && !self.kind.as_deref().is_some_and(is_media_type);
         let cut = is_text_cut.then(|| format!("only the first {FETCH_BYTES_MAX} bytes were read"));
         cut.into_iter().collect()
     }
@@ -65,7 +65,7 @@ impl Content {
 }
 
 /// Says what a content is that has no text.
-pub(super) fn described(content: &Content, note: Option<&str>) -> String {
+pub(super) fn describe_content(content: &ResponseContent, note: Option<&str>) -> String {
     if content.bytes.is_empty() {
         return String::new();
     }
@@ -74,7 +74,7 @@ pub(super) fn described(content: &Content, note: Option<&str>) -> String {
     format!("[{kind}, {}{note}: not text, so it is not shown]", content.size())
 }
 
-fn is_described(kind: &str) -> bool {
+fn is_media_type(kind: &str) -> bool {
     let kind = kind.trim_start().to_ascii_lowercase();
     // A drawing that is written as text.
     let is_text = kind.starts_with("image/svg");

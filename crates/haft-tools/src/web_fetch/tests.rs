@@ -9,17 +9,18 @@ use std::task::Poll;
 
 use expect_test::{Expect, expect};
 use haft_contract::{
-    BoxFuture, Confined, Cx, Ending, Enforced, ErrorCode, Excerpt, Received, Resident,
-    ResidentFiles, ResidentHosts, ResidentRequest, Residents, ToolError, Writable,
+    BackgroundProcess, BackgroundProcessRequest, BackgroundProcesses, BoxFuture, ChannelRead,
+    ConfinementReport, Cx, EnforcedConfinement, ErrorCode, Excerpt, ProcessEnding,
+    ProcessFileAccess, ProcessHostAccess, ProcessWriteAccess, ToolError,
 };
 use serde_json::Value;
 use url::Url;
 
-use super::extractor::{
-    EXTRACTOR_MEMORY_BYTES, EXTRACTORS_MAX, Extracted, Extractor, ExtractorProgram, Page,
-    WARM_PAGE_BYTES_MAX,
+use super::page_reader::{
+    EXTRACTOR_MEMORY_BYTES, EXTRACTORS_MAX, PageReaderPool, PageReaderProgram, PageSource,
+    PageText, WARM_PAGE_BYTES_MAX,
 };
-use super::{URL_CHARS_MAX, beginning, checked_url, host_of, is_time};
+use super::{URL_CHARS_MAX, excerpt, host_of, is_time, parse_url};
 use crate::testing;
 
 /// What a program does when it is asked.
@@ -43,21 +44,21 @@ struct Program {
     noted: Arc<Mutex<Vec<String>>>,
 }
 
-impl Residents for Programs {
+impl BackgroundProcesses for Programs {
     fn start(
         &self,
-        request: ResidentRequest,
-    ) -> BoxFuture<'_, Result<Box<dyn Resident>, ToolError>> {
+        request: BackgroundProcessRequest,
+    ) -> BoxFuture<'_, Result<Box<dyn BackgroundProcess>, ToolError>> {
         assert_eq!(
             (request.hosts, request.files),
-            (ResidentHosts::Nothing, ResidentFiles::Nothing)
+            (ProcessHostAccess::Nothing, ProcessFileAccess::Nothing)
         );
-        assert_eq!(request.writable, Writable::Nothing);
+        assert_eq!(request.writable, ProcessWriteAccess::Nothing);
         assert_eq!(request.memory_bytes, Some(EXTRACTOR_MEMORY_BYTES));
         assert_eq!(request.readable, [PathBuf::from(&request.program)]);
         self.noted.lock().unwrap().push("started".to_owned());
         let program = Program { does: Arc::clone(&self.does), noted: Arc::clone(&self.noted) };
-        Box::pin(async { Ok(Box::new(program) as Box<dyn Resident>) })
+        Box::pin(async { Ok(Box::new(program) as Box<dyn BackgroundProcess>) })
     }
 }
 
@@ -67,10 +68,10 @@ impl Drop for Program {
     }
 }
 
-impl Resident for Program {
+impl BackgroundProcess for Program {
     fn send<'a>(&'a mut self, message: &'a [u8]) -> BoxFuture<'a, io::Result<()>> {
         if let Ok(head) = serde_json::from_slice::<Value>(message) {
-            let said = format!("asked {} crude={}", head["content_type"], head["crude"]);
+            let said = format!("asked {}", head["content_type"]);
             self.noted.lock().unwrap().push(said);
         }
         Box::pin(async { Ok(()) })
@@ -80,16 +81,16 @@ impl Resident for Program {
         &'a mut self,
         into: &'a mut Vec<u8>,
         _: usize,
-    ) -> BoxFuture<'a, io::Result<Received>> {
+    ) -> BoxFuture<'a, io::Result<ChannelRead>> {
         let does = self.does.lock().unwrap().pop_front().unwrap();
         Box::pin(async move {
             match does {
                 Does::Answers(line) => {
                     into.extend_from_slice(line.as_bytes());
-                    Ok(Received::Line)
+                    Ok(ChannelRead::Line)
                 }
-                Does::Dies => Ok(Received::Closed),
-                Does::Floods => Ok(Received::TooLong),
+                Does::Dies => Ok(ChannelRead::Closed),
+                Does::Floods => Ok(ChannelRead::TooLong),
                 Does::Hangs => std::future::pending().await,
             }
         })
@@ -103,7 +104,7 @@ impl Resident for Program {
         Box::pin(async { Err(io::ErrorKind::Unsupported.into()) })
     }
 
-    fn ended(&mut self) -> BoxFuture<'_, Result<Ending, ToolError>> {
+    fn wait_for_exit(&mut self) -> BoxFuture<'_, Result<ProcessEnding, ToolError>> {
         Box::pin(std::future::pending())
     }
 
@@ -113,17 +114,17 @@ impl Resident for Program {
         Box::pin(async { Excerpt::default() })
     }
 
-    fn exceeded(&self) -> Option<String> {
+    fn exceeded_limit(&self) -> Option<String> {
         None
     }
 
-    fn take_confined(&mut self) -> Confined {
-        Confined::new(Enforced::NOTHING)
+    fn take_confinement(&mut self) -> ConfinementReport {
+        ConfinementReport::new(EnforcedConfinement::NOTHING)
     }
 }
 
 struct World {
-    extractor: Arc<Extractor>,
+    extractor: Arc<PageReaderPool>,
     cx: Cx,
     noted: Arc<Mutex<Vec<String>>>,
     _root: tempfile::TempDir,
@@ -135,21 +136,21 @@ fn world(does: &[Does]) -> World {
     let does = Arc::new(Mutex::new(does.iter().cloned().collect()));
     let residents = Programs { does, noted: Arc::clone(&noted) };
     let cx = testing::cx_with_residents(root.path(), Arc::new(residents));
-    let program = ExtractorProgram { program: "/bin/extractor".into(), args: Vec::new() };
-    World { extractor: Arc::new(Extractor::new(Some(program))), cx, noted, _root: root }
+    let program = PageReaderProgram { program: "/bin/extractor".into(), args: Vec::new() };
+    World { extractor: Arc::new(PageReaderPool::new(Some(program))), cx, noted, _root: root }
 }
 
 impl World {
-    async fn extract(&self, bytes: &[u8]) -> Result<Extracted, ToolError> {
+    async fn extract(&self, bytes: &[u8]) -> Result<PageText, ToolError> {
         let url = Url::parse("https://example.org/").unwrap();
-        let page = Page { bytes, content_type: Some("text/html"), url: &url, is_whole: true };
-        self.extractor.extract(&page, &self.cx).await
+        let page = PageSource { bytes, content_type: Some("text/html"), url: &url, is_whole: true };
+        self.extractor.read_page(&page, &self.cx).await
     }
 
     async fn check(self, pages: &[&[u8]], expected: Expect) {
         for page in pages {
             let said = match self.extract(page).await {
-                Ok(Extracted { title, text, note, truncated }) => {
+                Ok(PageText { title, text, note, truncated }) => {
                     format!("{title:?} {text:?} {note:?} {truncated}")
                 }
                 Err(err) => format!("{}: {}", err.code.as_str(), err.message),
@@ -171,9 +172,9 @@ async fn a_program_is_kept_between_pages() {
             &[b"one", b"two"],
             expect![[r##"
         started
-        asked "text/html" crude=false
+        asked "text/html"
         Some("T") Some("# T") None false
-        asked "text/html" crude=false
+        asked "text/html"
         Some("T") Some("# T") None false
     "##]],
         )
@@ -184,11 +185,11 @@ async fn a_program_is_kept_between_pages() {
             &[&large, b"two"],
             expect![[r##"
         started
-        asked "text/html" crude=false
+        asked "text/html"
         dropped
         Some("T") Some("# T") None false
         started
-        asked "text/html" crude=false
+        asked "text/html"
         Some("T") Some("# T") None false
     "##]],
         )
@@ -196,15 +197,14 @@ async fn a_program_is_kept_between_pages() {
 }
 
 #[tokio::test]
-async fn a_page_that_kills_the_program_is_read_crudely() {
+async fn a_page_that_kills_the_program_is_an_error() {
     world(&[Does::Dies, GOOD, GOOD]).check(&[b"one", b"two"], expect![[r##"
         started
-        asked "text/html" crude=false
+        asked "text/html"
         dropped
+        TOOL_FAILED: the page cannot be turned into text: the program that does so ended. Fetch another page instead
         started
-        asked "text/html" crude=true
-        Some("T") Some("# T") Some("the program that reads pages ended, so of this one only the bare text is here") false
-        asked "text/html" crude=false
+        asked "text/html"
         Some("T") Some("# T") None false
     "##]]).await;
     // One that was kept may have been ended for other reasons.
@@ -213,24 +213,25 @@ async fn a_page_that_kills_the_program_is_read_crudely() {
             &[b"one", b"two"],
             expect![[r##"
         started
-        asked "text/html" crude=false
+        asked "text/html"
         Some("T") Some("# T") None false
-        asked "text/html" crude=false
+        asked "text/html"
         dropped
         started
-        asked "text/html" crude=false
+        asked "text/html"
         Some("T") Some("# T") None false
     "##]],
         )
         .await;
-    world(&[Does::Floods, Does::Answers("nonsense")]).check(&[b"one"], expect![[r#"
+    world(&[Does::Floods, Does::Answers("nonsense")]).check(&[b"one", b"two"], expect![[r#"
         started
-        asked "text/html" crude=false
+        asked "text/html"
         dropped
+        TOOL_FAILED: the page cannot be turned into text: the program that does so said more than 20065536 bytes. Fetch another page instead
         started
-        asked "text/html" crude=true
+        asked "text/html"
         dropped
-        TOOL_FAILED: the page cannot be turned into text: the program that does so said what cannot be read: expected ident at line 1 column 2
+        TOOL_FAILED: the page cannot be turned into text: the program that does so said what cannot be read: expected ident at line 1 column 2. Fetch another page instead
     "#]]).await;
 }
 
@@ -242,9 +243,9 @@ async fn what_is_wrong_with_the_page_is_said_and_asked_once() {
             &[b"one", b"two"],
             expect![[r##"
         started
-        asked "text/html" crude=false
+        asked "text/html"
         TOOL_FAILED: the PDF is encrypted
-        asked "text/html" crude=false
+        asked "text/html"
         Some("T") Some("# T") None false
     "##]],
         )
@@ -253,14 +254,12 @@ async fn what_is_wrong_with_the_page_is_said_and_asked_once() {
 
 #[tokio::test(start_paused = true)]
 async fn a_program_that_hangs_is_given_up() {
-    world(&[Does::Hangs, GOOD]).check(&[b"one"], expect![[r##"
+    world(&[Does::Hangs, GOOD]).check(&[b"one"], expect![[r#"
         started
-        asked "text/html" crude=false
+        asked "text/html"
         dropped
-        started
-        asked "text/html" crude=true
-        Some("T") Some("# T") Some("the program that reads pages took more than 10000 ms, so of this one only the bare text is here") false
-    "##]]).await;
+        TOOL_FAILED: the page cannot be turned into text: the program that does so took more than 10000 ms. Fetch another page instead
+    "#]]).await;
 }
 
 #[tokio::test]
@@ -296,7 +295,7 @@ fn a_server_says_times_and_nothing_else() {
 #[test]
 fn a_url_is_as_long_as_it_is_sent() {
     let begun = "https://example.org/";
-    let long = |characters: usize| checked_url(&format!("{begun}{}", "a".repeat(characters)));
+    let long = |characters: usize| parse_url(&format!("{begun}{}", "a".repeat(characters)));
     assert!(long(URL_CHARS_MAX - begun.len()).is_ok());
     let err = long(URL_CHARS_MAX - begun.len() + 1).unwrap_err();
     assert_eq!(
@@ -305,13 +304,13 @@ fn a_url_is_as_long_as_it_is_sent() {
     );
     // Each is six letters of a URL.
     let encoded = format!("{begun}{}", "ä".repeat(URL_CHARS_MAX / 6));
-    assert!(checked_url(&encoded).is_err());
+    assert!(parse_url(&encoded).is_err());
 }
 
 #[test]
 fn a_url_is_judged_by_the_host_that_is_asked() {
     let check = |text: &str, expected: Expect| {
-        let host = checked_url(text).and_then(|url| host_of(&url));
+        let host = parse_url(text).and_then(|url| host_of(&url));
         expected.assert_eq(&host.unwrap_or_else(|err| err.message));
     };
     check("https://Example.ORG.:8443/a", expect!["example.org"]);
@@ -338,8 +337,8 @@ fn a_url_is_judged_by_the_host_that_is_asked() {
 
 #[test]
 fn the_beginning_of_an_error_page_is_cut_between_characters() {
-    assert_eq!(beginning("  short\n"), "short");
+    assert_eq!(excerpt("  short\n"), "short");
     let long = "ä".repeat(3_000);
-    let cut = beginning(&long);
+    let cut = excerpt(&long);
     assert_eq!(cut, format!("{}\n[the rest is left out]", "ä".repeat(2_000)));
 }

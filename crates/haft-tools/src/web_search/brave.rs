@@ -6,7 +6,7 @@ use serde_json::Value;
 use url::Url;
 
 use super::SearchResult;
-use super::provider::{SearchKey, endpoint, listed};
+use super::provider::{SearchApiKey, endpoint, parse_results};
 
 /// What stands for what in text of a page; the ampersand is last, so that nothing is replaced twice.
 const ESCAPES: &[(&str, &str)] = &[
@@ -19,13 +19,13 @@ const ESCAPES: &[(&str, &str)] = &[
     ("&amp;", "&"),
 ];
 
-pub(super) const PLACE: &str = "https://api.search.brave.com/res/v1/";
+pub(super) const DEFAULT_URL: &str = "https://api.search.brave.com/res/v1/";
 
 pub(super) fn request(
     base: &Url,
     query: &str,
     results_max: u32,
-    key: Option<&SearchKey>,
+    key: Option<&SearchApiKey>,
 ) -> Result<NetRequest, ToolError> {
     let mut url = endpoint(base, "web/search")?;
     url.query_pairs_mut()
@@ -44,7 +44,7 @@ pub(super) fn request(
 pub(super) fn results(answer: &Value) -> Option<Vec<SearchResult>> {
     match answer.get("web") {
         Some(web) => {
-            let results = listed(web.get("results")?, "description")?.into_iter();
+            let results = parse_results(web.get("results")?, "description")?.into_iter();
             Some(results.map(unescaped).collect())
         }
         // Where nothing was found, there is no such part.

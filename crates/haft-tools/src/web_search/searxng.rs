@@ -5,13 +5,13 @@ use serde_json::Value;
 use url::Url;
 
 use super::SearchResult;
-use super::provider::{SearchKey, endpoint, listed};
+use super::provider::{SearchApiKey, endpoint, parse_results};
 
 /// Returns the request. An instance by itself knows no keys; one behind a guard may.
 pub(super) fn request(
     base: &Url,
     query: &str,
-    key: Option<&SearchKey>,
+    key: Option<&SearchApiKey>,
 ) -> Result<NetRequest, ToolError> {
     let mut url = endpoint(base, "search")?;
     url.query_pairs_mut().append_pair("q", query).append_pair("format", "json");
@@ -24,5 +24,5 @@ pub(super) fn request(
 }
 
 pub(super) fn results(answer: &Value) -> Option<Vec<SearchResult>> {
-    listed(answer.get("results")?, "content")
+    parse_results(answer.get("results")?, "content")
 }

@@ -5,15 +5,15 @@ use serde_json::{Value, json};
 use url::Url;
 
 use super::SearchResult;
-use super::provider::{SearchKey, endpoint, listed};
+use super::provider::{SearchApiKey, endpoint, parse_results};
 
-pub(super) const PLACE: &str = "https://api.tavily.com/";
+pub(super) const DEFAULT_URL: &str = "https://api.tavily.com/";
 
 pub(super) fn request(
     base: &Url,
     query: &str,
     results_max: u32,
-    key: Option<&SearchKey>,
+    key: Option<&SearchApiKey>,
 ) -> Result<NetRequest, ToolError> {
     let body = json!({"query": query, "max_results": results_max, "search_depth": "basic"});
     let mut headers = vec![
@@ -32,5 +32,5 @@ pub(super) fn request(
 }
 
 pub(super) fn results(answer: &Value) -> Option<Vec<SearchResult>> {
-    listed(answer.get("results")?, "content")
+    parse_results(answer.get("results")?, "content")
 }

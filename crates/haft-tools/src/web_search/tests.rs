@@ -2,16 +2,16 @@
 
 use expect_test::{Expect, expect};
 
-use super::provider::bounded;
-use super::{SearchKey, SearchProvider, SearchResult, SearchWire};
+use super::provider::limit_result;
+use super::{SearchApiKey, SearchProvider, SearchProviderKind, SearchResult};
 
 const KEY: &str = "k-0123456789";
 
-fn check(wire: SearchWire, url: Option<&str>, key: Option<&str>, expected: Expect) {
-    let key = key.map(SearchKey::new).transpose();
+fn check(wire: SearchProviderKind, url: Option<&str>, key: Option<&str>, expected: Expect) {
+    let key = key.map(SearchApiKey::new).transpose();
     let provider = key.and_then(|key| SearchProvider::new(wire, url, key));
     let said = match &provider {
-        Ok(provider) => format!("{} at {}", provider.wire().name(), provider.base()),
+        Ok(provider) => format!("{} at {}", provider.kind().name(), provider.base()),
         Err(err) => err.to_string(),
     };
     assert!(!format!("{provider:?}{said}").contains(KEY));
@@ -25,14 +25,14 @@ fn results_hold_nothing_that_nobody_sees() {
         url: " https://a.example/b\nc\u{e0041}".to_owned(),
         snippet: "d\u{200b} \u{e0042}e".to_owned(),
     };
-    let SearchResult { title, url, snippet } = bounded(result).unwrap();
+    let SearchResult { title, url, snippet } = limit_result(result).unwrap();
     assert_eq!([title, snippet], ["ab [2Jc", "d e"]);
     assert_eq!(url, "https://a.example/bc%F3%A0%81%81");
 }
 
 #[test]
 fn providers_are_asked_where_they_are_and_with_a_key() {
-    use SearchWire::{Brave, Searxng, Tavily};
+    use SearchProviderKind::{Brave, Searxng, Tavily};
     check(Brave, None, Some(KEY), expect!["brave at https://api.search.brave.com/res/v1/"]);
     check(Tavily, None, Some(KEY), expect!["tavily at https://api.tavily.com/"]);
     check(
@@ -98,10 +98,11 @@ fn providers_are_asked_where_they_are_and_with_a_key() {
 
 #[test]
 fn kinds_are_known_by_name() {
-    for wire in [SearchWire::Searxng, SearchWire::Brave, SearchWire::Tavily] {
+    for wire in [SearchProviderKind::Searxng, SearchProviderKind::Brave, SearchProviderKind::Tavily]
+    {
         assert_eq!(wire.name().parse(), Ok(wire));
     }
-    let unknown = "google".parse::<SearchWire>().unwrap_err();
+    let unknown = "google".parse::<SearchProviderKind>().unwrap_err();
     assert_eq!(
         unknown.to_string(),
         "unknown kind \"google\": expected \"searxng\", \"brave\" or \"tavily\""

@@ -1,6 +1,6 @@
 //! What of a call the journal must not hold.
 
-use haft::Limits;
+use haft::CallLimits;
 use haft_tools::Profile;
 use serde_json::json;
 
@@ -27,7 +27,7 @@ async fn no_body_reaches_the_journal_however_the_call_ends() {
     ] {
         contract.call(tool, input).await;
     }
-    let smithers = Workspace::with(Profile::Smithers, Limits::default()).await;
+    let smithers = Workspace::with(Profile::Smithers, CallLimits::default()).await;
     smithers.file("f", "one\n");
     smithers.call("edit", json!({"path": "f", "patch": patch})).await;
     for workspace in [contract, smithers] {

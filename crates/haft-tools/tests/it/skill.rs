@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use haft_policy::{Action, Rule};
+use haft_policy::{Rule, RuleAction};
 use serde_json::json;
 
 use crate::workspace::{Keeping, Workspace};
@@ -18,7 +18,7 @@ async fn a_loaded_skill_lends_its_files_and_lifts_nothing() {
     }
     let denied = skill.join("password").to_string_lossy().into_owned();
     let keeping = Keeping {
-        rules: vec![Rule::new("fs.read", denied, Action::Deny)],
+        rules: vec![Rule::new("fs.read", denied, RuleAction::Deny)],
         hidden: vec![skill.join("state")],
     };
     let workspace = Workspace::with_skills(directory, keeping);

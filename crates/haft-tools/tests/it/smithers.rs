@@ -1,14 +1,14 @@
 //! The profile `smithers`: exact schemas, bare strings, the published messages and codes.
 
 use expect_test::expect;
-use haft::Limits;
+use haft::CallLimits;
 use haft_tools::{Profile, tools};
 use serde_json::json;
 
 use crate::workspace::Workspace;
 
 async fn smithers(output_bytes: usize) -> Workspace {
-    Workspace::with(Profile::Smithers, Limits { output_bytes, ..Limits::default() }).await
+    Workspace::with(Profile::Smithers, CallLimits { output_bytes, ..CallLimits::default() }).await
 }
 
 #[test]
@@ -16,7 +16,7 @@ fn schemas_are_the_published_ones() {
     let listed: Vec<String> = tools(Profile::Smithers, &haft_tools::ToolOptions::default())
         .iter()
         .map(|tool| {
-            let contract = tool.checked_contract().unwrap();
+            let contract = tool.valid_contract().unwrap();
             format!("{} {:?}\n{}\n", contract.id, contract.effect, contract.parameters)
         })
         .collect();

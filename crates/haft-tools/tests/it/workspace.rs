@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use haft::{
-    Call, Clock, Limits, Registry, Roots, Run, Runtime, RuntimeParts, SessionOptions, SkillPlaces,
+    Call, CallLimits, Clock, ConnectionOptions, Registry, Run, Runtime, RuntimeParts,
+    SkillSearchPaths, WorkspaceRoots,
 };
-use haft_contract::{Envelope, RequirementSet, RunId, Variables};
-use haft_journal::{CallQuery, MemoryJournal, Owner};
-use haft_policy::{Action, Rule, RuleScope};
+use haft_contract::{Envelope, PatternVariables, RequirementSet, RunId};
+use haft_journal::{CallQuery, LeaseOwner, MemoryJournal};
+use haft_policy::{Rule, RuleAction, RuleScope};
 use haft_sandbox::Launcher;
 use haft_tools::Profile;
 use serde_json::Value;
@@ -41,25 +42,25 @@ impl Clock for StoppedClock {
 impl Workspace {
     /// Makes a workspace with the tools of the contract.
     pub(crate) async fn new() -> Self {
-        Self::with(Profile::Contract, Limits::default()).await
+        Self::with(Profile::Contract, CallLimits::default()).await
     }
 
-    pub(crate) async fn with(profile: Profile, limits: Limits) -> Self {
+    pub(crate) async fn with(profile: Profile, limits: CallLimits) -> Self {
         let directory = tempfile::tempdir().unwrap();
         Self::of(directory, profile, limits, Keeping::default())
     }
 
     /// Makes a workspace whose user has these skills beside it, and keeps these things back.
     pub(crate) fn with_skills(directory: TempDir, keeping: Keeping) -> Self {
-        Self::of(directory, Profile::Contract, Limits::default(), keeping)
+        Self::of(directory, Profile::Contract, CallLimits::default(), keeping)
     }
 
-    fn of(directory: TempDir, profile: Profile, limits: Limits, keeping: Keeping) -> Self {
+    fn of(directory: TempDir, profile: Profile, limits: CallLimits, keeping: Keeping) -> Self {
         let root = directory.path().join("root");
         fs::create_dir(&root).unwrap();
-        let roots = Roots::open(&root, &[]).unwrap();
+        let roots = WorkspaceRoots::open(&root, &[]).unwrap();
         let allow =
-            |permission: &str| (RuleScope::Manifest, Rule::new(permission, "*", Action::Allow));
+            |permission: &str| (RuleScope::Manifest, Rule::new(permission, "*", RuleAction::Allow));
         let allowed = ["fs.read", "fs.write", "todo", "question", "skill"].map(allow);
         let kept = keeping.rules.into_iter().map(|rule| (RuleScope::Manifest, rule));
         let runtime = Runtime::new(RuntimeParts {
@@ -69,7 +70,7 @@ impl Workspace {
             ))
             .unwrap(),
             journal: Arc::new(MemoryJournal::new()),
-            variables: Variables { workspace: roots.paths(), ..Variables::default() },
+            variables: PatternVariables { workspace: roots.paths(), ..PatternVariables::default() },
             roots,
             requires: RequirementSet::default(),
             rules: allowed.into_iter().chain(kept).collect(),
@@ -84,17 +85,17 @@ impl Workspace {
             environment: Vec::new(),
             sidecars: directory.path().join("sidecars"),
             clock: Arc::new(StoppedClock),
-            owner: Owner { id: "test".to_owned(), place: "a test".to_owned() },
+            owner: LeaseOwner { id: "test".to_owned(), location: "a test".to_owned() },
             is_gone: Arc::new(|_| None),
             snapshots: None,
-            on_repeat: haft::OnRepeat::Warn,
+            on_repeat: haft::RepeatPolicy::Warn,
             settings: "{}".to_owned(),
         })
         .unwrap();
         let user = vec![directory.path().join("skills")];
-        let skills = SkillPlaces { user, ..SkillPlaces::default() };
-        let options = SessionOptions { skills, ..SessionOptions::headless("s1", "test") };
-        let session = runtime.session(options).unwrap();
+        let skills = SkillSearchPaths { user, ..SkillSearchPaths::default() };
+        let options = ConnectionOptions { skills, ..ConnectionOptions::headless("s1", "test") };
+        let session = runtime.open_connection(options).unwrap();
         let run = session.run(RunId::parse("r1").unwrap());
         Self { directory, runtime, run }
     }

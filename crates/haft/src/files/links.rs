@@ -5,8 +5,8 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
 
-use haft_contract::{ErrorCode, FileChange, FilePath, ToolError};
-use haft_sandbox::{DirEntry, FileKind, ProtectedNames, Root, RootError};
+use haft_contract::{ErrorCode, FileChange, FilePath, RefusalSource, Remedy, ToolError};
+use haft_sandbox::{DirEntry, InodeKind, ProtectedPaths, Root, RootError};
 
 use super::path_of;
 use crate::roots::path_error;
@@ -17,13 +17,13 @@ pub(crate) const DIRECTORIES_BENEATH_MAX: usize = 64;
 /// Refuses changes to what a protected name leads to.
 pub(super) fn check(
     root: &Root,
-    protected: &ProtectedNames,
+    protected: &ProtectedPaths,
     changes: &[FileChange],
 ) -> Result<(), ToolError> {
     let changed: Vec<&FilePath> = changes.iter().map(path_of).collect();
     let around = changed.iter().flat_map(|path| path.relative().ancestors().skip(1));
     let around: BTreeSet<PathBuf> = around.map(Path::to_path_buf).collect();
-    let ground = Ground { root, protected, changed };
+    let ground = LinkCheck { root, protected, changed };
     let mut beneath = VecDeque::new();
     for directory in &around {
         beneath.extend(ground.check_directory(directory)?);
@@ -41,20 +41,20 @@ pub(super) fn check(
 }
 
 /// What is there, and what is to be changed.
-struct Ground<'a> {
+struct LinkCheck<'a> {
     root: &'a Root,
-    protected: &'a ProtectedNames,
+    protected: &'a ProtectedPaths,
     changed: Vec<&'a FilePath>,
 }
 
-impl Ground<'_> {
+impl LinkCheck<'_> {
     /// Looks at the links in a directory, and returns the directories in it where protected names go on.
     fn check_directory(&self, directory: &Path) -> Result<Vec<PathBuf>, ToolError> {
         let mut going_on = Vec::new();
         for entry in self.entries(directory)? {
             let path = directory.join(&entry.name);
-            let is_link = entry.kind == FileKind::Symlink;
-            let is_looked_at = is_link || entry.kind == FileKind::Directory;
+            let is_link = entry.kind == InodeKind::Symlink;
+            let is_looked_at = is_link || entry.kind == InodeKind::Directory;
             if !is_looked_at || !self.protected.concerns(self.root.path(), &path) {
                 continue;
             }
@@ -104,4 +104,6 @@ fn refused(path: &FilePath, pattern: &str, link: &Path) -> ToolError {
         link.to_string_lossy()
     );
     ToolError::new(ErrorCode::CapabilityDenied, message)
+        .decided_by(RefusalSource::ProtectedPath)
+        .with_remedy(Remedy::Unprotect(pattern.to_owned()))
 }

@@ -7,19 +7,19 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use haft_contract::{ErrorCode, FileChange, FilePath, ToolError};
-use haft_sandbox::{ProtectedNames, Root, RootError};
+use haft_sandbox::{ProtectedPaths, Root, RootError};
 
 use super::path_of;
 
 /// The names by which git knows a repository.
-const PARTS: [&str; 4] = ["HEAD", "objects", "refs", "commondir"];
+const REPOSITORY_PARTS: [&str; 4] = ["HEAD", "objects", "refs", "commondir"];
 
 /// How many of them make a directory count as a repository where something is changed that git obeys: what is still
 /// missing can be added later, by a command too.
-const PARTS_MIN: usize = 2;
+const REPOSITORY_PARTS_MIN: usize = 2;
 
 /// What git obeys in a repository, each by a path that stands for all of its kind.
-const OBEYED: [(&str, &str); 4] = [
+const PROTECTED_IN_REPOSITORY: [(&str, &str); 4] = [
     ("config", "config"),
     ("config.worktree", "config.worktree"),
     ("commondir", "commondir"),
@@ -28,10 +28,10 @@ const OBEYED: [(&str, &str); 4] = [
 
 /// Returns whether what becomes of changes can depend on other ones that are made at the same time: only names that mean
 /// something to git matter here.
-pub(super) fn concerns(changes: &[FileChange]) -> bool {
-    static NAMES: LazyLock<Option<ProtectedNames>> = LazyLock::new(|| {
-        let obeyed = OBEYED.iter().map(|(name, _)| *name);
-        ProtectedNames::new(PARTS.into_iter().chain(obeyed)).ok()
+pub(super) fn may_affect_repository(changes: &[FileChange]) -> bool {
+    static NAMES: LazyLock<Option<ProtectedPaths>> = LazyLock::new(|| {
+        let obeyed = PROTECTED_IN_REPOSITORY.iter().map(|(name, _)| *name);
+        ProtectedPaths::new(REPOSITORY_PARTS.into_iter().chain(obeyed)).ok()
     });
     let Some(names) = NAMES.as_ref() else { return true };
     let mut parts = changes.iter().flat_map(|change| path_of(change).relative().components());
@@ -42,46 +42,46 @@ pub(super) fn concerns(changes: &[FileChange]) -> bool {
 /// repository around what lies there already.
 pub(super) fn check(
     root: &Root,
-    protected: &ProtectedNames,
+    protected: &ProtectedPaths,
     changes: &[FileChange],
 ) -> Result<(), ToolError> {
-    let parts = ProtectedNames::new(PARTS)
+    let parts = ProtectedPaths::new(REPOSITORY_PARTS)
         .map_err(|err| ToolError::new(ErrorCode::CapabilityDenied, err.to_string()))?;
     let written = changes.iter().filter(|change| matches!(change, FileChange::Write { .. }));
     let written = written.map(|change| path_of(change).relative()).collect();
-    let ground = Ground { root, protected, parts, written };
+    let ground = RepositoryCheck { root, protected, parts, written };
     changes.iter().map(path_of).try_for_each(|path| ground.check(path))
 }
 
 /// What is there, and what will be.
-struct Ground<'a> {
+struct RepositoryCheck<'a> {
     root: &'a Root,
-    protected: &'a ProtectedNames,
+    protected: &'a ProtectedPaths,
     /// The names of a repository's parts, to compare with as file systems may.
-    parts: ProtectedNames,
+    parts: ProtectedPaths,
     /// Where the changes put files.
     written: Vec<&'a Path>,
 }
 
-impl Ground<'_> {
+impl RepositoryCheck<'_> {
     fn check(&self, path: &FilePath) -> Result<(), ToolError> {
         for directory in path.relative().ancestors().skip(1) {
             let Ok(within) = path.relative().strip_prefix(directory) else { continue };
-            self.check_obeyed(path, directory, within)?;
-            self.check_completed(path, directory, within)?;
+            self.check_protected_path(path, directory, within)?;
+            self.check_repository_completion(path, directory, within)?;
         }
         Ok(())
     }
 
     /// Refuses what would be protected if the directory were named `.git`, where it might as well be.
-    fn check_obeyed(
+    fn check_protected_path(
         &self,
         path: &FilePath,
         directory: &Path,
         within: &Path,
     ) -> Result<(), ToolError> {
-        let Some(pattern) = self.obeyed(within) else { return Ok(()) };
-        if self.parts_after(directory, self.parts_before(directory)).len() < PARTS_MIN {
+        let Some(pattern) = self.protecting_pattern(within) else { return Ok(()) };
+        if self.parts_after(directory, self.parts_before(directory)).len() < REPOSITORY_PARTS_MIN {
             return Ok(());
         }
         let message = format!(
@@ -94,7 +94,7 @@ impl Ground<'_> {
     }
 
     /// Refuses the last part of a repository where something lies that git would then obey.
-    fn check_completed(
+    fn check_repository_completion(
         &self,
         path: &FilePath,
         directory: &Path,
@@ -107,8 +107,9 @@ impl Ground<'_> {
         if is_repository(&before) || !is_repository(&self.parts_after(directory, before)) {
             return Ok(());
         }
-        let obeyed = OBEYED.iter().find(|(name, example)| {
-            self.obeyed(Path::new(example)).is_some() && self.exists(&directory.join(name))
+        let obeyed = PROTECTED_IN_REPOSITORY.iter().find(|(name, example)| {
+            self.protecting_pattern(Path::new(example)).is_some()
+                && self.exists(&directory.join(name))
         });
         let Some((name, _)) = obeyed else { return Ok(()) };
         let message = format!(
@@ -121,7 +122,7 @@ impl Ground<'_> {
     }
 
     /// Returns the pattern that protects a path in a repository, or nothing if the user has lifted it.
-    fn obeyed(&self, within: &Path) -> Option<&str> {
+    fn protecting_pattern(&self, within: &Path) -> Option<&str> {
         self.protected.matching_beneath(Path::new(".git"), within)
     }
 
@@ -132,7 +133,7 @@ impl Ground<'_> {
     }
 
     fn parts_before(&self, directory: &Path) -> BTreeSet<&str> {
-        PARTS.into_iter().filter(|part| self.exists(&directory.join(part))).collect()
+        REPOSITORY_PARTS.into_iter().filter(|part| self.exists(&directory.join(part))).collect()
     }
 
     fn parts_after<'b>(

@@ -8,9 +8,13 @@ use std::ptr;
 
 use serde_json::{Map, Value};
 
-/// Parts of a schema that are gone through to check one input.
+/// Steps of checking an input against its schema.
+///
+/// Limit (calls): the input is refused.
 pub(crate) const INPUT_STEPS_MAX: u64 = 1_000_000;
-/// Parts within parts of a schema, with those that are referred to, as deep as one input leads.
+/// Nesting of a tool's schema that is followed.
+///
+/// Limit (calls): the input is refused.
 pub(crate) const INPUT_DEPTH_MAX: usize = 1_000;
 
 /// Keywords whose schemas are about what the schema around them is about.
@@ -25,12 +29,12 @@ static NAME: Value = Value::Null;
 
 /// What is known of a schema without an input.
 #[derive(Debug)]
-pub(super) struct Effort {
+pub(super) struct SchemaEffort {
     parts: u64,
     refers: bool,
 }
 
-impl Effort {
+impl SchemaEffort {
     /// Returns what there is to know about a schema.
     pub(super) fn of(schema: &Value) -> Self {
         Self { parts: parts(schema), refers: refers(schema) }
@@ -44,7 +48,7 @@ impl Effort {
         }
         let mut names = Vec::new();
         named(schema, &mut names);
-        let mut counter = Counter { schema, names, known: HashMap::new(), depth: 0 };
+        let mut counter = InputStepCounter { schema, names, known: HashMap::new(), depth: 0 };
         counter.steps(schema, input) > INPUT_STEPS_MAX
     }
 }
@@ -84,7 +88,7 @@ fn named<'s>(schema: &'s Value, names: &mut Vec<&'s Value>) {
     }
 }
 
-struct Counter<'s> {
+struct InputStepCounter<'s> {
     schema: &'s Value,
     /// The parts that have names of their own.
     names: Vec<&'s Value>,
@@ -94,7 +98,7 @@ struct Counter<'s> {
     depth: usize,
 }
 
-impl<'s> Counter<'s> {
+impl<'s> InputStepCounter<'s> {
     /// Returns how many steps it takes to check a part of the input against a part of the schema.
     fn steps(&mut self, part: &'s Value, value: &Value) -> u64 {
         let Value::Object(keywords) = part else { return 1 };

@@ -11,16 +11,16 @@ use super::FOUND_CHARS_MAX;
 
 /// One thing that an input violates. Written out, it is a line of a message: `items[0].size: required, but missing`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Violation {
+pub struct InputViolation {
     /// The object or value that it is about, as a JSON pointer.
     pub pointer: String,
     /// What is wrong there.
-    pub what: Violated,
+    pub kind: InputViolationKind,
 }
 
 /// What is wrong with a part of an input.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Violated {
+pub enum InputViolationKind {
     /// A parameter of this name is required.
     Missing(String),
     /// There is no parameter of this name.
@@ -31,33 +31,33 @@ pub enum Violated {
 
 /// What is known of a place that values are yet to be put into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Open {
+pub enum OpenValue {
     /// It may become anything.
-    ForAnything,
+    AnyType,
     /// It becomes some text.
-    ForText,
+    Text,
 }
 
 /// The places of an input that values are yet to be put into, by JSON pointer.
-pub type OpenPlaces = HashMap<String, Open>;
+pub type OpenValues = HashMap<String, OpenValue>;
 
 /// Finds everything that `input` violates whatever is put into its open places.
-pub(super) fn find(validator: &Validator, input: &Value, open: &OpenPlaces) -> Vec<Violation> {
-    let mut found = Violations { list: Vec::new(), open };
+pub(super) fn find(validator: &Validator, input: &Value, open: &OpenValues) -> Vec<InputViolation> {
+    let mut found = ViolationCollector { list: Vec::new(), open };
     for error in validator.iter_errors(input) {
         found.describe(&error);
     }
     found.list
 }
 
-struct Violations<'o> {
-    list: Vec<Violation>,
-    open: &'o OpenPlaces,
+struct ViolationCollector<'o> {
+    list: Vec<InputViolation>,
+    open: &'o OpenValues,
 }
 
-impl Violations<'_> {
+impl ViolationCollector<'_> {
     fn describe(&mut self, error: &ValidationError<'_>) {
-        if self.may_vanish(error) {
+        if self.may_be_resolved(error) {
             return;
         }
         match error.kind() {
@@ -68,49 +68,54 @@ impl Violations<'_> {
                     Some(branch) => branch.iter().for_each(|inner| self.describe(inner)),
                     None => {
                         let text = "matches none of the forms allowed".to_owned();
-                        self.push(error, Violated::Unfit(text));
+                        self.push(error, InputViolationKind::Unfit(text));
                     }
                 }
             }
             ValidationErrorKind::Required { property } => {
                 let name = property.as_str().unwrap_or_default().to_owned();
-                self.push(error, Violated::Missing(name));
+                self.push(error, InputViolationKind::Missing(name));
             }
             ValidationErrorKind::AdditionalProperties { unexpected }
             | ValidationErrorKind::UnevaluatedProperties { unexpected } => {
                 for name in unexpected {
-                    self.push(error, Violated::Unknown(name.clone()));
+                    self.push(error, InputViolationKind::Unknown(name.clone()));
                 }
             }
             kind => {
                 let (wanted, found) = (expected(error, kind), shown_value(error.instance()));
-                self.push(error, Violated::Unfit(format!("expected {wanted}, found {found}")));
+                self.push(
+                    error,
+                    InputViolationKind::Unfit(format!("expected {wanted}, found {found}")),
+                );
             }
         }
     }
 
-    fn push(&mut self, error: &ValidationError<'_>, what: Violated) {
+    fn push(&mut self, error: &ValidationError<'_>, what: InputViolationKind) {
         let pointer = error.instance_path().as_str().to_owned();
-        self.list.push(Violation { pointer, what });
+        self.list.push(InputViolation { pointer, kind: what });
     }
 
     /// Returns whether the violation may be gone once the open places are filled.
-    fn may_vanish(&self, error: &ValidationError<'_>) -> bool {
+    fn may_be_resolved(&self, error: &ValidationError<'_>) -> bool {
         if self.open.is_empty() {
             return false;
         }
         let pointer = error.instance_path().as_str();
         match (error.kind(), self.open.get(pointer)) {
-            (_, Some(Open::ForAnything)) => true,
+            (_, Some(OpenValue::AnyType)) => true,
             // A text stays a text, but which one is not known.
-            (ValidationErrorKind::Type { .. }, Some(Open::ForText)) => false,
-            (_, Some(Open::ForText)) => true,
+            (ValidationErrorKind::Type { .. }, Some(OpenValue::Text)) => false,
+            (_, Some(OpenValue::Text)) => true,
             (
                 ValidationErrorKind::AnyOf { context }
                 | ValidationErrorKind::OneOfNotValid { context }
                 | ValidationErrorKind::OneOfMultipleValid { context },
                 None,
-            ) => context.iter().any(|branch| branch.iter().all(|inner| self.may_vanish(inner))),
+            ) => {
+                context.iter().any(|branch| branch.iter().all(|inner| self.may_be_resolved(inner)))
+            }
             // What these ask for does not depend on the values inside. Equal texts become equal values.
             (
                 ValidationErrorKind::Required { .. }
@@ -125,11 +130,11 @@ impl Violations<'_> {
                 | ValidationErrorKind::UniqueItems,
                 None,
             ) => false,
-            (_, None) => self.any_beneath(pointer),
+            (_, None) => self.has_open_value_within(pointer),
         }
     }
 
-    fn any_beneath(&self, pointer: &str) -> bool {
+    fn has_open_value_within(&self, pointer: &str) -> bool {
         let is_beneath =
             |other: &String| other.strip_prefix(pointer).is_some_and(|rest| rest.starts_with('/'));
         self.open.keys().any(is_beneath)
@@ -145,7 +150,7 @@ impl Violations<'_> {
             let is_constant = |error: &ValidationError<'_>| {
                 matches!(error.kind(), ValidationErrorKind::Constant { .. })
             };
-            branch.iter().any(|error| is_constant(error) && !self.may_vanish(error))
+            branch.iter().any(|error| is_constant(error) && !self.may_be_resolved(error))
         };
         context
             .iter()
@@ -154,16 +159,16 @@ impl Violations<'_> {
     }
 }
 
-impl fmt::Display for Violation {
+impl fmt::Display for InputViolation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.what {
-            Violated::Missing(name) => {
+        match &self.kind {
+            InputViolationKind::Missing(name) => {
                 write!(f, "{}: required, but missing", place(&self.pointer, name))
             }
-            Violated::Unknown(name) => {
+            InputViolationKind::Unknown(name) => {
                 write!(f, "{}: no such parameter", place(&self.pointer, name))
             }
-            Violated::Unfit(text) => write!(f, "{}: {text}", place(&self.pointer, "")),
+            InputViolationKind::Unfit(text) => write!(f, "{}: {text}", place(&self.pointer, "")),
         }
     }
 }

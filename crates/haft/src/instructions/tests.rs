@@ -18,7 +18,7 @@ fn project(files: &[(&str, &str)]) -> TempDir {
 }
 
 fn collected(place: &TempDir) -> Instructions {
-    instructions(&place.path().join("project/part"), None)
+    load_instructions(&place.path().join("project/part"), None)
 }
 
 /// Returns the text and the problems, without the path of this project.
@@ -116,9 +116,9 @@ fn no_more_files_are_collected_than_there_may_be() {
         nearest.push("d");
         fs::create_dir(&nearest).unwrap();
     }
-    let all = instructions(&names[INSTRUCTION_FILES_MAX - 1], None);
+    let all = load_instructions(&names[INSTRUCTION_FILES_MAX - 1], None);
     assert_eq!((all.files.len(), all.problems.len()), (INSTRUCTION_FILES_MAX, 0));
-    let cut = instructions(&names[INSTRUCTION_FILES_MAX], None);
+    let cut = load_instructions(&names[INSTRUCTION_FILES_MAX], None);
     let kept: Vec<&str> = cut.files.iter().map(|file| file.text.as_str()).collect();
     let expected: Vec<String> =
         (1..=INSTRUCTION_FILES_MAX).map(|number| number.to_string()).collect();

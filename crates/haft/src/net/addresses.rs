@@ -4,10 +4,11 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use haft_sandbox::proxy::{Admission, Admitted, Denial, admitted_addresses};
+use haft_sandbox::proxy::{ConnectionDenial, EgressDecision, EgressPolicy, admitted_addresses};
 
-use super::target::Target;
-use super::{NET_DIAL_MS, Networking};
+use super::NET_DIAL_MS;
+use super::target::HttpTarget;
+use crate::networking::Networking;
 
 /// Why a host has no address that may be connected to.
 #[derive(Debug, thiserror::Error)]
@@ -29,15 +30,15 @@ pub enum AddressError {
 impl Networking {
     /// Returns the public addresses of a URL's host, and never none.
     pub async fn public_addresses(&self, url: &str) -> Result<Vec<SocketAddr>, AddressError> {
-        let target = Target::parse(url).map_err(|err| AddressError::Unknown(err.message))?;
-        let Target { host, port, .. } = &target;
-        let finding = admitted_addresses(host, *port, &ByName, &*self.resolver);
+        let target = HttpTarget::parse(url).map_err(|err| AddressError::Unknown(err.message))?;
+        let HttpTarget { host, port, .. } = &target;
+        let finding = admitted_addresses(host, *port, &AllowAnyHost, &*self.resolver);
         let found = tokio::time::timeout(Duration::from_millis(NET_DIAL_MS), finding).await;
         let found = found.unwrap_or_else(|_| {
-            Err(Denial::TooSlow { host: host.clone(), port: *port, dial_ms: NET_DIAL_MS })
+            Err(ConnectionDenial::TooSlow { host: host.clone(), port: *port, dial_ms: NET_DIAL_MS })
         });
         let addresses = found.map_err(|denial| match denial {
-            Denial::Reserved { host, range } => {
+            ConnectionDenial::Reserved { host, range } => {
                 AddressError::NotPublic { host: host.to_string(), range }
             }
             denial => AddressError::Unknown(denial.to_string()),
@@ -47,10 +48,10 @@ impl Networking {
 }
 
 /// Grants whatever host is named, at public addresses.
-struct ByName;
+struct AllowAnyHost;
 
-impl Admission for ByName {
-    fn admits(&self, _: &str, _: u16) -> Admitted {
-        Admitted::ByName
+impl EgressPolicy for AllowAnyHost {
+    fn admits(&self, _: &str, _: u16) -> EgressDecision {
+        EgressDecision::ByName
     }
 }

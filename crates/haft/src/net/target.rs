@@ -8,13 +8,13 @@ use haft_sandbox::proxy::Host;
 use reqwest::Url;
 
 /// Where a request goes.
-pub(super) struct Target {
+pub(super) struct HttpTarget {
     pub(super) url: Url,
     pub(super) host: Host,
     pub(super) port: u16,
 }
 
-impl Target {
+impl HttpTarget {
     pub(super) fn parse(text: &str) -> Result<Self, ToolError> {
         // The text is not repeated here and below: it may hold a password.
         let mut url = Url::parse(text).map_err(|err| {

@@ -2,12 +2,12 @@
 
 use expect_test::{Expect, expect};
 
-use super::target::Target;
+use super::target::HttpTarget;
 
 #[track_caller]
 fn check(text: &str, expected: Expect) {
-    let said = match Target::parse(text) {
-        Ok(Target { url, host, port }) => format!("{url} is {host} port {port}"),
+    let said = match HttpTarget::parse(text) {
+        Ok(HttpTarget { url, host, port }) => format!("{url} is {host} port {port}"),
         Err(err) => format!("{}: {}", err.code.as_str(), err.message),
     };
     expected.assert_eq(&said);

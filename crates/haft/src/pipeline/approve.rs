@@ -3,32 +3,24 @@
 
 use std::sync::Arc;
 
-use haft_contract::ErrorCode;
-use haft_policy::{Action, Canonical, Question, Rule, RuleScope, RuleSet, decide, lasting_rules};
+use haft_contract::{AllowingRule, ErrorCode, RefusalGrounds, RefusalSource, Remedy};
+use haft_policy::{PolicyRequest, Rule, RuleAction, RuleSet, lasting_rules};
 
-use super::capable::Capable;
-use super::panic::Contained;
-use super::permit::{at_most, reasons_to_ask};
-use super::refusal::Stop;
-use super::watch::{cancelled, unless_cancelled};
-use crate::ask::{ASK_INPUT_BYTES_MAX, ASK_LINES_MAX, Answer, Ask, Asker};
-use crate::run::RunState;
+use super::call_state::CallState;
+use super::capable::Judged;
+use super::permit::{allowing_remedies, distinct_lines, naming_remedies, reasons_to_ask};
+use super::refusal::PipelineStop;
+use crate::ask::{ASK_INPUT_BYTES_MAX, ASK_LINES_MAX, Ask, AskAnswer, Asker};
+use crate::connection_state::ConnectionState;
+use crate::panic::PanicCatchingFuture;
 
 /// Why a person is asked, and which rules would spare the question the next time.
-struct Asked {
-    of_rules: Vec<String>,
-    of_watchdogs: Vec<String>,
-    lasting: Vec<Rule>,
-    /// The options of the command line that would, the narrowest that do.
-    options: Option<Options>,
-}
-
-/// Options of the command line that allow a call.
-enum Options {
-    /// `--allow-host` for these hosts.
-    Hosts(Vec<String>),
-    /// `--allow` for the tool, which allows all that it does.
-    Tool,
+struct ApprovalQuestion {
+    rule_reasons: Vec<String>,
+    watchdog_reasons: Vec<String>,
+    always_rules: Vec<Rule>,
+    /// What the caller or the user can do instead.
+    allowing: Vec<Remedy>,
 }
 
 /// Asks about a call that rules or watchdogs want asked about.
@@ -36,150 +28,127 @@ enum Options {
 /// The questions of a session are put one after the other, so rules are looked at again once it is this call's turn: an
 /// «always» that was said to an earlier question may have answered this one.
 pub(super) async fn approve(
-    capable: Capable,
+    state: CallState,
+    judged: Judged,
     of_watchdogs: Vec<String>,
-    run: &RunState,
-) -> Result<Capable, Stop> {
-    let asker = capable.valid().call().asker.as_ref().unwrap_or(&run.session.asker);
+    connection: &ConnectionState,
+) -> Result<(CallState, Judged), PipelineStop> {
+    let asker = state.call().asker.as_ref().unwrap_or(&connection.asker);
     let asker = Arc::clone(asker);
     // Nobody's tool has begun here, but for those that this call is made for.
-    let _pause = capable.valid().call().above.pause();
+    let _pause = state.call().parent_time.pause();
     // Held until the answer has taken effect.
-    let _turn = if asker.can_ask() && asker.asks_in_turn() {
-        let Some(turn) = unless_cancelled(&capable, run.session.turn()).await else {
-            return Err(cancelled(capable));
+    let _turn = if asker.can_ask() && asker.asks_one_at_a_time() {
+        let Some(turn) = state.unless_cancelled(connection.lock_questions()).await else {
+            return Err(judged.refuse_cancelled(state));
         };
         Some(turn)
     } else {
         None
     };
-    let rules = run.session.rules();
-    let of_rules = match reasons_to_ask(&capable, &rules) {
+    let rules = connection.rules();
+    let of_rules = match reasons_to_ask(&judged, &rules, connection) {
         Ok(reasons) => reasons,
-        Err(denied) => return Err(capable.refuse(ErrorCode::PermissionDenied, denied)),
+        Err(denied) => return Err(judged.refuse_as(state, *denied)),
     };
     if of_rules.is_empty() && of_watchdogs.is_empty() {
-        return Ok(capable);
+        return Ok((state, judged));
     }
-    let asked = Asked {
-        of_rules,
-        of_watchdogs,
-        lasting: lasting(&capable, &rules, run),
-        options: options(&capable, &rules, run),
+    let asked = ApprovalQuestion {
+        rule_reasons: of_rules,
+        watchdog_reasons: of_watchdogs,
+        always_rules: always_rules(&judged, &rules, connection),
+        allowing: naming_remedies(&judged, &rules)
+            .chain(allowing_remedies(&judged, &rules, connection))
+            .collect(),
     };
     if !asker.can_ask() {
-        return Err(unanswered(capable, &asked));
+        return Err(unanswered_refusal(state, judged, asked));
     }
-    let answer = put(&capable, &asked, asker, run).await;
-    settle(capable, asked, answer, run).await
+    let answer = ask_person(&state, &judged, (&asked, asker), connection).await;
+    apply_answer((state, judged), asked, answer, connection).await
 }
 
-fn lasting(capable: &Capable, rules: &RuleSet, run: &RunState) -> Vec<Rule> {
-    let tool = &capable.valid().contract().id;
-    let question = Question { tool, accesses: capable.accesses() };
-    lasting_rules(&question, rules, &run.session.shared.parts.variables)
-}
-
-fn options(capable: &Capable, rules: &RuleSet, run: &RunState) -> Option<Options> {
-    let parts = &run.session.shared.parts;
-    let tool = &capable.valid().contract().id;
-    let suffices = |allowed: Vec<Rule>| {
-        let allowed = allowed.into_iter().map(|rule| (RuleScope::Session, rule));
-        let with_them =
-            rules.with_added(allowed, &parts.variables, run.session.shared.conditions());
-        with_them.is_ok_and(|rules| {
-            decide(&Question { tool, accesses: capable.accesses() }, &rules).action == Action::Allow
-        })
-    };
-    let hosts = capable.accesses().iter().filter_map(|access| match access {
-        Canonical::Net { host } => Some(host.clone()),
-        Canonical::Read { .. }
-        | Canonical::Write { .. }
-        | Canonical::Shell { .. }
-        | Canonical::Named { .. } => None,
-    });
-    let hosts: Vec<String> = hosts.collect();
-    let of_hosts = hosts.iter().map(|host| Rule::new("net.fetch", host, Action::Allow));
-    if !hosts.is_empty() && suffices(of_hosts.collect()) {
-        return Some(Options::Hosts(hosts));
-    }
-    suffices(vec![Rule::new(tool.as_str(), "*", Action::Allow)]).then_some(Options::Tool)
+fn always_rules(judged: &Judged, rules: &RuleSet, connection: &ConnectionState) -> Vec<Rule> {
+    let tool = &judged.contract().id;
+    let question = PolicyRequest { tool, accesses: judged.accesses() };
+    lasting_rules(&question, rules, &connection.shared.parts.variables)
 }
 
 /// Puts the question; no answer means that the call was cancelled meanwhile.
-async fn put(
-    capable: &Capable,
-    asked: &Asked,
-    asker: Arc<dyn Asker>,
-    run: &RunState,
-) -> Option<Result<Answer, String>> {
-    let valid = capable.valid();
+async fn ask_person(
+    state: &CallState,
+    judged: &Judged,
+    (asked, asker): (&ApprovalQuestion, Arc<dyn Asker>),
+    connection: &ConnectionState,
+) -> Option<Result<AskAnswer, String>> {
     let ask = Ask {
-        call_id: valid.entry().id().to_string(),
-        driver_call_id: valid.call().driver_call_id.clone(),
-        tool: valid.contract().id.clone(),
+        call_id: state.id().to_string(),
+        driver_call_id: state.call().driver_call_id.clone(),
+        tool: judged.contract().id.clone(),
         // The person sees the call itself; the journal holds bodies as size and hash only.
-        input: beginning(&valid.call().input.to_string()),
-        accesses: at_most(ASK_LINES_MAX, capable.accesses().iter().map(ToString::to_string)),
+        input: shorten_input(&state.call().input.to_string()),
+        accesses: distinct_lines(ASK_LINES_MAX, judged.accesses().iter().map(ToString::to_string)),
         reasons: asked.reasons().map(str::to_owned).collect(),
-        always: asked.offered().to_vec(),
-        session: run.session.id.clone(),
-        root: run.session.shared.parts.roots.workspace().to_path_buf(),
+        always_rules: asked.offered_rules().to_vec(),
+        connection: connection.id.clone(),
+        root: connection.shared.parts.roots.workspace().to_path_buf(),
     };
-    let answer = Contained(Box::pin(async move { asker.ask(ask).await }));
-    unless_cancelled(capable, answer).await
+    let answer = PanicCatchingFuture(Box::pin(async move { asker.ask(ask).await }));
+    state.unless_cancelled(answer).await
 }
 
-async fn settle(
-    capable: Capable,
-    asked: Asked,
-    answer: Option<Result<Answer, String>>,
-    run: &RunState,
-) -> Result<Capable, Stop> {
+async fn apply_answer(
+    (state, judged): (CallState, Judged),
+    asked: ApprovalQuestion,
+    answer: Option<Result<AskAnswer, String>>,
+    connection: &ConnectionState,
+) -> Result<(CallState, Judged), PipelineStop> {
     match answer {
-        None => Err(cancelled(capable)),
-        Some(Ok(Answer::Once)) => Ok(capable),
-        Some(Ok(Answer::AlwaysSession)) => {
-            add_for_session(asked.offered(), run);
-            Ok(capable)
+        None => Err(judged.refuse_cancelled(state)),
+        Some(Ok(AskAnswer::AllowOnce)) => Ok((state, judged)),
+        Some(Ok(AskAnswer::AllowForSession)) => {
+            add_for_session(asked.offered_rules(), connection);
+            Ok((state, judged))
         }
-        Some(Ok(Answer::AlwaysProject)) => {
-            add_for_project(asked.offered(), run).await;
-            Ok(capable)
+        Some(Ok(AskAnswer::AllowForProject)) => {
+            add_for_project(asked.offered_rules(), connection).await;
+            Ok((state, judged))
         }
-        Some(Ok(Answer::Reject)) => Err(rejected(capable, &asked)),
-        Some(Ok(Answer::RejectSession)) => {
-            add_for_session(&denials(asked.offered()), run);
-            Err(rejected(capable, &asked))
+        Some(Ok(AskAnswer::Reject)) => Err(rejected_refusal(state, judged, &asked)),
+        Some(Ok(AskAnswer::RejectForSession)) => {
+            add_for_session(&denying_rules(asked.offered_rules()), connection);
+            Err(rejected_refusal(state, judged, &asked))
         }
-        Some(Ok(Answer::Nobody)) => Err(unanswered(capable, &asked)),
+        Some(Ok(AskAnswer::Unanswered)) => Err(unanswered_refusal(state, judged, asked)),
         Some(Err(panic)) => {
             let message = format!("asking failed, so the call is denied: {panic}");
-            Err(capable.refuse(ErrorCode::PermissionDenied, message))
+            Err(judged.refuse(state, ErrorCode::PermissionDenied, message))
         }
     }
 }
 
-fn rejected(capable: Capable, asked: &Asked) -> Stop {
-    let message = format!("the user rejected the call ({})", asked.explained());
-    capable.refuse(ErrorCode::PermissionDenied, message)
+fn rejected_refusal(state: CallState, judged: Judged, asked: &ApprovalQuestion) -> PipelineStop {
+    let message = format!("the user rejected the call ({})", asked.explain_reasons());
+    let grounds = RefusalGrounds::new(RefusalSource::Person);
+    judged.refuse_as(state, grounds.into_refusal(ErrorCode::PermissionDenied, message))
 }
 
 /// Returns the rules that deny what these allow.
-fn denials(rules: &[Rule]) -> Vec<Rule> {
-    rules.iter().map(|rule| Rule::new(&rule.permission, &rule.pattern, Action::Deny)).collect()
+fn denying_rules(rules: &[Rule]) -> Vec<Rule> {
+    rules.iter().map(|rule| Rule::new(&rule.permission, &rule.pattern, RuleAction::Deny)).collect()
 }
 
 /// The call was decided whatever becomes of the rules, so a failure costs no more than the same question again.
-fn add_for_session(rules: &[Rule], run: &RunState) {
-    let shared = &run.session.shared;
-    if let Err(err) = run.session.rules.add(rules, shared) {
+fn add_for_session(rules: &[Rule], connection: &ConnectionState) {
+    let shared = &connection.shared;
+    if let Err(err) = connection.rules.add(rules, shared) {
         tracing::warn!("the answer holds this once, its rules could not be added: {err}");
     }
 }
 
-async fn add_for_project(rules: &[Rule], run: &RunState) {
-    let shared = &run.session.shared;
+async fn add_for_project(rules: &[Rule], connection: &ConnectionState) {
+    let shared = &connection.shared;
     if rules.is_empty() {
         return;
     }
@@ -191,56 +160,23 @@ async fn add_for_project(rules: &[Rule], run: &RunState) {
             return;
         }
     }
-    shared.project.add(rules);
+    shared.added_project_rules.add(rules);
 }
 
-/// Denies a call about which nobody could be asked, and says what would spare the question.
-fn unanswered(capable: Capable, asked: &Asked) -> Stop {
-    let mut message =
-        format!("nobody can be asked here, so the call is denied: {}", asked.explained());
-    if asked.of_watchdogs.is_empty() {
-        let ways = ways_to_allow(&capable, asked);
-        if !ways.is_empty() {
-            message.push_str(&format!("; to allow it, {}", ways.join(", or ")));
-        }
+/// Denies a call about which nobody could be asked.
+fn unanswered_refusal(state: CallState, judged: Judged, asked: ApprovalQuestion) -> PipelineStop {
+    let mut because =
+        format!("nobody can be asked here, so the call is denied: {}", asked.explain_reasons());
+    let grounds = if asked.watchdog_reasons.is_empty() {
+        RefusalGrounds { decided_by: RefusalSource::NoAnswer, remedies: asked.remedies() }
     } else {
-        message.push_str("; what a watchdog asks no rule answers: use a front end that can ask (without the built-in one: \
-             reference_watchdog = false)");
-    }
-    capable.refuse(ErrorCode::PermissionDenied, message)
+        because.push_str("; no rule answers what a watchdog asks");
+        RefusalGrounds::new(RefusalSource::Watchdog)
+    };
+    judged.refuse_as(state, grounds.into_refusal(ErrorCode::PermissionDenied, because))
 }
 
-fn ways_to_allow(capable: &Capable, asked: &Asked) -> Vec<String> {
-    let tool = &capable.valid().contract().id;
-    let mut ways = Vec::new();
-    match &asked.options {
-        Some(Options::Hosts(hosts)) => {
-            let options: Vec<String> =
-                hosts.iter().map(|host| format!("--allow-host {host}")).collect();
-            ways.push(format!("start haft with `{}`", options.join(" ")));
-        }
-        Some(Options::Tool) => ways
-            .push(format!("start haft with `--allow {tool}`, which allows all that {tool} does")),
-        None => {}
-    }
-    if !asked.lasting.is_empty() {
-        let rules: Vec<String> = asked.lasting.iter().map(as_toml).collect();
-        ways.push(format!("put this into haft.toml and run `haft trust`:\n{}", rules.join("\n")));
-    }
-    ways
-}
-
-/// Writes a rule as the manifest has it. What JSON escapes in a text, TOML escapes in the same way.
-fn as_toml(rule: &Rule) -> String {
-    let quoted = |text: &str| serde_json::Value::from(text).to_string();
-    let (permission, pattern) = (quoted(&rule.permission), quoted(&rule.pattern));
-    let action = rule.action;
-    format!(
-        "[[permissions]]\npermission = {permission}\npattern = {pattern}\naction = \"{action}\""
-    )
-}
-
-fn beginning(input: &str) -> String {
+fn shorten_input(input: &str) -> String {
     if input.len() <= ASK_INPUT_BYTES_MAX {
         return input.to_owned();
     }
@@ -248,17 +184,25 @@ fn beginning(input: &str) -> String {
     format!("{}…", input.get(..end).unwrap_or_default())
 }
 
-impl Asked {
+impl ApprovalQuestion {
     fn reasons(&self) -> impl Iterator<Item = &str> {
-        self.of_rules.iter().chain(&self.of_watchdogs).map(String::as_str)
+        self.rule_reasons.iter().chain(&self.watchdog_reasons).map(String::as_str)
     }
 
-    fn explained(&self) -> String {
+    fn explain_reasons(&self) -> String {
         self.reasons().collect::<Vec<_>>().join("; ")
     }
 
+    /// Returns what spares the question the next time.
+    fn remedies(self) -> Vec<Remedy> {
+        let of_rule = |Rule { permission, pattern, .. }| {
+            Remedy::AddRule(AllowingRule { permission, pattern })
+        };
+        self.allowing.into_iter().chain(self.always_rules.into_iter().map(of_rule)).collect()
+    }
+
     /// Returns the rules that «always» adds. A watchdog would ask again whatever rules say.
-    fn offered(&self) -> &[Rule] {
-        if self.of_watchdogs.is_empty() { &self.lasting } else { &[] }
+    fn offered_rules(&self) -> &[Rule] {
+        if self.watchdog_reasons.is_empty() { &self.always_rules } else { &[] }
     }
 }

@@ -1,31 +1,39 @@
-//! The concrete accesses that the input implies lie inside the capabilities of the tool and of the agent.
+//! Checks that the concrete accesses of the input lie inside the capabilities of the tool and of the agent.
 
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
-use haft_contract::{Access, Command, Effect, ErrorCode, FileKind, FilePath, ToolError};
-use haft_policy::{Canonical, Capabilities, PathSubject, Reach, Sweep};
+use haft_contract::{
+    Access, CommandLine, Contract, Effect, ErrorCode, FilePath, FsEntryKind, Refusal, ToolError,
+};
+use haft_policy::{Capabilities, CommandReach, PathReach, PathSubject, ResolvedAccess};
 
-use super::arrive::{Entry, bounded};
-use super::panic::contained;
-use super::refusal::Stop;
+use super::call_state::{CallState, json_or_digest};
+use super::refusal::{PipelineStop, plain_refusal};
 use super::validate::Valid;
-use crate::files::Territory;
-use crate::run::RunState;
+use crate::connection_state::ConnectionState;
+use crate::files::PathResolver;
+use crate::panic::catch_panic;
+use crate::registry::RegisteredTool;
 use crate::sandbox::Sandbox;
 
-/// A call that stays inside its capabilities, and what it would touch.
-pub(super) struct Capable {
-    valid: Valid,
-    accesses: Vec<Canonical>,
+/// Evidence that all that the call would touch lies inside its capabilities.
+pub(super) struct Judged {
+    registered: Arc<RegisteredTool>,
+    accesses: Vec<ResolvedAccess>,
     recorded_accesses: String,
     capabilities: Capabilities,
     only_own_outputs: bool,
 }
 
-pub(super) fn capable(valid: Valid, run: &RunState) -> Result<Capable, Stop> {
-    let shared = &run.session.shared;
+pub(super) fn capable(
+    state: CallState,
+    valid: Valid,
+    connection: &ConnectionState,
+) -> Result<(CallState, Judged), PipelineStop> {
+    let shared = &connection.shared;
     let declared =
-        contained(|| valid.tool().accesses(&valid.call().input)).unwrap_or_else(|panic| {
+        catch_panic(|| valid.tool().accesses(&state.call().input)).unwrap_or_else(|panic| {
             Err(ToolError::new(
                 ErrorCode::ToolPanicked,
                 format!("the tool panicked over its input: {panic}"),
@@ -33,49 +41,56 @@ pub(super) fn capable(valid: Valid, run: &RunState) -> Result<Capable, Stop> {
         });
     let declared = match declared {
         Ok(declared) => declared,
-        Err(err) => return Err(refused(valid, "[]".to_owned(), err)),
+        Err(err) => return Err(capability_refusal(state, "[]".to_owned(), err)),
     };
-    let ground = Ground { territory: &run.session.territory, sandbox: &shared.parts.sandbox };
-    let (accesses, recorded_accesses) = match ground.canonical(&declared) {
+    let ground = AccessResolver { paths: &connection.paths, sandbox: &shared.parts.sandbox };
+    let (accesses, recorded_accesses) = match ground.resolve_accesses(&declared) {
         Ok(judged) => judged,
-        Err(err) => return Err(refused(valid, bounded(as_declared(&declared)), err)),
+        Err(err) => {
+            return Err(capability_refusal(state, json_or_digest(declared_json(&declared)), err));
+        }
     };
-    let capabilities = match shared.catalog.capabilities_of(valid.offer(), valid.contract()) {
-        Ok(capabilities) => run.session.narrowed.within(capabilities),
+    let capabilities = match shared.catalog.capabilities_of(state.catalog(), valid.contract()) {
+        Ok(capabilities) => connection.restrictions.restrict_capabilities(capabilities),
         Err(err) => {
             let err = ToolError::new(ErrorCode::CapabilityDenied, err.to_string());
-            return Err(refused(valid, recorded_accesses, err));
+            return Err(capability_refusal(state, recorded_accesses, err));
         }
     };
     let shortfall = accesses.iter().find_map(|access| {
         let outside_tool =
-            capabilities.check(access).and_then(|()| valid.offer().effective.check(access));
+            capabilities.check(access).and_then(|()| state.catalog().effective.check(access));
         outside_tool.err()
     });
     if let Some(shortfall) = shortfall {
         let err = ToolError::new(ErrorCode::CapabilityDenied, shortfall.to_string());
-        return Err(refused(valid, recorded_accesses, err));
+        return Err(capability_refusal(state, recorded_accesses, err));
     }
     let only_reads = declared.iter().all(|access| matches!(access, Access::Read { .. }));
     let only_own_outputs = valid.contract().effect == Effect::Read
         && only_reads
         && !declared.is_empty()
         && accesses.is_empty();
-    Ok(Capable { valid, accesses, recorded_accesses, capabilities, only_own_outputs })
+    let registered = valid.into_registered();
+    let judged = Judged { registered, accesses, recorded_accesses, capabilities, only_own_outputs };
+    Ok((state, judged))
 }
 
 /// What the paths of accesses are resolved and compared with.
-struct Ground<'a> {
-    territory: &'a Territory,
+struct AccessResolver<'a> {
+    paths: &'a PathResolver,
     sandbox: &'a Sandbox,
 }
 
-impl Ground<'_> {
+impl AccessResolver<'_> {
     /// Resolves the paths of accesses, and says for the journal both how they were spelled and where they lead. Sidecars
     /// are not judged: the session's own outputs are always readable, and a write to one is refused where files are
     /// changed.
-    fn canonical(&self, declared: &[Access]) -> Result<(Vec<Canonical>, String), ToolError> {
-        let sweep = Sweep::of(commands(declared));
+    fn resolve_accesses(
+        &self,
+        declared: &[Access],
+    ) -> Result<(Vec<ResolvedAccess>, String), ToolError> {
+        let sweep = CommandReach::of(commands(declared));
         let runs_commands = commands(declared).next().is_some();
         let mut accesses = Vec::with_capacity(declared.len());
         let mut recorded = Vec::with_capacity(declared.len());
@@ -84,28 +99,30 @@ impl Ground<'_> {
             match access {
                 Access::Read { path } | Access::Write { path } => {
                     let is_write = matches!(access, Access::Write { .. });
-                    let target = match self.territory.resolve(path) {
-                        Ok((place, kind)) => Target::Place(place, kind),
-                        Err(err) if runs_commands => self.target_of_command(path, is_write, err)?,
+                    let target = match self.paths.resolve(path) {
+                        Ok((place, kind)) => AccessTarget::Inside(place, kind),
+                        Err(err) if runs_commands => self.command_target(path, is_write, err)?,
                         Err(err) => return Err(err),
                     };
                     if let Some(display) = target.display().filter(|display| display != path) {
                         record["resolved"] = display.into();
                     }
                     if is_write {
-                        let spellings = self.territory.spellings(path);
+                        let spellings = self.paths.spellings(path);
                         spellings.iter().try_for_each(|path| self.sandbox.check_write(path))?;
                     }
                     let reach = if is_write { sweep.writes } else { sweep.reads };
-                    for path in self.subjects(target, reach) {
-                        accesses.push(self.judged(path, is_write)?);
+                    for path in self.path_subjects(target, reach) {
+                        accesses.push(self.check_path(path, is_write)?);
                     }
                 }
-                Access::Net { host } => accesses.push(Canonical::Net { host: host.clone() }),
+                Access::Net { host } => accesses.push(ResolvedAccess::Net { host: host.clone() }),
                 Access::Shell { command } => {
-                    accesses.push(Canonical::Shell { command: command.clone() })
+                    accesses.push(ResolvedAccess::Shell { command: command.clone() })
                 }
-                Access::Named { name } => accesses.push(Canonical::Named { name: name.clone() }),
+                Access::Named { name } => {
+                    accesses.push(ResolvedAccess::Named { name: name.clone() })
+                }
                 _ => {
                     let message = format!("access {access:?} is of a kind that cannot be judged");
                     return Err(ToolError::new(ErrorCode::CapabilityDenied, message));
@@ -113,57 +130,62 @@ impl Ground<'_> {
             }
             recorded.push(record);
         }
-        Ok((accesses, bounded(serde_json::Value::from(recorded).to_string())))
+        Ok((accesses, json_or_digest(serde_json::Value::from(recorded).to_string())))
     }
 
     /// Refuses what no rule can allow.
-    fn judged(&self, path: PathSubject, is_write: bool) -> Result<Canonical, ToolError> {
+    fn check_path(&self, path: PathSubject, is_write: bool) -> Result<ResolvedAccess, ToolError> {
         if is_write {
             self.sandbox.check_write(&path)?;
-            return Ok(Canonical::Write { path });
+            return Ok(ResolvedAccess::Write { path });
         }
         self.sandbox.check_read(&path)?;
-        Ok(Canonical::Read { path })
+        Ok(ResolvedAccess::Read { path })
     }
 
     /// Returns what rules judge of a target that is reached so far. What is no directory now has nothing beneath it.
-    fn subjects(&self, target: Target, reach: Reach) -> Vec<PathSubject> {
+    fn path_subjects(&self, target: AccessTarget, reach: PathReach) -> Vec<PathSubject> {
         match (target, reach) {
-            (Target::Place(place, kind), reach) => {
-                let is_directory = kind == Some(FileKind::Directory);
-                let reach = if is_directory { reach } else { Reach::Place };
-                let subject = self.territory.subject(&place);
-                subject.map(|subject| subject.reaching(reach)).into_iter().collect()
+            (AccessTarget::Inside(place, kind), reach) => {
+                let is_directory = kind == Some(FsEntryKind::Directory);
+                let reach = if is_directory { reach } else { PathReach::PathOnly };
+                let subject = self.paths.subject(&place);
+                subject.map(|subject| subject.with_reach(reach)).into_iter().collect()
             }
-            (Target::Outside(directory), Reach::Tree) => self.territory.roots_within(&directory),
-            (Target::Outside(_), Reach::Place) => Vec::new(),
+            (AccessTarget::Outside(directory), PathReach::Tree) => {
+                self.paths.roots_within(&directory)
+            }
+            (AccessTarget::Outside(_), PathReach::PathOnly) => Vec::new(),
         }
     }
 
     /// Returns where a path leads that a command names and that does not resolve now.
-    fn target_of_command(
+    fn command_target(
         &self,
         path: &str,
         is_write: bool,
         err: ToolError,
-    ) -> Result<Target, ToolError> {
+    ) -> Result<AccessTarget, ToolError> {
         let Some(lexical) = without_parents(path) else { return Err(err) };
         if err.code == ErrorCode::PathInvalid {
             // A directory on the way may be made by the same line, before the path is used.
             let lexical = lexical.to_string_lossy();
-            if let Ok((place, kind)) = self.territory.resolve(&lexical) {
-                return Ok(Target::Place(place, kind));
+            if let Ok((place, kind)) = self.paths.resolve(&lexical) {
+                return Ok(AccessTarget::Inside(place, kind));
             }
-            return self.territory.unresolved(&lexical).map(|place| Target::Place(place, None));
+            return self
+                .paths
+                .unresolved_path(&lexical)
+                .map(|place| AccessTarget::Inside(place, None));
         }
         if !lexical.is_absolute() {
             return Err(err);
         }
-        self.sandbox.check_read(&PathSubject::outside(lexical.clone()))?;
+        self.sandbox.check_read(&PathSubject::outside_roots(lexical.clone()))?;
         let is_private = self.sandbox.is_private(&lexical);
-        let is_shown = !is_write && self.sandbox.shows(&lexical);
+        let is_shown = !is_write && self.sandbox.may_show(&lexical);
         if is_private || is_shown {
-            return Ok(Target::Outside(lexical));
+            return Ok(AccessTarget::Outside(lexical));
         }
         let verb = if is_write { "change" } else { "read" };
         Err(ToolError {
@@ -174,24 +196,24 @@ impl Ground<'_> {
 }
 
 /// Where a path leads.
-enum Target {
+enum AccessTarget {
     /// To a place beneath a root, or to a sidecar.
-    Place(FilePath, Option<FileKind>),
+    Inside(FilePath, Option<FsEntryKind>),
     /// To a place in which rules have no say, but for roots within it: what the sandbox shows to every command, and what
     /// it makes for this one alone.
     Outside(PathBuf),
 }
 
-impl Target {
+impl AccessTarget {
     fn display(&self) -> Option<&str> {
         match self {
-            Self::Place(place, _) => Some(place.display()),
+            Self::Inside(place, _) => Some(place.display()),
             Self::Outside(_) => None,
         }
     }
 }
 
-fn commands(declared: &[Access]) -> impl Iterator<Item = &Command> {
+fn commands(declared: &[Access]) -> impl Iterator<Item = &CommandLine> {
     declared.iter().filter_map(|access| match access {
         Access::Shell { command } => Some(command),
         _ => None,
@@ -219,35 +241,22 @@ fn without_parents(path: &str) -> Option<PathBuf> {
     Some(lexical)
 }
 
-fn as_declared(declared: &[Access]) -> String {
+fn declared_json(declared: &[Access]) -> String {
     serde_json::to_string(declared).unwrap_or_else(|_| "[]".to_owned())
 }
 
-fn refused(valid: Valid, accesses: String, err: ToolError) -> Stop {
-    let recorded = err.recorded;
-    Stop::refused_with(valid.into_entry(), accesses, err.code, err.message).recorded_as(recorded)
+fn capability_refusal(state: CallState, accesses: String, err: ToolError) -> PipelineStop {
+    let refusal = err.refusal().unwrap_or_else(|| plain_refusal(err.code, err.message));
+    PipelineStop::refused_with(state, accesses, refusal).recorded_as(err.recorded)
 }
 
-impl Capable {
-    pub(super) fn into_entry(self) -> Entry {
-        self.valid.into_entry()
+impl Judged {
+    pub(super) fn contract(&self) -> &Contract {
+        self.registered.contract()
     }
 
-    /// Says that the driver hears how a recorded call ended, or that it is executed again.
-    pub(super) fn heard(&mut self, seq: u32) {
-        self.valid.heard(seq);
-    }
-
-    pub(super) fn valid(&self) -> &Valid {
-        &self.valid
-    }
-
-    pub(super) fn accesses(&self) -> &[Canonical] {
+    pub(super) fn accesses(&self) -> &[ResolvedAccess] {
         &self.accesses
-    }
-
-    pub(super) fn recorded_accesses(&self) -> &str {
-        &self.recorded_accesses
     }
 
     pub(super) fn capabilities(&self) -> &Capabilities {
@@ -259,7 +268,23 @@ impl Capable {
         self.only_own_outputs
     }
 
-    pub(super) fn refuse(self, code: ErrorCode, message: String) -> Stop {
-        Stop::refused_with(self.valid.into_entry(), self.recorded_accesses, code, message)
+    /// Returns the refusal of a call for what it would touch.
+    pub(super) fn refuse(self, state: CallState, code: ErrorCode, message: String) -> PipelineStop {
+        self.refuse_as(state, plain_refusal(code, message))
+    }
+
+    pub(super) fn refuse_as(self, state: CallState, refusal: Refusal) -> PipelineStop {
+        PipelineStop::refused_with(state, self.recorded_accesses, refusal)
+    }
+
+    /// Returns the refusal of a call that was cancelled while it was judged.
+    pub(super) fn refuse_cancelled(self, state: CallState) -> PipelineStop {
+        let message = "the call was cancelled before it began".to_owned();
+        self.refuse(state, ErrorCode::ProcessAborted, message)
+    }
+
+    /// Returns the tool, and the accesses as rules judge them and as the journal records them.
+    pub(super) fn into_parts(self) -> (Arc<RegisteredTool>, Vec<ResolvedAccess>, String) {
+        (self.registered, self.accesses, self.recorded_accesses)
     }
 }

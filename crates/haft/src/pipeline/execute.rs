@@ -5,82 +5,107 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use haft_contract::limits::TIMEOUT_MS_MAX;
-use haft_contract::{Cx, CxParts, Effect, ErrorCode, FailedAt, Output, ToolError};
-use haft_journal::{Intent, Status};
-use haft_policy::Canonical;
+use haft_contract::{Cx, CxParts, Effect, ErrorCode, FailedAt, Tool, ToolError, ToolOutput};
+use haft_journal::{CallStatus, Intent};
+use haft_policy::ResolvedAccess;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+use super::call_state::{CallInDoubt, CallState};
 use super::intend::Intended;
-use super::panic::{Contained, contained};
-use super::watch::Watched;
-use crate::effects::tag_of;
+use super::watch::Granted;
+use crate::background::CallBackgroundProcesses;
+use crate::call::Call;
+use crate::connection_state::{ConnectionState, ConnectionTools};
+use crate::effects::change_tag;
 use crate::files::{GrantedFs, OpenIntent};
-use crate::narrowing::CallSubagents;
-use crate::net::{GrantedNet, NetRecord};
+use crate::net::{CallConnectionLog, GrantedNet};
+use crate::panic::{PanicCatchingFuture, catch_panic};
 use crate::questions::{CallClient, CallQuestions};
-use crate::resident::CallResidents;
-use crate::run::RunState;
-use crate::session::SessionTools;
+use crate::restrictions::CallSubagents;
+use crate::shared::CallLimits;
 use crate::shell::{CallEnvironment, CallLabel, CallShell};
-use crate::stopwatch::Stopwatch;
+use crate::stopwatch::CallStopwatch;
+use crate::watchdog::Watchdog;
 
-/// Time that a tool gets to stop by itself after it was told to, in milliseconds.
+/// Time for a tool to end after it was stopped, in milliseconds.
+///
+/// Limit (calls): the tool is abandoned.
 pub(crate) const STOP_MS: u64 = 2_000;
 
-/// A call that was executed, and how that ended.
+/// Evidence that the call was executed, and how that ended.
 pub(super) struct Executed {
-    watched: Watched,
-    intent: Intent,
-    result: Result<Output, ToolError>,
-    status: Status,
-    network: Arc<NetRecord>,
-    timeout_ms: Option<u64>,
+    pub(super) intent: Intent,
+    pub(super) result: Result<ToolOutput, ToolError>,
+    pub(super) status: CallStatus,
+    /// What the tool connected to by itself.
+    pub(super) connections: Arc<CallConnectionLog>,
+    /// How long the call was allowed to take, where it ended because that time was over.
+    pub(super) timeout_ms: Option<u64>,
+    /// What the answer says of earlier calls like this one.
+    pub(super) retry_warning: Option<String>,
 }
 
-pub(super) async fn execute(intended: Intended, run: &RunState) -> Executed {
-    let (watched, intent) = intended.into_parts();
-    let valid = watched.capable().valid();
-    let call = valid.call();
-    let timing = Timing::of(&watched, run);
-    let Timing { timeout_ms, time, stop } = timing.clone();
-    let open = Arc::new(OpenIntent::new(intent, valid.contract().only_changes_files));
-    let network = Arc::<NetRecord>::default();
-    let cx = context(&watched, run, timing, Some(Arc::clone(&open)), &network);
+pub(super) async fn execute(
+    state: &CallState,
+    granted: &Granted,
+    intended: Intended,
+    connection: &Arc<ConnectionState>,
+) -> Executed {
+    let Intended { intent, retry_warning } = intended;
+    let call = state.call();
+    let timing = CallTiming::for_call(state, granted, &connection.shared.parts.limits);
+    let CallTiming { timeout_ms, time, stop } = timing.clone();
+    let open = Arc::new(OpenIntent::new(intent, granted.contract().only_changes_files));
+    let network = Arc::<CallConnectionLog>::default();
+    let cx = ToolContext { state, granted, connection, timing, network: &network }
+        .build(ExecutionRight::Intent(Arc::clone(&open)));
     let ended = if call.cancellation.is_cancelled() {
-        Ended { how: How::NotBegun, stopped: Some(ErrorCode::ProcessAborted) }
+        ExecutionEnd {
+            result: ExecutionResult::NotStarted,
+            stop_reason: Some(ErrorCode::ProcessAborted),
+        }
     } else {
-        let work = valid.tool().call_unguarded(call.input.clone(), cx);
-        run_bounded(Contained(Box::pin(work)), &call.cancellation, &stop, &time).await
+        let work = granted.tool().call_unguarded(call.input.clone(), cx);
+        run_with_time_limit(PanicCatchingFuture(Box::pin(work)), &call.cancellation, &stop, &time)
+            .await
     };
-    let effect = valid.entry().effect();
-    let Concluded { result, status, is_out_of_time } = conclude(ended, effect, timeout_ms);
+    let ExecutionReport { result, status, is_out_of_time } =
+        report_execution(ended, state.effect(), timeout_ms);
     let intent = open.take().expect("only this stage takes the intent, and it does so once");
     let timeout_ms = is_out_of_time.then_some(timeout_ms);
-    Executed { watched, intent, result, status, network, timeout_ms }
+    Executed { intent, result, status, connections: network, timeout_ms, retry_warning }
+}
+
+/// What lets the code of a tool run.
+pub(super) enum ExecutionRight<'a> {
+    /// The journal knows of the call.
+    Intent(Arc<OpenIntent>),
+    /// The tool's probe asks about a recorded call, whose intent the journal has; it can change nothing.
+    Probe(&'a CallInDoubt),
 }
 
 /// How the tool's code came to its end.
-struct Ended {
-    how: How,
+struct ExecutionEnd {
+    result: ExecutionResult,
     // Set when it was told to stop before it ended.
-    stopped: Option<ErrorCode>,
+    stop_reason: Option<ErrorCode>,
 }
 
-enum How {
-    NotBegun,
-    Returned(Result<Output, ToolError>),
+enum ExecutionResult {
+    NotStarted,
+    Returned(Result<ToolOutput, ToolError>),
     Panicked(String),
     // It was told to stop and did not: its code is dropped, or goes on by itself on a thread that nobody waits for.
     Abandoned,
 }
 
-async fn run_bounded(
-    mut work: Contained<'_, Result<Output, ToolError>>,
+async fn run_with_time_limit(
+    mut work: PanicCatchingFuture<'_, Result<ToolOutput, ToolError>>,
     cancellation: &CancellationToken,
     stop: &CancellationToken,
-    time: &Stopwatch,
-) -> Ended {
+    time: &CallStopwatch,
+) -> ExecutionEnd {
     // It was not cancelled a moment ago, so the work is begun, if only to be told to stop.
     let code = tokio::select! {
         biased;
@@ -88,45 +113,47 @@ async fn run_bounded(
         ended = &mut work => {
             // It may have heard that it is cancelled before this did, and ended because of that.
             let stopped = cancellation.is_cancelled().then_some(ErrorCode::ProcessAborted);
-            return Ended { how: how(ended), stopped };
+            return ExecutionEnd { result: execution_result(ended), stop_reason: stopped };
         }
-        () = time.over() => ErrorCode::ToolTimeout,
+        () = time.wait_until_over() => ErrorCode::ToolTimeout,
     };
     stop.cancel();
     let grace = Duration::from_millis(STOP_MS);
-    let how = tokio::time::timeout(grace, work).await.map_or(How::Abandoned, how);
-    Ended { how, stopped: Some(code) }
+    let how = tokio::time::timeout(grace, work)
+        .await
+        .map_or(ExecutionResult::Abandoned, execution_result);
+    ExecutionEnd { result: how, stop_reason: Some(code) }
 }
 
-fn how(ended: Result<Result<Output, ToolError>, String>) -> How {
+fn execution_result(ended: Result<Result<ToolOutput, ToolError>, String>) -> ExecutionResult {
     match ended {
-        Ok(result) => How::Returned(result),
-        Err(panic) => How::Panicked(panic),
+        Ok(result) => ExecutionResult::Returned(result),
+        Err(panic) => ExecutionResult::Panicked(panic),
     }
 }
 
 /// What is said and recorded of a call that came to its end.
-struct Concluded {
-    result: Result<Output, ToolError>,
-    status: Status,
+struct ExecutionReport {
+    result: Result<ToolOutput, ToolError>,
+    status: CallStatus,
     /// Whether it ended because its time was over, and not of itself.
     is_out_of_time: bool,
 }
 
 /// Decides what is said and recorded. A `once` effect that was interrupted may have happened, at least in part, so it is
 /// unknown, not failed; what was told to stop is taken to be interrupted, unless the tool knows that nothing was begun.
-fn conclude(ended: Ended, effect: Effect, timeout_ms: u64) -> Concluded {
-    let Ended { how, stopped } = ended;
+fn report_execution(ended: ExecutionEnd, effect: Effect, timeout_ms: u64) -> ExecutionReport {
+    let ExecutionEnd { result: how, stop_reason: stopped } = ended;
     let (mut err, interrupted) = match (how, stopped) {
-        (How::NotBegun, _) => {
+        (ExecutionResult::NotStarted, _) => {
             let message = "the call was cancelled before it began: nothing was executed";
             (ToolError::new(ErrorCode::ProcessAborted, message), false)
         }
-        (How::Returned(Ok(output)), _) => {
-            let (result, status) = (Ok(output), Status::Succeeded);
-            return Concluded { result, status, is_out_of_time: false };
+        (ExecutionResult::Returned(Ok(output)), _) => {
+            let (result, status) = (Ok(output), CallStatus::Succeeded);
+            return ExecutionReport { result, status, is_out_of_time: false };
         }
-        (How::Returned(Err(err)), stopped) => {
+        (ExecutionResult::Returned(Err(err)), stopped) => {
             let interrupted = match err.failed_at {
                 Some(FailedAt::Beginning) => false,
                 Some(FailedAt::Middle) => true,
@@ -135,10 +162,10 @@ fn conclude(ended: Ended, effect: Effect, timeout_ms: u64) -> Concluded {
             };
             (stopped_error(err, stopped), interrupted)
         }
-        (How::Panicked(panic), _) => {
+        (ExecutionResult::Panicked(panic), _) => {
             (ToolError::new(ErrorCode::ToolPanicked, format!("the tool panicked: {panic}")), true)
         }
-        (How::Abandoned, stopped) => {
+        (ExecutionResult::Abandoned, stopped) => {
             let code = stopped.unwrap_or(ErrorCode::ToolTimeout);
             let why = match code {
                 ErrorCode::ToolTimeout => format!("the tool did not end within {timeout_ms} ms"),
@@ -153,10 +180,10 @@ fn conclude(ended: Ended, effect: Effect, timeout_ms: u64) -> Concluded {
     let is_out_of_time = err.code == ErrorCode::ProcessTimeout
         || (err.code == ErrorCode::ToolTimeout && stopped == Some(ErrorCode::ToolTimeout));
     if !interrupted || effect != Effect::Once {
-        return Concluded { result: Err(err), status: Status::Failed, is_out_of_time };
+        return ExecutionReport { result: Err(err), status: CallStatus::Failed, is_out_of_time };
     }
     err.message.push_str("; its effect may or may not have happened: check before repeating");
-    Concluded { result: Err(err), status: Status::Unknown, is_out_of_time }
+    ExecutionReport { result: Err(err), status: CallStatus::Unknown, is_out_of_time }
 }
 
 /// A tool that stops when it is told to cannot know why it was; whoever told it does.
@@ -170,198 +197,183 @@ fn stopped_error(mut err: ToolError, stopped: Option<ErrorCode>) -> ToolError {
 
 /// When a call has to end.
 #[derive(Clone)]
-pub(super) struct Timing {
+pub(super) struct CallTiming {
     timeout_ms: u64,
     // Shared with what the tool is given: it stands while the tool asks, and its commands end with it.
-    pub(super) time: Arc<Stopwatch>,
+    pub(super) time: Arc<CallStopwatch>,
     stop: CancellationToken,
 }
 
-impl Timing {
-    pub(super) fn of(watched: &Watched, run: &RunState) -> Self {
-        let timeout_ms = timeout_ms(watched, run);
-        let call = watched.capable().valid().call();
+impl CallTiming {
+    pub(super) fn for_call(state: &CallState, granted: &Granted, limits: &CallLimits) -> Self {
+        let call = state.call();
+        let timeout_ms = timeout_ms(call, granted.tool(), limits);
         let stop = call.cancellation.child_token();
-        let above = Arc::clone(&call.above);
-        let time = Arc::new(Stopwatch::new(Duration::from_millis(timeout_ms), above));
+        let above = Arc::clone(&call.parent_time);
+        let time = Arc::new(CallStopwatch::new(Duration::from_millis(timeout_ms), above));
         Self { timeout_ms, time, stop }
     }
 }
 
 /// Returns the time for the call: what its input asks for, but no more than its driver gives it; else what is configured.
-fn timeout_ms(watched: &Watched, run: &RunState) -> u64 {
-    let valid = watched.capable().valid();
-    let call = valid.call();
-    let asked = contained(|| valid.tool().timeout_ms(&call.input)).ok().flatten();
+fn timeout_ms(call: &Call, tool: &Tool, limits: &CallLimits) -> u64 {
+    let asked = catch_panic(|| tool.timeout_ms(&call.input)).ok().flatten();
     let bounds = call.timeout_ms.into_iter().chain(asked);
-    bounds.min().unwrap_or(run.session.shared.parts.limits.timeout_ms).clamp(1, TIMEOUT_MS_MAX)
+    bounds.min().unwrap_or(limits.timeout_ms).clamp(1, TIMEOUT_MS_MAX)
 }
 
-/// Returns what the tool is given. Without an intent it can change nothing.
-pub(super) fn context(
-    watched: &Watched,
-    run: &RunState,
-    timing: Timing,
-    intent: Option<Arc<OpenIntent>>,
-    network: &Arc<NetRecord>,
-) -> Cx {
-    let parts = &run.session.shared.parts;
-    let valid = watched.capable().valid();
-    let (call, entry) = (valid.call(), valid.entry());
-    let contract = valid.contract();
-    let shell = call_shell(watched, run, &timing);
-    let residents = CallResidents {
-        session: Arc::clone(&run.session),
-        tool: contract.id.clone(),
-        grant: Arc::clone(watched.grant()),
-        hosts: Arc::clone(watched.hosts()),
-        changes_beneath: if intent.is_some() { declared_changes(watched) } else { Vec::new() },
-        stop: timing.stop.clone(),
-    };
-    let fs = granted_fs(watched, run, &timing.stop, intent);
-    let net = GrantedNet {
-        session: Arc::clone(&run.session),
-        tool: contract.id.clone(),
-        hosts: Arc::clone(watched.hosts()),
-        judged: judged_hosts(watched),
-        input: led_input(watched, run),
-        record: Arc::clone(network),
-        stop: timing.stop.clone(),
-        timeout_ms: timing.timeout_ms,
-    };
-    let questions = CallQuestions {
-        asker: Arc::clone(call.asker.as_ref().unwrap_or(&run.session.asker)),
-        session: Arc::clone(&run.session),
-        call_id: entry.id().to_string(),
-        driver_call_id: call.driver_call_id.clone(),
-        tool: contract.id.clone(),
-        time: Arc::clone(&timing.time),
-    };
-    let client = CallClient { client: Arc::clone(&call.client), time: Arc::clone(&timing.time) };
-    let tools = SessionTools {
-        session: Arc::clone(&run.session),
-        registry: Arc::clone(&valid.offer().registry),
-    };
-    let subagents = CallSubagents {
-        all: Arc::clone(&call.subagents),
-        listed: Arc::clone(&run.session.subagents),
-    };
-    Cx::new(CxParts {
-        tool: contract.id.clone(),
-        effect: contract.effect,
-        call_id: entry.id().clone(),
-        call_key: entry.call_key(),
-        session: run.session.id.clone(),
-        root: parts.roots.workspace().to_path_buf(),
-        allow_network: parts.allow_network && watched.hosts().is_unbounded(),
-        max_output_bytes: parts.limits.output_bytes,
-        timeout_ms: timing.timeout_ms,
-        time: timing.time,
-        cancellation: timing.stop,
-        progress: Arc::clone(&call.progress),
-        fs: Arc::new(fs),
-        shell: Arc::new(shell),
-        residents: Arc::new(residents),
-        net: Arc::new(net),
-        questions: Arc::new(questions),
-        todos: Arc::clone(&run.session.todos) as Arc<_>,
-        skills: Arc::clone(&run.session.skills) as Arc<_>,
-        tool_index: Arc::new(tools),
-        quotas: Arc::clone(&run.session.quotas) as Arc<_>,
-        client: Arc::new(client),
-        subagents: Arc::new(subagents),
-        narrowing: Arc::clone(run.session.narrowed.key()),
-    })
+/// What the context of a tool is made of.
+pub(super) struct ToolContext<'a> {
+    pub(super) state: &'a CallState,
+    pub(super) granted: &'a Granted,
+    pub(super) connection: &'a Arc<ConnectionState>,
+    pub(super) timing: CallTiming,
+    pub(super) network: &'a Arc<CallConnectionLog>,
 }
 
-/// Returns the means to run the commands of the call.
-fn call_shell(watched: &Watched, run: &RunState, timing: &Timing) -> CallShell {
-    let valid = watched.capable().valid();
-    let (call, entry, contract) = (valid.call(), valid.entry(), valid.contract());
-    CallShell {
-        session: Arc::clone(&run.session),
-        tool: contract.id.clone(),
-        hosts: Arc::clone(watched.hosts()),
-        changes_files: !contract.requires.fs.write.is_empty(),
-        territory: run.session.territory.clone(),
-        sidecars: Arc::clone(&run.session.sidecars),
-        progress: Arc::clone(&call.progress),
-        cancellation: timing.stop.clone(),
-        time: Arc::clone(&timing.time),
-        output_bytes_max: super::truncate::bytes_max(contract, &run.session.shared.parts.limits),
-        environment: CallEnvironment {
-            shared: Arc::clone(&run.session.shared),
-            call_key: entry.call_key(),
-            scope: entry.id().scope.clone(),
-        },
-        label: CallLabel { tool: entry.tool().to_owned(), seq: entry.id().seq },
+impl ToolContext<'_> {
+    /// Returns what the tool is given.
+    pub(super) fn build(self, right: ExecutionRight<'_>) -> Cx {
+        let Self { state, granted, connection, .. } = self;
+        let intent = match right {
+            ExecutionRight::Intent(intent) => Some(intent),
+            ExecutionRight::Probe(CallInDoubt { .. }) => None,
+        };
+        let parts = &connection.shared.parts;
+        let (call, contract) = (state.call(), granted.contract());
+        let shell = self.call_shell();
+        let background_processes = CallBackgroundProcesses {
+            connection: Arc::clone(connection),
+            tool: contract.id.clone(),
+            grant: Arc::clone(granted.grant()),
+            hosts: Arc::clone(granted.hosts()),
+            declared_changes: if intent.is_some() { declared_changes(granted) } else { Vec::new() },
+            stop: self.timing.stop.clone(),
+        };
+        let fs = self.granted_fs(intent);
+        let net = GrantedNet {
+            connection: Arc::clone(connection),
+            tool: contract.id.clone(),
+            hosts: Arc::clone(granted.hosts()),
+            declared_hosts: declared_hosts(granted),
+            redirect_input: redirect_input(call, granted, &parts.watchdogs),
+            connection_log: Arc::clone(self.network),
+            stop: self.timing.stop.clone(),
+            timeout_ms: self.timing.timeout_ms,
+        };
+        let questions = CallQuestions {
+            asker: Arc::clone(call.asker.as_ref().unwrap_or(&connection.asker)),
+            connection: Arc::clone(connection),
+            call_id: state.id().to_string(),
+            driver_call_id: call.driver_call_id.clone(),
+            tool: contract.id.clone(),
+            time: Arc::clone(&self.timing.time),
+        };
+        let client =
+            CallClient { client: Arc::clone(&call.client), time: Arc::clone(&self.timing.time) };
+        let tools = ConnectionTools {
+            connection: Arc::clone(connection),
+            registry: Arc::clone(&state.catalog().registry),
+        };
+        let subagents = CallSubagents {
+            delegate: Arc::clone(&call.subagents),
+            listed: Arc::clone(&connection.subagents),
+        };
+        Cx::new(CxParts {
+            tool: contract.id.clone(),
+            effect: contract.effect,
+            call_address: state.id().clone(),
+            call_key: state.call_key(),
+            session: connection.id.clone(),
+            root: parts.roots.workspace().to_path_buf(),
+            allow_network: parts.allow_network && granted.hosts().is_unrestricted(),
+            max_output_bytes: parts.limits.output_bytes,
+            timeout_ms: self.timing.timeout_ms,
+            time: self.timing.time,
+            cancellation: self.timing.stop,
+            progress: Arc::clone(&call.progress),
+            fs: Arc::new(fs),
+            shell: Arc::new(shell),
+            background_processes: Arc::new(background_processes),
+            net: Arc::new(net),
+            questions: Arc::new(questions),
+            todos: Arc::clone(&connection.todos) as Arc<_>,
+            skills: Arc::clone(&connection.skills) as Arc<_>,
+            tool_index: Arc::new(tools),
+            quotas: Arc::clone(&connection.quotas) as Arc<_>,
+            client: Arc::new(client),
+            subagents: Arc::new(subagents),
+            restrictions: Arc::clone(connection.restrictions.access_key()),
+        })
     }
-}
 
-/// Returns the files that the call may reach: what its grant holds, and of that only those places for changes that were
-/// declared and judged.
-fn granted_fs(
-    watched: &Watched,
-    run: &RunState,
-    stop: &CancellationToken,
-    intent: Option<Arc<OpenIntent>>,
-) -> GrantedFs {
-    let capable = watched.capable();
-    GrantedFs {
-        territory: run.session.territory.clone(),
-        grant: Arc::clone(watched.grant()),
-        changes_beneath: declared_changes(watched),
-        intent,
-        tag: tag_of(capable.valid().entry().call_key()),
-        reads_sidecars: !capable.valid().contract().requires.fs.read.is_empty(),
-        stop: stop.clone(),
-        shared: Arc::clone(&run.session.shared),
+    /// Returns the means to run the commands of the call.
+    fn call_shell(&self) -> CallShell {
+        let Self { state, granted, connection, timing, .. } = self;
+        let contract = granted.contract();
+        CallShell {
+            connection: Arc::clone(connection),
+            tool: contract.id.clone(),
+            hosts: Arc::clone(granted.hosts()),
+            changes_files: !contract.requires.fs.write.is_empty(),
+            paths: connection.paths.clone(),
+            sidecars: Arc::clone(&connection.sidecars),
+            progress: Arc::clone(&state.call().progress),
+            cancellation: timing.stop.clone(),
+            time: Arc::clone(&timing.time),
+            output_bytes_max: connection.shared.parts.limits.output_bytes_of(contract),
+            environment: CallEnvironment {
+                shared: Arc::clone(&connection.shared),
+                call_key: state.call_key(),
+                scope: state.id().scope.clone(),
+            },
+            label: CallLabel { tool: state.tool().to_owned(), seq: state.id().seq },
+        }
+    }
+
+    /// Returns the files that the call may reach: what its grant holds, and of that only those places for changes that
+    /// were declared and judged.
+    fn granted_fs(&self, intent: Option<Arc<OpenIntent>>) -> GrantedFs {
+        let Self { state, granted, connection, timing, .. } = self;
+        GrantedFs {
+            paths: connection.paths.clone(),
+            grant: Arc::clone(granted.grant()),
+            declared_changes: declared_changes(granted),
+            intent,
+            tag: change_tag(state.call_key()),
+            reads_sidecars: !granted.contract().requires.fs.read.is_empty(),
+            stop: timing.stop.clone(),
+            shared: Arc::clone(&connection.shared),
+        }
     }
 }
 
 /// Returns the hosts that the call declared, and that were judged with it.
-fn judged_hosts(watched: &Watched) -> Vec<String> {
-    let judged = watched.capable().accesses().iter().filter_map(|access| match access {
-        Canonical::Net { host } => Some(host.clone()),
-        Canonical::Read { .. }
-        | Canonical::Write { .. }
-        | Canonical::Shell { .. }
-        | Canonical::Named { .. } => None,
+fn declared_hosts(granted: &Granted) -> Vec<String> {
+    let judged = granted.accesses().iter().filter_map(|access| match access {
+        ResolvedAccess::Net { host } => Some(host.clone()),
+        ResolvedAccess::Read { .. }
+        | ResolvedAccess::Write { .. }
+        | ResolvedAccess::Shell { .. }
+        | ResolvedAccess::Named { .. } => None,
     });
     judged.collect()
 }
 
 /// Returns the input as watchdogs are told it again when the call is led to another host, which no other call is.
-fn led_input(watched: &Watched, run: &RunState) -> Value {
-    let is_watched = !run.session.shared.parts.watchdogs.is_empty();
-    let can_be_led = is_watched && !watched.hosts().is_empty();
-    if can_be_led { watched.capable().valid().call().input.clone() } else { Value::Null }
+fn redirect_input(call: &Call, granted: &Granted, watchdogs: &[Arc<dyn Watchdog>]) -> Value {
+    let can_be_redirected = !watchdogs.is_empty() && !granted.hosts().is_empty();
+    if can_be_redirected { call.input.clone() } else { Value::Null }
 }
 
 /// Returns the places that the call declared it would change, and that were judged.
-fn declared_changes(watched: &Watched) -> Vec<PathBuf> {
-    let changed = watched.capable().accesses().iter().filter_map(|access| match access {
-        Canonical::Write { path } => Some(path.absolute.clone()),
-        Canonical::Read { .. }
-        | Canonical::Net { .. }
-        | Canonical::Shell { .. }
-        | Canonical::Named { .. } => None,
+fn declared_changes(granted: &Granted) -> Vec<PathBuf> {
+    let changed = granted.accesses().iter().filter_map(|access| match access {
+        ResolvedAccess::Write { path } => Some(path.absolute.clone()),
+        ResolvedAccess::Read { .. }
+        | ResolvedAccess::Net { .. }
+        | ResolvedAccess::Shell { .. }
+        | ResolvedAccess::Named { .. } => None,
     });
     changed.collect()
-}
-
-impl Executed {
-    /// Returns what the tool connected to by itself.
-    pub(super) fn network(&self) -> &Arc<NetRecord> {
-        &self.network
-    }
-
-    /// Returns how long the call was allowed to take, where it ended because that time was over.
-    pub(super) fn timeout_ms(&self) -> Option<u64> {
-        self.timeout_ms
-    }
-
-    pub(super) fn into_parts(self) -> (Watched, Intent, Result<Output, ToolError>, Status) {
-        (self.watched, self.intent, self.result, self.status)
-    }
 }

@@ -1,35 +1,36 @@
-//! The journal knows of the call before anything happens.
+//! Writes the intent to the journal before anything happens.
 
-use haft_journal::{Intent, JournalError};
+use haft_journal::{Intent, Journal, JournalError};
 
-use super::refusal::Stop;
-use super::watch::Watched;
-use crate::run::{RunError, RunState};
+use super::call_state::CallState;
+use super::history::History;
+use super::refusal::PipelineStop;
+use super::watch::Granted;
+use crate::run_error::RunError;
 
-/// A call whose intent is recorded: on disk when its effect is more than a read.
+/// Evidence that the intent of the call is recorded: on disk when its effect is more than a read. Only the journal makes an
+/// [`Intent`].
 pub(super) struct Intended {
-    watched: Watched,
-    intent: Intent,
+    pub(super) intent: Intent,
+    /// What the answer says of earlier calls like this one.
+    pub(super) retry_warning: Option<String>,
 }
 
-pub(super) async fn intend(watched: Watched, run: &RunState) -> Result<Intended, Stop> {
-    let capable = watched.capable();
-    let planned = capable.valid().entry().planned(capable.recorded_accesses().to_owned());
-    let journal = &run.session.shared.parts.journal;
+pub(super) async fn intend(
+    state: &CallState,
+    granted: &Granted,
+    history: History,
+    journal: &dyn Journal,
+) -> Result<Intended, PipelineStop> {
+    let planned = state.planned_call(granted.recorded_accesses().to_owned());
     match journal.intend(planned).await {
-        Ok(intent) => Ok(Intended { watched, intent }),
+        Ok(intent) => Ok(Intended { intent, retry_warning: history.into_retry_warning() }),
         Err(err) => {
             if let JournalError::Fenced { .. } = err {
                 // Nothing of it is recorded, so it is still the same call when it comes again.
-                capable.valid().entry().take_back(run);
+                state.roll_back_numbering();
             }
             Err(RunError::from(err).into())
         }
-    }
-}
-
-impl Intended {
-    pub(super) fn into_parts(self) -> (Watched, Intent) {
-        (self.watched, self.intent)
     }
 }

@@ -1,148 +1,146 @@
 //! The only way to execute a tool.
 //!
-//! Each stage takes the previous stage's type by value and its fields are private to the module that makes them, so a
-//! stage that is skipped does not compile: [`execute`](execute::execute) needs an intent, an intent needs a call that
-//! watchdogs let through, and so on up to the call as it arrived.
+//! One record of the call, its [`CallState`](call_state::CallState), moves through the stages by value. Each stage returns
+//! its evidence beside it, a later stage takes that evidence by value, and only the module of a stage makes its evidence. A
+//! stage that is skipped therefore does not compile: [`execute`](execute::execute) needs an intent, an intent needs a
+//! history and a grant, and so on up to the call as it arrived.
+//!
+//! These are all stages, in order. `cargo xtask generated` compares the table with `run_stages` and copies it into the
+//! documents that show it.
+//!
+//! | stage | file in `crates/haft/src/pipeline/` | gives | refuses with |
+//! |---|---|---|---|
+//! | recall | `history/recall.rs` | the call's number and keys, or the recorded answer of the same call | `IN_DOUBT` |
+//! | validate | `validate.rs` | a tool that exists, and an input that satisfies its schema | `TOOL_NOT_FOUND`, `INVALID_INPUT` |
+//! | repeat | `history/earlier_attempts.rs` | a call that earlier attempts of the task do not hold back, or the answer that one of them got | `IN_DOUBT`, `PERMISSION_DENIED` |
+//! | capable | `capable.rs` | canonical accesses inside the tool's and the agent's capabilities | `CAPABILITY_DENIED`, `TOOL_PATH_ESCAPE`, `TOOL_PATH_INVALID` |
+//! | permit | `permit.rs` | a call that rules allow or want a person asked about | `PERMISSION_DENIED`, `TOOL_NETWORK_DISABLED`, `TOOL_GIT_REMOTE_DISABLED` |
+//! | watch | `watch.rs`, `approve.rs` | a grant, after watchdogs and at most one question to a person | `WATCHDOG_DENIED`, `PERMISSION_DENIED` |
+//! | probe | `history/probe.rs` | for a call in doubt: whether it happened | `IN_DOUBT` |
+//! | snapshot | `snapshot.rs` | the hook around the effect; its failure never fails a call | |
+//! | intend | `intend.rs` | an intent, which only a journal makes | |
+//! | execute | `execute.rs` | the tool's result, its panic or its abandonment | |
+//! | truncate | `truncate.rs` | an envelope of bounded size | |
+//! | record | `record.rs` | the envelope, once its outcome is in the journal | |
+//!
+//! Nothing executes without an intent, with one exception: the probe of a call in doubt asks, after all gates, whether that
+//! call happened ([`ExecutionRight`](execute::ExecutionRight)).
 
 mod approve;
-mod arrive;
+mod call_state;
 mod capable;
 mod execute;
+mod history;
 mod intend;
-mod panic;
 mod permit;
-mod probe;
-mod recall;
 mod record;
 mod refusal;
 mod rehearse;
-mod repeat;
 mod snapshot;
 mod truncate;
 mod validate;
 mod watch;
 
-pub(crate) use arrive::RECORDED_BYTES_MAX;
-pub(crate) use execute::STOP_MS;
-pub(crate) use panic::Contained;
 use std::sync::Arc;
 
 use haft_contract::Envelope;
-pub use record::Recording;
-pub(crate) use rehearse::rehearse;
-pub(crate) use truncate::ERROR_BYTES_MAX;
 
-use crate::call::Call;
-use crate::run::{RunError, RunState};
-use crate::session::is_adopted;
-use haft_journal::CallRow;
-use recall::Recalled;
-use refusal::Stop;
-use repeat::Repeated;
+pub(crate) use call_state::ArrivedCall;
+pub(crate) use history::{
+    AttemptTrackers, CallLease, PriorCalls, RunHistory, check_files_of_calls, load_retry_warning,
+};
+pub use history::{ResumeMode, RetryWarning};
+pub use record::PendingRecord;
+pub(crate) use rehearse::rehearse;
+
+use crate::connection_state::ConnectionState;
+use crate::run_error::RunError;
+use refusal::PipelineStop;
 
 /// When the envelope of a call that was executed leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Leaves {
-    Recorded,
+pub(crate) enum EnvelopeTiming {
+    AfterRecord,
     /// While its outcome is on the way to the journal, if the call succeeded.
-    Ahead,
+    BeforeRecord,
 }
 
-/// A call that is answered, and what is still to come of it.
-type Left = (Envelope, Recording);
+/// A call that is answered, and the record of its outcome where that is still to come.
+type AnswerWithRecording = (Envelope, PendingRecord);
 
 /// Passes a call through all stages.
-pub(crate) async fn pass(
-    call: Call,
-    leaves: Leaves,
-    run: &Arc<RunState>,
-) -> Result<Left, RunError> {
-    let adopted = is_adopted(&call.tool).then(|| (call.tool.clone(), call.input.clone()));
-    let passed = pass_stages(call, leaves, run).await;
-    let (mut envelope, recording) = passed.inspect_err(|err| run.heed(err))?;
+pub(crate) async fn run_pipeline(
+    mut arrived: ArrivedCall,
+    lease: CallLease,
+    timing: EnvelopeTiming,
+    (history, connection): (&RunHistory, &Arc<ConnectionState>),
+) -> Result<AnswerWithRecording, RunError> {
+    let adoptable = arrived.take_adoptable();
+    let passed = run_stages(arrived, lease, timing, (history, connection)).await;
+    let (mut envelope, recording) = match passed {
+        Ok(answered) => answered,
+        Err(PipelineStop::Answered(envelope)) => (*envelope, PendingRecord::done()),
+        Err(PipelineStop::Refused(refusal)) => {
+            // That a call in doubt may not begin now says nothing about whether it happened before.
+            let envelope = match refusal.state.in_doubt() {
+                Some(doubt) => history::in_doubt_answer(&refusal.state, &doubt.row),
+                None => record::record_refusal(*refusal, &connection.shared.parts).await?,
+            };
+            (envelope, PendingRecord::done())
+        }
+        Err(PipelineStop::Failed(err)) => return Err(err),
+    };
     if let Envelope::Output { metadata, .. } = &mut envelope
         && metadata.replayed
     {
-        run.session.sidecars.adopt(metadata);
-        if let Some((tool, input)) = &adopted {
-            run.session.adopt_call(tool, input, &envelope);
+        connection.sidecars.adopt(metadata);
+        if let Some((tool, input)) = &adoptable {
+            connection.adopt_call(tool, input, &envelope);
         }
     }
     Ok((envelope, recording))
 }
 
-async fn pass_stages(call: Call, leaves: Leaves, run: &Arc<RunState>) -> Result<Left, RunError> {
-    let arrived = arrive::arrive(call, run).await?;
-    let (arrived, doubtful) = match recall::recall(arrived, run).await? {
-        Recalled::Fresh(arrived) => (arrived, None),
-        Recalled::Doubtful(arrived, row) => (arrived, Some(row)),
-        Recalled::Answered(envelope) => return Ok((envelope, Recording::done())),
-    };
-    match admit_and_execute(arrived, doubtful, (leaves, run)).await {
-        Ok(left) => Ok(left),
-        Err(Stop::Refused(refusal)) => {
-            Ok((record::refused(*refusal, run).await?, Recording::done()))
-        }
-        Err(Stop::Failed(err)) => Err(err),
-    }
-}
-
-async fn admit_and_execute(
-    arrived: arrive::Arrived,
-    doubtful: Option<Box<CallRow>>,
-    (leaves, run): (Leaves, &Arc<RunState>),
-) -> Result<Left, Stop> {
-    let watched = match (admit(arrived, run).await, &doubtful) {
-        (Ok(Admitted::Watched(watched)), _) => *watched,
-        (Ok(Admitted::Answered(envelope)), _) => return Ok((*envelope, Recording::done())),
-        // That it may not begin now says nothing about whether it happened before.
-        (Err(Stop::Refused(refusal)), Some(row)) => {
-            refusal.entry.uncount(run);
-            return Ok((recall::in_doubt(row), Recording::done()));
-        }
-        (Err(stop), _) => return Err(stop),
-    };
-    let watched = match probe::probe(watched, doubtful, run).await? {
-        Ok(watched) => watched,
-        Err(envelope) => return Ok((envelope, Recording::done())),
-    };
+async fn run_stages(
+    arrived: ArrivedCall,
+    lease: CallLease,
+    timing: EnvelopeTiming,
+    (history, connection): (&RunHistory, &Arc<ConnectionState>),
+) -> Result<AnswerWithRecording, PipelineStop> {
+    let parts = &connection.shared.parts;
+    let state = history::recall(arrived, lease, history, &connection.shared).await?.into_fresh()?;
+    let (state, valid) = validate::validate(state, connection)?;
+    let (state, unrepeated) =
+        history::check_earlier_attempts(state, connection).await?.into_fresh()?;
+    let (state, judged) = capable::capable(state, valid, connection)?;
+    connection.shared.load_conditions(judged.accesses()).await;
+    let (state, judged, permission) = permit::permit(state, judged, connection)?;
+    let (state, granted) = watch::watch(state, judged, permission, connection).await?;
+    let (state, history) =
+        history::probe(state, &granted, unrepeated, connection).await?.into_fresh()?;
     // The first look is over when the effect begins; until then it costs no time of its own.
-    let ahead = snapshot::ahead(&watched, run);
-    let (intended, begun) = tokio::join!(intend::intend(watched, run), ahead.begin());
+    let hook = snapshot::pending_effect_hook(&state, &granted, parts.snapshots.as_ref());
+    let (intended, begun) = tokio::join!(
+        intend::intend(&state, &granted, history, &*parts.journal),
+        hook.run_before_effect()
+    );
     let intended = match intended {
         Ok(intended) => intended,
         Err(stop) => {
-            begun.forget();
+            begun.cancel_effect();
             return Err(stop);
         }
     };
-    let executed = execute::execute(intended, run).await;
-    let truncated = truncate::truncate(executed, run);
+    let executed = execute::execute(&state, &granted, intended, connection).await;
+    let outcome = truncate::truncate(&state, &granted, executed, connection);
     let recording = async {
-        match leaves {
-            Leaves::Recorded => Ok((record::record(truncated, run).await?, Recording::done())),
-            Leaves::Ahead => record::record_ahead(truncated, run).await,
+        match timing {
+            EnvelopeTiming::AfterRecord => {
+                Ok((record::record(state, outcome, parts).await?, PendingRecord::done()))
+            }
+            EnvelopeTiming::BeforeRecord => record::record_ahead(state, outcome, parts).await,
         }
     };
-    let (left, ()) = tokio::join!(recording, begun.end(run));
-    left.map_err(Stop::from)
-}
-
-/// A call that passed all gates, or that is answered without.
-enum Admitted {
-    Watched(Box<watch::Watched>),
-    Answered(Box<Envelope>),
-}
-
-async fn admit(arrived: arrive::Arrived, run: &Arc<RunState>) -> Result<Admitted, Stop> {
-    let valid = validate::validate(arrived, run)?;
-    let valid = match repeat::repeat(valid, run).await? {
-        Repeated::Go(valid) => *valid,
-        Repeated::Answered(envelope) => return Ok(Admitted::Answered(envelope)),
-    };
-    let capable = capable::capable(valid, run)?;
-    run.session.shared.learn_conditions(capable.accesses()).await;
-    let permitted = permit::permit(capable, run)?;
-    let watched = watch::watch(permitted, run).await?;
-    Ok(Admitted::Watched(Box::new(watched)))
+    let (answered, ()) = tokio::join!(recording, begun.run_after_effect(parts));
+    answered.map_err(PipelineStop::from)
 }

@@ -1,68 +1,134 @@
-//! Permission rules, and the network guard in front of commands.
+//! Applies permission rules, and the network guard in front of commands.
 
-use haft_contract::ErrorCode;
+use haft_contract::{ErrorCode, Refusal, RefusalGrounds, RefusalSource, Remedy};
 use haft_policy::{
-    Action, Canonical, Ground, HostScope, NetworkRefusal, Question, RuleSet, decide, judge,
+    DecisionBasis, HostScope, NetworkRefusal, PolicyRequest, ResolvedAccess, Rule, RuleAction,
+    RuleScope, RuleSet, decide, decide_access,
 };
 
-use super::capable::Capable;
-use super::refusal::Stop;
+use super::call_state::CallState;
+use super::capable::Judged;
+use super::refusal::PipelineStop;
 use crate::ask::ASK_LINES_MAX;
-use crate::run::RunState;
+use crate::connection_state::ConnectionState;
+use crate::shared::RuntimeShared;
 
-/// A call that rules allow, or about which they want a person asked.
-pub(super) struct Permitted {
-    capable: Capable,
-    reasons: Vec<String>,
+/// Evidence that rules do not deny the call, and why they want a person asked, if they do.
+pub(super) struct RulePermission {
+    pub(super) reasons: Vec<String>,
 }
 
-pub(super) fn permit(capable: Capable, run: &RunState) -> Result<Permitted, Stop> {
-    let rules = run.session.rules();
-    let reasons = match reasons_to_ask(&capable, &rules) {
+pub(super) fn permit(
+    state: CallState,
+    judged: Judged,
+    connection: &ConnectionState,
+) -> Result<(CallState, Judged, RulePermission), PipelineStop> {
+    let rules = connection.rules();
+    let reasons = match reasons_to_ask(&judged, &rules, connection) {
         Ok(reasons) => reasons,
-        Err(denied) => return Err(capable.refuse(ErrorCode::PermissionDenied, denied)),
+        Err(denied) => return Err(judged.refuse_as(state, *denied)),
     };
-    if let Some(refusal) = guarded(&capable, &rules, run) {
-        return Err(capable.refuse(refusal.code, refusal.message));
+    if let Some(NetworkRefusal { code, message, host }) =
+        network_guard_refusal(&state, &judged, &rules, connection)
+    {
+        let mut grounds = RefusalGrounds::new(RefusalSource::NetworkGuard);
+        grounds.remedies.extend(host.map(Remedy::AllowHost));
+        return Err(judged.refuse_as(state, grounds.into_refusal(code, message)));
     }
-    Ok(Permitted { capable, reasons })
+    Ok((state, judged, RulePermission { reasons }))
 }
 
 /// Returns why rules want a person asked, one line for each access, and nothing where they allow the call; or why they
 /// deny it.
-pub(super) fn reasons_to_ask(capable: &Capable, rules: &RuleSet) -> Result<Vec<String>, String> {
-    let (tool, accesses) = (&capable.valid().contract().id, capable.accesses());
-    let decision = decide(&Question { tool, accesses }, rules);
+pub(super) fn reasons_to_ask(
+    judged: &Judged,
+    rules: &RuleSet,
+    connection: &ConnectionState,
+) -> Result<Vec<String>, Box<Refusal>> {
+    let (tool, accesses) = (&judged.contract().id, judged.accesses());
+    let decision = decide(&PolicyRequest { tool, accesses }, rules);
     match decision.action {
-        Action::Allow => Ok(Vec::new()),
-        Action::Deny => Err(decision.explain()),
+        RuleAction::Allow => Ok(Vec::new()),
+        RuleAction::Deny => {
+            let mut grounds = decision.grounds();
+            grounds.remedies.extend(allowing_remedies(judged, rules, connection));
+            let refusal = grounds.into_refusal(ErrorCode::PermissionDenied, decision.explain());
+            Err(Box::new(refusal))
+        }
         // Nobody is asked about the session's own outputs, unless a rule says so.
-        Action::Ask if capable.only_own_outputs() && decision.because.ground == Ground::NoRule => {
+        RuleAction::Ask
+            if judged.only_own_outputs() && decision.reason.basis == DecisionBasis::NoRule =>
+        {
             Ok(Vec::new())
         }
-        Action::Ask if accesses.is_empty() => Ok(vec![decision.explain()]),
-        Action::Ask => {
-            let judged = accesses.iter().map(|access| judge(tool, Some(access), rules));
-            let asking = judged.filter(|judged| judged.action == Action::Ask);
-            Ok(at_most(ASK_LINES_MAX, asking.map(|judged| judged.explain())))
+        RuleAction::Ask if accesses.is_empty() => Ok(vec![decision.explain()]),
+        RuleAction::Ask => {
+            let judged = accesses.iter().map(|access| decide_access(tool, Some(access), rules));
+            let asking = judged.filter(|judged| judged.action == RuleAction::Ask);
+            Ok(distinct_lines(ASK_LINES_MAX, asking.map(|judged| judged.explain())))
         }
     }
 }
 
+/// Returns what the caller can name in place of what it reaches all of.
+pub(super) fn naming_remedies(judged: &Judged, rules: &RuleSet) -> impl Iterator<Item = Remedy> {
+    let tool = &judged.contract().id;
+    let decisions = judged.accesses().iter().map(|access| decide_access(tool, Some(access), rules));
+    decisions.flat_map(|decision| decision.grounds().remedies)
+}
+
+/// Returns what a user can allow for this session so that rules allow the call: its hosts, or else the whole tool.
+pub(super) fn allowing_remedies(
+    judged: &Judged,
+    rules: &RuleSet,
+    connection: &ConnectionState,
+) -> Vec<Remedy> {
+    let shared = &connection.shared;
+    let tool = &judged.contract().id;
+    let suffices = |allowed: Vec<Rule>| {
+        let allowed = allowed.into_iter().map(|rule| (RuleScope::Session, rule));
+        let with_them = rules.with_added(allowed, &shared.parts.variables, shared.conditions());
+        with_them.is_ok_and(|rules| {
+            decide(&PolicyRequest { tool, accesses: judged.accesses() }, &rules).action
+                == RuleAction::Allow
+        })
+    };
+    let hosts = judged.accesses().iter().filter_map(|access| match access {
+        ResolvedAccess::Net { host } => Some(host.clone()),
+        ResolvedAccess::Read { .. }
+        | ResolvedAccess::Write { .. }
+        | ResolvedAccess::Shell { .. }
+        | ResolvedAccess::Named { .. } => None,
+    });
+    let hosts: Vec<String> = hosts.collect();
+    let of_hosts = hosts.iter().map(|host| Rule::new("net.fetch", host, RuleAction::Allow));
+    if !hosts.is_empty() && suffices(of_hosts.collect()) {
+        return hosts.into_iter().map(Remedy::AllowHost).collect();
+    }
+    let of_tool = suffices(vec![Rule::new(tool.as_str(), "*", RuleAction::Allow)]);
+    of_tool.then(|| Remedy::AllowTool(tool.clone())).into_iter().collect()
+}
+
 /// Returns the hosts that the call may reach, as far as the rules go.
-pub(super) fn hosts(capable: &Capable, rules: &RuleSet, run: &RunState) -> HostScope {
-    let contract = capable.valid().contract();
-    let (tool, own, shared) = (&contract.id, capable.capabilities(), &run.session.shared);
+pub(super) fn reachable_hosts(
+    state: &CallState,
+    judged: &Judged,
+    rules: &RuleSet,
+    shared: &RuntimeShared,
+) -> HostScope {
+    let contract = judged.contract();
+    let (tool, own) = (&contract.id, judged.capabilities());
     if contract.requires.shell.is_empty() {
-        HostScope::of_tool(tool, own, &capable.valid().offer().effective, rules)
+        HostScope::of_tool(tool, own, &state.catalog().effective, rules)
     } else {
         // A command that knows its hosts gets a way to these alone: it may follow what they tell it to go to.
-        HostScope::of_commands(tool, own, &shared.agent, rules).wanted_by(capable.accesses())
+        HostScope::of_commands(tool, own, &shared.agent_capabilities, rules)
+            .limited_to_declared(judged.accesses())
     }
 }
 
 /// Returns the distinct lines, and how many more there would be.
-pub(super) fn at_most(count: usize, lines: impl Iterator<Item = String>) -> Vec<String> {
+pub(super) fn distinct_lines(count: usize, lines: impl Iterator<Item = String>) -> Vec<String> {
     let mut shown: Vec<String> = Vec::new();
     let mut hidden = 0_usize;
     for line in lines {
@@ -83,24 +149,22 @@ pub(super) fn at_most(count: usize, lines: impl Iterator<Item = String>) -> Vec<
 
 /// Returns why the network guard refuses a command, if it does. Where hosts are granted, or the network is, commands may
 /// well use it.
-fn guarded(capable: &Capable, rules: &RuleSet, run: &RunState) -> Option<NetworkRefusal> {
-    let parts = &run.session.shared.parts;
-    let refusal = capable.accesses().iter().find_map(|access| match access {
-        Canonical::Shell { command } => parts.network_guard.check(command),
-        Canonical::Read { .. }
-        | Canonical::Write { .. }
-        | Canonical::Net { .. }
-        | Canonical::Named { .. } => None,
+fn network_guard_refusal(
+    state: &CallState,
+    judged: &Judged,
+    rules: &RuleSet,
+    connection: &ConnectionState,
+) -> Option<NetworkRefusal> {
+    let parts = &connection.shared.parts;
+    let refusal = judged.accesses().iter().find_map(|access| match access {
+        ResolvedAccess::Shell { command } => parts.network_guard.check(command),
+        ResolvedAccess::Read { .. }
+        | ResolvedAccess::Write { .. }
+        | ResolvedAccess::Net { .. }
+        | ResolvedAccess::Named { .. } => None,
     })?;
-    let hosts = hosts(capable, rules, run);
-    let has_network = parts.allow_network && hosts.is_unbounded();
+    let hosts = reachable_hosts(state, judged, rules, &connection.shared);
+    let has_network = parts.allow_network && hosts.is_unrestricted();
     let is_offline = !has_network && hosts.is_empty();
     is_offline.then_some(refusal)
-}
-
-impl Permitted {
-    /// Returns the call and why rules want a person asked, if they do.
-    pub(super) fn into_parts(self) -> (Capable, Vec<String>) {
-        (self.capable, self.reasons)
-    }
 }

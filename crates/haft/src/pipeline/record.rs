@@ -1,26 +1,33 @@
-//! The outcome is in the journal before the envelope leaves; or, for a driver that makes further calls of it and tells nobody,
-//! on a way on which nothing can overtake it.
+//! Writes the outcome to the journal before the envelope leaves. A driver inside haft may get the envelope earlier; then
+//! nothing recorded later can overtake the outcome.
 
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use haft_contract::{BoxFuture, Effect, Envelope, Metadata};
-use haft_journal::{JournalError, Outcome, Status};
+use haft_contract::{BoxFuture, Effect, Envelope, EnvelopeMetadata};
+use haft_journal::{CallStatus, JournalError, Outcome};
 
-use super::arrive::Entry;
-use super::refusal::Refusal;
-use super::truncate::Truncated;
-use crate::run::{RunError, RunState};
+use super::call_state::CallState;
+use super::refusal::RefusedCall;
+use super::truncate::CallOutcome;
+use crate::run_error::RunError;
+use crate::shared::RuntimeParts;
 
 /// What is still to come of a call whose envelope left ahead of its record: that its outcome is in the journal, as firmly as its
 /// effect needs. Whoever drops it does not hear of that, and nothing else changes.
-pub struct Recording(Option<BoxFuture<'static, Result<(), RunError>>>);
+pub struct PendingRecord(Option<BoxFuture<'static, Result<(), RunError>>>);
 
-impl Recording {
+impl PendingRecord {
     /// Returns that of a call which was recorded before its envelope left.
     pub(super) fn done() -> Self {
         Self(None)
+    }
+
+    /// Calls `inspect` with the error, if the record fails.
+    pub(crate) fn inspect_err(self, inspect: impl FnOnce(&RunError) + Send + 'static) -> Self {
+        Self(self.0.map(|recording| -> BoxFuture<'static, Result<(), RunError>> {
+            Box::pin(async move { recording.await.inspect_err(inspect) })
+        }))
     }
 
     /// Returns whether nothing is to come any more.
@@ -29,7 +36,7 @@ impl Recording {
     }
 }
 
-impl Future for Recording {
+impl Future for PendingRecord {
     type Output = Result<(), RunError>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
@@ -40,12 +47,16 @@ impl Future for Recording {
     }
 }
 
-pub(super) async fn record(truncated: Truncated, run: &RunState) -> Result<Envelope, RunError> {
-    let (entry, intent, status, envelope, recorded) = truncated.into_parts();
-    let outcome = outcome(status, as_recorded(&envelope, recorded), run);
-    match run.session.shared.parts.journal.settle(intent, outcome).await {
+pub(super) async fn record(
+    state: CallState,
+    outcome: CallOutcome,
+    parts: &RuntimeParts,
+) -> Result<Envelope, RunError> {
+    let CallOutcome { intent, status, envelope, recorded_message } = outcome;
+    let recorded = recorded_outcome(status, envelope_to_record(&envelope, recorded_message), parts);
+    match parts.journal.settle(intent, recorded).await {
         Ok(()) => Ok(envelope),
-        Err(err) => Err(unrecorded(entry, err).await),
+        Err(err) => Err(unrecorded_error(state, err).await),
     }
 }
 
@@ -53,76 +64,85 @@ pub(super) async fn record(truncated: Truncated, run: &RunState) -> Result<Envel
 /// durable after the outcome, so that no intent can be there without that. Whatever else the driver does after a failure
 /// looks at what is recorded, so a failure is recorded first.
 pub(super) async fn record_ahead(
-    truncated: Truncated,
-    run: &Arc<RunState>,
-) -> Result<(Envelope, Recording), RunError> {
-    if truncated.status() != Status::Succeeded {
-        return Ok((record(truncated, run).await?, Recording::done()));
+    state: CallState,
+    outcome: CallOutcome,
+    parts: &RuntimeParts,
+) -> Result<(Envelope, PendingRecord), RunError> {
+    if outcome.status != CallStatus::Succeeded {
+        return Ok((record(state, outcome, parts).await?, PendingRecord::done()));
     }
-    let (entry, intent, status, envelope, recorded) = truncated.into_parts();
-    let outcome = outcome(status, as_recorded(&envelope, recorded), run);
-    let settled = match run.session.shared.parts.journal.settle_ahead(intent, outcome).await {
+    let CallOutcome { intent, status, envelope, recorded_message } = outcome;
+    let recorded = recorded_outcome(status, envelope_to_record(&envelope, recorded_message), parts);
+    let settled = match parts.journal.settle_ahead(intent, recorded).await {
         Ok(settled) => settled,
-        Err(err) => return Err(unrecorded(entry, err).await),
+        Err(err) => return Err(unrecorded_error(state, err).await),
     };
-    let run = Arc::clone(run);
     let recording = async move {
-        let Err(err) = settled.await else { return Ok(()) };
-        let err = unrecorded(entry, err).await;
-        run.heed(&err);
-        Err(err)
+        match settled.await {
+            Ok(()) => Ok(()),
+            Err(err) => Err(unrecorded_error(state, err).await),
+        }
     };
-    Ok((envelope, Recording(Some(Box::pin(recording)))))
+    Ok((envelope, PendingRecord(Some(Box::pin(recording)))))
 }
 
-fn outcome(status: Status, envelope: Envelope, run: &RunState) -> Outcome {
-    Outcome { status, envelope, finished_at_ms: run.session.shared.parts.clock.now_ms() }
+fn recorded_outcome(status: CallStatus, envelope: Envelope, parts: &RuntimeParts) -> Outcome {
+    Outcome { status, envelope, finished_at_ms: parts.clock.now_ms() }
 }
 
 /// Says that it could not be recorded how a call ended.
-async fn unrecorded(mut entry: Entry, err: JournalError) -> RunError {
+async fn unrecorded_error(mut state: CallState, err: JournalError) -> RunError {
     match err {
         // A read has no intent that could be left open; one under an epoch that is over is its new owner's.
-        err if entry.effect() == Effect::Read => err.into(),
+        err if state.effect() == Effect::Read => err.into(),
         err @ JournalError::Fenced { .. } => err.into(),
         err => {
-            if entry.effect() == Effect::Once {
+            if state.effect() == Effect::Once {
                 // Whoever makes the call again must not repeat it.
-                entry.leave_unheard().await;
+                state.mark_unacknowledged().await;
             }
-            RunError::Unrecorded { call: entry.id().clone(), source: Box::new(err) }
+            RunError::Unrecorded { call: state.id().clone(), source: Box::new(err) }
         }
     }
 }
 
 /// Records a call that was not allowed to execute.
-pub(super) async fn refused(refusal: Refusal, run: &RunState) -> Result<Envelope, RunError> {
-    let parts = &run.session.shared.parts;
-    let metadata = Metadata {
-        duration_ms: refusal.entry.elapsed_ms(),
-        call_id: Some(refusal.entry.id().to_string()),
+pub(super) async fn record_refusal(
+    refused: RefusedCall,
+    parts: &RuntimeParts,
+) -> Result<Envelope, RunError> {
+    let RefusedCall { state, accesses, refusal, recorded_message, is_held_back } = refused;
+    let metadata = EnvelopeMetadata {
+        duration_ms: state.elapsed_ms(),
+        call_id: Some(state.id().to_string()),
         code: Some(refusal.code),
-        held_back: refusal.is_held_back,
+        held_back: is_held_back,
         unsafe_no_sandbox: parts.sandbox.is_off(),
-        ..Metadata::default()
+        refusal: Some(Box::new(refusal.clone())),
+        ..EnvelopeMetadata::default()
     };
-    let envelope = Envelope::Error { error_text: refusal.message, metadata };
+    let envelope = Envelope::Error { error_text: refusal.because, metadata };
     let finished_at_ms = parts.clock.now_ms();
-    let recorded = as_recorded(&envelope, refusal.recorded);
-    let outcome = Outcome { status: Status::Refused, envelope: recorded, finished_at_ms };
-    parts.journal.refuse(refusal.entry.planned(refusal.accesses), outcome).await?;
-    if refusal.is_held_back {
-        refusal.entry.attempt().warned();
+    let recorded = envelope_to_record(&envelope, recorded_message);
+    let outcome = Outcome { status: CallStatus::Refused, envelope: recorded, finished_at_ms };
+    parts.journal.refuse(state.planned_call(accesses), outcome).await?;
+    if is_held_back {
+        state.attempt().mark_warned();
     }
     Ok(envelope)
 }
 
 /// Returns the envelope as the journal holds it: a message that quotes what must not be stored gives way to one that
 /// does not.
-fn as_recorded(envelope: &Envelope, recorded: Option<String>) -> Envelope {
+fn envelope_to_record(envelope: &Envelope, recorded: Option<String>) -> Envelope {
     match (envelope, recorded) {
         (Envelope::Error { metadata, .. }, Some(error_text)) => {
-            Envelope::Error { error_text, metadata: metadata.clone() }
+            let mut metadata = metadata.clone();
+            if let Some(refusal) = &mut metadata.refusal {
+                refusal.because.clone_from(&error_text);
+                refusal.remedies.clear();
+            }
+            Envelope::Error { error_text, metadata }
         }
         (envelope, _) => envelope.clone(),
     }

@@ -1,66 +1,72 @@
 //! A call that was not allowed to execute, and why.
 
-use haft_contract::ErrorCode;
+use haft_contract::{Envelope, ErrorCode, Refusal, RefusalGrounds, RefusalSource};
 
-use super::arrive::Entry;
-use crate::run::RunError;
+use super::call_state::CallState;
+use crate::run_error::RunError;
 
 /// Why a call leaves the pipeline before its end.
-pub(super) enum Stop {
+pub(super) enum PipelineStop {
+    /// It happened before, or may have; the answer says which.
+    Answered(Box<Envelope>),
     /// It is not allowed to execute; the refusal is journaled and answered.
-    Refused(Box<Refusal>),
+    Refused(Box<RefusedCall>),
     /// haft cannot say what happened.
     Failed(RunError),
 }
 
 /// A refusal with what the journal says of the call.
-pub(super) struct Refusal {
-    pub(super) entry: Entry,
+pub(super) struct RefusedCall {
+    pub(super) state: CallState,
     pub(super) accesses: String,
-    pub(super) code: ErrorCode,
-    pub(super) message: String,
-    /// What the journal holds in place of the message.
-    pub(super) recorded: Option<String>,
+    pub(super) refusal: Refusal,
+    /// What the journal holds in place of the reason.
+    pub(super) recorded_message: Option<String>,
     /// Whether the call counts as not made, because of what earlier calls did.
     pub(super) is_held_back: bool,
 }
 
-impl Stop {
+impl PipelineStop {
     /// Returns the refusal of a call whose accesses are not known yet.
-    pub(super) fn refused(entry: Entry, code: ErrorCode, message: String) -> Self {
-        Self::refused_with(entry, "[]".to_owned(), code, message)
+    pub(super) fn refused(state: CallState, code: ErrorCode, because: String) -> Self {
+        Self::refused_with(state, "[]".to_owned(), plain_refusal(code, because))
     }
 
     /// Returns the refusal of a call that would touch `accesses`.
-    pub(super) fn refused_with(
-        entry: Entry,
-        accesses: String,
-        code: ErrorCode,
-        message: String,
-    ) -> Self {
-        let refusal =
-            Refusal { entry, accesses, code, message, recorded: None, is_held_back: false };
-        Self::Refused(Box::new(refusal))
+    pub(super) fn refused_with(state: CallState, accesses: String, refusal: Refusal) -> Self {
+        let refused =
+            RefusedCall { state, accesses, refusal, recorded_message: None, is_held_back: false };
+        Self::Refused(Box::new(refused))
     }
 
     /// Returns the refusal of a call that counts as not made, because of what earlier calls did.
     pub(super) fn held_back(mut self) -> Self {
-        if let Self::Refused(refusal) = &mut self {
-            refusal.is_held_back = true;
+        if let Self::Refused(refused) = &mut self {
+            refused.refusal.decided_by = RefusalSource::Journal;
+            refused.is_held_back = true;
         }
         self
     }
 
-    /// Returns the refusal with what the journal holds in place of its message.
+    /// Returns the refusal with what the journal holds in place of its reason.
     pub(super) fn recorded_as(mut self, text: Option<String>) -> Self {
-        if let Self::Refused(refusal) = &mut self {
-            refusal.recorded = text;
+        if let Self::Refused(refused) = &mut self {
+            refused.recorded_message = text;
         }
         self
     }
 }
 
-impl From<RunError> for Stop {
+/// Returns a refusal that no change lifts, decided by the part of haft that the code speaks of.
+pub(super) fn plain_refusal(code: ErrorCode, because: String) -> Refusal {
+    let decided_by = match code {
+        ErrorCode::ProcessAborted => RefusalSource::Caller,
+        code => RefusalSource::of_code(code).unwrap_or(RefusalSource::Contract),
+    };
+    RefusalGrounds::new(decided_by).into_refusal(code, because)
+}
+
+impl From<RunError> for PipelineStop {
     fn from(err: RunError) -> Self {
         Self::Failed(err)
     }

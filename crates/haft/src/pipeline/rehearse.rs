@@ -1,70 +1,83 @@
 //! The stages that judge a call, passed without executing it and without a trace in the journal.
 
-use haft_contract::{ErrorCode, ToolId};
-use haft_policy::{Action, judge};
+use haft_contract::{ErrorCode, Remedy, ToolId};
+use haft_policy::{RuleAction, decide_access};
 
-use super::capable::{Capable, capable};
-use super::refusal::Stop;
+use super::call_state::{ArrivedCall, CallState};
+use super::capable::{Judged, capable};
+use super::history::{self, RunHistory};
+use super::permit::{RulePermission, permit};
+use super::refusal::PipelineStop;
 use super::validate::validate;
-use super::watch::{Objection, consult};
-use super::{arrive, permit};
-use crate::call::Call;
-use crate::explain::{AccessExplanation, Explanation};
-use crate::run::{RunError, RunState};
+use super::watch::{WatchdogObjection, check_watchdogs};
+use crate::connection_state::ConnectionState;
+use crate::explain::{AccessExplanation, CallExplanation};
+use crate::run_error::RunError;
 
 /// Says what would become of a call.
-pub(crate) async fn rehearse(call: Call, run: &RunState) -> Result<Explanation, RunError> {
-    let mut explanation = Explanation {
-        tool: call.tool.clone(),
+pub(crate) async fn rehearse(
+    arrived: ArrivedCall,
+    history: &RunHistory,
+    connection: &ConnectionState,
+) -> Result<CallExplanation, RunError> {
+    let mut explanation = CallExplanation {
+        tool: arrived.call().tool.clone(),
         accesses: Vec::new(),
         refusal: None,
-        outcome: Action::Deny,
+        outcome: RuleAction::Deny,
         reasons: Vec::new(),
     };
-    match judged(arrive::rehearse(call, run)?, run, &mut explanation).await {
+    let now_ms = connection.shared.parts.clock.now_ms();
+    let state = history::rehearse(arrived, history, now_ms);
+    match judge_call(state, connection, &mut explanation).await {
         Ok(()) => Ok(explanation),
-        Err(Stop::Refused(refusal)) => {
-            explanation.refusal = Some((refusal.code, refusal.message));
+        Err(PipelineStop::Refused(refused)) => {
+            explanation.refusal = Some(refused.refusal);
             Ok(explanation)
         }
-        Err(Stop::Failed(err)) => Err(err),
+        // A rehearsal does not look at what happened before.
+        Err(PipelineStop::Answered(_)) => Ok(explanation),
+        Err(PipelineStop::Failed(err)) => Err(err),
     }
 }
 
-async fn judged(
-    arrived: arrive::Arrived,
-    run: &RunState,
-    explanation: &mut Explanation,
-) -> Result<(), Stop> {
-    let capable = capable(validate(arrived, run)?, run)?;
-    run.session.shared.learn_conditions(capable.accesses()).await;
-    explanation.accesses = explained(&capable, run);
-    let permitted = permit::permit(capable, run)?;
-    let (capable, mut reasons) = permitted.into_parts();
-    match consult(&capable, run).await {
+async fn judge_call(
+    state: CallState,
+    connection: &ConnectionState,
+    explanation: &mut CallExplanation,
+) -> Result<(), PipelineStop> {
+    let (state, valid) = validate(state, connection)?;
+    let (state, judged) = capable(state, valid, connection)?;
+    connection.shared.load_conditions(judged.accesses()).await;
+    explanation.accesses = explain_accesses(&judged, connection);
+    let (state, judged, RulePermission { mut reasons }) = permit(state, judged, connection)?;
+    match check_watchdogs(&state, &judged, connection).await {
         Ok(of_watchdogs) => reasons.extend(of_watchdogs),
-        Err(Objection::Denied(reason)) => {
-            return Err(capable.refuse(ErrorCode::WatchdogDenied, reason));
+        Err(WatchdogObjection::Denied(reason)) => {
+            return Err(judged.refuse(state, ErrorCode::WatchdogDenied, reason));
         }
-        Err(Objection::Cancelled) => return Err(super::watch::cancelled(capable)),
+        Err(WatchdogObjection::Cancelled) => return Err(judged.refuse_cancelled(state)),
     }
-    explanation.outcome = if reasons.is_empty() { Action::Allow } else { Action::Ask };
+    explanation.outcome = if reasons.is_empty() { RuleAction::Allow } else { RuleAction::Ask };
     explanation.reasons = reasons;
     Ok(())
 }
 
-fn explained(capable: &Capable, run: &RunState) -> Vec<AccessExplanation> {
-    let rules = run.session.rules();
-    let tool: &ToolId = &capable.valid().contract().id;
-    let accesses = capable.accesses();
+fn explain_accesses(judged: &Judged, connection: &ConnectionState) -> Vec<AccessExplanation> {
+    let rules = connection.rules();
+    let tool: &ToolId = &judged.contract().id;
+    let accesses = judged.accesses();
     if accesses.is_empty() {
-        let decision = judge(tool, None, &rules);
+        let decision = decide_access(tool, None, &rules);
         let text = decision.explain();
         return vec![AccessExplanation { access: tool.to_string(), action: decision.action, text }];
     }
     let explain = |access| {
-        let decision = judge(tool, Some(access), &rules);
-        let text = decision.explain();
+        let decision = decide_access(tool, Some(access), &rules);
+        let remedies = decision.grounds().remedies;
+        let texts =
+            std::iter::once(decision.explain()).chain(remedies.iter().map(Remedy::to_string));
+        let text = texts.collect::<Vec<_>>().join("; ");
         AccessExplanation { access: access.to_string(), action: decision.action, text }
     };
     accesses.iter().map(explain).collect()

@@ -1,113 +1,212 @@
-//! Cuts long outputs and puts the rest into sidecars. Never fails a call.
+//! Truncates long outputs and puts the rest into sidecars. Never fails a call.
 
-use haft_contract::limits::OUTPUT_BYTES_MAX;
 use haft_contract::{
-    Body, Content, Contract, Envelope, Excerpt, Metadata, Output, OutputLimit, ToolError,
+    ContentPart, Contract, Envelope, EnvelopeMetadata, Excerpt, OutputBody, OutputLimit, ToolError,
+    ToolOutput,
 };
-use haft_journal::{Intent, Status};
+use haft_journal::{CallStatus, Intent};
 use serde_json::{Value, json};
 
-use super::arrive::Entry;
+use super::call_state::CallState;
 use super::execute::Executed;
-use super::watch::Watched;
-use crate::run::RunState;
-use crate::runtime::Limits;
+use super::watch::Granted;
+use crate::connection_state::ConnectionState;
+use crate::sidecar::Sidecars;
 
-/// An error message, in bytes; tools that have more to say say it in their output.
+/// Longest error message, in bytes.
+///
+/// Limit (calls): the message is cut and says so.
 pub(crate) const ERROR_BYTES_MAX: usize = 64 * 1024;
 
-/// A call with its answer in the form that leaves.
-pub(super) struct Truncated {
-    entry: Entry,
-    intent: Intent,
-    status: Status,
-    envelope: Envelope,
-    recorded: Option<String>,
+/// The outcome of a call, and its answer in the form that leaves.
+pub(super) struct CallOutcome {
+    pub(super) intent: Intent,
+    pub(super) status: CallStatus,
+    pub(super) envelope: Envelope,
+    /// What the journal holds in place of the error text.
+    pub(super) recorded_message: Option<String>,
 }
 
 /// Text at most as long as allowed, and where the rest is.
-struct Cut {
+struct CutOutput {
     data: Value,
     truncated: bool,
     output_path: Option<String>,
-    output_lost: Option<String>,
+    sidecar_error: Option<String>,
 }
 
-pub(super) fn truncate(executed: Executed, run: &RunState) -> Truncated {
-    let (connections, connections_unlisted) = executed.network().take();
-    let timeout_ms = executed.timeout_ms();
-    let (watched, intent, result, status) = executed.into_parts();
-    let entry = watched.capable().valid().entry();
-    let mut metadata = Metadata {
-        call_id: Some(entry.id().to_string()),
+pub(super) fn truncate(
+    state: &CallState,
+    granted: &Granted,
+    executed: Executed,
+    connection: &ConnectionState,
+) -> CallOutcome {
+    let Executed { intent, result, status, connections, timeout_ms, retry_warning } = executed;
+    let (connections, connections_unlisted) = connections.take();
+    let parts = &connection.shared.parts;
+    let mut metadata = EnvelopeMetadata {
+        call_id: Some(state.id().to_string()),
         timeout_ms,
-        unsafe_no_sandbox: run.session.shared.parts.sandbox.is_off(),
-        retry_warning: watched.capable().valid().retry_warning().map(str::to_owned),
+        unsafe_no_sandbox: parts.sandbox.is_off(),
+        retry_warning,
         connections,
         connections_unlisted,
-        ..Metadata::default()
+        ..EnvelopeMetadata::default()
     };
-    let recorded = result.as_ref().err().and_then(|err| err.recorded.clone());
+    let recorded_message = result.as_ref().err().and_then(|err| err.recorded.clone());
+    let cutter = OutputCutter::new(state, granted.contract(), connection);
     let envelope = match result {
         Ok(output) => {
-            let data = apply(output, &mut metadata, &watched, run);
-            metadata.duration_ms = entry.elapsed_ms();
+            let data = cutter.truncate_output(output, &mut metadata);
+            metadata.duration_ms = state.elapsed_ms();
             Envelope::Output { data, metadata }
         }
         Err(err) => {
-            let error_text = error_text(err, &mut metadata, &watched, run);
-            metadata.duration_ms = entry.elapsed_ms();
+            let error_text = cutter.error_with_output(err, &mut metadata);
+            metadata.duration_ms = state.elapsed_ms();
             Envelope::Error { error_text, metadata }
         }
     };
-    Truncated { entry: watched.into_entry(), intent, status, envelope, recorded }
+    CallOutcome { intent, status, envelope, recorded_message }
 }
 
-/// Returns how many bytes of text an answer of this tool may have.
-pub(super) fn bytes_max(contract: &Contract, limits: &Limits) -> usize {
-    let bytes = match contract.output_limit {
-        OutputLimit::Configured | OutputLimit::Entries(_) => limits.output_bytes,
-        OutputLimit::Bytes(declared) => declared.min(limits.output_bytes),
-    };
-    bytes.min(OUTPUT_BYTES_MAX)
+/// Cuts the output of one call.
+pub(super) struct OutputCutter<'a> {
+    tool: &'a str,
+    seq: u32,
+    output_limit: OutputLimit,
+    bytes_max: usize,
+    sidecars: &'a Sidecars,
 }
 
-pub(super) fn apply(
-    output: Output,
-    metadata: &mut Metadata,
-    watched: &Watched,
-    run: &RunState,
-) -> Value {
-    metadata.exit_code = output.exit_code;
-    metadata.log = output.log;
-    if let Some(confined) = output.confined {
-        metadata.enforced = Some(confined.enforced);
-        metadata.connections.extend(confined.connections);
-        metadata.connections_unlisted += confined.connections_unlisted;
-        metadata.undone = confined.undone;
+impl<'a> OutputCutter<'a> {
+    pub(super) fn new(
+        state: &'a CallState,
+        contract: &Contract,
+        connection: &'a ConnectionState,
+    ) -> Self {
+        Self {
+            tool: state.tool(),
+            seq: state.id().seq,
+            output_limit: contract.output_limit,
+            bytes_max: connection.shared.parts.limits.output_bytes_of(contract),
+            sidecars: &connection.sidecars,
+        }
     }
-    let is_content = matches!(output.body, Body::Content(_));
-    let cut = cut(output.body, watched, run);
-    metadata.content = is_content && !cut.truncated;
-    metadata.truncated = cut.truncated;
-    metadata.output_path = cut.output_path;
-    metadata.output_lost = cut.output_lost;
-    cut.data
-}
 
-/// Puts what a failed tool had produced behind its message.
-fn error_text(
-    err: ToolError,
-    metadata: &mut Metadata,
-    watched: &Watched,
-    run: &RunState,
-) -> String {
-    metadata.code = Some(err.code);
-    let message = cut_message(err.message);
-    let Some(output) = err.output else { return message };
-    let data = apply(*output, metadata, watched, run);
-    let text = Envelope::Output { data, metadata: metadata.clone() }.text();
-    if text.is_empty() { message } else { format!("{message}\n{text}") }
+    pub(super) fn truncate_output(
+        &self,
+        output: ToolOutput,
+        metadata: &mut EnvelopeMetadata,
+    ) -> Value {
+        metadata.exit_code = output.exit_code;
+        metadata.log = output.log;
+        if let Some(confined) = output.confined {
+            metadata.enforced = Some(confined.enforced);
+            metadata.connections.extend(confined.connections);
+            metadata.connections_unlisted += confined.connections_unlisted;
+            metadata.undone = confined.undone;
+        }
+        let is_content = matches!(output.body, OutputBody::Content(_));
+        let cut = self.cut_body(output.body);
+        metadata.content = is_content && !cut.truncated;
+        metadata.truncated = cut.truncated;
+        metadata.output_path = cut.output_path;
+        metadata.output_lost = cut.sidecar_error;
+        cut.data
+    }
+
+    /// Puts what a failed tool had produced behind its message.
+    fn error_with_output(&self, err: ToolError, metadata: &mut EnvelopeMetadata) -> String {
+        metadata.code = Some(err.code);
+        metadata.refusal = err.refusal().map(Box::new);
+        let message = cut_message(err.message);
+        if let Some(refusal) = &mut metadata.refusal {
+            refusal.because.clone_from(&message);
+        }
+        let Some(output) = err.output else { return message };
+        let data = self.truncate_output(*output, metadata);
+        let text = Envelope::Output { data, metadata: metadata.clone() }.text();
+        if text.is_empty() { message } else { format!("{message}\n{text}") }
+    }
+
+    fn cut_body(&self, body: OutputBody) -> CutOutput {
+        let bytes_max = self.bytes_max;
+        match body {
+            OutputBody::Text(text) if text.len() <= bytes_max => uncut_output(Value::String(text)),
+            OutputBody::Text(text) => {
+                self.write_sidecar([text.as_str()], head_of(&text, bytes_max))
+            }
+            OutputBody::Data(data) => {
+                let text = data.to_string();
+                if text.len() <= bytes_max {
+                    return uncut_output(data);
+                }
+                self.write_sidecar([text.as_str()], head_of(&text, bytes_max))
+            }
+            OutputBody::Lines { key, lines, incomplete } => {
+                let entries_max = match self.output_limit {
+                    OutputLimit::Entries(entries) => entries,
+                    OutputLimit::Configured | OutputLimit::Bytes(_) => usize::MAX,
+                };
+                let bytes: usize = lines.iter().map(|line| line.len() + 1).sum();
+                if lines.len() <= entries_max && bytes <= bytes_max && !incomplete {
+                    return uncut_output(json!({ key: lines }));
+                }
+                let shown: Vec<&str> = lines.iter().take(entries_max).map(String::as_str).collect();
+                let head = head_of(&shown.join("\n"), bytes_max);
+                // A search may have found ten megabytes, which are not put together once more only to be written.
+                let mut cut =
+                    self.write_sidecar(lines.iter().flat_map(|line| [line.as_str(), "\n"]), head);
+                if incomplete {
+                    cut.sidecar_error
+                        .get_or_insert_with(|| "the search stopped before its end".to_owned());
+                }
+                cut
+            }
+            OutputBody::Excerpt(excerpt) => excerpt_output(excerpt),
+            OutputBody::Document(document) if document.text.len() <= bytes_max => {
+                uncut_output(document.data(false))
+            }
+            OutputBody::Document(mut document) => {
+                let head = head_of(&document.text, bytes_max);
+                let cut = self.write_sidecar([document.text.as_str()], head.clone());
+                document.text = head;
+                CutOutput { data: document.data(true), ..cut }
+            }
+            OutputBody::Content(parts) => self.cut_content(parts),
+        }
+    }
+
+    /// Parts that fit leave as they are, others as text, which says what was there: half a picture is of no use to anybody.
+    fn cut_content(&self, parts: Vec<ContentPart>) -> CutOutput {
+        let data = ContentPart::data(&parts);
+        let all = data.to_string();
+        if all.len() <= self.bytes_max {
+            return uncut_output(data);
+        }
+        let texts: Vec<String> = parts.iter().map(ContentPart::text).collect();
+        self.write_sidecar([all.as_str()], head_of(&texts.join("\n"), self.bytes_max))
+    }
+
+    /// Answers `head` and keeps all of the `pieces` in a sidecar.
+    fn write_sidecar<'p>(
+        &self,
+        pieces: impl IntoIterator<Item = &'p str>,
+        head: String,
+    ) -> CutOutput {
+        let written = self.sidecars.write(self.tool, self.seq, pieces);
+        let (output_path, output_lost) = match written {
+            Ok(path) => (Some(path.to_string_lossy().into_owned()), None),
+            Err(err) => (None, Some(format!("the rest could not be kept: {err}"))),
+        };
+        CutOutput {
+            data: json!({"head": head}),
+            truncated: true,
+            output_path,
+            sidecar_error: output_lost,
+        }
+    }
 }
 
 /// Cuts a message that a tool made too long. It has no sidecar, because a message is no output.
@@ -119,98 +218,21 @@ fn cut_message(message: String) -> String {
     format!("{}… [{cut} more bytes of this message were cut]", head_of(&message, ERROR_BYTES_MAX))
 }
 
-fn cut(body: Body, watched: &Watched, run: &RunState) -> Cut {
-    let contract = watched.capable().valid().contract();
-    let bytes_max = bytes_max(contract, &run.session.shared.parts.limits);
-    match body {
-        Body::Text(text) if text.len() <= bytes_max => whole(Value::String(text)),
-        Body::Text(text) => keep([text.as_str()], head_of(&text, bytes_max), watched, run),
-        Body::Data(data) => {
-            let text = data.to_string();
-            if text.len() <= bytes_max {
-                return whole(data);
-            }
-            keep([text.as_str()], head_of(&text, bytes_max), watched, run)
-        }
-        Body::Lines { key, lines, incomplete } => {
-            let entries_max = match contract.output_limit {
-                OutputLimit::Entries(entries) => entries,
-                OutputLimit::Configured | OutputLimit::Bytes(_) => usize::MAX,
-            };
-            let bytes: usize = lines.iter().map(|line| line.len() + 1).sum();
-            if lines.len() <= entries_max && bytes <= bytes_max && !incomplete {
-                return whole(json!({ key: lines }));
-            }
-            let shown: Vec<&str> = lines.iter().take(entries_max).map(String::as_str).collect();
-            let head = head_of(&shown.join("\n"), bytes_max);
-            // A search may have found ten megabytes, which are not put together once more only to be written.
-            let mut cut =
-                keep(lines.iter().flat_map(|line| [line.as_str(), "\n"]), head, watched, run);
-            if incomplete {
-                cut.output_lost
-                    .get_or_insert_with(|| "the search stopped before its end".to_owned());
-            }
-            cut
-        }
-        Body::Excerpt(excerpt) => excerpt_data(excerpt),
-        Body::Document(document) if document.text.len() <= bytes_max => whole(document.data(false)),
-        Body::Document(mut document) => {
-            let head = head_of(&document.text, bytes_max);
-            let cut = keep([document.text.as_str()], head.clone(), watched, run);
-            document.text = head;
-            Cut { data: document.data(true), ..cut }
-        }
-        Body::Content(parts) => content(parts, bytes_max, watched, run),
-    }
-}
-
-/// Parts that fit leave as they are, others as text, which says what was there: half a picture is of no use to anybody.
-fn content(parts: Vec<Content>, bytes_max: usize, watched: &Watched, run: &RunState) -> Cut {
-    let data = Content::data(&parts);
-    let all = data.to_string();
-    if all.len() <= bytes_max {
-        return whole(data);
-    }
-    let texts: Vec<String> = parts.iter().map(Content::text).collect();
-    keep([all.as_str()], head_of(&texts.join("\n"), bytes_max), watched, run)
-}
-
-/// Answers `head` and keeps all of the `pieces` in a sidecar.
-fn keep<'a>(
-    pieces: impl IntoIterator<Item = &'a str>,
-    head: String,
-    watched: &Watched,
-    run: &RunState,
-) -> Cut {
-    let entry = watched.capable().valid().entry();
-    let written = run.session.sidecars.write(entry.tool(), entry.id().seq, pieces);
-    let (output_path, output_lost) = match written {
-        Ok(path) => (Some(path.to_string_lossy().into_owned()), None),
-        Err(err) => (None, Some(format!("the rest could not be kept: {err}"))),
-    };
-    Cut { data: json!({"head": head}), truncated: true, output_path, output_lost }
-}
-
-fn whole(data: Value) -> Cut {
-    Cut { data, truncated: false, output_path: None, output_lost: None }
+fn uncut_output(data: Value) -> CutOutput {
+    CutOutput { data, truncated: false, output_path: None, sidecar_error: None }
 }
 
 fn head_of(text: &str, bytes_max: usize) -> String {
     text.get(..text.floor_char_boundary(bytes_max)).unwrap_or(text).to_owned()
 }
 
-fn excerpt_data(excerpt: Excerpt) -> Cut {
-    let Some(tail) = excerpt.tail else { return whole(json!({"output": excerpt.head})) };
+fn excerpt_output(excerpt: Excerpt) -> CutOutput {
+    let Some(tail) = excerpt.tail else { return uncut_output(json!({"output": excerpt.head})) };
     let data = json!({"head": excerpt.head, "tail": tail, "total_bytes": excerpt.total_bytes});
-    Cut { data, truncated: true, output_path: excerpt.sidecar, output_lost: excerpt.sidecar_error }
-}
-
-impl Truncated {
-    pub(super) fn status(&self) -> Status {
-        self.status
-    }
-
-    pub(super) fn into_parts(self) -> (Entry, Intent, Status, Envelope, Option<String>) {
-        (self.entry, self.intent, self.status, self.envelope, self.recorded)
+    CutOutput {
+        data,
+        truncated: true,
+        output_path: excerpt.sidecar,
+        sidecar_error: excerpt.sidecar_error,
     }
 }

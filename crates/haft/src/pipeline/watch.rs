@@ -1,110 +1,107 @@
-//! Watchdogs, in order, and then the one question that rules and watchdogs together may put to a person.
+//! Asks the watchdogs in order, and then at most once the person.
 
 use std::sync::Arc;
 
-use haft_contract::ErrorCode;
-use haft_policy::{Grant, HostScope};
+use haft_contract::{Contract, ErrorCode, Tool};
+use haft_policy::{Grant, HostScope, ResolvedAccess};
 
 use super::approve::approve;
-use super::arrive::Entry;
-use super::capable::Capable;
-use super::permit::{self, Permitted};
-use super::refusal::Stop;
-use crate::run::RunState;
+use super::call_state::CallState;
+use super::capable::Judged;
+use super::permit::{self, RulePermission};
+use super::refusal::PipelineStop;
+use crate::connection_state::ConnectionState;
+use crate::registry::RegisteredTool;
 use crate::watchdog::{self, WatchedCall};
 
-/// A call that may execute, and what it may touch while it does.
-pub(super) struct Watched {
-    capable: Capable,
+/// Evidence that the call may execute, and what it may touch while it does.
+pub(super) struct Granted {
+    registered: Arc<RegisteredTool>,
+    accesses: Vec<ResolvedAccess>,
+    recorded_accesses: String,
     grant: Arc<Grant>,
     hosts: Arc<HostScope>,
 }
 
 /// Why a call does not pass the watchdogs.
-pub(super) enum Objection {
+pub(super) enum WatchdogObjection {
     /// One of them denies it, or failed.
     Denied(String),
     /// It was cancelled while they judged it.
     Cancelled,
 }
 
-pub(super) async fn watch(permitted: Permitted, run: &RunState) -> Result<Watched, Stop> {
-    let (capable, of_rules) = permitted.into_parts();
-    let of_watchdogs = match consult(&capable, run).await {
+pub(super) async fn watch(
+    state: CallState,
+    judged: Judged,
+    permission: RulePermission,
+    connection: &ConnectionState,
+) -> Result<(CallState, Granted), PipelineStop> {
+    let of_watchdogs = match check_watchdogs(&state, &judged, connection).await {
         Ok(reasons) => reasons,
-        Err(Objection::Denied(reason)) => {
-            return Err(capable.refuse(ErrorCode::WatchdogDenied, reason));
+        Err(WatchdogObjection::Denied(reason)) => {
+            return Err(judged.refuse(state, ErrorCode::WatchdogDenied, reason));
         }
-        Err(Objection::Cancelled) => return Err(cancelled(capable)),
+        Err(WatchdogObjection::Cancelled) => return Err(judged.refuse_cancelled(state)),
     };
-    let was_asked = !of_rules.is_empty();
-    let capable = if of_rules.is_empty() && of_watchdogs.is_empty() {
-        capable
+    let was_asked = !permission.reasons.is_empty();
+    let (state, judged) = if permission.reasons.is_empty() && of_watchdogs.is_empty() {
+        (state, judged)
     } else {
-        approve(capable, of_watchdogs, run).await?
+        approve(state, judged, of_watchdogs, connection).await?
     };
-    if capable.valid().call().cancellation.is_cancelled() {
-        return Err(cancelled(capable));
+    if state.call().cancellation.is_cancelled() {
+        return Err(judged.refuse_cancelled(state));
     }
-    let rules = run.session.rules();
-    let tool = &capable.valid().contract().id;
-    let grant = Grant::of_call(tool, capable.capabilities(), &rules);
-    let hosts = permit::hosts(&capable, &rules, run);
-    let hosts = if was_asked { hosts.after_asking() } else { hosts };
-    Ok(Watched {
-        grant: Arc::new(grant.with_allowed(capable.accesses())),
-        hosts: Arc::new(hosts.with_allowed(capable.accesses())),
-        capable,
-    })
+    let rules = connection.rules();
+    let grant = Grant::of_call(&judged.contract().id, judged.capabilities(), &rules);
+    let hosts = permit::reachable_hosts(&state, &judged, &rules, &connection.shared);
+    let hosts = if was_asked { hosts.with_approval() } else { hosts };
+    let (registered, accesses, recorded_accesses) = judged.into_parts();
+    let grant = Arc::new(grant.with_allowed(&accesses));
+    let hosts = Arc::new(hosts.with_allowed(&accesses));
+    Ok((state, Granted { registered, accesses, recorded_accesses, grant, hosts }))
 }
 
 /// Returns why watchdogs want a person asked; nothing if all of them let the call pass.
-pub(super) async fn consult(capable: &Capable, run: &RunState) -> Result<Vec<String>, Objection> {
-    let parts = &run.session.shared.parts;
+pub(super) async fn check_watchdogs(
+    state: &CallState,
+    judged: &Judged,
+    connection: &ConnectionState,
+) -> Result<Vec<String>, WatchdogObjection> {
+    let parts = &connection.shared.parts;
     let watched = WatchedCall {
-        tool: &capable.valid().contract().id,
-        input: &capable.valid().call().input,
-        accesses: capable.accesses(),
-        session: &run.session.id,
+        tool: &judged.contract().id,
+        input: &state.call().input,
+        accesses: judged.accesses(),
+        session: &connection.id,
         root: parts.roots.workspace(),
-        has_hosts: !permit::hosts(capable, &run.session.rules(), run).is_empty(),
+        has_hosts: !permit::reachable_hosts(state, judged, &connection.rules(), &connection.shared)
+            .is_empty(),
         led_to: None,
     };
-    match unless_cancelled(capable, watchdog::consult(&parts.watchdogs, watched)).await {
-        Some(judged) => judged.map_err(Objection::Denied),
-        None => Err(Objection::Cancelled),
+    match state.unless_cancelled(watchdog::ask_watchdogs(&parts.watchdogs, watched)).await {
+        Some(judged) => judged.map_err(WatchdogObjection::Denied),
+        None => Err(WatchdogObjection::Cancelled),
     }
 }
 
-/// Waits for somebody else, but not beyond the call's cancellation.
-pub(super) async fn unless_cancelled<T>(
-    capable: &Capable,
-    others: impl Future<Output = T>,
-) -> Option<T> {
-    let cancellation = &capable.valid().call().cancellation;
-    tokio::select! {
-        biased;
-        () = cancellation.cancelled() => None,
-        answer = others => Some(answer),
-    }
-}
-
-pub(super) fn cancelled(capable: Capable) -> Stop {
-    capable.refuse(ErrorCode::ProcessAborted, "the call was cancelled before it began".to_owned())
-}
-
-impl Watched {
-    pub(super) fn into_entry(self) -> Entry {
-        self.capable.into_entry()
+impl Granted {
+    pub(super) fn tool(&self) -> &Tool {
+        self.registered.tool()
     }
 
-    /// Says that the driver hears how a recorded call ended, or that it is executed again.
-    pub(super) fn heard(&mut self, seq: u32) {
-        self.capable.heard(seq);
+    pub(super) fn contract(&self) -> &Contract {
+        self.registered.contract()
     }
 
-    pub(super) fn capable(&self) -> &Capable {
-        &self.capable
+    pub(super) fn accesses(&self) -> &[ResolvedAccess] {
+        &self.accesses
+    }
+
+    /// Returns the accesses as the journal records them.
+    pub(super) fn recorded_accesses(&self) -> &str {
+        &self.recorded_accesses
     }
 
     pub(super) fn grant(&self) -> &Arc<Grant> {

@@ -6,26 +6,26 @@ use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::{Arc, LazyLock};
 
-type Find = Box<dyn FnOnce() -> Vec<PathBuf> + Send>;
+type FindReadablePaths = Box<dyn FnOnce() -> Vec<PathBuf> + Send>;
 
 /// Directories and files that processes of calls can read and execute. Cloning is cheap; all clones look once.
 #[derive(Clone)]
-pub struct ReadablePlaces(Arc<LazyLock<Vec<PathBuf>, Find>>);
+pub struct ReadablePaths(Arc<LazyLock<Vec<PathBuf>, FindReadablePaths>>);
 
-impl ReadablePlaces {
+impl ReadablePaths {
     /// Returns the places that `find` finds when they are first needed.
-    pub fn found_by(find: impl FnOnce() -> Vec<PathBuf> + Send + 'static) -> Self {
+    pub fn from_search(find: impl FnOnce() -> Vec<PathBuf> + Send + 'static) -> Self {
         Self(Arc::new(LazyLock::new(Box::new(find))))
     }
 }
 
-impl From<Vec<PathBuf>> for ReadablePlaces {
+impl From<Vec<PathBuf>> for ReadablePaths {
     fn from(places: Vec<PathBuf>) -> Self {
-        Self::found_by(|| places)
+        Self::from_search(|| places)
     }
 }
 
-impl Deref for ReadablePlaces {
+impl Deref for ReadablePaths {
     type Target = [PathBuf];
 
     fn deref(&self) -> &[PathBuf] {
@@ -33,7 +33,7 @@ impl Deref for ReadablePlaces {
     }
 }
 
-impl fmt::Debug for ReadablePlaces {
+impl fmt::Debug for ReadablePaths {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.iter()).finish()
     }

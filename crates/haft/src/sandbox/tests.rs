@@ -42,18 +42,27 @@ fn only_hidden_files_with_several_names_count() {
     std::fs::write(base.join("outside"), "").unwrap();
     let outside = identity(&base.join("outside"));
     // Two files, each found by both of its names.
-    assert_eq!(compare(&hidden, outside, 4), Comparison::Apart);
-    assert_eq!(compare(&hidden, outside, 3), Comparison::Unknown);
-    assert_eq!(compare(&hidden, identity(&hidden.join("deep/second")), 4), Comparison::Same);
+    assert_eq!(compare_hidden_file(&hidden, outside, 4), HiddenFileComparison::Different);
+    assert_eq!(compare_hidden_file(&hidden, outside, 3), HiddenFileComparison::Unknown);
+    assert_eq!(
+        compare_hidden_file(&hidden, identity(&hidden.join("deep/second")), 4),
+        HiddenFileComparison::Same
+    );
     // Names of one file are all on one device.
-    assert_eq!(compare(&hidden, (outside.0.wrapping_add(1), outside.1), 0), Comparison::Apart);
-    assert_eq!(compare(&base.join("missing"), outside, 0), Comparison::Apart);
+    assert_eq!(
+        compare_hidden_file(&hidden, (outside.0.wrapping_add(1), outside.1), 0),
+        HiddenFileComparison::Different
+    );
+    assert_eq!(
+        compare_hidden_file(&base.join("missing"), outside, 0),
+        HiddenFileComparison::Different
+    );
 }
 
 #[test]
 fn the_way_to_a_root_counts_for_what_is_protected_in_it() {
     let check = |root: &str, relative: &str, expect: Expect| {
-        let path = PathSubject::beneath(Path::new(root), Path::new(relative));
+        let path = PathSubject::in_root(Path::new(root), Path::new(relative));
         let answer = match Sandbox::system().check_write(&path) {
             Ok(()) => "can be written".to_owned(),
             Err(err) => err.message,
@@ -90,12 +99,12 @@ fn where_a_repository_keeps_its_hooks_is_held_for_commands_as_well() {
         let confinement = sandbox.confinement(vec![root.clone()], Network::Loopback);
         let held = confinement.protected.matching_beneath(&root, Path::new(relative));
         assert_eq!(held.is_some(), expect, "{relative}");
-        let path = PathSubject::beneath(&root, Path::new(relative));
+        let path = PathSubject::in_root(&root, Path::new(relative));
         assert_eq!(sandbox.check_write(&path).is_err(), expect, "{relative}");
     };
     let sandbox = Sandbox::system();
     check(&sandbox, "tools/hooks/pre-push", true);
     check(&sandbox, "src/tools/hooks/pre-push", false);
-    let protected = sandbox.protected.clone().without([HOOKS]).unwrap();
+    let protected = sandbox.protected.clone().without_patterns([HOOKS]).unwrap();
     check(&Sandbox { protected, ..sandbox }, "tools/hooks/pre-push", false);
 }

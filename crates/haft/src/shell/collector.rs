@@ -11,7 +11,7 @@ use super::CallLabel;
 use crate::sidecar::Sidecars;
 
 /// Keeps the head and the tail of an output in memory and streams all of it to a sidecar once it is too long.
-pub(super) struct Collector<'a> {
+pub(super) struct OutputCollector<'a> {
     bytes_max: usize,
     tail_bytes_max: usize,
     head: Vec<u8>,
@@ -29,7 +29,7 @@ struct OpenSidecar {
     written_bytes: usize,
 }
 
-impl<'a> Collector<'a> {
+impl<'a> OutputCollector<'a> {
     pub(super) fn new(bytes_max: usize, sidecars: &'a Sidecars, label: &'a CallLabel) -> Self {
         Self {
             bytes_max,

@@ -5,16 +5,21 @@ use std::net::TcpListener;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use haft_contract::{Confined, Connection, Enforced, ErrorCode, Level, ToolError};
-use haft_policy::{HostScope, Trees};
-use haft_sandbox::proxy::{self, Admission, Admitted, Connections, Limits, Proxy, SystemResolver};
+use haft_contract::{
+    ConfinementLevel, ConfinementReport, EnforcedConfinement, ErrorCode, OutboundConnection,
+    ToolError,
+};
+use haft_policy::{DirectoryTrees, HostScope};
+use haft_sandbox::proxy::{
+    self, EgressDecision, EgressPolicy, Proxy, ProxyConnections, ProxyLimits, SystemHostResolver,
+};
 use haft_sandbox::{
-    Command, Launcher, Network, PROXY_PORT, Process, Remedy, SpawnError, Undone,
-    worktree_directories,
+    Launcher, Network, PROXY_PORT, RevertResult, RevertedChange, SandboxCommand, SandboxProcess,
+    SpawnError, worktree_directories,
 };
 
 use super::CallShell;
-use crate::sandbox::{Confine, Sandbox};
+use crate::sandbox::{ConfineMode, Sandbox};
 
 /// Variables that name a directory for temporary files, of which a confined command has its own.
 const TEMPORARY: &[&str] = &["TEMP", "TMP", "TMPDIR"];
@@ -23,7 +28,7 @@ const TEMPORARY: &[&str] = &["TEMP", "TMP", "TMPDIR"];
 const PORTS: &[u16] = &[80, 443];
 
 /// What a process may reach and use, besides what all of them may.
-pub(crate) struct Bounds {
+pub(crate) struct ProcessBounds {
     /// Directories that it can change.
     pub(crate) writable: Vec<PathBuf>,
     /// Directories and files that it can read.
@@ -36,22 +41,22 @@ pub(crate) struct Bounds {
 }
 
 /// A process that runs, and what serves it.
-pub(crate) struct Started {
-    pub(crate) process: Process,
+pub(crate) struct StartedProcess {
+    pub(crate) process: SandboxProcess,
     pub(crate) proxy: Option<Proxy>,
 }
 
 /// Starts a process, confined unless the operator wants none to be.
-pub(crate) async fn start(
+pub(crate) async fn start_process(
     launcher: &Launcher,
     sandbox: &Sandbox,
-    mut command: Command,
-    bounds: Bounds,
-) -> Result<Started, ToolError> {
-    if sandbox.confine == Confine::UnsafeNever {
+    mut command: SandboxCommand,
+    bounds: ProcessBounds,
+) -> Result<StartedProcess, ToolError> {
+    if sandbox.confine == ConfineMode::UnsafeNever {
         let process = launcher.spawn_unconfined(command).await;
         let process = process.map_err(|err| spawn_error(&err))?;
-        return Ok(Started { process, proxy: None });
+        return Ok(StartedProcess { process, proxy: None });
     }
     command.env.retain(|(name, _)| !TEMPORARY.iter().any(|temporary| name == temporary));
     if bounds.network == Network::Proxied {
@@ -64,14 +69,14 @@ pub(crate) async fn start(
     let process = launcher.spawn(command, &confinement).await;
     let mut process = process.map_err(|err| spawn_error(&err))?;
     let listener = process.take_listener();
-    let proxy = listener.map(|listener| serve(listener, bounds.hosts)).transpose()?;
-    Ok(Started { process, proxy })
+    let proxy = listener.map(|listener| serve_proxy(listener, bounds.hosts)).transpose()?;
+    Ok(StartedProcess { process, proxy })
 }
 
-fn serve(listener: TcpListener, hosts: Arc<HostScope>) -> Result<Proxy, ToolError> {
+fn serve_proxy(listener: TcpListener, hosts: Arc<HostScope>) -> Result<Proxy, ToolError> {
     let admission = Arc::new(GrantedHosts(hosts));
-    let resolver = Arc::new(SystemResolver);
-    Proxy::serve(listener, admission, resolver, Limits::default()).map_err(|err| {
+    let resolver = Arc::new(SystemHostResolver);
+    Proxy::serve(listener, admission, resolver, ProxyLimits::default()).map_err(|err| {
         let message = format!("the proxy to the granted hosts could not be started: {err}");
         ToolError::new(ErrorCode::SandboxUnavailable, message)
     })
@@ -81,11 +86,11 @@ impl CallShell {
     /// Starts a command as confined as the call has to be.
     pub(super) async fn start(
         &self,
-        command: Command,
-        trees: &Trees,
-    ) -> Result<Started, ToolError> {
+        command: SandboxCommand,
+        trees: &DirectoryTrees,
+    ) -> Result<StartedProcess, ToolError> {
         let parts = &self.environment.shared.parts;
-        let network = if parts.allow_network && self.hosts.is_unbounded() {
+        let network = if parts.allow_network && self.hosts.is_unrestricted() {
             Network::Host
         } else if self.hosts.is_empty() {
             Network::Loopback
@@ -93,19 +98,19 @@ impl CallShell {
             Network::Proxied
         };
         let only_read = if self.changes_files { [].as_slice() } else { &trees.writable };
-        let bounds = Bounds {
+        let bounds = ProcessBounds {
             writable: self.writable(trees),
             readable: trees.readable.iter().chain(only_read).cloned().collect(),
             network,
             hosts: Arc::clone(&self.hosts),
             memory_bytes: None,
         };
-        start(&parts.launcher, &parts.sandbox, command, bounds).await
+        start_process(&parts.launcher, &parts.sandbox, command, bounds).await
     }
 
     /// Returns the directories that the command can change: the roots, or what is left of them, and for one that is a linked
     /// worktree what git keeps of it elsewhere.
-    pub(super) fn writable(&self, trees: &Trees) -> Vec<PathBuf> {
+    pub(super) fn writable(&self, trees: &DirectoryTrees) -> Vec<PathBuf> {
         if !self.changes_files {
             return Vec::new();
         }
@@ -126,7 +131,7 @@ impl CallShell {
     }
 }
 
-impl Bounds {
+impl ProcessBounds {
     /// Returns how much memory the process has: never more than what is configured.
     pub(crate) fn memory_bytes(&self, sandbox: &Sandbox) -> u64 {
         let configured = sandbox.resources.memory_bytes;
@@ -134,30 +139,30 @@ impl Bounds {
     }
 }
 
-impl Started {
+impl StartedProcess {
     /// Returns what happened around the process, after its end.
-    pub(super) async fn conclude(self) -> Confined {
+    pub(super) async fn finish(self) -> ConfinementReport {
         let connections = match self.proxy {
             Some(proxy) => Some(proxy.finish().await),
             None => None,
         };
-        confined(&self.process.enforced(), self.process.undone(), connections)
+        confined_report(&self.process.enforcement(), self.process.reverted_changes(), connections)
     }
 }
 
 /// Puts together what is said of what happened around a process.
-pub(crate) fn confined(
-    in_force: &haft_sandbox::Enforced,
-    put_right: &[Undone],
-    connections: Option<Connections>,
-) -> Confined {
-    let mut confined = Confined::new(enforced(in_force));
-    confined.undone = put_right.iter().map(undone).collect();
+pub(crate) fn confined_report(
+    in_force: &haft_sandbox::Enforcement,
+    put_right: &[RevertedChange],
+    connections: Option<ProxyConnections>,
+) -> ConfinementReport {
+    let mut confined = ConfinementReport::new(enforced_report(in_force));
+    confined.undone = put_right.iter().map(protected_change_text).collect();
     if let Some(made) = connections {
         let asked_for = made.admitted + made.refused + made.failed;
         let listed = u64::try_from(made.recorded.len()).unwrap_or(u64::MAX);
         confined.connections_unlisted = asked_for.saturating_sub(listed);
-        confined.connections = made.recorded.into_iter().map(connection).collect();
+        confined.connections = made.recorded.into_iter().map(outbound_connection).collect();
     }
     confined
 }
@@ -165,13 +170,13 @@ pub(crate) fn confined(
 /// The hosts of one call, as its proxy asks for them.
 pub(crate) struct GrantedHosts(pub(crate) Arc<HostScope>);
 
-impl Admission for GrantedHosts {
-    fn admits(&self, host: &str, port: u16) -> Admitted {
+impl EgressPolicy for GrantedHosts {
+    fn admits(&self, host: &str, port: u16) -> EgressDecision {
         match self.0.admits(host) {
-            None => Admitted::No,
-            Some(grant) if grant.as_such => Admitted::AnyAddress,
-            Some(_) if PORTS.contains(&port) => Admitted::ByName,
-            Some(_) => Admitted::OtherPorts(PORTS),
+            None => EgressDecision::No,
+            Some(grant) if grant.allows_private_addresses => EgressDecision::AnyAddress,
+            Some(_) if PORTS.contains(&port) => EgressDecision::ByName,
+            Some(_) => EgressDecision::OtherPorts(PORTS),
         }
     }
 }
@@ -197,23 +202,27 @@ fn proxy_variables(hosts: &HostScope) -> Vec<(std::ffi::OsString, std::ffi::OsSt
         .collect()
 }
 
-fn connection(made: proxy::Connection) -> Connection {
+fn outbound_connection(made: proxy::ProxyConnection) -> OutboundConnection {
     let (admitted, detail) = match made.outcome {
-        proxy::Outcome::Admitted { address } => (true, address.to_string()),
-        proxy::Outcome::Refused { reason } | proxy::Outcome::Failed { reason } => (false, reason),
+        proxy::ProxyOutcome::Admitted { address } => (true, address.to_string()),
+        proxy::ProxyOutcome::Refused { reason } | proxy::ProxyOutcome::Failed { reason } => {
+            (false, reason)
+        }
     };
-    Connection { host: made.host, port: made.port, admitted, detail }
+    OutboundConnection { host: made.host, port: made.port, admitted, detail }
 }
 
 /// Says what was done to a protected name and what became of it.
-pub(crate) fn undone(undone: &Undone) -> String {
-    let Undone { path, pattern, how } = undone;
+pub(crate) fn protected_change_text(undone: &RevertedChange) -> String {
+    let RevertedChange { path, pattern, result: how } = undone;
     let path = path.display();
     let became = match how {
-        Remedy::Quarantined(place) => format!("was moved to {}", place.display()),
-        Remedy::Restored => "is as it was before the command".to_owned(),
-        Remedy::Removed => "was removed".to_owned(),
-        Remedy::Failed(why) => format!("could not be put right, {why}: check it before you go on"),
+        RevertResult::Quarantined(place) => format!("was moved to {}", place.display()),
+        RevertResult::Restored => "is as it was before the command".to_owned(),
+        RevertResult::Removed => "was removed".to_owned(),
+        RevertResult::Failed(why) => {
+            format!("could not be put right, {why}: check it before you go on")
+        }
     };
     format!("{path} is protected by {pattern:?} and {became}")
 }
@@ -222,7 +231,7 @@ fn spawn_error(err: &SpawnError) -> ToolError {
     match err {
         SpawnError::Unenforceable { .. } => {
             let message = format!(
-                "{err}; see haft doctor for what is missing, or run haft with --unsafe-no-sandbox to do without"
+                "{err}; the command was not started, because commands run only as confined as they have to be"
             );
             ToolError::new(ErrorCode::SandboxUnavailable, message)
         }
@@ -230,13 +239,13 @@ fn spawn_error(err: &SpawnError) -> ToolError {
     }
 }
 
-fn enforced(from: &haft_sandbox::Enforced) -> Enforced {
-    let level = |level: haft_sandbox::Level| match level {
-        haft_sandbox::Level::Kernel => Level::Kernel,
-        haft_sandbox::Level::Cooperative => Level::Cooperative,
-        haft_sandbox::Level::None => Level::None,
+fn enforced_report(from: &haft_sandbox::Enforcement) -> EnforcedConfinement {
+    let level = |level: haft_sandbox::EnforcementLevel| match level {
+        haft_sandbox::EnforcementLevel::Kernel => ConfinementLevel::Kernel,
+        haft_sandbox::EnforcementLevel::Cooperative => ConfinementLevel::Cooperative,
+        haft_sandbox::EnforcementLevel::None => ConfinementLevel::None,
     };
-    Enforced {
+    EnforcedConfinement {
         filesystem: level(from.filesystem),
         network: level(from.network),
         processes: level(from.processes),
@@ -247,13 +256,13 @@ fn enforced(from: &haft_sandbox::Enforced) -> Enforced {
 
 #[cfg(test)]
 mod tests {
-    use haft_contract::{NetRequirement, RequirementSet, ToolId, Variables};
+    use haft_contract::{NetRequirement, PatternVariables, RequirementSet, ToolId};
     use haft_policy::{Capabilities, Conditions, RuleSet};
 
     use super::*;
 
     fn granted(hosts: &[&str]) -> GrantedHosts {
-        let variables = Variables::default();
+        let variables = PatternVariables::default();
         let capabilities = |hosts: &[&str]| {
             let hosts = hosts.iter().map(|&host| host.to_owned()).collect();
             let net = NetRequirement { hosts };
@@ -269,16 +278,16 @@ mod tests {
     #[test]
     fn a_host_by_name_is_granted_at_the_ports_of_the_web() {
         let granted = granted(&["*.example.org", "localhost", "10.0.0.1"]);
-        let check = |host: &str, port: u16, expect: Admitted| {
+        let check = |host: &str, port: u16, expect: EgressDecision| {
             assert_eq!(granted.admits(host, port), expect, "{host}:{port}");
         };
-        check("a.example.org", 443, Admitted::ByName);
-        check("a.example.org", 80, Admitted::ByName);
-        check("a.example.org", 22, Admitted::OtherPorts(PORTS));
-        check("a.example.org", 8080, Admitted::OtherPorts(PORTS));
-        check("localhost", 5432, Admitted::AnyAddress);
-        check("10.0.0.1", 5432, Admitted::AnyAddress);
-        check("example.com", 22, Admitted::No);
-        check("example.com", 443, Admitted::No);
+        check("a.example.org", 443, EgressDecision::ByName);
+        check("a.example.org", 80, EgressDecision::ByName);
+        check("a.example.org", 22, EgressDecision::OtherPorts(PORTS));
+        check("a.example.org", 8080, EgressDecision::OtherPorts(PORTS));
+        check("localhost", 5432, EgressDecision::AnyAddress);
+        check("10.0.0.1", 5432, EgressDecision::AnyAddress);
+        check("example.com", 22, EgressDecision::No);
+        check("example.com", 443, EgressDecision::No);
     }
 }

@@ -4,7 +4,7 @@
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-use haft_sandbox::{FileKind, Root, RootError};
+use haft_sandbox::{InodeKind, Root, RootError};
 
 use super::{
     FILE_NAME, SKILL_BYTES_MAX, SKILL_DEPTH_MAX, SKILL_ENTRIES_MAX, SKILL_FILES_MAX,
@@ -14,18 +14,18 @@ use crate::front_matter::FRONT_MATTER_BYTES_MAX;
 
 /// The beginning of a `SKILL.md`, or all of it.
 #[derive(Debug)]
-pub(super) struct Held {
+pub(super) struct SkillText {
     pub(super) bytes: Vec<u8>,
 }
 
 /// The files of a skill.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Files {
+pub(super) struct SkillFiles {
     pub(super) names: Vec<String>,
     pub(super) has_more: bool,
 }
 
-impl Held {
+impl SkillText {
     pub(super) fn of_text(text: &str) -> Self {
         Self { bytes: text.as_bytes().to_vec() }
     }
@@ -33,7 +33,7 @@ impl Held {
 
 /// Returns the entries of a directory of skills, sorted, one more than are looked at if there are so many; none if there
 /// is no such directory. What begins with a dot is no skill.
-pub(super) fn entries(directory: &Path) -> Result<Vec<PathBuf>, String> {
+pub(super) fn list_entries(directory: &Path) -> Result<Vec<PathBuf>, String> {
     let unreadable = |err: &io::Error| format!("expected a directory of skills: {err}");
     let listed = match std::fs::read_dir(directory) {
         Ok(listed) => listed,
@@ -52,14 +52,14 @@ pub(super) fn entries(directory: &Path) -> Result<Vec<PathBuf>, String> {
 }
 
 /// Returns as much of the `SKILL.md` of a directory as its front matter can take; nothing if there is none.
-pub(super) fn first_lines(directory: &Path) -> Result<Option<Held>, String> {
+pub(super) fn read_first_lines(directory: &Path) -> Result<Option<SkillText>, String> {
     let root = open(directory)?;
     // The lines of dashes around it come on top.
     read(&root, FRONT_MATTER_BYTES_MAX + 64)
 }
 
 /// Returns the whole `SKILL.md`.
-pub(super) fn whole(root: &Root) -> Result<Held, String> {
+pub(super) fn read_whole(root: &Root) -> Result<SkillText, String> {
     let bytes_max = usize::try_from(SKILL_BYTES_MAX).unwrap_or(usize::MAX);
     read(root, bytes_max)?.ok_or_else(|| format!("{FILE_NAME} is gone"))
 }
@@ -69,7 +69,7 @@ pub(super) fn open(directory: &Path) -> Result<Root, String> {
     Root::open(directory).map_err(|err| err.to_string())
 }
 
-fn read(root: &Root, bytes_max: usize) -> Result<Option<Held>, String> {
+fn read(root: &Root, bytes_max: usize) -> Result<Option<SkillText>, String> {
     let refused = |err: RootError| match err {
         RootError::Escape { .. } | RootError::Outside { .. } => {
             "a link that leads out of the skill's directory is not followed: copy the file"
@@ -89,12 +89,12 @@ fn read(root: &Root, bytes_max: usize) -> Result<Option<Held>, String> {
     let mut bytes = Vec::new();
     let bytes_max = u64::try_from(bytes_max).unwrap_or(u64::MAX);
     opened.file.take(bytes_max).read_to_end(&mut bytes).map_err(|err| err.to_string())?;
-    Ok(Some(Held { bytes }))
+    Ok(Some(SkillText { bytes }))
 }
 
 /// Returns the other files of a skill, sorted. Links count where they lead to files of the skill.
-pub(super) fn files(root: &Root) -> Files {
-    let mut files = Files::default();
+pub(super) fn list_files(root: &Root) -> SkillFiles {
+    let mut files = SkillFiles::default();
     let mut seen = 0;
     let mut open = vec![(PathBuf::new(), 0)];
     while let Some((directory, depth)) = open.pop() {
@@ -112,8 +112,8 @@ pub(super) fn files(root: &Root) -> Files {
             }
             let path = directory.join(&entry.name);
             match entry.kind {
-                FileKind::Directory if depth < SKILL_DEPTH_MAX => open.push((path, depth + 1)),
-                FileKind::Directory => files.has_more = true,
+                InodeKind::Directory if depth < SKILL_DEPTH_MAX => open.push((path, depth + 1)),
+                InodeKind::Directory => files.has_more = true,
                 _ if is_file(root, &path) && path != Path::new(FILE_NAME) => {
                     // A name that no text can hold cannot be told to a model either.
                     files.names.extend(path.to_str().map(str::to_owned));
@@ -129,5 +129,5 @@ pub(super) fn files(root: &Root) -> Files {
 }
 
 fn is_file(root: &Root, path: &Path) -> bool {
-    root.resolve(path).is_ok_and(|resolved| resolved.kind == Some(FileKind::Regular))
+    root.resolve(path).is_ok_and(|resolved| resolved.kind == Some(InodeKind::Regular))
 }

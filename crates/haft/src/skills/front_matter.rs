@@ -1,35 +1,36 @@
 //! The front matter of a `SKILL.md`. Of all that may stand there, the name and the description count; everything else is
 //! somebody else's and passed over.
 
-use haft_contract::is_unseen;
+use haft_contract::is_invisible;
 use serde::Deserialize;
 
-use super::directory::Held;
+use super::directory::SkillText;
 use super::{SKILL_DESCRIPTION_CHARS_MAX, SKILL_NAME_CHARS_MAX};
 use crate::front_matter::{FrontMatter as Parted, FrontMatterFault as Fault};
 
 /// What a skill says of itself.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct FrontMatter {
+pub(super) struct SkillFrontMatter {
     pub(super) name: String,
     /// Where the name stands.
     pub(super) name_line: u64,
     /// On one line.
     pub(super) description: String,
     /// What is said about a description that was cut.
-    pub(super) cut: Option<Fault>,
+    pub(super) cut_warning: Option<Fault>,
 }
 
 #[derive(Deserialize)]
-struct Fields {
+#[serde(expecting = "struct Fields")]
+struct SkillFrontMatterFields {
     name: Option<String>,
     description: Option<String>,
 }
 
 /// Returns the front matter of a skill.
-pub(super) fn parse(held: &Held) -> Result<FrontMatter, Fault> {
+pub(super) fn parse(held: &SkillText) -> Result<SkillFrontMatter, Fault> {
     let parted = Parted::split(&held.bytes)?;
-    let fields: Fields = parted.read().map_err(|err| {
+    let fields: SkillFrontMatterFields = parted.read().map_err(|err| {
         let message = format!(
             "the front matter is not YAML with a text for name and description: {}",
             err.message
@@ -38,11 +39,11 @@ pub(super) fn parse(held: &Held) -> Result<FrontMatter, Fault> {
     })?;
     // What is missing is missed where the front matter begins.
     let place = |key: &str| parted.line_of(key).or(Some(1));
-    let name = named(fields.name, place("name"))?;
+    let name = check_name(fields.name, place("name"))?;
     // A model and terminals read it, and neither is to be told anything by signs that nobody sees.
     let description = fields.description.unwrap_or_default();
     let visible: String =
-        description.chars().filter(|one| one.is_whitespace() || !is_unseen(*one)).collect();
+        description.chars().filter(|one| one.is_whitespace() || !is_invisible(*one)).collect();
     let description = visible.split_whitespace().collect::<Vec<_>>().join(" ");
     if description.is_empty() {
         return Err(fault(
@@ -58,21 +59,21 @@ pub(super) fn parse(held: &Held) -> Result<FrontMatter, Fault> {
         );
         fault(place("description"), &message)
     });
-    Ok(FrontMatter {
+    Ok(SkillFrontMatter {
         name,
         name_line: parted.line_of("name").unwrap_or(1),
         description: description.chars().take(SKILL_DESCRIPTION_CHARS_MAX).collect(),
-        cut,
+        cut_warning: cut,
     })
 }
 
 /// Returns the text below the front matter.
-pub(super) fn body(held: &Held) -> Result<&str, Fault> {
-    Parted::split(&held.bytes)?.below()
+pub(super) fn body(held: &SkillText) -> Result<&str, Fault> {
+    Parted::split(&held.bytes)?.body()
 }
 
 /// A name as the format has it: lower-case letters and digits, words joined by single hyphens.
-fn named(name: Option<String>, line: Option<u64>) -> Result<String, Fault> {
+fn check_name(name: Option<String>, line: Option<u64>) -> Result<String, Fault> {
     let name = name.unwrap_or_default();
     let is_word = |word: &str| {
         !word.is_empty() && word.chars().all(|one| one.is_ascii_lowercase() || one.is_ascii_digit())

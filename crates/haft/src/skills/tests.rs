@@ -35,17 +35,17 @@ impl World {
         self.file(&format!("{directory}/SKILL.md"), text(name, directory))
     }
 
-    fn places(&self) -> SkillPlaces {
-        SkillPlaces {
+    fn places(&self) -> SkillSearchPaths {
+        SkillSearchPaths {
             root: Some(self.path("home/project/part")),
             home: Some(self.path("home")),
             user: vec![self.path("home/.agents/skills"), self.path("home/.claude/skills")],
-            ..SkillPlaces::default()
+            ..SkillSearchPaths::default()
         }
     }
 
     /// Returns what is found, without the path of this world.
-    fn found(&self, places: &SkillPlaces) -> String {
+    fn found(&self, places: &SkillSearchPaths) -> String {
         self.shown(&find_skills(places))
     }
 
@@ -84,7 +84,7 @@ fn the_nearest_skill_of_a_name_counts_and_the_others_are_reported() {
     }
     // Above the repository nothing is the project's.
     world.skill("home/.agents/skills.not/x", "x").skill(".agents/skills/y", "y");
-    let places = SkillPlaces {
+    let places = SkillSearchPaths {
         bundled: vec![
             BundledSkill { name: "c", text: "---\nname: c\ndescription: bundled\n---\n" },
             BundledSkill { name: "f", text: "---\nname: f\ndescription: bundled\n---\n" },
@@ -117,7 +117,7 @@ fn the_way_up_ends_where_the_project_does() {
         if let Some(repository) = repository {
             world.file(&format!("{repository}/.git"), "gitdir: elsewhere");
         }
-        let found = way_up(&world.path(root), Some(&world.path("home")));
+        let found = project_directories(&world.path(root), Some(&world.path("home")));
         let expected: Vec<PathBuf> = expected.iter().map(|one| world.path(one)).collect();
         assert_eq!(found, expected, "{root} with {repository:?}");
     };
@@ -352,12 +352,12 @@ fn a_link_out_of_the_workspace_is_not_followed_whoever_names_its_directory() {
         symlink(world.path("elsewhere/secret"), world.path(directory).join("link")).unwrap();
     }
     let configured = vec![world.path("home/project/skills")];
-    let of_workspace = SkillPlaces { configured, ..world.places() };
+    let of_workspace = SkillSearchPaths { configured, ..world.places() };
     expect![[r#"
         mine [Configured] home/project/skills/mine
         home/project/skills/link: error: a link that leads out of the workspace, to elsewhere/secret: copy the skill, or name its directory in skills.paths
     "#]].assert_eq(&world.found(&of_workspace));
-    let of_user = SkillPlaces { configured: vec![world.path("extra")], ..world.places() };
+    let of_user = SkillSearchPaths { configured: vec![world.path("extra")], ..world.places() };
     expect![[r#"
         secret [Configured] elsewhere/secret
         extra/link/SKILL.md:2: warning: the name "secret" is not that of its directory, "link": rename one of them
@@ -369,7 +369,7 @@ fn a_link_that_takes_the_place_of_a_skill_is_not_loaded() {
     let world = World::new();
     let directory = "home/project/part/.agents/skills/release";
     world.skill(directory, "release").skill("elsewhere/release", "release");
-    let skills = SessionSkills::new(world.places());
+    let skills = ConnectionSkills::new(world.places());
     assert_eq!(skills.index().len(), 1);
     fs::remove_dir_all(world.path(directory)).unwrap();
     symlink(world.path("elsewhere/release"), world.path(directory)).unwrap();
@@ -387,7 +387,7 @@ fn there_are_only_so_many() {
     }
     let found = find_skills(&world.places());
     assert_eq!((found.skills.len(), found.problems.len()), (SKILLS_MAX, 1));
-    let index = SessionSkills::new(world.places()).index();
+    let index = ConnectionSkills::new(world.places()).index();
     assert_eq!(index.len(), SKILLS_MAX);
 }
 
@@ -409,7 +409,7 @@ fn only_so_many_entries_of_a_directory_are_looked_at() {
 
 #[test]
 fn files_are_looked_for_so_deep_and_among_so_many() {
-    let loaded = |world: &World| SessionSkills::new(world.places()).load("deep").unwrap();
+    let loaded = |world: &World| ConnectionSkills::new(world.places()).load("deep").unwrap();
     let world = World::new();
     let directory = "home/.agents/skills/deep";
     let deepest = "d/".repeat(SKILL_DEPTH_MAX);
@@ -439,7 +439,7 @@ fn a_skill_is_what_it_was_when_it_was_first_loaded() {
     world.file(&format!("{directory}/.hidden"), "").file("secret", "");
     symlink(world.path("secret"), world.path(directory).join("out")).unwrap();
     symlink(world.path(directory).join("a.md"), world.path(directory).join("b.md")).unwrap();
-    let skills = SessionSkills::new(world.places());
+    let skills = ConnectionSkills::new(world.places());
     assert_eq!(skills.loaded_roots().count(), 0);
     let first = skills.load("release").unwrap();
     assert_eq!(first.body, "# release\n");
@@ -448,7 +448,7 @@ fn a_skill_is_what_it_was_when_it_was_first_loaded() {
     assert_eq!(skills.loaded_roots().count(), 1);
     fs::remove_dir_all(world.path(directory)).unwrap();
     assert_eq!(skills.load("release").unwrap(), first);
-    let gone = SessionSkills::new(world.places()).load("release").unwrap_err();
+    let gone = ConnectionSkills::new(world.places()).load("release").unwrap_err();
     assert_eq!(gone.code, ErrorCode::InvalidInput);
 }
 
@@ -460,7 +460,7 @@ fn a_skill_lists_only_so_many_files() {
     for place in 0..SKILL_FILES_MAX {
         world.file(&format!("{directory}/{place:03}"), "");
     }
-    let load = || SessionSkills::new(world.places()).load("many").unwrap();
+    let load = || ConnectionSkills::new(world.places()).load("many").unwrap();
     assert_eq!((load().files.len(), load().has_more_files), (SKILL_FILES_MAX, false));
     world.file(&format!("{directory}/one-more"), "");
     assert_eq!((load().files.len(), load().has_more_files), (SKILL_FILES_MAX, true));
@@ -471,12 +471,12 @@ fn an_unknown_name_is_answered_with_the_known_ones() {
     let world = World::new();
     world.skill("home/.agents/skills/release", "release").skill("home/.agents/skills/lint", "lint");
     let unknown = |name: &str| {
-        let err = SessionSkills::new(world.places()).load(name).unwrap_err();
+        let err = ConnectionSkills::new(world.places()).load(name).unwrap_err();
         format!("{}: {}", err.code.as_str(), err.message)
     };
     expect![[r#"INVALID_INPUT: no skill is called "releases": did you mean release? There are lint, release"#]].assert_eq(&unknown("releases"));
     expect![[r#"INVALID_INPUT: no skill is called "zzz": expected one of lint, release"#]]
         .assert_eq(&unknown("zzz"));
-    let none = SessionSkills::default().load("zzz").unwrap_err();
+    let none = ConnectionSkills::default().load("zzz").unwrap_err();
     expect![[r#"no skill is called "zzz": there are none here"#]].assert_eq(&none.message);
 }

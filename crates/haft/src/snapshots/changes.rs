@@ -3,25 +3,25 @@
 
 use std::path::PathBuf;
 
-use haft_contract::CallId;
+use haft_contract::CallAddress;
 use haft_sandbox::Root;
 use haft_snapshot::{
-    Change, Composed, LeftOutPath, Options, Overwrite, RestoreError, Restored, Store, StoreError,
-    Unified,
+    ComposedChanges, OmittedPath, OverwritePolicy, PathChange, RecordOptions, RestoreError,
+    RestoreReport, SnapshotStore, SnapshotStoreError, UnifiedDiff,
 };
 
 /// What one call, or several of a run, changed of one root.
 #[derive(Debug)]
 pub struct RootChanges {
     /// The calls, in the order in which they began.
-    pub calls: Vec<CallId>,
+    pub calls: Vec<CallAddress>,
     /// What is not known or not certain of them, with the call that it is about.
-    pub remarks: Vec<(CallId, String)>,
+    pub remarks: Vec<(CallAddress, String)>,
     /// Whether the state after the last of them is taken to be what is there now, because nobody saw it.
     pub ends_now: bool,
     pub(super) root: Root,
-    pub(super) store: Store,
-    pub(super) composed: Composed,
+    pub(super) store: SnapshotStore,
+    pub(super) composed: ComposedChanges,
 }
 
 impl RootChanges {
@@ -31,7 +31,7 @@ impl RootChanges {
     }
 
     /// Returns every path that was changed, a directory before what is in it.
-    pub fn changes(&self) -> Vec<Change> {
+    pub fn changes(&self) -> Vec<PathChange> {
         self.composed.changes()
     }
 
@@ -41,16 +41,16 @@ impl RootChanges {
     }
 
     /// Returns how the text of a path changed.
-    pub fn unified(&self, change: &Change) -> Result<Unified, StoreError> {
-        self.store.unified(change)
+    pub fn unified(&self, change: &PathChange) -> Result<UnifiedDiff, SnapshotStoreError> {
+        self.store.unified_diff(change)
     }
 
     /// Returns options by which everything that undoing touches is recorded, but what others made larger than any file was
     /// before: what was recorded once is recorded again, although it may be excluded or too large by now.
     #[must_use]
-    pub fn widened(&self, options: &Options) -> Options {
+    pub fn widen_options(&self, options: &RecordOptions) -> RecordOptions {
         let paths = u64::try_from(self.composed.paths().count()).unwrap_or(u64::MAX);
-        Options {
+        RecordOptions {
             excluded: Vec::new(),
             file_bytes_max: options.file_bytes_max.max(self.composed.largest_bytes()),
             files_max: options.files_max.max(paths),
@@ -62,21 +62,21 @@ impl RootChanges {
 
     /// Returns what undoing would overwrite or remove now and cannot be recorded before with these options: it would be lost
     /// for good.
-    pub fn unrecorded(
+    pub fn unrecordable_paths(
         &self,
-        overwrite: Overwrite,
-        options: &Options,
-    ) -> Result<Vec<LeftOutPath>, RestoreError> {
-        self.store.unrecorded(&self.root, &self.composed, overwrite, options)
+        overwrite: OverwritePolicy,
+        options: &RecordOptions,
+    ) -> Result<Vec<OmittedPath>, RestoreError> {
+        self.store.backup_overwritten(&self.root, &self.composed, overwrite, options)
     }
 
     /// Returns what undoing would do now, or every path that is in its way.
-    pub fn rehearse(&self, overwrite: Overwrite) -> Result<Restored, RestoreError> {
-        self.store.rehearse(&self.root, &self.composed, overwrite)
+    pub fn rehearse(&self, overwrite: OverwritePolicy) -> Result<RestoreReport, RestoreError> {
+        self.store.preview_undo(&self.root, &self.composed, overwrite)
     }
 
     /// Brings back what was there before, all of it or, where any path is in the way, nothing.
-    pub fn undo(&self, overwrite: Overwrite) -> Result<Restored, RestoreError> {
+    pub fn undo(&self, overwrite: OverwritePolicy) -> Result<RestoreReport, RestoreError> {
         self.store.undo(&self.root, &self.composed, overwrite)
     }
 }

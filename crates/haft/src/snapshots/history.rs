@@ -8,35 +8,38 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use haft_contract::{CallId, Effect, RunId};
+use haft_contract::{CallAddress, Effect, RunId};
 use haft_journal::{
-    CallOrder, CallQuery, CallRow, Journal, JournalError, RunQuery, SnapshotNote, Status,
+    CallOrder, CallQuery, CallRow, CallStatus, Journal, JournalError, RunQuery, SnapshotNote,
 };
 use haft_sandbox::{Root, RootError};
-use haft_snapshot::{Changed, Lasting, Options, RecordError, Store, StoreError, TreeId};
+use haft_snapshot::{
+    ChangeScope, RecordDurability, RecordError, RecordOptions, SnapshotStore, SnapshotStoreError,
+    TreeId,
+};
 use serde::Serialize;
 use serde_json::Value;
 
 use super::changes::RootChanges;
-use super::place::{blocking, store_directory};
+use super::root::{run_blocking, store_directory};
 
 /// The calls whose changes are asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Selection {
+pub enum CallSelection {
     /// One call.
-    Call(CallId),
+    Call(CallAddress),
     /// All calls of a run that came after this one, and what subagents did for it since.
-    After(CallId),
+    After(CallAddress),
     /// All calls of a run, and of the sessions of subagents that it began as the session of an agent.
     Run(RunId),
 }
 
-impl Selection {
+impl CallSelection {
     /// Returns the run that they belong to.
     pub fn run(&self) -> &RunId {
         match self {
-            Selection::Call(call) | Selection::After(call) => &call.scope.run,
-            Selection::Run(run) => run,
+            CallSelection::Call(call) | CallSelection::After(call) => &call.scope.run,
+            CallSelection::Run(run) => run,
         }
     }
 }
@@ -44,18 +47,18 @@ impl Selection {
 /// Says why what calls changed cannot be shown.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum HistoryError {
+pub enum SnapshotHistoryError {
     /// There is no such run.
-    #[error("no run is called {0}: expected one that haft runs list shows")]
+    #[error("there is no run {0} in the journal")]
     UnknownRun(RunId),
     /// There is no such call.
-    #[error("there is no call {0}: expected one that haft runs show shows")]
-    UnknownCall(CallId),
+    #[error("there is no call {0} in the journal")]
+    UnknownCall(CallAddress),
     /// Nothing was recorded around the call.
     #[error("nothing was recorded of what call {call} changed: {why}")]
     NotRecorded {
         /// The call.
-        call: CallId,
+        call: CallAddress,
         /// Why, as far as it is known.
         why: String,
     },
@@ -88,13 +91,13 @@ pub enum HistoryError {
     #[error("the journal names a snapshot of call {call} wrongly: {reason}")]
     Name {
         /// The call.
-        call: CallId,
+        call: CallAddress,
         /// What is wrong with the name.
         reason: String,
     },
     /// The store failed, or lost what is needed.
     #[error(transparent)]
-    Store(#[from] StoreError),
+    Store(#[from] SnapshotStoreError),
     /// What is there now could not be recorded.
     #[error(transparent)]
     Record(#[from] RecordError),
@@ -124,17 +127,17 @@ pub struct SnapshotsPruned {
 pub struct SnapshotHistory {
     directory: PathBuf,
     journal: Arc<dyn Journal>,
-    options: Options,
+    options: RecordOptions,
     hidden: Vec<PathBuf>,
 }
 
 impl SnapshotHistory {
     /// Returns what is in the stores beneath `directory`, as the journal knows it.
-    pub fn new(directory: &Path, journal: Arc<dyn Journal>, options: &Options) -> Self {
+    pub fn new(directory: &Path, journal: Arc<dyn Journal>, options: &RecordOptions) -> Self {
         Self {
             directory: directory.to_path_buf(),
             journal,
-            options: Options { lasting: Lasting::Later, ..options.clone() },
+            options: RecordOptions { durability: RecordDurability::Later, ..options.clone() },
             hidden: Vec::new(),
         }
     }
@@ -149,21 +152,27 @@ impl SnapshotHistory {
 
     /// Returns the runs that the calls are made in, that which is named first. Whatever subagents do for the session of an agent
     /// is done in runs of their own, and whoever asks what a session changed asks for that as well.
-    pub async fn runs(&self, of: &Selection) -> Result<Vec<RunId>, HistoryError> {
+    pub async fn runs(&self, of: &CallSelection) -> Result<Vec<RunId>, SnapshotHistoryError> {
         match of {
-            Selection::Call(call) => Ok(vec![call.scope.run.clone()]),
-            Selection::After(_) | Selection::Run(_) => {
+            CallSelection::Call(call) => Ok(vec![call.scope.run.clone()]),
+            CallSelection::After(_) | CallSelection::Run(_) => {
                 Ok(sessions::runs_of(&*self.journal, of.run()).await?)
             }
         }
     }
 
     /// Returns what the calls changed, for each root of which something was recorded.
-    pub async fn changes(&self, of: &Selection) -> Result<Vec<RootChanges>, HistoryError> {
+    pub async fn changes(
+        &self,
+        of: &CallSelection,
+    ) -> Result<Vec<RootChanges>, SnapshotHistoryError> {
         let notes = self.notes(of).await?;
-        if let (Selection::Call(call), true) = (of, notes.is_empty()) {
-            let row = self.row(call).await?;
-            return Err(HistoryError::NotRecorded { call: call.clone(), why: why_nothing(&row) });
+        if let (CallSelection::Call(call), true) = (of, notes.is_empty()) {
+            let row = self.load_row(call).await?;
+            return Err(SnapshotHistoryError::NotRecorded {
+                call: call.clone(),
+                why: missing_record_text(&row),
+            });
         }
         let mut roots: Vec<(String, Vec<SnapshotNote>)> = Vec::new();
         for note in notes {
@@ -175,25 +184,31 @@ impl SnapshotHistory {
         let mut changes = Vec::with_capacity(roots.len());
         for (root, notes) in roots {
             let history = self.clone();
-            let read = move || Ok(history.read(PathBuf::from(root), notes));
-            changes.push(blocking(read).await.map_err(HistoryError::Interrupted)??);
+            let read = move || Ok(history.read_root_changes(PathBuf::from(root), notes));
+            changes.push(run_blocking(read).await.map_err(SnapshotHistoryError::Interrupted)??);
         }
         match of {
             // Of a call that lacks a look everywhere it is not known what it changed, which is not nothing.
-            Selection::Call(call) if changes.iter().all(|root| root.calls.is_empty()) => {
-                Err(HistoryError::NotRecorded { call: call.clone(), why: told(&changes) })
+            CallSelection::Call(call) if changes.iter().all(|root| root.calls.is_empty()) => {
+                Err(SnapshotHistoryError::NotRecorded {
+                    call: call.clone(),
+                    why: join_remarks(&changes),
+                })
             }
-            Selection::Call(_) | Selection::After(_) | Selection::Run(_) => Ok(changes),
+            CallSelection::Call(_) | CallSelection::After(_) | CallSelection::Run(_) => Ok(changes),
         }
     }
 
     /// Returns those of several calls that may have changed files and of which nothing was recorded, each with the reason as
     /// far as it is known. One call of which nothing was recorded is an error of [`changes`](Self::changes) instead.
-    pub async fn unrecorded(&self, of: &Selection) -> Result<Vec<(CallId, String)>, HistoryError> {
+    pub async fn unrecorded(
+        &self,
+        of: &CallSelection,
+    ) -> Result<Vec<(CallAddress, String)>, SnapshotHistoryError> {
         let after = match of {
-            Selection::Call(_) => return Ok(Vec::new()),
-            Selection::After(call) => Some(self.row(call).await?),
-            Selection::Run(_) => None,
+            CallSelection::Call(_) => return Ok(Vec::new()),
+            CallSelection::After(call) => Some(self.load_row(call).await?),
+            CallSelection::Run(_) => None,
         };
         let mut unrecorded = Vec::new();
         for run in self.runs(of).await? {
@@ -206,10 +221,10 @@ impl SnapshotHistory {
         &self,
         run: &RunId,
         after: Option<&CallRow>,
-        unrecorded: &mut Vec<(CallId, String)>,
-    ) -> Result<(), HistoryError> {
+        unrecorded: &mut Vec<(CallAddress, String)>,
+    ) -> Result<(), SnapshotHistoryError> {
         let notes = self.journal.snapshots(run, None).await?;
-        let noted: HashSet<CallId> = notes.into_iter().map(|note| note.call).collect();
+        let noted: HashSet<CallAddress> = notes.into_iter().map(|note| note.call).collect();
         let mut query = CallQuery { order: CallOrder::Change, ..CallQuery::of_run(run.clone()) };
         loop {
             let rows = self.journal.calls(query.clone()).await?;
@@ -221,23 +236,23 @@ impl SnapshotHistory {
                     && after.is_none_or(|after| is_later(row, after))
             };
             let found = rows.iter().filter(is_meant);
-            unrecorded.extend(found.map(|row| (row.id(), why_nothing(row))));
+            unrecorded.extend(found.map(|row| (row.id(), missing_record_text(row))));
         }
     }
 
     /// Removes what belongs to no call of the journal any more. What somebody uses at the moment is left for another time.
-    pub async fn prune(&self) -> Result<SnapshotsPruned, HistoryError> {
+    pub async fn prune(&self) -> Result<SnapshotsPruned, SnapshotHistoryError> {
         let mut pruned = SnapshotsPruned::default();
         let directory = self.directory.clone();
-        let alone = blocking(move || Ok(lock_all(&directory))).await;
-        let (stores, busy) = alone.map_err(HistoryError::Interrupted)??;
+        let alone = run_blocking(move || Ok(lock_all(&directory))).await;
+        let (stores, busy) = alone.map_err(SnapshotHistoryError::Interrupted)??;
         pruned.busy = busy;
         // Looked up when nobody can add to it any more.
-        let mut needed = self.needed().await?;
+        let mut needed = self.needed_trees().await?;
         for (path, store) in stores {
             let keep = needed.remove(&path).unwrap_or_default();
-            let finished = blocking(move || Ok(store.finish(keep))).await;
-            let finished = finished.map_err(HistoryError::Interrupted)??;
+            let finished = run_blocking(move || Ok(store.prune_unneeded(keep))).await;
+            let finished = finished.map_err(SnapshotHistoryError::Interrupted)??;
             pruned.removed += finished.removed;
             pruned.removed_bytes += finished.removed_bytes;
             pruned.kept_bytes += finished.kept_bytes;
@@ -245,15 +260,15 @@ impl SnapshotHistory {
         Ok(pruned)
     }
 
-    async fn notes(&self, of: &Selection) -> Result<Vec<SnapshotNote>, HistoryError> {
+    async fn notes(&self, of: &CallSelection) -> Result<Vec<SnapshotNote>, SnapshotHistoryError> {
         match of {
-            Selection::Call(call) => {
+            CallSelection::Call(call) => {
                 Ok(self.journal.snapshots(&call.scope.run, Some(call)).await?)
             }
-            Selection::Run(run) => {
+            CallSelection::Run(run) => {
                 let query = RunQuery { run: Some(run.clone()), ..RunQuery::default() };
                 if self.journal.runs(query).await?.is_empty() {
-                    return Err(HistoryError::UnknownRun(run.clone()));
+                    return Err(SnapshotHistoryError::UnknownRun(run.clone()));
                 }
                 let mut of_runs = Vec::new();
                 for run in self.runs(of).await? {
@@ -261,8 +276,8 @@ impl SnapshotHistory {
                 }
                 Ok(sessions::in_one_order(of_runs))
             }
-            Selection::After(call) => {
-                let row = self.row(call).await?;
+            CallSelection::After(call) => {
+                let row = self.load_row(call).await?;
                 let mut of_runs = vec![self.notes_after(call, &row).await?];
                 for run in self.runs(of).await?.iter().skip(1) {
                     let mut notes = self.journal.snapshots(run, None).await?;
@@ -277,9 +292,9 @@ impl SnapshotHistory {
     /// Returns the notes about calls of the same run that came after this one.
     async fn notes_after(
         &self,
-        call: &CallId,
+        call: &CallAddress,
         row: &CallRow,
-    ) -> Result<Vec<SnapshotNote>, HistoryError> {
+    ) -> Result<Vec<SnapshotNote>, SnapshotHistoryError> {
         let mut notes = self.journal.snapshots(&call.scope.run, None).await?;
         match notes.iter().rposition(|note| note.call == *call) {
             Some(last) => Ok(notes.split_off(last + 1)),
@@ -292,14 +307,14 @@ impl SnapshotHistory {
         &self,
         notes: Vec<SnapshotNote>,
         than: &CallRow,
-    ) -> Result<Vec<SnapshotNote>, HistoryError> {
+    ) -> Result<Vec<SnapshotNote>, SnapshotHistoryError> {
         let mut later = Vec::new();
         for note in notes {
             // Mostly all calls of a run are of one attempt, whose numbers say enough.
             let is_later = if note.call.scope == than.scope {
                 note.call.seq > than.seq
             } else {
-                came_later(&self.row(&note.call).await?, than)
+                came_later(&self.load_row(&note.call).await?, than)
             };
             if is_later {
                 later.push(note);
@@ -308,23 +323,27 @@ impl SnapshotHistory {
         Ok(later)
     }
 
-    async fn row(&self, call: &CallId) -> Result<CallRow, HistoryError> {
+    async fn load_row(&self, call: &CallAddress) -> Result<CallRow, SnapshotHistoryError> {
         let mut rows = self.journal.calls(CallQuery::of_call(call.clone())).await?;
-        rows.pop().ok_or_else(|| HistoryError::UnknownCall(call.clone()))
+        rows.pop().ok_or_else(|| SnapshotHistoryError::UnknownCall(call.clone()))
     }
 
     /// Puts what was noted of one root together.
-    fn read(&self, root: PathBuf, notes: Vec<SnapshotNote>) -> Result<RootChanges, HistoryError> {
+    fn read_root_changes(
+        &self,
+        root: PathBuf,
+        notes: Vec<SnapshotNote>,
+    ) -> Result<RootChanges, SnapshotHistoryError> {
         let directory = store_directory(&self.directory, &root.to_string_lossy());
         if !directory.is_dir() {
-            return Err(HistoryError::NoStore(root));
+            return Err(SnapshotHistoryError::NoStore(root));
         }
         let opened = Root::open(&root)
-            .map_err(|source| HistoryError::Root { root: root.clone(), source })?;
+            .map_err(|source| SnapshotHistoryError::Root { root: root.clone(), source })?;
         if opened.path() != root {
-            return Err(HistoryError::Moved { root, now: opened.path().to_path_buf() });
+            return Err(SnapshotHistoryError::Moved { root, now: opened.path().to_path_buf() });
         }
-        let store = Store::open(&directory)?.hiding(self.hidden.iter().cloned());
+        let store = SnapshotStore::open(&directory)?.with_hidden(self.hidden.iter().cloned());
         let (mut calls, mut remarks, mut pairs) = (Vec::new(), Vec::new(), Vec::new());
         let mut ends_now = false;
         let last = notes.len().saturating_sub(1);
@@ -333,7 +352,7 @@ impl SnapshotHistory {
             let after = match (before, after) {
                 (Some(_), None) if index == last => {
                     ends_now = true;
-                    Some(store.record(&opened, &self.options, Changed::Anything)?.tree)
+                    Some(store.record(&opened, &self.options, ChangeScope::Anything)?.tree)
                 }
                 (_, after) => after,
             };
@@ -348,7 +367,7 @@ impl SnapshotHistory {
     }
 
     /// Returns which trees the journal knows of, by the directory of the store that has them.
-    async fn needed(&self) -> Result<HashMap<PathBuf, Vec<TreeId>>, HistoryError> {
+    async fn needed_trees(&self) -> Result<HashMap<PathBuf, Vec<TreeId>>, SnapshotHistoryError> {
         let mut needed: HashMap<PathBuf, Vec<TreeId>> = HashMap::new();
         let mut query = RunQuery::default();
         loop {
@@ -368,32 +387,38 @@ impl SnapshotHistory {
 }
 
 /// Stores that nobody else can use, by their directories.
-type LockedStores = BTreeMap<PathBuf, haft_snapshot::Pruning>;
+type LockedSnapshotStores = BTreeMap<PathBuf, haft_snapshot::ExclusiveStore>;
 
 /// Takes all stores that nobody is using, and counts the others.
-fn lock_all(directory: &Path) -> Result<(LockedStores, u64), StoreError> {
+fn lock_all(directory: &Path) -> Result<(LockedSnapshotStores, u64), SnapshotStoreError> {
     let (mut locked, mut busy) = (BTreeMap::new(), 0);
     // Where there is no directory yet, there is nothing to prune.
     for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
         let path = entry.path();
-        match Store::open(&path).and_then(Store::into_pruning) {
+        match SnapshotStore::open(&path).and_then(SnapshotStore::into_exclusive) {
             Ok(store) => {
                 locked.insert(path, store);
             }
-            Err(StoreError::Busy) => busy += 1,
+            Err(SnapshotStoreError::Busy) => busy += 1,
             Err(err) => return Err(err),
         }
     }
     Ok((locked, busy))
 }
 
-fn tree(note: &SnapshotNote, name: &Option<String>) -> Result<Option<TreeId>, HistoryError> {
+fn tree(
+    note: &SnapshotNote,
+    name: &Option<String>,
+) -> Result<Option<TreeId>, SnapshotHistoryError> {
     let parsed = name.as_deref().map(str::parse::<TreeId>).transpose();
-    parsed.map_err(|err| HistoryError::Name { call: note.call.clone(), reason: err.to_string() })
+    parsed.map_err(|err| SnapshotHistoryError::Name {
+        call: note.call.clone(),
+        reason: err.to_string(),
+    })
 }
 
 /// Puts together what was noted while looks failed.
-fn told(changes: &[RootChanges]) -> String {
+fn join_remarks(changes: &[RootChanges]) -> String {
     let remarks = changes.iter().flat_map(|root| &root.remarks);
     remarks.map(|(_, remark)| remark.as_str()).collect::<Vec<_>>().join("; ")
 }
@@ -410,7 +435,7 @@ fn is_later(call: &CallRow, than: &CallRow) -> bool {
 /// back, and count no finer than some calls follow each other.
 fn came_later(call: &CallRow, than: &CallRow) -> bool {
     let is_settled = |row: &CallRow| row.settled_by.is_some();
-    match call.epoch.cmp(&than.epoch) {
+    match call.fencing_token.cmp(&than.fencing_token) {
         // No two processes have a run at the same time.
         Ordering::Less => false,
         Ordering::Greater => true,
@@ -424,7 +449,7 @@ fn came_later(call: &CallRow, than: &CallRow) -> bool {
 
 /// Tells whether a call was begun that may change files.
 fn may_have_changed(row: &CallRow) -> bool {
-    row.status != Status::Refused && row.effect != Effect::Read && changes_files(row)
+    row.status != CallStatus::Refused && row.effect != Effect::Read && changes_files(row)
 }
 
 /// Tells whether a call was to write files or to run a command.
@@ -438,17 +463,21 @@ fn changes_files(row: &CallRow) -> bool {
 }
 
 /// Says why nothing was recorded around a call, as far as its row tells.
-fn why_nothing(row: &CallRow) -> String {
+fn missing_record_text(row: &CallRow) -> String {
     let why = match row.status {
-        Status::Refused => "it was not executed",
-        Status::Intended => "it is not over",
-        Status::Unknown | Status::Succeeded | Status::Failed if row.effect == Effect::Read => {
+        CallStatus::Refused => "it was not executed",
+        CallStatus::Intended => "it is not over",
+        CallStatus::Unknown | CallStatus::Succeeded | CallStatus::Failed
+            if row.effect == Effect::Read =>
+        {
             "it only read"
         }
-        Status::Unknown | Status::Succeeded | Status::Failed if changes_files(row) => {
+        CallStatus::Unknown | CallStatus::Succeeded | CallStatus::Failed if changes_files(row) => {
             "snapshots were off, or haft died before it could record what it did"
         }
-        Status::Unknown | Status::Succeeded | Status::Failed => "it was to change no files",
+        CallStatus::Unknown | CallStatus::Succeeded | CallStatus::Failed => {
+            "it was to change no files"
+        }
     };
     why.to_owned()
 }

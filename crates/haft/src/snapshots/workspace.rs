@@ -6,14 +6,14 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use haft_contract::{BoxFuture, CallId};
+use haft_contract::{BoxFuture, CallAddress};
 use haft_journal::{Journal, SnapshotNote};
-use haft_snapshot::Options;
+use haft_snapshot::RecordOptions;
 
-use super::place::{Look, Place, Reach};
-use super::{EffectAhead, SnapshotError, Snapshots};
+use super::root::{RootSnapshot, SnapshotRoot, SnapshotScope};
+use super::{PendingEffect, SnapshotError, Snapshots};
 use crate::clock::Clock;
-use crate::roots::Roots;
+use crate::roots::WorkspaceRoots;
 
 /// How many calls that ran at the same time a note names; the others are counted.
 pub(crate) const OVERLAPS_NAMED_MAX: usize = 8;
@@ -23,35 +23,35 @@ const NOT_OVER: &str = "the state after it is not known: it is not over, or haft
 
 /// Records what workspaces look like before and after each effect.
 pub struct WorkspaceSnapshots {
-    places: Vec<Arc<Place>>,
+    roots: Vec<Arc<SnapshotRoot>>,
     journal: Arc<dyn Journal>,
     clock: Arc<dyn Clock>,
     /// Absolute paths that every effect is taken to change, each by itself.
     included: Vec<PathBuf>,
     // Written by each call when it begins and when it ends, to find out which ones run at the same time.
-    active: Mutex<HashMap<CallId, Active>>,
+    active: Mutex<HashMap<CallAddress, ActiveEffect>>,
 }
 
 /// A call that is having its effect.
-struct Active {
-    scenes: Vec<Scene>,
-    overlaps: Vec<CallId>,
+struct ActiveEffect {
+    root_effects: Vec<RootEffect>,
+    overlaps: Vec<CallAddress>,
 }
 
 /// What a call may change of one root.
-struct Scene {
-    place: Arc<Place>,
-    reach: Reach,
-    before: Option<Result<Look, String>>,
+struct RootEffect {
+    root: Arc<SnapshotRoot>,
+    scope: SnapshotScope,
+    before: Option<Result<RootSnapshot, String>>,
 }
 
 /// Takes a call out of those that are having their effect.
-struct Leaving<'a> {
+struct ActiveEffectGuard<'a> {
     snapshots: &'a WorkspaceSnapshots,
-    call: &'a CallId,
+    call: &'a CallAddress,
 }
 
-impl Drop for Leaving<'_> {
+impl Drop for ActiveEffectGuard<'_> {
     fn drop(&mut self) {
         self.snapshots.active().remove(self.call);
     }
@@ -62,14 +62,14 @@ impl WorkspaceSnapshots {
     /// where no call reaches it.
     pub fn new(
         directory: &Path,
-        roots: &Roots,
+        roots: &WorkspaceRoots,
         journal: Arc<dyn Journal>,
         clock: Arc<dyn Clock>,
-        options: &Options,
+        options: &RecordOptions,
     ) -> Self {
-        let place = |root| Arc::new(Place::new(root, directory, options));
+        let place = |root| Arc::new(SnapshotRoot::new(root, directory, options));
         Self {
-            places: roots.all().map(place).collect(),
+            roots: roots.all().map(place).collect(),
             journal,
             clock,
             included: Vec::new(),
@@ -81,7 +81,7 @@ impl WorkspaceSnapshots {
     /// are what [`Sandbox::hidden`](crate::Sandbox::hidden) names.
     #[must_use]
     pub fn hiding(mut self, places: &[PathBuf]) -> Self {
-        self.places = self.places.iter().map(|place| Arc::new(place.hiding(places))).collect();
+        self.roots = self.roots.iter().map(|place| Arc::new(place.hiding(places))).collect();
         self
     }
 
@@ -94,14 +94,14 @@ impl WorkspaceSnapshots {
 
     /// Tells whether everything that the call, which is having its effect, may change was looked at before. Whoever is about
     /// to overwrite what nobody else has can ask.
-    pub fn has_seen(&self, call: &CallId) -> bool {
-        let is_seen = |scene: &Scene| matches!(scene.before, Some(Ok(_)));
-        self.active().get(call).is_some_and(|active| active.scenes.iter().all(is_seen))
+    pub fn has_recorded_before(&self, call: &CallAddress) -> bool {
+        let is_seen = |scene: &RootEffect| matches!(scene.before, Some(Ok(_)));
+        self.active().get(call).is_some_and(|active| active.root_effects.iter().all(is_seen))
     }
 
     /// Returns what the call may change of each root, as far as it may change any of it.
-    fn reaches(&self, effect: &EffectAhead) -> Vec<(Arc<Place>, Reach)> {
-        let reach = |place: &Arc<Place>| {
+    fn snapshot_scopes(&self, effect: &PendingEffect) -> Vec<(Arc<SnapshotRoot>, SnapshotScope)> {
+        let reach = |place: &Arc<SnapshotRoot>| {
             let beneath = |paths: &[PathBuf]| -> Vec<PathBuf> {
                 let beneath = paths.iter().filter_map(|path| path.strip_prefix(place.root()).ok());
                 beneath.map(Path::to_path_buf).collect()
@@ -109,31 +109,33 @@ impl WorkspaceSnapshots {
             let (mut writes, included) = (beneath(&effect.writes), beneath(&self.included));
             let is_whole = effect.runs_commands || writes.iter().any(|path| *path == *"");
             let reach = match (writes.is_empty(), included.is_empty()) {
-                _ if is_whole => Reach::Everything,
+                _ if is_whole => SnapshotScope::Everything,
                 (true, true) => return None,
-                (true, false) => Reach::Exactly(included),
+                (true, false) => SnapshotScope::Exactly(included),
                 (false, _) => {
                     writes.extend(included);
-                    Reach::Paths(writes)
+                    SnapshotScope::Paths(writes)
                 }
             };
             Some((Arc::clone(place), reach))
         };
-        self.places.iter().filter_map(reach).collect()
+        self.roots.iter().filter_map(reach).collect()
     }
 
     /// Enters a call, and writes it and the calls that it may get mixed up with into each other's lists.
-    fn enter(&self, call: &CallId, reaches: &[(Arc<Place>, Reach)]) {
-        let scene = |(place, reach): &(Arc<Place>, Reach)| Scene {
-            place: Arc::clone(place),
-            reach: reach.clone(),
+    fn register_effect(&self, call: &CallAddress, reaches: &[(Arc<SnapshotRoot>, SnapshotScope)]) {
+        let scene = |(place, reach): &(Arc<SnapshotRoot>, SnapshotScope)| RootEffect {
+            root: Arc::clone(place),
+            scope: reach.clone(),
             before: None,
         };
-        let mut entering =
-            Active { scenes: reaches.iter().map(scene).collect(), overlaps: Vec::new() };
+        let mut entering = ActiveEffect {
+            root_effects: reaches.iter().map(scene).collect(),
+            overlaps: Vec::new(),
+        };
         let mut active = self.active();
         for (other, running) in active.iter_mut() {
-            if running.touches(&entering) {
+            if running.overlaps(&entering) {
                 running.overlaps.push(call.clone());
                 entering.overlaps.push(other.clone());
             }
@@ -141,28 +143,28 @@ impl WorkspaceSnapshots {
         active.insert(call.clone(), entering);
     }
 
-    fn active(&self) -> std::sync::MutexGuard<'_, HashMap<CallId, Active>> {
+    fn active(&self) -> std::sync::MutexGuard<'_, HashMap<CallAddress, ActiveEffect>> {
         self.active.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn look_before(&self, effect: &EffectAhead) -> Result<(), SnapshotError> {
-        let reaches = self.reaches(effect);
+    async fn record_before(&self, effect: &PendingEffect) -> Result<(), SnapshotError> {
+        let reaches = self.snapshot_scopes(effect);
         if reaches.is_empty() {
             return Ok(());
         }
-        self.enter(&effect.call_id, &reaches);
+        self.register_effect(&effect.call_id, &reaches);
         for (index, (place, reach)) in reaches.iter().enumerate() {
-            let mut look = place.look(reach).await;
-            if *reach == Reach::Everything
+            let mut look = place.take_snapshot(reach).await;
+            if *reach == SnapshotScope::Everything
                 && let Ok(seen) = look
             {
                 // Commands take long and are killed; what they did until then can be found with this.
                 let mut note = self.note(&effect.call_id, place, NOT_OVER.to_owned());
                 note.before = Some(seen.tree.to_string());
-                look = Ok(self.record(note, seen).await?);
+                look = Ok(self.record_note(note, seen).await?);
             }
             if let Some(active) = self.active().get_mut(&effect.call_id)
-                && let Some(scene) = active.scenes.get_mut(index)
+                && let Some(scene) = active.root_effects.get_mut(index)
             {
                 scene.before = Some(look);
             }
@@ -170,43 +172,43 @@ impl WorkspaceSnapshots {
         Ok(())
     }
 
-    async fn look_after(&self, call: &CallId) -> Result<(), SnapshotError> {
-        let reaches: Vec<(Arc<Place>, Reach)> = match self.active().get(call) {
-            Some(active) => active.scenes.iter().map(Scene::reach).collect(),
+    async fn record_after(&self, call: &CallAddress) -> Result<(), SnapshotError> {
+        let reaches: Vec<(Arc<SnapshotRoot>, SnapshotScope)> = match self.active().get(call) {
+            Some(active) => active.root_effects.iter().map(RootEffect::root_and_scope).collect(),
             None => return Ok(()),
         };
         // Whoever waits for this may give up.
-        let leaving = Leaving { snapshots: self, call };
+        let leaving = ActiveEffectGuard { snapshots: self, call };
         let mut looks = Vec::with_capacity(reaches.len());
         for (place, reach) in &reaches {
-            looks.push(place.look(reach).await);
+            looks.push(place.take_snapshot(reach).await);
         }
         // What begins from now on cannot show in these looks.
         let left = self.active().remove(call);
         drop(leaving);
-        let Some(Active { scenes, overlaps }) = left else { return Ok(()) };
+        let Some(ActiveEffect { root_effects: scenes, overlaps }) = left else { return Ok(()) };
         for (scene, after) in scenes.into_iter().zip(looks) {
             let before = scene.before.unwrap_or_else(|| Err("there was no time for it".to_owned()));
             // A look at single files says something only beside a second one.
-            let is_kept = after.is_ok() || scene.reach == Reach::Everything;
+            let is_kept = after.is_ok() || scene.scope == SnapshotScope::Everything;
             let mut remarks = Vec::new();
-            remarks.extend(before.as_ref().err().map(|why| unknown("before", why)));
-            remarks.extend(after.as_ref().err().map(|why| unknown("after", why)));
-            remarks.extend(overlapping(&overlaps));
+            remarks.extend(before.as_ref().err().map(|why| unknown_state_text("before", why)));
+            remarks.extend(after.as_ref().err().map(|why| unknown_state_text("after", why)));
+            remarks.extend(overlap_text(&overlaps));
             let note = SnapshotNote {
                 before: before.as_ref().ok().filter(|_| is_kept).map(|look| look.tree.to_string()),
                 after: after.as_ref().ok().map(|look| look.tree.to_string()),
                 note: (!remarks.is_empty()).then(|| remarks.join("; ")),
-                ..self.note(call, &scene.place, String::new())
+                ..self.note(call, &scene.root, String::new())
             };
-            drop(self.record(note, (before, after)).await?);
+            drop(self.record_note(note, (before, after)).await?);
         }
         Ok(())
     }
 
     /// Records a note, and gives back the looks that it is about. Until it is recorded or refused nothing is pruned of what
     /// they saw, also when nobody waits for the answer any more: the note may be on its way all the same.
-    async fn record<L: Send + 'static>(
+    async fn record_note<L: Send + 'static>(
         &self,
         note: SnapshotNote,
         looks: L,
@@ -220,7 +222,7 @@ impl WorkspaceSnapshots {
         recording.await.unwrap_or_else(|err| Err(SnapshotError::new(err.to_string())))
     }
 
-    fn note(&self, call: &CallId, place: &Place, note: String) -> SnapshotNote {
+    fn note(&self, call: &CallAddress, place: &SnapshotRoot, note: String) -> SnapshotNote {
         SnapshotNote {
             call: call.clone(),
             root: place.root().to_string_lossy().into_owned(),
@@ -235,55 +237,59 @@ impl WorkspaceSnapshots {
 impl Snapshots for WorkspaceSnapshots {
     fn before_effect<'a>(
         &'a self,
-        effect: &'a EffectAhead,
+        effect: &'a PendingEffect,
     ) -> BoxFuture<'a, Result<(), SnapshotError>> {
-        Box::pin(self.look_before(effect))
+        Box::pin(self.record_before(effect))
     }
 
     fn durability_snapshot<'a>(
         &'a self,
         _tool: &'a str,
-        call_id: &'a CallId,
+        call_id: &'a CallAddress,
     ) -> BoxFuture<'a, Result<(), SnapshotError>> {
-        Box::pin(self.look_after(call_id))
+        Box::pin(self.record_after(call_id))
     }
 
-    fn not_executed(&self, call_id: &CallId) {
+    fn not_executed(&self, call_id: &CallAddress) {
         self.active().remove(call_id);
     }
 
     fn finish(&self) -> BoxFuture<'_, ()> {
         Box::pin(async {
-            for place in &self.places {
+            for place in &self.roots {
                 place.sync().await;
             }
         })
     }
 }
 
-impl Active {
-    fn touches(&self, other: &Active) -> bool {
-        self.scenes.iter().any(|ours| {
-            let is_same = |theirs: &&Scene| Arc::ptr_eq(&ours.place, &theirs.place);
-            other.scenes.iter().filter(is_same).any(|theirs| ours.reach.touches(&theirs.reach))
+impl ActiveEffect {
+    fn overlaps(&self, other: &ActiveEffect) -> bool {
+        self.root_effects.iter().any(|ours| {
+            let is_same = |theirs: &&RootEffect| Arc::ptr_eq(&ours.root, &theirs.root);
+            other
+                .root_effects
+                .iter()
+                .filter(is_same)
+                .any(|theirs| ours.scope.overlaps(&theirs.scope))
         })
     }
 }
 
-impl Scene {
-    fn reach(&self) -> (Arc<Place>, Reach) {
-        (Arc::clone(&self.place), self.reach.clone())
+impl RootEffect {
+    fn root_and_scope(&self) -> (Arc<SnapshotRoot>, SnapshotScope) {
+        (Arc::clone(&self.root), self.scope.clone())
     }
 }
 
-fn unknown(when: &str, why: &str) -> String {
+fn unknown_state_text(when: &str, why: &str) -> String {
     format!("the state {when} it is not known: {why}")
 }
 
 /// Says which calls ran at the same time, so that what one did may be taken for what the other did.
-fn overlapping(calls: &[CallId]) -> Option<String> {
+fn overlap_text(calls: &[CallAddress]) -> Option<String> {
     let (named, more) = calls.split_at(calls.len().min(OVERLAPS_NAMED_MAX));
-    let names: Vec<String> = named.iter().map(CallId::to_string).collect();
+    let names: Vec<String> = named.iter().map(CallAddress::to_string).collect();
     let more = if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
     (!calls.is_empty()).then(|| format!("overlaps with {}{more}", names.join(", ")))
 }
@@ -294,17 +300,17 @@ fn failed(err: haft_journal::JournalError) -> SnapshotError {
 
 #[cfg(test)]
 mod tests {
-    use haft_contract::{RunId, Scope};
+    use haft_contract::{AttemptAddress, RunId};
 
     use super::*;
 
     #[test]
     fn so_many_calls_that_ran_at_the_same_time_are_named() {
         let text = |calls: u32| {
-            let scope = Scope::of_run(RunId::parse("r").unwrap());
-            let calls: Vec<CallId> =
-                (1..=calls).map(|seq| CallId { scope: scope.clone(), seq }).collect();
-            overlapping(&calls).unwrap_or_default()
+            let scope = AttemptAddress::first_of_run(RunId::parse("r").unwrap());
+            let calls: Vec<CallAddress> =
+                (1..=calls).map(|seq| CallAddress { scope: scope.clone(), seq }).collect();
+            overlap_text(&calls).unwrap_or_default()
         };
         let most = u32::try_from(OVERLAPS_NAMED_MAX).unwrap();
         assert_eq!(text(0), "");

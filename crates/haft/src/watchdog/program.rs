@@ -7,22 +7,24 @@ use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
-use haft_contract::{BoxFuture, Command as ShellCommand};
-use haft_policy::{Canonical, PathSubject};
+use haft_contract::{BoxFuture, CommandLine as ShellCommand};
+use haft_policy::{PathSubject, ResolvedAccess};
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{Child, Command};
 
-use super::{Verdict, Watchdog, WatchedCall};
+use super::{Watchdog, WatchdogVerdict, WatchedCall};
 
-/// Longest answer, in bytes.
+/// Longest answer of a watchdog program, in bytes.
+///
+/// Limit (calls): the watchdog has failed and the call is denied.
 pub(crate) const ANSWER_BYTES_MAX: usize = 64 * 1024;
 /// What is shown of the standard error of a program that failed, in characters.
 pub(crate) const COMPLAINT_CHARS_MAX: usize = 400;
 /// The version of what the program is told.
-const VERSION: u32 = 1;
+const PROTOCOL_VERSION: u32 = 1;
 
 /// A program that judges calls; see the chapter on watchdogs for what it is told and how it answers.
 #[derive(Clone, Debug)]
@@ -42,14 +44,15 @@ pub struct ProgramWatchdog {
 }
 
 #[derive(Deserialize)]
-struct Answer {
-    decision: Decision,
+#[serde(expecting = "struct Answer")]
+struct ProgramAnswer {
+    decision: ProgramDecision,
     reason: Option<String>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Decision {
+enum ProgramDecision {
     Allow,
     Deny,
     Ask,
@@ -57,7 +60,7 @@ enum Decision {
 
 /// Why a program gave no answer.
 #[derive(Debug, thiserror::Error)]
-enum Failure {
+enum ProgramFailure {
     #[error("it could not be started: {0}")]
     Start(io::Error),
     #[error("it did not answer within {0} ms")]
@@ -65,7 +68,7 @@ enum Failure {
     #[error("it said more than {ANSWER_BYTES_MAX} bytes")]
     TooLong,
     #[error("talking to it failed: {0}")]
-    Talk(io::Error),
+    Exchange(io::Error),
     #[error("it ended with {status}{complaint}")]
     Status { status: ExitStatus, complaint: String },
     #[error("it said nothing: expected {{\"decision\":\"allow\"}}, or deny or ask with a reason")]
@@ -77,37 +80,37 @@ enum Failure {
 }
 
 impl Watchdog for ProgramWatchdog {
-    fn judge<'a>(&'a self, call: WatchedCall<'a>) -> BoxFuture<'a, Verdict> {
+    fn judge<'a>(&'a self, call: WatchedCall<'a>) -> BoxFuture<'a, WatchdogVerdict> {
         Box::pin(async move {
             let timeout = Duration::from_millis(self.timeout_ms);
             let asked = tokio::time::timeout(timeout, self.ask(&call)).await;
-            let answered = asked.unwrap_or(Err(Failure::Timeout(self.timeout_ms)));
+            let answered = asked.unwrap_or(Err(ProgramFailure::Timeout(self.timeout_ms)));
             self.verdict(answered)
         })
     }
 }
 
 impl ProgramWatchdog {
-    fn verdict(&self, answered: Result<Answer, Failure>) -> Verdict {
+    fn verdict(&self, answered: Result<ProgramAnswer, ProgramFailure>) -> WatchdogVerdict {
         let name = self.program.display();
         match answered {
-            Ok(Answer { decision: Decision::Allow, .. }) => Verdict::Allow,
-            Ok(Answer { decision: Decision::Deny, reason }) => {
-                Verdict::Deny(reason.unwrap_or_else(|| format!("the watchdog {name} denies it")))
-            }
-            Ok(Answer { decision: Decision::Ask, reason }) => {
-                Verdict::Ask(reason.unwrap_or_else(|| format!("the watchdog {name} asks about it")))
-            }
-            Err(failure) => Verdict::Deny(format!(
+            Ok(ProgramAnswer { decision: ProgramDecision::Allow, .. }) => WatchdogVerdict::Allow,
+            Ok(ProgramAnswer { decision: ProgramDecision::Deny, reason }) => WatchdogVerdict::Deny(
+                reason.unwrap_or_else(|| format!("the watchdog {name} denies it")),
+            ),
+            Ok(ProgramAnswer { decision: ProgramDecision::Ask, reason }) => WatchdogVerdict::Ask(
+                reason.unwrap_or_else(|| format!("the watchdog {name} asks about it")),
+            ),
+            Err(failure) => WatchdogVerdict::Deny(format!(
                 "the watchdog {name} failed, so the call is denied: {failure}"
             )),
         }
     }
 
-    async fn ask(&self, call: &WatchedCall<'_>) -> Result<Answer, Failure> {
-        let mut child = self.start().map_err(Failure::Start)?;
+    async fn ask(&self, call: &WatchedCall<'_>) -> Result<ProgramAnswer, ProgramFailure> {
+        let mut child = self.start().map_err(ProgramFailure::Start)?;
         // The child is a group of its own, and so is killed with whatever it started when the wait is given up.
-        let group = Group::of(&child);
+        let group = ProcessGroupGuard::of(&child);
         let (input, output, errors) =
             (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let tell = async {
@@ -122,15 +125,18 @@ impl ProgramWatchdog {
             read_complaint(errors, &mut complaint)
         );
         read?;
-        let status = child.wait().await.map_err(Failure::Talk)?;
+        let status = child.wait().await.map_err(ProgramFailure::Exchange)?;
         group.disarm();
         if !status.success() {
-            return Err(Failure::Status { status, complaint: shown(&complaint) });
+            return Err(ProgramFailure::Status {
+                status,
+                complaint: shorten_complaint(&complaint),
+            });
         }
         if answer.trim_ascii().is_empty() {
-            return Err(Failure::Silent);
+            return Err(ProgramFailure::Silent);
         }
-        serde_json::from_slice(&answer).map_err(Failure::Answer)
+        serde_json::from_slice(&answer).map_err(ProgramFailure::Answer)
     }
 
     fn start(&self) -> io::Result<Child> {
@@ -149,10 +155,10 @@ impl ProgramWatchdog {
 
     fn told(&self, call: &WatchedCall<'_>) -> Value {
         let mut told = json!({
-            "version": VERSION,
+            "version": PROTOCOL_VERSION,
             "tool": call.tool.as_str(),
             "input": call.input,
-            "accesses": call.accesses.iter().map(access).collect::<Vec<_>>(),
+            "accesses": call.accesses.iter().map(access_json).collect::<Vec<_>>(),
             "manifest": self.manifest,
             "session": call.session,
             "root": call.root.to_string_lossy(),
@@ -165,9 +171,9 @@ impl ProgramWatchdog {
 }
 
 /// A process group that is killed unless its leader has ended by itself.
-struct Group(Option<Pid>);
+struct ProcessGroupGuard(Option<Pid>);
 
-impl Group {
+impl ProcessGroupGuard {
     fn of(leader: &Child) -> Self {
         let pid = leader.id().and_then(|id| i32::try_from(id).ok());
         Self(pid.and_then(Pid::from_raw))
@@ -178,7 +184,7 @@ impl Group {
     }
 }
 
-impl Drop for Group {
+impl Drop for ProcessGroupGuard {
     fn drop(&mut self) {
         if let Some(leader) = self.0 {
             // It fails if all of the group is gone, and then there is nothing to do.
@@ -190,11 +196,11 @@ impl Drop for Group {
 async fn read_bounded(
     from: Option<impl AsyncRead + Unpin>,
     to: &mut Vec<u8>,
-) -> Result<(), Failure> {
+) -> Result<(), ProgramFailure> {
     let Some(from) = from else { return Ok(()) };
     let limit = u64::try_from(ANSWER_BYTES_MAX).unwrap_or(u64::MAX).saturating_add(1);
-    from.take(limit).read_to_end(to).await.map_err(Failure::Talk)?;
-    if to.len() > ANSWER_BYTES_MAX { Err(Failure::TooLong) } else { Ok(()) }
+    from.take(limit).read_to_end(to).await.map_err(ProgramFailure::Exchange)?;
+    if to.len() > ANSWER_BYTES_MAX { Err(ProgramFailure::TooLong) } else { Ok(()) }
 }
 
 /// Reads all that the program complains about, which is only shown, and keeps the beginning: a program that is cut short
@@ -206,7 +212,7 @@ async fn read_complaint(from: Option<impl AsyncRead + Unpin>, to: &mut Vec<u8>) 
     }
 }
 
-fn shown(complaint: &[u8]) -> String {
+fn shorten_complaint(complaint: &[u8]) -> String {
     let text = String::from_utf8_lossy(complaint);
     let text = text.trim();
     if text.is_empty() {
@@ -219,21 +225,21 @@ fn shown(complaint: &[u8]) -> String {
     format!(": {shown}")
 }
 
-fn access(access: &Canonical) -> Value {
+fn access_json(access: &ResolvedAccess) -> Value {
     let capability = access.capability();
     match access {
-        Canonical::Read { path } | Canonical::Write { path } => {
+        ResolvedAccess::Read { path } | ResolvedAccess::Write { path } => {
             let PathSubject { absolute, relative, .. } = path;
             let relative = relative.as_ref().map(|path| path.to_string_lossy());
             json!({"capability": capability, "path": absolute.to_string_lossy(), "relative": relative})
         }
-        Canonical::Net { host } => json!({"capability": capability, "host": host}),
-        Canonical::Shell { command: ShellCommand::Argv(argv) } => {
+        ResolvedAccess::Net { host } => json!({"capability": capability, "host": host}),
+        ResolvedAccess::Shell { command: ShellCommand::Argv(argv) } => {
             json!({"capability": capability, "argv": argv})
         }
-        Canonical::Shell { command: ShellCommand::Unknown(line) } => {
+        ResolvedAccess::Shell { command: ShellCommand::Unknown(line) } => {
             json!({"capability": capability, "line": line})
         }
-        Canonical::Named { name } => json!({"capability": "named", "name": name}),
+        ResolvedAccess::Named { name } => json!({"capability": "named", "name": name}),
     }
 }

@@ -4,12 +4,14 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use haft_contract::{BoxFuture, Command};
-use haft_policy::{Canonical, PathSubject, rough_commands, stays_on_loopback, wrapped_commands};
+use haft_contract::{BoxFuture, CommandLine};
+use haft_policy::{
+    PathSubject, ResolvedAccess, rough_commands, stays_on_loopback, wrapped_commands,
+};
 use serde_json::Value;
 
-use self::table::{COMMAND_RULES, CommandRule, FETCHES, Severity};
-use super::{Verdict, Watchdog, WatchedCall};
+use self::table::{COMMAND_RULES, CommandRule, FETCHES, RuleSeverity};
+use super::{Watchdog, WatchdogVerdict, WatchedCall};
 
 mod table;
 #[cfg(test)]
@@ -54,47 +56,52 @@ const HOME_SPELLINGS: &[&str] = &["~", "$HOME", "${HOME}"];
 pub struct ReferenceWatchdog;
 
 /// What a rule was found to say of a command or a file.
-struct Finding {
-    severity: Severity,
+struct CommandFinding {
+    severity: RuleSeverity,
     is_download: bool,
     text: String,
 }
 
 impl Watchdog for ReferenceWatchdog {
-    fn judge<'a>(&'a self, call: WatchedCall<'a>) -> BoxFuture<'a, Verdict> {
+    fn judge<'a>(&'a self, call: WatchedCall<'a>) -> BoxFuture<'a, WatchdogVerdict> {
         Box::pin(std::future::ready(verdict(&call)))
     }
 }
 
 /// The strictest of what is found decides, and the first of several as strict is named.
-fn verdict(call: &WatchedCall<'_>) -> Verdict {
+fn verdict(call: &WatchedCall<'_>) -> WatchdogVerdict {
     if let Some(line) = texts(call.input).into_iter().find(|text| is_fork_bomb(text)) {
-        return Verdict::Deny(format!("{} would start processes without end", shown(line)));
+        return WatchdogVerdict::Deny(format!(
+            "{} would start processes without end",
+            shorten_line(line)
+        ));
     }
     // Whoever granted hosts foresaw that something is fetched from them, and from elsewhere nothing can be.
-    let is_foreseen = |finding: &Finding| finding.is_download && call.has_hosts;
+    let is_foreseen = |finding: &CommandFinding| finding.is_download && call.has_hosts;
     let findings = || {
-        let found = call.accesses.iter().filter_map(|access| finding(access, call.root));
+        let found = call.accesses.iter().filter_map(|access| access_finding(access, call.root));
         found.filter(|finding| !is_foreseen(finding))
     };
     let of = |severity| findings().find(move |finding| finding.severity == severity);
-    match (of(Severity::Deny), of(Severity::Ask)) {
-        (Some(denied), _) => Verdict::Deny(denied.text),
-        (None, Some(asked)) => Verdict::Ask(asked.text),
-        (None, None) => Verdict::Allow,
+    match (of(RuleSeverity::Deny), of(RuleSeverity::Ask)) {
+        (Some(denied), _) => WatchdogVerdict::Deny(denied.text),
+        (None, Some(asked)) => WatchdogVerdict::Ask(asked.text),
+        (None, None) => WatchdogVerdict::Allow,
     }
 }
 
-fn finding(access: &Canonical, root: &Path) -> Option<Finding> {
+fn access_finding(access: &ResolvedAccess, root: &Path) -> Option<CommandFinding> {
     match access {
-        Canonical::Write { path } => written(path, root),
-        Canonical::Shell { command: Command::Argv(argv) } => of_command(argv, root),
-        Canonical::Shell { command: Command::Unknown(line) } => of_line(line, root),
-        Canonical::Read { .. } | Canonical::Net { .. } | Canonical::Named { .. } => None,
+        ResolvedAccess::Write { path } => write_finding(path, root),
+        ResolvedAccess::Shell { command: CommandLine::Argv(argv) } => command_finding(argv, root),
+        ResolvedAccess::Shell { command: CommandLine::Unknown(line) } => line_finding(line, root),
+        ResolvedAccess::Read { .. } | ResolvedAccess::Net { .. } | ResolvedAccess::Named { .. } => {
+            None
+        }
     }
 }
 
-fn written(path: &PathSubject, root: &Path) -> Option<Finding> {
+fn write_finding(path: &PathSubject, root: &Path) -> Option<CommandFinding> {
     let place = &path.absolute;
     let is_open = is_beneath_any(place, OPEN_PLACES) && path.relative.is_none();
     if place.starts_with(root) || is_open {
@@ -107,23 +114,27 @@ fn written(path: &PathSubject, root: &Path) -> Option<Finding> {
     };
     Some(if is_denied {
         let text = format!("writing to {shown} would change the machine itself; leave it alone");
-        Finding { severity: Severity::Deny, is_download: false, text }
+        CommandFinding { severity: RuleSeverity::Deny, is_download: false, text }
     } else {
         let text = format!("writing to {shown}, which lies outside the workspace root");
-        Finding { severity: Severity::Ask, is_download: false, text }
+        CommandFinding { severity: RuleSeverity::Ask, is_download: false, text }
     })
 }
 
-fn of_command(argv: &[String], root: &Path) -> Option<Finding> {
+fn command_finding(argv: &[String], root: &Path) -> Option<CommandFinding> {
     let found = wrapped_commands(argv).into_iter().filter_map(|words| rule_for(words, root));
     let strictest = found.max_by_key(|rule| rule.severity)?;
-    let text = format!("{} {}", shown(&argv.join(" ")), strictest.reason);
-    Some(Finding { severity: strictest.severity, is_download: strictest.reason == FETCHES, text })
+    let text = format!("{} {}", shorten_line(&argv.join(" ")), strictest.reason);
+    Some(CommandFinding {
+        severity: strictest.severity,
+        is_download: strictest.reason == FETCHES,
+        text,
+    })
 }
 
-fn of_line(line: &str, root: &Path) -> Option<Finding> {
+fn line_finding(line: &str, root: &Path) -> Option<CommandFinding> {
     let commands = rough_commands(line);
-    let found = commands.iter().filter_map(|words| of_command(words, root));
+    let found = commands.iter().filter_map(|words| command_finding(words, root));
     found.max_by_key(|finding| finding.severity)
 }
 
@@ -201,7 +212,7 @@ fn lexical(path: &Path) -> PathBuf {
     })
 }
 
-fn shown(line: &str) -> String {
+fn shorten_line(line: &str) -> String {
     let mut beginning: String = line.chars().take(SHOWN_CHARS_MAX).collect();
     if beginning.len() < line.len() {
         beginning.push('…');

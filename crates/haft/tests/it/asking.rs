@@ -4,12 +4,15 @@
 use std::sync::{Arc, Mutex};
 
 use expect_test::{Expect, expect};
-use haft::{Answer, Ask, Asker, Call, Headless, ProjectRules, Verdict, Watchdog, WatchedCall};
-use haft_contract::{
-    Access, BoxFuture, Command, Effect, Envelope, ErrorCode, NetRequirement, RequirementSet, RunId,
-    ShellRequirement, Tool, ToolError,
+use haft::{
+    Ask, AskAnswer, Asker, Call, HeadlessAsker, ProjectRules, Watchdog, WatchdogVerdict,
+    WatchedCall,
 };
-use haft_policy::{Action, Condition, NetworkGuard, Rule, RuleScope};
+use haft_contract::{
+    Access, BoxFuture, CommandLine, Effect, Envelope, ErrorCode, NetRequirement, RequirementSet,
+    RunId, ShellRequirement, Tool, ToolError,
+};
+use haft_policy::{Condition, NetworkGuard, Rule, RuleAction, RuleScope};
 use serde_json::json;
 use tokio::sync::{Barrier, Notify, Semaphore};
 
@@ -20,8 +23,8 @@ fn runner(counter: &Counter) -> Tool {
     let counter = counter.clone();
     let any = ShellRequirement { cmd: "*".to_owned(), args: None };
     let command = |text: &str| match text.strip_prefix("? ") {
-        Some(line) => Command::Unknown(line.to_owned()),
-        None => Command::Argv(text.split_whitespace().map(str::to_owned).collect()),
+        Some(line) => CommandLine::Unknown(line.to_owned()),
+        None => CommandLine::Argv(text.split_whitespace().map(str::to_owned).collect()),
     };
     Tool::new("run")
         .effect(Effect::Once)
@@ -38,12 +41,12 @@ fn runner(counter: &Counter) -> Tool {
 
 /// Answers every question alike and keeps it. The mutex is written by the pipeline and read by the test.
 struct Scripted {
-    answer: Answer,
+    answer: AskAnswer,
     asked: Mutex<Vec<Ask>>,
 }
 
 impl Scripted {
-    fn new(answer: Answer) -> Arc<Self> {
+    fn new(answer: AskAnswer) -> Arc<Self> {
         Arc::new(Self { answer, asked: Mutex::default() })
     }
 
@@ -53,7 +56,7 @@ impl Scripted {
 }
 
 impl Asker for Scripted {
-    fn ask(&self, ask: Ask) -> BoxFuture<'_, Answer> {
+    fn ask(&self, ask: Ask) -> BoxFuture<'_, AskAnswer> {
         self.asked.lock().unwrap().push(ask);
         Box::pin(async { self.answer })
     }
@@ -74,7 +77,7 @@ fn summary(envelope: &Envelope) -> String {
 
 #[tokio::test]
 async fn a_question_says_what_is_asked_why_and_what_always_would_add() {
-    let asker = Scripted::new(Answer::Once);
+    let asker = Scripted::new(AskAnswer::AllowOnce);
     let stage = Stage::new(asking(&Counter::default(), asker.clone())).await;
     stage.run.call(run("git commit -m x; rm a; git add b")).await.unwrap();
     let mut ask = asker.asked.lock().unwrap().remove(0);
@@ -98,7 +101,7 @@ async fn a_question_says_what_is_asked_why_and_what_always_would_add() {
                 "run needs approval for shell.run of \"rm a\": no rule matches, and then the answer is ask; the rule `allow run \"rm a\"` would allow it",
                 "run needs approval for shell.run of \"git add b\": no rule matches, and then the answer is ask; the rule `allow run \"git add b\"` would allow it",
             ],
-            always: [
+            always_rules: [
                 Rule {
                     permission: "run",
                     pattern: "git commit *",
@@ -124,7 +127,7 @@ async fn a_question_says_what_is_asked_why_and_what_always_would_add() {
                     not_match_examples: [],
                 },
             ],
-            session: "s1",
+            connection: "s1",
             root: "root",
         }
     "#]].assert_debug_eq(&ask);
@@ -132,7 +135,7 @@ async fn a_question_says_what_is_asked_why_and_what_always_would_add() {
 
 #[tokio::test]
 async fn a_long_input_and_many_accesses_are_cut() {
-    let asker = Scripted::new(Answer::Once);
+    let asker = Scripted::new(AskAnswer::AllowOnce);
     let stage = Stage::new(asking(&Counter::default(), asker.clone())).await;
     let many: Vec<String> =
         (0..100).map(|number| format!("rm {number} {}", "ä".repeat(30))).collect();
@@ -141,12 +144,12 @@ async fn a_long_input_and_many_accesses_are_cut() {
     assert!((4_096..4_100).contains(&ask.input.len()) && ask.input.ends_with('…'));
     assert_eq!((ask.accesses.len(), ask.reasons.len()), (21, 21));
     assert_eq!(ask.accesses.last().map(String::as_str), Some("and 80 more"));
-    assert_eq!(ask.always, [], "too many rules to be read are not offered");
+    assert_eq!(ask.always_rules, [], "too many rules to be read are not offered");
 }
 
 #[tokio::test]
 async fn always_for_the_session_spares_the_next_question_of_that_kind() {
-    let (counter, asker) = (Counter::default(), Scripted::new(Answer::AlwaysSession));
+    let (counter, asker) = (Counter::default(), Scripted::new(AskAnswer::AllowForSession));
     let stage = Stage::new(asking(&counter, asker.clone())).await;
     for (text, asked) in [
         ("git commit -m x", 1),
@@ -164,14 +167,14 @@ async fn always_for_the_session_spares_the_next_question_of_that_kind() {
         assert_eq!(asker.count(), asked, "after {text:?}");
     }
     assert_eq!(counter.count(), 9);
-    let other = stage.other_session("s2", asker.clone());
+    let other = stage.other_connection("s2", asker.clone());
     other.call(run("git commit -m z")).await.unwrap();
     assert_eq!(asker.count(), 7, "another session was not told always");
 }
 
 #[tokio::test]
 async fn a_rejection_for_the_session_spares_the_next_question_of_that_kind() {
-    let (counter, asker) = (Counter::default(), Scripted::new(Answer::RejectSession));
+    let (counter, asker) = (Counter::default(), Scripted::new(AskAnswer::RejectForSession));
     let stage = Stage::new(asking(&counter, asker.clone())).await;
     for (text, asked) in [
         ("git commit -m x", 1),
@@ -187,7 +190,7 @@ async fn a_rejection_for_the_session_spares_the_next_question_of_that_kind() {
         assert_eq!(asker.count(), asked, "after {text:?}");
     }
     assert_eq!(counter.count(), 0);
-    let other = stage.other_session("s2", Scripted::new(Answer::Once));
+    let other = stage.other_connection("s2", Scripted::new(AskAnswer::AllowOnce));
     assert_eq!(other.call(run("git commit -m z")).await.unwrap().code(), None);
     let said = stage.run.call(run("git commit")).await.unwrap();
     expect![[r#"PERMISSION_DENIED: run is denied shell.run of "git commit": the session rule `deny run "git commit *"` decides; that rule would have to change"#]].assert_eq(&summary(&said));
@@ -212,13 +215,13 @@ impl ProjectRules for Kept {
 
 #[tokio::test]
 async fn always_for_the_project_is_kept_and_holds_in_every_session_at_once() {
-    let (counter, asker) = (Counter::default(), Scripted::new(Answer::AlwaysProject));
+    let (counter, asker) = (Counter::default(), Scripted::new(AskAnswer::AllowForProject));
     let kept = Arc::new(Kept::default());
     let setting = Setting { project_rules: Some(kept.clone()), ..asking(&counter, asker.clone()) };
     let stage = Stage::new(setting).await;
-    let early = stage.other_session("s2", asker.clone());
+    let early = stage.other_connection("s2", asker.clone());
     stage.run.call(run("git commit -m x; rm a")).await.unwrap();
-    let late = stage.other_session("s3", asker.clone());
+    let late = stage.other_connection("s3", asker.clone());
     for run_of_session in [&stage.run, &early, &late] {
         run_of_session.call(run("git commit -m y")).await.unwrap();
     }
@@ -232,7 +235,7 @@ async fn always_for_the_project_is_kept_and_holds_in_every_session_at_once() {
 
 #[tokio::test]
 async fn rules_that_could_not_be_kept_allow_the_call_this_once() {
-    let (counter, asker) = (Counter::default(), Scripted::new(Answer::AlwaysProject));
+    let (counter, asker) = (Counter::default(), Scripted::new(AskAnswer::AllowForProject));
     let kept = Arc::new(Kept { fails: true, ..Kept::default() });
     let setting = Setting { project_rules: Some(kept), ..asking(&counter, asker.clone()) };
     let stage = Stage::new(setting).await;
@@ -243,10 +246,10 @@ async fn rules_that_could_not_be_kept_allow_the_call_this_once() {
 
 #[tokio::test]
 async fn a_manifest_deny_is_not_asked_about_and_always_cannot_lift_it() {
-    let (counter, asker) = (Counter::default(), Scripted::new(Answer::AlwaysSession));
+    let (counter, asker) = (Counter::default(), Scripted::new(AskAnswer::AllowForSession));
     let rules = vec![
-        rule(RuleScope::Manifest, "run", "git push *", Action::Deny),
-        rule(RuleScope::Builtin, "run", "git gc *", Action::Deny),
+        rule(RuleScope::Manifest, "run", "git push *", RuleAction::Deny),
+        rule(RuleScope::Builtin, "run", "git gc *", RuleAction::Deny),
     ];
     let setting =
         Setting { rules, network_guard: NetworkGuard::Kernel, ..asking(&counter, asker.clone()) };
@@ -263,26 +266,29 @@ async fn a_manifest_deny_is_not_asked_about_and_always_cannot_lift_it() {
 struct Wary;
 
 impl Watchdog for Wary {
-    fn judge<'a>(&'a self, _: WatchedCall<'a>) -> BoxFuture<'a, Verdict> {
-        Box::pin(async { Verdict::Ask("I am wary".to_owned()) })
+    fn judge<'a>(&'a self, _: WatchedCall<'a>) -> BoxFuture<'a, WatchdogVerdict> {
+        Box::pin(async { WatchdogVerdict::Ask("I am wary".to_owned()) })
     }
 }
 
 #[tokio::test]
 async fn what_a_watchdog_asks_no_rule_answers() {
-    let (counter, asker) = (Counter::default(), Scripted::new(Answer::AlwaysSession));
+    let (counter, asker) = (Counter::default(), Scripted::new(AskAnswer::AllowForSession));
     let setting = Setting { watchdogs: vec![Arc::new(Wary)], ..asking(&counter, asker.clone()) };
     let stage = Stage::new(setting).await;
     stage.run.call(run("git log")).await.unwrap();
     stage.run.call(run("git log")).await.unwrap();
     let asked = asker.asked.lock().unwrap();
     assert_eq!((asked.len(), counter.count()), (2, 2));
-    assert!(asked.iter().all(|ask| ask.always.is_empty() && ask.reasons.len() == 2), "{asked:?}");
+    assert!(
+        asked.iter().all(|ask| ask.always_rules.is_empty() && ask.reasons.len() == 2),
+        "{asked:?}"
+    );
 }
 
 #[tokio::test]
 async fn a_call_may_have_somebody_of_its_own_to_ask() {
-    let (session, own) = (Scripted::new(Answer::Reject), Scripted::new(Answer::Once));
+    let (session, own) = (Scripted::new(AskAnswer::Reject), Scripted::new(AskAnswer::AllowOnce));
     let stage = Stage::new(asking(&Counter::default(), session.clone())).await;
     let call = Call { asker: Some(own.clone()), ..run("git log") };
     expect!["none: ran"].assert_eq(&summary(&stage.run.call(call).await.unwrap()));
@@ -290,35 +296,35 @@ async fn a_call_may_have_somebody_of_its_own_to_ask() {
 }
 
 #[tokio::test]
-async fn where_nobody_can_be_asked_the_message_says_what_would_allow_the_call() {
+async fn where_nobody_can_be_asked_the_refusal_says_what_would_allow_the_call() {
     let check = async |setting: Setting, text: &str, expect: Expect| {
         let stage = Stage::new(setting).await;
-        expect.assert_eq(&summary(&stage.run.call(run(text)).await.unwrap()));
+        let envelope = stage.run.call(run(text)).await.unwrap();
+        let refusal = envelope.metadata().refusal.as_deref().unwrap();
+        let value = json!({ "decided_by": refusal.decided_by, "remedies": refusal.remedies });
+        expect.assert_eq(&format!("{}\n{value}", summary(&envelope)));
     };
     let counter = Counter::default();
-    let setting = || asking(&counter, Arc::new(Headless));
+    let setting = || asking(&counter, Arc::new(HeadlessAsker));
     check(setting(), "git log -n 1", expect![[r#"
-        PERMISSION_DENIED: nobody can be asked here, so the call is denied: run needs approval for shell.run of "git log -n 1": no rule matches, and then the answer is ask; the rule `allow run "git log -n 1"` would allow it; to allow it, start haft with `--allow run`, which allows all that run does, or put this into haft.toml and run `haft trust`:
-        [[permissions]]
-        permission = "run"
-        pattern = "git log *"
-        action = "allow""#]]).await;
+        PERMISSION_DENIED: nobody can be asked here, so the call is denied: run needs approval for shell.run of "git log -n 1": no rule matches, and then the answer is ask; the rule `allow run "git log -n 1"` would allow it
+        {"decided_by":"no_answer","remedies":[{"allow_tool":"run"},{"add_rule":{"permission":"run","pattern":"git log *"}}]}"#]]).await;
     check(setting(), "echo \"a\\b\"", expect![[r#"
-        PERMISSION_DENIED: nobody can be asked here, so the call is denied: run needs approval for shell.run of "echo \"a\\b\"": no rule matches, and then the answer is ask; the rule `allow run "echo \"a[\\]b\""` would allow it; to allow it, start haft with `--allow run`, which allows all that run does, or put this into haft.toml and run `haft trust`:
-        [[permissions]]
-        permission = "run"
-        pattern = "echo \"a[\\]b\" $"
-        action = "allow""#]]).await;
-    check(setting(), "? ls | wc", expect![[r#"PERMISSION_DENIED: nobody can be asked here, so the call is denied: run needs approval for shell.run of "ls | wc": no rule matches, and then the answer is ask; the rule `allow run "*"` would allow it; to allow it, start haft with `--allow run`, which allows all that run does"#]]).await;
+        PERMISSION_DENIED: nobody can be asked here, so the call is denied: run needs approval for shell.run of "echo \"a\\b\"": no rule matches, and then the answer is ask; the rule `allow run "echo \"a[\\]b\""` would allow it
+        {"decided_by":"no_answer","remedies":[{"allow_tool":"run"},{"add_rule":{"permission":"run","pattern":"echo \"a[\\]b\" $"}}]}"#]]).await;
+    check(setting(), "? ls | wc", expect![[r#"
+        PERMISSION_DENIED: nobody can be asked here, so the call is denied: run needs approval for shell.run of "ls | wc": no rule matches, and then the answer is ask; the rule `allow run "*"` would allow it
+        {"decided_by":"no_answer","remedies":[{"allow_tool":"run"}]}"#]]).await;
     let watched = Setting { watchdogs: vec![Arc::new(Wary)], ..setting() };
-    check(watched, "git log", expect![[r#"PERMISSION_DENIED: nobody can be asked here, so the call is denied: run needs approval for shell.run of "git log": no rule matches, and then the answer is ask; the rule `allow run "git log"` would allow it; I am wary; what a watchdog asks no rule answers: use a front end that can ask (without the built-in one: reference_watchdog = false)"#]]).await;
-    check(asking(&counter, Scripted::new(Answer::Nobody)), "git log", expect![[r#"
-        PERMISSION_DENIED: nobody can be asked here, so the call is denied: run needs approval for shell.run of "git log": no rule matches, and then the answer is ask; the rule `allow run "git log"` would allow it; to allow it, start haft with `--allow run`, which allows all that run does, or put this into haft.toml and run `haft trust`:
-        [[permissions]]
-        permission = "run"
-        pattern = "git log *"
-        action = "allow""#]]).await;
-    check(asking(&counter, Scripted::new(Answer::Reject)), "git log", expect![[r#"PERMISSION_DENIED: the user rejected the call (run needs approval for shell.run of "git log": no rule matches, and then the answer is ask; the rule `allow run "git log"` would allow it)"#]]).await;
+    check(watched, "git log", expect![[r#"
+        PERMISSION_DENIED: nobody can be asked here, so the call is denied: run needs approval for shell.run of "git log": no rule matches, and then the answer is ask; the rule `allow run "git log"` would allow it; I am wary; no rule answers what a watchdog asks
+        {"decided_by":"watchdog","remedies":[]}"#]]).await;
+    check(asking(&counter, Scripted::new(AskAnswer::Unanswered)), "git log", expect![[r#"
+        PERMISSION_DENIED: nobody can be asked here, so the call is denied: run needs approval for shell.run of "git log": no rule matches, and then the answer is ask; the rule `allow run "git log"` would allow it
+        {"decided_by":"no_answer","remedies":[{"allow_tool":"run"},{"add_rule":{"permission":"run","pattern":"git log *"}}]}"#]]).await;
+    check(asking(&counter, Scripted::new(AskAnswer::Reject)), "git log", expect![[r#"
+        PERMISSION_DENIED: the user rejected the call (run needs approval for shell.run of "git log": no rule matches, and then the answer is ask; the rule `allow run "git log"` would allow it)
+        {"decided_by":"person","remedies":[]}"#]]).await;
     assert_eq!(counter.count(), 0);
 }
 
@@ -330,12 +336,12 @@ struct Patient {
 }
 
 impl Asker for Patient {
-    fn ask(&self, _: Ask) -> BoxFuture<'_, Answer> {
+    fn ask(&self, _: Ask) -> BoxFuture<'_, AskAnswer> {
         self.count.add();
         self.asked.notify_one();
         Box::pin(async {
             self.may_answer.acquire().await.unwrap().forget();
-            Answer::AlwaysSession
+            AskAnswer::AllowForSession
         })
     }
 }
@@ -344,9 +350,9 @@ impl Asker for Patient {
 struct Turnstile(Arc<Notify>);
 
 impl Watchdog for Turnstile {
-    fn judge<'a>(&'a self, _: WatchedCall<'a>) -> BoxFuture<'a, Verdict> {
+    fn judge<'a>(&'a self, _: WatchedCall<'a>) -> BoxFuture<'a, WatchdogVerdict> {
         self.0.notify_one();
-        Box::pin(async { Verdict::Allow })
+        Box::pin(async { WatchdogVerdict::Allow })
     }
 }
 
@@ -418,14 +424,14 @@ async fn a_call_that_waits_for_its_question_can_be_cancelled() {
 struct Both(Barrier);
 
 impl Asker for Both {
-    fn ask(&self, _: Ask) -> BoxFuture<'_, Answer> {
+    fn ask(&self, _: Ask) -> BoxFuture<'_, AskAnswer> {
         Box::pin(async {
             self.0.wait().await;
-            Answer::Once
+            AskAnswer::AllowOnce
         })
     }
 
-    fn asks_in_turn(&self) -> bool {
+    fn asks_one_at_a_time(&self) -> bool {
         false
     }
 }
@@ -458,16 +464,19 @@ async fn commands_pass_the_network_guard_where_hosts_are_granted() {
     let requires = RequirementSet { net, ..RequirementSet::default() };
     check(Setting { requires, ..Setting::default() }, "curl x", "none").await;
     let mut by_rule = Setting::default();
-    by_rule.rules.push(rule(RuleScope::Session, "net.fetch", "crates.io", Action::Allow));
+    by_rule.rules.push(rule(RuleScope::Session, "net.fetch", "crates.io", RuleAction::Allow));
     check(by_rule, "curl x", "none").await;
 }
 
 #[tokio::test]
 async fn a_rule_that_holds_while_sandboxed_does_not_hold_without_the_sandbox() {
     let counter = Counter::default();
-    let free = Rule { when: Some(Condition::Sandboxed), ..Rule::new("run", "*", Action::Allow) };
-    let setting =
-        Setting { rules: vec![(RuleScope::Preset, free)], ..asking(&counter, Arc::new(Headless)) };
+    let free =
+        Rule { when: Some(Condition::Sandboxed), ..Rule::new("run", "*", RuleAction::Allow) };
+    let setting = Setting {
+        rules: vec![(RuleScope::Preset, free)],
+        ..asking(&counter, Arc::new(HeadlessAsker))
+    };
     // Nothing can be confined here: there is no helper program.
     let stage = Stage::new(setting).await;
     let envelope = stage.run.call(run("? ls | wc")).await.unwrap();
@@ -477,9 +486,10 @@ async fn a_rule_that_holds_while_sandboxed_does_not_hold_without_the_sandbox() {
 
 impl Stage {
     /// Opens another session of the same runtime and returns a run in it.
-    fn other_session(&self, id: &str, asker: Arc<dyn Asker>) -> haft::Run {
-        let options = haft::SessionOptions { asker, ..haft::SessionOptions::headless(id, "test") };
-        let session = self.runtime.session(options).unwrap();
+    fn other_connection(&self, id: &str, asker: Arc<dyn Asker>) -> haft::Run {
+        let options =
+            haft::ConnectionOptions { asker, ..haft::ConnectionOptions::headless(id, "test") };
+        let session = self.runtime.open_connection(options).unwrap();
         session.run(RunId::parse(id).unwrap())
     }
 }

@@ -1,17 +1,14 @@
 //! What is too long, too deep or misnamed, at its bound.
 
-use haft::{Roots, SessionOptions};
+use haft::{ConnectionOptions, WorkspaceRoots};
 use haft_contract::limits::{PATH_BYTES_MAX, PATH_NAMES_MAX, TOOL_ID_CHARS_MAX};
 use haft_contract::{Access, Effect, ErrorCode, Tool, ToolError};
 use serde_json::json;
 
 use crate::stage::{Setting, Stage, Text};
 
-/// The bytes of an error message and of a recorded input, which the table of limits names.
-fn limit(name: &str) -> usize {
-    let row = haft::limits::TABLE.iter().find(|row| row.name == name).unwrap();
-    usize::try_from(row.value).unwrap()
-}
+const ERROR_BYTES_MAX: usize = 64 * 1024;
+const RECORDED_BYTES_MAX: usize = 256 * 1024;
 
 fn tools() -> Vec<Tool> {
     vec![
@@ -35,7 +32,7 @@ async fn stage() -> Stage {
 #[tokio::test]
 async fn messages_are_cut_beyond_their_bound() {
     let stage = stage().await;
-    let bound = limit("ERROR_BYTES_MAX");
+    let bound = ERROR_BYTES_MAX;
     let exact = "x".repeat(bound);
     assert_eq!(stage.call("fails", json!({"text": exact})).await.text(), exact);
     let cut = stage.call("fails", json!({"text": format!("{exact}yy")})).await.text();
@@ -46,7 +43,7 @@ async fn messages_are_cut_beyond_their_bound() {
 async fn inputs_beyond_their_bound_are_recorded_as_digest() {
     let stage = stage().await;
     let around = r#"{"text":""}"#.len();
-    let bound = limit("RECORDED_BYTES_MAX");
+    let bound = RECORDED_BYTES_MAX;
     for (bytes, is_whole) in [(bound - around, true), (bound - around + 1, false)] {
         stage.call("fails", json!({"text": "x".repeat(bytes)})).await;
         let recorded = stage.rows().await.pop().unwrap().input;
@@ -81,10 +78,10 @@ async fn a_name_longer_than_any_tools_is_cut_before_anything_is_done_with_it() {
 async fn a_session_is_named_so_that_its_directory_is_its_own() {
     let stage = stage().await;
     for name in ["", ".", "..", ".hidden", "a/b", "../x", "/tmp"] {
-        let session = stage.runtime.session(SessionOptions::headless(name, "test"));
+        let session = stage.runtime.open_connection(ConnectionOptions::headless(name, "test"));
         assert!(session.is_err(), "{name:?} should be refused");
     }
-    assert!(stage.runtime.session(SessionOptions::headless("s-2.a_b", "test")).is_ok());
+    assert!(stage.runtime.open_connection(ConnectionOptions::headless("s-2.a_b", "test")).is_ok());
 }
 
 #[test]
@@ -95,7 +92,8 @@ fn roots_lie_apart() {
     for (first, other) in
         [(directory.path(), inner.as_path()), (&inner, directory.path()), (&inner, &inner)]
     {
-        let message = Roots::open(first, &[other.to_path_buf()]).err().map(|err| err.to_string());
+        let message =
+            WorkspaceRoots::open(first, &[other.to_path_buf()]).err().map(|err| err.to_string());
         assert!(message.is_some_and(|message| message.contains("lies inside root")));
     }
 }
@@ -107,7 +105,7 @@ async fn a_tool_that_cannot_be_called_is_not_registered() {
     let bare = Tool::new("bare").execute(|_: Bare| async { Ok::<_, ToolError>("") });
     let typo = Tool::new("typo")
         .effect(Effect::Once)
-        .digested(&["txet"])
+        .redacted(&["txet"])
         .execute_with(|_: Text, _| async { Ok::<_, ToolError>("") });
     for (tool, expect) in [(bare, "takes no object"), (typo, "has no such parameter")] {
         let message =

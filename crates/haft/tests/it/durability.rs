@@ -4,14 +4,17 @@
 use std::sync::Arc;
 
 use expect_test::{Expect, expect};
-use haft::{Call, OnRepeat, Place, Resume, Run, RunError};
+use haft::{Call, RepeatPolicy, ResumeMode, Run, RunError, TaskAttempt};
 use haft_contract::{
-    Access, Cx, Effect, Envelope, ErrorCode, FileChange, Metadata, Precondition, Probed,
-    RequirementSet, RunId, Tool, ToolError,
+    Access, Cx, Effect, Envelope, EnvelopeMetadata, ErrorCode, FileChange, Precondition,
+    ProbeResult, RequirementSet, RunId, Tool, ToolError,
 };
-use haft_faults::Step;
-use haft_journal::{Claim, Journal, JournalError, NewRun, Owner, SettledBy, Settlement, Verdict};
-use haft_policy::{Action, Rule, RuleScope};
+use haft_faults::JournalMethod;
+use haft_journal::{
+    Journal, JournalError, LeaseOwner, LeaseRequest, NewRun, SettledBy, Settlement,
+    SettlementVerdict,
+};
+use haft_policy::{Rule, RuleAction, RuleScope};
 use serde_json::{Value, json};
 
 use crate::faulty::FaultyJournal;
@@ -46,7 +49,7 @@ impl World {
         let save = Tool::new("save")
             .effect(Effect::Once)
             .requires(changes_files())
-            .digested(&["text"])
+            .redacted(&["text"])
             .only_changes_files()
             .accesses(|_: &Text| vec![Access::write("a.txt"), Access::write("b.txt")])
             .execute_blocking(save);
@@ -64,7 +67,7 @@ impl World {
     }
 
     /// Has a process make calls of which the last one is never recorded as ended.
-    pub(crate) async fn die_in(&self, calls: &[(&str, Value)], step: Step) {
+    pub(crate) async fn die_in(&self, calls: &[(&str, Value)], step: JournalMethod) {
         let stage = self.process("dead").await;
         let (last, first) = calls.split_last().unwrap();
         for (tool, input) in first {
@@ -73,12 +76,12 @@ impl World {
         self.journal.fail_from(step);
         let died = stage.run.call(Call::new(last.0, last.1.clone())).await;
         self.journal.mend();
-        if step == Step::Settle {
+        if step == JournalMethod::Settle {
             assert!(matches!(died, Err(RunError::Unrecorded { .. })), "{died:?}");
         }
     }
 
-    pub(crate) fn resume(&self, stage: &Stage, resume: Resume) -> Run {
+    pub(crate) fn resume(&self, stage: &Stage, resume: ResumeMode) -> Run {
         stage.session.resume(RunId::parse("r1").unwrap(), resume)
     }
 
@@ -110,7 +113,7 @@ fn save(input: Text, cx: &Cx) -> Result<&'static str, ToolError> {
         Ok(FileChange::Write { path, contents, mode: None, precondition: Precondition::Any })
     };
     let changes: Result<Vec<_>, ToolError> = ["a.txt", "b.txt"].map(write).into_iter().collect();
-    cx.fs().apply_answering(changes?, &json!("saved"))?;
+    cx.fs().apply_with_answer(changes?, &json!("saved"))?;
     Ok("saved")
 }
 
@@ -128,7 +131,7 @@ pub(crate) fn line(result: &Result<Envelope, RunError>) -> String {
         Ok(envelope) => envelope,
         Err(err) => return format!("Err: {err}"),
     };
-    let Metadata { replayed, code, call_id, .. } = envelope.metadata();
+    let EnvelopeMetadata { replayed, code, call_id, .. } = envelope.metadata();
     let code = code.map_or(String::new(), |code| format!(" {code}"));
     let replayed = if *replayed { " replayed" } else { "" };
     let call = call_id.as_deref().unwrap_or("none");
@@ -151,7 +154,7 @@ async fn a_replay_recalls_what_was_answered_and_executes_the_rest() {
         }
     }
     let stage = world.process("second").await;
-    let run = world.resume(&stage, Resume::Replay);
+    let run = world.resume(&stage, ResumeMode::Replay);
     // In another order than before: which call it is does not depend on it.
     let mut lines = vec![answer(&run, "looks", text("shelf")).await];
     for (tool, input) in [
@@ -196,28 +199,32 @@ async fn going_on_counts_on() {
 
 #[tokio::test]
 async fn what_may_have_happened_is_not_repeated_until_somebody_says_so() {
-    let verdicts = [Verdict::Happened, Verdict::NotHappened, Verdict::Retry];
+    let verdicts =
+        [SettlementVerdict::Happened, SettlementVerdict::NotHappened, SettlementVerdict::Retry];
     for (verdict, times) in verdicts.into_iter().zip([1, 2, 2]) {
         let world = World::new();
-        world.die_in(&[("looks", text("shelf")), ("order", text("milk"))], Step::Settle).await;
+        world
+            .die_in(&[("looks", text("shelf")), ("order", text("milk"))], JournalMethod::Settle)
+            .await;
         assert_eq!(world.orders.count(), 1);
         let stage = world.process("second").await;
         let recovered = stage.runtime.recover().await.unwrap();
         assert_eq!(recovered.in_doubt.len(), 1, "{recovered:?}");
-        let run = world.resume(&stage, Resume::Replay);
+        let run = world.resume(&stage, ResumeMode::Replay);
         let in_doubt = answer(&run, "order", text("milk")).await;
-        assert!(in_doubt.contains("haft runs settle r1/main/0/1/2"), "{in_doubt}");
+        assert!(in_doubt.contains("was begun as call r1/main/0/1/2"), "{in_doubt}");
         assert_eq!(world.orders.count(), 1);
 
         let call = recovered.in_doubt[0].clone();
-        let envelope = Envelope::Output { data: json!("ordered"), metadata: Metadata::default() };
+        let envelope =
+            Envelope::Output { data: json!("ordered"), metadata: EnvelopeMetadata::default() };
         let by = SettledBy::Operator;
         let settlement = Settlement { call, verdict, by, envelope, settled_at_ms: 1 };
         world.journal.resolve(settlement).await.unwrap();
-        let run = world.resume(&stage, Resume::Replay);
+        let run = world.resume(&stage, ResumeMode::Replay);
         let settled = answer(&run, "order", text("milk")).await;
         assert_eq!(world.orders.count(), times, "{verdict}: {settled}");
-        let again = world.resume(&stage, Resume::Replay);
+        let again = world.resume(&stage, ResumeMode::Replay);
         let recalled = answer(&again, "order", text("milk")).await;
         assert_eq!(world.orders.count(), times, "{verdict}: {recalled}");
         assert!(recalled.contains("replayed"), "{verdict}: {recalled}");
@@ -228,11 +235,11 @@ async fn what_may_have_happened_is_not_repeated_until_somebody_says_so() {
 async fn files_tell_what_became_of_a_change() {
     // The outcome was lost: the change is there.
     let world = World::new();
-    world.die_in(&[("save", text("one"))], Step::Settle).await;
+    world.die_in(&[("save", text("one"))], JournalMethod::Settle).await;
     let stage = world.process("second").await;
     let recovered = stage.runtime.recover().await.unwrap();
     assert_eq!((recovered.in_doubt.len(), recovered.settled.len()), (0, 1));
-    let run = world.resume(&stage, Resume::Replay);
+    let run = world.resume(&stage, ResumeMode::Replay);
     check(&[answer(&run, "save", text("one")).await], expect!["saved replayed [r1/main/0/1/1]"]);
     assert_eq!(world.file("b.txt").as_deref(), Some("one in b.txt"));
     let row = stage.rows().await.remove(0);
@@ -242,12 +249,12 @@ async fn files_tell_what_became_of_a_change() {
 #[tokio::test]
 async fn a_change_that_was_not_announced_did_not_happen() {
     let world = World::new();
-    world.die_in(&[("save", text("one"))], Step::Amend).await;
+    world.die_in(&[("save", text("one"))], JournalMethod::Amend).await;
     assert_eq!(world.file("a.txt"), None);
     let stage = world.process("second").await;
     let recovered = stage.runtime.recover().await.unwrap();
     assert_eq!((recovered.in_doubt.len(), recovered.settled.len()), (0, 1));
-    let run = world.resume(&stage, Resume::Replay);
+    let run = world.resume(&stage, ResumeMode::Replay);
     check(&[answer(&run, "save", text("one")).await], expect!["saved [r1/main/0/1/2]"]);
     assert_eq!(world.file("a.txt").as_deref(), Some("one in a.txt"));
 }
@@ -262,9 +269,9 @@ async fn a_probe_is_asked_before_anything_is_repeated() {
             .probe(move |_: Text, cx: Cx| async move {
                 let key = cx.idempotency_key();
                 match found {
-                    "happened" => Ok(Probed::Happened(format!("found {}", &key[..9]))),
-                    "not" => Ok(Probed::NotHappened),
-                    "unknown" => Ok(Probed::Unknown),
+                    "happened" => Ok(ProbeResult::Happened(format!("found {}", &key[..9]))),
+                    "not" => Ok(ProbeResult::NotHappened),
+                    "unknown" => Ok(ProbeResult::Unknown),
                     _ => Err(ToolError::new(ErrorCode::ToolFailed, "the shop is closed")),
                 }
             })
@@ -279,13 +286,13 @@ async fn a_probe_is_asked_before_anything_is_repeated() {
         };
         {
             let stage = Stage::new(setting("dead")).await;
-            world.journal.fail_from(Step::Settle);
+            world.journal.fail_from(JournalMethod::Settle);
             let died = stage.run.call(Call::new("probed", text("x"))).await;
             assert!(died.is_err());
             world.journal.mend();
         }
         let stage = Stage::new(setting("second")).await;
-        let run = world.resume(&stage, Resume::Replay);
+        let run = world.resume(&stage, ResumeMode::Replay);
         let answer = answer(&run, "probed", text("x")).await;
         assert_eq!(world.orders.count(), executed, "{found}: {answer}");
         assert_eq!(answer.contains("IN_DOUBT"), ["unknown", "fails"].contains(&found), "{answer}");
@@ -300,22 +307,22 @@ async fn a_call_in_doubt_that_may_not_begin_now_is_in_doubt_still() {
         let mut setting = world.setting(owner);
         let probed = Tool::new("probed")
             .effect(Effect::Once)
-            .probe(|_: Text, _: Cx| async { Ok::<_, ToolError>(Probed::Happened("found")) })
+            .probe(|_: Text, _: Cx| async { Ok::<_, ToolError>(ProbeResult::Happened("found")) })
             .execute_with(|_: Text, _: Cx| async { Ok::<_, ToolError>("done") });
         setting.tools.push(probed);
         setting.rules = vec![(RuleScope::Manifest, Rule::new("probed", "*", action))];
         setting
     };
     {
-        let stage = Stage::new(setting("dead", Action::Allow)).await;
-        world.journal.fail_from(Step::Settle);
+        let stage = Stage::new(setting("dead", RuleAction::Allow)).await;
+        world.journal.fail_from(JournalMethod::Settle);
         assert!(stage.run.call(Call::new("probed", text("x"))).await.is_err());
         world.journal.mend();
     }
     let mut answers = Vec::new();
-    for (owner, action) in [("second", Action::Deny), ("third", Action::Allow)] {
+    for (owner, action) in [("second", RuleAction::Deny), ("third", RuleAction::Allow)] {
         let stage = Stage::new(setting(owner, action)).await;
-        let run = world.resume(&stage, Resume::Replay);
+        let run = world.resume(&stage, ResumeMode::Replay);
         answers.push(answer(&run, "probed", text("x")).await);
         stage.runtime.shut_down().await;
     }
@@ -346,13 +353,15 @@ async fn a_driver_that_calls_something_else_has_diverged() {
     );
     assert_eq!(world.orders.count(), 1);
 
-    let plan = world.resume(&stage, Resume::Rejudge);
-    let place = Place { node: "n1".to_owned(), ..Place::default() };
-    let at =
-        |tool: &str, input: &str| Call { place: place.clone(), ..Call::new(tool, text(input)) };
+    let plan = world.resume(&stage, ResumeMode::Rejudge);
+    let place = TaskAttempt { node: "n1".to_owned(), ..TaskAttempt::default() };
+    let at = |tool: &str, input: &str| Call {
+        task_attempt: place.clone(),
+        ..Call::new(tool, text(input))
+    };
     let made = line(&plan.call(at("order", "milk")).await);
-    let again = world.resume(&stage, Resume::Rejudge);
-    let other = world.resume(&stage, Resume::Rejudge);
+    let again = world.resume(&stage, ResumeMode::Rejudge);
+    let other = world.resume(&stage, ResumeMode::Rejudge);
     check(
         &[
             made,
@@ -373,14 +382,15 @@ async fn a_retry_is_warned_and_keeps_its_keys() {
     let stage = world.process("first").await;
     let first = answer(&stage.run, "order", text("milk")).await;
     stage.call("looks", text("shelf")).await;
-    let place = Place { attempt: 2, ..Place::default() };
-    let retried = |tool: &str| Call { place: place.clone(), ..Call::new(tool, text("milk")) };
+    let place = TaskAttempt { attempt: 2, ..TaskAttempt::default() };
+    let retried =
+        |tool: &str| Call { task_attempt: place.clone(), ..Call::new(tool, text("milk")) };
     let warning = stage.run.retry_warning(&place).await.unwrap().unwrap();
     expect![[r#"
         This is attempt 2 of this task. Earlier attempts made 1 call whose effect is not safe to repeat and may already have happened:
         - order, attempt 1, call 1: succeeded: {"text":"milk"}
         Look whether they happened before you repeat one. A repeated call has the same idempotency key as before."#]].assert_eq(&warning.to_string());
-    assert!(stage.run.retry_warning(&Place::default()).await.unwrap().is_none());
+    assert!(stage.run.retry_warning(&TaskAttempt::default()).await.unwrap().is_none());
     let envelope = stage.run.call(retried("looks")).await.unwrap();
     assert_eq!(envelope.metadata().retry_warning, Some(warning.to_string()));
     let envelope = stage.run.call(retried("order")).await.unwrap();
@@ -393,8 +403,8 @@ async fn a_front_end_may_have_the_first_repeat_held_back() {
     let world = World::new();
     let stage = Stage::new(Setting { holds_repeats_back: true, ..world.setting("first") }).await;
     let first = answer(&stage.run, "order", text("milk")).await;
-    let place = Place { attempt: 2, ..Place::default() };
-    let again = || Call { place: place.clone(), ..Call::new("order", text("milk")) };
+    let place = TaskAttempt { attempt: 2, ..TaskAttempt::default() };
+    let again = || Call { task_attempt: place.clone(), ..Call::new("order", text("milk")) };
     let held = stage.run.call(again()).await.unwrap();
     assert_eq!((held.code(), world.orders.count()), (Some(ErrorCode::InDoubt), 1));
     assert!(held.text().starts_with("not executed yet"), "{}", held.text());
@@ -407,13 +417,13 @@ async fn a_front_end_may_have_the_first_repeat_held_back() {
 async fn repeats_are_refused_or_recalled_where_that_is_wanted() {
     for (on_repeat, expect) in [
         (
-            OnRepeat::Refuse,
+            RepeatPolicy::Refuse,
             expect![[r#"
                 order was called with this very input in attempt 1 (call r1/main/0/1/1) and succeeded; it is not repeated (on_repeat = "refuse") PERMISSION_DENIED [r1/main/0/2/1]
                 ordered tea as haft_10d5 [r1/main/0/2/2]"#]],
         ),
         (
-            OnRepeat::Recall,
+            RepeatPolicy::Recall,
             expect![[r#"
         ordered milk as haft_a95a replayed [r1/main/0/1/1]
         ordered tea as haft_10d5 [r1/main/0/2/2]"#]],
@@ -422,10 +432,10 @@ async fn repeats_are_refused_or_recalled_where_that_is_wanted() {
         let world = World::new();
         let stage = Stage::new(Setting { on_repeat, ..world.setting("first") }).await;
         stage.call("order", text("milk")).await;
-        let place = Place { attempt: 2, ..Place::default() };
+        let place = TaskAttempt { attempt: 2, ..TaskAttempt::default() };
         let mut lines = Vec::new();
         for input in ["milk", "tea"] {
-            let call = Call { place: place.clone(), ..Call::new("order", text(input)) };
+            let call = Call { task_attempt: place.clone(), ..Call::new("order", text(input)) };
             lines.push(line(&stage.run.call(call).await));
         }
         check(&lines, expect);
@@ -454,7 +464,7 @@ async fn a_run_is_given_back_when_nobody_uses_it() {
     let first = world.process("first").await;
     first.call("order", text("milk")).await;
     drop(first);
-    let holders = || async { world.journal.holders().await.unwrap().len() };
+    let holders = || async { world.journal.lease_holders().await.unwrap().len() };
     // The giving back is a task of its own.
     while holders().await > 0 {
         tokio::task::yield_now().await;
@@ -474,14 +484,14 @@ async fn a_named_call_that_is_executed_again_keeps_its_key() {
     {
         let stage = world.process("dead").await;
         stage.run.call(named("a")).await.unwrap();
-        world.journal.fail_from(Step::Settle);
+        world.journal.fail_from(JournalMethod::Settle);
         assert!(stage.run.call(named("b")).await.is_err());
         world.journal.mend();
     }
     let stage = world.process("second").await;
     let call = stage.runtime.recover().await.unwrap().in_doubt.remove(0);
-    let envelope = Envelope::Output { data: json!(null), metadata: Metadata::default() };
-    let (verdict, by) = (Verdict::Retry, SettledBy::Operator);
+    let envelope = Envelope::Output { data: json!(null), metadata: EnvelopeMetadata::default() };
+    let (verdict, by) = (SettlementVerdict::Retry, SettledBy::Operator);
     let settlement = Settlement { call, verdict, by, envelope, settled_at_ms: 1 };
     world.journal.resolve(settlement).await.unwrap();
     // Whoever goes on after a transcript does not make the first call again, and reads that this is the second time.
@@ -508,22 +518,22 @@ async fn a_process_that_was_not_heard_of_keeps_its_runs_if_it_is_seen_to_live() 
             version: "0".to_owned(),
             settings: "{}".to_owned(),
         };
-        let owner = Owner { id: owner.to_owned(), place: owner.to_owned() };
+        let owner = LeaseOwner { id: owner.to_owned(), location: owner.to_owned() };
         // Its time is long over when the others come.
-        let claim = Claim { owner, now_ms: 1, lasts_ms: 1 };
+        let claim = LeaseRequest { owner, now_ms: 1, lasts_ms: 1 };
         world.journal.open_run(new, claim).await.unwrap();
     }
     world.process("second").await.runtime.recover().await.unwrap();
-    let holders = world.journal.holders().await.unwrap();
+    let holders = world.journal.lease_holders().await.unwrap();
     assert_eq!(holders.iter().map(|holder| holder.run.as_str()).collect::<Vec<_>>(), ["alive"]);
 }
 
 /// A change of files that was complete when its process died, in a run that somebody took who died before they looked.
 async fn unseen() -> World {
     let world = World::new();
-    world.die_in(&[("save", text("new"))], Step::Settle).await;
-    let holder = world.journal.holders().await.unwrap().remove(0);
-    world.journal.abandon(holder).await.unwrap();
+    world.die_in(&[("save", text("new"))], JournalMethod::Settle).await;
+    let holder = world.journal.lease_holders().await.unwrap().remove(0);
+    world.journal.abandon_run(holder).await.unwrap();
     world
 }
 
@@ -541,7 +551,7 @@ async fn what_nobody_looked_at_is_looked_at_among_the_latest_or_with_its_run() {
         let recovered = stage.runtime.recover().await.unwrap();
         assert_eq!(recovered.settled.len(), usize::from(is_found), "{later}: {recovered:?}");
         assert_eq!(recovered.in_doubt, []);
-        let replay = world.resume(&stage, Resume::Replay);
+        let replay = world.resume(&stage, ResumeMode::Replay);
         let answered = answer(&replay, "save", text("new")).await;
         assert_eq!(answered, "saved replayed [r1/main/0/1/1]", "{later}");
         assert_eq!(world.file("b.txt").unwrap(), "new in b.txt");

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use expect_test::expect;
-use haft::{Call, Limits};
+use haft::{Call, CallLimits};
 use haft_contract::{Cx, Effect, ErrorCode, Tool, ToolError};
-use haft_journal::Status;
+use haft_journal::CallStatus;
 use serde_json::json;
 use tokio::sync::Notify;
 
@@ -36,7 +36,7 @@ fn polite(begun: &Arc<Notify>) -> Tool {
     })
 }
 
-async fn statuses(stage: &Stage) -> Vec<Status> {
+async fn statuses(stage: &Stage) -> Vec<CallStatus> {
     stage.rows().await.iter().map(|row| row.status).collect()
 }
 
@@ -84,7 +84,10 @@ async fn a_panic_is_an_error_envelope_and_a_row() {
           }
         }"#]]
     .assert_eq(&shown(&stage.call("blocks", input()).await));
-    assert_eq!(statuses(&stage).await, [Status::Failed, Status::Unknown, Status::Failed]);
+    assert_eq!(
+        statuses(&stage).await,
+        [CallStatus::Failed, CallStatus::Unknown, CallStatus::Failed]
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -93,10 +96,10 @@ async fn a_tool_that_never_ends_is_stopped_and_its_effect_is_unknown() {
     let told = "the tool did not end within 500 ms; the tool was told to stop and is not waited for any longer";
     let doubt = "; its effect may or may not have happened: check before repeating";
     for (effect, status, expect) in [
-        (Effect::Read, Status::Failed, told.to_owned()),
-        (Effect::Once, Status::Unknown, format!("{told}{doubt}")),
+        (Effect::Read, CallStatus::Failed, told.to_owned()),
+        (Effect::Once, CallStatus::Unknown, format!("{told}{doubt}")),
     ] {
-        let limits = Limits { timeout_ms: 500, ..Limits::default() };
+        let limits = CallLimits { timeout_ms: 500, ..CallLimits::default() };
         let stage =
             Stage::new(Setting { tools: vec![deaf(effect, &begun)], limits, ..Setting::default() })
                 .await;
@@ -181,7 +184,7 @@ async fn a_call_whose_caller_goes_away_is_cancelled_and_still_recorded() {
         }
     }
     for _ in 0..1_000 {
-        if statuses(&stage).await == [Status::Succeeded] {
+        if statuses(&stage).await == [CallStatus::Succeeded] {
             return;
         }
         tokio::time::sleep(Duration::from_millis(1)).await;
@@ -193,8 +196,8 @@ async fn a_call_whose_caller_goes_away_is_cancelled_and_still_recorded() {
 async fn a_tool_learns_who_it_is() {
     let tell = Tool::new("tell").effect(Effect::Once).execute_with(|_: Text, cx: Cx| async move {
         Ok::<_, ToolError>(json!({
-            "tool": cx.tool(), "effect": cx.effect(), "run": cx.scope().run, "node": cx.scope().node,
-            "iteration": cx.scope().iteration, "attempt": cx.scope().attempt, "seq": cx.seq(),
+            "tool": cx.tool(), "effect": cx.effect(), "run": cx.attempt_address().run, "node": cx.attempt_address().node,
+            "iteration": cx.attempt_address().iteration, "attempt": cx.attempt_address().attempt, "seq": cx.seq(),
             "allow_network": cx.allow_network(), "max_output_bytes": cx.max_output_bytes(),
             "timeout_ms": cx.timeout_ms(), "keys differ": cx.idempotency_key() != cx.task_key(),
         }))
@@ -263,7 +266,8 @@ async fn a_tool_may_know_how_far_it_had_come() {
         let code = envelope.code().map(|code| code.as_str()).unwrap_or_default();
         assert_eq!(format!("{code} {}", envelope.text()), expect, "{tool} {how}");
     }
-    let expected = [Status::Failed, Status::Unknown, Status::Failed, Status::Failed];
+    let expected =
+        [CallStatus::Failed, CallStatus::Unknown, CallStatus::Failed, CallStatus::Failed];
     assert_eq!(statuses(&stage).await, expected);
 }
 
@@ -277,5 +281,5 @@ async fn what_ends_while_it_is_cancelled_may_have_had_its_effect() {
     });
     let stage = Stage::new(Setting { tools: vec![stopped], ..Setting::default() }).await;
     stage.run.call(call).await.unwrap();
-    assert_eq!(statuses(&stage).await, [Status::Unknown]);
+    assert_eq!(statuses(&stage).await, [CallStatus::Unknown]);
 }

@@ -3,25 +3,26 @@
 
 use std::sync::Mutex;
 
-use haft_faults::{Interpose, Interposed, Step, failing};
-use haft_journal::{Answer, Intent, JournalError, MemoryJournal, Outcome, Settled};
+use haft_faults::{InterceptedJournal, JournalInterceptor, JournalMethod, failing_answer};
+use haft_journal::{CommitFuture, Intent, JournalError, JournalFuture, MemoryJournal, Outcome};
 
 /// The steps of a call that the journal has a part in, in their order.
-const OF_A_CALL: [Step; 3] = [Step::Intend, Step::Amend, Step::Settle];
+const OF_A_CALL: [JournalMethod; 3] =
+    [JournalMethod::Intend, JournalMethod::Amend, JournalMethod::Settle];
 
 /// A journal in memory that may fail.
-pub(crate) type FaultyJournal = Interposed<Faults>;
+pub(crate) type FaultyJournal = InterceptedJournal<Faults>;
 
 /// What makes it fail.
 #[derive(Default)]
 pub(crate) struct Faults {
     inner: MemoryJournal,
-    fails_from: Mutex<Option<Step>>,
+    fails_from: Mutex<Option<JournalMethod>>,
 }
 
 impl Faults {
     /// Fails at the next such step of a call, and at every step of calls from then on.
-    pub(crate) fn fail_from(&self, step: Step) {
+    pub(crate) fn fail_from(&self, step: JournalMethod) {
         *self.fails_from.lock().unwrap() = Some(step);
     }
 
@@ -30,14 +31,15 @@ impl Faults {
         *self.fails_from.lock().unwrap() = None;
     }
 
-    fn check(&self, step: Step) -> Result<(), JournalError> {
+    fn check(&self, step: JournalMethod) -> Result<(), JournalError> {
         let mut fails_from = self.fails_from.lock().unwrap();
         match *fails_from {
             Some(fails)
-                if OF_A_CALL.contains(&step) && (fails == step || fails == Step::Intend) =>
+                if OF_A_CALL.contains(&step)
+                    && (fails == step || fails == JournalMethod::Intend) =>
             {
                 // The first step of all stands for every one.
-                *fails_from = Some(Step::Intend);
+                *fails_from = Some(JournalMethod::Intend);
                 Err(JournalError::Full { path: "journal".into() })
             }
             _ => Ok(()),
@@ -45,7 +47,7 @@ impl Faults {
     }
 }
 
-impl Interpose for Faults {
+impl JournalInterceptor for Faults {
     type Inner = MemoryJournal;
 
     fn inner(&self) -> &MemoryJournal {
@@ -54,20 +56,20 @@ impl Interpose for Faults {
 
     fn around<'a, T: Send + 'a>(
         &'a self,
-        step: Step,
-        ask: impl FnOnce(&'a MemoryJournal) -> Answer<'a, T>,
-    ) -> Answer<'a, T> {
+        step: JournalMethod,
+        ask: impl FnOnce(&'a MemoryJournal) -> JournalFuture<'a, T>,
+    ) -> JournalFuture<'a, T> {
         match self.check(step) {
             Ok(()) => ask(&self.inner),
-            Err(err) => failing(err),
+            Err(err) => failing_answer(err),
         }
     }
 
     /// Takes the outcome on its way and fails there.
-    fn settle_ahead(&self, intent: Intent, outcome: Outcome) -> Answer<'_, Settled> {
+    fn settle_ahead(&self, intent: Intent, outcome: Outcome) -> JournalFuture<'_, CommitFuture> {
         Box::pin(async move {
             let settled = self.settle(intent, outcome).await;
-            Ok(Box::pin(std::future::ready(settled)) as Settled)
+            Ok(Box::pin(std::future::ready(settled)) as CommitFuture)
         })
     }
 }

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use expect_test::expect;
-use haft::{Call, Place, RunError};
+use haft::{Call, RunError, TaskAttempt};
 use haft_contract::{Cx, Effect, ErrorCode, Tool, ToolError};
-use haft_faults::Step;
-use haft_journal::Status;
+use haft_faults::JournalMethod;
+use haft_journal::CallStatus;
 use serde_json::json;
 
 use crate::faulty::FaultyJournal;
@@ -15,7 +15,7 @@ use crate::stage::{Counter, Setting, Stage, Text};
 fn keys() -> Tool {
     Tool::new("keys")
         .effect(Effect::Once)
-        .digested(&["text"])
+        .redacted(&["text"])
         .execute_with(|_: Text, cx: Cx| async move { Ok::<_, ToolError>(cx.idempotency_key()) })
 }
 
@@ -37,7 +37,7 @@ async fn keys_are_the_same_in_a_retry_and_differ_between_calls() {
     let stage = stage().await;
     let key = async |text: &str, attempt: u32| {
         let mut call = Call::new("keys", json!({"text": text}));
-        call.place = Place { attempt, ..Place::default() };
+        call.task_attempt = TaskAttempt { attempt, ..TaskAttempt::default() };
         stage.run.call(call).await.unwrap().text()
     };
     let first = [key("a", 1).await, key("b", 1).await, key("a", 1).await];
@@ -82,12 +82,12 @@ async fn a_second_session_goes_on_with_the_numbers_of_a_run() {
 async fn a_place_that_is_not_valid_is_an_error_before_anything_happens() {
     let stage = stage().await;
     for place in [
-        Place { node: "a/b".to_owned(), ..Place::default() },
-        Place { node: String::new(), ..Place::default() },
-        Place { attempt: 0, ..Place::default() },
+        TaskAttempt { node: "a/b".to_owned(), ..TaskAttempt::default() },
+        TaskAttempt { node: String::new(), ..TaskAttempt::default() },
+        TaskAttempt { attempt: 0, ..TaskAttempt::default() },
     ] {
         let mut call = Call::new("keys", json!({"text": "a"}));
-        call.place = place;
+        call.task_attempt = place;
         assert!(matches!(stage.run.call(call).await, Err(RunError::Scope(_))));
     }
     assert!(stage.rows().await.is_empty());
@@ -100,7 +100,7 @@ async fn nothing_executes_without_an_intent_and_no_envelope_leaves_without_an_ou
     let (executed, filling) = (counter.clone(), Arc::clone(&journal));
     let fills = Tool::new("fills").effect(Effect::Once).execute_with(move |_: Text, _: Cx| {
         executed.add();
-        filling.fail_from(Step::Intend);
+        filling.fail_from(JournalMethod::Intend);
         async { Ok::<_, ToolError>("done") }
     });
     let setting = Setting { tools: vec![fills], journal, ..Setting::default() };
@@ -115,6 +115,6 @@ async fn nothing_executes_without_an_intent_and_no_envelope_leaves_without_an_ou
     assert_eq!(counter.count(), 1);
     assert_eq!(
         stage.rows().await.iter().map(|row| row.status).collect::<Vec<_>>(),
-        [Status::Intended]
+        [CallStatus::Intended]
     );
 }

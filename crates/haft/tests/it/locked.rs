@@ -6,9 +6,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use expect_test::{Expect, expect};
-use haft::{Call, Resume, RunError};
+use haft::{Call, ResumeMode, RunError};
 use haft_contract::{Effect, RunId, Tool, ToolError};
-use haft_journal::{SqliteJournal, Status};
+use haft_journal::{CallStatus, SqliteJournal};
 use rusqlite::Connection;
 use serde_json::json;
 use tokio::sync::Notify;
@@ -115,13 +115,13 @@ async fn an_effect_whose_end_cannot_be_recorded_is_in_doubt() {
     );
     shared.unlock();
     assert_eq!(stage.run.call(order("tea")).await.unwrap().text(), "ordered tea");
-    let statuses: Vec<Status> = stage.rows().await.into_iter().map(|row| row.status).collect();
-    assert_eq!(statuses, [Status::Intended, Status::Succeeded]);
+    let statuses: Vec<CallStatus> = stage.rows().await.into_iter().map(|row| row.status).collect();
+    assert_eq!(statuses, [CallStatus::Intended, CallStatus::Succeeded]);
 
     let next = shared.stage("next").await;
-    let replay = next.session.resume(RunId::parse("r1").unwrap(), Resume::Replay);
+    let replay = next.session.resume(RunId::parse("r1").unwrap(), ResumeMode::Replay);
     let in_doubt = replay.call(order("slowly")).await.unwrap();
-    expect!["in doubt: order was begun as call r1/main/0/1/1 and its end was never recorded, so it may or may not have happened. It is not repeated. Find out which, then say so with: haft runs settle r1/main/0/1/1 happened|not-happened|retry"].assert_eq(&in_doubt.text());
+    expect!["in doubt: order was begun as call r1/main/0/1/1 and its end was never recorded, so it may or may not have happened. It is not repeated."].assert_eq(&in_doubt.text());
     assert_eq!(shared.orders.count(), 2);
     assert_eq!(next.runtime.journal().verify().await.unwrap(), []);
 }

@@ -2,16 +2,15 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop where it stands")]
 
 mod asking;
+mod background;
 mod bounds;
 mod catalog;
-mod chats;
 mod durability;
+mod eliciting;
 mod execution;
 mod faulty;
-mod inquiring;
 mod journal;
 mod locked;
-mod narrowing;
 #[path = "../../../haft-journal/tests/it/postgres_proxy.rs"]
 mod postgres_proxy;
 #[path = "../../../haft-journal/tests/it/postgres_server.rs"]
@@ -20,14 +19,15 @@ mod postgres_server;
 mod processes;
 mod protected;
 mod refusals;
-mod residents;
+mod restrictions;
 mod searching;
 mod server;
+mod sessions;
 mod simulation;
 mod small_disk;
 mod snapshots;
 mod stage;
 mod truncation;
-mod unheard;
+mod unacknowledged;
 mod watchdogs;
 mod workspaces;

@@ -9,9 +9,9 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::Arc;
 
 use expect_test::expect;
-use haft::{Call, Resume, RunError};
+use haft::{Call, ResumeMode, RunError};
 use haft_contract::{Effect, ErrorCode, RunId, Tool, ToolError};
-use haft_journal::{JournalError, Owner, SqliteJournal, Status};
+use haft_journal::{CallStatus, JournalError, LeaseOwner, SqliteJournal};
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 use serde_json::json;
 
@@ -108,7 +108,7 @@ fn setting(place: &Path, owner: &'static str, waits: Waits) -> Setting {
 async fn the_other_process() {
     let Some(place) = std::env::var_os(PLACE).map(PathBuf::from) else { return };
     // It sees that whoever took its run lives.
-    let is_gone = Arc::new(|_: &Owner| Some(false));
+    let is_gone = Arc::new(|_: &LeaseOwner| Some(false));
     let stage = Stage::new(Setting { is_gone, ..setting(&place, "other", Waits::ToBeTold) }).await;
     for text in ["milk", "tea"] {
         match stage.run.call(Call::new("order", json!({ "text": text }))).await {
@@ -143,22 +143,22 @@ async fn a_process_that_was_killed_is_followed_by_the_one_that_was_turned_away()
     let turned_away = stage.run.call(order_of("tea")).await.unwrap_err();
     expect![[r#"run r1 is held by test other until 1700000030000 at least: wait for it, end that process, or work in a run of another name"#]]
         .assert_eq(&turned_away.to_string());
-    let RunError::Journal(JournalError::Held { holder }) = turned_away else { panic!() };
-    assert_eq!((holder.owner.id.as_str(), holder.epoch), ("other", 1));
+    let RunError::Journal(JournalError::LeaseHeld { holder }) = turned_away else { panic!() };
+    assert_eq!((holder.owner.id.as_str(), holder.fencing_token), ("other", 1));
     // Nor is a living process's run taken when everything is looked after.
-    assert_eq!(stage.runtime.recover().await.unwrap(), haft::Recovered::default());
+    assert_eq!(stage.runtime.recover().await.unwrap(), haft::RunRecovery::default());
     assert_eq!(ledger(place.path()), "milk\n");
 
     other.child.kill().unwrap();
     other.child.wait().unwrap();
-    let replay = stage.session.resume(RunId::parse("r1").unwrap(), Resume::Replay);
+    let replay = stage.session.resume(RunId::parse("r1").unwrap(), ResumeMode::Replay);
     let in_doubt = replay.call(order_of("milk")).await.unwrap();
     assert_eq!(in_doubt.code(), Some(ErrorCode::InDoubt), "{}", in_doubt.text());
     assert_eq!(replay.call(order_of("tea")).await.unwrap().text(), "ordered tea");
     assert_eq!(ledger(place.path()), "milk\ntea\n");
     let rows = stage.rows().await;
-    let statuses: Vec<Status> = rows.iter().map(|row| row.status).collect();
-    assert_eq!(statuses, [Status::Unknown, Status::Succeeded]);
+    let statuses: Vec<CallStatus> = rows.iter().map(|row| row.status).collect();
+    assert_eq!(statuses, [CallStatus::Unknown, CallStatus::Succeeded]);
     assert_eq!(stage.runtime.journal().verify().await.unwrap(), []);
 }
 
@@ -170,7 +170,10 @@ async fn a_process_that_stood_still_for_too_long_is_fenced_and_its_outcome_is_la
     // Of a process on another machine nobody knows whether it lives; its time decides.
     let early = Stage::new(setting(place.path(), "early", Waits::No)).await;
     let refused = early.run.call(order_of("tea")).await;
-    assert!(matches!(refused, Err(RunError::Journal(JournalError::Held { .. }))), "{refused:?}");
+    assert!(
+        matches!(refused, Err(RunError::Journal(JournalError::LeaseHeld { .. }))),
+        "{refused:?}"
+    );
     let clock = Arc::new(StoppedClock(LATER_MS));
     let later = Setting { clock, ..setting(place.path(), "later", Waits::No) };
     let stage = Stage::new(later).await;
@@ -186,9 +189,9 @@ async fn a_process_that_stood_still_for_too_long_is_fenced_and_its_outcome_is_la
     let journal = stage.runtime.journal();
     let late = journal.late_outcomes(stage.run.id()).await.unwrap();
     let [late] = late.as_slice() else { panic!("{late:?}") };
-    assert_eq!((late.call.seq, late.epoch, late.status), (1, 1, Status::Succeeded));
+    assert_eq!((late.call.seq, late.fencing_token, late.status), (1, 1, CallStatus::Succeeded));
     let rows = stage.rows().await;
     let seen: Vec<_> = rows.iter().map(|row| (row.status, row.envelope.is_some())).collect();
-    assert_eq!(seen, [(Status::Unknown, false), (Status::Succeeded, true)]);
+    assert_eq!(seen, [(CallStatus::Unknown, false), (CallStatus::Succeeded, true)]);
     assert_eq!(journal.verify().await.unwrap(), []);
 }

@@ -3,12 +3,12 @@
 use std::sync::{Arc, Mutex};
 
 use expect_test::{Expect, expect};
-use haft::{Answer, Ask, Asker, Call, Verdict, Watchdog, WatchedCall};
+use haft::{Ask, AskAnswer, Asker, Call, Watchdog, WatchdogVerdict, WatchedCall};
 use haft_contract::{
-    Access, BoxFuture, Command, Cx, Effect, FileChange, FsRequirement, Precondition,
+    Access, BoxFuture, CommandLine, Cx, Effect, FileChange, FsRequirement, Precondition,
     RequirementSet, ShellRequirement, Tool, ToolError,
 };
-use haft_policy::{Action, RuleScope};
+use haft_policy::{RuleAction, RuleScope};
 use serde_json::json;
 
 use crate::stage::{Counter, Setting, Stage, Text, rule, shown};
@@ -41,10 +41,12 @@ fn shell() -> Tool {
         let declared = input.text.split(" | ").map(|part| match part.split_once(' ') {
             Some(("read", path)) => Access::read(path),
             Some(("write", path)) => Access::write(path),
-            Some(("unknown", line)) => Access::Shell { command: Command::Unknown(line.to_owned()) },
+            Some(("unknown", line)) => {
+                Access::Shell { command: CommandLine::Unknown(line.to_owned()) }
+            }
             _ => {
                 let argv = part.split(' ').map(str::to_owned).collect();
-                Access::Shell { command: Command::Argv(argv) }
+                Access::Shell { command: CommandLine::Argv(argv) }
             }
         });
         declared.collect()
@@ -71,10 +73,10 @@ fn walker() -> Tool {
 
 /// A stage with files in it, on which everything is allowed but for these rules.
 async fn stage_denying(denies: &[(&str, &str)]) -> Stage {
-    let denies = denies
-        .iter()
-        .map(|(permission, pattern)| rule(RuleScope::Manifest, permission, pattern, Action::Deny));
-    let rules = std::iter::once(rule(RuleScope::Preset, "*", "*", Action::Allow)).chain(denies);
+    let denies = denies.iter().map(|(permission, pattern)| {
+        rule(RuleScope::Manifest, permission, pattern, RuleAction::Deny)
+    });
+    let rules = std::iter::once(rule(RuleScope::Preset, "*", "*", RuleAction::Allow)).chain(denies);
     let tools = vec![shell(), walker()];
     let stage = Stage::new(Setting { tools, rules: rules.collect(), ..Setting::default() }).await;
     let root = stage.directory.path().join("root");
@@ -90,7 +92,7 @@ async fn stage_denying(denies: &[(&str, &str)]) -> Stage {
 async fn a_command_that_reaches_a_whole_directory_asks_where_a_deny_may_be_met() {
     let stage = stage_denying(&[("fs.read", "secret/**"), ("fs.write", "src/deep/keep")]).await;
     let around = stage.directory.path().to_string_lossy().into_owned();
-    let check = async |input: &str, expect: Action| {
+    let check = async |input: &str, expect: RuleAction| {
         let input = input.replace("AROUND", &around);
         let explained = stage.session.explain("bash", json!({"text": input})).await.unwrap();
         assert_eq!(explained.outcome, expect, "{input}: {explained:?}");
@@ -110,7 +112,7 @@ async fn a_command_that_reaches_a_whole_directory_asks_where_a_deny_may_be_met()
         "cp a src/deep | read src/a | write src/deep",
         "tar x | write made/../src",
     ] {
-        check(asks, Action::Ask).await;
+        check(asks, RuleAction::Ask).await;
     }
     for allowed in [
         "rg x src | read src",
@@ -123,13 +125,13 @@ async fn a_command_that_reaches_a_whole_directory_asks_where_a_deny_may_be_met()
         "rm src/a | write src/a",
         "unknown cat $x",
     ] {
-        check(allowed, Action::Allow).await;
+        check(allowed, RuleAction::Allow).await;
     }
-    check("cat secret/key | read secret/key", Action::Deny).await;
-    check("rg x secret | read secret", Action::Deny).await;
+    check("cat secret/key | read secret/key", RuleAction::Deny).await;
+    check("rg x secret | read secret", RuleAction::Deny).await;
     // Tools that open files one by one ask the grant about each.
     let walked = stage.session.explain("grep", json!({"text": "."})).await.unwrap();
-    assert_eq!(walked.outcome, Action::Allow, "{walked:?}");
+    assert_eq!(walked.outcome, RuleAction::Allow, "{walked:?}");
 }
 
 #[tokio::test]
@@ -144,7 +146,7 @@ async fn without_a_narrower_deny_commands_reach_whole_directories_unasked() {
 async fn a_command_that_may_meet_a_deny_says_which() {
     let stage = stage_denying(&[("fs.read", "**/.env")]).await;
     let envelope = stage.call("bash", json!({"text": "rg x | read ."})).await;
-    expect![[r#"nobody can be asked here, so the call is denied: bash needs approval for fs.read of ".": it reaches all beneath, and the manifest rule `deny fs.read "**/.env"` may match something there; while that rule stands, no added rule allows it: name the files that are meant"#]].assert_eq(&envelope.text());
+    expect![[r#"nobody can be asked here, so the call is denied: bash needs approval for fs.read of ".": it reaches all beneath, and the manifest rule `deny fs.read "**/.env"` may match something there; while that rule stands, no added rule allows it"#]].assert_eq(&envelope.text());
 }
 
 #[tokio::test]
@@ -164,8 +166,13 @@ async fn unknown_tools_and_invalid_inputs_are_refused_and_recorded() {
               "type": "error",
               "error_text": "no tool is called \"sendmail\": did you mean send.mail?",
               "metadata": {
-                "code": "TOOL_NOT_FOUND",
-                "call_id": "r1/main/0/1/1"
+                "refusal": {
+                  "code": "TOOL_NOT_FOUND",
+                  "decided_by": "contract",
+                  "because": "no tool is called \"sendmail\": did you mean send.mail?"
+                },
+                "call_id": "r1/main/0/1/1",
+                "code": "TOOL_NOT_FOUND"
               }
             }"#]],
     )
@@ -178,8 +185,13 @@ async fn unknown_tools_and_invalid_inputs_are_refused_and_recorded() {
               "type": "error",
               "error_text": "no tool is called \"Send Mail!\": did you mean send.mail?",
               "metadata": {
-                "code": "TOOL_NOT_FOUND",
-                "call_id": "r1/main/0/1/2"
+                "refusal": {
+                  "code": "TOOL_NOT_FOUND",
+                  "decided_by": "contract",
+                  "because": "no tool is called \"Send Mail!\": did you mean send.mail?"
+                },
+                "call_id": "r1/main/0/1/2",
+                "code": "TOOL_NOT_FOUND"
               }
             }"#]],
     )
@@ -189,8 +201,13 @@ async fn unknown_tools_and_invalid_inputs_are_refused_and_recorded() {
           "type": "error",
           "error_text": "invalid input for send.mail: text: expected string, found 1; txt: no such parameter",
           "metadata": {
-            "code": "INVALID_INPUT",
-            "call_id": "r1/main/0/1/3"
+            "refusal": {
+              "code": "INVALID_INPUT",
+              "decided_by": "contract",
+              "because": "invalid input for send.mail: text: expected string, found 1; txt: no such parameter"
+            },
+            "call_id": "r1/main/0/1/3",
+            "code": "INVALID_INPUT"
           }
         }"#]]).await;
     check(
@@ -228,8 +245,13 @@ async fn an_access_outside_the_tools_own_requirement_is_refused() {
           "type": "error",
           "error_text": "fs.read of \"src/main.rs\" is outside fs.read [\"docs/**\"]; stay inside, or grant more under requires",
           "metadata": {
-            "code": "CAPABILITY_DENIED",
-            "call_id": "r1/main/0/1/1"
+            "refusal": {
+              "code": "CAPABILITY_DENIED",
+              "decided_by": "capabilities",
+              "because": "fs.read of \"src/main.rs\" is outside fs.read [\"docs/**\"]; stay inside, or grant more under requires"
+            },
+            "call_id": "r1/main/0/1/1",
+            "code": "CAPABILITY_DENIED"
           }
         }"#]]).await;
     check("docs/../src/main.rs", expect![[r#"
@@ -237,8 +259,13 @@ async fn an_access_outside_the_tools_own_requirement_is_refused() {
           "type": "error",
           "error_text": "fs.read of \"src/main.rs\" is outside fs.read [\"docs/**\"]; stay inside, or grant more under requires",
           "metadata": {
-            "code": "CAPABILITY_DENIED",
-            "call_id": "r1/main/0/1/2"
+            "refusal": {
+              "code": "CAPABILITY_DENIED",
+              "decided_by": "capabilities",
+              "because": "fs.read of \"src/main.rs\" is outside fs.read [\"docs/**\"]; stay inside, or grant more under requires"
+            },
+            "call_id": "r1/main/0/1/2",
+            "code": "CAPABILITY_DENIED"
           }
         }"#]]).await;
     check(
@@ -248,8 +275,13 @@ async fn an_access_outside_the_tools_own_requirement_is_refused() {
               "type": "error",
               "error_text": "path \"../docs/x\" is outside the root: use a path relative to the root",
               "metadata": {
-                "code": "TOOL_PATH_ESCAPE",
-                "call_id": "r1/main/0/1/3"
+                "refusal": {
+                  "code": "TOOL_PATH_ESCAPE",
+                  "decided_by": "roots",
+                  "because": "path \"../docs/x\" is outside the root: use a path relative to the root"
+                },
+                "call_id": "r1/main/0/1/3",
+                "code": "TOOL_PATH_ESCAPE"
               }
             }"#]],
     )
@@ -273,9 +305,9 @@ async fn an_access_outside_the_tools_own_requirement_is_refused() {
 async fn rules_decide_and_are_named() {
     let counter = Counter::default();
     let rules = vec![
-        rule(RuleScope::Manifest, "fs.read", "docs/**", Action::Allow),
-        rule(RuleScope::Manifest, "reader", "docs/private/**", Action::Deny),
-        rule(RuleScope::Session, "reader", "docs/private/mine", Action::Allow),
+        rule(RuleScope::Manifest, "fs.read", "docs/**", RuleAction::Allow),
+        rule(RuleScope::Manifest, "reader", "docs/private/**", RuleAction::Deny),
+        rule(RuleScope::Session, "reader", "docs/private/mine", RuleAction::Allow),
     ];
     let stage =
         Stage::new(Setting { tools: vec![reader(&counter)], rules, ..Setting::default() }).await;
@@ -298,32 +330,48 @@ async fn without_a_rule_and_without_anybody_to_ask_a_call_is_denied() {
     expect![[r#"
         {
           "type": "error",
-          "error_text": "nobody can be asked here, so the call is denied: mail needs approval: no rule matches, and then the answer is ask; the rule `allow mail \"*\"` would allow it; to allow it, start haft with `--allow mail`, which allows all that mail does, or put this into haft.toml and run `haft trust`:\n[[permissions]]\npermission = \"mail\"\npattern = \"*\"\naction = \"allow\"",
+          "error_text": "nobody can be asked here, so the call is denied: mail needs approval: no rule matches, and then the answer is ask; the rule `allow mail \"*\"` would allow it",
           "metadata": {
-            "code": "PERMISSION_DENIED",
-            "call_id": "r1/main/0/1/1"
+            "refusal": {
+              "code": "PERMISSION_DENIED",
+              "decided_by": "no_answer",
+              "because": "nobody can be asked here, so the call is denied: mail needs approval: no rule matches, and then the answer is ask; the rule `allow mail \"*\"` would allow it",
+              "remedies": [
+                {
+                  "allow_tool": "mail"
+                },
+                {
+                  "add_rule": {
+                    "permission": "mail",
+                    "pattern": "*"
+                  }
+                }
+              ]
+            },
+            "call_id": "r1/main/0/1/1",
+            "code": "PERMISSION_DENIED"
           }
         }"#]].assert_eq(&shown(&stage.call("mail", json!({"text": "x"})).await));
     assert_eq!(counter.count(), 0);
 }
 
 /// Says the same to every call.
-struct Fixed(Verdict);
+struct Fixed(WatchdogVerdict);
 
 impl Watchdog for Fixed {
-    fn judge<'a>(&'a self, _: WatchedCall<'a>) -> BoxFuture<'a, Verdict> {
+    fn judge<'a>(&'a self, _: WatchedCall<'a>) -> BoxFuture<'a, WatchdogVerdict> {
         Box::pin(async { self.0.clone() })
     }
 }
 
 /// Answers every question alike and keeps it. The mutex is written by the pipeline and read by the test.
 struct Scripted {
-    answer: Answer,
+    answer: AskAnswer,
     asked: Mutex<Vec<Ask>>,
 }
 
 impl Asker for Scripted {
-    fn ask(&self, ask: Ask) -> BoxFuture<'_, Answer> {
+    fn ask(&self, ask: Ask) -> BoxFuture<'_, AskAnswer> {
         self.asked.lock().unwrap().push(ask);
         Box::pin(async { self.answer })
     }
@@ -331,12 +379,14 @@ impl Asker for Scripted {
 
 #[tokio::test]
 async fn rules_and_watchdogs_ask_once_together() {
-    for (answer, executions) in [(Answer::Once, 1), (Answer::Reject, 0), (Answer::Nobody, 0)] {
+    for (answer, executions) in
+        [(AskAnswer::AllowOnce, 1), (AskAnswer::Reject, 0), (AskAnswer::Unanswered, 0)]
+    {
         let counter = Counter::default();
         let asker = Arc::new(Scripted { answer, asked: Mutex::default() });
         let watchdogs: Vec<Arc<dyn Watchdog>> = vec![
-            Arc::new(Fixed(Verdict::Allow)),
-            Arc::new(Fixed(Verdict::Ask("mail leaves the house".to_owned()))),
+            Arc::new(Fixed(WatchdogVerdict::Allow)),
+            Arc::new(Fixed(WatchdogVerdict::Ask("mail leaves the house".to_owned()))),
         ];
         let setting = Setting {
             tools: vec![counted("mail", &counter)],
@@ -357,7 +407,7 @@ async fn rules_and_watchdogs_ask_once_together() {
 async fn a_watchdog_denies_what_rules_allow() {
     let counter = Counter::default();
     let watchdogs: Vec<Arc<dyn Watchdog>> =
-        vec![Arc::new(Fixed(Verdict::Deny("not on my watch".to_owned())))];
+        vec![Arc::new(Fixed(WatchdogVerdict::Deny("not on my watch".to_owned())))];
     let setting =
         Setting { tools: vec![counted("mail", &counter)], watchdogs, ..Setting::default() };
     let stage = Stage::new(setting).await;
@@ -366,8 +416,13 @@ async fn a_watchdog_denies_what_rules_allow() {
           "type": "error",
           "error_text": "not on my watch",
           "metadata": {
-            "code": "WATCHDOG_DENIED",
-            "call_id": "r1/main/0/1/1"
+            "refusal": {
+              "code": "WATCHDOG_DENIED",
+              "decided_by": "watchdog",
+              "because": "not on my watch"
+            },
+            "call_id": "r1/main/0/1/1",
+            "code": "WATCHDOG_DENIED"
           }
         }"#]]
     .assert_eq(&shown(&stage.call("mail", json!({"text": "x"})).await));
@@ -378,7 +433,7 @@ async fn a_watchdog_denies_what_rules_allow() {
 async fn panics_over_an_input_and_in_a_watchdog_are_refusals() {
     struct Panicking;
     impl Watchdog for Panicking {
-        fn judge<'a>(&'a self, _: WatchedCall<'a>) -> BoxFuture<'a, Verdict> {
+        fn judge<'a>(&'a self, _: WatchedCall<'a>) -> BoxFuture<'a, WatchdogVerdict> {
             panic!("the watchdog fell over")
         }
     }
@@ -409,7 +464,7 @@ async fn panics_over_an_input_and_in_a_watchdog_are_refusals() {
 async fn a_call_that_is_cancelled_before_it_begins_does_not_execute() {
     struct Silent;
     impl Asker for Silent {
-        fn ask(&self, _: Ask) -> BoxFuture<'_, Answer> {
+        fn ask(&self, _: Ask) -> BoxFuture<'_, AskAnswer> {
             Box::pin(std::future::pending())
         }
     }

@@ -1,35 +1,39 @@
 //! Tools that are found instead of listed, where there are many.
 
-use haft::{Call, Listing, Registry, Resume, Session, SessionOptions};
-use haft_contract::{Contract, Cx, Envelope, ErrorCode, Origin, RunId, Tool, ToolError};
+use haft::{Call, Connection, ConnectionOptions, Registry, ResumeMode, ToolListing};
+use haft_contract::{
+    ConnectionStore, Contract, Cx, Envelope, ErrorCode, RunId, Tool, ToolError, ToolOrigin,
+};
 use serde_json::json;
 
 use crate::stage::{Setting, Stage, Text};
 
 /// The tool that finds tools, with the shape that it has everywhere.
 fn tool_search() -> Tool {
-    Tool::new("tool_search").execute_with(|input: Text, cx: Cx| async move {
-        let matches = cx.tool_index().find(&input.text, 10);
-        Ok::<_, ToolError>(json!({ "matches": matches }))
-    })
+    Tool::new("tool_search").keeps(ConnectionStore::FoundTools).execute_with(
+        |input: Text, cx: Cx| async move {
+            let matches = cx.tool_index().find(&input.text, 10);
+            Ok::<_, ToolError>(json!({ "matches": matches }))
+        },
+    )
 }
 
-fn tool(id: &str, origin: Origin) -> Tool {
+fn tool(id: &str, origin: ToolOrigin) -> Tool {
     let builder = Tool::new(id).description(format!("Does {id}")).origin(origin);
     builder.execute(|input: Text| async move { Ok::<_, ToolError>(input.text) })
 }
 
 fn of_server(id: &str) -> Tool {
-    tool(id, Origin::Mcp { server: "far".to_owned(), tool: id.to_owned() })
+    tool(id, ToolOrigin::Mcp { server: "far".to_owned(), tool: id.to_owned() })
 }
 
 /// Returns a native tool, a declared one, and as many others, with the tool that finds them.
 fn tools(others: usize) -> Vec<Tool> {
     let mut tools = vec![
         tool_search(),
-        tool("native", Origin::Native),
-        tool("declared", Origin::Declared),
-        tool("snake", Origin::Python),
+        tool("native", ToolOrigin::Native),
+        tool("declared", ToolOrigin::Declared),
+        tool("snake", ToolOrigin::Python),
     ];
     tools.extend((1..others).map(|number| of_server(&format!("far_number{number}"))));
     tools
@@ -39,21 +43,23 @@ async fn stage(tools: Vec<Tool>) -> Stage {
     Stage::new(Setting { tools, ..Setting::default() }).await
 }
 
-fn searched(stage: &Stage, id: &str) -> Session {
-    let options =
-        SessionOptions { listing: Listing::Searched, ..SessionOptions::headless(id, "test") };
-    stage.runtime.session(options).unwrap()
+fn searched(stage: &Stage, id: &str) -> Connection {
+    let options = ConnectionOptions {
+        listing: ToolListing::Searched,
+        ..ConnectionOptions::headless(id, "test")
+    };
+    stage.runtime.open_connection(options).unwrap()
 }
 
-fn ids(session: &Session) -> Vec<String> {
+fn ids(session: &Connection) -> Vec<String> {
     session
-        .listed()
+        .listed_tools()
         .iter()
         .map(|contract: &std::sync::Arc<Contract>| contract.id.to_string())
         .collect()
 }
 
-async fn call(session: &Session, run: &str, tool: &str, text: &str) -> Envelope {
+async fn call(session: &Connection, run: &str, tool: &str, text: &str) -> Envelope {
     let run = session.run(RunId::parse(run).unwrap());
     run.call(Call::new(tool, json!({ "text": text }))).await.unwrap()
 }
@@ -109,7 +115,7 @@ async fn what_a_recalled_search_found_is_callable_again() {
     assert_eq!(call(&first, "a", "snake", "x").await.code(), None);
 
     let second = searched(&stage, "two");
-    let again = second.resume(RunId::parse("a").unwrap(), Resume::Replay);
+    let again = second.resume(RunId::parse("a").unwrap(), ResumeMode::Replay);
     let replayed = again.call(Call::new("tool_search", json!({"text": "snake"}))).await.unwrap();
     assert!(replayed.metadata().replayed, "{replayed:?}");
     assert_eq!(ids(&second), ["declared", "native", "snake", "tool_search"]);

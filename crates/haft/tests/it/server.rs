@@ -5,9 +5,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use expect_test::expect;
-use haft::{Call, Resume};
+use haft::{Call, ResumeMode};
 use haft_contract::{Effect, RunId, Tool, ToolError};
-use haft_journal::{PostgresJournal, Status};
+use haft_journal::{CallStatus, PostgresJournal};
 use serde_json::json;
 
 use crate::postgres_proxy::{Cut, Proxy};
@@ -42,13 +42,13 @@ fn order(text: &str) -> Call {
 /// Goes on as another process after the one before is gone, and returns what it is told of the first order.
 async fn replayed(url: &str, orders: &Counter) -> (String, bool) {
     let next = process(url, "next", orders, nothing()).await;
-    let replay = next.session.resume(RunId::parse("r1").unwrap(), Resume::Replay);
+    let replay = next.session.resume(RunId::parse("r1").unwrap(), ResumeMode::Replay);
     let envelope = replay.call(order("milk")).await.unwrap();
     assert_eq!(next.runtime.journal().verify().await.unwrap(), []);
     (envelope.text(), envelope.metadata().replayed)
 }
 
-async fn statuses(stage: &Stage) -> Vec<Status> {
+async fn statuses(stage: &Stage) -> Vec<CallStatus> {
     stage.rows().await.into_iter().map(|row| row.status).collect()
 }
 
@@ -63,7 +63,7 @@ async fn a_connection_cut_between_effect_and_outcome_loses_neither() {
         let stage = process(&url, "dead", &orders, Arc::new(move || cutter.cut_next(cut))).await;
         assert_eq!(stage.run.call(order("milk")).await.unwrap().text(), "ordered milk", "{cut:?}");
         assert_eq!(proxy.cuts(), 1, "{cut:?}");
-        assert_eq!(statuses(&stage).await, [Status::Succeeded], "{cut:?}");
+        assert_eq!(statuses(&stage).await, [CallStatus::Succeeded], "{cut:?}");
         let told = replayed(&server.url_of(&database), &orders).await;
         assert_eq!((told, orders.count()), (("ordered milk".to_owned(), true), 1), "{cut:?}");
     }
@@ -83,7 +83,7 @@ async fn a_server_that_is_started_again_in_the_middle_of_a_call_loses_nothing() 
         let envelope = stage.run.call(order(text)).await.unwrap();
         assert_eq!(envelope.text(), format!("ordered {text}"));
     }
-    assert_eq!(statuses(&stage).await, [Status::Succeeded; 2]);
+    assert_eq!(statuses(&stage).await, [CallStatus::Succeeded; 2]);
     assert_eq!(replayed(&url, &orders).await, ("ordered milk".to_owned(), true));
     assert_eq!(orders.count(), 2);
 }
@@ -98,7 +98,7 @@ async fn an_effect_whose_server_is_gone_for_good_is_in_doubt() {
     let place = url.trim_start_matches("postgres://haft@");
     expect!["call r1/main/0/1/1 was begun and its end could not be recorded, so it is in doubt: cannot reach journal postgres://PLACE: error connecting to server: Connection refused (os error 111); check the URL, and that the server runs and lets you in"].assert_eq(&err.to_string().replace(place, "PLACE"));
     server.restart();
-    assert_eq!(statuses(&stage).await, [Status::Intended]);
+    assert_eq!(statuses(&stage).await, [CallStatus::Intended]);
     let (told, replayed) = replayed(&url, &orders).await;
     assert!(told.starts_with("in doubt: order was begun as call r1/main/0/1/1"), "{told}");
     assert_eq!((replayed, orders.count()), (false, 1));

@@ -9,10 +9,10 @@ mod process;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use haft::{Place, Resume, RunError};
+use haft::{ResumeMode, RunError, TaskAttempt};
 use haft_contract::{Envelope, ErrorCode, RunId};
-use haft_faults::Random;
-use haft_journal::{CallQuery, Journal, JournalError, Status, Verdict};
+use haft_faults::SeededRandom;
+use haft_journal::{CallQuery, CallStatus, Journal, JournalError, SettlementVerdict};
 use serde_json::json;
 
 use model::Model;
@@ -35,7 +35,7 @@ const CALLS: [(&str, &str); 7] = [
 
 /// One history.
 struct History {
-    random: Random,
+    random: SeededRandom,
     world: Arc<World>,
     model: Model,
     attempts: [u32; RUNS as usize],
@@ -69,7 +69,7 @@ async fn whatever_happens_nothing_is_lost_or_silently_repeated() {
 impl History {
     fn new(seed: u64) -> Self {
         Self {
-            random: Random::new(seed),
+            random: SeededRandom::new(seed),
             world: Arc::default(),
             model: Model::default(),
             attempts: [1; RUNS as usize],
@@ -107,7 +107,7 @@ impl History {
         number: u64,
     ) -> Result<(), String> {
         let key = slow.hang_at_next_effect();
-        let handle = slow.handle(&self.run_id(run), Resume::Continue);
+        let handle = slow.handle(&self.run_id(run), ResumeMode::Continue);
         let call = slow.call_in(&handle, ("order", "slow"), self.place(run), None);
         let call = tokio::spawn(call);
         if !slow.hangs(&call).await {
@@ -119,7 +119,7 @@ impl History {
         self.jump();
         let quick = Process::start(&self.world, number + 1_000, u64::MAX);
         let end = self.live(&quick, run).await?;
-        let was_held = matches!(&end, End::TurnedAway(JournalError::Held { .. }));
+        let was_held = matches!(&end, End::TurnedAway(JournalError::LeaseHeld { .. }));
         let is_over = self.world.lease_is_over(held_since);
         if was_held == is_over {
             return Err(format!("held: {was_held}, although over: {is_over}"));
@@ -157,8 +157,10 @@ impl History {
         let place = self.place(run);
         self.check_warning(process, run, &place).await?;
         'pass: loop {
-            let resumed = process
-                .handle(&self.run_id(run), if names { Resume::Continue } else { Resume::Replay });
+            let resumed = process.handle(
+                &self.run_id(run),
+                if names { ResumeMode::Continue } else { ResumeMode::Replay },
+            );
             for (number, call) in CALLS.into_iter().enumerate() {
                 let name = names.then(|| format!("{number}"));
                 let answer = process.call_in(&resumed, call, place.clone(), name).await;
@@ -166,7 +168,7 @@ impl History {
                     None => return Ok(End::Died),
                     Some(Ok(envelope)) => envelope,
                     Some(Err(RunError::Journal(
-                        err @ (JournalError::Held { .. } | JournalError::Stuck { .. }),
+                        err @ (JournalError::LeaseHeld { .. } | JournalError::Stuck { .. }),
                     ))) => return Ok(End::TurnedAway(err)),
                     Some(Err(err)) => return Err(format!("{call:?}: {err}")),
                 };
@@ -187,16 +189,16 @@ impl History {
         let rows = self.rows().await?;
         let row = rows.iter().find(|row| row.id().to_string() == named);
         let row = row.ok_or_else(|| format!("{named} is in doubt and has no row"))?;
-        if row.status != Status::Unknown {
+        if row.status != CallStatus::Unknown {
             return Err(format!("{named} is answered IN_DOUBT and recorded as {}", row.status));
         }
         let happened = self.world.times(row, &rows) > 0;
         let verdict = match happened {
-            _ if self.random.one_in(3) => Verdict::Retry,
-            true => Verdict::Happened,
-            false => Verdict::NotHappened,
+            _ if self.random.one_in(3) => SettlementVerdict::Retry,
+            true => SettlementVerdict::Happened,
+            false => SettlementVerdict::NotHappened,
         };
-        if verdict == Verdict::Retry {
+        if verdict == SettlementVerdict::Retry {
             self.model.allow(row);
         }
         self.world.settle(row.id(), verdict, json!("settled")).await
@@ -207,15 +209,15 @@ impl History {
         &self,
         process: &Process,
         run: u64,
-        place: &Place,
+        place: &TaskAttempt,
     ) -> Result<(), String> {
-        let handle = process.handle(&self.run_id(run), Resume::Continue);
+        let handle = process.handle(&self.run_id(run), ResumeMode::Continue);
         let Ok(warning) = handle.retry_warning(place).await else { return Ok(()) };
         let earlier = |row: &&haft_journal::CallRow| {
             row.scope.run == self.run_id(run)
                 && row.scope.attempt < place.attempt
                 && row.effect == haft_contract::Effect::Once
-                && row.verdict != Some(Verdict::NotHappened)
+                && row.verdict != Some(SettlementVerdict::NotHappened)
         };
         let rows = self.rows().await?;
         let expected = rows.iter().filter(earlier).count();
@@ -277,8 +279,8 @@ impl History {
         RunId::parse(&format!("run{run}")).unwrap()
     }
 
-    fn place(&self, run: u64) -> Place {
-        Place { attempt: self.attempts[run as usize], ..Place::default() }
+    fn place(&self, run: u64) -> TaskAttempt {
+        TaskAttempt { attempt: self.attempts[run as usize], ..TaskAttempt::default() }
     }
 
     async fn rows(&self) -> Result<Vec<haft_journal::CallRow>, String> {

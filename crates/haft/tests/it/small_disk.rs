@@ -8,12 +8,14 @@ use std::process::Command;
 use std::sync::Arc;
 
 use expect_test::expect;
-use haft::{Call, Roots, RunError, Selection, SnapshotHistory, SystemClock, WorkspaceSnapshots};
+use haft::{
+    Call, CallSelection, RunError, SnapshotHistory, SystemClock, WorkspaceRoots, WorkspaceSnapshots,
+};
 use haft_contract::{
     Access, Cx, Effect, ErrorCode, FileChange, Precondition, RequirementSet, Tool, ToolError,
 };
-use haft_journal::{Journal, JournalError, SqliteJournal, Status};
-use haft_snapshot::{Options, Overwrite};
+use haft_journal::{CallStatus, Journal, JournalError, SqliteJournal};
+use haft_snapshot::{OverwritePolicy, RecordOptions};
 use serde_json::json;
 
 use crate::stage::{Setting, Stage, Text};
@@ -91,12 +93,12 @@ fn save() -> Tool {
     Tool::new("save")
         .effect(Effect::Once)
         .requires(requires)
-        .digested(&["text"])
+        .redacted(&["text"])
         .accesses(|_: &Text| vec![Access::write("a.txt"), Access::write("b.txt")])
         .execute_blocking(move |input: Text, cx| {
             let changes = ["a.txt", "b.txt"].map(|name| write(name, &input, cx));
             let changes: Result<Vec<_>, ToolError> = changes.into_iter().collect();
-            cx.fs().apply_answering(changes?, &json!("saved"))?;
+            cx.fs().apply_with_answer(changes?, &json!("saved"))?;
             Ok::<_, ToolError>("saved")
         })
 }
@@ -113,8 +115,8 @@ impl Disks {
     async fn new(place: &Path) -> Self {
         let journal = Arc::new(SqliteJournal::open(place.join("journal/journal.db")).unwrap());
         let shared: Arc<dyn Journal> = journal.clone();
-        let roots = Roots::open(&place.join("root"), &[]).unwrap();
-        let (stores, options) = (place.join("stores"), Options::default());
+        let roots = WorkspaceRoots::open(&place.join("root"), &[]).unwrap();
+        let (stores, options) = (place.join("stores"), RecordOptions::default());
         let clock = Arc::new(SystemClock);
         let hook = WorkspaceSnapshots::new(&stores, &roots, shared.clone(), clock, &options);
         let stage = Stage::new(Setting {
@@ -148,20 +150,20 @@ impl Disks {
         lines.join(", ")
     }
 
-    async fn statuses(&self) -> Vec<Status> {
+    async fn statuses(&self) -> Vec<CallStatus> {
         self.stage.rows().await.into_iter().map(|row| row.status).collect()
     }
 
     /// Returns why nothing was recorded of the last call, or undoes it.
     async fn undo_last(&self) -> String {
         let call = self.stage.rows().await.last().unwrap().id();
-        match self.history.changes(&Selection::Call(call)).await {
+        match self.history.changes(&CallSelection::Call(call)).await {
             Ok(changes) => {
                 let remarks = changes.iter().flat_map(|it| &it.remarks);
                 let remarks: Vec<&str> = remarks.map(|(_, remark)| remark.as_str()).collect();
                 let undone: usize = changes.iter().map(|it| it.calls.len()).sum();
                 for change in &changes {
-                    change.undo(Overwrite::Refuse).unwrap();
+                    change.undo(OverwritePolicy::Refuse).unwrap();
                 }
                 format!("undone {undone}: {}", remarks.join("; "))
             }
@@ -194,10 +196,10 @@ async fn fill_journal(disks: &Disks) {
     assert!(matches!(err, RunError::Journal(JournalError::Full { .. })), "{err}");
     let last = if made == 1 { "first".to_owned() } else { format!("{:05}", made - 1) };
     assert_eq!(disks.files(), format!("a.txt {last}, b.txt {last}"), "nothing without a row");
-    assert_eq!(disks.statuses().await, vec![Status::Succeeded; made]);
+    assert_eq!(disks.statuses().await, vec![CallStatus::Succeeded; made]);
     drop(ballast);
     disks.save("after").await.unwrap();
-    assert_eq!(disks.statuses().await, vec![Status::Succeeded; made + 1]);
+    assert_eq!(disks.statuses().await, vec![CallStatus::Succeeded; made + 1]);
     assert_eq!(disks.files(), "a.txt after, b.txt after");
 }
 
@@ -208,7 +210,7 @@ async fn fill_workspace(disks: &Disks) {
     expect!["no space is left to write a.txt"].assert_eq(&envelope.text());
     assert_eq!(envelope.code(), Some(ErrorCode::PathInvalid));
     assert_eq!(disks.files(), "a.txt after, b.txt after");
-    assert_eq!(disks.statuses().await.last(), Some(&Status::Failed));
+    assert_eq!(disks.statuses().await.last(), Some(&CallStatus::Failed));
     drop(ballast);
     disks.save(&large).await.unwrap();
     assert_eq!(disks.files(), "a.txt large, b.txt large");

@@ -12,16 +12,16 @@ use std::sync::{Arc, Mutex};
 
 use expect_test::{Expect, expect};
 use haft::{
-    Call, Clock, EffectAhead, HistoryError, RootChanges, Roots, Selection, SnapshotError,
-    SnapshotHistory, Snapshots, SystemClock, WorkspaceSnapshots,
+    Call, CallSelection, Clock, PendingEffect, RootChanges, SnapshotError, SnapshotHistory,
+    SnapshotHistoryError, Snapshots, SystemClock, WorkspaceRoots, WorkspaceSnapshots,
 };
 use haft_contract::{
-    Access, BoxFuture, CallId, Command, Cx, Effect, FileChange, Precondition, RequirementSet, Tool,
-    ToolError,
+    Access, BoxFuture, CallAddress, CommandLine, Cx, Effect, FileChange, Precondition,
+    RequirementSet, Tool, ToolError,
 };
-use haft_faults::Step;
+use haft_faults::JournalMethod;
 use haft_journal::{Journal, MemoryJournal, SnapshotNote};
-use haft_snapshot::{ChangeKind, Options, Overwrite, RestoreError};
+use haft_snapshot::{OverwritePolicy, PathChangeKind, RecordOptions, RestoreError};
 use serde_json::{Value, json};
 use tokio::sync::Barrier;
 
@@ -33,7 +33,7 @@ struct Place {
     stage: Stage,
     directory: Arc<tempfile::TempDir>,
     journal: Arc<dyn Journal>,
-    options: Options,
+    options: RecordOptions,
     hidden: Vec<PathBuf>,
 }
 
@@ -42,19 +42,19 @@ type Meeting = Arc<Barrier>;
 
 impl Place {
     async fn new() -> Self {
-        Self::with(Options::default(), Arc::new(MemoryJournal::new())).await
+        Self::with(RecordOptions::default(), Arc::new(MemoryJournal::new())).await
     }
 
-    async fn with(options: Options, journal: Arc<dyn Journal>) -> Self {
+    async fn with(options: RecordOptions, journal: Arc<dyn Journal>) -> Self {
         Self::hiding(&[], options, journal).await
     }
 
     /// A workspace of which nothing is recorded at these paths.
-    async fn hiding(hidden: &[&str], options: Options, journal: Arc<dyn Journal>) -> Self {
+    async fn hiding(hidden: &[&str], options: RecordOptions, journal: Arc<dyn Journal>) -> Self {
         let directory = Arc::new(tempfile::tempdir().unwrap());
         let root = directory.path().join("root");
         fs::create_dir(&root).unwrap();
-        let roots = Roots::open(&root, &[]).unwrap();
+        let roots = WorkspaceRoots::open(&root, &[]).unwrap();
         let stores = directory.path().join("stores");
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let hidden: Vec<PathBuf> = hidden.iter().map(|path| root.join(path)).collect();
@@ -80,7 +80,7 @@ impl Place {
         fs::write(self.at(path), text).unwrap();
     }
 
-    async fn call(&self, tool: &str, text: &str) -> CallId {
+    async fn call(&self, tool: &str, text: &str) -> CallAddress {
         let envelope = self.stage.call(tool, json!({ "text": text })).await;
         assert!(envelope.code().is_none(), "{envelope:?}");
         let rows = self.stage.rows().await;
@@ -105,14 +105,14 @@ impl Place {
         false
     }
 
-    async fn changes(&self, of: &Selection) -> RootChanges {
+    async fn changes(&self, of: &CallSelection) -> RootChanges {
         let mut roots = self.history().changes(of).await.unwrap();
         assert_eq!(roots.len(), 1);
         roots.remove(0)
     }
 
-    async fn undo(&self, of: &Selection) -> Result<(), RestoreError> {
-        self.changes(of).await.undo(Overwrite::Refuse).map(|_| ())
+    async fn undo(&self, of: &CallSelection) -> Result<(), RestoreError> {
+        self.changes(of).await.undo(OverwritePolicy::Refuse).map(|_| ())
     }
 
     async fn notes(&self) -> Vec<SnapshotNote> {
@@ -150,7 +150,7 @@ fn tools(root: &Path, meeting: &Meeting) -> Vec<Tool> {
         .effect(Effect::Once)
         .requires(everything())
         .accesses(|input: &Text| {
-            vec![Access::Shell { command: Command::Argv(vec![input.text.clone()]) }]
+            vec![Access::Shell { command: CommandLine::Argv(vec![input.text.clone()]) }]
         })
         .execute(move |input: Text| {
             let (top, meeting) = (top.clone(), Arc::clone(&meeting));
@@ -243,7 +243,7 @@ async fn what_a_command_changed_is_brought_back_exactly() {
     let mut before = place.listing();
     let call = place.call("command", "everything").await;
     let after = place.listing();
-    let of = Selection::Call(call);
+    let of = CallSelection::Call(call);
     place.undo(&of).await.unwrap();
     // What is git's own is neither recorded nor brought back.
     before.insert(PathBuf::from(".git/config"), after[Path::new(".git/config")].clone());
@@ -259,13 +259,13 @@ async fn a_change_of_files_costs_a_look_at_these_files_alone() {
     let before = place.listing();
     let call = place.call("save", "a/file new").await;
     let made = place.call("save", "made/of/directories x").await;
-    let changes = place.changes(&Selection::Call(call.clone())).await;
+    let changes = place.changes(&CallSelection::Call(call.clone())).await;
     let paths: Vec<PathBuf> = changes.changes().into_iter().map(|change| change.path).collect();
     assert_eq!(paths, [PathBuf::from("a/file")]);
     // What happens beside it later does not matter.
     place.write("beside", "changed");
-    place.undo(&Selection::Call(made)).await.unwrap();
-    place.undo(&Selection::Call(call)).await.unwrap();
+    place.undo(&CallSelection::Call(made)).await.unwrap();
+    place.undo(&CallSelection::Call(call)).await.unwrap();
     place.write("beside", "x");
     assert_eq!(place.listing(), before);
 }
@@ -281,14 +281,14 @@ async fn later_calls_and_runs_are_undone_in_one_step() {
         states.push(place.listing());
     }
     // One in the middle is in the way of nobody but itself.
-    let err = place.undo(&Selection::Call(calls[0].clone())).await.unwrap_err();
+    let err = place.undo(&CallSelection::Call(calls[0].clone())).await.unwrap_err();
     assert!(matches!(err, RestoreError::Conflicts { .. }), "{err}");
     assert_eq!(place.listing(), states[4]);
 
-    place.undo(&Selection::After(calls[1].clone())).await.unwrap();
+    place.undo(&CallSelection::After(calls[1].clone())).await.unwrap();
     assert_eq!(place.listing(), states[2]);
     // Some of it has been undone by now.
-    place.undo(&Selection::Run(place.stage.run.id().clone())).await.unwrap();
+    place.undo(&CallSelection::Run(place.stage.run.id().clone())).await.unwrap();
     assert_eq!(place.listing(), states[0]);
 }
 
@@ -298,16 +298,18 @@ async fn what_others_changed_is_in_the_way() {
     place.write("a", "first");
     let call = place.call("save", "a 1").await;
     place.write("a", "by hand");
-    let of = Selection::Call(call);
+    let of = CallSelection::Call(call);
     let changes = place.changes(&of).await;
-    for attempt in [changes.rehearse(Overwrite::Refuse), changes.undo(Overwrite::Refuse)] {
+    for attempt in
+        [changes.rehearse(OverwritePolicy::Refuse), changes.undo(OverwritePolicy::Refuse)]
+    {
         let Err(RestoreError::Conflicts { conflicts }) = attempt else { panic!("{attempt:?}") };
         assert_eq!(conflicts[0].to_string(), "a: it changed since");
     }
-    let forced = changes.rehearse(Overwrite::Force).unwrap();
+    let forced = changes.rehearse(OverwritePolicy::Force).unwrap();
     assert_eq!(forced.written, 1);
     assert_eq!(fs::read_to_string(place.at("a")).unwrap(), "by hand");
-    changes.undo(Overwrite::Force).unwrap();
+    changes.undo(OverwritePolicy::Force).unwrap();
     assert_eq!(fs::read_to_string(place.at("a")).unwrap(), "first");
 }
 
@@ -317,7 +319,7 @@ async fn what_others_changed_between_two_calls_is_in_the_way_of_both() {
     place.call("save", "a 1").await;
     place.write("a", "by hand");
     place.call("save", "a 2").await;
-    let of = Selection::Run(place.stage.run.id().clone());
+    let of = CallSelection::Run(place.stage.run.id().clone());
     let Err(RestoreError::Conflicts { conflicts }) = place.undo(&of).await else { panic!() };
     assert_eq!(
         conflicts[0].to_string(),
@@ -342,7 +344,7 @@ async fn calls_that_run_at_the_same_time_say_so() {
             r1/main/0/1/3 known known -"#]],
     );
     // Together they can be undone, whichever of them is taken to have done what.
-    place.undo(&Selection::Run(place.stage.run.id().clone())).await.unwrap();
+    place.undo(&CallSelection::Run(place.stage.run.id().clone())).await.unwrap();
     assert!(place.listing().is_empty());
 }
 
@@ -354,16 +356,16 @@ async fn nothing_is_recorded_of_what_changes_no_files() {
     assert!(place.notes().await.is_empty());
     let mut whys = Vec::new();
     for call in [look, order] {
-        let Err(err) = place.history().changes(&Selection::Call(call)).await else { panic!() };
+        let Err(err) = place.history().changes(&CallSelection::Call(call)).await else { panic!() };
         whys.push(err.to_string());
     }
-    let missing = CallId { seq: 9, ..place.stage.rows().await.remove(0).id() };
-    let Err(err) = place.history().changes(&Selection::Call(missing)).await else { panic!() };
+    let missing = CallAddress { seq: 9, ..place.stage.rows().await.remove(0).id() };
+    let Err(err) = place.history().changes(&CallSelection::Call(missing)).await else { panic!() };
     whys.push(err.to_string());
     expect![[r#"
         nothing was recorded of what call r1/main/0/1/1 changed: it only read
         nothing was recorded of what call r1/main/0/1/2 changed: it was to change no files
-        there is no call r1/main/0/1/9: expected one that haft runs show shows"#]]
+        there is no call r1/main/0/1/9 in the journal"#]]
     .assert_eq(&whys.join("\n"));
 }
 
@@ -384,7 +386,7 @@ async fn a_store_that_cannot_be_written_is_noted_and_harmless() {
 
 #[tokio::test]
 async fn a_workspace_that_is_too_large_is_left_alone() {
-    let options = Options { files_max: 3, ..Options::default() };
+    let options = RecordOptions { files_max: 3, ..RecordOptions::default() };
     let place = Place::with(options, Arc::new(MemoryJournal::new())).await;
     for name in ["1", "2", "3", "4"] {
         place.write(name, name);
@@ -401,22 +403,22 @@ async fn a_workspace_that_is_too_large_is_left_alone() {
 
 #[tokio::test]
 async fn excluded_and_large_ignored_files_are_left_alone() {
-    let options = Options {
+    let options = RecordOptions {
         excluded: vec!["private".to_owned()],
         ignored_bytes_max: 4,
-        ..Options::default()
+        ..RecordOptions::default()
     };
     let place = Place::with(options, Arc::new(MemoryJournal::new())).await;
     place.write(".gitignore", "*.log\n");
     let small = place.call("command", "x.log").await;
-    place.undo(&Selection::Call(small)).await.unwrap();
+    place.undo(&CallSelection::Call(small)).await.unwrap();
     assert!(place.at("x.log").exists(), "five bytes are more than four");
     let private = place.call("save", "private secret").await;
-    let changes = place.changes(&Selection::Call(private)).await;
-    let kinds: Vec<ChangeKind> = changes.changes().iter().map(|change| change.kind()).collect();
-    assert_eq!(kinds, [ChangeKind::Added]);
-    let undone = changes.undo(Overwrite::Refuse).unwrap();
-    assert_eq!(undone.left_alone.len(), 1);
+    let changes = place.changes(&CallSelection::Call(private)).await;
+    let kinds: Vec<PathChangeKind> = changes.changes().iter().map(|change| change.kind()).collect();
+    assert_eq!(kinds, [PathChangeKind::Added]);
+    let undone = changes.undo(OverwritePolicy::Refuse).unwrap();
+    assert_eq!(undone.skipped.len(), 1);
     assert_eq!(fs::read_to_string(place.at("private")).unwrap(), "private secret");
 }
 
@@ -424,7 +426,7 @@ async fn excluded_and_large_ignored_files_are_left_alone() {
 async fn what_is_hidden_from_calls_is_neither_stored_nor_undone() {
     let journal: Arc<dyn Journal> = Arc::new(MemoryJournal::new());
     let hidden = ["secret", "log/j"];
-    let place = Place::hiding(&hidden, Options::default(), Arc::clone(&journal)).await;
+    let place = Place::hiding(&hidden, RecordOptions::default(), Arc::clone(&journal)).await;
     for path in ["secret/key", "log/j", "log/plain"] {
         place.write(path, &format!("of {path}"));
     }
@@ -438,7 +440,7 @@ async fn what_is_hidden_from_calls_is_neither_stored_nor_undone() {
     for path in ["secret/key", "log/j", "log/plain"] {
         place.write(path, "changed");
     }
-    place.changes(&Selection::Call(call)).await.undo(Overwrite::Force).unwrap();
+    place.changes(&CallSelection::Call(call)).await.undo(OverwritePolicy::Force).unwrap();
     let text = |path| fs::read_to_string(place.at(path)).unwrap();
     assert_eq!(
         ["secret/key", "log/j", "log/plain"].map(text),
@@ -451,23 +453,23 @@ async fn what_is_hidden_from_calls_is_neither_stored_nor_undone() {
 async fn a_hook_knows_what_it_has_seen_before_an_effect() {
     let place = Place::new().await;
     let call = place.call("order", "x").await;
-    let roots = Roots::open(&place.at(""), &[]).unwrap();
+    let roots = WorkspaceRoots::open(&place.at(""), &[]).unwrap();
     let check = async |stores: &str, is_seen: bool| {
         let (stores, clock) = (place.directory.path().join(stores), Arc::new(SystemClock));
         let journal = Arc::clone(&place.journal);
         let hook = WorkspaceSnapshots::new(&stores, &roots, journal, clock, &place.options)
             .including(vec![place.at("a")]);
-        assert!(!hook.has_seen(&call));
-        let effect = EffectAhead {
+        assert!(!hook.has_recorded_before(&call));
+        let effect = PendingEffect {
             tool: "undo".to_owned(),
             call_id: call.clone(),
             writes: Vec::new(),
             runs_commands: false,
         };
         hook.before_effect(&effect).await.unwrap();
-        assert_eq!(hook.has_seen(&call), is_seen);
+        assert_eq!(hook.has_recorded_before(&call), is_seen);
         hook.durability_snapshot("undo", &call).await.unwrap();
-        assert!(!hook.has_seen(&call));
+        assert!(!hook.has_recorded_before(&call));
     };
     check("stores", true).await;
     fs::write(place.directory.path().join("file"), "not a directory").unwrap();
@@ -479,14 +481,17 @@ async fn whatever_was_recorded_once_is_recorded_when_it_is_undone() {
     let mut place = Place::new().await;
     place.write("large", "as it was");
     let call = place.call("command", "large much larger").await;
-    place.options =
-        Options { file_bytes_max: 4, excluded: vec!["large".into()], ..Options::default() };
-    let changes = place.changes(&Selection::Call(call)).await;
-    let lost = |options: &Options| {
-        let lost = changes.unrecorded(Overwrite::Force, options).unwrap();
+    place.options = RecordOptions {
+        file_bytes_max: 4,
+        excluded: vec!["large".into()],
+        ..RecordOptions::default()
+    };
+    let changes = place.changes(&CallSelection::Call(call)).await;
+    let lost = |options: &RecordOptions| {
+        let lost = changes.unrecordable_paths(OverwritePolicy::Force, options).unwrap();
         lost.into_iter().map(|lost| lost.path).collect::<Vec<_>>()
     };
-    let widened = changes.widened(&place.options);
+    let widened = changes.widen_options(&place.options);
     assert_eq!(lost(&place.options), [PathBuf::from("large")]);
     assert!(lost(&widened).is_empty());
     place.write("large", "larger than any state that was recorded");
@@ -496,7 +501,8 @@ async fn whatever_was_recorded_once_is_recorded_when_it_is_undone() {
 #[tokio::test]
 async fn a_command_that_nobody_saw_the_end_of_is_compared_with_now() {
     let journal = Arc::new(FaultyJournal::default());
-    let place = Place::with(Options::default(), Arc::clone(&journal) as Arc<dyn Journal>).await;
+    let place =
+        Place::with(RecordOptions::default(), Arc::clone(&journal) as Arc<dyn Journal>).await;
     place.write("a", "first");
     let before = place.listing();
     place.call("command", "a 1").await;
@@ -505,18 +511,19 @@ async fn a_command_that_nobody_saw_the_end_of_is_compared_with_now() {
     note.after = None;
     place.journal.note_snapshot(note.clone()).await.unwrap();
     place.write("b", "later");
-    let changes = place.changes(&Selection::Call(note.call)).await;
+    let changes = place.changes(&CallSelection::Call(note.call)).await;
     assert!(changes.ends_now);
-    changes.undo(Overwrite::Refuse).unwrap();
+    changes.undo(OverwritePolicy::Refuse).unwrap();
     assert_eq!(place.listing(), before);
 }
 
 #[tokio::test]
 async fn an_effect_that_is_not_executed_leaves_nothing_behind() {
     let journal = Arc::new(FaultyJournal::default());
-    let place = Place::with(Options::default(), Arc::clone(&journal) as Arc<dyn Journal>).await;
+    let place =
+        Place::with(RecordOptions::default(), Arc::clone(&journal) as Arc<dyn Journal>).await;
     place.call("save", "first x").await;
-    journal.fail_from(Step::Intend);
+    journal.fail_from(JournalMethod::Intend);
     let refused = place.stage.run.call(Call::new("save", json!({"text": "a 1"}))).await;
     assert!(refused.is_err());
     journal.mend();
@@ -532,19 +539,19 @@ async fn pruning_keeps_what_the_journal_knows_of() {
     place.write("a", "first");
     let call = place.call("save", "a 1").await;
     let store = fs::read_dir(place.directory.path().join("stores")).unwrap().next().unwrap();
-    let store = haft_snapshot::Store::open(&store.unwrap().path()).unwrap();
-    let hold = store.hold().unwrap();
+    let store = haft_snapshot::SnapshotStore::open(&store.unwrap().path()).unwrap();
+    let hold = store.lock_shared().unwrap();
     assert_eq!(place.history().prune().await.unwrap().busy, 1);
     drop(hold);
     assert_eq!(place.history().prune().await.unwrap().removed, 0);
     // Nobody else's journal knows of any of it.
     let other: Arc<dyn Journal> = Arc::new(MemoryJournal::new());
-    place.undo(&Selection::Call(call.clone())).await.unwrap();
+    place.undo(&CallSelection::Call(call.clone())).await.unwrap();
     let stores = place.directory.path().join("stores");
     let pruned = SnapshotHistory::new(&stores, other, &place.options).prune().await.unwrap();
     assert!(pruned.removed > 0 && pruned.kept_bytes == 0, "{pruned:?}");
-    let err = place.history().changes(&Selection::Call(call)).await.unwrap_err();
-    assert!(matches!(err, HistoryError::Store(_)), "{err}");
+    let err = place.history().changes(&CallSelection::Call(call)).await.unwrap_err();
+    assert!(matches!(err, SnapshotHistoryError::Store(_)), "{err}");
 }
 
 #[tokio::test]
@@ -552,7 +559,7 @@ async fn a_root_that_is_gone_is_said_to_be() {
     let place = Place::new().await;
     let call = place.call("save", "a 1").await;
     fs::rename(place.at(""), place.directory.path().join("moved")).unwrap();
-    let err = place.history().changes(&Selection::Call(call)).await.unwrap_err();
+    let err = place.history().changes(&CallSelection::Call(call)).await.unwrap_err();
     assert!(err.to_string().contains("if it was moved, move it back"), "{err}");
 }
 
@@ -580,7 +587,7 @@ impl Hook {
 impl Snapshots for Hook {
     fn before_effect<'a>(
         &'a self,
-        effect: &'a EffectAhead,
+        effect: &'a PendingEffect,
     ) -> BoxFuture<'a, Result<(), SnapshotError>> {
         self.see(format!("before {} {}", effect.tool, effect.call_id));
         let failed = self.fails == Some(Failure::Before);
@@ -590,7 +597,7 @@ impl Snapshots for Hook {
     fn durability_snapshot<'a>(
         &'a self,
         tool: &'a str,
-        call_id: &'a CallId,
+        call_id: &'a CallAddress,
     ) -> BoxFuture<'a, Result<(), SnapshotError>> {
         self.see(format!("after {tool} {call_id}"));
         Box::pin(async move {

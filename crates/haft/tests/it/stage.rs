@@ -6,12 +6,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use haft::{
-    Asker, Call, Clock, Headless, IsGone, Limits, OnRepeat, ProjectRules, Registry, Roots, Run,
-    Runtime, RuntimeParts, Session, SessionOptions, Snapshots, Watchdog,
+    Asker, Call, CallLimits, Clock, Connection, ConnectionOptions, HeadlessAsker, OwnerGoneCheck,
+    ProjectRules, Registry, RepeatPolicy, Run, Runtime, RuntimeParts, Snapshots, Watchdog,
+    WorkspaceRoots,
 };
-use haft_contract::{Envelope, RequirementSet, RunId, Tool, Variables};
-use haft_journal::{CallQuery, CallRow, Journal, MemoryJournal, Owner};
-use haft_policy::{Action, NetworkGuard, Rule, RuleScope};
+use haft_contract::{Envelope, PatternVariables, RequirementSet, RunId, Tool};
+use haft_journal::{CallQuery, CallRow, Journal, LeaseOwner, MemoryJournal};
+use haft_policy::{NetworkGuard, Rule, RuleAction, RuleScope};
 use haft_sandbox::Launcher;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -44,12 +45,12 @@ pub(crate) struct Setting {
     pub(crate) watchdogs: Vec<Arc<dyn Watchdog>>,
     pub(crate) asker: Arc<dyn Asker>,
     pub(crate) journal: Arc<dyn Journal>,
-    pub(crate) limits: Limits,
+    pub(crate) limits: CallLimits,
     pub(crate) requires: RequirementSet,
     pub(crate) network_guard: NetworkGuard,
     pub(crate) project_rules: Option<Arc<dyn ProjectRules>>,
     pub(crate) snapshots: Option<Arc<dyn Snapshots>>,
-    pub(crate) on_repeat: OnRepeat,
+    pub(crate) on_repeat: RepeatPolicy,
     /// Where the workspace and the sidecars are; a new place unless given.
     pub(crate) directory: Option<Arc<tempfile::TempDir>>,
     /// The workspace, if it is elsewhere.
@@ -57,7 +58,7 @@ pub(crate) struct Setting {
     pub(crate) owner: &'static str,
     pub(crate) holds_repeats_back: bool,
     pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) is_gone: Arc<IsGone>,
+    pub(crate) is_gone: Arc<OwnerGoneCheck>,
     /// The program that starts processes; most tests start none.
     pub(crate) helper: PathBuf,
     pub(crate) environment: Vec<(OsString, OsString)>,
@@ -69,16 +70,16 @@ impl Default for Setting {
     fn default() -> Self {
         Self {
             tools: Vec::new(),
-            rules: vec![rule(RuleScope::Manifest, "*", "*", Action::Allow)],
+            rules: vec![rule(RuleScope::Manifest, "*", "*", RuleAction::Allow)],
             watchdogs: Vec::new(),
-            asker: Arc::new(Headless),
+            asker: Arc::new(HeadlessAsker),
             journal: Arc::new(MemoryJournal::new()),
-            limits: Limits::default(),
+            limits: CallLimits::default(),
             requires: RequirementSet::default(),
             network_guard: NetworkGuard::default(),
             project_rules: None,
             snapshots: None,
-            on_repeat: OnRepeat::default(),
+            on_repeat: RepeatPolicy::default(),
             directory: None,
             root: None,
             owner: "first",
@@ -86,7 +87,7 @@ impl Default for Setting {
             clock: Arc::new(StoppedClock(0)),
             // Only processes that are called so are known to be gone.
             // One more is known to live; of the others nobody knows.
-            is_gone: Arc::new(|owner: &Owner| match owner.id.as_str() {
+            is_gone: Arc::new(|owner: &LeaseOwner| match owner.id.as_str() {
                 id if id.starts_with("dead") => Some(true),
                 "alive" => Some(false),
                 _ => None,
@@ -103,7 +104,7 @@ pub(crate) fn rule(
     scope: RuleScope,
     permission: &str,
     pattern: &str,
-    action: Action,
+    action: RuleAction,
 ) -> (RuleScope, Rule) {
     (scope, Rule::new(permission, pattern, action))
 }
@@ -121,7 +122,7 @@ impl Clock for StoppedClock {
 pub(crate) struct Stage {
     pub(crate) directory: Arc<tempfile::TempDir>,
     pub(crate) runtime: Runtime,
-    pub(crate) session: Session,
+    pub(crate) session: Connection,
     pub(crate) run: Run,
 }
 
@@ -130,11 +131,11 @@ impl Stage {
         let directory = setting.directory.unwrap_or_else(|| Arc::new(tempfile::tempdir().unwrap()));
         let root = setting.root.unwrap_or_else(|| directory.path().join("root"));
         std::fs::create_dir_all(&root).unwrap();
-        let roots = Roots::open(&root, &[]).unwrap();
+        let roots = WorkspaceRoots::open(&root, &[]).unwrap();
         let runtime = Runtime::new(RuntimeParts {
             registry: Registry::new(setting.tools).unwrap(),
             journal: setting.journal,
-            variables: Variables { workspace: roots.paths(), ..Variables::default() },
+            variables: PatternVariables { workspace: roots.paths(), ..PatternVariables::default() },
             roots,
             requires: setting.requires,
             rules: setting.rules,
@@ -149,22 +150,25 @@ impl Stage {
             environment: setting.environment,
             sidecars: directory.path().join("sidecars"),
             clock: setting.clock,
-            owner: Owner { id: setting.owner.to_owned(), place: format!("test {}", setting.owner) },
+            owner: LeaseOwner {
+                id: setting.owner.to_owned(),
+                location: format!("test {}", setting.owner),
+            },
             is_gone: setting.is_gone,
             snapshots: setting.snapshots,
             on_repeat: setting.on_repeat,
             settings: "{}".to_owned(),
         })
         .unwrap();
-        let options = SessionOptions {
+        let options = ConnectionOptions {
             asker: setting.asker,
-            holds_repeats_back: setting.holds_repeats_back,
-            ..SessionOptions::headless(
+            holds_repeated_calls: setting.holds_repeats_back,
+            ..ConnectionOptions::headless(
                 if setting.owner == "first" { "s1" } else { setting.owner },
                 "test",
             )
         };
-        let session = runtime.session(options).unwrap();
+        let session = runtime.open_connection(options).unwrap();
         let run = session.run(RunId::parse("r1").unwrap());
         Self { directory, runtime, session, run }
     }

@@ -1,9 +1,9 @@
 //! Long outputs are cut, and the rest can be read.
 
 use expect_test::expect;
-use haft::Limits;
+use haft::CallLimits;
 use haft_contract::limits::OUTPUT_BYTES_MAX;
-use haft_contract::{Body, Envelope, Output, OutputLimit, Tool, ToolError};
+use haft_contract::{Envelope, OutputBody, OutputLimit, Tool, ToolError, ToolOutput};
 use serde_json::json;
 
 use crate::stage::{Setting, Stage, Text, shown};
@@ -12,7 +12,11 @@ fn tools() -> Vec<Tool> {
     let lines = |incomplete: bool| {
         move |input: Text| async move {
             let lines = input.text.split(' ').map(str::to_owned).collect();
-            Ok::<_, ToolError>(Output::new(Body::Lines { key: "words", lines, incomplete }))
+            Ok::<_, ToolError>(ToolOutput::new(OutputBody::Lines {
+                key: "words",
+                lines,
+                incomplete,
+            }))
         }
     };
     vec![
@@ -22,7 +26,7 @@ fn tools() -> Vec<Tool> {
         Tool::new("lines").output_limit(OutputLimit::Entries(3)).execute(lines(false)),
         Tool::new("incomplete").output_limit(OutputLimit::Entries(3)).execute(lines(true)),
         Tool::new("fails").execute(|input: Text| async move {
-            let output = Output::text(input.text);
+            let output = ToolOutput::text(input.text);
             Err::<(), _>(
                 ToolError::new(haft_contract::ErrorCode::ToolFailed, "it failed")
                     .with_output(output),
@@ -32,7 +36,7 @@ fn tools() -> Vec<Tool> {
 }
 
 async fn stage() -> Stage {
-    let limits = Limits { output_bytes: 20, ..Limits::default() };
+    let limits = CallLimits { output_bytes: 20, ..CallLimits::default() };
     Stage::new(Setting { tools: tools(), limits, ..Setting::default() }).await
 }
 
@@ -168,7 +172,7 @@ async fn a_sidecar_that_cannot_be_written_does_not_fail_the_call() {
 
 #[tokio::test]
 async fn no_configuration_lifts_the_highest_bound() {
-    let limits = Limits { output_bytes: usize::MAX, ..Limits::default() };
+    let limits = CallLimits { output_bytes: usize::MAX, ..CallLimits::default() };
     let stage = Stage::new(Setting { tools: tools(), limits, ..Setting::default() }).await;
     let over = stage.call("text", json!({"text": "x".repeat(OUTPUT_BYTES_MAX + 1)})).await;
     assert!(over.metadata().truncated);

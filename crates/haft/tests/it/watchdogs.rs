@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use expect_test::{Expect, expect};
-use haft::{Headless, ProgramWatchdog, ReferenceWatchdog, Watchdog, WatchedCall};
+use haft::{HeadlessAsker, ProgramWatchdog, ReferenceWatchdog, Watchdog, WatchedCall};
 use haft_contract::{
-    Access, Command, FsRequirement, RequirementSet, ShellRequirement, Tool, ToolError, ToolId,
+    Access, CommandLine, FsRequirement, RequirementSet, ShellRequirement, Tool, ToolError, ToolId,
 };
 use haft_policy::NetworkGuard;
 use serde_json::{Value, json};
@@ -26,8 +26,8 @@ fn deploy() -> Tool {
         .accesses(|input: &Text| {
             let argv = input.text.split_whitespace().map(str::to_owned).collect();
             vec![
-                Access::Shell { command: Command::Argv(argv) },
-                Access::Shell { command: Command::Unknown("ls | wc".to_owned()) },
+                Access::Shell { command: CommandLine::Argv(argv) },
+                Access::Shell { command: CommandLine::Unknown("ls | wc".to_owned()) },
                 Access::Write { path: "out/log".to_owned() },
             ]
         })
@@ -50,7 +50,7 @@ async fn judged(watchdog: impl Watchdog + 'static, text: &str) -> String {
     let setting = Setting {
         tools: vec![deploy()],
         watchdogs: vec![Arc::new(watchdog)],
-        asker: Arc::new(Headless),
+        asker: Arc::new(HeadlessAsker),
         network_guard: NetworkGuard::Kernel,
         ..Setting::default()
     };
@@ -82,7 +82,7 @@ async fn answers() {
         expect!["WATCHDOG_DENIED: the watchdog /bin/sh denies it"],
     )
     .await;
-    check("echo '{\"decision\":\"ask\",\"reason\":\"is it time?\"}'", expect!["PERMISSION_DENIED: nobody can be asked here, so the call is denied: is it time?; what a watchdog asks no rule answers: use a front end that can ask (without the built-in one: reference_watchdog = false)"]).await;
+    check("echo '{\"decision\":\"ask\",\"reason\":\"is it time?\"}'", expect!["PERMISSION_DENIED: nobody can be asked here, so the call is denied: is it time?; no rule answers what a watchdog asks"]).await;
 }
 
 #[tokio::test]
@@ -250,6 +250,6 @@ async fn the_built_in_watchdog_denies_and_asks() {
         expect.assert_eq(&judged(ReferenceWatchdog, text).await);
     };
     check("git status", expect!["none: done"]).await;
-    check("sudo ls", expect![[r#"PERMISSION_DENIED: nobody can be asked here, so the call is denied: "sudo ls" uses or changes rights beyond those of this user; what a watchdog asks no rule answers: use a front end that can ask (without the built-in one: reference_watchdog = false)"#]]).await;
+    check("sudo ls", expect![[r#"PERMISSION_DENIED: nobody can be asked here, so the call is denied: "sudo ls" uses or changes rights beyond those of this user; no rule answers what a watchdog asks"#]]).await;
     check("rm -rf /", expect![[r#"WATCHDOG_DENIED: "rm -rf /" would destroy or change the machine itself; leave it alone"#]]).await;
 }

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use expect_test::expect;
-use haft::{Call, Resume, RunError};
+use haft::{Call, ResumeMode, RunError};
 use haft_contract::{Cx, Effect, RunId, Tool, ToolError};
-use haft_journal::{Claim, Journal, MemoryJournal, NewRun, Owner, RunQuery};
+use haft_journal::{Journal, LeaseOwner, LeaseRequest, MemoryJournal, NewRun, RunQuery};
 use serde_json::json;
 
 use crate::stage::{Setting, Stage, Text};
@@ -37,12 +37,12 @@ async fn a_run_is_neither_recalled_nor_gone_on_with_in_another_workspace() {
     assert_eq!(there.run.call(call()).await.unwrap().text(), "secret");
     there.runtime.shut_down().await;
     let here = process(&journal, "second").await;
-    for resume in [Resume::Continue, Resume::Replay, Resume::Rejudge] {
+    for resume in [ResumeMode::Continue, ResumeMode::Replay, ResumeMode::Rejudge] {
         let run = here.session.resume(there.run.id().clone(), resume);
         // It is refused each time, and not only when the run is taken.
         for _ in 0..2 {
             let err = run.call(call()).await.unwrap_err();
-            assert!(matches!(err, RunError::OfOtherRoot { .. }), "{err}");
+            assert!(matches!(err, RunError::OtherWorkspace { .. }), "{err}");
             let message = err.to_string();
             assert!(!message.contains("secret"), "{message}");
             let message = message.replace(&root(&there), "[there]").replace(&root(&here), "[here]");
@@ -65,12 +65,12 @@ async fn a_run_of_another_workspace_is_given_back_at_once() {
     there.run.call(call()).await.unwrap();
     there.runtime.shut_down().await;
     here.run.call(call()).await.unwrap_err();
-    assert!(journal.holders().await.unwrap().is_empty());
+    assert!(journal.lease_holders().await.unwrap().is_empty());
     // A run that nothing was recorded of belongs to a workspace as well.
     let run = RunId::parse("empty").unwrap();
     open(&journal, &run, &root(&there)).await;
     let err = here.session.run(run.clone()).call(call()).await.unwrap_err();
-    assert!(matches!(err, RunError::OfOtherRoot { .. }), "{err}");
+    assert!(matches!(err, RunError::OtherWorkspace { .. }), "{err}");
     assert_eq!(
         journal.runs(RunQuery { run: Some(run), ..RunQuery::default() }).await.unwrap()[0].calls,
         0
@@ -95,7 +95,8 @@ async fn open(journal: &Arc<dyn Journal>, run: &RunId, root: &str) {
         version: "0".to_owned(),
         settings: "{}".to_owned(),
     };
-    let owner = Owner { id: "earlier".to_owned(), place: "earlier".to_owned() };
-    let lease = journal.open_run(new, Claim { owner, now_ms: 1, lasts_ms: 1 }).await.unwrap();
+    let owner = LeaseOwner { id: "earlier".to_owned(), location: "earlier".to_owned() };
+    let lease =
+        journal.open_run(new, LeaseRequest { owner, now_ms: 1, lasts_ms: 1 }).await.unwrap();
     journal.close_run(lease).await.unwrap();
 }

@@ -2,9 +2,9 @@
 
 use expect_test::{Expect, expect};
 use haft_agent::ToolResultStatus;
-use haft_contract::{ErrorCode, Kind, Metadata};
+use haft_contract::{EnvelopeMetadata, ErrorCode, ToolKind};
 use haft_journal::{MessageFinish, MessageId};
-use haft_model::Usage;
+use haft_model::ModelUsage;
 use serde_json::json;
 
 use super::*;
@@ -15,89 +15,90 @@ struct Written<'w> {
     is_terminal: bool,
 }
 
-impl Out for Written<'_> {
-    fn data(&mut self, text: &str) {
+impl SessionOutput for Written<'_> {
+    fn write_data(&mut self, text: &str) {
         self.text.push_str(text);
     }
 
-    fn side(&mut self, text: &str) {
+    fn write_side(&mut self, text: &str) {
         let begins = self.text.is_empty() || self.text.ends_with('\n');
         let mark = if begins { "| " } else { "" };
         self.text.push_str(&format!("{mark}{}", anstream::adapter::strip_str(text)));
     }
 
-    fn streams(&self) -> bool {
+    fn is_data_streamed(&self) -> bool {
         self.is_terminal
     }
 
-    fn is_seen(&self) -> bool {
+    fn is_side_visible(&self) -> bool {
         self.is_terminal
     }
 
-    fn typing(&mut self, _: Option<Aside>) {}
+    fn set_prompt_writer(&mut self, _: Option<AbovePromptWriter>) {}
 }
 
-fn chat(number: u128) -> ChatId {
-    ChatId::from_bits(number)
+fn chat(number: u128) -> SessionId {
+    SessionId::from_bits(number)
 }
 
-fn of(number: u128, happened: Happened) -> AgentEvent {
-    AgentEvent { happened, session: chat(number) }
+fn of(number: u128, happened: AgentEventKind) -> AgentEvent {
+    AgentEvent { kind: happened, session: chat(number) }
 }
 
 fn session(number: u128, parent: Option<u128>) -> AgentEvent {
     let agent = if parent.is_none() { "build" } else { "explore" };
     let (agent, model) = (agent.to_owned(), "openai/test".to_owned());
-    of(number, Happened::Session { agent, model, parent: parent.map(chat) })
+    of(number, AgentEventKind::Session { agent, model, parent: parent.map(chat) })
 }
 
 fn step(number: u128) -> AgentEvent {
-    of(number, Happened::StepStarted { step: 1, message: MessageId::from_bits(1) })
+    of(number, AgentEventKind::StepStarted { step: 1, message: MessageId::from_bits(1) })
 }
 
 fn text(delta: &str) -> AgentEvent {
-    of(1, Happened::Text { delta: delta.to_owned() })
+    of(1, AgentEventKind::Text { delta: delta.to_owned() })
 }
 
 fn thought(delta: &str) -> AgentEvent {
-    of(1, Happened::Reasoning { delta: delta.to_owned() })
+    of(1, AgentEventKind::Reasoning { delta: delta.to_owned() })
 }
 
 fn call(number: u128, id: &str, tool: &str, input: Value) -> AgentEvent {
     let title = haft_agent::call_title(tool, &input);
+    let kind = match tool {
+        "edit" | "write" | "apply_patch" => ToolKind::Edit,
+        _ => ToolKind::Other,
+    };
     let (id, tool) = (id.to_owned(), tool.to_owned());
-    of(
-        number,
-        Happened::ToolCall { id, tool, kind: Kind::Other, input, title, locations: Vec::new() },
-    )
+    of(number, AgentEventKind::ToolCall { id, tool, kind, input, title, locations: Vec::new() })
 }
 
 fn result(number: u128, id: &str, tool: &str, answer: Result<&str, &str>) -> AgentEvent {
-    let metadata = Metadata { duration_ms: 5, ..Metadata::default() };
+    let metadata = EnvelopeMetadata { duration_ms: 5, ..EnvelopeMetadata::default() };
     let (status, envelope) = match answer {
         Ok(text) => {
             (ToolResultStatus::OutputAvailable, Envelope::Output { data: json!(text), metadata })
         }
         Err(text) => {
-            let metadata = Metadata { code: Some(ErrorCode::PermissionDenied), ..metadata };
+            let metadata = EnvelopeMetadata { code: Some(ErrorCode::PermissionDenied), ..metadata };
             let error_text = text.to_owned();
             (ToolResultStatus::OutputError, Envelope::Error { error_text, metadata })
         }
     };
     let (id, tool) = (id.to_owned(), tool.to_owned());
-    of(number, Happened::ToolResult { id, tool, status, duration_ms: 5, envelope })
+    of(number, AgentEventKind::ToolResult { id, tool, status, duration_ms: 5, envelope })
 }
 
 fn ended(number: u128, end: &'static str) -> AgentEvent {
-    let usage = Usage { input: 30, output: 4, ..Usage::default() };
-    of(number, Happened::TurnEnded { end, error: None, usage })
+    let usage = ModelUsage { input: 30, output: 4, ..ModelUsage::default() };
+    of(number, AgentEventKind::TurnEnded { end, error: None, usage })
 }
 
 fn shown(events: &[AgentEvent], is_terminal: bool) -> String {
     let mut text = String::new();
-    let mut lines = Lines::new(Written { text: &mut text, is_terminal });
-    events.iter().for_each(|event| lines.event(event.clone()));
-    lines.make_way();
+    let mut lines = SessionLines::new(Written { text: &mut text, is_terminal });
+    events.iter().for_each(|event| lines.show_event(event.clone()));
+    lines.end_line();
     drop(lines);
     text
 }
@@ -115,14 +116,20 @@ fn read(number: u128, id: &str, path: &str) -> AgentEvent {
 fn a_call_has_one_line_that_is_there_while_it_runs() {
     let events = [
         session(1, None),
-        of(1, Happened::TurnStarted),
+        of(1, AgentEventKind::TurnStarted),
         step(1),
         thought("I look\nat it."),
         text("Let me "),
         text("see.\n"),
         read(1, "c1", "a.rs"),
         result(1, "c1", "read", Ok("one\ntwo\n")),
-        of(1, Happened::StepEnded { finish: MessageFinish::ToolCalls, usage: Usage::default() }),
+        of(
+            1,
+            AgentEventKind::StepEnded {
+                finish: MessageFinish::ToolCalls,
+                usage: ModelUsage::default(),
+            },
+        ),
         step(1),
         text("\n\nIt is "),
         text("fine."),
@@ -178,7 +185,12 @@ fn what_a_subagent_does_is_set_in() {
         let agent = "explore".to_owned();
         of(
             parent,
-            Happened::Subagent { call: "t".to_owned(), agent, child: chat(child), background },
+            AgentEventKind::Subagent {
+                call: "t".to_owned(),
+                agent,
+                child: chat(child),
+                background,
+            },
         )
     };
     let task = json!({"subagent_type": "explore", "prompt": "look"});
@@ -188,7 +200,7 @@ fn what_a_subagent_does_is_set_in() {
         call(1, "t", "task", task),
         session(2, Some(1)),
         begun(1, 2, false),
-        of(2, Happened::Text { delta: "nobody hears this".to_owned() }),
+        of(2, AgentEventKind::Text { delta: "nobody hears this".to_owned() }),
         read(2, "c1", "a.rs"),
         session(3, Some(2)),
         begun(2, 3, true),
@@ -229,14 +241,14 @@ fn what_a_subagent_does_is_set_in() {
 fn beside_each_other() -> Vec<AgentEvent> {
     let begun = |call: &str, agent: &str, child: u128| {
         let (call, agent) = (call.to_owned(), agent.to_owned());
-        of(1, Happened::Subagent { call, agent, child: chat(child), background: false })
+        of(1, AgentEventKind::Subagent { call, agent, child: chat(child), background: false })
     };
     let task = |id: &str, agent: &str, prompt: &str| {
         call(1, id, "task", json!({"subagent_type": agent, "prompt": prompt}))
     };
     let child = |number: u128, agent: &str| {
         let (agent, model) = (agent.to_owned(), "openai/test".to_owned());
-        of(number, Happened::Session { agent, model, parent: Some(chat(1)) })
+        of(number, AgentEventKind::Session { agent, model, parent: Some(chat(1)) })
     };
     vec![
         session(1, None),
@@ -253,7 +265,7 @@ fn beside_each_other() -> Vec<AgentEvent> {
         read(3, "c1", "b.rs"),
         read(2, "c1", "a.rs"),
         call(4, "c1", "bash", json!({"cmd": "rm a"})),
-        of(4, Happened::Asked { id: "c1".to_owned() }),
+        of(4, AgentEventKind::Asked { id: "c1".to_owned() }),
         result(3, "c1", "read", Ok("x")),
         result(2, "c1", "read", Ok("one\ntwo")),
         result(4, "c1", "bash", Err("no")),
@@ -309,7 +321,7 @@ fn lines_of_subagents_that_work_beside_each_other_say_whose_they_are() {
 fn a_model_that_is_asked_again_is_said_to_be() {
     let retry = |number: u128, error: &str, wait_ms: u64| {
         let error = error.to_owned();
-        of(number, Happened::Retry { error, wait_ms, attempt: 2, attempts_max: 4 })
+        of(number, AgentEventKind::Retry { error, wait_ms, attempt: 2, attempts_max: 4 })
     };
     let events = [
         session(1, None),
@@ -341,18 +353,19 @@ fn a_model_that_is_asked_again_is_said_to_be() {
 
 #[test]
 fn what_a_turn_took_is_not_said_of_one_that_failed_before_it_took_anything() {
-    let failed = |number: u128, usage: Usage| {
+    let failed = |number: u128, usage: ModelUsage| {
         let error = Some("no".to_owned());
-        of(number, Happened::TurnEnded { end: "failed", error, usage })
+        of(number, AgentEventKind::TurnEnded { end: "failed", error, usage })
     };
-    let usage = Usage { input: 30, output: 4, ..Usage::default() };
-    let done = of(1, Happened::TurnEnded { end: "done", error: None, usage: Usage::default() });
+    let usage = ModelUsage { input: 30, output: 4, ..ModelUsage::default() };
+    let done =
+        of(1, AgentEventKind::TurnEnded { end: "done", error: None, usage: ModelUsage::default() });
     let events = [
         session(1, None),
         session(2, Some(1)),
-        failed(2, Usage::default()),
+        failed(2, ModelUsage::default()),
         failed(2, usage),
-        failed(1, Usage::default()),
+        failed(1, ModelUsage::default()),
         failed(1, usage),
         done,
     ];
@@ -378,14 +391,18 @@ fn a_file_that_is_written_anew_is_compared_with_what_it_said() {
     let write =
         |id: &str, path: &str| call(1, id, "write", json!({"path": path, "content": "one\n2\n"}));
     let mut text = String::new();
-    let mut lines = Lines::new(Written { text: &mut text, is_terminal: true });
+    let mut lines = SessionLines::new(Written { text: &mut text, is_terminal: true });
     for event in [session(1, None), step(1), write("c1", "new"), write("c2", "a")] {
-        lines.event(event);
+        lines.show_event(event);
     }
     let before = "one\ntwo\n".to_owned();
-    lines.before(Before { session: chat(1), call: "c2".to_owned(), text: before });
-    lines.event(result(1, "c1", "write", Ok("ok")));
-    lines.event(result(1, "c2", "write", Ok("ok")));
+    lines.keep_file_text(FileTextBeforeCall {
+        session: chat(1),
+        call: "c2".to_owned(),
+        text: before,
+    });
+    lines.show_event(result(1, "c1", "write", Ok("ok")));
+    lines.show_event(result(1, "c2", "write", Ok("ok")));
     drop(lines);
     expect![[r#"
         | session ses_00000000000000000000000001 · build · openai/test
@@ -407,26 +424,27 @@ fn a_file_is_compared_only_with_what_the_call_itself_replaced() {
     let write =
         |id: &str, path: &str| call(1, id, "write", json!({"path": path, "content": "one\n2\n"}));
     let mut text = String::new();
-    let mut lines = Lines::new(Written { text: &mut text, is_terminal: true });
+    let mut lines = SessionLines::new(Written { text: &mut text, is_terminal: true });
     let before = |call: &str| {
         let (call, text) = (call.to_owned(), "one\ntwo\n".to_owned());
-        Before { session: chat(1), call, text }
+        FileTextBeforeCall { session: chat(1), call, text }
     };
-    lines.event(session(1, None));
+    lines.show_event(session(1, None));
     for (id, path) in [("c1", "a"), ("c2", "a"), ("c3", "b"), ("c4", "c"), ("c5", "c")] {
-        lines.before(before(id));
-        lines.event(write(id, path));
+        lines.keep_file_text(before(id));
+        lines.show_event(write(id, path));
     }
-    let recalled = Metadata { duration_ms: 5, replayed: true, ..Metadata::default() };
+    let recalled =
+        EnvelopeMetadata { duration_ms: 5, replayed: true, ..EnvelopeMetadata::default() };
     let envelope = Envelope::Output { data: json!("ok"), metadata: recalled };
     let status = ToolResultStatus::OutputAvailable;
     let (id, tool) = ("c3".to_owned(), "write".to_owned());
-    let recalled = Happened::ToolResult { id, tool, status, duration_ms: 5, envelope };
-    lines.event(result(1, "c1", "write", Ok("ok")));
-    lines.event(result(1, "c2", "write", Ok("ok")));
-    lines.event(of(1, recalled));
-    lines.event(result(1, "c4", "write", Err("no")));
-    lines.event(result(1, "c5", "write", Ok("ok")));
+    let recalled = AgentEventKind::ToolResult { id, tool, status, duration_ms: 5, envelope };
+    lines.show_event(result(1, "c1", "write", Ok("ok")));
+    lines.show_event(result(1, "c2", "write", Ok("ok")));
+    lines.show_event(of(1, recalled));
+    lines.show_event(result(1, "c4", "write", Err("no")));
+    lines.show_event(result(1, "c5", "write", Ok("ok")));
     drop(lines);
     expect![[r#"
         | session ses_00000000000000000000000001 · build · openai/test
@@ -455,7 +473,7 @@ fn a_file_is_compared_only_with_what_the_call_itself_replaced() {
 #[test]
 fn the_session_of_a_subagent_can_be_the_one_that_is_talked_to() {
     let events =
-        [session(2, Some(1)), step(2), of(2, Happened::Text { delta: "Here.".to_owned() })];
+        [session(2, Some(1)), step(2), of(2, AgentEventKind::Text { delta: "Here.".to_owned() })];
     check(
         &events,
         &expect![[r#"
@@ -513,7 +531,7 @@ fn thoughts_and_notices_are_cut() {
     assert_eq!(of_thought(&[&fits, "y"]), format!("| {fits}"));
     assert_eq!(of_thought(&[&format!("{fits}y"), "z"]), format!("| {fits}…"));
     let notice = |text: &str| {
-        let events = [session(1, None), of(1, Happened::Notice { text: text.to_owned() })];
+        let events = [session(1, None), of(1, AgentEventKind::Notice { text: text.to_owned() })];
         shown(&events, true).lines().nth(1).unwrap().to_owned()
     };
     let fits = "x".repeat(NOTICE_CHARS_MAX);
@@ -544,30 +562,30 @@ struct Raw<'w> {
     is_terminal: bool,
 }
 
-impl Out for Raw<'_> {
-    fn data(&mut self, text: &str) {
+impl SessionOutput for Raw<'_> {
+    fn write_data(&mut self, text: &str) {
         self.text.push_str(text);
     }
 
-    fn side(&mut self, text: &str) {
+    fn write_side(&mut self, text: &str) {
         self.text.push_str(text);
     }
 
-    fn streams(&self) -> bool {
+    fn is_data_streamed(&self) -> bool {
         self.is_terminal
     }
 
-    fn is_seen(&self) -> bool {
+    fn is_side_visible(&self) -> bool {
         self.is_terminal
     }
 
-    fn typing(&mut self, _: Option<Aside>) {}
+    fn set_prompt_writer(&mut self, _: Option<AbovePromptWriter>) {}
 }
 
 #[test]
 fn nothing_that_comes_controls_the_terminal() {
     const EVIL: &str = "\u{1b}]0;title\u{7}\u{9b}2J\u{202e}x";
-    let subagent = Happened::Subagent {
+    let subagent = AgentEventKind::Subagent {
         call: EVIL.to_owned(),
         agent: EVIL.to_owned(),
         child: chat(2),
@@ -575,7 +593,7 @@ fn nothing_that_comes_controls_the_terminal() {
     };
     let begun = |number, parent: Option<u128>| {
         let (agent, model) = (EVIL.to_owned(), EVIL.to_owned());
-        of(number, Happened::Session { agent, model, parent: parent.map(chat) })
+        of(number, AgentEventKind::Session { agent, model, parent: parent.map(chat) })
     };
     let events = [
         begun(1, None),
@@ -593,22 +611,22 @@ fn nothing_that_comes_controls_the_terminal() {
         call(2, "c1", EVIL, json!({"cmd": EVIL})),
         result(2, "c1", EVIL, Ok(EVIL)),
         result(2, "c2", EVIL, Ok(EVIL)),
-        of(1, Happened::Notice { text: EVIL.to_owned() }),
+        of(1, AgentEventKind::Notice { text: EVIL.to_owned() }),
         of(
             2,
-            Happened::TurnEnded {
+            AgentEventKind::TurnEnded {
                 end: "failed",
                 error: Some(EVIL.to_owned()),
-                usage: Usage::default(),
+                usage: ModelUsage::default(),
             },
         ),
         ended(1, "failed"),
     ];
     for is_terminal in [true, false] {
         let mut shown = String::new();
-        let mut lines = Lines::new(Raw { text: &mut shown, is_terminal });
-        events.iter().for_each(|event| lines.event(event.clone()));
-        lines.make_way();
+        let mut lines = SessionLines::new(Raw { text: &mut shown, is_terminal });
+        events.iter().for_each(|event| lines.show_event(event.clone()));
+        lines.end_line();
         drop(lines);
         for evil in ["\u{1b}]", "\u{7}", "\u{9b}", "\u{202e}"] {
             assert!(!shown.contains(evil), "{evil:?} in {shown:?}");

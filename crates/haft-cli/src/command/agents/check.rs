@@ -2,23 +2,25 @@
 
 use std::path::Path;
 
-use haft_agent::{check_agents, find_agents};
+use haft_agent::{check_agent_files, find_agents};
 
-use super::naming;
-use crate::agents::places;
-use crate::command::checked::Checked;
-use crate::error::{CommandError, Status};
-use crate::settings::Settings;
-use crate::state::State;
+use super::unknown_names;
+use crate::command::file_check_report::FileCheckReport;
+use crate::error::{CommandError, CommandStatus};
+use haft_app::agents::agent_paths;
+use haft_app::host::Host;
+use haft_app::settings::EffectiveSettings;
 
 /// Runs the command.
 pub(super) async fn run(
     named: Option<&Path>,
-    settings: &Settings,
-    state: &State,
+    settings: &EffectiveSettings,
+    host: &Host,
     is_json: bool,
-) -> Result<Status, CommandError> {
-    let mut found = named.map_or_else(|| find_agents(&places(settings)), check_agents);
-    found.problems.extend(naming::problems(&found.named, settings, state).await);
-    Checked { noun: "agent", names: found.names(), problems: &found.problems }.tell(is_json)
+) -> Result<CommandStatus, CommandError> {
+    let mut found =
+        named.map_or_else(|| find_agents(&agent_paths(settings, host)), check_agent_files);
+    found.problems.extend(unknown_names::name_problems(&found.references, settings, host).await);
+    FileCheckReport { noun: "agent", names: found.names(), problems: &found.problems }
+        .print_report(is_json)
 }

@@ -2,18 +2,21 @@
 
 use std::path::Path;
 
-use haft_agent::{AgentDefinition, AgentMode, AgentSource, FoundAgents, HiddenAgent, find_agents};
+use haft_agent::{
+    AgentDefinition, AgentMode, AgentRegistry, AgentSource, ShadowedAgent, find_agents,
+};
 use serde::Serialize;
 
-use crate::agents::places;
-use crate::error::{CommandError, Status};
+use crate::error::{CommandError, CommandStatus};
 use crate::output;
-use crate::python::shown;
-use crate::settings::Settings;
+use crate::path_text::shown;
 use crate::table::table;
+use haft_app::agents::agent_paths;
+use haft_app::host::Host;
+use haft_app::settings::EffectiveSettings;
 
 #[derive(Serialize)]
-struct Listed<'a> {
+struct AgentListEntry<'a> {
     name: &'a str,
     description: &'a str,
     mode: AgentMode,
@@ -24,19 +27,23 @@ struct Listed<'a> {
     model: Option<&'a str>,
     /// Agents of the same name that are farther.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    hides: Vec<&'a HiddenAgent>,
+    hides: Vec<&'a ShadowedAgent>,
 }
 
 /// Runs the command.
-pub(super) fn run(settings: &Settings, is_json: bool) -> Result<Status, CommandError> {
-    let found = find_agents(&places(settings));
+pub(super) fn run(
+    settings: &EffectiveSettings,
+    host: &Host,
+    is_json: bool,
+) -> Result<CommandStatus, CommandError> {
+    let found = find_agents(&agent_paths(settings, host));
     warn(&found);
-    let listed: Vec<Listed<'_>> = found.iter().map(|agent| listed(agent, &found)).collect();
+    let listed: Vec<AgentListEntry<'_>> = found.iter().map(|agent| listed(agent, &found)).collect();
     if is_json {
-        output::json(&listed)?;
-        return Ok(Status::Done);
+        output::write_json(&listed)?;
+        return Ok(CommandStatus::Done);
     }
-    let home = std::env::home_dir().and_then(|home| home.canonicalize().ok());
+    let home = host.home().and_then(|home| home.canonicalize().ok());
     let rows = listed.iter().map(|one| {
         let place = place(one.file, home.as_deref());
         let hides: Vec<String> =
@@ -47,12 +54,15 @@ pub(super) fn run(settings: &Settings, is_json: bool) -> Result<Status, CommandE
         };
         vec![one.name.to_owned(), one.mode.as_str().to_owned(), place, description]
     });
-    output::data(&output::visible(&table(&["AGENT", "MODE", "FILE", "DESCRIPTION"], rows)))?;
-    Ok(Status::Done)
+    output::write_data(&output::escape_controls(&table(
+        &["AGENT", "MODE", "FILE", "DESCRIPTION"],
+        rows,
+    )))?;
+    Ok(CommandStatus::Done)
 }
 
-fn listed<'a>(agent: &'a AgentDefinition, found: &'a FoundAgents) -> Listed<'a> {
-    Listed {
+fn listed<'a>(agent: &'a AgentDefinition, found: &'a AgentRegistry) -> AgentListEntry<'a> {
+    AgentListEntry {
         name: &agent.name,
         description: &agent.description,
         mode: agent.mode,
@@ -63,7 +73,7 @@ fn listed<'a>(agent: &'a AgentDefinition, found: &'a FoundAgents) -> Listed<'a> 
     }
 }
 
-fn place_of(hidden: &HiddenAgent, home: Option<&Path>) -> String {
+fn place_of(hidden: &ShadowedAgent, home: Option<&Path>) -> String {
     match &hidden.file {
         Some(file) => place(Some(file), home),
         None => "the bundled one".to_owned(),
@@ -78,12 +88,12 @@ fn place(file: Option<&Path>, home: Option<&Path>) -> String {
     of_home.map_or_else(|| shown.clone(), |rest| format!("~/{}", rest.display()))
 }
 
-fn warn(found: &FoundAgents) {
+fn warn(found: &AgentRegistry) {
     if !found.problems.is_empty() {
         let message = match found.problems.len() {
             1 => "something is wrong with an agent".to_owned(),
             count => format!("{count} things are wrong with agents"),
         };
-        output::warning(&message, Some("haft agents check"));
+        output::print_warning(&message, Some("haft agents check"));
     }
 }

@@ -5,18 +5,19 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use haft::near_matches;
-use haft_agent::{AgentDefinition, AgentMode, AgentSource, FoundAgents, find_agents};
+use haft_agent::{AgentDefinition, AgentMode, AgentRegistry, AgentSource, find_agents};
 use haft_contract::RequirementSet;
 use haft_policy::Rule;
 use serde::Serialize;
 
-use crate::agents::places;
-use crate::error::{CommandError, Status};
+use crate::error::{CommandError, CommandStatus};
 use crate::output;
-use crate::settings::Settings;
+use haft_app::agents::agent_paths;
+use haft_app::host::Host;
+use haft_app::settings::EffectiveSettings;
 
 #[derive(Serialize)]
-struct Shown<'a> {
+struct AgentDetails<'a> {
     name: &'a str,
     description: &'a str,
     mode: AgentMode,
@@ -38,11 +39,16 @@ struct Shown<'a> {
 }
 
 /// Runs the command.
-pub(super) fn run(name: &str, settings: &Settings, is_json: bool) -> Result<Status, CommandError> {
-    let found = find_agents(&places(settings));
+pub(super) fn run(
+    name: &str,
+    settings: &EffectiveSettings,
+    host: &Host,
+    is_json: bool,
+) -> Result<CommandStatus, CommandError> {
+    let found = find_agents(&agent_paths(settings, host));
     let agent = found.get(name).ok_or_else(|| unknown(name, &found))?;
     if is_json {
-        output::json(&Shown {
+        output::write_json(&AgentDetails {
             name: &agent.name,
             description: &agent.description,
             mode: agent.mode,
@@ -57,9 +63,9 @@ pub(super) fn run(name: &str, settings: &Settings, is_json: bool) -> Result<Stat
             prompt: &agent.prompt,
         })?;
     } else {
-        output::data(&output::visible(&text(agent)))?;
+        output::write_data(&output::escape_controls(&text(agent)))?;
     }
-    Ok(Status::Done)
+    Ok(CommandStatus::Done)
 }
 
 fn text(agent: &AgentDefinition) -> String {
@@ -98,7 +104,7 @@ fn text(agent: &AgentDefinition) -> String {
     text
 }
 
-fn unknown(name: &str, found: &FoundAgents) -> CommandError {
+fn unknown(name: &str, found: &AgentRegistry) -> CommandError {
     let near = near_matches(name, found.names().into_iter());
     let advice = if near.is_empty() {
         format!("expected one of {}", found.names().join(", "))

@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 use serde::Serialize;
 
-use crate::settings::Settings;
-use crate::state::State;
+use haft_app::host::Host;
+use haft_app::settings::EffectiveSettings;
 
 /// Where haft keeps what.
 #[derive(Serialize)]
-pub(super) struct Files {
+pub(super) struct FilesReport {
     pub(super) state: PathBuf,
     /// Why the state directory cannot be written.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -25,14 +25,14 @@ pub(super) struct Files {
     pub(super) project_rules: PathBuf,
 }
 
-impl Files {
+impl FilesReport {
     /// Returns where they are by these settings.
-    pub(super) fn find(settings: &Settings, state: &State) -> Self {
+    pub(super) fn find(settings: &EffectiveSettings, host: &Host) -> Self {
         let journal = &settings.durability.journal;
         Self {
-            state: state.directory().to_owned(),
-            state_problem: problem(state.directory(), Kind::Directory),
-            journal_problem: journal.file().and_then(|file| problem(file, Kind::File)),
+            state: host.state().directory().to_owned(),
+            state_problem: problem(host.state().directory(), ExpectedFileKind::Directory),
+            journal_problem: journal.file().and_then(|file| problem(file, ExpectedFileKind::File)),
             journal: journal.to_string(),
             manifest: settings.manifest.clone(),
             project_rules: settings.project.path().to_owned(),
@@ -47,13 +47,13 @@ impl Files {
 
 /// What a path should lead to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum ExpectedFileKind {
     Directory,
     File,
 }
 
 /// Returns why something cannot be written where it is, or be made there.
-fn problem(path: &Path, kind: Kind) -> Option<String> {
+fn problem(path: &Path, kind: ExpectedFileKind) -> Option<String> {
     let path = match std::path::absolute(path) {
         Ok(path) => path,
         Err(err) => return Some(err.to_string()),
@@ -62,12 +62,12 @@ fn problem(path: &Path, kind: Kind) -> Option<String> {
     let is_itself = existing == path;
     let found = match existing.metadata() {
         Ok(metadata) => metadata,
-        Err(err) => return Some(said(existing, &err)),
+        Err(err) => return Some(problem_text(existing, &err)),
     };
-    if is_itself && kind == Kind::File && !found.is_file() {
+    if is_itself && kind == ExpectedFileKind::File && !found.is_file() {
         return Some(format!("{} is no file", existing.display()));
     }
-    let is_file = is_itself && kind == Kind::File;
+    let is_file = is_itself && kind == ExpectedFileKind::File;
     if !is_file && !found.is_dir() {
         return Some(format!("{} is no directory", existing.display()));
     }
@@ -77,10 +77,10 @@ fn problem(path: &Path, kind: Kind) -> Option<String> {
         Access::READ_OK | Access::WRITE_OK | Access::EXEC_OK
     };
     let refused = accessat(CWD, existing, access, AtFlags::EACCESS).err()?;
-    Some(said(existing, &refused.into()))
+    Some(problem_text(existing, &refused.into()))
 }
 
-fn said(place: &Path, err: &io::Error) -> String {
+fn problem_text(place: &Path, err: &io::Error) -> String {
     format!("{} cannot be written: {err}", place.display())
 }
 
@@ -96,22 +96,22 @@ mod tests {
         let base = directory.path();
         std::fs::write(base.join("file"), "").unwrap();
         std::fs::create_dir(base.join("directory")).unwrap();
-        let check = |path: &str, kind: Kind, expect: Option<&str>| {
+        let check = |path: &str, kind: ExpectedFileKind, expect: Option<&str>| {
             let found = problem(&base.join(path), kind);
             let expect = expect.map(|expect| format!("{}{expect}", base.display()));
             assert_eq!(found, expect, "for {path}");
         };
-        check("not/there/yet", Kind::Directory, None);
-        check("not/there/yet.sqlite", Kind::File, None);
-        check("directory", Kind::Directory, None);
-        check("file", Kind::File, None);
-        check("file", Kind::Directory, Some("/file is no directory"));
-        check("file/inside", Kind::Directory, Some("/file is no directory"));
-        check("file/inside.sqlite", Kind::File, Some("/file is no directory"));
-        check("directory", Kind::File, Some("/directory is no file"));
+        check("not/there/yet", ExpectedFileKind::Directory, None);
+        check("not/there/yet.sqlite", ExpectedFileKind::File, None);
+        check("directory", ExpectedFileKind::Directory, None);
+        check("file", ExpectedFileKind::File, None);
+        check("file", ExpectedFileKind::Directory, Some("/file is no directory"));
+        check("file/inside", ExpectedFileKind::Directory, Some("/file is no directory"));
+        check("file/inside.sqlite", ExpectedFileKind::File, Some("/file is no directory"));
+        check("directory", ExpectedFileKind::File, Some("/directory is no file"));
         let locked = std::fs::Permissions::from_mode(0o500);
         std::fs::set_permissions(base.join("directory"), locked).unwrap();
-        let found = problem(&base.join("directory/state"), Kind::Directory);
+        let found = problem(&base.join("directory/state"), ExpectedFileKind::Directory);
         // Permissions hold everybody but root.
         assert_eq!(found.is_some(), !rustix::process::geteuid().is_root(), "{found:?}");
         assert!(!base.join("not").exists());

@@ -1,13 +1,13 @@
 //! What confinement comes to here, layer by layer: how far each can be enforced, and which mechanisms of the kernel it is
 //! made of. It tries nothing by itself; what held a certain command is in that command's envelope.
 
-use haft_sandbox::{Enforced, Kernel, Level, Mechanism};
+use haft_sandbox::{Enforcement, EnforcementLevel, KernelMechanism, KernelSupport};
 use serde::Serialize;
 
 /// How far a layer can be enforced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Reach {
+pub(super) enum LayerEnforcement {
     /// By the kernel.
     Full,
     /// By haft watching over it, which a command that means to can get around.
@@ -20,7 +20,7 @@ pub(super) enum Reach {
 
 /// Who may use the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Networking {
+pub(super) enum CommandNetworking {
     /// Commands, for hosts that are granted.
     Granted,
     /// Every command, as `allow_network` says.
@@ -29,37 +29,51 @@ pub(super) enum Networking {
 
 /// One layer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(super) struct Layer {
+pub(super) struct LayerReport {
     pub(super) name: &'static str,
-    pub(super) reach: Reach,
+    pub(super) reach: LayerEnforcement,
     /// The mechanisms that are used for it.
     pub(super) uses: Vec<&'static str>,
 }
 
 /// A layer, and the mechanisms that it is made of where they are offered.
-type Recipe = (&'static str, &'static [Mechanism]);
+type LayerMechanisms = (&'static str, &'static [KernelMechanism]);
 
-const FILES: Recipe = (
+const FILES: LayerMechanisms = (
     "files",
     &[
-        Mechanism::UserNamespaces,
-        Mechanism::MountNamespaces,
-        Mechanism::MountDescriptors,
-        Mechanism::Landlock,
+        KernelMechanism::UserNamespaces,
+        KernelMechanism::MountNamespaces,
+        KernelMechanism::MountDescriptors,
+        KernelMechanism::Landlock,
     ],
 );
-const NETWORK: Recipe =
-    ("network", &[Mechanism::UserNamespaces, Mechanism::NetworkNamespaces, Mechanism::Seccomp]);
-const PROCESSES: Recipe =
-    ("processes", &[Mechanism::UserNamespaces, Mechanism::ProcessNamespaces, Mechanism::Pidfd]);
-const SYSTEM_CALLS: Recipe = ("system calls", &[Mechanism::Seccomp, Mechanism::NoNewPrivileges]);
-const RESOURCES: Recipe = ("resources", &[Mechanism::MountNamespaces, Mechanism::MountDescriptors]);
+const NETWORK: LayerMechanisms = (
+    "network",
+    &[
+        KernelMechanism::UserNamespaces,
+        KernelMechanism::NetworkNamespaces,
+        KernelMechanism::Seccomp,
+    ],
+);
+const PROCESSES: LayerMechanisms = (
+    "processes",
+    &[KernelMechanism::UserNamespaces, KernelMechanism::ProcessNamespaces, KernelMechanism::Pidfd],
+);
+const SYSTEM_CALLS: LayerMechanisms =
+    ("system calls", &[KernelMechanism::Seccomp, KernelMechanism::NoNewPrivileges]);
+const RESOURCES: LayerMechanisms =
+    ("resources", &[KernelMechanism::MountNamespaces, KernelMechanism::MountDescriptors]);
 
 /// Returns the layers.
-pub(super) fn layers(enforced: &Enforced, networking: Networking, kernel: &Kernel) -> Vec<Layer> {
+pub(super) fn layers(
+    enforced: &Enforcement,
+    networking: CommandNetworking,
+    kernel: &KernelSupport,
+) -> Vec<LayerReport> {
     let network = match networking {
-        Networking::Open => Reach::Open,
-        Networking::Granted => reach(enforced.network),
+        CommandNetworking::Open => LayerEnforcement::Open,
+        CommandNetworking::Granted => reach(enforced.network),
     };
     [
         (FILES, reach(enforced.filesystem)),
@@ -72,48 +86,52 @@ pub(super) fn layers(enforced: &Enforced, networking: Networking, kernel: &Kerne
     .into()
 }
 
-fn reach(level: Level) -> Reach {
+fn reach(level: EnforcementLevel) -> LayerEnforcement {
     match level {
-        Level::Kernel => Reach::Full,
-        Level::Cooperative => Reach::Partly,
-        Level::None => Reach::Missing,
+        EnforcementLevel::Kernel => LayerEnforcement::Full,
+        EnforcementLevel::Cooperative => LayerEnforcement::Partly,
+        EnforcementLevel::None => LayerEnforcement::Missing,
     }
 }
 
-fn layer((name, mechanisms): Recipe, reach: Reach, kernel: &Kernel) -> Layer {
-    let is_used = |mechanism: &&Mechanism| match reach {
-        Reach::Full | Reach::Partly => kernel.has(**mechanism),
-        Reach::Open | Reach::Missing => false,
+fn layer(
+    (name, mechanisms): LayerMechanisms,
+    reach: LayerEnforcement,
+    kernel: &KernelSupport,
+) -> LayerReport {
+    let is_used = |mechanism: &&KernelMechanism| match reach {
+        LayerEnforcement::Full | LayerEnforcement::Partly => kernel.has(**mechanism),
+        LayerEnforcement::Open | LayerEnforcement::Missing => false,
     };
     let uses = mechanisms.iter().filter(is_used).map(|mechanism| mechanism.name());
-    Layer { name, reach, uses: uses.collect() }
+    LayerReport { name, reach, uses: uses.collect() }
 }
 
 #[cfg(test)]
 mod tests {
-    use haft_sandbox::{Availability, Offer};
+    use haft_sandbox::{Availability, MechanismSupport};
 
     use super::*;
 
     #[test]
     fn only_what_is_offered_is_used() {
-        let offers = Mechanism::ALL.map(|mechanism| Offer {
+        let offers = KernelMechanism::ALL.map(|mechanism| MechanismSupport {
             mechanism,
             state: match mechanism {
-                Mechanism::Landlock => {
+                KernelMechanism::Landlock => {
                     Availability::Missing { why: String::new(), remedy: String::new() }
                 }
                 _ => Availability::Available(String::new()),
             },
         });
-        let kernel = Kernel { offers: offers.into() };
+        let kernel = KernelSupport { mechanisms: offers.into() };
         let full = ["user namespaces", "mount namespaces", "mounts by descriptor"];
-        assert_eq!(layer(FILES, Reach::Full, &kernel).uses, full);
+        assert_eq!(layer(FILES, LayerEnforcement::Full, &kernel).uses, full);
         assert_eq!(
-            layer(RESOURCES, Reach::Partly, &kernel).uses,
+            layer(RESOURCES, LayerEnforcement::Partly, &kernel).uses,
             ["mount namespaces", "mounts by descriptor"]
         );
-        assert!(layer(NETWORK, Reach::Open, &kernel).uses.is_empty());
-        assert!(layer(SYSTEM_CALLS, Reach::Missing, &kernel).uses.is_empty());
+        assert!(layer(NETWORK, LayerEnforcement::Open, &kernel).uses.is_empty());
+        assert!(layer(SYSTEM_CALLS, LayerEnforcement::Missing, &kernel).uses.is_empty());
     }
 }

@@ -3,10 +3,10 @@
 
 use serde::Serialize;
 
-use crate::compose;
 use crate::error::CommandError;
-use crate::settings::Settings;
-use crate::state::State;
+use haft_app::compose;
+use haft_app::host::Host;
+use haft_app::settings::EffectiveSettings;
 
 /// One server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -22,11 +22,11 @@ pub(super) struct ServerReport {
 
 /// Looks at all servers that are used.
 pub(super) fn server_reports(
-    settings: &Settings,
-    state: &State,
+    settings: &EffectiveSettings,
+    host: &Host,
 ) -> Result<Vec<ServerReport>, CommandError> {
-    let Some(bridge) = compose::bridge(settings, state)? else { return Ok(Vec::new()) };
-    let known = bridge.servers().known().into_iter();
+    let Some(bridge) = compose::bridge(settings, host)? else { return Ok(Vec::new()) };
+    let known = bridge.servers().statuses().into_iter();
     Ok(known
         .map(|known| ServerReport { name: known.name, tools: known.tools, problem: known.problem })
         .collect())

@@ -3,8 +3,9 @@
 
 use serde::Serialize;
 
-use crate::manifest::ModelSection;
-use crate::model::ModelArgs;
+use haft_app::host::Host;
+use haft_app::manifest::ModelSection;
+use haft_app::model_choice::ModelChoice;
 
 /// The model that is configured.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -27,11 +28,15 @@ pub(super) struct ModelReport {
 }
 
 /// Returns what is configured; nothing if no model is.
-pub(super) fn model_report(args: &ModelArgs, section: &ModelSection) -> Option<ModelReport> {
-    if !args.names_one(section) {
+pub(super) fn model_report(
+    choice: &ModelChoice,
+    section: &ModelSection,
+    host: &Host,
+) -> Option<ModelReport> {
+    if !choice.is_named(section) {
         return None;
     }
-    let settings = args.settings(section).map_err(|err| err.message);
+    let settings = choice.settings(section).map_err(|err| err.message);
     let settings = settings.and_then(|settings| match settings.key_variable() {
         Ok(variable) => Ok((settings, variable)),
         // What is wrong may hold a key by mistake, and is not shown.
@@ -43,7 +48,7 @@ pub(super) fn model_report(args: &ModelArgs, section: &ModelSection) -> Option<M
             return Some(ModelReport { problem: Some(problem), ..ModelReport::default() });
         }
     };
-    let is_set = |name: &String| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    let is_set = |name: &String| host.variable_if_set(name).is_some();
     let key_is_set = key_variable.as_ref().map(is_set);
     let missing = key_variable.clone().filter(|_| key_is_set == Some(false));
     Some(ModelReport {

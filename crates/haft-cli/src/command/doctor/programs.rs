@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use crate::places::Places;
+use haft_app::host_paths::HostPaths;
 
 const NAMES: &[&str] = &[
     "bash", "bun", "cargo", "cc", "clang", "cmake", "deno", "dotnet", "gcc", "git", "go", "java",
@@ -16,7 +16,7 @@ const NAMES: &[&str] = &[
 
 /// A program on PATH.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(super) struct Program {
+pub(super) struct ProgramReport {
     pub(super) name: &'static str,
     /// Where it is found on PATH.
     pub(super) path: PathBuf,
@@ -25,13 +25,13 @@ pub(super) struct Program {
 }
 
 /// Returns those of the programs that are on PATH.
-pub(super) fn programs(path: &OsStr, places: &Places, roots: &[PathBuf]) -> Vec<Program> {
+pub(super) fn programs(path: &OsStr, places: &HostPaths, roots: &[PathBuf]) -> Vec<ProgramReport> {
     let directories: Vec<PathBuf> = std::env::split_paths(path).collect();
     let find = |name: &&'static str| {
         let candidates = directories.iter().map(|directory| directory.join(name));
         let path = candidates.into_iter().find(|path| is_executable(path))?;
         let visible = path.canonicalize().is_ok_and(|program| is_visible(&program, places, roots));
-        Some(Program { name, path, visible })
+        Some(ProgramReport { name, path, visible })
     };
     NAMES.iter().filter_map(find).collect()
 }
@@ -41,7 +41,7 @@ fn is_executable(path: &Path) -> bool {
     metadata.is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
 }
 
-fn is_visible(program: &Path, places: &Places, roots: &[PathBuf]) -> bool {
+fn is_visible(program: &Path, places: &HostPaths, roots: &[PathBuf]) -> bool {
     let holds =
         |place: &PathBuf| program.starts_with(place.canonicalize().as_ref().unwrap_or(place));
     places.readable.iter().chain(roots).any(holds)
@@ -72,7 +72,7 @@ mod tests {
         let path =
             std::env::join_paths(["one/bin", "two/bin", "root/bin"].map(|path| base.join(path)));
         let path = path.unwrap();
-        let places = Places {
+        let places = HostPaths {
             home: base.to_path_buf(),
             readable: vec![base.join("one"), base.join("two")].into(),
             hidden: vec![base.join("two/bin/jq")],

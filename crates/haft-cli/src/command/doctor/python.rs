@@ -4,13 +4,13 @@
 use std::path::PathBuf;
 
 use haft::Registry;
-use haft_python::{Severity, interpreter_version};
+use haft_python::{ToolFileSeverity, interpreter_version};
 use serde::Serialize;
 
 use crate::error::CommandError;
-use crate::settings::Settings;
-use crate::state::State;
-use crate::{compose, python};
+use haft_app::host::Host;
+use haft_app::settings::EffectiveSettings;
+use haft_app::{compose, python};
 
 /// One directory.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -34,14 +34,14 @@ pub(super) struct PythonReport {
 
 /// Looks at all directories that are configured.
 pub(super) async fn python_reports(
-    settings: &Settings,
-    state: &State,
+    settings: &EffectiveSettings,
+    host: &Host,
 ) -> Result<Vec<PythonReport>, CommandError> {
     if settings.python.entries.is_empty() {
         return Ok(Vec::new());
     }
-    let finder = compose::finder(settings, state)?;
-    let mut taken = python::taken(&Registry::new(haft_tools::tools(
+    let finder = compose::finder(settings, host)?;
+    let mut taken = python::taken_ids(&Registry::new(haft_tools::tools(
         settings.profile,
         &haft_tools::ToolOptions::default(),
     ))?);
@@ -61,12 +61,12 @@ pub(super) async fn python_reports(
                     Err(err) => report.problem = Some(err.message),
                 }
                 let problems = &found.checked.problems;
-                let count = |severity: Severity| {
+                let count = |severity: ToolFileSeverity| {
                     problems.iter().filter(|problem| problem.severity == severity).count()
                 };
                 report.tools = found.checked.tools.len();
                 (report.errors, report.warnings) =
-                    (count(Severity::Error), count(Severity::Warning));
+                    (count(ToolFileSeverity::Error), count(ToolFileSeverity::Warning));
                 taken.extend(found.checked.tools.iter().map(|tool| tool.id.clone()));
                 report.interpreter = Some(found.directory.interpreter);
             }

@@ -1,6 +1,6 @@
 //! Who is asked by web_search, and what keeps a provider from being asked. Nobody is asked here.
 
-use haft_tools::{SearchProvider, WebSearch};
+use haft_tools::{SearchProvider, WebSearchOptions};
 use serde::Serialize;
 
 /// A provider of searches.
@@ -14,11 +14,11 @@ pub(super) struct SearchReport {
 }
 
 /// Returns the providers in the order of the manifest.
-pub(super) fn searches(search: &WebSearch) -> Vec<SearchReport> {
+pub(super) fn search_reports(search: &WebSearchOptions) -> Vec<SearchReport> {
     let report = |provider: &SearchProvider| SearchReport {
-        kind: provider.wire().name(),
+        kind: provider.kind().name(),
         url: provider.base().to_string(),
-        problem: provider.hindrance().map(str::to_owned),
+        problem: provider.unavailable_reason().map(str::to_owned),
     };
     search.providers.iter().map(report).collect()
 }

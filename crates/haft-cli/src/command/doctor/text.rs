@@ -4,10 +4,11 @@
 use std::path::{Path, PathBuf};
 
 use super::{
-    Bash, Files, Layer, Mechanism, ModelReport, Program, PythonReport, Reach, Report,
-    SandboxReport, SearchReport, Seen, ServerReport,
+    BashReport, DoctorReport, FilesReport, LayerEnforcement, LayerReport, MechanismReport,
+    ModelReport, ProgramReport, PythonReport, SandboxReport, SearchReport, ServerReport,
+    VisiblePathsReport,
 };
-use crate::python::counted;
+use crate::path_text::counted;
 
 /// Columns of the report.
 const WIDTH: usize = 80;
@@ -15,13 +16,13 @@ const WIDTH: usize = 80;
 const HASH_CHARS: usize = 12;
 
 /// Returns the report.
-pub(super) fn text(report: &Report) -> String {
+pub(super) fn text(report: &DoctorReport) -> String {
     let shown = |path: &Path| abbreviated(path, &report.home);
     let sections = [
         ("Sandbox", vec![verdict(report), report.layers.iter().map(layer).collect()]),
         ("Kernel", report.kernel.iter().map(mechanism).collect()),
         ("Programs on PATH", report.programs.iter().map(|one| program(one, &shown)).collect()),
-        ("Commands see", seen(&report.seen, &shown)),
+        ("Commands see", visible_paths(&report.seen, &shown)),
         ("Python tools", report.python.iter().map(|one| python(one, &shown)).collect()),
         ("MCP servers", report.mcp.iter().map(server).collect()),
         ("Searches", report.web_search.iter().map(search).collect()),
@@ -34,19 +35,19 @@ pub(super) fn text(report: &Report) -> String {
     said.map(section).collect::<Vec<_>>().join("\n")
 }
 
-fn verdict(report: &Report) -> String {
-    let misses = |reach: Reach| report.layers.iter().any(|layer| layer.reach == reach);
+fn verdict(report: &DoctorReport) -> String {
+    let misses = |reach: LayerEnforcement| report.layers.iter().any(|layer| layer.reach == reach);
     let text = match report.sandbox {
         SandboxReport::Off => {
             "switched off (--unsafe-no-sandbox): commands are not confined at all"
         }
-        SandboxReport::On if misses(Reach::Missing) => {
+        SandboxReport::On if misses(LayerEnforcement::Missing) => {
             "cannot be enforced, so commands are refused"
         }
-        SandboxReport::On if misses(Reach::Partly) => {
+        SandboxReport::On if misses(LayerEnforcement::Partly) => {
             "commands are confined, but not in full, so presets do not let them run freely"
         }
-        SandboxReport::On if misses(Reach::Open) => {
+        SandboxReport::On if misses(LayerEnforcement::Open) => {
             "commands are confined, but have the network as it is (allow_network)"
         }
         SandboxReport::On => "commands are confined in full",
@@ -54,18 +55,18 @@ fn verdict(report: &Report) -> String {
     folded("  ", text)
 }
 
-fn layer(layer: &Layer) -> String {
+fn layer(layer: &LayerReport) -> String {
     let (mark, without) = match layer.reach {
-        Reach::Full => ("ok", ""),
-        Reach::Partly => ("~", "only watched over by haft"),
-        Reach::Open => ("--", "open, as the settings say"),
-        Reach::Missing => ("--", "nothing would hold commands"),
+        LayerEnforcement::Full => ("ok", ""),
+        LayerEnforcement::Partly => ("~", "only watched over by haft"),
+        LayerEnforcement::Open => ("--", "open, as the settings say"),
+        LayerEnforcement::Missing => ("--", "nothing would hold commands"),
     };
     let uses = if layer.uses.is_empty() { without.to_owned() } else { layer.uses.join(", ") };
     labelled(mark, layer.name, &uses)
 }
 
-fn mechanism(mechanism: &Mechanism) -> String {
+fn mechanism(mechanism: &MechanismReport) -> String {
     let mark = if mechanism.available { "ok" } else { "--" };
     let mut text = labelled(mark, mechanism.name, &mechanism.detail);
     if let Some(remedy) = &mechanism.remedy {
@@ -75,7 +76,7 @@ fn mechanism(mechanism: &Mechanism) -> String {
     text
 }
 
-fn program(program: &Program, shown: &dyn Fn(&Path) -> String) -> String {
+fn program(program: &ProgramReport, shown: &dyn Fn(&Path) -> String) -> String {
     let path = shown(&program.path);
     if program.visible {
         return labelled("ok", program.name, &path);
@@ -84,7 +85,7 @@ fn program(program: &Program, shown: &dyn Fn(&Path) -> String) -> String {
     labelled("--", program.name, &text)
 }
 
-fn seen(seen: &Seen, shown: &dyn Fn(&Path) -> String) -> Vec<String> {
+fn visible_paths(seen: &VisiblePathsReport, shown: &dyn Fn(&Path) -> String) -> Vec<String> {
     let all = |paths: &[PathBuf]| list(&paths.iter().map(|path| shown(path)).collect::<Vec<_>>());
     let mut lines = vec![
         labelled("", "writable", &all(&seen.writable)),
@@ -175,7 +176,7 @@ fn server(report: &ServerReport) -> String {
     }
 }
 
-fn files(files: &Files, shown: &dyn Fn(&Path) -> String) -> Vec<String> {
+fn files(files: &FilesReport, shown: &dyn Fn(&Path) -> String) -> Vec<String> {
     let kept = |label: &str, path: &Path, problem: &Option<String>, remedy: &str| match problem {
         None => labelled("ok", label, &shown(path)),
         Some(problem) => {
@@ -204,7 +205,7 @@ fn pattern(path: &str) -> String {
     shortened.unwrap_or_else(|| path.to_owned())
 }
 
-fn bash(bash: &Bash) -> String {
+fn bash(bash: &BashReport) -> String {
     let preset = bash.preset;
     match &bash.why {
         None => folded("  ", &format!("runs without asking (preset {preset})")),
@@ -256,7 +257,7 @@ fn folded(before: &str, text: &str) -> String {
 mod tests {
     use expect_test::expect;
 
-    use super::super::reach::{NotReadable, RepositoryAbove};
+    use super::super::visible_paths::{EnclosingRepository, UnreadablePath};
     use super::*;
 
     fn servers() -> Vec<ServerReport> {
@@ -292,23 +293,23 @@ mod tests {
         }
     }
 
-    fn report() -> Report {
-        let available = |name: &'static str, detail: &str| Mechanism {
+    fn report() -> DoctorReport {
+        let available = |name: &'static str, detail: &str| MechanismReport {
             name,
             available: true,
             detail: detail.to_owned(),
             remedy: None,
         };
-        Report {
+        DoctorReport {
             enforceable: false,
             sandbox: SandboxReport::On,
             layers: vec![
-                Layer { name: "files", reach: Reach::Full, uses: vec!["landlock", "no_new_privs"] },
-                Layer { name: "processes", reach: Reach::Partly, uses: Vec::new() },
+                LayerReport { name: "files", reach: LayerEnforcement::Full, uses: vec!["landlock", "no_new_privs"] },
+                LayerReport { name: "processes", reach: LayerEnforcement::Partly, uses: Vec::new() },
             ],
             kernel: vec![
                 available("Landlock", "ABI 7"),
-                Mechanism {
+                MechanismReport {
                     name: "user namespaces",
                     available: false,
                     detail: "AppArmor does not let ordinary programs make them, as Ubuntu has it by default"
@@ -317,18 +318,18 @@ mod tests {
                 },
             ],
             programs: vec![
-                Program { name: "bash", path: "/usr/bin/bash".into(), visible: true },
-                Program { name: "node", path: "/srv/tools/node".into(), visible: false },
+                ProgramReport { name: "bash", path: "/usr/bin/bash".into(), visible: true },
+                ProgramReport { name: "node", path: "/srv/tools/node".into(), visible: false },
             ],
-            seen: Seen {
+            seen: VisiblePathsReport {
                 writable: vec!["/srv/app/packages/a".into()],
                 readable: ["/usr", "/etc", "/home/ada/.cargo", "/home/ada/.rustup", "/home/ada/.npm", "/opt"]
                     .map(Into::into)
                     .to_vec(),
-                not_readable: vec![NotReadable { path: "/srv/data".into(), why: "it is not there" }],
+                not_readable: vec![UnreadablePath { path: "/srv/data".into(), why: "it is not there" }],
                 hidden: Vec::new(),
                 unprotected: vec![".envrc".to_owned()],
-                repositories_above: vec![RepositoryAbove {
+                repositories_above: vec![EnclosingRepository {
                     root: "/srv/app/packages/a".into(),
                     worktree: "/srv/app".into(),
                 }],
@@ -346,7 +347,7 @@ mod tests {
             }],
             mcp: servers(),
             web_search: searches(),
-            files: Files {
+            files: FilesReport {
                 state: "/home/ada/.local/state/haft".into(),
                 state_problem: None,
                 journal: "/mnt/journal.sqlite".into(),
@@ -354,7 +355,7 @@ mod tests {
                 manifest: None,
                 project_rules: format!("/home/ada/.local/state/haft/projects/{}.toml", "1f2e".repeat(16)).into(),
             },
-            bash: Bash {
+            bash: BashReport {
                 freely: false,
                 preset: "workspace",
                 why: Some("no rule matches, and then the answer is ask".to_owned()),
@@ -431,7 +432,7 @@ mod tests {
 
     #[test]
     fn where_no_model_is_named_that_is_said() {
-        let told = text(&Report { model: None, ..report() });
+        let told = text(&DoctorReport { model: None, ..report() });
         let (_, told) = told.split_once("\n\nModel\n").unwrap();
         let (told, _) = told.split_once("\n\n").unwrap();
         let words: Vec<&str> = told.split_whitespace().collect();

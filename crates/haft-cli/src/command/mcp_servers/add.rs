@@ -7,17 +7,16 @@ use serde::Serialize;
 use toml::Value;
 
 use crate::cli::SettingArgs;
-use crate::error::{CommandError, Status};
-use crate::manifest::{ManifestFile, server_name_problem};
+use crate::error::{CommandError, CommandStatus};
 use crate::manifest_edit::ManifestEdit;
-use crate::mcp_servers::{Download, granted};
 use crate::output;
-use crate::state::State;
-use crate::trust::Trust;
+use haft_app::host::Host;
+use haft_app::manifest::{ManifestFile, server_name_problem};
+use haft_app::mcp_servers::{Download, grant_summary};
 
 /// What is added.
 #[derive(Args)]
-pub(crate) struct AddArgs {
+pub(crate) struct McpAddArgs {
     /// What its tools' ids begin with: lower-case letters, digits and underscores
     name: String,
     /// Address of a server that runs elsewhere
@@ -53,7 +52,7 @@ pub(crate) struct AddArgs {
 }
 
 #[derive(Serialize)]
-struct Answer<'a> {
+struct McpAddReport<'a> {
     manifest: &'a Path,
     /// Whether the manifest was made.
     created: bool,
@@ -64,44 +63,46 @@ struct Answer<'a> {
 
 /// Runs the command.
 pub(super) async fn run(
-    args: AddArgs,
+    args: McpAddArgs,
     setting_args: &SettingArgs,
-    state: &State,
-) -> Result<Status, CommandError> {
+    host: &Host,
+) -> Result<CommandStatus, CommandError> {
     if let Some(problem) = server_name_problem(&args.name) {
         return Err(CommandError::usage(problem));
     }
-    let edit = ManifestEdit::open(setting_args, Trust::new(state.trust()))?;
+    let edit = ManifestEdit::open(setting_args, host)?;
     check_new(&args.name, &edit.file)?;
     let entry = text_of(&args)?;
     let text = edit.with_entry(&entry)?;
     let changed = edit.write(text, args.yes).await?;
-    let answer = Answer {
+    let answer = McpAddReport {
         manifest: changed.file.path(),
         created: changed.is_new,
         trusted: changed.is_trusted,
         name: &args.name,
     };
     if setting_args.json {
-        output::json(&answer)?;
+        output::write_json(&answer)?;
     } else {
         let verb = if changed.is_new { "wrote" } else { "added to" };
         let path = changed.file.path().display();
-        let about = about(&args.name, &changed.file)?;
+        let about = confirmation_text(&args.name, &changed.file)?;
         let next = match changed.is_trusted {
             true => format!("see whether it works: haft mcp test {}", args.name),
             false => {
-                let path = crate::quote::shell(&changed.file.path().to_string_lossy());
+                let path = haft_app::quote::shell(&changed.file.path().to_string_lossy());
                 format!("it does not hold before you trust the file: haft trust {path}")
             }
         };
-        output::data(&output::visible(&format!("{verb} {path}\n{entry}\n{about}{next}\n")))?;
+        output::write_data(&output::escape_controls(&format!(
+            "{verb} {path}\n{entry}\n{about}{next}\n"
+        )))?;
     }
-    Ok(Status::Done)
+    Ok(CommandStatus::Done)
 }
 
 /// Says what the server is granted, and what it takes for one that would be downloaded.
-fn about(name: &str, file: &ManifestFile) -> Result<String, CommandError> {
+fn confirmation_text(name: &str, file: &ManifestFile) -> Result<String, CommandError> {
     let manifest = file.parse()?;
     let Some(entry) = manifest.mcp.get(name).filter(|entry| entry.url.is_none()) else {
         return Ok(String::new());
@@ -110,10 +111,10 @@ fn about(name: &str, file: &ManifestFile) -> Result<String, CommandError> {
         true => "granted: nothing; what it may read, change and reach is for requires.fs.read, requires.fs.write and \
                  requires.net.hosts in its table to say\n"
             .to_owned(),
-        false => format!("granted: {}\n", granted(entry)),
+        false => format!("granted: {}\n", grant_summary(entry)),
     };
     if let Some(download) = Download::of(entry) {
-        let instead = download.instead(name).replace('\n', "\n  ");
+        let instead = download.install_advice(name).replace('\n', "\n  ");
         about.push_str(&format!("{}; install it once instead:\n  {instead}\n", download.problem()));
     }
     Ok(about)
@@ -128,7 +129,7 @@ fn check_new(name: &str, file: &ManifestFile) -> Result<(), CommandError> {
 }
 
 /// Returns the table as it is written.
-fn text_of(args: &AddArgs) -> Result<String, CommandError> {
+fn text_of(args: &McpAddArgs) -> Result<String, CommandError> {
     let list = |items: &[String]| Value::from(items.to_vec()).to_string();
     let mut lines = vec![format!("[mcp.{}]", args.name)];
     if !args.command.is_empty() {

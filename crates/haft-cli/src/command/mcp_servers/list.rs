@@ -1,20 +1,21 @@
 //! `haft mcp list`: the servers of the settings. None is started; of one that never was, it is not known which tools it has.
 
 use haft_contract::RequirementSet;
-use haft_mcp::KnownServer;
+use haft_mcp::McpServerStatus;
 use serde::Serialize;
 
 use crate::cli::SettingArgs;
-use crate::error::{CommandError, Status};
-use crate::manifest::ServerEntry;
-use crate::mcp_servers::granted;
-use crate::settings::Settings;
-use crate::state::State;
+use crate::error::{CommandError, CommandStatus};
+use crate::output;
 use crate::table::table;
-use crate::{compose, output, quote, settings};
+use haft_app::host::Host;
+use haft_app::manifest::ServerEntry;
+use haft_app::mcp_servers::grant_summary;
+use haft_app::settings::EffectiveSettings;
+use haft_app::{compose, quote, settings};
 
 #[derive(Serialize)]
-struct Listed {
+struct McpServerListEntry {
     name: String,
     enabled: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -35,17 +36,17 @@ struct Listed {
 }
 
 #[derive(Serialize)]
-struct Answer {
-    servers: Vec<Listed>,
+struct McpListReport {
+    servers: Vec<McpServerListEntry>,
 }
 
 /// Runs the command.
-pub(super) fn run(setting_args: &SettingArgs, state: &State) -> Result<Status, CommandError> {
-    let settings = settings::resolve(setting_args, state)?;
-    let known = known(&settings, state)?;
+pub(super) fn run(setting_args: &SettingArgs, host: &Host) -> Result<CommandStatus, CommandError> {
+    let settings = settings::resolve(&setting_args.overrides(), host)?;
+    let known = known_servers(&settings, host)?;
     let listed = |(name, entry): (&'_ String, &'_ ServerEntry)| {
         let known = known.iter().find(|known| known.name == *name);
-        Listed {
+        McpServerListEntry {
             name: name.clone(),
             enabled: entry.is_enabled(),
             command: entry.words().cloned().collect(),
@@ -53,17 +54,17 @@ pub(super) fn run(setting_args: &SettingArgs, state: &State) -> Result<Status, C
             granted: entry.url.is_none().then(|| entry.requires.clone()),
             granted_words: match entry.url {
                 Some(_) => "-".to_owned(),
-                None => granted(entry),
+                None => grant_summary(entry),
             },
             tools: known.and_then(|known| known.tools),
             problem: known.and_then(|known| known.problem.clone()),
         }
     };
-    let answer = Answer { servers: settings.mcp.entries.iter().map(listed).collect() };
+    let answer = McpListReport { servers: settings.mcp.entries.iter().map(listed).collect() };
     if setting_args.json {
-        output::json(&answer)?;
+        output::write_json(&answer)?;
     } else if answer.servers.is_empty() {
-        output::data("no MCP servers are configured; see haft mcp add --help\n")?;
+        output::write_data("no MCP servers are configured; see haft mcp add --help\n")?;
     } else {
         let rows = answer.servers.iter().map(row);
         let text = table(&["NAME", "TOOLS", "GRANTED", "SERVER"], rows);
@@ -71,18 +72,21 @@ pub(super) fn run(setting_args: &SettingArgs, state: &State) -> Result<Status, C
             Some(format!("\n{}: {}\n", listed.name, listed.problem.as_ref()?))
         });
         let problems: String = problems.collect();
-        output::data(&output::visible(&format!("{text}\n{problems}")))?;
+        output::write_data(&output::escape_controls(&format!("{text}\n{problems}")))?;
     }
-    Ok(Status::Done)
+    Ok(CommandStatus::Done)
 }
 
 /// Returns what is known of the servers that are used.
-fn known(settings: &Settings, state: &State) -> Result<Vec<KnownServer>, CommandError> {
-    let bridge = compose::bridge(settings, state)?;
-    Ok(bridge.map_or_else(Vec::new, |bridge| bridge.servers().known()))
+fn known_servers(
+    settings: &EffectiveSettings,
+    host: &Host,
+) -> Result<Vec<McpServerStatus>, CommandError> {
+    let bridge = compose::bridge(settings, host)?;
+    Ok(bridge.map_or_else(Vec::new, |bridge| bridge.servers().statuses()))
 }
 
-fn row(listed: &Listed) -> Vec<String> {
+fn row(listed: &McpServerListEntry) -> Vec<String> {
     let tools = match (listed.enabled, listed.tools) {
         (false, _) => "off".to_owned(),
         (true, Some(tools)) => tools.to_string(),

@@ -10,22 +10,25 @@ use serde::Serialize;
 
 use crate::ask::ANSWER_BYTES_MAX;
 use crate::cli::SettingArgs;
-use crate::error::{CommandError, Status};
-use crate::state::State;
-use crate::{id, mcp_servers, output, settings};
+use crate::error::{CommandError, CommandStatus};
+use crate::output;
+use haft_app::host::Host;
+use haft_app::{id, mcp_servers, settings};
 
-/// Time for a login, in milliseconds.
+/// Time to log in to an MCP server, in milliseconds.
+///
+/// Limit (MCP): the login fails.
 pub(crate) const LOGIN_MS_MAX: u64 = 15 * 60 * 1_000;
 
 /// Where to log in.
 #[derive(Args)]
-pub(crate) struct LoginArgs {
+pub(crate) struct McpLoginArgs {
     /// Name of the server
     name: String,
 }
 
 #[derive(Serialize)]
-struct Answer<'a> {
+struct McpLoginReport<'a> {
     name: &'a str,
     /// Who vouches for the user.
     issuer: &'a str,
@@ -35,40 +38,40 @@ struct Answer<'a> {
 
 /// Runs the command.
 pub(super) async fn run(
-    args: &LoginArgs,
+    args: &McpLoginArgs,
     setting_args: &SettingArgs,
-    state: &State,
-) -> Result<Status, CommandError> {
-    let settings = settings::resolve(setting_args, state)?;
+    host: &Host,
+) -> Result<CommandStatus, CommandError> {
+    let settings = settings::resolve(&setting_args.overrides(), host)?;
     let name = &args.name;
     let entry = settings.mcp.entries.get(name).ok_or_else(|| super::unknown(name))?;
-    let logins = state.mcp_logins();
+    let logins = host.state().mcp_logins();
     let authorization =
-        mcp_servers::authorization(name, entry, &logins).map_err(CommandError::usage)?;
+        mcp_servers::authorization(name, entry, &logins, host).map_err(CommandError::usage)?;
     let port = entry.oauth.redirect_port.unwrap_or(0);
     let listener = RedirectListener::open(port).await.map_err(|err| {
         CommandError::failed(format!("port {port} of this machine cannot be listened on: {err}"))
     })?;
     let login = authorization.begin_login(&listener.uri(), id::random_bytes()?).await;
     let login = login.map_err(|err| CommandError::failed(format!("mcp server {name}: {err}")))?;
-    say(&login, &listener);
-    let redirected = redirected(&login, &listener).await?;
+    print_login_steps(&login, &listener);
+    let redirected = wait_for_redirect(&login, &listener).await?;
     let finished = login.finish(&redirected).await;
     finished.map_err(|err| CommandError::failed(format!("mcp server {name}: {err}")))?;
-    let answer = Answer { name, issuer: login.issuer(), scopes: login.scopes() };
+    let answer = McpLoginReport { name, issuer: login.issuer(), scopes: login.scopes() };
     if setting_args.json {
-        output::json(&answer)?;
+        output::write_json(&answer)?;
     } else {
         let text = format!(
             "logged in to {name} at {}\nsee whether it works: haft mcp test {name}\n",
             answer.issuer
         );
-        output::data(&output::visible(&text))?;
+        output::write_data(&output::escape_controls(&text))?;
     }
-    Ok(Status::Done)
+    Ok(CommandStatus::Done)
 }
 
-fn say(login: &Login, listener: &RedirectListener) {
+fn print_login_steps(login: &Login, listener: &RedirectListener) {
     let mut text = format!("Open this address in a browser, and agree:\n\n  {}\n\n", login.url);
     if io::stdin().is_terminal() {
         let uri = listener.uri();
@@ -76,15 +79,18 @@ fn say(login: &Login, listener: &RedirectListener) {
             "If the browser runs on another machine, it ends at an address that begins with\n{uri} and shows nothing: paste that address here.\n"
         ));
     }
-    output::note(output::visible(&text));
+    output::print_note(output::escape_controls(&text));
 }
 
 /// Waits for the address that the browser ends at, wherever it comes from.
-async fn redirected(login: &Login, listener: &RedirectListener) -> Result<String, CommandError> {
+async fn wait_for_redirect(
+    login: &Login,
+    listener: &RedirectListener,
+) -> Result<String, CommandError> {
     let time = tokio::time::sleep(Duration::from_millis(LOGIN_MS_MAX));
     tokio::select! {
         answer = listener.answer(login) => answer.map_err(CommandError::failed),
-        pasted = pasted(), if io::stdin().is_terminal() => {
+        pasted = read_pasted_address(), if io::stdin().is_terminal() => {
             pasted.ok_or_else(|| CommandError::failed("nobody logged in: the input has ended"))
         }
         () = time => Err(CommandError::failed("nobody logged in within 15 minutes")),
@@ -92,7 +98,7 @@ async fn redirected(login: &Login, listener: &RedirectListener) -> Result<String
     }
 }
 
-async fn pasted() -> Option<String> {
+async fn read_pasted_address() -> Option<String> {
     // The thread may wait for a line for ever; the process does not wait for it.
     let reading = tokio::task::spawn_blocking(|| {
         loop {

@@ -4,19 +4,20 @@ use clap::Args;
 use serde::Serialize;
 
 use crate::cli::SettingArgs;
-use crate::error::{CommandError, Status};
-use crate::state::State;
-use crate::{mcp_servers, output, settings};
+use crate::error::{CommandError, CommandStatus};
+use crate::output;
+use haft_app::host::Host;
+use haft_app::{mcp_servers, settings};
 
 /// Where to log out.
 #[derive(Args)]
-pub(crate) struct LogoutArgs {
+pub(crate) struct McpLogoutArgs {
     /// Name of the server
     name: String,
 }
 
 #[derive(Serialize)]
-struct Answer<'a> {
+struct McpLogoutReport<'a> {
     name: &'a str,
     /// Whether there was a login.
     was_logged_in: bool,
@@ -24,28 +25,28 @@ struct Answer<'a> {
 
 /// Runs the command.
 pub(super) fn run(
-    args: &LogoutArgs,
+    args: &McpLogoutArgs,
     setting_args: &SettingArgs,
-    state: &State,
-) -> Result<Status, CommandError> {
-    let settings = settings::resolve(setting_args, state)?;
+    host: &Host,
+) -> Result<CommandStatus, CommandError> {
+    let settings = settings::resolve(&setting_args.overrides(), host)?;
     let name = &args.name;
     let entry = settings.mcp.entries.get(name).ok_or_else(|| super::unknown(name))?;
-    let logins = state.mcp_logins();
+    let logins = host.state().mcp_logins();
     let authorization =
-        mcp_servers::authorization(name, entry, &logins).map_err(CommandError::usage)?;
-    let answer = Answer { name, was_logged_in: authorization.is_logged_in() };
+        mcp_servers::authorization(name, entry, &logins, host).map_err(CommandError::usage)?;
+    let answer = McpLogoutReport { name, was_logged_in: authorization.is_logged_in() };
     authorization.log_out().map_err(|err| {
         CommandError::failed(format!("the login to {name} cannot be forgotten: {err}"))
     })?;
     if setting_args.json {
-        output::json(&answer)?;
+        output::write_json(&answer)?;
     } else {
         let text = match answer.was_logged_in {
             true => format!("forgot the login to {name}\n"),
             false => format!("there was no login to {name}\n"),
         };
-        output::data(&output::visible(&text))?;
+        output::write_data(&output::escape_controls(&text))?;
     }
-    Ok(Status::Done)
+    Ok(CommandStatus::Done)
 }

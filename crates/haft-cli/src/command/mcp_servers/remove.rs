@@ -6,15 +6,15 @@ use clap::Args;
 use serde::Serialize;
 
 use crate::cli::SettingArgs;
-use crate::error::{CommandError, Status};
+use crate::error::{CommandError, CommandStatus};
 use crate::manifest_edit::ManifestEdit;
-use crate::state::State;
-use crate::trust::Trust;
-use crate::{output, settings};
+use crate::output;
+use haft_app::host::Host;
+use haft_app::settings;
 
 /// What is removed.
 #[derive(Args)]
-pub(crate) struct RemoveArgs {
+pub(crate) struct McpRemoveArgs {
     /// Name of the server
     name: String,
     /// Trust the changed haft.toml again without asking, if it was trusted
@@ -23,7 +23,7 @@ pub(crate) struct RemoveArgs {
 }
 
 #[derive(Serialize)]
-struct Answer<'a> {
+struct McpRemoveReport<'a> {
     manifest: &'a Path,
     /// Whether the rest of the manifest holds.
     trusted: bool,
@@ -32,13 +32,13 @@ struct Answer<'a> {
 
 /// Runs the command.
 pub(super) async fn run(
-    args: &RemoveArgs,
+    args: &McpRemoveArgs,
     setting_args: &SettingArgs,
-    state: &State,
-) -> Result<Status, CommandError> {
-    let edit = ManifestEdit::open(setting_args, Trust::new(state.trust()))?;
+    host: &Host,
+) -> Result<CommandStatus, CommandError> {
+    let edit = ManifestEdit::open(setting_args, host)?;
     if !edit.is_there() {
-        return Err(settings::no_manifest(edit.file.directory()));
+        return Err(settings::no_manifest(edit.file.directory()).into());
     }
     let mut expected = edit.file.parse()?;
     if expected.mcp.remove(&args.name).is_none() {
@@ -49,12 +49,12 @@ pub(super) async fn run(
     let text = edit.without_tables(&format!("mcp.{}", args.name), &expected)?;
     let changed = edit.write(text, args.yes).await?;
     let path = changed.file.path();
-    let answer = Answer { manifest: path, trusted: changed.is_trusted, name: &args.name };
+    let answer = McpRemoveReport { manifest: path, trusted: changed.is_trusted, name: &args.name };
     if setting_args.json {
-        output::json(&answer)?;
+        output::write_json(&answer)?;
     } else {
         let text = format!("removed {} from {}\n", args.name, path.display());
-        output::data(&output::visible(&text))?;
+        output::write_data(&output::escape_controls(&text))?;
     }
-    Ok(Status::Done)
+    Ok(CommandStatus::Done)
 }

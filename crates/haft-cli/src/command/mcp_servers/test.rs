@@ -1,43 +1,44 @@
 //! `haft mcp test`: one server, started as a call would start it, and what haft makes of what it says.
 
 use clap::Args;
-use haft_contract::Enforced;
-use haft_mcp::{Trial, TriedTool};
+use haft_contract::EnforcedConfinement;
+use haft_mcp::{McpServerTest, TestedServerTool};
 use serde::Serialize;
 
 use crate::cli::SettingArgs;
-use crate::error::{CommandError, Status};
-use crate::manifest::ServerEntry;
-use crate::mcp_servers::{granted, unusable, why_taken};
-use crate::settings::Settings;
-use crate::state::State;
+use crate::error::{CommandError, CommandStatus};
+use crate::output;
 use crate::table::table;
-use crate::{compose, output, settings};
+use haft_app::host::Host;
+use haft_app::manifest::ServerEntry;
+use haft_app::mcp_servers::{grant_summary, taken_id_message, unusable};
+use haft_app::settings::EffectiveSettings;
+use haft_app::{compose, settings};
 
 /// Longest description in the table, in characters.
 const DESCRIPTION_CHARS_MAX: usize = 100;
 
 /// Which server.
 #[derive(Args)]
-pub(crate) struct TestArgs {
+pub(crate) struct McpTestArgs {
     /// Name of the server
     name: String,
 }
 
 #[derive(Serialize)]
-struct Answer<'a> {
+struct McpTestReport<'a> {
     name: &'a str,
     protocol: &'a str,
     server: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    enforced: Option<Enforced>,
-    tools: Vec<Tool<'a>>,
+    enforced: Option<EnforcedConfinement>,
+    tools: Vec<TestedMcpTool<'a>>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     left_out: &'a [String],
 }
 
 #[derive(Serialize)]
-struct Tool<'a> {
+struct TestedMcpTool<'a> {
     name: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<&'a str>,
@@ -48,32 +49,33 @@ struct Tool<'a> {
 
 /// Runs the command.
 pub(super) async fn run(
-    args: &TestArgs,
+    args: &McpTestArgs,
     setting_args: &SettingArgs,
-    state: &State,
-) -> Result<Status, CommandError> {
-    let settings = settings::resolve(setting_args, state)?;
+    host: &Host,
+) -> Result<CommandStatus, CommandError> {
+    let settings = settings::resolve(&setting_args.overrides(), host)?;
     check_named(&args.name, &settings)?;
     // The tools of other servers are of no matter here, and need not be found out.
-    let own = Settings { mcp: Default::default(), tools: None, ..settings.clone() };
-    let registry = compose::registry(&own, state).await?;
-    let bridge = compose::bridge(&settings, state)?;
+    let own = EffectiveSettings { mcp: Default::default(), tools: None, ..settings.clone() };
+    let registry = compose::registry(&own, host).await?;
+    let bridge = compose::bridge(&settings, host)?;
     let bridge = bridge.ok_or_else(|| super::unknown(&args.name))?;
-    let tried = bridge.servers().try_out(&args.name, &|id| why_taken(&registry, id)).await;
+    let tried =
+        bridge.servers().test_server(&args.name, &|id| taken_id_message(&registry, id)).await;
     bridge.end().await;
     let entry = settings.mcp.entries.get(&args.name);
     let tried = tried.ok_or_else(|| super::unknown(&args.name))?;
     let trial = tried.map_err(|err| unusable(&args.name, entry, &err))?;
     if setting_args.json {
-        output::json(&answer(&args.name, &trial))?;
+        output::write_json(&answer(&args.name, &trial))?;
     } else {
         let text = text(&args.name, &trial, entry);
-        output::data(&output::visible(&text))?;
+        output::write_data(&output::escape_controls(&text))?;
     }
-    Ok(Status::Done)
+    Ok(CommandStatus::Done)
 }
 
-fn check_named(name: &str, settings: &Settings) -> Result<(), CommandError> {
+fn check_named(name: &str, settings: &EffectiveSettings) -> Result<(), CommandError> {
     match settings.mcp.entries.get(name) {
         None => Err(super::unknown(name)),
         Some(entry) if !entry.is_enabled() => {
@@ -84,15 +86,15 @@ fn check_named(name: &str, settings: &Settings) -> Result<(), CommandError> {
     }
 }
 
-fn answer<'a>(name: &'a str, trial: &'a Trial) -> Answer<'a> {
-    let tool = |tried: &'a TriedTool| Tool {
+fn answer<'a>(name: &'a str, trial: &'a McpServerTest) -> McpTestReport<'a> {
+    let tool = |tried: &'a TestedServerTool| TestedMcpTool {
         name: &tried.name,
         id: tried.id.as_ref().ok().map(haft_contract::ToolId::as_str),
         permission: &tried.permission,
         effect: tried.effect.as_str(),
         description: &tried.description,
     };
-    Answer {
+    McpTestReport {
         name,
         protocol: &trial.protocol,
         server: &trial.server,
@@ -102,7 +104,7 @@ fn answer<'a>(name: &'a str, trial: &'a Trial) -> Answer<'a> {
     }
 }
 
-fn text(name: &str, trial: &Trial, entry: Option<&ServerEntry>) -> String {
+fn text(name: &str, trial: &McpServerTest, entry: Option<&ServerEntry>) -> String {
     let about = if trial.server.trim().is_empty() { "a server" } else { &trial.server };
     let mut text = format!("{name} works: {about}, protocol {}\n", trial.protocol);
     if let Some(confined) = &trial.confined {
@@ -113,7 +115,7 @@ fn text(name: &str, trial: &Trial, entry: Option<&ServerEntry>) -> String {
             Some(url) => {
                 text.push_str(&format!("runs at {url}, outside of this machine's sandbox\n"))
             }
-            None => text.push_str(&format!("granted: {}\n", granted(entry))),
+            None => text.push_str(&format!("granted: {}\n", grant_summary(entry))),
         }
     }
     let usable = trial.tools.iter().filter_map(|tried| Some((tried, tried.id.as_ref().ok()?)));
@@ -140,7 +142,7 @@ fn text(name: &str, trial: &Trial, entry: Option<&ServerEntry>) -> String {
     text
 }
 
-fn levels(enforced: &Enforced) -> String {
+fn levels(enforced: &EnforcedConfinement) -> String {
     let value = serde_json::to_value(enforced).unwrap_or_default();
     let levels = value.as_object().into_iter().flatten();
     let level = |(layer, level): (&String, &serde_json::Value)| {

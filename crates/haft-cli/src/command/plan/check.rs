@@ -4,14 +4,15 @@ use std::path::PathBuf;
 
 use clap::Args;
 use haft_contract::ToolId;
-use haft_plan::{CheckedPlan, Input, Problem, check_text};
+use haft_plan::{CheckedPlan, PlanInput, PlanProblem, check_text};
 use serde::Serialize;
 
 use crate::cli::SettingArgs;
-use crate::error::{CommandError, Status};
+use crate::error::{CommandError, CommandStatus};
 use crate::plan_run::{self, PlanText};
-use crate::state::State;
-use crate::{compose, input, output, settings};
+use crate::{input, output};
+use haft_app::host::Host;
+use haft_app::{compose, settings};
 
 /// Say everything that is wrong with a plan
 ///
@@ -25,7 +26,7 @@ Examples:
   haft plan check report.json
   haft plan check report.json --input '{\"path\":\"src\"}'
   generate-plan | haft plan check - --json")]
-pub(super) struct CheckArgs {
+pub(super) struct PlanCheckArgs {
     /// The plan, or - for standard input
     file: PathBuf,
     /// Check references to the input, too, with this one: JSON, or @FILE to read it from a file
@@ -35,52 +36,52 @@ pub(super) struct CheckArgs {
 
 /// What a program is told of a plan.
 #[derive(Serialize)]
-struct Answer<'a> {
+struct PlanCheckReport<'a> {
     valid: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     nodes: Option<usize>,
     /// The dangerous tools that it calls.
     #[serde(skip_serializing_if = "Option::is_none")]
     dangerous: Option<Vec<&'a ToolId>>,
-    problems: &'a [Problem],
+    problems: &'a [PlanProblem],
 }
 
 pub(super) async fn run(
-    args: &CheckArgs,
+    args: &PlanCheckArgs,
     setting_args: &SettingArgs,
-    state: &State,
-) -> Result<Status, CommandError> {
+    host: &Host,
+) -> Result<CommandStatus, CommandError> {
     let PlanText { name, text, .. } = PlanText::read(&args.file)?;
     let given = args.input.as_deref().map(input::read_plan_input).transpose()?;
-    let settings = settings::resolve(setting_args, state)?;
-    let registry = compose::registry(&settings, state).await?;
-    let input = given.as_ref().map_or(Input::Unknown, Input::Given);
+    let settings = settings::resolve(&setting_args.overrides(), host)?;
+    let registry = compose::registry(&settings, host).await?;
+    let input = given.as_ref().map_or(PlanInput::Unknown, PlanInput::Given);
     let checked = check_text(&text, &plan_run::catalogue(&registry), input);
     if setting_args.json {
-        output::json(&answer(&checked))?;
+        output::write_json(&answer(&checked))?;
     } else {
-        output::data(&output::visible(&words(&name, &checked)))?;
+        output::write_data(&output::escape_controls(&words(&name, &checked)))?;
     }
-    Ok(if checked.is_ok() { Status::Done } else { Status::Failed })
+    Ok(if checked.is_ok() { CommandStatus::Done } else { CommandStatus::Failed })
 }
 
-fn answer(checked: &Result<CheckedPlan, Vec<Problem>>) -> Answer<'_> {
+fn answer(checked: &Result<CheckedPlan, Vec<PlanProblem>>) -> PlanCheckReport<'_> {
     match checked {
-        Ok(plan) => Answer {
+        Ok(plan) => PlanCheckReport {
             valid: true,
             nodes: Some(plan.nodes().len()),
             dangerous: Some(dangerous(plan)),
             problems: &[],
         },
-        Err(problems) => Answer { valid: false, nodes: None, dangerous: None, problems },
+        Err(problems) => PlanCheckReport { valid: false, nodes: None, dangerous: None, problems },
     }
 }
 
-fn words(name: &str, checked: &Result<CheckedPlan, Vec<Problem>>) -> String {
+fn words(name: &str, checked: &Result<CheckedPlan, Vec<PlanProblem>>) -> String {
     let plan = match checked {
         Ok(plan) => plan,
         Err(problems) => {
-            return problems.iter().map(|problem| plan_run::line(problem) + "\n").collect();
+            return problems.iter().map(|problem| plan_run::problem_line(problem) + "\n").collect();
         }
     };
     let nodes = match plan.nodes().len() {

@@ -7,21 +7,22 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use haft_contract::ToolId;
-use haft_model::Usage;
-use haft_plan::drive::Start;
-use haft_plan::planner::MadePlan;
-use haft_plan::{Graph, Plan};
+use haft_model::ModelUsage;
+use haft_plan::drive::RunStartMode;
+use haft_plan::planner::GeneratedPlan;
+use haft_plan::{Plan, PlanGraph};
 use serde::Serialize;
 
 use crate::cli::SettingArgs;
-use crate::compose::Tools;
-use crate::drawing::drawing;
-use crate::error::{CommandError, Status};
-use crate::model::planning::{self, Wish};
-use crate::model::{ModelArgs, took};
-use crate::plan_run::{self, PlanRun, rehearsal};
-use crate::state::State;
-use crate::{compose, input, output, quote, settings};
+use crate::drawing::draw_graph;
+use crate::error::{CommandError, CommandStatus};
+use crate::model::planning::{self, PlanMakingRequest};
+use crate::model::{ModelArgs, usage_summary};
+use crate::plan_run::{self, PlanRun, dry_run};
+use crate::{input, output};
+use haft_app::compose::AvailableTools;
+use haft_app::host::Host;
+use haft_app::{compose, quote, settings};
 
 /// Where a plan is saved unless another file is named.
 const FILE_NAME: &str = "plan.json";
@@ -41,7 +42,7 @@ Examples:
   haft plan make 'Summarise {{INPUT.path}}' --input '{\"path\":\"README.md\"}'
   haft plan make 'List the largest files' --out - | haft plan check -
   haft plan make 'List the largest files' --model openai/any --base-url http://127.0.0.1:8000/v1")]
-pub(crate) struct MakeArgs {
+pub(crate) struct PlanMakeArgs {
     /// What is to be done, @FILE to read it from a file, or - for standard input
     request: String,
     /// File to save the plan in, or - to print it instead; plan.json unless given
@@ -58,36 +59,36 @@ pub(crate) struct MakeArgs {
 }
 
 #[derive(Serialize)]
-struct Answer<'a> {
+struct PlanMakeReport<'a> {
     r#type: &'static str,
     file: Option<&'a Path>,
     model: String,
     dangerous: Vec<&'a str>,
     repairs: u32,
-    usage: Usage,
+    usage: ModelUsage,
     plan: &'a Plan,
 }
 
 /// Runs the command.
 pub(crate) async fn run(
-    args: MakeArgs,
+    args: PlanMakeArgs,
     setting_args: &SettingArgs,
-    state: &State,
-) -> Result<Status, CommandError> {
+    host: &Host,
+) -> Result<CommandStatus, CommandError> {
     let request = input::read_text(&args.request, "request")?;
     let given = args.input.as_deref().map(input::read_plan_input).transpose()?;
-    let settings = settings::resolve(setting_args, state)?;
-    let model = args.model.open(&settings.model)?;
-    let destination = Destination::of(&args);
+    let settings = settings::resolve(&setting_args.overrides(), host)?;
+    let model = args.model.choice().open(&settings.model, host)?;
+    let destination = PlanDestination::of(&args);
     // An answer costs time and money: what would refuse to take it is found out before.
     destination.check()?;
-    let tools = Tools::find(&settings, state).await?;
+    let tools = AvailableTools::find(&settings, host).await?;
     let catalogue = plan_run::catalogue(tools.offered());
-    let wish = Wish { request: &request, input: given.as_ref(), settings: &settings };
-    let made = planning::make(&model, tools.offered(), &catalogue, &wish).await?;
+    let wish = PlanMakingRequest { request: &request, input: given.as_ref(), settings: &settings };
+    let made = planning::request_plan(&model, tools.offered(), &catalogue, &wish).await?;
     let saved = destination.save(&made.text);
     if setting_args.json {
-        let answer = Answer {
+        let answer = PlanMakeReport {
             r#type: "plan",
             file: destination.file().filter(|_| saved.is_ok()),
             model: model.name(),
@@ -96,30 +97,40 @@ pub(crate) async fn run(
             usage: made.usage,
             plan: made.checked.plan(),
         };
-        output::json(&answer)?;
+        output::write_json(&answer)?;
     } else {
         show(&destination, &made, saved.is_ok())?;
     }
     saved?;
-    tell(&destination, &made, &args);
+    print_next_steps(&destination, &made, &args);
     let plan = made.checked;
-    let work = PlanRun { plan, tools, run: compose::new_run()?, start: Start::New, input: given };
-    tell_asked(&rehearsal::asked_about(&work, settings, state).await?);
-    Ok(Status::Done)
+    let work = PlanRun {
+        plan,
+        tools,
+        run: compose::new_run(host.now_ms())?,
+        start: RunStartMode::New,
+        input: given,
+    };
+    print_tools_that_ask(&dry_run::tools_that_ask(&work, settings, host).await?);
+    Ok(CommandStatus::Done)
 }
 
 /// Prints the drawing; or the plan itself, where it was to be printed and where it could not be saved.
-fn show(destination: &Destination, made: &MadePlan, is_saved: bool) -> Result<(), CommandError> {
-    let graph = Graph::new(made.checked.plan());
+fn show(
+    destination: &PlanDestination,
+    made: &GeneratedPlan,
+    is_saved: bool,
+) -> Result<(), CommandError> {
+    let graph = PlanGraph::new(made.checked.plan());
     if destination.file().is_some() && is_saved {
-        return output::data(&drawing(&graph, &io::stdout()));
+        return output::write_data(&draw_graph(&graph, &io::stdout()));
     }
-    output::note(drawing(&graph, &io::stderr()).trim_end());
-    output::data(&made.text)
+    output::print_note(draw_graph(&graph, &io::stderr()).trim_end());
+    output::write_data(&made.text)
 }
 
 /// Says what came of it, and how to go on.
-fn tell(destination: &Destination, made: &MadePlan, args: &MakeArgs) {
+fn print_next_steps(destination: &PlanDestination, made: &GeneratedPlan, args: &PlanMakeArgs) {
     let nodes = match made.checked.nodes().len() {
         1 => "1 node".to_owned(),
         nodes => format!("{nodes} nodes"),
@@ -129,8 +140,11 @@ fn tell(destination: &Destination, made: &MadePlan, args: &MakeArgs) {
         1 => ", mended once".to_owned(),
         times => format!(", mended {times} times"),
     };
-    output::note(format_args!("made a plan of {nodes}{mended} ({})", took(made.usage)));
-    planning::tell_dangerous(&made.checked);
+    output::print_note(format_args!(
+        "made a plan of {nodes}{mended} ({})",
+        usage_summary(made.usage)
+    ));
+    planning::warn_of_dangerous(&made.checked);
     let Some(file) = destination.file() else { return };
     let mut command = format!("haft run {}", quote::shell(&file.to_string_lossy()));
     for tool in planning::dangerous(&made.checked) {
@@ -139,30 +153,30 @@ fn tell(destination: &Destination, made: &MadePlan, args: &MakeArgs) {
     if let Some(input) = &args.input {
         command.push_str(&format!(" --input {}", quote::shell(input)));
     }
-    output::note(format_args!("saved in {}; to run it: {command}", file.display()));
+    output::print_note(format_args!("saved in {}; to run it: {command}", file.display()));
 }
 
 /// Says which tools are not dangerous, and asked about all the same when the plan is run as it is.
-fn tell_asked(tools: &BTreeSet<ToolId>) {
+fn print_tools_that_ask(tools: &BTreeSet<ToolId>) {
     if tools.is_empty() {
         return;
     }
     let names: Vec<&str> = tools.iter().map(ToolId::as_str).collect();
-    output::note(format_args!(
+    output::print_note(format_args!(
         "not dangerous, but asked about when the plan is run, and refused where nobody is there; --allow lets them run: {}",
         names.join(", ")
     ));
 }
 
 /// Where the plan goes.
-enum Destination {
+enum PlanDestination {
     Stdout,
     New(PathBuf),
     Replaced(PathBuf),
 }
 
-impl Destination {
-    fn of(args: &MakeArgs) -> Self {
+impl PlanDestination {
+    fn of(args: &PlanMakeArgs) -> Self {
         let path = args.out.clone().unwrap_or_else(|| PathBuf::from(FILE_NAME));
         match (path.as_os_str() == STDOUT, args.force) {
             (true, _) => Self::Stdout,
@@ -181,14 +195,17 @@ impl Destination {
     fn check(&self) -> Result<(), CommandError> {
         let Some(path) = self.file() else { return Ok(()) };
         if path.is_dir() {
-            return Err(unwritable(path, &"it is a directory"));
+            return Err(file_write_error(path, &"it is a directory"));
         }
         let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
         if let Some(directory) = directory.filter(|directory| !directory.is_dir()) {
-            return Err(unwritable(path, &format!("{} is no directory", directory.display())));
+            return Err(file_write_error(
+                path,
+                &format!("{} is no directory", directory.display()),
+            ));
         }
         match self {
-            Self::New(path) if path.symlink_metadata().is_ok() => Err(exists(path)),
+            Self::New(path) if path.symlink_metadata().is_ok() => Err(file_exists_error(path)),
             Self::Stdout | Self::New(_) | Self::Replaced(_) => Ok(()),
         }
     }
@@ -203,19 +220,19 @@ impl Destination {
         };
         let written = options.open(path).and_then(|mut file| writeln!(file, "{text}"));
         written.map_err(|err| match err.kind() {
-            io::ErrorKind::AlreadyExists => exists(path),
-            _ => unwritable(path, &err),
+            io::ErrorKind::AlreadyExists => file_exists_error(path),
+            _ => file_write_error(path, &err),
         })
     }
 }
 
-fn exists(path: &Path) -> CommandError {
+fn file_exists_error(path: &Path) -> CommandError {
     let path = path.display();
     CommandError::usage(format!(
         "{path} exists already and is left as it is: name another file with --out, or give --force"
     ))
 }
 
-fn unwritable(path: &Path, why: &dyn std::fmt::Display) -> CommandError {
+fn file_write_error(path: &Path, why: &dyn std::fmt::Display) -> CommandError {
     CommandError::usage(format!("the plan cannot be saved in {}: {why}", path.display()))
 }

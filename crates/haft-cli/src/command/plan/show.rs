@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use haft_plan::Graph;
+use haft_plan::PlanGraph;
 use serde::Serialize;
 
 use crate::cli::SettingArgs;
-use crate::drawing::drawing;
-use crate::error::{CommandError, Status};
+use crate::drawing::draw_graph;
+use crate::error::{CommandError, CommandStatus};
 use crate::output;
 use crate::plan_run::{self, PlanText};
 
@@ -23,17 +23,17 @@ Examples:
   haft plan show report.json --format dot | dot -Tpng > report.png
   haft plan show report.json --format mermaid >> README.md
   haft plan show report.json --format svg > report.svg")]
-pub(super) struct ShowArgs {
+pub(super) struct PlanShowArgs {
     /// The plan, or - for standard input
     file: PathBuf,
     /// What to draw it as
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
+    #[arg(long, value_enum, default_value_t = PlanDrawingFormat::Text)]
+    format: PlanDrawingFormat,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
 #[serde(rename_all = "snake_case")]
-enum Format {
+enum PlanDrawingFormat {
     /// Boxes and lines for a terminal
     Text,
     /// The language of Graphviz
@@ -45,26 +45,29 @@ enum Format {
 }
 
 #[derive(Serialize)]
-struct Answer<'a> {
-    format: Format,
+struct PlanShowReport<'a> {
+    format: PlanDrawingFormat,
     drawing: &'a str,
 }
 
-pub(super) fn run(args: &ShowArgs, setting_args: &SettingArgs) -> Result<Status, CommandError> {
+pub(super) fn run(
+    args: &PlanShowArgs,
+    setting_args: &SettingArgs,
+) -> Result<CommandStatus, CommandError> {
     let PlanText { name, text, .. } = PlanText::read(&args.file)?;
-    let plan =
-        haft_plan::parse(&text).map_err(|problems| plan_run::unreadable(&name, &problems))?;
-    let graph = Graph::new(&plan);
+    let plan = haft_plan::parse(&text)
+        .map_err(|problems| plan_run::unreadable_plan_error(&name, &problems))?;
+    let graph = PlanGraph::new(&plan);
     let drawing = match args.format {
-        Format::Text => drawing(&graph, &std::io::stdout()),
-        Format::Dot => graph.dot(),
-        Format::Mermaid => graph.mermaid(),
-        Format::Svg => graph.svg(),
+        PlanDrawingFormat::Text => draw_graph(&graph, &std::io::stdout()),
+        PlanDrawingFormat::Dot => graph.dot(),
+        PlanDrawingFormat::Mermaid => graph.mermaid(),
+        PlanDrawingFormat::Svg => graph.svg(),
     };
     if setting_args.json {
-        output::json(&Answer { format: args.format, drawing: &drawing })?;
+        output::write_json(&PlanShowReport { format: args.format, drawing: &drawing })?;
     } else {
-        output::data(&drawing)?;
+        output::write_data(&drawing)?;
     }
-    Ok(Status::Done)
+    Ok(CommandStatus::Done)
 }

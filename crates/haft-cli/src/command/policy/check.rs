@@ -2,37 +2,43 @@
 
 use serde::Serialize;
 
-use super::findings::{Finding, findings};
+use super::findings::{UnusedRule, unused_rules};
 use crate::cli::SettingArgs;
-use crate::error::{CommandError, Status};
-use crate::state::State;
-use crate::{compose, output, settings};
+use crate::error::{CommandError, CommandStatus};
+use crate::output;
+use haft_app::host::Host;
+use haft_app::{compose, settings};
 
 #[derive(Serialize)]
-struct Answer {
+struct PolicyCheckReport {
     rules: usize,
-    findings: Vec<Finding>,
+    findings: Vec<UnusedRule>,
 }
 
 /// Runs the command.
-pub(super) async fn run(setting_args: &SettingArgs, state: &State) -> Result<Status, CommandError> {
-    let settings = settings::resolve(setting_args, state)?;
+pub(super) async fn run(
+    setting_args: &SettingArgs,
+    host: &Host,
+) -> Result<CommandStatus, CommandError> {
+    let settings = settings::resolve(&setting_args.overrides(), host)?;
     // Making a runtime and a session compiles everything, with what variables stand for here.
-    let runtime = compose::unrecorded_runtime(&settings, state).await?;
-    compose::session(&runtime, &settings, "cli")?;
+    let runtime = compose::unrecorded_runtime(&settings, host).await?;
+    compose::open_connection(&runtime, &settings, host, "cli")?;
     let rules = compose::rules_in_force(&settings, &runtime.registry())?;
-    let variables = compose::variables(runtime.roots());
-    let answer = Answer { rules: rules.len(), findings: findings(&rules, &variables) };
-    let status = if answer.findings.is_empty() { Status::Done } else { Status::Failed };
+    let variables = compose::variables(runtime.roots(), host);
+    let answer =
+        PolicyCheckReport { rules: rules.len(), findings: unused_rules(&rules, &variables) };
+    let status =
+        if answer.findings.is_empty() { CommandStatus::Done } else { CommandStatus::Failed };
     if setting_args.json {
-        output::json(&answer)?;
+        output::write_json(&answer)?;
     } else {
-        output::data(&output::visible(&text(&answer)))?;
+        output::write_data(&output::escape_controls(&text(&answer)))?;
     }
     Ok(status)
 }
 
-fn text(answer: &Answer) -> String {
+fn text(answer: &PolicyCheckReport) -> String {
     let mut text: String = answer
         .findings
         .iter()

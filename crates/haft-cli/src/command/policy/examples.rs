@@ -1,14 +1,14 @@
 //! What one example of a rule shows. A rule can only be compiled with examples that hold, so that compiling it with the one
 //! example is the question.
 
-use haft_contract::Variables;
+use haft_contract::PatternVariables;
 use haft_policy::{Conditions, Rule, RuleScope, RuleSet};
 use serde::Serialize;
 
 /// What is expected of an example.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Expected {
+pub(super) enum ExampleExpectation {
     Match,
     NotMatch,
 }
@@ -16,7 +16,7 @@ pub(super) enum Expected {
 /// What an example shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Found {
+pub(super) enum ExampleResult {
     Holds,
     Fails,
     /// The pattern has a variable that stands for nothing here, so that it matches nothing whatever the example.
@@ -24,25 +24,25 @@ pub(super) enum Found {
 }
 
 /// Returns what an example of a rule shows; other examples of the rule do not matter.
-pub(super) fn found(
+pub(super) fn check_example(
     scope: RuleScope,
     rule: &Rule,
-    (expected, example): (Expected, &str),
-    variables: &Variables,
-) -> Found {
-    let holds = |expected: Expected| {
+    (expected, example): (ExampleExpectation, &str),
+    variables: &PatternVariables,
+) -> ExampleResult {
+    let holds = |expected: ExampleExpectation| {
         let mut rule = rule.clone();
         rule.match_examples.clear();
         rule.not_match_examples.clear();
         match expected {
-            Expected::Match => rule.match_examples.push(example.to_owned()),
-            Expected::NotMatch => rule.not_match_examples.push(example.to_owned()),
+            ExampleExpectation::Match => rule.match_examples.push(example.to_owned()),
+            ExampleExpectation::NotMatch => rule.not_match_examples.push(example.to_owned()),
         }
         RuleSet::compile([(scope, rule)], variables, Conditions::default()).is_ok()
     };
-    match (holds(Expected::Match), holds(Expected::NotMatch)) {
-        (true, true) => Found::NothingToMatch,
-        (matches, _) if matches == (expected == Expected::Match) => Found::Holds,
-        _ => Found::Fails,
+    match (holds(ExampleExpectation::Match), holds(ExampleExpectation::NotMatch)) {
+        (true, true) => ExampleResult::NothingToMatch,
+        (matches, _) if matches == (expected == ExampleExpectation::Match) => ExampleResult::Holds,
+        _ => ExampleResult::Fails,
     }
 }

@@ -1,35 +1,35 @@
 //! `haft policy explain`: what would become of a call, in words. The judging is the runtime's.
 
-use haft::Explanation;
-use haft_contract::ErrorCode;
-use haft_policy::Action;
+use haft::CallExplanation;
+use haft_contract::{ErrorCode, Refusal};
+use haft_policy::RuleAction;
 use serde::Serialize;
 
-use super::remedy;
 use crate::cli::SettingArgs;
-use crate::error::{CommandError, Status};
-use crate::state::State;
-use crate::{compose, input, output, quote, settings};
+use crate::error::{CommandError, CommandStatus};
+use crate::{input, output, remedy};
+use haft_app::host::Host;
+use haft_app::{compose, quote, settings};
 
 #[derive(Serialize)]
-struct Answer<'a> {
+struct PolicyExplainReport<'a> {
     tool: &'a str,
-    outcome: Action,
-    accesses: Vec<Access<'a>>,
+    outcome: RuleAction,
+    accesses: Vec<ExplainedAccess<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    refusal: Option<Refusal<'a>>,
+    refusal: Option<ExplainedRefusal<'a>>,
     reasons: &'a [String],
 }
 
 #[derive(Serialize)]
-struct Access<'a> {
+struct ExplainedAccess<'a> {
     access: &'a str,
-    action: Action,
+    action: RuleAction,
     text: &'a str,
 }
 
 #[derive(Serialize)]
-struct Refusal<'a> {
+struct ExplainedRefusal<'a> {
     code: ErrorCode,
     message: &'a str,
     /// What would change it; rules say so in the message.
@@ -42,70 +42,72 @@ pub(super) async fn run(
     tool: &str,
     given: &str,
     setting_args: &SettingArgs,
-    state: &State,
-) -> Result<Status, CommandError> {
+    host: &Host,
+) -> Result<CommandStatus, CommandError> {
     let input = input::read(tool, given)?;
-    let settings = settings::resolve(setting_args, state)?;
-    let runtime = compose::unrecorded_runtime(&settings, state).await?;
-    let session = compose::session(&runtime, &settings, "cli")?;
+    let settings = settings::resolve(&setting_args.overrides(), host)?;
+    let runtime = compose::unrecorded_runtime(&settings, host).await?;
+    let session = compose::open_connection(&runtime, &settings, host, "cli")?;
     let explanation = session.explain(tool, input).await?;
     check_usage(&explanation, tool)?;
     if setting_args.json {
-        output::json(&answer(&explanation))?;
+        output::write_json(&answer(&explanation))?;
     } else {
-        output::data(&output::visible(&text(&explanation)))?;
+        output::write_data(&output::escape_controls(&text(&explanation)))?;
     }
-    Ok(Status::Done)
+    Ok(CommandStatus::Done)
 }
 
 /// An unknown tool, or an input that does not fit, has not been judged: there is nothing to explain.
-fn check_usage(explanation: &Explanation, tool: &str) -> Result<(), CommandError> {
-    let Some((code, message)) = &explanation.refusal else { return Ok(()) };
-    match Status::of_code(*code) {
-        Status::Usage => {
+fn check_usage(explanation: &CallExplanation, tool: &str) -> Result<(), CommandError> {
+    let Some(Refusal { code, because, .. }) = &explanation.refusal else { return Ok(()) };
+    match CommandStatus::of_code(*code) {
+        CommandStatus::Usage => {
             let hint = match code {
                 ErrorCode::ToolNotFound => "haft tools list".to_owned(),
                 _ => format!("haft tools show {}", quote::shell(tool)),
             };
-            Err(CommandError::usage(message).hint(hint))
+            Err(CommandError::usage(because).hint(hint))
         }
         _ => Ok(()),
     }
 }
 
-fn answer(explanation: &Explanation) -> Answer<'_> {
+fn answer(explanation: &CallExplanation) -> PolicyExplainReport<'_> {
     let accesses = explanation.accesses.iter();
     let refusal = explanation.refusal.as_ref();
-    Answer {
+    PolicyExplainReport {
         tool: &explanation.tool,
         outcome: explanation.outcome,
         accesses: accesses
-            .map(|one| Access { access: &one.access, action: one.action, text: &one.text })
+            .map(|one| ExplainedAccess { access: &one.access, action: one.action, text: &one.text })
             .collect(),
-        refusal: refusal.map(|(code, message)| {
-            let change = remedy::of_refusal(*code, message);
-            Refusal { code: *code, message, change }
+        refusal: refusal.map(|refusal| ExplainedRefusal {
+            code: refusal.code,
+            message: &refusal.because,
+            change: remedy::changing_setting(refusal),
         }),
         reasons: &explanation.reasons,
     }
 }
 
-fn text(explanation: &Explanation) -> String {
+fn text(explanation: &CallExplanation) -> String {
     let tool = &explanation.tool;
     let mut text = match explanation.outcome {
-        Action::Allow => format!("{tool} would be executed\n"),
-        Action::Ask => {
+        RuleAction::Allow => format!("{tool} would be executed\n"),
+        RuleAction::Ask => {
             format!("somebody would be asked about {tool}; where nobody is, it is refused\n")
         }
-        Action::Deny => format!("{tool} would be refused\n"),
+        RuleAction::Deny => format!("{tool} would be refused\n"),
     };
     for access in &explanation.accesses {
         let action = access.action.to_string();
         text.push_str(&format!("\n{action:<5} {}\n      {}\n", access.access, access.text));
     }
-    if let Some((code, message)) = &explanation.refusal {
-        text.push_str(&format!("\nrefused with {}\n      {message}\n", code.as_str()));
-        if let Some(change) = remedy::of_refusal(*code, message) {
+    if let Some(refusal) = &explanation.refusal {
+        let Refusal { code, because, .. } = refusal;
+        text.push_str(&format!("\nrefused with {}\n      {because}\n", code.as_str()));
+        if let Some(change) = remedy::changing_setting(refusal) {
             text.push_str(&format!("\nwhat would change it\n      {change}\n"));
         }
     }

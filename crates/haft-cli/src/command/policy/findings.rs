@@ -1,16 +1,16 @@
 //! Rules that never decide, as far as that is certain whatever the call. What only may be so is not reported: a check
 //! that cries wolf is switched off.
 
-use haft_contract::Variables;
-use haft_policy::{Action, Rule, RuleScope, ScopedRule};
+use haft_contract::PatternVariables;
+use haft_policy::{Rule, RuleAction, RuleScope, ScopedRule};
 use serde::Serialize;
 
-use super::examples::{Expected, Found, found};
-use crate::permission_names::{is_capability, is_tool};
+use super::examples::{ExampleExpectation, ExampleResult, check_example};
+use haft_app::permission_names::{is_capability, is_tool};
 
 /// A rule that never decides.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(super) struct Finding {
+pub(super) struct UnusedRule {
     /// The rule.
     pub(super) rule: String,
     /// Why it does not.
@@ -18,15 +18,18 @@ pub(super) struct Finding {
 }
 
 /// Returns the rules that never decide.
-pub(super) fn findings(rules: &[(RuleScope, Rule)], variables: &Variables) -> Vec<Finding> {
+pub(super) fn unused_rules(
+    rules: &[(RuleScope, Rule)],
+    variables: &PatternVariables,
+) -> Vec<UnusedRule> {
     let written = rules.iter().enumerate().filter(|(_, (scope, _))| is_written(*scope));
     written
         .filter_map(|(index, (scope, rule))| {
-            let why = twin(rules, index)
-                .or_else(|| pinned(rules, index))
-                .or_else(|| void(*scope, rule, variables))?;
+            let why = same_rule_reason(rules, index)
+                .or_else(|| manifest_deny_reason(rules, index))
+                .or_else(|| empty_variable_reason(*scope, rule, variables))?;
             let rule = ScopedRule { scope: *scope, rule: rule.clone() }.to_string();
-            Some(Finding { rule, why })
+            Some(UnusedRule { rule, why })
         })
         .collect()
 }
@@ -40,10 +43,10 @@ fn is_written(scope: RuleScope) -> bool {
 }
 
 /// A rule of the same scope that speaks of exactly the same: the stricter decides, and of two equals one is enough.
-fn twin(rules: &[(RuleScope, Rule)], index: usize) -> Option<String> {
+fn same_rule_reason(rules: &[(RuleScope, Rule)], index: usize) -> Option<String> {
     let (scope, rule) = rules.get(index)?;
     let others = rules.iter().enumerate().filter(|(other, (other_scope, other_rule))| {
-        *other != index && other_scope == scope && speaks_of_the_same(other_rule, rule)
+        *other != index && other_scope == scope && has_same_pattern(other_rule, rule)
     });
     for (other, (_, stricter)) in others {
         // A condition that does not hold takes the other rule away.
@@ -61,32 +64,36 @@ fn twin(rules: &[(RuleScope, Rule)], index: usize) -> Option<String> {
 }
 
 /// A deny of the manifest that covers the rule, where nothing else of the manifest could come before the deny.
-fn pinned(rules: &[(RuleScope, Rule)], index: usize) -> Option<String> {
+fn manifest_deny_reason(rules: &[(RuleScope, Rule)], index: usize) -> Option<String> {
     let (scope, rule) = rules.get(index)?;
     let is_nearer = matches!(scope, RuleScope::Project | RuleScope::Session);
-    if !is_nearer || rule.action == Action::Deny {
+    if !is_nearer || rule.action == RuleAction::Deny {
         return None;
     }
     let manifest =
         || rules.iter().filter(|(scope, _)| *scope == RuleScope::Manifest).map(|(_, rule)| rule);
-    let softer = |rule: &&Rule| rule.action != Action::Deny;
+    let softer = |rule: &&Rule| rule.action != RuleAction::Deny;
     if manifest().filter(softer).any(|softer| may_overlap(&softer.permission, &rule.permission)) {
         return None;
     }
-    let mut denies = manifest().filter(|rule| rule.action == Action::Deny);
+    let mut denies = manifest().filter(|rule| rule.action == RuleAction::Deny);
     let deny = denies.find(|deny| covers(deny, rule))?;
     Some(format!("`{deny}` of the manifest always holds"))
 }
 
 /// A pattern with a variable that stands for nothing, so that it matches nothing.
-fn void(scope: RuleScope, rule: &Rule, variables: &Variables) -> Option<String> {
-    let found = found(scope, rule, (Expected::Match, "anything"), variables);
-    (found == Found::NothingToMatch).then(|| {
+fn empty_variable_reason(
+    scope: RuleScope,
+    rule: &Rule,
+    variables: &PatternVariables,
+) -> Option<String> {
+    let found = check_example(scope, rule, (ExampleExpectation::Match, "anything"), variables);
+    (found == ExampleResult::NothingToMatch).then(|| {
         "its pattern matches nothing here, where its variable stands for nothing".to_owned()
     })
 }
 
-fn speaks_of_the_same(one: &Rule, other: &Rule) -> bool {
+fn has_same_pattern(one: &Rule, other: &Rule) -> bool {
     one.permission == other.permission && one.pattern == other.pattern
 }
 
@@ -94,7 +101,7 @@ fn speaks_of_the_same(one: &Rule, other: &Rule) -> bool {
 fn covers(deny: &Rule, rule: &Rule) -> bool {
     let permission = deny.permission == "*" || deny.permission == rule.permission;
     // What a pattern other than * means depends on what its permission is about.
-    (permission && deny.pattern == "*") || speaks_of_the_same(deny, rule)
+    (permission && deny.pattern == "*") || has_same_pattern(deny, rule)
 }
 
 /// Returns whether one call may answer to both permissions. A tool and a capability may meet in one call; two tools, or
@@ -115,14 +122,14 @@ mod tests {
 
     use super::*;
 
-    fn check(rules: &[(RuleScope, &str, &str, Action)], expect: &Expect) {
+    fn check(rules: &[(RuleScope, &str, &str, RuleAction)], expect: &Expect) {
         let rules: Vec<(RuleScope, Rule)> = rules
             .iter()
             .map(|(scope, permission, pattern, action)| {
                 (*scope, Rule::new(*permission, *pattern, *action))
             })
             .collect();
-        let lines = findings(&rules, &Variables::default());
+        let lines = unused_rules(&rules, &PatternVariables::default());
         let lines: String =
             lines.iter().map(|finding| format!("{}: {}\n", finding.rule, finding.why)).collect();
         expect.assert_eq(&lines);
@@ -130,7 +137,7 @@ mod tests {
 
     #[test]
     fn what_never_decides_is_found() {
-        use Action::{Allow, Ask, Deny};
+        use RuleAction::{Allow, Ask, Deny};
         use RuleScope::{Manifest, Project, Session};
         check(
             &[
@@ -163,7 +170,7 @@ mod tests {
 
     #[test]
     fn what_may_decide_is_not() {
-        use Action::{Allow, Ask, Deny};
+        use RuleAction::{Allow, Ask, Deny};
         use RuleScope::{Builtin, Manifest, Preset, Project};
         check(
             &[

@@ -4,17 +4,18 @@ use haft_policy::{Rule, RuleScope};
 use serde::Serialize;
 
 use crate::cli::SettingArgs;
-use crate::error::{CommandError, Status};
-use crate::settings::Settings;
-use crate::state::State;
+use crate::error::{CommandError, CommandStatus};
+use crate::output;
 use crate::table::table;
-use crate::{compose, output, settings};
+use haft_app::host::Host;
+use haft_app::settings::EffectiveSettings;
+use haft_app::{compose, settings};
 
 /// Columns of a line of names.
 const WIDTH: usize = 80;
 
 #[derive(Serialize)]
-struct Listed<'a> {
+struct RuleListEntry<'a> {
     /// The number to remove it by.
     #[serde(skip_serializing_if = "Option::is_none")]
     number: Option<usize>,
@@ -25,51 +26,54 @@ struct Listed<'a> {
 }
 
 #[derive(Serialize)]
-struct Answer<'a> {
-    rules: Vec<Listed<'a>>,
+struct PolicyListReport<'a> {
+    rules: Vec<RuleListEntry<'a>>,
     /// Names that nobody changes, whatever the rules say.
     protected: Vec<&'a str>,
     project_file: &'a std::path::Path,
 }
 
 /// Runs the command.
-pub(super) async fn run(setting_args: &SettingArgs, state: &State) -> Result<Status, CommandError> {
-    let settings = settings::resolve(setting_args, state)?;
-    let registry = compose::registry(&settings, state).await?;
+pub(super) async fn run(
+    setting_args: &SettingArgs,
+    host: &Host,
+) -> Result<CommandStatus, CommandError> {
+    let settings = settings::resolve(&setting_args.overrides(), host)?;
+    let registry = compose::registry(&settings, host).await?;
     let mut rules = compose::rules_in_force(&settings, &registry)?;
     // A stable sort: rules of one scope stay in the order in which they were written.
     rules.sort_by_key(|(scope, _)| std::cmp::Reverse(*scope));
-    let origins = Origins::of(&settings);
+    let origins = RuleOrigins::of(&settings);
     let mut project_rules = 0;
     let listed = rules.iter().map(|(scope, rule)| {
         let number = (*scope == RuleScope::Project).then(|| {
             project_rules += 1;
             project_rules
         });
-        Listed { number, scope: *scope, origin: origins.of_scope(*scope), rule }
+        RuleListEntry { number, scope: *scope, origin: origins.of_scope(*scope), rule }
     });
-    let answer = Answer {
+    let answer = PolicyListReport {
         rules: listed.collect(),
         protected: settings.sandbox.protected.patterns().collect(),
         project_file: settings.project.path(),
     };
     if setting_args.json {
-        output::json(&answer)?;
+        output::write_json(&answer)?;
     } else {
-        output::data(&output::visible(&text(&answer)))?;
+        output::write_data(&output::escape_controls(&text(&answer)))?;
     }
-    Ok(Status::Done)
+    Ok(CommandStatus::Done)
 }
 
 /// Where the rules of each scope come from.
-struct Origins {
+struct RuleOrigins {
     manifest: String,
     preset: String,
     project: String,
 }
 
-impl Origins {
-    fn of(settings: &Settings) -> Self {
+impl RuleOrigins {
+    fn of(settings: &EffectiveSettings) -> Self {
         let manifest = settings.manifest.as_ref();
         Self {
             manifest: manifest.map_or("-".to_owned(), |path| path.display().to_string()),
@@ -91,7 +95,7 @@ impl Origins {
 }
 
 /// The origin is a path more often than not; said once above its rules, it leaves the rules their width.
-fn text(answer: &Answer<'_>) -> String {
+fn text(answer: &PolicyListReport<'_>) -> String {
     let sections = answer.rules.chunk_by(|one, other| one.scope == other.scope);
     let protected =
         format!("protected names (haft, sandbox.protect)\n{}", folded(&answer.protected));
@@ -99,7 +103,7 @@ fn text(answer: &Answer<'_>) -> String {
     sections.join("\n")
 }
 
-fn section(rules: &[Listed<'_>]) -> String {
+fn section(rules: &[RuleListEntry<'_>]) -> String {
     let heading = rules
         .first()
         .map_or(String::new(), |first| format!("{} ({})\n", first.scope, first.origin));

@@ -1,11 +1,11 @@
 //! `haft policy preset`: a preset as it ships, comments and all, to read or to start a manifest from.
 
-use crate::error::{CommandError, Status};
+use crate::error::{CommandError, CommandStatus};
 use crate::output;
-use crate::preset::Preset;
+use haft_app::preset::Preset;
 
 /// Runs the command.
-pub(super) fn run(preset: Preset) -> Result<Status, CommandError> {
-    output::data(preset.text())?;
-    Ok(Status::Done)
+pub(super) fn run(preset: Preset) -> Result<CommandStatus, CommandError> {
+    output::write_data(preset.text())?;
+    Ok(CommandStatus::Done)
 }

@@ -4,12 +4,13 @@ use haft_policy::Rule;
 use serde::Serialize;
 
 use crate::cli::SettingArgs;
-use crate::error::{CommandError, Status};
-use crate::state::State;
-use crate::{output, settings};
+use crate::error::{CommandError, CommandStatus};
+use crate::output;
+use haft_app::host::Host;
+use haft_app::settings;
 
 #[derive(Serialize)]
-struct Answer<'a> {
+struct PolicyRemoveReport<'a> {
     removed: &'a Rule,
     file: &'a std::path::Path,
 }
@@ -18,14 +19,19 @@ struct Answer<'a> {
 pub(super) fn run(
     number: usize,
     setting_args: &SettingArgs,
-    state: &State,
-) -> Result<Status, CommandError> {
-    let settings = settings::resolve(setting_args, state)?;
+    host: &Host,
+) -> Result<CommandStatus, CommandError> {
+    let settings = settings::resolve(&setting_args.overrides(), host)?;
     let removed = settings.project.remove(number)?;
     if setting_args.json {
-        output::json(&Answer { removed: &removed, file: settings.project.path() })?;
+        output::write_json(&PolicyRemoveReport {
+            removed: &removed,
+            file: settings.project.path(),
+        })?;
     } else {
-        output::data(&output::visible(&format!("removed `{removed}` for this project")))?;
+        output::write_data(&output::escape_controls(&format!(
+            "removed `{removed}` for this project"
+        )))?;
     }
-    Ok(Status::Done)
+    Ok(CommandStatus::Done)
 }

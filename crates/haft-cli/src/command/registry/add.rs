@@ -6,20 +6,20 @@ use std::path::{Component, Path, PathBuf};
 use clap::Args;
 use serde::Serialize;
 
-use super::check::Answer as Check;
-use super::survey::survey_of;
+use super::check::RegistryCheckReport as Check;
+use super::directory_scan::scan_entries;
 use crate::cli::SettingArgs;
-use crate::error::{CommandError, Status};
-use crate::manifest::{ManifestFile, PythonEntry};
+use crate::error::{CommandError, CommandStatus};
 use crate::manifest_edit::ManifestEdit;
-use crate::python::PythonDirectories;
-use crate::state::State;
-use crate::trust::Trust;
-use crate::{output, python, settings};
+use crate::output;
+use haft_app::host::Host;
+use haft_app::manifest::{ManifestFile, PythonEntry};
+use haft_app::python::PythonDirectories;
+use haft_app::{python, settings};
 
 /// What is added.
 #[derive(Args)]
-pub(crate) struct AddArgs {
+pub(crate) struct RegistryAddArgs {
     /// Directory of Python tools
     dir: PathBuf,
     /// A Python, or the directory of a virtual environment; the python3 on PATH unless given
@@ -34,7 +34,7 @@ pub(crate) struct AddArgs {
 }
 
 #[derive(Serialize)]
-struct Answer<'a> {
+struct RegistryAddReport<'a> {
     manifest: &'a Path,
     /// Whether the manifest was made.
     created: bool,
@@ -45,39 +45,43 @@ struct Answer<'a> {
 
 /// Runs the command.
 pub(super) async fn run(
-    args: AddArgs,
+    args: RegistryAddArgs,
     setting_args: &SettingArgs,
-    state: &State,
-) -> Result<Status, CommandError> {
-    let edit = ManifestEdit::open(setting_args, Trust::new(state.trust()))?;
-    let entry = entry(&args, &edit.file)?;
-    let placed = entry.clone().placed(edit.file.directory());
-    check_usable(&placed, &edit.file, setting_args)?;
+    host: &Host,
+) -> Result<CommandStatus, CommandError> {
+    let edit = ManifestEdit::open(setting_args, host)?;
+    let entry = manifest_entry(&args, &edit.file, host)?;
+    let placed = entry.clone().resolve_paths(edit.file.directory());
+    check_usable(&placed, &edit.file, setting_args, host)?;
     let text = edit.with_entry(&text_of(&entry))?;
     let changed = edit.write(text, args.yes).await?;
-    let mut settings = settings::resolve(setting_args, state)?;
+    let mut settings = settings::resolve(&setting_args.overrides(), host)?;
     let entries = &mut settings.python.entries;
     entries.retain(|known| !known.is_at(&placed.dir));
     entries.push(placed.clone());
-    let mut surveyed = survey_of(&settings, settings.python.entries.clone(), state).await?;
+    let mut surveyed = scan_entries(&settings, settings.python.entries.clone(), host).await?;
     surveyed.retain(|one| one.entry.is_at(&placed.dir));
     let check = Check::of(&surveyed);
     let status = check.status();
     let (created, trusted) = (changed.is_new, changed.is_trusted);
-    let answer = Answer { manifest: changed.file.path(), created, trusted, check };
+    let answer = RegistryAddReport { manifest: changed.file.path(), created, trusted, check };
     if setting_args.json {
-        output::json(&answer)?;
+        output::write_json(&answer)?;
     } else {
         let verb = if created { "wrote" } else { "added to" };
         let head = format!("{verb} {}\n{}\n", answer.manifest.display(), text_of(&entry));
-        output::data(&output::visible(&(head + &answer.check.text())))?;
+        output::write_data(&output::escape_controls(&(head + &answer.check.text())))?;
     }
     Ok(status)
 }
 
 /// Returns the entry with paths as they are best written into the manifest: from its directory, where they lie within.
-fn entry(args: &AddArgs, file: &ManifestFile) -> Result<PythonEntry, CommandError> {
-    let current = settings::working_directory()?;
+fn manifest_entry(
+    args: &RegistryAddArgs,
+    file: &ManifestFile,
+    host: &Host,
+) -> Result<PythonEntry, CommandError> {
+    let current = host.working_directory()?;
     let written = |path: &Path| -> PathBuf {
         // The last name is left as it is: an interpreter knows its environment by the link that it is.
         let absolute = current.join(path);
@@ -108,6 +112,7 @@ fn check_usable(
     placed: &PythonEntry,
     file: &ManifestFile,
     setting_args: &SettingArgs,
+    host: &Host,
 ) -> Result<(), CommandError> {
     if !placed.dir.is_dir() {
         let message = format!(
@@ -117,17 +122,20 @@ fn check_usable(
         return Err(CommandError::usage(message));
     }
     let manifest = file.parse()?;
-    let roots = settings::roots(setting_args, &manifest, file.directory())?;
-    let mut known = manifest.python.into_iter().map(|known| known.placed(file.directory()));
+    let roots = settings::roots(&setting_args.overrides(), &manifest, file.directory(), host)?;
+    let mut known = manifest.python.into_iter().map(|known| known.resolve_paths(file.directory()));
     if known.any(|known| known.is_at(&placed.dir)) {
-        let message =
-            format!("{} is in {} already", python::shown(&placed.dir), file.path().display());
+        let message = format!(
+            "{} is in {} already",
+            crate::path_text::shown(&placed.dir),
+            file.path().display()
+        );
         return Err(CommandError::usage(message).hint("haft registry check"));
     }
     let alone = PythonDirectories { entries: vec![placed.clone()], has_untrusted: false };
     alone.protection(roots.iter(), &manifest.sandbox.unprotect)?;
     let roots: Vec<PathBuf> = roots.iter().filter_map(|root| root.canonicalize().ok()).collect();
-    python::directory(placed, &roots).map(drop).map_err(CommandError::usage)
+    python::directory(placed, &roots, host).map(drop).map_err(CommandError::usage)
 }
 
 fn text_of(entry: &PythonEntry) -> String {

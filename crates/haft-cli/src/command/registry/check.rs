@@ -2,29 +2,29 @@
 
 use std::path::{Path, PathBuf};
 
-use haft_python::{Difference, Problem, Severity};
+use haft_python::{RegistryDifference, ToolFileProblem, ToolFileSeverity};
 use serde::Serialize;
 
-use super::survey::{Surveyed, survey};
-use super::sync::{RegistryState, differences, mend};
+use super::directory_scan::{ScannedDirectory, scan_directories};
+use super::sync::{RegistryFileState, registry_remedy, registry_state};
 use crate::cli::SettingArgs;
-use crate::error::{CommandError, Status};
+use crate::error::{CommandError, CommandStatus};
 use crate::output;
-use crate::python::{counted, shown};
-use crate::quote;
-use crate::state::State;
+use crate::path_text::{counted, shown};
+use haft_app::host::Host;
+use haft_app::quote;
 
 /// What is said of all directories.
 #[derive(Serialize)]
-pub(super) struct Answer<'a> {
-    directories: Vec<DirectoryAnswer<'a>>,
+pub(super) struct RegistryCheckReport<'a> {
+    directories: Vec<CheckedDirectoryReport<'a>>,
     errors: usize,
     warnings: usize,
 }
 
 /// What is said of one directory.
 #[derive(Serialize)]
-struct DirectoryAnswer<'a> {
+struct CheckedDirectoryReport<'a> {
     dir: &'a Path,
     /// Why nothing of it can be used.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -32,60 +32,62 @@ struct DirectoryAnswer<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     interpreter: Option<&'a Path>,
     tools: Vec<&'a str>,
-    problems: &'a [Problem],
+    problems: &'a [ToolFileProblem],
     /// How registry.json differs from the files, where there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    registry: Option<Vec<Difference>>,
+    registry: Option<Vec<RegistryDifference>>,
 }
 
 /// Runs the command.
 pub(super) async fn run(
     named: Option<&Path>,
     setting_args: &SettingArgs,
-    state: &State,
-) -> Result<Status, CommandError> {
-    let surveyed = survey(named, setting_args, state).await?;
-    let answer = Answer::of(&surveyed);
+    host: &Host,
+) -> Result<CommandStatus, CommandError> {
+    let surveyed = scan_directories(named, setting_args, host).await?;
+    let answer = RegistryCheckReport::of(&surveyed);
     if setting_args.json {
-        output::json(&answer)?;
+        output::write_json(&answer)?;
     } else {
-        output::data(&output::visible(&answer.text()))?;
+        output::write_data(&output::escape_controls(&answer.text()))?;
     }
     Ok(answer.status())
 }
 
-impl<'a> Answer<'a> {
+impl<'a> RegistryCheckReport<'a> {
     /// Returns what is wrong with these directories.
-    pub(super) fn of(surveyed: &'a [Surveyed]) -> Self {
-        let directories: Vec<DirectoryAnswer<'_>> = surveyed.iter().map(answer).collect();
-        let count = |severity: Severity| {
+    pub(super) fn of(surveyed: &'a [ScannedDirectory]) -> Self {
+        let directories: Vec<CheckedDirectoryReport<'_>> = surveyed.iter().map(answer).collect();
+        let count = |severity: ToolFileSeverity| {
             let problems = directories.iter().flat_map(|directory| directory.problems);
             problems.filter(|problem| problem.severity == severity).count()
         };
         let unusable = directories.iter().filter(|directory| directory.error.is_some()).count();
-        let errors = count(Severity::Error) + unusable;
-        Self { errors, warnings: count(Severity::Warning), directories }
+        let errors = count(ToolFileSeverity::Error) + unusable;
+        Self { errors, warnings: count(ToolFileSeverity::Warning), directories }
     }
 
     pub(super) fn text(&self) -> String {
         self.directories.iter().map(text).collect::<Vec<_>>().join("\n")
     }
 
-    pub(super) fn status(&self) -> Status {
-        if self.errors == 0 { Status::Done } else { Status::Failed }
+    pub(super) fn status(&self) -> CommandStatus {
+        if self.errors == 0 { CommandStatus::Done } else { CommandStatus::Failed }
     }
 }
 
-fn answer(surveyed: &Surveyed) -> DirectoryAnswer<'_> {
+fn answer(surveyed: &ScannedDirectory) -> CheckedDirectoryReport<'_> {
     let dir = &surveyed.entry.dir;
-    match &surveyed.found {
+    match &surveyed.contents {
         Ok(found) => {
-            let (registry, error) = match differences(found) {
-                RegistryState::Missing => (None, None),
-                RegistryState::Read(differences) => (Some(differences), None),
-                RegistryState::Unusable(why) => (None, Some(format!("{why}; {}", mend(dir)))),
+            let (registry, error) = match registry_state(found) {
+                RegistryFileState::Missing => (None, None),
+                RegistryFileState::Read(differences) => (Some(differences), None),
+                RegistryFileState::Unusable(why) => {
+                    (None, Some(format!("{why}; {}", registry_remedy(dir))))
+                }
             };
-            DirectoryAnswer {
+            CheckedDirectoryReport {
                 dir,
                 error,
                 interpreter: Some(&found.directory.interpreter),
@@ -94,7 +96,7 @@ fn answer(surveyed: &Surveyed) -> DirectoryAnswer<'_> {
                 registry,
             }
         }
-        Err(why) => DirectoryAnswer {
+        Err(why) => CheckedDirectoryReport {
             dir,
             error: Some(why.clone()),
             interpreter: None,
@@ -105,11 +107,11 @@ fn answer(surveyed: &Surveyed) -> DirectoryAnswer<'_> {
     }
 }
 
-fn text(answer: &DirectoryAnswer<'_>) -> String {
+fn text(answer: &CheckedDirectoryReport<'_>) -> String {
     let mut text = String::new();
-    let within = |problem: &Problem| {
+    let within = |problem: &ToolFileProblem| {
         let path: PathBuf = answer.dir.join(&problem.file);
-        Problem { file: shown(&path), ..problem.clone() }
+        ToolFileProblem { file: shown(&path), ..problem.clone() }
     };
     for problem in answer.problems {
         text.push_str(&format!("{}\n", within(problem)));
@@ -126,16 +128,16 @@ fn text(answer: &DirectoryAnswer<'_>) -> String {
             counted(differing.len(), "difference")
         ));
     }
-    let of = |severity: Severity| {
+    let of = |severity: ToolFileSeverity| {
         answer.problems.iter().filter(|problem| problem.severity == severity).count()
     };
-    let errors = of(Severity::Error) + usize::from(answer.error.is_some());
+    let errors = of(ToolFileSeverity::Error) + usize::from(answer.error.is_some());
     text.push_str(&format!(
         "{}: {}, {}, {}\n",
         shown(answer.dir),
         counted(answer.tools.len(), "tool"),
         counted(errors, "error"),
-        counted(of(Severity::Warning), "warning")
+        counted(of(ToolFileSeverity::Warning), "warning")
     ));
     text
 }

@@ -6,17 +6,17 @@ use haft_contract::Effect;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::survey::{Surveyed, survey};
+use super::directory_scan::{ScannedDirectory, scan_directories};
 use crate::cli::SettingArgs;
-use crate::error::{CommandError, Status};
+use crate::error::{CommandError, CommandStatus};
 use crate::output;
-use crate::python::shown;
-use crate::quote;
-use crate::state::State;
+use crate::path_text::shown;
 use crate::table::table;
+use haft_app::host::Host;
+use haft_app::quote;
 
 #[derive(Serialize)]
-struct Listed<'a> {
+struct PythonToolListEntry<'a> {
     tool: &'a str,
     file: PathBuf,
     function: &'a str,
@@ -34,41 +34,44 @@ struct Listed<'a> {
 pub(super) async fn run(
     named: Option<&Path>,
     setting_args: &SettingArgs,
-    state: &State,
-) -> Result<Status, CommandError> {
-    let surveyed = survey(named, setting_args, state).await?;
-    let mut status = Status::Done;
-    for Surveyed { entry, found } in &surveyed {
+    host: &Host,
+) -> Result<CommandStatus, CommandError> {
+    let surveyed = scan_directories(named, setting_args, host).await?;
+    let mut status = CommandStatus::Done;
+    for ScannedDirectory { entry, contents: found } in &surveyed {
         let dir = shown(&entry.dir);
         match found {
             Ok(found) if found.checked.has_errors() => {
                 let message = format!("some files in {dir} are left out, because they have errors");
                 let hint = format!("haft registry check {}", quote::shell(&dir));
-                output::warning(&message, Some(&hint));
+                output::print_warning(&message, Some(&hint));
             }
             Ok(_) => {}
             Err(why) => {
-                output::warning(&format!("the Python tools in {dir} are left out: {why}"), None);
-                status = Status::Failed;
+                output::print_warning(
+                    &format!("the Python tools in {dir} are left out: {why}"),
+                    None,
+                );
+                status = CommandStatus::Failed;
             }
         }
     }
-    let listed: Vec<Listed<'_>> = surveyed.iter().flat_map(listed).collect();
+    let listed: Vec<PythonToolListEntry<'_>> = surveyed.iter().flat_map(listed).collect();
     if setting_args.json {
-        output::json(&listed)?;
+        output::write_json(&listed)?;
     } else if listed.is_empty() {
-        output::data("no tools")?;
+        output::write_data("no tools")?;
     } else {
-        output::data(&output::visible(&text(&listed)))?;
+        output::write_data(&output::escape_controls(&text(&listed)))?;
     }
     Ok(status)
 }
 
-fn listed(surveyed: &Surveyed) -> Vec<Listed<'_>> {
-    let Ok(found) = &surveyed.found else { return Vec::new() };
+fn listed(surveyed: &ScannedDirectory) -> Vec<PythonToolListEntry<'_>> {
+    let Ok(found) = &surveyed.contents else { return Vec::new() };
     let tools = found.checked.tools.iter();
     tools
-        .map(|tool| Listed {
+        .map(|tool| PythonToolListEntry {
             tool: tool.id.as_str(),
             file: surveyed.entry.dir.join(&tool.source.name),
             function: &tool.function,
@@ -83,7 +86,7 @@ fn listed(surveyed: &Surveyed) -> Vec<Listed<'_>> {
         .collect()
 }
 
-fn text(listed: &[Listed<'_>]) -> String {
+fn text(listed: &[PythonToolListEntry<'_>]) -> String {
     let rows = listed.iter().map(|one| {
         vec![
             one.tool.to_owned(),

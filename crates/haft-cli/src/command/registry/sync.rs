@@ -6,17 +6,18 @@ use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
-use haft_python::{Difference, RegistryFile};
+use haft_python::{RegistryDifference, RegistryFile};
 use rustix::fs::OFlags;
 use serde::Serialize;
 
-use super::survey::{Surveyed, survey};
+use super::directory_scan::{ScannedDirectory, scan_directories};
 use crate::cli::SettingArgs;
-use crate::error::{CommandError, Status};
+use crate::error::{CommandError, CommandStatus};
 use crate::output;
-use crate::python::{Found, shown};
-use crate::quote;
-use crate::state::State;
+use crate::path_text::shown;
+use haft_app::host::Host;
+use haft_app::python::PythonToolSource;
+use haft_app::quote;
 
 /// The registry's name in its directory.
 pub(super) const FILE_NAME: &str = "registry.json";
@@ -25,7 +26,7 @@ pub(crate) const REGISTRY_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
 /// Whether anything is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Mode {
+pub(super) enum SyncMode {
     /// It is, unless something stands there that cannot be read.
     Write,
     /// It is, whatever stands there.
@@ -35,21 +36,21 @@ pub(super) enum Mode {
 }
 
 /// What the registry of a directory is like.
-pub(super) enum RegistryState {
+pub(super) enum RegistryFileState {
     /// There is none.
     Missing,
     /// There is one, which differs so from the files.
-    Read(Vec<Difference>),
+    Read(Vec<RegistryDifference>),
     /// There is one that says nothing.
     Unusable(String),
 }
 
 #[derive(Serialize)]
-struct Answer {
+struct RegistrySyncReport {
     registry: PathBuf,
     /// Whether it was written.
     written: bool,
-    differences: Vec<Difference>,
+    differences: Vec<RegistryDifference>,
     /// Files that are not in it because they have errors.
     left_out: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -61,35 +62,38 @@ struct Answer {
 /// Runs the command.
 pub(super) async fn run(
     named: Option<&Path>,
-    mode: Mode,
+    mode: SyncMode,
     setting_args: &SettingArgs,
-    state: &State,
-) -> Result<Status, CommandError> {
-    let surveyed = survey(named, setting_args, state).await?;
-    let answers =
-        surveyed.iter().map(|one| synced(one, mode)).collect::<Result<Vec<_>, CommandError>>()?;
-    let is_well = |answer: &Answer| {
-        let differs = mode == Mode::Report && !answer.differences.is_empty();
+    host: &Host,
+) -> Result<CommandStatus, CommandError> {
+    let surveyed = scan_directories(named, setting_args, host).await?;
+    let answers = surveyed
+        .iter()
+        .map(|one| sync_directory(one, mode))
+        .collect::<Result<Vec<_>, CommandError>>()?;
+    let is_well = |answer: &RegistrySyncReport| {
+        let differs = mode == SyncMode::Report && !answer.differences.is_empty();
         answer.error.is_none() && answer.left_out.is_empty() && !differs
     };
-    let status = if answers.iter().all(is_well) { Status::Done } else { Status::Failed };
+    let status =
+        if answers.iter().all(is_well) { CommandStatus::Done } else { CommandStatus::Failed };
     if setting_args.json {
-        output::json(&answers)?;
+        output::write_json(&answers)?;
     } else {
         let texts: Vec<String> = answers.iter().map(|answer| text(answer, mode)).collect();
-        output::data(&output::visible(&texts.concat()))?;
+        output::write_data(&output::escape_controls(&texts.concat()))?;
     }
     Ok(status)
 }
 
 /// Returns how the registry of a directory differs from its files.
-pub(super) fn differences(found: &Found) -> RegistryState {
+pub(super) fn registry_state(found: &PythonToolSource) -> RegistryFileState {
     match read(&found.directory.path.join(FILE_NAME)) {
-        Ok(None) => RegistryState::Missing,
+        Ok(None) => RegistryFileState::Missing,
         Ok(Some(registry)) => {
-            RegistryState::Read(registry.differences(&found.checked.tools, &found.files))
+            RegistryFileState::Read(registry.differences(&found.checked.tools, &found.files))
         }
-        Err(why) => RegistryState::Unusable(why),
+        Err(why) => RegistryFileState::Unusable(why),
     }
 }
 
@@ -122,10 +126,13 @@ fn read_text(path: &Path) -> io::Result<String> {
     })
 }
 
-fn synced(surveyed: &Surveyed, mode: Mode) -> Result<Answer, CommandError> {
+fn sync_directory(
+    surveyed: &ScannedDirectory,
+    mode: SyncMode,
+) -> Result<RegistrySyncReport, CommandError> {
     let dir = surveyed.entry.dir.clone();
     let registry = dir.join(FILE_NAME);
-    let nothing = Answer {
+    let nothing = RegistrySyncReport {
         registry,
         written: false,
         differences: Vec::new(),
@@ -133,29 +140,29 @@ fn synced(surveyed: &Surveyed, mode: Mode) -> Result<Answer, CommandError> {
         error: None,
         dir,
     };
-    let found = match &surveyed.found {
+    let found = match &surveyed.contents {
         Ok(found) => found,
-        Err(why) => return Ok(Answer { error: Some(why.clone()), ..nothing }),
+        Err(why) => return Ok(RegistrySyncReport { error: Some(why.clone()), ..nothing }),
     };
     let registered = match (read(&found.directory.path.join(FILE_NAME)), mode) {
         (Ok(registered), _) => registered.unwrap_or_default(),
         // One typing mistake must not cost what somebody wrote by hand.
-        (Err(why), Mode::Write | Mode::Report) => {
-            let error = format!("{why}; it stays as it is: {}", mend(&nothing.dir));
-            return Ok(Answer { error: Some(error), ..nothing });
+        (Err(why), SyncMode::Write | SyncMode::Report) => {
+            let error = format!("{why}; it stays as it is: {}", registry_remedy(&nothing.dir));
+            return Ok(RegistrySyncReport { error: Some(error), ..nothing });
         }
-        (Err(_), Mode::WriteOver) => RegistryFile::default(),
+        (Err(_), SyncMode::WriteOver) => RegistryFile::default(),
     };
     let differences = registered.differences(&found.checked.tools, &found.files);
     let written = match mode {
-        Mode::Write | Mode::WriteOver => write_changed(found)?,
-        Mode::Report => false,
+        SyncMode::Write | SyncMode::WriteOver => write_changed(found)?,
+        SyncMode::Report => false,
     };
-    Ok(Answer { written, differences, left_out: left_out(found), ..nothing })
+    Ok(RegistrySyncReport { written, differences, left_out: files_with_errors(found), ..nothing })
 }
 
 /// Says of a registry that cannot be used what to do about it.
-pub(super) fn mend(dir: &Path) -> String {
+pub(super) fn registry_remedy(dir: &Path) -> String {
     if check_replaceable(&dir.join(FILE_NAME)).is_err() {
         return "remove it first".to_owned();
     }
@@ -164,23 +171,23 @@ pub(super) fn mend(dir: &Path) -> String {
 }
 
 /// Returns the files that have errors.
-fn left_out(found: &Found) -> Vec<String> {
+fn files_with_errors(found: &PythonToolSource) -> Vec<String> {
     let errors = found.checked.problems.iter();
-    let errors = errors.filter(|problem| problem.severity == haft_python::Severity::Error);
+    let errors = errors.filter(|problem| problem.severity == haft_python::ToolFileSeverity::Error);
     let mut files: Vec<String> = errors.map(|problem| problem.file.clone()).collect();
     files.dedup();
     files
 }
 
 /// Writes the registry of the tools unless that is what stands there; returns whether it did.
-fn write_changed(found: &Found) -> Result<bool, CommandError> {
+fn write_changed(found: &PythonToolSource) -> Result<bool, CommandError> {
     let directory = &found.directory.path;
     let path = directory.join(FILE_NAME);
-    let text = RegistryFile::of_tools(&found.checked.tools).render();
+    let text = RegistryFile::from_tools(&found.checked.tools).render();
     if read_text(&path).is_ok_and(|present| present == text) {
         return Ok(false);
     }
-    let written = check_replaceable(&path).and_then(|()| replace(directory, &path, &text));
+    let written = check_replaceable(&path).and_then(|()| replace_registry(directory, &path, &text));
     written
         .map(|()| true)
         .map_err(|err| CommandError::failed(format!("{} cannot be written: {err}", path.display())))
@@ -198,7 +205,7 @@ fn check_replaceable(path: &Path) -> io::Result<()> {
     }
 }
 
-fn replace(directory: &Path, path: &Path, text: &str) -> io::Result<()> {
+fn replace_registry(directory: &Path, path: &Path, text: &str) -> io::Result<()> {
     let temporary = directory.join(format!(".{FILE_NAME}.{}.tmp", std::process::id()));
     let mut file = File::create(&temporary)?;
     let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
@@ -210,7 +217,7 @@ fn replace(directory: &Path, path: &Path, text: &str) -> io::Result<()> {
     replaced
 }
 
-fn text(answer: &Answer, mode: Mode) -> String {
+fn text(answer: &RegistrySyncReport, mode: SyncMode) -> String {
     let path = shown(&answer.registry);
     let mut text: String =
         answer.differences.iter().map(|difference| format!("{difference}\n")).collect();
@@ -225,11 +232,13 @@ fn text(answer: &Answer, mode: Mode) -> String {
         ));
     }
     let result = match (mode, answer.written, answer.differences.is_empty()) {
-        (Mode::Write | Mode::WriteOver, true, _) => format!("wrote {path}\n"),
-        (Mode::Write | Mode::WriteOver, false, _) | (Mode::Report, _, true) => {
+        (SyncMode::Write | SyncMode::WriteOver, true, _) => format!("wrote {path}\n"),
+        (SyncMode::Write | SyncMode::WriteOver, false, _) | (SyncMode::Report, _, true) => {
             format!("{path} is what the files say\n")
         }
-        (Mode::Report, _, false) => format!("{path} differs from the files; nothing was written\n"),
+        (SyncMode::Report, _, false) => {
+            format!("{path} differs from the files; nothing was written\n")
+        }
     };
     text + &result
 }

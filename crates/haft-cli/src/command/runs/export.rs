@@ -9,12 +9,12 @@ use haft_contract::RunId;
 use haft_journal::{CallOrder, CallQuery, CallRow, Journal, RunQuery, RunRow};
 use serde::Serialize;
 
-use super::named::{NamedCall, NamedOutcome, NamedSnapshot};
-use super::{find_run, not_recorded, unknown_run};
+use super::addressed::{AddressedCall, AddressedLateOutcome, AddressedSnapshot};
+use super::{find_named_run, no_journal_error, unknown_run_error};
 use crate::cli::SettingArgs;
-use crate::error::{CommandError, Status};
-use crate::state::State;
+use crate::error::{CommandError, CommandStatus};
 use crate::{output, time};
+use haft_app::host::Host;
 
 /// Write runs and calls as lines of JSON
 ///
@@ -28,7 +28,7 @@ Examples:
   haft runs export > journal.jsonl
   haft runs export nightly --since 7d
   haft runs export --since 2026-01-31T00:00:00Z | jq -c 'select(.status == \"unknown\")'")]
-pub(super) struct ExportArgs {
+pub(super) struct RunsExportArgs {
     /// Only these runs; last is the one that was used last in this workspace
     #[arg(value_name = "RUN")]
     runs: Vec<String>,
@@ -39,25 +39,25 @@ pub(super) struct ExportArgs {
 
 #[derive(Serialize)]
 #[serde(tag = "record", rename_all = "snake_case")]
-enum Line<'a> {
+enum RunsExportLine<'a> {
     Run(&'a RunRow),
-    LateOutcome(NamedOutcome<'a>),
-    Snapshot(NamedSnapshot<'a>),
-    Call(NamedCall<'a>),
+    LateOutcome(AddressedLateOutcome<'a>),
+    Snapshot(AddressedSnapshot<'a>),
+    Call(AddressedCall<'a>),
 }
 
 /// Which runs are written.
-enum Chosen {
+enum ExportedRuns {
     All,
-    These(HashSet<RunId>),
+    Named(HashSet<RunId>),
 }
 
 pub(super) async fn run(
-    args: &ExportArgs,
+    args: &RunsExportArgs,
     journal: Option<&dyn Journal>,
     settings: &SettingArgs,
-    state: &State,
-) -> Result<Status, CommandError> {
+    host: &Host,
+) -> Result<CommandStatus, CommandError> {
     let now_ms = SystemClock.now_ms();
     let since_ms = args.since.as_deref().map(|text| time::parse_since(text, now_ms)).transpose()?;
     args.runs
@@ -65,11 +65,11 @@ pub(super) async fn run(
         .try_for_each(|run| RunId::parse(run).map(|_| ()))
         .map_err(CommandError::usage)?;
     let Some(journal) = journal else {
-        return args.runs.first().map_or(Ok(Status::Done), |run| Err(not_recorded(run)));
+        return args.runs.first().map_or(Ok(CommandStatus::Done), |run| Err(no_journal_error(run)));
     };
     let mut names = Vec::with_capacity(args.runs.len());
     for run in &args.runs {
-        names.push(find_run(run, journal, settings, state).await?);
+        names.push(find_named_run(run, journal, settings, host).await?);
     }
     let chosen = if names.is_empty() {
         all_runs(journal, since_ms).await?
@@ -77,27 +77,30 @@ pub(super) async fn run(
         named_runs(journal, &names, since_ms).await?
     };
     calls(journal, &chosen).await?;
-    Ok(Status::Done)
+    Ok(CommandStatus::Done)
 }
 
 async fn named_runs(
     journal: &dyn Journal,
     names: &[RunId],
     since_ms: Option<u64>,
-) -> Result<Chosen, CommandError> {
+) -> Result<ExportedRuns, CommandError> {
     let mut chosen = HashSet::new();
     for name in names {
         let query = RunQuery { run: Some(name.clone()), ..RunQuery::default() };
         let runs = journal.runs(query).await?;
-        let run = runs.first().ok_or_else(|| unknown_run(name.as_str()))?;
+        let run = runs.first().ok_or_else(|| unknown_run_error(name.as_str()))?;
         if is_since(run, since_ms) && chosen.insert(name.clone()) {
             write_run(journal, run).await?;
         }
     }
-    Ok(Chosen::These(chosen))
+    Ok(ExportedRuns::Named(chosen))
 }
 
-async fn all_runs(journal: &dyn Journal, since_ms: Option<u64>) -> Result<Chosen, CommandError> {
+async fn all_runs(
+    journal: &dyn Journal,
+    since_ms: Option<u64>,
+) -> Result<ExportedRuns, CommandError> {
     let mut query = RunQuery::default();
     let mut chosen = HashSet::new();
     loop {
@@ -112,7 +115,7 @@ async fn all_runs(journal: &dyn Journal, since_ms: Option<u64>) -> Result<Chosen
             }
         }
     }
-    Ok(if since_ms.is_some() { Chosen::These(chosen) } else { Chosen::All })
+    Ok(if since_ms.is_some() { ExportedRuns::Named(chosen) } else { ExportedRuns::All })
 }
 
 fn is_since(run: &RunRow, since_ms: Option<u64>) -> bool {
@@ -121,20 +124,20 @@ fn is_since(run: &RunRow, since_ms: Option<u64>) -> bool {
 }
 
 async fn write_run(journal: &dyn Journal, run: &RunRow) -> Result<(), CommandError> {
-    output::json(&Line::Run(run))?;
+    output::write_json(&RunsExportLine::Run(run))?;
     for late in journal.late_outcomes(&run.id).await? {
-        output::json(&Line::LateOutcome((&late).try_into()?))?;
+        output::write_json(&RunsExportLine::LateOutcome((&late).try_into()?))?;
     }
     for snapshot in journal.snapshots(&run.id, None).await? {
-        output::json(&Line::Snapshot((&snapshot).into()))?;
+        output::write_json(&RunsExportLine::Snapshot((&snapshot).into()))?;
     }
     Ok(())
 }
 
 /// Writes the calls in one pass over the journal: a pass for each run would cost its whole length each time.
-async fn calls(journal: &dyn Journal, chosen: &Chosen) -> Result<(), CommandError> {
+async fn calls(journal: &dyn Journal, chosen: &ExportedRuns) -> Result<(), CommandError> {
     let mut query = CallQuery { order: CallOrder::Change, ..CallQuery::default() };
-    if let Chosen::These(runs) = chosen {
+    if let ExportedRuns::Named(runs) = chosen {
         if runs.is_empty() {
             return Ok(());
         }
@@ -145,11 +148,11 @@ async fn calls(journal: &dyn Journal, chosen: &Chosen) -> Result<(), CommandErro
         let Some(last) = calls.last() else { return Ok(()) };
         query.after_change = Some(last.change);
         let is_chosen = |call: &&CallRow| match chosen {
-            Chosen::All => true,
-            Chosen::These(runs) => runs.contains(&call.scope.run),
+            ExportedRuns::All => true,
+            ExportedRuns::Named(runs) => runs.contains(&call.scope.run),
         };
         for call in calls.iter().filter(is_chosen) {
-            output::json(&Line::Call(call.into()))?;
+            output::write_json(&RunsExportLine::Call(call.into()))?;
         }
     }
 }

@@ -5,27 +5,27 @@ use haft_journal::limits::QUERY_RUNS_MAX;
 use haft_journal::{Journal, RunQuery};
 
 use super::text;
-use crate::error::{CommandError, Status};
+use crate::error::{CommandError, CommandStatus};
 use crate::output;
 use crate::table::table;
-use crate::time::rfc3339;
+use haft_app::calendar::rfc3339;
 
 /// List the latest runs, the newest first
 ///
 /// OPEN are calls that were begun and whose outcome is not recorded yet; UNKNOWN are calls that may or may not have
 /// happened. HOLDER is the process that has the run now.
 #[derive(Args)]
-pub(super) struct ListArgs {
+pub(super) struct RunsListArgs {
     /// Most runs to list
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=i64::from(QUERY_RUNS_MAX)))]
     limit: u32,
 }
 
 pub(super) async fn run(
-    args: &ListArgs,
+    args: &RunsListArgs,
     journal: Option<&dyn Journal>,
     json: bool,
-) -> Result<Status, CommandError> {
+) -> Result<CommandStatus, CommandError> {
     let runs = match journal {
         Some(journal) => {
             journal.runs(RunQuery { limit: args.limit, ..RunQuery::default() }).await?
@@ -33,12 +33,12 @@ pub(super) async fn run(
         None => Vec::new(),
     };
     if json {
-        output::json(&runs)?;
-        return Ok(Status::Done);
+        output::write_json(&runs)?;
+        return Ok(CommandStatus::Done);
     }
     if runs.is_empty() {
-        output::note("no runs were recorded yet");
-        return Ok(Status::Done);
+        output::print_note("no runs were recorded yet");
+        return Ok(CommandStatus::Done);
     }
     let headings =
         ["RUN", "STARTED", "BY", "CALLS", "FAILED", "REFUSED", "OPEN", "UNKNOWN", "HOLDER", "ROOT"];
@@ -52,10 +52,10 @@ pub(super) async fn run(
             run.refused.to_string(),
             run.intended.to_string(),
             run.unknown.to_string(),
-            run.holder.as_ref().map_or("-".to_owned(), text::holder),
-            output::visible(&run.root),
+            run.holder.as_ref().map_or("-".to_owned(), text::holder_text),
+            output::escape_controls(&run.root),
         ]
     });
-    output::data(&table(&headings, rows))?;
-    Ok(Status::Done)
+    output::write_data(&table(&headings, rows))?;
+    Ok(CommandStatus::Done)
 }

@@ -1,6 +1,6 @@
 //! `haft runs prune`: removing what is old or too much, with the outputs that were kept for it.
 
-mod due;
+mod due_runs;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -12,12 +12,13 @@ use haft_contract::RunId;
 use haft_journal::{Journal, Retention};
 use serde::Serialize;
 
-use self::due::Due;
-use super::{DOUBTS_SHOWN_MAX, dead, session};
-use crate::error::{CommandError, Status};
-use crate::settings::Durability;
-use crate::state::State;
-use crate::{compose, output, sidecars, time};
+use self::due_runs::DueRunReport;
+use super::{DOUBTS_SHOWN_MAX, dead_holders, run_session};
+use crate::error::{CommandError, CommandStatus};
+use crate::{output, time};
+use haft_app::host::Host;
+use haft_app::settings::DurabilitySettings;
+use haft_app::{compose, sidecars};
 
 /// Remove old runs with all that belongs to them
 ///
@@ -30,7 +31,7 @@ use crate::{compose, output, sidecars, time};
 Examples:
   haft runs prune --older-than 30d --dry-run
   haft runs prune --keep-bytes 1G")]
-pub(super) struct PruneArgs {
+pub(super) struct RunsPruneArgs {
     /// Runs go that were quiet for longer, such as 30d, 12h or 2w
     #[arg(long, value_name = "AGE", allow_hyphen_values = true)]
     older_than: Option<String>,
@@ -47,10 +48,10 @@ pub(super) struct PruneArgs {
 }
 
 #[derive(Default, Serialize)]
-struct Removed {
+struct RunsPruneReport {
     runs: Vec<RunId>,
     /// What is known of runs that would go.
-    due: Vec<Due>,
+    due: Vec<DueRunReport>,
     /// Runs that were due and stay, because calls of theirs are in doubt.
     kept_in_doubt: Vec<RunId>,
     /// Of the runs; `None` where there is no journal.
@@ -63,52 +64,60 @@ struct Removed {
 }
 
 pub(super) async fn run(
-    args: &PruneArgs,
-    durability: &Durability,
-    state: &State,
+    args: &RunsPruneArgs,
+    durability: &DurabilitySettings,
+    host: &Host,
     json: bool,
-) -> Result<Status, CommandError> {
+) -> Result<CommandStatus, CommandError> {
     let retention = retention(args, durability)?;
     let removed = if args.dry_run {
         match durability.journal.open_to_read().await? {
-            Some(journal) => rehearse(&*journal, retention, state).await?,
-            None => Removed { dry_run: true, ..Removed::default() },
+            Some(journal) => print_due_runs(&*journal, retention, host).await?,
+            None => RunsPruneReport { dry_run: true, ..RunsPruneReport::default() },
         }
     } else {
-        prune(durability, retention, state).await?
+        prune(durability, retention, host).await?
     };
-    say(&removed, json)?;
-    Ok(Status::Done)
+    print_report(&removed, json)?;
+    Ok(CommandStatus::Done)
 }
 
 /// Finds out what would go.
-async fn rehearse(
+async fn print_due_runs(
     journal: &dyn Journal,
     retention: Retention,
-    state: &State,
-) -> Result<Removed, CommandError> {
-    let haft_journal::Due { runs, kept_in_doubt } = journal.due(retention).await?;
+    host: &Host,
+) -> Result<RunsPruneReport, CommandError> {
+    let haft_journal::DueRuns { runs, kept_in_doubt } = journal.due_runs(retention).await?;
     let mut outputs = 0;
     for run in &runs {
-        outputs += sidecars::of_run(journal, run, &state.sessions()).await?.len();
+        outputs += sidecars::sidecars_of_run(journal, run, &host.state().sidecars()).await?.len();
     }
-    let due = due::describe(journal, &runs, retention).await?;
+    let due = due_runs::describe_runs(journal, &runs, retention).await?;
     let calls = Some(due.iter().map(|run| run.calls).sum());
-    Ok(Removed { runs, due, kept_in_doubt, calls, outputs, dry_run: true, ..Removed::default() })
+    Ok(RunsPruneReport {
+        runs,
+        due,
+        kept_in_doubt,
+        calls,
+        outputs,
+        dry_run: true,
+        ..RunsPruneReport::default()
+    })
 }
 
 async fn prune(
-    durability: &Durability,
+    durability: &DurabilitySettings,
     retention: Retention,
-    state: &State,
-) -> Result<Removed, CommandError> {
+    host: &Host,
+) -> Result<RunsPruneReport, CommandError> {
     let opened = durability.journal.open().await?;
-    let (journal, sessions) = (&*opened, state.sessions());
+    let (journal, sessions) = (&*opened, host.state().sidecars());
     // A run whose process died is held by it until somebody takes it.
-    dead::abandon(journal, |_| true).await?;
+    dead_holders::abandon_dead_runs(journal, |_| true).await?;
     let mut outputs = Vec::new();
-    for run in journal.due(retention).await?.runs {
-        outputs.push((run.clone(), sidecars::of_run(journal, &run, &sessions).await?));
+    for run in journal.due_runs(retention).await?.runs {
+        outputs.push((run.clone(), sidecars::sidecars_of_run(journal, &run, &sessions).await?));
     }
     let pruned = journal.prune(retention).await?;
     let gone: BTreeSet<_> = outputs
@@ -116,15 +125,15 @@ async fn prune(
         .filter(|(run, _)| pruned.runs.contains(run))
         .flat_map(|(_, paths)| paths)
         .collect();
-    let outputs = sidecars::remove(&gone);
-    sidecars::sweep(&sessions, SystemTime::now(), durability.keep_days);
-    Ok(Removed {
+    let outputs = sidecars::remove_sidecars(&gone);
+    sidecars::remove_old_sidecars(&sessions, SystemTime::now(), durability.keep_days);
+    Ok(RunsPruneReport {
         runs: pruned.runs,
         due: Vec::new(),
         kept_in_doubt: pruned.kept_in_doubt,
         calls: Some(pruned.calls),
         outputs,
-        snapshot_bytes: prune_snapshots(&opened, durability, state).await?,
+        snapshot_bytes: prune_snapshots(&opened, durability, host).await?,
         dry_run: false,
     })
 }
@@ -132,21 +141,24 @@ async fn prune(
 /// Removes what was recorded around calls that are gone, and returns how many bytes it had.
 async fn prune_snapshots(
     journal: &Arc<dyn Journal>,
-    durability: &Durability,
-    state: &State,
+    durability: &DurabilitySettings,
+    host: &Host,
 ) -> Result<u64, CommandError> {
-    let history = compose::snapshots::history(journal, &durability.journal, None, state);
+    let history = compose::snapshots::history(journal, &durability.journal, None, host);
     let pruned = history.prune().await.map_err(CommandError::failed)?;
     if pruned.busy > 0 {
-        output::note("snapshots that a process is using were left for another time");
+        output::print_note("snapshots that a process is using were left for another time");
     }
     Ok(pruned.removed_bytes)
 }
 
-fn retention(args: &PruneArgs, durability: &Durability) -> Result<Retention, CommandError> {
+fn retention(
+    args: &RunsPruneArgs,
+    durability: &DurabilitySettings,
+) -> Result<Retention, CommandError> {
     let age_ms = match &args.older_than {
         Some(age) => Some(time::parse_age_ms(age)?),
-        None => durability.keep_days.map(|days| days.saturating_mul(time::DAY_MS)),
+        None => durability.keep_days.map(|days| days.saturating_mul(haft_app::calendar::DAY_MS)),
     };
     let bytes_max = match &args.keep_bytes {
         Some(bytes) => Some(parse_bytes(bytes)?),
@@ -176,25 +188,25 @@ fn parse_bytes(text: &str) -> Result<u64, CommandError> {
     })
 }
 
-fn say(removed: &Removed, json: bool) -> Result<(), CommandError> {
+fn print_report(removed: &RunsPruneReport, json: bool) -> Result<(), CommandError> {
     if json {
-        return output::json(removed);
+        return output::write_json(removed);
     }
     for run in &removed.runs {
-        output::data(run.as_str())?;
+        output::write_data(run.as_str())?;
     }
     if !removed.kept_in_doubt.is_empty() {
         let kept: Vec<&str> = removed.kept_in_doubt.iter().map(RunId::as_str).collect();
         let runs = counted(kept.len(), "run");
-        output::note(format_args!(
+        output::print_note(format_args!(
             "kept {runs} with calls in doubt, which haft runs show lists and --in-doubt removes: {}",
             shortened(&kept)
         ));
     }
     for run in &removed.due {
-        output::note(run);
+        output::print_note(run);
     }
-    let sessions = removed.runs.iter().filter(|run| session::is_one(run)).count();
+    let sessions = removed.runs.iter().filter(|run| run_session::is_session_run(run)).count();
     let runs = match sessions {
         0 => counted(removed.runs.len(), "run"),
         _ => {
@@ -206,7 +218,7 @@ fn say(removed: &Removed, json: bool) -> Result<(), CommandError> {
     let calls = removed.calls.unwrap_or_default();
     let calls = counted(usize::try_from(calls).unwrap_or(usize::MAX), "call");
     let verb = if removed.dry_run { "would remove" } else { "removed" };
-    output::note(format_args!("{verb} {runs} with {calls} and {outputs}"));
+    output::print_note(format_args!("{verb} {runs} with {calls} and {outputs}"));
     Ok(())
 }
 

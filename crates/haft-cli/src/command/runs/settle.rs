@@ -2,15 +2,17 @@
 
 use clap::{Args, ValueEnum};
 use haft::{Clock as _, SystemClock};
-use haft_contract::{CallId, Envelope, Metadata};
-use haft_journal::{CallRow, Journal, JournalError, SettledBy, Settlement, Status, Verdict};
-use haft_plan::drive::users_of_answer;
+use haft_contract::{CallAddress, Envelope, EnvelopeMetadata};
+use haft_journal::{
+    CallRow, CallStatus, Journal, JournalError, SettledBy, Settlement, SettlementVerdict,
+};
+use haft_plan::drive::nodes_using_call;
 use serde_json::Value;
 
-use super::named::NamedCall;
-use super::{dead, unknown_run};
-use crate::error::{self, CommandError, Kind};
-use crate::{call_name, input, output};
+use super::addressed::AddressedCall;
+use super::{dead_holders, unknown_run_error};
+use crate::error::{self, CommandError, CommandErrorKind};
+use crate::{call_address, input, output};
 
 /// Say what became of a call that may or may not have happened
 ///
@@ -23,12 +25,12 @@ Examples:
   haft runs settle nightly/main/0/1/3 happened
   haft runs settle nightly/main/0/1/3 happened --result '{\"order\": 17}'
   haft runs settle nightly/main/0/1/3 not-happened")]
-pub(super) struct SettleArgs {
+pub(super) struct RunsSettleArgs {
     /// The call: run/node/iteration/attempt/seq, as haft runs show spells it
     call: String,
     /// What became of it
     #[arg(value_enum)]
-    verdict: Said,
+    verdict: VerdictArg,
     /// What the call answered, as JSON, @FILE to read it from a file, or - for standard input
     ///
     /// It is answered as it is given: nobody compares it with what the tool's own answers look like. Where nodes of a plan refer
@@ -39,7 +41,7 @@ pub(super) struct SettleArgs {
 
 /// What became of a call, according to a person.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Said {
+pub(crate) enum VerdictArg {
     /// It happened: a resume answers it from the record and does not execute it
     Happened,
     /// It did not happen: a resume executes it
@@ -48,54 +50,54 @@ pub(crate) enum Said {
     Retry,
 }
 
-impl From<Said> for Verdict {
-    fn from(said: Said) -> Self {
+impl From<VerdictArg> for SettlementVerdict {
+    fn from(said: VerdictArg) -> Self {
         match said {
-            Said::Happened => Self::Happened,
-            Said::NotHappened => Self::NotHappened,
-            Said::Retry => Self::Retry,
+            VerdictArg::Happened => Self::Happened,
+            VerdictArg::NotHappened => Self::NotHappened,
+            VerdictArg::Retry => Self::Retry,
         }
     }
 }
 
 /// Settles a call in the journal, `None` if there is none yet.
 pub(super) async fn run(
-    args: SettleArgs,
+    args: RunsSettleArgs,
     journal: Option<&dyn Journal>,
     json: bool,
-) -> Result<error::Status, CommandError> {
-    let call = call_name::parse(&args.call)?;
+) -> Result<error::CommandStatus, CommandError> {
+    let call = call_address::parse(&args.call)?;
     let result = match (&args.result, args.verdict) {
         (None, _) => None,
-        (Some(given), Said::Happened) => Some(input::read_result(given)?),
-        (Some(_), Said::NotHappened | Said::Retry) => {
+        (Some(given), VerdictArg::Happened) => Some(input::read_result(given)?),
+        (Some(_), VerdictArg::NotHappened | VerdictArg::Retry) => {
             let message = "--result goes with happened: what did not happen answered nothing";
             return Err(CommandError::usage(message));
         }
     };
-    let journal = journal.ok_or_else(|| unknown_run(call.scope.run.as_str()))?;
-    dead::abandon(journal, |holder| holder.run == call.scope.run).await?;
-    if args.verdict == Said::Happened && result.is_none() {
-        nobody_uses_the_answer(journal, &call).await?;
+    let journal = journal.ok_or_else(|| unknown_run_error(call.scope.run.as_str()))?;
+    dead_holders::abandon_dead_runs(journal, |holder| holder.run == call.scope.run).await?;
+    if args.verdict == VerdictArg::Happened && result.is_none() {
+        warn_unused_result(journal, &call).await?;
     }
-    let row = match settle(journal, &call, args.verdict, result).await {
-        Err(JournalError::NotInDoubt { status: Status::Intended, .. }) => {
-            return Err(under_way(journal, &call).await?);
+    let row = match record_verdict(journal, &call, args.verdict, result).await {
+        Err(JournalError::NotInDoubt { status: CallStatus::Intended, .. }) => {
+            return Err(still_running_error(journal, &call).await?);
         }
         settled => settled?,
     };
     if json {
-        output::json(&NamedCall::from(&row))?;
+        output::write_json(&AddressedCall::from(&row))?;
     } else {
-        let meaning = meaning(args.verdict);
-        output::data(&format!("{call} ({}) {meaning}", output::visible(&row.tool)))?;
+        let meaning = verdict_words(args.verdict);
+        output::write_data(&format!("{call} ({}) {meaning}", output::escape_controls(&row.tool)))?;
     }
-    Ok(error::Status::Done)
+    Ok(error::CommandStatus::Done)
 }
 
 /// Nodes of a plan that refer to what the call answered could not be called, and what was said is final.
-async fn nobody_uses_the_answer(journal: &dyn Journal, call: &CallId) -> Result<(), CommandError> {
-    let users = users_of_answer(journal, call).await.map_err(CommandError::failed)?;
+async fn warn_unused_result(journal: &dyn Journal, call: &CallAddress) -> Result<(), CommandError> {
+    let users = nodes_using_call(journal, call).await.map_err(CommandError::failed)?;
     let nodes: Vec<String> = users.iter().map(ToString::to_string).collect();
     let who = match nodes.as_slice() {
         [] => return Ok(()),
@@ -109,62 +111,68 @@ async fn nobody_uses_the_answer(journal: &dyn Journal, call: &CallId) -> Result<
 }
 
 /// Records what became of a call.
-pub(crate) async fn settle(
+pub(crate) async fn record_verdict(
     journal: &dyn Journal,
-    call: &CallId,
-    said: Said,
+    call: &CallAddress,
+    said: VerdictArg,
     result: Option<Value>,
 ) -> Result<CallRow, JournalError> {
     let settlement = Settlement {
         call: call.clone(),
         verdict: said.into(),
         by: SettledBy::Operator,
-        envelope: envelope(call, said, result),
+        envelope: settled_envelope(call, said, result),
         settled_at_ms: SystemClock.now_ms(),
     };
     journal.resolve(settlement).await
 }
 
 /// Says that a call is still being executed, and by whom.
-async fn under_way(journal: &dyn Journal, call: &CallId) -> Result<CommandError, CommandError> {
-    let holders = journal.holders().await?;
+async fn still_running_error(
+    journal: &dyn Journal,
+    call: &CallAddress,
+) -> Result<CommandError, CommandError> {
+    let holders = journal.lease_holders().await?;
     let holder = holders.into_iter().find(|holder| holder.run == call.scope.run);
-    let place = holder.map_or("another process".to_owned(), |holder| holder.owner.place);
+    let place = holder.map_or("another process".to_owned(), |holder| holder.owner.location);
     let run = &call.scope.run;
     Ok(CommandError::failed(format!(
         "call {call} is not in doubt yet: {place} has its run and may still record how it ended; wait for that process, \
          or end it"
     ))
-    .kind(Kind::Held)
+    .kind(CommandErrorKind::Held)
     .hint(format!("haft runs show {run}")))
 }
 
 /// Returns what the call answers from now on.
-fn envelope(call: &CallId, said: Said, result: Option<Value>) -> Envelope {
-    let metadata = Metadata { call_id: Some(call.to_string()), ..Metadata::default() };
+fn settled_envelope(call: &CallAddress, said: VerdictArg, result: Option<Value>) -> Envelope {
+    let metadata =
+        EnvelopeMetadata { call_id: Some(call.to_string()), ..EnvelopeMetadata::default() };
     let error =
         |text: &str| Envelope::Error { error_text: text.to_owned(), metadata: metadata.clone() };
     match said {
-        Said::Happened => {
+        VerdictArg::Happened => {
             let unknown =
                 "an operator found out that this call happened; what it answered is not known";
             let data = result.unwrap_or_else(|| Value::from(unknown));
             Envelope::Output { data, metadata }
         }
-        Said::NotHappened => error("an operator found out that this call did not happen"),
-        Said::Retry => error("an operator wants this call repeated, although it may have happened"),
+        VerdictArg::NotHappened => error("an operator found out that this call did not happen"),
+        VerdictArg::Retry => {
+            error("an operator wants this call repeated, although it may have happened")
+        }
     }
 }
 
-fn meaning(said: Said) -> &'static str {
+fn verdict_words(said: VerdictArg) -> &'static str {
     match said {
-        Said::Happened => {
+        VerdictArg::Happened => {
             "counts as succeeded: a resume answers it from the record and does not execute it"
         }
-        Said::NotHappened => {
+        VerdictArg::NotHappened => {
             "counts as failed: a resume executes it, with the same idempotency key"
         }
-        Said::Retry => {
+        VerdictArg::Retry => {
             "is repeated by a resume although it may have happened, with the same idempotency key"
         }
     }

@@ -3,21 +3,21 @@
 use clap::Args;
 use haft_journal::MessageId;
 
-use crate::agent_run::failure;
+use crate::agent_run::agent_command_error;
 use crate::cli::SettingArgs;
-use crate::compose;
-use crate::error::{CommandError, Status};
-use crate::latest::{self, named_session};
+use crate::error::{CommandError, CommandStatus};
+use crate::latest::{self, find_session};
 use crate::output;
-use crate::settings::Settings;
-use crate::state::State;
+use haft_app::compose;
+use haft_app::host::Host;
+use haft_app::settings::EffectiveSettings;
 
 /// Begin a session that shares the beginning of another
 ///
 /// Prints the name of the new one; haft agent --resume goes on with it. Nothing that was done is done again or undone, and the
 /// other session stays as it is, also if another process has it.
 #[derive(Args)]
-pub(super) struct ForkArgs {
+pub(super) struct SessionsForkArgs {
     /// The session, as haft sessions list shows it, or last for the one used last in this workspace
     session: String,
     /// Last message that is shared, as haft sessions show shows it; all of them unless given
@@ -26,30 +26,30 @@ pub(super) struct ForkArgs {
 }
 
 pub(super) async fn run(
-    args: &ForkArgs,
+    args: &SessionsForkArgs,
     setting_args: &SettingArgs,
-    settings: &Settings,
-    state: &State,
-) -> Result<Status, CommandError> {
+    settings: &EffectiveSettings,
+    host: &Host,
+) -> Result<CommandStatus, CommandError> {
     let through = args.through.as_deref().map(MessageId::parse).transpose();
     let through = through.map_err(|err| {
         CommandError::usage(err)
-            .hint(format!("haft sessions show {}", crate::quote::shell(&args.session)))
+            .hint(format!("haft sessions show {}", haft_app::quote::shell(&args.session)))
     })?;
-    let work = compose::agent::silent_host(settings, state).await?;
+    let work = compose::agent::silent_host(settings, host).await?;
     let root = latest::workspace(settings)?;
-    let id = named_session(&args.session, &root, &**work.runtime.journal()).await?;
-    let forked = work.host.fork(&id, through.as_ref()).await.map_err(failure);
+    let id = find_session(&args.session, &root, &**work.runtime.journal()).await?;
+    let forked = work.host.fork(&id, through.as_ref()).await.map_err(agent_command_error);
     let row = match forked {
-        Ok(mut chat) => chat.row().await.map_err(failure),
+        Ok(mut chat) => chat.row().await.map_err(agent_command_error),
         Err(err) => Err(err),
     };
     work.close().await;
     let row = row?;
     if setting_args.json {
-        output::json(&row)?
+        output::write_json(&row)?
     } else {
-        output::data(row.id.as_str())?
+        output::write_data(row.id.as_str())?
     }
-    Ok(Status::Done)
+    Ok(CommandStatus::Done)
 }

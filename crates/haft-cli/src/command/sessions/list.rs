@@ -3,17 +3,18 @@
 use std::cmp::Reverse;
 
 use clap::Args;
-use haft_journal::{ChatQuery, ChatSession, ChatStatus, Journal, RunQuery};
+use haft_journal::{Journal, RunQuery, SessionQuery, SessionRow, SessionStatus};
 use serde_json::{Value, json};
 
-use super::Kept;
+use super::WorkspaceSessions;
 use crate::agent_run::limits::SESSIONS_LISTED_MAX;
 use crate::agent_run::on_one_line;
-use crate::error::{CommandError, Status};
-use crate::latest::has_words;
+use crate::error::{CommandError, CommandStatus};
+use crate::latest::has_messages;
+use crate::output;
 use crate::table::{table, terminal_width};
-use crate::time::rfc3339;
-use crate::{output, owner};
+use haft_app::calendar::rfc3339;
+use haft_app::owner;
 
 /// Columns of a terminal from which on all is shown of a session.
 const WIDE_COLUMNS_MIN: usize = 140;
@@ -27,7 +28,7 @@ const MINUTE_CHARS: usize = 16;
 /// STATUS is running while a process has a turn under way, and interrupted where that process is gone: haft agent --resume
 /// goes on with it. A terminal of less than 140 columns is shown less of each.
 #[derive(Args)]
-pub(super) struct ListArgs {
+pub(super) struct SessionsListArgs {
     /// Sessions of all workspaces
     #[arg(long)]
     all: bool,
@@ -40,21 +41,21 @@ pub(super) struct ListArgs {
 }
 
 pub(super) async fn run(
-    args: &ListArgs,
-    kept: &Kept,
+    args: &SessionsListArgs,
+    kept: &WorkspaceSessions,
     is_json: bool,
-) -> Result<Status, CommandError> {
+) -> Result<CommandStatus, CommandError> {
     let sessions = match kept.journal.as_deref() {
-        Some(journal) => latest(args, kept, journal).await?,
+        Some(journal) => latest_sessions(args, kept, journal).await?,
         None => Vec::new(),
     };
     if sessions.is_empty() && !is_json {
-        output::note(if args.all {
+        output::print_note(if args.all {
             "there are no sessions yet"
         } else {
             "there are no sessions of this workspace yet"
         });
-        return Ok(Status::Done);
+        return Ok(CommandStatus::Done);
     }
     let mut statuses = Vec::with_capacity(sessions.len());
     for session in &sessions {
@@ -66,34 +67,37 @@ pub(super) async fn run(
     }
     let listed = sessions.iter().zip(&statuses);
     if is_json {
-        output::json(&listed.map(|(session, status)| fields(session, status)).collect::<Vec<_>>())?;
-        return Ok(Status::Done);
+        output::write_json(
+            &listed.map(|(session, status)| fields(session, status)).collect::<Vec<_>>(),
+        )?;
+        return Ok(CommandStatus::Done);
     }
     let is_narrow = terminal_width().is_some_and(|columns| columns < WIDE_COLUMNS_MIN);
-    let columns = Column::shown(args.all, is_narrow);
+    let columns = SessionColumn::visible_columns(args.all, is_narrow);
     let headings: Vec<&str> = columns.iter().map(|column| column.heading()).collect();
-    let cells = |(session, status): (&ChatSession, &&str)| -> Vec<String> {
+    let cells = |(session, status): (&SessionRow, &&str)| -> Vec<String> {
         columns.iter().map(|column| column.cell(session, status, is_narrow)).collect()
     };
-    output::data(&table(&headings, listed.map(cells)))?;
-    Ok(Status::Done)
+    output::write_data(&table(&headings, listed.map(cells)))?;
+    Ok(CommandStatus::Done)
 }
 
-async fn latest(
-    args: &ListArgs,
-    kept: &Kept,
+async fn latest_sessions(
+    args: &SessionsListArgs,
+    kept: &WorkspaceSessions,
     journal: &dyn Journal,
-) -> Result<Vec<ChatSession>, CommandError> {
+) -> Result<Vec<SessionRow>, CommandError> {
     let root = (!args.all).then(|| kept.root.clone());
-    let query = ChatQuery { root, only_top: !args.subagents, ..ChatQuery::default() };
+    let query = SessionQuery { root, only_top: !args.subagents, ..SessionQuery::default() };
     let limit = usize::try_from(args.limit).unwrap_or(usize::MAX);
-    let mut sessions: Vec<ChatSession> = Vec::new();
+    let mut sessions: Vec<SessionRow> = Vec::new();
     let mut before = None;
     loop {
-        let page = journal.chats(ChatQuery { before: before.clone(), ..query.clone() }).await?;
+        let page =
+            journal.sessions(SessionQuery { before: before.clone(), ..query.clone() }).await?;
         let Some(last) = page.last() else { return Ok(sessions) };
         before = Some(last.id.clone());
-        sessions.extend(page.into_iter().filter(has_words));
+        sessions.extend(page.into_iter().filter(has_messages));
         // An old session may have been gone on with, so all of them are looked at, and no more are kept than are wanted.
         sessions.sort_by_key(|session| Reverse((session.updated_at_ms, session.id.clone())));
         sessions.truncate(limit);
@@ -103,9 +107,9 @@ async fn latest(
 /// Returns how a session stands: one whose process is gone runs no more.
 pub(super) async fn status(
     journal: &dyn Journal,
-    session: &ChatSession,
+    session: &SessionRow,
 ) -> Result<&'static str, CommandError> {
-    if session.status != ChatStatus::Running {
+    if session.status != SessionStatus::Running {
         return Ok(session.status.as_str());
     }
     let query = RunQuery { run: Some(session.id.run()), ..RunQuery::default() };
@@ -115,7 +119,7 @@ pub(super) async fn status(
 }
 
 /// Returns the columns of a session, with the status that it is listed with.
-pub(super) fn fields(session: &ChatSession, status: &str) -> Value {
+pub(super) fn fields(session: &SessionRow, status: &str) -> Value {
     let mut fields = json!(session);
     if let Some(kept) = fields.get_mut("status") {
         *kept = status.into();
@@ -125,7 +129,7 @@ pub(super) fn fields(session: &ChatSession, status: &str) -> Value {
 
 /// What is shown of a session.
 #[derive(Clone, Copy)]
-enum Column {
+enum SessionColumn {
     Session,
     Changed,
     Status,
@@ -138,7 +142,7 @@ enum Column {
     Title,
 }
 
-impl Column {
+impl SessionColumn {
     /// In their order.
     const ALL: [Self; 10] = [
         Self::Session,
@@ -154,7 +158,7 @@ impl Column {
     ];
 
     /// Returns those that are shown, with the root where sessions of all workspaces are.
-    fn shown(of_all: bool, is_narrow: bool) -> Vec<Self> {
+    fn visible_columns(of_all: bool, is_narrow: bool) -> Vec<Self> {
         let is_shown = |column: &Self| match column {
             Self::Root => of_all,
             Self::Agent | Self::Model | Self::Steps | Self::Read | Self::Written => !is_narrow,
@@ -178,7 +182,7 @@ impl Column {
         }
     }
 
-    fn cell(self, session: &ChatSession, status: &str, is_narrow: bool) -> String {
+    fn cell(self, session: &SessionRow, status: &str, is_narrow: bool) -> String {
         match self {
             Self::Session => session.id.to_string(),
             Self::Changed => {
@@ -191,20 +195,20 @@ impl Column {
             Self::Steps => session.steps.to_string(),
             Self::Read => tokens_read(session).to_string(),
             Self::Written => tokens_written(session).to_string(),
-            Self::Root => output::visible(&session.root),
+            Self::Root => output::escape_controls(&session.root),
             Self::Title => session.title.as_deref().map(on_one_line).unwrap_or_default(),
         }
     }
 }
 
 /// Returns the tokens that the model of a session read.
-pub(super) fn tokens_read(session: &ChatSession) -> u64 {
+pub(super) fn tokens_read(session: &SessionRow) -> u64 {
     let tokens = session.tokens;
     tokens.input.saturating_add(tokens.cache_read).saturating_add(tokens.cache_write)
 }
 
 /// Returns the tokens that it wrote.
-pub(super) fn tokens_written(session: &ChatSession) -> u64 {
+pub(super) fn tokens_written(session: &SessionRow) -> u64 {
     session.tokens.output.saturating_add(session.tokens.reasoning)
 }
 
@@ -214,7 +218,10 @@ mod tests {
     use crate::table::table_within;
 
     fn headings(of_all: bool, is_narrow: bool) -> Vec<&'static str> {
-        Column::shown(of_all, is_narrow).into_iter().map(Column::heading).collect()
+        SessionColumn::visible_columns(of_all, is_narrow)
+            .into_iter()
+            .map(SessionColumn::heading)
+            .collect()
     }
 
     #[test]

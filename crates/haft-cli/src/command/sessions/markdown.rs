@@ -1,13 +1,13 @@
 //! A session as Markdown, for people to read and to keep elsewhere: what was said as it was written, calls as lines.
 
-use haft_journal::{ChatMessage, ChatPart, ChatRole, ChatSession, MessageKind, PartKind};
+use haft_journal::{MessageKind, MessagePart, MessageRole, PartKind, SessionMessage, SessionRow};
 
-use super::show::{failed, line_of_part};
+use super::show::{failure_text, line_of_part};
 use crate::agent_run::on_one_line;
-use crate::time::rfc3339;
+use haft_app::calendar::rfc3339;
 
 /// Returns the beginning of the document.
-pub(super) fn head(session: &ChatSession) -> String {
+pub(super) fn head(session: &SessionRow) -> String {
     let title = session.title.as_deref().map_or_else(|| session.id.to_string(), on_one_line);
     format!(
         "# {title}\n\nSession `{}` of the agent {} with {}, {}.\n",
@@ -19,10 +19,10 @@ pub(super) fn head(session: &ChatSession) -> String {
 }
 
 /// Returns a message. Thoughts are left out.
-pub(super) fn message(message: &ChatMessage, parts: &[ChatPart]) -> String {
+pub(super) fn message(message: &SessionMessage, parts: &[MessagePart]) -> String {
     let who = match (message.kind, message.role) {
-        (MessageKind::Said, ChatRole::User) => "You".to_owned(),
-        (MessageKind::Said, ChatRole::Assistant) => {
+        (MessageKind::Said, MessageRole::User) => "You".to_owned(),
+        (MessageKind::Said, MessageRole::Assistant) => {
             on_one_line(message.agent.as_deref().unwrap_or("agent"))
         }
         (MessageKind::Summary, _) => "Summary".to_owned(),
@@ -47,6 +47,6 @@ pub(super) fn message(message: &ChatMessage, parts: &[ChatPart]) -> String {
             }
         }
     }
-    text.extend(failed(message).map(|why| format!("\n> failed: {why}\n")));
+    text.extend(failure_text(message).map(|why| format!("\n> failed: {why}\n")));
     text
 }

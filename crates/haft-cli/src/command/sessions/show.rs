@@ -6,25 +6,25 @@ use clap::Args;
 use haft_agent::call_title;
 use haft_contract::Envelope;
 use haft_journal::{
-    ChatMessage, ChatPart, ChatQuery, ChatRole, ChatSession, Journal, MessageFinish, MessageKind,
-    PartKind,
+    Journal, MessageFinish, MessageKind, MessagePart, MessageRole, PartKind, SessionMessage,
+    SessionQuery, SessionRow,
 };
 use serde::Serialize;
 use serde_json::Value;
 
 use super::list::{self, tokens_read, tokens_written};
-use super::{Kept, pages};
+use super::{WorkspaceSessions, pages};
 use crate::agent_run::{line_of_result, on_one_line};
-use crate::error::{CommandError, Status};
+use crate::error::{CommandError, CommandStatus};
 use crate::output;
-use crate::time::rfc3339;
+use haft_app::calendar::rfc3339;
 
 /// Show what was said in a session
 ///
 /// Calls are one line each, with the session of the subagent that one began. Their inputs and answers are shown with --json,
 /// and by haft runs show SESSION.
 #[derive(Args)]
-pub(super) struct ShowArgs {
+pub(super) struct SessionsShowArgs {
     /// The session, as haft sessions list shows it, or last for the one used last in this workspace
     session: String,
     /// What was set aside, too
@@ -37,72 +37,80 @@ pub(super) struct ShowArgs {
 
 /// What a program is told of a session.
 #[derive(Serialize)]
-struct Told {
+struct SessionReport {
     session: Value,
-    messages: Vec<ToldMessage>,
+    messages: Vec<MessageReport>,
     subagents: Vec<Value>,
 }
 
 #[derive(Serialize)]
-pub(super) struct ToldMessage {
+pub(super) struct MessageReport {
     #[serde(flatten)]
-    message: ChatMessage,
-    parts: Vec<ChatPart>,
+    message: SessionMessage,
+    parts: Vec<MessagePart>,
 }
 
 pub(super) async fn run(
-    args: &ShowArgs,
-    kept: &Kept,
+    args: &SessionsShowArgs,
+    kept: &WorkspaceSessions,
     is_json: bool,
-) -> Result<Status, CommandError> {
-    let (journal, session) = kept.find(&args.session).await?;
+) -> Result<CommandStatus, CommandError> {
+    let (journal, session) = kept.find_session(&args.session).await?;
     let subagents = subagents(journal, &session).await?;
     if is_json {
         let mut messages = Vec::new();
-        pages::for_each(journal, &session.id, args.rewound, |message, parts| {
-            messages.push(ToldMessage { message: message.clone(), parts: parts.to_vec() });
+        pages::for_each_message(journal, &session.id, args.rewound, |message, parts| {
+            messages.push(MessageReport { message: message.clone(), parts: parts.to_vec() });
             Ok(())
         })
         .await?;
-        let mut told =
-            Told { session: self::told(journal, &session).await?, messages, subagents: vec![] };
+        let mut told = SessionReport {
+            session: self::session_fields(journal, &session).await?,
+            messages,
+            subagents: vec![],
+        };
         for subagent in &subagents {
-            told.subagents.push(self::told(journal, subagent).await?);
+            told.subagents.push(self::session_fields(journal, subagent).await?);
         }
-        output::json(&told)?;
-        return Ok(Status::Done);
+        output::write_json(&told)?;
+        return Ok(CommandStatus::Done);
     }
-    output::data(&head(&session, list::status(journal, &session).await?))?;
-    let begun: HashMap<&str, &ChatSession> = subagents
+    output::write_data(&head(&session, list::status(journal, &session).await?))?;
+    let begun: HashMap<&str, &SessionRow> = subagents
         .iter()
         .filter_map(|subagent| Some((subagent.parent_tool_call_id.as_deref()?, subagent)))
         .collect();
-    pages::for_each(journal, &session.id, args.rewound, |message, parts| {
-        output::data(&shown(message, parts, &begun, args.thoughts))
+    pages::for_each_message(journal, &session.id, args.rewound, |message, parts| {
+        output::write_data(&message_text(message, parts, &begun, args.thoughts))
     })
     .await?;
-    Ok(Status::Done)
+    Ok(CommandStatus::Done)
 }
 
 /// Returns the columns of a session, with how it stands.
-async fn told(journal: &dyn Journal, session: &ChatSession) -> Result<Value, CommandError> {
+async fn session_fields(
+    journal: &dyn Journal,
+    session: &SessionRow,
+) -> Result<Value, CommandError> {
     Ok(list::fields(session, list::status(journal, session).await?))
 }
 
 /// Returns the sessions of the subagents that a session had work, as many as one answer of the journal has.
 async fn subagents(
     journal: &dyn Journal,
-    session: &ChatSession,
-) -> Result<Vec<ChatSession>, CommandError> {
+    session: &SessionRow,
+) -> Result<Vec<SessionRow>, CommandError> {
     let parent = Some(session.id.clone());
-    Ok(journal.chats(ChatQuery { parent, with_opaque: true, ..ChatQuery::default() }).await?)
+    Ok(journal
+        .sessions(SessionQuery { parent, with_opaque: true, ..SessionQuery::default() })
+        .await?)
 }
 
-fn head(session: &ChatSession, status: &str) -> String {
+fn head(session: &SessionRow, status: &str) -> String {
     let mut lines = vec![
         ("session", session.id.to_string()),
         ("title", session.title.as_deref().map(on_one_line).unwrap_or_default()),
-        ("root", output::visible(&session.root)),
+        ("root", output::escape_controls(&session.root)),
         ("agent", on_one_line(&session.agent)),
         ("model", on_one_line(&session.model)),
         ("status", status.to_owned()),
@@ -116,15 +124,15 @@ fn head(session: &ChatSession, status: &str) -> String {
     lines.into_iter().map(line).collect()
 }
 
-fn shown(
-    message: &ChatMessage,
-    parts: &[ChatPart],
-    subagents: &HashMap<&str, &ChatSession>,
+fn message_text(
+    message: &SessionMessage,
+    parts: &[MessagePart],
+    subagents: &HashMap<&str, &SessionRow>,
     with_thoughts: bool,
 ) -> String {
     let who = match (message.kind, message.role) {
-        (MessageKind::Said, ChatRole::User) => "you".to_owned(),
-        (MessageKind::Said, ChatRole::Assistant) => {
+        (MessageKind::Said, MessageRole::User) => "you".to_owned(),
+        (MessageKind::Said, MessageRole::Assistant) => {
             on_one_line(message.agent.as_deref().unwrap_or("agent"))
         }
         (MessageKind::Summary, _) => "summary of what was said before".to_owned(),
@@ -133,32 +141,32 @@ fn shown(
     let mut text = format!("\n[{}] {who}{}\n", message.id, remarks(message));
     for part in parts {
         match part.kind {
-            PartKind::Text => text.push_str(&said(part, "")),
-            PartKind::Reasoning if with_thoughts => text.push_str(&said(part, "  ~ ")),
+            PartKind::Text => text.push_str(&part_text(part, "")),
+            PartKind::Reasoning if with_thoughts => text.push_str(&part_text(part, "  ~ ")),
             PartKind::Reasoning => {}
-            PartKind::Tool => text.push_str(&called(part, subagents)),
+            PartKind::Tool => text.push_str(&call_text(part, subagents)),
         }
     }
-    text.extend(failed(message).map(|why| format!("  ! {why}\n")));
+    text.extend(failure_text(message).map(|why| format!("  ! {why}\n")));
     text
 }
 
-fn remarks(message: &ChatMessage) -> String {
+fn remarks(message: &SessionMessage) -> String {
     let mut remarks = Vec::new();
     if message.rewound_at_ms.is_some() {
         remarks.push("set aside".to_owned());
     }
-    if message.role == ChatRole::Assistant {
+    if message.role == MessageRole::Assistant {
         match message.finish {
             None => remarks.push("not finished".to_owned()),
-            Some(finish) => remarks.extend(ended(finish).map(str::to_owned)),
+            Some(finish) => remarks.extend(finish_words(finish).map(str::to_owned)),
         }
     }
     if remarks.is_empty() { String::new() } else { format!(" ({})", remarks.join("; ")) }
 }
 
 /// Returns how an answer ended, if it did not end as answers do.
-fn ended(finish: MessageFinish) -> Option<&'static str> {
+fn finish_words(finish: MessageFinish) -> Option<&'static str> {
     match finish {
         MessageFinish::Stop | MessageFinish::ToolCalls => None,
         MessageFinish::Error => Some("failed"),
@@ -170,16 +178,16 @@ fn ended(finish: MessageFinish) -> Option<&'static str> {
 }
 
 /// Returns why there is no answer, or no whole one.
-pub(super) fn failed(message: &ChatMessage) -> Option<String> {
+pub(super) fn failure_text(message: &SessionMessage) -> Option<String> {
     message.error.as_deref().map(on_one_line)
 }
 
-fn said(part: &ChatPart, mark: &str) -> String {
+fn part_text(part: &MessagePart, mark: &str) -> String {
     let text = part.text.as_deref().unwrap_or_default().trim();
     text.lines().map(|line| format!("{mark}{line}\n")).collect()
 }
 
-fn called(part: &ChatPart, subagents: &HashMap<&str, &ChatSession>) -> String {
+fn call_text(part: &MessagePart, subagents: &HashMap<&str, &SessionRow>) -> String {
     let line = line_of_part(part);
     let subagent = part.tool_call_id.as_deref().and_then(|id| subagents.get(id));
     let session = subagent.map(|subagent| {
@@ -190,7 +198,7 @@ fn called(part: &ChatPart, subagents: &HashMap<&str, &ChatSession>) -> String {
 }
 
 /// Returns the line of a call.
-pub(super) fn line_of_part(part: &ChatPart) -> String {
+pub(super) fn line_of_part(part: &MessagePart) -> String {
     let tool = part.tool.as_deref().unwrap_or_default();
     let json = |text: &Option<String>| {
         text.as_deref()

@@ -4,18 +4,20 @@ use std::path::Path;
 
 use haft::{check_skills, find_skills};
 
-use crate::command::checked::Checked;
-use crate::error::{CommandError, Status};
-use crate::settings::Settings;
-use crate::skills::places;
+use crate::command::file_check_report::FileCheckReport;
+use crate::error::{CommandError, CommandStatus};
+use haft_app::host::Host;
+use haft_app::settings::EffectiveSettings;
+use haft_app::skills::skill_paths;
 
 /// Runs the command.
 pub(super) fn run(
     named: Option<&Path>,
-    settings: &Settings,
+    settings: &EffectiveSettings,
+    host: &Host,
     is_json: bool,
-) -> Result<Status, CommandError> {
-    let found = named.map_or_else(|| find_skills(&places(settings)), check_skills);
+) -> Result<CommandStatus, CommandError> {
+    let found = named.map_or_else(|| find_skills(&skill_paths(settings, host)), check_skills);
     let names = found.skills.iter().map(|skill| skill.name.as_str()).collect();
-    Checked { noun: "skill", names, problems: &found.problems }.tell(is_json)
+    FileCheckReport { noun: "skill", names, problems: &found.problems }.print_report(is_json)
 }

@@ -1,33 +1,40 @@
 //! `haft skills instructions`: what the project tells agents, as one text.
 
-use haft::{InstructionFile, Instructions, instructions};
+use haft::{InstructionFile, Instructions, load_instructions};
 use serde::Serialize;
 
-use crate::error::{CommandError, Status};
+use crate::error::{CommandError, CommandStatus};
 use crate::output;
-use crate::settings::Settings;
+use haft_app::host::Host;
+use haft_app::settings::EffectiveSettings;
 
 #[derive(Serialize)]
-struct Answer<'a> {
+struct InstructionsReport<'a> {
     files: &'a [InstructionFile],
     problems: &'a [String],
     tokens: usize,
 }
 
 /// Runs the command.
-pub(super) fn run(settings: &Settings, is_json: bool) -> Result<Status, CommandError> {
-    let home = std::env::home_dir();
-    let collected: Instructions = instructions(&settings.root, home.as_deref());
+pub(super) fn run(
+    settings: &EffectiveSettings,
+    host: &Host,
+    is_json: bool,
+) -> Result<CommandStatus, CommandError> {
+    let home = host.home();
+    let collected: Instructions = load_instructions(&settings.root, home);
     for problem in &collected.problems {
-        output::warning(problem, None);
+        output::print_warning(problem, None);
     }
     if is_json {
         let Instructions { files, problems } = &collected;
-        output::json(&Answer { files, problems, tokens: collected.tokens() })?;
+        output::write_json(&InstructionsReport { files, problems, tokens: collected.tokens() })?;
     } else if collected.files.is_empty() {
-        output::note("there are no instructions: no AGENTS.md, CLAUDE.md or CONTEXT.md was found");
+        output::print_note(
+            "there are no instructions: no AGENTS.md, CLAUDE.md or CONTEXT.md was found",
+        );
     } else {
-        output::data(&collected.text())?;
+        output::write_data(&collected.text())?;
     }
-    Ok(Status::Done)
+    Ok(CommandStatus::Done)
 }

@@ -5,15 +5,16 @@ use std::path::Path;
 use haft::{FoundSkills, SkillSource, find_skills};
 use serde::Serialize;
 
-use crate::error::{CommandError, Status};
+use crate::error::{CommandError, CommandStatus};
 use crate::output;
-use crate::python::shown;
-use crate::settings::Settings;
-use crate::skills::places;
+use crate::path_text::shown;
 use crate::table::table;
+use haft_app::host::Host;
+use haft_app::settings::EffectiveSettings;
+use haft_app::skills::skill_paths;
 
 #[derive(Serialize)]
-struct Listed<'a> {
+struct SkillListEntry<'a> {
     name: &'a str,
     description: &'a str,
     source: SkillSource,
@@ -22,16 +23,20 @@ struct Listed<'a> {
 }
 
 /// Runs the command.
-pub(super) fn run(settings: &Settings, is_json: bool) -> Result<Status, CommandError> {
-    let found = find_skills(&places(settings));
+pub(super) fn run(
+    settings: &EffectiveSettings,
+    host: &Host,
+    is_json: bool,
+) -> Result<CommandStatus, CommandError> {
+    let found = find_skills(&skill_paths(settings, host));
     warn(&found);
-    let listed: Vec<Listed<'_>> = listed(&found);
+    let listed: Vec<SkillListEntry<'_>> = listed(&found);
     if is_json {
-        output::json(&listed)?;
+        output::write_json(&listed)?;
     } else if listed.is_empty() {
-        output::data("no skills")?;
+        output::write_data("no skills")?;
     } else {
-        let home = std::env::home_dir().and_then(|home| home.canonicalize().ok());
+        let home = host.home().and_then(|home| home.canonicalize().ok());
         let rows = listed.iter().map(|one| {
             let place = match one.directory {
                 Some(directory) => place(directory, home.as_deref()),
@@ -39,15 +44,18 @@ pub(super) fn run(settings: &Settings, is_json: bool) -> Result<Status, CommandE
             };
             vec![one.name.to_owned(), place, one.description.to_owned()]
         });
-        output::data(&output::visible(&table(&["SKILL", "DIRECTORY", "DESCRIPTION"], rows)))?;
+        output::write_data(&output::escape_controls(&table(
+            &["SKILL", "DIRECTORY", "DESCRIPTION"],
+            rows,
+        )))?;
     }
-    Ok(Status::Done)
+    Ok(CommandStatus::Done)
 }
 
-fn listed(found: &FoundSkills) -> Vec<Listed<'_>> {
+fn listed(found: &FoundSkills) -> Vec<SkillListEntry<'_>> {
     let skills = found.skills.iter();
     skills
-        .map(|skill| Listed {
+        .map(|skill| SkillListEntry {
             name: &skill.name,
             description: &skill.description,
             source: skill.source,
@@ -69,6 +77,6 @@ fn warn(found: &FoundSkills) {
             1 => "something is wrong with a skill".to_owned(),
             count => format!("{count} things are wrong with skills"),
         };
-        output::warning(&message, Some("haft skills check"));
+        output::print_warning(&message, Some("haft skills check"));
     }
 }

@@ -5,13 +5,14 @@ use std::path::PathBuf;
 use haft::{FoundSkills, SkillSource, find_skills, load_skill, near_matches};
 use serde::Serialize;
 
-use crate::error::{CommandError, Status};
+use crate::error::{CommandError, CommandStatus};
 use crate::output;
-use crate::settings::Settings;
-use crate::skills::places;
+use haft_app::host::Host;
+use haft_app::settings::EffectiveSettings;
+use haft_app::skills::skill_paths;
 
 #[derive(Serialize)]
-struct Shown<'a> {
+struct SkillDetails<'a> {
     name: &'a str,
     description: &'a str,
     source: SkillSource,
@@ -23,16 +24,21 @@ struct Shown<'a> {
 }
 
 /// Runs the command.
-pub(super) fn run(name: &str, settings: &Settings, is_json: bool) -> Result<Status, CommandError> {
-    let found = find_skills(&places(settings));
+pub(super) fn run(
+    name: &str,
+    settings: &EffectiveSettings,
+    host: &Host,
+    is_json: bool,
+) -> Result<CommandStatus, CommandError> {
+    let found = find_skills(&skill_paths(settings, host));
     let skill = found.skills.iter().find(|skill| skill.name == name);
     let skill = skill.ok_or_else(|| unknown(name, &found))?;
     let loaded = load_skill(skill).map_err(|err| CommandError::failed(err.message))?;
     if !is_json {
-        output::data(&haft_tools::skill_text(&loaded))?;
-        return Ok(Status::Done);
+        output::write_data(&haft_tools::skill_text(&loaded))?;
+        return Ok(CommandStatus::Done);
     }
-    output::json(&Shown {
+    output::write_json(&SkillDetails {
         name: &skill.name,
         description: &skill.description,
         source: skill.source,
@@ -41,7 +47,7 @@ pub(super) fn run(name: &str, settings: &Settings, is_json: bool) -> Result<Stat
         has_more_files: loaded.has_more_files,
         body: loaded.body,
     })?;
-    Ok(Status::Done)
+    Ok(CommandStatus::Done)
 }
 
 fn unknown(name: &str, found: &FoundSkills) -> CommandError {

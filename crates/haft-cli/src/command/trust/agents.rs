@@ -1,16 +1,16 @@
 //! Which agents of the workspace are trusted with its manifest: those that take the place of others, and the models that they
 //! name. What is wrong with them `haft agents check` says.
 
-use haft_agent::{AgentPlaces, AgentSource, WorkspaceTrust, find_agents};
+use haft_agent::{AgentDirectories, AgentSource, WorkspaceTrust, find_agents};
 use serde::Serialize;
 
-use crate::manifest::{Manifest, ManifestFile};
-use crate::python::counted;
-use crate::skills;
+use crate::path_text::counted;
+use haft_app::host::Host;
+use haft_app::manifest::{Manifest, ManifestFile};
 
 /// One agent.
 #[derive(Serialize)]
-pub(super) struct AgentAnswer {
+pub(super) struct TrustedAgentReport {
     agent: String,
     /// The model that it names.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -21,18 +21,22 @@ pub(super) struct AgentAnswer {
 }
 
 /// Returns the agents that are trusted with a manifest: those beside it, where its directory is the root.
-pub(super) fn agents(file: &ManifestFile, manifest: &Manifest) -> Vec<AgentAnswer> {
+pub(super) fn agents(
+    file: &ManifestFile,
+    manifest: &Manifest,
+    host: &Host,
+) -> Vec<TrustedAgentReport> {
     let directory = file.directory();
     let root = manifest.root.as_ref().map_or_else(|| directory.to_owned(), |it| directory.join(it));
     let is_root = root.canonicalize().ok().zip(directory.canonicalize().ok());
     if is_root.is_none_or(|(root, directory)| root != directory) {
         return Vec::new();
     }
-    let user = skills::config_directory().map(|config| config.join("haft/agents"));
-    let places = AgentPlaces { root: Some(root), trust: WorkspaceTrust::Trusted, user };
+    let user = host.config_directory().map(|config| config.join("haft/agents"));
+    let places = AgentDirectories { root: Some(root), trust: WorkspaceTrust::Trusted, user };
     let found = find_agents(&places);
     let own = found.iter().filter(|agent| agent.source == AgentSource::Workspace);
-    own.map(|agent| AgentAnswer {
+    own.map(|agent| TrustedAgentReport {
         agent: agent.name.clone(),
         model: agent.model.clone(),
         hides: found
@@ -46,7 +50,7 @@ pub(super) fn agents(file: &ManifestFile, manifest: &Manifest) -> Vec<AgentAnswe
 }
 
 /// Returns what is said of the agents; nothing if there are none.
-pub(super) fn text(agents: &[AgentAnswer]) -> String {
+pub(super) fn text(agents: &[TrustedAgentReport]) -> String {
     if agents.is_empty() {
         return String::new();
     }
@@ -58,7 +62,7 @@ pub(super) fn text(agents: &[AgentAnswer]) -> String {
     agents.iter().fold(head, |text, one| text + &text_of(one))
 }
 
-fn text_of(agent: &AgentAnswer) -> String {
+fn text_of(agent: &TrustedAgentReport) -> String {
     let mut says: Vec<String> = Vec::new();
     if agent.hides.contains(&AgentSource::User) {
         says.push("takes the place of yours".to_owned());

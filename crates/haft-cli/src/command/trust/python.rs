@@ -8,23 +8,24 @@ use haft_python::CheckedTool;
 use serde::Serialize;
 
 use crate::cli::SettingArgs;
-use crate::command::registry::survey_of;
+use crate::command::registry::scan_entries;
 use crate::error::CommandError;
-use crate::manifest::{ManifestFile, PythonEntry};
-use crate::python::{Found, counted, shown};
-use crate::state::State;
-use crate::{quote, settings};
+use crate::path_text::{counted, shown};
+use haft_app::host::Host;
+use haft_app::manifest::{ManifestFile, PythonEntry};
+use haft_app::python::PythonToolSource;
+use haft_app::{quote, settings};
 
 /// Tools of one directory that are listed with what they may do.
 pub(crate) const TRUSTED_TOOLS_LISTED_MAX: usize = 50;
 
 /// One directory.
 #[derive(Serialize)]
-pub(super) struct DirectoryAnswer {
+pub(super) struct TrustedDirectoryReport {
     dir: PathBuf,
     /// Files that may be tools.
     files: usize,
-    tools: Vec<ToolAnswer>,
+    tools: Vec<TrustedToolReport>,
     /// Why nothing of it can be used.
     #[serde(skip_serializing_if = "Option::is_none")]
     problem: Option<String>,
@@ -32,7 +33,7 @@ pub(super) struct DirectoryAnswer {
 
 /// One tool.
 #[derive(Serialize)]
-struct ToolAnswer {
+struct TrustedToolReport {
     tool: String,
     effect: Effect,
     dangerous: bool,
@@ -43,34 +44,34 @@ struct ToolAnswer {
 pub(super) async fn directories(
     file: &ManifestFile,
     setting_args: &SettingArgs,
-    state: &State,
-) -> Result<Vec<DirectoryAnswer>, CommandError> {
+    host: &Host,
+) -> Result<Vec<TrustedDirectoryReport>, CommandError> {
     let config = Some(file.path().to_owned());
     let args = SettingArgs { config, python: Vec::new(), ..setting_args.clone() };
     // As it will hold: what cannot hold need not be trusted.
-    let settings = settings::resolve(&args, state)?;
-    let surveyed = survey_of(&settings, settings.python.entries.clone(), state).await?;
-    Ok(surveyed.into_iter().map(|one| answer(one.entry, one.found)).collect())
+    let settings = settings::resolve(&args.overrides(), host)?;
+    let surveyed = scan_entries(&settings, settings.python.entries.clone(), host).await?;
+    Ok(surveyed.into_iter().map(|one| answer(one.entry, one.contents)).collect())
 }
 
-fn answer(entry: PythonEntry, found: Result<Found, String>) -> DirectoryAnswer {
+fn answer(entry: PythonEntry, found: Result<PythonToolSource, String>) -> TrustedDirectoryReport {
     let dir = entry.dir;
     match found {
-        Err(why) => DirectoryAnswer { dir, files: 0, tools: Vec::new(), problem: Some(why) },
+        Err(why) => TrustedDirectoryReport { dir, files: 0, tools: Vec::new(), problem: Some(why) },
         Ok(found) => {
             let tools = found.checked.tools.into_iter().map(tool_answer).collect();
-            DirectoryAnswer { dir, files: found.files.len(), tools, problem: None }
+            TrustedDirectoryReport { dir, files: found.files.len(), tools, problem: None }
         }
     }
 }
 
-fn tool_answer(tool: CheckedTool) -> ToolAnswer {
+fn tool_answer(tool: CheckedTool) -> TrustedToolReport {
     let CheckedTool { id, effect, dangerous, permissions, .. } = tool;
-    ToolAnswer { tool: id.to_string(), effect, dangerous, requires: permissions.requires }
+    TrustedToolReport { tool: id.to_string(), effect, dangerous, requires: permissions.requires }
 }
 
 /// Returns what is said of the directories; nothing if there are none.
-pub(super) fn text(directories: &[DirectoryAnswer]) -> String {
+pub(super) fn text(directories: &[TrustedDirectoryReport]) -> String {
     if directories.is_empty() {
         return String::new();
     }
@@ -78,12 +79,12 @@ pub(super) fn text(directories: &[DirectoryAnswer]) -> String {
     directories.iter().fold(head.to_owned(), |text, one| text + &text_of(one))
 }
 
-fn text_of(directory: &DirectoryAnswer) -> String {
+fn text_of(directory: &TrustedDirectoryReport) -> String {
     let dir = shown(&directory.dir);
     if let Some(problem) = &directory.problem {
         return format!("\n  {dir}: {problem}");
     }
-    let lines = directory.tools.iter().filter_map(|tool| Some((tool, doings(tool)?)));
+    let lines = directory.tools.iter().filter_map(|tool| Some((tool, tool_effects(tool)?)));
     let lines: Vec<String> =
         lines.map(|(tool, doings)| format!("\n    {}: {doings}", tool.tool)).collect();
     let mut text = format!(
@@ -105,7 +106,7 @@ fn text_of(directory: &DirectoryAnswer) -> String {
 }
 
 /// Says what a tool may do beyond reading, if there is anything.
-fn doings(tool: &ToolAnswer) -> Option<String> {
+fn tool_effects(tool: &TrustedToolReport) -> Option<String> {
     let requires = &tool.requires;
     let lists = [
         ("writes", &requires.fs.write),

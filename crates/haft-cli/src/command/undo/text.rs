@@ -3,46 +3,46 @@
 
 use std::path::Path;
 
-use haft::{RootChanges, Selection};
-use haft_snapshot::{ChangeKind, LeftAlone, LeftAloneReason, Restored, quoted};
+use haft::{CallSelection, RootChanges};
+use haft_snapshot::{PathChangeKind, RestoreReport, SkipReason, SkippedPath, quote_path};
 use serde_json::{Value, json};
 
-use super::{Unrecorded, shown};
+use super::{UnrecordedCall, selection_words};
 use crate::command::diff::headline;
-use crate::error::{CommandError, Status};
+use crate::error::{CommandError, CommandStatus};
 use crate::output;
 
 /// What there is to tell of an undo.
-pub(super) struct Told<'a> {
-    pub(super) of: &'a Selection,
+pub(super) struct UndoReport<'a> {
+    pub(super) of: &'a CallSelection,
     pub(super) roots: &'a [RootChanges],
     /// What was done to each of the roots, or would be.
-    pub(super) restored: &'a [Restored],
-    pub(super) unrecorded: &'a [Unrecorded],
+    pub(super) restored: &'a [RestoreReport],
+    pub(super) unrecorded: &'a [UnrecordedCall],
     /// The call that undid it; none if nothing was changed.
     pub(super) call: Option<&'a str>,
 }
 
-impl Told<'_> {
+impl UndoReport<'_> {
     /// Tells it, and returns the status that says whether it was all.
-    pub(super) fn show(&self, json: bool) -> Result<Status, CommandError> {
-        let is_all = self.unrecorded.is_empty()
-            && self.restored.iter().all(|root| root.left_alone.is_empty());
-        let status = if is_all { Status::Done } else { Status::Partly };
+    pub(super) fn print_report(&self, json: bool) -> Result<CommandStatus, CommandError> {
+        let is_all =
+            self.unrecorded.is_empty() && self.restored.iter().all(|root| root.skipped.is_empty());
+        let status = if is_all { CommandStatus::Done } else { CommandStatus::Partly };
         if json {
-            output::json(&self.as_json(is_all))?;
+            output::write_json(&self.as_json(is_all))?;
             return Ok(status);
         }
         if !is_all {
-            output::warning(&self.partly(), None);
+            output::print_warning(&self.partial_words(), None);
         }
         for (root, restored) in self.roots.iter().zip(self.restored) {
             if self.roots.len() > 1 {
-                output::data(&format!("in {}:", quoted(root.root())))?;
+                output::write_data(&format!("in {}:", quote_path(root.root())))?;
             }
             show_root(root, restored)?;
         }
-        self.conclude(is_all);
+        self.print_conclusion(is_all);
         Ok(status)
     }
 
@@ -55,7 +55,7 @@ impl Told<'_> {
             .map(|(call, why)| json!({"call": call.to_string(), "why": why}))
             .collect();
         json!({
-            "of": shown(self.of),
+            "of": selection_words(self.of),
             "call": self.call,
             "dry_run": self.call.is_none(),
             "complete": is_all,
@@ -65,7 +65,7 @@ impl Told<'_> {
     }
 
     /// Says how much of it stays.
-    fn partly(&self) -> String {
+    fn partial_words(&self) -> String {
         let mut parts = Vec::new();
         let pairs = || self.roots.iter().zip(self.restored);
         let stay: usize = pairs().map(|(root, restored)| count_staying(root, restored)).sum();
@@ -87,49 +87,49 @@ impl Told<'_> {
         format!("{what}: {}", parts.join(", and "))
     }
 
-    fn conclude(&self, is_all: bool) {
+    fn print_conclusion(&self, is_all: bool) {
         match self.call {
-            Some(call) => output::note(format_args!(
+            Some(call) => output::print_note(format_args!(
                 "undone by call {call}; to take that back: haft undo {call}"
             )),
             None if self.restored.iter().any(|root| !root.paths.is_empty()) => {
-                output::note("nothing was changed: that is what undoing would do");
+                output::print_note("nothing was changed: that is what undoing would do");
             }
             None if !is_all => {}
             None if self.roots.iter().all(|root| root.paths().is_empty()) => {
-                output::note("no change was recorded, so there is nothing to undo");
+                output::print_note("no change was recorded, so there is nothing to undo");
             }
-            None => output::note("all of it is as before already"),
+            None => output::print_note("all of it is as before already"),
         }
     }
 }
 
-fn show_root(root: &RootChanges, restored: &Restored) -> Result<(), CommandError> {
+fn show_root(root: &RootChanges, restored: &RestoreReport) -> Result<(), CommandError> {
     let mut paths = restored.paths.clone();
     for change in root.changes() {
         // Of what is not known there is no more to say than what happens to it now.
-        if change.kind() != ChangeKind::Unknown && paths.remove(&change.path) {
-            output::data(&format!("undo {}", headline(&change)))?;
+        if change.kind() != PathChangeKind::Unknown && paths.remove(&change.path) {
+            output::write_data(&format!("undo {}", headline(&change)))?;
         }
     }
     // Such also as a directory that somebody removed since, and in which something is brought back.
     for path in &paths {
-        output::data(&format!("bring back {}", quoted(path)))?;
+        output::write_data(&format!("bring back {}", quote_path(path)))?;
     }
-    for left in &restored.left_alone {
-        output::note(left_alone(left));
+    for left in &restored.skipped {
+        output::print_note(left_alone(left));
     }
     for path in &restored.weakened {
-        output::note(format_args!("{} does not run as its owner any more", quoted(path)));
+        output::print_note(format_args!("{} does not run as its owner any more", quote_path(path)));
     }
     Ok(())
 }
 
 /// Counts the paths that changed and stay as they are.
-fn count_staying(root: &RootChanges, restored: &Restored) -> usize {
-    let left = &restored.left_alone;
+fn count_staying(root: &RootChanges, restored: &RestoreReport) -> usize {
+    let left = &restored.skipped;
     let is_listed = |path: &Path| left.iter().any(|left| left.path == path);
-    let is_beneath = |path: &Path| left.iter().any(|left| is_passed_over(left, path));
+    let is_beneath = |path: &Path| left.iter().any(|left| is_below_skipped_path(left, path));
     let beneath = root.changes().into_iter().filter(|change| {
         !is_listed(&change.path)
             && is_beneath(&change.path)
@@ -139,50 +139,50 @@ fn count_staying(root: &RootChanges, restored: &Restored) -> usize {
 }
 
 /// Tells whether a path stays because one above it does.
-fn is_passed_over(left: &LeftAlone, path: &Path) -> bool {
+fn is_below_skipped_path(left: &SkippedPath, path: &Path) -> bool {
     match left.reason {
-        LeftAloneReason::NotRecorded(_) | LeftAloneReason::Gone(_) => path.starts_with(&left.path),
+        SkipReason::NotRecorded(_) | SkipReason::Gone(_) => path.starts_with(&left.path),
         _ => false,
     }
 }
 
 /// Returns what undoing did to one root.
-pub(super) fn as_json(root: &RootChanges, restored: &Restored) -> Value {
+pub(super) fn as_json(root: &RootChanges, restored: &RestoreReport) -> Value {
     let left = restored
-        .left_alone
+        .skipped
         .iter()
         .map(|left| json!({"path": left.path.to_string_lossy(), "reason": reason(left.reason)}));
     let lossy = |path: &std::path::PathBuf| path.to_string_lossy().into_owned();
     json!({
         "root": root.root().to_string_lossy(),
         "written": restored.written,
-        "made": restored.made,
+        "made": restored.created_directories,
         "removed": restored.removed,
-        "modes": restored.modes,
-        "already": restored.already,
+        "modes": restored.changed_modes,
+        "already": restored.unchanged,
         "paths": restored.paths.iter().map(lossy).collect::<Vec<_>>(),
         "left_alone": left.collect::<Vec<_>>(),
         "weakened": restored.weakened.iter().map(lossy).collect::<Vec<_>>(),
     })
 }
 
-fn left_alone(left: &LeftAlone) -> String {
-    let (path, reason) = (quoted(&left.path), reason(left.reason));
+fn left_alone(left: &SkippedPath) -> String {
+    let (path, reason) = (quote_path(&left.path), reason(left.reason));
     match left.reason {
-        LeftAloneReason::Gone(_) => format!("{path} does not come back: {reason}"),
-        LeftAloneReason::Outgrown => format!("{path} keeps what came into it: {reason}"),
+        SkipReason::Gone(_) => format!("{path} does not come back: {reason}"),
+        SkipReason::Outgrown => format!("{path} keeps what came into it: {reason}"),
         _ => format!("{path} stays: {reason}"),
     }
 }
 
-fn reason(reason: LeftAloneReason) -> String {
+fn reason(reason: SkipReason) -> String {
     match reason {
-        LeftAloneReason::NotRecorded(reason) | LeftAloneReason::Gone(reason) => {
+        SkipReason::NotRecorded(reason) | SkipReason::Gone(reason) => {
             format!("it was not recorded: {reason}")
         }
-        LeftAloneReason::Outgrown => "it became too large to be recorded".to_owned(),
-        LeftAloneReason::NotEmpty => "something that is not to be removed is in it".to_owned(),
-        LeftAloneReason::Hidden => {
+        SkipReason::Outgrown => "it became too large to be recorded".to_owned(),
+        SkipReason::NotEmpty => "something that is not to be removed is in it".to_owned(),
+        SkipReason::Hidden => {
             "it holds credentials or haft's own state, which is not brought back".to_owned()
         }
         _ => "it cannot be brought back".to_owned(),

@@ -1,17 +1,17 @@
 //! Events as lines of JSON on standard output, for programs.
 
-use haft_plan::drive::Event;
+use haft_plan::drive::PlanEvent;
 
-use super::Show;
+use super::PlanRenderer;
 use crate::output;
 
 /// Prints each event as one line of JSON.
-pub(super) struct Events;
+pub(super) struct PlanJsonEvents;
 
-impl Show for Events {
-    fn event(&mut self, event: &Event) {
+impl PlanRenderer for PlanJsonEvents {
+    fn show_event(&mut self, event: &PlanEvent) {
         // Whoever does not read events any longer still wants the plan driven.
-        let _ = output::json(event);
+        let _ = output::write_json(event);
     }
 
     fn is_on_terminal(&self) -> bool {

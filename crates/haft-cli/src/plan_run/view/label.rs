@@ -10,24 +10,24 @@ use crate::table::shortened;
 pub(crate) const PURPOSE_CHARS_MAX: usize = 40;
 
 /// What the nodes of a plan are called on a screen.
-pub(super) struct Labels {
-    nodes: Vec<Label>,
+pub(super) struct NodeLabels {
+    nodes: Vec<NodeLabel>,
     number_width: usize,
     tool_width: usize,
 }
 
-struct Label {
+struct NodeLabel {
     tool: String,
     purpose: Option<String>,
 }
 
-impl Labels {
+impl NodeLabels {
     pub(super) fn new(plan: &CheckedPlan) -> Self {
-        let nodes: Vec<Label> = plan
+        let nodes: Vec<NodeLabel> = plan
             .nodes()
             .iter()
             .zip(&plan.plan().nodes)
-            .map(|(node, written)| Label {
+            .map(|(node, written)| NodeLabel {
                 tool: node.contract().id.to_string(),
                 purpose: written
                     .purpose()
@@ -59,5 +59,5 @@ impl Labels {
 
 /// Returns a text on one line, without characters that would control a terminal.
 pub(super) fn on_one_line(text: &str) -> String {
-    output::visible(text).split_whitespace().collect::<Vec<_>>().join(" ")
+    output::escape_controls(text).split_whitespace().collect::<Vec<_>>().join(" ")
 }

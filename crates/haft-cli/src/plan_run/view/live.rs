@@ -6,51 +6,51 @@ use std::time::Instant;
 
 use clap::builder::styling::Style;
 use haft_plan::NodeId;
-use haft_plan::drive::{Event, WaitsFor};
+use haft_plan::drive::{NodeWaitReason, PlanEvent};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use super::Show;
+use super::PlanRenderer;
 use super::colour::{self, painted};
-use super::label::{Labels, on_one_line};
-use super::lines::Lines;
-use crate::time::in_words;
+use super::label::{NodeLabels, on_one_line};
+use super::lines::PlanLines;
+use crate::time::duration_in_words;
 
 /// Lines of nodes that run or wait; further ones are counted.
 pub(crate) const RUNNING_LINES_MAX: usize = 8;
 /// How often the terminal is drawn anew in a second, at most.
 const DRAWN_PER_SECOND: u8 = 15;
-const WHOLE: &str = "{bar:24} {pos}/{len} nodes, {wide_msg}";
-const WHOLE_NARROW: &str = "{bar:6} {pos}/{len} nodes, {wide_msg}";
+const TOTAL_TEMPLATE: &str = "{bar:24} {pos}/{len} nodes, {wide_msg}";
+const TOTAL_TEMPLATE_NARROW: &str = "{bar:6} {pos}/{len} nodes, {wide_msg}";
 /// Columns below which the bar is short.
 const NARROW_COLUMNS: u16 = 72;
-const LINE: &str = "  {wide_msg}";
+const NODE_TEMPLATE: &str = "  {wide_msg}";
 /// Terminals that can do nothing but print.
-const DUMB: &str = "dumb";
+const DUMB_TERMINAL: &str = "dumb";
 
 /// What is seen of a plan on a terminal.
-pub(super) struct Live<'p> {
-    labels: &'p Labels,
+pub(super) struct LivePlanView<'p> {
+    labels: &'p NodeLabels,
     /// What scrolls by is what is said elsewhere line by line.
-    lines: Lines<'p>,
+    lines: PlanLines<'p>,
     screen: MultiProgress,
-    whole: ProgressBar,
-    begun: Instant,
-    under_way: BTreeMap<NodeId, UnderWay>,
+    total_bar: ProgressBar,
+    started_at: Instant,
+    active_nodes: BTreeMap<NodeId, ActiveNode>,
     failures: usize,
     is_hidden: bool,
     is_coloured: bool,
 }
 
 /// A node that runs or waits.
-struct UnderWay {
-    doing: Doing,
+struct ActiveNode {
+    activity: NodeActivity,
     since: Instant,
     line: Option<ProgressBar>,
 }
 
-enum Doing {
+enum NodeActivity {
     /// It waits for something other than earlier nodes.
-    Waiting(WaitsFor),
+    Waiting(NodeWaitReason),
     Running {
         attempt: u32,
     },
@@ -61,10 +61,10 @@ enum Doing {
     },
 }
 
-impl<'p> Live<'p> {
+impl<'p> LivePlanView<'p> {
     /// Returns a view on standard error, if that is a terminal on which lines can be drawn anew.
-    pub(super) fn new(labels: &'p Labels) -> Option<Self> {
-        if std::env::var("TERM").is_ok_and(|term| term == DUMB) {
+    pub(super) fn new(labels: &'p NodeLabels) -> Option<Self> {
+        if std::env::var("TERM").is_ok_and(|term| term == DUMB_TERMINAL) {
             return None;
         }
         let screen = MultiProgress::with_draw_target(draw_target());
@@ -73,15 +73,15 @@ impl<'p> Live<'p> {
         }
         let count = u64::try_from(labels.count()).unwrap_or(u64::MAX);
         let is_narrow = columns().is_some_and(|columns| columns < NARROW_COLUMNS);
-        let template = if is_narrow { WHOLE_NARROW } else { WHOLE };
+        let template = if is_narrow { TOTAL_TEMPLATE_NARROW } else { TOTAL_TEMPLATE };
         let whole = screen.add(ProgressBar::new(count).with_style(style(template)));
         Some(Self {
             labels,
-            lines: Lines::new(labels),
+            lines: PlanLines::new(labels),
             screen,
-            whole,
-            begun: Instant::now(),
-            under_way: BTreeMap::new(),
+            total_bar: whole,
+            started_at: Instant::now(),
+            active_nodes: BTreeMap::new(),
             failures: 0,
             is_hidden: false,
             is_coloured: crate::output::stderr_has_colours(),
@@ -89,41 +89,47 @@ impl<'p> Live<'p> {
     }
 
     /// Notes what a node does now. Those that run have lines before those that wait.
-    fn turn_to(&mut self, node: NodeId, doing: Doing) {
-        let kept = self.under_way.remove(&node).and_then(|under_way| under_way.line);
-        let shown = self.under_way.values().filter(|other| other.line.is_some()).count();
+    fn set_activity(&mut self, node: NodeId, doing: NodeActivity) {
+        let kept = self.active_nodes.remove(&node).and_then(|under_way| under_way.line);
+        let shown = self.active_nodes.values().filter(|other| other.line.is_some()).count();
         let line = match (kept, &doing) {
             (Some(line), _) => Some(line),
             (None, _) if shown < RUNNING_LINES_MAX => Some(self.add_line()),
-            (None, Doing::Waiting(_)) => None,
-            (None, Doing::Running { .. } | Doing::Failed { .. }) => self.line_of_waiting(),
+            (None, NodeActivity::Waiting(_)) => None,
+            (None, NodeActivity::Running { .. } | NodeActivity::Failed { .. }) => {
+                self.take_waiting_line()
+            }
         };
-        self.under_way.insert(node, UnderWay { doing, since: Instant::now(), line });
+        self.active_nodes.insert(node, ActiveNode { activity: doing, since: Instant::now(), line });
     }
 
     /// Takes the line of the last node that only waits.
-    fn line_of_waiting(&mut self) -> Option<ProgressBar> {
-        let mut waiting = self.under_way.values_mut().rev().filter(|other| other.is_waiting());
+    fn take_waiting_line(&mut self) -> Option<ProgressBar> {
+        let mut waiting = self.active_nodes.values_mut().rev().filter(|other| other.is_waiting());
         waiting.find_map(|other| other.line.take())
     }
 
     fn add_line(&self) -> ProgressBar {
-        self.screen.insert_before(&self.whole, ProgressBar::new_spinner().with_style(style(LINE)))
+        self.screen.insert_before(
+            &self.total_bar,
+            ProgressBar::new_spinner().with_style(style(NODE_TEMPLATE)),
+        )
     }
 
     fn end_node(&mut self, node: NodeId) {
-        if let Some(line) = self.under_way.remove(&node).and_then(|under_way| under_way.line) {
+        if let Some(line) = self.active_nodes.remove(&node).and_then(|under_way| under_way.line) {
             self.screen.remove(&line);
-            self.give_line();
+            self.assign_line();
         }
-        self.whole.inc(1);
+        self.total_bar.inc(1);
     }
 
     /// Gives a line that became free to the first node that has none.
-    fn give_line(&mut self) {
+    fn assign_line(&mut self) {
         let line = self.add_line();
         let mut first = None;
-        for under_way in self.under_way.values_mut().filter(|under_way| under_way.line.is_none()) {
+        for under_way in self.active_nodes.values_mut().filter(|under_way| under_way.line.is_none())
+        {
             if !under_way.is_waiting() {
                 under_way.line = Some(line);
                 return;
@@ -137,7 +143,7 @@ impl<'p> Live<'p> {
     }
 
     /// Lets something be said above the lines that are drawn anew.
-    fn say(&self, say: impl FnOnce()) {
+    fn print_above(&self, say: impl FnOnce()) {
         // A hidden screen prints nothing, and what is said beside a question must not be lost.
         if self.is_hidden {
             say();
@@ -148,17 +154,17 @@ impl<'p> Live<'p> {
     }
 
     fn draw(&self) {
-        for (node, under_way) in &self.under_way {
+        for (node, under_way) in &self.active_nodes {
             if let Some(line) = &under_way.line {
-                let said = under_way.said();
-                let style = under_way.doing.style();
+                let said = under_way.activity_text();
+                let style = under_way.activity.style();
                 let said = if self.is_coloured { painted(style, &said) } else { said };
                 line.set_message(self.labels.line(*node, &said, ""));
             }
         }
-        let hidden = self.under_way.values().filter(|under_way| under_way.line.is_none());
+        let hidden = self.active_nodes.values().filter(|under_way| under_way.line.is_none());
         let (waiting, running): (Vec<_>, Vec<_>) = hidden.partition(|other| other.is_waiting());
-        let mut said = in_seconds(millis(self.begun));
+        let mut said = in_seconds(millis(self.started_at));
         if !running.is_empty() {
             said.push_str(&format!(", {} more under way", running.len()));
         }
@@ -168,30 +174,30 @@ impl<'p> Live<'p> {
         if self.failures > 0 {
             said.push_str(&format!(", {} without success", self.failures));
         }
-        self.whole.set_message(said);
+        self.total_bar.set_message(said);
     }
 }
 
-impl UnderWay {
+impl ActiveNode {
     fn is_waiting(&self) -> bool {
-        match self.doing {
-            Doing::Waiting(_) => true,
-            Doing::Running { .. } | Doing::Failed { .. } => false,
+        match self.activity {
+            NodeActivity::Waiting(_) => true,
+            NodeActivity::Running { .. } | NodeActivity::Failed { .. } => false,
         }
     }
 
-    fn said(&self) -> String {
+    fn activity_text(&self) -> String {
         let passed_ms = millis(self.since);
         let tried = |attempt: u32| match attempt {
             1 => String::new(),
             attempt => format!(", attempt {attempt}"),
         };
-        match &self.doing {
-            Doing::Waiting(waits_for) => waiting(waits_for, passed_ms),
-            Doing::Running { attempt } => {
+        match &self.activity {
+            NodeActivity::Waiting(waits_for) => waiting_text(waits_for, passed_ms),
+            NodeActivity::Running { attempt } => {
                 format!("running {}{}", in_seconds(passed_ms), tried(*attempt))
             }
-            Doing::Failed { attempt, waits_ms } => {
+            NodeActivity::Failed { attempt, waits_ms } => {
                 let left = in_seconds(waits_ms.saturating_sub(passed_ms));
                 format!("failed{}, the next in {left}", tried(*attempt))
             }
@@ -199,7 +205,7 @@ impl UnderWay {
     }
 }
 
-impl Doing {
+impl NodeActivity {
     fn style(&self) -> Style {
         match self {
             Self::Waiting(_) => colour::WAITING,
@@ -210,14 +216,16 @@ impl Doing {
 }
 
 /// Says what a node waits for.
-fn waiting(waits_for: &WaitsFor, passed_ms: u64) -> String {
+fn waiting_text(waits_for: &NodeWaitReason, passed_ms: u64) -> String {
     match waits_for {
-        WaitsFor::Resource { resource, used_by } => {
+        NodeWaitReason::Resource { resource, used_by } => {
             format!("waiting for {}, used by node {used_by}", on_one_line(resource))
         }
-        WaitsFor::Concurrency { at_once: 1 } => "waiting: 1 call of it at a time".to_owned(),
-        WaitsFor::Concurrency { at_once } => format!("waiting: {at_once} calls of it at a time"),
-        WaitsFor::Rate { per_minute, wait_ms } => {
+        NodeWaitReason::Concurrency { at_once: 1 } => "waiting: 1 call of it at a time".to_owned(),
+        NodeWaitReason::Concurrency { at_once } => {
+            format!("waiting: {at_once} calls of it at a time")
+        }
+        NodeWaitReason::Rate { per_minute, wait_ms } => {
             let left = in_seconds(wait_ms.saturating_sub(passed_ms));
             format!("waiting: {per_minute} calls of it a minute, the next in {left}")
         }
@@ -226,56 +234,56 @@ fn waiting(waits_for: &WaitsFor, passed_ms: u64) -> String {
     }
 }
 
-impl Show for Live<'_> {
-    fn event(&mut self, event: &Event) {
+impl PlanRenderer for LivePlanView<'_> {
+    fn show_event(&mut self, event: &PlanEvent) {
         match event {
-            Event::NodeWaiting { node, waits_for } => {
-                self.turn_to(*node, Doing::Waiting(waits_for.clone()));
+            PlanEvent::NodeWaiting { node, waits_for } => {
+                self.set_activity(*node, NodeActivity::Waiting(waits_for.clone()));
             }
-            Event::NodeStarted { node, attempt, .. } => {
-                self.turn_to(*node, Doing::Running { attempt: *attempt });
+            PlanEvent::NodeStarted { node, attempt, .. } => {
+                self.set_activity(*node, NodeActivity::Running { attempt: *attempt });
             }
-            Event::NodeRetrying { node, attempt, delay_ms, .. } => {
+            PlanEvent::NodeRetrying { node, attempt, delay_ms, .. } => {
                 let (attempt, waits_ms) = (*attempt, *delay_ms);
-                self.turn_to(*node, Doing::Failed { attempt, waits_ms });
+                self.set_activity(*node, NodeActivity::Failed { attempt, waits_ms });
             }
-            Event::NodeFinished { node, status, .. } => {
+            PlanEvent::NodeFinished { node, status, .. } => {
                 self.failures += usize::from(*status != haft_plan::NodeStatus::Succeeded);
                 self.end_node(*node);
             }
-            Event::NodeSkipped { node, .. } => {
+            PlanEvent::NodeSkipped { node, .. } => {
                 self.failures += 1;
                 self.end_node(*node);
             }
             _ => {}
         }
         if let Some(line) = self.lines.line(event) {
-            self.say(|| crate::output::coloured_note(&line));
+            self.print_above(|| crate::output::print_coloured_note(&line));
         }
         self.draw();
     }
 
-    fn note(&mut self, text: &str) {
-        self.say(|| crate::output::note(text));
+    fn show_note(&mut self, text: &str) {
+        self.print_above(|| crate::output::print_note(text));
     }
 
-    fn make_way(&mut self) {
+    fn hide_live_lines(&mut self) {
         let _ = self.screen.clear();
         self.screen.set_draw_target(ProgressDrawTarget::hidden());
         self.is_hidden = true;
     }
 
-    fn go_on(&mut self) {
+    fn show_live_lines(&mut self) {
         self.screen.set_draw_target(draw_target());
         self.is_hidden = false;
         self.draw();
     }
 
-    fn tick(&mut self) {
+    fn update_durations(&mut self) {
         self.draw();
     }
 
-    fn end(&mut self) {
+    fn finish(&mut self) {
         let _ = self.screen.clear();
     }
 }
@@ -284,7 +292,7 @@ impl Show for Live<'_> {
 fn in_seconds(duration_ms: u64) -> String {
     match duration_ms {
         0..1_000 => format!("0.{} s", duration_ms / 100),
-        _ => in_words(duration_ms),
+        _ => duration_in_words(duration_ms),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::os::unix::fs::PermissionsExt as _;
 
 use expect_test::{Expect, expect};
-use haft_scripted_model::{Ended, Reply, When};
+use haft_scripted_model::{ReplyCondition, ReplyEnd, ScriptedReply};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
@@ -72,9 +72,9 @@ fn check(stage: &Stage, args: &[&str], lines: &[(&str, &str)], expect: &Expect) 
 #[test]
 fn lines_are_typed_and_answered() {
     let replies = [
-        Reply::new().text("Hello.").call("read", json!({"path": "notes.txt"})),
-        Reply::new().text("It counts to three."),
-        Reply::new().text("You are welcome."),
+        ScriptedReply::new().text("Hello.").call("read", json!({"path": "notes.txt"})),
+        ScriptedReply::new().text("It counts to three."),
+        ScriptedReply::new().text("You are welcome."),
     ];
     let stage = Stage::new(World::with_files(), replies);
     let lines = [(PROMPT, "What do the notes say?\r"), (PROMPT, "Thanks\r"), (PROMPT, "/quit\r")];
@@ -109,7 +109,7 @@ fn lines_are_typed_and_answered() {
 #[test]
 fn hints_are_about_the_journal_of_the_session() {
     const OPTIONS: [&str; 2] = ["--db", "../mine.sqlite"];
-    let stage = Stage::new(World::new(), [Reply::new().text("Hello.")]);
+    let stage = Stage::new(World::new(), [ScriptedReply::new().text("Hello.")]);
     let lines = [(PROMPT, "Hello\r"), (PROMPT, "Again\r"), (PROMPT, "\u{4}")];
     let (shown, _) = talk(&stage, &OPTIONS, &lines);
     assert!(shown.contains("to go on: haft --db ../mine.sqlite agent --resume ses_1"), "{shown}");
@@ -125,7 +125,7 @@ fn hints_are_about_the_journal_of_the_session() {
 
 #[test]
 fn a_session_in_which_nothing_was_said_is_in_nobodys_way() {
-    let stage = Stage::new(World::new(), [Reply::new().text("Hello.")]);
+    let stage = Stage::new(World::new(), [ScriptedReply::new().text("Hello.")]);
     stage.shown(&["agent", "Hello"]);
     let session = stage.latest();
     let (shown, status) = talk(&stage, &[], &[(PROMPT, "\u{4}")]);
@@ -139,9 +139,9 @@ fn a_session_in_which_nothing_was_said_is_in_nobodys_way() {
 fn a_call_is_asked_about_in_the_middle_of_it() {
     let write = |name: &str| json!({"path": name, "content": "hello\n"});
     let replies = [
-        Reply::new().call("write", write("a.txt")),
-        Reply::new().call("write", write("b.txt")),
-        Reply::new().text("One of them is there."),
+        ScriptedReply::new().call("write", write("a.txt")),
+        ScriptedReply::new().call("write", write("b.txt")),
+        ScriptedReply::new().text("One of them is there."),
     ];
     let stage = Stage::new(World::new(), replies);
     let lines =
@@ -203,10 +203,10 @@ fn a_call_is_asked_about_in_the_middle_of_it() {
 #[test]
 fn what_begins_with_a_slash_is_for_haft() {
     let replies = [
-        Reply::new().text("First."),
-        Reply::new().text("Second."),
-        Reply::new().text("In the copy."),
-        Reply::new().text("Only reading."),
+        ScriptedReply::new().text("First."),
+        ScriptedReply::new().text("Second."),
+        ScriptedReply::new().text("In the copy."),
+        ScriptedReply::new().text("Only reading."),
     ];
     let stage = Stage::new(World::new(), replies);
     let lines = [
@@ -243,8 +243,8 @@ fn what_begins_with_a_slash_is_for_haft() {
 #[test]
 fn an_interrupt_ends_the_turn_and_not_the_conversation() {
     let replies = [
-        Reply::new().text("It begins\n").waiting_for("go").text("never"),
-        Reply::new().text("Here is the rest."),
+        ScriptedReply::new().text("It begins\n").waiting_for("go").text("never"),
+        ScriptedReply::new().text("Here is the rest."),
     ];
     let stage = Stage::new(World::new(), replies);
     let mut terminal = Terminal::new();
@@ -268,7 +268,8 @@ fn an_interrupt_ends_the_turn_and_not_the_conversation() {
 #[test]
 fn a_question_that_is_withdrawn_takes_no_line_of_what_follows() {
     let write = json!({"path": "a.txt", "content": "hello\n"});
-    let replies = [Reply::new().call("write", write), Reply::new().text("As you like.")];
+    let replies =
+        [ScriptedReply::new().call("write", write), ScriptedReply::new().text("As you like.")];
     let stage = Stage::new(World::new(), replies);
     let mut terminal = Terminal::new();
     let mut command = stage.haft(&["agent", "--preset", "ask"]);
@@ -291,11 +292,12 @@ fn a_question_that_is_withdrawn_takes_no_line_of_what_follows() {
 #[test]
 fn whoever_works_in_the_background_is_stopped_when_another_session_is_begun() {
     let task = json!({"subagent_type": "explore", "prompt": "Wait here", "background": true});
-    let of_subagent = || When { last: Some("Wait here".to_owned()), ..When::default() };
+    let of_subagent =
+        || ReplyCondition { last: Some("Wait here".to_owned()), ..ReplyCondition::default() };
     let replies = [
-        Reply::new().waiting_for("go").when(of_subagent()),
-        Reply::new().call("task", task),
-        Reply::new().text("It is begun."),
+        ScriptedReply::new().waiting_for("go").when(of_subagent()),
+        ScriptedReply::new().call("task", task),
+        ScriptedReply::new().text("It is begun."),
     ];
     let stage = Stage::new(World::new(), replies);
     let mut terminal = Terminal::new();
@@ -316,12 +318,12 @@ fn whoever_works_in_the_background_is_stopped_when_another_session_is_begun() {
     // How a request ended is known once it has.
     stage.model.wait_for_ends(3);
     let of_child = stage.model.requests().into_iter().find(|request| request.reply == Some(0));
-    assert_eq!(of_child.unwrap().ended, Some(Ended::HungUp));
+    assert_eq!(of_child.unwrap().ended, Some(ReplyEnd::HungUp));
 }
 
 #[test]
 fn lines_that_are_pasted_are_one_prompt() {
-    let stage = Stage::new(World::new(), [Reply::new().text("Two lines.")]);
+    let stage = Stage::new(World::new(), [ScriptedReply::new().text("Two lines.")]);
     let pasted = "\u{1b}[200~first line\rsecond line\u{1b}[201~";
     let lines = [(PROMPT, pasted), ("second line", "\r"), (PROMPT, "\u{4}")];
     let (shown, status) = talk(&stage, &[], &lines);
@@ -333,7 +335,7 @@ fn lines_that_are_pasted_are_one_prompt() {
 #[test]
 fn a_file_that_is_written_anew_is_shown_as_what_became_different() {
     let write = json!({"path": "notes.txt", "content": "one\n2\nthree\n"});
-    let replies = [Reply::new().call("write", write), Reply::new().text("Done.")];
+    let replies = [ScriptedReply::new().call("write", write), ScriptedReply::new().text("Done.")];
     let stage = Stage::new(World::with_files(), replies);
     let lines = [(PROMPT, "Write\r"), (PROMPT, "\u{4}")];
     check(
@@ -362,8 +364,9 @@ fn a_file_that_is_written_anew_is_shown_as_what_became_different() {
 
 #[test]
 fn a_call_can_be_denied_for_the_session() {
-    let write = || Reply::new().call("write", json!({"path": "a.txt", "content": "hello\n"}));
-    let replies = [write(), write(), Reply::new().text("I may not.")];
+    let write =
+        || ScriptedReply::new().call("write", json!({"path": "a.txt", "content": "hello\n"}));
+    let replies = [write(), write(), ScriptedReply::new().text("I may not.")];
     let stage = Stage::new(World::new(), replies);
     // The second time nobody is asked.
     let lines = [(PROMPT, "Write\r"), ("[r]eject: ", "d\n"), ("I may not.", ""), (PROMPT, "\u{4}")];
@@ -376,7 +379,8 @@ fn a_call_can_be_denied_for_the_session() {
 
 #[test]
 fn a_turn_that_failed_at_the_provider_is_tried_again_by_an_empty_line() {
-    let replies = [Reply::failure(400, "no such field"), Reply::new().text("Now I do.")];
+    let replies =
+        [ScriptedReply::failure(400, "no such field"), ScriptedReply::new().text("Now I do.")];
     let stage = Stage::new(World::new(), replies);
     let lines = [(PROMPT, "Hello\r"), (PROMPT, "\r"), (PROMPT, "\u{4}")];
     check(

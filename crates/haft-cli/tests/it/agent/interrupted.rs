@@ -3,7 +3,7 @@
 use std::io::{BufRead as _, BufReader};
 use std::process::Stdio;
 
-use haft_scripted_model::{Ended, Reply};
+use haft_scripted_model::{ReplyEnd, ScriptedReply};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
@@ -13,8 +13,9 @@ use crate::world::World;
 #[test]
 fn a_signal_stops_the_turn_and_what_was_said_is_kept() {
     for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
-        let reply = Reply::new().text("It begins").waiting_for("go").text(" and ends.");
-        let stage = Stage::new(World::new(), [reply, Reply::new().text("Here is the rest.")]);
+        let reply = ScriptedReply::new().text("It begins").waiting_for("go").text(" and ends.");
+        let stage =
+            Stage::new(World::new(), [reply, ScriptedReply::new().text("Here is the rest.")]);
         let mut command = stage.haft(&["agent", "Tell me", "--json"]);
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         // What was sent and has not come is not kept.
@@ -28,7 +29,7 @@ fn a_signal_stops_the_turn_and_what_was_said_is_kept() {
         assert!(shown.contains("error: the turn was stopped"), "{shown}");
         assert!(shown.contains("hint: haft agent --resume ses_"), "{shown}");
         assert!(shown.ends_with("--- status 1\n"), "{shown}");
-        assert_eq!(stage.model.requests()[0].ended, Some(Ended::HungUp));
+        assert_eq!(stage.model.requests()[0].ended, Some(ReplyEnd::HungUp));
         let kept = stage.world.run(&["sessions", "show", "last"]);
         assert!(kept.contains("(aborted)\nIt begins\n"), "{kept}");
         let output = stage.haft(&["agent", "--resume", "last"]).output().unwrap();
@@ -39,7 +40,7 @@ fn a_signal_stops_the_turn_and_what_was_said_is_kept() {
 #[test]
 fn a_command_that_runs_is_stopped_with_its_turn() {
     let fifo = "exec > fifo; echo begun; sleep 1000";
-    let replies = [Reply::new()
+    let replies = [ScriptedReply::new()
         .call("bash", json!({"cmd": fifo}))
         .call("write", json!({"path": "a", "content": "b"}))];
     let stage = Stage::new(World::new(), replies);
@@ -63,10 +64,10 @@ fn a_command_that_runs_is_stopped_with_its_turn() {
 
 #[test]
 fn a_session_that_another_process_has_can_be_forked() {
-    let reply = Reply::new().waiting_for("go").text("Done.");
+    let reply = ScriptedReply::new().waiting_for("go").text("Done.");
     let stage = Stage::new(
         World::new(),
-        [Reply::new().text("Hello."), reply, Reply::new().text("In the copy.")],
+        [ScriptedReply::new().text("Hello."), reply, ScriptedReply::new().text("In the copy.")],
     );
     stage.shown(&["agent", "Hello"]);
     let mut first = stage.haft(&["agent", "--resume", "last", "Wait"]);

@@ -1,7 +1,7 @@
 //! A small repository with a bug in it, and a script of how an agent finds and mends it: a subagent looks where the mistake
 //! is, the agent reads, sees the test fail, edits, and sees it pass.
 
-use haft_scripted_model::{Reply, When};
+use haft_scripted_model::{ReplyCondition, ScriptedReply};
 use serde_json::json;
 
 use crate::world::World;
@@ -32,27 +32,33 @@ pub(crate) fn is_mended(world: &World) -> bool {
 }
 
 /// Returns the replies of the model: those of the subagent are told by its prompt.
-pub(crate) fn replies() -> Vec<Reply> {
-    let of_explorer = || When { system: Some("You find things".to_owned()), ..When::default() };
-    let of_agent = || When { system: Some("You are an agent".to_owned()), ..When::default() };
+pub(crate) fn replies() -> Vec<ScriptedReply> {
+    let of_explorer = || ReplyCondition {
+        system: Some("You find things".to_owned()),
+        ..ReplyCondition::default()
+    };
+    let of_agent = || ReplyCondition {
+        system: Some("You are an agent".to_owned()),
+        ..ReplyCondition::default()
+    };
     let task =
         json!({"subagent_type": "explore", "prompt": "Where is the sum of two numbers computed?"});
     let edit = json!({"path": "src/sum.sh", "old_string": "$1 - $2", "new_string": "$1 + $2"});
     vec![
-        Reply::new().call("grep", json!({"pattern": "sum"})).when(of_explorer()),
-        Reply::new().text("src/sum.sh:2 defines sum.").when(of_explorer()),
-        Reply::new()
+        ScriptedReply::new().call("grep", json!({"pattern": "sum"})).when(of_explorer()),
+        ScriptedReply::new().text("src/sum.sh:2 defines sum.").when(of_explorer()),
+        ScriptedReply::new()
             .reasoning("Somebody else can look.")
             .text("First I find the code.")
             .call("task", task)
             .when(of_agent()),
-        Reply::new()
+        ScriptedReply::new()
             .call("read", json!({"path": "src/sum.sh"}))
             .call("read", json!({"path": "test.sh"}))
             .when(of_agent()),
-        Reply::new().call("bash", json!({"cmd": TEST})).when(of_agent()),
-        Reply::new().text("It subtracts.").call("edit", edit).when(of_agent()),
-        Reply::new().call("bash", json!({"cmd": TEST})).when(of_agent()),
-        Reply::new().text(ANSWER).when(of_agent()),
+        ScriptedReply::new().call("bash", json!({"cmd": TEST})).when(of_agent()),
+        ScriptedReply::new().text("It subtracts.").call("edit", edit).when(of_agent()),
+        ScriptedReply::new().call("bash", json!({"cmd": TEST})).when(of_agent()),
+        ScriptedReply::new().text(ANSWER).when(of_agent()),
     ]
 }

@@ -1,22 +1,22 @@
 //! Providers that fail: what is said while a model is asked again, and what in the end.
 
 use expect_test::{Expect, expect};
-use haft_scripted_model::{Reply, Script};
+use haft_scripted_model::{ModelScript, ScriptedReply};
 use serde_json::{Value, json};
 
 use super::Stage;
 use crate::world::World;
 
 /// Returns a reply that fails so.
-fn failing(status: u16, message: &str, headers: &[(&str, &str)]) -> Reply {
+fn failing(status: u16, message: &str, headers: &[(&str, &str)]) -> ScriptedReply {
     let failure = json!({"status": status, "message": message, "headers": headers});
     let script = json!({"replies": [{"failure": failure}]}).to_string();
-    Script::parse(&script).unwrap().replies.remove(0)
+    ModelScript::parse(&script).unwrap().replies.remove(0)
 }
 
 #[test]
 fn a_model_that_is_asked_again_is_told_of() {
-    let replies = || [failing(503, "come back", &[]), Reply::new().text("Here I am.")];
+    let replies = || [failing(503, "come back", &[]), ScriptedReply::new().text("Here I am.")];
     let stage = Stage::new(World::new(), replies());
     expect![[r#"
         Here I am.
@@ -35,7 +35,7 @@ fn a_model_that_is_asked_again_is_told_of() {
     assert_eq!(types[..expected.len()], expected, "{stdout}");
 }
 
-fn check(reply: Reply, expect: &Expect) {
+fn check(reply: ScriptedReply, expect: &Expect) {
     let stage = Stage::new(World::new(), [reply]);
     expect.assert_eq(&stage.shown(&["agent", "Hello"]));
 }
@@ -80,7 +80,7 @@ fn what_a_provider_refuses_is_said_with_what_to_do() {
         &expect![[r#"
         --- stderr
         session ses_1 · build · openai/test
-        error: openai limits how much it is asked in a time, and wants to be left alone for 3600 s: wait and try again, or ask less (HTTP 429: Rate limit reached)
+        error: openai limits the request rate, and asks for a pause of 3600 s: wait and try again, or ask less (HTTP 429: Rate limit reached)
 
         hint: haft agent --resume ses_1
         --- status 1

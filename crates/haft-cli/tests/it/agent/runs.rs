@@ -5,7 +5,7 @@ use std::io::Read as _;
 use std::process::Stdio;
 
 use expect_test::expect;
-use haft_scripted_model::{Reply, When};
+use haft_scripted_model::{ReplyCondition, ScriptedReply};
 use serde_json::json;
 
 use super::Stage;
@@ -74,7 +74,7 @@ fn a_session_goes_with_its_run_and_the_sessions_of_its_subagents() {
 
 #[test]
 fn what_was_said_counts() {
-    let stage = Stage::new(World::new(), [Reply::new().text("Hello, you.")]);
+    let stage = Stage::new(World::new(), [ScriptedReply::new().text("Hello, you.")]);
     stage.shown(&["agent", "Hello"]);
     let rehearsed = ["runs", "prune", "--keep-bytes", "1", "--dry-run"];
     let due = &stage.world.json(&[&rehearsed[..], &["--json"]].concat())["due"][0];
@@ -103,14 +103,15 @@ fn killed(stage: &Stage) -> String {
 
 #[test]
 fn a_call_in_doubt_of_a_subagent_is_settled_and_its_session_gone_on_with() {
-    let of_subagent = || When { last: Some("Order one".to_owned()), ..When::default() };
+    let of_subagent =
+        || ReplyCondition { last: Some("Order one".to_owned()), ..ReplyCondition::default() };
     let task = json!({"subagent_type": "general", "prompt": "Order one."});
     let order = "exec > fifo; echo begun; sleep 1000";
     let replies = [
-        Reply::new().call("bash", json!({"cmd": order})).when(of_subagent()),
-        Reply::new().call("task", task),
-        Reply::new().text("It was ordered."),
-        Reply::new().text("All is done."),
+        ScriptedReply::new().call("bash", json!({"cmd": order})).when(of_subagent()),
+        ScriptedReply::new().call("task", task),
+        ScriptedReply::new().text("It was ordered."),
+        ScriptedReply::new().text("All is done."),
     ];
     let stage = Stage::new(World::new(), replies);
     let subagent = killed(&stage);

@@ -1,7 +1,7 @@
 //! `haft sessions`: listing, showing, exporting, forking and rewinding what was said.
 
 use expect_test::expect;
-use haft_scripted_model::Reply;
+use haft_scripted_model::ScriptedReply;
 use serde_json::Value;
 
 use super::Stage;
@@ -167,7 +167,7 @@ fn a_session_is_exported_for_programs_and_for_people() {
 
 #[test]
 fn a_fork_shares_what_was_said_and_a_rewind_sets_it_aside() {
-    let answers = ["First.", "Second.", "Third."].map(|text| Reply::new().text(text));
+    let answers = ["First.", "Second.", "Third."].map(|text| ScriptedReply::new().text(text));
     let stage = Stage::new(World::new(), answers);
     stage.shown(&["agent", "One"]);
     stage.shown(&["agent", "--resume", "last", "Two"]);
@@ -193,7 +193,7 @@ fn a_fork_shares_what_was_said_and_a_rewind_sets_it_aside() {
     "#]].assert_eq(&stage.shown(&["sessions", "rewind", &session, "msg_nope"]));
     expect![[r#"
         --- stderr
-        error: session ses_1 has no message msg_1: see `haft sessions show ses_1` for its messages
+        error: session ses_1 has no message msg_1
 
         hint: haft sessions show ses_1
         --- status 2
@@ -209,7 +209,7 @@ fn a_fork_shares_what_was_said_and_a_rewind_sets_it_aside() {
 
 #[test]
 fn a_turn_that_failed_at_the_provider_says_why() {
-    let failure = haft_scripted_model::Script::parse(
+    let failure = haft_scripted_model::ModelScript::parse(
         r#"{"replies": [{"failure": {"status": 400, "message": "that is no request"}}]}"#,
     )
     .unwrap();
@@ -252,7 +252,7 @@ fn a_turn_that_failed_at_the_provider_says_why() {
 
 #[test]
 fn what_is_no_session_is_said_to_be_something_else() {
-    let stage = Stage::new(World::new(), [Reply::new().text("Hello.")]);
+    let stage = Stage::new(World::new(), [ScriptedReply::new().text("Hello.")]);
     stage.shown(&["agent", "Hello"]);
     expect![[r#"
         --- stderr
@@ -279,7 +279,7 @@ fn what_is_no_session_is_said_to_be_something_else() {
     let other = message.replace(&message[4..], "7zzzzzzzzzzzzzzzzzzzzzzzzz");
     expect![[r#"
         --- stderr
-        error: message msg_1 is not in session ses_1: see `haft sessions show ses_1` for what was said there
+        error: message msg_1 is not in session ses_1
 
         hint: haft sessions show ses_1
         --- status 2

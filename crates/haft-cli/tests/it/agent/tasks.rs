@@ -1,7 +1,7 @@
 //! Tasks from the prompt to the answer, on the wires of two providers.
 
 use expect_test::expect;
-use haft_scripted_model::{Reply, Wire};
+use haft_scripted_model::{ScriptedReply, WireProtocol};
 use serde_json::{Value, json};
 
 use super::Stage;
@@ -10,7 +10,7 @@ use crate::world::World;
 
 #[test]
 fn a_bug_is_found_and_mended_with_a_subagent() {
-    for wire in [Wire::OpenAi, Wire::Anthropic] {
+    for wire in [WireProtocol::OpenAi, WireProtocol::Anthropic] {
         let stage = Stage::speaking(wire, with_bug(), replies());
         let output = stage.haft(&["agent", PROMPT]).output().unwrap();
         let shown = stage.masked(&stage.world.shown(&output));
@@ -74,7 +74,7 @@ fn the_calls_of_a_session_are_the_calls_of_its_run() {
 
 #[test]
 fn text_that_is_piped_in_is_the_prompt() {
-    let stage = Stage::new(World::new(), [Reply::new().text("I see.")]);
+    let stage = Stage::new(World::new(), [ScriptedReply::new().text("I see.")]);
     let mut command = stage.haft(&["agent"]);
     let prompt = stage.world.path("prompt.txt");
     std::fs::write(&prompt, "expected 5, found -1\n").unwrap();
@@ -86,8 +86,12 @@ fn text_that_is_piped_in_is_the_prompt() {
 #[test]
 fn nobody_is_asked_where_nobody_is() {
     let write = json!({"path": "new.txt", "content": "hello"});
-    let replies =
-        || [Reply::new().call("write", write.clone()), Reply::new().text("I was not allowed to.")];
+    let replies = || {
+        [
+            ScriptedReply::new().call("write", write.clone()),
+            ScriptedReply::new().text("I was not allowed to."),
+        ]
+    };
     for args in [
         &["agent", "--preset", "ask", "--headless", "Write it"][..],
         &["agent", "--preset", "ask", "Write it"],
@@ -153,9 +157,9 @@ fn what_cannot_be_begun_says_what_to_do() {
         --- status 2
     "#]].assert_eq(&stage.shown(&["agent", "--resume", "ses_nope", "Hello"]));
     expect![[r#"
-        {"type":"failure","status":"usage","message":"there is no session ses_1: see `haft sessions list` for those there are","hint":"haft sessions list"}
+        {"type":"failure","status":"usage","message":"there is no session ses_1","hint":"haft sessions list"}
         --- stderr
-        error: there is no session ses_1: see `haft sessions list` for those there are
+        error: there is no session ses_1
 
         hint: haft sessions list
         --- status 2
@@ -169,7 +173,7 @@ fn what_cannot_be_begun_says_what_to_do() {
 
 #[test]
 fn a_model_that_fails_fails_the_turn() {
-    let failure = haft_scripted_model::Script::parse(
+    let failure = haft_scripted_model::ModelScript::parse(
         r#"{"replies": [{"failure": {"status": 400, "message": "that is no request"}}]}"#,
     )
     .unwrap();
@@ -187,7 +191,7 @@ fn a_model_that_fails_fails_the_turn() {
 fn a_session_is_gone_on_with() {
     let stage = Stage::new(
         World::new(),
-        [Reply::new().text("Hello Ada."), Reply::new().text("You are Ada.")],
+        [ScriptedReply::new().text("Hello Ada."), ScriptedReply::new().text("You are Ada.")],
     );
     stage.shown(&["agent", "I am Ada."]);
     let output = stage.haft(&["agent", "--resume", "last", "Who am I?"]).output().unwrap();
@@ -201,7 +205,7 @@ fn a_session_is_gone_on_with() {
 
 #[test]
 fn a_session_is_gone_on_with_by_another_model_if_the_command_says_so() {
-    let replies = ["One.", "Two.", "Three.", "Four."].map(|text| Reply::new().text(text));
+    let replies = ["One.", "Two.", "Three.", "Four."].map(|text| ScriptedReply::new().text(text));
     let stage = Stage::new(World::new(), replies);
     stage.shown(&["agent", "Hello"]);
     let asked = |args: &[&str], model: &str| {
@@ -228,7 +232,7 @@ fn a_session_is_gone_on_with_by_another_model_if_the_command_says_so() {
 fn the_manifest_names_the_agent_and_bounds_its_turns() {
     let world = World::new();
     world.write("work/haft.toml", "[agent]\ndefault = \"plan\"\nmax_steps = 1\n");
-    let stage = Stage::new(world, [Reply::new().call("glob", json!({"pattern": "*"}))]);
+    let stage = Stage::new(world, [ScriptedReply::new().call("glob", json!({"pattern": "*"}))]);
     let shown = stage.shown(&["agent", "Look"]);
     assert!(shown.contains("session ses_1 · plan · openai/test"), "{shown}");
     assert!(shown.contains("error: the agent has answered as often as it may"), "{shown}");
@@ -241,7 +245,10 @@ fn so_many_problems_of_agents_are_said_at_the_beginning() {
     for number in 0..3 {
         world.write(&format!("work/agents/a{number}.md"), "no front matter\n");
     }
-    let stage = Stage::new(world, [Reply::new().text("Hello."), Reply::new().text("Hello.")]);
+    let stage = Stage::new(
+        world,
+        [ScriptedReply::new().text("Hello."), ScriptedReply::new().text("Hello.")],
+    );
     let said = stage.shown(&["agent", "Hello"]);
     assert_eq!(said.matches("warning: agent ").count(), 3, "{said}");
     assert!(!said.contains("more problem"), "{said}");
@@ -249,7 +256,7 @@ fn so_many_problems_of_agents_are_said_at_the_beginning() {
     let said = stage.shown(&["agent", "Hello"]);
     assert_eq!(said.matches("warning: agent ").count(), 3, "{said}");
     assert!(
-        said.contains("warning: and 1 more problem with agents: haft agents check\n"),
+        said.contains("warning: and 1 more problem with agents\n\nhint: haft agents check\n"),
         "{said}"
     );
 }

@@ -2,7 +2,7 @@
 //! and of `last`.
 
 use expect_test::expect;
-use haft_scripted_model::{Reply, When};
+use haft_scripted_model::{ReplyCondition, ScriptedReply};
 use serde_json::{Value, json};
 
 use super::Stage;
@@ -18,24 +18,25 @@ fn stage() -> Stage {
     );
     let write = |path: &str| json!({"path": path, "content": format!("{path}\n")});
     let task = |agent: &str, prompt: &str| json!({"subagent_type": agent, "prompt": prompt});
-    let told = |last: &str| When { last: Some(last.to_owned()), ..When::default() };
+    let told =
+        |last: &str| ReplyCondition { last: Some(last.to_owned()), ..ReplyCondition::default() };
     let background =
         json!({"subagent_type": "general", "prompt": "Write back.", "background": true});
     let replies = [
-        Reply::new()
+        ScriptedReply::new()
             .call("write", write("own.txt"))
             .call("task", task("general", "Write fore."))
             .call("task", task("quiet", "Write opaque."))
             .call("task", background)
             .when(told("Write all")),
-        Reply::new()
+        ScriptedReply::new()
             .call("write", write("fore.txt"))
             .call("task", task("general", "Write deep."))
             .when(told("Write fore.")),
-        Reply::new().call("write", write("deep.txt")).when(told("Write deep.")),
-        Reply::new().call("write", write("opaque.txt")).when(told("Write opaque.")),
-        Reply::new().call("write", write("back.txt")).when(told("Write back.")),
-        Reply::new().text("Done.").repeated(),
+        ScriptedReply::new().call("write", write("deep.txt")).when(told("Write deep.")),
+        ScriptedReply::new().call("write", write("opaque.txt")).when(told("Write opaque.")),
+        ScriptedReply::new().call("write", write("back.txt")).when(told("Write back.")),
+        ScriptedReply::new().text("Done.").repeated(),
     ];
     Stage::new(world, replies)
 }
@@ -124,7 +125,7 @@ fn what_came_after_a_call_is_taken_back_and_a_subagent_alone_too() {
 
 #[test]
 fn last_is_what_was_used_last_in_this_workspace() {
-    let stage = Stage::new(World::new(), [Reply::new().text("Hello.").repeated()]);
+    let stage = Stage::new(World::new(), [ScriptedReply::new().text("Hello.").repeated()]);
     let world = &stage.world;
     std::fs::create_dir(world.path("other")).unwrap();
     let other = world.path("other");

@@ -3,7 +3,7 @@
 use std::io::{PipeReader, Read as _};
 use std::process::{Child, Stdio};
 
-use haft_scripted_model::Reply;
+use haft_scripted_model::ScriptedReply;
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::Stage;
@@ -49,7 +49,7 @@ fn unread(stage: &Stage, args: &[&str]) -> (Child, PipeReader) {
 
 #[test]
 fn an_answer_that_nobody_reads_keeps_nobody_from_ending_haft() {
-    let long = Reply::new().text(&"word ".repeat(WORDS));
+    let long = ScriptedReply::new().text(&"word ".repeat(WORDS));
     let stage = Stage::new(World::new(), [long]);
     let (child, _unread) = unread(&stage, &["agent", "Tell me"]);
     signal(&child, Signal::INT);
@@ -61,7 +61,7 @@ fn an_answer_that_nobody_reads_keeps_nobody_from_ending_haft() {
 #[test]
 fn a_stream_that_nobody_reads_can_be_stopped() {
     for first in [Signal::INT, Signal::TERM] {
-        let long = Reply::new().text(&"word ".repeat(WORDS));
+        let long = ScriptedReply::new().text(&"word ".repeat(WORDS));
         let stage = Stage::new(World::new(), [long]);
         let (mut child, _unread) = unread(&stage, &["agent", "--json", "Tell me"]);
         signal(&child, first);
@@ -88,7 +88,7 @@ fn a_stream_that_nobody_reads_can_be_stopped() {
 
 #[test]
 fn all_of_it_comes_to_a_reader_that_is_late() {
-    let long = Reply::new().text(&"word ".repeat(WORDS));
+    let long = ScriptedReply::new().text(&"word ".repeat(WORDS));
     let stage = Stage::new(World::new(), [long]);
     let child = begun(&stage, &["--json", "Tell me"]);
     let output = child.wait_with_output().unwrap();
@@ -104,7 +104,7 @@ fn all_of_it_comes_to_a_reader_that_is_late() {
 #[test]
 fn a_second_signal_ends_haft_in_the_middle_of_a_turn() {
     let order = "exec > fifo; echo begun; sleep 1000";
-    let order = Reply::new().call("bash", serde_json::json!({"cmd": order}));
+    let order = ScriptedReply::new().call("bash", serde_json::json!({"cmd": order}));
     let stage = Stage::new(World::new(), [order]);
     let path = stage.world.fifo("work/fifo");
     let mut child = begun(&stage, &["--db", "../mine.sqlite", "Run it"]);

@@ -5,7 +5,7 @@ use std::io::Read as _;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use expect_test::expect;
-use haft_scripted_model::{Reply, Script, When, Wire as ModelWire};
+use haft_scripted_model::{ModelScript, ReplyCondition, ScriptedReply, WireProtocol as ModelWire};
 use serde_json::json;
 
 use super::transcript::Transcript;
@@ -23,26 +23,26 @@ const SESSIONS_AT_ONCE: usize = 4;
 
 /// Returns the replies of a model that looks at what there is when it is told to go on, and does what is missing. What it finds
 /// not to have happened it does in other words: the very same call stays in doubt until a person has settled it.
-fn careful() -> Vec<Reply> {
-    let when = |last: Option<&str>, said: Option<&str>| When {
+fn careful() -> Vec<ScriptedReply> {
+    let when = |last: Option<&str>, said: Option<&str>| ReplyCondition {
         last: last.map(str::to_owned),
         said: said.map(str::to_owned),
-        ..When::default()
+        ..ReplyCondition::default()
     };
     let add = |word: &str, more: &str| {
         let cmd = format!("echo {word} >> effects.txt; cat effects.txt{more}");
-        Reply::new().text(&format!("Now {word}.")).call("bash", json!({ "cmd": cmd }))
+        ScriptedReply::new().text(&format!("Now {word}.")).call("bash", json!({ "cmd": cmd }))
     };
-    let look = Reply::new().text("I look.").call("read", json!({"path": "effects.txt"}));
+    let look = ScriptedReply::new().text("I look.").call("read", json!({"path": "effects.txt"}));
     let mut replies = vec![look.when(when(Some(GO_ON), None))];
-    replies.push(Reply::new().text(END).when(when(WORDS.last().copied(), None)));
+    replies.push(ScriptedReply::new().text(END).when(when(WORDS.last().copied(), None)));
     for (place, word) in WORDS.iter().enumerate().rev() {
         let before = place.checked_sub(1).map(|before| WORDS[before]);
         let said = format!("Now {word}.");
         replies.push(add(word, "; true").when(when(before, Some(&said))));
         replies.push(add(word, "").when(when(before, None)));
     }
-    replies.into_iter().map(Reply::repeated).collect()
+    replies.into_iter().map(ScriptedReply::repeated).collect()
 }
 
 fn work(stage: &Stage) -> String {
@@ -56,7 +56,7 @@ fn session_of(answer: &serde_json::Value) -> String {
 /// Kills the process after so many updates, has another one go on, and looks at what is left. Returns nothing if the turn was
 /// over before.
 fn check(updates: usize) -> Option<()> {
-    let script = Script { replies: careful(), piece_chars: PIECE_CHARS };
+    let script = ModelScript { replies: careful(), piece_chars: PIECE_CHARS };
     let stage = Stage::reading(ModelWire::OpenAi, World::new(), script);
     stage.world.write("work/effects.txt", "");
     let what = format!("killed after {updates} updates");
@@ -101,10 +101,12 @@ fn a_session_of_an_editor_that_is_killed_anywhere_repeats_no_effect() {
 #[test]
 fn a_call_that_was_under_way_is_shown_as_what_it_is() {
     let run = "echo one >> effects.txt; echo begun > fifo; sleep 1000";
-    let both = Reply::new().text("Now one.").call("bash", json!({ "cmd": run }));
+    let both = ScriptedReply::new().text("Now one.").call("bash", json!({ "cmd": run }));
     let both = both.call("bash", json!({ "cmd": "echo two >> effects.txt" }));
-    let stage =
-        Stage::new(World::new(), [both, Reply::new().text("I see."), Reply::new().text("Yes.")]);
+    let stage = Stage::new(
+        World::new(),
+        [both, ScriptedReply::new().text("I see."), ScriptedReply::new().text("Yes.")],
+    );
     let fifo = stage.world.fifo("work/fifo");
     let mut editor = Wire::start(stage.haft(&["acp"]));
     let session = session_of(&editor.open("session/new", None, &work(&stage)));
@@ -129,7 +131,7 @@ fn a_call_that_was_under_way_is_shown_as_what_it_is() {
         tool_call_update c1 in_progress bash echo one >> effects.txt; echo begun > fifo; sleep 1000
         tool_call_update c2 in_progress bash echo two >> effects.txt
         tool_call_update c2 failed ``` this call was not made: haft ended before it was begun, and was asked for something else since ```
-        tool_call_update c1 failed ``` in doubt: bash was begun as call SESSION/main/0/1/1 and its end was never recorded, so it may or may not have happened. It is not repeated. Find out which, then say so with: haft runs settle SESSION/main/0/1/1 happened|not-happened|retry ```
+        tool_call_update c1 failed ``` in doubt: bash was begun as call SESSION/main/0/1/1 and its end was never recorded, so it may or may not have happened. It is not repeated.  To lift this, find out whether call SESSION/main/0/1/1 happened, and settle it. ```
         agent_message_chunk "I see."
         usage_update
         session_info_update Add them.
@@ -140,7 +142,7 @@ fn a_call_that_was_under_way_is_shown_as_what_it_is() {
         user_message_chunk "Add them."
         agent_message_chunk "Now one."
         tool_call c1 in_progress bash echo one >> effects.txt; echo begun > fifo; sleep 1000
-        tool_call_update c1 failed ``` in doubt: bash was begun as call SESSION/main/0/1/1 and its end was never recorded, so it may or may not have happened. It is not repeated. Find out which, then say so with: haft runs settle SESSION/main/0/1/1 happened|not-happened|retry ```
+        tool_call_update c1 failed ``` in doubt: bash was begun as call SESSION/main/0/1/1 and its end was never recorded, so it may or may not have happened. It is not repeated.  To lift this, find out whether call SESSION/main/0/1/1 happened, and settle it. ```
         tool_call c2 in_progress bash echo two >> effects.txt
         tool_call_update c2 failed ``` this call was not made: haft ended before it was begun, and was asked for something else since ```
         user_message_chunk "What of it?"

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use haft_scripted_model::{Reply, Request, When};
+use haft_scripted_model::{RecordedModelRequest, ReplyCondition, ScriptedReply};
 use serde_json::{Value, json};
 
 use super::worker::{AGENT, EXPLORER, HELPER};
@@ -25,8 +25,8 @@ const KEEPER_BY_RULES: &str = "---\ndescription: Keeps to docs\nmode: subagent\n
     \x20 - {permission: fs.write, pattern: \"docs/**\", action: allow}\n\
     \x20 - {permission: bash, action: deny}\n---\nYou keep to docs.\n";
 
-fn of(system: &str) -> When {
-    When { system: Some(system.to_owned()), ..When::default() }
+fn of(system: &str) -> ReplyCondition {
+    ReplyCondition { system: Some(system.to_owned()), ..ReplyCondition::default() }
 }
 
 fn task(subagent: &str, is_background: bool) -> Value {
@@ -88,11 +88,14 @@ fn attempts(root: &str) -> Vec<(&'static str, Value)> {
 }
 
 /// Tries all that there is to try, and then to have others try.
-fn attacker(system: &str, root: &str, others: &[Value]) -> Vec<Reply> {
+fn attacker(system: &str, root: &str, others: &[Value]) -> Vec<ScriptedReply> {
     let all = attempts(root).into_iter().chain(others.iter().map(|task| ("task", task.clone())));
-    let tries = all.fold(Reply::new(), |reply, (tool, input)| reply.call(tool, input));
-    let first = When { last: Some("Try.".to_owned()), ..of(system) };
-    vec![tries.when(first).repeated(), Reply::new().text("Nothing.").when(of(system)).repeated()]
+    let tries = all.fold(ScriptedReply::new(), |reply, (tool, input)| reply.call(tool, input));
+    let first = ReplyCondition { last: Some("Try.".to_owned()), ..of(system) };
+    vec![
+        tries.when(first).repeated(),
+        ScriptedReply::new().text("Nothing.").when(of(system)).repeated(),
+    ]
 }
 
 /// Has a task done by way of whoever keeps to `docs`, and returns what was left behind and what was told.
@@ -107,13 +110,13 @@ fn attack(keeper: &str) -> (Stage, Vec<String>) {
     let others = [task("explore", false), task("explore", true), task("keeper", false)];
     let given_on = |system: &str| {
         vec![
-            Reply::new().call("task", task("general", false)).when(of(system)),
-            Reply::new().text("Nothing.").when(of(system)).repeated(),
+            ScriptedReply::new().call("task", task("general", false)).when(of(system)),
+            ScriptedReply::new().text("Nothing.").when(of(system)).repeated(),
         ]
     };
     let mut replies = vec![
-        Reply::new().call("task", task("keeper", false)).when(of(AGENT)),
-        Reply::new().text("Nothing was found.").when(of(AGENT)).repeated(),
+        ScriptedReply::new().call("task", task("keeper", false)).when(of(AGENT)),
+        ScriptedReply::new().text("Nothing was found.").when(of(AGENT)).repeated(),
     ];
     replies.extend(given_on("You keep to docs"));
     replies.extend(attacker(HELPER, &root, &others));
@@ -126,7 +129,7 @@ fn attack(keeper: &str) -> (Stage, Vec<String>) {
     let output = stage.haft(&args).output().unwrap();
     let shown = stage.world.shown(&output);
     assert_eq!(output.status.code(), Some(0), "{shown}");
-    let told = stage.model.requests().iter().map(Request::text).collect();
+    let told = stage.model.requests().iter().map(RecordedModelRequest::text).collect();
     (stage, told)
 }
 
@@ -153,8 +156,9 @@ fn one_who_is_held_to_a_directory_gets_out_in_no_way() {
 
 #[test]
 fn nothing_of_the_key_is_in_what_is_kept_and_told() {
-    let failing = Reply::failure(401, "the key a-key-of-the-tests is not one of ours");
-    let stage = Stage::new(World::new(), [Reply::new().text("Hello.").when(of(AGENT)), failing]);
+    let failing = ScriptedReply::failure(401, "the key a-key-of-the-tests is not one of ours");
+    let stage =
+        Stage::new(World::new(), [ScriptedReply::new().text("Hello.").when(of(AGENT)), failing]);
     let (key, mut all) = ("a-key-of-the-tests", String::new());
     for args in [
         &["agent", "--json", "Say hello."][..],

@@ -5,7 +5,7 @@ use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::{Output, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use haft_scripted_model::{Reply, Script, When, Wire};
+use haft_scripted_model::{ModelScript, ReplyCondition, ScriptedReply, WireProtocol};
 use serde_json::{Value, json};
 
 use super::transcript::Transcript;
@@ -24,7 +24,7 @@ const SESSIONS_AT_ONCE: usize = 4;
 pub(super) struct Case {
     /// Where it works, and where its journal is.
     world: fn() -> World,
-    replies: fn() -> Vec<Reply>,
+    replies: fn() -> Vec<ScriptedReply>,
     effects: &'static [&'static str],
     /// Effects of a subagent that nobody goes on with.
     lost_with_process: &'static [&'static str],
@@ -39,8 +39,8 @@ impl Case {
     }
 
     fn stage(&self) -> Stage {
-        let script = Script { replies: (self.replies)(), piece_chars: PIECE_CHARS };
-        Stage::reading(Wire::OpenAi, (self.world)(), script)
+        let script = ModelScript { replies: (self.replies)(), piece_chars: PIECE_CHARS };
+        Stage::reading(WireProtocol::OpenAi, (self.world)(), script)
     }
 
     /// Kills sessions after each number of events that there is.
@@ -217,7 +217,7 @@ fn nor_when_those_who_go_on_are_killed_too() {
 #[test]
 fn a_command_that_ran_when_its_process_was_killed_is_in_doubt_and_looked_at() {
     let run = "echo one >> effects.txt; echo begun > fifo; sleep 1000";
-    let begin = Reply::new().text("Now one.").call("bash", json!({ "cmd": run }));
+    let begin = ScriptedReply::new().text("Now one.").call("bash", json!({ "cmd": run }));
     let mut replies = vec![begin];
     replies.extend(worker(AGENT, &[Step::Add("one")], END));
     let stage = Stage::new(World::new(), replies);
@@ -245,12 +245,15 @@ fn a_command_that_ran_when_its_process_was_killed_is_in_doubt_and_looked_at() {
 fn what_a_subagent_in_the_background_did_when_its_process_was_killed_is_told() {
     let input = json!({"subagent_type": "general", "prompt": "Add it.", "background": true});
     let run = json!({"cmd": "echo one >> effects.txt; echo begun > fifo; sleep 1000"});
-    let of = |system: &str| When { system: Some(system.to_owned()), ..When::default() };
+    let of = |system: &str| ReplyCondition {
+        system: Some(system.to_owned()),
+        ..ReplyCondition::default()
+    };
     let replies = [
-        Reply::new().call("task", input).when(of(AGENT)),
-        Reply::new().waiting_for("the end of the process").when(of(AGENT)),
-        Reply::new().text("I looked at it.").when(of(AGENT)),
-        Reply::new().call("bash", run).call("read", json!({"path": "a"})).when(of(HELPER)),
+        ScriptedReply::new().call("task", input).when(of(AGENT)),
+        ScriptedReply::new().waiting_for("the end of the process").when(of(AGENT)),
+        ScriptedReply::new().text("I looked at it.").when(of(AGENT)),
+        ScriptedReply::new().call("bash", run).call("read", json!({"path": "a"})).when(of(HELPER)),
     ];
     let stage = Stage::new(World::new(), replies);
     let fifo = stage.world.fifo("work/fifo");

@@ -4,7 +4,7 @@
 use std::process::Stdio;
 
 use expect_test::expect_file;
-use haft_scripted_model::{Reply, When, Wire};
+use haft_scripted_model::{ReplyCondition, ScriptedReply, WireProtocol};
 use serde_json::{Value, json};
 
 use super::worker::{AGENT, EXPLORER, HELPER};
@@ -15,45 +15,49 @@ use crate::redaction::redact;
 /// Replies that end before the subagent in the background goes on: two of the one that looks, six of the agent.
 const REPLIES_BEFORE: usize = 8;
 
-fn replies() -> Vec<Reply> {
-    let of = |system: &str| When { system: Some(system.to_owned()), ..When::default() };
+fn replies() -> Vec<ScriptedReply> {
+    let of = |system: &str| ReplyCondition {
+        system: Some(system.to_owned()),
+        ..ReplyCondition::default()
+    };
     let look =
         json!({"subagent_type": "explore", "prompt": "Where is the sum of two numbers computed?"});
     let note = json!({"subagent_type": "general", "prompt": "Add to CHANGELOG.md that sum adds.", "background": true});
     let edit = json!({"path": "src/sum.sh", "old_string": "$1 - $2", "new_string": "$1 + $2"});
     let test = || json!({"cmd": "sh test.sh"});
     let of_agent = [
-        Reply::new()
+        ScriptedReply::new()
             .reasoning("Somebody else can look.")
             .text("First I find the code.")
             .call("task", look),
-        Reply::new()
+        ScriptedReply::new()
             .call("read", json!({"path": "src/sum.sh"}))
             .call("read", json!({"path": "test.sh"})),
-        Reply::new().call("bash", test()),
-        Reply::new().text("It subtracts.").call("task", note).call("edit", edit),
-        Reply::new().call("bash", test()),
-        Reply::new().text("Mended: src/sum.sh:3 subtracted."),
-        Reply::new().text("CHANGELOG.md says so, too."),
+        ScriptedReply::new().call("bash", test()),
+        ScriptedReply::new().text("It subtracts.").call("task", note).call("edit", edit),
+        ScriptedReply::new().call("bash", test()),
+        ScriptedReply::new().text("Mended: src/sum.sh:3 subtracted."),
+        ScriptedReply::new().text("CHANGELOG.md says so, too."),
     ];
     let of_explorer = [
-        Reply::new().call("grep", json!({"pattern": "sum"})),
-        Reply::new().text("src/sum.sh:2 defines sum."),
+        ScriptedReply::new().call("grep", json!({"pattern": "sum"})),
+        ScriptedReply::new().text("src/sum.sh:2 defines sum."),
     ];
     let of_helper = [
-        Reply::new()
+        ScriptedReply::new()
             .waiting_for("the agent has ended")
             .call("write", json!({"path": "CHANGELOG.md", "content": "- sum adds\n"})),
-        Reply::new().text("CHANGELOG.md:1 says it."),
+        ScriptedReply::new().text("CHANGELOG.md:1 says it."),
     ];
-    let mut replies: Vec<Reply> = of_agent.into_iter().map(|it| it.when(of(AGENT))).collect();
+    let mut replies: Vec<ScriptedReply> =
+        of_agent.into_iter().map(|it| it.when(of(AGENT))).collect();
     replies.extend(of_explorer.into_iter().map(|it| it.when(of(EXPLORER))));
     replies.extend(of_helper.into_iter().map(|it| it.when(of(HELPER))));
     replies
 }
 
 /// Has the bug mended, and returns the stream of events.
-fn mended(wire: Wire) -> (Stage, String) {
+fn mended(wire: WireProtocol) -> (Stage, String) {
     let stage = Stage::speaking(wire, with_bug(), replies());
     let mut command = stage.haft(&["agent", PROMPT, "--json"]);
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -67,7 +71,7 @@ fn mended(wire: Wire) -> (Stage, String) {
 
 #[test]
 fn a_bug_is_mended_with_subagents_and_all_of_it_is_told_and_kept() {
-    let streams = [Wire::OpenAi, Wire::Anthropic].map(|wire| {
+    let streams = [WireProtocol::OpenAi, WireProtocol::Anthropic].map(|wire| {
         let (stage, stream) = mended(wire);
         assert!(is_mended(&stage.world), "{stream}");
         assert_eq!(stage.world.read("work/CHANGELOG.md"), "- sum adds\n");

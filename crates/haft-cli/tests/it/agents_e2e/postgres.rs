@@ -5,7 +5,7 @@ use std::io::Read as _;
 use std::process::Stdio;
 
 use expect_test::expect;
-use haft_scripted_model::{Reply, When};
+use haft_scripted_model::{ReplyCondition, ScriptedReply};
 use serde_json::json;
 
 use super::killing::{with_background, with_subagent};
@@ -39,15 +39,18 @@ fn a_session_on_a_server_that_is_killed_repeats_no_effect() {
 
 /// Returns a stage on which an agent was killed while its subagent ran a command.
 fn killed() -> Stage {
-    let of = |system: &str| When { system: Some(system.to_owned()), ..When::default() };
+    let of = |system: &str| ReplyCondition {
+        system: Some(system.to_owned()),
+        ..ReplyCondition::default()
+    };
     let task = json!({"subagent_type": "general", "prompt": "Add it."});
     let run = json!({"cmd": "echo one >> effects.txt; echo begun > fifo; sleep 1000"});
     let replies = [
-        Reply::new().text("Somebody else does this.").call("task", task).when(of(AGENT)),
-        Reply::new().text("It is there.").when(of(AGENT)),
-        Reply::new().call("bash", run).when(of(HELPER)),
-        Reply::new().call("read", json!({"path": "effects.txt"})).when(of(HELPER)),
-        Reply::new().text("I looked, and it is there.").when(of(HELPER)),
+        ScriptedReply::new().text("Somebody else does this.").call("task", task).when(of(AGENT)),
+        ScriptedReply::new().text("It is there.").when(of(AGENT)),
+        ScriptedReply::new().call("bash", run).when(of(HELPER)),
+        ScriptedReply::new().call("read", json!({"path": "effects.txt"})).when(of(HELPER)),
+        ScriptedReply::new().text("I looked, and it is there.").when(of(HELPER)),
     ];
     let stage = Stage::new(world(), replies);
     let fifo = stage.world.fifo("work/fifo");

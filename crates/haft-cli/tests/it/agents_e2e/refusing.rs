@@ -1,7 +1,7 @@
 //! What is refused to whole trees of agents: what nobody is there to allow, what an ancestor was denied, and subagents
 //! without end.
 
-use haft_scripted_model::{Reply, Request, When};
+use haft_scripted_model::{RecordedModelRequest, ReplyCondition, ScriptedReply};
 use serde_json::{Value, json};
 
 use super::transcript::Transcript;
@@ -18,8 +18,8 @@ fn careful(lines: &str) -> String {
 
 const CAREFUL: &str = "You take care";
 
-fn of(system: &str) -> When {
-    When { system: Some(system.to_owned()), ..When::default() }
+fn of(system: &str) -> ReplyCondition {
+    ReplyCondition { system: Some(system.to_owned()), ..ReplyCondition::default() }
 }
 
 fn task(subagent: &str, prompt: &str) -> Value {
@@ -33,12 +33,12 @@ fn write() -> Value {
 /// Has a task done by way of the subagent that takes care: whoever comes last writes, or tries to.
 fn stage(world: World) -> Stage {
     let replies = [
-        Reply::new().call("task", task("careful", "Have it written.")).when(of(AGENT)),
-        Reply::new().text("It was not written.").when(of(AGENT)),
-        Reply::new().call("task", task("general", "Write it.")).when(of(CAREFUL)),
-        Reply::new().text("General may not write.").when(of(CAREFUL)),
-        Reply::new().call("write", write()).when(of(HELPER)),
-        Reply::new().text("I may not.").when(of(HELPER)),
+        ScriptedReply::new().call("task", task("careful", "Have it written.")).when(of(AGENT)),
+        ScriptedReply::new().text("It was not written.").when(of(AGENT)),
+        ScriptedReply::new().call("task", task("general", "Write it.")).when(of(CAREFUL)),
+        ScriptedReply::new().text("General may not write.").when(of(CAREFUL)),
+        ScriptedReply::new().call("write", write()).when(of(HELPER)),
+        ScriptedReply::new().text("I may not.").when(of(HELPER)),
     ];
     Stage::new(world, replies)
 }
@@ -72,7 +72,12 @@ fn sessions(stage: &Stage) -> Vec<Transcript> {
 /// Returns what the model with this system prompt was told last.
 fn told_last(stage: &Stage, system: &str) -> String {
     let requests = stage.model.requests();
-    requests.iter().rev().map(Request::text).find(|text| text.contains(system)).unwrap()
+    requests
+        .iter()
+        .rev()
+        .map(RecordedModelRequest::text)
+        .find(|text| text.contains(system))
+        .unwrap()
 }
 
 #[test]
@@ -109,9 +114,9 @@ fn what_a_subagent_denies_itself_is_denied_to_those_below_it() {
     assert_eq!(answer["metadata"]["code"], "PERMISSION_DENIED");
     assert!(told.contains("new.*"), "{told}");
     // The agent above it is held to none of that.
-    let write = Reply::new().call("write", write()).when(of(AGENT));
+    let write = ScriptedReply::new().call("write", write()).when(of(AGENT));
     stage.model.add(write);
-    stage.model.add(Reply::new().text("Written.").when(of(AGENT)));
+    stage.model.add(ScriptedReply::new().text("Written.").when(of(AGENT)));
     stage.shown(&["agent", "--resume", "last", "Then write it yourself."]);
     assert_eq!(stage.world.read("work/new.txt"), "hello");
 }
@@ -146,15 +151,16 @@ fn what_a_subagent_does_not_require_is_not_reached_by_those_below_it() {
 
 #[test]
 fn subagents_have_subagents_so_deep_and_no_deeper() {
-    let deeper = || Reply::new().call("task", task("general", "Go deeper."));
-    let last = |system: &str, text: &str| When { last: Some(text.to_owned()), ..of(system) };
+    let deeper = || ScriptedReply::new().call("task", task("general", "Go deeper."));
+    let last =
+        |system: &str, text: &str| ReplyCondition { last: Some(text.to_owned()), ..of(system) };
     let replies = [
         deeper().when(last(AGENT, "Go down.")),
         deeper().when(last(HELPER, "Go deeper.")).repeated(),
-        Reply::new().text("This is the bottom.").when(last(HELPER, "levels deep already")),
-        Reply::new().text("Back from below.").when(last(HELPER, "the bottom")).repeated(),
-        Reply::new().text("Back from below.").when(last(HELPER, "from below")).repeated(),
-        Reply::new().text("It is five deep.").when(last(AGENT, "from below")),
+        ScriptedReply::new().text("This is the bottom.").when(last(HELPER, "levels deep already")),
+        ScriptedReply::new().text("Back from below.").when(last(HELPER, "the bottom")).repeated(),
+        ScriptedReply::new().text("Back from below.").when(last(HELPER, "from below")).repeated(),
+        ScriptedReply::new().text("It is five deep.").when(last(AGENT, "from below")),
     ];
     let stage = Stage::new(World::new(), replies);
     let output = stage.haft(&["agent", "Go down."]).output().unwrap();

@@ -2,7 +2,7 @@
 //! what was said and answered, so that a session has the same end wherever it was killed. After a call that is in doubt, and
 //! after an answer that broke off, they look at what there is, as a careful agent does.
 
-use haft_scripted_model::{Reply, When};
+use haft_scripted_model::{ReplyCondition, ScriptedReply};
 use serde_json::{Value, json};
 
 use crate::world::World;
@@ -38,12 +38,12 @@ impl Step {
         }
     }
 
-    fn reply(&self) -> Reply {
+    fn reply(&self) -> ScriptedReply {
         self.try_after(0)
     }
 
-    fn try_after(&self, tries: usize) -> Reply {
-        let reply = Reply::new().text(&self.said(tries));
+    fn try_after(&self, tries: usize) -> ScriptedReply {
+        let reply = ScriptedReply::new().text(&self.said(tries));
         match self {
             Self::Add(word) => {
                 // The very same call stays in doubt until a person has settled it.
@@ -64,21 +64,21 @@ impl Step {
 }
 
 /// Returns the replies of a model that does these things and ends with these words.
-pub(super) fn worker(system: &str, steps: &[Step], end: &str) -> Vec<Reply> {
-    let when = |last: Option<&str>, said: Option<&str>| When {
+pub(super) fn worker(system: &str, steps: &[Step], end: &str) -> Vec<ScriptedReply> {
+    let when = |last: Option<&str>, said: Option<&str>| ReplyCondition {
         system: Some(system.to_owned()),
         last: last.map(str::to_owned),
         said: said.map(str::to_owned),
-        ..When::default()
+        ..ReplyCondition::default()
     };
-    let ending = || Reply::new().text(end);
+    let ending = || ScriptedReply::new().text(end);
     let follows = |place: usize| steps.get(place).map_or_else(ending, Step::reply);
     let mut replies = Vec::new();
     // Whatever was said last is looked at.
     for step in steps.iter().rev() {
         let Step::Add(word) = step else { continue };
         let cmd = format!("grep -qx {word} {EFFECTS} && echo added {word} || echo missing {word}");
-        let look = || Reply::new().text("I look.").call("bash", json!({ "cmd": cmd }));
+        let look = || ScriptedReply::new().text("I look.").call("bash", json!({ "cmd": cmd }));
         let said = step.said(0);
         replies.extend(UNSURE.map(|words| look().when(when(Some(words), Some(&said)))));
         let missing = format!("missing {word}");
@@ -91,7 +91,7 @@ pub(super) fn worker(system: &str, steps: &[Step], end: &str) -> Vec<Reply> {
     }
     replies.push(ending().when(when(None, Some(end))));
     replies.push(follows(0).when(when(None, None)));
-    replies.into_iter().map(Reply::repeated).collect()
+    replies.into_iter().map(ScriptedReply::repeated).collect()
 }
 
 /// Returns what was done, in order.

@@ -4,7 +4,7 @@ use std::net::TcpListener;
 use std::process::Stdio;
 
 use expect_test::expect;
-use haft_scripted_model::Reply;
+use haft_scripted_model::ScriptedReply;
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::wire::Wire;
@@ -24,7 +24,7 @@ fn work(stage: &Stage) -> String {
 
 #[test]
 fn a_broken_configuration_is_told_and_may_be_mended_meanwhile() {
-    let stage = Stage::new(World::new(), [Reply::new().text("Here.")]);
+    let stage = Stage::new(World::new(), [ScriptedReply::new().text("Here.")]);
     stage.world.write("work/haft.toml", "presett = \"ask\"\n");
     let mut editor = Wire::start(stage.haft(&["acp"]));
     let answer = editor.open("session/new", None, &work(&stage));
@@ -145,7 +145,7 @@ fn what_nobody_trusted_is_told_with_what_comes_of_it() {
 
 #[test]
 fn a_key_that_is_not_accepted_is_told_in_words() {
-    let stage = Stage::new(World::new(), [Reply::failure(401, "no such key")]);
+    let stage = Stage::new(World::new(), [ScriptedReply::failure(401, "no such key")]);
     let mut editor = Wire::start(stage.haft(&["acp"]));
     let answer = editor.open("session/new", None, &work(&stage));
     let session = answer["result"]["sessionId"].as_str().unwrap();

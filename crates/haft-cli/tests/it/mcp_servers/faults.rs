@@ -71,24 +71,30 @@ fn a_server_that_does_not_start_is_a_warning() {
     check_start(
         "exits",
         &expect![[r#"
-        --- stderr
-        warning: mcp server odd is unavailable: its process ended with status 3; it wrote: there is no license; see haft mcp test odd
-        error: no tool is called "odd_echo": list the tools to see what there is
+            --- stderr
+            warning: mcp server odd is unavailable: its process ended with status 3; it wrote: there is no license
 
-        hint: haft tools list
-        --- status 2
-    "#]],
+            hint: haft mcp test odd
+
+            error: no tool is called "odd_echo": list the tools to see what there is
+
+            hint: haft tools list
+            --- status 2
+        "#]],
     );
     check_start(
         "list-garbage",
         &expect![[r#"
-        --- stderr
-        warning: mcp server odd is unavailable: its list of tools is no list; see haft mcp test odd
-        error: no tool is called "odd_echo": list the tools to see what there is
+            --- stderr
+            warning: mcp server odd is unavailable: its list of tools is no list
 
-        hint: haft tools list
-        --- status 2
-    "#]],
+            hint: haft mcp test odd
+
+            error: no tool is called "odd_echo": list the tools to see what there is
+
+            hint: haft tools list
+            --- status 2
+        "#]],
     );
 }
 

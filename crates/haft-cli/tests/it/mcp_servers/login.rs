@@ -53,7 +53,9 @@ fn a_login_is_kept_and_sent_to_its_server_alone() {
         &["mcp", "test", "far"],
         &expect![[r#"
             --- stderr
-            error: mcp server far is unavailable: it wants to know who asks, and nobody has logged in: haft mcp login far
+            error: mcp server far is unavailable: it wants to know who asks, and nobody has logged in
+
+            hint: haft mcp login far
             --- status 1
         "#]],
     );
@@ -158,8 +160,7 @@ fn a_login_that_is_over_says_what_to_do() {
     let found = echo(&world);
     assert_eq!(
         found,
-        "UNAVAILABLE: mcp server far is unavailable: the login to it does not hold any more, or allows too little: \
-         haft mcp login far"
+        "UNAVAILABLE: mcp server far is unavailable: the login to it does not hold any more, or allows too little"
     );
 }
 

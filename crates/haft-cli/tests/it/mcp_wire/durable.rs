@@ -55,7 +55,7 @@ fn a_second_connection_starts_a_killed_run_over() {
         call(&mut server, "read", read.clone(), replay()),
     ];
     expect![[r#"
-        nightly/main/0/1/2 "IN_DOUBT" in doubt: bash was begun as call nightly/main/0/1/2 and its end was never recorded, so it may or may not have happened. It is not repeated. Find out which, then say so with: haft runs settle nightly/main/0/1/2 happened|not-happened|retry
+        nightly/main/0/1/2 "IN_DOUBT" in doubt: bash was begun as call nightly/main/0/1/2 and its end was never recorded, so it may or may not have happened. It is not repeated.
         nightly/main/0/1/1 true one
         nightly/main/0/1/3 changed since"#]].assert_eq(&lines.each_ref().map(line).join("\n"));
     server.end();

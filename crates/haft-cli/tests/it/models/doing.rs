@@ -4,11 +4,11 @@ use std::path::Path;
 use std::process::Stdio;
 
 use expect_test::expect;
-use haft_scripted_model::Reply;
+use haft_scripted_model::ScriptedReply;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use super::server::{KEY, ModelServer, Wire, silence};
+use super::server::{KEY, ModelServer, WireProtocol, silence};
 use super::{COMMAND, MISSING, READS};
 use crate::terminal::Terminal;
 use crate::world::World;
@@ -18,7 +18,7 @@ const ANSWER: &str = "They count to three.";
 
 #[test]
 fn the_answer_is_made_of_what_tools_found() {
-    for wire in Wire::ALL {
+    for wire in WireProtocol::ALL {
         let world = World::with_files();
         let server = ModelServer::saying(wire, &[READS, ANSWER]);
         let output = server.haft(&world, &DO).output().unwrap();
@@ -35,7 +35,7 @@ fn the_answer_is_made_of_what_tools_found() {
 #[test]
 fn what_happens_is_said_on_standard_error() {
     let world = World::with_files();
-    let server = ModelServer::saying(Wire::OpenAi, &[READS, ANSWER]);
+    let server = ModelServer::saying(WireProtocol::OpenAi, &[READS, ANSWER]);
     expect![[r#"
         They count to three.
         --- stderr
@@ -68,7 +68,7 @@ fn what_happens_is_said_on_standard_error() {
 fn a_plan_that_failed_is_answered_honestly_too() {
     let world = World::with_files();
     let plan = READS.replace("*.txt", "*.none");
-    let server = ModelServer::saying(Wire::OpenAi, &[&plan, "There are no notes."]);
+    let server = ModelServer::saying(WireProtocol::OpenAi, &[&plan, "There are no notes."]);
     expect![[r#"
         There are no notes.
         --- stderr
@@ -103,7 +103,7 @@ fn a_plan_that_failed_is_answered_honestly_too() {
 #[test]
 fn what_is_missing_is_said_and_nothing_is_run() {
     let world = World::with_files();
-    let server = ModelServer::saying(Wire::OpenAi, &[MISSING]);
+    let server = ModelServer::saying(WireProtocol::OpenAi, &[MISSING]);
     expect![[r#"
         --- stderr
         asking openai/test for a plan
@@ -118,7 +118,7 @@ fn what_is_missing_is_said_and_nothing_is_run() {
 #[test]
 fn without_anybody_to_ask_no_plan_is_made() {
     let world = World::with_files();
-    let server = ModelServer::saying(Wire::OpenAi, &[READS]);
+    let server = ModelServer::saying(WireProtocol::OpenAi, &[READS]);
     expect![[r#"
         --- stderr
         error: nobody can be asked here whether the plan is to be run, so none was made: give --yes, or make a plan, look at it and run it
@@ -132,7 +132,7 @@ fn without_anybody_to_ask_no_plan_is_made() {
 #[test]
 fn dangerous_tools_are_named_or_nothing_is_run() {
     let world = World::with_files();
-    let server = ModelServer::saying(Wire::OpenAi, &[COMMAND, COMMAND, ANSWER]);
+    let server = ModelServer::saying(WireProtocol::OpenAi, &[COMMAND, COMMAND, ANSWER]);
     expect![[r#"
         --- stderr
         asking openai/test for a plan
@@ -163,7 +163,7 @@ fn dangerous_tools_are_named_or_nothing_is_run() {
 #[test]
 fn a_key_is_kept_nowhere() {
     let world = World::with_files();
-    let server = ModelServer::saying(Wire::OpenAi, &[COMMAND, ANSWER]);
+    let server = ModelServer::saying(WireProtocol::OpenAi, &[COMMAND, ANSWER]);
     server.shown(&world, &[&DO[..], &["--allow", "bash"]].concat());
     let mut looked_at = 0;
     each_file(&world.path(""), &mut |path, bytes| {
@@ -188,8 +188,8 @@ fn each_file(directory: &Path, look: &mut dyn FnMut(&Path, &[u8])) {
 #[test]
 fn without_an_answer_the_output_of_the_plan_is_printed() {
     let world = World::with_files();
-    let replies = [Reply::new().text(READS), Reply::failure(400, "no")];
-    let server = ModelServer::start(Wire::OpenAi, replies);
+    let replies = [ScriptedReply::new().text(READS), ScriptedReply::failure(400, "no")];
+    let server = ModelServer::start(WireProtocol::OpenAi, replies);
     expect![[r#"
         one
         two
@@ -225,7 +225,7 @@ fn without_an_answer_the_output_of_the_plan_is_printed() {
 #[test]
 fn programs_are_told_in_lines() {
     let world = World::with_files();
-    let server = ModelServer::saying(Wire::OpenAi, &[READS, ANSWER]);
+    let server = ModelServer::saying(WireProtocol::OpenAi, &[READS, ANSWER]);
     let output = server.haft(&world, &[&DO[..], &["--json"]].concat()).output().unwrap();
     let lines: Vec<Value> = String::from_utf8(output.stdout)
         .unwrap()
@@ -245,7 +245,7 @@ fn programs_are_told_in_lines() {
 #[test]
 fn a_run_can_be_gone_on_with_without_the_model() {
     let world = World::with_files();
-    let server = ModelServer::saying(Wire::OpenAi, &[READS, ANSWER]);
+    let server = ModelServer::saying(WireProtocol::OpenAi, &[READS, ANSWER]);
     let output = server.haft(&world, &[&DO[..], &["--json"]].concat()).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
     let last: Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
@@ -256,7 +256,8 @@ fn a_run_can_be_gone_on_with_without_the_model() {
 #[test]
 fn an_answer_that_takes_too_long_can_be_done_without() {
     let world = World::with_files();
-    let server = ModelServer::start(Wire::OpenAi, [Reply::new().text(READS), silence()]);
+    let server =
+        ModelServer::start(WireProtocol::OpenAi, [ScriptedReply::new().text(READS), silence()]);
     let mut command = server.haft(&world, &DO);
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     server.wait_for(2);
@@ -274,7 +275,7 @@ fn an_answer_that_takes_too_long_can_be_done_without() {
 
 fn answered(answer: &str) -> (String, ModelServer) {
     let world = World::with_files();
-    let server = ModelServer::saying(Wire::OpenAi, &[READS, ANSWER]);
+    let server = ModelServer::saying(WireProtocol::OpenAi, &[READS, ANSWER]);
     let mut terminal = Terminal::new();
     let child = terminal.start(&mut server.haft(&world, &DO[..2]));
     terminal.wait_for("[y]es, [n]o: ");

@@ -2,10 +2,10 @@
 //! there is no plan.
 
 use expect_test::{Expect, expect};
-use haft_scripted_model::Reply;
+use haft_scripted_model::ScriptedReply;
 use serde_json::{Value, json};
 
-use super::server::{KEY, ModelServer, Wire, http, silence};
+use super::server::{KEY, ModelServer, WireProtocol, http, silence};
 use super::{COMMAND, MISSING, MISSPELT, READS};
 use crate::world::World;
 
@@ -13,7 +13,7 @@ const MAKE: [&str; 3] = ["plan", "make", "What do the notes say?"];
 
 fn check(replies: &[&str], args: &[&str], expect: &Expect) -> World {
     let world = World::with_files();
-    let server = ModelServer::saying(Wire::OpenAi, replies);
+    let server = ModelServer::saying(WireProtocol::OpenAi, replies);
     expect.assert_eq(&server.shown(&world, &[&MAKE, args].concat()));
     assert_eq!(server.asked().len(), replies.len());
     world
@@ -47,7 +47,7 @@ fn a_plan_is_drawn_and_saved_and_can_be_run() {
 
 #[test]
 fn every_provider_makes_plans() {
-    for wire in Wire::ALL {
+    for wire in WireProtocol::ALL {
         let world = World::with_files();
         let server = ModelServer::saying(wire, &[READS]);
         let shown = server.shown(&world, &MAKE);
@@ -181,7 +181,7 @@ fn what_is_missing_is_said() {
 #[test]
 fn programs_are_told_all_of_it() {
     let world = World::with_files();
-    let server = ModelServer::saying(Wire::Anthropic, &[MISSPELT, COMMAND]);
+    let server = ModelServer::saying(WireProtocol::Anthropic, &[MISSPELT, COMMAND]);
     let output = server.haft(&world, &[&MAKE, &["--json"][..]].concat()).output().unwrap();
     let told: Value = serde_json::from_slice(&output.stdout).unwrap();
     let plan: Value = serde_json::from_str(COMMAND).unwrap();
@@ -203,7 +203,7 @@ fn programs_are_told_all_of_it() {
 fn a_file_that_is_there_stays() {
     let world = World::with_files();
     world.write("work/plan.json", "mine");
-    let server = ModelServer::saying(Wire::OpenAi, &[READS]);
+    let server = ModelServer::saying(WireProtocol::OpenAi, &[READS]);
     expect![[r#"
         --- stderr
         error: plan.json exists already and is left as it is: name another file with --out, or give --force
@@ -222,7 +222,7 @@ fn a_file_that_is_there_stays() {
 fn an_input_is_part_of_what_is_planned() {
     let world = World::with_files();
     let plan = r#"{"nodes":[{"id":0,"tool":"read","inputs":{"path":"{{INPUT.file}}"},"depends_on":[]}],"final_output_node":0}"#;
-    let server = ModelServer::saying(Wire::OpenAi, &[plan]);
+    let server = ModelServer::saying(WireProtocol::OpenAi, &[plan]);
     let args = ["--input", r#"{"file":"notes.txt"}"#];
     expect![[r#"
         ╔═════════╗
@@ -294,7 +294,7 @@ fn a_model_must_be_named_and_its_key_be_set() {
         "#]],
     );
     // A server of one's own is asked without a key, unless one is named.
-    for wire in Wire::ALL {
+    for wire in WireProtocol::ALL {
         let server = ModelServer::saying(wire, &[READS]);
         let mut command = server.haft(&world, &[&MAKE[..], &["--force"]].concat());
         command.env_remove("HAFT_KEY_VARIABLE");
@@ -311,7 +311,7 @@ fn a_model_must_be_named_and_its_key_be_set() {
 fn a_model_that_fails_makes_no_plan() {
     let checks = [
         (
-            Reply::failure(401, &format!("Incorrect API key: {KEY}")),
+            ScriptedReply::failure(401, &format!("Incorrect API key: {KEY}")),
             "status 2\n",
             expect![[r#"
             --- stderr
@@ -321,7 +321,7 @@ fn a_model_that_fails_makes_no_plan() {
         "#]],
         ),
         (
-            Reply::failure(404, "no such model"),
+            ScriptedReply::failure(404, "no such model"),
             "status 1\n",
             expect![[r#"
             --- stderr
@@ -347,7 +347,7 @@ fn a_model_that_fails_makes_no_plan() {
     ];
     for (reply, status, expect) in checks {
         let world = World::with_files();
-        let server = ModelServer::start(Wire::OpenAi, [reply]);
+        let server = ModelServer::start(WireProtocol::OpenAi, [reply]);
         let shown = server.shown(&world, &MAKE);
         expect.assert_eq(&shown);
         assert!(shown.ends_with(status), "{shown}");
@@ -358,13 +358,13 @@ fn a_model_that_fails_makes_no_plan() {
 fn a_model_has_as_long_as_the_manifest_gives_it() {
     let world = World::with_files();
     world.write("given.toml", "[model]\ntimeout_ms = 50\n");
-    let server = ModelServer::start(Wire::OpenAi, [silence()]);
+    let server = ModelServer::start(WireProtocol::OpenAi, [silence()]);
     let given = world.path("given.toml");
     let shown = server.shown(&world, &[&MAKE[..], &["--config", given.to_str().unwrap()]].concat());
     expect![[r#"
         --- stderr
         asking openai/test for a plan
-        error: no plan was made: no whole answer within 0.05 s: ask for less, or allow more time (model.timeout_ms in haft.toml)
+        error: no plan was made: no complete answer within 0.05 s: ask for less, or allow more time (model.timeout_ms in haft.toml)
         --- status 1
     "#]].assert_eq(&shown);
 }
@@ -372,7 +372,7 @@ fn a_model_has_as_long_as_the_manifest_gives_it() {
 #[test]
 fn a_manifest_that_nobody_trusted_sends_nothing_anywhere() {
     let world = World::with_files();
-    let server = ModelServer::saying(Wire::OpenAi, &[READS]);
+    let server = ModelServer::saying(WireProtocol::OpenAi, &[READS]);
     let manifest = format!(
         "[model]\nname = \"openai/m\"\nbase_url = \"{}\"\nkey_variable = \"OPENAI_API_KEY\"\n",
         server.url()
@@ -447,7 +447,7 @@ fn a_table_of_a_model_is_checked() {
         --- stderr
         error: manifest /world/work/haft.toml has 1 problem
 
-        /world/work/haft.toml:3:12: base_url must hold no user, password, query or fragment: a key belongs into the environment variable that key_variable names
+        /world/work/haft.toml:3:12: base_url must hold no user, password, query or fragment: a key belongs in the environment variable that key_variable names
           |
         3 | base_url = "https://me:***@a.example/v1"
           |            ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
@@ -509,7 +509,7 @@ fn what_is_refused_anyway_is_not_offered() {
     let check = |args: &[&str], manifest: &str, expect: &[&str]| {
         let world = World::with_files();
         world.write("work/haft.toml", manifest);
-        let server = ModelServer::saying(Wire::Ollama, &[MISSING]);
+        let server = ModelServer::saying(WireProtocol::Ollama, &[MISSING]);
         server.shown(&world, &[&MAKE, args].concat());
         let ids: Vec<String> = told(&server).iter().map(|tool| tool["id"].to_string()).collect();
         let expect: Vec<String> = expect.iter().map(|id| format!("{id:?}")).collect();
@@ -556,7 +556,7 @@ fn told(server: &ModelServer) -> Vec<Value> {
 #[test]
 fn tools_answer_as_models_are_told() {
     let world = World::with_files();
-    let server = ModelServer::saying(Wire::Ollama, &[READS]);
+    let server = ModelServer::saying(WireProtocol::Ollama, &[READS]);
     server.shown(&world, &MAKE);
     let told = told(&server);
     let patch = "--- a/new.txt\n+++ b/new.txt\n@@ -1 +1 @@\n-1\n+2\n";

@@ -3,8 +3,8 @@
 
 use std::process::Command;
 
-pub(crate) use haft_scripted_model::Wire;
-use haft_scripted_model::{Reply, Request, Script, ScriptedServer};
+pub(crate) use haft_scripted_model::WireProtocol;
+use haft_scripted_model::{ModelScript, RecordedModelRequest, ScriptedReply, ScriptedServer};
 
 use crate::world::World;
 
@@ -12,31 +12,34 @@ use crate::world::World;
 pub(crate) const KEY: &str = "sk-live-0123456789abcdefghijklmnop";
 
 /// Returns a reply byte for byte.
-pub(crate) fn http(status: u16, content_type: &str, body: &str) -> Reply {
-    Reply::raw(format!(
+pub(crate) fn http(status: u16, content_type: &str, body: &str) -> ScriptedReply {
+    ScriptedReply::raw(format!(
         "HTTP/1.1 {status} Text\r\ncontent-type: {content_type}\r\nconnection: close\r\n\r\n{body}"
     ))
 }
 
 /// Returns a reply that never comes.
-pub(crate) fn silence() -> Reply {
-    Reply::new().waiting_for("nothing that happens")
+pub(crate) fn silence() -> ScriptedReply {
+    ScriptedReply::new().waiting_for("nothing that happens")
 }
 
 pub(crate) struct ModelServer {
-    wire: Wire,
+    wire: WireProtocol,
     server: ScriptedServer,
 }
 
 impl ModelServer {
     /// Starts a server that answers with these texts.
-    pub(crate) fn saying(wire: Wire, texts: &[&str]) -> Self {
-        Self::start(wire, texts.iter().map(|text| Reply::new().text(text)))
+    pub(crate) fn saying(wire: WireProtocol, texts: &[&str]) -> Self {
+        Self::start(wire, texts.iter().map(|text| ScriptedReply::new().text(text)))
     }
 
     /// Starts a server with these replies.
-    pub(crate) fn start(wire: Wire, replies: impl IntoIterator<Item = Reply>) -> Self {
-        Self { wire, server: ScriptedServer::start(Script::of(replies)).unwrap() }
+    pub(crate) fn start(
+        wire: WireProtocol,
+        replies: impl IntoIterator<Item = ScriptedReply>,
+    ) -> Self {
+        Self { wire, server: ScriptedServer::start(ModelScript::from_replies(replies)).unwrap() }
     }
 
     pub(crate) fn url(&self) -> String {
@@ -44,7 +47,7 @@ impl ModelServer {
     }
 
     /// Returns what was asked so far.
-    pub(crate) fn asked(&self) -> Vec<Request> {
+    pub(crate) fn asked(&self) -> Vec<RecordedModelRequest> {
         self.server.requests()
     }
 

@@ -58,7 +58,7 @@ fn a_preset_holds_for_tools_that_a_plan_names() {
         assert_eq!(rehearsed(&world, preset), rehearsal, "{preset}");
         let (found, shown) = driven(&world, preset, &[]);
         assert_eq!(found, statuses, "{preset}: {shown}");
-        assert!(shown.contains("`--allow-host example.org`"), "{preset}: {shown}");
+        assert!(shown.contains(r#""allow_host":"example.org""#), "{preset}: {shown}");
     };
     check("read-only", ["be_asked", "be_refused", "run"], ["failed", "failed", "succeeded"]);
     check("ask", ["be_asked", "be_asked", "run"], ["failed", "failed", "succeeded"]);

@@ -51,7 +51,7 @@ fn a_failure_says_what_the_tool_raised_and_where() {
     "#]]);
     world.check(&[&call[..], &["bytes_of"]].concat(), &expect![[r#"
         --- stderr
-        error: run_bytes_of answered with what is not JSON: result is of type bytes, which is not JSON: decode it, or write it as base64 text
+        error: run_bytes_of returned a value that is not JSON: result is of type bytes, which is not JSON: decode it, or write it as base64 text
         --- status 1
     "#]]);
 }
@@ -94,7 +94,7 @@ fn where_nothing_confines_it_every_tool_asks() {
     let call = ["call", "finance_price", r#"{"symbol":"X"}"#];
     world.check(&[&call[..], &unsafely].concat(), &expect![[r#"
         --- stderr
-        warning: commands run without the sandbox (--unsafe-no-sandbox) and can do whatever you can
+        warning: commands run without the sandbox (unsafe_no_sandbox) and can do whatever you can
         error: nobody can be asked here, so the call is denied: finance_price needs approval for use of "python.unconfined": no rule matches, and then the answer is ask; the rule `allow finance_price "python.unconfined"` would allow it; to allow it, start haft with `--allow finance_price`, which allows all that finance_price does, or put this into haft.toml and run `haft trust`:
         [[permissions]]
         permission = "finance_price"
@@ -107,12 +107,12 @@ fn where_nothing_confines_it_every_tool_asks() {
     world.check(
         &[&call[..], &["--allow", "finance_price"], &unsafely].concat(),
         &expect![[r#"
-        {"symbol":"X","price":12.5}
-        --- stderr
-        warning: commands run without the sandbox (--unsafe-no-sandbox) and can do whatever you can
-        looking up X
-        --- status 0
-    "#]],
+            {"symbol":"X","price":12.5}
+            --- stderr
+            warning: commands run without the sandbox (unsafe_no_sandbox) and can do whatever you can
+            looking up X
+            --- status 0
+        "#]],
     );
     let shown = world.run(&[&["tools", "show", "finance_price"], &unsafely[..]].concat());
     let marks = "\neffect     idempotent\nkind       execute\ndangerous  yes\n";

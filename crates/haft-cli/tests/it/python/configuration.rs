@@ -60,6 +60,8 @@ fn rules_and_the_list_of_tools_may_name_them() {
         permission = "finance_price"
         pattern = "."
         action = "allow"
+
+        hint: haft call --allow finance_price finance_price '{"symbol":"X"}'
         --- status 3
     "#]]);
     world.check(
@@ -88,7 +90,7 @@ fn a_broken_file_is_a_warning_and_the_rest_works() {
         {"symbol":"X","price":12.5}
         --- stderr
         warning: tools/bash.py:1: the name bash is that of another tool, bash; see haft registry check tools
-        warning: tools/broken.py:1: the file is no Python: '{' was never closed; see haft registry check tools
+        warning: tools/broken.py:1: the file is not Python: '{' was never closed; see haft registry check tools
         looking up X
         --- status 0
     "#]]);
@@ -98,7 +100,7 @@ fn a_broken_file_is_a_warning_and_the_rest_works() {
         }
         --- stderr
         warning: tools/bash.py:1: the name bash is that of another tool, bash; see haft registry check tools
-        warning: tools/broken.py:1: the file is no Python: '{' was never closed; see haft registry check tools
+        warning: tools/broken.py:1: the file is not Python: '{' was never closed; see haft registry check tools
         --- status 0
     "#]]);
 }
@@ -348,12 +350,12 @@ fn what_cannot_be_protected_is_refused() {
     world.write("work/haft.toml", "[[python]]\ndir = \".\"\n");
     world.check(&["trust"], &expect![[r#"
         --- stderr
-        error: the directory of Python tools /world/work is a root, so that whoever changes files there would decide what the tools do: put the tools into a directory of their own beneath the root, or name another root with --root
+        error: the directory of Python tools /world/work is a root, so that whoever changes files there would decide what the tools do: put the tools into a directory of their own beneath the root, or name another root
         --- status 2
     "#]]);
     world.check(&["tools", "list", "--config", "haft.toml"], &expect![[r#"
         --- stderr
-        error: the directory of Python tools /world/work is a root, so that whoever changes files there would decide what the tools do: put the tools into a directory of their own beneath the root, or name another root with --root
+        error: the directory of Python tools /world/work is a root, so that whoever changes files there would decide what the tools do: put the tools into a directory of their own beneath the root, or name another root
         --- status 2
     "#]]);
     let within = ["tools", "list", "--python", "tools", "--root", "tools"];
@@ -364,13 +366,13 @@ fn what_cannot_be_protected_is_refused() {
 
         hint: haft trust /world/work/haft.toml
 
-        error: the directory of Python tools /world/work/tools is a root, so that whoever changes files there would decide what the tools do: put the tools into a directory of their own beneath the root, or name another root with --root
+        error: the directory of Python tools /world/work/tools is a root, so that whoever changes files there would decide what the tools do: put the tools into a directory of their own beneath the root, or name another root
         --- status 2
     "#]]);
     std::fs::remove_file(world.path("work/haft.toml")).unwrap();
     world.check(&["registry", "add", "."], &expect![[r#"
         --- stderr
-        error: the directory of Python tools /world/work is a root, so that whoever changes files there would decide what the tools do: put the tools into a directory of their own beneath the root, or name another root with --root
+        error: the directory of Python tools /world/work is a root, so that whoever changes files there would decide what the tools do: put the tools into a directory of their own beneath the root, or name another root
         --- status 2
     "#]]);
     assert!(!world.path("work/haft.toml").exists());

@@ -28,13 +28,13 @@ fn check_says_what_is_wrong_and_how_to_mend_it() {
     "#]],
     );
     world.check(&["registry", "check", "tools"], &expect![[r#"
-        tools/broken.py:1: error: the file is no Python: '{' was never closed [syntax]
+        tools/broken.py:1: error: the file is not Python: '{' was never closed [syntax]
           mend: make it run under the interpreter of the directory
         tools/vague.py:1: warning: there is neither a description nor a documentation of the function: a model sees the name alone [undescribed]
           mend: add "description": "..." with what it answers and when to use it
         tools/vague.py:1: error: the function's name "run" does not say what it does [function_vague]
           mend: name it after its single purpose, such as run_finance_price, there and in METADATA
-        tools/vague.py:1: error: parameters is empty, so nothing says what the tool takes [schema]
+        tools/vague.py:1: error: parameters is empty, so the tool's parameters are unknown [schema]
           mend: write "parameters": {"type": "object", "properties": {...}, "required": [...]}; a tool that takes nothing has "properties": {}
         tools: 1 tool, 3 errors, 1 warning
         --- status 1
@@ -53,7 +53,7 @@ fn check_says_what_is_wrong_and_how_to_mend_it() {
     let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!((&answer["errors"], &answer["warnings"]), (&3.into(), &1.into()));
     let problem = &answer["directories"][0]["problems"][0];
-    expect![[r#"{"file":"broken.py","line":1,"field":null,"severity":"error","code":"syntax","message":"the file is no Python: '{' was never closed","mend":"make it run under the interpreter of the directory"}"#]].assert_eq(&problem.to_string());
+    expect![[r#"{"file":"broken.py","line":1,"field":null,"severity":"error","code":"syntax","message":"the file is not Python: '{' was never closed","mend":"make it run under the interpreter of the directory"}"#]].assert_eq(&problem.to_string());
 }
 
 #[test]
@@ -226,7 +226,7 @@ fn a_registry_is_compared_with_the_files() {
     world.check(
         &["registry", "check", "tools"],
         &expect![[r#"
-        tools/broken.py:1: error: the file is no Python: '{' was never closed [syntax]
+        tools/broken.py:1: error: the file is not Python: '{' was never closed [syntax]
           mend: make it run under the interpreter of the directory
         tools/registry.json: 1 difference from the files
           mend: haft registry sync tools

@@ -6,23 +6,25 @@ use std::sync::mpsc::{Sender, channel};
 use std::task::{Context, Poll, Waker};
 
 use super::*;
-use crate::entry::Firmness;
-use crate::sqlite::job::Job;
-use crate::sqlite::transaction::Writing;
+use crate::store::{Durability, RowNeed, StoreFailure, Transaction, WriteOperation};
 
 /// A job that has nothing to write and says how it is answered.
 struct Promise(Sender<bool>);
 
-impl Job for Promise {
-    fn firmness(&self) -> Firmness {
-        Firmness::Power
+impl WriteOperation for Promise {
+    fn durability(&self) -> Durability {
+        Durability::Power
     }
 
-    fn apply(&mut self, _: &mut Writing<'_>) -> rusqlite::Result<()> {
+    fn needs(&self) -> Vec<RowNeed> {
+        Vec::new()
+    }
+
+    fn apply(&mut self, _: &mut dyn Transaction) -> Result<(), StoreFailure> {
         Ok(())
     }
 
-    fn answer(self: Box<Self>, committed: Result<(), JournalError>) {
+    fn finish(self: Box<Self>, committed: Result<(), JournalError>) {
         self.0.send(committed.is_ok()).unwrap();
     }
 }

@@ -1,30 +1,85 @@
 //! The writer without its thread: what becomes of each entry when some cannot be written.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Waker};
 
 use expect_test::{Expect, expect};
-use haft_contract::{CallId, CallKey, Effect, Envelope, Metadata, RunId, Scope};
+use haft_contract::{BoxFuture, Effect};
 
 use super::*;
-use crate::entry::Entry;
-use crate::sqlite::job::job;
-use crate::sqlite::record::Record;
-use crate::sqlite::tests::{claim, run};
-use crate::sqlite::{SqliteJournal, lease, record, upkeep};
-use crate::{CallQuery, Intent, Journal, Outcome, PlannedCall, Retention, Status};
+use crate::sqlite::SqliteStore;
+use crate::sqlite::tests::{call, outcome, request, run};
+use crate::store::{ReadOperation, Store};
+use crate::{CallQuery, Journal, JournalMachine, PlannedCall, Retention};
+
+/// A store that only queues.
+#[derive(Debug, Default)]
+struct Queue(Mutex<Waiting>);
+
+#[derive(Default)]
+struct Waiting(Batch);
+
+impl std::fmt::Debug for Waiting {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} operations", self.0.len())
+    }
+}
+
+impl Store for Queue {
+    fn location(&self) -> &Path {
+        Path::new("journal.db")
+    }
+
+    fn write(&self, operation: Box<dyn WriteOperation>) -> BoxFuture<'_, ()> {
+        self.0.lock().unwrap().0.push(operation);
+        Box::pin(async {})
+    }
+
+    fn read(&self, _: Box<dyn ReadOperation>) -> BoxFuture<'_, ()> {
+        Box::pin(async {})
+    }
+}
 
 struct Fixture {
     writer: Writer,
+    journal: JournalMachine<Queue>,
     _directory: tempfile::TempDir,
 }
 
 fn fixture() -> Fixture {
     let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("journal.db");
-    let mut writer = Writer::open(&path).unwrap();
-    let (begin, _answer) = job(Firmness::Process, |tx| lease::open(tx, &run("r"), &claim()));
-    assert_eq!(writer.write(vec![begin]), Health::Sound);
-    Fixture { writer, _directory: directory }
+    let writer = Writer::open(&directory.path().join("journal.db")).unwrap();
+    let journal = JournalMachine::over(Queue::default());
+    let mut fixture = Fixture { writer, journal, _directory: directory };
+    fixture.check(vec![Entry::Open("r")], expect!["done; sound"]);
+    fixture
+}
+
+/// What is brought to the journal.
+enum Entry {
+    Open(&'static str),
+    Intend(PlannedCall),
+    Settle(PlannedCall),
+}
+
+type Recorded<'a> = BoxFuture<'a, Result<(), JournalError>>;
+
+fn queue(journal: &JournalMachine<Queue>, entry: Entry) -> Recorded<'_> {
+    let mut recorded: Recorded<'_> = Box::pin(async move {
+        match entry {
+            Entry::Open(id) => journal.open_run(run(id), request("one")).await.map(drop),
+            Entry::Intend(call) => journal.intend(call).await.map(drop),
+            Entry::Settle(call) => {
+                journal.settle(crate::Intent::new(Arc::new(call)), outcome()).await
+            }
+        }
+    });
+    // It gets exactly as far as the queue.
+    let state = recorded.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+    match state {
+        Poll::Pending => recorded,
+        Poll::Ready(result) => Box::pin(std::future::ready(result)),
+    }
 }
 
 impl Fixture {
@@ -34,19 +89,17 @@ impl Fixture {
     }
 
     fn results(&mut self, entries: Vec<Entry>) -> String {
-        let (jobs, answers): (Batch, Vec<_>) = entries
-            .into_iter()
-            .map(|entry| {
-                let (firmness, record) = (entry.firmness(), Record::new(entry, None));
-                job(firmness, move |tx| record::record(tx, &record))
-            })
-            .unzip();
-        let health = self.writer.write(jobs);
+        let journal = &self.journal;
+        let recorded: Vec<Recorded<'_>> =
+            entries.into_iter().map(|entry| queue(journal, entry)).collect();
+        let batch = std::mem::take(&mut journal.store().0.lock().unwrap().0);
+        let health = self.writer.write(batch);
         let path = self.writer.path.to_str().unwrap();
-        let mut lines: Vec<String> = answers
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let mut lines: Vec<String> = recorded
             .into_iter()
-            .map(|answer| match answer.blocking_recv().unwrap() {
-                Ok(_) => "done".to_owned(),
+            .map(|recorded| match runtime.block_on(recorded) {
+                Ok(()) => "done".to_owned(),
                 Err(err) => {
                     let text = err.to_string().replace(path, "journal.db");
                     text.split(':').next().unwrap_or_default().to_owned()
@@ -68,43 +121,22 @@ impl Fixture {
     }
 }
 
-fn call(run: &str, seq: u32, effect: Effect) -> Arc<PlannedCall> {
-    let scope = Scope::of_run(RunId::parse(run).unwrap());
-    let key = CallKey::first(&scope, "tool", "{}");
-    Arc::new(PlannedCall {
-        id: CallId { scope, seq },
-        epoch: 1,
-        tool: "tool".to_owned(),
-        effect,
-        first_key: key,
-        call_key: key,
-        input: "{}".to_owned(),
-        accesses: "[]".to_owned(),
-        driver_call_id: None,
-        started_at_ms: 2,
-    })
-}
-
 fn intended(seq: u32) -> Entry {
-    Entry::Intended(call("r", seq, Effect::Once))
+    Entry::Intend(call("r", seq, Effect::Once))
 }
 
 fn settled(seq: u32, effect: Effect) -> Entry {
-    let envelope = Envelope::Output { data: "ok".into(), metadata: Metadata::default() };
-    let outcome = Outcome { status: Status::Succeeded, envelope, finished_at_ms: 3 };
-    Entry::settle(Intent::new(call("r", seq, effect)), &outcome).unwrap()
+    Entry::Settle(call("r", seq, effect))
 }
 
 fn large(seq: u32, input_bytes: usize) -> Entry {
-    let mut call = PlannedCall::clone(&call("r", seq, Effect::Once));
-    call.input = "x".repeat(input_bytes);
-    Entry::Intended(Arc::new(call))
+    Entry::Intend(PlannedCall { input: "x".repeat(input_bytes), ..call("r", seq, Effect::Once) })
 }
 
 #[test]
 fn each_entry_of_a_batch_has_its_own_result() {
     let mut fixture = fixture();
-    let unknown_run = Entry::Intended(call("elsewhere", 1, Effect::Once));
+    let unknown_run = Entry::Intend(call("elsewhere", 1, Effect::Once));
     let batch = vec![
         intended(1),
         intended(1),
@@ -121,9 +153,8 @@ fn each_entry_of_a_batch_has_its_own_result() {
 #[test]
 fn an_entry_that_breaks_the_commit_takes_no_other_with_it() {
     let mut fixture = fixture();
-    let mut beyond_all_time = PlannedCall::clone(&call("r", 2, Effect::Once));
-    beyond_all_time.started_at_ms = u64::MAX;
-    let beyond_all_time = Entry::Intended(Arc::new(beyond_all_time));
+    let beyond_all_time = PlannedCall { started_at_ms: u64::MAX, ..call("r", 2, Effect::Once) };
+    let beyond_all_time = Entry::Intend(beyond_all_time);
     let batch = vec![intended(1), beyond_all_time, intended(3)];
     fixture.check(batch, expect!["done; journal journal.db failed; done; sound"]);
     expect!["1 intended; 3 intended"].assert_eq(&fixture.recorded());
@@ -199,14 +230,14 @@ async fn nobody_is_answered_from_what_cannot_be_synced() {
             let null = std::fs::File::open("/dev/null").unwrap();
             writer.disk = Disk::over(null, &path).unwrap();
         }
-        SqliteJournal::start(writer, path.clone()).unwrap()
+        JournalMachine::over(SqliteStore::start(writer, path.clone()).unwrap())
     };
     let failed = |result| matches!(result, Err(JournalError::Failed { .. }));
-    let planned = |seq| PlannedCall::clone(&call("r", seq, Effect::Once));
+    let planned = |seq| call("r", seq, Effect::Once);
 
     // A run that is new has nothing that could be lost, and what is written without a promise needs no sync.
     let first = journal(true);
-    first.open_run(run("r"), claim()).await.unwrap();
+    first.open_run(run("r"), request("one")).await.unwrap();
     assert_eq!(first.calls(CallQuery::default()).await.unwrap(), []);
     assert!(failed(first.intend(planned(1)).await.map(drop)));
     // The row is there, and might not be tomorrow.
@@ -215,10 +246,10 @@ async fn nobody_is_answered_from_what_cannot_be_synced() {
     // Whoever takes the run answers from that row, so it is synced first.
     let second = journal(true);
     assert_eq!(second.calls(CallQuery::default()).await.unwrap().len(), 1);
-    assert!(failed(second.open_run(run("r"), claim()).await.map(drop)));
+    assert!(failed(second.open_run(run("r"), request("one")).await.map(drop)));
     drop((first, second));
     let third = journal(false);
-    let lease = third.open_run(run("r"), claim()).await.unwrap();
+    let lease = third.open_run(run("r"), request("one")).await.unwrap();
     assert_eq!(third.calls(CallQuery::default()).await.unwrap().len(), 1);
 
     // What was removed does not come back.
@@ -229,20 +260,25 @@ async fn nobody_is_answered_from_what_cannot_be_synced() {
     assert!(failed(fourth.prune(everything).await.map(drop)));
 }
 
-#[test]
-fn change_numbers_are_never_given_twice() {
-    let mut fixture = fixture();
-    fixture.check(vec![intended(1), intended(2)], expect!["done; done; sound"]);
-    let id = RunId::parse("r").unwrap();
-    let (again, _answer) = job(Firmness::Process, move |tx| {
-        upkeep::remove_rest(tx, &id)?;
-        lease::open(tx, &run("r"), &claim())
-    });
-    assert_eq!(fixture.writer.write(vec![again]), Health::Sound);
-    let mut second = PlannedCall::clone(&call("r", 1, Effect::Once));
-    second.epoch = 2;
-    fixture.check(vec![Entry::Intended(Arc::new(second))], expect!["done; sound"]);
-    let change: i64 =
-        fixture.writer.db.query_row("SELECT number FROM calls", [], |row| row.get(0)).unwrap();
-    assert_eq!(change, 3);
+#[tokio::test]
+async fn change_numbers_are_never_given_twice() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("journal.db");
+    let journal = crate::SqliteJournal::open(&path).unwrap();
+    let lease = journal.open_run(run("r"), request("one")).await.unwrap();
+    for seq in 1..=2 {
+        let intent = journal.intend(call("r", seq, Effect::Once)).await.unwrap();
+        journal.settle(intent, outcome()).await.unwrap();
+    }
+    journal.close_run(lease).await.unwrap();
+    let everything =
+        Retention { before_ms: Some(u64::MAX), bytes_max: None, keeps_in_doubt: false };
+    journal.prune(everything).await.unwrap();
+    drop(journal);
+    let journal = crate::SqliteJournal::open(&path).unwrap();
+    let lease = journal.open_run(run("r"), request("one")).await.unwrap();
+    let planned = PlannedCall { fencing_token: lease.fencing_token, ..call("r", 1, Effect::Once) };
+    drop(journal.intend(planned).await.unwrap());
+    let rows = journal.calls(CallQuery::default()).await.unwrap();
+    assert_eq!(rows.iter().map(|row| row.change).collect::<Vec<_>>(), [5]);
 }

@@ -8,10 +8,10 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use haft_contract::{Effect, Scope};
+use haft_contract::{AttemptAddress, Effect};
 use haft_journal::{
-    CallQuery, ChatFirmness, ChatRecord, Chats, Journal, JournalError, MessageFinish, MessageId,
-    PlannedCall, Settled, SqliteJournal, Status,
+    CallQuery, CallStatus, CommitFuture, Journal, JournalError, MessageFinish, MessageId,
+    PlannedCall, SessionDurability, SessionJournal, SessionRecord, SqliteJournal,
 };
 use rusqlite::Connection;
 
@@ -101,7 +101,7 @@ async fn one_by_one(journal: &SqliteJournal, place: &Place, run: &str) {
         if seq % 4 == 0 {
             journal.amend(&intent, "{\"files\":[]}".to_owned()).await.unwrap();
         }
-        let status = if seq % 5 == 0 { Status::Failed } else { Status::Succeeded };
+        let status = if seq % 5 == 0 { CallStatus::Failed } else { CallStatus::Succeeded };
         journal.settle(intent, outcome(status)).await.unwrap();
         place.say(&id, status.as_str());
     }
@@ -115,7 +115,7 @@ async fn speak_and_act(journal: &SqliteJournal, place: &Place, chat: u128) {
     let words = |number: u128| {
         let message = answer(chat, number, Some(MessageFinish::ToolCalls));
         let part = text_part(chat, number, number, &"so ".repeat(700));
-        vec![ChatRecord::Message(message), ChatRecord::Part(part)]
+        vec![SessionRecord::Message(message), SessionRecord::Part(part)]
     };
     for seq in 1..=CALLS_ONE_BY_ONE {
         let message = said_before(chat, seq);
@@ -125,11 +125,11 @@ async fn speak_and_act(journal: &SqliteJournal, place: &Place, chat: u128) {
         let intent = journal.intend(planned).await.unwrap();
         place.say(&id, "intended");
         place.say(message.as_str(), "said");
-        journal.settle(intent, outcome(Status::Succeeded)).await.unwrap();
+        journal.settle(intent, outcome(CallStatus::Succeeded)).await.unwrap();
         place.say(&id, "succeeded");
     }
     let last = said_before(chat, CALLS_ONE_BY_ONE + 1);
-    journal.record_chat(&lease, words(last.bits()), ChatFirmness::Durable).await.unwrap();
+    journal.record_session(&lease, words(last.bits()), SessionDurability::Durable).await.unwrap();
     place.say(last.as_str(), "said");
 }
 
@@ -141,7 +141,7 @@ pub(super) fn said_before(chat: u128, seq: u32) -> MessageId {
 /// Goes on with each call while the one before is still being settled: whoever has an intent has all outcomes before it.
 async fn one_ahead_of_the_other(journal: &SqliteJournal, place: &Place, run: &str) {
     open(journal, run).await;
-    let mut ahead: Vec<(String, Settled)> = Vec::new();
+    let mut ahead: Vec<(String, CommitFuture)> = Vec::new();
     for seq in 1..=CALLS_ONE_BY_ONE {
         let planned = call(&scope(run), seq, Effect::Once);
         let id = planned.id.to_string();
@@ -150,7 +150,7 @@ async fn one_ahead_of_the_other(journal: &SqliteJournal, place: &Place, run: &st
         if let Some((before, _)) = ahead.last() {
             place.say(before, "succeeded");
         }
-        let settled = journal.settle_ahead(intent, outcome(Status::Succeeded)).await.unwrap();
+        let settled = journal.settle_ahead(intent, outcome(CallStatus::Succeeded)).await.unwrap();
         ahead.push((id, settled));
     }
     for (id, settled) in ahead {
@@ -162,7 +162,7 @@ async fn one_ahead_of_the_other(journal: &SqliteJournal, place: &Place, run: &st
 async fn until_the_run_is_lost(journal: &Arc<SqliteJournal>, place: &Arc<Place>, run: &str) {
     let mut lanes = tokio::task::JoinSet::new();
     for iteration in 0..LANES {
-        let scope = Scope { iteration, ..scope(run) };
+        let scope = AttemptAddress { iteration, ..scope(run) };
         lanes.spawn(lane(Arc::clone(journal), Arc::clone(place), scope));
     }
     while let Some(lane) = lanes.join_next().await {
@@ -171,7 +171,7 @@ async fn until_the_run_is_lost(journal: &Arc<SqliteJournal>, place: &Arc<Place>,
 }
 
 /// Makes calls until the run is somebody else's.
-async fn lane(journal: Arc<SqliteJournal>, place: Arc<Place>, scope: Scope) {
+async fn lane(journal: Arc<SqliteJournal>, place: Arc<Place>, scope: AttemptAddress) {
     for seq in 1..=LANE_CALLS_MAX {
         let planned = call(&scope, seq, Effect::Once);
         let id = planned.id.to_string();
@@ -181,7 +181,7 @@ async fn lane(journal: Arc<SqliteJournal>, place: Arc<Place>, scope: Scope) {
             Err(other) => panic!("{other}"),
         };
         place.say(&id, "intended");
-        match journal.settle(intent, outcome(Status::Succeeded)).await {
+        match journal.settle(intent, outcome(CallStatus::Succeeded)).await {
             Ok(()) => place.say(&id, "succeeded"),
             Err(JournalError::Fenced { .. }) => return place.say(&id, "late"),
             Err(other) => panic!("{other}"),
@@ -207,8 +207,8 @@ async fn interfere(place: &Place, life: &str) {
     for row in journal.calls(of_taken).await.unwrap() {
         place.say(&row.id().to_string(), row.status.as_str());
     }
-    let scope = Scope { iteration: LANES, ..scope(&taken) };
-    let next = PlannedCall { epoch: lease.epoch, ..call(&scope, 1, Effect::Once) };
+    let scope = AttemptAddress { iteration: LANES, ..scope(&taken) };
+    let next = PlannedCall { fencing_token: lease.fencing_token, ..call(&scope, 1, Effect::Once) };
     succeed(&journal, place, next).await;
 }
 
@@ -216,7 +216,7 @@ async fn succeed(journal: &SqliteJournal, place: &Place, planned: PlannedCall) {
     let id = planned.id.to_string();
     let intent = journal.intend(planned).await.unwrap();
     place.say(&id, "intended");
-    journal.settle(intent, outcome(Status::Succeeded)).await.unwrap();
+    journal.settle(intent, outcome(CallStatus::Succeeded)).await.unwrap();
     place.say(&id, "succeeded");
 }
 

@@ -8,21 +8,23 @@ use reqwest::Response;
 use rmcp::transport::streamable_http_client::SseError;
 use sse_stream::{Sse, SseStream};
 
+use crate::client::http_client::error_text;
 use crate::client::limits::SERVER_MESSAGE_BYTES_MAX;
-use crate::client::web::words;
 
 /// Returns the events of an answer. One that is too long ends them.
 pub(super) fn events(response: Response) -> BoxStream<'static, Result<Sse, SseError>> {
-    let chunks = unfold(Some((response, Measure::default())), |reading| async {
+    let chunks = unfold(Some((response, SseEventSize::default())), |reading| async {
         let (mut response, mut measure) = reading?;
         match response.chunk().await {
             Ok(None) => None,
-            Ok(Some(chunk)) if measure.fits(&chunk) => Some((Ok(chunk), Some((response, measure)))),
+            Ok(Some(chunk)) if measure.add_chunk(&chunk) => {
+                Some((Ok(chunk), Some((response, measure))))
+            }
             Ok(Some(_)) => {
                 let message = format!("an event of more than {SERVER_MESSAGE_BYTES_MAX} bytes");
                 Some((Err(io::Error::other(message)), None))
             }
-            Err(err) => Some((Err(io::Error::other(words(&err))), None)),
+            Err(err) => Some((Err(io::Error::other(error_text(&err))), None)),
         }
     });
     SseStream::from_bytes_stream(chunks).boxed()
@@ -30,13 +32,13 @@ pub(super) fn events(response: Response) -> BoxStream<'static, Result<Sse, SseEr
 
 /// Counts the bytes since the last empty line.
 #[derive(Default)]
-struct Measure {
+struct SseEventSize {
     bytes: usize,
     is_line_empty: bool,
 }
 
-impl Measure {
-    fn fits(&mut self, chunk: &[u8]) -> bool {
+impl SseEventSize {
+    fn add_chunk(&mut self, chunk: &[u8]) -> bool {
         for byte in chunk {
             self.bytes += 1;
             match byte {
@@ -60,17 +62,17 @@ mod tests {
 
     #[test]
     fn events_are_measured_one_by_one() {
-        let mut measure = Measure::default();
+        let mut measure = SseEventSize::default();
         let half = vec![b'x'; SERVER_MESSAGE_BYTES_MAX / 2];
         for _ in 0..4 {
-            assert!(measure.fits(&half));
-            assert!(measure.fits(b"\r\n\r\n"));
+            assert!(measure.add_chunk(&half));
+            assert!(measure.add_chunk(b"\r\n\r\n"));
         }
-        assert!(measure.fits(&half));
-        assert!(measure.fits(b"\n:"));
-        assert!(!measure.fits(&half), "one line end ends no event");
-        let mut measure = Measure::default();
-        assert!(measure.fits(&vec![b'x'; SERVER_MESSAGE_BYTES_MAX]), "at the bound");
-        assert!(!measure.fits(b"x"));
+        assert!(measure.add_chunk(&half));
+        assert!(measure.add_chunk(b"\n:"));
+        assert!(!measure.add_chunk(&half), "one line end ends no event");
+        let mut measure = SseEventSize::default();
+        assert!(measure.add_chunk(&vec![b'x'; SERVER_MESSAGE_BYTES_MAX]), "at the bound");
+        assert!(!measure.add_chunk(b"x"));
     }
 }

@@ -6,7 +6,9 @@ use haft::{AddressError, Networking};
 use reqwest::{Method, RequestBuilder, Url};
 use serde::de::DeserializeOwned;
 
-use crate::client::web::{self, ask, client, client_at, is_loopback};
+use crate::client::http_client::{
+    self, http_client, http_client_at, is_loopback, send_oauth_request,
+};
 
 /// Asks a server, and those whom it names.
 pub(super) struct Asker {
@@ -18,7 +20,7 @@ impl Asker {
     /// Returns what asks a server and those whom it names.
     pub(super) fn new(server: Url, networking: Networking) -> Result<Self, String> {
         // What is wrong with the authorities is said before anything is asked.
-        client(&networking, &server)?;
+        http_client(&networking, &server)?;
         Ok(Self { server, networking })
     }
 
@@ -29,7 +31,7 @@ impl Asker {
 
     /// Returns an address that the server names, if it may.
     pub(super) fn named(&self, named: &str) -> Result<Url, String> {
-        web::named_by(&self.server, named)
+        http_client::check_named_url(&self.server, named)
     }
 
     /// Returns a request for what can be read at an address.
@@ -49,7 +51,7 @@ impl Asker {
     ) -> Result<Option<T>, String> {
         let unread = |err: String| format!("{url} cannot be read: {err}");
         let request = self.get(url).await.map_err(unread)?.header("accept", "application/json");
-        let (status, body) = ask(request).await.map_err(unread)?;
+        let (status, body) = send_oauth_request(request).await.map_err(unread)?;
         match status {
             200 => serde_json::from_slice(&body)
                 .map(Some)
@@ -71,13 +73,13 @@ impl Asker {
     async fn client(&self, url: &Url) -> Result<reqwest::Client, String> {
         // Where the server itself is was said by whoever configured it.
         if url.host() == self.server.host() || is_loopback(&self.server) {
-            return client(&self.networking, url);
+            return http_client(&self.networking, url);
         }
         match self.networking.public_addresses(url.as_str()).await {
-            Ok(addresses) => client_at(&self.networking, url, &addresses),
+            Ok(addresses) => http_client_at(&self.networking, url, &addresses),
             // A server within a network has its users vouched for there.
             Err(AddressError::NotPublic { .. }) if self.is_near().await => {
-                client(&self.networking, url)
+                http_client(&self.networking, url)
             }
             Err(err) => Err(err.to_string()),
         }
@@ -96,15 +98,15 @@ mod tests {
     use std::net::IpAddr;
     use std::sync::Arc;
 
-    use haft_sandbox::proxy::{Resolver, Resolving};
+    use haft_sandbox::proxy::{HostResolveFuture, HostResolver};
 
     use super::*;
 
     /// Names and where they lead.
     struct Names;
 
-    impl Resolver for Names {
-        fn resolve<'a>(&'a self, name: &'a str) -> Resolving<'a> {
+    impl HostResolver for Names {
+        fn resolve<'a>(&'a self, name: &'a str) -> HostResolveFuture<'a> {
             let address = match name {
                 "public.example" | "vouches.example" => "93.184.216.34",
                 "corp.example" | "sso.corp.example" => "10.0.0.5",

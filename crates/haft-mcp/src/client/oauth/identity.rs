@@ -5,15 +5,11 @@ use reqwest::Url;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::OAuthOptions;
 use super::asker::Asker;
+use super::authorization::OAuthOptions;
 use super::discovery::IssuerMetadata;
 use super::token::{ClientIdentity, ClientMethod};
-use crate::client::web::ask;
-use haft_contract::{clean, cut};
-
-/// Longest word about a refusal that is shown, in characters.
-const REASON_CHARS_MAX: usize = 300;
+use crate::client::http_client::{send_oauth_request, shown_reason};
 
 #[derive(Deserialize)]
 struct Registered {
@@ -79,9 +75,9 @@ async fn register(
         .header("content-type", "application/json")
         .header("accept", "application/json")
         .body(about.to_string());
-    let (status, body) = ask(request).await.map_err(not_taken)?;
+    let (status, body) = send_oauth_request(request).await.map_err(not_taken)?;
     if !matches!(status, 200 | 201) {
-        let said = cut(&clean(&String::from_utf8_lossy(&body)), REASON_CHARS_MAX);
+        let said = shown_reason(&String::from_utf8_lossy(&body));
         return Err(not_taken(format!("HTTP {status}: {said}")));
     }
     let registered: Registered = serde_json::from_slice(&body)

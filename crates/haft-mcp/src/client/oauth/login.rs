@@ -5,18 +5,16 @@ use std::sync::Arc;
 
 use reqwest::Url;
 
-use super::challenge::challenge;
+use super::authorization::Authorization;
+use super::challenge::{Challenge, challenge};
 use super::discovery::{IssuerMetadata, discover};
 use super::encoding::{base64url, fingerprint};
 use super::identity::identity;
-use super::token::{ClientIdentity, Kept, request};
-use super::{Authorization, Challenge};
-use haft_contract::{clean, cut};
+use super::token::{ClientIdentity, Kept, refusal_text, request};
+use crate::client::http_client::shown_reason;
 
 /// Random bytes that one login needs.
 pub const LOGIN_ENTROPY_BYTES: usize = 64;
-/// Longest word about a refusal that is shown, in characters.
-const REASON_CHARS_MAX: usize = 300;
 /// What is asked for in order to be able to renew a token, where that is known.
 const RENEWABLE_SCOPE: &str = "offline_access";
 
@@ -191,7 +189,7 @@ impl Login {
             Some(issuer) if issuer != *expected => {
                 let message =
                     format!("the answer comes from {issuer:?}, and {expected:?} was asked");
-                return Err(LoginError::Foreign(cut(&clean(&message), REASON_CHARS_MAX)));
+                return Err(LoginError::Foreign(shown_reason(&message)));
             }
             None if self.issuer.authorization_response_iss_parameter_supported => {
                 let message = format!(
@@ -241,11 +239,7 @@ impl Answer {
         };
         let state = field("state").ok_or("the address has no state: expected the whole one")?;
         let code = match (field("code"), field("error")) {
-            (_, Some(error)) => {
-                let more = field("error_description").map(|more| format!(": {more}"));
-                let why = format!("{error}{}", more.unwrap_or_default());
-                Err(cut(&clean(&why), REASON_CHARS_MAX))
-            }
+            (_, Some(error)) => Err(refusal_text(&error, field("error_description"))),
             (Some(code), None) => Ok(code),
             (None, None) => {
                 return Err("the address has no code: expected the whole one".to_owned());

@@ -8,7 +8,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::timeout;
 
-use super::Login;
+use super::login::Login;
 use crate::client::limits::{REDIRECT_HEAD_BYTES_MAX, REDIRECT_READ_MS_MAX};
 
 /// The path that browsers are sent to.

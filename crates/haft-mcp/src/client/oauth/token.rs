@@ -6,13 +6,10 @@ use serde::{Deserialize, Serialize};
 use url::form_urlencoded;
 
 use super::asker::Asker;
-use crate::client::web::ask;
-use haft_contract::{clean, cut};
+use crate::client::http_client::{send_oauth_request, shown_reason};
 
 /// Longest token, in bytes; also what fits into a header everywhere.
 const TOKEN_BYTES_MAX: usize = 16 * 1024;
-/// Longest word of others about a refusal that is shown, in characters.
-const REASON_CHARS_MAX: usize = 300;
 
 /// What haft is to one that vouches for users.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -103,7 +100,8 @@ pub(super) async fn request(
     let host = endpoint.host_str().unwrap_or_default();
     let no_token = |err: String| format!("{host} gave no token: {err}");
     let asking = asker.post(endpoint).await.map_err(no_token)?;
-    let (status, body) = ask(prepared(asking, identity, fields)).await.map_err(no_token)?;
+    let (status, body) =
+        send_oauth_request(prepared(asking, identity, fields)).await.map_err(no_token)?;
     match status {
         200 => taken(host, &body),
         status => Err(no_token(reason(status, &body))),
@@ -154,12 +152,15 @@ fn taken(host: &str, body: &[u8]) -> Result<Tokens, String> {
 
 fn reason(status: u16, body: &[u8]) -> String {
     match serde_json::from_slice::<Refusal>(body) {
-        Ok(Refusal { error, error_description }) => {
-            let more = error_description.map(|more| format!(": {more}"));
-            cut(&clean(&format!("{error}{}", more.unwrap_or_default())), REASON_CHARS_MAX)
-        }
+        Ok(Refusal { error, error_description }) => refusal_text(&error, error_description),
         Err(_) => format!("HTTP {status}"),
     }
+}
+
+/// Returns the text of a refusal, whose parts come from those who refused.
+pub(super) fn refusal_text(error: &str, description: Option<String>) -> String {
+    let description = description.map(|text| format!(": {text}")).unwrap_or_default();
+    shown_reason(&format!("{error}{description}"))
 }
 
 fn encoded(text: &str) -> String {

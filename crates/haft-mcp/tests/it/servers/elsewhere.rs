@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use haft::Networking;
 use haft_contract::{BoxFuture, RequirementSet};
-use haft_mcp::{Connect, ListingCache, McpServers, Remote, ServerSpec};
+use haft_mcp::{McpServerSpec, McpServers, McpTransport, RemoteMcpServer, ToolListCache};
 use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
@@ -24,26 +24,25 @@ pub(crate) async fn servers(answers: Arc<Answers>) -> McpServers {
             tokio::spawn(serve(stream, Arc::clone(&answers)));
         }
     });
-    let remote = Remote {
-        name: "odd".to_owned(),
+    let remote = RemoteMcpServer {
         url,
         headers: Vec::new(),
         networking: Networking::default(),
         authorization: None,
     };
-    let spec = ServerSpec {
+    let spec = McpServerSpec {
         name: "odd".to_owned(),
-        connect: Connect::Remote(Box::new(remote)),
+        transport: McpTransport::Remote(Box::new(remote)),
         requires: RequirementSet::default(),
         directories: Vec::new(),
-        changes: Vec::new(),
+        writable_directories: Vec::new(),
         trusts_annotations: false,
-        forms: None,
-        advice: None,
+        form_filler: None,
+        failure_remedy: None,
         timeout_ms: None,
         cache_key: "odd".to_owned(),
     };
-    let cache: Arc<dyn ListingCache> = Arc::new(KeepsNothing);
+    let cache: Arc<dyn ToolListCache> = Arc::new(KeepsNothing);
     McpServers::new([spec], &cache)
 }
 

@@ -4,10 +4,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use haft_contract::{
-    BoxFuture, Confined, Ending, Enforced, Excerpt, Received, RequirementSet, Resident,
-    ResidentRequest, Residents, ToolError,
+    BackgroundProcess, BackgroundProcessRequest, BackgroundProcesses, BoxFuture, ChannelRead,
+    ConfinementReport, EnforcedConfinement, Excerpt, ProcessEnding, RequirementSet, ToolError,
 };
-use haft_mcp::{Connect, Forms, ListingCache, McpServers, ServerSpec};
+use haft_mcp::{FormFiller, McpServerSpec, McpServers, McpTransport, ToolListCache};
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep};
@@ -42,21 +42,21 @@ impl Programs {
     }
 
     /// Returns the servers of a configuration with this one, which is called `odd`.
-    pub(crate) fn servers(&self, forms: Option<Arc<dyn Forms>>) -> McpServers {
-        let request = Box::new(ResidentRequest::new("odd"));
-        let spec = ServerSpec {
+    pub(crate) fn servers(&self, forms: Option<Arc<dyn FormFiller>>) -> McpServers {
+        let request = Box::new(BackgroundProcessRequest::new("odd"));
+        let spec = McpServerSpec {
             name: "odd".to_owned(),
-            connect: Connect::Local { residents: Arc::new(self.clone()), request },
+            transport: McpTransport::Local { processes: Arc::new(self.clone()), request },
             requires: RequirementSet::default(),
             directories: Vec::new(),
-            changes: Vec::new(),
+            writable_directories: Vec::new(),
             trusts_annotations: false,
-            forms,
-            advice: None,
+            form_filler: forms,
+            failure_remedy: None,
             timeout_ms: None,
             cache_key: "odd".to_owned(),
         };
-        let cache: Arc<dyn ListingCache> = Arc::new(KeepsNothing);
+        let cache: Arc<dyn ToolListCache> = Arc::new(KeepsNothing);
         McpServers::new([spec], &cache)
     }
 
@@ -77,13 +77,16 @@ impl Programs {
     }
 }
 
-impl Residents for Programs {
-    fn start(&self, _: ResidentRequest) -> BoxFuture<'_, Result<Box<dyn Resident>, ToolError>> {
+impl BackgroundProcesses for Programs {
+    fn start(
+        &self,
+        _: BackgroundProcessRequest,
+    ) -> BoxFuture<'_, Result<Box<dyn BackgroundProcess>, ToolError>> {
         let (says, said) = mpsc::unbounded_channel();
         *self.says.lock().unwrap() = Some(says.clone());
         let killed = CancellationToken::new();
         let program = Program { programs: self.clone(), says, said, killed };
-        Box::pin(async move { Ok(Box::new(program) as Box<dyn Resident>) })
+        Box::pin(async move { Ok(Box::new(program) as Box<dyn BackgroundProcess>) })
     }
 }
 
@@ -94,7 +97,7 @@ struct Program {
     killed: CancellationToken,
 }
 
-impl Resident for Program {
+impl BackgroundProcess for Program {
     fn send<'a>(&'a mut self, message: &'a [u8]) -> BoxFuture<'a, std::io::Result<()>> {
         let message: Value = serde_json::from_slice(message).unwrap();
         let script = Arc::clone(&self.programs.script);
@@ -120,11 +123,11 @@ impl Resident for Program {
         &'a mut self,
         into: &'a mut Vec<u8>,
         _: usize,
-    ) -> BoxFuture<'a, std::io::Result<Received>> {
+    ) -> BoxFuture<'a, std::io::Result<ChannelRead>> {
         Box::pin(async move {
             let said = self.said.recv().await.unwrap();
             into.extend(said.to_string().bytes());
-            Ok(Received::Line)
+            Ok(ChannelRead::Line)
         })
     }
 
@@ -144,20 +147,20 @@ impl Resident for Program {
         self.killed.cancel();
     }
 
-    fn ended(&mut self) -> BoxFuture<'_, Result<Ending, ToolError>> {
+    fn wait_for_exit(&mut self) -> BoxFuture<'_, Result<ProcessEnding, ToolError>> {
         Box::pin(async {
             self.killed.cancelled().await;
             sleep(Duration::from_millis(self.programs.script.ends_ms)).await;
-            Ok(Ending::Aborted)
+            Ok(ProcessEnding::Aborted)
         })
     }
 
-    fn exceeded(&self) -> Option<String> {
+    fn exceeded_limit(&self) -> Option<String> {
         None
     }
 
-    fn take_confined(&mut self) -> Confined {
-        Confined::new(Enforced::NOTHING)
+    fn take_confinement(&mut self) -> ConfinementReport {
+        ConfinementReport::new(EnforcedConfinement::NOTHING)
     }
 }
 
@@ -187,7 +190,7 @@ pub(crate) fn ordinary(request: &Value) -> Option<Value> {
 
 pub(crate) struct KeepsNothing;
 
-impl ListingCache for KeepsNothing {
+impl ToolListCache for KeepsNothing {
     fn get(&self, _: &str) -> Option<String> {
         None
     }

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 
 use super::tools;
 use crate::check::check_text;
-use crate::checked::Input;
-use crate::problem::Problem;
+use crate::checked::PlanInput;
+use crate::problem::PlanProblem;
 
 /// Nodes of the plan; the first stays as it is, because all others use it.
 const NODES: usize = 9;
@@ -108,11 +108,11 @@ fn planted(mistakes: &[Option<usize>]) -> (String, Vec<(String, String)>) {
 }
 
 fn reported(text: &str) -> Vec<(String, String)> {
-    let told = |problem: Problem| {
+    let told = |problem: PlanProblem| {
         let node = problem.node.map(|node| format!("{node} ")).unwrap_or_default();
         (problem.code.to_string(), node + &problem.field)
     };
-    let problems = check_text(text, &tools(), Input::Unknown).err().unwrap_or_default();
+    let problems = check_text(text, &tools(), PlanInput::Unknown).err().unwrap_or_default();
     let mut told: Vec<(String, String)> = problems.into_iter().map(told).collect();
     told.sort();
     told

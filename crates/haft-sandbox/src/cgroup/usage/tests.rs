@@ -1,4 +1,5 @@
-//! Memory of this process and of processes made for it, compared with what they were made to use.
+//! Compares the measured memory of this process and of processes created for it with the memory
+//! that they were made to use.
 
 use std::hint::black_box;
 use std::io::{self, BufRead as _, BufReader};
@@ -11,7 +12,7 @@ use crate::kernel::trial;
 
 const MIB: u64 = 1024 * 1024;
 
-/// Memory that is really there, because every page of it has been written to.
+/// Allocates memory that is resident, because every page has been written to.
 fn memory(mib: usize) -> Vec<u8> {
     black_box(vec![1; mib * 1024 * 1024])
 }
@@ -24,12 +25,12 @@ fn ensure(holds: bool) -> io::Result<()> {
 fn what_a_process_writes_to_counts() {
     let result = trial::run(|| {
         let before = resident_bytes(getpid())?;
-        let held = memory(64);
+        let allocated = memory(64);
         let after = resident_bytes(getpid())?;
         ensure(after >= before + 64 * MIB && after <= before + 80 * MIB)?;
         ensure(uses_more_than(getpid(), 60 * MIB)?)?;
         ensure(!uses_more_than(getpid(), after + 64 * MIB)?)?;
-        drop(held);
+        drop(allocated);
         ensure(resident_bytes(getpid())? < before + 16 * MIB)
     });
     assert!(result.is_ok(), "{result:?}");
@@ -38,15 +39,15 @@ fn what_a_process_writes_to_counts() {
 #[test]
 fn what_is_shared_counts_once_when_it_matters() {
     let result = trial::run(|| {
-        let held = memory(64);
-        // The second process shares all of the first one's memory, and looks at both.
+        let allocated = memory(64);
+        // The second process shares all of the first one's memory and measures both.
         let shared = trial::run(|| {
             let first = getppid().ok_or(io::ErrorKind::NotFound)?;
             ensure(resident_bytes(first)? >= 128 * MIB)?;
             ensure(!uses_more_than(first, 120 * MIB)?)?;
             ensure(uses_more_than(first, 60 * MIB)?)
         });
-        drop(held);
+        drop(allocated);
         shared
     });
     assert!(result.is_ok(), "{result:?}");
@@ -66,7 +67,7 @@ fn descendants_are_found_at_any_depth() {
 
     let root = Pid::from_child(&child);
     let found = tree(root).unwrap();
-    // The shell, perhaps a second one for the parentheses, and two more.
+    // The shell, perhaps a second one for the parentheses, and two more processes.
     assert!((3..=4).contains(&found.len()), "{found:?}");
     drop(child.stdin.take());
     assert!(child.wait().unwrap().success());

@@ -1,5 +1,5 @@
-//! A process of its own gives everything up and then tries to get something back. What the kernel says of itself is
-//! read from `/proc`, as another program would.
+//! A separate process drops all capabilities and then tries to regain some. Its state is read from
+//! `/proc`, as another program would read it.
 
 use std::fs;
 use std::io;
@@ -13,7 +13,7 @@ use rustix::thread::{
 use super::drop_all;
 use crate::kernel::trial;
 
-/// Tells whether a process that gives everything up, and then executes nothing, has what these lines say.
+/// Checks that a process has these status lines after it drops everything and executes a program.
 fn has(lines: &[&str]) -> io::Result<()> {
     let status = fs::read_to_string("/proc/self/status")?;
     let is_there =
@@ -49,7 +49,7 @@ fn nothing_is_left() {
     expect!["done"].assert_eq(&result);
 }
 
-/// Who may shrink the bounding set has it emptied; anyone else cannot use it.
+/// The bounding set is emptied where that is allowed; otherwise it cannot be used.
 #[test]
 fn the_bounding_set_is_empty_where_it_can_be() {
     let result = outcome(|| {
@@ -64,11 +64,11 @@ fn the_bounding_set_is_empty_where_it_can_be() {
 fn it_can_be_done_without_the_right_to_and_twice() {
     let result = outcome(|| {
         let rest = CapabilitySet::all().difference(CapabilitySet::SETPCAP);
-        let held = capabilities(None)?;
+        let current = capabilities(None)?;
         let without = CapabilitySets {
-            effective: held.effective.intersection(rest),
-            permitted: held.permitted.intersection(rest),
-            inheritable: held.inheritable.intersection(rest),
+            effective: current.effective.intersection(rest),
+            permitted: current.permitted.intersection(rest),
+            inheritable: current.inheritable.intersection(rest),
         };
         set_capabilities(None, without)?;
         drop_all()?;

@@ -1,4 +1,4 @@
-//! Each case confines a process of its own to the same rules and does one thing there.
+//! Each case restricts a separate process to the same rules and performs one operation.
 
 use std::ffi::CString;
 use std::fs;
@@ -12,20 +12,20 @@ use rustix::process::{Pid, Signal, getppid, kill_process, test_kill_process};
 use rustix::thread::{set_capabilities, set_no_new_privs};
 use tempfile::TempDir;
 
-use super::{PathAccess, PathRule, gaps, restrict, version};
+use super::{LandlockAccess, LandlockRule, gaps, restrict, version};
 use crate::confine::capabilities::NONE;
 use crate::kernel::trial;
 
-fn rules(directory: &Path) -> Vec<PathRule> {
-    let rule = |path: &str, access| PathRule { path: directory.join(path), access };
+fn rules(directory: &Path) -> Vec<LandlockRule> {
+    let rule = |path: &str, access| LandlockRule { path: directory.join(path), access };
     vec![
-        rule("readable", PathAccess::Read),
-        rule("single/file", PathAccess::Read),
-        rule("writable", PathAccess::Write),
-        rule("device", PathAccess::Device),
-        rule("link", PathAccess::Write),
-        rule("missing", PathAccess::Write),
-        rule("readable/file/beneath-a-file", PathAccess::Write),
+        rule("readable", LandlockAccess::Read),
+        rule("single/file", LandlockAccess::Read),
+        rule("writable", LandlockAccess::Write),
+        rule("device", LandlockAccess::Device),
+        rule("link", LandlockAccess::Write),
+        rule("missing", LandlockAccess::Write),
+        rule("readable/file/beneath-a-file", LandlockAccess::Write),
     ]
 }
 
@@ -46,7 +46,7 @@ fn outcome(result: &io::Result<()>) -> String {
     }
 }
 
-/// One thing to do in the directory of a case.
+/// One operation in the directory of a case.
 type Deed = (&'static str, fn(&Path) -> io::Result<()>);
 
 fn check(deeds: &[Deed], expect: Expect) {
@@ -161,11 +161,11 @@ fn signals_stay_within() {
     );
 }
 
-/// By path: opening the file first would be refused already.
+/// Truncates by path: opening the file first would already be refused.
 fn truncate(path: &Path) -> io::Result<()> {
     let path = CString::new(path.as_os_str().as_bytes())?;
     #[expect(unsafe_code, reason = "no safe interface cuts a file by its path")]
-    // SAFETY: the path ends in a zero byte and lives through the call.
+    // SAFETY: the path ends in a NUL byte and lives through the call.
     let answer = unsafe { libc::truncate(path.as_ptr(), 0) };
     if answer == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
@@ -178,7 +178,7 @@ fn parent() -> io::Result<Pid> {
 fn a_link_grants_nothing_wherever_it_is() {
     let directory = directory();
     let path = directory.path();
-    let rules = [PathRule { path: path.join("link/file"), access: PathAccess::Read }];
+    let rules = [LandlockRule { path: path.join("link/file"), access: LandlockAccess::Read }];
     let result = trial::run(|| {
         set_no_new_privs(true)?;
         restrict(&rules)?;

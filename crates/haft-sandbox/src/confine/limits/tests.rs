@@ -1,4 +1,4 @@
-//! Limits are set in processes of their own, which then try to get past them.
+//! Sets limits in separate processes, which then try to exceed them.
 
 use std::fs::{self, File};
 use std::io;
@@ -9,10 +9,10 @@ use rustix::system::uname;
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 
 use super::{PID_MAX, PID_MAX_SINCE, apply, bound_processes, is_since, tasks_in, tasks_of_user};
-use crate::confinement::Resources;
+use crate::confinement::ResourceLimits;
 use crate::kernel::trial;
 
-const SMALL: Resources = Resources {
+const SMALL: ResourceLimits = ResourceLimits {
     memory_bytes: 256 * 1024 * 1024,
     processes: 64,
     temp_bytes: 1024 * 1024,
@@ -27,7 +27,7 @@ fn outcome(trial: impl FnOnce() -> io::Result<()>) -> String {
     }
 }
 
-/// Fails if a limit is not the same value, soft and hard.
+/// Fails unless the soft and hard limits both have this value.
 fn is_limited(resource: Resource, most: u64) -> io::Result<()> {
     let expected = Rlimit { current: Some(most), maximum: Some(most) };
     if getrlimit(resource) == expected {
@@ -115,7 +115,7 @@ fn outcome_in_namespace(trial: impl FnOnce() -> io::Result<()>) -> String {
             unsafe_code,
             reason = "sharing less can surprise code that relies on what is shared"
         )]
-        // SAFETY: the process was made for this trial and relies on nothing shared.
+        // SAFETY: the process was created for this trial and relies on no shared state.
         unsafe {
             unshare_unsafe(UnshareFlags::NEWUSER | UnshareFlags::NEWPID)?;
         }
@@ -126,11 +126,11 @@ fn outcome_in_namespace(trial: impl FnOnce() -> io::Result<()>) -> String {
     })
 }
 
-/// Starts processes that stay until one is refused, and returns how many there are then.
+/// Starts processes that stay alive until one is refused, and returns their number.
 fn processes_until_refused() -> io::Result<u32> {
     for count in 0..2_000 {
         #[expect(unsafe_code, reason = "no safe interface forks")]
-        // SAFETY: the new process does nothing but wait for its end, which comes with that of the namespace.
+        // SAFETY: the new process only waits to be killed with its namespace.
         match unsafe { libc::fork() } {
             -1 => return Ok(count),
             0 => loop {
@@ -163,7 +163,7 @@ fn processes_of_a_namespace_are_bounded_and_no_others() {
     assert_eq!(fs::read_to_string(PID_MAX).unwrap(), outside);
 }
 
-/// In a namespace of its own a user's limit counts nothing but the command.
+/// In its own user namespace, a user's limit counts only the command.
 #[test]
 fn processes_of_an_ordinary_user_are_limited_exactly() {
     if getuid().is_root() {
@@ -173,7 +173,7 @@ fn processes_of_an_ordinary_user_are_limited_exactly() {
     let result = outcome_in_namespace(|| {
         apply(&SMALL)?;
         let count = processes_until_refused()?;
-        // The one that made the namespace, its first one, and these.
+        // The process that created the namespace, its first process, and these.
         if count == 62 { Ok(()) } else { Err(io::Error::from_raw_os_error(libc::ERANGE)) }
     });
     assert_eq!(result, "done");
@@ -189,7 +189,7 @@ fn tasks_are_those_of_the_real_user() {
     assert_eq!(tasks_in(&status("1000", "12"), 1000), 12);
     assert_eq!(tasks_in(&status("1001", "12"), 1000), 0);
     assert_eq!(tasks_in("Name:\tkthreadd\n", 0), 0);
-    // This process at least.
+    // At least this process.
     assert!(tasks_of_user().unwrap() >= 1);
 }
 

@@ -1,77 +1,77 @@
-//! Putting a filter program together: instructions, and jumps to places that are known by name until the end. It knows
-//! the instruction set of the kernel's classic packet filters and nothing of system calls.
+//! Assembles a filter program: instructions, and jumps to labels. It knows the instruction set of
+//! the kernel's classic packet filters, and nothing about system calls.
 
 use std::io;
 
 use libc::sock_filter;
 
-/// A program in the making, whose places are named by `L`.
+/// A program under construction, with labels of type `L`.
 #[derive(Debug)]
-pub(super) struct Assembler<L> {
+pub(super) struct SeccompAssembler<L> {
     code: Vec<sock_filter>,
-    jumps: Vec<(usize, Via, L)>,
+    jumps: Vec<(usize, JumpField, L)>,
     places: Vec<(L, usize)>,
 }
 
-/// Which part of an instruction holds the distance to jump.
+/// The field of an instruction that holds the jump distance.
 #[derive(Clone, Copy, Debug)]
-enum Via {
-    /// Eight bits, taken when the comparison holds.
+enum JumpField {
+    /// Eight bits, used if the comparison is true.
     IfTrue,
-    /// Thirty-two bits, taken always.
+    /// Thirty-two bits, always used.
     Always,
 }
 
-/// What a conditional jump compares the loaded value with.
+/// The condition of a conditional jump on the loaded value.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Compare {
+pub(super) enum JumpCondition {
     Equal(u32),
     AtLeast(u32),
     AnyBitOf(u32),
 }
 
-impl<L: Copy + PartialEq> Assembler<L> {
-    pub(super) fn new() -> Assembler<L> {
-        Assembler { code: Vec::new(), jumps: Vec::new(), places: Vec::new() }
+impl<L: Copy + PartialEq> SeccompAssembler<L> {
+    pub(super) fn new() -> SeccompAssembler<L> {
+        SeccompAssembler { code: Vec::new(), jumps: Vec::new(), places: Vec::new() }
     }
 
-    /// Loads four bytes of the description of the system call.
+    /// Loads four bytes of the system call's description.
     pub(super) fn load(&mut self, offset: u32) {
         self.push(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, offset);
     }
 
-    /// Keeps these bits of the loaded value only.
+    /// Keeps only these bits of the loaded value.
     pub(super) fn mask(&mut self, bits: u32) {
         self.push(libc::BPF_ALU | libc::BPF_AND | libc::BPF_K, bits);
     }
 
-    /// Ends the program with this answer.
-    pub(super) fn answer(&mut self, action: u32) {
+    /// Ends the program with this action.
+    pub(super) fn return_action(&mut self, action: u32) {
         self.push(libc::BPF_RET | libc::BPF_K, action);
     }
 
-    /// Jumps if the comparison holds, else goes on.
-    pub(super) fn jump_if(&mut self, compare: Compare, to: L) {
+    /// Jumps if the comparison is true, otherwise continues.
+    pub(super) fn jump_if(&mut self, compare: JumpCondition, to: L) {
         let (operation, value) = match compare {
-            Compare::Equal(value) => (libc::BPF_JEQ, value),
-            Compare::AtLeast(value) => (libc::BPF_JGE, value),
-            Compare::AnyBitOf(value) => (libc::BPF_JSET, value),
+            JumpCondition::Equal(value) => (libc::BPF_JEQ, value),
+            JumpCondition::AtLeast(value) => (libc::BPF_JGE, value),
+            JumpCondition::AnyBitOf(value) => (libc::BPF_JSET, value),
         };
-        self.jumps.push((self.code.len(), Via::IfTrue, to));
+        self.jumps.push((self.code.len(), JumpField::IfTrue, to));
         self.push(libc::BPF_JMP | operation | libc::BPF_K, value);
     }
 
     pub(super) fn jump(&mut self, to: L) {
-        self.jumps.push((self.code.len(), Via::Always, to));
+        self.jumps.push((self.code.len(), JumpField::Always, to));
         self.push(libc::BPF_JMP | libc::BPF_JA, 0);
     }
 
-    /// Gives the next instruction a name.
+    /// Sets a label at the next instruction.
     pub(super) fn place(&mut self, name: L) {
         self.places.push((name, self.code.len()));
     }
 
-    /// Returns the program, with every jump at its distance.
+    /// Returns the program with all jump distances filled in.
     pub(super) fn finish(mut self) -> io::Result<Vec<sock_filter>> {
         for (from, via, to) in &self.jumps {
             let place = self.places.iter().find(|(name, _)| name == to).map(|(_, place)| *place);
@@ -82,11 +82,11 @@ impl<L: Copy + PartialEq> Assembler<L> {
                 return Err(invalid("a jump leads to no later place"));
             };
             match via {
-                Via::IfTrue => {
+                JumpField::IfTrue => {
                     instruction.jt =
                         u8::try_from(distance).map_err(|_| invalid("a jump is long"))?;
                 }
-                Via::Always => {
+                JumpField::Always => {
                     instruction.k =
                         u32::try_from(distance).map_err(|_| invalid("a jump is long"))?;
                 }
@@ -96,7 +96,7 @@ impl<L: Copy + PartialEq> Assembler<L> {
     }
 
     fn push(&mut self, code: u32, value: u32) {
-        // Every operation is a sum of constants below 256, so that nothing is cut off.
+        // Every operation is a sum of constants below 256, so nothing is truncated.
         let code = u16::try_from(code).unwrap_or(u16::MAX);
         self.code.push(sock_filter { code, jt: 0, jf: 0, k: value });
     }

@@ -1,5 +1,5 @@
-//! Ordinary programs must not notice that they are confined. They run here under all the layers that a process puts on
-//! itself, with the whole machine readable, and what they write is compared.
+//! Ordinary programs must not notice that they are confined. They run here under all layers that a
+//! process applies to itself, with the whole machine readable, and their output is compared.
 
 use std::env;
 use std::os::unix::process::CommandExt as _;
@@ -8,36 +8,36 @@ use std::process::Command;
 
 use expect_test::{Expect, expect};
 
-use super::{FilterOptions, Filters, Ipc, Memfd, Neighbours, Sockets};
-use crate::confine::landlock::{self, PathAccess, PathRule};
+use super::{IpcAccess, MemfdAccess, NeighbourAccess, SeccompFilter, SeccompOptions, SocketAccess};
+use crate::confine::landlock::{self, LandlockAccess, LandlockRule};
 use crate::confine::{capabilities, limits};
-use crate::confinement::Resources;
+use crate::confinement::ResourceLimits;
 
-/// The tightest options with which a command can run.
-const TIGHT: FilterOptions = FilterOptions {
-    sockets: Sockets::None,
-    memfd: Memfd::Denied,
-    ipc: Ipc::Denied,
-    neighbours: Neighbours::Everyone,
+/// The strictest options with which a command can run.
+const TIGHT: SeccompOptions = SeccompOptions {
+    sockets: SocketAccess::None,
+    memfd: MemfdAccess::Denied,
+    ipc: IpcAccess::Denied,
+    neighbours: NeighbourAccess::Everyone,
 };
 
-const LOOSE: FilterOptions = FilterOptions {
-    sockets: Sockets::All,
-    memfd: Memfd::Allowed,
-    ipc: Ipc::Allowed,
-    neighbours: Neighbours::Own,
+const LOOSE: SeccompOptions = SeccompOptions {
+    sockets: SocketAccess::All,
+    memfd: MemfdAccess::Allowed,
+    ipc: IpcAccess::Allowed,
+    neighbours: NeighbourAccess::Own,
 };
 
-/// Returns what a script writes under all layers, and how it ended.
-fn run(options: FilterOptions, script: &str) -> String {
+/// Returns a script's output and end under all layers.
+fn run(options: SeccompOptions, script: &str) -> String {
     let directory = tempfile::tempdir().unwrap();
-    let rule = |path: &Path, access| PathRule { path: path.to_path_buf(), access };
+    let rule = |path: &Path, access| LandlockRule { path: path.to_path_buf(), access };
     let rules = [
-        rule(Path::new("/"), PathAccess::Read),
-        rule(Path::new("/dev"), PathAccess::Device),
-        rule(directory.path(), PathAccess::Write),
+        rule(Path::new("/"), LandlockAccess::Read),
+        rule(Path::new("/dev"), LandlockAccess::Device),
+        rule(directory.path(), LandlockAccess::Write),
     ];
-    let filters = Filters::build(options).unwrap();
+    let filters = SeccompFilter::build(options).unwrap();
     let mut command = Command::new("sh");
     command
         .args(["-c", script])
@@ -45,11 +45,12 @@ fn run(options: FilterOptions, script: &str) -> String {
         .env("HOME", directory.path())
         .env("TMPDIR", directory.path());
     #[expect(unsafe_code, reason = "the layers are put on between fork and exec")]
-    // SAFETY: the closure makes system calls and allocates, which the C library keeps working across a fork.
+    // SAFETY: the closure makes system calls and allocates, which the C library supports after a
+    // fork.
     unsafe {
         command.pre_exec(move || {
             capabilities::drop_all()?;
-            limits::apply(&Resources { processes: 10_000, ..Resources::default() })?;
+            limits::apply(&ResourceLimits { processes: 10_000, ..ResourceLimits::default() })?;
             landlock::restrict(&rules)?;
             filters.install()
         });
@@ -67,7 +68,7 @@ fn check(script: &str, expect: Expect) {
     }
 }
 
-/// Tells whether a program can be tested here, and says so if not.
+/// Returns whether a program is installed, and prints a note if not.
 fn has(program: &str) -> bool {
     let path = env::var_os("PATH").unwrap_or_default();
     let is_there = env::split_paths(&path).any(|directory| directory.join(program).is_file());
@@ -114,7 +115,7 @@ cc -O1 -pthread a.c -o a && ./a"#,
     }
 }
 
-/// Cargo tells its own tests where it is.
+/// Cargo passes its own location to its tests.
 #[test]
 fn builds() {
     if env::var_os("CARGO").is_none() {
@@ -195,7 +196,7 @@ new Worker("require(\"worker_threads\").parentPort.postMessage(new WebAssembly.M
     }
 }
 
-/// Servers of one's own, on whatever loopback there is.
+/// The command's own servers, on the available loopback interface.
 #[test]
 fn local_servers() {
     if has("python3") {

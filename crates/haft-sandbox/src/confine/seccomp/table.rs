@@ -1,46 +1,46 @@
-//! The system calls that a confined command cannot make, and those that it can make with certain arguments only. A row
-//! says what the call would be good for; how arguments are looked at is the program's business.
+//! The system calls that a confined command cannot make, or can make only with certain arguments.
+//! Comments say what each call could be used for; the filter program checks the arguments.
 
 use libc::c_long;
 
-use super::{FilterOptions, Ipc, Memfd, Neighbours, Sockets};
+use super::{IpcAccess, MemfdAccess, NeighbourAccess, SeccompOptions, SocketAccess};
 
-/// Where the program goes on for a system call that is in the table.
+/// The rule for a system call in the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
-    /// Refused: the caller lacks the permission.
+pub(super) enum SyscallRule {
+    /// Refused with EPERM.
     NotPermitted,
-    /// Answered as by a kernel that has no such call, so that programs fall back on another.
+    /// Answered as by a kernel without this call, so that programs use another one.
     Absent,
-    /// Answered as by a file system that does not have it, which programs that copy files expect.
+    /// Answered as by a file system without this feature, which programs that copy files expect.
     Unsupported,
-    /// Refused if the second argument, a mode, lends rights.
+    /// Refused if the second argument is a mode with set-id bits.
     SecondIsMode,
-    /// Refused if the third argument, a mode, lends rights.
+    /// Refused if the third argument is a mode with set-id bits.
     ThirdIsMode,
     /// Refused if the first argument names another process.
     FirstIsProcess,
-    /// Refused if it changes the limits of another process.
+    /// Refused if it changes another process's limits.
     Limits,
-    /// Refused if it changes another priority than the caller's.
+    /// Refused if it changes a priority other than the caller's.
     Priority,
-    /// The same for input and output.
+    /// Refused if it changes an I/O priority other than the caller's.
     IoPriority,
-    /// Refused if it makes a namespace.
+    /// Refused if it creates a namespace.
     Clone,
-    /// Refused if it feeds a terminal.
+    /// Refused if it injects input into a terminal.
     Ioctl,
-    /// Refused if it changes anything.
+    /// Refused if it changes the personality.
     Personality,
-    /// Refused but for the sockets of IP, and netlink's for routes.
+    /// Refused except for IP sockets and netlink sockets for routes.
     Socket,
-    /// Refused but for pairs that stay pairs.
+    /// Refused except for pairs that stay connected.
     SocketPair,
-    /// Refused if it is large.
+    /// Refused if the segment is large.
     Segment,
 }
 
-/// Calls that the libraries have no name for yet. They have one number on every architecture.
+/// Calls that the libraries do not name yet. They have the same number on every architecture.
 const STATMOUNT: c_long = 457;
 const LISTMOUNT: c_long = 458;
 const OPEN_TREE_ATTR: c_long = 467;
@@ -49,9 +49,9 @@ const FCHMODAT2: c_long = 452;
 const SETXATTRAT: c_long = 463;
 const REMOVEXATTRAT: c_long = 466;
 
-/// Refused always.
+/// Calls that are always refused.
 const NOT_PERMITTED: &[c_long] = &[
-    // Other processes: their memory, their descriptors, what they have in common.
+    // Other processes: their memory, their descriptors, their shared resources.
     libc::SYS_ptrace,
     libc::SYS_process_vm_readv,
     libc::SYS_process_vm_writev,
@@ -62,13 +62,13 @@ const NOT_PERMITTED: &[c_long] = &[
     libc::SYS_keyctl,
     libc::SYS_add_key,
     libc::SYS_request_key,
-    // Programs in the kernel, and looking into it.
+    // Programs in the kernel, and inspecting the kernel.
     libc::SYS_bpf,
     libc::SYS_perf_event_open,
     libc::SYS_userfaultfd,
     libc::SYS_lookup_dcookie,
     libc::SYS_syslog,
-    // Mounts and namespaces. `clone` is looked at by its arguments.
+    // Mounts and namespaces. `clone` is checked by its arguments.
     libc::SYS_mount,
     libc::SYS_umount2,
     libc::SYS_pivot_root,
@@ -83,7 +83,7 @@ const NOT_PERMITTED: &[c_long] = &[
     libc::SYS_unshare,
     libc::SYS_setns,
     libc::SYS_chroot,
-    // Files by handle are found past every directory above them; notifications of a whole file system likewise.
+    // File handles bypass every parent directory; so do notifications of a whole file system.
     libc::SYS_name_to_handle_at,
     libc::SYS_open_by_handle_at,
     libc::SYS_fanotify_init,
@@ -114,7 +114,7 @@ const NOT_PERMITTED: &[c_long] = &[
     libc::SYS_iopl,
     #[cfg(target_arch = "x86_64")]
     libc::SYS_ioperm,
-    // Where memory lies, of this process and of others. Reading the own policy is left.
+    // Memory placement of this process and of others. Reading the own policy is allowed.
     libc::SYS_mbind,
     libc::SYS_set_mempolicy,
     libc::SYS_set_mempolicy_home_node,
@@ -122,23 +122,24 @@ const NOT_PERMITTED: &[c_long] = &[
     libc::SYS_move_pages,
 ];
 
-/// Not in every C library's list for this architecture.
+/// Missing in some C libraries for this architecture.
 #[cfg(target_arch = "aarch64")]
 const KEXEC_FILE_LOAD: c_long = 294;
 
-/// Answered as if the kernel were older or smaller.
+/// Calls that are answered as by an older or smaller kernel.
 const ABSENT: &[c_long] = &[
-    // Its flags are in memory, where a filter cannot look; every C library falls back on `clone`.
+    // Its flags are in memory, where a filter cannot read them; every C library falls back to
+    // `clone`.
     libc::SYS_clone3,
-    // What is done through a ring passes no filter.
+    // Operations through a ring pass no filter.
     libc::SYS_io_uring_setup,
     libc::SYS_io_uring_enter,
     libc::SYS_io_uring_register,
-    // The mount table has a file in `/proc`, which programs fall back on.
+    // The mount table is also a file in `/proc`, which programs fall back to.
     STATMOUNT,
     LISTMOUNT,
     LISTNS,
-    // Memory that no one can look into is not counted by anyone either.
+    // Secret memory cannot be measured either.
     libc::SYS_memfd_secret,
     libc::SYS_nfsservctl,
     #[cfg(target_arch = "x86_64")]
@@ -147,7 +148,8 @@ const ABSENT: &[c_long] = &[
     libc::SYS_uselib,
 ];
 
-/// System V IPC and POSIX message queues. Identifiers can be guessed, so that not only making and finding is refused.
+/// System V IPC and POSIX message queues. Identifiers can be guessed, so using an existing object
+/// is refused too.
 const IPC: &[c_long] = &[
     libc::SYS_shmget,
     libc::SYS_shmat,
@@ -165,67 +167,67 @@ const IPC: &[c_long] = &[
     libc::SYS_mq_unlink,
 ];
 
-/// Modes of files. What is made by opening it is left, since its mode can be in memory.
-const MODES: &[(c_long, Verdict)] = &[
+/// Calls with file modes. Opening is not included, because its mode can be in memory.
+const MODES: &[(c_long, SyscallRule)] = &[
     #[cfg(target_arch = "x86_64")]
-    (libc::SYS_chmod, Verdict::SecondIsMode),
+    (libc::SYS_chmod, SyscallRule::SecondIsMode),
     #[cfg(target_arch = "x86_64")]
-    (libc::SYS_creat, Verdict::SecondIsMode),
+    (libc::SYS_creat, SyscallRule::SecondIsMode),
     #[cfg(target_arch = "x86_64")]
-    (libc::SYS_mknod, Verdict::SecondIsMode),
-    (libc::SYS_fchmod, Verdict::SecondIsMode),
-    (libc::SYS_fchmodat, Verdict::ThirdIsMode),
-    (FCHMODAT2, Verdict::ThirdIsMode),
-    (libc::SYS_mknodat, Verdict::ThirdIsMode),
+    (libc::SYS_mknod, SyscallRule::SecondIsMode),
+    (libc::SYS_fchmod, SyscallRule::SecondIsMode),
+    (libc::SYS_fchmodat, SyscallRule::ThirdIsMode),
+    (FCHMODAT2, SyscallRule::ThirdIsMode),
+    (libc::SYS_mknodat, SyscallRule::ThirdIsMode),
 ];
 
-/// What could be done to processes that are not the command's, and to files that were not granted: Landlock has no
-/// right for attributes.
-const TOWARDS_NEIGHBOURS: &[(c_long, Verdict)] = &[
-    (libc::SYS_prlimit64, Verdict::Limits),
-    (libc::SYS_setpriority, Verdict::Priority),
-    (libc::SYS_ioprio_set, Verdict::IoPriority),
-    (libc::SYS_sched_setparam, Verdict::FirstIsProcess),
-    (libc::SYS_sched_setscheduler, Verdict::FirstIsProcess),
-    (libc::SYS_sched_setattr, Verdict::FirstIsProcess),
-    (libc::SYS_sched_setaffinity, Verdict::FirstIsProcess),
-    (libc::SYS_setxattr, Verdict::Unsupported),
-    (libc::SYS_lsetxattr, Verdict::Unsupported),
-    (libc::SYS_fsetxattr, Verdict::Unsupported),
-    (SETXATTRAT, Verdict::Unsupported),
-    (libc::SYS_removexattr, Verdict::Unsupported),
-    (libc::SYS_lremovexattr, Verdict::Unsupported),
-    (libc::SYS_fremovexattr, Verdict::Unsupported),
-    (REMOVEXATTRAT, Verdict::Unsupported),
+/// Operations on processes that are not the command's, and on files that were not granted: Landlock
+/// has no right for attributes.
+const TOWARDS_NEIGHBOURS: &[(c_long, SyscallRule)] = &[
+    (libc::SYS_prlimit64, SyscallRule::Limits),
+    (libc::SYS_setpriority, SyscallRule::Priority),
+    (libc::SYS_ioprio_set, SyscallRule::IoPriority),
+    (libc::SYS_sched_setparam, SyscallRule::FirstIsProcess),
+    (libc::SYS_sched_setscheduler, SyscallRule::FirstIsProcess),
+    (libc::SYS_sched_setattr, SyscallRule::FirstIsProcess),
+    (libc::SYS_sched_setaffinity, SyscallRule::FirstIsProcess),
+    (libc::SYS_setxattr, SyscallRule::Unsupported),
+    (libc::SYS_lsetxattr, SyscallRule::Unsupported),
+    (libc::SYS_fsetxattr, SyscallRule::Unsupported),
+    (SETXATTRAT, SyscallRule::Unsupported),
+    (libc::SYS_removexattr, SyscallRule::Unsupported),
+    (libc::SYS_lremovexattr, SyscallRule::Unsupported),
+    (libc::SYS_fremovexattr, SyscallRule::Unsupported),
+    (REMOVEXATTRAT, SyscallRule::Unsupported),
 ];
 
-/// Returns the rows for these options, in the order of their numbers.
-pub(super) fn rows(options: FilterOptions) -> Vec<(c_long, Verdict)> {
+/// Returns the rows for these options, sorted by number.
+pub(super) fn rows(options: SeccompOptions) -> Vec<(c_long, SyscallRule)> {
     let mut rows = vec![
-        (libc::SYS_clone, Verdict::Clone),
-        (libc::SYS_ioctl, Verdict::Ioctl),
-        (libc::SYS_personality, Verdict::Personality),
-        (libc::SYS_socketpair, Verdict::SocketPair),
+        (libc::SYS_clone, SyscallRule::Clone),
+        (libc::SYS_ioctl, SyscallRule::Ioctl),
+        (libc::SYS_personality, SyscallRule::Personality),
+        (libc::SYS_socketpair, SyscallRule::SocketPair),
         match options.sockets {
-            Sockets::All => (libc::SYS_socket, Verdict::Socket),
-            Sockets::None => (libc::SYS_socket, Verdict::NotPermitted),
+            SocketAccess::All => (libc::SYS_socket, SyscallRule::Socket),
+            SocketAccess::None => (libc::SYS_socket, SyscallRule::NotPermitted),
         },
     ];
-    rows.extend(NOT_PERMITTED.iter().map(|number| (*number, Verdict::NotPermitted)));
-    rows.extend(ABSENT.iter().map(|number| (*number, Verdict::Absent)));
+    rows.extend(NOT_PERMITTED.iter().map(|number| (*number, SyscallRule::NotPermitted)));
+    rows.extend(ABSENT.iter().map(|number| (*number, SyscallRule::Absent)));
     rows.extend(MODES);
     match options.neighbours {
-        Neighbours::Own => {}
-        Neighbours::Everyone => rows.extend(TOWARDS_NEIGHBOURS),
+        NeighbourAccess::Own => {}
+        NeighbourAccess::Everyone => rows.extend(TOWARDS_NEIGHBOURS),
     }
     match options.memfd {
-        Memfd::Allowed => {}
-        Memfd::Denied => rows.push((libc::SYS_memfd_create, Verdict::Absent)),
+        MemfdAccess::Allowed => {}
+        MemfdAccess::Denied => rows.push((libc::SYS_memfd_create, SyscallRule::Absent)),
     }
     match options.ipc {
-        Ipc::Allowed => {}
-        Ipc::Small => rows.push((libc::SYS_shmget, Verdict::Segment)),
-        Ipc::Denied => rows.extend(IPC.iter().map(|number| (*number, Verdict::Absent))),
+        IpcAccess::Allowed => {}
+        IpcAccess::Small => rows.push((libc::SYS_shmget, SyscallRule::Segment)),
+        IpcAccess::Denied => rows.extend(IPC.iter().map(|number| (*number, SyscallRule::Absent))),
     }
     rows.sort_by_key(|(number, _)| *number);
     rows

@@ -1,5 +1,5 @@
-//! The program is compared with a plain reading of the table by running it in a small machine, for any call; that the
-//! kernel does the same is tried with calls that it would otherwise allow.
+//! Compares the program with a direct reading of the table, by simulating it for arbitrary calls.
+//! Calls that the kernel would otherwise allow show that it behaves the same.
 
 use std::ffi::c_int;
 use std::io;
@@ -9,25 +9,28 @@ use libc::{c_long, sock_filter};
 use proptest::prelude::*;
 use rustix::thread::{set_capabilities, set_no_new_privs};
 
-use super::table::{self, Verdict};
-use super::{ARCHITECTURE_HERE, FilterOptions, Filters, Ipc, Memfd, Neighbours, Sockets};
+use super::table::{self, SyscallRule};
+use super::{
+    ARCHITECTURE_HERE, IpcAccess, MemfdAccess, NeighbourAccess, SeccompFilter, SeccompOptions,
+    SocketAccess,
+};
 use crate::confine::capabilities::NONE;
 use crate::kernel::trial;
 
-const LOOSE: FilterOptions = FilterOptions {
-    sockets: Sockets::All,
-    memfd: Memfd::Allowed,
-    ipc: Ipc::Allowed,
-    neighbours: Neighbours::Own,
+const LOOSE: SeccompOptions = SeccompOptions {
+    sockets: SocketAccess::All,
+    memfd: MemfdAccess::Allowed,
+    ipc: IpcAccess::Allowed,
+    neighbours: NeighbourAccess::Own,
 };
-const TIGHT: FilterOptions = FilterOptions {
-    sockets: Sockets::None,
-    memfd: Memfd::Denied,
-    ipc: Ipc::Denied,
-    neighbours: Neighbours::Everyone,
+const TIGHT: SeccompOptions = SeccompOptions {
+    sockets: SocketAccess::None,
+    memfd: MemfdAccess::Denied,
+    ipc: IpcAccess::Denied,
+    neighbours: NeighbourAccess::Everyone,
 };
 
-const SMALL: FilterOptions = FilterOptions { ipc: Ipc::Small, ..LOOSE };
+const SMALL: SeccompOptions = SeccompOptions { ipc: IpcAccess::Small, ..LOOSE };
 
 /// A system call as a filter sees it.
 #[derive(Clone, Copy, Debug)]
@@ -52,7 +55,7 @@ impl Call {
     }
 }
 
-/// Runs a program as the kernel would.
+/// Runs a program as the kernel does.
 fn simulate(program: &[sock_filter], call: &Call) -> u32 {
     let (mut at, mut loaded) = (0, 0);
     loop {
@@ -78,8 +81,8 @@ fn simulate(program: &[sock_filter], call: &Call) -> u32 {
     }
 }
 
-/// What the table says, read row by row.
-fn expected(options: FilterOptions, call: &Call) -> u32 {
+/// Returns the table's answer, read row by row.
+fn expected(options: SeccompOptions, call: &Call) -> u32 {
     let refuse = |errno: c_int| libc::SECCOMP_RET_ERRNO | u32::try_from(errno).unwrap();
     if Some(call.architecture) != ARCHITECTURE_HERE {
         return libc::SECCOMP_RET_KILL_PROCESS;
@@ -95,19 +98,21 @@ fn expected(options: FilterOptions, call: &Call) -> u32 {
     let allow_if = |holds: bool, errno| if holds { libc::SECCOMP_RET_ALLOW } else { refuse(errno) };
     match row.map(|(_, verdict)| *verdict) {
         None => libc::SECCOMP_RET_ALLOW,
-        Some(Verdict::NotPermitted) => refuse(libc::EPERM),
-        Some(Verdict::Absent) => refuse(libc::ENOSYS),
-        Some(Verdict::Unsupported) => refuse(libc::EOPNOTSUPP),
-        Some(Verdict::SecondIsMode) => allow_if(second & 0o6000 == 0, libc::EPERM),
-        Some(Verdict::ThirdIsMode) => allow_if(third & 0o6000 == 0, libc::EPERM),
-        Some(Verdict::FirstIsProcess) => allow_if(first == 0, libc::EPERM),
-        Some(Verdict::Limits) => allow_if(call.args[2] == 0 || first == 0, libc::EPERM),
-        Some(Verdict::Priority) => allow_if((first, second) == (0, 0), libc::EPERM),
-        Some(Verdict::IoPriority) => allow_if((first, second) == (1, 0), libc::EPERM),
-        Some(Verdict::Clone) => allow_if(first & 0x7e02_0000 == 0, libc::EPERM),
-        Some(Verdict::Ioctl) => allow_if(![0x5412, 0x541c, 0x5423].contains(&second), libc::EPERM),
-        Some(Verdict::Personality) => allow_if(first == 0 || first == -1, libc::EPERM),
-        Some(Verdict::Socket) => match first {
+        Some(SyscallRule::NotPermitted) => refuse(libc::EPERM),
+        Some(SyscallRule::Absent) => refuse(libc::ENOSYS),
+        Some(SyscallRule::Unsupported) => refuse(libc::EOPNOTSUPP),
+        Some(SyscallRule::SecondIsMode) => allow_if(second & 0o6000 == 0, libc::EPERM),
+        Some(SyscallRule::ThirdIsMode) => allow_if(third & 0o6000 == 0, libc::EPERM),
+        Some(SyscallRule::FirstIsProcess) => allow_if(first == 0, libc::EPERM),
+        Some(SyscallRule::Limits) => allow_if(call.args[2] == 0 || first == 0, libc::EPERM),
+        Some(SyscallRule::Priority) => allow_if((first, second) == (0, 0), libc::EPERM),
+        Some(SyscallRule::IoPriority) => allow_if((first, second) == (1, 0), libc::EPERM),
+        Some(SyscallRule::Clone) => allow_if(first & 0x7e02_0000 == 0, libc::EPERM),
+        Some(SyscallRule::Ioctl) => {
+            allow_if(![0x5412, 0x541c, 0x5423].contains(&second), libc::EPERM)
+        }
+        Some(SyscallRule::Personality) => allow_if(first == 0 || first == -1, libc::EPERM),
+        Some(SyscallRule::Socket) => match first {
             libc::AF_INET | libc::AF_INET6 if kind != 1 && kind != 2 => refuse(libc::EPERM),
             libc::AF_INET | libc::AF_INET6 => {
                 allow_if([0, 1, 6, 17, 58].contains(&third), libc::EPROTONOSUPPORT)
@@ -115,9 +120,9 @@ fn expected(options: FilterOptions, call: &Call) -> u32 {
             libc::AF_NETLINK => allow_if(third == 0, libc::EPROTONOSUPPORT),
             _ => refuse(libc::EAFNOSUPPORT),
         },
-        Some(Verdict::Segment) => allow_if(call.args[1] <= 65_536, libc::EINVAL),
-        Some(Verdict::SocketPair) if first != libc::AF_UNIX => refuse(libc::EAFNOSUPPORT),
-        Some(Verdict::SocketPair) => allow_if(kind == 1 || kind == 5, libc::EPERM),
+        Some(SyscallRule::Segment) => allow_if(call.args[1] <= 65_536, libc::EINVAL),
+        Some(SyscallRule::SocketPair) if first != libc::AF_UNIX => refuse(libc::EAFNOSUPPORT),
+        Some(SyscallRule::SocketPair) => allow_if(kind == 1 || kind == 5, libc::EPERM),
     }
 }
 
@@ -130,7 +135,10 @@ fn any_call() -> impl Strategy<Value = Call> {
     let looked_at: Vec<u32> = table::rows(TIGHT)
         .iter()
         .filter(|(_, verdict)| {
-            !matches!(verdict, Verdict::Absent | Verdict::NotPermitted | Verdict::Unsupported)
+            !matches!(
+                verdict,
+                SyscallRule::Absent | SyscallRule::NotPermitted | SyscallRule::Unsupported
+            )
         })
         .map(|(number, _)| u32::try_from(*number).unwrap())
         .chain([libc::SYS_socket, libc::SYS_shmget].map(|number| u32::try_from(number).unwrap()))
@@ -158,7 +166,7 @@ proptest! {
     #[test]
     fn the_program_answers_as_the_table_says(call in any_call()) {
         for options in [LOOSE, SMALL, TIGHT] {
-            let filters = Filters::build(options).unwrap();
+            let filters = SeccompFilter::build(options).unwrap();
             prop_assert_eq!(simulate(&filters.program, &call), expected(options, &call));
         }
     }
@@ -167,7 +175,7 @@ proptest! {
 #[test]
 fn every_row_is_found() {
     for options in [LOOSE, SMALL, TIGHT] {
-        let filters = Filters::build(options).unwrap();
+        let filters = SeccompFilter::build(options).unwrap();
         for number in 0..1_000 {
             let architecture = ARCHITECTURE_HERE.unwrap();
             let call = Call { architecture, number, args: [0; 6] };
@@ -188,15 +196,15 @@ fn no_number_has_two_rows() {
     assert_eq!(numbers, distinct);
 }
 
-/// Makes a call in a process with the filter, and returns its answer.
-fn answer(options: FilterOptions, number: c_long, args: [c_long; 3]) -> String {
+/// Makes a call in a process with the filter, and returns its result.
+fn answer(options: SeccompOptions, number: c_long, args: [c_long; 3]) -> String {
     let [first, second, third] = args;
     let result = trial::run(|| {
         set_no_new_privs(true)?;
-        Filters::build(options)?.install()?;
+        SeccompFilter::build(options)?.install()?;
         #[expect(unsafe_code, reason = "calls are tried by number")]
-        // SAFETY: the arguments are numbers and null pointers, which the kernel refuses where it needs memory; the
-        // process ends right after.
+        // SAFETY: the arguments are numbers and null pointers, which the kernel refuses where it
+        // needs memory. The process exits right after.
         let answer = unsafe { libc::syscall(number, first, second, third, 0, 0, 0) };
         if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     });
@@ -206,14 +214,14 @@ fn answer(options: FilterOptions, number: c_long, args: [c_long; 3]) -> String {
     }
 }
 
-fn check(options: FilterOptions, calls: &[(&str, c_long, [c_long; 3])], expect: Expect) {
+fn check(options: SeccompOptions, calls: &[(&str, c_long, [c_long; 3])], expect: Expect) {
     let lines = calls
         .iter()
         .map(|(name, number, args)| format!("{name}: {}\n", answer(options, *number, *args)));
     expect.assert_eq(&lines.collect::<String>());
 }
 
-/// Calls that the kernel would grant, or refuse for another reason.
+/// Calls that the kernel would allow, or refuse for another reason.
 #[test]
 fn forbidden_calls_are_refused_by_the_kernel() {
     let new_user = c_long::from(libc::CLONE_NEWUSER | libc::SIGCHLD);
@@ -303,9 +311,9 @@ fn options_take_more_away() {
     let calls = [
         ("tcp", libc::SYS_socket, [2, 1, 0]),
         ("routes", libc::SYS_socket, [16, 3, 0]),
-        // Without memory for its name.
+        // With a null pointer as its name.
         ("a file in memory", libc::SYS_memfd_create, [0, 0, 0]),
-        // Found rather than made: it would stay on the machine.
+        // Opened rather than created: it would stay on the machine.
         ("a semaphore", libc::SYS_semget, [1, 0, 0]),
     ];
     check(
@@ -330,7 +338,7 @@ fn options_take_more_away() {
     );
 }
 
-/// None of the calls gets as far as changing anything: their paths are null, and their descriptors not open.
+/// None of the calls changes anything: their paths are null, and their descriptors are not open.
 #[test]
 fn modes_that_lend_rights_are_refused() {
     check(
@@ -391,9 +399,10 @@ fn without_namespaces_other_processes_are_left_alone() {
 fn calls_of_the_32_bit_interface_end_the_process() {
     let getpid = || {
         set_no_new_privs(true)?;
-        Filters::build(LOOSE)?.install()?;
+        SeccompFilter::build(LOOSE)?.install()?;
         #[expect(unsafe_code, reason = "there is no other way to that interface")]
-        // SAFETY: the call asks for the process's number; it touches no memory and no register but the named one.
+        // SAFETY: the call returns the process's number. It touches no memory and only the named
+        // registers.
         unsafe {
             std::arch::asm!("int 0x80", inout("eax") 20 => _);
         }
@@ -405,10 +414,10 @@ fn calls_of_the_32_bit_interface_end_the_process() {
 
 #[test]
 fn a_filter_needs_that_no_privileges_can_be_had() {
-    // Root could install one without, for the sake of its privileges.
+    // Root could install a filter without `no_new_privs`, because of its privileges.
     let result = trial::run(|| {
         set_capabilities(None, NONE)?;
-        Filters::build(LOOSE)?.install()
+        SeccompFilter::build(LOOSE)?.install()
     });
     expect![[r#"Permission denied (os error 13)"#]].assert_eq(&result.unwrap_err().to_string());
 }

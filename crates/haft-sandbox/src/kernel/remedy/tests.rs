@@ -1,4 +1,4 @@
-//! Machines that forbid namespaces in the ways that are found in the field.
+//! Machines that forbid namespaces in the usual ways.
 
 use std::io;
 

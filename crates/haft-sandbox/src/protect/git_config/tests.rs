@@ -1,12 +1,12 @@
-//! Which configurations may stay, as a table.
+//! Configurations that may stay, as a table.
 
 use std::path::Path;
 
-use super::is_harmless;
+use super::is_config_harmless;
 
 fn check(text: &str, expect: bool) {
     let is_inside = |worktree: &Path| worktree == Path::new("../../../sub");
-    assert_eq!(is_harmless(text.as_bytes(), None, is_inside), expect, "{text}");
+    assert_eq!(is_config_harmless(text.as_bytes(), None, is_inside), expect, "{text}");
 }
 
 #[test]
@@ -88,20 +88,20 @@ fn what_is_not_plain_is_not_understood() {
     ] {
         check(text, false);
     }
-    assert!(!is_harmless(b"[user]\n\tname = \xff\n", None, |_| true));
+    assert!(!is_config_harmless(b"[user]\n\tname = \xff\n", None, |_| true));
 }
 
 #[test]
 fn what_was_there_before_may_stay() {
     let before = b"[core]\n\tfsmonitor = true\n\tbare = false\n".as_slice();
     let check = |text: &str, expect: bool| {
-        assert_eq!(is_harmless(text.as_bytes(), Some(before), |_| false), expect, "{text}");
+        assert_eq!(is_config_harmless(text.as_bytes(), Some(before), |_| false), expect, "{text}");
     };
     check("[core]\n\tfsmonitor = true\n[remote \"o\"]\n\turl = https://h/x\n", true);
     check("[core]\n\tfsmonitor = other\n", false);
     check("[Core]\n\tFSMonitor = true\n", true);
-    // What is not understood may stay only as a whole.
+    // A configuration that cannot be parsed may stay only if it is unchanged.
     let odd = b"[core] fsmonitor = true\n".as_slice();
-    assert!(is_harmless(odd, Some(odd), |_| false));
-    assert!(!is_harmless(b"[core]\n\tfsmonitor = true\n", Some(odd), |_| false));
+    assert!(is_config_harmless(odd, Some(odd), |_| false));
+    assert!(!is_config_harmless(b"[core]\n\tfsmonitor = true\n", Some(odd), |_| false));
 }

@@ -86,7 +86,7 @@ fn an_embedded_address_counts() {
         ("::ffff:169.254.169.254", Some(LINK_LOCAL)),
         ("::ffff:168.63.129.16", Some(PLATFORM)),
         ("::ffff:1.1.1.1", None),
-        // The deprecated form embeds too, and is not routed anywhere.
+        // The deprecated form also embeds an address, but is not routed.
         ("::127.0.0.1", Some("not assigned")),
         ("::1.1.1.1", Some("not assigned")),
         ("64:ff9b::10.0.0.1", Some(PRIVATE)),

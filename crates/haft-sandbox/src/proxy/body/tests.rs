@@ -3,10 +3,10 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Says how much of a text is a chunked body.
+/// Prints how much of a text is a chunked body.
 fn check(inputs: &[&str], expect: Expect) {
     let lines = inputs.iter().map(|input| {
-        let mut body = Body::new(Framing::Chunked);
+        let mut body = HttpBodyTracker::new(HttpBodyFraming::Chunked);
         let taken = body.take(input.as_bytes());
         format!("{input:?}: {taken:?}, {:?}\n", body.end())
     });
@@ -77,16 +77,16 @@ fn chunks_that_others_read_otherwise() {
 
 #[test]
 fn lengths_are_exact() {
-    let mut body = Body::new(Framing::Length(5));
+    let mut body = HttpBodyTracker::new(HttpBodyFraming::Length(5));
     assert_eq!(body.take(b"abc"), Ok(3));
-    assert_eq!(body.end(), Err(BodyError::Incomplete));
+    assert_eq!(body.end(), Err(HttpBodyError::Incomplete));
     assert_eq!(body.take(b"defg"), Ok(2));
     assert!(body.is_complete());
     assert_eq!(body.take(b"more"), Ok(0));
-    for empty in [Framing::Empty, Framing::Length(0)] {
-        assert!(Body::new(empty).is_complete());
+    for empty in [HttpBodyFraming::Empty, HttpBodyFraming::Length(0)] {
+        assert!(HttpBodyTracker::new(empty).is_complete());
     }
-    let mut endless = Body::new(Framing::UntilEnd);
+    let mut endless = HttpBodyTracker::new(HttpBodyFraming::UntilEnd);
     assert_eq!((endless.take(b"all"), endless.end()), (Ok(3), Ok(())));
     assert!(!endless.is_complete());
 }
@@ -96,18 +96,27 @@ fn lines_and_trailers_are_bounded() {
     let trailer = |bytes: usize| format!("0\r\nA: {}\r\n\r\n", "b".repeat(bytes));
     // The empty line and the field's name count too.
     let longest = trailer(LINE_BYTES_MAX - 7);
-    assert_eq!(Body::new(Framing::Chunked).take(longest.as_bytes()), Ok(longest.len()));
+    assert_eq!(
+        HttpBodyTracker::new(HttpBodyFraming::Chunked).take(longest.as_bytes()),
+        Ok(longest.len())
+    );
     let longer = trailer(LINE_BYTES_MAX - 6);
-    assert_eq!(Body::new(Framing::Chunked).take(longer.as_bytes()), Err(BodyError::TooLong));
+    assert_eq!(
+        HttpBodyTracker::new(HttpBodyFraming::Chunked).take(longer.as_bytes()),
+        Err(HttpBodyError::TooLong)
+    );
     let many: String = (0..10_000).map(|_| "1;x\r\na\r\n").collect();
-    assert_eq!(Body::new(Framing::Chunked).take(many.as_bytes()), Ok(many.len()));
+    assert_eq!(
+        HttpBodyTracker::new(HttpBodyFraming::Chunked).take(many.as_bytes()),
+        Ok(many.len())
+    );
 }
 
-fn framings() -> impl Strategy<Value = Framing> {
+fn framings() -> impl Strategy<Value = HttpBodyFraming> {
     prop_oneof![
-        Just(Framing::Chunked),
-        Just(Framing::UntilEnd),
-        (0_u64..40).prop_map(Framing::Length),
+        Just(HttpBodyFraming::Chunked),
+        Just(HttpBodyFraming::UntilEnd),
+        (0_u64..40).prop_map(HttpBodyFraming::Length),
     ]
 }
 
@@ -125,10 +134,10 @@ proptest! {
         ),
     ) {
         let bytes = parts.concat();
-        let mut whole = Body::new(framing);
+        let mut whole = HttpBodyTracker::new(framing);
         let taken = whole.take(&bytes);
-        let mut piecewise = Body::new(framing);
-        let pieces: Result<Vec<usize>, BodyError> =
+        let mut piecewise = HttpBodyTracker::new(framing);
+        let pieces: Result<Vec<usize>, HttpBodyError> =
             bytes.iter().map(|byte| piecewise.take(&[*byte])).collect();
         prop_assert_eq!(taken, pieces.map(|pieces| pieces.iter().sum()));
         prop_assert_eq!(whole.end(), piecewise.end());
@@ -148,7 +157,7 @@ proptest! {
         bytes.extend_from_slice(b"0\r\n\r\n");
         let length = bytes.len();
         bytes.extend_from_slice(&rest);
-        let mut body = Body::new(Framing::Chunked);
+        let mut body = HttpBodyTracker::new(HttpBodyFraming::Chunked);
         prop_assert_eq!(body.take(&bytes), Ok(length));
         prop_assert!(body.is_complete());
     }

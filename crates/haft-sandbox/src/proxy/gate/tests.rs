@@ -2,8 +2,8 @@ use std::net::Ipv4Addr;
 
 use expect_test::expect;
 
-use super::super::admission::{Admitted, Resolving};
-use super::super::destination::{own_range, permitted};
+use super::super::destination::{local_range, permitted};
+use super::super::egress::{EgressDecision, HostResolveFuture};
 use super::*;
 
 fn host() -> Host {
@@ -17,31 +17,41 @@ fn addresses(texts: &[&str]) -> Vec<IpAddr> {
 /// Grants one port of every host.
 struct OnePort;
 
-impl Admission for OnePort {
-    fn admits(&self, _host: &str, port: u16) -> Admitted {
-        if port == 443 { Admitted::ByName } else { Admitted::OtherPorts(&[80, 443]) }
+impl EgressPolicy for OnePort {
+    fn admits(&self, _host: &str, port: u16) -> EgressDecision {
+        if port == 443 { EgressDecision::ByName } else { EgressDecision::OtherPorts(&[80, 443]) }
     }
 }
 
-/// Knows no name.
+/// Resolves no name.
 struct Nameless;
 
-impl Resolver for Nameless {
-    fn resolve<'a>(&'a self, _name: &'a str) -> Resolving<'a> {
+impl HostResolver for Nameless {
+    fn resolve<'a>(&'a self, _name: &'a str) -> HostResolveFuture<'a> {
         Box::pin(std::future::ready(Ok(Vec::new())))
     }
 }
 
 #[tokio::test]
 async fn a_port_that_is_not_granted_is_told_from_a_host_that_is_not() {
-    let limits = Limits::default();
-    let record = Arc::new(Record::new(limits.recorded_max));
-    let gate = Gate { admission: Arc::new(OnePort), resolver: Arc::new(Nameless), record, limits };
+    let limits = ProxyLimits::default();
+    let record = Arc::new(ConnectionLog::new(limits.recorded_max));
+    let gate = ConnectionGate {
+        admission: Arc::new(OnePort),
+        resolver: Arc::new(Nameless),
+        record,
+        limits,
+    };
     let answer = async |port: u16| {
         let text = "named.example".to_owned();
-        let wanted = Wanted { text, host: Ok(host()), port, protocol: Protocol::Connect };
-        let denial = gate.pass(wanted).await.err().expect("no name has an address");
-        let is_refused = matches!(denial.outcome(), Outcome::Refused { .. });
+        let request = ConnectionRequest {
+            requested_host: text,
+            host: Ok(host()),
+            port,
+            protocol: ProxyProtocol::Connect,
+        };
+        let denial = gate.open_connection(request).await.err().expect("no name has an address");
+        let is_refused = matches!(denial.outcome(), ProxyOutcome::Refused { .. });
         format!("{}: {denial}", if is_refused { "refused" } else { "failed" })
     };
     expect!["refused: port 8080 of host named.example is not granted to this call: a host granted by name is reachable at 80 and 443; use one of these"].assert_eq(&answer(8080).await);
@@ -51,9 +61,14 @@ async fn a_port_that_is_not_granted_is_told_from_a_host_that_is_not() {
 
 #[tokio::test]
 async fn so_many_addresses_of_a_name_are_tried() {
-    let limits = Limits::default();
-    let record = Arc::new(Record::new(limits.recorded_max));
-    let gate = Gate { admission: Arc::new(OnePort), resolver: Arc::new(Nameless), record, limits };
+    let limits = ProxyLimits::default();
+    let record = Arc::new(ConnectionLog::new(limits.recorded_max));
+    let gate = ConnectionGate {
+        admission: Arc::new(OnePort),
+        resolver: Arc::new(Nameless),
+        record,
+        limits,
+    };
     let open = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
     let port = open.local_addr().expect("it listens").port();
     let closed = (2..).map(|last| IpAddr::V4(Ipv4Addr::new(127, 0, 0, last)));
@@ -64,13 +79,13 @@ async fn so_many_addresses_of_a_name_are_tried() {
     };
     assert_eq!(connected(ADDRESSES_MAX - 1).await.ok(), Some(IpAddr::V4(Ipv4Addr::LOCALHOST)));
     let denial = connected(ADDRESSES_MAX).await.expect_err("the one that is open is one too many");
-    assert!(matches!(denial, Denial::Unreachable { .. }), "{denial}");
+    assert!(matches!(denial, ConnectionDenial::Unreachable { .. }), "{denial}");
 }
 
 #[test]
 fn of_a_mix_the_public_addresses_stay() {
     let mix = addresses(&["10.0.0.1", "::1", "93.184.215.14", "::ffff:8.8.8.8", "169.254.169.254"]);
-    let permitted = permitted(&host(), mix, Admitted::ByName).expect("two are public");
+    let permitted = permitted(&host(), mix, EgressDecision::ByName).expect("two are public");
     assert_eq!(permitted, addresses(&["93.184.215.14", "8.8.8.8"]));
 }
 
@@ -79,15 +94,15 @@ fn a_name_without_public_addresses_is_refused() {
     for private in
         ["127.0.0.1", "::1", "::ffff:127.0.0.1", "10.0.0.1", "fd00::1", "169.254.169.254"]
     {
-        let denial = permitted(&host(), addresses(&[private]), Admitted::ByName);
-        assert!(matches!(denial, Err(Denial::Reserved { .. })), "{private}");
-        let any = permitted(&host(), addresses(&[private]), Admitted::AnyAddress);
+        let denial = permitted(&host(), addresses(&[private]), EgressDecision::ByName);
+        assert!(matches!(denial, Err(ConnectionDenial::Reserved { .. })), "{private}");
+        let any = permitted(&host(), addresses(&[private]), EgressDecision::AnyAddress);
         assert_eq!(any.expect("it is granted as such"), addresses(&[private]));
     }
 }
 
 #[test]
 fn addresses_of_this_machine_are_told_apart() {
-    assert_eq!(own_range(Ipv4Addr::LOCALHOST.into()), Some("one of this machine"));
-    assert_eq!(own_range(Ipv4Addr::new(93, 184, 215, 14).into()), None);
+    assert_eq!(local_range(Ipv4Addr::LOCALHOST.into()), Some("one of this machine"));
+    assert_eq!(local_range(Ipv4Addr::new(93, 184, 215, 14).into()), None);
 }

@@ -1,9 +1,9 @@
-//! The header fields of a head: which go on to the other side, and what they say about the body. Fields that concern one
-//! connection only stay here. It deliberately changes no value.
+//! The header fields of a head: which of them are forwarded, and the body's length. Fields that
+//! concern only one connection are not forwarded. Values are never changed.
 
-use super::{FIELDS_MAX, Framing, Head, HeadError, Version, ascii, is_token};
+use super::{FIELDS_MAX, HttpBodyFraming, HttpHead, HttpHeadError, HttpVersion, ascii, is_token};
 
-/// Fields that are about one connection, or that are written anew.
+/// Fields that concern one connection, or that are written anew.
 const NOT_FORWARDED: &[&str] = &[
     "connection",
     "content-length",
@@ -20,61 +20,66 @@ const NOT_FORWARDED: &[&str] = &[
 ];
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Fields(Vec<Field>);
+pub(super) struct HeaderFields(Vec<HeaderField>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Field {
-    /// As it was spelled.
+struct HeaderField {
+    /// The name as it was spelled.
     name: String,
     value: Vec<u8>,
 }
 
-impl Fields {
-    /// Reads all lines but the first.
-    pub(super) fn parse(head: &Head<'_>) -> Result<Fields, HeadError> {
+impl HeaderFields {
+    /// Parses all lines except the first.
+    pub(super) fn parse(head: &HttpHead<'_>) -> Result<HeaderFields, HttpHeadError> {
         let mut fields = Vec::new();
         for line in head.lines().skip(1) {
             if fields.len() >= FIELDS_MAX {
-                return Err(HeadError::TooLong { bytes_max: head.length() });
+                return Err(HttpHeadError::TooLong { bytes_max: head.length() });
             }
-            fields.push(Field::parse(line)?);
+            fields.push(HeaderField::parse(line)?);
         }
-        Ok(Fields(fields))
+        Ok(HeaderFields(fields))
     }
 
     pub(super) fn count(&self, name: &str) -> usize {
         self.values(name).count()
     }
 
-    /// Returns what the fields say about the body, and nothing if they are silent.
-    pub(super) fn framing(&self, version: Version) -> Result<Option<Framing>, HeadError> {
+    /// Returns the body's length according to the fields, or `None` if they do not tell.
+    pub(super) fn framing(
+        &self,
+        version: HttpVersion,
+    ) -> Result<Option<HttpBodyFraming>, HttpHeadError> {
         let mut encodings = self.values("transfer-encoding");
         let mut lengths = self.values("content-length");
         match (encodings.next(), lengths.next()) {
             (None, None) => Ok(None),
             (Some(_), Some(_)) => {
-                Err(HeadError::Framing("both Transfer-Encoding and Content-Length are there"))
+                Err(HttpHeadError::Framing("both Transfer-Encoding and Content-Length are there"))
             }
             (Some(encoding), None) => {
                 let is_chunked = encoding.eq_ignore_ascii_case(b"chunked");
                 if !is_chunked || encodings.next().is_some() {
-                    return Err(HeadError::Framing("the only Transfer-Encoding taken is chunked"));
+                    return Err(HttpHeadError::Framing(
+                        "the only accepted Transfer-Encoding is chunked",
+                    ));
                 }
-                if version == Version::Http10 {
-                    return Err(HeadError::Framing("HTTP/1.0 has no Transfer-Encoding"));
+                if version == HttpVersion::Http10 {
+                    return Err(HttpHeadError::Framing("HTTP/1.0 has no Transfer-Encoding"));
                 }
-                Ok(Some(Framing::Chunked))
+                Ok(Some(HttpBodyFraming::Chunked))
             }
             (None, Some(length)) => {
                 if lengths.next().is_some() {
-                    return Err(HeadError::Framing("Content-Length is there more than once"));
+                    return Err(HttpHeadError::Framing("there is more than one Content-Length"));
                 }
-                parse_length(length).map(|length| Some(Framing::Length(length)))
+                parse_length(length).map(|length| Some(HttpBodyFraming::Length(length)))
             }
         }
     }
 
-    /// Appends the fields that go on to the other side.
+    /// Appends the forwarded fields.
     pub(super) fn write_forwarded(&self, bytes: &mut Vec<u8>) {
         let named: Vec<&[u8]> =
             self.values("connection").flat_map(|value| value.split(|byte| *byte == b',')).collect();
@@ -88,21 +93,23 @@ impl Fields {
         }
     }
 
-    /// Returns the values of all fields of a name.
+    /// Returns the values of all fields with this name.
     fn values(&self, name: &str) -> impl Iterator<Item = &[u8]> {
-        let is_named = move |field: &&Field| field.name.eq_ignore_ascii_case(name);
+        let is_named = move |field: &&HeaderField| field.name.eq_ignore_ascii_case(name);
         self.0.iter().filter(is_named).map(|field| field.value.as_slice())
     }
 }
 
-impl Field {
-    fn parse(line: &[u8]) -> Result<Field, HeadError> {
-        let colon = line.iter().position(|byte| *byte == b':').ok_or(HeadError::Field)?;
-        let (name, rest) = line.split_at_checked(colon).ok_or(HeadError::Field)?;
-        // Neither a space before the colon nor one before the name: the line would belong to the one before.
-        let name = ascii(name).filter(|name| is_token(name.as_bytes())).ok_or(HeadError::Field)?;
+impl HeaderField {
+    fn parse(line: &[u8]) -> Result<HeaderField, HttpHeadError> {
+        let colon = line.iter().position(|byte| *byte == b':').ok_or(HttpHeadError::Field)?;
+        let (name, rest) = line.split_at_checked(colon).ok_or(HttpHeadError::Field)?;
+        // No space is allowed before the name or the colon: such a line would continue the one
+        // before.
+        let name =
+            ascii(name).filter(|name| is_token(name.as_bytes())).ok_or(HttpHeadError::Field)?;
         let value = rest.strip_prefix(b":").unwrap_or_default().trim_ascii();
-        Ok(Field { name: name.to_owned(), value: value.to_vec() })
+        Ok(HeaderField { name: name.to_owned(), value: value.to_vec() })
     }
 }
 
@@ -114,21 +121,21 @@ pub(super) fn write_field(bytes: &mut Vec<u8>, name: &str, value: &[u8]) {
     bytes.extend_from_slice(b"\r\n");
 }
 
-/// Appends the field that says how long the body is.
-pub(super) fn write_framing(bytes: &mut Vec<u8>, framing: Framing) {
+/// Appends the field with the body's length.
+pub(super) fn write_framing(bytes: &mut Vec<u8>, framing: HttpBodyFraming) {
     match framing {
-        Framing::Empty | Framing::UntilEnd => {}
-        Framing::Length(length) => {
+        HttpBodyFraming::Empty | HttpBodyFraming::UntilEnd => {}
+        HttpBodyFraming::Length(length) => {
             write_field(bytes, "Content-Length", length.to_string().as_bytes());
         }
-        Framing::Chunked => write_field(bytes, "Transfer-Encoding", b"chunked"),
+        HttpBodyFraming::Chunked => write_field(bytes, "Transfer-Encoding", b"chunked"),
     }
 }
 
-/// Reads a length, which is digits only: no sign, no list.
-fn parse_length(value: &[u8]) -> Result<u64, HeadError> {
+/// Parses a length, which is digits only: no sign, no list.
+fn parse_length(value: &[u8]) -> Result<u64, HttpHeadError> {
     ascii(value)
         .filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()))
         .and_then(|text| text.parse().ok())
-        .ok_or(HeadError::Framing("Content-Length is no number of bytes"))
+        .ok_or(HttpHeadError::Framing("Content-Length is not a number of bytes"))
 }

@@ -1,56 +1,56 @@
-//! The head of a server's response, and the head that goes on to the client: the connection ends with the response, so
-//! that each request is judged on a connection of its own. It deliberately takes no switch of protocols; what wants one
-//! goes through CONNECT.
+//! The head of a server's response, and the head that is forwarded to the client. The connection
+//! ends with the response, so that each request is judged on a separate connection. A switch of
+//! protocols is refused; clients that need one use CONNECT.
 
-use super::fields::{Fields, write_field, write_framing};
-use super::{Framing, Head, HeadError, Version, ascii};
+use super::fields::{HeaderFields, write_field, write_framing};
+use super::{HttpBodyFraming, HttpHead, HttpHeadError, HttpVersion, ascii};
 
 const SWITCHING_PROTOCOLS: u16 = 101;
 
 /// The head of a response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResponseHead {
-    version: Version,
+    version: HttpVersion,
     status: u16,
     reason: Vec<u8>,
-    fields: Fields,
-    framing: Option<Framing>,
+    fields: HeaderFields,
+    framing: Option<HttpBodyFraming>,
 }
 
 impl ResponseHead {
-    /// Reads a complete head.
+    /// Parses a complete head.
     ///
     /// # Errors
     ///
-    /// When it is no head of a response, or can be understood in more than one way.
-    pub fn parse(head: &Head<'_>) -> Result<ResponseHead, HeadError> {
+    /// If it is not the head of a response, or is ambiguous.
+    pub fn parse(head: &HttpHead<'_>) -> Result<ResponseHead, HttpHeadError> {
         let line = head.lines().next().unwrap_or_default();
         let mut parts = line.splitn(3, |byte| *byte == b' ');
-        let version = Version::parse(parts.next().unwrap_or_default())?;
-        let status = parts.next().and_then(parse_status).ok_or(HeadError::StartLine)?;
+        let version = HttpVersion::parse(parts.next().unwrap_or_default())?;
+        let status = parts.next().and_then(parse_status).ok_or(HttpHeadError::StartLine)?;
         if status == SWITCHING_PROTOCOLS {
-            return Err(HeadError::Upgrade);
+            return Err(HttpHeadError::Upgrade);
         }
-        // Servers leave out the reason, with or without the space before it.
+        // Servers omit the reason, with or without the space before it.
         let reason = parts.next().unwrap_or_default().to_vec();
-        let fields = Fields::parse(head)?;
+        let fields = HeaderFields::parse(head)?;
         let framing = fields.framing(version)?;
         Ok(ResponseHead { version, status, reason, fields, framing })
     }
 
-    /// Returns whether the actual response is still to come.
+    /// Returns whether this is an interim response, before the final one.
     #[must_use]
     pub fn is_interim(&self) -> bool {
         self.status < 200
     }
 
-    /// Returns how long the body is, in a response to such a request.
+    /// Returns the length of the body, in a response to a request with `method`.
     #[must_use]
-    pub fn body(&self, request_method: &str) -> Framing {
+    pub fn body(&self, request_method: &str) -> HttpBodyFraming {
         if request_method == "HEAD" || self.is_interim() || matches!(self.status, 204 | 304) {
-            return Framing::Empty;
+            return HttpBodyFraming::Empty;
         }
-        self.framing.unwrap_or(Framing::UntilEnd)
+        self.framing.unwrap_or(HttpBodyFraming::UntilEnd)
     }
 
     /// Returns the head for the client.

@@ -6,24 +6,25 @@ use crate::proxy::Host;
 
 const BYTES_MAX: usize = 1_000;
 
-fn request(text: &[u8]) -> Result<Option<RequestHead>, HeadError> {
-    let head = Scanner::new(BYTES_MAX).scan(text)?;
+fn request(text: &[u8]) -> Result<Option<RequestHead>, HttpHeadError> {
+    let head = HttpHeadScanner::new(BYTES_MAX).scan(text)?;
     head.map(|head| RequestHead::parse(&head)).transpose()
 }
 
-/// Shows what goes on to the server, or why nothing does. Lines of the input end with CR LF.
+/// Prints the head for the server, or the refusal. Lines of the input end with CR LF.
 fn check_request(input: &str, expect: Expect) {
     let text = input.replace('\n', "\r\n");
     let shown = match request(text.as_bytes()) {
         Ok(None) => "incomplete\n".to_owned(),
         Err(err) => format!("{}: {err}\n", err.status()),
         Ok(Some(head)) => {
-            let (Target::Connect(authority) | Target::Forward { authority, .. }) = head.target();
+            let (RequestTarget::Connect(authority) | RequestTarget::Forward { authority, .. }) =
+                head.target();
             let to = format!("{} port {}, {:?}\n", authority.host, authority.port, head.framing());
             match (head.target(), Host::parse_bracketed(&authority.host)) {
                 (_, Err(err)) => format!("{to}{err}\n"),
-                (Target::Connect(_), Ok(_)) => to,
-                (Target::Forward { .. }, Ok(host)) => to + &visible(&head.forwarded(&host)),
+                (RequestTarget::Connect(_), Ok(_)) => to,
+                (RequestTarget::Forward { .. }, Ok(host)) => to + &visible(&head.forwarded(&host)),
             }
         }
     };
@@ -32,7 +33,7 @@ fn check_request(input: &str, expect: Expect) {
 
 fn check_response(input: &str, method: &str, expect: Expect) {
     let text = input.replace('\n', "\r\n");
-    let head = Scanner::new(BYTES_MAX).scan(text.as_bytes());
+    let head = HttpHeadScanner::new(BYTES_MAX).scan(text.as_bytes());
     let head = head.expect("the lines are well formed").expect("the head is complete");
     expect.assert_eq(&match ResponseHead::parse(&head) {
         Ok(head) => format!("{:?}\n{}", head.body(method), visible(&head.forwarded())),
@@ -44,7 +45,7 @@ fn visible(head: &[u8]) -> String {
     String::from_utf8_lossy(head).replace("\r\n", "\n")
 }
 
-/// Says why each request is refused; `{}` stands for the start of one that is well formed.
+/// Prints why each request is refused; `{}` stands for the start of a well-formed one.
 fn check_refused(inputs: &[&str], expect: Expect) {
     let lines = inputs.iter().map(|input| {
         let text = input.replace("{}", "POST http://a/ HTTP/1.1\r\nHost: a\r\n");
@@ -151,13 +152,13 @@ fn bodies_of_unclear_length_are_refused() {
         ],
         expect![[r#"
             "{}Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n" 400: the length of the body is unclear: both Transfer-Encoding and Content-Length are there
-            "{}Content-Length: 1\r\ncontent-length: 1\r\n\r\n" 400: the length of the body is unclear: Content-Length is there more than once
-            "{}Content-Length: 1, 1\r\n\r\n" 400: the length of the body is unclear: Content-Length is no number of bytes
-            "{}Content-Length: +1\r\n\r\n" 400: the length of the body is unclear: Content-Length is no number of bytes
-            "{}Content-Length:\r\n\r\n" 400: the length of the body is unclear: Content-Length is no number of bytes
-            "{}Content-Length: 18446744073709551616\r\n\r\n" 400: the length of the body is unclear: Content-Length is no number of bytes
-            "{}Transfer-Encoding: gzip, chunked\r\n\r\n" 400: the length of the body is unclear: the only Transfer-Encoding taken is chunked
-            "{}Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n" 400: the length of the body is unclear: the only Transfer-Encoding taken is chunked
+            "{}Content-Length: 1\r\ncontent-length: 1\r\n\r\n" 400: the length of the body is unclear: there is more than one Content-Length
+            "{}Content-Length: 1, 1\r\n\r\n" 400: the length of the body is unclear: Content-Length is not a number of bytes
+            "{}Content-Length: +1\r\n\r\n" 400: the length of the body is unclear: Content-Length is not a number of bytes
+            "{}Content-Length:\r\n\r\n" 400: the length of the body is unclear: Content-Length is not a number of bytes
+            "{}Content-Length: 18446744073709551616\r\n\r\n" 400: the length of the body is unclear: Content-Length is not a number of bytes
+            "{}Transfer-Encoding: gzip, chunked\r\n\r\n" 400: the length of the body is unclear: the only accepted Transfer-Encoding is chunked
+            "{}Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n" 400: the length of the body is unclear: the only accepted Transfer-Encoding is chunked
             "{}Transfer-Encoding: \u{b}chunked\r\n\r\n" 400: the head has the byte 0x0b where it does not belong; end each line with CR LF
             "GET http://a/ HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n" 400: the length of the body is unclear: HTTP/1.0 has no Transfer-Encoding
             "CONNECT a:1 HTTP/1.1\r\nContent-Length: 1\r\n\r\n" 400: the length of the body is unclear: CONNECT has no body
@@ -196,7 +197,7 @@ fn lines_that_others_read_otherwise_are_refused() {
             "{}no colon\r\n\r\n" 400: a header field is malformed; write `name: value` on one line
             "{}Ünicode: 1\r\n\r\n" 400: a header field is malformed; write `name: value` on one line
             "{}Host: b\r\n\r\n" 400: more than one Host field is there; send one
-            "\r\n" 400: the first line is none of HTTP/1; send HTTP/1.1 or HTTP/1.0
+            "\r\n" 400: the first line is not HTTP/1; send HTTP/1.1 or HTTP/1.0
             "\n" 400: the head has the byte 0x0a where it does not belong; end each line with CR LF
             "\u{16}\u{3}\u{1}" 400: the head has the byte 0x16 where it does not belong; end each line with CR LF
         "#]],
@@ -231,24 +232,24 @@ fn targets_that_are_not_for_a_proxy_are_refused() {
         expect![[r#"
             "GET / HTTP/1.1\r\n\r\n" 400: the request target is one for a server, and this is a proxy; ask for http://host/path, or CONNECT host:port
             "OPTIONS * HTTP/1.1\r\n\r\n" 400: the request target is one for a server, and this is a proxy; ask for http://host/path, or CONNECT host:port
-            "GET https://a/ HTTP/1.1\r\n\r\n" 400: the request target is none of plain HTTP; ask for http://host/path, or CONNECT host:port
-            "GET ftp://a/ HTTP/1.1\r\n\r\n" 400: the request target is none of plain HTTP; ask for http://host/path, or CONNECT host:port
+            "GET https://a/ HTTP/1.1\r\n\r\n" 400: the request target is not one of plain HTTP; ask for http://host/path, or CONNECT host:port
+            "GET ftp://a/ HTTP/1.1\r\n\r\n" 400: the request target is not one of plain HTTP; ask for http://host/path, or CONNECT host:port
             "GET http://user@a/ HTTP/1.1\r\n\r\n" 400: the request target is one with a user in it; ask for http://host/path, or CONNECT host:port
             "GET http://a\\@b/ HTTP/1.1\r\n\r\n" 400: the request target is one with a user in it; ask for http://host/path, or CONNECT host:port
-            "GET http://a:0/ HTTP/1.1\r\n\r\n" 400: the request target is one with a port that is no number from 1 to 65535; ask for http://host/path, or CONNECT host:port
-            "GET http://a:080/ HTTP/1.1\r\n\r\n" 400: the request target is one with a port that is no number from 1 to 65535; ask for http://host/path, or CONNECT host:port
-            "GET http://a:+80/ HTTP/1.1\r\n\r\n" 400: the request target is one with a port that is no number from 1 to 65535; ask for http://host/path, or CONNECT host:port
-            "GET http://a:65536/ HTTP/1.1\r\n\r\n" 400: the request target is one with a port that is no number from 1 to 65535; ask for http://host/path, or CONNECT host:port
-            "GET http://a:/ HTTP/1.1\r\n\r\n" 400: the request target is one with a port that is no number from 1 to 65535; ask for http://host/path, or CONNECT host:port
+            "GET http://a:0/ HTTP/1.1\r\n\r\n" 400: the request target is one whose port is not a number from 1 to 65535; ask for http://host/path, or CONNECT host:port
+            "GET http://a:080/ HTTP/1.1\r\n\r\n" 400: the request target is one whose port is not a number from 1 to 65535; ask for http://host/path, or CONNECT host:port
+            "GET http://a:+80/ HTTP/1.1\r\n\r\n" 400: the request target is one whose port is not a number from 1 to 65535; ask for http://host/path, or CONNECT host:port
+            "GET http://a:65536/ HTTP/1.1\r\n\r\n" 400: the request target is one whose port is not a number from 1 to 65535; ask for http://host/path, or CONNECT host:port
+            "GET http://a:/ HTTP/1.1\r\n\r\n" 400: the request target is one whose port is not a number from 1 to 65535; ask for http://host/path, or CONNECT host:port
             "GET http://a/#b HTTP/1.1\r\n\r\n" 400: the request target is one with a fragment or a tab in it; ask for http://host/path, or CONNECT host:port
             "CONNECT a HTTP/1.1\r\n\r\n" 400: the request target is one without a port; ask for http://host/path, or CONNECT host:port
-            "CONNECT http://a/ HTTP/1.1\r\n\r\n" 400: the request target is one with a port that is no number from 1 to 65535; ask for http://host/path, or CONNECT host:port
-            "GET  http://a/ HTTP/1.1\r\n\r\n" 400: the first line is none of HTTP/1; send HTTP/1.1 or HTTP/1.0
-            "GET http://a/ b HTTP/1.1\r\n\r\n" 400: the first line is none of HTTP/1; send HTTP/1.1 or HTTP/1.0
-            "GET http://a/\r\n\r\n" 400: the first line is none of HTTP/1; send HTTP/1.1 or HTTP/1.0
+            "CONNECT http://a/ HTTP/1.1\r\n\r\n" 400: the request target is one whose port is not a number from 1 to 65535; ask for http://host/path, or CONNECT host:port
+            "GET  http://a/ HTTP/1.1\r\n\r\n" 400: the first line is not HTTP/1; send HTTP/1.1 or HTTP/1.0
+            "GET http://a/ b HTTP/1.1\r\n\r\n" 400: the first line is not HTTP/1; send HTTP/1.1 or HTTP/1.0
+            "GET http://a/\r\n\r\n" 400: the first line is not HTTP/1; send HTTP/1.1 or HTTP/1.0
             "GET http://a/ HTTP/2.0\r\n\r\n" 505: the version of HTTP is unknown; send HTTP/1.1 or HTTP/1.0
-            "GET http://a/ http/1.1\r\n\r\n" 400: the first line is none of HTTP/1; send HTTP/1.1 or HTTP/1.0
-            "G(T http://a/ HTTP/1.1\r\n\r\n" 400: the first line is none of HTTP/1; send HTTP/1.1 or HTTP/1.0
+            "GET http://a/ http/1.1\r\n\r\n" 400: the first line is not HTTP/1; send HTTP/1.1 or HTTP/1.0
+            "G(T http://a/ HTTP/1.1\r\n\r\n" 400: the first line is not HTTP/1; send HTTP/1.1 or HTTP/1.0
         "#]],
     );
 }
@@ -258,19 +259,19 @@ fn heads_are_bounded() {
     let with = |bytes: usize| format!("GET http://a/ HTTP/1.1\r\nX: {}\r\n\r\n", "a".repeat(bytes));
     let fixed = with(0).len();
     assert!(request(with(BYTES_MAX - fixed).as_bytes()).is_ok_and(|head| head.is_some()));
-    let too_long = Err(HeadError::TooLong { bytes_max: BYTES_MAX });
+    let too_long = Err(HttpHeadError::TooLong { bytes_max: BYTES_MAX });
     assert_eq!(request(with(BYTES_MAX - fixed + 1).as_bytes()), too_long);
     assert_eq!(request(&[b'a'; BYTES_MAX + 1]), too_long);
     assert_eq!(request(&[b'a'; BYTES_MAX]), Ok(None));
 
     let fields = |count: usize| {
         let text = format!("GET http://a/ HTTP/1.1\r\n{}\r\n", "a:\r\n".repeat(count));
-        let head = Scanner::new(10_000).scan(text.as_bytes());
+        let head = HttpHeadScanner::new(10_000).scan(text.as_bytes());
         let head = head.expect("the lines are well formed").expect("the head is complete");
         RequestHead::parse(&head)
     };
     assert!(fields(FIELDS_MAX).is_ok());
-    assert!(matches!(fields(FIELDS_MAX + 1), Err(HeadError::TooLong { .. })));
+    assert!(matches!(fields(FIELDS_MAX + 1), Err(HttpHeadError::TooLong { .. })));
 }
 
 #[test]
@@ -354,19 +355,19 @@ fn announcements_and_what_is_no_response() {
         "HTTP/1.1 20 OK\n\n",
         "GET",
         expect![[r#"
-            the first line is none of HTTP/1; send HTTP/1.1 or HTTP/1.0
+            the first line is not HTTP/1; send HTTP/1.1 or HTTP/1.0
         "#]],
     );
     check_response(
         "ICY 200 OK\n\n",
         "GET",
         expect![[r#"
-            the first line is none of HTTP/1; send HTTP/1.1 or HTTP/1.0
+            the first line is not HTTP/1; send HTTP/1.1 or HTTP/1.0
         "#]],
     );
 }
 
-/// Bytes that are often nearly a head.
+/// Generates bytes that are often nearly a head.
 fn nearly_heads() -> impl Strategy<Value = Vec<u8>> {
     let part = prop_oneof![
         prop::sample::select(vec![
@@ -391,8 +392,8 @@ fn nearly_heads() -> impl Strategy<Value = Vec<u8>> {
 proptest! {
     #[test]
     fn pieces_make_no_difference(bytes in nearly_heads(), bytes_max in 1_usize..100) {
-        let whole = Scanner::new(bytes_max).scan(&bytes).map(|head| head.map(|head| head.length()));
-        let mut scanner = Scanner::new(bytes_max);
+        let whole = HttpHeadScanner::new(bytes_max).scan(&bytes).map(|head| head.map(|head| head.length()));
+        let mut scanner = HttpHeadScanner::new(bytes_max);
         let piecewise = (0..=bytes.len())
             .map(|length| scanner.scan(bytes.get(..length).unwrap_or_default()))
             .map(|scanned| scanned.map(|head| head.map(|head| head.length())))
@@ -401,19 +402,20 @@ proptest! {
         prop_assert_eq!(whole, piecewise);
     }
 
-    /// Whatever was taken, what goes on is one head that says the same of the body, with one Host: the one that was judged.
+    /// If a head is accepted, one head is forwarded with the same body length and exactly one Host:
+    /// the one that was judged.
     #[test]
     fn what_goes_on_is_clear(fields in nearly_heads()) {
         let bytes = [b"PUT http://a:81/b HTTP/1.1\r\n", fields.as_slice(), b"\r\n"].concat();
         let Ok(Some(head)) = request(&bytes) else { return Ok(()) };
         let host = Host::parse("judged.example").expect("this is a name");
         let forwarded = head.forwarded(&host);
-        let scanned = Scanner::new(BYTES_MAX).scan(&forwarded);
+        let scanned = HttpHeadScanner::new(BYTES_MAX).scan(&forwarded);
         let scanned = scanned.expect("lines are well formed").expect("the head is complete");
         prop_assert_eq!(scanned.length(), forwarded.len());
-        let fields = fields::Fields::parse(&scanned).expect("fields are well formed");
+        let fields = fields::HeaderFields::parse(&scanned).expect("fields are well formed");
         prop_assert_eq!((fields.count("host"), fields.count("connection")), (1, 1));
-        let framing = fields.framing(Version::Http11).expect("the length is clear");
-        prop_assert_eq!(framing.unwrap_or(Framing::Empty), head.framing());
+        let framing = fields.framing(HttpVersion::Http11).expect("the length is clear");
+        prop_assert_eq!(framing.unwrap_or(HttpBodyFraming::Empty), head.framing());
     }
 }

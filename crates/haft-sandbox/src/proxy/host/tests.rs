@@ -159,7 +159,8 @@ proptest! {
         }
     }
 
-    /// A resolver of the system takes many spellings for an address; none of them may pass for a name.
+    /// The system's resolver accepts many spellings of an address; none of them may be accepted as
+    /// a name.
     #[test]
     fn no_name_is_an_address_to_others(text in "[0-9xX.a-f]{1,16}") {
         if let Ok(host) = Host::parse(&text)

@@ -19,16 +19,16 @@ fn greetings() {
 
 #[test]
 fn destinations() {
-    let name = |name: &str| Destination::Name(name.to_owned());
+    let name = |name: &str| SocksDestination::Name(name.to_owned());
     for (kind, address, destination) in [
-        (1, &[127, 0, 0, 1][..], Destination::Address(Ipv4Addr::LOCALHOST.into())),
-        (4, &Ipv6Addr::LOCALHOST.octets(), Destination::Address(Ipv6Addr::LOCALHOST.into())),
+        (1, &[127, 0, 0, 1][..], SocksDestination::Address(Ipv4Addr::LOCALHOST.into())),
+        (4, &Ipv6Addr::LOCALHOST.octets(), SocksDestination::Address(Ipv6Addr::LOCALHOST.into())),
         (3, b"\x07example", name("example")),
         (3, b"\x00", name("")),
         (3, b"\x02\xff\0", name("\u{fffd}\0")),
     ] {
         let bytes = request(kind, address, 443);
-        let expected = Request { destination, port: 443 };
+        let expected = SocksRequest { destination, port: 443 };
         assert_eq!(parse_request(&bytes), Ok(Some((expected, bytes.len()))));
     }
 }
@@ -56,7 +56,7 @@ fn the_longest_messages() {
     assert_eq!(parsed.map(|(_, length)| length), Some(request.len()));
 }
 
-/// What the parser says of the shortest prefix of which it says anything.
+/// Returns the parser's result for the shortest prefix that has one.
 fn first<T>(
     bytes: &[u8],
     parse: impl Fn(&[u8]) -> Result<Option<T>, SocksError>,

@@ -1,5 +1,6 @@
-//! The second half of a set of changes: under the root's lock, compare every target with what is expected, rename, and
-//! undo all of it if one step fails. It deliberately writes no content; that is done by then.
+//! The second half of a change set: under the root's lock, compares every target with the expected
+//! state, renames, and undoes everything if one step fails. No content is written here; staging has
+//! done that.
 
 use std::sync::PoisonError;
 
@@ -10,31 +11,32 @@ use rustix::fs::{
 use rustix::io::{self, Errno};
 use rustix::path::Arg;
 
-use super::super::error::{ApplyError, RootError};
-use super::super::file::{Metadata, Stamp};
-use super::stage::{Action, Staged, Transaction};
+use super::super::error::{ChangeSetError, RootError};
+use super::super::file::{InodeStamp, PathMetadata};
+use super::stage::{FileTransaction, StagedChange, TargetAction};
 
-/// How far a file's time may lie ahead for its successor to be put after it rather than at the present.
+/// Maximum time that a file's modification time may lie in the future and still be continued, in
+/// nanoseconds. Beyond it, the new file gets the current time.
 const AHEAD_NS_MAX: i128 = 1_000_000_000;
 
-/// A step that was made, and with it how to undo it.
+/// A completed step, which determines how to undo it.
 #[derive(Clone, Copy)]
-pub(super) enum Step {
+pub(super) enum CommitStep {
     /// The target was new.
     Created,
-    /// Target and temporary changed places.
+    /// Target and temporary were exchanged.
     Exchanged,
-    /// The original moved to, or has a second name in, the spare name.
+    /// The original was moved or linked to the spare name.
     Spared,
-    /// The original moved to the temporary name.
+    /// The original was moved to the temporary name.
     Removed,
 }
 
-impl Transaction<'_> {
-    /// Puts every staged change into place, or none.
-    pub(super) fn commit(mut self) -> Result<(), ApplyError> {
+impl FileTransaction<'_> {
+    /// Commits every staged change, or none.
+    pub(super) fn commit(mut self) -> Result<(), ChangeSetError> {
         let root = self.root.clone();
-        // What the lock guards lies in the file system, so a panic elsewhere leaves nothing to distrust.
+        // The lock guards files on disk, so a panic under it leaves no invalid state in memory.
         let _changing = root.inner.changing.lock().unwrap_or_else(PoisonError::into_inner);
         let mut steps = Vec::with_capacity(self.staged.len());
         let outcome = self.make_steps(&mut steps).and_then(|()| self.sync());
@@ -47,20 +49,22 @@ impl Transaction<'_> {
         }
     }
 
-    fn make_steps(&self, steps: &mut Vec<Step>) -> Result<(), ApplyError> {
-        // All are compared before the first is touched: a stale set should not make files flicker.
-        let olds = self.staged.iter().map(Staged::look).collect::<Result<Vec<_>, _>>()?;
+    fn make_steps(&self, steps: &mut Vec<CommitStep>) -> Result<(), ChangeSetError> {
+        // All targets are compared before the first is touched, so that an outdated change set
+        // modifies no file.
+        let olds =
+            self.staged.iter().map(StagedChange::check_target).collect::<Result<Vec<_>, _>>()?;
         for (staged, old) in self.staged.iter().zip(olds) {
             staged.make(old, self.root.inner.renames_specially, steps)?;
         }
         Ok(())
     }
 
-    /// Makes the renames last through a loss of power.
-    fn sync(&self) -> Result<(), ApplyError> {
+    /// Makes the renames survive a loss of power.
+    fn sync(&self) -> Result<(), ChangeSetError> {
         for directory in &self.directories {
             match fsync(&directory.handle) {
-                // Some file systems keep no directories that could be synced.
+                // Some file systems cannot sync directories.
                 Ok(()) | Err(Errno::INVAL | Errno::NOTSUP) => {}
                 Err(errno) => {
                     return Err(RootError::from_errno(&directory.path, errno).into());
@@ -70,53 +74,56 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Undoes steps, the last one first, and returns the error that tells of it.
-    fn undo(&mut self, steps: &[Step], cause: ApplyError) -> ApplyError {
+    /// Undoes steps, last one first, and returns the error to report.
+    fn undo(&mut self, steps: &[CommitStep], cause: ChangeSetError) -> ChangeSetError {
         let mut failure = None;
         for (staged, step) in self.staged.iter_mut().zip(steps).rev() {
             let Err(errno) = staged.undo(*step) else { continue };
             staged.keeps_original = true;
             let kept = match step {
-                Step::Created => staged.path.clone(),
-                Step::Exchanged | Step::Removed => staged.directory.path.join(&staged.temporary),
-                Step::Spared => staged.directory.path.join(&staged.spare),
+                CommitStep::Created => staged.path.clone(),
+                CommitStep::Exchanged | CommitStep::Removed => {
+                    staged.directory.path.join(&staged.temporary)
+                }
+                CommitStep::Spared => staged.directory.path.join(&staged.spare),
             };
             failure = Some((staged.path.clone(), kept, errno));
         }
         match failure {
             None => cause,
             Some((path, kept, errno)) => {
-                // Directories that hold what could not be undone stay; removing them would fail anyway.
+                // Directories that contain files which could not be undone stay; removing them
+                // would fail anyway.
                 let (cause, source) = (Box::new(cause), errno.into());
-                ApplyError::RollbackFailed { path, kept, cause, source }
+                ChangeSetError::RollbackFailed { path, kept, cause, source }
             }
         }
     }
 }
 
-impl Staged {
-    /// Does this change to what was seen of the target. What must be undone after an error is in `steps`, at most one
-    /// for each change.
+impl StagedChange {
+    /// Applies this change to the target as it was seen. Steps that must be undone after an error
+    /// are in `steps`, at most one per change.
     pub(super) fn make(
         &self,
         old: Option<Stat>,
         specially: bool,
-        steps: &mut Vec<Step>,
-    ) -> Result<(), ApplyError> {
+        steps: &mut Vec<CommitStep>,
+    ) -> Result<(), ChangeSetError> {
         match (self.action, old) {
-            (Action::Write, None) => self.create(specially, steps),
-            (Action::Write, Some(old)) => self.replace(&old, specially, steps),
-            // Looking has made sure that there is something to remove.
-            (Action::Remove, None) => Err(self.failed(Errno::NOENT).into()),
-            (Action::Remove, Some(old)) => {
+            (TargetAction::Write, None) => self.create(specially, steps),
+            (TargetAction::Write, Some(old)) => self.replace(&old, specially, steps),
+            // The earlier check has found a file to remove.
+            (TargetAction::Remove, None) => Err(self.failed(Errno::NOENT).into()),
+            (TargetAction::Remove, Some(old)) => {
                 self.rename(&self.name, &self.temporary).map_err(|errno| self.failed(errno))?;
-                steps.push(Step::Removed);
-                self.confirm(&old, &self.temporary)
+                steps.push(CommitStep::Removed);
+                self.check_original(&old, &self.temporary)
             }
         }
     }
 
-    fn create(&self, specially: bool, steps: &mut Vec<Step>) -> Result<(), ApplyError> {
+    fn create(&self, specially: bool, steps: &mut Vec<CommitStep>) -> Result<(), ChangeSetError> {
         let handle = &self.directory.handle;
         let mut made = Err(Errno::INVAL);
         if specially {
@@ -124,16 +131,17 @@ impl Staged {
             made = renameat_with(handle, &self.temporary, handle, &self.name, flags);
         }
         if made.is_err_and(is_unsupported) {
-            // A hard link does not replace either; the temporary name goes with the others.
+            // A hard link does not replace an existing file either. The temporary name is removed
+            // with the others.
             made = linkat(handle, &self.temporary, handle, &self.name, AtFlags::empty());
         }
         if made.is_err_and(|errno| errno == Errno::PERM || is_unsupported(errno)) {
-            // Neither exists on this file system: what was looked at a moment ago has to do.
+            // This file system supports neither. The check a moment ago must be enough.
             made = renameat(handle, &self.temporary, handle, &self.name);
         }
         match made {
             Ok(()) => {
-                steps.push(Step::Created);
+                steps.push(CommitStep::Created);
                 Ok(())
             }
             Err(Errno::EXIST) => Err(self.changed()),
@@ -145,36 +153,36 @@ impl Staged {
         &self,
         old: &Stat,
         specially: bool,
-        steps: &mut Vec<Step>,
-    ) -> Result<(), ApplyError> {
+        steps: &mut Vec<CommitStep>,
+    ) -> Result<(), ChangeSetError> {
         let failed = |errno| self.failed(errno);
-        self.follow_in_time(old).map_err(failed)?;
+        self.advance_mtime(old).map_err(failed)?;
         let exchanged = if specially { self.exchange() } else { Err(Errno::INVAL) };
         match exchanged {
             Ok(()) => {
-                steps.push(Step::Exchanged);
-                self.confirm(old, &self.temporary)
+                steps.push(CommitStep::Exchanged);
+                self.check_original(old, &self.temporary)
             }
             Err(errno) if is_unsupported(errno) => {
-                self.spare().map_err(failed)?;
-                steps.push(Step::Spared);
+                self.keep_original().map_err(failed)?;
+                steps.push(CommitStep::Spared);
                 self.rename(&self.temporary, &self.name).map_err(failed)?;
-                self.confirm(old, &self.spare)
+                self.check_original(old, &self.spare)
             }
             Err(errno) => Err(failed(errno).into()),
         }
     }
 
-    /// Gives the original a second name, or, where files have one name only, another one.
-    fn spare(&self) -> io::Result<()> {
+    /// Gives the original a second name, or moves it where files can have only one name.
+    fn keep_original(&self) -> io::Result<()> {
         let handle = &self.directory.handle;
         linkat(handle, &self.name, handle, &self.spare, AtFlags::empty())
             .or_else(|_| self.rename(&self.name, &self.spare))
     }
 
-    /// Makes sure that what was moved aside is what was looked at: another process may have been faster, and its file
-    /// must not be lost.
-    fn confirm(&self, old: &Stat, kept: &str) -> Result<(), ApplyError> {
+    /// Verifies that the moved file is the one that was checked: another process may have replaced
+    /// it, and its file must not be lost.
+    fn check_original(&self, old: &Stat, kept: &str) -> Result<(), ChangeSetError> {
         match statat(&self.directory.handle, kept, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) if stamp(&stat).is_same_content(&stamp(old)) => Ok(()),
             _ => Err(self.changed()),
@@ -190,22 +198,22 @@ impl Staged {
         renameat(&self.directory.handle, from, &self.directory.handle, to)
     }
 
-    fn undo(&self, step: Step) -> io::Result<()> {
+    fn undo(&self, step: CommitStep) -> io::Result<()> {
         match step {
-            Step::Created => unlinkat(&self.directory.handle, &self.name, AtFlags::empty()),
-            Step::Exchanged => self.exchange(),
-            // Where both names are the original's, this does nothing, which is right as well.
-            Step::Spared => self.rename(&self.spare, &self.name),
-            Step::Removed => self.rename(&self.temporary, &self.name),
+            CommitStep::Created => unlinkat(&self.directory.handle, &self.name, AtFlags::empty()),
+            CommitStep::Exchanged => self.exchange(),
+            // If both names belong to the original, this does nothing, which is correct too.
+            CommitStep::Spared => self.rename(&self.spare, &self.name),
+            CommitStep::Removed => self.rename(&self.temporary, &self.name),
         }
     }
 
-    /// Gives the new content a later time than the old one has.
+    /// Gives the new content a later time than the old one.
     ///
-    /// The clock of a file system ticks every few milliseconds and numbers of removed files are used again, so a file
-    /// replaced twice within a tick could look exactly as before, and a reader's stamp would hold for content that it
-    /// never saw.
-    fn follow_in_time(&self, old: &Stat) -> io::Result<()> {
+    /// A file system's clock ticks every few milliseconds, and numbers of removed files are reused.
+    /// Without this, a file replaced twice within a tick could look unchanged, and a reader's stamp
+    /// would be valid for content that it never read.
+    fn advance_mtime(&self, old: &Stat) -> io::Result<()> {
         let handle = &self.directory.handle;
         let new = statat(handle, &self.temporary, AtFlags::SYMLINK_NOFOLLOW)?;
         let (old_ns, new_ns) = (stamp(old).modified_ns, stamp(&new).modified_ns);
@@ -224,16 +232,16 @@ impl Staged {
         utimensat(handle, &self.temporary, &times, AtFlags::SYMLINK_NOFOLLOW)
     }
 
-    fn changed(&self) -> ApplyError {
-        ApplyError::Changed { path: self.path.clone() }
+    fn changed(&self) -> ChangeSetError {
+        ChangeSetError::Changed { path: self.path.clone() }
     }
 }
 
-fn stamp(stat: &Stat) -> Stamp {
-    Metadata::from(stat).stamp
+fn stamp(stat: &Stat) -> InodeStamp {
+    PathMetadata::from(stat).stamp
 }
 
-/// Tells whether a kind of renaming is unknown to the kernel or the file system.
+/// Returns whether the kernel or the file system does not support a kind of rename.
 fn is_unsupported(errno: Errno) -> bool {
     matches!(errno, Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP)
 }

@@ -1,6 +1,7 @@
-//! Ending what a crash left half done. Who made a set of changes recorded its tag and, for each file, a digest of what
-//! it was and of what it was to become; here the files are compared with that, and the temporaries, of which each
-//! holds a new or an old content, are renamed to where they belong. What fits neither digest is left alone.
+//! Finishes change sets that a crash interrupted. The caller has recorded the set's tag and, for
+//! each file, a digest of its old and new content. The files are compared with these digests. The
+//! temporaries, each of which contains an old or a new content, are renamed into place. A file that
+//! matches neither digest is not touched.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -11,80 +12,81 @@ use std::sync::PoisonError;
 use rustix::fs::{AtFlags, OFlags, fsync, renameat, unlinkat};
 
 use super::super::Root;
-use super::super::change::{ChangeTag, Finished, Target};
+use super::super::change::{ChangeSetState, ChangeTag, ChangeTarget};
 use super::super::error::RootError;
-use super::super::file::FileKind;
+use super::super::file::InodeKind;
 
-/// What a target is now.
+/// The current content of a target.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Found {
+enum TargetState {
     Before,
     After,
-    /// The change would change nothing.
+    /// Old and new content are the same.
     Both,
     Other,
 }
 
-/// A temporary of the set.
-struct Temporary<D> {
+/// A temporary file of the set.
+struct TemporaryContent<D> {
     directory: PathBuf,
     name: OsString,
     digest: D,
 }
 
-/// A rename, or a removal, that is still to be made.
-enum Step<'a> {
+/// A rename or removal that is still needed.
+enum FinishStep<'a> {
     Place { directory: &'a Path, temporary: &'a OsStr, name: &'a OsStr },
     Remove { directory: &'a Path, name: &'a OsStr },
 }
 
 impl Root {
-    /// Brings a set of changes that was made with `tag` to an end: forward if its new contents are all there, else
-    /// back, if its old ones are. The temporaries of the set are removed once it is at an end.
+    /// Finishes a change set that was applied with `tag`: forward if all new contents exist,
+    /// otherwise back if all old contents exist. The set's temporaries are removed once it is
+    /// finished.
     ///
-    /// Must not be called while the set may still be under way.
+    /// Must not be called while the set may still be in progress.
     ///
     /// # Errors
     ///
-    /// [`RootError`] when a file cannot be looked at or renamed; calling it again is safe.
-    pub fn finish<D: PartialEq>(
+    /// [`RootError`] if a file cannot be read or renamed; the call can safely be repeated.
+    pub fn finish_changes<D: PartialEq>(
         &self,
         tag: ChangeTag,
-        targets: &[Target<D>],
+        targets: &[ChangeTarget<D>],
         digest: impl Fn(&mut File) -> io::Result<D>,
-    ) -> Result<Finished, RootError> {
+    ) -> Result<ChangeSetState, RootError> {
         let _changing = self.inner.changing.lock().unwrap_or_else(PoisonError::into_inner);
         let found = targets
             .iter()
-            .map(|target| self.found(target, &digest))
+            .map(|target| self.target_state(target, &digest))
             .collect::<Result<Vec<_>, _>>()?;
-        if found.contains(&Found::Other) {
-            return Ok(Finished::Unclear);
+        if found.contains(&TargetState::Other) {
+            return Ok(ChangeSetState::Unclear);
         }
         let temporaries = self.temporaries(tag, targets, &digest)?;
-        let all = |state| found.iter().all(|found| [state, Found::Both].contains(found));
-        let finished = if all(Found::After) {
-            Finished::Applied
-        } else if all(Found::Before) {
-            Finished::NotApplied
-        } else if let Some(steps) = steps(targets, &found, &temporaries, Found::After) {
+        let all = |state| found.iter().all(|found| [state, TargetState::Both].contains(found));
+        let finished = if all(TargetState::After) {
+            ChangeSetState::Applied
+        } else if all(TargetState::Before) {
+            ChangeSetState::NotApplied
+        } else if let Some(steps) = steps(targets, &found, &temporaries, TargetState::After) {
             self.make(&steps)?;
-            Finished::Applied
-        } else if let Some(steps) = steps(targets, &found, &temporaries, Found::Before) {
+            ChangeSetState::Applied
+        } else if let Some(steps) = steps(targets, &found, &temporaries, TargetState::Before) {
             self.make(&steps)?;
-            Finished::NotApplied
+            ChangeSetState::NotApplied
         } else {
-            return Ok(Finished::Unclear);
+            return Ok(ChangeSetState::Unclear);
         };
         self.remove_temporaries(tag, targets)?;
         Ok(finished)
     }
 
-    fn found<D: PartialEq>(
+    fn target_state<D: PartialEq>(
         &self,
-        target: &Target<D>,
+        target: &ChangeTarget<D>,
         digest: &impl Fn(&mut File) -> io::Result<D>,
-    ) -> Result<Found, RootError> {
+    ) -> Result<TargetState, RootError> {
         let now = match self.open_file(&target.path) {
             Ok(mut opened) => Some(self.digest_of(&target.path, &mut opened.file, digest)?),
             Err(RootError::NotFound { .. }) => None,
@@ -92,14 +94,14 @@ impl Root {
                 RootError::NotRegular { .. }
                 | RootError::Exchanged { .. }
                 | RootError::NotADirectory { .. },
-            ) => return Ok(Found::Other),
+            ) => return Ok(TargetState::Other),
             Err(error) => return Err(error),
         };
         Ok(match (now == target.before, now == target.after) {
-            (true, true) => Found::Both,
-            (true, false) => Found::Before,
-            (false, true) => Found::After,
-            (false, false) => Found::Other,
+            (true, true) => TargetState::Both,
+            (true, false) => TargetState::Before,
+            (false, true) => TargetState::After,
+            (false, false) => TargetState::Other,
         })
     }
 
@@ -112,20 +114,24 @@ impl Root {
         digest(file).map_err(|error| RootError::from_io(path, error))
     }
 
-    /// Returns the temporaries of the set that hold a whole content, whichever it is.
+    /// Returns the set's temporaries that contain a complete old or new content.
     fn temporaries<D>(
         &self,
         tag: ChangeTag,
-        targets: &[Target<D>],
+        targets: &[ChangeTarget<D>],
         digest: &impl Fn(&mut File) -> io::Result<D>,
-    ) -> Result<Vec<Temporary<D>>, RootError> {
+    ) -> Result<Vec<TemporaryContent<D>>, RootError> {
         let mut temporaries = Vec::new();
         for directory in directories(targets) {
             for name in self.names_of(tag, directory)? {
                 let path = directory.join(&name);
                 let mut opened = self.open_file(&path)?;
                 let digest = self.digest_of(&path, &mut opened.file, digest)?;
-                temporaries.push(Temporary { directory: directory.to_path_buf(), name, digest });
+                temporaries.push(TemporaryContent {
+                    directory: directory.to_path_buf(),
+                    name,
+                    digest,
+                });
             }
         }
         Ok(temporaries)
@@ -134,25 +140,25 @@ impl Root {
     fn names_of(&self, tag: ChangeTag, directory: &Path) -> Result<Vec<OsString>, RootError> {
         let entries = match self.list(directory) {
             Ok(entries) => entries,
-            // It was to be made by the set, and was not.
+            // The set would have created it, but did not.
             Err(RootError::NotFound { .. } | RootError::NotADirectory { .. }) => Vec::new(),
             Err(error) => return Err(error),
         };
         let of_set = entries
             .into_iter()
-            .filter(|entry| entry.kind == FileKind::Regular && tag.is_of(&entry.name));
+            .filter(|entry| entry.kind == InodeKind::Regular && tag.is_of(&entry.name));
         Ok(of_set.map(|entry| entry.name).collect())
     }
 
-    fn make(&self, steps: &[Step<'_>]) -> Result<(), RootError> {
+    fn make(&self, steps: &[FinishStep<'_>]) -> Result<(), RootError> {
         for step in steps {
             match step {
-                Step::Place { directory, temporary, name } => {
+                FinishStep::Place { directory, temporary, name } => {
                     let handle = self.directory(directory)?;
                     renameat(&handle, *temporary, &handle, *name)
                         .map_err(|errno| RootError::from_errno(&directory.join(name), errno))?;
                 }
-                Step::Remove { directory, name } => self.remove(directory, name)?,
+                FinishStep::Remove { directory, name } => self.remove(directory, name)?,
             }
         }
         Ok(())
@@ -161,14 +167,14 @@ impl Root {
     fn remove_temporaries<D>(
         &self,
         tag: ChangeTag,
-        targets: &[Target<D>],
+        targets: &[ChangeTarget<D>],
     ) -> Result<(), RootError> {
         for directory in directories(targets) {
             for name in self.names_of(tag, directory)? {
                 self.remove(directory, &name)?;
             }
             match self.directory(directory) {
-                // Some file systems keep no directories that could be synced.
+                // Some file systems cannot sync directories.
                 Ok(handle) => drop(fsync(handle)),
                 Err(RootError::NotFound { .. } | RootError::NotADirectory { .. }) => {}
                 Err(error) => return Err(error),
@@ -188,37 +194,37 @@ impl Root {
     }
 }
 
-/// Returns what brings every target to `goal`, `None` if a content that it takes is not there.
+/// Returns the steps that bring every target to `goal`, or `None` if a needed content is missing.
 fn steps<'a, D: PartialEq>(
-    targets: &'a [Target<D>],
-    found: &[Found],
-    temporaries: &'a [Temporary<D>],
-    goal: Found,
-) -> Option<Vec<Step<'a>>> {
+    targets: &'a [ChangeTarget<D>],
+    found: &[TargetState],
+    temporaries: &'a [TemporaryContent<D>],
+    goal: TargetState,
+) -> Option<Vec<FinishStep<'a>>> {
     let mut used = vec![false; temporaries.len()];
     let mut steps = Vec::new();
     for (target, found) in targets.iter().zip(found) {
-        if [goal, Found::Both].contains(found) {
+        if [goal, TargetState::Both].contains(found) {
             continue;
         }
         let directory = parent_of(&target.path);
         let name = target.path.file_name()?;
-        let wanted = if goal == Found::After { &target.after } else { &target.before };
-        let Some(wanted) = wanted else {
-            steps.push(Step::Remove { directory, name });
+        let needed = if goal == TargetState::After { &target.after } else { &target.before };
+        let Some(needed) = needed else {
+            steps.push(FinishStep::Remove { directory, name });
             continue;
         };
         let (temporary, used) = temporaries.iter().zip(&mut used).find(|(temporary, used)| {
-            !**used && temporary.directory == directory && temporary.digest == *wanted
+            !**used && temporary.directory == directory && temporary.digest == *needed
         })?;
         *used = true;
-        steps.push(Step::Place { directory, temporary: &temporary.name, name });
+        steps.push(FinishStep::Place { directory, temporary: &temporary.name, name });
     }
     Some(steps)
 }
 
-/// Returns the directories of the targets, each once.
-fn directories<D>(targets: &[Target<D>]) -> Vec<&Path> {
+/// Returns the directories of the targets, without duplicates.
+fn directories<D>(targets: &[ChangeTarget<D>]) -> Vec<&Path> {
     let mut directories: Vec<&Path> =
         targets.iter().map(|target| parent_of(&target.path)).collect();
     directories.sort_unstable();

@@ -1,6 +1,6 @@
-//! The first half of a set of changes: everything that can be done without touching a target. Parent directories are
-//! opened or made, targets looked at, contents written beside them. Whatever was made here goes again when the
-//! transaction is dropped without having been committed.
+//! The first half of a change set: everything that can be done without touching a target. It opens
+//! or creates parent directories, checks targets, and writes new contents beside them. If the
+//! transaction is dropped without a commit, everything that it created is removed.
 
 use std::cell::Cell;
 use std::ffi::{OsStr, OsString};
@@ -17,32 +17,33 @@ use rustix::fs::{
 use rustix::io::{self, Errno};
 
 use super::super::Root;
-use super::super::change::{Change, ChangeTag, Expected};
-use super::super::error::{ApplyError, RootError};
-use super::super::file::{FileKind, Metadata};
+use super::super::change::{ChangeTag, ExpectedFile, RootFileChange};
+use super::super::error::{ChangeSetError, RootError};
+use super::super::file::{InodeKind, PathMetadata};
 
-/// How often a free temporary name is looked for, and how often a parent directory that vanished is made again.
+/// Attempts to find a free temporary name, and to create a parent directory again that has
+/// disappeared.
 pub(crate) const ATTEMPTS_MAX: u32 = 16;
 
-/// A set of changes on its way.
-pub(super) struct Transaction<'a> {
+/// A change set in progress.
+pub(super) struct FileTransaction<'a> {
     pub(super) root: &'a Root,
-    pub(super) staged: Vec<Staged>,
-    pub(super) directories: Vec<Rc<Directory>>,
-    names: Rc<Names>,
-    /// The directories that were made for this set, outermost first.
+    pub(super) staged: Vec<StagedChange>,
+    pub(super) directories: Vec<Rc<TargetDirectory>>,
+    names: Rc<TemporaryNames>,
+    /// The directories that were created for this set, outermost first.
     made: Vec<PathBuf>,
-    /// Whether the targets have their new contents for good.
+    /// Whether the targets permanently have their new contents.
     pub(super) is_committed: bool,
 }
 
-/// Gives out the names of temporaries, each once.
-pub(super) struct Names {
+/// Generates names of temporaries, each once.
+pub(super) struct TemporaryNames {
     tag: ChangeTag,
     given: Cell<u32>,
 }
 
-impl Names {
+impl TemporaryNames {
     fn next(&self) -> String {
         let number = self.given.get();
         self.given.set(number + 1);
@@ -50,50 +51,51 @@ impl Names {
     }
 }
 
-/// A directory that holds a target.
-pub(super) struct Directory {
+/// A directory that contains a target.
+pub(super) struct TargetDirectory {
     pub(super) path: PathBuf,
     pub(super) handle: OwnedFd,
 }
 
 /// One change, ready to be renamed into place.
-pub(super) struct Staged {
+pub(super) struct StagedChange {
     pub(super) path: PathBuf,
     pub(super) name: OsString,
-    pub(super) directory: Rc<Directory>,
-    pub(super) expected: Expected,
-    pub(super) action: Action,
-    names: Rc<Names>,
-    /// A name beside the target: of the new content until it is in place, then of the original.
+    pub(super) directory: Rc<TargetDirectory>,
+    pub(super) expected: ExpectedFile,
+    pub(super) action: TargetAction,
+    names: Rc<TemporaryNames>,
+    /// A name beside the target. It belongs to the new content until that is in place, then to the
+    /// original.
     pub(super) temporary: String,
     /// A second name for the original, used where two names cannot be exchanged in one step.
     pub(super) spare: String,
-    /// Set when an original could not be put back: its temporary name then is all that is left of it.
+    /// Set if an original could not be restored: its temporary name is then the only one left.
     pub(super) keeps_original: bool,
 }
 
-/// What becomes of the target.
+/// The action on the target.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Action {
+pub(super) enum TargetAction {
     Write,
     Remove,
 }
 
-impl<'a> Transaction<'a> {
-    pub(super) fn new(root: &'a Root, tag: ChangeTag) -> Transaction<'a> {
+impl<'a> FileTransaction<'a> {
+    pub(super) fn new(root: &'a Root, tag: ChangeTag) -> FileTransaction<'a> {
         let (staged, directories, made) = (Vec::new(), Vec::new(), Vec::new());
-        let names = Rc::new(Names { tag, given: Cell::new(0) });
-        Transaction { root, staged, directories, names, made, is_committed: false }
+        let names = Rc::new(TemporaryNames { tag, given: Cell::new(0) });
+        FileTransaction { root, staged, directories, names, made, is_committed: false }
     }
 
-    /// Prepares one change, so that only renaming is left to do.
-    pub(super) fn stage(&mut self, change: Change) -> Result<(), ApplyError> {
+    /// Prepares one change, so that only renaming remains.
+    pub(super) fn stage(&mut self, change: RootFileChange) -> Result<(), ChangeSetError> {
         super::super::handle::require_canonical(change.path())?;
         let staged = match change {
-            Change::Write { path, contents, mode, expected } => {
+            RootFileChange::Write { path, contents, mode, expected } => {
                 self.stage_write(path, &contents, mode, expected)?
             }
-            Change::Remove { path, expected } => self.stage_remove(path, expected)?,
+            RootFileChange::Remove { path, expected } => self.stage_remove(path, expected)?,
         };
         self.staged.push(staged);
         Ok(())
@@ -104,14 +106,17 @@ impl<'a> Transaction<'a> {
         path: PathBuf,
         contents: &[u8],
         mode: Option<u32>,
-        expected: Expected,
-    ) -> Result<Staged, ApplyError> {
+        expected: ExpectedFile,
+    ) -> Result<StagedChange, ChangeSetError> {
         let mut attempts = 0;
         loop {
             attempts += 1;
             match self.try_stage_write(&path, contents, mode, expected) {
-                // Another set that failed removed a directory which it had made and this one had found.
-                Err(ApplyError::Path(RootError::NotFound { .. })) if attempts < ATTEMPTS_MAX => {
+                // Another set that failed has removed a directory which it had created and this set
+                // had found.
+                Err(ChangeSetError::Path(RootError::NotFound { .. }))
+                    if attempts < ATTEMPTS_MAX =>
+                {
                     self.forget_unused(&path);
                 }
                 answer => return answer,
@@ -124,58 +129,68 @@ impl<'a> Transaction<'a> {
         path: &Path,
         contents: &[u8],
         mode: Option<u32>,
-        expected: Expected,
-    ) -> Result<Staged, ApplyError> {
-        let directory = self.directory(parent_of(path), Missing::Make)?;
+        expected: ExpectedFile,
+    ) -> Result<StagedChange, ChangeSetError> {
+        let directory = self.directory(parent_of(path), MissingParent::Make)?;
         let target = (path.to_path_buf(), directory);
-        let mut staged = Staged::new(target, expected, Action::Write, &self.names)?;
-        let old = staged.look()?;
+        let mut staged = StagedChange::new(target, expected, TargetAction::Write, &self.names)?;
+        let old = staged.check_target()?;
         staged.write_temporary(contents, mode, old.as_ref())?;
         Ok(staged)
     }
 
-    fn stage_remove(&mut self, path: PathBuf, expected: Expected) -> Result<Staged, ApplyError> {
-        let directory = match (self.directory(parent_of(&path), Missing::Refuse), expected) {
-            (Err(RootError::NotFound { .. }), Expected::Unchanged(_)) => {
-                return Err(ApplyError::Changed { path });
+    fn stage_remove(
+        &mut self,
+        path: PathBuf,
+        expected: ExpectedFile,
+    ) -> Result<StagedChange, ChangeSetError> {
+        let directory = match (self.directory(parent_of(&path), MissingParent::Refuse), expected) {
+            (Err(RootError::NotFound { .. }), ExpectedFile::Unchanged(_)) => {
+                return Err(ChangeSetError::Changed { path });
             }
             (directory, _) => directory?,
         };
-        let staged = Staged::new((path, directory), expected, Action::Remove, &self.names)?;
-        staged.look()?;
+        let staged =
+            StagedChange::new((path, directory), expected, TargetAction::Remove, &self.names)?;
+        staged.check_target()?;
         Ok(staged)
     }
 
-    /// Forgets the directories above `path` that hold no temporary of this set; one that does cannot be removed.
+    /// Forgets the directories above `path` that contain no temporary of this set; one that does
+    /// cannot be removed.
     fn forget_unused(&mut self, path: &Path) {
         self.directories
             .retain(|known| Rc::strong_count(known) > 1 || !path.starts_with(&known.path));
     }
 
     /// Returns the handle of a directory, the same one for every change in it.
-    fn directory(&mut self, path: &Path, missing: Missing) -> Result<Rc<Directory>, RootError> {
+    fn directory(
+        &mut self,
+        path: &Path,
+        missing: MissingParent,
+    ) -> Result<Rc<TargetDirectory>, RootError> {
         if let Some(known) = self.directories.iter().find(|known| known.path == path) {
             return Ok(Rc::clone(known));
         }
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NONBLOCK;
         let handle = match self.root.open_strictly(path, flags) {
             Err(RootError::NotFound { .. })
-                if missing == Missing::Make && path != Path::new("") =>
+                if missing == MissingParent::Make && path != Path::new("") =>
             {
                 self.make_directory(path)?;
                 self.root.open_strictly(path, flags)?
             }
             answer => answer?,
         };
-        let directory = Rc::new(Directory { path: path.to_path_buf(), handle });
+        let directory = Rc::new(TargetDirectory { path: path.to_path_buf(), handle });
         self.directories.push(Rc::clone(&directory));
         Ok(directory)
     }
 
-    /// Makes one directory, and those above it that are missing.
+    /// Creates a directory and its missing parents.
     fn make_directory(&mut self, path: &Path) -> Result<(), RootError> {
-        // The parent counts as touched from here on, so that the new entry in it reaches the disk as well.
-        let parent = self.directory(parent_of(path), Missing::Make)?;
+        // The parent counts as changed from here on, so that the new entry in it is synced as well.
+        let parent = self.directory(parent_of(path), MissingParent::Make)?;
         let name = path.file_name().unwrap_or(OsStr::new("."));
         match mkdirat(&parent.handle, name, Mode::RWXU | Mode::RWXG | Mode::RWXO) {
             Ok(()) => self.made.push(path.to_path_buf()),
@@ -186,16 +201,16 @@ impl<'a> Transaction<'a> {
     }
 }
 
-/// What to do about a parent directory that does not exist.
+/// The action for a missing parent directory.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Missing {
+enum MissingParent {
     Make,
     Refuse,
 }
 
-impl Drop for Transaction<'_> {
-    /// Removes the temporaries and, if nothing was committed, the directories that were made. Errors have no one to go
-    /// to; what stays is recognised by [`crate::is_temporary`].
+impl Drop for FileTransaction<'_> {
+    /// Removes the temporaries and, if nothing was committed, the created directories. Errors
+    /// cannot be reported; remaining files are recognised by [`crate::is_temporary`].
     fn drop(&mut self) {
         for staged in self.staged.iter().filter(|staged| !staged.keeps_original) {
             staged.remove_temporaries();
@@ -207,26 +222,26 @@ impl Drop for Transaction<'_> {
             let parent = parent_of(path);
             let known = self.directories.iter().find(|known| known.path == parent);
             if let (Some(directory), Some(name)) = (known, path.file_name()) {
-                // Not empty means that someone else uses it by now.
+                // If it is not empty, another process uses it by now.
                 let _ = unlinkat(&directory.handle, name, AtFlags::REMOVEDIR);
             }
         }
     }
 }
 
-impl Staged {
+impl StagedChange {
     fn new(
-        (path, directory): (PathBuf, Rc<Directory>),
-        expected: Expected,
-        action: Action,
-        names: &Rc<Names>,
-    ) -> Result<Staged, RootError> {
+        (path, directory): (PathBuf, Rc<TargetDirectory>),
+        expected: ExpectedFile,
+        action: TargetAction,
+        names: &Rc<TemporaryNames>,
+    ) -> Result<StagedChange, RootError> {
         let (temporary, spare) = (names.next(), names.next());
         let Some(name) = path.file_name().map(OsStr::to_owned) else {
-            return Err(RootError::NotRegular { path, kind: FileKind::Directory });
+            return Err(RootError::NotRegular { path, kind: InodeKind::Directory });
         };
         let (names, keeps_original) = (Rc::clone(names), false);
-        Ok(Staged {
+        Ok(StagedChange {
             path,
             name,
             directory,
@@ -239,25 +254,27 @@ impl Staged {
         })
     }
 
-    /// Looks at the target and refuses what cannot be replaced or is not as expected.
-    pub(super) fn look(&self) -> Result<Option<Stat>, ApplyError> {
-        let changed = || ApplyError::Changed { path: self.path.clone() };
+    /// Checks the target, and refuses one that cannot be replaced or is not in the expected state.
+    pub(super) fn check_target(&self) -> Result<Option<Stat>, ChangeSetError> {
+        let changed = || ChangeSetError::Changed { path: self.path.clone() };
         let stat = match statat(&self.directory.handle, &self.name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => stat,
-            Err(Errno::NOENT) if matches!(self.expected, Expected::Unchanged(_)) => {
+            Err(Errno::NOENT) if matches!(self.expected, ExpectedFile::Unchanged(_)) => {
                 return Err(changed());
             }
-            Err(Errno::NOENT) if self.action == Action::Write => return Ok(None),
+            Err(Errno::NOENT) if self.action == TargetAction::Write => return Ok(None),
             Err(errno) => return Err(self.failed(errno).into()),
         };
-        let metadata = Metadata::from(&stat);
+        let metadata = PathMetadata::from(&stat);
         match (metadata.kind, self.expected) {
-            (FileKind::Symlink, _) => Err(RootError::Exchanged { path: self.path.clone() }.into()),
-            (FileKind::Regular, Expected::Any) => Ok(Some(stat)),
-            (FileKind::Regular, Expected::Unchanged(stamp)) if stamp == metadata.stamp => {
+            (InodeKind::Symlink, _) => Err(RootError::Exchanged { path: self.path.clone() }.into()),
+            (InodeKind::Regular, ExpectedFile::Any) => Ok(Some(stat)),
+            (InodeKind::Regular, ExpectedFile::Unchanged(stamp)) if stamp == metadata.stamp => {
                 Ok(Some(stat))
             }
-            (FileKind::Regular, Expected::Unchanged(_) | Expected::Absent) => Err(changed()),
+            (InodeKind::Regular, ExpectedFile::Unchanged(_) | ExpectedFile::Absent) => {
+                Err(changed())
+            }
             (kind, _) => Err(RootError::NotRegular { path: self.path.clone(), kind }.into()),
         }
     }
@@ -269,7 +286,7 @@ impl Staged {
         old: Option<&Stat>,
     ) -> Result<(), RootError> {
         if old.is_some() {
-            // Renaming would get around a file's own protection against being written.
+            // A rename would bypass a file's own write protection.
             let access =
                 accessat(&self.directory.handle, &self.name, Access::WRITE_OK, AtFlags::EACCESS);
             access.map_err(|errno| self.failed(errno))?;
@@ -289,7 +306,8 @@ impl Staged {
             | OFlags::NOFOLLOW
             | OFlags::NOCTTY
             | OFlags::CLOEXEC;
-        // The kernel takes the umask, or the directory's default access list, off these bits, as for any new file.
+        // The kernel applies the umask, or the directory's default access list, as for any new
+        // file.
         let usual = Mode::from_raw_mode(0o666);
         for _ in 0..ATTEMPTS_MAX {
             match openat(&self.directory.handle, &self.temporary, flags, usual) {
@@ -309,7 +327,8 @@ impl Staged {
     ) -> Result<(), RootError> {
         let failed = |errno| self.failed(errno);
         if let Some(old) = old {
-            // Nobody who could not read the original shall read the copy while it is being written.
+            // A user who could not read the original must not read the copy while it is being
+            // written.
             fchmod(&file, Mode::RUSR | Mode::WUSR).map_err(failed)?;
             let is_kept = keep_owner(&file, old).map_err(failed)?;
             let bits = mode.unwrap_or(if is_kept { old.st_mode } else { old.st_mode & 0o1777 });
@@ -336,13 +355,13 @@ impl Staged {
     }
 }
 
-/// Returns the directory that a canonical path lies in; the root's own path is empty.
+/// Returns the parent directory of a canonical path; the root's own path is empty.
 fn parent_of(path: &Path) -> &Path {
     path.parent().unwrap_or(Path::new(""))
 }
 
-/// Gives a new file the owner and group of the one that it replaces, as far as this process may; tells whether both
-/// are the same now.
+/// Gives a new file the owner and group of the one that it replaces, as far as this process may.
+/// Returns whether both are the same now.
 fn keep_owner(file: &File, old: &Stat) -> io::Result<bool> {
     let new = fstat(file)?;
     if (new.st_uid, new.st_gid) == (old.st_uid, old.st_gid) {

@@ -1,4 +1,4 @@
-//! What the kernel's answers become: errors that tell apart what a person can do something about.
+//! Conversion of kernel errors to errors that a person can act on.
 
 use std::path::Path;
 
@@ -47,10 +47,10 @@ fn the_root_itself_is_shown_as_a_dot() {
 
 #[test]
 fn a_failed_rollback_tells_both_causes_and_the_rescue() {
-    let error = ApplyError::RollbackFailed {
+    let error = ChangeSetError::RollbackFailed {
         path: "a".into(),
         kept: ".haft-00000000.tmp".into(),
-        cause: Box::new(ApplyError::Changed { path: "b".into() }),
+        cause: Box::new(ChangeSetError::Changed { path: "b".into() }),
         source: Errno::NOTEMPTY.into(),
     };
     expect!["a could not be put back (Directory not empty (os error 39)) after: b changed since it was read; read it again; its former content is in .haft-00000000.tmp"].assert_eq(&error.to_string());

@@ -1,6 +1,7 @@
-//! How a confined command ends: by itself, by its caller, or with whoever held it. Nothing of it is left.
+//! The end of a confined command: its own exit, a kill by its caller, or the death of its owner. No
+//! process is left.
 
-use haft_sandbox::{Exit, WaitError};
+use haft_sandbox::{ProcessExit, WaitError};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::lifeline::children_of;
@@ -11,10 +12,10 @@ async fn ends_are_reported() {
     let fixture = Fixture::new();
     let confinement = fixture.confinement();
     for (script, expected) in [
-        ("exit 0", Exit::Code(0)),
-        ("exit 255", Exit::Code(255)),
-        ("kill -9 $$", Exit::Signal(9)),
-        ("kill -SEGV $$", Exit::Signal(11)),
+        ("exit 0", ProcessExit::Code(0)),
+        ("exit 255", ProcessExit::Code(255)),
+        ("kill -9 $$", ProcessExit::Signal(9)),
+        ("kill -SEGV $$", ProcessExit::Signal(11)),
     ] {
         let (output, exit) = fixture.run_confined(&confinement, script).await;
         assert_eq!((output.as_str(), exit), ("", expected), "{script}");
@@ -29,7 +30,7 @@ async fn what_is_left_in_the_background_is_killed() {
         "sleep {token} & setsid -f sleep {token}; (trap '' TERM HUP; setsid -f sleep {token}) ; echo ready; exit 4"
     );
     let (output, exit) = fixture.run_confined(&fixture.confinement(), &script).await;
-    assert_eq!((output.as_str(), exit), ("ready\n", Exit::Code(4)));
+    assert_eq!((output.as_str(), exit), ("ready\n", ProcessExit::Code(4)));
     assert_eq!(token.living(), 0);
 }
 
@@ -41,7 +42,7 @@ async fn killing_and_dropping_leave_nothing() {
     let mut process = fixture.start_confined(&fixture.confinement(), &script).await;
     eventually("the command", || token.living() == 2).await;
     process.kill();
-    assert_eq!(process.wait().await.unwrap(), Exit::Signal(9));
+    assert_eq!(process.wait().await.unwrap(), ProcessExit::Signal(9));
     assert_eq!(token.living(), 0);
 
     let process = fixture.start_confined(&fixture.confinement(), &script).await;
@@ -74,9 +75,9 @@ async fn calls_go_on_when_their_zygote_dies_and_new_ones_get_another() {
     let (zygote, _) = helpers();
     kill_process(zygote, Signal::KILL).unwrap();
     let (output, exit) = fixture.run_confined(&confinement, "echo again").await;
-    assert_eq!((output.as_str(), exit), ("again\n", Exit::Code(0)));
+    assert_eq!((output.as_str(), exit), ("again\n", ProcessExit::Code(0)));
     process.kill();
-    assert_eq!(process.wait().await.unwrap(), Exit::Signal(9));
+    assert_eq!(process.wait().await.unwrap(), ProcessExit::Signal(9));
 }
 
 #[tokio::test]
@@ -115,15 +116,15 @@ async fn many_at_once() {
             let confinement = fixture.confinement();
             let script = format!("echo {number}; exit {number}");
             let (output, exit) = fixture.run_confined(&confinement, &script).await;
-            assert_eq!((output, exit), (format!("{number}\n"), Exit::Code(number)));
+            assert_eq!((output, exit), (format!("{number}\n"), ProcessExit::Code(number)));
         });
     }
     assert_eq!(runs.join_all().await.len(), 30);
 }
 
-/// The zygote of the one launcher that this process has, and its one supervisor that has a call.
+/// Returns the zygote of this process's only launcher, and its only supervisor with a call.
 ///
-/// Every test is a process of its own, so that there are no others.
+/// Every test is a separate process, so there are no others.
 fn helpers() -> (Pid, Pid) {
     let zygote = children_of(rustix::process::getpid());
     assert_eq!(zygote.len(), 1);

@@ -1,9 +1,10 @@
-//! Confinement where there are no namespaces: the whole machine is there, and Landlock and the filters say no.
+//! Confinement without namespaces: the whole machine is visible, and Landlock and the filters
+//! refuse access.
 
 use std::fs;
 use std::net::{Ipv4Addr, TcpListener};
 
-use haft_sandbox::{Confinement, Exit, Mechanisms, Network};
+use haft_sandbox::{Confinement, Mechanisms, Network, ProcessExit};
 
 use crate::spawn::{Fixture, Token, eventually};
 
@@ -85,7 +86,11 @@ async fn its_supervisor_and_strangers_cannot_be_harmed() {
     );
     let (output, exit) = fixture.run_confined(&confinement(&fixture), &script).await;
     let lines: Vec<&str> = output.lines().collect();
-    assert_eq!((lines.len(), lines.last(), exit), (5, Some(&"done"), Exit::Code(0)), "{output}");
+    assert_eq!(
+        (lines.len(), lines.last(), exit),
+        (5, Some(&"done"), ProcessExit::Code(0)),
+        "{output}"
+    );
 }
 
 #[tokio::test]
@@ -96,6 +101,6 @@ async fn nothing_is_left() {
     let mut process = fixture.start_confined(&confinement(&fixture), &script).await;
     eventually("the command", || token.living() == 3).await;
     process.kill();
-    assert_eq!(process.wait().await.unwrap(), Exit::Signal(9));
+    assert_eq!(process.wait().await.unwrap(), ProcessExit::Signal(9));
     assert_eq!(token.living(), 0);
 }

@@ -1,9 +1,9 @@
-//! What a confined command sees and changes.
+//! The files that a confined command sees and changes.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
-use haft_sandbox::{Command, Confinement, Exit, Mechanisms};
+use haft_sandbox::{Confinement, Mechanisms, ProcessExit, SandboxCommand};
 
 use super::{check, check_with};
 use crate::lifeline::children_of;
@@ -79,7 +79,7 @@ async fn the_granted_directory_is_the_real_one() {
     let script = "cat old; echo new > new; mkdir d; mv old d/moved; pwd -P";
     let (output, exit) = fixture.run_confined(&fixture.confinement(), script).await;
     let root = fixture.root.path().display();
-    assert_eq!((output, exit), (format!("old\n{root}\n"), Exit::Code(0)));
+    assert_eq!((output, exit), (format!("old\n{root}\n"), ProcessExit::Code(0)));
     assert_eq!(fs::read_to_string(fixture.path("new")).unwrap(), "new\n");
     assert_eq!(fs::read_to_string(fixture.path("d/moved")).unwrap(), "old\n");
 }
@@ -94,7 +94,7 @@ async fn temporary_directories_are_private_and_new_each_time() {
         let command = fixture.command("bash").env("HOME", "/home/you").args(["-c", script]);
         let process = fixture.launcher.spawn(command, &confinement).await.unwrap();
         let (output, exit) = fixture.read_all(process).await;
-        assert_eq!((output.as_str(), exit), ("1777\n1777\n1777\n700\n", Exit::Code(0)));
+        assert_eq!((output.as_str(), exit), ("1777\n1777\n1777\n700\n", ProcessExit::Code(0)));
     }
     assert!(!fs::exists("/tmp/haft-was-here").unwrap());
     assert!(!fs::exists("/dev/shm/haft-was-here").unwrap());
@@ -210,7 +210,7 @@ async fn grants_may_lie_in_the_home_directory() {
     confinement.readable.push(fixture.path("home/tool"));
     let script = "ls -A ..; touch ../x && echo home; touch y && echo work; cat ../tool/file; touch ../tool/x || true";
     let cwd = fixture.root.open_dir("home/work".as_ref()).unwrap();
-    let command = Command::new("bash", cwd).env("PATH", "/usr/bin").args(["-c", script]);
+    let command = SandboxCommand::new("bash", cwd).env("PATH", "/usr/bin").args(["-c", script]);
     let process = fixture.launcher.spawn(command, &confinement).await.unwrap();
     let (output, _) = fixture.read_all(process).await;
     let refused = "touch: cannot touch '../tool/x': Read-only file system\n";
@@ -301,9 +301,10 @@ async fn a_home_at_the_top_gives_nothing_away() {
     }
 }
 
-/// What is mounted while a launcher waits must be there for its next command, although namespaces are made ahead.
+/// A mount that appears while a launcher waits must be visible to its next command, although
+/// namespaces are created ahead.
 ///
-/// Runs in a mount namespace of its own, in which it may mount something.
+/// Runs in a private mount namespace, where it may mount a file system.
 #[tokio::test]
 async fn what_was_mounted_meanwhile_is_seen() {
     const INSIDE: &str = "HAFT_SANDBOX_TEST_INSIDE";

@@ -1,11 +1,11 @@
-//! What a confined command can connect to.
+//! The network of a confined command.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
 
-use haft_sandbox::{Confinement, Exit, Network, PROXY_PORT};
+use haft_sandbox::{Confinement, Network, PROXY_PORT, ProcessExit};
 
 use super::{check, check_with};
 use crate::spawn::Fixture;
@@ -77,7 +77,7 @@ async fn each_command_has_a_listener_of_its_own() {
     for (process, name) in [(&mut first, "first\n"), (&mut second, "second\n")] {
         let listener = process.take_listener().unwrap();
         assert!(process.take_listener().is_none());
-        // It does not block; here that is waited for.
+        // The listener is non-blocking; this test blocks.
         listener.set_nonblocking(false).unwrap();
         let (mut connection, _) = listener.accept().unwrap();
         let mut said = vec![0; name.len()];
@@ -88,7 +88,7 @@ async fn each_command_has_a_listener_of_its_own() {
         let mut answer = [0; 100];
         let count = process.read(&mut answer).await.unwrap();
         assert_eq!(&answer[..count], b"answer");
-        assert_eq!(process.wait().await.unwrap(), Exit::Code(0));
+        assert_eq!(process.wait().await.unwrap(), ProcessExit::Code(0));
     }
 }
 

@@ -1,4 +1,4 @@
-//! Which processes a confined command sees, and what it is itself.
+//! The processes that a confined command sees, and its own identity.
 
 use super::check;
 use crate::spawn::Fixture;

@@ -1,10 +1,10 @@
-//! What is refused before anything runs.
+//! Confinements that are refused before anything runs.
 
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use haft_sandbox::{Command, Confinement, Layer, Mechanisms, Network, SpawnError};
+use haft_sandbox::{Confinement, Mechanisms, Network, SandboxCommand, SandboxLayer, SpawnError};
 
 use crate::spawn::Fixture;
 
@@ -23,9 +23,9 @@ async fn a_proxy_without_namespaces() {
     let confinement = Confinement { mechanisms, network, ..fixture.confinement() };
     let error = refusal(&fixture, &confinement).await;
     let SpawnError::Unenforceable { missing, .. } = &error else { panic!("{error:?}") };
-    let layers: Vec<Layer> = missing.iter().map(|missing| missing.layer).collect();
-    assert_eq!(layers, [Layer::Network]);
-    assert!(error.to_string().contains("namespaces were asked off"), "{error}");
+    let layers: Vec<SandboxLayer> = missing.iter().map(|missing| missing.layer).collect();
+    assert_eq!(layers, [SandboxLayer::Network]);
+    assert!(error.to_string().contains("namespaces are disabled by the caller"), "{error}");
 }
 
 #[tokio::test]
@@ -74,7 +74,7 @@ async fn a_place_that_cannot_be_seen_is_none_to_start_in() {
     let other = tempfile::tempdir().unwrap();
     for path in [other.path(), Path::new("/proc"), Path::new("/tmp"), Path::new("/")] {
         let directory = fs::File::open(path).unwrap();
-        let command = Command::new("/usr/bin/true", directory.into());
+        let command = SandboxCommand::new("/usr/bin/true", directory.into());
         let error = fixture.launcher.spawn(command, &fixture.confinement()).await.err();
         assert!(matches!(error, Some(SpawnError::WorkingDirectory { .. })), "{path:?} {error:?}");
     }

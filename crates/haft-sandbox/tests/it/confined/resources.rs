@@ -1,6 +1,6 @@
-//! How much a confined command can use, at the bounds.
+//! Resource limits of a confined command, tested at their limits.
 
-use haft_sandbox::{Confinement, Exceeded, Exit, Mechanisms, Resources};
+use haft_sandbox::{Confinement, ExceededLimit, Mechanisms, ProcessExit, ResourceLimits};
 
 use super::check_with;
 use crate::spawn::Fixture;
@@ -54,7 +54,7 @@ async fn open_files_are_bounded() {
 #[tokio::test]
 async fn processes_are_bounded() {
     let fixture = Fixture::new();
-    let resources = Resources { processes: 40, ..Resources::default() };
+    let resources = ResourceLimits { processes: 40, ..ResourceLimits::default() };
     let confinement = Confinement { resources, ..fixture.confinement() };
     let script = "python3 -c '
 import os, time
@@ -69,23 +69,23 @@ except BlockingIOError:
 print(count)'";
     let (output, exit) = fixture.run_confined(&confinement, script).await;
     let count: u32 = output.trim().parse().unwrap();
-    // For root the bound has a few hundred on top, which the kernel keeps for itself.
+    // For root the limit is a few hundred higher, because the kernel reserves these numbers.
     assert!((30..=345).contains(&count), "{count}");
-    assert_eq!(exit, Exit::Code(0));
+    assert_eq!(exit, ProcessExit::Code(0));
 }
 
 #[tokio::test]
 async fn memory_of_all_processes_together_is_bounded() {
     let fixture = Fixture::new();
     for mechanisms in [Mechanisms::ALL, Mechanisms { namespaces: false, ..Mechanisms::ALL }] {
-        let resources = Resources { memory_bytes: 200 * MIB, ..Resources::default() };
+        let resources = ResourceLimits { memory_bytes: 200 * MIB, ..ResourceLimits::default() };
         let confinement = Confinement { resources, mechanisms, ..fixture.confinement() };
-        // Each of the four stays below the bound, and together they do not.
+        // Each of the four stays below the limit, but together they exceed it.
         let eat = "python3 -c 'b = b\"x\" * 80000000; import time; time.sleep(1000)'";
         let script = format!("{eat} & {eat} & {eat} & {eat} & wait");
         let mut process = fixture.start_confined(&confinement, &script).await;
-        assert_eq!(process.wait().await.unwrap(), Exit::Signal(9));
-        assert_eq!(process.ended_by(), Some(Exceeded::Memory), "{mechanisms:?}");
+        assert_eq!(process.wait().await.unwrap(), ProcessExit::Signal(9));
+        assert_eq!(process.exceeded_limit(), Some(ExceededLimit::Memory), "{mechanisms:?}");
     }
 }
 
@@ -93,23 +93,23 @@ async fn memory_of_all_processes_together_is_bounded() {
 async fn a_command_within_its_bounds_exceeds_nothing() {
     let fixture = Fixture::new();
     let mut process = fixture.start_confined(&fixture.confinement(), "exit 3").await;
-    assert_eq!(process.wait().await.unwrap(), Exit::Code(3));
-    assert_eq!(process.ended_by(), None);
+    assert_eq!(process.wait().await.unwrap(), ProcessExit::Code(3));
+    assert_eq!(process.exceeded_limit(), None);
 }
 
 #[tokio::test]
 async fn a_control_group_can_be_asked_for() {
     let fixture = Fixture::new().with_control_groups();
-    let resources = Resources { memory_bytes: 100 * MIB, ..Resources::default() };
+    let resources = ResourceLimits { memory_bytes: 100 * MIB, ..ResourceLimits::default() };
     for mechanisms in [Mechanisms::ALL, Mechanisms { namespaces: false, ..Mechanisms::ALL }] {
         let confinement = Confinement { resources, mechanisms, ..fixture.confinement() };
         let script = "python3 -c 'print(len(b\"x\" * 50000000))'";
         let (output, exit) = fixture.run_confined(&confinement, script).await;
-        assert_eq!((output.as_str(), exit), ("50000000\n", Exit::Code(0)));
+        assert_eq!((output.as_str(), exit), ("50000000\n", ProcessExit::Code(0)));
         let eat = "python3 -c 'b = b\"x\" * 60000000; import time; time.sleep(1000)'";
         let script = format!("{eat} & {eat} & wait");
         let mut process = fixture.start_confined(&confinement, &script).await;
-        assert_eq!(process.wait().await.unwrap(), Exit::Signal(9));
-        assert_eq!(process.ended_by(), Some(Exceeded::Memory), "{mechanisms:?}");
+        assert_eq!(process.wait().await.unwrap(), ProcessExit::Signal(9));
+        assert_eq!(process.exceeded_limit(), Some(ExceededLimit::Memory), "{mechanisms:?}");
     }
 }

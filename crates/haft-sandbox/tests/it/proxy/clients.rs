@@ -1,11 +1,11 @@
-//! Clients that people use: curl and Python's urllib, as they find a proxy in their environment or are told of one. Both
-//! have to be installed.
+//! Real clients: curl and Python's urllib, with a proxy from their environment or their arguments.
+//! Both must be installed.
 
 use std::process::Output;
 
 use expect_test::{Expect, expect};
-use haft_sandbox::proxy::Admitted::AnyAddress;
-use haft_sandbox::proxy::{Connections, Protocol};
+use haft_sandbox::proxy::EgressDecision::AnyAddress;
+use haft_sandbox::proxy::{ProxyConnections, ProxyProtocol};
 use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
 
@@ -13,8 +13,8 @@ use super::world::{World, answering, read_head, serve};
 
 const HELLO: &str = "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nhello\n";
 
-/// Runs a client in which `PROXY` stands for the proxy and `SERVER` for a granted server.
-async fn run(program: &str, args: &[&str], server: u16) -> (Output, Connections) {
+/// Runs a client; `PROXY` stands for the proxy and `SERVER` for a granted server.
+async fn run(program: &str, args: &[&str], server: u16) -> (Output, ProxyConnections) {
     let world = World::new(&[("a.test", AnyAddress)]);
     let put_in = |text: &str| {
         text.replace("PROXY", &world.address.to_string())
@@ -32,11 +32,11 @@ async fn run(program: &str, args: &[&str], server: u16) -> (Output, Connections)
     (output, world.finish().await)
 }
 
-/// Says how curl ended, what it printed, and which protocols it spoke.
+/// Prints how curl ended, its output, and the protocols that it used.
 async fn curl(args: &[&str], server: u16, expect: Expect) {
     let quiet = ["--disable", "--silent", "--show-error", "--noproxy", ""];
     let (output, connections) = run("curl", &[&quiet, args].concat(), server).await;
-    let protocols: Vec<Protocol> =
+    let protocols: Vec<ProxyProtocol> =
         connections.recorded.iter().map(|connection| connection.protocol).collect();
     let text = [output.stdout, output.stderr].concat();
     let text = String::from_utf8(text).unwrap();
@@ -91,7 +91,7 @@ async fn curl_is_told_of_a_refusal() {
     let server = answering(HELLO).await.port();
     curl(&["http://other.test/"], server, expect![[r#"
         0 [Http]
-        host other.test is not granted to this call; allow it with requires.net.hosts or --allow-host other.test
+        host other.test is not granted to this call; the user can grant it, or the tool can declare it in requires.net.hosts
     "#]]).await;
     curl(
         &["https://other.test/"],
@@ -179,7 +179,7 @@ for url in sys.argv[1:]:
     assert_eq!((connections.admitted, connections.refused), (1, 2));
     expect![[r#"
         b'hello\n'
-        HTTP Error 403: host other.test is not granted to this call; allow it with requires.net.hosts or --allow-host other.test
-        <urlopen error Tunnel connection failed: 403 host other.test is not granted to this call; allow it with requires.net.hosts or --allow-host other.test>
+        HTTP Error 403: host other.test is not granted to this call; the user can grant it, or the tool can declare it in requires.net.hosts
+        <urlopen error Tunnel connection failed: 403 host other.test is not granted to this call; the user can grant it, or the tool can declare it in requires.net.hosts>
     "#]].assert_eq(&String::from_utf8([output.stdout, output.stderr].concat()).unwrap());
 }

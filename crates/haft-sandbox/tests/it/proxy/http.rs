@@ -1,16 +1,18 @@
-//! Plain HTTP: what arrives at the server, what comes back, and that one request is all that a connection carries.
+//! Plain HTTP: the request that the server receives, the response, and that a connection carries
+//! only one request.
 
 use expect_test::{Expect, expect};
-use haft_sandbox::proxy::Admitted::AnyAddress;
-use haft_sandbox::proxy::{Connections, Outcome, Protocol};
+use haft_sandbox::proxy::EgressDecision::AnyAddress;
+use haft_sandbox::proxy::{ProxyConnections, ProxyOutcome, ProxyProtocol};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::world::{World, answering, closed, read_all, read_head, serve};
 
-/// Sends a request to a server that gives an answer, and shows what came back. Lines end with CR LF on the wire.
-async fn check(answer: &'static str, request: &str, expect: Expect) -> Connections {
+/// Sends a request to a server with a fixed answer, and prints the response. Lines end with CR LF
+/// on the wire.
+async fn check(answer: &'static str, request: &str, expect: Expect) -> ProxyConnections {
     let server = answering(answer).await;
     let world = World::new(&[("http.test", AnyAddress)]);
     let request = request.replace("{port}", &server.port().to_string()).replace('\n', "\r\n");
@@ -38,8 +40,8 @@ async fn a_request_arrives_in_the_form_that_servers_take() {
     )
     .await;
     let [entry] = connections.recorded.as_slice() else { panic!("{connections:?}") };
-    assert_eq!((entry.host.as_str(), entry.protocol), ("http.test", Protocol::Http));
-    assert!(matches!(entry.outcome, Outcome::Admitted { .. }));
+    assert_eq!((entry.host.as_str(), entry.protocol), ("http.test", ProxyProtocol::Http));
+    assert!(matches!(entry.outcome, ProxyOutcome::Admitted { .. }));
     assert!(entry.sent_bytes > 0 && entry.received_bytes > 0);
 }
 
@@ -78,14 +80,14 @@ async fn bodies_are_streamed_in_both_framings() {
             stream.read_exact(&mut chunk).await.unwrap();
             assert_eq!(chunk, [b'1', b'\r', b'\n', byte, b'\r', b'\n']);
         }
-        // A second request, which is not to be carried.
+        // A second request, which must not be carried.
         stream.write_all(b"GET http://http.test/ HTTP/1.1\r\n\r\n").await.unwrap();
         assert_eq!(read_all(&mut stream).await, b"0\r\n\r\n");
         assert_eq!(reports.recv().await.unwrap(), b"");
     }
 }
 
-/// Answers each byte of a body as soon as it is there, and reports what comes after the body.
+/// Answers each byte of a body as soon as it arrives, and reports the bytes after the body.
 async fn echo_in_chunks(mut stream: TcpStream, report: UnboundedSender<Vec<u8>>) {
     let head = read_head(&mut stream).await;
     let answer = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
@@ -185,15 +187,15 @@ async fn smuggled_requests_reach_nobody() {
         let response = world.ask(request.as_bytes()).await;
         assert!(response.starts_with("HTTP/1.1 400 "), "{shape:?}: {response}");
     }
-    // Nothing was connected to.
+    // No connection was made.
     let malformed = u64::try_from(shapes.len()).unwrap();
-    assert_eq!(world.finish().await, Connections { malformed, ..Connections::default() });
+    assert_eq!(world.finish().await, ProxyConnections { malformed, ..ProxyConnections::default() });
 }
 
 #[tokio::test]
 async fn a_malformed_chunk_ends_the_exchange() {
     let server = serve(|mut stream| async move {
-        // It has no answer to half a request.
+        // Half a request gets no answer.
         read_all(&mut stream).await;
     })
     .await;
@@ -209,9 +211,9 @@ async fn refusals_and_failures_have_a_status_and_a_reason() {
     let world = World::new(&[("closed.test", AnyAddress)]);
     let refusal = world.ask(b"HEAD http://other.test/ HTTP/1.1\r\n\r\n").await;
     expect![[r#"
-        HTTP/1.1 403 host other.test is not granted to this call; allow it with requires.net.hosts or --allow-host other.test
+        HTTP/1.1 403 host other.test is not granted to this call; the user can grant it, or the tool can declare it in requires.net.hosts
         Content-Type: text/plain; charset=utf-8
-        Content-Length: 105
+        Content-Length: 117
         Connection: close
 
     "#]].assert_eq(&refusal.replace('\r', ""));

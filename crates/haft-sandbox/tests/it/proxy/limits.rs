@@ -1,19 +1,19 @@
-//! The bounds of a proxy, each set so low that a test meets it.
+//! The limits of a proxy, each set so low that a test reaches it.
 
-use haft_sandbox::proxy::Admitted::AnyAddress;
-use haft_sandbox::proxy::Limits;
+use haft_sandbox::proxy::EgressDecision::AnyAddress;
+use haft_sandbox::proxy::ProxyLimits;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::world::{Grants, Names, Silence, World, answering, echo, read_all, serve};
 
-fn world(limits: Limits) -> World {
+fn world(limits: ProxyLimits) -> World {
     World::with(Grants::new(&[("a.test", AnyAddress)]), Names::loopback(), limits)
 }
 
 #[tokio::test]
 async fn further_connections_wait_for_their_turn() {
     let server = echo().await;
-    let world = world(Limits { connections_max: 1, ..Limits::default() });
+    let world = world(ProxyLimits { connections_max: 1, ..ProxyLimits::default() });
     let first = world.tunnel(&format!("a.test:{}", server.port())).await;
     let mut second = world.connect().await;
     second.write_all(b"CONNECT other.test:1 HTTP/1.1\r\n\r\n").await.unwrap();
@@ -42,7 +42,7 @@ async fn further_connections_wait_for_their_turn() {
 
 #[tokio::test]
 async fn a_client_that_says_nothing_is_left() {
-    let world = world(Limits { handshake_ms: 20, ..Limits::default() });
+    let world = world(ProxyLimits { handshake_ms: 20, ..ProxyLimits::default() });
     for start in ["", "GET http://a.test/ HT", "\x05\x01"] {
         let mut stream = world.connect().await;
         stream.write_all(start.as_bytes()).await.unwrap();
@@ -54,7 +54,7 @@ async fn a_client_that_says_nothing_is_left() {
 #[tokio::test]
 async fn a_connection_without_traffic_is_ended() {
     let server = echo().await;
-    let world = world(Limits { idle_ms: 20, ..Limits::default() });
+    let world = world(ProxyLimits { idle_ms: 20, ..ProxyLimits::default() });
     let mut tunnel = world.tunnel(&format!("a.test:{}", server.port())).await;
     assert_eq!(read_all(&mut tunnel).await, b"");
 
@@ -69,7 +69,7 @@ async fn a_connection_without_traffic_is_ended() {
 
 #[tokio::test]
 async fn a_name_that_takes_too_long_is_given_up() {
-    let limits = Limits { dial_ms: 20, ..Limits::default() };
+    let limits = ProxyLimits { dial_ms: 20, ..ProxyLimits::default() };
     let world =
         World::with(Grants::new(&[("a.test", AnyAddress)]), std::sync::Arc::new(Silence), limits);
     let answer = world.ask(b"CONNECT a.test:1 HTTP/1.1\r\n\r\n").await;
@@ -82,7 +82,7 @@ async fn a_name_that_takes_too_long_is_given_up() {
 
 #[tokio::test]
 async fn heads_of_both_sides_are_bounded() {
-    let limits = Limits { head_bytes_max: 200, ..Limits::default() };
+    let limits = ProxyLimits { head_bytes_max: 200, ..ProxyLimits::default() };
     let world = world(limits);
     let long = format!("GET http://a.test/{} HTTP/1.1\r\n\r\n", "a".repeat(200));
     let answer = world.ask(long.as_bytes()).await;
@@ -103,7 +103,7 @@ async fn announcements_are_bounded() {
         while stream.write_all(b"HTTP/1.1 100 Continue\r\n\r\n").await.is_ok() {}
     })
     .await;
-    let world = world(Limits::default());
+    let world = world(ProxyLimits::default());
     let request = format!("GET http://a.test:{}/ HTTP/1.1\r\n\r\n", server.port());
     let answer = world.ask(request.as_bytes()).await;
     assert_eq!(answer.matches("100 Continue").count(), 32);
@@ -112,7 +112,7 @@ async fn announcements_are_bounded() {
 
 #[tokio::test]
 async fn what_is_not_recorded_is_counted() {
-    let world = world(Limits { recorded_max: 3, ..Limits::default() });
+    let world = world(ProxyLimits { recorded_max: 3, ..ProxyLimits::default() });
     for number in 0..5 {
         world.ask(format!("CONNECT n{number}.test:1 HTTP/1.1\r\n\r\n").as_bytes()).await;
     }

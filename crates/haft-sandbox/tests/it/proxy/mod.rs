@@ -1,5 +1,5 @@
-//! The proxy, asked over the wire by clients that behave and clients that do not. Servers are on loopback, so hosts are
-//! granted at any address unless the refusal is what is tested.
+//! The proxy over the wire, with correct and incorrect clients. Servers are on loopback, so hosts
+//! are granted at any address unless the test is about that refusal.
 
 mod clients;
 mod http;

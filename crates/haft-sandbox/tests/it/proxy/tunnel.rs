@@ -1,8 +1,10 @@
-//! Tunnels of CONNECT and SOCKS5: what is judged, what is carried, and how it ends.
+//! Tunnels of CONNECT and SOCKS5: decisions, transferred bytes, and endings.
 
 use expect_test::expect;
-use haft_sandbox::proxy::Admitted::{AnyAddress, ByName};
-use haft_sandbox::proxy::{Connection, Connections, Limits, Outcome, Protocol};
+use haft_sandbox::proxy::EgressDecision::{AnyAddress, ByName};
+use haft_sandbox::proxy::{
+    ProxyConnection, ProxyConnections, ProxyLimits, ProxyOutcome, ProxyProtocol,
+};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::world::{Grants, LOOPBACK, Names, World, closed, echo, read_all, read_head, serve};
@@ -14,7 +16,7 @@ fn socks_name(name: &str, port: u16) -> Vec<u8> {
     [b"\x05\x01\x00\x03", &[length][..], name.as_bytes(), &port.to_be_bytes()].concat()
 }
 
-/// Asks for a connection by SOCKS5 and returns the code of the reply.
+/// Requests a connection by SOCKS5 and returns the code of the reply.
 async fn socks_reply(world: &World, request: &[u8]) -> u8 {
     let mut stream = world.connect().await;
     stream.write_all(&[SOCKS_GREETING, request].concat()).await.unwrap();
@@ -31,16 +33,16 @@ async fn a_tunnel_carries_bytes_and_is_recorded() {
     tunnel.write_all(b"ping").await.unwrap();
     tunnel.shutdown().await.unwrap();
     assert_eq!(read_all(&mut tunnel).await, b"ping");
-    let connection = Connection {
+    let connection = ProxyConnection {
         host: "echo.test".to_owned(),
         port: server.port(),
-        protocol: Protocol::Connect,
-        outcome: Outcome::Admitted { address: server },
+        protocol: ProxyProtocol::Connect,
+        outcome: ProxyOutcome::Admitted { address: server },
         sent_bytes: 4,
         received_bytes: 4,
     };
     let expected =
-        Connections { recorded: vec![connection], admitted: 1, ..Connections::default() };
+        ProxyConnections { recorded: vec![connection], admitted: 1, ..ProxyConnections::default() };
     assert_eq!(world.finish().await, expected);
 }
 
@@ -67,7 +69,7 @@ async fn socks_takes_names_and_addresses() {
     let connections = world.finish().await;
     let hosts: Vec<_> = connections.recorded.iter().map(|entry| entry.host.as_str()).collect();
     assert_eq!(hosts, ["echo.test", "127.0.0.1", "127.0.0.1"]);
-    assert!(connections.recorded.iter().all(|entry| entry.protocol == Protocol::Socks5));
+    assert!(connections.recorded.iter().all(|entry| entry.protocol == ProxyProtocol::Socks5));
 }
 
 #[tokio::test]
@@ -93,19 +95,19 @@ async fn a_host_that_is_not_granted_is_refused() {
     let port = server.port();
     let refusal = world.ask(format!("CONNECT echo.test:{port} HTTP/1.1\r\n\r\n").as_bytes()).await;
     expect![[r#"
-        HTTP/1.1 403 host echo.test is not granted to this call; allow it with requires.net.hosts or --allow-host echo.test
+        HTTP/1.1 403 host echo.test is not granted to this call; the user can grant it, or the tool can declare it in requires.net.hosts
         Content-Type: text/plain; charset=utf-8
-        Content-Length: 103
+        Content-Length: 116
         Connection: close
 
-        host echo.test is not granted to this call; allow it with requires.net.hosts or --allow-host echo.test
+        host echo.test is not granted to this call; the user can grant it, or the tool can declare it in requires.net.hosts
     "#]].assert_eq(&refusal.replace('\r', ""));
     assert_eq!(socks_reply(&world, &socks_name("echo.test", port)).await, 2);
     let connections = world.finish().await;
     assert_eq!((connections.admitted, connections.refused), (0, 2));
-    let reason = "host echo.test is not granted to this call; allow it with requires.net.hosts or \
-                  --allow-host echo.test";
-    let refused = Outcome::Refused { reason: reason.to_owned() };
+    let reason = "host echo.test is not granted to this call; the user can grant it, or the tool can \
+                  declare it in requires.net.hosts";
+    let refused = ProxyOutcome::Refused { reason: reason.to_owned() };
     assert!(connections.recorded.iter().all(|entry| entry.outcome == refused));
 }
 
@@ -116,7 +118,7 @@ async fn a_name_does_not_lead_to_addresses_of_ones_own() {
     for address in ["127.0.0.1", "::1", "::ffff:127.0.0.1", "0.0.0.0", "169.254.169.254"] {
         let names = Names::new(&[&[address.parse().unwrap()]]);
         let grants = Grants::new(&[("named.test", ByName)]);
-        let world = World::with(grants, names, Limits::default());
+        let world = World::with(grants, names, ProxyLimits::default());
         let request = format!("CONNECT named.test:{port} HTTP/1.1\r\n\r\n");
         let refusal = world.ask(request.as_bytes()).await;
         assert!(
@@ -159,10 +161,10 @@ async fn an_address_has_to_be_granted_itself_and_in_one_spelling() {
 async fn a_name_is_resolved_once_and_what_was_checked_is_dialled() {
     let server = echo().await;
     let port = server.port();
-    // A second question would lead elsewhere, where nobody listens.
+    // A second lookup would return another address, where no server listens.
     let names = Names::new(&[&[LOOPBACK], &["127.255.255.254".parse().unwrap()]]);
     let grants = Grants::new(&[("rebound.test", AnyAddress)]);
-    let world = World::with(grants, names.clone(), Limits::default());
+    let world = World::with(grants, names.clone(), ProxyLimits::default());
     let mut tunnel = world.tunnel(&format!("rebound.test:{port}")).await;
     tunnel.write_all(b"ping").await.unwrap();
     tunnel.shutdown().await.unwrap();
@@ -177,11 +179,11 @@ async fn a_few_addresses_are_tried_in_their_order() {
     let closed: Vec<_> = (2..=4).map(|last| format!("127.0.0.{last}").parse().unwrap()).collect();
     let enough = Names::new(&[&[&closed[..], &[LOOPBACK]].concat()]);
     let grants = Grants::new(&[("echo.test", AnyAddress)]);
-    let world = World::with(grants.clone(), enough, Limits::default());
+    let world = World::with(grants.clone(), enough, ProxyLimits::default());
     world.tunnel(&format!("echo.test:{port}")).await;
 
     let too_many = Names::new(&[&[&closed[..], &closed[..1], &[LOOPBACK]].concat()]);
-    let world = World::with(grants, too_many, Limits::default());
+    let world = World::with(grants, too_many, ProxyLimits::default());
     let answer = world.ask(format!("CONNECT echo.test:{port} HTTP/1.1\r\n\r\n").as_bytes()).await;
     assert!(answer.starts_with("HTTP/1.1 502 "), "{answer}");
 }
@@ -199,7 +201,7 @@ async fn a_host_that_does_not_answer_is_told_apart() {
     assert_eq!(world.finish().await.failed, 2);
 
     let grants = Grants::new(&[("unknown.test", AnyAddress)]);
-    let world = World::with(grants, Names::new(&[]), Limits::default());
+    let world = World::with(grants, Names::new(&[]), ProxyLimits::default());
     let answer = world.ask(b"CONNECT unknown.test:1 HTTP/1.1\r\n\r\n").await;
     assert!(answer.starts_with("HTTP/1.1 502 host unknown.test has no address: no such name"));
     assert_eq!(socks_reply(&world, &socks_name("unknown.test", 1)).await, 4);
@@ -227,7 +229,7 @@ async fn two_proxies_share_no_grants() {
 
 #[tokio::test]
 async fn one_direction_can_end_before_the_other() {
-    // The server ends first, and goes on reading.
+    // The server ends its direction first, and continues reading.
     let (report, mut reports) = tokio::sync::mpsc::unbounded_channel();
     let server = serve(move |mut stream| {
         let report = report.clone();
@@ -317,14 +319,14 @@ async fn the_end_of_the_proxy_ends_everything() {
         let mut tunnel = world.tunnel(&format!("open.test:{}", server.port())).await;
         let mut hello = [0; 5];
         tunnel.read_exact(&mut hello).await.unwrap();
-        // It has said nothing yet.
+        // It has sent nothing yet.
         let mut idle = world.connect().await;
         if is_dropped {
             drop(world);
         } else {
             let connections = world.finish().await;
             let [entry] = connections.recorded.as_slice() else { panic!("{connections:?}") };
-            assert_eq!(entry.outcome, Outcome::Admitted { address: server });
+            assert_eq!(entry.outcome, ProxyOutcome::Admitted { address: server });
             assert_eq!(entry.received_bytes, 5);
         }
         assert_eq!(read_all(&mut tunnel).await, b"");
@@ -353,8 +355,8 @@ async fn what_is_no_request_is_answered_and_counted() {
         stream.write_all(request.as_bytes()).await.unwrap();
         assert!(read_head(&mut stream).await.starts_with("HTTP/1.1 400 "), "{request:?}");
     }
-    // A client that leaves without a word is nothing.
+    // A client that leaves without sending anything is not counted.
     drop(world.connect().await);
     let connections = world.finish().await;
-    assert_eq!(connections, Connections { malformed: 7, ..Connections::default() });
+    assert_eq!(connections, ProxyConnections { malformed: 7, ..ProxyConnections::default() });
 }

@@ -1,5 +1,5 @@
-//! What the tests of the proxy run against: grants and names that a test chooses, servers on loopback, and a client that
-//! sends bytes. Real clients are in the tests themselves.
+//! The environment of the proxy's tests: configurable grants and names, servers on loopback, and a
+//! client that sends bytes. Real clients are in the tests themselves.
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -7,29 +7,32 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use haft_sandbox::proxy::{Admission, Admitted, Connections, Limits, Proxy, Resolver, Resolving};
+use haft_sandbox::proxy::{
+    EgressDecision, EgressPolicy, HostResolveFuture, HostResolver, Proxy, ProxyConnections,
+    ProxyLimits,
+};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
 pub(crate) const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
 /// Grants hosts by their names.
-pub(crate) struct Grants(HashMap<String, Admitted>);
+pub(crate) struct Grants(HashMap<String, EgressDecision>);
 
 impl Grants {
-    pub(crate) fn new(grants: &[(&str, Admitted)]) -> Arc<Grants> {
+    pub(crate) fn new(grants: &[(&str, EgressDecision)]) -> Arc<Grants> {
         let grants = grants.iter().map(|(host, admitted)| ((*host).to_owned(), *admitted));
         Arc::new(Grants(grants.collect()))
     }
 }
 
-impl Admission for Grants {
-    fn admits(&self, host: &str, _port: u16) -> Admitted {
-        self.0.get(host).copied().unwrap_or(Admitted::No)
+impl EgressPolicy for Grants {
+    fn admits(&self, host: &str, _port: u16) -> EgressDecision {
+        self.0.get(host).copied().unwrap_or(EgressDecision::No)
     }
 }
 
-/// Gives the answers that a test lists, one for each question, and the last one for ever.
+/// Returns the listed addresses, one list per lookup; the last one repeats.
 pub(crate) struct Names {
     answers: Mutex<VecDeque<Vec<IpAddr>>>,
     asked: AtomicUsize,
@@ -41,7 +44,7 @@ impl Names {
         Arc::new(Names { answers, asked: AtomicUsize::new(0) })
     }
 
-    /// Every name is on loopback.
+    /// Resolves every name to loopback.
     pub(crate) fn loopback() -> Arc<Names> {
         Names::new(&[&[LOOPBACK]])
     }
@@ -51,8 +54,8 @@ impl Names {
     }
 }
 
-impl Resolver for Names {
-    fn resolve<'a>(&'a self, _name: &'a str) -> Resolving<'a> {
+impl HostResolver for Names {
+    fn resolve<'a>(&'a self, _name: &'a str) -> HostResolveFuture<'a> {
         self.asked.fetch_add(1, Ordering::SeqCst);
         let mut answers = self.answers.lock().unwrap();
         let answer = if answers.len() > 1 { answers.pop_front() } else { answers.front().cloned() };
@@ -64,28 +67,28 @@ impl Resolver for Names {
 /// Never answers.
 pub(crate) struct Silence;
 
-impl Resolver for Silence {
-    fn resolve<'a>(&'a self, _name: &'a str) -> Resolving<'a> {
+impl HostResolver for Silence {
+    fn resolve<'a>(&'a self, _name: &'a str) -> HostResolveFuture<'a> {
         Box::pin(std::future::pending())
     }
 }
 
-/// A proxy and where it listens.
+/// A proxy and its address.
 pub(crate) struct World {
     pub(crate) proxy: Proxy,
     pub(crate) address: SocketAddr,
 }
 
 impl World {
-    /// A proxy for which every name is on loopback.
-    pub(crate) fn new(grants: &[(&str, Admitted)]) -> World {
-        World::with(Grants::new(grants), Names::loopback(), Limits::default())
+    /// Creates a proxy for which every name is on loopback.
+    pub(crate) fn new(grants: &[(&str, EgressDecision)]) -> World {
+        World::with(Grants::new(grants), Names::loopback(), ProxyLimits::default())
     }
 
     pub(crate) fn with(
-        admission: Arc<dyn Admission>,
-        resolver: Arc<dyn Resolver>,
-        limits: Limits,
+        admission: Arc<dyn EgressPolicy>,
+        resolver: Arc<dyn HostResolver>,
+        limits: ProxyLimits,
     ) -> World {
         let listener = std::net::TcpListener::bind((LOOPBACK, 0)).unwrap();
         let address = listener.local_addr().unwrap();
@@ -97,7 +100,7 @@ impl World {
         TcpStream::connect(self.address).await.unwrap()
     }
 
-    /// Sends bytes and returns all that comes back.
+    /// Sends bytes and returns the whole answer.
     pub(crate) async fn ask(&self, request: &[u8]) -> String {
         let mut stream = self.connect().await;
         stream.write_all(request).await.unwrap();
@@ -113,25 +116,25 @@ impl World {
         stream
     }
 
-    pub(crate) async fn finish(self) -> Connections {
+    pub(crate) async fn finish(self) -> ProxyConnections {
         self.proxy.finish().await
     }
 }
 
-/// Starts a server that returns what it gets, and ends after the client does.
+/// Starts a server that echoes its input, and ends after the client does.
 pub(crate) async fn echo() -> SocketAddr {
     serve(|mut stream| async move {
         let (mut reader, mut writer) = stream.split();
-        // A connection that the test cuts off is no failure of the server.
+        // A connection that the test cuts off is not a server error.
         let _ = tokio::io::copy(&mut reader, &mut writer).await;
         let _ = writer.shutdown().await;
     })
     .await
 }
 
-/// Starts a server that answers each connection's first request with bytes, and closes.
+/// Starts a server that answers each connection's first request with fixed bytes, and closes.
 ///
-/// What it got goes before the answer if this has a `{}`.
+/// A `{}` in the answer is replaced by the request.
 pub(crate) async fn answering(answer: &'static str) -> SocketAddr {
     serve(move |mut stream| async move {
         let head = read_head(&mut stream).await;
@@ -142,7 +145,7 @@ pub(crate) async fn answering(answer: &'static str) -> SocketAddr {
     .await
 }
 
-/// Starts a server that does something with each connection.
+/// Starts a server that runs a function for each connection.
 pub(crate) async fn serve<Serving>(
     serving: impl Fn(TcpStream) -> Serving + Send + 'static,
 ) -> SocketAddr
@@ -159,7 +162,7 @@ where
     address
 }
 
-/// Returns a socket that keeps a port from being used, and does not listen there.
+/// Returns a socket that reserves a port without listening on it.
 pub(crate) fn closed() -> TcpSocket {
     let socket = TcpSocket::new_v4().unwrap();
     socket.bind((LOOPBACK, 0).into()).unwrap();

@@ -7,7 +7,7 @@ use expect_test::{Expect, expect};
 use flate2::Compression;
 use flate2::write::{GzEncoder, ZlibEncoder};
 use haft_contract::Envelope;
-use haft_policy::{Action, Rule};
+use haft_policy::{Rule, RuleAction};
 use serde_json::json;
 
 use super::stage::{Names, Setting, Stage, allow, shown};
@@ -260,7 +260,7 @@ async fn redirects_lead_to_no_host_that_was_not_allowed() {
     let rules = vec![
         allow("127.0.0.1"),
         allow("*.example.com"),
-        Rule::new("net.fetch", "denied.example.com", Action::Deny),
+        Rule::new("net.fetch", "denied.example.com", RuleAction::Deny),
     ];
     let names = Names::of(&[
         ("inside.example.com", &["10.0.0.1"]),
@@ -288,7 +288,7 @@ async fn redirects_lead_to_no_host_that_was_not_allowed() {
         all.push_str(&format!("{}\n", zoo.plain(&text)));
     }
     expect![[r#"
-        PERMISSION_DENIED: http://127.0.0.1:[port]/to?http://example.org/page redirects to http://example.org/page, which could not be followed: this call was not about example.org, and nobody is asked while it runs: call with http://example.org/page, or start haft with `--allow-host example.org` (web_fetch needs approval for net.fetch of "example.org": no rule matches, and then the answer is ask; the rule `allow web_fetch "example.org"` would allow it)
+        PERMISSION_DENIED: http://127.0.0.1:[port]/to?http://example.org/page redirects to http://example.org/page, which could not be followed: this call was not about example.org, and nobody is asked while it runs: call with http://example.org/page (web_fetch needs approval for net.fetch of "example.org": no rule matches, and then the answer is ask; the rule `allow web_fetch "example.org"` would allow it)
         PERMISSION_DENIED: http://127.0.0.1:[port]/to?http://denied.example.com/ redirects to http://denied.example.com/, which could not be followed: web_fetch is denied net.fetch of "denied.example.com": the manifest rule `deny net.fetch "denied.example.com"` decides; what the manifest denies only the manifest can allow
         CAPABILITY_DENIED: http://127.0.0.1:[port]/to?http://10.0.0.1/ redirects to http://10.0.0.1/, which could not be followed: 10.0.0.1 is one of this machine or its networks, and no page may lead there; go on without it
         CAPABILITY_DENIED: http://127.0.0.1:[port]/to?http://[::1]/ redirects to http://[::1]/, which could not be followed: ::1 is one of this machine or its networks, and no page may lead there; go on without it
@@ -308,7 +308,7 @@ async fn redirects_lead_to_no_host_that_was_not_allowed() {
 #[tokio::test]
 async fn addresses_of_this_machine_need_to_be_named() {
     let zoo = zoo();
-    let rules = vec![Rule::new("*", "*", Action::Allow)];
+    let rules = vec![Rule::new("*", "*", RuleAction::Allow)];
     let names = Names::of(&[("localhost", &["127.0.0.1"]), ("evil.example.com", &["127.0.0.1"])]);
     let stage = Stage::with(Setting { rules, names, ..Setting::default() });
     let port = zoo.address.port();
@@ -328,10 +328,10 @@ async fn addresses_of_this_machine_need_to_be_named() {
         all.push_str(&format!("{}\n", zoo.plain(&stage.text(&url).await)));
     }
     expect![[r#"
-        CAPABILITY_DENIED: http://127.0.0.1:[port]/text: host 127.0.0.1 is one of this machine or its networks, which are reached only where they are named: --allow-host 127.0.0.1, or a rule that allows net.fetch "127.0.0.1"
-        CAPABILITY_DENIED: http://127.0.0.1/text: host 127.0.0.1 is one of this machine or its networks, which are reached only where they are named: --allow-host 127.0.0.1, or a rule that allows net.fetch "127.0.0.1"
-        CAPABILITY_DENIED: http://127.0.0.1/text: host 127.0.0.1 is one of this machine or its networks, which are reached only where they are named: --allow-host 127.0.0.1, or a rule that allows net.fetch "127.0.0.1"
-        CAPABILITY_DENIED: http://localhost/text: host localhost is one of this machine or its networks, which are reached only where they are named: --allow-host localhost, or a rule that allows net.fetch "localhost"
+        CAPABILITY_DENIED: http://127.0.0.1:[port]/text: host 127.0.0.1 is one of this machine or its networks, which are reached only where they are granted by name
+        CAPABILITY_DENIED: http://127.0.0.1/text: host 127.0.0.1 is one of this machine or its networks, which are reached only where they are granted by name
+        CAPABILITY_DENIED: http://127.0.0.1/text: host 127.0.0.1 is one of this machine or its networks, which are reached only where they are granted by name
+        CAPABILITY_DENIED: http://localhost/text: host localhost is one of this machine or its networks, which are reached only where they are granted by name
         CAPABILITY_DENIED: http://evil.example.com/text: host evil.example.com is granted by name, and its address is loopback; addresses that are not public have to be granted as such
         INVALID_INPUT: url: expected http or https, found ftp
         INVALID_INPUT: url: it holds a user name or a password, and neither is ever sent: leave them out
@@ -375,19 +375,9 @@ async fn what_rules_do_not_allow_is_not_asked_for() {
         let text = zoo.plain(&stage.text(&zoo.url("/text")).await);
         expected.assert_eq(&text);
     };
-    check(vec![], expect![[r#"
-        PERMISSION_DENIED: nobody can be asked here, so the call is denied: web_fetch needs approval for net.fetch of "127.0.0.1": no rule matches, and then the answer is ask; the rule `allow web_fetch "127.0.0.1"` would allow it; to allow it, start haft with `--allow-host 127.0.0.1`, or put this into haft.toml and run `haft trust`:
-        [[permissions]]
-        permission = "web_fetch"
-        pattern = "127.0.0.1"
-        action = "allow""#]]).await;
-    check(vec![Rule::new("net.fetch", "*", Action::Deny)], expect![[r#"PERMISSION_DENIED: web_fetch is denied net.fetch of "127.0.0.1": the manifest rule `deny net.fetch "*"` decides; what the manifest denies only the manifest can allow"#]]).await;
-    check(vec![Rule::new("web_fetch", "127.0.0.1", Action::Ask)], expect![[r#"
-        PERMISSION_DENIED: nobody can be asked here, so the call is denied: web_fetch needs approval for net.fetch of "127.0.0.1": the manifest rule `ask web_fetch "127.0.0.1"` decides; the rule `allow web_fetch "127.0.0.1"` would allow it; to allow it, put this into haft.toml and run `haft trust`:
-        [[permissions]]
-        permission = "web_fetch"
-        pattern = "127.0.0.1"
-        action = "allow""#]]).await;
+    check(vec![], expect![[r#"PERMISSION_DENIED: nobody can be asked here, so the call is denied: web_fetch needs approval for net.fetch of "127.0.0.1": no rule matches, and then the answer is ask; the rule `allow web_fetch "127.0.0.1"` would allow it"#]]).await;
+    check(vec![Rule::new("net.fetch", "*", RuleAction::Deny)], expect![[r#"PERMISSION_DENIED: web_fetch is denied net.fetch of "127.0.0.1": the manifest rule `deny net.fetch "*"` decides; what the manifest denies only the manifest can allow"#]]).await;
+    check(vec![Rule::new("web_fetch", "127.0.0.1", RuleAction::Ask)], expect![[r#"PERMISSION_DENIED: nobody can be asked here, so the call is denied: web_fetch needs approval for net.fetch of "127.0.0.1": the manifest rule `ask web_fetch "127.0.0.1"` decides; the rule `allow web_fetch "127.0.0.1"` would allow it"#]]).await;
     assert!(zoo.requests().is_empty());
 }
 

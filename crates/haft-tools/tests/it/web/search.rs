@@ -4,7 +4,7 @@ use std::net::TcpStream;
 
 use expect_test::{Expect, expect};
 use haft_contract::Envelope;
-use haft_tools::{SearchKey, SearchProvider, SearchWire, WebSearch};
+use haft_tools::{SearchApiKey, SearchProvider, SearchProviderKind, WebSearchOptions};
 use serde_json::{Value, json};
 
 use super::stage::{Setting, Stage, allow, shown};
@@ -39,13 +39,13 @@ fn providers() -> Zoo {
     }))
 }
 
-fn provider(zoo: &Zoo, wire: SearchWire, path: &str) -> SearchProvider {
-    let key = wire.key_variable().map(|_| SearchKey::new(KEY).unwrap());
+fn provider(zoo: &Zoo, wire: SearchProviderKind, path: &str) -> SearchProvider {
+    let key = wire.key_variable().map(|_| SearchApiKey::new(KEY).unwrap());
     SearchProvider::new(wire, Some(&zoo.url(path)), key).unwrap()
 }
 
 fn stage(providers: Vec<SearchProvider>) -> Stage {
-    let web_search = WebSearch { providers, ..WebSearch::default() };
+    let web_search = WebSearchOptions { providers, ..WebSearchOptions::default() };
     Stage::with(Setting { rules: vec![allow("*")], web_search, ..Setting::default() })
 }
 
@@ -55,7 +55,7 @@ async fn search(stage: &Stage, session: &str, input: Value) -> Envelope {
 
 #[tokio::test]
 async fn each_provider_is_asked_in_its_own_way() {
-    let check = async |wire: SearchWire, path: &str, expected: Expect| {
+    let check = async |wire: SearchProviderKind, path: &str, expected: Expect| {
         let zoo = providers();
         let stage = stage(vec![provider(&zoo, wire, path)]);
         let input = json!({"query": " rust & \"async\" ", "max_results": 3});
@@ -76,7 +76,7 @@ async fn each_provider_is_asked_in_its_own_way() {
             .collect();
         expected.assert_eq(&format!("{method} {target}\n{headers}{body}\n{}", results.concat()));
     };
-    check(SearchWire::Searxng, "", expect![[r#"
+    check(SearchProviderKind::Searxng, "", expect![[r#"
         GET /search?q=rust+%26+%22async%22&format=json
         accept: application/json
 
@@ -84,7 +84,7 @@ async fn each_provider_is_asked_in_its_own_way() {
         {"title":"Two","url":"https://two.example/","snippet":"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx
         {"title":"","url":"https://three.example/","snippet":""}
     "#]]).await;
-    check(SearchWire::Brave, "/res/", expect![[r#"
+    check(SearchProviderKind::Brave, "/res/", expect![[r#"
         GET /res/web/search?q=rust+%26+%22async%22&count=3&text_decorations=false&result_filter=web
         accept: application/json
         x-subscription-token: k-0123456789
@@ -93,7 +93,7 @@ async fn each_provider_is_asked_in_its_own_way() {
         {"title":"Two","url":"https://two.example/","snippet":"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx
         {"title":"","url":"https://three.example/","snippet":""}
     "#]]).await;
-    check(SearchWire::Tavily, "/", expect![[r#"
+    check(SearchProviderKind::Tavily, "/", expect![[r#"
         POST /search
         accept: application/json
         authorization: Bearer k-0123456789
@@ -108,7 +108,7 @@ async fn each_provider_is_asked_in_its_own_way() {
 #[tokio::test]
 async fn a_session_keeps_its_provider_and_each_provider_has_its_part() {
     let zoos = [providers(), providers(), providers()];
-    let all = zoos.iter().map(|zoo| provider(zoo, SearchWire::Searxng, "/"));
+    let all = zoos.iter().map(|zoo| provider(zoo, SearchProviderKind::Searxng, "/"));
     let stage = stage(all.collect());
     for session in 0..30 {
         let before: Vec<usize> = zoos.iter().map(|zoo| zoo.requests().len()).collect();
@@ -129,7 +129,7 @@ async fn a_session_keeps_its_provider_and_each_provider_has_its_part() {
 #[tokio::test]
 async fn a_session_searches_so_often_and_no_more() {
     let zoo = providers();
-    let stage = stage(vec![provider(&zoo, SearchWire::Searxng, "/")]);
+    let stage = stage(vec![provider(&zoo, SearchProviderKind::Searxng, "/")]);
     let session = stage.session("s1");
     let run = session.run(haft_contract::RunId::parse("r1").unwrap());
     let mut last = String::new();
@@ -151,13 +151,13 @@ async fn what_cannot_be_asked_is_said_with_what_to_do() {
     };
     add(&stage(Vec::new()), json!({"query": "q"})).await;
     let why = "its key is missing: put it into the environment variable BRAVE_API_KEY".to_owned();
-    let hindered = SearchProvider::hindered(SearchWire::Brave, None, why).unwrap();
+    let hindered = SearchProvider::unavailable(SearchProviderKind::Brave, None, why).unwrap();
     let hindered = stage(vec![hindered]);
     add(&hindered, json!({"query": "q"})).await;
     add(&hindered, json!({"query": " "})).await;
     add(&hindered, json!({"query": "q", "max_results": 21})).await;
     expect![[r#"
-        UNAVAILABLE: no provider of searches is configured: name one in haft.toml, such as [[web_search.providers]] with kind = "searxng" and url = "https://…", or kind = "brave" or "tavily" with its key in BRAVE_API_KEY or TAVILY_API_KEY, and trust it with haft trust
+        UNAVAILABLE: no provider of searches is configured: name one in haft.toml, such as [[web_search.providers]] with kind = "searxng" and url = "https://…", or kind = "brave" or "tavily" with its key in BRAVE_API_KEY or TAVILY_API_KEY, and trust it
         UNAVAILABLE: the search provider brave (api.search.brave.com) failed: its key is missing: put it into the environment variable BRAVE_API_KEY
         INVALID_INPUT: query: expected words to search for, found only white space
         INVALID_INPUT: invalid input for web_search: max_results: expected at most 20, found 21
@@ -167,7 +167,7 @@ async fn what_cannot_be_asked_is_said_with_what_to_do() {
 
 /// Has a provider answer so, and compares what is said of it.
 async fn check_failure(
-    wire: SearchWire,
+    wire: SearchProviderKind,
     status: &'static str,
     body: &'static str,
     expected: Expect,
@@ -185,7 +185,7 @@ async fn check_failure(
 
 #[tokio::test]
 async fn a_provider_that_fails_is_named_without_its_key() {
-    use SearchWire::{Brave, Searxng, Tavily};
+    use SearchProviderKind::{Brave, Searxng, Tavily};
     check_failure(Searxng, "403 Forbidden", "Forbidden", expect!["UNAVAILABLE: the search provider searxng (127.0.0.1) failed: it answered 403 Forbidden; an instance answers in JSON only if its settings.yml has json among search.formats"]).await;
     check_failure(
         Brave,
@@ -213,7 +213,7 @@ async fn no_answer_repeats_the_key_wherever_it_stands() {
         let zoo = Zoo::open(Box::new(move |_: &Request, stream: &mut TcpStream| {
             say(stream, status, JSON, answer.to_string().as_bytes())
         }));
-        let stage = stage(vec![provider(&zoo, SearchWire::Tavily, "/")]);
+        let stage = stage(vec![provider(&zoo, SearchProviderKind::Tavily, "/")]);
         let envelope = search(&stage, "s1", json!({"query": "q"})).await;
         let said = serde_json::to_string(&envelope).unwrap();
         assert!(said.contains("[key") && !said.contains("k-0"), "{said}");
@@ -230,8 +230,8 @@ async fn a_provider_that_says_nothing_is_waited_for_so_long() {
     let zoo = Zoo::open(Box::new(|_: &Request, stream: &mut TcpStream| {
         std::io::copy(stream, &mut std::io::sink()).map(drop)
     }));
-    let providers = vec![provider(&zoo, SearchWire::Searxng, "/")];
-    let web_search = WebSearch { providers, timeout_ms: 200, ..WebSearch::default() };
+    let providers = vec![provider(&zoo, SearchProviderKind::Searxng, "/")];
+    let web_search = WebSearchOptions { providers, timeout_ms: 200, ..WebSearchOptions::default() };
     let setting = Setting { rules: vec![allow("*")], web_search, ..Setting::default() };
     let text = shown(&search(&Stage::with(setting), "s1", json!({"query": "q"})).await);
     expect!["TOOL_TIMEOUT: the search provider searxng (127.0.0.1) failed: the call was stopped while it waited for the network; it has 200 ms"].assert_eq(&zoo.plain(&text));
@@ -246,7 +246,7 @@ async fn an_answer_of_a_provider_has_a_bound() {
         let filling = ANSWER_BYTES_MAX + over - start.len() - end.len();
         say(stream, "200 OK", JSON, format!("{start}{}{end}", "x".repeat(filling)).as_bytes())
     }));
-    let stage = stage(vec![provider(&zoo, SearchWire::Searxng, "/")]);
+    let stage = stage(vec![provider(&zoo, SearchProviderKind::Searxng, "/")]);
     let within = search(&stage, "s1", json!({"query": "within"})).await;
     assert_eq!(within.code(), None, "{}", shown(&within));
     let beyond = search(&stage, "s1", json!({"query": "beyond"})).await;

@@ -8,14 +8,15 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use haft::{
-    Call, Limits, Networking, Registry, Roots, Runtime, RuntimeParts, Session, SessionOptions,
+    Call, CallLimits, Connection, ConnectionOptions, Networking, Registry, Runtime, RuntimeParts,
+    WorkspaceRoots,
 };
-use haft_contract::{Envelope, RequirementSet, RunId, Variables};
-use haft_journal::{MemoryJournal, Owner};
-use haft_policy::{Action, Rule, RuleScope};
+use haft_contract::{Envelope, PatternVariables, RequirementSet, RunId};
+use haft_journal::{LeaseOwner, MemoryJournal};
+use haft_policy::{Rule, RuleAction, RuleScope};
 use haft_sandbox::Launcher;
-use haft_sandbox::proxy::{Resolver, Resolving};
-use haft_tools::{Profile, ToolOptions, WebSearch};
+use haft_sandbox::proxy::{HostResolveFuture, HostResolver};
+use haft_tools::{Profile, ToolOptions, WebSearchOptions};
 use serde_json::{Value, json};
 
 /// A runtime over an empty workspace.
@@ -35,7 +36,7 @@ pub(super) struct Names {
 pub(super) struct Setting {
     pub(super) rules: Vec<Rule>,
     pub(super) names: Names,
-    pub(super) web_search: WebSearch,
+    pub(super) web_search: WebSearchOptions,
     pub(super) output_bytes: Option<usize>,
     pub(super) authorities: Option<PathBuf>,
 }
@@ -48,8 +49,8 @@ impl Names {
     }
 }
 
-impl Resolver for Names {
-    fn resolve<'a>(&'a self, name: &'a str) -> Resolving<'a> {
+impl HostResolver for Names {
+    fn resolve<'a>(&'a self, name: &'a str) -> HostResolveFuture<'a> {
         Box::pin(async move {
             let mut answers = self.answers.lock().unwrap();
             match answers.get_mut(name) {
@@ -63,7 +64,7 @@ impl Resolver for Names {
 
 /// Returns a rule that lets hosts be asked.
 pub(super) fn allow(pattern: &str) -> Rule {
-    Rule::new("net.fetch", pattern, Action::Allow)
+    Rule::new("net.fetch", pattern, RuleAction::Allow)
 }
 
 impl Stage {
@@ -76,18 +77,18 @@ impl Stage {
         let directory = tempfile::tempdir().unwrap();
         let root = directory.path().join("root");
         fs::create_dir(&root).unwrap();
-        let roots = Roots::open(&root, &[]).unwrap();
+        let roots = WorkspaceRoots::open(&root, &[]).unwrap();
         let options = ToolOptions { web_search: setting.web_search, ..ToolOptions::default() };
-        let defaults = Limits::default();
+        let defaults = CallLimits::default();
         let output_bytes = setting.output_bytes.unwrap_or(defaults.output_bytes);
         let runtime = Runtime::new(RuntimeParts {
             registry: Registry::new(haft_tools::tools(Profile::Contract, &options)).unwrap(),
             journal: Arc::new(MemoryJournal::new()),
-            variables: Variables { workspace: roots.paths(), ..Variables::default() },
+            variables: PatternVariables { workspace: roots.paths(), ..PatternVariables::default() },
             roots,
             requires: RequirementSet::default(),
             rules: setting.rules.into_iter().map(|rule| (RuleScope::Manifest, rule)).collect(),
-            limits: Limits { output_bytes, ..defaults },
+            limits: CallLimits { output_bytes, ..defaults },
             allow_network: false,
             network_guard: haft_policy::NetworkGuard::default(),
             sandbox: haft::Sandbox::system(),
@@ -101,18 +102,18 @@ impl Stage {
             environment: Vec::new(),
             sidecars: directory.path().join("sidecars"),
             clock: Arc::new(haft::SystemClock),
-            owner: Owner { id: "test".to_owned(), place: "a test".to_owned() },
+            owner: LeaseOwner { id: "test".to_owned(), location: "a test".to_owned() },
             is_gone: Arc::new(|_| None),
             snapshots: None,
-            on_repeat: haft::OnRepeat::Warn,
+            on_repeat: haft::RepeatPolicy::Warn,
             settings: "{}".to_owned(),
         })
         .unwrap();
         Self { _directory: directory, runtime }
     }
 
-    pub(super) fn session(&self, id: &str) -> Session {
-        self.runtime.session(SessionOptions::headless(id, "test")).unwrap()
+    pub(super) fn session(&self, id: &str) -> Connection {
+        self.runtime.open_connection(ConnectionOptions::headless(id, "test")).unwrap()
     }
 
     pub(super) async fn call(&self, tool: &str, input: Value) -> Envelope {

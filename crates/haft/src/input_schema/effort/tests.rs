@@ -16,7 +16,7 @@ fn nested(levels: usize) -> Value {
 #[track_caller]
 fn check(schema: Value, input: &Value, expect: Option<&str>) {
     let compiled = InputSchema::compile(&schema).unwrap();
-    assert_eq!(compiled.message(input).as_deref(), expect, "{schema}");
+    assert_eq!(compiled.violation_message(input).as_deref(), expect, "{schema}");
 }
 
 /// A schema whose part refers to itself twice for the same field, by these references.
@@ -82,14 +82,15 @@ fn the_bounds_are_those_of_the_table() {
     let steps_max = usize::try_from(INPUT_STEPS_MAX).unwrap();
     // The schema is a part of its own, and so is the array that each item is checked in.
     let counted = |schema: &Value, input: &Value| {
-        let mut counter = Counter { schema, names: Vec::new(), known: HashMap::new(), depth: 0 };
+        let mut counter =
+            InputStepCounter { schema, names: Vec::new(), known: HashMap::new(), depth: 0 };
         counter.steps(schema, input)
     };
     let items = json!({"items": true});
     let list = |items: usize| Value::Array(vec![Value::Null; items]);
     let around = counted(&items, &list(0));
     let most = steps_max - usize::try_from(around).unwrap();
-    let effort = Effort { parts: parts(&items), refers: true };
+    let effort = SchemaEffort { parts: parts(&items), refers: true };
     assert!(!effort.is_too_much(&items, &list(most)), "at the bound");
     assert!(effort.is_too_much(&items, &list(most + 1)));
 

@@ -3,7 +3,7 @@ use super::*;
 fn collect(bytes_max: usize, chunks: &[&[u8]], directory: &std::path::Path) -> Excerpt {
     let sidecars = Sidecars::new(directory.join("sidecars"));
     let label = CallLabel { tool: "bash".to_owned(), seq: 7 };
-    let mut collector = Collector::new(bytes_max, &sidecars, &label);
+    let mut collector = OutputCollector::new(bytes_max, &sidecars, &label);
     chunks.iter().for_each(|chunk| collector.take(chunk));
     let excerpt = collector.finish();
     if let Some(path) = &excerpt.sidecar {
@@ -33,7 +33,7 @@ fn a_sidecar_holds_what_fits_and_says_so() {
     let directory = tempfile::tempdir().unwrap();
     let sidecars = Sidecars::new(directory.path().join("sidecars"));
     let label = CallLabel { tool: "bash".to_owned(), seq: 1 };
-    let mut collector = Collector::new(1_000, &sidecars, &label);
+    let mut collector = OutputCollector::new(1_000, &sidecars, &label);
     let chunk = vec![b'a'; OUTPUT_BYTES_MAX / 2 + 1];
     collector.take(&chunk);
     collector.take(&chunk);

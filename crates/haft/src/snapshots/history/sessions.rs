@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 
 use haft_contract::RunId;
-use haft_journal::{CallRow, ChatId, ChatQuery, Journal, JournalError, SnapshotNote};
+use haft_journal::{CallRow, Journal, JournalError, SessionId, SessionQuery, SnapshotNote};
 
 /// Returns a run and, if it is the session of an agent, those of all sessions that it began and that these began.
 pub(super) async fn runs_of(
@@ -12,15 +12,15 @@ pub(super) async fn runs_of(
     run: &RunId,
 ) -> Result<Vec<RunId>, JournalError> {
     let mut runs = vec![run.clone()];
-    let Ok(top) = ChatId::parse(run.as_str()) else { return Ok(runs) };
+    let Ok(top) = SessionId::parse(run.as_str()) else { return Ok(runs) };
     let mut seen = HashSet::from([top.clone()]);
     let mut waiting = vec![top];
     while let Some(parent) = waiting.pop() {
         let of_parent =
-            ChatQuery { parent: Some(parent), with_opaque: true, ..ChatQuery::default() };
+            SessionQuery { parent: Some(parent), with_opaque: true, ..SessionQuery::default() };
         let mut before = None;
         loop {
-            let page = journal.chats(ChatQuery { before, ..of_parent.clone() }).await?;
+            let page = journal.sessions(SessionQuery { before, ..of_parent.clone() }).await?;
             let Some(oldest) = page.last() else { break };
             before = Some(oldest.id.clone());
             // Rows that another hand wrote may go round in a circle.
@@ -71,19 +71,19 @@ pub(super) fn ended_later(call: &CallRow, than: &CallRow) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use haft_contract::{CallId, Effect, Scope};
-    use haft_journal::Status;
+    use haft_contract::{AttemptAddress, CallAddress, Effect};
+    use haft_journal::CallStatus;
 
     use super::*;
 
     fn call_that_ended(finished_at_ms: u64) -> CallRow {
         CallRow {
             change: 1,
-            scope: Scope::of_run(RunId::parse("a").unwrap()),
+            scope: AttemptAddress::first_of_run(RunId::parse("a").unwrap()),
             seq: 1,
             tool: "task".to_owned(),
             effect: Effect::Once,
-            status: Status::Succeeded,
+            status: CallStatus::Succeeded,
             started_at_ms: 0,
             finished_at_ms: Some(finished_at_ms),
             first_key: String::new(),
@@ -91,7 +91,7 @@ mod tests {
             driver_call_id: None,
             input: String::new(),
             accesses: String::new(),
-            epoch: 1,
+            fencing_token: 1,
             details: None,
             envelope: None,
             verdict: None,
@@ -102,14 +102,14 @@ mod tests {
     #[test]
     fn notes_of_several_runs_are_put_into_one_order() {
         let notes = |run: &str, times: &[u64]| -> Vec<SnapshotNote> {
-            let scope = haft_contract::Scope {
+            let scope = haft_contract::AttemptAddress {
                 run: RunId::parse(run).unwrap(),
                 node: "main".into(),
                 iteration: 0,
                 attempt: 1,
             };
             let note = |(seq, taken_at_ms): (u32, &u64)| SnapshotNote {
-                call: CallId { scope: scope.clone(), seq },
+                call: CallAddress { scope: scope.clone(), seq },
                 root: "/work".to_owned(),
                 before: None,
                 after: None,

@@ -1,6 +1,6 @@
 //! What rows of calls say about their order, and about why nothing was recorded.
 
-use haft_contract::Scope;
+use haft_contract::AttemptAddress;
 use haft_journal::SettledBy;
 
 use super::*;
@@ -8,7 +8,7 @@ use super::*;
 fn row(epoch: u64, change: u64, started_at_ms: u64) -> CallRow {
     CallRow {
         change,
-        scope: Scope {
+        scope: AttemptAddress {
             run: RunId::parse("r1").unwrap(),
             node: "main".into(),
             iteration: 0,
@@ -17,7 +17,7 @@ fn row(epoch: u64, change: u64, started_at_ms: u64) -> CallRow {
         seq: 1,
         tool: "bash".into(),
         effect: Effect::Once,
-        status: Status::Succeeded,
+        status: CallStatus::Succeeded,
         started_at_ms,
         finished_at_ms: Some(started_at_ms),
         first_key: String::new(),
@@ -25,7 +25,7 @@ fn row(epoch: u64, change: u64, started_at_ms: u64) -> CallRow {
         driver_call_id: None,
         input: "{}".into(),
         accesses: "[]".into(),
-        epoch,
+        fencing_token: epoch,
         details: None,
         envelope: None,
         verdict: None,
@@ -60,7 +60,7 @@ fn the_journal_orders_calls_and_not_the_clock() {
 fn what_a_call_was_to_do_is_read_and_not_searched_for() {
     let check = |accesses: &str, expect: &str| {
         let row = CallRow { accesses: accesses.to_owned(), ..row(1, 1, 1) };
-        assert_eq!(why_nothing(&row), expect, "{accesses}");
+        assert_eq!(missing_record_text(&row), expect, "{accesses}");
     };
     let off = "snapshots were off, or haft died before it could record what it did";
     let none = "it was to change no files";

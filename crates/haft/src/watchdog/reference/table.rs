@@ -9,7 +9,7 @@ use super::names_vital;
 
 /// What is done about a command, from loose to strict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Severity {
+pub(super) enum RuleSeverity {
     /// A person decides.
     Ask,
     /// Nobody is asked.
@@ -21,8 +21,8 @@ pub(super) struct CommandRule {
     /// Programs, by their file name.
     pub(super) programs: &'static [&'static str],
     /// Which of their calls.
-    pub(super) when: When,
-    pub(super) severity: Severity,
+    pub(super) when: ArgumentCondition,
+    pub(super) severity: RuleSeverity,
     /// What the command does, after its own words.
     pub(super) reason: &'static str,
     /// Lines of plain words that the rule is about. The workspace is `/work`.
@@ -34,7 +34,7 @@ pub(super) struct CommandRule {
 }
 
 /// What the arguments have to be.
-pub(super) enum When {
+pub(super) enum ArgumentCondition {
     Always,
     /// Some argument names a place that belongs to the machine.
     NamesVital,
@@ -60,7 +60,7 @@ pub(super) enum When {
     AnyOf(&'static [&'static str]),
 }
 
-impl When {
+impl ArgumentCondition {
     pub(super) fn holds(&self, arguments: &[String], root: &Path) -> bool {
         let has = |words: &[&str]| arguments.iter().any(|word| words.contains(&word.as_str()));
         let vital = |word: &String| names_vital(word, root);
@@ -113,8 +113,8 @@ const PRIVILEGED: &str = "uses or changes rights beyond those of this user";
 pub(super) const COMMAND_RULES: &[CommandRule] = &[
     CommandRule {
         programs: &["rm", "rmdir", "shred", "unlink", "mv", "tee", "truncate"],
-        when: When::NamesVital,
-        severity: Severity::Deny,
+        when: ArgumentCondition::NamesVital,
+        severity: RuleSeverity::Deny,
         reason: DESTROYS,
         matches: &[
             "rm -rf /", "rm -rf /*", "rm -r /usr", "rm /etc/passwd", "rm -rf ~", "rm -rf ~/", "rm -rf $HOME/*", "rm -rf /home/you",
@@ -128,24 +128,24 @@ pub(super) const COMMAND_RULES: &[CommandRule] = &[
     },
     CommandRule {
         programs: &["cp", "install", "ln", "rsync"],
-        when: When::LastNamesVital,
-        severity: Severity::Deny,
+        when: ArgumentCondition::LastNamesVital,
+        severity: RuleSeverity::Deny,
         reason: DESTROYS,
         matches: &["cp x /etc/passwd", "cp -r . /usr/", "ln -sf x /bin/sh", "cp image /dev/sda"],
         not_matches: &["cp /etc/hosts hosts", "cp a b", "cp x /dev/null", "cp /usr/include/stdio.h /work/"],
     },
     CommandRule {
         programs: &["chmod", "chown", "chgrp", "setfacl", "chattr"],
-        when: When::NamesVital,
-        severity: Severity::Deny,
+        when: ArgumentCondition::NamesVital,
+        severity: RuleSeverity::Deny,
         reason: DESTROYS,
         matches: &["chmod -R 777 /", "chown -R me /usr", "chmod 666 /etc/shadow"],
         not_matches: &["chmod +x run.sh", "chmod -R u+w /work/x"],
     },
     CommandRule {
         programs: &["dd"],
-        when: When::SetsVital("of"),
-        severity: Severity::Deny,
+        when: ArgumentCondition::SetsVital("of"),
+        severity: RuleSeverity::Deny,
         reason: DESTROYS,
         matches: &["dd if=/dev/zero of=/dev/sda bs=1M", "dd if=x of=/boot/vmlinuz"],
         not_matches: &["dd if=/dev/sda of=image", "dd if=/dev/zero of=/dev/null", "dd if=a of=/work/b"],
@@ -155,128 +155,128 @@ pub(super) const COMMAND_RULES: &[CommandRule] = &[
             "mkfs", "mkfs.btrfs", "mkfs.ext2", "mkfs.ext3", "mkfs.ext4", "mkfs.f2fs", "mkfs.fat", "mkfs.ntfs", "mkfs.vfat", "mkfs.xfs",
             "mke2fs", "mkswap", "wipefs", "blkdiscard", "fdisk", "sfdisk", "sgdisk", "parted", "cryptsetup",
         ],
-        when: When::NamesDevice,
-        severity: Severity::Deny,
+        when: ArgumentCondition::NamesDevice,
+        severity: RuleSeverity::Deny,
         reason: DESTROYS,
         matches: &["mkfs.ext4 /dev/sda1", "wipefs -a /dev/nvme0n1", "mkfs -t ext4 /dev/sdb"],
         not_matches: &["mkfs.ext4 disk.img", "fdisk -l"],
     },
     CommandRule {
         programs: &["find"],
-        when: When::FindsVitalFor(&["chmod", "chown", "mv", "rm", "rmdir", "shred", "truncate", "unlink"]),
-        severity: Severity::Deny,
+        when: ArgumentCondition::FindsVitalFor(&["chmod", "chown", "mv", "rm", "rmdir", "shred", "truncate", "unlink"]),
+        severity: RuleSeverity::Deny,
         reason: DESTROYS,
         matches: &["find / -name x -delete", "find /etc -exec rm {} ;"],
         not_matches: &["find / -name x", "find . -delete", "find /work -exec rm {} ;", "find /etc -exec cat {} ;", "find / -name rm"],
     },
     CommandRule {
         programs: &["shutdown", "reboot", "halt", "poweroff", "telinit"],
-        when: When::Always,
-        severity: Severity::Deny,
+        when: ArgumentCondition::Always,
+        severity: RuleSeverity::Deny,
         reason: STOPS,
         matches: &["shutdown -h now", "/sbin/reboot", "poweroff"],
         not_matches: &["echo reboot", "timeout 5 grep -r reboot .", "xargs grep shutdown"],
     },
     CommandRule {
         programs: &["init"],
-        when: When::Subcommand(&["0", "6"]),
-        severity: Severity::Deny,
+        when: ArgumentCondition::Subcommand(&["0", "6"]),
+        severity: RuleSeverity::Deny,
         reason: STOPS,
         matches: &["init 0", "init 6"],
         not_matches: &["init --help", "init"],
     },
     CommandRule {
         programs: &["systemctl"],
-        when: When::Subcommand(&["emergency", "halt", "hibernate", "kexec", "poweroff", "reboot", "rescue", "suspend"]),
-        severity: Severity::Deny,
+        when: ArgumentCondition::Subcommand(&["emergency", "halt", "hibernate", "kexec", "poweroff", "reboot", "rescue", "suspend"]),
+        severity: RuleSeverity::Deny,
         reason: STOPS,
         matches: &["systemctl reboot", "systemctl --force poweroff"],
         not_matches: &["systemctl status", "systemctl restart x"],
     },
     CommandRule {
         programs: &["kill"],
-        when: When::Last(&["-1", "1"]),
-        severity: Severity::Deny,
+        when: ArgumentCondition::Last(&["-1", "1"]),
+        severity: RuleSeverity::Deny,
         reason: STOPS,
         matches: &["kill -9 -1", "kill -9 1", "kill -- -1"],
         not_matches: &["kill 1234", "kill -9 1234", "kill -1 1234", "kill -l"],
     },
     CommandRule {
         programs: &["curl", "wget", "aria2c", "fetch", "ftp", "lftp", "scp", "sftp"],
-        when: When::Always,
-        severity: Severity::Ask,
+        when: ArgumentCondition::Always,
+        severity: RuleSeverity::Ask,
         reason: FETCHES,
         matches: &["curl -O x", "/usr/bin/wget x", "scp host:x ."],
         not_matches: &["echo curl", "curly x"],
     },
     CommandRule {
         programs: &["git"],
-        when: When::GitClonesElsewhere,
-        severity: Severity::Ask,
+        when: ArgumentCondition::GitClonesElsewhere,
+        severity: RuleSeverity::Ask,
         reason: FETCHES,
         matches: &["git clone https://x/y", "git -C there clone host:x", "git -c a.b=c --no-pager clone ssh://x"],
         not_matches: &["git commit -m clone:", "git fetch", "git log clone", "git clone -q repo copy", "git clone ../x y"],
     },
     CommandRule {
         programs: &["pip", "pip3", "pipx"],
-        when: When::Subcommand(&["download", "install", "run", "upgrade", "wheel"]),
-        severity: Severity::Ask,
+        when: ArgumentCondition::Subcommand(&["download", "install", "run", "upgrade", "wheel"]),
+        severity: RuleSeverity::Ask,
         reason: FETCHES,
         matches: &["pip install requests", "pip3 --quiet install -r requirements.txt", "pipx run black"],
         not_matches: &["pip list", "pip show install"],
     },
     CommandRule {
         programs: &["python", "python3"],
-        when: When::Contains(&["-m", "pip", "install"]),
-        severity: Severity::Ask,
+        when: ArgumentCondition::Contains(&["-m", "pip", "install"]),
+        severity: RuleSeverity::Ask,
         reason: FETCHES,
         matches: &["python3 -m pip install x"],
         not_matches: &["python3 -m pip list", "python3 install"],
     },
     CommandRule {
         programs: &["uv"],
-        when: When::AnyOf(&["add", "install", "sync"]),
-        severity: Severity::Ask,
+        when: ArgumentCondition::AnyOf(&["add", "install", "sync"]),
+        severity: RuleSeverity::Ask,
         reason: FETCHES,
         matches: &["uv pip install x", "uv add x", "uv tool install x"],
         not_matches: &["uv run test", "uv pip list"],
     },
     CommandRule {
         programs: &["npm", "pnpm", "yarn", "bun"],
-        when: When::Subcommand(&["add", "ci", "create", "dlx", "i", "init", "install", "update", "upgrade", "x"]),
-        severity: Severity::Ask,
+        when: ArgumentCondition::Subcommand(&["add", "ci", "create", "dlx", "i", "init", "install", "update", "upgrade", "x"]),
+        severity: RuleSeverity::Ask,
         reason: FETCHES,
         matches: &["npm install", "npm i left-pad", "yarn add x", "pnpm dlx x"],
         not_matches: &["npm test", "npm run install", "yarn build"],
     },
     CommandRule {
         programs: &["npx", "bunx", "uvx"],
-        when: When::Always,
-        severity: Severity::Ask,
+        when: ArgumentCondition::Always,
+        severity: RuleSeverity::Ask,
         reason: FETCHES,
         matches: &["npx create-app"],
         not_matches: &["npm test"],
     },
     CommandRule {
         programs: &["cargo", "gem", "go", "brew", "conda", "luarocks", "rustup"],
-        when: When::Subcommand(&["add", "get", "install", "update", "upgrade"]),
-        severity: Severity::Ask,
+        when: ArgumentCondition::Subcommand(&["add", "get", "install", "update", "upgrade"]),
+        severity: RuleSeverity::Ask,
         reason: FETCHES,
         matches: &["cargo install ripgrep", "cargo add serde", "go get x", "gem install x", "brew install x"],
         not_matches: &["cargo build", "go build", "cargo test install"],
     },
     CommandRule {
         programs: &["docker", "podman"],
-        when: When::Subcommand(&["pull", "run"]),
-        severity: Severity::Ask,
+        when: ArgumentCondition::Subcommand(&["pull", "run"]),
+        severity: RuleSeverity::Ask,
         reason: FETCHES,
         matches: &["docker pull alpine", "podman run alpine"],
         not_matches: &["docker ps", "docker images pull"],
     },
     CommandRule {
         programs: &["apk", "apt", "apt-get", "dnf", "pacman", "snap", "yum", "zypper"],
-        when: When::SubcommandBut(&["list", "search", "show", "info"]),
-        severity: Severity::Ask,
+        when: ArgumentCondition::SubcommandBut(&["list", "search", "show", "info"]),
+        severity: RuleSeverity::Ask,
         reason: "changes what is installed on the machine",
         matches: &["apt-get install x", "dnf -y upgrade", "pacman -Syu"],
         not_matches: &["apt list", "apt-get show x", "dnf info x"],
@@ -287,26 +287,26 @@ pub(super) const COMMAND_RULES: &[CommandRule] = &[
             "passwd", "pkexec", "rmmod", "runuser", "setcap", "su", "sudo", "swapoff", "swapon", "sysctl", "umount", "useradd", "userdel",
             "usermod", "visudo",
         ],
-        when: When::Always,
-        severity: Severity::Ask,
+        when: ArgumentCondition::Always,
+        severity: RuleSeverity::Ask,
         reason: PRIVILEGED,
         matches: &["sudo make install", "/usr/bin/sudo -n true", "su -c id", "mount /dev/sdb1 /mnt", "sysctl -w a=b", "env A=1 sudo id"],
         not_matches: &["echo sudo", "git commit -m sudo", "timeout 5 grep sudo x", "xargs -n 1 grep mount"],
     },
     CommandRule {
         programs: &["chown", "chgrp"],
-        when: When::Always,
-        severity: Severity::Ask,
+        when: ArgumentCondition::Always,
+        severity: RuleSeverity::Ask,
         reason: PRIVILEGED,
         matches: &["chown me file"],
         not_matches: &["chmod +x file"],
     },
     CommandRule {
         programs: &["systemctl", "service"],
-        when: When::SubcommandBut(&[
+        when: ArgumentCondition::SubcommandBut(&[
             "cat", "is-active", "is-enabled", "is-failed", "list-sockets", "list-timers", "list-unit-files", "list-units", "show", "status",
         ]),
-        severity: Severity::Ask,
+        severity: RuleSeverity::Ask,
         reason: PRIVILEGED,
         matches: &["systemctl restart nginx", "service nginx stop", "systemctl"],
         not_matches: &["systemctl status nginx", "systemctl --user list-units"],

@@ -3,17 +3,17 @@
 use std::path::Path;
 
 use expect_test::{Expect, expect};
-use haft_contract::{Command, ToolId};
-use haft_policy::{Canonical, PathSubject};
+use haft_contract::{CommandLine, ToolId};
+use haft_policy::{PathSubject, ResolvedAccess};
 use serde_json::Value;
 
-use super::table::{COMMAND_RULES, Severity};
-use super::{SHOWN_CHARS_MAX, Verdict, is_fork_bomb, of_command, verdict};
+use super::table::{COMMAND_RULES, RuleSeverity};
+use super::{SHOWN_CHARS_MAX, WatchdogVerdict, command_finding, is_fork_bomb, verdict};
 use crate::watchdog::WatchedCall;
 
 const ROOT: &str = "/work";
 
-fn judge(accesses: &[Canonical]) -> Verdict {
+fn judge(accesses: &[ResolvedAccess]) -> WatchdogVerdict {
     let tool = ToolId::parse("bash").unwrap();
     let (input, root) = (Value::Null, Path::new(ROOT));
     verdict(&WatchedCall {
@@ -31,8 +31,8 @@ fn argv(line: &str) -> Vec<String> {
     line.split(' ').map(str::to_owned).collect()
 }
 
-fn line(line: &str) -> Canonical {
-    Canonical::Shell { command: Command::Unknown(line.to_owned()) }
+fn line(line: &str) -> ResolvedAccess {
+    ResolvedAccess::Shell { command: CommandLine::Unknown(line.to_owned()) }
 }
 
 #[test]
@@ -41,7 +41,7 @@ fn every_rule_matches_its_examples_and_no_other() {
     for rule in COMMAND_RULES {
         assert!(!rule.matches.is_empty() && !rule.not_matches.is_empty(), "{:?}", rule.programs);
         for example in rule.matches {
-            let found = of_command(&argv(example), root);
+            let found = command_finding(&argv(example), root);
             let found = found.unwrap_or_else(|| panic!("nothing matches {example:?}"));
             assert!(found.text.ends_with(rule.reason), "{example:?}: {}", found.text);
             assert_eq!(found.severity, rule.severity, "{example:?}");
@@ -52,7 +52,7 @@ fn every_rule_matches_its_examples_and_no_other() {
             let matches =
                 rule.programs.contains(&program.as_str()) && rule.when.holds(arguments, root);
             assert!(!matches, "{example:?}");
-            let found = of_command(&words, root);
+            let found = command_finding(&words, root);
             assert!(
                 found
                     .is_none_or(|found| !found.text.ends_with(rule.reason)
@@ -64,45 +64,48 @@ fn every_rule_matches_its_examples_and_no_other() {
 }
 
 #[track_caller]
-fn check(accesses: &[Canonical], expected: Expect) {
+fn check(accesses: &[ResolvedAccess], expected: Expect) {
     let shown = match judge(accesses) {
-        Verdict::Allow => "allow".to_owned(),
-        Verdict::Ask(reason) => format!("ask: {reason}"),
-        Verdict::Deny(reason) => format!("deny: {reason}"),
+        WatchdogVerdict::Allow => "allow".to_owned(),
+        WatchdogVerdict::Ask(reason) => format!("ask: {reason}"),
+        WatchdogVerdict::Deny(reason) => format!("deny: {reason}"),
     };
     expected.assert_eq(&shown);
 }
 
 #[test]
 fn files() {
-    let write = |path: PathSubject| [Canonical::Write { path }];
-    check(&write(PathSubject::beneath(Path::new(ROOT), Path::new("src/a"))), expect!["allow"]);
+    let write = |path: PathSubject| [ResolvedAccess::Write { path }];
+    check(&write(PathSubject::in_root(Path::new(ROOT), Path::new("src/a"))), expect!["allow"]);
     check(
-        &write(PathSubject::beneath(Path::new("/data"), Path::new("a"))),
+        &write(PathSubject::in_root(Path::new("/data"), Path::new("a"))),
         expect!["ask: writing to /data/a, which lies outside the workspace root"],
     );
     check(
-        &write(PathSubject::beneath(Path::new("/etc/app"), Path::new("a"))),
+        &write(PathSubject::in_root(Path::new("/etc/app"), Path::new("a"))),
         expect!["deny: writing to /etc/app/a would change the machine itself; leave it alone"],
     );
     check(
-        &write(PathSubject::outside("/dev/sda")),
+        &write(PathSubject::outside_roots("/dev/sda")),
         expect!["deny: writing to /dev/sda would change the machine itself; leave it alone"],
     );
-    check(&write(PathSubject::outside("/dev/null")), expect!["allow"]);
+    check(&write(PathSubject::outside_roots("/dev/null")), expect!["allow"]);
     check(
-        &write(PathSubject::beneath(Path::new("/usr/src/lib"), Path::new("a"))),
+        &write(PathSubject::in_root(Path::new("/usr/src/lib"), Path::new("a"))),
         expect!["ask: writing to /usr/src/lib/a, which lies outside the workspace root"],
     );
     check(
-        &write(PathSubject::outside("/usr/bin/x")),
+        &write(PathSubject::outside_roots("/usr/bin/x")),
         expect!["deny: writing to /usr/bin/x would change the machine itself; leave it alone"],
     );
     check(
-        &write(PathSubject::outside("/boot/x")),
+        &write(PathSubject::outside_roots("/boot/x")),
         expect!["deny: writing to /boot/x would change the machine itself; leave it alone"],
     );
-    check(&[Canonical::Read { path: PathSubject::outside("/etc/passwd") }], expect!["allow"]);
+    check(
+        &[ResolvedAccess::Read { path: PathSubject::outside_roots("/etc/passwd") }],
+        expect!["allow"],
+    );
     check(&[], expect!["allow"]);
 }
 
@@ -148,19 +151,19 @@ fn a_fork_bomb_is_denied_however_its_line_was_taken_apart() {
         verdict(&call)
     };
     for bomb in [":(){ :|:& };:", "bomb() { bomb | bomb & }; bomb"] {
-        let denied = matches!(judge(serde_json::json!({"cmd": bomb})), Verdict::Deny(_));
+        let denied = matches!(judge(serde_json::json!({"cmd": bomb})), WatchdogVerdict::Deny(_));
         assert!(denied, "{bomb}");
         let inside = serde_json::json!({"cmd": "bash", "args": ["-c", bomb]});
-        assert!(matches!(judge(inside), Verdict::Deny(_)), "{bomb}");
+        assert!(matches!(judge(inside), WatchdogVerdict::Deny(_)), "{bomb}");
     }
-    assert_eq!(judge(serde_json::json!({"cmd": "ls"})), Verdict::Allow);
+    assert_eq!(judge(serde_json::json!({"cmd": "ls"})), WatchdogVerdict::Allow);
 }
 
 #[test]
 fn what_granted_hosts_make_foreseen_is_not_asked() {
     let tool = ToolId::parse("bash").unwrap();
     let judge = |line: &str, has_hosts: bool| {
-        let accesses = [Canonical::Shell { command: Command::Argv(argv(line)) }];
+        let accesses = [ResolvedAccess::Shell { command: CommandLine::Argv(argv(line)) }];
         let call = WatchedCall {
             tool: &tool,
             input: &Value::Null,
@@ -172,15 +175,15 @@ fn what_granted_hosts_make_foreseen_is_not_asked() {
         };
         verdict(&call)
     };
-    assert!(matches!(judge("curl https://docs.rs", false), Verdict::Ask(_)));
-    assert_eq!(judge("curl https://docs.rs", true), Verdict::Allow);
-    assert_eq!(judge("curl http://localhost:80", false), Verdict::Allow);
-    assert!(matches!(judge("sudo ls", true), Verdict::Ask(_)));
+    assert!(matches!(judge("curl https://docs.rs", false), WatchdogVerdict::Ask(_)));
+    assert_eq!(judge("curl https://docs.rs", true), WatchdogVerdict::Allow);
+    assert_eq!(judge("curl http://localhost:80", false), WatchdogVerdict::Allow);
+    assert!(matches!(judge("sudo ls", true), WatchdogVerdict::Ask(_)));
 }
 
 #[test]
 fn the_strictest_of_several_commands_decides() {
-    let run = |line: &str| Canonical::Shell { command: Command::Argv(argv(line)) };
+    let run = |line: &str| ResolvedAccess::Shell { command: CommandLine::Argv(argv(line)) };
     check(
         &[run("ls"), run("curl x"), run("sudo ls")],
         expect![[r#"ask: "curl x" fetches things from elsewhere"#]],
@@ -194,8 +197,9 @@ fn the_strictest_of_several_commands_decides() {
 
 #[test]
 fn a_long_command_is_cut_where_it_is_shown() {
-    let shown =
-        |chars: usize| of_command(&argv(&"sudo ".repeat(chars / 5)), Path::new(ROOT)).unwrap().text;
+    let shown = |chars: usize| {
+        command_finding(&argv(&"sudo ".repeat(chars / 5)), Path::new(ROOT)).unwrap().text
+    };
     assert!(
         shown(SHOWN_CHARS_MAX).starts_with(&format!("\"{}\"", "sudo ".repeat(SHOWN_CHARS_MAX / 5)))
     );
@@ -218,7 +222,7 @@ fn fork_bombs_in_any_spelling() {
 #[test]
 fn a_workspace_inside_a_system_directory_is_the_workspaces() {
     let root = Path::new("/usr/src/app");
-    let severity = |line: &str| of_command(&argv(line), root).map(|found| found.severity);
+    let severity = |line: &str| command_finding(&argv(line), root).map(|found| found.severity);
     assert_eq!(severity("rm -rf /usr/src/app/build"), None);
-    assert_eq!(severity("rm -rf /usr/src"), Some(Severity::Deny));
+    assert_eq!(severity("rm -rf /usr/src"), Some(RuleSeverity::Deny));
 }

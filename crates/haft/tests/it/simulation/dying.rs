@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use haft_faults::{Interpose, Interposed, Step};
-use haft_journal::{Answer, JournalError, MemoryJournal};
+use haft_faults::{InterceptedJournal, JournalInterceptor, JournalMethod};
+use haft_journal::{JournalError, JournalFuture, MemoryJournal};
 
 use super::process::Fate;
 
@@ -15,12 +15,12 @@ pub(super) struct DyingJournal {
 }
 
 impl DyingJournal {
-    pub(super) fn new(inner: Arc<MemoryJournal>, fate: Arc<Fate>) -> Interposed<Self> {
-        Interposed(Self { inner, fate })
+    pub(super) fn new(inner: Arc<MemoryJournal>, fate: Arc<Fate>) -> InterceptedJournal<Self> {
+        InterceptedJournal(Self { inner, fate })
     }
 }
 
-impl Interpose for DyingJournal {
+impl JournalInterceptor for DyingJournal {
     type Inner = MemoryJournal;
 
     fn inner(&self) -> &MemoryJournal {
@@ -30,9 +30,9 @@ impl Interpose for DyingJournal {
     /// Takes a step before and a step after; death at the second loses the answer and not the record.
     fn around<'a, T: Send + 'a>(
         &'a self,
-        _: Step,
-        ask: impl FnOnce(&'a MemoryJournal) -> Answer<'a, T>,
-    ) -> Answer<'a, T> {
+        _: JournalMethod,
+        ask: impl FnOnce(&'a MemoryJournal) -> JournalFuture<'a, T>,
+    ) -> JournalFuture<'a, T> {
         // A journal in memory does nothing until it is asked for the answer.
         let answer = ask(&self.inner);
         Box::pin(async move {

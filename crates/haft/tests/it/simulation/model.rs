@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use haft_contract::{Effect, Envelope};
-use haft_journal::{CallRow, Status, Verdict};
+use haft_journal::{CallRow, CallStatus, SettlementVerdict};
 
 /// What was heard so far.
 #[derive(Default)]
@@ -53,10 +53,12 @@ impl Model {
         let is_latest =
             rows.iter().filter(|other| is_same_call(other, row)).all(|other| other.seq <= row.seq);
         let fits = match (row.status, row.verdict) {
-            (Status::Succeeded, _) => times > 0,
-            (Status::Failed, Some(Verdict::NotHappened)) => !is_latest || times == 0 || retries > 0,
-            (Status::Unknown, _) => true,
-            (Status::Failed | Status::Refused | Status::Intended, _) => false,
+            (CallStatus::Succeeded, _) => times > 0,
+            (CallStatus::Failed, Some(SettlementVerdict::NotHappened)) => {
+                !is_latest || times == 0 || retries > 0
+            }
+            (CallStatus::Unknown, _) => true,
+            (CallStatus::Failed | CallStatus::Refused | CallStatus::Intended, _) => false,
         };
         if fits {
             Ok(())

@@ -7,16 +7,18 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use haft::{
-    Call, Clock, Limits, OnRepeat, Place, Registry, Resume, Roots, Run, RunError, Runtime,
-    RuntimeParts, Sandbox, Session, SessionOptions,
+    Call, CallLimits, Clock, Connection, ConnectionOptions, Registry, RepeatPolicy, ResumeMode,
+    Run, RunError, Runtime, RuntimeParts, Sandbox, TaskAttempt, WorkspaceRoots,
 };
 use haft_contract::{
-    CallId, Cx, Effect, Envelope, Metadata, Probed, RequirementSet, RunId, Tool, ToolError,
-    Variables,
+    CallAddress, Cx, Effect, Envelope, EnvelopeMetadata, PatternVariables, ProbeResult,
+    RequirementSet, RunId, Tool, ToolError,
 };
 use haft_journal::limits::LEASE_MS_MAX;
-use haft_journal::{CallRow, Journal, MemoryJournal, Owner, SettledBy, Settlement, Verdict};
-use haft_policy::{Action, NetworkGuard, Rule, RuleScope};
+use haft_journal::{
+    CallRow, Journal, LeaseOwner, MemoryJournal, SettledBy, Settlement, SettlementVerdict,
+};
+use haft_policy::{NetworkGuard, Rule, RuleAction, RuleScope};
 use haft_sandbox::Launcher;
 use serde_json::Value;
 use tokio::sync::Notify;
@@ -86,11 +88,11 @@ impl World {
     /// Settles a call in doubt as an operator does.
     pub(super) async fn settle(
         &self,
-        call: CallId,
-        verdict: Verdict,
+        call: CallAddress,
+        verdict: SettlementVerdict,
         data: Value,
     ) -> Result<(), String> {
-        let envelope = Envelope::Output { data, metadata: Metadata::default() };
+        let envelope = Envelope::Output { data, metadata: EnvelopeMetadata::default() };
         let (by, settled_at_ms) = (SettledBy::Operator, self.clock());
         let settlement = Settlement { call, verdict, by, envelope, settled_at_ms };
         self.journal.resolve(settlement).await.map(drop).map_err(|err| err.to_string())
@@ -158,7 +160,7 @@ pub(super) type Answered = Option<Result<Envelope, RunError>>;
 /// One process.
 pub(super) struct Process {
     pub(super) runtime: Runtime,
-    session: Session,
+    session: Connection,
     world: Arc<World>,
     fate: Arc<Fate>,
     owner: String,
@@ -177,11 +179,11 @@ impl Process {
         });
         let owner = format!("p{number}");
         let runtime = runtime(world, &fate, &owner);
-        let session = runtime.session(SessionOptions::headless(&owner, "test")).unwrap();
+        let session = runtime.open_connection(ConnectionOptions::headless(&owner, "test")).unwrap();
         Self { runtime, session, world: Arc::clone(world), fate, owner }
     }
 
-    pub(super) fn handle(&self, run: &RunId, resume: Resume) -> Run {
+    pub(super) fn handle(&self, run: &RunId, resume: ResumeMode) -> Run {
         self.session.resume(run.clone(), resume)
     }
 
@@ -190,11 +192,11 @@ impl Process {
         &self,
         run: &Run,
         (tool, input): (&str, &str),
-        place: Place,
+        place: TaskAttempt,
         driver_call_id: Option<String>,
     ) -> impl Future<Output = Answered> + Send + use<> {
         let input = serde_json::json!({ "text": input });
-        let call = Call { place, driver_call_id, ..Call::new(tool, input) };
+        let call = Call { task_attempt: place, driver_call_id, ..Call::new(tool, input) };
         let (run, fate) = (run.clone(), Arc::clone(&self.fate));
         async move {
             tokio::select! {
@@ -238,16 +240,16 @@ impl Process {
 fn runtime(world: &Arc<World>, fate: &Arc<Fate>, owner: &str) -> Runtime {
     let root = world.directory.path().join("root");
     std::fs::create_dir_all(&root).unwrap();
-    let roots = Roots::open(&root, &[]).unwrap();
+    let roots = WorkspaceRoots::open(&root, &[]).unwrap();
     let gone = Arc::clone(world);
     Runtime::new(RuntimeParts {
         registry: Registry::new(tools(world, fate)).unwrap(),
         journal: Arc::new(DyingJournal::new(Arc::clone(&world.journal), Arc::clone(fate))),
-        variables: Variables { workspace: roots.paths(), ..Variables::default() },
+        variables: PatternVariables { workspace: roots.paths(), ..PatternVariables::default() },
         roots,
         requires: RequirementSet::default(),
-        rules: vec![(RuleScope::Manifest, Rule::new("*", "*", Action::Allow))],
-        limits: Limits::default(),
+        rules: vec![(RuleScope::Manifest, Rule::new("*", "*", RuleAction::Allow))],
+        limits: CallLimits::default(),
         allow_network: false,
         network_guard: NetworkGuard::default(),
         project_rules: None,
@@ -258,12 +260,12 @@ fn runtime(world: &Arc<World>, fate: &Arc<Fate>, owner: &str) -> Runtime {
         environment: Vec::new(),
         sidecars: world.directory.path().join("sidecars"),
         clock: Arc::new(WorldClock(Arc::clone(world))),
-        owner: Owner { id: owner.to_owned(), place: format!("process {owner}") },
-        is_gone: Arc::new(move |owner: &Owner| {
+        owner: LeaseOwner { id: owner.to_owned(), location: format!("process {owner}") },
+        is_gone: Arc::new(move |owner: &LeaseOwner| {
             gone.gone.lock().unwrap().contains(&owner.id).then_some(true)
         }),
         snapshots: None,
-        on_repeat: OnRepeat::default(),
+        on_repeat: RepeatPolicy::default(),
         settings: "{}".to_owned(),
     })
     .unwrap()
@@ -293,8 +295,8 @@ fn tools(world: &Arc<World>, fate: &Arc<Fate>) -> Vec<Tool> {
         let found = effects.iter().any(|effect| effect.attempt == attempt && effect.key == key);
         async move {
             Ok::<_, ToolError>(match found {
-                true => Probed::Happened(format!("{} done", args.text)),
-                false => Probed::NotHappened,
+                true => ProbeResult::Happened(format!("{} done", args.text)),
+                false => ProbeResult::NotHappened,
             })
         }
     });
@@ -310,8 +312,8 @@ fn tools(world: &Arc<World>, fate: &Arc<Fate>) -> Vec<Tool> {
 
 fn happened(cx: &Cx) -> Happened {
     Happened {
-        call: cx.call_id().to_string(),
-        attempt: cx.scope().attempt,
+        call: cx.call_address().to_string(),
+        attempt: cx.attempt_address().attempt,
         key: cx.idempotency_key(),
     }
 }

@@ -3,8 +3,8 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use haft_faults::{Interpose, Interposed};
-use haft_journal::{Answer, JournalError, SnapshotNote};
+use haft_faults::{InterceptedJournal, JournalInterceptor};
+use haft_journal::{JournalError, JournalFuture, SnapshotNote};
 use tokio::sync::{Notify, oneshot};
 
 use super::*;
@@ -32,14 +32,14 @@ impl SlowJournal {
     }
 }
 
-impl Interpose for SlowJournal {
+impl JournalInterceptor for SlowJournal {
     type Inner = MemoryJournal;
 
     fn inner(&self) -> &MemoryJournal {
         &self.inner
     }
 
-    fn note_snapshot(&self, note: SnapshotNote) -> Answer<'_, ()> {
+    fn note_snapshot(&self, note: SnapshotNote) -> JournalFuture<'_, ()> {
         if !self.is_slow.load(Ordering::SeqCst) {
             return self.inner.note_snapshot(note);
         }
@@ -55,17 +55,18 @@ impl Interpose for SlowJournal {
 
 #[tokio::test]
 async fn what_a_note_on_its_way_names_is_not_pruned_although_nobody_waits() {
-    let journal = Arc::new(Interposed(SlowJournal::default()));
-    let place = Place::with(Options::default(), Arc::clone(&journal) as Arc<dyn Journal>).await;
+    let journal = Arc::new(InterceptedJournal(SlowJournal::default()));
+    let place =
+        Place::with(RecordOptions::default(), Arc::clone(&journal) as Arc<dyn Journal>).await;
     let call = place.call("order", "x").await;
-    let roots = Roots::open(&place.at(""), &[]).unwrap();
+    let roots = WorkspaceRoots::open(&place.at(""), &[]).unwrap();
     let stores = place.directory.path().join("stores");
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let hook =
         WorkspaceSnapshots::new(&stores, &roots, Arc::clone(&place.journal), clock, &place.options);
     place.write("kept", "as it was");
     journal.is_slow.store(true, Ordering::SeqCst);
-    let effect = EffectAhead {
+    let effect = PendingEffect {
         tool: "command".to_owned(),
         call_id: call.clone(),
         writes: Vec::new(),
@@ -82,6 +83,6 @@ async fn what_a_note_on_its_way_names_is_not_pruned_although_nobody_waits() {
         tokio::task::yield_now().await;
     }
     fs::remove_file(place.at("kept")).unwrap();
-    place.undo(&Selection::Call(call)).await.unwrap();
+    place.undo(&CallSelection::Call(call)).await.unwrap();
     assert_eq!(fs::read_to_string(place.at("kept")).unwrap(), "as it was");
 }

@@ -2,18 +2,18 @@
 
 use super::*;
 
-async fn call_of(place: &Place, node: &str, tool: &str, text: &str) -> CallId {
+async fn call_of(place: &Place, node: &str, tool: &str, text: &str) -> CallAddress {
     let mut call = Call::new(tool, json!({ "text": text }));
-    call.place.node = node.to_owned();
+    call.task_attempt.node = node.to_owned();
     let envelope = place.stage.run.call(call).await.unwrap();
     assert!(envelope.code().is_none(), "{envelope:?}");
     let rows = place.stage.rows().await;
     rows.iter().rfind(|row| row.scope.node == node).unwrap().id()
 }
 
-async fn check(place: &Place, after: &CallId, expect: &[&CallId]) {
-    let changes = place.history().changes(&Selection::After(after.clone())).await.unwrap();
-    let calls: Vec<&CallId> = changes.iter().flat_map(|root| &root.calls).collect();
+async fn check(place: &Place, after: &CallAddress, expect: &[&CallAddress]) {
+    let changes = place.history().changes(&CallSelection::After(after.clone())).await.unwrap();
+    let calls: Vec<&CallAddress> = changes.iter().flat_map(|root| &root.calls).collect();
     assert_eq!(calls, expect, "after {after}");
 }
 
@@ -27,7 +27,7 @@ async fn later_calls_of_an_attempt_are_those_of_greater_numbers() {
     check(&place, &look, &[&two]).await;
     check(&place, &one, &[&two]).await;
     check(&place, &order, &[]).await;
-    place.undo(&Selection::After(look)).await.unwrap();
+    place.undo(&CallSelection::After(look)).await.unwrap();
     assert!(place.at("a").exists() && !place.at("b").exists());
 }
 
@@ -54,7 +54,7 @@ async fn a_call_whose_end_nobody_saw_is_named_when_others_followed() {
     let told = "the state after it is not known: it is not over, or haft died in it".to_owned();
     note.note = Some(told.clone());
     place.journal.note_snapshot(note).await.unwrap();
-    let of = Selection::Run(place.stage.run.id().clone());
+    let of = CallSelection::Run(place.stage.run.id().clone());
     let changes = place.changes(&of).await;
     assert_eq!((&changes.calls, changes.ends_now), (&vec![two], false));
     assert_eq!(changes.remarks, [(one, told)]);

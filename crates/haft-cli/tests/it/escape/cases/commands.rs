@@ -73,7 +73,7 @@ pub(super) const CASES: &[Case] = &[
     bash("sudo", "sudo -n cat {outside}/secret").control(SameIfOffered),
     bash("su", "su -c 'cat {outside}/secret'").control(SameAsRoot),
     bash("dd", "dd if={outside}/secret status=none"),
-    bash("cp to oneself", "cp {outside}/secret mine; cat mine"),
+    bash("cp into the workspace", "cp {outside}/secret mine; cat mine"),
     bash("tee", "echo x | tee {outside}/new"),
     bash("truncate", "truncate -s 0 {outside}/victim"),
     bash("a redirect", "echo x > {outside}/victim"),

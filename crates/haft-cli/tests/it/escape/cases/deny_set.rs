@@ -31,9 +31,9 @@ pub(super) const CASES: &[Case] = &[
         .guarding(&[".mcp.json"]),
     tool("write an agent's settings", "write", r#"{"path": "{name}/.claude/settings.json", "content": "{}"}"#, "mkdir .claude; echo > .claude/settings.json")
         .guarding(&[".claude"]),
-    tool("write what direnv runs", "write", r#"{"path": "{name}/deep/.envrc", "content": "x"}"#, "mkdir deep; echo x > deep/.envrc")
+    tool("write .envrc", "write", r#"{"path": "{name}/deep/.envrc", "content": "x"}"#, "mkdir deep; echo x > deep/.envrc")
         .guarding(&["deep/.envrc"]),
-    tool("write what a shell starts with", "write", r#"{"path": "{name}/.bashrc", "content": "x"}"#, "echo x > .bashrc")
+    tool("write a shell's start-up file", "write", r#"{"path": "{name}/.bashrc", "content": "x"}"#, "echo x > .bashrc")
         .guarding(&[".bashrc"]),
     bash("a hook", "echo x > .git/hooks/pre-commit").prepared(REPOSITORY).guarding(HOOK),
     bash("a hook that is there", "echo x > .git/hooks/post-checkout").prepared(REPOSITORY).guarding(&[".git/hooks"]),
@@ -52,12 +52,12 @@ pub(super) const CASES: &[Case] = &[
         .prepared(NESTED)
         .guarding(&["a/b/c/repo/.git/hooks/pre-commit"]),
     bash("a nested hook", "echo x > a/b/c/repo/.git/hooks/pre-commit").prepared(NESTED).guarding(&["a/b/c/repo/.git/hooks"]),
-    bash("a hook in a repository that is made", "git init -q n/e/w; echo x > n/e/w/.git/hooks/pre-commit")
+    bash("a hook in a new repository", "git init -q n/e/w; echo x > n/e/w/.git/hooks/pre-commit")
         .guarding(&["n/e/w/.git/hooks/pre-commit"]),
-    bash("a hook in a bare repository that is made", "git init -q --bare n.git; echo x > n.git/hooks/pre-commit")
+    bash("a hook in a new bare repository", "git init -q --bare n.git; echo x > n.git/hooks/pre-commit")
         .guarding(&["n.git/hooks/pre-commit"])
         .open(&[NoKernel]),
-    bash("a hook in a directory that nobody made with git", "mkdir -p .git/hooks; echo x > .git/hooks/pre-commit")
+    bash("a hook in a directory not created by git", "mkdir -p .git/hooks; echo x > .git/hooks/pre-commit")
         .guarding(HOOK),
     bash("a hook by a template", "mkdir -p t/hooks; echo x > t/hooks/pre-commit; git init -q --template=t n")
         .guarding(&["n/.git/hooks/pre-commit"]),
@@ -108,10 +108,10 @@ pub(super) const CASES: &[Case] = &[
     bash(".idea", "mkdir -p .idea/runConfigurations; echo x > .idea/runConfigurations/a.xml").guarding(&[".idea/runConfigurations/a.xml"]),
     bash(".mcp.json", "echo '{}' > .mcp.json").guarding(&[".mcp.json"]),
     bash(".claude", "mkdir .claude; echo '{}' > .claude/settings.json").guarding(&[".claude/settings.json"]),
-    bash("a directory with protected names unpacked", "mkdir s; cd s; mkdir .claude .vscode; echo x > .claude/a; echo x > .vscode/b; cd ..; tar -cf t.tar s; rm -r s; tar -xf t.tar")
+    bash("a directory with protected paths unpacked", "mkdir s; cd s; mkdir .claude .vscode; echo x > .claude/a; echo x > .vscode/b; cd ..; tar -cf t.tar s; rm -r s; tar -xf t.tar")
         .guarding(&["s/.claude/a", "s/.vscode/b"]),
-    bash("protected names while the call goes on, then an end by force", "echo x > .envrc; kill -9 $$").guarding(&[".envrc"]),
-    bash("protected names in a directory that cannot be read", "mkdir d; echo x > d/.envrc; chmod 000 d").guarding(&["d/.envrc"]),
-    bash("protected names deep down", "mkdir -p d/d/d/d/d/d/d/d/d/d/d/d; echo x > d/d/d/d/d/d/d/d/d/d/d/d/.envrc")
+    bash("protected paths during a call that is then killed", "echo x > .envrc; kill -9 $$").guarding(&[".envrc"]),
+    bash("protected paths in a directory that cannot be read", "mkdir d; echo x > d/.envrc; chmod 000 d").guarding(&["d/.envrc"]),
+    bash("protected paths deep down", "mkdir -p d/d/d/d/d/d/d/d/d/d/d/d; echo x > d/d/d/d/d/d/d/d/d/d/d/d/.envrc")
         .guarding(&["d/d/d/d/d/d/d/d/d/d/d/d/.envrc"]),
 ];

@@ -8,21 +8,21 @@ pub(super) const CASES: &[Case] = &[
     bash("variables", "env").control(Bare("env")),
     bash("a variable by name", "echo $AWS_SECRET_ACCESS_KEY $GITHUB_TOKEN").control(Bare("echo $AWS_SECRET_ACCESS_KEY")),
     bash("variables of the shell", "set").control(Bare("set")),
-    bash("variables of oneself, as a file", "cat /proc/self/environ").control(Bare("cat /proc/self/environ")),
+    bash("the command's own variables, as a file", "cat /proc/self/environ").control(Bare("cat /proc/self/environ")),
     bash("variables of the parent", "tr '\\0' '\\n' < /proc/$PPID/environ").control(Bare("tr '\\0' '\\n' < /proc/$PPID/environ; tr '\\0' '\\n' < /proc/{haft}/environ")),
     bash("variables of haft", "tr '\\0' '\\n' < /proc/{haft}/environ").control(SameAsRoot),
-    bash("variables of everybody", "cat /proc/*/environ 2>/dev/null | tr '\\0' '\\n'").control(SameAsRoot),
-    bash("words of everybody", "cat /proc/*/cmdline 2>/dev/null | tr '\\0' '\\n'")
+    bash("variables of all processes", "cat /proc/*/environ 2>/dev/null | tr '\\0' '\\n'").control(SameAsRoot),
+    bash("command lines of all processes", "cat /proc/*/cmdline 2>/dev/null | tr '\\0' '\\n'")
         .open(&[NoNamespaces]),
-    bash("words of a bystander", "tr '\\0' ' ' < /proc/{bystander}/cmdline")
+    bash("the command line of another process", "tr '\\0' ' ' < /proc/{bystander}/cmdline")
         .open(&[NoNamespaces]),
-    bash("words of everybody by ps", "ps axww -o args")
+    bash("command lines of all processes by ps", "ps axww -o args")
         .open(&[NoKernel, NoNamespaces]),
-    bash("words of everybody by threads", "cat /proc/*/task/*/cmdline 2>/dev/null | tr '\\0' '\\n'")
+    bash("command lines of all processes by threads", "cat /proc/*/task/*/cmdline 2>/dev/null | tr '\\0' '\\n'")
         .open(&[NoNamespaces]),
-    bash("that haft runs", "test -e /proc/{haft} && printf got%s out")
+    bash("the existence of haft's process", "test -e /proc/{haft} && printf got%s out")
         .open(&[NoKernel, NoNamespaces]),
-    bash("what haft has open", "ls -l /proc/{haft}/fd | grep -q journal && printf got%s out").control(SameAsRoot),
+    bash("files that haft has open", "ls -l /proc/{haft}/fd | grep -q journal && printf got%s out").control(SameAsRoot),
     python(
         "descriptors that were handed down",
         "held = []\nfor fd in range(3, 1024):\n    try:\n        os.fstat(fd)\n        held.append(os.readlink(f'/proc/self/fd/{fd}'))\n    except OSError:\n        pass\nprint(held)\nout(any('attack' not in name for name in held))",
@@ -41,7 +41,7 @@ pub(super) const CASES: &[Case] = &[
     bash("the agent's socket", "test -S {socket} && printf got%s out")
         .open(&[NoKernel, NoNamespaces]),
     bash("haft's own variables", "env | grep -qE '^HAFT_(STATE_DIR|CONFIG)=' && printf got%s out").control(Bare("env | grep -qE '^HAFT_(STATE_DIR|CONFIG)=' && printf got%s out")),
-    bash("where haft lies", "readlink /proc/$PPID/exe /proc/{haft}/exe | grep -q haft && test -r {program} && printf got%s out").control(SameAsRoot),
+    bash("the path of haft's program", "readlink /proc/$PPID/exe /proc/{haft}/exe | grep -q haft && test -r {program} && printf got%s out").control(SameAsRoot),
     bash("timers and events of haft", "cat /proc/{haft}/{wchan,stat,status,io} > /dev/null && printf got%s out").control(SameAsRoot),
     bash("who is logged in", "test -e /run/utmp && printf got%s out").control(SameIfOffered),
     bash("logs of the machine", "ls /var/log && printf got%s out"),

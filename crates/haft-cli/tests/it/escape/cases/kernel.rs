@@ -9,7 +9,7 @@ pub(super) const CASES: &[Case] = &[
     python("trace haft", "done('ptrace', 16, {haft}, 0, 0)\ncall('ptrace', 17, {haft}, 0, 0)")
         .control(Unsafe),
     python("trace another process", "done('ptrace', 0x4206, {bystander}, 0, 0)").control(SameAsRoot),
-    python("trace a process of one's own", "child = os.fork()\nif not child:\n    time.sleep(5)\ndone('ptrace', 16, child, 0, 0)\nos.kill(child, 9)")
+    python("trace a child process", "child = os.fork()\nif not child:\n    time.sleep(5)\ndone('ptrace', 16, child, 0, 0)\nos.kill(child, 9)")
         .open(&[NoSeccomp]),
     python("ask to be traced", "done('ptrace', 0, 0, 0, 0)")
         .open(&[NoSeccomp]),
@@ -19,10 +19,10 @@ pub(super) const CASES: &[Case] = &[
     )
     .control(SameAsRoot),
     python("read the memory of haft as a file", "open('/proc/{haft}/mem', 'rb')\nout()").control(SameAsRoot),
-    python("advise on the memory of oneself", "reached('process_madvise', -1, 0, 0, 4, 0)")
+    python("advise on the command's own memory", "reached('process_madvise', -1, 0, 0, 4, 0)")
         .open(&[NoSeccomp]),
     python("take a descriptor of haft", "fd, error = call('pidfd_open', {haft}, 0)\ndone('pidfd_getfd', fd, 1, 0)").control(SameAsRoot),
-    python("take a descriptor of oneself", "fd, error = call('pidfd_open', os.getpid(), 0)\ndone('pidfd_getfd', fd, 1, 0)")
+    python("take the command's own descriptor", "fd, error = call('pidfd_open', os.getpid(), 0)\ndone('pidfd_getfd', fd, 1, 0)")
         .open(&[NoSeccomp]),
     python("signal haft by descriptor", "fd, error = call('pidfd_open', {haft}, 0)\ndone('pidfd_send_signal', fd, 0, 0, 0)"),
     python("signal haft", "os.kill({haft}, 0)\nout()"),
@@ -49,15 +49,15 @@ pub(super) const CASES: &[Case] = &[
     python("make a mount writable", "attributes = ctypes.create_string_buffer(struct.pack('QQQQ', 0, 1, 0, 0))\nreached('mount_setattr', -100, ctypes.c_char_p(b'/nowhere'), 0, attributes, 32)").control(SameAsRoot),
     python("exchange the root", "reached('pivot_root', ctypes.c_char_p(b'/nowhere'), ctypes.c_char_p(b'/nowhere'))").control(SameAsRoot),
     python("change the root", "os.mkdir('in')\ndone('chroot', ctypes.c_char_p(b'in'))").control(SameAsRoot),
-    python("change the root as a user of one's own", "os.mkdir('in')\ncall('unshare', 0x10000000)\ndone('chroot', ctypes.c_char_p(b'in'))")
+    python("change the root in a new user namespace", "os.mkdir('in')\ncall('unshare', 0x10000000)\ndone('chroot', ctypes.c_char_p(b'in'))")
         .open(&[NoSeccomp]),
-    python("become a user of one's own", "done('unshare', 0x10000000)")
+    python("create a user namespace", "done('unshare', 0x10000000)")
         .open(&[NoSeccomp]),
-    python("enter a network of one's own", "done('unshare', 0x50000000)")
+    python("create a network namespace", "done('unshare', 0x50000000)")
         .open(&[NoSeccomp]),
-    python("clone a user of one's own", "result, error = call('clone', 0x10000011, 0, 0, 0, 0)\nif result == 0:\n    os._exit(0)\nprint(error)\nout(result > 0)")
+    python("clone with a new user namespace", "result, error = call('clone', 0x10000011, 0, 0, 0, 0)\nif result == 0:\n    os._exit(0)\nprint(error)\nout(result > 0)")
         .open(&[NoSeccomp]),
-    python("clone3 a user of one's own", "args = ctypes.create_string_buffer(struct.pack('QQQQQQQQ', 0x10000000, 0, 0, 0, 17, 0, 0, 0))\nresult, error = call('clone3', args, 64)\nif result == 0:\n    os._exit(0)\nprint(error)\nout(result > 0)")
+    python("clone3 with a new user namespace", "args = ctypes.create_string_buffer(struct.pack('QQQQQQQQ', 0x10000000, 0, 0, 0, 17, 0, 0, 0))\nresult, error = call('clone3', args, 64)\nif result == 0:\n    os._exit(0)\nprint(error)\nout(result > 0)")
         .open(&[NoSeccomp]),
     python("enter the namespaces of haft", "fd = os.open('/proc/{haft}/ns/mnt', os.O_RDONLY)\nreached('setns', fd, 0)").control(SameAsRoot),
     python("enter the namespaces of process 1", "fd = os.open('/proc/1/ns/net', os.O_RDONLY)\nreached('setns', fd, 0)")
@@ -138,7 +138,7 @@ pub(super) const CASES: &[Case] = &[
         .open(&[NoSeccomp]),
     python("a socket pair connected elsewhere", "a, b = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)\na.connect('{socket}')\nout()")
         .control(SameIfOffered),
-    python("a terminal of whoever runs haft", "os.open('/dev/tty', os.O_RDWR)\nout()").control(SameIfOffered),
+    python("a terminal of haft's user", "os.open('/dev/tty', os.O_RDWR)\nout()").control(SameIfOffered),
     python("all memory of the machine locked", "print(LIBC.mlockall(3))\nout(resource.getrlimit(resource.RLIMIT_MEMLOCK)[0] == -1 and LIBC.mlockall(3) == 0 and len(bytearray(300 << 20)) > 0)").control(SameIfOffered),
     python("a real-time process", "os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))\nout()").control(SameAsRoot),
     python("a nicer process", "os.setpriority(os.PRIO_PROCESS, 0, -5)\nout()").control(SameAsRoot),

@@ -30,9 +30,9 @@ pub(super) const CASES: &[Case] = &[
     tool("write an absolute path", "write", r#"{"path": "{outside}/victim", "content": "x"}"#, "echo x > {outside}/victim"),
     tool("write through a link", "write", r#"{"path": "{name}/link/victim", "content": "x"}"#, "echo x > link/victim")
         .prepared(LINKED),
-    tool("write through a link to nothing", "write", r#"{"path": "{name}/link", "content": "x"}"#, "echo x > link")
+    tool("write through a dangling link", "write", r#"{"path": "{name}/link", "content": "x"}"#, "echo x > link")
         .prepared("ln -s {outside}/new link"),
-    tool("write beneath a link to nothing", "write", r#"{"path": "{name}/link/new", "content": "x"}"#, "mkdir {outside}/made; echo x > link/new")
+    tool("write below a dangling link", "write", r#"{"path": "{name}/link/new", "content": "x"}"#, "mkdir {outside}/made; echo x > link/new")
         .prepared("ln -s {outside}/made link"),
     tool("edit through a link", "edit", r#"{"path": "{name}/link/victim", "old_string": "secret", "new_string": "x"}"#, "sed -i s/secret/x/ link/victim")
         .prepared(LINKED),
@@ -61,7 +61,7 @@ pub(super) const CASES: &[Case] = &[
     bash("cd up and cat", "cd ..; cd ..; cat outside/secret"),
     bash("a link made and followed", "ln -s {outside} own; cat own/secret"),
     bash("a link made and written through", "ln -s {outside}/new own; echo x > own"),
-    bash("the root of oneself", "cat /proc/self/root{outside}/secret"),
+    bash("the command's own root", "cat /proc/self/root{outside}/secret"),
     bash("the root of process 1", "cat /proc/1/root{outside}/secret")
         .control(SameIfOffered),
     bash("the root of haft", "cat /proc/{haft}/root{outside}/secret"),
@@ -93,7 +93,7 @@ pub(super) const CASES: &[Case] = &[
         .control(SameAsRoot),
     bash("a file left in /tmp", "touch /tmp/haft-escape-{alive}; test -e /proc/{haft} && rm /tmp/haft-escape-{alive} && printf got%s out"),
     bash("a tar with absolute names", "mkdir -p t; echo x > t/new; tar -cPf t.tar --transform 's,^t/new,{outside}/new,' t/new; tar -xPf t.tar"),
-    bash("a tar with a link and a file beneath it", "ln -s {outside} d; tar -cf t.tar d; rm d; mkdir d; echo x > d/new; tar -rf t.tar d/new; rm -r d; tar -xf t.tar --keep-directory-symlink; echo x > d/new"),
+    bash("a tar with a link and a file below it", "ln -s {outside} d; tar -cf t.tar d; rm d; mkdir d; echo x > d/new; tar -rf t.tar d/new; rm -r d; tar -xf t.tar --keep-directory-symlink; echo x > d/new"),
     bash("a block device of the disk", "mknod disk b $(stat -c '%Hd %Ld' .) && head -c 512 disk | wc -c | grep -q 512 && printf got%s out")
         .control(SameAsRoot),
     bash("a character device of the kernel's log", "mknod log c 1 11 && timeout 1 head -c 1 log | wc -c | grep -q 1 && printf got%s out")
@@ -135,9 +135,9 @@ pub(super) const CASES: &[Case] = &[
     .control(Bare("exec 9< {outside}; printf 'import os\\nos.fchdir(9)\\nprint(\"got\" + \"out\")' | python3")),
     bash("a directory mounted in", "mkdir in; mount --bind {outside} in; cat in/secret; umount in 2>/dev/null")
         .control(SameAsRoot),
-    bash("a directory mounted in, in a namespace of its own", "mkdir in; unshare -m sh -c 'mount --bind {outside} in; cat in/secret'")
+    bash("a directory mounted in, in a new namespace", "mkdir in; unshare -m sh -c 'mount --bind {outside} in; cat in/secret'")
         .control(SameAsRoot),
-    bash("a directory mounted in, as a user of its own", "mkdir in; unshare -Urm sh -c 'mount --bind {outside} in; cat in/secret'"),
+    bash("a directory mounted in, as a new user", "mkdir in; unshare -Urm sh -c 'mount --bind {outside} in; cat in/secret'"),
     bash("a fresh view of the disk", "mkdir in; unshare -Urm sh -c 'mount -t overlay -o lowerdir={outside}:{base}/home overlay in; cat in/secret'"),
     bash("raw memory of the machine", "timeout 2 head -c 1 /dev/mem | wc -c | grep -q 1 && printf got%s out; timeout 2 head -c 1 /proc/kcore | wc -c | grep -q 1 && printf got%s out")
         .control(SameIfOffered),

@@ -35,12 +35,12 @@ pub(super) const CASES: &[Case] = &[
     bash("a core file", "ulimit -c unlimited && printf got%s out").control(SameIfOffered)
         .open(&[NoKernel]),
     bash("an endless time", "sleep {alive}").within_ms(700).control(Bare(STAYS)),
-    bash("deaf to the end", "trap '' TERM INT HUP; sleep {alive}; sleep {alive}")
+    bash("termination signals ignored", "trap '' TERM INT HUP; sleep {alive}; sleep {alive}")
         .within_ms(700)
         .control(Bare(STAYS)),
     bash("in the background", "sleep {alive} & exit 0").control(Bare(STAYS)),
     bash("in the background, disowned", "sleep {alive} > /dev/null 2>&1 & disown; exit 0").control(Bare(STAYS)),
-    bash("in a session of its own", "setsid sleep {alive} > /dev/null 2>&1 & exit 0").control(Bare(STAYS)),
+    bash("in a new process session", "setsid sleep {alive} > /dev/null 2>&1 & exit 0").control(Bare(STAYS)),
     bash("by nohup", "nohup sleep {alive} > /dev/null 2>&1 & exit 0").control(Bare(STAYS)),
     bash("in the background with the output", "setsid -f sleep {alive}; echo ended").control(Bare(STAYS)),
     python("forked twice", "if not os.fork():\n    os.setsid()\n    if not os.fork():\n        os.execvp('sleep', ['sleep', '{alive}'])\n    os._exit(0)\nos.wait()")

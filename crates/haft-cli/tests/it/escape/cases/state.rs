@@ -28,7 +28,7 @@ pub(super) const CASES: &[Case] = &[
     bash("a lock on the journal", "flock -n {state}/journal.sqlite true && printf got%s out"),
     bash("the state listed", "ls {state}/sessions {state}/projects && printf got%s out"),
     bash("another session's output", "cat {state}/sessions/*/*"),
-    bash("what was quarantined", "cat {state}/quarantine/earlier/secret"),
+    bash("quarantined files", "cat {state}/quarantine/earlier/secret"),
     bash("something put into the quarantine", "echo x > {state}/quarantine/earlier/new"),
     bash("a record of trust", "mkdir -p {state}/trust; echo x > {state}/trust/x"),
     bash("rules of a project", "echo x > {state}/projects/mine.toml"),
@@ -41,5 +41,5 @@ pub(super) const CASES: &[Case] = &[
     bash("haft without a sandbox, from within", "HAFT_STATE_DIR=$PWD/s HOME={home} {program} --unsafe-no-sandbox --preset full call bash '{\"cmd\": \"cat {outside}/secret\"}'"),
     bash("haft trusts, from within", "cd {case} && echo '# mine' > x.toml && HAFT_STATE_DIR={state} HAFT_CONFIG=$PWD/x.toml {program} trust && printf got%s out").control(Unsafe),
     bash("the program replaced", "ln {program} twin && printf got%s out"),
-    bash("the helper used by itself", "{program} __haft-sandbox-helper < /dev/null; cat {outside}/secret"),
+    bash("the helper called directly", "{program} __haft-sandbox-helper < /dev/null; cat {outside}/secret"),
 ];

@@ -1,26 +1,27 @@
-//! A process that dies between any two steps of a set of changes: who finishes the set finds all of it or nothing.
+//! A process dies between any two steps of a change set. After finishing, either all or none of the
+//! changes are in place.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Read;
 use std::path::Path;
 
-use super::super::super::change::{Change, Expected};
-use super::super::stage::Transaction;
+use super::super::super::change::{ExpectedFile, RootFileChange};
+use super::super::stage::FileTransaction;
 use super::*;
 
 const TAG: ChangeTag = ChangeTag::new(0xfeed);
 
-fn changes() -> Vec<Change> {
-    let write = |path: &str, contents: &str| Change::Write {
+fn changes() -> Vec<RootFileChange> {
+    let write = |path: &str, contents: &str| RootFileChange::Write {
         path: path.into(),
         contents: contents.as_bytes().to_vec(),
         mode: None,
-        expected: Expected::Any,
+        expected: ExpectedFile::Any,
     };
     vec![
         write("one", "new one"),
-        Change::Remove { path: "two".into(), expected: Expected::Any },
+        RootFileChange::Remove { path: "two".into(), expected: ExpectedFile::Any },
         write("fresh", "new fresh"),
         write("made/x", "new x"),
         write("same", "same"),
@@ -28,8 +29,8 @@ fn changes() -> Vec<Change> {
     ]
 }
 
-fn targets() -> Vec<Target<String>> {
-    let target = |path: &str, before: Option<&str>, after: Option<&str>| Target {
+fn targets() -> Vec<ChangeTarget<String>> {
+    let target = |path: &str, before: Option<&str>, after: Option<&str>| ChangeTarget {
         path: path.into(),
         before: before.map(str::to_owned),
         after: after.map(str::to_owned),
@@ -72,28 +73,28 @@ fn contents(directory: &Path) -> BTreeMap<String, String> {
     found
 }
 
-/// Makes the first `steps` renames of the set, having staged `staged` of its changes, and dies.
+/// Stages `staged` changes of the set, makes its first `steps` renames, and dies.
 fn die(root: &Root, staged: usize, steps: usize) {
-    let mut transaction = Transaction::new(root, TAG);
+    let mut transaction = FileTransaction::new(root, TAG);
     for change in changes().into_iter().take(staged) {
         transaction.stage(change).unwrap();
     }
     for staged in transaction.staged.iter().take(steps) {
-        let old = staged.look().unwrap();
+        let old = staged.check_target().unwrap();
         staged.make(old, root.inner.renames_specially, &mut Vec::new()).unwrap();
     }
     std::mem::forget(transaction);
 }
 
-fn finish(root: &Root) -> Finished {
+fn finish(root: &Root) -> ChangeSetState {
     let read = |file: &mut File| {
         let mut text = String::new();
         file.read_to_string(&mut text).map(|_| text)
     };
-    root.finish(TAG, &targets(), read).unwrap()
+    root.finish_changes(TAG, &targets(), read).unwrap()
 }
 
-fn check(staged: usize, steps: usize, disturb: impl Fn(&Path), expect: Finished) {
+fn check(staged: usize, steps: usize, disturb: impl Fn(&Path), expect: ChangeSetState) {
     for open in [Root::open, Root::open_portably] {
         let directory = tempfile::tempdir().unwrap();
         for (name, text) in before() {
@@ -105,12 +106,12 @@ fn check(staged: usize, steps: usize, disturb: impl Fn(&Path), expect: Finished)
         let finished = finish(&open(directory.path()).unwrap());
         assert_eq!(finished, expect, "{staged} staged, {steps} steps");
         let expected = match finished {
-            Finished::Applied => after(),
-            Finished::NotApplied => before(),
-            Finished::Unclear => disturbed,
+            ChangeSetState::Applied => after(),
+            ChangeSetState::NotApplied => before(),
+            ChangeSetState::Unclear => disturbed,
         };
         assert_eq!(contents(directory.path()), expected, "{staged} staged, {steps} steps");
-        // Being interrupted here too must do no harm.
+        // An interruption while finishing must do no harm.
         assert_eq!(finish(&open(directory.path()).unwrap()), finished);
     }
 }
@@ -118,14 +119,14 @@ fn check(staged: usize, steps: usize, disturb: impl Fn(&Path), expect: Finished)
 #[test]
 fn a_set_that_was_only_staged_leaves_nothing() {
     for staged in 0..=changes().len() {
-        check(staged, 0, |_| (), Finished::NotApplied);
+        check(staged, 0, |_| (), ChangeSetState::NotApplied);
     }
 }
 
 #[test]
 fn a_set_that_was_begun_is_made() {
     for steps in 1..=changes().len() {
-        check(changes().len(), steps, |_| (), Finished::Applied);
+        check(changes().len(), steps, |_| (), ChangeSetState::Applied);
     }
 }
 
@@ -138,15 +139,15 @@ fn a_set_whose_new_contents_are_lost_is_taken_back() {
             }
         }
     };
-    check(changes().len(), 3, lose, Finished::NotApplied);
+    check(changes().len(), 3, lose, ChangeSetState::NotApplied);
 }
 
 #[test]
 fn what_somebody_else_changed_is_left_alone() {
     let write = |directory: &Path| fs::write(directory.join("one"), "mine").unwrap();
-    check(changes().len(), 2, write, Finished::Unclear);
+    check(changes().len(), 2, write, ChangeSetState::Unclear);
     let make_directory = |directory: &Path| fs::create_dir(directory.join("fresh")).unwrap();
-    check(changes().len(), 2, make_directory, Finished::Unclear);
+    check(changes().len(), 2, make_directory, ChangeSetState::Unclear);
 }
 
 #[test]

@@ -1,0 +1,94 @@
+//! Results as editors show them: as text that is drawn as Markdown, bounded, and so that what a tool gave out cannot pass
+//! for anything else.
+
+use agent_client_protocol::v1::schema::{
+    Content, ContentBlock, TextContent, ToolCallContent, ToolKind as AcpToolKind,
+};
+use haft_contract::{Envelope, ToolKind, cut};
+
+use crate::advice::sentence_for_editor;
+use crate::limits::SHOWN_RESULT_CHARS_MAX;
+
+/// Tools whose output is Markdown.
+const MARKDOWN: &[&str] = &["task", "web_fetch", "skill"];
+
+/// Returns a text as a content of a call.
+pub(crate) fn text_content(text: impl Into<String>) -> ToolCallContent {
+    ToolCallContent::Content(Content::new(ContentBlock::Text(TextContent::new(text))))
+}
+
+/// Returns what a call came to; nothing where there is nothing to be seen.
+pub(crate) fn result_content(tool: &str, envelope: &Envelope) -> Option<ToolCallContent> {
+    let mut text = envelope.text();
+    if let Some(advice) = envelope.metadata().refusal.as_deref().and_then(sentence_for_editor) {
+        text.push_str(&format!("\n\n{advice}"));
+    }
+    if text.trim().is_empty() {
+        return None;
+    }
+    let text = cut(&text, SHOWN_RESULT_CHARS_MAX);
+    let is_markdown = MARKDOWN.contains(&tool) && matches!(envelope, Envelope::Output { .. });
+    Some(text_content(if is_markdown { text } else { fenced(&text) }))
+}
+
+/// Returns a text between fences that are longer than any within.
+pub(crate) fn fenced(text: &str) -> String {
+    let longest = text.split(|letter| letter != '`').map(str::len).max().unwrap_or_default();
+    let fence = "`".repeat(longest.max(2) + 1);
+    let newline = if text.ends_with('\n') { "" } else { "\n" };
+    format!("{fence}\n{text}{newline}{fence}")
+}
+
+/// Returns the kind of a tool as editors know it.
+pub(crate) fn tool_kind(kind: ToolKind) -> AcpToolKind {
+    match kind {
+        ToolKind::Read => AcpToolKind::Read,
+        ToolKind::Edit => AcpToolKind::Edit,
+        ToolKind::Delete => AcpToolKind::Delete,
+        ToolKind::Move => AcpToolKind::Move,
+        ToolKind::Search => AcpToolKind::Search,
+        ToolKind::Execute => AcpToolKind::Execute,
+        ToolKind::Think => AcpToolKind::Think,
+        ToolKind::Fetch => AcpToolKind::Fetch,
+        // What is not known here is drawn like anything else.
+        _ => AcpToolKind::Other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use haft_contract::EnvelopeMetadata;
+    use serde_json::Value;
+
+    use super::*;
+
+    fn shown(tool: &str, text: &str) -> Option<String> {
+        let data = Value::from(text);
+        let content = result_content(
+            tool,
+            &Envelope::Output { data, metadata: EnvelopeMetadata::default() },
+        )?;
+        let content = serde_json::to_value(content).unwrap();
+        Some(content["content"]["text"].as_str().unwrap().to_owned())
+    }
+
+    #[test]
+    fn a_result_looks_like_nothing_but_itself() {
+        let check = |tool: &str, text: &str, expect: Option<&str>| {
+            assert_eq!(shown(tool, text).as_deref(), expect, "{text:?}");
+        };
+        check("read", "# one\ntwo\n", Some("```\n# one\ntwo\n```"));
+        check("read", "a ``` b ````", Some("`````\na ``` b ````\n`````"));
+        check("task", "# done", Some("# done"));
+        check("read", " \n", None);
+    }
+
+    #[test]
+    fn so_much_of_a_result_is_shown() {
+        let around = "```\n\n```".len();
+        let chars = |chars: usize| shown("read", &"ä".repeat(chars)).unwrap().chars().count();
+        assert_eq!(chars(SHOWN_RESULT_CHARS_MAX), SHOWN_RESULT_CHARS_MAX + around);
+        // One more than is shown is the mark that the rest is left out.
+        assert_eq!(chars(SHOWN_RESULT_CHARS_MAX + 9), SHOWN_RESULT_CHARS_MAX + 1 + around);
+    }
+}

@@ -1,0 +1,123 @@
+//! An application of haft: the tools, rules, journal and sandbox of a workspace, put together as the command line does it,
+//! with tools of the program beside them. The runtime executes the calls.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use haft::{Call, Run, RunError, Runtime};
+use haft_contract::{Envelope, RunId, Tool, ToolId};
+use haft_journal::Journal;
+use serde_json::Value;
+
+use crate::app_error::AppError;
+use crate::compose::{self, AvailableTools};
+use crate::host::Host;
+use crate::overrides::SettingOverrides;
+use crate::settings::{self, EffectiveSettings};
+
+/// The kind of front end that runs of programs are recorded with.
+const FRONT_END: &str = "app";
+
+/// An application of haft in a workspace. Its settings are those of the workspace's `haft.toml`, as far as they hold.
+pub struct App {
+    host: Host,
+    settings: EffectiveSettings,
+    tools: Vec<Tool>,
+    journal: Option<Arc<dyn Journal>>,
+}
+
+/// A run of an application, to which calls belong.
+pub struct AppRun {
+    run: Run,
+    runtime: Runtime,
+}
+
+impl App {
+    /// Opens the application of a workspace in this process.
+    pub fn open(workspace: impl AsRef<Path>) -> Result<Self, AppError> {
+        Self::open_on(Host::from_process()?, workspace)
+    }
+
+    /// Opens the application of a workspace on a host. Nothing else of this process is read.
+    pub fn open_on(host: Host, workspace: impl AsRef<Path>) -> Result<Self, AppError> {
+        Self::open_with(host, workspace, &SettingOverrides::default())
+    }
+
+    /// Opens the application of a workspace on a host, with settings that come before those of the manifest.
+    pub fn open_with(
+        host: Host,
+        workspace: impl AsRef<Path>,
+        overrides: &SettingOverrides,
+    ) -> Result<Self, AppError> {
+        let workspace = workspace.as_ref();
+        let directory = workspace.canonicalize().map_err(|err| {
+            AppError::configuration(format!("{} cannot be used: {err}", workspace.display()))
+        })?;
+        let host = host.in_directory(directory);
+        let settings = settings::resolve(overrides, &host)?;
+        Ok(Self { host, settings, tools: Vec::new(), journal: None })
+    }
+
+    /// Adds a tool of this program, and allows its calls. A rule of the manifest that denies them still holds.
+    pub fn tool(mut self, tool: Tool) -> Self {
+        self.tools.push(tool);
+        self
+    }
+
+    /// Records calls in this journal instead of the one that the settings name. Nothing is then recorded by which changes
+    /// of the workspace could be undone.
+    pub fn journal(mut self, journal: Arc<dyn Journal>) -> Self {
+        self.journal = Some(journal);
+        self
+    }
+
+    /// Returns the settings that hold.
+    pub fn settings(&self) -> &EffectiveSettings {
+        &self.settings
+    }
+
+    /// Returns the host.
+    pub fn host(&self) -> &Host {
+        &self.host
+    }
+
+    /// Opens a run by its name. A run that exists is continued.
+    pub async fn run(self, name: &str) -> Result<AppRun, AppError> {
+        let id = RunId::parse(name).map_err(AppError::configuration)?;
+        let Self { host, mut settings, tools: own, journal } = self;
+        let mut tools = AvailableTools::find(&settings, &host).await?;
+        for tool in own {
+            let id: ToolId = tools.add(tool)?;
+            settings.allow.push(id.to_string());
+        }
+        let runtime = match journal {
+            Some(journal) => compose::runtime_on(journal, &tools, &settings, &host)?,
+            None => compose::runtime_of(&tools, &settings, &host).await?,
+        };
+        compose::recover(&runtime, &host).await?;
+        let connection = compose::open_connection(&runtime, &settings, &host, FRONT_END)?;
+        Ok(AppRun { run: connection.run(id), runtime })
+    }
+}
+
+impl AppRun {
+    /// Makes a call, and returns its envelope.
+    pub async fn call(&self, tool: &str, input: Value) -> Result<Envelope, RunError> {
+        self.run.call(Call::new(tool, input)).await
+    }
+
+    /// Returns the run, for calls with a place, a timeout or a name of their own.
+    pub fn run(&self) -> &Run {
+        &self.run
+    }
+
+    /// Returns the runtime.
+    pub fn runtime(&self) -> &Runtime {
+        &self.runtime
+    }
+
+    /// Ends what still runs, and returns once that is recorded.
+    pub async fn close(&self) {
+        self.runtime.shut_down().await;
+    }
+}

@@ -1,0 +1,364 @@
+//! The composition root: the one place where tools, journal, rules, roots and launcher are put together. Everything that
+//! the libraries must not read themselves is read here: the environment, the clock and this program's own path.
+
+pub mod agent;
+mod lsp;
+mod record;
+pub mod snapshots;
+mod tools;
+mod watchdogs;
+mod web;
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, UNIX_EPOCH};
+
+use haft::{
+    ConfineMode, Connection, ConnectionOptions, ReadablePaths, Registry, Runtime, RuntimeParts,
+    Sandbox, Snapshots, ToolListing, WorkspaceRoots,
+};
+use haft_agent::AgentRegistry;
+use haft_contract::{PatternVariables, RunId};
+use haft_journal::{Journal, MemoryJournal};
+use haft_plan::drive::{PLAN_TOOL, plan_tool};
+use haft_policy::{Rule, RuleAction, RuleScope};
+use haft_sandbox::{Launcher, Mechanisms};
+
+pub use self::agent::agent_host;
+pub use self::tools::{AvailableTools, bridge, finder};
+pub use self::web::search;
+use crate::app_error::{AppError, NextStep};
+use crate::host::Host;
+use crate::host_paths::{HostPaths, canonical_outside_roots, git_identity};
+use crate::settings::EffectiveSettings;
+use crate::{environment, haft_files, id, owner, permission_names, sidecars, skills};
+
+/// Returns the tools that the settings offer.
+pub async fn registry(settings: &EffectiveSettings, host: &Host) -> Result<Registry, AppError> {
+    Ok(AvailableTools::find(settings, host).await?.offered().clone())
+}
+
+/// Says that there is no such tool, and which ones are nearly called so.
+pub fn unknown_tool(registry: &Registry, name: &str) -> String {
+    // The tool that keeps plans is offered to nobody.
+    let is_offered = |id: &&str| *id != PLAN_TOOL;
+    let near = registry.near_matches(name).into_iter().filter(is_offered).collect::<Vec<_>>();
+    match near.as_slice() {
+        [] => {
+            let ids = registry.contracts().map(|contract| contract.id.as_str()).filter(is_offered);
+            let ids: Vec<&str> = ids.collect();
+            format!("no tool is called {name:?}: expected one of {}", ids.join(", "))
+        }
+        names => format!("no tool is called {name:?}: did you mean {}?", names.join(" or ")),
+    }
+}
+
+/// Puts a runtime together that records calls.
+pub async fn runtime(settings: &EffectiveSettings, host: &Host) -> Result<Runtime, AppError> {
+    runtime_of(&AvailableTools::find(settings, host).await?, settings, host).await
+}
+
+/// Puts a runtime together that records calls of these tools.
+pub async fn runtime_of(
+    tools: &AvailableTools,
+    settings: &EffectiveSettings,
+    host: &Host,
+) -> Result<Runtime, AppError> {
+    let runtime = Runtime::new(recording_parts(tools, settings, host).await?)?;
+    tools.watch_server_changes(&runtime, settings);
+    Ok(runtime)
+}
+
+/// Puts a runtime together that records calls of these tools in a journal that is open already, and no snapshots.
+pub fn runtime_on(
+    journal: Arc<dyn Journal>,
+    tools: &AvailableTools,
+    settings: &EffectiveSettings,
+    host: &Host,
+) -> Result<Runtime, AppError> {
+    let runtime = Runtime::new(runtime_parts(journal, None, tools, settings, host)?)?;
+    tools.watch_server_changes(&runtime, settings);
+    Ok(runtime)
+}
+
+/// Puts a runtime together that drives plans with these tools: it can keep them with their runs, too.
+pub async fn plan_runtime(
+    tools: &AvailableTools,
+    settings: &EffectiveSettings,
+    host: &Host,
+) -> Result<Runtime, AppError> {
+    let mut parts = recording_parts(tools, settings, host).await?;
+    parts.registry.add(plan_tool())?;
+    // No rule that denies everything may keep a plan from being kept: nothing is done by it.
+    parts.rules.push((RuleScope::Manifest, Rule::new(PLAN_TOOL, "*", RuleAction::Allow)));
+    let runtime = Runtime::new(parts)?;
+    tools.watch_server_changes(&runtime, settings);
+    Ok(runtime)
+}
+
+async fn recording_parts(
+    tools: &AvailableTools,
+    settings: &EffectiveSettings,
+    host: &Host,
+) -> Result<RuntimeParts, AppError> {
+    let journal = settings.durability.journal.open().await?;
+    sidecars::remove_old_sidecars(
+        &host.state().sidecars(),
+        UNIX_EPOCH + Duration::from_millis(host.now_ms()),
+        settings.durability.keep_days,
+    );
+    let hook = snapshots::hook(&journal, settings, host)?;
+    let mut parts = runtime_parts(journal, hook, tools, settings, host)?;
+    parts.launcher = parts.launcher.with_recovery_log(host.state().concurrent_scans());
+    Ok(parts)
+}
+
+/// Puts a runtime together for looking at what it would do, which leaves nothing behind.
+pub async fn unrecorded_runtime(
+    settings: &EffectiveSettings,
+    host: &Host,
+) -> Result<Runtime, AppError> {
+    unrecorded_plan_runtime(&AvailableTools::find(settings, host).await?, settings, host)
+}
+
+/// Puts a runtime together for looking at what a plan would do with these tools.
+pub fn unrecorded_plan_runtime(
+    tools: &AvailableTools,
+    settings: &EffectiveSettings,
+    host: &Host,
+) -> Result<Runtime, AppError> {
+    Ok(Runtime::new(runtime_parts(Arc::new(MemoryJournal::new()), None, tools, settings, host)?)?)
+}
+
+fn runtime_parts(
+    journal: Arc<dyn Journal>,
+    snapshots: Option<Arc<dyn Snapshots>>,
+    tools: &AvailableTools,
+    settings: &EffectiveSettings,
+    host: &Host,
+) -> Result<RuntimeParts, AppError> {
+    permission_names::check(&settings.rules, &settings.requires.capabilities, tools.names(), host)?;
+    let registry = tools.offered().clone();
+    let roots = roots(settings)?;
+    let helper = host.program()?;
+    let rules = settings.rules.clone();
+    let places = host_paths(settings, host, &roots.paths());
+    let sandbox = sandbox(settings, host, &places, &roots.paths())?;
+    let watchdogs = watchdogs::watchdogs(settings, host, &roots.paths())?;
+    Ok(RuntimeParts {
+        registry,
+        variables: variables(&roots, host),
+        roots,
+        journal,
+        requires: settings.requires.clone(),
+        rules,
+        limits: settings.limits,
+        allow_network: settings.allow_network,
+        network_guard: settings.network_guard,
+        project_rules: Some(Arc::new(settings.project.clone())),
+        watchdogs,
+        launcher: launcher(helper, settings, host),
+        networking: haft::Networking::default(),
+        sandbox,
+        environment: command_environment(host, &places),
+        sidecars: host.state().sidecars(),
+        clock: host.clock(),
+        owner: owner::this_process(host.now_ms())?,
+        is_gone: Arc::new(owner::check_gone),
+        snapshots,
+        on_repeat: settings.durability.on_repeat,
+        settings: record::settings_record(settings),
+    })
+}
+
+fn launcher(helper: PathBuf, settings: &EffectiveSettings, host: &Host) -> Launcher {
+    let launcher = Launcher::new(helper).with_quarantine(host.state().quarantine());
+    if settings.sandbox.control_groups { launcher.with_control_groups() } else { launcher }
+}
+
+/// Opens the directories that calls may reach.
+pub fn roots(settings: &EffectiveSettings) -> Result<WorkspaceRoots, AppError> {
+    let roots = WorkspaceRoots::open(&settings.root, &settings.roots)?;
+    if roots.paths().iter().any(|root| root == Path::new("/")) {
+        let message =
+            "root / cannot be used: commands cannot be confined to everything; name a directory";
+        return Err(AppError::configuration(message).next(NextStep::NameRoot));
+    }
+    Ok(roots)
+}
+
+/// Returns what the variables in path patterns stand for.
+pub fn variables(roots: &WorkspaceRoots, host: &Host) -> PatternVariables {
+    PatternVariables {
+        workspace: roots.paths(),
+        ad_hoc: Vec::new(),
+        user_data: host.user_data().into_iter().collect(),
+    }
+}
+
+/// Returns all rules that a call of the command line is judged by.
+pub fn rules_in_force(
+    settings: &EffectiveSettings,
+    registry: &Registry,
+) -> Result<Vec<(RuleScope, Rule)>, AppError> {
+    let of_session = connection_rules(settings, registry)?.into_iter();
+    let of_session = of_session.map(|rule| (RuleScope::Session, rule));
+    Ok(settings.rules.iter().cloned().chain(of_session).collect())
+}
+
+/// Returns what commands see beside the roots, and what is kept from them and from tools.
+///
+/// What the settings name and is not there is left out: a manifest may be shared by machines on which it lies elsewhere.
+pub fn host_paths(settings: &EffectiveSettings, host: &Host, roots: &[PathBuf]) -> HostPaths {
+    let home = host.home().unwrap_or(Path::new("/"));
+    let of_host = host.clone();
+    let mut places = HostPaths::discover(move |name| of_host.variable(name), home, roots);
+    let (found, named) = (places.readable.clone(), settings.sandbox.readable.clone());
+    let roots = roots.to_vec();
+    places.readable = ReadablePaths::from_search(move || {
+        let named = named.iter().filter_map(|place| canonical_outside_roots(place, &roots).ok());
+        found.iter().cloned().chain(named).collect()
+    });
+    places.hidden.extend(haft_files::hidden_paths(
+        host.state().directory(),
+        settings.durability.journal.file(),
+    ));
+    places
+}
+
+fn sandbox(
+    settings: &EffectiveSettings,
+    host: &Host,
+    places: &HostPaths,
+    roots: &[PathBuf],
+) -> Result<Sandbox, AppError> {
+    let protected = settings.sandbox.protected.clone();
+    let protected = match &settings.manifest {
+        Some(manifest) => haft_files::protect_manifest(protected, manifest, roots)?,
+        None => protected,
+    };
+    Ok(Sandbox {
+        confine: if settings.sandbox.is_off {
+            ConfineMode::UnsafeNever
+        } else {
+            ConfineMode::Always
+        },
+        readable: places.readable.clone(),
+        hidden: places.hidden.clone(),
+        protected,
+        home: places.home.clone(),
+        resources: settings.sandbox.resources,
+        mechanisms: mechanisms(host),
+    })
+}
+
+/// Returns the mechanisms of the kernel to use, which are all of them.
+#[cfg(not(debug_assertions))]
+pub fn mechanisms(_: &Host) -> Mechanisms {
+    Mechanisms::ALL
+}
+
+/// Returns the mechanisms of the kernel to use. The tests of what each of them stops leave one out; a released program
+/// knows no such variable.
+#[cfg(debug_assertions)]
+pub fn mechanisms(host: &Host) -> Mechanisms {
+    let Some(named) = host.variable_text("HAFT_TEST_MECHANISMS") else { return Mechanisms::ALL };
+    let has = |name: &str| named.split(',').any(|one| one == name);
+    Mechanisms { namespaces: has("namespaces"), landlock: has("landlock"), seccomp: has("seccomp") }
+}
+
+/// Returns what commands get of the environment, and who the user is to git, whose configuration they do not see.
+fn command_environment(host: &Host, places: &HostPaths) -> Vec<(OsString, OsString)> {
+    let mut variables = environment::allowed(host.variables());
+    for (_, path) in variables.iter_mut().filter(|(name, _)| name == "PATH") {
+        *path = without_links(path);
+    }
+    variables.extend(git_identity(&|name| host.variable(name), &places.home));
+    variables
+}
+
+/// Returns a PATH whose directories are named without links: commands see toolchains where they are, and not the links
+/// that lead there, such as `current`.
+fn without_links(path: &OsStr) -> OsString {
+    let real = |directory: PathBuf| directory.canonicalize().unwrap_or(directory);
+    let joined = std::env::join_paths(std::env::split_paths(path).map(real));
+    joined.unwrap_or_else(|_| path.to_owned())
+}
+
+/// Returns the rules that flags give to the session.
+fn connection_rules(
+    settings: &EffectiveSettings,
+    registry: &Registry,
+) -> Result<Vec<Rule>, AppError> {
+    let tools = settings.allow.iter().map(|name| allow_tool(registry, name));
+    let hosts =
+        settings.allow_hosts.iter().map(|host| Ok(Rule::new("net.fetch", host, RuleAction::Allow)));
+    tools.chain(hosts).collect()
+}
+
+/// Looks after runs of processes that are gone, and says what was put right and what is in doubt since.
+pub async fn recover(runtime: &Runtime, host: &Host) -> Result<(), AppError> {
+    let recovered = runtime.recover().await?;
+    for undone in &recovered.undone {
+        let warning = format!("left by a command or tool whose haft was killed: {undone}");
+        host.warn(warning);
+    }
+    for problem in &recovered.not_looked_at {
+        host.warn(problem);
+    }
+    for call in &recovered.in_doubt {
+        let message = format!("in doubt: call {call} was begun by a process that died");
+        host.mention_with(message, NextStep::ShowRun(call.scope.run.clone()));
+    }
+    Ok(())
+}
+
+/// Opens a session for a front end without a person who could be asked.
+pub fn open_connection(
+    runtime: &Runtime,
+    settings: &EffectiveSettings,
+    host: &Host,
+    front_end: &str,
+) -> Result<Connection, AppError> {
+    let options = ConnectionOptions {
+        rules: connection_rules(settings, &runtime.registry())?,
+        // A client of `haft mcp` sees nothing before the answer to its first call.
+        holds_repeated_calls: front_end == "mcp",
+        skills: skills::skill_paths(settings, host),
+        // A client that speaks MCP lists the tools to a model.
+        listing: if front_end == "mcp" { ToolListing::Searched } else { ToolListing::All },
+        ..ConnectionOptions::headless(id::new("session", host.now_ms())?, front_end)
+    };
+    Ok(runtime.open_connection(options)?)
+}
+
+/// Opens the session that agents are cut out of: what it may is the most that any of them may.
+fn open_agent_connection(
+    runtime: &Runtime,
+    settings: &EffectiveSettings,
+    host: &Host,
+    agents: &AgentRegistry,
+) -> Result<Connection, AppError> {
+    let options = ConnectionOptions {
+        rules: connection_rules(settings, &runtime.registry())?,
+        skills: skills::skill_paths(settings, host),
+        listing: ToolListing::Searched,
+        subagents: agents.subagents(),
+        ..ConnectionOptions::headless(id::new("session", host.now_ms())?, agent::FRONT_END)
+    };
+    Ok(runtime.open_connection(options)?)
+}
+
+/// Returns the name of a run that begins now.
+pub fn new_run(now_ms: u64) -> Result<RunId, AppError> {
+    RunId::parse(&id::new("run", now_ms)?).map_err(AppError::configuration)
+}
+
+fn allow_tool(registry: &Registry, name: &str) -> Result<Rule, AppError> {
+    let contract = registry.contract(name).ok_or_else(|| {
+        AppError::configuration(format!("allow: {}", unknown_tool(registry, name)))
+            .next(NextStep::ListTools)
+    })?;
+    Ok(Rule::new(contract.id.as_str(), "*", RuleAction::Allow))
+}

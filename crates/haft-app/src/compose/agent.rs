@@ -1,0 +1,289 @@
+//! Agents put together for the front ends that people talk to them through: models by name, the agents there are, and what
+//! an agent is told of where it works. What happens in a session is the agent crate's business.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use haft::{
+    Asker, Call, Connection, HeadlessAsker, ProblemSeverity, Runtime, TaskAttempt,
+    load_instructions,
+};
+use haft_agent::{
+    AgentEventObserver, AgentHost, AgentHostParts, AgentPromptContext, AgentRegistry,
+    GitPromptContext, ModelLookup, RandomSource, find_agents,
+};
+use haft_contract::{BoxFuture, Envelope, SkillSummary};
+use haft_model::{Model, ModelAnswerStream, ModelError, ModelRequest};
+use serde_json::json;
+
+use crate::app_error::{AppError, AppErrorKind, NextStep};
+use crate::host::Host;
+use crate::manifest::ModelSection;
+use crate::model_choice::{ModelChoice, provider};
+use crate::settings::EffectiveSettings;
+use crate::{calendar, compose, id, skills};
+
+/// The agent that is talked to unless somebody names another one.
+const AGENT_DEFAULT: &str = "build";
+/// The kind of front end that runs of agents are recorded with.
+pub const FRONT_END: &str = "agent";
+/// The task of a run in which haft itself looks where an agent works.
+const SURROUNDINGS_NODE: &str = "surroundings";
+/// Longest look at a repository before a session, in milliseconds.
+pub const GIT_LOOK_MS: u64 = 5_000;
+/// Problems of agents that are said when a session begins; of more it is said how many.
+pub const AGENT_PROBLEMS_SAID_MAX: usize = 3;
+
+/// What a front end brings.
+pub struct AgentFrontEnd<'a> {
+    /// The models by their names.
+    pub models: Arc<dyn ModelLookup>,
+    /// The agent that somebody named.
+    pub agent: Option<&'a str>,
+    /// Asks the person.
+    pub asker: Arc<dyn Asker>,
+    /// Is told what happens.
+    pub watcher: Arc<dyn AgentEventObserver>,
+}
+
+/// A host of agents, and what it stands on.
+pub struct ComposedAgent {
+    pub host: AgentHost,
+    pub runtime: Runtime,
+    pub agents: Arc<AgentRegistry>,
+    /// The agent that a new session is begun with.
+    pub agent: String,
+}
+
+impl ComposedAgent {
+    /// Stops what is done, and returns once that is recorded and all processes are gone.
+    pub async fn close(&self) {
+        self.host.close().await;
+        self.runtime.shut_down().await;
+    }
+}
+
+/// Puts a host of agents together.
+pub async fn agent_host(
+    front: AgentFrontEnd<'_>,
+    settings: &EffectiveSettings,
+    host: &Host,
+) -> Result<ComposedAgent, AppError> {
+    let told = HostCallbacks { models: front.models, asker: front.asker, watcher: front.watcher };
+    let agents = find_agents(&crate::agents::agent_paths(settings, host));
+    warn_of_problems(&agents, host);
+    let work = compose_agent(told, agents, settings, host, SurroundingsLookup::Gather).await?;
+    let agent = front.agent.map_or(work.agent, str::to_owned);
+    Ok(ComposedAgent { agent, ..work })
+}
+
+/// Puts a host together that looks after sessions and asks no model.
+pub async fn silent_host(
+    settings: &EffectiveSettings,
+    host: &Host,
+) -> Result<ComposedAgent, AppError> {
+    let told = HostCallbacks {
+        models: Arc::new(NoModels),
+        asker: Arc::new(HeadlessAsker),
+        watcher: Arc::new(()),
+    };
+    let agents = find_agents(&crate::agents::agent_paths(settings, host));
+    compose_agent(told, agents, settings, host, SurroundingsLookup::Skip).await
+}
+
+/// Whom a host asks and tells.
+struct HostCallbacks {
+    models: Arc<dyn ModelLookup>,
+    asker: Arc<dyn Asker>,
+    watcher: Arc<dyn AgentEventObserver>,
+}
+
+/// Whether it is found out where agents work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum SurroundingsLookup {
+    Gather,
+    Skip,
+}
+
+async fn compose_agent(
+    told: HostCallbacks,
+    agents: AgentRegistry,
+    settings: &EffectiveSettings,
+    host: &Host,
+    look: SurroundingsLookup,
+) -> Result<ComposedAgent, AppError> {
+    let agents = Arc::new(agents);
+    let agent = settings.agent.name.as_deref().unwrap_or(AGENT_DEFAULT).to_owned();
+    let runtime = compose::runtime(settings, host).await?;
+    compose::recover(&runtime, host).await?;
+    let session = compose::open_agent_connection(&runtime, settings, host, &agents)?;
+    // The sidecars are all that is left of long outputs; old ones are swept away by later commands.
+    session.keep_outputs();
+    let surroundings = match look {
+        SurroundingsLookup::Gather => {
+            skills::warn_of_problems(&session, host);
+            surroundings(&session, settings, host).await?
+        }
+        SurroundingsLookup::Skip => AgentPromptContext::default(),
+    };
+    let parts = AgentHostParts {
+        runtime: runtime.clone(),
+        connection: session,
+        models: told.models,
+        agents: Arc::clone(&agents),
+        prompt_context: surroundings,
+        clock: host.clock(),
+        random: Arc::new(SystemRandom),
+        bounds: settings.agent.bounds(),
+        asker: told.asker,
+        observer: told.watcher,
+    };
+    Ok(ComposedAgent { host: AgentHost::new(parts), runtime, agents, agent })
+}
+
+/// Returns the models by the names that agents and sessions have for them.
+pub fn named_models(
+    choice: ModelChoice,
+    settings: &EffectiveSettings,
+    host: &Host,
+) -> Arc<dyn ModelLookup> {
+    Arc::new(NamedModels { choice, section: settings.model.clone(), host: host.clone() })
+}
+
+struct NamedModels {
+    choice: ModelChoice,
+    section: ModelSection,
+    host: Host,
+}
+
+impl ModelLookup for NamedModels {
+    fn model(&self, name: Option<&str>) -> Result<(String, Arc<dyn Model>), ModelError> {
+        let settings = match name {
+            Some(name) => self.choice.settings_named(name, &self.section),
+            None => self.choice.settings(&self.section),
+        };
+        let settings = settings.map_err(|err| match err.kind {
+            AppErrorKind::Model(err) => *err,
+            _ => ModelError::Settings(err.message),
+        });
+        let provider = provider(settings?, &self.host)?;
+        Ok((provider.name(), Arc::new(provider)))
+    }
+}
+
+/// The names of models, and no models.
+struct NoModels;
+
+impl ModelLookup for NoModels {
+    fn model(&self, name: Option<&str>) -> Result<(String, Arc<dyn Model>), ModelError> {
+        Ok((name.unwrap_or_default().to_owned(), Arc::new(Self)))
+    }
+}
+
+impl Model for NoModels {
+    fn respond(&self, _: ModelRequest) -> BoxFuture<'_, Result<ModelAnswerStream, ModelError>> {
+        Box::pin(async { Err(ModelError::Settings("no model is asked here".to_owned())) })
+    }
+}
+
+/// Chance as the system gives it.
+struct SystemRandom;
+
+impl RandomSource for SystemRandom {
+    fn fill(&self, bytes: &mut [u8]) {
+        for chunk in bytes.chunks_mut(16) {
+            let random = id::random_bytes::<16>().expect("the system gave random bytes before");
+            chunk.iter_mut().zip(random).for_each(|(byte, random)| *byte = random);
+        }
+    }
+}
+
+fn warn_of_problems(agents: &AgentRegistry, host: &Host) {
+    let problems = &agents.problems;
+    for problem in problems.iter().take(AGENT_PROBLEMS_SAID_MAX) {
+        let line = problem.line.map(|line| format!(":{line}")).unwrap_or_default();
+        let left_out = match problem.severity {
+            ProblemSeverity::Error => " (it is left out)",
+            ProblemSeverity::Warning => "",
+        };
+        let place = problem.file.display();
+        host.warn(format!("agent {place}{line}: {}{left_out}", problem.message));
+    }
+    if let Some(more) = problems.len().checked_sub(AGENT_PROBLEMS_SAID_MAX).filter(|more| *more > 0)
+    {
+        let problems = if more == 1 { "problem" } else { "problems" };
+        host.warn_with(format!("and {more} more {problems} with agents"), NextStep::CheckAgents);
+    }
+}
+
+/// Looks where agents work, once for all sessions of this process.
+async fn surroundings(
+    session: &Connection,
+    settings: &EffectiveSettings,
+    host: &Host,
+) -> Result<AgentPromptContext, AppError> {
+    let told = load_instructions(&settings.root, host.absolute_home());
+    for problem in &told.problems {
+        host.warn(problem);
+    }
+    let found = haft::find_skills(&skills::skill_paths(settings, host)).skills.into_iter();
+    let summary =
+        |skill: haft::Skill| SkillSummary { name: skill.name, description: skill.description };
+    let root = settings.root.canonicalize().unwrap_or_else(|_| settings.root.clone());
+    Ok(AgentPromptContext {
+        git: git(session, &root, host).await?,
+        root,
+        platform: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
+        date: calendar::day(host.now_ms()),
+        instructions: told.text(),
+        skills: found.map(summary).collect(),
+    })
+}
+
+/// Asks git as an agent could, through the pipeline and confined: a repository is a stranger's, and its configuration names
+/// programs. Where that is refused or fails, nothing is known of it.
+async fn git(
+    session: &Connection,
+    root: &Path,
+    host: &Host,
+) -> Result<Option<GitPromptContext>, AppError> {
+    if !root.ancestors().any(|directory| directory.join(".git").symlink_metadata().is_ok()) {
+        return Ok(None);
+    }
+    let run = session.run(compose::new_run(host.now_ms())?);
+    let call = Call {
+        task_attempt: TaskAttempt { node: SURROUNDINGS_NODE.to_owned(), ..TaskAttempt::default() },
+        timeout_ms: Some(GIT_LOOK_MS),
+        ..Call::new("bash", json!({"cmd": "git status --porcelain --branch"}))
+    };
+    let envelope = run.call(call).await?;
+    let is_told = matches!(envelope, Envelope::Output { .. });
+    let is_told = is_told && envelope.metadata().exit_code.is_none_or(|status| status == 0);
+    Ok(is_told.then(|| envelope.text()).as_deref().and_then(state_of_git))
+}
+
+/// Returns what `git status --porcelain --branch` says.
+fn state_of_git(text: &str) -> Option<GitPromptContext> {
+    let (branch, status) = text.split_once('\n').unwrap_or((text, ""));
+    let branch = branch.strip_prefix("## ")?.to_owned();
+    Some(GitPromptContext { branch, status: status.trim_end().to_owned() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_git_says_is_taken_apart() {
+        let check = |text: &str, expect: Option<(&str, &str)>| {
+            let found = state_of_git(text);
+            let found = found.as_ref().map(|git| (git.branch.as_str(), git.status.as_str()));
+            assert_eq!(found, expect, "{text}");
+        };
+        let ahead = "main...origin/main [ahead 1]";
+        check(&format!("## {ahead}\n M a\n?? b\n"), Some((ahead, " M a\n?? b")));
+        check("## No commits yet on main\n", Some(("No commits yet on main", "")));
+        check("fatal: not a git repository", None);
+        check("", None);
+    }
+}

@@ -1,0 +1,52 @@
+//! Where it is kept what workspaces looked like, and who records it. Each journal has stores of its own: what it does not
+//! know of is removed from them when they are pruned.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use haft::{SnapshotHistory, Snapshots, WorkspaceSnapshots};
+use haft_contract::sha256_hex;
+use haft_journal::Journal;
+
+use crate::app_error::AppError;
+use crate::host::Host;
+use crate::journal_location::JournalLocation;
+use crate::settings::EffectiveSettings;
+
+/// Returns who records what calls change, if that is wanted.
+pub(super) fn hook(
+    journal: &Arc<dyn Journal>,
+    settings: &EffectiveSettings,
+    host: &Host,
+) -> Result<Option<Arc<dyn Snapshots>>, AppError> {
+    let Some(options) = &settings.snapshots else { return Ok(None) };
+    let directory = directory(&settings.durability.journal, host);
+    let roots = super::roots(settings)?;
+    let journal = Arc::clone(journal);
+    let hook = WorkspaceSnapshots::new(&directory, &roots, journal, host.clock(), options)
+        .hiding(&hidden(settings, host));
+    Ok(Some(Arc::new(hook)))
+}
+
+/// Returns what was recorded for the calls in a journal.
+pub fn history(
+    journal: &Arc<dyn Journal>,
+    place: &JournalLocation,
+    options: Option<&haft_snapshot::RecordOptions>,
+    host: &Host,
+) -> SnapshotHistory {
+    let defaults = haft_snapshot::RecordOptions::default();
+    let options = options.unwrap_or(&defaults);
+    SnapshotHistory::new(&directory(place, host), Arc::clone(journal), options)
+}
+
+/// Returns the places of which nothing is recorded and nothing brought back: those that no call reads.
+pub fn hidden(settings: &EffectiveSettings, host: &Host) -> Vec<PathBuf> {
+    // Which roots there are matters to what can be read alone.
+    super::host_paths(settings, host, &[]).hidden
+}
+
+/// Returns the directory of a journal's stores.
+pub fn directory(place: &JournalLocation, host: &Host) -> PathBuf {
+    host.state().snapshots().join(sha256_hex(place.identity().as_bytes()))
+}

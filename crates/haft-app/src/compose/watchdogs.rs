@@ -1,0 +1,189 @@
+//! The hooks before execution. The programs among them run unconfined, so nothing that decides what they do may lie where
+//! a command can change it: each is found once, at the start, and refused if it is reached through a root. What a program
+//! reads by itself while it runs is its own affair.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::DirBuilder;
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use haft::{ProgramWatchdog, ReferenceWatchdog, Watchdog};
+
+use crate::app_error::AppError;
+use crate::environment;
+use crate::host::Host;
+use crate::host_paths::{OutsideError, canonical_outside_roots};
+use crate::manifest::{ManifestFile, WatchdogEntry};
+use crate::settings::EffectiveSettings;
+
+/// Variables whose value is a list of directories that programs are loaded from.
+const SEARCH_PATHS: &[&str] = &["NODE_PATH", "PATH"];
+
+/// Returns the built-in hook, and the programs of the manifest in order.
+pub(super) fn watchdogs(
+    settings: &EffectiveSettings,
+    host: &Host,
+    roots: &[PathBuf],
+) -> Result<Vec<Arc<dyn Watchdog>>, AppError> {
+    let mut watchdogs: Vec<Arc<dyn Watchdog>> = Vec::new();
+    if settings.reference_watchdog {
+        watchdogs.push(Arc::new(ReferenceWatchdog));
+    }
+    if settings.watchdogs.is_empty() {
+        return Ok(watchdogs);
+    }
+    let manifest = match &settings.manifest {
+        Some(path) => ManifestFile::read(path)?.value()?,
+        None => serde_json::Value::Null,
+    };
+    let place = WatchdogPaths {
+        roots,
+        directory: directory(host)?,
+        environment: without_roots(environment::allowed(host.variables()), roots),
+    };
+    for entry in &settings.watchdogs {
+        watchdogs.push(Arc::new(place.program(entry, manifest.clone())?));
+    }
+    Ok(watchdogs)
+}
+
+/// Returns the directory that programs run in, which is there from now on: no command reaches it.
+fn directory(host: &Host) -> Result<PathBuf, AppError> {
+    let directory = host.state().directory();
+    DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(|err| {
+        AppError::configuration(format!(
+            "state directory {}, in which watchdogs run, cannot be made: {err}",
+            directory.display()
+        ))
+    })?;
+    Ok(directory.to_owned())
+}
+
+/// Where programs run, and what they must keep out of.
+struct WatchdogPaths<'a> {
+    roots: &'a [PathBuf],
+    directory: PathBuf,
+    environment: Vec<(OsString, OsString)>,
+}
+
+impl WatchdogPaths<'_> {
+    fn program(
+        &self,
+        entry: &WatchdogEntry,
+        manifest: serde_json::Value,
+    ) -> Result<ProgramWatchdog, AppError> {
+        let mut words = entry.program.iter();
+        let name = words.next().map(String::as_str).unwrap_or_default();
+        let program = self.find(name)?;
+        for word in words.clone() {
+            self.check_argument(name, word)?;
+        }
+        Ok(ProgramWatchdog {
+            program,
+            args: words.map(OsString::from).collect(),
+            timeout_ms: entry.timeout_ms,
+            environment: self.environment.clone(),
+            directory: self.directory.clone(),
+            manifest,
+        })
+    }
+
+    /// Returns where the program is, under the name it was called by: some programs go by that.
+    fn find(&self, name: &str) -> Result<PathBuf, AppError> {
+        let named = Path::new(name);
+        let candidate =
+            if name.contains('/') { Some(named.to_owned()) } else { self.on_path(named) };
+        let missing = || {
+            let expected = "expected an executable file, by its path or by a name on PATH";
+            AppError::configuration(format!(
+                "watchdog {name:?} was not found: {expected} outside every root"
+            ))
+        };
+        let candidate = candidate.ok_or_else(missing)?;
+        match canonical_outside_roots(&candidate, self.roots) {
+            Ok(program) if is_executable(&program) => Ok(candidate),
+            Ok(_) | Err(OutsideError::Missing) => Err(missing()),
+            Err(OutsideError::InRoot) => Err(AppError::configuration(format!(
+                "watchdog {name:?} lies in a root, or is reached through one, where commands could replace it: \
+                 move it elsewhere"
+            ))),
+        }
+    }
+
+    fn on_path(&self, name: &Path) -> Option<PathBuf> {
+        let path = self.environment.iter().find(|(variable, _)| variable == "PATH")?;
+        let mut candidates = std::env::split_paths(&path.1).map(|directory| directory.join(name));
+        candidates.find(|candidate| is_executable(candidate))
+    }
+
+    /// Refuses an argument that names something in a root, such as the script of an interpreter. What follows a `=` can
+    /// be a path, too.
+    fn check_argument(&self, program: &str, word: &str) -> Result<(), AppError> {
+        let value = word.split_once('=').map(|(_, value)| value);
+        let is_in_root = |text: &str| {
+            canonical_outside_roots(&self.directory.join(text), self.roots)
+                == Err(OutsideError::InRoot)
+        };
+        if [Some(word), value].into_iter().flatten().any(is_in_root) {
+            return Err(AppError::configuration(format!(
+                "watchdog {program:?}: its argument {word:?} lies in a root, or is reached through one, where \
+                 commands could change it: move it elsewhere"
+            )));
+        }
+        Ok(())
+    }
+}
+
+fn is_executable(path: &Path) -> bool {
+    let metadata = path.metadata();
+    metadata.is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+}
+
+/// Returns the variables without what names something in a root: an interpreter, or its libraries, would be taken from
+/// there.
+fn without_roots(
+    variables: Vec<(OsString, OsString)>,
+    roots: &[PathBuf],
+) -> Vec<(OsString, OsString)> {
+    let is_outside =
+        |place: &PathBuf| canonical_outside_roots(place, roots) != Err(OutsideError::InRoot);
+    let kept = |(name, value): (OsString, OsString)| {
+        let places = std::env::split_paths(&value);
+        if SEARCH_PATHS.iter().any(|search| name == *search) {
+            let places = places.filter(|place| place.is_absolute()).filter(is_outside);
+            return Some((name, std::env::join_paths(places).ok()?));
+        }
+        let is_free = places.into_iter().all(|place| is_outside(&place));
+        is_free.then(|| (name, OsStr::to_owned(&value)))
+    };
+    variables.into_iter().filter_map(kept).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variables_lose_what_lies_in_a_root() {
+        let directory = tempfile::tempdir().unwrap();
+        let base = directory.path().canonicalize().unwrap();
+        for made in ["root/bin", "bin"] {
+            std::fs::create_dir_all(base.join(made)).unwrap();
+        }
+        let roots = [base.join("root")];
+        let check = |name: &str, value: &str, expect: Option<&str>| {
+            let spelled = |text: &str| OsString::from(text.replace('@', base.to_str().unwrap()));
+            let found = without_roots(vec![(name.into(), spelled(value))], &roots);
+            let expect: Vec<_> =
+                expect.map(|value| (name.into(), spelled(value))).into_iter().collect();
+            assert_eq!(found, expect, "for {name}={value}");
+        };
+        check("PATH", "@/root/bin:@/bin:bin:", Some("@/bin"));
+        check("NODE_PATH", "@/root/node_modules", Some(""));
+        check("VIRTUAL_ENV", "@/root/venv", None);
+        check("JAVA_HOME", "@/bin", Some("@/bin"));
+        check("XDG_DATA_DIRS", "@/bin:@/root", None);
+        check("LANG", "C.UTF-8", Some("C.UTF-8"));
+    }
+}

@@ -1,0 +1,225 @@
+//! The machine and the process that haft works in, as one value: environment, home, working directory, clock, the program
+//! that confines processes, and who hears notices. Nothing else in this crate reads them from the system, so that a test
+//! or an embedder decides each of them.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use haft::{Clock, SystemClock};
+
+use crate::app_error::{AppError, NextStep};
+use crate::state::{StateDirectory, state_path};
+
+/// Hears notices.
+type NoticeListener = dyn Fn(&Notice) + Send + Sync;
+
+/// The process that an application of haft runs in. Cloning is cheap.
+#[derive(Clone)]
+pub struct Host {
+    variables: Arc<BTreeMap<OsString, OsString>>,
+    home: Option<PathBuf>,
+    working_directory: Result<PathBuf, String>,
+    program: Result<PathBuf, String>,
+    state: StateDirectory,
+    clock: Arc<dyn Clock>,
+    listener: Arc<NoticeListener>,
+}
+
+/// Something that a person should know and that stops nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Notice {
+    /// How much it matters.
+    pub level: NoticeLevel,
+    /// The text; it may hold names that others chose.
+    pub message: String,
+    /// What helps, if something does.
+    pub next: Option<NextStep>,
+}
+
+/// How much a notice matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoticeLevel {
+    /// Something is not as its reader may expect.
+    Warning,
+    /// Only a person who watches cares.
+    Aside,
+}
+
+impl Host {
+    /// Returns the host of this process: its environment, home, working directory, program and the system's clock.
+    /// Notices go to `tracing` as warnings until [`Self::on_notice`] names a listener.
+    pub fn from_process() -> Result<Self, AppError> {
+        let variables: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
+        let home = std::env::home_dir();
+        let variable = |name: &str| variables.get(OsStr::new(name)).cloned();
+        let state = StateDirectory::new(state_path(variable, home.clone())?)?;
+        let working_directory = std::env::current_dir().map_err(|err| err.to_string());
+        let program = std::env::current_exe().map_err(|err| err.to_string());
+        Ok(Self {
+            variables: Arc::new(variables),
+            home,
+            working_directory,
+            program,
+            state,
+            clock: Arc::new(SystemClock),
+            listener: Arc::new(trace_notice),
+        })
+    }
+
+    /// Returns a host with nothing of this process but its program and the system's clock: no environment, no home, no
+    /// working directory, and the state in the directory that is named.
+    pub fn isolated(state: &Path) -> Result<Self, AppError> {
+        Ok(Self {
+            variables: Arc::default(),
+            home: None,
+            working_directory: Err("the host is isolated".to_owned()),
+            program: std::env::current_exe().map_err(|err| err.to_string()),
+            state: StateDirectory::new(state.to_owned())?,
+            clock: Arc::new(SystemClock),
+            listener: Arc::new(trace_notice),
+        })
+    }
+
+    /// Returns the same host with another listener for notices.
+    pub fn on_notice(mut self, listener: impl Fn(&Notice) + Send + Sync + 'static) -> Self {
+        self.listener = Arc::new(listener);
+        self
+    }
+
+    /// Returns the same host with another working directory, from which a manifest is looked for.
+    pub fn in_directory(mut self, directory: PathBuf) -> Self {
+        self.working_directory = Ok(directory);
+        self
+    }
+
+    /// Returns the value of an environment variable.
+    pub fn variable(&self, name: &str) -> Option<OsString> {
+        self.variables.get(OsStr::new(name)).cloned()
+    }
+
+    /// Returns the value of an environment variable, if it is set to something.
+    pub fn variable_if_set(&self, name: &str) -> Option<OsString> {
+        self.variable(name).filter(|value| !value.is_empty())
+    }
+
+    /// Returns the value of an environment variable as text.
+    pub fn variable_text(&self, name: &str) -> Option<String> {
+        Some(self.variable(name)?.to_string_lossy().into_owned())
+    }
+
+    /// Returns all environment variables.
+    pub fn variables(&self) -> impl Iterator<Item = (OsString, OsString)> + '_ {
+        self.variables.iter().map(|(name, value)| (name.clone(), value.clone()))
+    }
+
+    /// Returns the user's home directory, if there is one.
+    pub fn home(&self) -> Option<&Path> {
+        self.home.as_deref()
+    }
+
+    /// Returns the user's home directory, if there is one and its path is absolute.
+    pub fn absolute_home(&self) -> Option<&Path> {
+        self.home().filter(|home| home.is_absolute())
+    }
+
+    /// Returns the directory that the user keeps configuration in, whether it exists or not.
+    pub fn config_directory(&self) -> Option<PathBuf> {
+        self.directory_of_user("XDG_CONFIG_HOME", ".config", self.absolute_home())
+    }
+
+    /// Returns the directory of the user's data, which `{user-data}` in patterns stands for.
+    pub fn user_data(&self) -> Option<PathBuf> {
+        self.directory_of_user("XDG_DATA_HOME", ".local/share", self.home())
+    }
+
+    fn directory_of_user(
+        &self,
+        variable: &str,
+        below_home: &str,
+        home: Option<&Path>,
+    ) -> Option<PathBuf> {
+        // The XDG specification wants a relative path there to be ignored.
+        let named = self.variable(variable).map(PathBuf::from).filter(|path| path.is_absolute());
+        named.or_else(|| Some(home?.join(below_home)))
+    }
+
+    /// Returns the directory that relative paths of the command line start at.
+    pub fn working_directory(&self) -> Result<PathBuf, AppError> {
+        self.working_directory
+            .clone()
+            .map_err(|why| AppError::configuration(format!("there is no working directory: {why}")))
+    }
+
+    /// Returns a path as it is written in the working directory.
+    pub fn shown_path(&self, path: &Path) -> String {
+        let current = self.working_directory.as_deref().unwrap_or(Path::new(""));
+        match path.strip_prefix(current) {
+            Ok(inside) if inside.as_os_str().is_empty() => ".".to_owned(),
+            Ok(inside) => inside.display().to_string(),
+            Err(_) => path.display().to_string(),
+        }
+    }
+
+    /// Returns the program that starts and confines processes.
+    pub fn program(&self) -> Result<PathBuf, AppError> {
+        let program = self.program.clone();
+        program
+            .map_err(|why| AppError::failed(format!("haft does not find its own program: {why}")))
+    }
+
+    /// Returns the directory of what outlives a process.
+    pub fn state(&self) -> &StateDirectory {
+        &self.state
+    }
+
+    /// Returns the clock.
+    pub fn clock(&self) -> Arc<dyn Clock> {
+        Arc::clone(&self.clock)
+    }
+
+    /// Returns the time, in milliseconds since 1970.
+    pub fn now_ms(&self) -> u64 {
+        self.clock.now_ms()
+    }
+
+    /// Tells the listener that something is not as its reader may expect.
+    pub fn warn(&self, message: impl Into<String>) {
+        self.notify(NoticeLevel::Warning, message.into(), None);
+    }
+
+    /// Tells the listener that something is not as its reader may expect, and what helps.
+    pub fn warn_with(&self, message: impl Into<String>, next: NextStep) {
+        self.notify(NoticeLevel::Warning, message.into(), Some(next));
+    }
+
+    /// Tells the listener something that only a person who watches cares about.
+    pub fn mention(&self, message: impl Into<String>) {
+        self.notify(NoticeLevel::Aside, message.into(), None);
+    }
+
+    /// Tells the listener something that only a person who watches cares about, and what helps.
+    pub fn mention_with(&self, message: impl Into<String>, next: NextStep) {
+        self.notify(NoticeLevel::Aside, message.into(), Some(next));
+    }
+
+    fn notify(&self, level: NoticeLevel, message: String, next: Option<NextStep>) {
+        (self.listener)(&Notice { level, message, next });
+    }
+}
+
+impl fmt::Debug for Host {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The environment holds secrets.
+        f.debug_struct("Host").field("home", &self.home).field("state", &self.state).finish()
+    }
+}
+
+fn trace_notice(notice: &Notice) {
+    match notice.level {
+        NoticeLevel::Warning => tracing::warn!("{}", notice.message),
+        NoticeLevel::Aside => tracing::info!("{}", notice.message),
+    }
+}

@@ -1,0 +1,220 @@
+//! Which journal calls are recorded in, and opening it: an SQLite file, or a PostgreSQL database by URL. What is in it is
+//! the journal crate's affair. The URL may hold a password, so this is the only place that keeps it.
+
+mod server;
+
+use std::ffi::OsStr;
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use haft_journal::{Journal, JournalError, PostgresJournal, SqliteJournal};
+
+use crate::app_error::{AppError, NextStep};
+use crate::host::Host;
+
+/// How URLs of databases begin.
+const SCHEMES: &[&str] = &["postgres://", "postgresql://"];
+
+/// Where a journal is. Shown without the password.
+#[derive(Clone, PartialEq, Eq)]
+pub struct JournalLocation {
+    store: JournalStore,
+    is_default: bool,
+}
+
+#[derive(Clone, PartialEq, Eq)]
+enum JournalStore {
+    File(PathBuf),
+    Server(String),
+}
+
+impl JournalLocation {
+    /// Returns the journal that is used unless another one is named.
+    pub fn of_state(host: &Host) -> Self {
+        Self { store: JournalStore::File(host.state().journal()), is_default: true }
+    }
+
+    /// Returns the journal of that name; a relative path starts at `directory`.
+    pub fn named(name: &OsStr, directory: &Path) -> Self {
+        let url =
+            name.to_str().filter(|name| SCHEMES.iter().any(|scheme| name.starts_with(scheme)));
+        let place = match url {
+            Some(url) => JournalStore::Server(url.to_owned()),
+            None => JournalStore::File(directory.join(name)),
+        };
+        Self { store: place, is_default: false }
+    }
+
+    /// Returns what is wrong with a name: one that begins like a URL is not taken for a file.
+    pub fn problem_of(name: &str) -> Option<String> {
+        let (scheme, _) = name.split_once("://")?;
+        let is_url = scheme.starts_with(|first: char| first.is_ascii_alphabetic())
+            && scheme.chars().all(|char| char.is_ascii_alphanumeric() || "+-.".contains(char));
+        let is_known = SCHEMES.iter().any(|known| name.starts_with(known));
+        (is_url && !is_known).then(|| {
+            format!(
+                "expected the path of a file, or a URL that begins with {}; found one that begins with {scheme}://",
+                SCHEMES.join(" or ")
+            )
+        })
+    }
+
+    /// Returns the file, if it is one.
+    pub fn file(&self) -> Option<&Path> {
+        match &self.store {
+            JournalStore::File(path) => Some(path),
+            JournalStore::Server(_) => None,
+        }
+    }
+
+    /// Returns what tells the journal, which is there, from all others that this user has, however it is named: the file, or
+    /// the database and who one is to it. There is no password in it.
+    pub fn identity(&self) -> String {
+        match &self.store {
+            JournalStore::File(path) => {
+                let found = path.canonicalize().or_else(|_| std::path::absolute(path));
+                found.as_ref().unwrap_or(path).to_string_lossy().into_owned()
+            }
+            JournalStore::Server(url) => server::identity(url),
+        }
+    }
+
+    /// Returns whether there is none yet. An empty file is none, and is not made one by looking at it.
+    pub fn is_missing(&self) -> bool {
+        let JournalStore::File(path) = &self.store else { return false };
+        match path.metadata() {
+            Ok(metadata) => metadata.is_file() && metadata.len() == 0,
+            Err(err) => err.kind() == io::ErrorKind::NotFound,
+        }
+    }
+
+    /// Opens the journal, which is made if it is not there.
+    pub async fn open(&self) -> Result<Arc<dyn Journal>, AppError> {
+        let opened: Result<Arc<dyn Journal>, JournalError> = match &self.store {
+            JournalStore::File(path) => {
+                SqliteJournal::open(path).map(|journal| Arc::new(journal) as _)
+            }
+            JournalStore::Server(url) => {
+                PostgresJournal::connect(url).await.map(|journal| Arc::new(journal) as _)
+            }
+        };
+        opened.map_err(|err| self.explained(err))
+    }
+
+    /// Opens the journal to look at it, also where it cannot be written; `None` if there is none yet.
+    pub async fn open_to_read(&self) -> Result<Option<Arc<dyn Journal>>, AppError> {
+        let JournalStore::File(path) = &self.store else { return self.open().await.map(Some) };
+        if self.is_missing() {
+            return Ok(None);
+        }
+        let opened = match SqliteJournal::open(path) {
+            Err(err) if is_of_writing(&err) => SqliteJournal::open_to_read(path),
+            opened => opened,
+        };
+        let opened = opened.map_err(|err| self.explained(err))?;
+        Ok(Some(Arc::new(opened)))
+    }
+
+    /// Adds what helps. Another journal helps only whoever has none yet: it would know nothing of what was done.
+    fn explained(&self, err: JournalError) -> AppError {
+        let next = match (&err, &self.store) {
+            (_, JournalStore::Server(_)) => None,
+            (JournalError::Full { .. }, JournalStore::File(path)) => {
+                let directory = path.parent().filter(|parent| parent.exists());
+                directory.map(|parent| NextStep::InspectDisk(parent.to_owned()))
+            }
+            (err, JournalStore::File(path)) if is_of_writing(err) && path.exists() => {
+                Some(NextStep::InspectFile(path.clone()))
+            }
+            // The quarantine and the rests of outputs are kept there, too, and would have nowhere to go.
+            (err, JournalStore::File(_)) if is_of_writing(err) && self.is_default => {
+                Some(NextStep::NameWritableStateDirectory)
+            }
+            (_, JournalStore::File(_)) => None,
+        };
+        AppError { next, ..AppError::from(err) }
+    }
+}
+
+/// Returns whether it is writing that did not work.
+fn is_of_writing(err: &JournalError) -> bool {
+    matches!(
+        err,
+        JournalError::CannotOpen { .. } | JournalError::ReadOnly { .. } | JournalError::Full { .. }
+    )
+}
+
+impl fmt::Display for JournalLocation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.store {
+            JournalStore::File(path) => write!(f, "{}", path.display()),
+            JournalStore::Server(url) => f.write_str(&place_of(url)),
+        }
+    }
+}
+
+impl fmt::Debug for JournalLocation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "JournalPlace({self})")
+    }
+}
+
+/// Returns scheme, host and database of a URL.
+fn place_of(url: &str) -> String {
+    let (scheme, rest) = url.split_once("://").unwrap_or((url, ""));
+    // Whatever comes before the last @ belongs to who one is; a password may hold any other sign.
+    let place = rest.rsplit_once('@').map_or(rest, |(_, place)| place);
+    let place = place.split_once('?').map_or(place, |(place, _)| place);
+    format!("{scheme}://{place}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_of_something_else_is_no_file() {
+        let check = |name: &str, expect: Option<&str>| {
+            let problem = JournalLocation::problem_of(name);
+            assert_eq!(problem.is_some(), expect.is_some(), "{name}: {problem:?}");
+            assert!(problem.unwrap_or_default().contains(expect.unwrap_or_default()));
+        };
+        check("mysql://ada:secret@db/haft", Some("found one that begins with mysql://"));
+        check("sqlite:///j", Some("postgres:// or postgresql://"));
+        check("POSTGRES://db/haft", Some("POSTGRES://"));
+        check("postgres://db/haft", None);
+        check("./a://b", None);
+        check("log/j.sqlite", None);
+    }
+
+    #[test]
+    fn a_name_is_a_file_unless_it_is_a_url() {
+        let check = |name: &str, expect: &str| {
+            let place = JournalLocation::named(OsStr::new(name), Path::new("/manifest"));
+            assert_eq!(place.to_string(), expect);
+            assert_eq!(place.file().is_some(), !expect.contains("://"));
+            assert!(!format!("{place:?}").contains("secret"));
+        };
+        check("log/j.sqlite", "/manifest/log/j.sqlite");
+        check("/log/postgres:", "/log/postgres:");
+        check("postgres://db/haft", "postgres://db/haft");
+        check("postgresql://ada:secret@db:5432/haft", "postgresql://db:5432/haft");
+        check("postgres://ada:se?secret/@db/haft?password=secret", "postgres://db/haft");
+    }
+
+    #[test]
+    fn a_file_is_the_same_by_whatever_name() {
+        let directory = tempfile::tempdir().unwrap();
+        let top = directory.path();
+        std::fs::create_dir(top.join("log")).unwrap();
+        std::fs::write(top.join("log/j"), "").unwrap();
+        std::os::unix::fs::symlink("log", top.join("link")).unwrap();
+        let identity = |name: &str| JournalLocation::named(OsStr::new(name), top).identity();
+        for name in ["link/j", "log/../log/j", "link/./j"] {
+            assert_eq!(identity(name), identity("log/j"), "{name}");
+        }
+        assert_ne!(identity("log/k"), identity("log/j"));
+    }
+}

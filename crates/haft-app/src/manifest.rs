@@ -1,0 +1,240 @@
+//! `haft.toml`, the manifest: found upwards from the working directory, read once, checked whole. What of it holds is
+//! decided elsewhere: flags come before it, and a manifest that nobody trusted may only narrow.
+
+mod agent;
+mod commands;
+mod durability;
+mod lsp;
+mod mcp;
+mod model;
+mod plan;
+mod problem;
+mod python;
+mod read;
+mod sandbox;
+mod scope;
+mod skills;
+mod snapshots;
+mod watchdog;
+mod web;
+
+use std::collections::BTreeMap;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+
+use haft_contract::{RequirementSet, ToolId, sha256_hex};
+use haft_policy::Rule;
+use haft_tools::Profile;
+use serde::Deserialize;
+
+use crate::app_error::AppError;
+use crate::network_guard::NetworkGuardName;
+use crate::preset::Preset;
+
+pub use agent::AgentSection;
+pub use commands::{COMMANDS_MAX, CommandEntry};
+pub use durability::DurabilitySection;
+pub use lsp::{LSP_LANGUAGES_MAX, LanguageEntry, name_problem as language_name_problem};
+pub use mcp::{
+    MCP_SERVERS_MAX, ServerEntry, ServerVariables, VariableValue,
+    name_problem as server_name_problem,
+};
+pub use model::ModelSection;
+pub use plan::PlanSection;
+pub use problem::LINE_CHARS_MAX;
+pub use python::{PYTHON_DIRECTORIES_MAX, PythonEntry};
+pub use read::ExampleChecks;
+pub use sandbox::{
+    BENEATH, SANDBOX_FILE_BYTES_MAX, SANDBOX_FILE_BYTES_MIN, SANDBOX_MEMORY_BYTES_MAX,
+    SANDBOX_MEMORY_BYTES_MIN, SANDBOX_OPEN_FILES_MAX, SANDBOX_OPEN_FILES_MIN,
+    SANDBOX_PROCESSES_MAX, SANDBOX_PROCESSES_MIN, SANDBOX_TEMP_BYTES_MAX, SANDBOX_TEMP_BYTES_MIN,
+    SandboxSection,
+};
+pub use scope::ScopeSection;
+pub use skills::{SKILL_PATHS_MAX, SkillsSection};
+pub use snapshots::SnapshotsSection;
+pub use watchdog::{WATCHDOG_TIMEOUT_MS_DEFAULT, WATCHDOGS_MAX, WatchdogEntry};
+pub use web::{SEARCH_PROVIDERS_MAX, SEARCHES_MAX, WebSearchSection};
+
+/// The manifest's file name.
+pub const FILE_NAME: &str = "haft.toml";
+/// Largest `haft.toml`, in bytes.
+///
+/// Limit (settings): the manifest is refused.
+pub const MANIFEST_BYTES_MAX: u64 = 1024 * 1024;
+/// Problems of a manifest that are listed at once.
+pub const MANIFEST_PROBLEMS_MAX: usize = 20;
+
+/// What a manifest says. Everything in it is optional.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Manifest {
+    pub root: Option<PathBuf>,
+    pub roots: Vec<PathBuf>,
+    pub profile: Option<Profile>,
+    pub preset: Option<Preset>,
+    pub tools: Option<Vec<ToolId>>,
+    pub requires: RequirementSet,
+    pub limits: ManifestLimits,
+    pub durability: DurabilitySection,
+    pub scope: ScopeSection,
+    pub model: ModelSection,
+    pub plan: PlanSection,
+    pub agent: AgentSection,
+    pub allow_network: Option<bool>,
+    pub network_guard: Option<NetworkGuardName>,
+    pub sandbox: SandboxSection,
+    pub skills: SkillsSection,
+    pub snapshots: SnapshotsSection,
+    pub python: Vec<PythonEntry>,
+    pub lsp: BTreeMap<String, LanguageEntry>,
+    pub mcp: BTreeMap<String, ServerEntry>,
+    pub commands: Vec<CommandEntry>,
+    pub watchdogs: Vec<WatchdogEntry>,
+    pub web_search: WebSearchSection,
+    pub reference_watchdog: Option<bool>,
+    pub permissions: Vec<Rule>,
+}
+
+/// The bounds that a manifest sets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+pub struct ManifestLimits {
+    pub output_bytes: Option<usize>,
+    pub timeout_ms: Option<u64>,
+}
+
+/// A manifest as it lies on disk. It is read once, so that what is judged, hashed and used is the same content.
+#[derive(Clone, Debug)]
+pub struct ManifestFile {
+    path: PathBuf,
+    text: String,
+}
+
+impl ManifestFile {
+    /// Finds and reads the manifest that holds in `directory`: the nearest one, going up.
+    pub fn discover(directory: &Path) -> Result<Option<Self>, AppError> {
+        let candidates = directory.ancestors().map(|ancestor| ancestor.join(FILE_NAME));
+        candidates
+            .into_iter()
+            .find(|path| path.symlink_metadata().is_ok())
+            .map(|path| Self::read(&path))
+            .transpose()
+    }
+
+    /// Reads the manifest at `path`.
+    pub fn read(path: &Path) -> Result<Self, AppError> {
+        let unusable = |why: &dyn std::fmt::Display| {
+            AppError::configuration(format!("manifest {} cannot be read: {why}", path.display()))
+        };
+        let path = placed(path).map_err(|err| unusable(&err))?;
+        // Opening something else than a file, such as a FIFO, could wait for ever.
+        if !path.metadata().map_err(|err| unusable(&err))?.is_file() {
+            return Err(unusable(&"it is not a file"));
+        }
+        let file = std::fs::File::open(&path).map_err(|err| unusable(&err))?;
+        let mut text = String::new();
+        file.take(MANIFEST_BYTES_MAX + 1)
+            .read_to_string(&mut text)
+            .map_err(|err| unusable(&err))?;
+        if u64::try_from(text.len()).is_ok_and(|bytes| bytes > MANIFEST_BYTES_MAX) {
+            return Err(unusable(&format!("it has more than {MANIFEST_BYTES_MAX} bytes")));
+        }
+        Ok(Self { path, text })
+    }
+
+    /// Returns the manifest that a path and a text would be; whether it is one is seen when it is parsed.
+    pub fn of_text(path: PathBuf, text: String) -> Self {
+        Self { path, text }
+    }
+
+    /// Returns the text.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Returns the path of the file in the canonical path of its directory.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Returns the directory that the manifest is about; relative paths in it start there.
+    pub fn directory(&self) -> &Path {
+        self.path.parent().unwrap_or(&self.path)
+    }
+
+    /// Returns the SHA-256 of the content, in hexadecimal.
+    pub fn sha256(&self) -> String {
+        sha256_hex(self.text.as_bytes())
+    }
+
+    /// Returns the manifest as a watchdog's program is told it: without the journal, whose URL may hold a password.
+    pub fn value(&self) -> Result<serde_json::Value, AppError> {
+        let unusable = |err: toml::de::Error| {
+            AppError::configuration(format!("{}: {err}", self.path.display()))
+        };
+        let mut value: serde_json::Value = toml::from_str(&self.text).map_err(unusable)?;
+        if let Some(section) =
+            value.get_mut("durability").and_then(|section| section.as_object_mut())
+        {
+            section.remove("journal");
+        }
+        Ok(value)
+    }
+
+    /// Returns a manifest with another text at the same place.
+    pub fn with_text(&self, text: String) -> Self {
+        Self::of_text(self.path.clone(), text)
+    }
+
+    /// Returns the error of a manifest that cannot be taken apart.
+    pub(crate) fn unusable(&self, why: &dyn std::fmt::Display) -> AppError {
+        AppError::configuration(format!("manifest {}: {why}", self.path.display()))
+    }
+
+    /// Returns what the manifest says, without a look at the examples of its rules.
+    pub(crate) fn parse_unchecked(&self) -> Result<Manifest, AppError> {
+        self.parse_with(ExampleChecks::Unchecked)
+    }
+
+    /// Returns what the manifest says, or everything that is wrong with it.
+    pub fn parse(&self) -> Result<Manifest, AppError> {
+        self.parse_with(ExampleChecks::Checked)
+    }
+
+    /// Returns what the manifest says, and leaves it to the caller whether the examples of its rules hold.
+    pub fn parse_with(&self, examples: ExampleChecks) -> Result<Manifest, AppError> {
+        read::read(&self.text, examples).map_err(|problems| {
+            AppError::configuration(problem::report("manifest", &self.path, &self.text, problems))
+        })
+    }
+}
+
+/// What a file of rules says that is kept for one project.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ProjectText {
+    /// The directory that the rules are about, as it was written down.
+    pub root: Option<String>,
+    /// The rules.
+    pub permissions: Vec<Rule>,
+}
+
+/// Returns what a file of rules for a project says, or everything that is wrong with it.
+pub fn parse_project(
+    path: &Path,
+    text: &str,
+    examples: ExampleChecks,
+) -> Result<ProjectText, AppError> {
+    read::read_project(text, examples).map_err(|problems| {
+        AppError::configuration(problem::report("project rules", path, text, problems))
+    })
+}
+
+/// Returns where a manifest lies. The file itself may be a link: that lends it a content but no other place, or else a
+/// stranger's link to a manifest that is trusted elsewhere would hold with all that is trusted there.
+fn placed(path: &Path) -> io::Result<PathBuf> {
+    let name = path.file_name().ok_or(io::ErrorKind::IsADirectory)?;
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    Ok(directory.unwrap_or(Path::new(".")).canonicalize()?.join(name))
+}
+
+#[cfg(test)]
+mod tests;

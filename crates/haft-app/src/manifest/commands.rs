@@ -1,0 +1,125 @@
+//! The entries `[[commands]]` of a manifest: commands that are declared as tools. What is wrong with one is found here, before
+//! anything is called; what a template means is known elsewhere.
+
+use haft::InputSchema;
+use haft_contract::{
+    Effect, FsRequirement, LOCKED_IDS, NetRequirement, RequirementSet, Tool, ToolId, ToolKind,
+};
+use haft_tools::{ArgvItem, CommandToolProblem, CommandToolSpec, command_tool};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+/// Tools that are declared as commands.
+///
+/// Limit (settings): the manifest is refused.
+pub const COMMANDS_MAX: usize = 128;
+
+/// One command.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CommandEntry {
+    /// The tool's id.
+    pub id: ToolId,
+    /// What a model reads to decide whether to call it.
+    pub description: String,
+    /// JSON Schema of the input; without it, it takes nothing.
+    pub parameters: Value,
+    /// The program and its arguments, with parameters in braces.
+    pub argv: Vec<ArgvItem>,
+    /// Parameters whose values may begin with a dash.
+    pub allow_dash: Vec<String>,
+    /// Working directory within the root.
+    pub cwd: Option<String>,
+    /// Time for a call.
+    pub timeout_ms: Option<u64>,
+    /// What a call does to the world; `once` unless declared.
+    pub effect: Option<Effect>,
+    /// Whether a plan runs it only when the user named it; it does unless declared.
+    pub dangerous: Option<bool>,
+    /// Files and hosts that it needs.
+    pub requires: Option<CommandRequires>,
+    /// How an editor draws it.
+    pub kind: Option<ToolKind>,
+}
+
+/// What a command needs of the outside. Which programs it runs, its template says.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct CommandRequires {
+    pub fs: FsRequirement,
+    pub net: NetRequirement,
+}
+
+pub(super) fn nothing() -> Value {
+    json!({"type": "object", "properties": {}})
+}
+
+impl CommandEntry {
+    /// Returns the tool that the entry declares.
+    pub fn tool(&self) -> Result<Tool, Vec<CommandToolProblem>> {
+        command_tool(self.spec())
+    }
+
+    /// Returns the keys whose values cannot be used, the place in the list where the key is one, and what is wrong.
+    pub(super) fn problems(&self) -> Vec<(&'static str, Option<usize>, String)> {
+        let mut problems = Vec::new();
+        if LOCKED_IDS.contains(&self.id.as_str()) {
+            let message = format!(
+                "id: {} is a tool that every agent knows: give this one another id",
+                self.id
+            );
+            problems.push(("id", None, message));
+        }
+        match self.tool() {
+            Ok(tool) => {
+                let contract = tool.valid_contract().map_err(|err| err.to_string());
+                let compiled = contract.and_then(|it| InputSchema::compile(&it.parameters));
+                if let Err(why) = compiled {
+                    let message = format!("parameters: expected a JSON Schema: {why}");
+                    problems.push(("parameters", None, message));
+                }
+            }
+            Err(found) => {
+                problems.extend(found.into_iter().map(|it| (it.key, it.item, it.message)));
+            }
+        }
+        problems
+    }
+
+    /// Returns the entry in the words of the manifest, as far as it says what is run and reached.
+    pub fn summary(&self) -> String {
+        let argv: Vec<Value> = self
+            .argv
+            .iter()
+            .map(|item| match item {
+                ArgvItem::Word(word) => json!(word),
+                ArgvItem::Group(words) => json!(words),
+            })
+            .collect();
+        let mut words = vec![format!("id = \"{}\"", self.id), format!("argv = {}", json!(argv))];
+        if let Some(CommandRequires { fs, net }) = &self.requires {
+            words.push(format!("requires = {}", json!({ "fs": fs, "net": net })));
+        }
+        format!("commands = [{{ {} }}]", words.join(", "))
+    }
+
+    fn spec(&self) -> CommandToolSpec {
+        let requires = self.requires.clone().map(|CommandRequires { fs, net }| RequirementSet {
+            fs,
+            net,
+            ..RequirementSet::default()
+        });
+        CommandToolSpec {
+            id: self.id.clone(),
+            description: self.description.clone(),
+            parameters: self.parameters.clone(),
+            argv: self.argv.clone(),
+            allow_dash: self.allow_dash.clone(),
+            cwd: self.cwd.clone(),
+            timeout_ms: self.timeout_ms,
+            effect: self.effect.unwrap_or(Effect::Once),
+            dangerous: self.dangerous.unwrap_or(true),
+            requires,
+            kind: self.kind.unwrap_or(ToolKind::Execute),
+        }
+    }
+}

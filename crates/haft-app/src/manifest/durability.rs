@@ -1,0 +1,68 @@
+//! The table `[durability]` of a manifest: where calls are recorded, how long records are kept, and what is done about
+//! calls that an earlier attempt made as well. Opening the journal is not done here.
+
+use haft::RepeatPolicy;
+use serde::Deserialize;
+
+use crate::journal_location::JournalLocation;
+
+/// Largest `durability.keep_days`.
+///
+/// Limit (settings): the manifest is refused.
+pub(crate) const KEEP_DAYS_MAX: u64 = 36_500;
+
+/// What the table says. Everything in it is optional.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct DurabilitySection {
+    /// What is done about a `once` call that an earlier attempt made as well.
+    pub on_repeat: Option<RepeatSetting>,
+    /// A file, or the URL of a database.
+    pub journal: Option<String>,
+    /// Runs that were quiet for longer may go.
+    pub keep_days: Option<u64>,
+    /// While the journal holds more, the run that was quiet for longest may go.
+    pub keep_bytes: Option<u64>,
+}
+
+/// What is done about a repeated call, as it is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RepeatSetting {
+    Warn,
+    Refuse,
+    Recall,
+}
+
+impl From<RepeatSetting> for RepeatPolicy {
+    fn from(repeats: RepeatSetting) -> Self {
+        match repeats {
+            RepeatSetting::Warn => Self::Warn,
+            RepeatSetting::Refuse => Self::Refuse,
+            RepeatSetting::Recall => Self::Recall,
+        }
+    }
+}
+
+impl DurabilitySection {
+    /// Returns the keys whose values cannot be used, and what is wrong with them.
+    pub(super) fn problems(&self) -> Vec<(&'static str, String)> {
+        let mut problems = Vec::new();
+        if self.journal.as_deref().is_some_and(str::is_empty) {
+            let message = "journal: expected a file or a URL, found an empty text";
+            problems.push(("journal", message.to_owned()));
+        }
+        if let Some(problem) = self.journal.as_deref().and_then(JournalLocation::problem_of) {
+            problems.push(("journal", format!("journal: {problem}")));
+        }
+        if self.keep_bytes == Some(0) {
+            let message = "keep_bytes: expected at least 1 byte, found 0, which would keep nothing";
+            problems.push(("keep_bytes", message.to_owned()));
+        }
+        if let Some(days) = self.keep_days.filter(|days| *days == 0 || *days > KEEP_DAYS_MAX) {
+            let message = format!("keep_days: expected 1 to {KEEP_DAYS_MAX} days, found {days}");
+            problems.push(("keep_days", message));
+        }
+        problems
+    }
+}

@@ -1,0 +1,82 @@
+//! The table `[model]` of a manifest: which model makes plans and puts outcomes into words, and where it is asked. Keys are
+//! never written here: they come from the environment, and a manifest can only say which variable holds one.
+
+use std::time::Duration;
+
+use haft_model::ModelAnswerBounds;
+use serde::Deserialize;
+
+/// Largest `model.timeout_ms` and `model.idle_ms`.
+///
+/// Limit (settings): the manifest is refused.
+pub(crate) const MODEL_MS_MAX: u64 = 3_600_000;
+
+/// What the table says. Everything in it is optional.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ModelSection {
+    /// `provider/name`.
+    pub name: Option<String>,
+    /// Where the provider is instead of its usual place.
+    pub base_url: Option<String>,
+    /// The environment variable that holds the key, instead of the provider's usual one.
+    pub key_variable: Option<String>,
+    /// How long an answer may take with all attempts at it.
+    pub timeout_ms: Option<u64>,
+    /// How long the model may be silent.
+    pub idle_ms: Option<u64>,
+}
+
+impl ModelSection {
+    /// Returns what the model is asked with; nothing if the table names none.
+    pub fn settings(&self) -> Option<haft_model::ModelSettings> {
+        let Self { name, base_url, key_variable, .. } = self.clone();
+        let settings = haft_model::ModelSettings { base_url, key_variable, ..Default::default() };
+        name.map(|model| haft_model::ModelSettings { model, ..settings })
+    }
+
+    /// Returns how long is waited for an answer, of whichever model.
+    pub fn bounds(&self) -> ModelAnswerBounds {
+        let defaults = ModelAnswerBounds::default();
+        ModelAnswerBounds {
+            total: self.timeout_ms.map_or(defaults.total, Duration::from_millis),
+            idle: self.idle_ms.map_or(defaults.idle, Duration::from_millis),
+            ..defaults
+        }
+    }
+
+    /// Returns the keys whose values cannot be used, and what is wrong with them.
+    pub(super) fn problems(&self) -> Vec<(&'static str, String)> {
+        let times = [("timeout_ms", self.timeout_ms), ("idle_ms", self.idle_ms)].into_iter();
+        let wrong = times.filter_map(|(key, ms)| {
+            let found = ms.filter(|ms| *ms == 0 || *ms > MODEL_MS_MAX)?;
+            let message =
+                format!("{key}: expected 1 to {MODEL_MS_MAX} milliseconds, found {found}");
+            Some((key, message))
+        });
+        wrong.chain(self.problems_of_place()).collect()
+    }
+
+    fn problems_of_place(&self) -> Vec<(&'static str, String)> {
+        let Some(settings) = self.settings() else {
+            let set = [("base_url", &self.base_url), ("key_variable", &self.key_variable)];
+            let lonely = set.into_iter().filter(|(_, value)| value.is_some());
+            return lonely.map(|(key, _)| (key, of_no_model(key))).collect();
+        };
+        let of_name =
+            haft_model::ModelSettings { model: settings.model.clone(), ..Default::default() };
+        if let Err(err) = of_name.check() {
+            return vec![("name", format!("name: {err}"))];
+        }
+        let of_place = haft_model::ModelSettings { key_variable: None, ..settings.clone() };
+        let of_key = || settings.check().err().map(|err| ("key_variable", err));
+        let wrong = of_place.check().err().map(|err| ("base_url", err)).or_else(of_key);
+        wrong.map(|(key, err)| (key, err.to_string())).into_iter().collect()
+    }
+}
+
+fn of_no_model(key: &str) -> String {
+    format!(
+        "{key}: belongs to a model, and there is no name: expected name = \"provider/name\", too"
+    )
+}

@@ -1,0 +1,384 @@
+//! The MCP servers of the settings: each with what it is granted, what of its own it reads, and what it is told of haft's own
+//! environment. What cannot be used leaves that server's tools out and is said in a line; nothing here knows what a server
+//! says.
+
+mod grants;
+mod remote;
+mod runners;
+mod server_paths;
+mod tokens;
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use haft::{Catalog, Registry, ServerProcessLauncher, ServerProcesses};
+use haft_contract::{
+    BackgroundProcessRequest, LOCKED_IDS, ProcessChannel, Remedy, ToolError, ToolId, ToolOrigin,
+    canonical_json, sha256_hex,
+};
+use haft_mcp::{
+    McpServerSpec, McpServerStatus, McpServers, McpTransport, ServerFailureRemedy, ToolListCache,
+};
+use haft_python::ParsedToolFileCache as _;
+use haft_sandbox::ProtectedPaths;
+use serde_json::json;
+
+use crate::app_error::{AppError, NextStep};
+use crate::host::Host;
+use crate::manifest::{ServerEntry, ServerVariables, VariableValue};
+use crate::permission_names;
+use crate::python::KeyedTextCache;
+
+pub use self::grants::grant_summary;
+use self::grants::hint;
+pub use self::remote::authorization;
+pub use self::runners::Download;
+
+/// Lines about tools that are left out, of one server, when tools are put together.
+pub const SERVER_WARNINGS_MAX: usize = 5;
+
+/// The servers that the settings name.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct McpSettings {
+    /// Those that hold, with absolute paths.
+    pub entries: BTreeMap<String, ServerEntry>,
+    /// Whether the manifest names some that do not hold, so that names of tools in it may be theirs.
+    pub has_untrusted: bool,
+}
+
+/// The servers, and what starts them.
+#[derive(Clone)]
+pub struct McpBridge {
+    servers: McpServers,
+    extensions: ServerProcesses,
+    host: Host,
+}
+
+impl McpSettings {
+    /// Returns the servers of a manifest that lies in `directory`.
+    pub fn resolve_entries(
+        entries: BTreeMap<String, ServerEntry>,
+        directory: &Path,
+        has_untrusted: bool,
+    ) -> Self {
+        let placed = |entry: ServerEntry| {
+            server_paths::resolve_program_path(entry.resolve_paths(directory), directory)
+        };
+        let placed = entries.into_iter().map(|(name, entry)| (name, placed(entry)));
+        Self { entries: placed.collect(), has_untrusted }
+    }
+
+    /// Returns the servers that are used.
+    pub fn enabled(&self) -> impl Iterator<Item = (&String, &ServerEntry)> {
+        self.entries.iter().filter(|(_, entry)| entry.is_enabled())
+    }
+
+    /// Adds to the protected names what of servers lies in the roots: whoever changes it decides what they do.
+    pub fn protected<'a>(
+        &self,
+        protected: ProtectedPaths,
+        roots: impl Iterator<Item = &'a PathBuf>,
+    ) -> Result<ProtectedPaths, AppError> {
+        let roots: Vec<PathBuf> = roots.filter_map(|root| root.canonicalize().ok()).collect();
+        let own = |entry| {
+            server_paths::server_paths(entry).into_iter().chain(server_paths::deciding_paths(entry))
+        };
+        let own = self.enabled().flat_map(|(_, entry)| own(entry));
+        let patterns: Vec<String> = own.flat_map(|place| patterns(&place, &roots)).collect();
+        protected.with_patterns(patterns).map_err(AppError::configuration)
+    }
+}
+
+/// Returns the patterns of a place that lies in a root, as it is spelled and where it is.
+fn patterns(place: &Path, roots: &[PathBuf]) -> Vec<String> {
+    let spelled = place.parent().and_then(|parent| parent.canonicalize().ok());
+    let spelled = spelled.zip(place.file_name()).map(|(parent, name)| parent.join(name));
+    let real = place.canonicalize().ok();
+    let within = |place: PathBuf| {
+        let root = roots.iter().find(|root| place.starts_with(root))?;
+        let within = place.strip_prefix(root).ok()?.to_str()?;
+        let name = root.file_name()?.to_str()?;
+        let is_plain = !within.is_empty() && !within.contains(['*', '\\']);
+        is_plain.then(|| format!("{name}/{within}/**"))
+    };
+    spelled.into_iter().chain(real).filter_map(within).collect()
+}
+
+impl McpBridge {
+    /// Returns the servers that the settings name. None is started.
+    pub fn new(settings: &McpSettings, extensions: ServerProcesses, host: &Host) -> Self {
+        let cache: Arc<dyn ToolListCache> =
+            Arc::new(McpListingCache(KeyedTextCache::new(host.state().mcp())));
+        let logins = host.state().mcp_logins();
+        let specs =
+            settings.enabled().map(|(name, entry)| spec(name, entry, &extensions, &logins, host));
+        Self { servers: McpServers::new(specs, &cache), extensions, host: host.clone() }
+    }
+
+    /// Ends all servers, and waits for that.
+    pub async fn end(&self) {
+        self.servers.close().await;
+        self.extensions.end_all().await;
+    }
+
+    /// Returns the servers.
+    pub fn servers(&self) -> &McpServers {
+        &self.servers
+    }
+
+    /// Adds the tools of the servers to a registry, and says what is left out; returns the names of servers that bring
+    /// nothing. A server of which nothing is known yet is started for that.
+    pub async fn add_tools(&self, registry: &mut Registry) -> Result<OmittedTools, AppError> {
+        let failed = self.servers.discover_tools().await;
+        for (name, err) in &failed {
+            let step = login_step(err).unwrap_or_else(|| NextStep::TestServer(name.clone()));
+            self.host.warn_with(err.message.clone(), step);
+        }
+        let found = self.servers.tools(&|id| taken_id_message(registry, id));
+        for (name, left_out) in &found.left_out {
+            warn_of_left_out(name, left_out, &self.host);
+        }
+        for tool in found.tools {
+            registry.add(tool)?;
+        }
+        let is_partial = !found.left_out.is_empty();
+        Ok(OmittedTools { servers: failed.into_keys().collect(), is_partial })
+    }
+
+    /// Has a runtime's tools follow what the servers list, and the servers end with the runtime. `offered` are the only tools
+    /// on offer, if not all are; `missing` are the servers that were not ready when the tools were put together.
+    pub fn watch_server_changes(
+        &self,
+        runtime: &haft::Runtime,
+        offered: Option<Vec<ToolId>>,
+        missing: &[String],
+    ) {
+        runtime.register_server_processes(self.extensions.clone());
+        let (servers, catalog) = (self.servers.clone(), runtime.catalog().clone());
+        // Several servers may change at the same time; what is offered last has the changes of all.
+        let turn = Mutex::new(());
+        let refresh = Arc::new(move || {
+            let _turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
+            refresh(&catalog, &servers, offered.as_deref());
+        });
+        let changed = Arc::clone(&refresh);
+        self.servers.on_tools_changed(move || changed());
+        let has_come =
+            |known: &McpServerStatus| known.tools.is_some() && missing.contains(&known.name);
+        if self.servers.statuses().iter().any(has_come) {
+            refresh();
+        }
+    }
+}
+
+/// What servers do not bring.
+pub struct OmittedTools {
+    /// The servers that bring nothing.
+    pub servers: Vec<String>,
+    /// Whether others bring less than they have.
+    pub is_partial: bool,
+}
+
+impl OmittedTools {
+    /// Returns whether an id may be that of a tool that is left out.
+    pub fn may_include(&self, id: &ToolId) -> bool {
+        let is_of = |server: &String| {
+            id.as_str().strip_prefix(server.as_str()).is_some_and(|rest| rest.starts_with('_'))
+        };
+        self.servers.iter().any(is_of)
+    }
+}
+
+/// Puts the tools that servers have now in place of those that they had.
+fn refresh(catalog: &Catalog, servers: &McpServers, offered: Option<&[ToolId]>) {
+    let mut registry = (*catalog.registry()).clone();
+    registry.retain(|contract| !matches!(contract.origin, ToolOrigin::Mcp { .. }));
+    let found = servers.tools(&|id| taken_id_message(&registry, id));
+    for tool in found.tools {
+        let is_offered = tool
+            .valid_contract()
+            .is_ok_and(|contract| offered.is_none_or(|offered| offered.contains(&contract.id)));
+        if is_offered && let Err(err) = registry.add(tool) {
+            tracing::warn!("a tool of an MCP server is left out: {err}");
+        }
+    }
+    if let Err(err) = catalog.replace(registry) {
+        tracing::warn!("the changed tools of an MCP server cannot be offered: {err}");
+    }
+}
+
+/// Returns why a tool of a server cannot have an id.
+pub fn taken_id_message(registry: &Registry, id: &ToolId) -> Option<String> {
+    if LOCKED_IDS.contains(&id.as_str()) || permission_names::reserved().contains(id) {
+        return Some(format!(
+            "{id} is the id of a tool of haft, which no server's tool gets: call the server otherwise"
+        ));
+    }
+    let wire_name = id.wire_name();
+    (registry.contract(id.as_str()).is_some() || registry.contract(&wire_name).is_some())
+        .then(|| format!("another tool is called {id} already: call the server otherwise"))
+}
+
+fn warn_of_left_out(name: &str, left_out: &[String], host: &Host) {
+    for why in left_out.iter().take(SERVER_WARNINGS_MAX) {
+        host.warn(format!("mcp server {name}: {why}; the tool is left out"));
+    }
+    if left_out.len() > SERVER_WARNINGS_MAX {
+        let rest = left_out.len() - SERVER_WARNINGS_MAX;
+        let message = format!("mcp server {name}: {rest} more tools are left out");
+        host.warn_with(message, NextStep::TestServer(name.to_owned()));
+    }
+}
+
+/// Returns a server as it is to be used. What keeps it from that is said when it is called.
+fn spec(
+    name: &str,
+    entry: &ServerEntry,
+    extensions: &ServerProcesses,
+    logins: &Path,
+    host: &Host,
+) -> McpServerSpec {
+    let (directories, changes, connect) = match entry.url {
+        Some(_) => (Vec::new(), Vec::new(), remote_connection(name, entry, logins, host)),
+        None => match start_request(name, entry, extensions, host) {
+            Ok((extension, request)) => (
+                extension.directories().map(Path::to_path_buf).collect(),
+                extension.writable_patterns().to_vec(),
+                McpTransport::Local { processes: Arc::new(extension), request: Box::new(request) },
+            ),
+            Err(why) => (Vec::new(), Vec::new(), McpTransport::Unavailable(why)),
+        },
+    };
+    let cache_key = cache_key(entry, &directories, host);
+    McpServerSpec {
+        name: name.to_owned(),
+        transport: connect,
+        requires: entry.requires.clone(),
+        directories,
+        writable_directories: changes,
+        trusts_annotations: entry.trust_annotations,
+        form_filler: None,
+        failure_remedy: failure_advice(name, entry),
+        timeout_ms: entry.timeout_ms,
+        cache_key,
+    }
+}
+
+/// Returns what is said to failures of a server that may lack something.
+fn failure_advice(name: &str, entry: &ServerEntry) -> Option<Arc<ServerFailureRemedy>> {
+    let (name, entry) = (name.to_owned(), entry.clone());
+    Some(Arc::new(move |said: &str| grants::missing_grant(&name, &entry, said)))
+}
+
+fn remote_connection(name: &str, entry: &ServerEntry, logins: &Path, host: &Host) -> McpTransport {
+    match remote::remote(name, entry, logins, host) {
+        Ok(remote) => McpTransport::Remote(Box::new(remote)),
+        Err(why) => McpTransport::Unavailable(why),
+    }
+}
+
+fn start_request(
+    name: &str,
+    entry: &ServerEntry,
+    extensions: &ServerProcesses,
+    host: &Host,
+) -> Result<(ServerProcessLauncher, BackgroundProcessRequest), String> {
+    let principal = ToolId::parse(name).map_err(|err| err.to_string())?;
+    let extension = extensions.grant(&principal, &entry.requires).map_err(|err| err.to_string())?;
+    let mut words = entry.words().map(OsString::from);
+    let program = words.next().ok_or("there is no command that starts it")?;
+    let mut request = BackgroundProcessRequest::new(program);
+    request.args = words.collect();
+    request.env = runners::offline(entry);
+    request.env.extend(environment(&entry.env, host)?);
+    request.cwd.clone_from(&entry.cwd);
+    request.readable = server_paths::server_paths(entry);
+    request.channel = ProcessChannel::Stdio;
+    Ok((extension, request))
+}
+
+/// Returns the variables of a server, or which of haft's own is missing.
+fn environment(
+    variables: &ServerVariables,
+    host: &Host,
+) -> Result<Vec<(OsString, OsString)>, String> {
+    let value =
+        |(name, value): (&String, &VariableValue)| Ok((name.into(), value_of(value, host)?));
+    variables.0.iter().map(value).collect()
+}
+
+/// Returns a value, or which of haft's own variables is missing.
+fn value_of(value: &VariableValue, host: &Host) -> Result<OsString, String> {
+    match value {
+        VariableValue::Text(text) => Ok(text.into()),
+        VariableValue::From(from) => host.variable(from).ok_or_else(|| {
+            format!("it is to be given the variable {from}, which is not set: export {from}=…")
+        }),
+    }
+}
+
+/// Returns what the tools of a server are kept under. It changes with everything that decides what the server is and sees.
+fn cache_key(entry: &ServerEntry, directories: &[PathBuf], host: &Host) -> String {
+    let words: Vec<&String> = entry.words().collect();
+    let variables = environment(&entry.env, host).unwrap_or_default();
+    let variables: Vec<_> = variables
+        .iter()
+        .map(|(name, value)| (name.to_string_lossy(), value.to_string_lossy()))
+        .collect();
+    let what = json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "command": words,
+        "env": variables,
+        "cwd": entry.cwd,
+        "url": entry.url,
+        "requires": entry.requires,
+        "readable": entry.readable,
+        "directories": directories,
+    });
+    sha256_hex(canonical_json(&what).as_bytes())
+}
+
+/// Lists of tools, kept a file each.
+struct McpListingCache(KeyedTextCache);
+
+impl ToolListCache for McpListingCache {
+    fn get(&self, key: &str) -> Option<String> {
+        self.0.get(key)
+    }
+
+    fn put(&self, key: &str, text: &str) {
+        self.0.put(key, text);
+    }
+}
+
+/// Returns the places that a program reads because they are its own.
+pub fn server_paths_of(entry: &ServerEntry) -> Vec<PathBuf> {
+    server_paths::server_paths(entry)
+}
+
+/// Returns the error of a server that cannot be used, for a person.
+pub fn unusable(name: &str, entry: Option<&ServerEntry>, err: &ToolError) -> AppError {
+    let failed = AppError::failed(err.message.clone());
+    let advice = || Some(NextStep::Advice(hint(name, entry?, &err.message)?));
+    match login_step(err).or_else(advice) {
+        Some(step) => failed.next(step),
+        None => failed,
+    }
+}
+
+/// Returns the login that a server wants, if that is why it cannot be used.
+fn login_step(err: &ToolError) -> Option<NextStep> {
+    let grounds = err.grounds.as_ref()?;
+    grounds.remedies.iter().find_map(|remedy| match remedy {
+        Remedy::Login(server) => Some(NextStep::LogIn(server.clone())),
+        Remedy::AllowTool(_)
+        | Remedy::AllowHost(_)
+        | Remedy::AddRule(_)
+        | Remedy::Unprotect(_)
+        | Remedy::Settle(_)
+        | Remedy::Trust
+        | Remedy::NameFiles(_) => None,
+    })
+}

@@ -1,0 +1,180 @@
+//! What of its own a server reads: its program, the environment or the packages around that, and what the manifest names.
+//! Only what the command itself names is looked at; arguments may be anything, and grant nothing.
+
+use std::path::{Path, PathBuf};
+
+use crate::manifest::ServerEntry;
+
+/// The directory of packages of Node.
+const PACKAGES: &str = "node_modules";
+/// The file that says what a virtual environment of Python is based on.
+const ENVIRONMENT_FILE: &str = "pyvenv.cfg";
+/// Programs whose first argument is the program that they run, in other words; a version may follow the name.
+const INTERPRETERS: [&str; 9] =
+    ["bun", "deno", "node", "nodejs", "perl", "php", "pypy", "python", "ruby"];
+
+/// Returns the places that a server reads because they are its own.
+pub(super) fn server_paths(entry: &ServerEntry) -> Vec<PathBuf> {
+    let mut places: Vec<PathBuf> = program(entry).into_iter().flat_map(around).collect();
+    places.extend(script(entry).into_iter().flat_map(around_script));
+    places.extend(entry.readable.iter().cloned());
+    places.sort();
+    places.dedup();
+    places
+}
+
+/// Returns the files that decide what a server's own places are, whether they are there or not: whoever makes one makes a
+/// program part of an environment, which the server reads then.
+pub(super) fn deciding_paths(entry: &ServerEntry) -> Vec<PathBuf> {
+    let real = program(entry).and_then(|program| program.canonicalize().ok());
+    let programs = program(entry).into_iter().chain(real.as_deref());
+    programs.filter_map(environment_file).collect()
+}
+
+fn program(entry: &ServerEntry) -> Option<&Path> {
+    entry.words().next().map(Path::new).filter(|path| is_named_file(path))
+}
+
+/// Returns the program that an interpreter runs.
+fn script(entry: &ServerEntry) -> Option<&Path> {
+    let mut words = entry.words();
+    let program = words.next()?;
+    let script = words.next().filter(|_| is_interpreter(program));
+    script.map(Path::new).filter(|path| is_named_file(path))
+}
+
+fn is_named_file(path: &Path) -> bool {
+    path.is_absolute() && path.is_file()
+}
+
+/// Returns a server whose script is named by its whole path, if it is one beneath `directory`. Another one could take the place
+/// of a script that is looked for where the server starts.
+pub(super) fn resolve_program_path(mut entry: ServerEntry, directory: &Path) -> ServerEntry {
+    if entry.command.0.first().is_some_and(|program| is_interpreter(program)) {
+        let script = entry.command.0.get_mut(1).or(entry.args.first_mut());
+        if let Some(script) = script.filter(|script| directory.join(script).is_file()) {
+            *script = directory.join(&*script).to_string_lossy().into_owned();
+        }
+    }
+    entry
+}
+
+fn is_interpreter(program: &str) -> bool {
+    let name = Path::new(program).file_name().and_then(|name| name.to_str());
+    let is_version = |char: char| char.is_ascii_digit() || char == '.';
+    name.is_some_and(|name| INTERPRETERS.contains(&name.trim_end_matches(is_version)))
+}
+
+/// Returns a program, and what it is made of: the packages of Node, or the environment of Python, that it belongs to.
+fn around(program: &Path) -> Vec<PathBuf> {
+    let mut places = haft_python::interpreter_paths(program);
+    places.extend(base_programs(program));
+    places.extend(around_script(program));
+    places
+}
+
+/// Returns a script, and the packages of Node that it belongs to. The environment of Python is that of its interpreter:
+/// a file two directories above a script makes none of what lies there.
+fn around_script(script: &Path) -> Vec<PathBuf> {
+    let real = script.canonicalize().ok();
+    let paths = std::iter::once(script).chain(real.as_deref());
+    let mut places: Vec<PathBuf> = paths.filter_map(packages).collect();
+    places.push(script.to_owned());
+    places.extend(real);
+    places
+}
+
+/// Returns where the settings of the environment are that a program would belong to.
+fn environment_file(program: &Path) -> Option<PathBuf> {
+    Some(program.parent()?.parent()?.join(ENVIRONMENT_FILE))
+}
+
+/// Returns the directory of programs that a virtual environment of Python is based on: its interpreter is reached through
+/// links there.
+fn base_programs(program: &Path) -> Option<PathBuf> {
+    let settings = std::fs::read_to_string(environment_file(program)?).ok()?;
+    let home = settings.lines().find_map(|line| {
+        let (name, value) = line.split_once('=')?;
+        (name.trim() == "home").then(|| PathBuf::from(value.trim()))
+    });
+    home.filter(|home| home.is_absolute())
+}
+
+/// Returns the outermost directory of packages that a path lies in.
+fn packages(path: &Path) -> Option<PathBuf> {
+    let is_packages = |place: &&Path| place.file_name().is_some_and(|name| name == PACKAGES);
+    path.ancestors().filter(is_packages).last().map(Path::to_path_buf)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn entry(words: &[&str]) -> ServerEntry {
+        let words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
+        let command = toml::Value::from(words);
+        toml::from_str(&format!("command = {command}")).unwrap()
+    }
+
+    #[test]
+    fn packages_around_a_program_are_its_own_and_arguments_are_not() {
+        let directory = tempfile::tempdir().unwrap();
+        let base = directory.path().canonicalize().unwrap();
+        let dist = base.join("app/node_modules/@m/server/dist");
+        fs::create_dir_all(&dist).unwrap();
+        let script = dist.join("index.js");
+        fs::write(&script, "").unwrap();
+        let data = base.join("data.txt");
+        fs::write(&data, "").unwrap();
+        let text = |path: &Path| path.to_str().unwrap().to_owned();
+        let packages = base.join("app/node_modules");
+
+        let found = server_paths(&entry(&["node", &text(&script), &text(&data)]));
+        assert!(found.contains(&packages) && !found.contains(&data), "{found:?}");
+        assert!(server_paths(&entry(&["cat", &text(&data)])).is_empty());
+        assert!(server_paths(&entry(&["npx", "-y", "x"])).is_empty());
+
+        let named = entry(&["python3", "data.txt", "data.txt"]);
+        let placed = resolve_program_path(named, &base);
+        let words: Vec<&String> = placed.words().collect();
+        assert_eq!(words, ["python3", &text(&data), "data.txt"]);
+        assert!(server_paths(&placed).contains(&data));
+
+        let link = base.join("server");
+        std::os::unix::fs::symlink(&script, &link).unwrap();
+        let found = server_paths(&entry(&[&text(&link)]));
+        assert!(found.contains(&packages) && found.contains(&link), "{found:?}");
+    }
+
+    #[test]
+    fn interpreters_are_known_by_their_names_and_versions() {
+        for program in
+            ["python", "python3", "python3.12", "/usr/bin/python3.11", "node22", "nodejs", "php8.3"]
+        {
+            assert!(is_interpreter(program), "{program}");
+        }
+        for program in ["python3-config", "nodemon", "3.12", "py", "node22x", "./perl/5.36", ""] {
+            assert!(!is_interpreter(program), "{program}");
+        }
+    }
+
+    #[test]
+    fn nobody_makes_an_environment_around_a_script() {
+        let directory = tempfile::tempdir().unwrap();
+        let base = directory.path().canonicalize().unwrap();
+        fs::create_dir_all(base.join("tools")).unwrap();
+        let script = base.join("tools/server.py");
+        fs::write(&script, "").unwrap();
+        let settings = base.join("pyvenv.cfg");
+        fs::write(&settings, "home = /etc\n").unwrap();
+        let text = script.to_str().unwrap();
+
+        assert_eq!(server_paths(&entry(&["python3", text])), [script.as_path()]);
+        assert!(deciding_paths(&entry(&["python3", text])).is_empty());
+        // What is started itself may be an interpreter, so its settings are its own, and nobody else's to write.
+        assert!(server_paths(&entry(&[text])).contains(&base));
+        assert_eq!(deciding_paths(&entry(&[text])), [settings.as_path(), settings.as_path()]);
+    }
+}

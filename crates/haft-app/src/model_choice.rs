@@ -1,0 +1,95 @@
+//! Which model is asked: what a front end names comes before the manifest. Keys are taken from the environment and from
+//! nowhere else; who may be sent one is decided here, and that it is seen nowhere is the client's business.
+
+use haft_model::{ModelError, ProviderModel};
+
+use crate::app_error::{AppError, NextStep};
+use crate::host::Host;
+use crate::manifest::ModelSection;
+
+/// The environment variable that names a file of authorities, as other programs have it.
+const AUTHORITIES: &str = "SSL_CERT_FILE";
+
+/// The model that a front end names. What is empty names nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ModelChoice {
+    /// `provider/name`.
+    pub model: Option<String>,
+    /// Where the provider is instead of its usual place.
+    pub base_url: Option<String>,
+    /// The environment variable that holds the key, instead of the provider's usual one.
+    pub key_variable: Option<String>,
+}
+
+impl ModelChoice {
+    /// Prepares to ask the model that the choice or the manifest names. Nothing is sent yet.
+    pub fn open(&self, section: &ModelSection, host: &Host) -> Result<ProviderModel, AppError> {
+        Ok(provider(self.settings(section)?, host)?)
+    }
+
+    /// Returns how the model of that name is asked. A place and a key that were given belong to the model that was meant, and
+    /// so to another one only if it is of the same provider.
+    pub fn settings_named(
+        &self,
+        name: &str,
+        section: &ModelSection,
+    ) -> Result<haft_model::ModelSettings, AppError> {
+        let named = haft_model::ModelSettings { model: name.to_owned(), ..Default::default() };
+        let provider = named.check()?;
+        let meant = self.is_named(section).then(|| self.settings(section)).transpose()?;
+        let is_other =
+            meant.is_some_and(|meant| meant.check().is_ok_and(|known| known != provider));
+        let (base_url, key_variable) = match is_other {
+            true => (None, None),
+            false => (self.base_url.clone(), self.key_variable.clone()),
+        };
+        let model = Some(name.to_owned());
+        Self { model, base_url, key_variable }.settings(section)
+    }
+
+    /// Returns whether the choice or the manifest name a model.
+    pub fn is_named(&self, section: &ModelSection) -> bool {
+        given(self.model.as_ref()).is_some() || section.name.is_some()
+    }
+
+    /// What a manifest says of a place and a key belongs to the model that it names: of a model of another provider, or of
+    /// another server, it says nothing.
+    pub fn settings(&self, section: &ModelSection) -> Result<haft_model::ModelSettings, AppError> {
+        let of_manifest = section.settings();
+        let model = given(self.model.as_ref())
+            .or_else(|| of_manifest.as_ref().map(|settings| settings.model.clone()))
+            .ok_or_else(no_model)?;
+        let named = haft_model::ModelSettings { model, ..Default::default() };
+        let provider = named.check()?;
+        let base_url = given(self.base_url.as_ref());
+        let of_manifest = of_manifest.filter(|settings| {
+            base_url.is_none() && settings.check().is_ok_and(|known| known == provider)
+        });
+        let (place, key) =
+            of_manifest.map_or((None, None), |settings| (settings.base_url, settings.key_variable));
+        let key_variable = given(self.key_variable.as_ref()).or(key);
+        let (base_url, bounds) = (base_url.or(place), section.bounds());
+        Ok(haft_model::ModelSettings { base_url, key_variable, bounds, ..named })
+    }
+}
+
+/// Prepares to ask a model, with the key that the environment has. Nothing is sent yet.
+pub fn provider(
+    settings: haft_model::ModelSettings,
+    host: &Host,
+) -> Result<ProviderModel, ModelError> {
+    let authorities = host.variable_if_set(AUTHORITIES);
+    let settings =
+        haft_model::ModelSettings { authorities: authorities.map(Into::into), ..settings };
+    ProviderModel::open(&settings, &|name| host.variable_text(name))
+}
+
+/// A variable that is set to nothing names nothing.
+fn given(value: Option<&String>) -> Option<String> {
+    value.filter(|value| !value.is_empty()).cloned()
+}
+
+pub fn no_model() -> AppError {
+    let message = "no model is named: give --model, set HAFT_MODEL, or put `name` into the table [model] of haft.toml";
+    AppError::configuration(message).next(NextStep::NameModel)
+}

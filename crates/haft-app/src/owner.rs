@@ -1,0 +1,200 @@
+//! What other processes know this one by, and how they find out whether it still lives. A process is known by its
+//! machine, the start of that machine, its process namespace, its number and when it began: a number alone is soon
+//! somebody else's. Whoever cannot see a process says nothing of it; then its time has to run out. To take a process that
+//! lives for gone is to run its work twice, so only what was seen to be so counts.
+
+use std::fs;
+use std::path::Path;
+
+use haft_contract::sha256_hex;
+use haft_journal::LeaseOwner;
+use rustix::io::Errno;
+use rustix::process::{Pid, test_kill_process};
+
+use crate::app_error::AppError;
+use crate::id;
+
+/// Where the kernel tells things about itself and about processes.
+const PROC: &str = "/proc";
+
+/// Where systems keep a number that no other machine has.
+const MACHINE_ID: &str = "/etc/machine-id";
+
+/// Goes before a machine's number when it is hashed. The number is a secret of the machine; what its manual page asks for is
+/// a hash that is of use to one program alone.
+const MACHINE_KEY: &str = "haft: the machine of a run's owner\n";
+
+/// Characters of the hash that are kept.
+const MACHINE_CHARS: usize = 32;
+
+/// Stands for a machine that has no number.
+const NO_MACHINE: &str = "-";
+
+/// What identifies a process among all that ever were.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct ProcessIdentity {
+    system: MachineIdentity,
+    pid: u32,
+    /// In ticks since the machine started.
+    started_ticks: u64,
+}
+
+/// Where a process can be seen from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct MachineIdentity {
+    /// Copies of a machine share it, and so do hosts that were never given a name of their own share that.
+    machine: String,
+    host: String,
+    boot: String,
+    namespace: String,
+}
+
+/// What can be seen of a process number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ProcessLiveness {
+    /// A process that began then, in ticks since the machine started.
+    Running { began: u64 },
+    /// No process, or only what is left of one.
+    Ended,
+    /// It cannot be told from here.
+    Unknown,
+}
+
+/// Returns this process.
+pub fn this_process(now_ms: u64) -> Result<LeaseOwner, AppError> {
+    let pid = std::process::id();
+    let unique = id::new("process", now_ms)?;
+    let Some(identity) = this_identity() else {
+        // Nobody will know when it is gone, so its time has to run out.
+        return Ok(LeaseOwner { id: unique, location: format!("process {pid}") });
+    };
+    let place = format!("process {pid} on {}", identity.system.host);
+    Ok(LeaseOwner { id: identity.named(&unique), location: place })
+}
+
+/// Returns whether a process is gone for certain.
+pub fn is_gone(owner: &LeaseOwner) -> bool {
+    check_gone(owner) == Some(true)
+}
+
+/// Returns whether a process is gone, `None` where that cannot be known from here.
+pub fn check_gone(owner: &LeaseOwner) -> Option<bool> {
+    let theirs = parse(&owner.id)?;
+    // Another start of what may be this machine may as well be another machine: copies have the same number and name.
+    if theirs.system != MachineIdentity::this()? {
+        return None;
+    }
+    match observe_process(Path::new(PROC), theirs.pid) {
+        ProcessLiveness::Running { began } => Some(began != theirs.started_ticks),
+        ProcessLiveness::Ended => Some(true),
+        ProcessLiveness::Unknown => None,
+    }
+}
+
+fn this_identity() -> Option<ProcessIdentity> {
+    let (system, pid) = (MachineIdentity::this()?, std::process::id());
+    match observe_process(Path::new(PROC), pid) {
+        ProcessLiveness::Running { began } => {
+            Some(ProcessIdentity { system, pid, started_ticks: began })
+        }
+        ProcessLiveness::Ended | ProcessLiveness::Unknown => None,
+    }
+}
+
+impl MachineIdentity {
+    /// Returns the one of this process, if it can be known.
+    fn this() -> Option<MachineIdentity> {
+        // Where `/proc` numbers the processes of another namespace, what it says is about others.
+        let number = fs::read_link(format!("{PROC}/self")).ok()?;
+        if number.to_str()? != std::process::id().to_string() {
+            return None;
+        }
+        let word = |path: &str| Some(one_word(&fs::read_to_string(format!("{PROC}/{path}")).ok()?));
+        let namespace = fs::read_link(format!("{PROC}/self/ns/pid")).ok()?;
+        Some(MachineIdentity {
+            machine: machine(Path::new(MACHINE_ID)),
+            host: word("sys/kernel/hostname")?,
+            boot: word("sys/kernel/random/boot_id")?,
+            namespace: namespace.to_string_lossy().into_owned(),
+        })
+    }
+}
+
+impl ProcessIdentity {
+    /// Returns the name of the process, which ends in what nobody else ever got.
+    fn named(&self, unique: &str) -> String {
+        let ProcessIdentity {
+            system: MachineIdentity { machine, host, boot, namespace },
+            pid,
+            started_ticks: began,
+        } = self;
+        format!("{machine} {host} {boot} {namespace} {pid} {began} {unique}")
+    }
+}
+
+/// Returns what stands for the machine in names of processes.
+fn machine(path: &Path) -> String {
+    let number = fs::read_to_string(path).unwrap_or_default();
+    let number = number.trim();
+    // While a system starts for the first time, the file says that it has no number yet.
+    if number.is_empty() || number == "uninitialized" {
+        return NO_MACHINE.to_owned();
+    }
+    sha256_hex(format!("{MACHINE_KEY}{number}").as_bytes()).chars().take(MACHINE_CHARS).collect()
+}
+
+/// Returns a text as one word: one with a space in it would be two words of the name.
+fn one_word(text: &str) -> String {
+    text.trim().replace(char::is_whitespace, "-")
+}
+
+/// Looks at the process of that number, where the processes of this namespace are shown.
+fn observe_process(processes: &Path, pid: u32) -> ProcessLiveness {
+    match fs::read_to_string(processes.join(pid.to_string()).join("stat")) {
+        Ok(stat) => read_stat(&stat),
+        // That nothing is shown says little: processes of others may not be, and reading fails for many reasons.
+        Err(_) => observe_process_by_signal(pid),
+    }
+}
+
+fn read_stat(stat: &str) -> ProcessLiveness {
+    // The second field is a name in parentheses, which may hold anything.
+    let Some((_, rest)) = stat.rsplit_once(')') else { return ProcessLiveness::Unknown };
+    let mut fields = rest.split_whitespace();
+    match fields.next() {
+        Some("Z" | "X") => ProcessLiveness::Ended,
+        // Somebody stopped it, and it does nothing until somebody lets it: that it lives should keep nobody waiting.
+        Some("T" | "t") => ProcessLiveness::Unknown,
+        // The 22nd field of all.
+        Some(_) => match fields.nth(18).and_then(|began| began.parse().ok()) {
+            Some(began) => ProcessLiveness::Running { began },
+            None => ProcessLiveness::Unknown,
+        },
+        None => ProcessLiveness::Unknown,
+    }
+}
+
+/// Asks the kernel whether a signal would reach anybody, which it answers about processes of others, too.
+fn observe_process_by_signal(pid: u32) -> ProcessLiveness {
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    match pid.map(test_kill_process) {
+        Some(Err(Errno::SRCH)) => ProcessLiveness::Ended,
+        Some(Ok(()) | Err(_)) | None => ProcessLiveness::Unknown,
+    }
+}
+
+/// Reads a name. Those of before machines had numbers say too little, and are none.
+fn parse(id: &str) -> Option<ProcessIdentity> {
+    let words: Vec<&str> = id.split(' ').collect();
+    let [machine, host, boot, namespace, pid, began, _] = words.as_slice() else { return None };
+    let [machine, host, boot, namespace] =
+        [machine, host, boot, namespace].map(ToString::to_string);
+    Some(ProcessIdentity {
+        system: MachineIdentity { machine, host, boot, namespace },
+        pid: pid.parse().ok()?,
+        started_ticks: began.parse().ok()?,
+    })
+}
+
+#[cfg(test)]
+mod tests;

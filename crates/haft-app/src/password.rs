@@ -1,0 +1,97 @@
+//! Texts that may hold the URL of a database, as they may be shown: with the place in it and without the password.
+
+/// What stands where a password was.
+const HIDDEN: &str = "***";
+
+/// Ends of names whose values are not shown. The name of a variable is not secret, but people put the key itself there.
+const SECRET_NAMES: [&str; 5] = ["key", "key_variable", "password", "secret", "token"];
+
+/// Returns the text with the passwords of all URLs in it taken out: between `://` and `@`, and as a parameter.
+pub fn without_passwords(text: &str) -> String {
+    let mut parts = text.split("://");
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |shown, part| {
+        format!("{shown}://{}", without_parameter(&without_authority(part)))
+    })
+}
+
+/// What of a URL follows its scheme, up to the next one.
+fn without_authority(part: &str) -> String {
+    let end = part.find(is_end).unwrap_or(part.len());
+    let (url, rest) = part.split_at(end);
+    // A password that is not spelled as it should be may hold a slash or a question mark.
+    match url.rsplit_once('@') {
+        Some((user, place)) => {
+            let user = user
+                .split_once(':')
+                .map_or(user.to_owned(), |(user, _)| format!("{user}:{HIDDEN}"));
+            format!("{user}@{place}{rest}")
+        }
+        None => part.to_owned(),
+    }
+}
+
+fn without_parameter(part: &str) -> String {
+    let mut pieces = part.split("password=");
+    let first = pieces.next().unwrap_or_default().to_owned();
+    pieces.fold(first, |shown, piece| {
+        let end = piece.find(|character| character == '&' || is_end(character));
+        format!("{shown}password={HIDDEN}{}", piece.split_at(end.unwrap_or(piece.len())).1)
+    })
+}
+
+/// Returns a line of a manifest without the values that may be secrets, going by the names that they are given to.
+pub fn without_secrets(line: &str) -> String {
+    let mut shown = String::new();
+    let mut rest = line;
+    while let Some(start) = rest.find(['"', '\'']) {
+        let (before, quoted) = rest.split_at(start);
+        let (quote, text) = quoted.split_at(1);
+        let name = before.trim_end().strip_suffix('=').map(|name| name.trim_end().to_lowercase());
+        let is_secret =
+            name.is_some_and(|name| SECRET_NAMES.iter().any(|secret| name.ends_with(secret)));
+        let end = text.find(quote).unwrap_or(text.len());
+        let (value, after) = text.split_at(end);
+        shown.push_str(before);
+        shown.push_str(quote);
+        shown.push_str(if is_secret { HIDDEN } else { value });
+        let closing = after.get(..1).unwrap_or_default();
+        shown.push_str(closing);
+        rest = after.get(closing.len()..).unwrap_or_default();
+    }
+    shown + rest
+}
+
+fn is_end(character: char) -> bool {
+    character.is_whitespace() || "\"'".contains(character)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_of_secret_names_are_taken_out() {
+        let check = |line: &str, expect: &str| assert_eq!(without_secrets(line), expect);
+        check("name = \"openai/m\"", "name = \"openai/m\"");
+        check("api_key = \"sk-1\" # x", "api_key = \"***\" # x");
+        check("API_KEY='sk-1'", "API_KEY='***'");
+        check(
+            "model = { name = \"a\", key = \"sk-1\" }",
+            "model = { name = \"a\", key = \"***\" }",
+        );
+        check("key_variable = \"sk-1", "key_variable = \"***");
+        check("keys = [\"a\"] é", "keys = [\"a\"] é");
+    }
+
+    #[test]
+    fn only_passwords_are_taken_out() {
+        let check = |text: &str, expect: &str| assert_eq!(without_passwords(text), expect);
+        check("journal = \"log/j.sqlite\"", "journal = \"log/j.sqlite\"");
+        check("postgres://ada@db/haft", "postgres://ada@db/haft");
+        check("postgres://ada:s3cret@db:5432/haft?x=1", "postgres://ada:***@db:5432/haft?x=1");
+        check("'postgres://ada:s@c/r?t@db' y@z", "'postgres://ada:***@db' y@z");
+        check("postgres://db/haft?password=a&user=b", "postgres://db/haft?password=***&user=b");
+        check("http://a:b@c postgresql://d:e@f", "http://a:***@c postgresql://d:***@f");
+    }
+}

@@ -1,0 +1,153 @@
+//! Checks that rules speak of something that exists. A deny with a typing mistake in its permission would hold nothing
+//! and say nothing.
+
+use haft::{Registry, near_matches};
+use haft_contract::ToolId;
+use haft_plan::drive::PLAN_TOOL;
+use haft_policy::{Rule, RuleScope};
+use haft_tools::Profile;
+
+use crate::app_error::{AppError, NextStep};
+use crate::host::Host;
+
+/// What accesses need.
+const CAPABILITIES: &[&str] = &["fs.read", "fs.write", "net.fetch", "shell.run"];
+
+/// Tools of the contract that other versions of haft publish; a manifest may be shared with them.
+const OTHER_TOOLS: &[&str] = &[
+    "lsp",
+    "question",
+    "repo_clone",
+    "repo_overview",
+    "skill",
+    "task",
+    "tool_search",
+    "web_fetch",
+    "web_search",
+];
+
+/// The tools that rules may speak of.
+pub struct ToolNames<'a> {
+    /// Those that there are.
+    pub registry: &'a Registry,
+    /// Whether there are more that could not be used, whose names are not known.
+    pub has_omitted_tools: bool,
+}
+
+/// Refuses rules of the manifest whose permission names no tool and no capability; `named` are the capabilities that the
+/// manifest itself requires. Where tools were left out, a name may be that of one of them, and it is only said.
+pub fn check(
+    rules: &[(RuleScope, Rule)],
+    named: &[String],
+    tools: ToolNames<'_>,
+    host: &Host,
+) -> Result<(), AppError> {
+    if !rules.iter().any(|(scope, _)| *scope == RuleScope::Manifest) {
+        return Ok(());
+    }
+    let known = known(named, tools.registry);
+    let of_manifest = rules.iter().filter(|(scope, _)| *scope == RuleScope::Manifest);
+    let unknown: Vec<String> =
+        of_manifest.filter_map(|(_, rule)| problem(&rule.permission, &known)).collect();
+    if unknown.is_empty() {
+        return Ok(());
+    }
+    let unknown = unknown.join("; ");
+    if tools.has_omitted_tools {
+        let message = format!("permissions: {unknown} (unless it is a tool that is left out)");
+        host.warn(message);
+        return Ok(());
+    }
+    Err(AppError::configuration(format!("permissions: {unknown}")).next(NextStep::ListTools))
+}
+
+/// Returns all that the permission of a rule may name, where `named` are capabilities that the manifest requires.
+pub fn known(named: &[String], registry: &Registry) -> Vec<String> {
+    let mut known = own_tools();
+    known.extend(CAPABILITIES.iter().chain(OTHER_TOOLS).map(|&name| name.to_owned()));
+    known.extend_from_slice(named);
+    known.extend(registry.contracts().map(|contract| contract.id.to_string()));
+    known.extend(registry.requires().capabilities);
+    known
+}
+
+/// Returns what is wrong with a permission that names nothing of this.
+pub fn problem(permission: &str, known: &[String]) -> Option<String> {
+    (!is_known(permission, known)).then(|| described(permission, known))
+}
+
+/// Returns the ids that are kept for tools of haft, whatever the profile and the version.
+pub fn reserved() -> Vec<ToolId> {
+    let own = own_tools();
+    let names = own.iter().map(String::as_str).chain(OTHER_TOOLS.iter().copied());
+    names.chain([PLAN_TOOL]).filter_map(|name| ToolId::parse(name).ok()).collect()
+}
+
+/// Returns whether a name is that of a tool, in this version of haft or in another.
+pub fn is_tool(name: &str) -> bool {
+    OTHER_TOOLS.contains(&name) || own_tools().iter().any(|id| id == name)
+}
+
+/// Returns whether a name is that of a capability that accesses need.
+pub fn is_capability(name: &str) -> bool {
+    CAPABILITIES.contains(&name)
+}
+
+fn own_tools() -> Vec<String> {
+    let tools = haft_tools::tools(Profile::Contract, &haft_tools::ToolOptions::default());
+    let tools = tools.iter().filter_map(|tool| tool.valid_contract().ok());
+    tools.map(|contract| contract.id.to_string()).collect()
+}
+
+fn is_known(permission: &str, known: &[String]) -> bool {
+    if permission.starts_with("mcp:") {
+        return true;
+    }
+    match permission.split_once('*') {
+        None => known.iter().any(|name| name == permission),
+        Some((start, end)) => {
+            let fits = |name: &String| {
+                name.starts_with(start) && (end.contains('*') || name.ends_with(end))
+            };
+            known.iter().any(fits)
+        }
+    }
+}
+
+fn described(permission: &str, known: &[String]) -> String {
+    match near_matches(permission, known.iter().map(String::as_str)).first() {
+        Some(name) => {
+            format!("{permission:?} names no tool and no capability: did you mean {name:?}?")
+        }
+        None => format!("{permission:?} names no tool and no capability"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use haft_policy::RuleAction;
+
+    use super::*;
+
+    #[test]
+    fn a_permission_must_name_something() {
+        let check = |permission: &str| {
+            let rule = Rule::new(permission, "*", RuleAction::Deny);
+            let registry = Registry::default();
+            let tools = ToolNames { registry: &registry, has_omitted_tools: false };
+            let host = Host::isolated(Path::new("/nowhere")).unwrap();
+            check(&[(RuleScope::Manifest, rule)], &["payments".to_owned()], tools, &host)
+        };
+        for good in ["bash", "fs.read", "fs.*", "*", "mcp:github:*", "web_*", "payments", "task"] {
+            assert!(check(good).is_ok(), "{good:?} should be accepted");
+        }
+        for bad in ["bsh", "fs.wirte", "FS.READ", "Read", "fs_read", "fs.", "shell", "db.*"] {
+            assert!(check(bad).is_err(), "{bad:?} should be refused");
+        }
+        let known = ["bash".to_owned(), "fs.write".to_owned()];
+        let expect = "\"fs.wirte\" names no tool and no capability: did you mean \"fs.write\"?";
+        assert_eq!(described("fs.wirte", &known), expect);
+    }
+}

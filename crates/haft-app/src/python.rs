@@ -1,0 +1,224 @@
+//! The Python tools of the configured directories: found, read and judged whenever tools are put together. What is wrong
+//! with one file leaves that file out and is said in a line; nothing here runs a tool.
+
+pub mod directories;
+mod protection;
+mod text_cache;
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use haft::{ReadOnlyBackgroundProcesses, Registry};
+use haft_contract::ToolId;
+use haft_python::{
+    CheckedDirectory, ProblemCode, SourceFile, ToolDirectory, ToolFileProblem, ToolFileSeverity,
+    WorkerOptions,
+};
+
+use crate::app_error::AppError;
+use crate::host::Host;
+use crate::host_paths::{OutsideError, canonical_outside_roots};
+use crate::manifest::PythonEntry;
+use crate::permission_names;
+pub use directories::PythonDirectories;
+pub use text_cache::KeyedTextCache;
+
+/// Lines about files that are left out, of one directory, when tools are put together.
+pub const PYTHON_WARNINGS_MAX: usize = 10;
+/// The interpreter unless one is named.
+const INTERPRETER: &str = "python3";
+
+/// What reads METADATA, and how tools are judged.
+pub struct PythonToolFinder {
+    /// Starts the processes that read.
+    pub residents: ReadOnlyBackgroundProcesses,
+    /// What was found out before.
+    pub readings: KeyedTextCache,
+    /// The canonical directories that calls may reach: what lies in them is not what reads.
+    pub roots: Vec<PathBuf>,
+    /// Whether nothing confines the processes of tools.
+    pub is_unconfined: bool,
+    /// Where the interpreters are looked for.
+    pub host: Host,
+}
+
+/// A directory and what was found in it.
+pub struct PythonToolSource {
+    /// The directory, with the interpreter that was found.
+    pub directory: ToolDirectory,
+    /// Its files.
+    pub files: Vec<SourceFile>,
+    /// The tools, and what is wrong with files.
+    pub checked: CheckedDirectory,
+    /// How its processes live.
+    pub options: WorkerOptions,
+}
+
+impl PythonToolFinder {
+    /// Returns what is in a directory, or why nothing of it can be used. `taken` are the ids of other tools.
+    pub async fn find(
+        &self,
+        entry: &PythonEntry,
+        taken: &[ToolId],
+    ) -> Result<PythonToolSource, String> {
+        let directory = directory(entry, &self.roots, &self.host)?;
+        let listing = directory.list().map_err(|err| err.to_string())?;
+        let readings =
+            haft_python::read_metadata(&directory, &listing.files, &self.residents, &self.readings);
+        let readings = readings.await.map_err(|err| err.message)?;
+        let files = listing.files.iter().cloned().zip(readings).collect();
+        let mut checked = haft_python::check_tool_files(&directory, files, taken);
+        checked.problems.extend(listing.problems);
+        checked.problems.sort();
+        if let Some(problem) = checked.problems.iter().find(is_of_interpreter) {
+            return Err(format!(
+                "{}: {}; name a newer one as interpreter of the [[python]] entry",
+                directory.parser_interpreter.display(),
+                problem.message
+            ));
+        }
+        if self.is_unconfined {
+            let tools = checked.tools.into_iter().map(haft_python::CheckedTool::unconfined);
+            checked.tools = tools.collect();
+        }
+        Ok(PythonToolSource { directory, files: listing.files, checked, options: options(entry) })
+    }
+}
+
+fn is_of_interpreter(problem: &&ToolFileProblem) -> bool {
+    problem.code == ProblemCode::Interpreter
+}
+
+/// Adds the tools of all directories to a registry, and says which files are left out; returns whether any are. Several
+/// parts of a command may put tools together; it is said once.
+pub async fn add_tools(
+    registry: &mut Registry,
+    directories: &[PythonEntry],
+    finder: &PythonToolFinder,
+    host: &Host,
+) -> Result<bool, AppError> {
+    let mut left_out = false;
+    for entry in directories {
+        match finder.find(entry, &taken_ids(registry)).await {
+            Ok(found) => {
+                left_out |= warn_of_errors(&entry.dir, &found.checked.problems, host);
+                for tool in
+                    haft_python::tools(&found.directory, &found.checked.tools, found.options)
+                {
+                    registry.add(tool)?;
+                }
+            }
+            Err(why) => {
+                left_out = true;
+                tracing::warn!(
+                    "the Python tools in {} are left out: {why}",
+                    host.shown_path(&entry.dir)
+                );
+            }
+        }
+    }
+    Ok(left_out)
+}
+
+/// Returns the ids that Python tools cannot have: those of other tools, also of other versions of haft.
+pub fn taken_ids(registry: &Registry) -> Vec<ToolId> {
+    let offered = registry.contracts().map(|contract| contract.id.clone());
+    let mut taken: Vec<ToolId> = offered.chain(permission_names::reserved()).collect();
+    taken.sort();
+    taken.dedup();
+    taken
+}
+
+/// Says in a line of each file that is left out the first of what is wrong with it; returns whether there is one.
+fn warn_of_errors(dir: &Path, problems: &[ToolFileProblem], host: &Host) -> bool {
+    let mut by_file: BTreeMap<&str, Vec<&ToolFileProblem>> = BTreeMap::new();
+    for problem in problems.iter().filter(|problem| problem.severity == ToolFileSeverity::Error) {
+        by_file.entry(&problem.file).or_default().push(problem);
+    }
+    let again = format!("haft registry check {}", crate::quote::shell(&host.shown_path(dir)));
+    for (file, problems) in by_file.iter().take(PYTHON_WARNINGS_MAX) {
+        let Some(first) = problems.first() else { continue };
+        let path = host.shown_path(&dir.join(file));
+        let line = first.line.map_or(String::new(), |line| format!(":{line}"));
+        let more = match problems.len() - 1 {
+            0 => String::new(),
+            count => format!(" (and {count} more)"),
+        };
+        tracing::warn!("{path}{line}: {}{more}; see {again}", first.message);
+    }
+    if by_file.len() > PYTHON_WARNINGS_MAX {
+        let rest = by_file.len() - PYTHON_WARNINGS_MAX;
+        tracing::warn!("{rest} more Python files are left out; see {again}");
+    }
+    !by_file.is_empty()
+}
+
+/// Returns the directory of an entry, with the interpreter that runs its files and the one that reads them. The roots are
+/// canonical.
+pub fn directory(
+    entry: &PythonEntry,
+    roots: &[PathBuf],
+    host: &Host,
+) -> Result<ToolDirectory, String> {
+    let canonical = |path: &Path, what: &str| {
+        let found = path.canonicalize();
+        found.map_err(|err| format!("{what} {} cannot be used: {err}", host.shown_path(path)))
+    };
+    let search_path = host.variable("PATH").unwrap_or_default();
+    let named = entry.interpreter.as_deref().unwrap_or(Path::new(INTERPRETER));
+    let interpreter = haft_python::find_interpreter(named, &search_path, &|program| {
+        is_out_of_reach(program, roots)
+    });
+    let interpreter = interpreter.map_err(|err| err.to_string())?;
+    let reader = reader(&interpreter, &search_path, roots, host)?;
+    let mut readable = haft_python::interpreter_paths(&interpreter);
+    readable.extend(entry.readable.iter().cloned());
+    let package_root = entry.package_root.as_deref();
+    Ok(ToolDirectory {
+        path: canonical(&entry.dir, "the directory")?,
+        package_root: package_root.map(|root| canonical(root, "package_root")).transpose()?,
+        interpreter,
+        parser_interpreter: reader,
+        readable,
+    })
+}
+
+/// Returns the interpreter that reads METADATA: that of the directory, or where it lies in a root the one on PATH. Whoever
+/// could replace the reader would say what tools may do.
+fn reader(
+    interpreter: &Path,
+    search_path: &OsStr,
+    roots: &[PathBuf],
+    host: &Host,
+) -> Result<PathBuf, String> {
+    let is_out_of_reach = |program: &Path| is_out_of_reach(program, roots);
+    if is_out_of_reach(interpreter) {
+        return Ok(interpreter.to_owned());
+    }
+    let named = Path::new(INTERPRETER);
+    haft_python::find_interpreter(named, search_path, &is_out_of_reach).map_err(|err| {
+        format!(
+            "{} can be replaced in or through a root, so METADATA has to be read by another one: {err}",
+            host.shown_path(interpreter)
+        )
+    })
+}
+
+/// Returns whether neither an interpreter nor what it reads of its own lies in a root or is reached through one.
+fn is_out_of_reach(program: &Path, roots: &[PathBuf]) -> bool {
+    let places = haft_python::interpreter_paths(program);
+    let is_inside =
+        |place: &PathBuf| canonical_outside_roots(place, roots) == Err(OutsideError::InRoot);
+    canonical_outside_roots(program, roots).is_ok() && !places.iter().any(is_inside)
+}
+
+fn options(entry: &PythonEntry) -> WorkerOptions {
+    let defaults = WorkerOptions::default();
+    WorkerOptions {
+        workers_per_file: entry.workers.unwrap_or(defaults.workers_per_file),
+        idle_ms: entry.idle_ms.unwrap_or(defaults.idle_ms),
+        memory_bytes: entry.memory_bytes,
+        ..defaults
+    }
+}

@@ -1,0 +1,57 @@
+//! Which directories of Python tools hold: those of the manifest, and those that flags name. What is in them is found out
+//! elsewhere.
+
+use std::path::{Path, PathBuf};
+
+use super::protection::{self, PythonProtection};
+use crate::app_error::AppError;
+use crate::manifest::PythonEntry;
+
+/// Directories of Python tools.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PythonDirectories {
+    /// Those that hold, with absolute paths, each directory once.
+    pub entries: Vec<PythonEntry>,
+    /// Whether the manifest names some that do not hold, so that names of tools in it may be theirs.
+    pub has_untrusted: bool,
+}
+
+impl PythonDirectories {
+    /// Returns which names in the roots are to be protected, because they decide what the tools are and do; an error where
+    /// that is not possible.
+    pub fn protection<'a>(
+        &self,
+        roots: impl Iterator<Item = &'a PathBuf>,
+        unprotected: &[String],
+    ) -> Result<PythonProtection, AppError> {
+        protection::protection(&self.entries, roots, unprotected)
+    }
+}
+
+/// Returns the directories that a manifest in `directory` and flags name, each once: what the manifest says of one that a
+/// flag names as well holds. One that a flag names must be there.
+pub fn effective_entries(
+    of_manifest: Vec<PythonEntry>,
+    directory: &Path,
+    of_flags: &[PathBuf],
+    working_directory: &Path,
+) -> Result<Vec<PythonEntry>, AppError> {
+    let mut entries: Vec<PythonEntry> = Vec::new();
+    let mut add = |entry: PythonEntry| {
+        if !entries.iter().any(|known| known.is_at(&entry.dir)) {
+            entries.push(entry);
+        }
+    };
+    of_manifest.into_iter().map(|entry| entry.resolve_paths(directory)).for_each(&mut add);
+    for path in of_flags.iter().filter(|path| !path.as_os_str().is_empty()) {
+        let path = working_directory.join(path);
+        if !path.is_dir() {
+            return Err(AppError::configuration(format!(
+                "--python: {} is no directory: expected one that holds Python tools",
+                path.display()
+            )));
+        }
+        add(PythonEntry::of_directory(path));
+    }
+    Ok(entries)
+}

@@ -1,0 +1,535 @@
+//! The settings of one process: flags and environment before the manifest, the manifest before the defaults, and of a
+//! manifest that nobody trusted only what narrows.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use haft::{CallLimits, RepeatPolicy};
+use haft_contract::{RequirementSet, ToolId};
+use haft_policy::{NetworkGuard, Rule, RuleAction, RuleScope};
+use haft_sandbox::{ProtectedPaths, ResourceLimits};
+use haft_tools::Profile;
+
+use crate::agents;
+use crate::app_error::{AppError, NextStep};
+use crate::host::Host;
+use crate::journal_location::JournalLocation;
+use crate::manifest::{
+    AgentSection, CommandEntry, DurabilitySection, ExampleChecks, FILE_NAME, LanguageEntry,
+    Manifest, ManifestFile, ModelSection, PlanSection, SandboxSection, ScopeSection,
+    SnapshotsSection, WatchdogEntry, WebSearchSection,
+};
+use crate::mcp_servers::McpSettings;
+use crate::network_guard::NetworkGuardName;
+use crate::overrides::SettingOverrides;
+use crate::preset::Preset;
+use crate::privileged_keys::split_privileged;
+use crate::project_rules::ProjectRuleFile;
+use crate::python::{PythonDirectories, directories};
+use crate::setting::Setting;
+use crate::trust::TrustStore;
+
+/// What holds for this process.
+#[derive(Clone, Debug)]
+pub struct EffectiveSettings {
+    /// Where relative paths start.
+    pub root: PathBuf,
+    /// Further directories that calls may reach.
+    pub roots: Vec<PathBuf>,
+    /// The shapes of the tools.
+    pub profile: Profile,
+    /// The tools to offer, all of the profile unless named.
+    pub tools: Option<Vec<ToolId>>,
+    /// Directories of Python tools.
+    pub python: PythonDirectories,
+    /// Commands that are declared as tools.
+    pub commands: DeclaredCommands,
+    /// Language servers that are not the usual ones.
+    pub lsp: BTreeMap<String, LanguageEntry>,
+    /// MCP servers.
+    pub mcp: McpSettings,
+    /// What the agent requires beyond its tools.
+    pub requires: RequirementSet,
+    /// Rules of the preset, the manifest and the project.
+    pub rules: Vec<(RuleScope, Rule)>,
+    /// Where the rules of the preset come from.
+    pub preset: Preset,
+    /// Where the rules for this project are kept.
+    pub project: ProjectRuleFile,
+    /// Tools whose every call is allowed.
+    pub allow: Vec<String>,
+    /// Hosts that commands may reach.
+    pub allow_hosts: Vec<String>,
+    /// Bounds of every call.
+    pub limits: CallLimits,
+    /// Whether commands get the ordinary network.
+    pub allow_network: bool,
+    /// What is refused by name while commands have no network.
+    pub network_guard: NetworkGuard,
+    /// Where calls belong that do not say so.
+    pub scope: ScopeSection,
+    /// Which model is asked.
+    pub model: ModelSection,
+    /// Who is asked by web_search.
+    pub web_search: WebSearchSection,
+    /// How much of a plan happens at the same time.
+    pub plan: PlanSection,
+    /// Which agent is talked to, and how far it goes.
+    pub agent: AgentSection,
+    /// Where calls are recorded, and for how long.
+    pub durability: DurabilitySettings,
+    /// How commands are confined.
+    pub sandbox: SandboxSettings,
+    /// How much of workspaces is recorded around effects; nothing if there is no value.
+    pub snapshots: Option<haft_snapshot::RecordOptions>,
+    /// Further directories of skills.
+    pub skill_paths: Vec<PathBuf>,
+    /// Programs that see every call before it executes.
+    pub watchdogs: Vec<WatchdogEntry>,
+    /// Whether the built-in watchdog sees every call, too.
+    pub reference_watchdog: bool,
+    /// The manifest that was used.
+    pub manifest: Option<PathBuf>,
+    /// Whether somebody trusted it, and so this workspace; nobody did where there is none.
+    pub is_trusted: bool,
+    /// What of it does not hold because nobody trusted it, in words, and the command that has it hold.
+    pub untrusted_settings: Option<UntrustedSettings>,
+}
+
+/// What of a manifest does not hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UntrustedSettings {
+    /// Which manifest it is, and what of it, a line each.
+    pub message: String,
+    /// The step that has it hold.
+    pub next: NextStep,
+}
+
+/// Where calls are recorded, and for how long.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DurabilitySettings {
+    /// The journal.
+    pub journal: JournalLocation,
+    /// What is done about a `once` call that an earlier attempt made as well.
+    pub on_repeat: RepeatPolicy,
+    /// How long records are kept, in days.
+    pub keep_days: Option<u64>,
+    /// How much is kept.
+    pub keep_bytes: Option<u64>,
+}
+
+/// How commands are confined.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SandboxSettings {
+    /// They are not, because the user said so.
+    pub is_off: bool,
+    /// How much they can use.
+    pub resources: ResourceLimits,
+    /// Whether a control group of their own bounds them, too.
+    pub control_groups: bool,
+    /// Further directories and files that they can read: absolute, and as they are spelled.
+    pub readable: Vec<PathBuf>,
+    /// Names that nobody changes.
+    pub protected: ProtectedPaths,
+    /// Names that are protected by themselves, and here are not.
+    pub unprotect: Vec<String>,
+}
+
+/// The commands of a manifest that are tools.
+#[derive(Clone, Debug, Default)]
+pub struct DeclaredCommands {
+    /// Those that hold.
+    pub entries: Vec<CommandEntry>,
+    /// Whether there are others, which nobody trusted.
+    pub has_untrusted: bool,
+}
+
+/// A manifest as far as it holds.
+struct EffectiveManifest {
+    manifest: Manifest,
+    file: Option<ManifestFile>,
+    is_trusted: bool,
+    /// Whether it names directories of Python tools that do not hold.
+    has_untrusted_python: bool,
+    /// Whether it declares commands that do not hold.
+    has_untrusted_commands: bool,
+    /// Whether it names MCP servers that do not hold.
+    has_untrusted_servers: bool,
+    untrusted_settings: Option<UntrustedSettings>,
+}
+
+impl EffectiveManifest {
+    fn trusted(manifest: Manifest, file: Option<ManifestFile>) -> Self {
+        Self {
+            manifest,
+            file,
+            is_trusted: true,
+            has_untrusted_python: false,
+            has_untrusted_commands: false,
+            has_untrusted_servers: false,
+            untrusted_settings: None,
+        }
+    }
+}
+
+/// Finds out what holds. What of the manifest does not is said on standard error.
+pub fn resolve(overrides: &SettingOverrides, host: &Host) -> Result<EffectiveSettings, AppError> {
+    resolve_with(overrides, host, ExampleChecks::Checked)
+}
+
+/// Finds out what holds, also where the examples of rules are left to the caller.
+pub fn resolve_with(
+    overrides: &SettingOverrides,
+    host: &Host,
+    examples: ExampleChecks,
+) -> Result<EffectiveSettings, AppError> {
+    let working_directory = host.working_directory()?;
+    let layer = layer(overrides, host, &working_directory, examples)?;
+    let (manifest, file, is_trusted) = (layer.manifest, layer.file, layer.is_trusted);
+    let directory = file.as_ref().map_or(working_directory.as_path(), ManifestFile::directory);
+    let preset = overrides.preset.or(manifest.preset).unwrap_or_default();
+    let root = root(overrides, &manifest, directory, &working_directory);
+    let permissions = match is_trusted {
+        true => manifest.permissions,
+        false => without_asks_for_denied(manifest.permissions, preset, host),
+    };
+    let project = ProjectRuleFile::for_root(host, &root);
+    let rules = scoped(preset, permissions, project.rules(examples)?);
+    let durability = durability(overrides, manifest.durability, directory, host)?;
+    let mut sandbox = sandbox(overrides, manifest.sandbox, directory);
+    warn_of_less(&sandbox, host);
+    warn_of_missing(&sandbox, host);
+    let roots = join_all(directory, &manifest.roots);
+    let python = PythonDirectories {
+        entries: directories::effective_entries(
+            manifest.python,
+            directory,
+            &overrides.python,
+            &working_directory,
+        )?,
+        has_untrusted: layer.has_untrusted_python,
+    };
+    let mcp = McpSettings::resolve_entries(manifest.mcp, directory, layer.has_untrusted_servers);
+    sandbox.protected =
+        protected(&sandbox, &[std::slice::from_ref(&root), &roots].concat(), &python, &mcp, host)?;
+    let whole = file.as_ref().filter(|_| is_trusted).map(ManifestFile::path);
+    sandbox.protected = agents::protected(sandbox.protected, &root, whole, &sandbox.unprotect)?;
+    Ok(EffectiveSettings {
+        root,
+        roots,
+        profile: overrides.profile.or(manifest.profile).unwrap_or_default(),
+        tools: named_tools(overrides)?.or(manifest.tools),
+        python,
+        lsp: manifest.lsp,
+        mcp,
+        commands: DeclaredCommands {
+            entries: manifest.commands,
+            has_untrusted: layer.has_untrusted_commands,
+        },
+        requires: requires(manifest.requires, &overrides.allow_host),
+        rules,
+        preset,
+        project,
+        allow: overrides.allow.clone(),
+        allow_hosts: overrides.allow_host.clone(),
+        limits: limits(overrides, manifest.limits.output_bytes, manifest.limits.timeout_ms),
+        allow_network: overrides.allow_network.or(manifest.allow_network).unwrap_or(false),
+        network_guard: network_guard(overrides, &manifest.network_guard),
+        scope: manifest.scope,
+        model: manifest.model,
+        web_search: manifest.web_search,
+        plan: manifest.plan,
+        agent: manifest.agent,
+        durability,
+        sandbox,
+        snapshots: snapshots(overrides, &manifest.snapshots),
+        skill_paths: join_all(directory, &manifest.skills.paths),
+        watchdogs: resolve_watchdogs(manifest.watchdogs, directory),
+        reference_watchdog: manifest.reference_watchdog.unwrap_or(true),
+        is_trusted: is_trusted && file.is_some(),
+        untrusted_settings: layer.untrusted_settings,
+        manifest: file.map(|file| file.path().to_owned()),
+    })
+}
+
+fn network_guard(
+    overrides: &SettingOverrides,
+    of_manifest: &Option<NetworkGuardName>,
+) -> NetworkGuard {
+    overrides.network_guard.or(*of_manifest).unwrap_or_default().into()
+}
+
+fn resolve_watchdogs(entries: Vec<WatchdogEntry>, directory: &Path) -> Vec<WatchdogEntry> {
+    entries.into_iter().map(|entry| entry.resolve_paths(directory)).collect()
+}
+
+fn join_all(directory: &Path, paths: &[PathBuf]) -> Vec<PathBuf> {
+    paths.iter().map(|path| directory.join(path)).collect()
+}
+
+/// Returns rules with the scopes that they come from.
+fn scoped(preset: Preset, of_manifest: Vec<Rule>, of_project: Vec<Rule>) -> Vec<(RuleScope, Rule)> {
+    let of_preset = preset.rules().into_iter().map(|rule| (RuleScope::Preset, rule));
+    let of_manifest = of_manifest.into_iter().map(|rule| (RuleScope::Manifest, rule));
+    let of_project = of_project.into_iter().map(|rule| (RuleScope::Project, rule));
+    of_preset.chain(of_manifest).chain(of_project).collect()
+}
+
+fn root(
+    overrides: &SettingOverrides,
+    manifest: &Manifest,
+    directory: &Path,
+    working_directory: &Path,
+) -> PathBuf {
+    let given = overrides.root.as_deref().filter(|root| !root.as_os_str().is_empty());
+    match (given, &manifest.root) {
+        (Some(root), _) => working_directory.join(root),
+        (None, Some(root)) => directory.join(root),
+        (None, None) => directory.to_owned(),
+    }
+}
+
+/// Returns the directories that calls may reach with a manifest that lies in `directory`, if all of it holds.
+pub fn roots(
+    overrides: &SettingOverrides,
+    manifest: &Manifest,
+    directory: &Path,
+    host: &Host,
+) -> Result<Vec<PathBuf>, AppError> {
+    let further = manifest.roots.iter().map(|root| directory.join(root));
+    let root = root(overrides, manifest, directory, &host.working_directory()?);
+    Ok(std::iter::once(root).chain(further).collect())
+}
+
+/// Hosts are required as well as allowed: without a requirement, a rule for all hosts would grant none.
+fn requires(mut requires: RequirementSet, hosts: &[String]) -> RequirementSet {
+    for host in hosts {
+        if !requires.net.hosts.contains(host) {
+            requires.net.hosts.push(host.clone());
+        }
+    }
+    requires
+}
+
+/// Finds out where calls are recorded and for how long, for commands to which nothing else matters.
+pub fn resolve_durability(
+    overrides: &SettingOverrides,
+    host: &Host,
+) -> Result<DurabilitySettings, AppError> {
+    let working_directory = host.working_directory()?;
+    let EffectiveManifest { manifest, file, .. } =
+        layer(overrides, host, &working_directory, ExampleChecks::Unchecked)?;
+    let directory = file.as_ref().map_or(working_directory.as_path(), ManifestFile::directory);
+    durability(overrides, manifest.durability, directory, host)
+}
+
+fn durability(
+    overrides: &SettingOverrides,
+    section: DurabilitySection,
+    directory: &Path,
+    host: &Host,
+) -> Result<DurabilitySettings, AppError> {
+    let named = overrides.db.as_deref().filter(|name| !name.is_empty());
+    if let Some(problem) = named.and_then(OsStr::to_str).and_then(JournalLocation::problem_of) {
+        return Err(AppError::configuration(format!(
+            "journal of {}: {problem}",
+            flag_names("durability.journal")
+        )));
+    }
+    let journal = match (named, section.journal) {
+        (Some(name), _) => JournalLocation::named(name, Path::new("")),
+        (None, Some(name)) => JournalLocation::named(OsStr::new(&name), directory),
+        (None, None) => JournalLocation::of_state(host),
+    };
+    Ok(DurabilitySettings {
+        journal,
+        on_repeat: section.on_repeat.map(RepeatPolicy::from).unwrap_or_default(),
+        keep_days: section.keep_days,
+        keep_bytes: section.keep_bytes,
+    })
+}
+
+fn flag_names(key: &str) -> String {
+    Setting::of_key(key).map(Setting::flag_names).unwrap_or_default()
+}
+
+fn snapshots(
+    overrides: &SettingOverrides,
+    section: &SnapshotsSection,
+) -> Option<haft_snapshot::RecordOptions> {
+    let is_on = !overrides.no_snapshots && section.enabled.unwrap_or(true);
+    is_on.then(|| section.options())
+}
+
+fn sandbox(
+    overrides: &SettingOverrides,
+    section: SandboxSection,
+    directory: &Path,
+) -> SandboxSettings {
+    let (resources, protected) = (section.resources(), section.protected());
+    let SandboxSection { readable, unprotect, control_groups, .. } = section;
+    let readable = readable.iter().map(|path| directory.join(path));
+    SandboxSettings {
+        is_off: overrides.unsafe_no_sandbox,
+        resources,
+        control_groups,
+        readable: readable.collect(),
+        protected,
+        unprotect,
+    }
+}
+
+/// Says at every start what is less confined than it is by itself.
+fn warn_of_less(sandbox: &SandboxSettings, host: &Host) {
+    if sandbox.is_off {
+        let message =
+            "commands run without the sandbox (unsafe_no_sandbox) and can do whatever you can";
+        host.warn(message);
+    }
+    if !sandbox.unprotect.is_empty() {
+        let names = sandbox.unprotect.join(", ");
+        host.warn(format!("not protected any more (sandbox.unprotect): {names}"));
+    }
+}
+
+/// Returns the protected names with what of Python tools and MCP servers lies in the roots.
+fn protected(
+    sandbox: &SandboxSettings,
+    places: &[PathBuf],
+    python: &PythonDirectories,
+    mcp: &McpSettings,
+    host: &Host,
+) -> Result<ProtectedPaths, AppError> {
+    let protection = python.protection(places.iter(), &sandbox.unprotect)?;
+    warn_of_unknown(&protection.unknown, host);
+    let protected = sandbox.protected.clone().with_patterns(&protection.patterns);
+    mcp.protected(protected.map_err(AppError::configuration)?, places.iter())
+}
+
+/// Says which names were to be unprotected and are protected by nothing. It is no error: with other roots they may be.
+fn warn_of_unknown(unknown: &[String], host: &Host) {
+    for name in unknown.iter().filter(|name| *name != agents::WORKSPACE_AGENTS) {
+        let message =
+            format!("nothing protects {name:?}, which is to be unprotected (sandbox.unprotect)");
+        host.warn(message);
+    }
+}
+
+/// Says which places commands do not see although they were meant to. A manifest may be shared by machines on which they
+/// lie elsewhere, so this is no error.
+fn warn_of_missing(sandbox: &SandboxSettings, host: &Host) {
+    for place in sandbox.readable.iter().filter(|place| !place.exists()) {
+        let place = place.display();
+        host.warn(format!("commands cannot read {place}, which is not there (sandbox.readable)"));
+    }
+}
+
+/// Returns the manifest that is named, or the one that holds in the working directory.
+pub fn find_manifest(
+    overrides: &SettingOverrides,
+    host: &Host,
+) -> Result<Option<ManifestFile>, AppError> {
+    match named_manifest(overrides) {
+        Some(path) => ManifestFile::read(path).map(Some),
+        None => ManifestFile::discover(&host.working_directory()?),
+    }
+}
+
+fn named_manifest(overrides: &SettingOverrides) -> Option<&Path> {
+    overrides.config.as_deref().filter(|path| !path.as_os_str().is_empty())
+}
+
+fn layer(
+    overrides: &SettingOverrides,
+    host: &Host,
+    directory: &Path,
+    examples: ExampleChecks,
+) -> Result<EffectiveManifest, AppError> {
+    if let Some(path) = named_manifest(overrides) {
+        let file = ManifestFile::read(path)?;
+        let manifest = file.parse_with(examples)?;
+        return Ok(EffectiveManifest::trusted(manifest, Some(file)));
+    }
+    let Some(file) = ManifestFile::discover(directory)? else {
+        return Ok(EffectiveManifest::trusted(Manifest::default(), None));
+    };
+    let manifest = file.parse_with(examples)?;
+    if TrustStore::new(host.state().trust()).is_trusted(&file) {
+        return Ok(EffectiveManifest::trusted(manifest, Some(file)));
+    }
+    let has_untrusted_python = !manifest.python.is_empty();
+    let has_untrusted_commands = !manifest.commands.is_empty();
+    let has_untrusted_servers = !manifest.mcp.is_empty();
+    let parted = split_privileged(&file, &manifest)?;
+    let withheld = (!parted.privileged_keys.is_empty()).then(|| UntrustedSettings {
+        message: format!(
+            "{} is not trusted, so this of it does not hold:\n  {}",
+            file.path().display(),
+            parted.privileged_keys.join("\n  ")
+        ),
+        next: NextStep::Trust(file.path().to_owned()),
+    });
+    if let Some(UntrustedSettings { message, next }) = &withheld {
+        host.warn_with(message, next.clone());
+    }
+    Ok(EffectiveManifest {
+        manifest: parted.unprivileged,
+        file: Some(file),
+        is_trusted: false,
+        has_untrusted_python,
+        has_untrusted_commands,
+        has_untrusted_servers,
+        untrusted_settings: withheld,
+    })
+}
+
+/// Rules of a manifest come before those of a preset, so that an ask of a manifest would weaken what the preset denies.
+fn without_asks_for_denied(rules: Vec<Rule>, preset: Preset, host: &Host) -> Vec<Rule> {
+    let denies = preset.rules().iter().any(|rule| rule.action == RuleAction::Deny);
+    if !denies {
+        return rules;
+    }
+    let (asks, kept): (Vec<_>, Vec<_>) =
+        rules.into_iter().partition(|rule| rule.action == RuleAction::Ask);
+    for rule in asks {
+        let message = format!(
+            "the preset {} denies, so `{rule}` of a manifest that is not trusted does not hold",
+            preset.name()
+        );
+        host.warn(message);
+    }
+    kept
+}
+
+/// Returns the tools that flags or environment name. An empty name is that of a variable that is set to nothing.
+fn named_tools(overrides: &SettingOverrides) -> Result<Option<Vec<ToolId>>, AppError> {
+    let names = overrides.tools.iter().filter(|name| !name.is_empty());
+    let ids: Vec<ToolId> = names
+        .map(|name| ToolId::parse(name).map_err(AppError::configuration))
+        .collect::<Result<_, _>>()?;
+    Ok((!ids.is_empty()).then_some(ids))
+}
+
+fn limits(
+    overrides: &SettingOverrides,
+    output_bytes: Option<usize>,
+    timeout_ms: Option<u64>,
+) -> CallLimits {
+    let defaults = CallLimits::default();
+    // The flag's own bound fits into every address space.
+    let flagged = overrides.output_bytes.and_then(|bytes| usize::try_from(bytes).ok());
+    CallLimits {
+        output_bytes: flagged.or(output_bytes).unwrap_or(defaults.output_bytes),
+        timeout_ms: overrides.timeout_ms.or(timeout_ms).unwrap_or(defaults.timeout_ms),
+    }
+}
+
+/// Returns the error for a place without a manifest.
+pub fn no_manifest(directory: &Path) -> AppError {
+    AppError::configuration(format!(
+        "there is no {FILE_NAME} in {} or above it",
+        directory.display()
+    ))
+    .next(NextStep::MakeManifest)
+}

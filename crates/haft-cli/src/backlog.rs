@@ -1,0 +1,159 @@
+//! How much waits to be shown, and models that are read no faster than that. Whoever tells what happens never waits, because
+//! its thread does everything else, too, and hears the signals that end haft; what waits is the reading of answers, from
+//! which nearly all comes that there is to show. Showing it is not here.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use futures_util::stream;
+use haft_agent::ModelLookup;
+use haft_contract::BoxFuture;
+use haft_model::{Model, ModelAnswerStream, ModelError, ModelRequest};
+use tokio::sync::Notify;
+
+/// Events that wait to be shown before models are read no further.
+pub(crate) const EVENTS_WAITING_MAX: usize = 1_000;
+
+/// How much waits to be shown.
+#[derive(Default)]
+pub(crate) struct EventBacklog {
+    waiting: AtomicUsize,
+    /// Nothing is shown any more, so that nobody needs to wait for it.
+    is_over: AtomicBool,
+    has_room: Notify,
+}
+
+impl EventBacklog {
+    /// Says that one more waits.
+    pub(crate) fn add_event(&self) {
+        self.waiting.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// Says that one waits no more.
+    pub(crate) fn remove_event(&self) {
+        if self.waiting.fetch_sub(1, Ordering::SeqCst) == EVENTS_WAITING_MAX {
+            self.has_room.notify_waiters();
+        }
+    }
+
+    /// Says that nothing is shown any more.
+    pub(crate) fn close(&self) {
+        self.is_over.store(true, Ordering::SeqCst);
+        self.has_room.notify_waiters();
+    }
+
+    /// Returns these models, read no faster than what comes of it is shown.
+    pub(crate) fn pace_models(
+        self: Arc<Self>,
+        models: Arc<dyn ModelLookup>,
+    ) -> Arc<dyn ModelLookup> {
+        Arc::new(PacedModels { models, backlog: self })
+    }
+
+    /// Waits until there is room for more.
+    async fn wait_for_room(&self) {
+        loop {
+            // Whoever makes room after this line is heard, also before anybody waits.
+            let has_room = self.has_room.notified();
+            let is_full = self.waiting.load(Ordering::SeqCst) >= EVENTS_WAITING_MAX;
+            if !is_full || self.is_over.load(Ordering::SeqCst) {
+                return;
+            }
+            has_room.await;
+        }
+    }
+}
+
+struct PacedModels {
+    models: Arc<dyn ModelLookup>,
+    backlog: Arc<EventBacklog>,
+}
+
+impl ModelLookup for PacedModels {
+    fn model(&self, name: Option<&str>) -> Result<(String, Arc<dyn Model>), ModelError> {
+        let (name, model) = self.models.model(name)?;
+        Ok((name, Arc::new(PacedModel { model, backlog: Arc::clone(&self.backlog) })))
+    }
+}
+
+struct PacedModel {
+    model: Arc<dyn Model>,
+    backlog: Arc<EventBacklog>,
+}
+
+impl Model for PacedModel {
+    fn respond(
+        &self,
+        request: ModelRequest,
+    ) -> BoxFuture<'_, Result<ModelAnswerStream, ModelError>> {
+        Box::pin(async move {
+            let responding = self.model.respond(request).await?;
+            let answer = (responding, Arc::clone(&self.backlog));
+            let events = stream::unfold(answer, |(mut responding, backlog)| async move {
+                backlog.wait_for_room().await;
+                let event = responding.next().await?;
+                Some((event, (responding, backlog)))
+            });
+            Ok(ModelAnswerStream::new(events))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use haft_model::ScriptedModel;
+
+    use super::*;
+
+    struct One(Arc<dyn Model>);
+
+    impl ModelLookup for One {
+        fn model(&self, _: Option<&str>) -> Result<(String, Arc<dyn Model>), ModelError> {
+            Ok(("test".to_owned(), Arc::clone(&self.0)))
+        }
+    }
+
+    /// Polls an answer once, and returns whether a piece of it came.
+    async fn comes(answer: &mut ModelAnswerStream) -> bool {
+        tokio::select! {
+            biased;
+            event = answer.next() => event.is_some(),
+            () = std::future::ready(()) => false,
+        }
+    }
+
+    #[tokio::test]
+    async fn an_answer_is_read_while_there_is_room_for_it() {
+        let backlog = Arc::new(EventBacklog::default());
+        let model = Arc::new(ScriptedModel::new().reply("four").reply("five"));
+        let models = Arc::clone(&backlog).pace_models(Arc::new(One(model)));
+        let (_, model) = models.model(None).unwrap();
+        for _ in 1..EVENTS_WAITING_MAX {
+            backlog.add_event();
+        }
+        let mut answer = model.respond(ModelRequest::from_user_text("2 + 2?")).await.unwrap();
+        assert!(comes(&mut answer).await);
+        backlog.add_event();
+        assert!(!comes(&mut answer).await);
+        backlog.remove_event();
+        assert!(comes(&mut answer).await);
+        backlog.add_event();
+        let mut answer = model.respond(ModelRequest::from_user_text("2 + 3?")).await.unwrap();
+        assert!(!comes(&mut answer).await);
+        backlog.close();
+        assert!(comes(&mut answer).await);
+    }
+
+    #[tokio::test]
+    async fn whoever_waits_is_told_of_room() {
+        let backlog = Arc::new(EventBacklog::default());
+        for _ in 0..EVENTS_WAITING_MAX {
+            backlog.add_event();
+        }
+        let (waits, makes) = (Arc::clone(&backlog), Arc::clone(&backlog));
+        tokio::join!(
+            async move { waits.wait_for_room().await },
+            async move { makes.remove_event() }
+        );
+    }
+}

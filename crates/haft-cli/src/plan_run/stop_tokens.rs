@@ -1,0 +1,60 @@
+//! Stopping a plan by signals: the first lets what runs end and begins nothing more, the second cancels what runs. What
+//! was done by then is recorded, so the run can be gone on with.
+
+use std::sync::Arc;
+
+use haft_contract::RunId;
+use tokio_util::sync::CancellationToken;
+
+use super::asker::PlanAsker;
+use super::view::PlanScreen;
+use crate::error::CommandError;
+use crate::signals::{self, StopStep};
+
+/// What the driver of a plan is told by signals.
+pub(super) struct PlanStopTokens {
+    /// Cancelled by the first signal.
+    pub(super) stop: CancellationToken,
+    /// Cancelled by the second.
+    pub(super) abort: CancellationToken,
+    /// Cancelled when the plan is not driven any more: then there is nothing to say of what a signal does to it.
+    finished: CancellationToken,
+}
+
+impl Drop for PlanStopTokens {
+    fn drop(&mut self) {
+        self.finished.cancel();
+    }
+}
+
+impl PlanStopTokens {
+    /// Listens for signals from now on, and says on the screen what each does.
+    pub(super) fn listen(
+        run: &RunId,
+        screen: PlanScreen,
+        asker: Option<Arc<PlanAsker>>,
+    ) -> Result<Self, CommandError> {
+        let [stop, abort, over] = std::array::from_fn(|_| CancellationToken::new());
+        let stops = Self { stop: stop.clone(), abort: abort.clone(), finished: over.clone() };
+        let run = run.clone();
+        signals::on_stop_steps(move |step| match step {
+            StopStep::Stop | StopStep::Abort if over.is_cancelled() => {}
+            StopStep::Stop => {
+                // A question is the beginning of a line.
+                let (begun, waits) = match asker.as_ref().is_some_and(|asker| asker.is_asking()) {
+                    true => ("\n", "the question still waits for its answer"),
+                    false => ("", "what runs may end"),
+                };
+                screen.show_note(format!(
+                    "{begun}stopping {run}: nothing more begins, {waits}; interrupt again to cancel it"
+                ));
+                stop.cancel();
+            }
+            StopStep::Abort => {
+                screen.show_note(format!("cancelling what runs of {run}"));
+                abort.cancel();
+            }
+        })?;
+        Ok(stops)
+    }
+}

@@ -1,0 +1,508 @@
+//! What is kept of chats, who may write it, and what goes with what.
+
+use crate::limits::{
+    CHAT_RECORD_BYTES_MAX, CHAT_RECORDS_MAX, PRUNE_CALLS_MAX, QUERY_BYTES_MAX, QUERY_CHATS_MAX,
+    QUERY_MESSAGES_MAX, RESUMES_MAX, TOOL_CALL_ID_BYTES_MAX,
+};
+use crate::{
+    CallStatus, Journal, JournalError, Lease, MessageFinish, MessageKind, MessagePart,
+    MessageQuery, PartKind, PartState, Retention, SessionDurability, SessionMessage, SessionMode,
+    SessionQuery, SessionRecord, SessionRow, SessionStatus,
+};
+use expect_test::expect;
+use haft_contract::{Effect, RunId};
+
+use super::check_error;
+use crate::conformance::Shared;
+use crate::conformance::fixture::{brief_claim, call, claim, record, run};
+use crate::conformance::session_fixture::{
+    answer, begin_chat, chat_id, child, message_id, open_chat, record_all, said, session,
+    text_part, tool_part, transcript,
+};
+
+use SessionRecord::{Message, Part, Session};
+
+pub async fn a_chat_is_kept_as_it_was_recorded(journal: Shared) {
+    open_chat(&*journal, 1).await;
+    let lease = begin_chat(&*journal, 2).await;
+    let session = SessionRow {
+        forked_from_id: Some(chat_id(1)),
+        forked_from_message_id: Some(message_id(9)),
+        title: Some("a \0 in a title \u{1A}".to_owned()),
+        status: SessionStatus::Running,
+        inspectable: false,
+        delivered: true,
+        permissions_json: r#"{"tools":["read"]}"#.to_owned(),
+        metadata_json: r#"{"ticket":18446744073709551616}"#.to_owned(),
+        depth: 3,
+        tokens: answer(2, 1, None).tokens,
+        steps: 7,
+        updated_at_ms: 9_000,
+        ..child(2, 1)
+    };
+    let session = SessionRow { parent_id: None, ..session };
+    let messages = [said(2, 10), answer(2, 11, Some(MessageFinish::ToolCalls))];
+    let summary = SessionMessage {
+        kind: MessageKind::Summary,
+        covers_through: Some(message_id(11)),
+        error: Some("the model was busy".to_owned()),
+        ..answer(2, 12, Some(MessageFinish::Error))
+    };
+    let parts = [
+        MessagePart { kind: PartKind::Reasoning, ..text_part(2, 11, 20, "hm \0") },
+        tool_part(2, 11, 21, PartState::OutputAvailable),
+    ];
+    let mut records = vec![Session(session.clone())];
+    records.extend(messages.iter().chain([&summary]).cloned().map(Message));
+    records.extend(parts.iter().cloned().map(Part));
+    journal.record_session(&lease, records, SessionDurability::Durable).await.unwrap();
+
+    assert_eq!(journal.session(&chat_id(2)).await.unwrap().as_ref(), Some(&session));
+    assert_eq!(journal.session(&chat_id(3)).await.unwrap(), None);
+    let [question, answered] = messages;
+    assert_eq!(
+        journal.session_messages(&chat_id(2), MessageQuery::default()).await.unwrap(),
+        [(question, Vec::new()), (answered, parts.to_vec()), (summary, Vec::new())]
+    );
+    expect![[r#"{"id":"ses_00000000000000000000000002","parent_id":null,"parent_tool_call_id":"toolu_1","forked_from_id":"ses_00000000000000000000000001","forked_from_message_id":"msg_00000000000000000000000009","agent":"build","title":"a \u0000 in a title \u001a","model":"acme/large","root":"/project","status":"running","mode":"background","inspectable":false,"delivered":true,"permissions_json":{"tools":["read"]},"metadata_json":{"ticket":18446744073709551616},"depth":3,"tokens_input":5,"tokens_output":4,"tokens_reasoning":3,"tokens_cache_read":2,"tokens_cache_write":1,"steps":7,"created_at_ms":2000,"updated_at_ms":9000}"#]].assert_eq(&serde_json::to_string(&session).unwrap());
+    let rows = journal.session_messages(&chat_id(2), MessageQuery::default()).await.unwrap();
+    expect![[r#"[{"id":"msg_0000000000000000000000000b","session_id":"ses_00000000000000000000000002","role":"assistant","kind":"said","agent":"build","model":"acme/large","finish":"tool-calls","error":null,"covers_through":null,"tokens_input":5,"tokens_output":4,"tokens_reasoning":3,"tokens_cache_read":2,"tokens_cache_write":1,"created_at_ms":3000,"completed_at_ms":3500,"rewound_at_ms":null},[{"id":"prt_0000000000000000000000000m","message_id":"msg_0000000000000000000000000b","session_id":"ses_00000000000000000000000002","type":"reasoning","text":"hm \u0000","tool_call_id":null,"tool":null,"state":null,"input_json":null,"output_json":null,"call_id":null,"signatures_json":null,"created_at_ms":3100,"updated_at_ms":3200},{"id":"prt_0000000000000000000000000n","message_id":"msg_0000000000000000000000000b","session_id":"ses_00000000000000000000000002","type":"tool","text":null,"tool_call_id":"toolu_21","tool":"read","state":"output-available","input_json":{"path":"a"},"output_json":{"type":"output","data":"ok","metadata":{"duration_ms":3}},"call_id":"ses_00000000000000000000000002/main/0/1/1","signatures_json":{"acme":"c2ln"},"created_at_ms":3100,"updated_at_ms":3200}]]"#]].assert_eq(&serde_json::to_string(&rows[1]).unwrap());
+    assert_eq!(journal.verify().await.unwrap(), []);
+}
+
+pub async fn what_is_recorded_again_replaces_what_was_there(journal: Shared) {
+    let lease = begin_chat(&*journal, 1).await;
+    let records = vec![
+        Message(answer(1, 10, None)),
+        Part(text_part(1, 10, 20, "I l")),
+        Part(tool_part(1, 10, 21, PartState::InputStreaming)),
+    ];
+    record_all(&*journal, &lease, records).await.unwrap();
+    let later = MessagePart { updated_at_ms: 8_000, ..text_part(1, 10, 20, "I look") };
+    let records = vec![
+        Part(later),
+        Part(tool_part(1, 10, 21, PartState::OutputError)),
+        Message(answer(1, 10, Some(MessageFinish::Aborted))),
+        Session(SessionRow { status: SessionStatus::Aborted, ..session(1) }),
+    ];
+    record_all(&*journal, &lease, records).await.unwrap();
+    expect![[r#"
+        10 assistant said aborted | 20 text - "I look" | 21 tool output-error ""
+    "#]]
+    .assert_eq(&transcript(&*journal, 1, MessageQuery::default()).await);
+    let session = journal.session(&chat_id(1)).await.unwrap().unwrap();
+    // The row that came with them was older.
+    assert_eq!((session.status, session.updated_at_ms), (SessionStatus::Aborted, 8_000));
+    record_all(&*journal, &lease, Vec::new()).await.unwrap();
+}
+
+/// Expects that nothing of the records is recorded, and why.
+async fn check_unfit(
+    journal: &Shared,
+    lease: &Lease,
+    records: Vec<SessionRecord>,
+    expect: expect_test::Expect,
+) {
+    let before =
+        journal.sessions(SessionQuery { with_opaque: true, ..SessionQuery::default() }).await;
+    let said = transcript(&**journal, 1, MessageQuery::default()).await;
+    let mut batch = vec![Message(said_first())];
+    batch.extend(records);
+    check_error(record_all(&**journal, lease, batch).await, expect);
+    let after =
+        journal.sessions(SessionQuery { with_opaque: true, ..SessionQuery::default() }).await;
+    assert_eq!(before.unwrap(), after.unwrap());
+    assert_eq!(transcript(&**journal, 1, MessageQuery::default()).await, said);
+}
+
+fn said_first() -> SessionMessage {
+    said(1, 5)
+}
+
+pub async fn what_does_not_fit_leaves_nothing_behind(journal: Shared) {
+    begin_chat(&*journal, 2).await;
+    let lease = begin_chat(&*journal, 1).await;
+    let other = journal.open_run(run(chat_id(2).as_str()), claim("one")).await.unwrap();
+    record_all(&*journal, &other, vec![Message(said(2, 30))]).await.unwrap();
+    let first =
+        vec![Message(answer(1, 10, None)), Part(tool_part(1, 10, 21, PartState::InputAvailable))];
+    record_all(&*journal, &lease, first).await.unwrap();
+
+    check_unfit(&journal, &lease, vec![Session(session(2))], expect!["ses_00000000000000000000000002 cannot be recorded in session ses_00000000000000000000000001, and nothing that came with it was: expected that session, or one that it began"]).await;
+    check_unfit(&journal, &lease, vec![Session(child(2, 1))], expect!["ses_00000000000000000000000002 cannot be recorded in session ses_00000000000000000000000001, and nothing that came with it was: expected that session, or one that it began"]).await;
+    check_unfit(&journal, &lease, vec![Session(child(3, 1))], expect!["ses_00000000000000000000000003 cannot be recorded in session ses_00000000000000000000000001, and nothing that came with it was: expected that session, or one that it began"]).await;
+    check_unfit(&journal, &lease, vec![Message(said(2, 11))], expect!["msg_0000000000000000000000000b cannot be recorded in session ses_00000000000000000000000001, and nothing that came with it was: expected a message of that session, which is recorded before its messages"]).await;
+    check_unfit(&journal, &lease, vec![Message(said(1, 30))], expect!["msg_0000000000000000000000000y cannot be recorded in session ses_00000000000000000000000001, and nothing that came with it was: expected a message of that session, which is recorded before its messages"]).await;
+    check_unfit(&journal, &lease, vec![Part(text_part(1, 30, 22, ""))], expect!["prt_0000000000000000000000000p cannot be recorded in session ses_00000000000000000000000001, and nothing that came with it was: expected a part of a message of that session, which is recorded before its parts, and a tool call id that no other part of the session has"]).await;
+    check_unfit(&journal, &lease, vec![Part(text_part(1, 99, 22, ""))], expect!["prt_0000000000000000000000000p cannot be recorded in session ses_00000000000000000000000001, and nothing that came with it was: expected a part of a message of that session, which is recorded before its parts, and a tool call id that no other part of the session has"]).await;
+    check_unfit(&journal, &lease, vec![Part(text_part(1, 5, 21, ""))], expect!["prt_0000000000000000000000000n cannot be recorded in session ses_00000000000000000000000001, and nothing that came with it was: expected a part of a message of that session, which is recorded before its parts, and a tool call id that no other part of the session has"]).await;
+    let again = MessagePart {
+        tool_call_id: Some("toolu_21".to_owned()),
+        ..tool_part(1, 10, 23, PartState::InputAvailable)
+    };
+    check_unfit(&journal, &lease, vec![Part(again)], expect!["prt_0000000000000000000000000q cannot be recorded in session ses_00000000000000000000000001, and nothing that came with it was: expected a part of a message of that session, which is recorded before its parts, and a tool call id that no other part of the session has"]).await;
+    let over = MessagePart { output_json: None, ..tool_part(1, 10, 24, PartState::OutputError) };
+    check_unfit(&journal, &lease, vec![Part(over)], expect!["prt_0000000000000000000000000r with no output cannot be recorded in session ses_00000000000000000000000001, and nothing that came with it was: expected a state and a tool call id, and an output once the call is over"]).await;
+    let spoken = MessagePart { state: Some(PartState::InputAvailable), ..text_part(1, 10, 25, "") };
+    check_unfit(&journal, &lease, vec![Part(spoken)], expect!["prt_0000000000000000000000000s with a state cannot be recorded in session ses_00000000000000000000000001, and nothing that came with it was: expected neither state, tool call id nor output"]).await;
+    // A call of another chat may have the same name.
+    let elsewhere =
+        MessagePart { session_id: chat_id(2), message_id: message_id(30), ..first_call() };
+    record_all(&*journal, &other, vec![Part(elsewhere)]).await.unwrap();
+    assert_eq!(journal.verify().await.unwrap(), []);
+}
+
+fn first_call() -> MessagePart {
+    MessagePart {
+        tool_call_id: Some("toolu_21".to_owned()),
+        ..tool_part(1, 10, 40, PartState::InputAvailable)
+    }
+}
+
+pub async fn a_chat_says_what_became_of_one_that_it_began(journal: Shared) {
+    let lease = begin_chat(&*journal, 1).await;
+    let of_child = open_chat(&*journal, 2).await;
+    record_all(&*journal, &of_child, vec![Session(child(2, 1))]).await.unwrap();
+    let ended = SessionRow { status: SessionStatus::Failed, delivered: true, ..child(2, 1) };
+    let notice = SessionMessage { kind: MessageKind::Notice, ..said(1, 10) };
+    let told = vec![Message(notice), Session(ended.clone())];
+    record_all(&*journal, &lease, told.clone()).await.unwrap();
+    assert_eq!(journal.session(&chat_id(2)).await.unwrap(), Some(ended));
+    let orphan = vec![Session(SessionRow { parent_id: None, ..child(2, 1) })];
+    let moved = record_all(&*journal, &of_child, orphan).await;
+    assert!(matches!(moved, Err(JournalError::UnfitRecord { .. })), "{moved:?}");
+    // Nobody above that may write what is said in it.
+    let words = record_all(&*journal, &lease, vec![Message(said(2, 11))]).await;
+    assert!(matches!(words, Err(JournalError::UnfitRecord { .. })), "{words:?}");
+}
+
+pub async fn under_an_epoch_that_is_over_nothing_is_said(journal: Shared) {
+    let id = chat_id(1);
+    let late = journal.open_run(run(id.as_str()), brief_claim("one")).await.unwrap();
+    record_all(&*journal, &late, vec![Session(session(1)), Message(said(1, 10))]).await.unwrap();
+    let lease = journal.open_run(run(id.as_str()), claim("two")).await.unwrap();
+    let results = [
+        record_all(&*journal, &late, vec![Message(said(1, 11))]).await,
+        journal.rewind_session(&late, &message_id(10), 4_000).await.map(drop),
+        record_all(&*journal, &Lease { owner: late.owner.clone(), ..lease.clone() }, Vec::new())
+            .await,
+    ];
+    for result in results {
+        assert!(matches!(result, Err(JournalError::Fenced { .. })), "{result:?}");
+    }
+    expect![[r#"
+        10 user said -
+    "#]]
+    .assert_eq(&transcript(&*journal, 1, MessageQuery::default()).await);
+    let unknown = Lease { run: chat_id(9).run(), ..lease.clone() };
+    check_error(
+        record_all(&*journal, &unknown, Vec::new()).await,
+        expect![
+            "run ses_00000000000000000000000009 is not in the journal: open it before recording its calls"
+        ],
+    );
+    journal.close_run(lease.clone()).await.unwrap();
+    let closed = record_all(&*journal, &lease, vec![Message(said(1, 12))]).await;
+    assert!(matches!(closed, Err(JournalError::Fenced { .. })), "{closed:?}");
+}
+
+pub async fn what_is_rewound_is_set_aside(journal: Shared) {
+    let lease = begin_chat(&*journal, 1).await;
+    let messages = (10..15).map(|number| Message(said(1, number))).collect();
+    record_all(&*journal, &lease, messages).await.unwrap();
+    assert_eq!(journal.rewind_session(&lease, &message_id(13), 4_000).await.unwrap(), 2);
+    assert_eq!(journal.rewind_session(&lease, &message_id(12), 5_000).await.unwrap(), 1);
+    assert_eq!(journal.rewind_session(&lease, &message_id(12), 6_000).await.unwrap(), 0);
+    check_error(
+        journal.rewind_session(&lease, &message_id(99), 7_000).await,
+        expect![
+            "message msg_00000000000000000000000033 is not in session ses_00000000000000000000000001"
+        ],
+    );
+    // Recording one again does not bring it back.
+    record_all(&*journal, &lease, vec![Message(said(1, 13)), Message(said(1, 16))]).await.unwrap();
+    expect![[r#"
+        10 user said -
+        11 user said -
+        16 user said -
+    "#]]
+    .assert_eq(&transcript(&*journal, 1, MessageQuery::default()).await);
+    let all = MessageQuery { with_rewound: true, ..MessageQuery::default() };
+    let rows = journal.session_messages(&chat_id(1), all).await.unwrap();
+    let times: Vec<_> = rows.iter().map(|(message, _)| message.rewound_at_ms).collect();
+    assert_eq!(times, [None, None, Some(5_000), Some(4_000), Some(4_000), None]);
+    assert_eq!(journal.session(&chat_id(1)).await.unwrap().unwrap().updated_at_ms, 6_000);
+}
+
+pub async fn chats_are_found_by_what_is_asked_for(journal: Shared) {
+    for number in 1..=5 {
+        let lease = open_chat(&*journal, number).await;
+        let session = match number {
+            2 => child(2, 1),
+            3 => SessionRow { inspectable: false, ..child(3, 1) },
+            4 => SessionRow { root: "/elsewhere".to_owned(), ..session(4) },
+            _ => session(number),
+        };
+        record_all(&*journal, &lease, vec![Session(session)]).await.unwrap();
+    }
+    let check = async |query: SessionQuery, expected: &[u128]| {
+        let found = journal.sessions(query.clone()).await.unwrap();
+        let numbers: Vec<u128> = found.iter().map(|chat| chat.id.bits()).collect();
+        assert_eq!(numbers, expected, "{query:?}");
+    };
+    let any = SessionQuery::default;
+    check(any(), &[5, 4, 2, 1]).await;
+    check(SessionQuery { with_opaque: true, ..any() }, &[5, 4, 3, 2, 1]).await;
+    check(SessionQuery { only_top: true, ..any() }, &[5, 4, 1]).await;
+    check(SessionQuery { parent: Some(chat_id(1)), ..any() }, &[2]).await;
+    let children = SessionQuery { parent: Some(chat_id(1)), with_opaque: true, ..any() };
+    check(children, &[3, 2]).await;
+    check(SessionQuery { root: Some("/project".to_owned()), ..any() }, &[5, 2, 1]).await;
+    check(SessionQuery { before: Some(chat_id(4)), ..any() }, &[2, 1]).await;
+    check(SessionQuery { limit: 2, ..any() }, &[5, 4]).await;
+    let all = SessionQuery {
+        root: Some("/project".to_owned()),
+        before: Some(chat_id(5)),
+        only_top: true,
+        limit: 1,
+        ..any()
+    };
+    check(all, &[1]).await;
+}
+
+pub async fn messages_are_asked_for_in_parts(journal: Shared) {
+    let lease = begin_chat(&*journal, 1).await;
+    let mut records: Vec<_> = (10..14).map(|number| Message(said(1, number))).collect();
+    records.push(Part(text_part(1, 11, 21, "second")));
+    records.push(Part(text_part(1, 11, 20, "first")));
+    record_all(&*journal, &lease, records).await.unwrap();
+    let query = MessageQuery { limit: 2, ..MessageQuery::default() };
+    expect![[r#"
+        10 user said -
+        11 user said - | 20 text - "first" | 21 text - "second"
+    "#]]
+    .assert_eq(&transcript(&*journal, 1, query.clone()).await);
+    let query = MessageQuery { after: Some(message_id(11)), ..query };
+    expect![[r#"
+        12 user said -
+        13 user said -
+    "#]]
+    .assert_eq(&transcript(&*journal, 1, query.clone()).await);
+    let query = MessageQuery { after: Some(message_id(13)), ..query };
+    expect![[r#""#]].assert_eq(&transcript(&*journal, 1, query).await);
+    let none = MessageQuery { limit: 0, ..MessageQuery::default() };
+    expect![[r#""#]].assert_eq(&transcript(&*journal, 1, none).await);
+}
+
+pub async fn an_answer_of_messages_is_bounded(journal: Shared) {
+    let lease = begin_chat(&*journal, 1).await;
+    let text = "x".repeat(CHAT_RECORD_BYTES_MAX);
+    let per_answer = u128::try_from(QUERY_BYTES_MAX / CHAT_RECORD_BYTES_MAX).unwrap();
+    for number in 0..=per_answer {
+        let part = Part(text_part(1, 10 + number, 20 + number, &text));
+        record_all(&*journal, &lease, vec![Message(said(1, 10 + number)), part]).await.unwrap();
+    }
+    let first = journal.session_messages(&chat_id(1), MessageQuery::default()).await.unwrap();
+    assert_eq!(u128::try_from(first.len()).unwrap(), per_answer);
+    let after = Some(first.last().unwrap().0.id.clone());
+    let rest = MessageQuery { after, ..MessageQuery::default() };
+    assert_eq!(journal.session_messages(&chat_id(1), rest).await.unwrap().len(), 1);
+}
+
+pub async fn what_is_recorded_of_a_chat_is_bounded(journal: Shared) {
+    let lease = begin_chat(&*journal, 1).await;
+    record_all(&*journal, &lease, vec![Message(said(1, 10))]).await.unwrap();
+    let whole = "x".repeat(CHAT_RECORD_BYTES_MAX);
+    let long = format!("{whole}x");
+    record_all(&*journal, &lease, vec![Part(text_part(1, 10, 20, &whole))]).await.unwrap();
+    let refused = record_all(&*journal, &lease, vec![Part(text_part(1, 10, 21, &long))]).await;
+    check_error(
+        refused,
+        expect![
+            "prt_0000000000000000000000000n with 8388609 bytes of text cannot be recorded in session ses_00000000000000000000000001, and nothing that came with it was: expected at most 8388608 bytes"
+        ],
+    );
+    let named = |bytes: usize| {
+        let tool_call_id = Some("x".repeat(bytes));
+        Part(MessagePart { tool_call_id, ..tool_part(1, 10, 22, PartState::InputAvailable) })
+    };
+    record_all(&*journal, &lease, vec![named(TOOL_CALL_ID_BYTES_MAX)]).await.unwrap();
+    let refused = record_all(&*journal, &lease, vec![named(TOOL_CALL_ID_BYTES_MAX + 1)]).await;
+    check_error(
+        refused,
+        expect![
+            "prt_0000000000000000000000000p with a tool call id of 1025 bytes cannot be recorded in session ses_00000000000000000000000001, and nothing that came with it was: expected at most 1024 bytes"
+        ],
+    );
+    let many = |count: usize| -> Vec<SessionRecord> {
+        (100..).take(count).map(|number| Message(said(1, number))).collect()
+    };
+    record_all(&*journal, &lease, many(CHAT_RECORDS_MAX)).await.unwrap();
+    check_error(
+        record_all(&*journal, &lease, many(CHAT_RECORDS_MAX + 1)).await,
+        expect![
+            "a batch of 4097 records cannot be recorded in session ses_00000000000000000000000001, and nothing that came with it was: expected at most 4096 at once: bring the others after them"
+        ],
+    );
+}
+
+pub async fn an_answer_ends_at_so_many_chats_and_messages(journal: Shared) {
+    let mut parent = begin_chat(&*journal, 1).await;
+    for number in 0..u128::from(QUERY_CHATS_MAX) {
+        parent = begin_chat(&*journal, 2 + number).await;
+    }
+    let asked = SessionQuery { limit: QUERY_CHATS_MAX + 1, ..SessionQuery::default() };
+    let found = journal.sessions(asked).await.unwrap();
+    assert_eq!(u32::try_from(found.len()).unwrap(), QUERY_CHATS_MAX);
+    let chat = found[0].id.bits();
+    let messages: Vec<_> = (0..=u128::from(QUERY_MESSAGES_MAX))
+        .map(|number| Message(said(chat, 1 + number)))
+        .collect();
+    for messages in messages.chunks(CHAT_RECORDS_MAX) {
+        record_all(&*journal, &parent, messages.to_vec()).await.unwrap();
+    }
+    let asked = MessageQuery { limit: QUERY_MESSAGES_MAX + 1, ..MessageQuery::default() };
+    let found = journal.session_messages(&chat_id(chat), asked).await.unwrap();
+    assert_eq!(u32::try_from(found.len()).unwrap(), QUERY_MESSAGES_MAX);
+}
+
+pub async fn who_speaks_gets_further(journal: Shared) {
+    let id = chat_id(1);
+    let take = async |life: u32| {
+        let owner = format!("life-{life}");
+        journal.open_run(run(id.as_str()), brief_claim(&owner)).await
+    };
+    let lease = take(0).await.unwrap();
+    let running = SessionRow { status: SessionStatus::Running, ..session(1) };
+    record_all(&*journal, &lease, vec![Session(running)]).await.unwrap();
+    for life in 1..RESUMES_MAX * 3 {
+        let lease = take(life).await.unwrap();
+        let number = u128::from(life) * 10;
+        let step = match life % 6 {
+            0 => said(1, number),
+            3 => answer(1, number, Some(MessageFinish::ToolCalls)),
+            _ => answer(1, number, Some(MessageFinish::Interrupted)),
+        };
+        record_all(&*journal, &lease, vec![Message(step)]).await.unwrap();
+    }
+    for life in 0..RESUMES_MAX * 2 {
+        let Ok(lease) = take(100 + life).await else { break };
+        let number = 1_000 + u128::from(life);
+        record_all(&*journal, &lease, vec![Message(answer(1, number, None))]).await.unwrap();
+    }
+    let stuck = take(200).await;
+    assert!(matches!(stuck, Err(JournalError::Stuck { .. })), "{stuck:?}");
+}
+
+pub async fn who_dies_while_nothing_is_under_way_counts_for_nothing(journal: Shared) {
+    let id = chat_id(1);
+    let take = async |life: u32| {
+        let owner = format!("life-{life}");
+        journal.open_run(run(id.as_str()), brief_claim(&owner)).await
+    };
+    let lease = take(0).await.unwrap();
+    record_all(&*journal, &lease, vec![Session(session(1))]).await.unwrap();
+    // As an editor that opens the session each time, and kills haft when it ends.
+    for life in 1..RESUMES_MAX * 2 {
+        take(life).await.unwrap();
+    }
+    let lease = take(100).await.unwrap();
+    let running = SessionRow { status: SessionStatus::Running, ..session(1) };
+    record_all(&*journal, &lease, vec![Session(running)]).await.unwrap();
+    for life in 1..RESUMES_MAX {
+        take(200 + life).await.unwrap_or_else(|err| panic!("life {life}: {err}"));
+    }
+    let stuck = take(300).await;
+    assert!(matches!(stuck, Err(JournalError::Stuck { .. })), "{stuck:?}");
+}
+
+/// Records a chat of so many messages that ended so late, and gives it back.
+async fn ended_chat(journal: &dyn Journal, session: SessionRow, messages: u128, at_ms: u64) {
+    let number = session.id.bits();
+    let lease = open_chat(journal, number).await;
+    record_all(journal, &lease, vec![Session(session)]).await.unwrap();
+    for message in 0..messages {
+        let id = number * 10_000 + message;
+        let part =
+            MessagePart { updated_at_ms: at_ms, ..text_part(number, id, id, "twelve bytes") };
+        record_all(journal, &lease, vec![Message(said(number, id)), Part(part)]).await.unwrap();
+    }
+    journal.close_run(lease).await.unwrap();
+}
+
+async fn chats_left(journal: &dyn Journal) -> Vec<u128> {
+    let query = SessionQuery { with_opaque: true, ..SessionQuery::default() };
+    let chats = journal.sessions(query).await.unwrap();
+    chats.iter().map(|chat| chat.id.bits()).collect()
+}
+
+fn runs(numbers: &[u128]) -> Vec<RunId> {
+    numbers.iter().map(|number| chat_id(*number).run()).collect()
+}
+
+pub async fn a_chat_goes_with_its_run_and_with_those_that_it_began(journal: Shared) {
+    ended_chat(&*journal, session(1), 1, 5_000).await;
+    ended_chat(&*journal, child(2, 1), 1, 9_000).await;
+    ended_chat(&*journal, session(3), u128::from(PRUNE_CALLS_MAX) + 2, 6_000).await;
+    ended_chat(&*journal, child(4, 3), 1, 4_000).await;
+    ended_chat(&*journal, SessionRow { mode: SessionMode::Foreground, ..child(5, 4) }, 0, 0).await;
+    ended_chat(&*journal, session(6), 2, 8_000).await;
+    let until = |before_ms| Retention {
+        before_ms: Some(before_ms),
+        bytes_max: None,
+        keeps_in_doubt: false,
+    };
+    assert_eq!(journal.due_runs(until(6_000)).await.unwrap().runs, []);
+    // The parent was quiet for long, what it began was not.
+    let held = open_chat(&*journal, 5).await;
+    assert_eq!(journal.due_runs(until(7_000)).await.unwrap().runs, []);
+    journal.close_run(held).await.unwrap();
+    assert_eq!(journal.due_runs(until(7_000)).await.unwrap().runs, runs(&[3, 4, 5]));
+    assert_eq!(journal.prune(until(7_000)).await.unwrap().runs, runs(&[3, 4, 5]));
+    assert_eq!(chats_left(&*journal).await, [6, 2, 1]);
+    assert_eq!(journal.session(&chat_id(3)).await.unwrap(), None);
+    expect![[r#""#]].assert_eq(&transcript(&*journal, 3, MessageQuery::default()).await);
+    let fits = Retention { before_ms: None, bytes_max: Some(48), keeps_in_doubt: false };
+    assert_eq!(journal.due_runs(fits).await.unwrap().runs, []);
+    let crowded = Retention { bytes_max: Some(47), ..fits };
+    assert_eq!(journal.prune(crowded).await.unwrap().runs, runs(&[6]));
+    // A chat of that name begins with nothing.
+    let lease = open_chat(&*journal, 6).await;
+    assert_eq!(journal.session(&chat_id(6)).await.unwrap(), None);
+    record_all(&*journal, &lease, vec![Session(session(6))]).await.unwrap();
+    expect![[r#""#]].assert_eq(&transcript(&*journal, 6, MessageQuery::default()).await);
+    assert_eq!(journal.verify().await.unwrap(), []);
+}
+
+pub async fn calls_of_a_chat_are_rows_of_the_journal(journal: Shared) {
+    let lease = begin_chat(&*journal, 1).await;
+    let scope = haft_contract::AttemptAddress::first_of_run(chat_id(1).run());
+    let made = call(&scope, 1, Effect::Once);
+    record_all(&*journal, &lease, vec![Message(answer(1, 10, Some(MessageFinish::ToolCalls)))])
+        .await
+        .unwrap();
+    record(&*journal, made, CallStatus::Succeeded).await;
+    let part = tool_part(1, 10, 20, PartState::OutputAvailable);
+    record_all(&*journal, &lease, vec![Part(part)]).await.unwrap();
+    let rows = journal.runs(crate::RunQuery::default()).await.unwrap();
+    assert_eq!((rows[0].id.as_str(), rows[0].calls), (chat_id(1).as_str(), 1));
+    assert_eq!(journal.verify().await.unwrap(), []);
+    let stray = MessagePart {
+        call_id: Some("elsewhere/main/0/1/1".to_owned()),
+        output_json: Some("no JSON".to_owned()),
+        ..tool_part(1, 10, 20, PartState::OutputAvailable)
+    };
+    let uncovered = SessionMessage { kind: MessageKind::Summary, ..answer(1, 11, None) };
+    let odd = SessionRow { permissions_json: "{".to_owned(), ..session(1) };
+    record_all(&*journal, &lease, vec![Part(stray), Message(uncovered), Session(odd)])
+        .await
+        .unwrap();
+    let findings = journal.verify().await.unwrap();
+    let told: Vec<String> =
+        findings.iter().map(|finding| format!("{}: {}", finding.rule, finding.detail)).collect();
+    expect![[r#"
+        what is noted of sessions is JSON: session ses_00000000000000000000000001: EOF while parsing an object at line 1 column 1
+        summaries cover messages: message msg_0000000000000000000000000b
+        what tools are given and answer is JSON: part prt_0000000000000000000000000m: expected ident at line 1 column 2
+        calls of parts are of their session: part prt_0000000000000000000000000m"#]].assert_eq(&told.join("\n"));
+}

@@ -1,0 +1,103 @@
+//! What every journal promises, as tests. A store that is written elsewhere runs them with one line:
+//!
+//! ```ignore
+//! haft_journal::conformance_tests!(lines, |directory| Arc::new(open(&directory.join("journal.jsonl"))));
+//! ```
+//!
+//! The line makes a module of that name with a test for each case. The crate that has it needs tokio with its macros and
+//! its runtime of several threads. The expression gets a directory that is empty and goes after the test, and returns a
+//! journal that nobody used before.
+#![expect(missing_docs, reason = "the name of a case says what it checks")]
+#![expect(clippy::unwrap_used, reason = "these are tests")]
+
+pub mod cases;
+pub mod fixture;
+pub mod session_fixture;
+
+pub use tempfile::tempdir;
+
+/// A journal that several tasks use.
+pub type Shared = std::sync::Arc<dyn crate::Journal>;
+
+/// Makes a test of each case for one store: see [the module](crate::conformance).
+#[macro_export]
+macro_rules! conformance_tests {
+    ($store:ident, $open:expr) => {
+        $crate::conformance_tests!($store, $open; [
+            an_effect_is_recorded_in_two_steps,
+            a_read_is_one_row_once_it_is_settled,
+            a_refusal_is_a_row,
+            what_is_never_settled_stays_intended,
+            a_run_begins_once,
+            a_taken_number_is_a_conflict,
+            a_call_needs_its_run,
+            only_an_open_intent_is_settled,
+            a_call_ends_with_a_status_that_fits,
+            what_is_settled_ahead_is_there_before_what_comes_later,
+            an_attempt_tells_how_far_it_has_come,
+            calls_come_in_the_order_asked_for,
+            a_query_answers_what_fits_every_field,
+            following_the_changes_misses_nothing,
+            runs_come_latest_first_with_their_counts,
+            texts_come_back_as_they_went_in,
+            an_answer_ends_at_the_bound_of_rows,
+            an_answer_ends_at_the_bound_of_bytes,
+            a_hundred_tasks_get_their_own_answers,
+            one_owner_at_a_time_has_a_run,
+            an_owner_gets_its_lease_again,
+            a_lease_is_held_for_longer_or_it_is_over,
+            a_run_given_back_is_free_and_leaves_doubt,
+            giving_up_an_owner_leaves_its_open_calls_in_doubt,
+            a_holder_that_was_heard_of_is_not_given_up,
+            under_an_epoch_that_is_over_nothing_changes,
+            an_outcome_that_comes_too_late_is_kept,
+            a_run_that_gets_no_further_is_given_to_nobody,
+            getting_further_starts_the_count_anew,
+            what_happened_is_found_out_later,
+            only_a_call_in_doubt_is_settled_later,
+            an_intent_says_what_is_about_to_change,
+            an_attempt_is_told_in_short,
+            a_call_is_found_by_its_drivers_name,
+            a_repeated_call_counts_once,
+            what_was_held_back_is_still_to_be_made,
+            calls_are_unheard_of_until_they_are_executed_again,
+            earlier_effects_are_those_that_may_have_happened,
+            snapshots_belong_to_calls,
+            old_runs_go_and_held_ones_stay,
+            runs_with_calls_in_doubt_stay_where_they_are_to_be_kept,
+            the_quietest_runs_go_until_the_rest_fits,
+            a_long_run_goes_whole,
+            a_run_that_is_made_again_has_new_epochs,
+            a_sound_journal_has_no_findings,
+            a_chat_is_kept_as_it_was_recorded,
+            what_is_recorded_again_replaces_what_was_there,
+            what_does_not_fit_leaves_nothing_behind,
+            a_chat_says_what_became_of_one_that_it_began,
+            under_an_epoch_that_is_over_nothing_is_said,
+            what_is_rewound_is_set_aside,
+            chats_are_found_by_what_is_asked_for,
+            messages_are_asked_for_in_parts,
+            an_answer_of_messages_is_bounded,
+            what_is_recorded_of_a_chat_is_bounded,
+            an_answer_ends_at_so_many_chats_and_messages,
+            who_speaks_gets_further,
+            who_dies_while_nothing_is_under_way_counts_for_nothing,
+            a_chat_goes_with_its_run_and_with_those_that_it_began,
+            calls_of_a_chat_are_rows_of_the_journal,
+        ]);
+    };
+    ($store:ident, $open:expr; [$($case:ident,)*]) => {
+        mod $store {
+            use super::*;
+
+            $(
+                #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+                async fn $case() {
+                    let directory = $crate::conformance::tempdir().unwrap();
+                    let open: fn(&std::path::Path) -> $crate::conformance::Shared = $open;
+                    $crate::conformance::cases::$case(open(directory.path())).await;
+                }
+            )*
+        }
+    };
+}

@@ -1,0 +1,276 @@
+//! Who may advance a run. One owner at a time has the lease. Every record carries the fencing token of the lease that it is made
+//! under, and is admitted only while that lease holds. Whether an owner's process still lives is found out elsewhere.
+
+use haft_contract::{CallAddress, RunId};
+
+use super::codec::{self, calls_of_run, integer, run_key};
+use super::{Stop, Writing, retention};
+use crate::lease::LeaseState;
+use crate::limits::RESUMES_MAX;
+use crate::store::{
+    Column, Condition, Counter, Durability, Reader, RowQuery, RowUpdate, Transaction, Value, calls,
+    runs, sessions,
+};
+use crate::{CallStatus, JournalError, Lease, LeaseHolder, LeaseRequest, NewRun, SessionStatus};
+
+/// What is read of a run to know who has it.
+pub(super) const LEASE: &[Column] = &[
+    runs::ID,
+    runs::FENCING_TOKEN,
+    runs::OWNER_ID,
+    runs::OWNER_LOCATION,
+    runs::HELD_SINCE_MS,
+    runs::LEASE_EXPIRES_AT_MS,
+    runs::FAILED_RESUMES,
+    runs::FAILED_SINCE,
+    runs::IS_BEING_REMOVED,
+];
+
+/// What is read of a run for each record: whether the lease is the right one.
+pub(super) const ADMISSION: &[Column] =
+    &[runs::FENCING_TOKEN, runs::HELD_SINCE_MS, runs::IS_BEING_REMOVED];
+
+/// Takes a run for an owner.
+pub(super) fn open(
+    writing: &mut Writing<'_>,
+    run: &NewRun,
+    request: &LeaseRequest,
+) -> Result<Lease, Stop> {
+    let tx = &mut *writing.tx;
+    let request = &LeaseRequest { now_ms: tx.now_ms(request.now_ms)?, ..request.clone() };
+    let mut state = match lease_state(tx, &run.id)? {
+        None => begin(tx, run)?,
+        Some(state) => {
+            // The owner before may have died between a commit and its sync. What is seen of the run now is answered from
+            // now on, and only the new owner adds to it.
+            writing.durability = Durability::Power;
+            if state.is_being_removed {
+                retention::remove_rest(tx, &run.id)?;
+                begin(tx, run)?
+            } else {
+                state
+            }
+        }
+    };
+    if let Some(holder) = state.holder.clone() {
+        if holder.owner.id == request.owner.id {
+            extend(tx, &run.id, request)?;
+            return Ok(Lease {
+                run: holder.run,
+                fencing_token: holder.fencing_token,
+                owner: holder.owner,
+            });
+        }
+        if !holder.is_expired(request.now_ms) {
+            return Err(JournalError::LeaseHeld { holder: Box::new(holder) }.into());
+        }
+        give_up(tx, &run.id, &mut state)?;
+    }
+    if state.failed_resumes >= RESUMES_MAX {
+        let last = last_in_doubt(tx, &run.id, state.failed_since)?;
+        return Err(
+            JournalError::Stuck { run: run.id.clone(), times: state.failed_resumes, last }.into()
+        );
+    }
+    take(tx, &run.id, state.fencing_token + 1, request)
+}
+
+/// Holds a run for longer.
+pub(super) fn renew(
+    tx: &mut dyn Transaction,
+    lease: &Lease,
+    request: &LeaseRequest,
+) -> Result<(), Stop> {
+    let request = LeaseRequest { now_ms: tx.now_ms(request.now_ms)?, ..request.clone() };
+    admit_lease(tx, lease)?;
+    extend(tx, &lease.run, &request)
+}
+
+/// Gives a run back.
+pub(super) fn close(tx: &mut dyn Transaction, lease: &Lease) -> Result<(), Stop> {
+    admit_lease(tx, lease)?;
+    leave_open_calls(tx, &lease.run)?;
+    free(tx, &lease.run)
+}
+
+/// Takes a run from an owner that is gone, and returns which calls are in doubt because of that.
+pub(super) fn abandon(
+    tx: &mut dyn Transaction,
+    holder: &LeaseHolder,
+) -> Result<Vec<CallAddress>, Stop> {
+    match lease_state(tx, &holder.run)? {
+        Some(mut state) if state.holder.as_ref() == Some(holder) => {
+            give_up(tx, &holder.run, &mut state)
+        }
+        _ => Ok(Vec::new()),
+    }
+}
+
+/// Returns who holds which run.
+pub(super) fn holders(reader: &mut dyn Reader) -> Result<Vec<LeaseHolder>, Stop> {
+    let held = Condition::Differs(runs::OWNER_ID, Value::Null);
+    let query = RowQuery::of(&runs::TABLE, LEASE).in_order(&[runs::NUMBER]).with([held]);
+    let mut holders = Vec::new();
+    for mut row in reader.select(&query)? {
+        holders.extend(codec::holder(&mut row)?);
+    }
+    Ok(holders)
+}
+
+/// Answers an error unless records under this fencing token may change the run.
+pub(super) fn admit(
+    tx: &mut dyn Transaction,
+    run: &RunId,
+    run_key: &[Value],
+    fencing_token: u64,
+) -> Result<(), Stop> {
+    let Some(row) = tx.get(&runs::TABLE, run_key, ADMISSION)? else {
+        return Err(JournalError::UnknownRun { run: run.clone() }.into());
+    };
+    let is_held = !row.is_null(runs::HELD_SINCE_MS) && !row.flag(runs::IS_BEING_REMOVED)?;
+    if is_held && row.number::<u64>(runs::FENCING_TOKEN)? == fencing_token {
+        return Ok(());
+    }
+    Ok(known_state(tx, run)?.admit(run, fencing_token)?)
+}
+
+/// Answers an error unless the run is held under this very lease; else what is known of the run.
+pub(super) fn admit_lease(tx: &mut dyn Transaction, lease: &Lease) -> Result<LeaseState, Stop> {
+    let state = known_state(tx, &lease.run)?;
+    state.admit_lease(lease)?;
+    Ok(state)
+}
+
+/// Says that the run got further, so that owners who died before count for nothing.
+pub(super) fn reset_failed_resumes(tx: &mut dyn Transaction, run: &RunId) -> Result<(), Stop> {
+    change(tx, run, &[(runs::FAILED_RESUMES, Value::Integer(0))])
+}
+
+/// Returns what the run's row says about who may advance it, `None` if there is none.
+pub(super) fn lease_state(
+    reader: &mut (impl Reader + ?Sized),
+    run: &RunId,
+) -> Result<Option<LeaseState>, Stop> {
+    let row = reader.get(&runs::TABLE, &run_key(run), LEASE)?;
+    Ok(row.map(|mut row| codec::lease_state(&mut row)).transpose()?)
+}
+
+/// Returns what is known of a run that is not being removed.
+fn known_state(tx: &mut dyn Transaction, run: &RunId) -> Result<LeaseState, Stop> {
+    let state = lease_state(tx, run)?.filter(|state| !state.is_being_removed);
+    Ok(state.ok_or_else(|| JournalError::UnknownRun { run: run.clone() })?)
+}
+
+fn begin(tx: &mut dyn Transaction, run: &NewRun) -> Result<LeaseState, Stop> {
+    let state =
+        LeaseState { fencing_token: tx.last(Counter::RemovedToken)?, ..LeaseState::default() };
+    tx.insert(&runs::TABLE, &codec::new_run(run, state.fencing_token)?)?;
+    Ok(state)
+}
+
+fn take(
+    tx: &mut dyn Transaction,
+    run: &RunId,
+    fencing_token: u64,
+    request: &LeaseRequest,
+) -> Result<Lease, Stop> {
+    let owner = request.owner.clone();
+    let changes = [
+        (runs::FENCING_TOKEN, integer(fencing_token)?),
+        (runs::OWNER_ID, owner.id.as_str().into()),
+        (runs::OWNER_LOCATION, owner.location.as_str().into()),
+        (runs::HELD_SINCE_MS, integer(request.now_ms)?),
+        (runs::LEASE_EXPIRES_AT_MS, integer(request.expires_at_ms())?),
+    ];
+    change(tx, run, &changes)?;
+    Ok(Lease { run: run.clone(), fencing_token, owner })
+}
+
+fn extend(tx: &mut dyn Transaction, run: &RunId, request: &LeaseRequest) -> Result<(), Stop> {
+    change(tx, run, &[(runs::LEASE_EXPIRES_AT_MS, integer(request.expires_at_ms())?)])
+}
+
+fn free(tx: &mut dyn Transaction, run: &RunId) -> Result<(), Stop> {
+    let lease =
+        [runs::OWNER_ID, runs::OWNER_LOCATION, runs::HELD_SINCE_MS, runs::LEASE_EXPIRES_AT_MS];
+    change(tx, run, &lease.map(|column| (column, Value::Null)))
+}
+
+fn change(tx: &mut dyn Transaction, run: &RunId, changes: &[(Column, Value)]) -> Result<(), Stop> {
+    let (table, key) = (&runs::TABLE, &run_key(run));
+    tx.update(&RowUpdate { table, key, place: None, expected: &[], changes })?;
+    Ok(())
+}
+
+/// Frees a run whose owner died, and counts whether that owner got any further than the ones before.
+fn give_up(
+    tx: &mut dyn Transaction,
+    run: &RunId,
+    state: &mut LeaseState,
+) -> Result<Vec<CallAddress>, Stop> {
+    if !is_at_rest(tx, run)? {
+        let got_further = has_got_further(tx, run, state.failed_since)?;
+        state.count_death(got_further, tx.last(Counter::Change)?);
+        let changes = [
+            (runs::FAILED_RESUMES, state.failed_resumes.into()),
+            (runs::FAILED_SINCE, integer(state.failed_since)?),
+        ];
+        change(tx, run, &changes)?;
+    }
+    state.holder = None;
+    let left = leave_open_calls(tx, run)?;
+    free(tx, run)?;
+    Ok(left)
+}
+
+/// Returns whether the run is of a session without a turn under way: its owner died of nothing that it did there.
+fn is_at_rest(tx: &mut dyn Transaction, run: &RunId) -> Result<bool, Stop> {
+    const STATUS: &[Column] = &[sessions::STATUS];
+    let session = tx.get(&sessions::TABLE, &run_key(run), STATUS)?;
+    let status = session.map(|row| row.word(sessions::STATUS, SessionStatus::parse)).transpose()?;
+    Ok(status.is_some_and(|status| status != SessionStatus::Running))
+}
+
+/// Returns whether a call of the run was settled by the owner that made it. A probe's answer is no progress: the call that kills
+/// each owner is found not to have happened each time.
+fn has_got_further(tx: &mut dyn Transaction, run: &RunId, since: u64) -> Result<bool, Stop> {
+    let settled = [CallStatus::Succeeded, CallStatus::Failed, CallStatus::Refused];
+    let query = calls_of_run(run, &[calls::CHANGE]).in_order(&[calls::CHANGE]).at_most(1).with([
+        Condition::Above(calls::CHANGE, integer(since)?),
+        Condition::OneOf(calls::STATUS, settled.map(|status| status.as_str().into()).to_vec()),
+        Condition::Equal(calls::SETTLED_BY, Value::Null),
+    ]);
+    Ok(!tx.select(&query)?.is_empty())
+}
+
+/// Returns the call that was left open last.
+fn last_in_doubt(
+    tx: &mut dyn Transaction,
+    run: &RunId,
+    since: u64,
+) -> Result<Option<CallAddress>, Stop> {
+    let query =
+        calls_of_run(run, calls::TABLE.key).latest_first(&[calls::CHANGE]).at_most(1).with([
+            Condition::Above(calls::CHANGE, integer(since)?),
+            Condition::Equal(calls::STATUS, CallStatus::Unknown.as_str().into()),
+        ]);
+    let last = tx.select(&query)?.pop();
+    Ok(last.map(|mut row| codec::call_id(&mut row)).transpose()?)
+}
+
+fn leave_open_calls(tx: &mut dyn Transaction, run: &RunId) -> Result<Vec<CallAddress>, Stop> {
+    let is_open = Condition::Equal(calls::STATUS, CallStatus::Intended.as_str().into());
+    let mut left = Vec::new();
+    for mut row in tx.select(&calls_of_run(run, calls::TABLE.key).with([is_open]))? {
+        let change = tx.last(Counter::Change)? + 1;
+        let changes = [
+            (calls::CHANGE, integer(change)?),
+            (calls::STATUS, CallStatus::Unknown.as_str().into()),
+        ];
+        let (table, key) = (&calls::TABLE, row.values());
+        tx.update(&RowUpdate { table, key, place: None, expected: &[], changes: &changes })?;
+        tx.set_last(Counter::Change, change)?;
+        left.push(codec::call_id(&mut row)?);
+    }
+    Ok(left)
+}

@@ -1,0 +1,137 @@
+//! The lists of a journal: calls, runs, snapshots and late outcomes.
+
+use std::collections::HashMap;
+
+use haft_contract::{CallAddress, RunId};
+
+use super::Stop;
+use super::codec;
+use super::recall::{all, bound};
+use crate::limits::QUERY_BYTES_MAX;
+use crate::store::{
+    Column, Condition, Reader, RowQuery, Tally, Value, calls, late_outcomes, runs, snapshots,
+};
+use crate::{
+    CallOrder, CallQuery, CallRow, CallStatus, LateOutcome, RunQuery, RunRow, SnapshotNote,
+};
+
+/// Returns the calls that a query asks for.
+pub(super) fn calls(reader: &mut dyn Reader, query: &CallQuery) -> Result<Vec<CallRow>, Stop> {
+    let table = &calls::TABLE;
+    let equal = |column, value: Option<Value>| value.map(|value| Condition::Equal(column, value));
+    let conditions = [
+        equal(calls::RUN, query.run.as_ref().map(|run| run.as_str().into())),
+        equal(calls::NODE, query.node.as_deref().map(Value::from)),
+        equal(calls::ITERATION, query.iteration.map(Value::from)),
+        equal(calls::ATTEMPT, query.attempt.map(Value::from)),
+        equal(calls::SEQ, query.seq.map(Value::from)),
+        query.after_change.map(|change| Condition::Above(calls::CHANGE, bound(change))),
+    ];
+    let asked = RowQuery {
+        bytes_max: Some(QUERY_BYTES_MAX),
+        ..RowQuery::of(table, table.columns).at_most(query.rows_max())
+    };
+    let asked = asked.with(conditions.into_iter().flatten());
+    let asked = match query.order {
+        CallOrder::Address => asked,
+        CallOrder::Change => asked.in_order(&[calls::CHANGE]),
+        CallOrder::Latest => asked.latest_first(&[calls::CHANGE]),
+    };
+    all(reader, &asked, codec::call_row)
+}
+
+/// Returns the runs that a query asks for, with what is counted of their calls. Keeping the counts would cost every call a
+/// write for the sake of a list that is looked at now and then.
+pub(super) fn runs(reader: &mut dyn Reader, query: &RunQuery) -> Result<Vec<RunRow>, Stop> {
+    let mut conditions = vec![Condition::Equal(runs::IS_BEING_REMOVED, false.into())];
+    if let Some(run) = &query.run {
+        conditions.push(Condition::Equal(runs::ID, run.as_str().into()));
+    }
+    if let Some(before) = &query.before {
+        const NUMBER: &[Column] = &[runs::NUMBER];
+        let Some(row) = reader.get(&runs::TABLE, &codec::run_key(before), NUMBER)? else {
+            return Ok(Vec::new());
+        };
+        conditions.push(Condition::Below(runs::NUMBER, row.value(runs::NUMBER).clone()));
+    }
+    let asked = RowQuery::of(&runs::TABLE, runs::TABLE.columns).with(conditions);
+    let asked = asked.latest_first(&[runs::NUMBER]).at_most(query.rows_max());
+    let mut found = all(reader, &asked, |row| {
+        Ok(RunRow {
+            holder: codec::holder(row)?,
+            id: row.word(runs::ID, |text| RunId::parse(text).ok())?,
+            front_end: row.text(runs::FRONT_END)?,
+            root: row.text(runs::ROOT)?,
+            version: row.text(runs::VERSION)?,
+            started_at_ms: row.number(runs::STARTED_AT_MS)?,
+            settings: row.text(runs::SETTINGS)?,
+            last_call_at_ms: None,
+            calls: 0,
+            failed: 0,
+            refused: 0,
+            intended: 0,
+            unknown: 0,
+        })
+    })?;
+    count_calls(reader, &mut found)?;
+    Ok(found)
+}
+
+fn count_calls(reader: &mut dyn Reader, found: &mut [RunRow]) -> Result<(), Stop> {
+    let ids = found.iter().map(|run| run.id.as_str().into()).collect();
+    let tally = Tally {
+        table: &calls::TABLE,
+        conditions: vec![Condition::OneOf(calls::RUN, ids)],
+        group: &[calls::RUN, calls::STATUS],
+        greatest: &[calls::STARTED_AT_MS],
+        with_bytes: false,
+    };
+    let places: HashMap<String, usize> =
+        found.iter().enumerate().map(|(place, run)| (run.id.as_str().to_owned(), place)).collect();
+    for mut tallied in reader.tally(&tally)? {
+        let run = tallied.group.text(calls::RUN)?;
+        let Some(run) = places.get(&run).and_then(|place| found.get_mut(*place)) else { continue };
+        let latest = tallied.greatest.first().copied().flatten();
+        run.last_call_at_ms =
+            run.last_call_at_ms.max(latest.and_then(|latest| u64::try_from(latest).ok()));
+        run.calls += tallied.rows;
+        match tallied.group.word(calls::STATUS, CallStatus::parse)? {
+            CallStatus::Failed => run.failed = tallied.rows,
+            CallStatus::Refused => run.refused = tallied.rows,
+            CallStatus::Intended => run.intended = tallied.rows,
+            CallStatus::Unknown => run.unknown = tallied.rows,
+            CallStatus::Succeeded => {}
+        }
+    }
+    Ok(())
+}
+
+/// Returns the snapshots of a run, or of one call of it.
+pub(super) fn snapshots(
+    reader: &mut dyn Reader,
+    run: &RunId,
+    call: Option<&CallAddress>,
+) -> Result<Vec<SnapshotNote>, Stop> {
+    let address =
+        [snapshots::RUN, snapshots::NODE, snapshots::ITERATION, snapshots::ATTEMPT, snapshots::SEQ];
+    let conditions: Vec<Condition> = match call {
+        None => vec![Condition::Equal(snapshots::RUN, run.as_str().into())],
+        Some(call) => address
+            .into_iter()
+            .zip(codec::call_key(call))
+            .map(|(column, value)| Condition::Equal(column, value))
+            .collect(),
+    };
+    let query = RowQuery::of(&snapshots::TABLE, snapshots::TABLE.columns).with(conditions);
+    all(reader, &query.in_order(&[snapshots::NUMBER]), codec::snapshot_note)
+}
+
+/// Returns the outcomes of a run that came too late.
+pub(super) fn late_outcomes(
+    reader: &mut dyn Reader,
+    run: &RunId,
+) -> Result<Vec<LateOutcome>, Stop> {
+    let of_run = Condition::Equal(late_outcomes::RUN, run.as_str().into());
+    let query = RowQuery::of(&late_outcomes::TABLE, late_outcomes::TABLE.columns).with([of_run]);
+    all(reader, &query, codec::late_outcome)
+}

@@ -1,0 +1,168 @@
+//! Something on its way to the person behind a client, and the way of the answer back. Whether and how a client can be
+//! asked is not decided here.
+
+use haft::{Ask, AskAnswer, Elicitation, ElicitationReply};
+use haft_contract::{ClientRequest, ToolError};
+use rmcp::model::{
+    ElicitRequest, ElicitRequestParams, ElicitResult, InputRequest, InputRequests, InputResponses,
+};
+use serde_json::Value;
+use tokio::sync::{mpsc, oneshot};
+
+use crate::approval_form::{ApprovalFormAnswer, EnumTitleStyle};
+use crate::{approval_form, client_requests, question_form};
+
+/// Something on its way to the person behind a client. Dropped without an answer, it says that nobody is there.
+pub(crate) enum PendingClientAsk {
+    /// Whether a call may run.
+    Approval(PendingClientReply<Ask, AskAnswer>),
+    /// What a tool wants to know.
+    Questions(PendingClientReply<Elicitation, ElicitationReply>),
+    /// What a tool wants of the client itself.
+    Requests(PendingClientReply<Vec<ClientRequest>, Result<Vec<Value>, ToolError>>),
+}
+
+/// What is asked, and the way back.
+pub(crate) struct PendingClientReply<Q, A> {
+    pub(crate) request: Q,
+    reply_sender: oneshot::Sender<A>,
+}
+
+impl PendingClientAsk {
+    /// Returns what is asked as a newer client takes it.
+    pub(crate) fn input_requests(&self) -> Result<InputRequests, String> {
+        let (name, form) = match self {
+            Self::Approval(pending) => (
+                approval_form::DECISION,
+                approval_form::form(&pending.request, EnumTitleStyle::OneOf),
+            ),
+            Self::Questions(pending) => (
+                question_form::ANSWERS,
+                question_form::form(&pending.request, EnumTitleStyle::OneOf),
+            ),
+            Self::Requests(pending) => return client_requests::input_requests(&pending.request),
+        };
+        let request = InputRequest::Elicitation(ElicitRequest::new(form));
+        Ok(InputRequests::from([(name.to_owned(), request)]))
+    }
+
+    /// Returns whether all that is asked has an answer in what a newer client says.
+    pub(crate) fn is_answered_by(&self, responses: &InputResponses) -> bool {
+        match self {
+            Self::Approval(_) => responses.contains_key(approval_form::DECISION),
+            Self::Questions(_) => responses.contains_key(question_form::ANSWERS),
+            Self::Requests(pending) => {
+                client_requests::ordered_answers(&pending.request, |name| responses.get(name))
+                    .is_some()
+            }
+        }
+    }
+
+    /// Hands over what a newer client said. Returns what there is to say about it beside the answer to the call.
+    pub(crate) fn deliver_responses(self, mut responses: InputResponses) -> Option<String> {
+        let name = match &self {
+            Self::Approval(_) => approval_form::DECISION,
+            Self::Questions(_) => question_form::ANSWERS,
+            Self::Requests(pending) => {
+                let answers =
+                    client_requests::ordered_answers(&pending.request, |name| responses.get(name));
+                self.deliver_request_answers(
+                    answers
+                        .ok_or_else(|| client_requests::client_request_error("left out answers")),
+                );
+                return None;
+            }
+        };
+        match serde_json::from_value::<ElicitResult>(responses.remove(name).unwrap_or_default()) {
+            Ok(result) => self.deliver_form_result(&result),
+            Err(err) => self.deliver_failure(&format!(
+                "answered the question in a form that no answer has: {err}"
+            )),
+        }
+    }
+
+    /// Returns the form that asks an older client; `None` where more than a form is asked.
+    pub(crate) fn elicitation_form(&self, titles: EnumTitleStyle) -> Option<ElicitRequestParams> {
+        match self {
+            Self::Approval(pending) => Some(approval_form::form(&pending.request, titles)),
+            Self::Questions(pending) => Some(question_form::form(&pending.request, titles)),
+            Self::Requests(_) => None,
+        }
+    }
+
+    /// Hands over what a client answered to a form. Returns what there is to say about it beside the answer to the call.
+    pub(crate) fn deliver_form_result(self, result: &ElicitResult) -> Option<String> {
+        match self {
+            Self::Approval(pending) => {
+                let heard = approval_form::parse_answer(result, &pending.request);
+                pending.send_approval_answer(heard)
+            }
+            Self::Questions(pending) => {
+                let reply = question_form::parse_reply(result, &pending.request);
+                pending.send_reply(reply);
+                None
+            }
+            Self::Requests(_) => self.deliver_failure("answered a form that was not shown"),
+        }
+    }
+
+    /// Hands over that a client did something else than to answer, in words that begin with a verb. Returns what there
+    /// is to say about it beside the answer to the call.
+    pub(crate) fn deliver_failure(self, what: &str) -> Option<String> {
+        match self {
+            Self::Approval(pending) => {
+                pending.send_approval_answer(approval_form::rejected_by_client(what))
+            }
+            Self::Questions(pending) => {
+                pending.send_reply(question_form::dismissed_by_client(what));
+                None
+            }
+            Self::Requests(pending) => {
+                pending.send_reply(Err(client_requests::client_request_error(what)));
+                None
+            }
+        }
+    }
+
+    /// Hands over what a client answered to a tool's requests.
+    pub(crate) fn deliver_request_answers(self, answers: Result<Vec<Value>, ToolError>) {
+        if let Self::Requests(pending) = self {
+            pending.send_reply(answers);
+        }
+    }
+
+    /// Waits until nobody wants an answer any more.
+    pub(crate) async fn wait_until_withdrawn(&mut self) {
+        match self {
+            Self::Approval(pending) => pending.reply_sender.closed().await,
+            Self::Questions(pending) => pending.reply_sender.closed().await,
+            Self::Requests(pending) => pending.reply_sender.closed().await,
+        }
+    }
+}
+
+impl<Q, A> PendingClientReply<Q, A> {
+    fn send_reply(self, answer: A) {
+        // Nobody waits for the answer of a call that was cancelled meanwhile.
+        let _ = self.reply_sender.send(answer);
+    }
+}
+
+impl PendingClientReply<Ask, AskAnswer> {
+    fn send_approval_answer(self, heard: ApprovalFormAnswer) -> Option<String> {
+        let ApprovalFormAnswer { answer, note } = heard;
+        self.send_reply(answer);
+        note
+    }
+}
+
+/// Returns the answer, or nothing if there will be none.
+pub(crate) async fn send_and_wait<Q, A>(
+    questions: &mpsc::Sender<PendingClientAsk>,
+    about: Q,
+    asked: fn(PendingClientReply<Q, A>) -> PendingClientAsk,
+) -> Option<A> {
+    let (reply, answer) = oneshot::channel();
+    questions.send(asked(PendingClientReply { request: about, reply_sender: reply })).await.ok()?;
+    answer.await.ok()
+}

@@ -1,0 +1,37 @@
+//! The parts that a front end gives to an MCP server. Nothing is done with them here.
+
+use std::sync::Arc;
+
+use haft::{Clock, Connection, ResumeMode, RunError, Runtime, TaskAttempt};
+use haft_contract::RunId;
+
+use crate::request_state::STATE_KEY_BYTES;
+use crate::resource_provider::McpResourceProvider;
+
+/// What an MCP client is connected to.
+pub struct McpServerParts {
+    /// The runtime whose tools are offered.
+    pub runtime: Runtime,
+    /// The session of this connection.
+    pub connection: Connection,
+    /// The run of the calls that name none.
+    pub run: RunId,
+    /// Where in that run its calls belong unless they say so.
+    pub address: TaskAttempt,
+    /// How the connection goes on with that run.
+    pub resume: ResumeMode,
+    /// Tells how long a client has taken to answer a question.
+    pub clock: Arc<dyn Clock>,
+    /// Says in words for the client why haft cannot tell what happened.
+    pub explain: RunErrorExplainer,
+    /// Signs what a client carries from a question to its answer: random, and of this server alone.
+    pub state_key: [u8; STATE_KEY_BYTES],
+    /// What is offered beside tools.
+    pub resource_provider: Option<Arc<dyn McpResourceProvider>>,
+}
+
+/// Says in words why haft cannot tell what became of a call, and what to do about it.
+pub type RunErrorExplainer = fn(RunError) -> String;
+
+/// Opens what one more session is connected to, or says why it cannot.
+pub type McpServerFactory = Box<dyn Fn() -> Result<McpServerParts, String> + Send + Sync>;

@@ -1,0 +1,64 @@
+//! The state of one check: the plan's tools and ids, the input, and the problems so far.
+
+use std::collections::{HashMap, HashSet};
+
+use super::ids::PlanNodeIds;
+use crate::checked::PlanInput;
+use crate::message_text::{listed, shortened};
+use crate::problem::PlanProblems;
+use crate::tools::{PlanTool, PlanToolLookup};
+
+/// What is at hand while a plan is checked.
+pub(super) struct PlanCheck<'a> {
+    pub(super) tools: CalledTools<'a>,
+    pub(super) input: PlanInput<'a>,
+    pub(super) ids: PlanNodeIds,
+    /// Dependencies that are part of a circle, which is reported as such, by the places of their nodes.
+    pub(super) circular: HashSet<(usize, usize)>,
+    /// The place of the node that is checked.
+    pub(super) place: usize,
+    pub(super) problems: &'a mut PlanProblems,
+}
+
+impl<'a> PlanCheck<'a> {
+    pub(super) fn new(
+        tools: &'a dyn PlanToolLookup,
+        input: PlanInput<'a>,
+        ids: PlanNodeIds,
+        problems: &'a mut PlanProblems,
+    ) -> Self {
+        let tools = CalledTools { tools, found: HashMap::new() };
+        Self { tools, input, ids, circular: HashSet::new(), place: 0, problems }
+    }
+
+    pub(super) fn select_node(&mut self, place: usize) {
+        self.place = place;
+        self.problems.select_node(Some(place));
+    }
+}
+
+/// The tools that the plan calls; each is looked for once.
+pub(super) struct CalledTools<'a> {
+    tools: &'a dyn PlanToolLookup,
+    found: HashMap<String, Result<PlanTool<'a>, String>>,
+}
+
+impl<'a> CalledTools<'a> {
+    /// Returns the tool, or a message that says that there is none.
+    pub(super) fn find(&mut self, name: &str) -> Result<PlanTool<'a>, String> {
+        if let Some(found) = self.found.get(name) {
+            return found.clone();
+        }
+        let found = self.tools.find(name).ok_or_else(|| {
+            let near = self.tools.near_matches(name);
+            let hint = if near.is_empty() {
+                format!("use one of {}", listed(self.tools.names().into_iter()))
+            } else {
+                format!("did you mean {}?", near.join(" or "))
+            };
+            format!("there is no tool {}; {hint}", shortened(&format!("{name:?}")))
+        });
+        self.found.insert(name.to_owned(), found.clone());
+        found
+    }
+}

@@ -1,0 +1,240 @@
+//! What earlier processes did for a run: which attempts of which nodes have ended. The answers themselves are recalled by
+//! the pipeline, call by call; here is only what decides the order, which attempts do not count, and which are answered
+//! from the record for certain.
+
+use std::collections::{BTreeMap, HashMap};
+
+use haft_contract::{CallAddress, Effect, Envelope, ErrorCode, RunId};
+use haft_journal::{CallQuery, CallRow, CallStatus, Journal, JournalError, SettlementVerdict};
+
+use super::node_scope::node_of;
+use super::options::RunStartMode;
+use super::outcome::is_final;
+use super::recorded_plan::all_calls;
+use crate::checked::{CheckedNode, CheckedPlan};
+use crate::node_id::NodeId;
+use crate::plan::OnFail;
+
+/// What earlier processes did for a run.
+#[derive(Default)]
+pub(super) struct PastAttempts {
+    nodes: HashMap<NodeId, BTreeMap<u32, PastAttempt>>,
+    /// What attempts were answered with after which the plan went on, although nobody knows what became of them.
+    unclear_answers: HashMap<(NodeId, u32), Envelope>,
+}
+
+/// What is known of an attempt.
+#[derive(Clone)]
+struct PastAttempt {
+    state: PastAttemptState,
+    /// The latest call of the attempt.
+    call: CallAddress,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum PastAttemptState {
+    /// It succeeded, and the pipeline answers so.
+    Succeeded,
+    /// It failed, and the pipeline answers so.
+    Failed {
+        /// Whether no further attempt was to be made, however many the node may have.
+        is_final: bool,
+    },
+    /// Nobody can say whether it ended. The pipeline answers it, or executes it if a look shows that it did not happen.
+    InDoubt,
+    /// It says nothing about the node: the driver cancelled it before it ended, or somebody wanted the node tried anew.
+    Uncounted,
+    /// It is to be executed.
+    Open,
+}
+
+/// Returns the node of a plan that made a call, if one did.
+fn caller<'p>(row: &CallRow, plan: &'p CheckedPlan) -> Option<&'p CheckedNode> {
+    let node = plan.node(node_of(&row.scope.node)?)?;
+    (row.scope.iteration == 0 && row.tool == node.contract().id.as_str()).then_some(node)
+}
+
+impl PastAttempts {
+    /// Reads what the journal has of a run.
+    pub(super) async fn read(
+        journal: &dyn Journal,
+        run: &RunId,
+        plan: &CheckedPlan,
+        start: RunStartMode,
+    ) -> Result<Self, JournalError> {
+        let mut past = Self::default();
+        let mut rows = all_calls(journal, CallQuery::of_run(run.clone())).await?;
+        // Of two rows of one call the later one counts.
+        rows.sort_by_key(|row| row.seq);
+        for row in rows {
+            if let Some(node) = caller(&row, plan) {
+                let (id, attempt) = (node.id(), row.scope.attempt);
+                let known = PastAttempt { state: attempt_state(&row), call: row.id() };
+                past.nodes.entry(id).or_default().insert(attempt, known);
+                match unclear_envelope(&row) {
+                    Some(envelope) => past.unclear_answers.insert((id, attempt), envelope),
+                    None => past.unclear_answers.remove(&(id, attempt)),
+                };
+            }
+        }
+        past.forget_final_answers(plan);
+        for (id, attempts) in &mut past.nodes {
+            if let Some(node) = plan.node(*id) {
+                mark_uncounted_attempts(attempts, node.attempts_max(), start);
+            }
+        }
+        Ok(past)
+    }
+
+    /// Forgets the answers that ended the plan: what became of those calls is to be settled before anything goes on.
+    fn forget_final_answers(&mut self, plan: &CheckedPlan) {
+        let nodes = &self.nodes;
+        let has_later = |id: &NodeId, attempt: u32| {
+            let attempts = nodes.get(id);
+            attempts.is_some_and(|known| known.range(attempt.saturating_add(1)..).next().is_some())
+        };
+        self.unclear_answers.retain(|(id, attempt), _| {
+            let is_tolerated =
+                plan.node(*id).is_some_and(|node| node.on_fail() == OnFail::Continue);
+            is_tolerated || has_later(id, *attempt)
+        });
+    }
+
+    /// Returns what an attempt was answered with, where the pipeline would say that it is in doubt and the plan went on.
+    pub(super) fn unclear_answer(&self, node: NodeId, number: u32) -> Option<Envelope> {
+        self.unclear_answers.get(&(node, number)).cloned()
+    }
+
+    /// Returns for each node how many attempts need only be recalled, or looked at.
+    pub(super) fn attempts_recorded(&self, plan: &CheckedPlan) -> Vec<u32> {
+        let is_recorded = |mark: &PastAttemptState| match mark {
+            PastAttemptState::Succeeded
+            | PastAttemptState::Failed { .. }
+            | PastAttemptState::InDoubt => true,
+            PastAttemptState::Uncounted | PastAttemptState::Open => false,
+        };
+        let count = |id: NodeId| {
+            let marks = self.nodes.get(&id).into_iter().flatten().map(|(_, known)| known.state);
+            let counted = marks.filter(|mark| *mark != PastAttemptState::Uncounted);
+            u32::try_from(counted.take_while(is_recorded).count()).unwrap_or(u32::MAX)
+        };
+        plan.nodes().iter().map(|node| count(node.id())).collect()
+    }
+
+    /// Returns the number that an attempt has in the run, where those that do not count have numbers too.
+    pub(super) fn number_in_run(&self, node: NodeId, attempt: u32) -> u32 {
+        let is_uncounted = |number: &u32| {
+            self.attempt(node, *number).map(|known| known.state)
+                == Some(PastAttemptState::Uncounted)
+        };
+        let mut counted = (1..).filter(|number| !is_uncounted(number));
+        let place = usize::try_from(attempt.saturating_sub(1)).unwrap_or(usize::MAX);
+        counted.nth(place).unwrap_or(attempt)
+    }
+
+    /// Returns whether the pipeline answers an attempt from the record for certain, so that nothing can come to execute.
+    pub(super) fn is_answer_recorded(&self, node: NodeId, number: u32) -> bool {
+        self.attempt(node, number).is_some_and(|known| match known.state {
+            PastAttemptState::Succeeded | PastAttemptState::Failed { .. } => true,
+            PastAttemptState::InDoubt | PastAttemptState::Uncounted | PastAttemptState::Open => {
+                false
+            }
+        })
+    }
+
+    /// Returns the call of an attempt that may or may not have happened.
+    pub(super) fn call_in_doubt(&self, node: NodeId, number: u32) -> Option<&CallAddress> {
+        let known = self.attempt(node, number)?;
+        (known.state == PastAttemptState::InDoubt).then_some(&known.call)
+    }
+
+    /// Returns the number that the next call of an attempt has in it.
+    pub(super) fn next_seq(&self, node: NodeId, number: u32) -> u32 {
+        self.attempt(node, number).map_or(1, |known| known.call.seq.saturating_add(1))
+    }
+
+    fn attempt(&self, node: NodeId, number: u32) -> Option<&PastAttempt> {
+        self.nodes.get(&node)?.get(&number)
+    }
+}
+
+/// Finds the attempts of a node that do not count, although they ended.
+///
+/// Those of a node that failed for good do not if the node is to be tried anew; and if it was tried anew before, which
+/// is to be seen by the attempts that follow when there were none left. One that is to be executed does not count
+/// either where others follow: the node went on without it.
+fn mark_uncounted_attempts(
+    attempts: &mut BTreeMap<u32, PastAttempt>,
+    attempts_max: u32,
+    start: RunStartMode,
+) {
+    let last = attempts.keys().next_back().copied();
+    let mut spent: Vec<u32> = Vec::new();
+    let mut uncounted: Vec<u32> = Vec::new();
+    let mut failures = 0;
+    for (number, known) in &*attempts {
+        let is_followed = Some(*number) != last;
+        let is_final = match known.state {
+            PastAttemptState::Failed { is_final } => {
+                spent.push(*number);
+                is_final
+            }
+            PastAttemptState::InDoubt => false,
+            PastAttemptState::Open if is_followed => {
+                uncounted.push(*number);
+                continue;
+            }
+            PastAttemptState::Succeeded | PastAttemptState::Uncounted | PastAttemptState::Open => {
+                continue;
+            }
+        };
+        failures += 1;
+        if (is_final || failures >= attempts_max)
+            && (is_followed || start == RunStartMode::RetryFailed)
+        {
+            // What is in doubt stays so until somebody settles it.
+            failures -= u32::try_from(spent.len()).unwrap_or(u32::MAX).min(failures);
+            uncounted.append(&mut spent);
+        }
+    }
+    for number in uncounted {
+        if let Some(known) = attempts.get_mut(&number) {
+            known.state = PastAttemptState::Uncounted;
+        }
+    }
+}
+
+fn attempt_state(row: &CallRow) -> PastAttemptState {
+    match (row.status, row.verdict) {
+        (CallStatus::Succeeded, _) => PastAttemptState::Succeeded,
+        (CallStatus::Failed, Some(SettlementVerdict::NotHappened)) => PastAttemptState::Open,
+        (CallStatus::Failed, _) => failed_attempt_state(row),
+        (CallStatus::Unknown, Some(SettlementVerdict::Retry)) => PastAttemptState::Open,
+        (CallStatus::Unknown, _) if row.effect == Effect::Once => PastAttemptState::InDoubt,
+        (CallStatus::Unknown | CallStatus::Intended | CallStatus::Refused, _) => {
+            PastAttemptState::Open
+        }
+    }
+}
+
+/// Returns what a call says that failed. One that was cancelled, by a driver that was halted or stopped, says nothing: of
+/// those that may have had an effect the record says that nobody knows, not that they failed.
+fn failed_attempt_state(row: &CallRow) -> PastAttemptState {
+    match row.parsed_envelope().ok().flatten().and_then(|envelope| envelope.code()) {
+        Some(ErrorCode::ProcessAborted) => PastAttemptState::Uncounted,
+        code => PastAttemptState::Failed { is_final: code.is_some_and(is_final) },
+    }
+}
+
+/// Returns what a call was answered with that was stopped before its effect was known: because its time was over, or
+/// because the tool broke down in the middle. One that the driver cancelled was not gone on from.
+fn unclear_envelope(row: &CallRow) -> Option<Envelope> {
+    if row.status != CallStatus::Unknown || row.verdict.is_some() || row.effect != Effect::Once {
+        return None;
+    }
+    let mut envelope = row.parsed_envelope().ok().flatten()?;
+    envelope.code().filter(|code| *code != ErrorCode::ProcessAborted)?;
+    let (Envelope::Output { metadata, .. } | Envelope::Error { metadata, .. }) = &mut envelope;
+    metadata.replayed = true;
+    Some(envelope)
+}

@@ -1,0 +1,274 @@
+//! Supervises a command's processes through their process namespace: they all end with its first
+//! process, and cannot leave it, stop it or kill it. This side watches from outside: the launcher's
+//! socket, the memory in use, and the reports of the first process.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{CWD, Mode, OFlags, openat};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, kill_process, pidfd_open, waitpid};
+
+use super::fork::{ForkSide, exit, fork_into};
+use super::inherited;
+use super::init::{self, InitPipes};
+use super::limiter::CommandLimiter;
+use super::order::SpawnOrder;
+use super::supervisor::{SpawnDescriptors, send_reply, status};
+use crate::confine::{self, OuterUser};
+use crate::confinement::Network;
+use crate::process::ExceededLimit;
+use crate::wire::{self, HelperReply, StartFailure, StartStage, WireConfinement};
+
+/// Time that the namespace has to end before survivors are reported, in milliseconds.
+pub(crate) const TEARDOWN_MS_MAX: u64 = 5_000;
+
+/// Interval of measuring memory. It is also the maximum delay of noticing the deadline.
+const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+
+/// Maximum size of a report; the frames of replies are smaller.
+const REPORT_BYTES_MAX: usize = 2_048;
+
+/// Namespaces that wait for a command.
+pub(super) struct PreparedNamespaces {
+    init: Pid,
+    network: Network,
+    /// Sends orders to the first process.
+    orders: OwnedFd,
+    /// Receives its reports.
+    reports: OwnedFd,
+    /// The machine's mounts, watched for changes.
+    mounts: OwnedFd,
+}
+
+/// Creates namespaces in which only the first process runs.
+pub(super) fn prepare(network: Network) -> io::Result<PreparedNamespaces> {
+    let user = OuterUser::current_user();
+    let pair = |kind| socketpair(AddressFamily::UNIX, kind, SocketFlags::CLOEXEC, None);
+    // Opened before the mounts are copied, so that no change is missed.
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+    let mounts = openat(CWD, "/proc/self/mountinfo", flags, Mode::empty())?;
+    let (orders, their_orders) = pair(SocketType::STREAM)?;
+    let (reports, their_reports) = pair(SocketType::SEQPACKET)?;
+    match fork_into(confine::namespace_flags(network))? {
+        ForkSide::Child => {
+            // Other descriptors would never appear closed if this process held them: its
+            // supervisor's ends, and the call's output.
+            if inherited::keep_only([their_orders.as_fd(), their_reports.as_fd()]).is_err() {
+                exit(init::STATUS_USELESS);
+            }
+            let links = InitPipes { orders: their_orders, reports: their_reports };
+            exit(init::run(links, user, network));
+        }
+        ForkSide::Parent(init) => Ok(PreparedNamespaces { init, network, orders, reports, mounts }),
+    }
+}
+
+impl PreparedNamespaces {
+    /// Returns whether these namespaces equal new ones for a command with this network.
+    pub(super) fn is_usable_for(&self, network: Network) -> bool {
+        // Both kinds of private network are created in the same way.
+        let is_own = |network| matches!(network, Network::Loopback | Network::Proxied);
+        is_own(network) == is_own(self.network) && self.is_fresh()
+    }
+
+    /// Returns whether the machine's mounts have not changed since these namespaces were created.
+    fn is_fresh(&self) -> bool {
+        let mut events = [PollFd::new(&self.mounts, PollFlags::PRI)];
+        matches!(poll(&mut events, Some(&Timespec::default())), Ok(0))
+    }
+
+    /// Runs the one command of these namespaces, and returns the exit status of this process.
+    pub(super) fn run(
+        self,
+        call: SpawnDescriptors,
+        order: &SpawnOrder,
+        bounds: &WireConfinement,
+    ) -> i32 {
+        let SpawnDescriptors { socket, output, cwd, channel } = call;
+        let PreparedNamespaces { init, orders, reports, .. } = self;
+        let bound = CommandLimiter::new(bounds);
+        if let Err(failure) = bound.add_process(init) {
+            let reply = HelperReply::Failed(failure);
+            send_reply(&socket, &reply);
+            return status(&reply);
+        }
+        let always = [output.as_fd(), cwd.as_fd()];
+        let descriptors: Vec<BorrowedFd<'_>> =
+            always.into_iter().chain(channel.iter().map(AsFd::as_fd)).collect();
+        // If the first process has died, it has reported why, or its end is noticed later.
+        let _ = order.forward(&orders, &descriptors);
+        // A process that holds the output or the channel open delays its end.
+        drop((orders, output, cwd, channel));
+        let namespace = PidNamespace { init, reports, bound, has_started: false, deadline: None };
+        status(&namespace.supervise(&socket))
+    }
+}
+
+/// Namespaces with a running command.
+struct PidNamespace {
+    init: Pid,
+    reports: OwnedFd,
+    bound: CommandLimiter,
+    has_started: bool,
+    /// When remaining processes count as survivors; set by the end, or by a request for it.
+    deadline: Option<Instant>,
+}
+
+/// The result of one wait.
+enum NamespaceEvent {
+    /// The first process has sent a report.
+    Report(HelperReply, Vec<OwnedFd>),
+    /// The first process has ended, and all others with it.
+    Gone,
+    /// The launcher has closed its side or requests the end.
+    Cut,
+    /// It is time to measure the memory.
+    Tick,
+}
+
+impl PidNamespace {
+    /// Waits for the end, whatever causes it, then reports and returns it.
+    fn supervise(mut self, lifeline: &OwnedFd) -> HelperReply {
+        let reply = match self.wait_for_end(lifeline) {
+            Ok(reply) => reply,
+            Err(error) => {
+                self.kill();
+                HelperReply::Failed(StartFailure::new(
+                    StartStage::Setup,
+                    "waiting for the command",
+                    &error,
+                ))
+            }
+        };
+        if let Some(bound) = self.bound.exceeded_limit() {
+            send_reply(lifeline, &HelperReply::Exceeded(bound));
+        }
+        send_reply(lifeline, &reply);
+        if !matches!(reply, HelperReply::Survivors(_)) {
+            // No process of the command is left; this collects the first process.
+            let _ = waitpid(Some(self.init), WaitOptions::empty());
+        }
+        reply
+    }
+
+    fn wait_for_end(&mut self, lifeline: &OwnedFd) -> io::Result<HelperReply> {
+        loop {
+            match self.next(lifeline.as_fd())? {
+                NamespaceEvent::Report(HelperReply::Clearing, _) => self.start_deadline(),
+                NamespaceEvent::Report(
+                    reply @ (HelperReply::Exited(_) | HelperReply::Signalled(_)),
+                    _,
+                ) => {
+                    return Ok(reply);
+                }
+                NamespaceEvent::Report(reply @ HelperReply::Failed(_), _) => return Ok(reply),
+                NamespaceEvent::Report(reply, descriptors) => {
+                    self.has_started = true;
+                    relay(lifeline, &reply, &descriptors);
+                }
+                NamespaceEvent::Gone => return self.final_reply(),
+                NamespaceEvent::Cut => self.kill(),
+                NamespaceEvent::Tick if self.is_late() => {
+                    self.kill();
+                    return Ok(HelperReply::Survivors(1));
+                }
+                NamespaceEvent::Tick => {
+                    if self.bound.is_memory_exceeded(self.init) {
+                        send_reply(lifeline, &HelperReply::Exceeded(ExceededLimit::Memory));
+                        self.kill();
+                    }
+                }
+            }
+        }
+    }
+
+    fn next(&self, lifeline: BorrowedFd<'_>) -> io::Result<NamespaceEvent> {
+        let mut events = [
+            PollFd::new(&self.reports, PollFlags::IN),
+            PollFd::from_borrowed_fd(lifeline, PollFlags::IN | PollFlags::RDHUP),
+        ];
+        let [reports, _] = &mut events;
+        // Once the end was requested, the lifeline has no further messages.
+        let watched = match self.deadline {
+            None => events.as_mut_slice(),
+            Some(_) => std::slice::from_mut(reports),
+        };
+        match poll(watched, Some(&LOOK)) {
+            Ok(0) | Err(Errno::INTR) => return Ok(NamespaceEvent::Tick),
+            Ok(_) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+        let [reports, _] = &events;
+        if reports.revents().is_empty() {
+            return Ok(NamespaceEvent::Cut);
+        }
+        let mut descriptors = Vec::new();
+        let mut frame = [0; REPORT_BYTES_MAX];
+        match wire::receive(&self.reports, &mut frame, &mut descriptors) {
+            Ok(0) => Ok(NamespaceEvent::Gone),
+            Ok(count) => {
+                let reply = HelperReply::decode(frame.get(..count).unwrap_or_default())?;
+                Ok(NamespaceEvent::Report(reply, descriptors))
+            }
+            // It ended with unread data.
+            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => {
+                Ok(NamespaceEvent::Gone)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn kill(&mut self) {
+        // It has not been collected, so its number cannot have been reused.
+        let _ = kill_process(self.init, Signal::KILL);
+        self.start_deadline();
+    }
+
+    fn start_deadline(&mut self) {
+        self.deadline
+            .get_or_insert_with(|| Instant::now() + Duration::from_millis(TEARDOWN_MS_MAX));
+    }
+
+    fn is_late(&self) -> bool {
+        self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
+    }
+
+    /// Returns the end if the first process has ended without a report, once all others have ended
+    /// too.
+    fn final_reply(&mut self) -> io::Result<HelperReply> {
+        self.start_deadline();
+        let handle = pidfd_open(self.init, PidfdFlags::empty())?;
+        while !self.is_late() {
+            let mut events = [PollFd::new(&handle, PollFlags::IN)];
+            match poll(&mut events, Some(&LOOK)) {
+                Ok(0) | Err(Errno::INTR) => {}
+                // It counts as ended only when it is the last process of its namespace. Only a kill
+                // ends it like this.
+                Ok(_) if self.has_started => {
+                    return Ok(HelperReply::Signalled(Signal::KILL.as_raw()));
+                }
+                Ok(_) => {
+                    let error = io::Error::from(Errno::CHILD);
+                    let at = "the first process of its namespace died";
+                    return Ok(HelperReply::Failed(StartFailure::new(
+                        StartStage::Confine,
+                        at,
+                        &error,
+                    )));
+                }
+                Err(errno) => return Err(errno.into()),
+            }
+        }
+        Ok(HelperReply::Survivors(1))
+    }
+}
+
+fn relay(lifeline: &OwnedFd, reply: &HelperReply, descriptors: &[OwnedFd]) {
+    let borrowed: Vec<BorrowedFd<'_>> = descriptors.iter().map(AsFd::as_fd).collect();
+    // A closed launcher appears at its lifeline.
+    let _ = wire::send_all(lifeline, &reply.encode(), &borrowed);
+}

@@ -1,0 +1,263 @@
+//! Supervises a command's processes by descent, for commands without their own process namespace.
+//! The supervisor is the reaper of all the command's descendants, so if it has no child left, none
+//! of them is left. Every wait here has a limit; the launcher limits the command's own duration.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::net::SendFlags;
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitOptions, WaitStatus, chdir, fchdir, getpid, getppid, kill_process,
+    pidfd_open, set_parent_process_death_signal, wait,
+};
+
+use super::image::{CommandStreams, ProgramImage};
+use super::limiter::CommandLimiter;
+use super::search;
+use super::supervisor::{SpawnDescriptors, send_reply, status};
+use crate::confine::{KernelConfinement, PrivateDirectory};
+use crate::process::ExceededLimit;
+use crate::process_tree;
+use crate::wire::{
+    self, HelperReply, MechanismFlags, StartFailure, StartStage, WireCommandSpec, WireConfinement,
+};
+
+/// Time that the supervisor tries to kill remaining processes before it reports survivors, in
+/// milliseconds.
+pub(crate) const TEARDOWN_MS_MAX: u64 = 5_000;
+
+/// Maximum pause between two attempts, in milliseconds.
+const PAUSE_MS_MAX: u64 = 16;
+
+/// Interval of collecting orphans that have ended while the command runs.
+const COLLECT: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
+
+/// Interval of measuring the memory of a confined command.
+const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+
+/// Runs a command, confined without namespaces if a confinement is given, and returns the exit
+/// status.
+pub(super) fn run(
+    call: SpawnDescriptors,
+    spec: &WireCommandSpec,
+    bounds: Option<&WireConfinement>,
+) -> i32 {
+    let reply = match bounds {
+        None => run_free(call, spec),
+        Some(bounds) => run_confined(call, spec, bounds),
+    };
+    status(&reply)
+}
+
+fn run_free(call: SpawnDescriptors, spec: &WireCommandSpec) -> HelperReply {
+    match start(&call, spec, &mut || Ok(MechanismFlags::default())) {
+        Ok(started) => supervise(call, started, None),
+        Err(failure) => fail(&call, failure),
+    }
+}
+
+fn run_confined(
+    call: SpawnDescriptors,
+    spec: &WireCommandSpec,
+    bounds: &WireConfinement,
+) -> HelperReply {
+    let directory = match PrivateDirectory::create() {
+        Ok(directory) => directory,
+        Err(failure) => return fail(&call, failure),
+    };
+    let mut spec = spec.clone();
+    // If a name occurs twice, the last value counts.
+    spec.env.push(("TMPDIR".into(), directory.path().into()));
+    let bound = CommandLimiter::new(bounds);
+    let layers = KernelConfinement::without_namespaces(bounds, directory.path());
+    let started = layers.and_then(|layers| {
+        start(&call, &spec, &mut || {
+            bound.add_process(getpid())?;
+            layers.apply()
+        })
+    });
+    match started {
+        Ok(started) => supervise(call, started, Some(SupervisedResources { bound, directory })),
+        Err(failure) => fail(&call, failure),
+    }
+}
+
+fn fail(call: &SpawnDescriptors, failure: StartFailure) -> HelperReply {
+    let reply = HelperReply::Failed(failure);
+    send_reply(&call.socket, &reply);
+    reply
+}
+
+/// Starts the command; its own process applies the confinement.
+fn start(
+    call: &SpawnDescriptors,
+    spec: &WireCommandSpec,
+    confine: &mut dyn FnMut() -> Result<MechanismFlags, StartFailure>,
+) -> Result<(Pid, MechanismFlags), StartFailure> {
+    let in_directory = |errno: Errno| StartFailure::new(StartStage::Directory, "", &errno.into());
+    fchdir(&call.cwd).map_err(in_directory)?;
+    let program = search::find(spec)?;
+    let supervisor = getpid();
+    let streams = CommandStreams::new(&call.output, call.channel.as_ref(), spec.channel)?;
+    let started = ProgramImage::new(&program, spec)?.launch(streams, &mut || {
+        tie_to_supervisor(supervisor, &call.socket).map_err(|error| {
+            StartFailure::new(StartStage::Setup, "tying it to its supervisor", &error)
+        })?;
+        confine()
+    });
+    // The directory may be removed or its file system unmounted while the command runs elsewhere.
+    let _ = chdir("/");
+    started
+}
+
+/// Makes the command's process die with its supervisor, and reports it to the launcher.
+fn tie_to_supervisor(supervisor: Pid, socket: &OwnedFd) -> io::Result<()> {
+    // The command does not outlive its supervisor, even if the launcher is killed at the same
+    // moment.
+    set_parent_process_death_signal(Some(Signal::KILL))?;
+    // The supervisor may have died before that call.
+    if getppid() != Some(supervisor) {
+        return Err(Errno::SRCH.into());
+    }
+    // From the next moment on the command may stop or kill its supervisor.
+    let reply = HelperReply::Forked(getpid().as_raw_pid()).encode();
+    wire::send(socket, &reply, &[], SendFlags::empty())?;
+    Ok(())
+}
+
+/// The resources held while a confined command runs.
+struct SupervisedResources {
+    bound: CommandLimiter,
+    directory: PrivateDirectory,
+}
+
+/// Reports the start, waits for the end of the command or of the launcher, and reports and returns
+/// the end.
+fn supervise(
+    call: SpawnDescriptors,
+    (command, applied): (Pid, MechanismFlags),
+    resources: Option<SupervisedResources>,
+) -> HelperReply {
+    let SpawnDescriptors { socket, output, cwd, channel } = call;
+    // A process that holds the output or the channel open delays its end.
+    drop((output, cwd, channel));
+    let mut tree = SubreaperTree { command, resources: resources.as_ref(), status: None };
+    send_reply(&socket, &HelperReply::Started(applied));
+    let waited = tree.wait_for_end(&socket);
+    let reply = match (tree.tear_down(), waited) {
+        (Err(survivors), _) => HelperReply::Survivors(i32::try_from(survivors).unwrap_or(i32::MAX)),
+        (Ok(()), Err(error)) if tree.status.is_none() => HelperReply::Failed(StartFailure::new(
+            StartStage::Setup,
+            "waiting for the command",
+            &error,
+        )),
+        (Ok(()), _) => tree.end(),
+    };
+    if let Some(bound) = resources.as_ref().and_then(|resources| resources.bound.exceeded_limit()) {
+        send_reply(&socket, &HelperReply::Exceeded(bound));
+    }
+    if let Some(SupervisedResources { directory, .. }) = resources {
+        // It is removed once no process can use it, and before the end is reported.
+        drop(directory);
+    }
+    send_reply(&socket, &reply);
+    reply
+}
+
+/// The command and all of its descendants.
+struct SubreaperTree<'a> {
+    command: Pid,
+    /// The limits on all of them together, if the command is confined.
+    resources: Option<&'a SupervisedResources>,
+    /// The command's end, once it was collected.
+    status: Option<WaitStatus>,
+}
+
+impl SubreaperTree<'_> {
+    /// Returns when the command has ended, uses too much memory, or the launcher has closed its
+    /// side.
+    fn wait_for_end(&mut self, socket: &OwnedFd) -> io::Result<()> {
+        // The command is not collected yet, so its number is valid even if it has ended.
+        let command = pidfd_open(self.command, PidfdFlags::empty())?;
+        let interval = self.resources.map_or(COLLECT, |_| LOOK);
+        while self.status.is_none() {
+            let mut events = [
+                PollFd::new(socket, PollFlags::IN | PollFlags::RDHUP),
+                PollFd::new(&command, PollFlags::IN),
+            ];
+            match poll(&mut events, Some(&interval)) {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(errno) => return Err(errno.into()),
+            }
+            let [lifeline, _] = &events;
+            if !lifeline.revents().is_empty() {
+                return Ok(());
+            }
+            self.collect();
+            if self.uses_too_much() {
+                send_reply(socket, &HelperReply::Exceeded(ExceededLimit::Memory));
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    fn uses_too_much(&self) -> bool {
+        self.resources.is_some_and(|resources| resources.bound.is_memory_exceeded(getpid()))
+    }
+
+    /// Collects every child that has ended; returns whether any is left.
+    fn collect(&mut self) -> bool {
+        loop {
+            match wait(WaitOptions::NOHANG) {
+                Ok(Some((pid, status))) if pid == self.command => self.status = Some(status),
+                Ok(Some(_)) | Err(Errno::INTR) => {}
+                Ok(None) => return true,
+                // No child is left.
+                Err(_) => return false,
+            }
+        }
+    }
+
+    /// Kills until no child is left; fails with the number of survivors.
+    fn tear_down(&mut self) -> Result<(), usize> {
+        let deadline = Instant::now() + Duration::from_millis(TEARDOWN_MS_MAX);
+        let mut pause_ms = 1;
+        let mut survivors = 1;
+        while self.collect() {
+            if Instant::now() >= deadline {
+                return Err(survivors);
+            }
+            match process_tree::kill_descendants(getpid()) {
+                Ok(count) => survivors = count,
+                Err(_) => self.kill_blindly(),
+            }
+            std::thread::sleep(Duration::from_millis(pause_ms));
+            pause_ms = (pause_ms * 2).min(PAUSE_MS_MAX);
+        }
+        Ok(())
+    }
+
+    /// Kills the one child with a known number, if the others cannot be listed.
+    fn kill_blindly(&self) {
+        if self.status.is_none() {
+            // It is not collected yet, so its number is still valid.
+            let _ = kill_process(self.command, Signal::KILL);
+        }
+    }
+
+    fn end(&self) -> HelperReply {
+        let exited = self.status.and_then(WaitStatus::exit_status).map(HelperReply::Exited);
+        let signalled =
+            self.status.and_then(WaitStatus::terminating_signal).map(HelperReply::Signalled);
+        // If no child is left, the command was collected, and a collected child has ended.
+        exited.or(signalled).unwrap_or(HelperReply::Failed(StartFailure::new(
+            StartStage::Setup,
+            "collecting the command",
+            &Errno::CHILD.into(),
+        )))
+    }
+}

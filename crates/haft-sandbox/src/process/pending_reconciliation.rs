@@ -1,0 +1,66 @@
+//! Preserves protected paths during one command. A scan before the command finds the existing ones,
+//! which are mounted read-only. Once the command has ended completely, new ones are removed. Both
+//! steps read directories, on threads that may block.
+
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::thread;
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+use tokio::task::{JoinHandle, spawn_blocking};
+
+use crate::protect::{ProtectedPathScan, RevertedChange};
+
+/// The scan to reconcile after a command, and the result.
+#[derive(Debug, Default)]
+pub(super) struct PendingReconciliation {
+    scan: Option<ProtectedPathScan>,
+    /// Kept here so that waiting can be cancelled.
+    reconciling: Option<JoinHandle<Vec<RevertedChange>>>,
+    undone: Vec<RevertedChange>,
+}
+
+impl PendingReconciliation {
+    pub(super) fn new(scan: Option<ProtectedPathScan>) -> PendingReconciliation {
+        PendingReconciliation { scan, reconciling: None, undone: Vec::new() }
+    }
+
+    pub(super) fn take_scan(&mut self) -> Option<ProtectedPathScan> {
+        self.scan.take()
+    }
+
+    /// Reverts changes under protected names. Call it when no process of the command is left.
+    pub(super) async fn reconcile(&mut self) -> io::Result<()> {
+        if let Some(scan) = self.scan.take() {
+            self.reconciling = Some(spawn_blocking(move || scan.reconcile()));
+        }
+        if let Some(concluding) = &mut self.reconciling {
+            let undone = concluding.await;
+            self.reconciling = None;
+            self.undone = undone.map_err(io::Error::other)?;
+        }
+        Ok(())
+    }
+
+    /// Reconciles a command for which no caller waits, once every helper has closed the call's
+    /// socket.
+    pub(super) fn reconcile_in_background(&mut self, socket: BorrowedFd<'_>) {
+        let Some(scan) = self.scan.take() else { return };
+        let socket = socket.try_clone_to_owned();
+        // The runtime may have shut down. If no thread can be started, reconciliation is skipped.
+        let _ = thread::Builder::new().name("haft-conclude".to_owned()).spawn(move || {
+            if let Ok(socket) = socket {
+                // A hang-up is reported whichever events are requested.
+                let mut events = [PollFd::new(&socket, PollFlags::empty())];
+                while poll(&mut events, None) == Err(Errno::INTR) {}
+            }
+            scan.reconcile()
+        });
+    }
+
+    /// Returns the changes that were reverted.
+    pub(super) fn reverted_changes(&self) -> &[RevertedChange] {
+        &self.undone
+    }
+}

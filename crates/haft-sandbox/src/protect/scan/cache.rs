@@ -1,0 +1,140 @@
+//! Remembers directories between scans, so that an unchanged directory takes one system call and is
+//! not read again. Times that are too close to the moment of reading are deliberately not trusted.
+
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
+
+use rustix::time::{ClockId, clock_gettime};
+
+use super::concurrent_scans::OpenScans;
+use super::directory::{FileIdentity, FileTime, InodeState, ListedName};
+use crate::protect::ProtectedPaths;
+
+/// Time that a directory must be unchanged before it is read, so that a later change is visible in
+/// its times. File systems take times from a clock that ticks every 1 to 10 milliseconds.
+const SETTLED_NANOSECONDS: i64 = 20_000_000;
+
+/// The same for times kept in whole seconds, or in steps of two.
+const SETTLED_COARSELY_NANOSECONDS: i64 = 3_000_000_000;
+
+/// Maximum number of name sets that directories are remembered for. More than one is in use if
+/// sessions differ.
+pub(crate) const NAME_SETS_MAX: usize = 8;
+
+/// Maximum number of directories that are remembered for one set of names.
+pub(crate) const DIRECTORIES_MAX: usize = 524_288;
+
+/// Maximum number of small files whose content is remembered.
+pub(crate) const CONTENTS_MAX: usize = 4_096;
+
+/// Cached directory listings, shared between scans.
+///
+/// Clones share the cache. Keep one for the whole process: without it, every scan reads every
+/// directory.
+#[derive(Debug, Clone, Default)]
+pub struct ScanCache {
+    /// Scans read it while they walk and write it once at their end. A channel to an owner would
+    /// make them wait for one another.
+    known: Arc<RwLock<HashMap<ProtectedPaths, DirectoryListings>>>,
+    contents: Arc<RwLock<HashMap<InodeState, Arc<[u8]>>>>,
+    open: OpenScans,
+}
+
+/// The cached listings for one set of names.
+pub(super) type DirectoryListings = HashMap<ListingKey, Arc<DirectoryListing>>;
+
+/// A directory, and how much of it is listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct ListingKey {
+    pub(super) identity: FileIdentity,
+    pub(super) detail: ListingDetail,
+}
+
+/// How much of a directory is listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum ListingDetail {
+    /// Directories, and names that can begin a run.
+    Notable,
+    /// All names.
+    Whole,
+}
+
+/// The names of a directory at one point in time.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct DirectoryListing {
+    pub(super) modified: FileTime,
+    pub(super) changed: FileTime,
+    pub(super) names: Vec<ListedName>,
+    /// For each name, whether it can begin a run.
+    pub(super) is_notable: Vec<bool>,
+    /// Whether git would take the directory for a repository.
+    pub(super) is_repository: bool,
+}
+
+impl ScanCache {
+    pub(super) fn read(&self) -> RwLockReadGuard<'_, HashMap<ProtectedPaths, DirectoryListings>> {
+        // A panic under the lock at worst loses a cache entry.
+        self.known.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn remember_listings(
+        &self,
+        names: &ProtectedPaths,
+        fresh: Vec<(ListingKey, Arc<DirectoryListing>)>,
+    ) {
+        if fresh.is_empty() {
+            return;
+        }
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        if known.len() >= NAME_SETS_MAX && !known.contains_key(names) {
+            known.clear();
+        }
+        let directories = known.entry(names.clone()).or_default();
+        // Clearing everything costs one slow scan. Tracking the least recent use would slow down
+        // each of them.
+        if directories.len() + fresh.len() > DIRECTORIES_MAX {
+            directories.clear();
+        }
+        directories.extend(fresh);
+    }
+
+    /// Returns the open scans that share this cache.
+    pub(super) fn open_scans(&self) -> &OpenScans {
+        &self.open
+    }
+
+    /// Returns the content of a file in this state, if it is cached.
+    pub(super) fn content(&self, state: &InodeState) -> Option<Arc<[u8]>> {
+        let contents = self.contents.read().unwrap_or_else(PoisonError::into_inner);
+        contents.get(state).cloned()
+    }
+
+    pub(super) fn remember_content(&self, state: InodeState, content: Arc<[u8]>) {
+        let mut contents = self.contents.write().unwrap_or_else(PoisonError::into_inner);
+        if contents.len() >= CONTENTS_MAX {
+            contents.clear();
+        }
+        contents.insert(state, content);
+    }
+}
+
+/// Returns whether a file that is about to be read will show any later change in its times.
+pub(super) fn is_settled(state: &InodeState, now: FileTime) -> bool {
+    let changed = state.changed.max(state.modified);
+    let is_coarse = state.changed.nanoseconds == 0 && state.modified.nanoseconds == 0;
+    let needed = if is_coarse { SETTLED_COARSELY_NANOSECONDS } else { SETTLED_NANOSECONDS };
+    let seconds = now.seconds.saturating_sub(changed.seconds);
+    let age =
+        seconds.saturating_mul(1_000_000_000).saturating_add(now.nanoseconds - changed.nanoseconds);
+    age > needed
+}
+
+/// Returns the time by the clock that file systems use. File times are compared with this clock
+/// only.
+pub(super) fn now() -> FileTime {
+    let time = clock_gettime(ClockId::RealtimeCoarse);
+    FileTime { seconds: time.tv_sec, nanoseconds: time.tv_nsec }
+}
+
+#[cfg(test)]
+mod tests;

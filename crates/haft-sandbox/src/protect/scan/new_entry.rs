@@ -1,0 +1,144 @@
+//! Decides whether a new file under a protected name may stay. A repository that a command created
+//! or cloned is ordinary work, so git's own files stay if they clearly run nothing. Everything else
+//! is removed. The module deliberately moves nothing.
+
+use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use super::directory::ScannedKind;
+use super::traversal::{ProtectedEntry, ScanResult, ScanScope, beneath};
+use crate::protect::fold::fold;
+use crate::protect::git_config::{self, CONFIG_BYTES_MAX};
+use crate::protect::revert::read_small;
+use crate::protect::worktree::{POINTER_BYTES_MAX, join_bytes, pointer_line};
+
+/// The verdict on a new entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NewEntryVerdict {
+    /// It stays, with everything in it.
+    Keep,
+    /// Each entry in it is judged separately.
+    Enter,
+    /// It is removed, with everything in it.
+    Undo,
+}
+
+/// The part of a git repository that a new entry forms, by its name and place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum GitPart {
+    Config,
+    CommonDir,
+    Hooks,
+    Hook,
+    Entry,
+}
+
+/// Judges the new entries of one scan.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct NewEntryJudge<'a> {
+    pub(super) scope: ScanScope<'a>,
+    pub(super) look: &'a ScanResult,
+}
+
+impl NewEntryJudge<'_> {
+    /// Returns the verdict on an entry. `previous` is the former content of a file at this path.
+    pub(super) fn judge_entry(
+        &self,
+        entry: &ProtectedEntry,
+        previous: Option<&[u8]>,
+    ) -> NewEntryVerdict {
+        match (self.git_part(&entry.path), entry.state.kind) {
+            // The contents of a repository are protected by their own patterns.
+            (Some(GitPart::Entry), ScannedKind::Directory) => NewEntryVerdict::Keep,
+            (Some(GitPart::Hooks), ScannedKind::Directory) => NewEntryVerdict::Enter,
+            (Some(GitPart::Hook), ScannedKind::File) if has_sample_name(&entry.path) => {
+                NewEntryVerdict::Keep
+            }
+            (Some(GitPart::Config), ScannedKind::File) => {
+                keep_if(self.is_harmless_config(&entry.path, previous))
+            }
+            (Some(GitPart::CommonDir), ScannedKind::File) => {
+                keep_if(self.leads_to_repository(&entry.path, b""))
+            }
+            (Some(GitPart::Entry), ScannedKind::File) => {
+                keep_if(self.leads_to_repository(&entry.path, b"gitdir: "))
+            }
+            (
+                _,
+                ScannedKind::Directory
+                | ScannedKind::File
+                | ScannedKind::Symlink
+                | ScannedKind::Other,
+            ) => NewEntryVerdict::Undo,
+        }
+    }
+
+    fn git_part(&self, path: &Path) -> Option<GitPart> {
+        let (parent, name) = (path.parent()?, fold(path.file_name()?.as_bytes()));
+        if name == b".git" {
+            return Some(GitPart::Entry);
+        }
+        if self.is_repository(parent) {
+            return match name.as_slice() {
+                b"config" | b"config.worktree" => Some(GitPart::Config),
+                b"commondir" => Some(GitPart::CommonDir),
+                b"hooks" => Some(GitPart::Hooks),
+                _ => None,
+            };
+        }
+        let is_in_hooks = fold(parent.file_name()?.as_bytes()) == b"hooks"
+            && parent.parent().is_some_and(|directory| self.is_repository(directory));
+        is_in_hooks.then_some(GitPart::Hook)
+    }
+
+    /// A directory named `.git` counts even if git would not accept it yet, because missing parts
+    /// can be added later.
+    fn is_repository(&self, directory: &Path) -> bool {
+        let has_name = directory.file_name().is_some_and(|name| fold(name.as_bytes()) == b".git");
+        has_name || self.look.repositories.contains(directory)
+    }
+
+    fn is_harmless_config(&self, path: &Path, previous: Option<&[u8]>) -> bool {
+        let Some(text) = self.read(path, CONFIG_BYTES_MAX) else { return false };
+        let directory = path.parent().unwrap_or(Path::new(""));
+        git_config::is_config_harmless(&text, previous, |worktree| {
+            self.is_writable(&directory.join(worktree))
+        })
+    }
+
+    /// Returns whether the command could write to a path anyway, after its links are resolved.
+    fn is_writable(&self, path: &Path) -> bool {
+        let canonical = path.canonicalize().ok();
+        // A path that does not exist yet is judged by its existing part.
+        canonical.is_some_and(|path| beneath(self.scope.roots, &path).is_some())
+    }
+
+    /// Returns whether a file contains the path of a repository that this scan has found, so that
+    /// its contents were judged.
+    fn leads_to_repository(&self, path: &Path, prefix: &[u8]) -> bool {
+        let Some(text) = self.read(path, POINTER_BYTES_MAX) else { return false };
+        let Some(target) = pointer_line(&text).and_then(|line| line.strip_prefix(prefix)) else {
+            return false;
+        };
+        let directory = path.parent().unwrap_or(Path::new(""));
+        let target = join_bytes(directory, target).canonicalize();
+        target.is_ok_and(|target| self.look.repositories.contains(&target))
+    }
+
+    fn read(&self, path: &Path, bytes_max: u64) -> Option<Vec<u8>> {
+        let (root, relative) = beneath(self.scope.roots, path)?;
+        let root = self.scope.roots.get(root)?;
+        let (content, _) = read_small(root.directory.as_fd(), relative, bytes_max).ok()??;
+        Some(content)
+    }
+}
+
+fn keep_if(is_harmless: bool) -> NewEntryVerdict {
+    if is_harmless { NewEntryVerdict::Keep } else { NewEntryVerdict::Undo }
+}
+
+/// git runs no hook whose name has a suffix.
+fn has_sample_name(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.as_bytes().ends_with(b".sample"))
+}

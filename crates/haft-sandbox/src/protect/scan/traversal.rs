@@ -1,0 +1,540 @@
+//! One scan of the writable directories: everything that exists under protected names, at any
+//! depth, without following links. It judges nothing; `reconcile` compares two scans.
+
+use std::collections::HashSet;
+use std::ffi::{CStr, CString, OsStr};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustix::fs::readlinkat;
+use rustix::io::Errno;
+
+use super::cache::{
+    DirectoryListing, DirectoryListings, ListingDetail, ListingKey, ScanCache, is_settled, now,
+};
+use super::directory::{
+    BUFFER_BYTES, InodeState, ScannedKind, UnlockedDirectory, open_beneath, read_names,
+};
+use super::report::ScanError;
+use super::repository_shape::RepositoryShape;
+use crate::protect::ProtectedPaths;
+use crate::protect::fold::fold_into;
+use crate::protect::pattern::{PartialMatches, ProtectionExtent};
+
+/// The limits of one scan. If one is exceeded, the result is incomplete and no command may run.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ScanLimits {
+    /// Directories in total.
+    pub(super) directories_max: usize,
+    /// Nesting depth of directories.
+    pub(super) depth_max: usize,
+    /// Files and directories under protected names.
+    pub(super) entries_max: usize,
+}
+
+impl ScanLimits {
+    pub(super) const DEFAULT: ScanLimits =
+        ScanLimits { directories_max: 262_144, depth_max: 512, entries_max: 65_536 };
+}
+
+/// Maximum number of unlocked directories that are locked again; each takes a descriptor. The
+/// others stay unlocked.
+pub(crate) const UNLOCKED_MAX: usize = 64;
+
+/// A writable directory that is scanned.
+#[derive(Debug)]
+pub(super) struct ScanRoot {
+    pub(super) path: PathBuf,
+    pub(super) directory: OwnedFd,
+}
+
+/// The roots and patterns of a scan.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ScanScope<'a> {
+    pub(super) roots: &'a [ScanRoot],
+    pub(super) names: &'a ProtectedPaths,
+    pub(super) cache: &'a ScanCache,
+    pub(super) bounds: ScanLimits,
+}
+
+/// The result of a scan.
+#[derive(Debug, Default)]
+pub(super) struct ScanResult {
+    /// Sorted by path, without duplicates.
+    pub(super) entries: Vec<ProtectedEntry>,
+    /// The directories that git would accept as a repository.
+    pub(super) repositories: HashSet<PathBuf>,
+    /// Why the scan is incomplete, if it is; the first of several reasons.
+    pub(super) problem: Option<ScanError>,
+    unlocked: Vec<UnlockedDirectory>,
+}
+
+/// A file that exists under a protected name.
+#[derive(Debug, Clone)]
+pub(super) struct ProtectedEntry {
+    /// The absolute path.
+    pub(super) path: PathBuf,
+    /// The index of the pattern that protects it.
+    pub(super) pattern: usize,
+    pub(super) place: PatternPosition,
+    pub(super) state: InodeState,
+    /// The target, if it is a link.
+    pub(super) target: Option<CString>,
+}
+
+/// The position of an entry relative to the pattern.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum PatternPosition {
+    /// The pattern's run ends here.
+    End {
+        extent: ProtectionExtent,
+        /// Whether its parent directory is part of the run.
+        has_parent: bool,
+    },
+    /// The entry is below such a path.
+    Inside,
+}
+
+/// The protected links that are followed.
+#[derive(Clone, Copy)]
+pub(super) enum FollowedLinks<'a> {
+    /// All links.
+    All,
+    /// Links for which this function returns true.
+    If(&'a dyn Fn(&ProtectedEntry) -> bool),
+}
+
+impl ScanResult {
+    /// Scans all roots. If a limit is exceeded, it stops early and sets `problem`.
+    pub(super) fn scan_roots(scope: ScanScope<'_>, links: FollowedLinks<'_>) -> ScanResult {
+        let known = scope.cache.read();
+        let mut walk = ScanWalk::new(scope, known.get(scope.names));
+        for (index, root) in scope.roots.iter().enumerate() {
+            let at = DirectoryProtection::Open(scope.names.partial_matches_at(&root.path));
+            walk.add(PendingDirectory { root: index, path: CString::default(), depth: 0, at });
+        }
+        let result = walk.run().and_then(|()| walk.follow_links(links));
+        let ScanWalk { mut look, fresh, .. } = walk;
+        drop(known);
+        scope.cache.remember_listings(scope.names, fresh);
+        look.problem = result.err().or(look.problem.take());
+        look.entries.sort_by(|a, b| a.path.cmp(&b.path));
+        look.entries.dedup_by(|a, b| a.path == b.path);
+        look
+    }
+
+    /// Returns the scan result of an earlier process.
+    pub(super) fn from_entries(entries: Vec<ProtectedEntry>) -> ScanResult {
+        ScanResult { entries, ..ScanResult::default() }
+    }
+
+    /// Locks the directories again that their owner had locked.
+    pub(super) fn relock_directories(&mut self) {
+        self.unlocked.clear();
+    }
+}
+
+/// Splits an absolute path into the root that contains it and the rest.
+pub(super) fn beneath<'a>(roots: &[ScanRoot], path: &'a Path) -> Option<(usize, &'a Path)> {
+    let found = roots.iter().enumerate().filter_map(|(index, root)| {
+        path.strip_prefix(&root.path).ok().map(|relative| (index, relative))
+    });
+    found.min_by_key(|(_, relative)| relative.components().count())
+}
+
+struct ScanWalk<'a> {
+    scope: ScanScope<'a>,
+    known: Option<&'a DirectoryListings>,
+    fresh: Vec<(ListingKey, Arc<DirectoryListing>)>,
+    look: ScanResult,
+    /// Directories where a run has begun or ended. They come first, so that a flood of other
+    /// directories cannot hide the nearest entries.
+    near: Vec<PendingDirectory>,
+    far: Vec<PendingDirectory>,
+    directories: usize,
+    folded: Vec<u8>,
+    buffer: Vec<MaybeUninit<u8>>,
+}
+
+/// A directory that was found but not yet read.
+struct PendingDirectory {
+    root: usize,
+    /// Relative to the root; empty for the root itself.
+    path: CString,
+    depth: usize,
+    at: DirectoryProtection,
+}
+
+enum DirectoryProtection {
+    /// No pattern protects the directory as a whole.
+    Open(PartialMatches),
+    /// It is below a name that this pattern protects.
+    Protected(usize),
+}
+
+impl<'a> ScanWalk<'a> {
+    fn new(scope: ScanScope<'a>, known: Option<&'a DirectoryListings>) -> ScanWalk<'a> {
+        ScanWalk {
+            scope,
+            known,
+            fresh: Vec::new(),
+            look: ScanResult::default(),
+            near: Vec::new(),
+            far: Vec::new(),
+            directories: 0,
+            folded: Vec::new(),
+            buffer: Vec::new(),
+        }
+    }
+
+    fn run(&mut self) -> Result<(), ScanError> {
+        while let Some(pending) = self.near.pop().or_else(|| self.far.pop()) {
+            match self.visit(&pending) {
+                Ok(()) => {}
+                Err(error @ (ScanError::Depth { .. } | ScanError::Unreadable { .. })) => {
+                    // One directory could not be read. The others can be.
+                    self.look.problem.get_or_insert(error);
+                }
+                Err(
+                    error @ (ScanError::Directories { .. }
+                    | ScanError::Entries { .. }
+                    | ScanError::Copies { .. }),
+                ) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, pending: PendingDirectory) {
+        match &pending.at {
+            DirectoryProtection::Open(runs) if runs.is_empty() => self.far.push(pending),
+            DirectoryProtection::Open(_) | DirectoryProtection::Protected(_) => {
+                self.near.push(pending)
+            }
+        }
+    }
+
+    fn visit(&mut self, pending: &PendingDirectory) -> Result<(), ScanError> {
+        self.directories += 1;
+        if self.directories > self.scope.bounds.directories_max {
+            let root = self.root(pending.root).path.clone();
+            return Err(ScanError::Directories { root, max: self.scope.bounds.directories_max });
+        }
+        if pending.depth > self.scope.bounds.depth_max {
+            let path = self.absolute(pending.root, &pending.path);
+            return Err(ScanError::Depth { path, max: self.scope.bounds.depth_max });
+        }
+        let Some(listing) = self.listing(pending)? else { return Ok(()) };
+        match &pending.at {
+            DirectoryProtection::Open(runs) => self.visit_open(pending, runs, &listing),
+            DirectoryProtection::Protected(pattern) => {
+                self.visit_protected(pending, *pattern, &listing)
+            }
+        }
+    }
+
+    fn visit_open(
+        &mut self,
+        pending: &PendingDirectory,
+        runs: &PartialMatches,
+        listing: &DirectoryListing,
+    ) -> Result<(), ScanError> {
+        let mut runs = std::borrow::Cow::Borrowed(runs);
+        if listing.is_repository {
+            self.look.repositories.insert(self.absolute(pending.root, &pending.path));
+            let as_git =
+                self.scope.names.step_name(&PartialMatches::default(), b".git").partial_matches;
+            runs.to_mut().merge_matches(&as_git);
+        }
+        let none = PartialMatches::default();
+        for (listed, is_notable) in listing.names.iter().zip(&listing.is_notable) {
+            let is_directory = listed.kind == ScannedKind::Directory;
+            if runs.is_empty() && !is_notable {
+                if is_directory {
+                    self.descend(
+                        pending,
+                        &listed.name,
+                        DirectoryProtection::Open(PartialMatches::default()),
+                    );
+                }
+                continue;
+            }
+            fold_into(listed.name.to_bytes(), &mut self.folded);
+            // Branches can have any name, including a protected one.
+            let holds_names_of_others = listing.is_repository
+                && matches!(self.folded.as_slice(), b"refs" | b"logs" | b"objects");
+            let before = if holds_names_of_others { &none } else { &*runs };
+            let taken = self.scope.names.step_name(before, &self.folded);
+            let Some(pattern) = taken.complete else {
+                if is_directory {
+                    self.descend(
+                        pending,
+                        &listed.name,
+                        DirectoryProtection::Open(taken.partial_matches),
+                    );
+                }
+                continue;
+            };
+            let extent = self.scope.names.extent(pattern);
+            let place = PatternPosition::End { extent, has_parent: taken.has_parent };
+            let found = self.record(pending, &listed.name, pattern, place)?;
+            if found == Some(ScannedKind::Directory) {
+                let at = match extent {
+                    ProtectionExtent::Tree => DirectoryProtection::Protected(pattern),
+                    ProtectionExtent::Name => DirectoryProtection::Open(taken.partial_matches),
+                };
+                self.descend(pending, &listed.name, at);
+            }
+        }
+        Ok(())
+    }
+
+    fn visit_protected(
+        &mut self,
+        pending: &PendingDirectory,
+        pattern: usize,
+        listing: &DirectoryListing,
+    ) -> Result<(), ScanError> {
+        if listing.is_repository {
+            self.look.repositories.insert(self.absolute(pending.root, &pending.path));
+        }
+        for listed in &listing.names {
+            let found = self.record(pending, &listed.name, pattern, PatternPosition::Inside)?;
+            if found == Some(ScannedKind::Directory) {
+                self.descend(pending, &listed.name, DirectoryProtection::Protected(pattern));
+            }
+        }
+        Ok(())
+    }
+
+    fn descend(&mut self, parent: &PendingDirectory, name: &CStr, at: DirectoryProtection) {
+        let path = join(&parent.path, name);
+        self.add(PendingDirectory { root: parent.root, path, depth: parent.depth + 1, at });
+    }
+
+    /// Records an entry under a protected name and returns its kind; `None` if it was removed
+    /// meanwhile.
+    fn record(
+        &mut self,
+        parent: &PendingDirectory,
+        name: &CStr,
+        pattern: usize,
+        place: PatternPosition,
+    ) -> Result<Option<ScannedKind>, ScanError> {
+        self.record_at(parent.root, &join(&parent.path, name), pattern, place)
+    }
+
+    fn record_at(
+        &mut self,
+        root: usize,
+        relative: &CStr,
+        pattern: usize,
+        place: PatternPosition,
+    ) -> Result<Option<ScannedKind>, ScanError> {
+        let path = self.absolute(root, relative);
+        let max = self.scope.bounds.entries_max;
+        if self.look.entries.len() >= max {
+            return Err(ScanError::Entries { path, max });
+        }
+        let directory = self.root(root).directory.as_fd();
+        let state = match InodeState::at(directory, relative) {
+            Ok(state) => state,
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(None),
+            Err(Errno::NAMETOOLONG) => {
+                return Err(ScanError::Depth { path, max: self.scope.bounds.depth_max });
+            }
+            Err(errno) => return Err(ScanError::Unreadable { path, source: errno.into() }),
+        };
+        let target = match state.kind {
+            ScannedKind::Symlink => match readlinkat(directory, relative, Vec::new()) {
+                Ok(target) => Some(target),
+                Err(_) => return Ok(None),
+            },
+            ScannedKind::Directory | ScannedKind::File | ScannedKind::Other => None,
+        };
+        self.look.entries.push(ProtectedEntry { path, pattern, place, state, target });
+        Ok(Some(state.kind))
+    }
+
+    /// Protects the targets of protected links by the same pattern: a change to the target changes
+    /// the protected file.
+    fn follow_links(&mut self, links: FollowedLinks<'_>) -> Result<(), ScanError> {
+        let mut followed: HashSet<PathBuf> = HashSet::new();
+        let mut next = 0;
+        while let Some(entry) = self.look.entries.get(next) {
+            next += 1;
+            let is_name_alone =
+                matches!(entry.place, PatternPosition::End { extent: ProtectionExtent::Name, .. });
+            let is_followed = match links {
+                FollowedLinks::All => true,
+                FollowedLinks::If(holds) => holds(entry),
+            };
+            if entry.target.is_none() || is_name_alone || !is_followed {
+                continue;
+            }
+            let pattern = entry.pattern;
+            // A link without a reachable target has no content yet. A target that appears later is
+            // found after the command has ended.
+            let Ok(target) = entry.path.canonicalize() else { continue };
+            let Some((root, relative)) = beneath(self.scope.roots, &target) else { continue };
+            // A link to a directory around it would protect that whole directory. Such a link has
+            // no protected target.
+            let encloses = entry.path.starts_with(&target) || relative.as_os_str().is_empty();
+            if encloses || !followed.insert(target.clone()) {
+                continue;
+            }
+            let Ok(relative) = CString::new(relative.as_os_str().as_bytes()) else { continue };
+            let place = PatternPosition::End { extent: ProtectionExtent::Tree, has_parent: false };
+            let found = self.record_at(root, &relative, pattern, place)?;
+            if found == Some(ScannedKind::Directory) {
+                let depth = relative.to_bytes().split(|byte| *byte == b'/').count();
+                self.add(PendingDirectory {
+                    root,
+                    path: relative,
+                    depth,
+                    at: DirectoryProtection::Protected(pattern),
+                });
+                self.run()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the names in a directory that its runs need.
+    fn listing(
+        &mut self,
+        pending: &PendingDirectory,
+    ) -> Result<Option<Arc<DirectoryListing>>, ScanError> {
+        let begins_here = matches!(&pending.at, DirectoryProtection::Open(runs) if runs.is_empty());
+        if !begins_here {
+            return self.listing_of(pending, ListingDetail::Whole);
+        }
+        match self.listing_of(pending, ListingDetail::Notable)? {
+            // Its shape begins runs that its name does not begin.
+            Some(listing) if listing.is_repository => {
+                self.listing_of(pending, ListingDetail::Whole)
+            }
+            listing => Ok(listing),
+        }
+    }
+
+    /// Returns the names in a directory, or `None` if it was removed or another user has locked it.
+    fn listing_of(
+        &mut self,
+        pending: &PendingDirectory,
+        detail: ListingDetail,
+    ) -> Result<Option<Arc<DirectoryListing>>, ScanError> {
+        let failed = |walk: &ScanWalk<'_>, errno: Errno| {
+            let path = walk.absolute(pending.root, &pending.path);
+            match errno {
+                Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::ACCESS | Errno::PERM => {
+                    Ok(None)
+                }
+                Errno::NAMETOOLONG => {
+                    Err(ScanError::Depth { path, max: walk.scope.bounds.depth_max })
+                }
+                errno => Err(ScanError::Unreadable { path, source: errno.into() }),
+            }
+        };
+        let state = match InodeState::at(self.root(pending.root).directory.as_fd(), &pending.path) {
+            Ok(state) if state.kind == ScannedKind::Directory => state,
+            Ok(_) => return Ok(None),
+            Err(errno) => return failed(self, errno),
+        };
+        self.unlock_if_shut(pending, &state);
+        let key = ListingKey { identity: state.identity, detail };
+        if let Some(listing) = self.known.and_then(|known| known.get(&key))
+            && (listing.modified, listing.changed) == (state.modified, state.changed)
+        {
+            return Ok(Some(Arc::clone(listing)));
+        }
+        self.read(pending, detail).or_else(|errno| failed(self, errno))
+    }
+
+    fn read(
+        &mut self,
+        pending: &PendingDirectory,
+        detail: ListingDetail,
+    ) -> rustix::io::Result<Option<Arc<DirectoryListing>>> {
+        let now = now();
+        let directory =
+            open_beneath(self.root(pending.root).directory.as_fd(), pending.path.to_bytes())?;
+        // Taken from the open directory before it is read: any later change makes the times differ.
+        let state = InodeState::of_open(directory.as_fd())?;
+        self.buffer.resize(BUFFER_BYTES, MaybeUninit::uninit());
+        let (names, folded) = (self.scope.names, &mut self.folded);
+        let mut shape = RepositoryShape::default();
+        let mut is_notable = Vec::new();
+        let listed = read_names(&directory, &mut self.buffer, |name, kind| {
+            fold_into(name.to_bytes(), folded);
+            shape.add_name(folded);
+            let begins_run = names.begins_match(folded);
+            let keep =
+                begins_run || kind == ScannedKind::Directory || detail == ListingDetail::Whole;
+            if keep {
+                is_notable.push(begins_run);
+            }
+            keep
+        })?;
+        let listing = Arc::new(DirectoryListing {
+            modified: state.modified,
+            changed: state.changed,
+            names: listed,
+            is_notable,
+            is_repository: shape.is_repository(),
+        });
+        if is_settled(&state, now) {
+            self.fresh
+                .push((ListingKey { identity: state.identity, detail }, Arc::clone(&listing)));
+        }
+        Ok(Some(listing))
+    }
+
+    /// Unlocks a directory that its owner has locked, until the scan is dropped.
+    fn unlock_if_shut(&mut self, pending: &PendingDirectory, state: &InodeState) {
+        if state.mode & 0o500 == 0o500 {
+            return;
+        }
+        let root = self.root(pending.root).directory.as_fd();
+        let Some(unlocked) = UnlockedDirectory::new(root, &pending.path, state, 0o500) else {
+            return;
+        };
+        if self.look.unlocked.len() < UNLOCKED_MAX {
+            self.look.unlocked.push(unlocked);
+        } else {
+            unlocked.keep_unlocked();
+        }
+    }
+
+    fn root(&self, index: usize) -> &'a ScanRoot {
+        self.scope
+            .roots
+            .get(index)
+            .expect("every pending directory was found below one of these roots")
+    }
+
+    fn absolute(&self, root: usize, relative: &CStr) -> PathBuf {
+        let root = &self.root(root).path;
+        if relative.is_empty() {
+            return root.clone();
+        }
+        root.join(OsStr::from_bytes(relative.to_bytes()))
+    }
+}
+
+fn join(parent: &CStr, name: &CStr) -> CString {
+    let (parent, name) = (parent.to_bytes(), name.to_bytes_with_nul());
+    let mut path = Vec::with_capacity(parent.len() + 1 + name.len());
+    if !parent.is_empty() {
+        path.extend_from_slice(parent);
+        path.push(b'/');
+    }
+    path.extend_from_slice(name);
+    CString::from_vec_with_nul(path).expect("both parts are free of NUL but for the last byte")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,201 @@
+//! Programs that run others because of an option, a script or a setting. A program that is not
+//! named here counts as ordinary.
+
+use crate::analysis::{CommandWord, FileUseMode, UnknownReason};
+use crate::command::CommandVerdict;
+use crate::operands;
+
+mod awk;
+mod git;
+mod interpreter;
+mod sed;
+mod tar;
+
+/// Programs whose purpose is to start others, on this machine or elsewhere, or that ask a person
+/// for a command.
+const RUNNERS: &[&str] = &[
+    "at",
+    "batch",
+    "busybox",
+    "capsh",
+    "chroot",
+    "chrt",
+    "crontab",
+    "doas",
+    "ed",
+    "emacs",
+    "entr",
+    "ex",
+    "expect",
+    "fakeroot",
+    "flock",
+    "fzf",
+    "gdb",
+    "less",
+    "ltrace",
+    "mail",
+    "mailx",
+    "man",
+    "more",
+    "nano",
+    "ncat",
+    "nsenter",
+    "numactl",
+    "nvim",
+    "parallel",
+    "pkexec",
+    "prlimit",
+    "run-parts",
+    "runuser",
+    "scp",
+    "screen",
+    "script",
+    "setarch",
+    "setpriv",
+    "sftp",
+    "socat",
+    "ssh",
+    "start-stop-daemon",
+    "strace",
+    "su",
+    "systemd-run",
+    "taskset",
+    "tmux",
+    "toybox",
+    "unshare",
+    "vi",
+    "view",
+    "vim",
+    "vimdiff",
+    "watch",
+    "xterm",
+    "zsh",
+    "fish",
+    "csh",
+    "tcsh",
+];
+
+/// Options that make a program run another.
+struct LauncherOptions {
+    program: &'static str,
+    /// Letters of such options. A letter may be in a cluster, and precede its value.
+    letters: &'static str,
+    /// Long options. Programs accept any unambiguous abbreviation.
+    names: &'static [&'static str],
+}
+
+const RUNNING_OPTIONS: &[LauncherOptions] = &[
+    LauncherOptions { program: "bat", letters: "", names: &["--pager"] },
+    LauncherOptions { program: "diff", letters: "l", names: &["--paginate"] },
+    LauncherOptions { program: "fd", letters: "xX", names: &["--exec", "--exec-batch"] },
+    LauncherOptions { program: "install", letters: "", names: &["--strip-program"] },
+    LauncherOptions {
+        program: "rg",
+        letters: "z",
+        names: &["--pre", "--hostname-bin", "--search-zip"],
+    },
+    LauncherOptions { program: "rsync", letters: "e", names: &["--rsh", "--rsync-path"] },
+    LauncherOptions { program: "sdiff", letters: "", names: &["--diff-program"] },
+    LauncherOptions { program: "sort", letters: "", names: &["--compress-program"] },
+    LauncherOptions { program: "split", letters: "", names: &["--filter"] },
+    LauncherOptions {
+        program: "tar",
+        letters: "IF",
+        names: &[
+            "--checkpoint-action",
+            "--info-script",
+            "--new-volume-script",
+            "--rmt-command",
+            "--rsh-command",
+            "--to-command",
+            "--use-compress-program",
+        ],
+    },
+    LauncherOptions { program: "zip", letters: "T", names: &["--test", "--unzip-command"] },
+];
+
+const AWKS: &[&str] = &["awk", "gawk", "mawk", "nawk"];
+
+pub(crate) fn is_special(name: &str) -> bool {
+    matches!(name, "git" | "sed")
+        || AWKS.contains(&name)
+        || RUNNERS.contains(&name)
+        || interpreter::is_interpreter(name)
+        || RUNNING_OPTIONS.iter().any(|options| options.program == name)
+}
+
+/// Checks a program by its arguments.
+pub(crate) fn check_program(name: &str, arguments: &[CommandWord]) -> CommandVerdict {
+    let is_surprising = operands::touches_other_files(name, arguments)
+        || (name == "tar" && tar::touches_other_files(arguments));
+    if is_surprising {
+        return CommandVerdict::Unknown(UnknownReason::Files);
+    }
+    let runs_others = if RUNNERS.contains(&name) || name.starts_with("ld-linux") {
+        true
+    } else if AWKS.contains(&name) {
+        !awk::is_plain(arguments)
+    } else {
+        match name {
+            "git" => !git::is_plain(arguments),
+            "sed" => !sed::is_plain(arguments),
+            name => RUNNING_OPTIONS
+                .iter()
+                .filter(|options| options.program == name)
+                .any(|options| options.are_given(arguments)),
+        }
+    };
+    if runs_others {
+        CommandVerdict::Unknown(UnknownReason::RunsOthers)
+    } else {
+        CommandVerdict::Plain
+    }
+}
+
+/// Returns the file arguments of a program whose arguments are parsed here; `None` for other
+/// programs.
+pub(crate) fn files(name: &str, arguments: &[CommandWord]) -> Option<Vec<(String, FileUseMode)>> {
+    if AWKS.contains(&name) {
+        let files = awk::files(arguments);
+        return Some(files.into_iter().map(|file| (file.to_owned(), FileUseMode::Read)).collect());
+    }
+    match name {
+        "git" => Some(git::files(arguments)),
+        "sed" => Some(sed::files(arguments)),
+        "tar" => Some(tar::files(arguments)),
+        name => interpreter::files(name, arguments),
+    }
+}
+
+/// Returns a path that is relative to a directory.
+fn path_within(directory: &str, path: &str) -> String {
+    match (directory, path) {
+        (".", path) => path.to_owned(),
+        (_, path) if path.starts_with('/') => path.to_owned(),
+        (directory, ".") => directory.to_owned(),
+        (directory, path) => format!("{}/{path}", directory.trim_end_matches('/')),
+    }
+}
+
+impl LauncherOptions {
+    fn are_given(&self, arguments: &[CommandWord]) -> bool {
+        arguments.iter().enumerate().any(|(index, word)| match word.literal() {
+            Some(text) => self.is_given(text, index),
+            // The command is unknown anyway.
+            None => false,
+        })
+    }
+
+    fn is_given(&self, text: &str, index: usize) -> bool {
+        let holds_letter = |text: &str| text.contains(|char| self.letters.contains(char));
+        if text.starts_with("--") {
+            let name = text.split('=').next().unwrap_or(text);
+            return name != "--" && self.names.iter().any(|option| option.starts_with(name));
+        }
+        match text.strip_prefix('-') {
+            Some(letters) => holds_letter(letters),
+            // `tar xIf` has its letters without a dash.
+            None => self.program == "tar" && index == 0 && holds_letter(text),
+        }
+    }
+}

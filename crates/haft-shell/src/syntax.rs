@@ -1,0 +1,302 @@
+//! The common form in which both parsers report a line, so that their results can be compared. It
+//! keeps everything that determines which commands run where. It drops the rest: descriptor
+//! numbers, comments, terminators, the bodies of quoted here-documents. It does not decode words.
+
+use std::ops::Range;
+
+use crate::analysis::UnknownReason;
+
+mod brush;
+mod shuck;
+
+pub use shuck::FUEL_MAX;
+
+/// Brackets and here-documents within each other in a command line. Both parsers recurse, and
+/// brush's time grows steeply with parentheses in each other.
+///
+/// Limit (commands): haft asks about the whole line.
+pub const NESTING_MAX: usize = 16;
+/// Maximum number of digits of a descriptor.
+pub const DESCRIPTOR_DIGITS_MAX: usize = 9;
+/// Longest command line that haft parses, in bytes.
+///
+/// Limit (commands): haft asks about the whole line.
+pub const LINE_BYTES_MAX: usize = 32_768;
+
+/// A sequence of statements.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ShellScript(pub(crate) Vec<Statement>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Statement {
+    Simple(SimpleStatement),
+    /// Two commands or more, each in a separate shell.
+    Pipeline(Vec<Statement>),
+    /// A first statement, and the statements after it with `&&` or `||`.
+    Chain(Box<Statement>, Vec<(ChainOperator, Statement)>),
+    Negated(Box<Statement>),
+    Background(Box<Statement>),
+    Group(ShellScript),
+    Subshell(ShellScript),
+    If {
+        /// Conditions with their branches.
+        arms: Vec<(ShellScript, ShellScript)>,
+        otherwise: ShellScript,
+    },
+    Loop(LoopStatement),
+    Case {
+        subject: ShellWord,
+        arms: Vec<CaseArm>,
+    },
+    Function {
+        name: String,
+        body: Box<Statement>,
+    },
+    /// `[[ … ]]`
+    Test(UncomparedSource),
+    /// `(( … ))`
+    Arithmetic(UncomparedSource),
+    Redirected(Box<Statement>, Vec<Redirect>),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ChainOperator {
+    And,
+    Or,
+}
+
+/// `for`, `while` and `until`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct LoopStatement {
+    pub(crate) variable: Option<String>,
+    pub(crate) words: Vec<ShellWord>,
+    /// Of `for ((…))`.
+    pub(crate) arithmetic: Option<UncomparedSource>,
+    pub(crate) condition: ShellScript,
+    pub(crate) body: ShellScript,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct CaseArm {
+    pub(crate) patterns: Vec<ShellWord>,
+    pub(crate) body: ShellScript,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct SimpleStatement {
+    pub(crate) assignments: Vec<Assignment>,
+    pub(crate) words: Vec<ShellWord>,
+    pub(crate) redirects: Vec<Redirect>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Assignment {
+    pub(crate) name: String,
+    /// The text between the brackets of `name[…]=`.
+    pub(crate) subscript: Option<UncomparedSource>,
+    pub(crate) value: AssignedValue,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum AssignedValue {
+    Scalar(ShellWord),
+    Array(UncomparedSource),
+}
+
+/// A redirection of a file or a document. Redirections between descriptors are omitted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Redirect {
+    pub(crate) kind: LineRedirectKind,
+    pub(crate) target: ShellWord,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LineRedirectKind {
+    Read,
+    Write,
+    ReadWrite,
+    HereString,
+    /// A here-document in which the shell expands.
+    Document,
+    /// A here-document without expansion.
+    QuotedDocument,
+}
+
+/// A word as written.
+#[derive(Clone, Debug)]
+pub(crate) struct ShellWord {
+    pub(crate) source: String,
+    pub(crate) code_expansions: Vec<CodeExpansion>,
+}
+
+/// A part of a word that contains code.
+#[derive(Clone, Debug)]
+pub(crate) struct CodeExpansion {
+    /// Its range in the source of the word; empty if the parser does not report it.
+    pub(crate) range: Range<usize>,
+    pub(crate) code: EmbeddedCode,
+}
+
+impl CodeExpansion {
+    /// Returns the text of `$(cat <<'END' …)`, the usual way to pass an argument with several
+    /// lines.
+    pub(crate) fn constant(&self) -> Option<&str> {
+        let EmbeddedCode::Command(ShellScript(statements)) = &self.code else { return None };
+        let [Statement::Simple(simple)] = statements.as_slice() else { return None };
+        match (simple.assignments.as_slice(), simple.words.as_slice(), simple.redirects.as_slice())
+        {
+            ([], [program], [redirect])
+                if program.source == "cat" && redirect.kind == LineRedirectKind::QuotedDocument =>
+            {
+                Some(redirect.target.source.trim_end_matches('\n'))
+            }
+            _ => None,
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum EmbeddedCode {
+    /// `$(…)` or backticks.
+    Command(ShellScript),
+    /// `<(…)` or `>(…)`.
+    Process(ShellScript),
+    /// `$((…))`
+    Arithmetic,
+}
+
+/// Text that the parsers delimit alike but spell differently, so that it is not compared.
+#[derive(Clone, Debug)]
+pub(crate) struct UncomparedSource(pub(crate) String);
+
+impl PartialEq for UncomparedSource {
+    fn eq(&self, _other: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for UncomparedSource {}
+
+/// Words are equal if their sources are equal. If a word contains code, one parser reports the
+/// source only roughly, and the code itself is compared instead.
+impl PartialEq for ShellWord {
+    fn eq(&self, other: &Self) -> bool {
+        let codes = |word: &Self| {
+            word.code_expansions.iter().map(|hole| hole.code.clone()).collect::<Vec<_>>()
+        };
+        let is_rough = ["$(", "${", "$[", "`", "<(", ">("]
+            .iter()
+            .any(|opener| self.source.contains(opener) && other.source.contains(opener));
+        codes(self) == codes(other) && (is_rough || joined(&self.source) == joined(&other.source))
+    }
+}
+
+impl Eq for ShellWord {}
+
+/// Parses a line with both parsers.
+///
+/// # Errors
+///
+/// If the line exceeds a limit, is not valid bash, contains an unsupported construct, or the
+/// parsers disagree.
+pub(crate) fn parse(line: &str) -> Result<ShellScript, UnknownReason> {
+    check_bounds(line)?;
+    // shuck goes first: it has its own limits, and refuses input that would make brush hang.
+    let script = shuck::parse(line, NESTING_MAX)?;
+    if script == brush::parse(line, NESTING_MAX)? {
+        Ok(script)
+    } else {
+        Err(UnknownReason::Ambiguous)
+    }
+}
+
+/// Checks the limits before any parser runs. Quotes are not understood here, so a text that is full
+/// of brackets may be refused although nothing in it nests.
+fn check_bounds(line: &str) -> Result<(), UnknownReason> {
+    if line.len() > LINE_BYTES_MAX {
+        return Err(UnknownReason::TooLarge);
+    }
+    // bash treats a carriage return like any other character; people and some parsers treat it as
+    // white space.
+    if line.contains(['\0', '\r', '\u{b}', '\u{c}']) {
+        return Err(UnknownReason::Syntax);
+    }
+    let mut nesting: usize = 0;
+    for char in line.chars() {
+        match char {
+            '(' | '{' | '[' => nesting += 1,
+            ')' | '}' | ']' => nesting = nesting.saturating_sub(1),
+            _ => {}
+        }
+        if nesting > NESTING_MAX {
+            return Err(UnknownReason::TooLarge);
+        }
+    }
+    check_descriptors(line)?;
+    check_prefixes(line)
+}
+
+/// Limits the numbers before and after redirections. brush panics at a number that does not fit in
+/// 32 bits.
+fn check_descriptors(line: &str) -> Result<(), UnknownReason> {
+    let is_digit = |char: char| char.is_ascii_digit();
+    let is_long = |part: &str| {
+        let first = part.len() - part.trim_start_matches(is_digit).len();
+        let last = part.len() - part.trim_end_matches(is_digit).len();
+        first.max(last) > DESCRIPTOR_DIGITS_MAX
+    };
+    let mut parts = line.split(['<', '>', '&']);
+    let is_plain = !line.contains(['<', '>']);
+    if is_plain || !parts.any(is_long) { Ok(()) } else { Err(UnknownReason::TooLarge) }
+}
+
+/// Limits the keywords that may precede each other. shuck counts no depth for them.
+fn check_prefixes(line: &str) -> Result<(), UnknownReason> {
+    let mut count: usize = 0;
+    for word in line.split_whitespace() {
+        match word {
+            "time" | "coproc" | "!" => count += 1,
+            // Options and redirections may occur between them, and the name of a coprocess.
+            _ if word.starts_with('-') || word.contains(['<', '>', '&']) || word.len() < 3 => {}
+            _ => count = count.saturating_sub(1),
+        }
+        if count > NESTING_MAX {
+            return Err(UnknownReason::TooLarge);
+        }
+    }
+    Ok(())
+}
+
+/// Returns a source without its line continuations.
+fn joined(source: &str) -> String {
+    source.replace("\\\n", "")
+}
+
+/// Returns the text inside a substitution, or `None` if `source` is not a supported one.
+///
+/// In backticks a backslash changes the text of the inner shell, so text with one is not supported.
+fn inside(source: &str) -> Option<&str> {
+    match source.strip_prefix('`') {
+        Some(rest) => rest.strip_suffix('`').filter(|inner| !inner.contains('\\')),
+        None => {
+            let rest = source.strip_prefix('$').or_else(|| source.strip_prefix(['<', '>']))?;
+            rest.strip_prefix('(')?.strip_suffix(')')
+        }
+    }
+}
+
+/// Returns whether the text after `>&` or `<&` is a descriptor, which is duplicated, moved or
+/// closed.
+fn is_descriptor(target: &str) -> bool {
+    let number = target.strip_suffix('-').unwrap_or(target);
+    !target.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Wraps a compound command in its redirections.
+fn redirected(statement: Statement, redirects: Vec<Redirect>) -> Statement {
+    if redirects.is_empty() {
+        statement
+    } else {
+        Statement::Redirected(Box::new(statement), redirects)
+    }
+}

@@ -1,0 +1,220 @@
+//! Commands that start another command given in their arguments. Only known spellings are parsed;
+//! an option that is not in the table makes the command unknown.
+
+use crate::analysis::{CommandWord, FileUseMode, FileUseOrigin, UnknownReason};
+use crate::analyzer::{DirectoriesAfter, LineAnalyzer, StatementScope};
+use crate::variables;
+use crate::word::render_line;
+
+mod find;
+mod shell;
+mod xargs;
+
+/// A wrapper whose command follows its options and a fixed number of operands.
+struct Wrapper {
+    name: &'static str,
+    flags: &'static [&'static str],
+    /// Options whose value is the next word, or follows `=` or the letter.
+    options_with_value: &'static [&'static str],
+    operands: usize,
+    assignments: LeadingAssignments,
+    listing: WrapperListing,
+}
+
+/// Whether `NAME=value` may precede the command.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum LeadingAssignments {
+    Allowed,
+    NotAllowed,
+}
+
+/// Whether the wrapper counts as a command in addition to the one that it starts.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum WrapperListing {
+    StartedCommandOnly,
+    WrapperAndStartedCommand,
+}
+
+const WRAPPERS: &[Wrapper] = &[
+    plain("builtin"),
+    plain("command"),
+    Wrapper {
+        flags: &["-", "-i", "--ignore-environment", "-0", "--null"],
+        options_with_value: &["-u", "--unset"],
+        assignments: LeadingAssignments::Allowed,
+        ..plain("env")
+    },
+    Wrapper { flags: &["-c"], options_with_value: &["-a"], ..plain("exec") },
+    Wrapper {
+        flags: &["-t"],
+        options_with_value: &["-c", "--class", "-n", "--classdata"],
+        ..plain("ionice")
+    },
+    Wrapper { options_with_value: &["-n", "--adjustment"], ..plain("nice") },
+    plain("nohup"),
+    Wrapper { flags: &["-c", "--ctty", "-f", "--fork", "-w", "--wait"], ..plain("setsid") },
+    Wrapper {
+        options_with_value: &["-i", "--input", "-o", "--output", "-e", "--error"],
+        ..plain("stdbuf")
+    },
+    Wrapper {
+        flags: &["-A", "-E", "-H", "-k", "-n", "-S", "--non-interactive", "--preserve-env"],
+        options_with_value: &["-u", "--user", "-g", "--group"],
+        assignments: LeadingAssignments::Allowed,
+        listing: WrapperListing::WrapperAndStartedCommand,
+        ..plain("sudo")
+    },
+    Wrapper { flags: &["-p", "-v", "--portability", "--verbose"], ..plain("time") },
+    Wrapper {
+        flags: &["-v", "--verbose", "--preserve-status", "--foreground"],
+        options_with_value: &["-k", "--kill-after", "-s", "--signal"],
+        operands: 1,
+        ..plain("timeout")
+    },
+];
+
+/// Wrappers that run built-ins in the shell itself.
+const RUNS_BUILTINS: &[&str] = &["builtin", "command"];
+const SHELLS: &[&str] = &["bash", "dash", "ksh", "sh"];
+
+const fn plain(name: &'static str) -> Wrapper {
+    Wrapper {
+        name,
+        flags: &[],
+        options_with_value: &[],
+        operands: 0,
+        assignments: LeadingAssignments::NotAllowed,
+        listing: WrapperListing::StartedCommandOnly,
+    }
+}
+
+pub(crate) fn is_wrapper(name: &str) -> bool {
+    SHELLS.contains(&name)
+        || matches!(name, "find" | "xargs")
+        || WRAPPERS.iter().any(|wrapper| wrapper.name == name)
+}
+
+/// Analyses a wrapper and the command that it starts; returns `None` for any other command.
+pub(crate) fn analyze_wrapper(
+    walk: &mut LineAnalyzer,
+    words: &[CommandWord],
+    scope: &StatementScope,
+) -> Option<DirectoriesAfter> {
+    let (CommandWord::Literal(program), arguments) = words.split_first()? else { return None };
+    let name = crate::command::base_name(program);
+    let unmoved = |()| DirectoriesAfter::unchanged(scope);
+    let judged = match name {
+        "find" => find::analyze_find(walk, words, scope).map(unmoved),
+        "xargs" => xargs::analyze_xargs(walk, arguments, &scope.started_by(program)).map(unmoved),
+        name if SHELLS.contains(&name) => shell::analyze_shell(walk, words, scope).map(unmoved),
+        name => {
+            let wrapper = WRAPPERS.iter().find(|wrapper| wrapper.name == name)?;
+            analyze_started_command(walk, wrapper, words, scope)
+        }
+    };
+    Some(judged.unwrap_or_else(|reason| {
+        walk.add_unknown(&render_line(words), reason);
+        if RUNS_BUILTINS.contains(&name) {
+            DirectoriesAfter::unknown()
+        } else {
+            DirectoriesAfter::unchanged(scope)
+        }
+    }))
+}
+
+fn analyze_started_command(
+    walk: &mut LineAnalyzer,
+    wrapper: &Wrapper,
+    words: &[CommandWord],
+    scope: &StatementScope,
+) -> Result<DirectoriesAfter, UnknownReason> {
+    let (program, arguments) = words.split_first().ok_or(UnknownReason::RunsOthers)?;
+    let looks_up = matches!(arguments.first().and_then(CommandWord::literal), Some("-v" | "-V"));
+    if wrapper.name == "command" && looks_up {
+        walk.add_command(words, scope);
+        return Ok(DirectoriesAfter::unchanged(scope));
+    }
+    let inner = wrapper.started_command(arguments)?;
+    let is_bare = inner.is_empty();
+    // `exec` without a command only redirects, and `env` without one prints the environment.
+    if is_bare || wrapper.listing == WrapperListing::WrapperAndStartedCommand {
+        walk.add_command(words, scope);
+    }
+    let after = if is_bare {
+        DirectoriesAfter::unchanged(scope)
+    } else {
+        walk.analyze_command(inner, &scope.started_by(program.literal().unwrap_or_default()))
+    };
+    Ok(if RUNS_BUILTINS.contains(&wrapper.name) {
+        after
+    } else {
+        DirectoriesAfter::unchanged(scope)
+    })
+}
+
+impl Wrapper {
+    /// Returns the words of the command that is started.
+    fn started_command<'a>(
+        &self,
+        arguments: &'a [CommandWord],
+    ) -> Result<&'a [CommandWord], UnknownReason> {
+        let mut rest = arguments;
+        let mut operands = self.operands;
+        let mut are_options_over = false;
+        while let Some((first, after)) = rest.split_first() {
+            let text = first.literal().ok_or(UnknownReason::RunsOthers)?;
+            if !are_options_over && text == "--" {
+                are_options_over = true;
+                rest = after;
+            } else if !are_options_over && text.starts_with('-') {
+                rest = self.after_option(text, after)?;
+            } else if self.assignments == LeadingAssignments::Allowed && text.contains('=') {
+                let (name, value) = text.split_once('=').unwrap_or_default();
+                if variables::decides_what_runs(name, Some(value)) {
+                    return Err(UnknownReason::Variable);
+                }
+                are_options_over = true;
+                rest = after;
+            } else if operands > 0 {
+                operands -= 1;
+                are_options_over = true;
+                rest = after;
+            } else {
+                break;
+            }
+        }
+        Ok(rest)
+    }
+
+    fn after_option<'a>(
+        &self,
+        option: &str,
+        after: &'a [CommandWord],
+    ) -> Result<&'a [CommandWord], UnknownReason> {
+        let is_letter_with_value =
+            |valued: &&&str| valued.len() == 2 && option.len() > 2 && option.starts_with(**valued);
+        let is_name_with_value = |valued: &&&str| {
+            valued.starts_with("--")
+                && option.strip_prefix(**valued).is_some_and(|rest| rest.starts_with('='))
+        };
+        let number = option.strip_prefix('-').unwrap_or_default();
+        let is_number = number.bytes().all(|byte| byte.is_ascii_digit());
+        if self.options_with_value.contains(&option) {
+            let (_, rest) = after.split_first().ok_or(UnknownReason::RunsOthers)?;
+            Ok(rest)
+        } else if self.flags.contains(&option)
+            || self.options_with_value.iter().any(|valued| is_letter_with_value(&valued))
+            || self.options_with_value.iter().any(|valued| is_name_with_value(&valued))
+            || (self.name == "nice" && !number.is_empty() && is_number)
+        {
+            Ok(after)
+        } else {
+            Err(UnknownReason::RunsOthers)
+        }
+    }
+}
+
+/// Records that a wrapper reads a file.
+fn add_read_file(walk: &mut LineAnalyzer, path: &str, scope: &StatementScope) {
+    walk.add_file(path, (FileUseMode::Read, FileUseOrigin::Operand), scope);
+}

@@ -1,0 +1,98 @@
+//! `find`: a program that may also run commands on found files, delete them, and write lists of
+//! them.
+
+use crate::analysis::{CommandWord, FileUseMode, FileUseOrigin, UnknownReason};
+use crate::analyzer::{LineAnalyzer, StatementScope};
+use crate::directories::WorkingDirectories;
+
+/// Analyses `find`, which counts as a command in addition to those that it runs.
+pub(super) fn analyze_find(
+    walk: &mut LineAnalyzer,
+    words: &[CommandWord],
+    scope: &StatementScope,
+) -> Result<(), UnknownReason> {
+    let (program, arguments) = words.split_first().ok_or(UnknownReason::RunsOthers)?;
+    if arguments.iter().any(|word| matches!(word.literal(), Some("-files0-from"))) {
+        return Err(UnknownReason::RunsOthers);
+    }
+    let (starts, expression) = starting_directories(arguments);
+    let inner = scope.started_by(program.literal().unwrap_or_default());
+    walk.add_command(words, scope);
+    for start in &starts {
+        walk.add_file(start, (FileUseMode::Read, FileUseOrigin::Operand), scope);
+    }
+    let mut rest = expression;
+    while let Some((first, after)) = rest.split_first() {
+        rest = after;
+        match first.literal() {
+            Some("-delete") => {
+                for start in &starts {
+                    walk.add_file(start, (FileUseMode::Write, FileUseOrigin::Operand), scope);
+                }
+            }
+            Some("-fprint" | "-fprint0" | "-fprintf" | "-fls") => {
+                let path = after.first().and_then(CommandWord::literal);
+                let path = path.ok_or(UnknownReason::RedirectTarget)?;
+                walk.add_file(path, (FileUseMode::Write, FileUseOrigin::Operand), scope);
+            }
+            Some(action @ ("-exec" | "-execdir" | "-ok" | "-okdir")) => {
+                let (command, after) = split_command(after).ok_or(UnknownReason::RunsOthers)?;
+                let mut command = command.to_vec();
+                replace_marker(&mut command, "{}");
+                // The directory of a command differs from file to file.
+                let scope = match action {
+                    "-execdir" | "-okdir" => inner.in_directories(WorkingDirectories::Unknown),
+                    _ => inner.clone(),
+                };
+                walk.analyze_command(&command, &scope);
+                rest = after;
+            }
+            Some(_) => {}
+            None => return Err(UnknownReason::RunsOthers),
+        }
+    }
+    Ok(())
+}
+
+/// Returns the command after `-exec`, and the words after it. It ends at `;`, or at `+` after `{}`.
+fn split_command(words: &[CommandWord]) -> Option<(&[CommandWord], &[CommandWord])> {
+    let is_end = |index: &usize| match words.get(*index).and_then(CommandWord::literal) {
+        Some("+") => {
+            let before = index.checked_sub(1).and_then(|before| words.get(before));
+            before.and_then(CommandWord::literal) == Some("{}")
+        }
+        Some(text) => text == ";",
+        None => false,
+    };
+    let end = (0..words.len()).find(is_end)?;
+    Some(words.split_at(end))
+}
+
+/// Makes words unknown that contain `mark`, which stands for an unknown value.
+pub(super) fn replace_marker(words: &mut [CommandWord], mark: &str) {
+    for word in words {
+        if let Some(text) = word.literal().filter(|text| text.contains(mark)) {
+            *word = CommandWord::Unknown(text.to_owned());
+        }
+    }
+}
+
+/// Returns the start directories of the search, and the expression after them.
+fn starting_directories(arguments: &[CommandWord]) -> (Vec<String>, &[CommandWord]) {
+    let mut rest = arguments;
+    let mut starts = Vec::new();
+    while let Some((first, after)) = rest.split_first() {
+        match first.literal() {
+            Some("-H" | "-L" | "-P") => {}
+            Some("(" | ")" | "!" | ",") => break,
+            Some(text) if text.starts_with('-') && text != "-" => break,
+            Some(text) => starts.push(text.to_owned()),
+            None => {}
+        }
+        rest = after;
+    }
+    if starts.is_empty() {
+        starts.push(".".to_owned());
+    }
+    (starts, rest)
+}

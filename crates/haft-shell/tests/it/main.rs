@@ -1,0 +1,12 @@
+//! Tests of the analysis through its public interface.
+
+mod bounds;
+mod corpus;
+mod given_files;
+mod laws;
+mod lines;
+mod made_up;
+mod oracle;
+mod refusals;
+mod shown;
+mod trace;

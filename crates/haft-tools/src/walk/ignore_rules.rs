@@ -1,0 +1,143 @@
+//! The ignore files that hold in a directory: its own and those of the directories above, up to the root. Their
+//! precedence is ripgrep's, but `.gitignore` counts outside of repositories too. Ignore files outside the root and the user's global ones are deliberately not read,
+//! nor are ignore files that are symlinks.
+
+use std::ffi::OsStr;
+use std::io::Read;
+use std::path::Path;
+use std::sync::Arc;
+
+use haft_contract::{DirectoryEntry, FilePath, Fs, FsEntryKind};
+use ignore::Match;
+use ignore::gitignore::{Gitignore, GitignoreBuilder};
+
+/// What is read of one ignore file, in bytes; rules past it do not count.
+pub(crate) const IGNORE_FILE_BYTES_MAX: u64 = 1_000_000;
+
+/// The rules of one directory and, through `parent`, of all above. Directories without rules of their own have
+/// no link in this chain.
+#[derive(Debug)]
+pub(crate) struct WalkIgnoreRules {
+    parent: Option<Arc<WalkIgnoreRules>>,
+    dot_ignore: Gitignore,
+    gitignore: Gitignore,
+    git_exclude: Gitignore,
+    /// Whether the directory is the top of a repository, above which no `.gitignore` holds.
+    is_repository: bool,
+}
+
+/// What the rules say of an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WalkIgnoreVerdict {
+    /// It is ignored.
+    Ignored,
+    /// A rule says that it is not to be ignored, not even for being hidden.
+    ReIncluded,
+    /// No rule mentions it.
+    NoRule,
+}
+
+impl WalkIgnoreRules {
+    /// Returns the rules of the directories above `base`, from the root down.
+    pub(crate) fn load_ancestors(fs: &dyn Fs, base: &FilePath) -> Option<Arc<Self>> {
+        let mut directory = FilePath::new(base.root(), "".into(), ".".to_owned());
+        let mut rules = None;
+        for name in base.relative() {
+            // A directory that the grant hides has no say in what the walk below it shows.
+            let entries = fs.list(&directory).unwrap_or_default();
+            rules = Self::load_directory(rules, fs, &directory, &entries);
+            directory = directory.join(name);
+        }
+        rules
+    }
+
+    /// Returns the rules that hold in `directory`, given those above it and its entries.
+    pub(crate) fn load_directory(
+        parent: Option<Arc<Self>>,
+        fs: &dyn Fs,
+        directory: &FilePath,
+        entries: &[DirectoryEntry],
+    ) -> Option<Arc<Self>> {
+        let kind_of = |name: &str| {
+            let at = entries.binary_search_by(|entry| entry.name.as_os_str().cmp(OsStr::new(name)));
+            at.ok().and_then(|at| entries.get(at)).map(|entry| entry.kind)
+        };
+        let load = |name: &str| match kind_of(name) {
+            Some(FsEntryKind::Regular) => load(fs, directory, &directory.join(OsStr::new(name))),
+            _ => Gitignore::empty(),
+        };
+        let dot_ignore = load(".ignore");
+        let gitignore = load(".gitignore");
+        // A worktree has a file of that name; its exclude file lies elsewhere and is left alone.
+        let git = kind_of(".git");
+        let git_exclude = match git {
+            Some(FsEntryKind::Directory) => load_exclude(fs, directory),
+            _ => Gitignore::empty(),
+        };
+        let is_repository = git.is_some() || kind_of(".jj").is_some();
+        if dot_ignore.is_empty() && gitignore.is_empty() && !is_repository {
+            return parent;
+        }
+        Some(Arc::new(Self { parent, dot_ignore, gitignore, git_exclude, is_repository }))
+    }
+
+    /// Returns what the rules say of the entry at `path`, relative to the root.
+    ///
+    /// The nearest file of a kind that mentions the entry decides for its kind; `.ignore` goes before
+    /// `.gitignore`, and that before `.git/info/exclude`.
+    pub(crate) fn verdict(&self, path: &Path, kind: FsEntryKind) -> WalkIgnoreVerdict {
+        let is_directory = kind == FsEntryKind::Directory;
+        let mut best = [WalkIgnoreVerdict::NoRule; 3];
+        // A root is often a directory inside of a repository that lies above it and cannot be seen from here, so a
+        // `.gitignore` counts wherever it is found.
+        let mut git_counts = true;
+        for rules in std::iter::successors(Some(self), |rules| rules.parent.as_deref()) {
+            let files = [
+                (&rules.dot_ignore, true),
+                (&rules.gitignore, git_counts),
+                (&rules.git_exclude, git_counts),
+            ];
+            for (verdict, (file, counts)) in best.iter_mut().zip(files) {
+                if counts && *verdict == WalkIgnoreVerdict::NoRule {
+                    *verdict = verdict_of_match(file.matched(path, is_directory));
+                }
+            }
+            git_counts &= !rules.is_repository;
+        }
+        best.into_iter()
+            .find(|verdict| *verdict != WalkIgnoreVerdict::NoRule)
+            .unwrap_or(WalkIgnoreVerdict::NoRule)
+    }
+}
+
+fn verdict_of_match<T>(found: Match<T>) -> WalkIgnoreVerdict {
+    match found {
+        Match::None => WalkIgnoreVerdict::NoRule,
+        Match::Ignore(_) => WalkIgnoreVerdict::Ignored,
+        Match::Whitelist(_) => WalkIgnoreVerdict::ReIncluded,
+    }
+}
+
+fn load_exclude(fs: &dyn Fs, directory: &FilePath) -> Gitignore {
+    let git = directory.join(OsStr::new(".git"));
+    load(fs, directory, &git.join(OsStr::new("info")).join(OsStr::new("exclude")))
+}
+
+/// Reads the ignore file `file`, whose rules are relative to `directory`. What cannot be read, and lines that are
+/// no valid rule, are passed over, as git and ripgrep do: an ignore file must not break a search.
+fn load(fs: &dyn Fs, directory: &FilePath, file: &FilePath) -> Gitignore {
+    let mut bytes = Vec::new();
+    let read = fs
+        .open_regular(file)
+        .map(|open| open.file.take(IGNORE_FILE_BYTES_MAX).read_to_end(&mut bytes));
+    if !matches!(read, Ok(Ok(_))) {
+        return Gitignore::empty();
+    }
+    let text = String::from_utf8_lossy(&bytes);
+    let mut builder = GitignoreBuilder::new(directory.relative());
+    for line in text.trim_start_matches('\u{feff}').lines() {
+        // The error is about this line alone.
+        let _ = builder.add_line(None, line);
+    }
+    builder.build().unwrap_or_else(|_| Gitignore::empty())
+}

@@ -1,0 +1,236 @@
+//! The program that turns pages into text, as this side speaks to it. Pages are written by anybody and nest as deep as they
+//! like, so they are taken apart by a process that reaches neither hosts nor this one, and that may die of a page. It is
+//! kept between calls. If it dies, the call fails and the next call starts another one. How text is found in a page is
+//! the program's business.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use haft_contract::{
+    BackgroundProcess, BackgroundProcessRequest, ChannelRead, Cx, ErrorCode, ProcessChannel,
+    ProcessFileAccess, ProcessHostAccess, ToolError,
+};
+use serde::Deserialize;
+use serde_json::json;
+use tokio::sync::Semaphore;
+use url::Url;
+
+/// Time to turn a page into text, in milliseconds.
+///
+/// Limit (web): the fetch fails and says so.
+pub(crate) const EXTRACT_MS: u64 = 10_000;
+/// Pages that are turned into text at the same time.
+pub(crate) const EXTRACTORS_MAX: usize = 2;
+/// Memory of the program, in bytes.
+pub(crate) const EXTRACTOR_MEMORY_BYTES: u64 = 512 * 1024 * 1024;
+/// Longest text of a page with its sidecar, in bytes.
+///
+/// Limit (web): the rest is dropped and the answer says so.
+pub(crate) const PAGE_TEXT_BYTES_MAX: usize = 10_000_000;
+/// Largest page, in bytes, after which the program is kept: a large one leaves it large.
+pub(crate) const WARM_PAGE_BYTES_MAX: usize = 1_000_000;
+/// What an answer is longer than its text at most: title, note and their names, in bytes.
+const ANSWER_MARGIN_BYTES: usize = 64 * 1024;
+
+/// The program that turns pages into text, and how it is started.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PageReaderProgram {
+    /// The executable's path.
+    pub program: PathBuf,
+    /// Its arguments.
+    pub args: Vec<OsString>,
+}
+
+/// What is to be turned into text.
+pub(super) struct PageSource<'a> {
+    pub(super) bytes: &'a [u8],
+    /// As the server says it.
+    pub(super) content_type: Option<&'a str>,
+    /// Where it was found, which its links are relative to.
+    pub(super) url: &'a Url,
+    /// Whether it was read to its end.
+    pub(super) is_whole: bool,
+}
+
+/// What was found in a page.
+#[derive(Debug, Default, PartialEq, Eq, Deserialize)]
+pub(super) struct PageText {
+    pub(super) title: Option<String>,
+    /// Nothing where there is no text in it.
+    pub(super) text: Option<String>,
+    /// What a reader should know, or what it is.
+    pub(super) note: Option<String>,
+    #[serde(default)]
+    pub(super) truncated: bool,
+}
+
+/// An answer of the program: what was found, or what is wrong with the page.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum PageReaderReply {
+    Fault { error: String },
+    Text(PageText),
+}
+
+/// The processes of the program.
+pub(crate) struct PageReaderPool {
+    program: Option<PageReaderProgram>,
+    /// One permit for each process that may run.
+    permits: Semaphore,
+    // Every call takes a process out and may put one back; locked only for that.
+    idle: Mutex<Vec<Box<dyn BackgroundProcess>>>,
+}
+
+impl PageReaderPool {
+    pub(crate) fn new(program: Option<PageReaderProgram>) -> Self {
+        Self { program, permits: Semaphore::new(EXTRACTORS_MAX), idle: Mutex::default() }
+    }
+
+    /// Turns a page into text.
+    pub(super) async fn read_page(
+        self: &Arc<Self>,
+        page: &PageSource<'_>,
+        cx: &Cx,
+    ) -> Result<PageText, ToolError> {
+        let Some(program) = &self.program else { return plain_text(page) };
+        let _place = tokio::select! {
+            biased;
+            () = cx.cancellation().cancelled() => return Err(cancelled_error()),
+            place = self.permits.acquire() => place.expect("nobody closes the semaphore"),
+        };
+        if let Some(warm) = self.take_idle()
+            // One that waited may have been ended meanwhile, which says nothing of the page.
+            && let Ok(answer) = self.read_in_process(warm, page, cx).await?
+        {
+            return page_text(answer, page);
+        }
+        match self.read_in_new_process(program, page, cx).await? {
+            Ok(answer) => page_text(answer, page),
+            Err(why) => {
+                let message = format!(
+                    "the page cannot be turned into text: the program that does so {why}. \
+                     Fetch another page instead"
+                );
+                Err(ToolError::new(ErrorCode::ToolFailed, message))
+            }
+        }
+    }
+
+    fn take_idle(&self) -> Option<Box<dyn BackgroundProcess>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop()
+    }
+
+    async fn read_in_new_process(
+        &self,
+        program: &PageReaderProgram,
+        page: &PageSource<'_>,
+        cx: &Cx,
+    ) -> Result<Result<PageReaderReply, String>, ToolError> {
+        let mut request = BackgroundProcessRequest::new(&program.program);
+        request.args.clone_from(&program.args);
+        request.readable = vec![program.program.clone()];
+        // Calls of other sessions have it read their pages, too.
+        request.files = ProcessFileAccess::Nothing;
+        request.hosts = ProcessHostAccess::Nothing;
+        request.channel = ProcessChannel::Stdio;
+        request.memory_bytes = Some(EXTRACTOR_MEMORY_BYTES);
+        let started = tokio::select! {
+            biased;
+            () = cx.cancellation().cancelled() => return Err(cancelled_error()),
+            started = cx.background_processes().start(request) => started?,
+        };
+        self.read_in_process(started, page, cx).await
+    }
+
+    /// Asks one process, and keeps it if it can be asked again. The inner error says how it was lost.
+    async fn read_in_process(
+        &self,
+        mut resident: Box<dyn BackgroundProcess>,
+        page: &PageSource<'_>,
+        cx: &Cx,
+    ) -> Result<Result<PageReaderReply, String>, ToolError> {
+        let time = Duration::from_millis(EXTRACT_MS);
+        let answering = tokio::time::timeout(time, exchange_page(&mut *resident, page));
+        // Dropping the process kills it.
+        let answer = tokio::select! {
+            biased;
+            () = cx.cancellation().cancelled() => return Err(cancelled_error()),
+            answer = answering => answer,
+        };
+        let answer = match answer {
+            Err(_) => Err(format!("took more than {EXTRACT_MS} ms")),
+            Ok(Err(why)) => Err(resident.exceeded_limit().unwrap_or(why)),
+            Ok(Ok(answer)) => Ok(answer),
+        };
+        if answer.is_ok() && page.bytes.len() <= WARM_PAGE_BYTES_MAX {
+            self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(resident);
+        }
+        Ok(answer)
+    }
+}
+
+/// Sends a page and waits for what was found in it. The error says how the process was lost.
+async fn exchange_page(
+    resident: &mut dyn BackgroundProcess,
+    page: &PageSource<'_>,
+) -> Result<PageReaderReply, String> {
+    let head = json!({
+        "bytes": page.bytes.len(),
+        "content_type": page.content_type,
+        "url": page.url.as_str(),
+        "text_bytes_max": PAGE_TEXT_BYTES_MAX,
+    });
+    let ended = |_| "ended".to_owned();
+    resident.send(format!("{head}\n").as_bytes()).await.map_err(ended)?;
+    resident.send(page.bytes).await.map_err(ended)?;
+    let mut line = Vec::new();
+    let line_bytes_max = 2 * PAGE_TEXT_BYTES_MAX + ANSWER_MARGIN_BYTES;
+    match resident.receive(&mut line, line_bytes_max).await {
+        Ok(ChannelRead::Line) => {
+            serde_json::from_slice(&line).map_err(|err| format!("said what cannot be read: {err}"))
+        }
+        Ok(ChannelRead::Closed) | Err(_) => Err("ended".to_owned()),
+        Ok(ChannelRead::TooLong) => Err(format!("said more than {line_bytes_max} bytes")),
+    }
+}
+
+fn page_text(answer: PageReaderReply, page: &PageSource<'_>) -> Result<PageText, ToolError> {
+    match answer {
+        PageReaderReply::Text(extracted) => Ok(extracted),
+        PageReaderReply::Fault { error } => {
+            let cut = if page.is_whole { "" } else { "; it is too large to be read whole" };
+            Err(ToolError::new(ErrorCode::ToolFailed, format!("{error}{cut}")))
+        }
+    }
+}
+
+/// Returns what is text as it is; pages are not taken apart in this process.
+fn plain_text(page: &PageSource<'_>) -> Result<PageText, ToolError> {
+    let kind = page.content_type.unwrap_or("text/plain").trim().to_ascii_lowercase();
+    let kind = kind.split(';').next().unwrap_or_default().trim_end();
+    let is_text = kind.starts_with("text/") && kind != "text/html"
+        || ["json", "xml"].iter().any(|name| {
+            kind == format!("application/{name}") || kind.ends_with(&format!("+{name}"))
+        }) && kind != "application/xhtml+xml";
+    let names_text = ["html", "xml", "pdf"].iter().any(|name| kind.contains(name));
+    let has_text = names_text || kind.starts_with("text/");
+    match std::str::from_utf8(page.bytes) {
+        Ok(text) if is_text => Ok(PageText { text: Some(text.to_owned()), ..PageText::default() }),
+        // It is described.
+        Ok(_) | Err(_) if !is_text && !has_text => Ok(PageText::default()),
+        Ok(_) | Err(_) => {
+            let message = format!(
+                "{kind} cannot be turned into text: this program was put together without an extractor \
+                 (ToolOptions::extractor), so only text in UTF-8 can be fetched"
+            );
+            Err(ToolError::new(ErrorCode::Unavailable, message))
+        }
+    }
+}
+
+fn cancelled_error() -> ToolError {
+    let message = "the call was stopped while the page was turned into text";
+    ToolError::new(ErrorCode::ToolTimeout, message)
+}

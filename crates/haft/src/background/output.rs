@@ -1,0 +1,131 @@
+//! What a program writes beside its channel: always read, whether anybody asks for it or not, and kept in bounded memory
+//! until somebody does.
+
+use std::os::fd::OwnedFd;
+
+use haft_contract::Excerpt;
+use haft_contract::limits::OUTPUT_TAIL_BYTES;
+use haft_sandbox::ProcessOutput;
+use rustix::net::{Shutdown, shutdown};
+use tokio::sync::{mpsc, oneshot};
+
+use crate::shell::{READ_BYTES, text_of_head, text_of_tail};
+
+/// The beginning of what a program printed that is kept, in bytes.
+pub(crate) const PRINTED_HEAD_BYTES_MAX: usize = 64 * 1024;
+/// Reads of what a program has printed by the time it is asked for; a pipe holds fewer, but while it is being read a
+/// flood goes on.
+pub(crate) const PRINTED_READS_MAX: usize = 16;
+
+/// Where to ask for what was printed.
+pub(super) type OutputRequests = mpsc::Sender<oneshot::Sender<Excerpt>>;
+
+/// What was printed since this was last asked for.
+#[derive(Debug, Default)]
+struct PrintedOutput {
+    head: Vec<u8>,
+    tail: Vec<u8>,
+    total_bytes: u64,
+}
+
+/// Starts to read, until nobody can ask any more. With the end of the output the channel is closed: nothing of the program
+/// is left then that could speak, whoever else holds its end.
+pub(super) fn collect_output(output: ProcessOutput, channel: OwnedFd) -> OutputRequests {
+    let (asks, asked) = mpsc::channel(1);
+    // It ends when the other side of the asks is dropped, which its owner does together with the program.
+    tokio::spawn(serve_output(output, channel, asked));
+    asks
+}
+
+async fn serve_output(
+    mut output: ProcessOutput,
+    channel: OwnedFd,
+    mut asked: mpsc::Receiver<oneshot::Sender<Excerpt>>,
+) {
+    let mut printed = PrintedOutput::default();
+    let mut buffer = vec![0; READ_BYTES];
+    let mut is_open = true;
+    loop {
+        tokio::select! {
+            biased;
+            ask = asked.recv() => {
+                let Some(ask) = ask else { return };
+                read_now(&mut output, &mut buffer, &mut printed);
+                // Whoever gave up waiting wants the next excerpt to begin here all the same.
+                let _ = ask.send(printed.take());
+            }
+            read = output.read(&mut buffer), if is_open => match read {
+                Ok(count @ 1..) => printed.add(buffer.get(..count).unwrap_or_default()),
+                Ok(0) | Err(_) => {
+                    is_open = false;
+                    // An error means that it is closed already.
+                    let _ = shutdown(&channel, Shutdown::Both);
+                }
+            },
+        }
+        // A flood does not keep others from running.
+        tokio::task::consume_budget().await;
+    }
+}
+
+/// Reads what is there, also if the runtime has not heard of it yet.
+fn read_now(output: &mut ProcessOutput, buffer: &mut [u8], printed: &mut PrintedOutput) {
+    for _ in 0..PRINTED_READS_MAX {
+        match output.try_read(buffer) {
+            Ok(count @ 1..) => printed.add(buffer.get(..count).unwrap_or_default()),
+            Ok(0) | Err(_) => return,
+        }
+    }
+}
+
+impl PrintedOutput {
+    fn add(&mut self, bytes: &[u8]) {
+        let count = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+        self.total_bytes = self.total_bytes.saturating_add(count);
+        let room = PRINTED_HEAD_BYTES_MAX.saturating_sub(self.head.len());
+        let (first, rest) = bytes.split_at(room.min(bytes.len()));
+        self.head.extend_from_slice(first);
+        self.tail.extend_from_slice(rest);
+        let excess = self.tail.len().saturating_sub(OUTPUT_TAIL_BYTES);
+        self.tail.drain(..excess);
+    }
+
+    fn take(&mut self) -> Excerpt {
+        let PrintedOutput { mut head, mut tail, total_bytes } = std::mem::take(self);
+        let is_cut = u64::try_from(head.len() + tail.len()).is_ok_and(|kept| kept < total_bytes);
+        if !is_cut {
+            head.append(&mut tail);
+        }
+        Excerpt {
+            head: text_of_head(&head, is_cut),
+            tail: is_cut.then(|| text_of_tail(&tail)),
+            total_bytes,
+            sidecar: None,
+            sidecar_error: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_flood_head_and_tail_are_kept() {
+        let check = |pieces: &[usize], kept: (usize, Option<usize>)| {
+            let mut printed = PrintedOutput::default();
+            pieces.iter().for_each(|bytes| printed.add(&vec![b'x'; *bytes]));
+            let excerpt = printed.take();
+            let total: usize = pieces.iter().sum();
+            assert_eq!((excerpt.head.len(), excerpt.tail.map(|tail| tail.len())), kept);
+            assert_eq!(excerpt.total_bytes, total as u64);
+            assert_eq!(printed.take().total_bytes, 0, "it is taken once");
+        };
+        let (head, tail) = (PRINTED_HEAD_BYTES_MAX, OUTPUT_TAIL_BYTES);
+        check(&[], (0, None));
+        check(&[head], (head, None));
+        check(&[head - 1, tail + 1], (head + tail, None));
+        check(&[head, tail, 1], (head, Some(tail)));
+        check(&[10 * head], (head, Some(tail)));
+    }
+}

@@ -1,0 +1,344 @@
+//! Programs that the operator names, such as servers of other people: each is a principal of its own, with a grant of its
+//! own that no call widens or narrows. It sees no root and reaches no host but what its requirements name and rules leave
+//! to it, and lives until whoever holds it lets it go, or the runtime ends. What is said to it is not known here.
+
+use std::ffi::OsString;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use haft_contract::{
+    BackgroundProcess, BackgroundProcessRequest, BackgroundProcesses, BoxFuture, ErrorCode,
+    FsEntryKind, PatternVariables, ProcessWriteAccess, RequirementSet, ToolError, ToolId,
+};
+use haft_policy::{
+    Capabilities, Conditions, HostScope, PathReach, PathSubject, PatternError, ResolvedAccess,
+    Rule, RuleAction, RuleErrors, RuleScope, RuleSet, decide_access,
+};
+use haft_sandbox::{Launcher, Network, SandboxCommand};
+
+use super::process::RunningProcess;
+use super::{boxed_process, is_within, readable_path, sandbox_channel, system_directory};
+use crate::process_registry::ProcessRegistry;
+use crate::roots::{WorkspaceRoots, path_error};
+use crate::sandbox::Sandbox;
+use crate::shell::{ProcessBounds, start_process};
+
+/// The variable that stands for all roots.
+const WORKSPACE: &str = "{workspace}";
+
+/// What the programs of a runtime that the operator names have in common. Cloning is cheap.
+#[derive(Clone)]
+pub struct ServerProcesses {
+    context: Arc<ServerProcessContext>,
+}
+
+struct ServerProcessContext {
+    launcher: Launcher,
+    sandbox: Sandbox,
+    roots: WorkspaceRoots,
+    environment: Vec<(OsString, OsString)>,
+    rules: RuleSet,
+    variables: PatternVariables,
+    processes: ProcessRegistry,
+}
+
+/// What the programs are started with.
+pub struct ServerProcessParts {
+    /// Starts processes.
+    pub launcher: Launcher,
+    /// What confines them, and what is kept from them.
+    pub sandbox: Sandbox,
+    /// The directories that requirements are about.
+    pub roots: WorkspaceRoots,
+    /// Their environment, beside what each is given of its own.
+    pub environment: Vec<(OsString, OsString)>,
+    /// What rules deny, no requirement grants.
+    pub rules: Vec<(RuleScope, Rule)>,
+    /// What path patterns' variables stand for.
+    pub variables: PatternVariables,
+}
+
+/// Starts one program with the grant that its requirements come to.
+pub struct ServerProcessLauncher {
+    context: Arc<ServerProcessContext>,
+    readable: Vec<PathBuf>,
+    writable: Vec<PathBuf>,
+    writable_patterns: Vec<String>,
+    hosts: Arc<HostScope>,
+}
+
+/// Says why a program cannot be granted what it requires.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ServerProcessError {
+    /// Permission rules are not usable.
+    #[error(transparent)]
+    Rules(#[from] RuleErrors),
+    /// A requirement is not usable.
+    #[error(transparent)]
+    Requirement(#[from] PatternError),
+    /// A program is confined to directories, and this is none of a root.
+    #[error(
+        "{0:?} names no directory of the workspace: expected one such as \"notes/**\", or \"{WORKSPACE}/**\""
+    )]
+    NoDirectory(String),
+    /// The place cannot be granted.
+    #[error("{0}")]
+    Directory(String),
+}
+
+impl ServerProcesses {
+    /// Returns what programs are started with; rules are checked here.
+    pub fn new(parts: ServerProcessParts) -> Result<Self, ServerProcessError> {
+        let ServerProcessParts { launcher, sandbox, roots, environment, rules, variables } = parts;
+        let rules = RuleSet::compile(rules, &variables, Conditions::default())?;
+        let living = ProcessRegistry::default();
+        let ground = ServerProcessContext {
+            launcher,
+            sandbox,
+            roots,
+            environment,
+            rules,
+            variables,
+            processes: living,
+        };
+        Ok(Self { context: Arc::new(ground) })
+    }
+
+    /// Returns what starts the program called `name` with what it requires. Only files and hosts are granted to programs.
+    pub fn grant(
+        &self,
+        name: &ToolId,
+        requires: &RequirementSet,
+    ) -> Result<ServerProcessLauncher, ServerProcessError> {
+        let changes = directories(&requires.fs.write)?;
+        let writable = self.context.directory_paths(name, &changes, DirectoryUse::Change)?;
+        let mut readable = self.context.directory_paths(
+            name,
+            &directories(&requires.fs.read)?,
+            DirectoryUse::Read,
+        )?;
+        readable.retain(|place| !is_within(place, &writable));
+        let own = Capabilities::compile(requires, &self.context.variables)?;
+        let hosts = HostScope::of_tool(name, &own, &own, &self.context.rules);
+        let ground = Arc::clone(&self.context);
+        Ok(ServerProcessLauncher {
+            context: ground,
+            readable,
+            writable,
+            writable_patterns: changes,
+            hosts: Arc::new(hosts),
+        })
+    }
+
+    /// Ends all programs and waits until nothing of them is left. None is started afterwards.
+    pub async fn end_all(&self) {
+        self.context.processes.end_all().await;
+    }
+}
+
+/// What is done with a directory.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum DirectoryUse {
+    Read,
+    Change,
+}
+
+impl ServerProcessContext {
+    /// Returns where the directories are, if neither the sandbox nor a rule keeps any of what is in them.
+    fn directory_paths(
+        &self,
+        name: &ToolId,
+        directories: &[String],
+        usage: DirectoryUse,
+    ) -> Result<Vec<PathBuf>, ServerProcessError> {
+        let mut places = Vec::new();
+        for directory in directories {
+            let subjects = match directory.as_str() {
+                "." => {
+                    let root = |root: PathBuf| PathSubject::in_root(&root, Path::new(""));
+                    self.roots.paths().into_iter().map(root).collect()
+                }
+                directory => vec![self.subject(directory)?],
+            };
+            for subject in subjects {
+                self.check_use(name, &subject, usage)?;
+                places.push(subject.absolute);
+            }
+        }
+        Ok(places)
+    }
+
+    fn subject(&self, directory: &str) -> Result<PathSubject, ServerProcessError> {
+        let unusable = |why: String| ServerProcessError::Directory(why);
+        let (place, kind) = self.roots.resolve(directory).map_err(|err| unusable(err.message))?;
+        match kind {
+            Some(FsEntryKind::Directory) => Ok(self.roots.subject(&place)),
+            None => Err(unusable(format!(
+                "{directory:?} is not there: make the directory, so that a program can be confined to it"
+            ))),
+            Some(other) => Err(unusable(format!(
+                "{directory:?} is {}, not a directory: a program can be confined to whole directories only",
+                other.with_article()
+            ))),
+        }
+    }
+
+    fn check_use(
+        &self,
+        name: &ToolId,
+        subject: &PathSubject,
+        usage: DirectoryUse,
+    ) -> Result<(), ServerProcessError> {
+        let kept = |err: ToolError| ServerProcessError::Directory(err.message);
+        let path = subject.clone().with_reach(PathReach::Tree);
+        let access = match usage {
+            DirectoryUse::Read => {
+                self.sandbox.check_read(subject).map_err(kept)?;
+                ResolvedAccess::Read { path }
+            }
+            DirectoryUse::Change => {
+                self.sandbox.check_write(subject).map_err(kept)?;
+                ResolvedAccess::Write { path }
+            }
+        };
+        let decision = decide_access(name, Some(&access), &self.rules);
+        match decision.action {
+            RuleAction::Allow | RuleAction::Ask => Ok(()),
+            RuleAction::Deny => Err(ServerProcessError::Directory(decision.explain())),
+        }
+    }
+}
+
+impl ServerProcessLauncher {
+    /// Returns the directories that the program can change, as they are spelled from the workspace; `.` is all roots.
+    pub fn writable_patterns(&self) -> &[String] {
+        &self.writable_patterns
+    }
+
+    /// Returns the directories of roots that the program can read or change.
+    pub fn directories(&self) -> impl Iterator<Item = &Path> {
+        self.writable.iter().chain(&self.readable).map(PathBuf::as_path)
+    }
+
+    async fn start_running(
+        &self,
+        request: BackgroundProcessRequest,
+    ) -> Result<RunningProcess, ToolError> {
+        let ground = &*self.context;
+        if request.writable != ProcessWriteAccess::Nothing {
+            let message = "the program changes what it was granted, and nothing that is asked for";
+            return Err(ToolError::new(ErrorCode::CapabilityDenied, message));
+        }
+        let handle = self.directory(request.cwd.as_deref())?;
+        let mut command = SandboxCommand::new(request.program, handle)
+            .args(request.args)
+            .channel(sandbox_channel(request.channel));
+        command.env = ground.environment.iter().cloned().chain(request.env).collect();
+        let mut readable = self.readable.clone();
+        for path in &request.readable {
+            readable.push(readable_path(&ground.sandbox, path)?);
+        }
+        // What is named twice would be kept from being changed.
+        readable.retain(|place| !is_within(place, &self.writable));
+        let is_alone = self.hosts.is_empty();
+        let bounds = ProcessBounds {
+            writable: self.writable.clone(),
+            readable,
+            network: if is_alone { Network::Loopback } else { Network::Proxied },
+            hosts: Arc::clone(&self.hosts),
+            memory_bytes: request.memory_bytes,
+        };
+        let memory_bytes = bounds.memory_bytes(&ground.sandbox);
+        let started = start_process(&ground.launcher, &ground.sandbox, command, bounds).await?;
+        RunningProcess::new(started, memory_bytes, &ground.processes)
+    }
+
+    /// Opens the directory that the program starts in: the one asked for, else one of the system's. A root is none unless it
+    /// is asked for: some programs look for parts of themselves where they start, and calls can put files there.
+    fn directory(&self, asked: Option<&str>) -> Result<OwnedFd, ToolError> {
+        let ground = &*self.context;
+        if let Some(directory) = asked {
+            let (place, _) = ground.roots.resolve(directory)?;
+            let root = ground.roots.root(place.root()).ok_or_else(|| {
+                let message = format!("cwd {directory:?} is outside the workspace");
+                ToolError::new(ErrorCode::PathEscape, message)
+            })?;
+            return root.open_dir(place.relative()).map_err(|err| path_error(directory, &err));
+        }
+        system_directory(&ground.sandbox, &ground.roots)
+    }
+}
+
+impl BackgroundProcesses for ServerProcessLauncher {
+    fn start(
+        &self,
+        request: BackgroundProcessRequest,
+    ) -> BoxFuture<'_, Result<Box<dyn BackgroundProcess>, ToolError>> {
+        boxed_process(self.start_running(request))
+    }
+}
+
+/// Returns the directories that patterns name with all that is in them, from the workspace; `.` alone if all of it is named.
+fn directories(patterns: &[String]) -> Result<Vec<String>, ServerProcessError> {
+    let mut directories: Vec<String> = Vec::new();
+    for pattern in patterns {
+        let directory = directory_of(pattern)
+            .ok_or_else(|| ServerProcessError::NoDirectory(pattern.clone()))?;
+        if !directories.contains(&directory) {
+            directories.push(directory);
+        }
+    }
+    if directories.iter().any(|directory| directory == ".") {
+        return Ok(vec![".".to_owned()]);
+    }
+    Ok(directories)
+}
+
+/// Returns the directory that a pattern names with all in it.
+fn directory_of(pattern: &str) -> Option<String> {
+    let within = match pattern.strip_prefix(WORKSPACE) {
+        Some("") => "**",
+        Some(rest) => rest.strip_prefix('/')?,
+        None => pattern,
+    };
+    let directory = match within {
+        "**" | "." | "./**" => return Some(".".to_owned()),
+        within => within.strip_suffix("/**").unwrap_or(within),
+    };
+    let is_plain = !directory.contains(['*', '?', '[', ']', '{', '}', '\\', '\0']);
+    let names = directory.strip_prefix('/').unwrap_or(directory).split('/');
+    let names_all = names.into_iter().all(|name| !matches!(name, "" | "." | ".."));
+    (is_plain && names_all).then(|| directory.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_name_whole_directories() {
+        let check = |patterns: &[&str], expect: Result<&[&str], &str>| {
+            let patterns: Vec<String> = patterns.iter().map(|&text| text.to_owned()).collect();
+            let expect = expect
+                .map(|all| all.iter().map(|&text| text.to_owned()).collect::<Vec<_>>())
+                .map_err(str::to_owned);
+            let found = directories(&patterns).map_err(|err| match err {
+                ServerProcessError::NoDirectory(pattern) => pattern,
+                other => other.to_string(),
+            });
+            assert_eq!(found, expect, "{patterns:?}");
+        };
+        check(&[], Ok(&[]));
+        check(&["notes/**", "notes", "a/b/**"], Ok(&["notes", "a/b"]));
+        check(&["notes/**", "{workspace}/**"], Ok(&["."]));
+        check(&["{workspace}"], Ok(&["."]));
+        check(&["{workspace}/notes"], Ok(&["notes"]));
+        check(&["/srv/data/**"], Ok(&["/srv/data"]));
+        check(&["*.md"], Err("*.md"));
+        check(&["../up"], Err("../up"));
+        check(&["{user-data}/x"], Err("{user-data}/x"));
+        check(&[""], Err(""));
+    }
+}

@@ -1,0 +1,150 @@
+//! One front end that talks to haft, as it holds it: it begins runs, shows tools, and reads what calls left for it.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use haft_contract::{Contract, Envelope, EnvelopeMetadata, RunId, Todo, TodoStore};
+use haft_journal::RunRow;
+use serde_json::Value;
+
+use crate::call::Call;
+use crate::connection_state::{ConnectionOptions, ConnectionState, ToolListingWatcher};
+use crate::explain::CallExplanation;
+use crate::pipeline::ResumeMode;
+use crate::restrictions::{self, Restrictions};
+use crate::run::{Run, RunRegistry};
+use crate::run_error::RunError;
+use crate::shared::RuntimeError;
+use crate::sidecar::Sidecars;
+
+/// One front end that talks to haft. Cloning is cheap; the sidecars go when the last clone and the last run go,
+/// unless they are [kept](Connection::keep_outputs).
+#[derive(Clone)]
+pub struct Connection {
+    state: Arc<ConnectionState>,
+    runs: Arc<RunRegistry>,
+}
+
+impl Connection {
+    pub(crate) fn open(
+        runs: Arc<RunRegistry>,
+        options: ConnectionOptions,
+    ) -> Result<Self, RuntimeError> {
+        let state = ConnectionState::open(Arc::clone(runs.shared()), options)?;
+        Ok(Self { state: Arc::new(state), runs })
+    }
+
+    /// Returns a session for a subagent of this one: it may do what this one may, as far as the narrowing leaves it, and
+    /// nothing more ever. A call is judged by the rules of this session and by those of the narrowing, and the stricter
+    /// decides; what it may reach lies within both; what the person answers «always» holds in both, and lifts nothing that a
+    /// narrowing keeps back.
+    ///
+    /// Both ask the same person, count against the same quotas and have the same skills. The narrowed one has a todo list of
+    /// its own, found tools of its own, and does not see what was cut out of this one's outputs.
+    pub fn restrict(&self, narrowing: Restrictions) -> Result<Self, RuntimeError> {
+        let state = self.state.restrict(narrowing)?;
+        Ok(Self { state: Arc::new(state), runs: Arc::clone(&self.runs) })
+    }
+
+    /// Returns the run `id`, to begin it or to go on with it. It is in the journal from its first call on, or from
+    /// when it is [opened](Run::take_lease).
+    pub fn run(&self, id: RunId) -> Run {
+        self.resume(id, ResumeMode::Continue)
+    }
+
+    /// Returns the run `id`, to go on with it as `resume` says. Each handle that starts over has a pass of its own.
+    pub fn resume(&self, id: RunId, resume: ResumeMode) -> Run {
+        Run::new(&self.runs, Arc::clone(&self.state), id, resume)
+    }
+
+    /// Returns whether a run was begun by the same kind of front end, and in the same workspace.
+    pub fn is_same_origin(&self, run: &RunRow) -> bool {
+        let workspace = self.state.shared.parts.roots.workspace().to_string_lossy();
+        run.front_end == self.state.front_end && run.root == workspace
+    }
+
+    /// Says what would become of a call and why: which rule decides each access, and what would change it. Nothing is
+    /// executed, recorded or asked; watchdogs are consulted.
+    pub async fn explain(&self, tool: &str, input: Value) -> Result<CallExplanation, RunError> {
+        // The run is never begun, so its name is nobody else's.
+        let run = self.run(RunId::parse("explained")?);
+        run.rehearse(Call::new(tool, input)).await
+    }
+
+    /// Returns the tools to show to a model now, by id: all of them, or those that are not [searched](crate::ToolListing::Searched)
+    /// and those that were found. The description of `skill` lists the skills, that of `task` the subagents.
+    pub fn listed_tools(&self) -> Vec<Arc<Contract>> {
+        let listed = self.state.listed_tools(&self.state.shared.catalog.registry());
+        let published = |contract| {
+            restrictions::describe_with_subagents(
+                self.state.skills.describe_with_skills(contract),
+                &self.state.subagents,
+            )
+        };
+        listed.into_iter().map(published).collect()
+    }
+
+    /// Returns how many tools are not listed now, and can be found.
+    pub fn unlisted_count(&self) -> usize {
+        self.state.unlisted_count(&self.state.shared.catalog.registry())
+    }
+
+    /// Returns what is wrong with the skills that this session finds, one line each. May block.
+    pub fn skill_problems(&self) -> &[String] {
+        self.state.skills.problems()
+    }
+
+    /// Returns what tells when the tools to show change.
+    pub fn listing_changes(&self) -> ToolListingWatcher {
+        self.state.listing_changes()
+    }
+
+    /// Leaves the files of cut outputs where they are when the session goes. Whoever calls this removes them some time.
+    pub fn keep_outputs(&self) {
+        self.state.sidecars.keep();
+    }
+
+    /// Reads a sidecar of this session, given its path.
+    pub fn read_sidecar(&self, path: &Path) -> io::Result<Vec<u8>> {
+        let text = path.to_string_lossy();
+        let (place, _) =
+            self.state.paths.resolve(&text).map_err(|err| io::Error::other(err.message))?;
+        if self.state.paths.subject(&place).is_some() {
+            return Err(io::Error::new(
+                io::ErrorKind::NotFound,
+                "no sidecar of this session has that path",
+            ));
+        }
+        let root = self.state.paths.root_of(&place).map_err(|err| io::Error::other(err.message))?;
+        let mut opened = root.open_file(place.relative()).map_err(io::Error::other)?.file;
+        let mut contents = Vec::new();
+        io::Read::read_to_end(&mut opened, &mut contents)?;
+        Ok(contents)
+    }
+
+    /// Returns the todo list.
+    pub fn todos(&self) -> Vec<Todo> {
+        self.state.todos.current()
+    }
+
+    /// Takes over what was cut out of an output of an earlier session, so that calls of this one read it: the answer names a
+    /// copy from then on, or says that the rest is gone. For drivers that go on after a transcript.
+    pub fn adopt_output(&self, metadata: &mut EnvelopeMetadata) {
+        Sidecars::mark_lost(metadata);
+        self.state.sidecars.adopt(metadata);
+    }
+
+    /// Returns whether connections [take something over](Self::adopt_call) from calls of a tool.
+    pub fn is_adopted(&self, tool: &str) -> bool {
+        let registry = self.state.shared.catalog.registry();
+        registry.contract(tool).is_some_and(|contract| contract.connection_store.is_some())
+    }
+
+    /// Takes over what a call of an earlier session gave it, as far as a call could give it to this one: the tools that it
+    /// found are listed, the files of the skill that it loaded can be read, and the list that it wrote is the list. For drivers
+    /// that go on after a transcript, with one call after the other. May block.
+    pub fn adopt_call(&self, tool: &str, input: &Value, answer: &Envelope) {
+        self.state.adopt_call(tool, input, answer);
+    }
+}

@@ -1,0 +1,226 @@
+//! What one front end that talks to haft has of its own: its todo list, its rules, its sidecars, the tools that it shows.
+//! How it begins runs is not known here.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use haft_contract::{ConnectionStore, Contract, RunId, SubagentSummary, Todo, TodoStore};
+use haft_policy::{Conditions, Rule, RuleSet};
+use tokio::sync::MutexGuard;
+
+use crate::ask::{Asker, HeadlessAsker};
+use crate::files::PathResolver;
+use crate::restrictions::{RestrictionStack, Restrictions};
+use crate::shared::{RuntimeError, RuntimeShared};
+use crate::sidecar::Sidecars;
+use crate::skills::{ConnectionSkills, SkillSearchPaths};
+pub(crate) use listing::ConnectionTools;
+use listing::SearchedTools;
+pub use listing::{ToolListing, ToolListingWatcher};
+pub(crate) use process_access::check_start_directory;
+use quotas::ConnectionQuotas;
+use rules::ConnectionRules;
+
+mod adoption;
+mod listing;
+mod process_access;
+mod quotas;
+mod rules;
+
+/// The front end of sessions that drive plans. The calls of a run which such a session began are nodes of its plan: no other
+/// front end makes calls in it, since these would be taken for answers of nodes.
+pub const PLAN_FRONT_END: &str = "plan";
+
+/// What a front end says of itself when it opens a session.
+pub struct ConnectionOptions {
+    /// The session's name, unique among the sessions that live at the same time; also a directory name.
+    pub id: String,
+    /// The kind of front end, such as `cli` or `mcp`; recorded with every run. That of plans is [`PLAN_FRONT_END`].
+    pub front_end: String,
+    /// Permission rules of this session.
+    pub rules: Vec<Rule>,
+    /// Asks the person behind the front end.
+    pub asker: Arc<dyn Asker>,
+    /// Whether the first `once` call of a retry whose tool an earlier attempt called is held back once, with a warning
+    /// in place of its answer. For front ends that have no other way to warn before it happens.
+    pub holds_repeated_calls: bool,
+    /// Whether the front end shows the tools to a model.
+    pub listing: ToolListing,
+    /// Where the skills are looked for, once, when somebody first wants to know of them.
+    pub skills: SkillSearchPaths,
+    /// Whom `task` may be told to give a task. Without any, the tool is not listed.
+    pub subagents: Vec<SubagentSummary>,
+}
+
+impl ConnectionOptions {
+    /// Returns the options of a session without rules of its own and without anybody to ask.
+    pub fn headless(id: impl Into<String>, front_end: impl Into<String>) -> Self {
+        Self {
+            id: id.into(),
+            front_end: front_end.into(),
+            rules: Vec::new(),
+            asker: Arc::new(HeadlessAsker),
+            holds_repeated_calls: false,
+            listing: ToolListing::All,
+            skills: SkillSearchPaths::default(),
+            subagents: Vec::new(),
+        }
+    }
+}
+
+/// What one front end has of its own.
+pub(crate) struct ConnectionState {
+    pub(crate) shared: Arc<RuntimeShared>,
+    pub(crate) id: String,
+    pub(crate) front_end: String,
+    // One for all sessions that were narrowed from one another: what a person answered holds in all of them, beneath the
+    // ceilings of each.
+    pub(crate) rules: Arc<ConnectionRules>,
+    // Held by the call whose question is before the person, so that there is one at a time; every other call that has a
+    // question waits for it.
+    ask_lock: Arc<tokio::sync::Mutex<()>>,
+    pub(crate) asker: Arc<dyn Asker>,
+    pub(crate) holds_repeated_calls: bool,
+    listing: ToolListing,
+    found_tools: SearchedTools,
+    pub(crate) todos: Arc<ConnectionTodos>,
+    pub(crate) quotas: Arc<ConnectionQuotas>,
+    pub(crate) skills: Arc<ConnectionSkills>,
+    pub(crate) sidecars: Arc<Sidecars>,
+    pub(crate) paths: PathResolver,
+    pub(crate) restrictions: RestrictionStack,
+    pub(crate) subagents: Arc<[SubagentSummary]>,
+}
+
+impl ConnectionState {
+    pub(crate) fn open(
+        shared: Arc<RuntimeShared>,
+        options: ConnectionOptions,
+    ) -> Result<Self, RuntimeError> {
+        // The name is a directory's, which goes with the session.
+        RunId::parse(&options.id)?;
+        if options.id.starts_with('.') {
+            return Err(RuntimeError::ConnectionName(options.id));
+        }
+        let rules = Arc::new(ConnectionRules::new(&shared, options.rules)?);
+        let sidecars = Arc::new(Sidecars::new(shared.parts.sidecars.join(&options.id)));
+        let skills = Arc::new(ConnectionSkills::new(options.skills));
+        let roots = shared.parts.roots.clone();
+        let territory = PathResolver::new(roots, Arc::clone(&sidecars), Arc::clone(&skills));
+        Ok(Self {
+            shared,
+            id: options.id,
+            front_end: options.front_end,
+            rules,
+            ask_lock: Arc::default(),
+            asker: options.asker,
+            holds_repeated_calls: options.holds_repeated_calls,
+            listing: options.listing,
+            found_tools: SearchedTools::default(),
+            todos: Arc::default(),
+            quotas: Arc::default(),
+            skills,
+            sidecars,
+            paths: territory,
+            restrictions: RestrictionStack::default(),
+            subagents: options.subagents.into(),
+        })
+    }
+
+    /// Returns what a subagent of this connection has; see [`Connection::restrict`](crate::Connection::restrict).
+    pub(crate) fn restrict(&self, narrowing: Restrictions) -> Result<Self, RuntimeError> {
+        let narrowed =
+            self.restrictions.push_restrictions(&narrowing, &self.shared.parts.variables)?;
+        let sidecars = Arc::new(self.sidecars.for_subagent());
+        // Files of a skill outside the roots are read by whoever can load it.
+        let registry = self.shared.catalog.registry();
+        let loads_skills = registry.contracts().any(|contract| {
+            contract.connection_store == Some(ConnectionStore::Skills)
+                && narrowed.allows_tool(&contract.id)
+        });
+        let skills = if loads_skills { Arc::clone(&self.skills) } else { Arc::default() };
+        let roots = self.shared.parts.roots.clone();
+        let territory = PathResolver::new(roots, Arc::clone(&sidecars), Arc::clone(&skills));
+        Ok(Self {
+            shared: Arc::clone(&self.shared),
+            id: self.id.clone(),
+            front_end: self.front_end.clone(),
+            rules: Arc::clone(&self.rules),
+            ask_lock: Arc::clone(&self.ask_lock),
+            asker: Arc::clone(&self.asker),
+            holds_repeated_calls: self.holds_repeated_calls,
+            listing: self.listing,
+            found_tools: SearchedTools::default(),
+            todos: Arc::default(),
+            quotas: Arc::clone(&self.quotas),
+            skills,
+            sidecars,
+            paths: territory,
+            restrictions: narrowed,
+            subagents: narrowing.subagents.into(),
+        })
+    }
+
+    /// Returns the rules that hold now.
+    pub(crate) fn rules(&self) -> RuleSet {
+        let rules = self.rules.current(&self.shared);
+        let conditions = self.shared.conditions();
+        let rules = if conditions == Conditions::default() {
+            rules
+        } else {
+            rules.with_conditions(conditions)
+        };
+        self.restrictions.restrict_rules(rules, conditions)
+    }
+
+    /// Returns whether the session has the tool.
+    pub(crate) fn has_tool(&self, contract: &Contract) -> bool {
+        self.restrictions.allows_tool(&contract.id)
+    }
+
+    /// Returns whether the session shows the tool to whoever lists or looks for tools.
+    fn shows_tool(&self, contract: &Contract) -> bool {
+        self.has_tool(contract) && (!contract.delegates || !self.subagents.is_empty())
+    }
+
+    /// Waits until no question of another call is before the person.
+    pub(crate) async fn lock_questions(&self) -> MutexGuard<'_, ()> {
+        self.ask_lock.lock().await
+    }
+}
+
+/// The todo list. The mutex is written by the todo tool and read by front ends, a few times a session.
+#[derive(Default)]
+pub(crate) struct ConnectionTodos {
+    list: Mutex<TodoList>,
+}
+
+#[derive(Default)]
+struct TodoList {
+    todos: Vec<Todo>,
+    /// Whether a call of this session wrote it, so that nothing older takes its place.
+    is_written: bool,
+}
+
+impl ConnectionTodos {
+    fn list(&self) -> std::sync::MutexGuard<'_, TodoList> {
+        self.list.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes over the list of an earlier session, unless this one has one of its own.
+    fn adopt_todos(&self, todos: Vec<Todo>) {
+        let mut list = self.list();
+        if !list.is_written {
+            list.todos = todos;
+        }
+    }
+}
+
+impl TodoStore for ConnectionTodos {
+    fn replace(&self, todos: Vec<Todo>) {
+        *self.list() = TodoList { todos, is_written: true };
+    }
+
+    fn current(&self) -> Vec<Todo> {
+        self.list().todos.clone()
+    }
+}

@@ -1,0 +1,175 @@
+//! Which tools a session lists, and which it calls. Where there are many, those of Python files and MCP servers are found by
+//! a query instead of listed, and what was found is listed and callable for the rest of the session. How well a tool fits a
+//! query is decided elsewhere, and the list itself is the front end's to send.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use haft_contract::{
+    ConnectionStore, Contract, Envelope, ToolId, ToolIndex, ToolMatch, ToolOrigin,
+};
+use serde_json::Value;
+use tokio::sync::watch;
+
+use super::ConnectionState;
+use crate::catalog::CatalogWatcher;
+use crate::registry::Registry;
+
+/// Tools that a model is shown at once.
+///
+/// Limit (agents): Python tools and MCP tools are found with `tool_search` instead.
+pub(crate) const LISTED_TOOLS_MAX: usize = 20;
+
+/// Whether a front end shows tools to a model.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ToolListing {
+    /// Every tool is listed, and can be called: whoever calls knows what there is.
+    #[default]
+    All,
+    /// Where there are many tools, some of them are found with `tool_search` before they are listed and can be called.
+    Searched,
+}
+
+/// The tools that were found. The mutex is written by calls of `tool_search`, and read where tools are listed and called.
+#[derive(Debug, Default)]
+pub(crate) struct SearchedTools {
+    ids: Mutex<BTreeSet<ToolId>>,
+    /// How often tools were found that were not listed before.
+    found_count: watch::Sender<u64>,
+}
+
+impl SearchedTools {
+    fn contains(&self, id: &ToolId) -> bool {
+        self.ids.lock().unwrap_or_else(PoisonError::into_inner).contains(id)
+    }
+
+    fn add(&self, found: Vec<ToolId>) {
+        self.ids.lock().unwrap_or_else(PoisonError::into_inner).extend(found);
+    }
+}
+
+impl ConnectionState {
+    /// Returns the tools to show to a model, by id.
+    pub(crate) fn listed_tools(&self, registry: &Registry) -> Vec<Arc<Contract>> {
+        let all = registry.shared_contracts().filter(|contract| self.shows_tool(contract));
+        let is_searched = self.is_searched(registry);
+        let is_shown = |contract: &&Arc<Contract>| !is_searched || !self.is_unfound(contract);
+        all.filter(is_shown).map(Arc::clone).collect()
+    }
+
+    /// Returns how many of the tools are not shown, and can be found.
+    pub(crate) fn unlisted_count(&self, registry: &Registry) -> usize {
+        let offered = registry.contracts().filter(|contract| self.shows_tool(contract)).count();
+        offered.saturating_sub(self.listed_tools(registry).len())
+    }
+
+    /// Returns whether a tool is to be found before it can be called.
+    pub(crate) fn is_hidden_until_found(&self, registry: &Registry, contract: &Contract) -> bool {
+        self.is_searched(registry) && self.is_unfound(contract)
+    }
+
+    fn is_unfound(&self, contract: &Contract) -> bool {
+        can_be_many(&contract.origin) && !self.found_tools.contains(&contract.id)
+    }
+
+    /// Returns whether there are so many tools that some are found instead of listed. Without the tool that finds them, nobody
+    /// could.
+    fn is_searched(&self, registry: &Registry) -> bool {
+        let offered = || registry.contracts().filter(|contract| self.shows_tool(contract));
+        match self.listing {
+            ToolListing::All => false,
+            ToolListing::Searched if registry.len() <= LISTED_TOOLS_MAX => false,
+            ToolListing::Searched => {
+                offered().count() > LISTED_TOOLS_MAX && offered().any(finds_tools)
+            }
+        }
+    }
+
+    /// Says that the front end was told of these tools, by whichever process.
+    fn mark_found<'a>(&self, registry: &'a Registry, ids: impl Iterator<Item = &'a ToolId>) {
+        let contracts = ids.filter_map(|id| registry.contract(id.as_str()));
+        let many: Vec<&Contract> = contracts.filter(|it| can_be_many(&it.origin)).collect();
+        let is_news = many.iter().any(|contract| self.is_hidden_until_found(registry, contract));
+        // Also what is listed anyway: there may be more tools later.
+        self.found_tools.add(many.into_iter().map(|contract| contract.id.clone()).collect());
+        if is_news {
+            self.found_tools.found_count.send_modify(|count| *count += 1);
+        }
+    }
+
+    /// Takes what a recorded search found for found: nothing is searched when its answer is recalled.
+    pub(super) fn adopt_search(&self, envelope: &Envelope) {
+        let Envelope::Output { data, .. } = envelope else { return };
+        let Some(matches) = data.get("matches").and_then(Value::as_array) else { return };
+        let ids = matches.iter().filter_map(|found| found.get("id")?.as_str());
+        let ids: Vec<ToolId> = ids.filter_map(|id| ToolId::parse(id).ok()).collect();
+        self.mark_found(&self.shared.catalog.registry(), ids.iter());
+    }
+
+    pub(crate) fn listing_changes(&self) -> ToolListingWatcher {
+        ToolListingWatcher {
+            catalog: self.shared.catalog.watch(),
+            found: self.found_tools.found_count.subscribe(),
+        }
+    }
+}
+
+/// Tells when the tools to show to a model change, because there are others or because some were found.
+#[derive(Clone)]
+pub struct ToolListingWatcher {
+    catalog: CatalogWatcher,
+    found: watch::Receiver<u64>,
+}
+
+impl ToolListingWatcher {
+    /// Waits until the tools have changed since this was last called. Can be given up and called again without loss. It never
+    /// ends once the session is gone.
+    pub async fn changed(&mut self) {
+        tokio::select! {
+            () = self.catalog.changed() => {}
+            found = self.found.changed() => {
+                if found.is_err() {
+                    std::future::pending::<()>().await;
+                }
+            }
+        }
+        // What has changed as well meanwhile is the same news.
+        self.catalog.version();
+        self.found.mark_unchanged();
+    }
+}
+
+fn finds_tools(contract: &Contract) -> bool {
+    contract.connection_store == Some(ConnectionStore::FoundTools)
+}
+
+fn can_be_many(origin: &ToolOrigin) -> bool {
+    match origin {
+        ToolOrigin::Native | ToolOrigin::Declared => false,
+        ToolOrigin::Python | ToolOrigin::Mcp { .. } => true,
+    }
+}
+
+/// The tools of the session, as one call finds them.
+pub(crate) struct ConnectionTools {
+    pub(crate) connection: Arc<ConnectionState>,
+    pub(crate) registry: Arc<Registry>,
+}
+
+impl ToolIndex for ConnectionTools {
+    fn find(&self, query: &str, matches_max: usize) -> Vec<ToolMatch> {
+        // The tool that searches is the one that nobody needs to find.
+        let is_wanted =
+            |contract: &Contract| !finds_tools(contract) && self.connection.shows_tool(contract);
+        let found = self.registry.search_among(query, matches_max, is_wanted);
+        let matches: Vec<ToolMatch> = found
+            .iter()
+            .map(|contract| ToolMatch {
+                id: contract.id.clone(),
+                description: contract.description.clone(),
+            })
+            .collect();
+        self.connection.mark_found(&self.registry, matches.iter().map(|found| &found.id));
+        matches
+    }
+}

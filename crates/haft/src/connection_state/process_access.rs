@@ -1,0 +1,119 @@
+//! Which directories processes of a session's calls are shown: all roots, less what narrowings keep back. A process is held to
+//! whole directories, by the kernel; what rules say of single files in them holds what is read off its words, as everywhere.
+
+use std::path::{Path, PathBuf};
+
+use haft_contract::{ErrorCode, ToolError, ToolId};
+use haft_policy::{
+    DirectoryTrees, HostScope, PathSubject, ResolvedAccess, RuleAction, RuleSet,
+    decide_restrictions,
+};
+
+use super::ConnectionState;
+use crate::sandbox::Sandbox;
+
+impl ConnectionState {
+    /// Returns the directories of roots that processes of a call of this tool can read, and those that they can change as
+    /// well.
+    pub(crate) fn process_trees(&self, tool: &ToolId) -> DirectoryTrees {
+        let roots = self.shared.parts.roots.paths();
+        if self.restrictions.access_key().is_empty() {
+            return DirectoryTrees { readable: Vec::new(), writable: roots };
+        }
+        let left = match self.restrictions.capability_limit() {
+            Some(bound) => bound.contained_directories(&roots),
+            None => DirectoryTrees { readable: Vec::new(), writable: roots.clone() },
+        };
+        let rules = self.rules();
+        let sandbox = &self.shared.parts.sandbox;
+        let judged = DirectoryJudge { tool, rules: &rules, roots: &roots, sandbox };
+        let mut trees = DirectoryTrees::default();
+        for place in left.writable {
+            if !judged.may_show(&place) {
+                continue;
+            }
+            let side =
+                if judged.may_change(&place) { &mut trees.writable } else { &mut trees.readable };
+            side.push(place);
+        }
+        trees.readable.extend(left.readable.into_iter().filter(|place| judged.may_show(place)));
+        trees
+    }
+
+    /// Refuses a process that is to be held to less than commands of this program reach, where nothing holds any to anything.
+    pub(crate) fn check_enforceable(
+        &self,
+        trees: &DirectoryTrees,
+        hosts: &HostScope,
+    ) -> Result<(), ToolError> {
+        let roots = self.shared.parts.roots.paths();
+        let is_all = roots.iter().all(|root| trees.writable.contains(root));
+        if !self.shared.parts.sandbox.is_off() || (is_all && hosts.is_unrestricted()) {
+            return Ok(());
+        }
+        let message = "this agent may reach less than other commands here, and without the sandbox nothing holds a command to \
+                       that: use tools that run no commands, or ask the user to have the sandbox on";
+        Err(ToolError::new(ErrorCode::SandboxUnavailable, message).not_begun())
+    }
+}
+
+/// Refuses to start a process in a directory that it would not see.
+pub(crate) fn check_start_directory(
+    directory: &Path,
+    trees: &DirectoryTrees,
+) -> Result<(), ToolError> {
+    let seen = || trees.writable.iter().chain(&trees.readable);
+    if seen().any(|place| directory.starts_with(place)) {
+        return Ok(());
+    }
+    let places: Vec<String> = seen().map(|place| format!("{:?}", place.display())).collect();
+    let message = if places.is_empty() {
+        "this agent may see no directory of the workspace, so no command is started for it"
+            .to_owned()
+    } else {
+        format!(
+            "this agent may not see {:?}: start in one of {}",
+            directory.display(),
+            places.join(", ")
+        )
+    };
+    Err(ToolError::new(ErrorCode::CapabilityDenied, message).not_begun())
+}
+
+/// What the ceilings of a session say of whole directories.
+struct DirectoryJudge<'a> {
+    tool: &'a ToolId,
+    rules: &'a RuleSet,
+    roots: &'a [PathBuf],
+    sandbox: &'a Sandbox,
+}
+
+impl DirectoryJudge<'_> {
+    fn may_show(&self, place: &Path) -> bool {
+        let path = self.subject(place).filter(|path| self.sandbox.check_read(path).is_ok());
+        self.is_canonical(place)
+            && path.is_some_and(|path| self.allows_access(&ResolvedAccess::Read { path }))
+    }
+
+    fn may_change(&self, place: &Path) -> bool {
+        let path = self.subject(place).filter(|path| self.sandbox.check_write(path).is_ok());
+        path.is_some_and(|path| self.allows_access(&ResolvedAccess::Write { path }))
+    }
+
+    fn allows_access(&self, access: &ResolvedAccess) -> bool {
+        decide_restrictions(self.tool, Some(access), self.rules) != RuleAction::Deny
+    }
+
+    fn subject(&self, place: &Path) -> Option<PathSubject> {
+        self.roots.iter().find_map(|root| {
+            let relative = place.strip_prefix(root).ok()?;
+            Some(PathSubject::in_root(root, relative))
+        })
+    }
+
+    /// Returns whether a directory is there under this name and no other: what a link leads to was not meant.
+    fn is_canonical(&self, place: &Path) -> bool {
+        let is_root = self.roots.iter().any(|root| root == place);
+        is_root || place.canonicalize().is_ok_and(|real| real == place && real.is_dir())
+    }
+}

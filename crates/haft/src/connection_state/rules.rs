@@ -1,0 +1,87 @@
+//! The permission rules that hold in one session: those it began with, and those that people added by answering
+//! «always». A call that is being judged keeps the rules that it began to be judged with.
+
+use std::sync::{PoisonError, RwLock};
+
+use haft_policy::{Conditions, Rule, RuleErrors, RuleScope, RuleSet};
+
+use crate::shared::RuntimeShared;
+
+/// The rules of one session.
+pub(crate) struct ConnectionRules {
+    // Read by every call, when it is judged; written after an answer «always», a few times a session. Calls are judged
+    // synchronously and in parallel, which a task that owned the rules would put one after the other.
+    state: RwLock<ConnectionRulesState>,
+}
+
+struct ConnectionRulesState {
+    rules: RuleSet,
+    /// How many of the rules that were added for the project are among them.
+    project_count: usize,
+    /// What they were told of the place where calls run.
+    conditions: Conditions,
+}
+
+impl ConnectionRules {
+    pub(crate) fn new(shared: &RuntimeShared, of_session: Vec<Rule>) -> Result<Self, RuleErrors> {
+        let (of_project, conditions) =
+            (shared.added_project_rules.added_since(0), shared.conditions());
+        let project_count = of_project.len();
+        let parts = &shared.parts;
+        let added = scoped(RuleScope::Project, of_project);
+        let all =
+            parts.rules.iter().cloned().chain(added).chain(scoped(RuleScope::Session, of_session));
+        let rules = RuleSet::compile(all, &parts.variables, conditions)?;
+        Ok(Self { state: RwLock::new(ConnectionRulesState { rules, project_count, conditions }) })
+    }
+
+    /// Returns the rules that hold now, also those that another session added for the project.
+    pub(crate) fn current(&self, shared: &RuntimeShared) -> RuleSet {
+        let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
+        if state.is_up_to_date(shared) {
+            return state.rules.clone();
+        }
+        drop(state);
+        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        state.update(shared);
+        state.rules.clone()
+    }
+
+    /// Adds rules for this session.
+    pub(crate) fn add(&self, rules: &[Rule], shared: &RuntimeShared) -> Result<(), RuleErrors> {
+        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        state.rules = state.with_added(scoped(RuleScope::Session, rules.to_vec()), shared)?;
+        Ok(())
+    }
+}
+
+impl ConnectionRulesState {
+    fn is_up_to_date(&self, shared: &RuntimeShared) -> bool {
+        self.project_count == shared.added_project_rules.count()
+            && self.conditions == shared.conditions()
+    }
+
+    fn update(&mut self, shared: &RuntimeShared) {
+        let missing = shared.added_project_rules.added_since(self.project_count);
+        self.project_count += missing.len();
+        // They held when they were offered, so they compile; rules that did not would allow nothing.
+        match self.with_added(scoped(RuleScope::Project, missing), shared) {
+            Ok(rules) => self.rules = rules,
+            Err(err) => tracing::warn!("rules of the project do not hold here: {err}"),
+        }
+        self.conditions = shared.conditions();
+        self.rules = self.rules.with_conditions(self.conditions);
+    }
+
+    fn with_added(
+        &self,
+        more: impl Iterator<Item = (RuleScope, Rule)>,
+        shared: &RuntimeShared,
+    ) -> Result<RuleSet, RuleErrors> {
+        self.rules.with_added(more, &shared.parts.variables, self.conditions)
+    }
+}
+
+fn scoped(scope: RuleScope, rules: Vec<Rule>) -> impl Iterator<Item = (RuleScope, Rule)> {
+    rules.into_iter().map(move |rule| (scope, rule))
+}

@@ -1,0 +1,114 @@
+//! Hosts that a call is led to while it runs, such as by a redirect. What the call declared was judged before it began, and a
+//! person who was asked may have said yes; any other host comes up only now, when nobody can be asked, and is judged by rules
+//! and watchdogs before it is resolved. Who led there is not known here.
+
+use std::net::IpAddr;
+
+use haft_contract::{ErrorCode, Remedy, ToolError};
+use haft_policy::{ResolvedAccess, RuleAction, decide_access, is_local_host};
+use haft_sandbox::proxy::{ConnectionDenial, Host, reserved_range};
+
+use super::GrantedNet;
+use super::target::HttpTarget;
+use crate::watchdog::{WatchedCall, ask_watchdogs};
+
+impl GrantedNet {
+    /// Returns whether the call did not speak of this host.
+    pub(super) fn is_redirect(&self, target: &HttpTarget) -> bool {
+        !self.declared_hosts.contains(&target.host.to_string())
+    }
+
+    /// Refuses what rules or watchdogs do not let pass as it is.
+    pub(super) async fn judge_redirect(&self, target: &HttpTarget) -> Result<(), ToolError> {
+        let access = ResolvedAccess::Net { host: target.host.to_string() };
+        self.check_rules(target, &access)?;
+        self.check_watchdogs(target, &access).await
+    }
+
+    fn check_rules(&self, target: &HttpTarget, access: &ResolvedAccess) -> Result<(), ToolError> {
+        let HttpTarget { host, url, .. } = target;
+        let decision = decide_access(&self.tool, Some(access), &self.connection.rules());
+        let why = decision.explain();
+        let refused = |message| ToolError::new(ErrorCode::PermissionDenied, message);
+        match decision.action {
+            RuleAction::Allow => Ok(()),
+            RuleAction::Deny => Err(refused(why).decided_by(decision.grounds().decided_by)),
+            // How to allow it is exactly what a page that leads there wants to be said.
+            RuleAction::Ask if is_internal_host(host) => {
+                Err(ToolError::new(ErrorCode::CapabilityDenied, internal_host_text(host)))
+            }
+            RuleAction::Ask => {
+                let message = format!(
+                    "this call was not about {host}, and nobody is asked while it runs: call with {url} ({why})"
+                );
+                Err(refused(message).with_remedy(Remedy::AllowHost(host.to_string())))
+            }
+        }
+    }
+
+    async fn check_watchdogs(
+        &self,
+        target: &HttpTarget,
+        access: &ResolvedAccess,
+    ) -> Result<(), ToolError> {
+        // Where no host is granted this one is not reached whatever watchdogs say.
+        if self.hosts.is_empty() {
+            return Ok(());
+        }
+        let HttpTarget { host, url, .. } = target;
+        let parts = &self.connection.shared.parts;
+        let watched = WatchedCall {
+            tool: &self.tool,
+            input: &self.redirect_input,
+            accesses: std::slice::from_ref(access),
+            session: &self.connection.id,
+            root: parts.roots.workspace(),
+            has_hosts: true,
+            led_to: Some(url.as_str()),
+        };
+        let reasons = ask_watchdogs(&parts.watchdogs, watched)
+            .await
+            .map_err(|reason| ToolError::new(ErrorCode::WatchdogDenied, reason))?;
+        if reasons.is_empty() {
+            return Ok(());
+        }
+        let message = format!(
+            "a watchdog wants a person asked about {host}, and nobody is asked while a call runs: call with {url} ({})",
+            reasons.join("; ")
+        );
+        Err(ToolError::new(ErrorCode::WatchdogDenied, message))
+    }
+}
+
+/// Returns why a host that the call is led to is not connected to. What lies inside is not told how to be reached.
+pub(super) fn redirect_denied_error(denial: &ConnectionDenial) -> ToolError {
+    let message = match denial {
+        ConnectionDenial::NotGranted { host }
+        | ConnectionDenial::OtherPorts { host, .. }
+        | ConnectionDenial::Reserved { host, .. }
+            if is_internal_host(host) =>
+        {
+            internal_host_text(host)
+        }
+        ConnectionDenial::Reserved { host, range } => format!(
+            "host {host} has an address that is {range}, and no page may lead there; go on without it"
+        ),
+        denial => return super::denied_error(denial),
+    };
+    ToolError::new(ErrorCode::CapabilityDenied, message)
+}
+
+/// Returns whether the host is one of this machine or its networks, or the like, by what it is called.
+fn is_internal_host(host: &Host) -> bool {
+    let name = host.to_string();
+    match name.parse::<IpAddr>() {
+        Ok(address) => reserved_range(address).is_some(),
+        Err(_) => is_local_host(&name),
+    }
+}
+
+fn internal_host_text(host: &Host) -> String {
+    format!(
+        "{host} is one of this machine or its networks, and no page may lead there; go on without it"
+    )
+}

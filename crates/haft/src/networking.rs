@@ -1,0 +1,93 @@
+//! How tools that use the network by themselves get there: which resolver finds the addresses of names, and which
+//! authorities encrypted connections trust. Who may connect to what is not decided here.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use haft_sandbox::proxy::{HostResolver, SystemHostResolver};
+use tokio_rustls::rustls::pki_types::CertificateDer;
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::{ClientConfig, RootCertStore, crypto};
+
+/// Where systems keep the authorities that they trust.
+const SYSTEM_AUTHORITIES: [&str; 4] = [
+    "/etc/ssl/certs/ca-certificates.crt",
+    "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
+    "/etc/ssl/ca-bundle.pem",
+    "/etc/ssl/cert.pem",
+];
+
+/// How tools that use the network by themselves get there.
+#[derive(Clone)]
+pub struct Networking {
+    /// Finds the addresses of names.
+    pub resolver: Arc<dyn HostResolver>,
+    /// The authorities that servers are trusted by, as a file of PEM; without it, those of the system.
+    pub authorities: Option<PathBuf>,
+}
+
+impl Default for Networking {
+    fn default() -> Self {
+        Self { resolver: Arc::new(SystemHostResolver), authorities: None }
+    }
+}
+
+impl Networking {
+    /// Returns what encrypted connections trust, for those who connect by themselves.
+    pub fn tls(&self) -> Result<ClientConfig, String> {
+        tls_config(self.authorities.as_ref())
+    }
+
+    /// Returns what trusts nobody, for connections that are not encrypted.
+    pub fn tls_without_authorities(&self) -> Result<ClientConfig, String> {
+        tls_without_authorities()
+    }
+}
+
+impl fmt::Debug for Networking {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut fields = formatter.debug_struct("Networking");
+        fields.field("authorities", &self.authorities).finish_non_exhaustive()
+    }
+}
+
+/// What encrypted connections trust, read with the first of them.
+pub(crate) type TlsTrust = OnceLock<Result<ClientConfig, String>>;
+
+pub(crate) fn tls_config(named: Option<&PathBuf>) -> Result<ClientConfig, String> {
+    tls_trusting(authorities(named)?)
+}
+
+pub(crate) fn tls_without_authorities() -> Result<ClientConfig, String> {
+    tls_trusting(RootCertStore::empty())
+}
+
+fn tls_trusting(authorities: RootCertStore) -> Result<ClientConfig, String> {
+    let provider = Arc::new(crypto::ring::default_provider());
+    let config = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|err| err.to_string())?;
+    Ok(config.with_root_certificates(authorities).with_no_client_auth())
+}
+
+fn authorities(named: Option<&PathBuf>) -> Result<RootCertStore, String> {
+    let path = match named {
+        Some(path) => path.as_path(),
+        None => SYSTEM_AUTHORITIES.iter().map(Path::new).find(|path| path.exists()).ok_or(
+            "this system keeps no authorities where they are looked for: install its ca-certificates",
+        )?,
+    };
+    let unreadable = |err: &dyn std::fmt::Display| {
+        format!("the authorities in {} cannot be read: {err}", path.display())
+    };
+    let mut store = RootCertStore::empty();
+    // One that this library does not take, such as an ancient one, is no reason to trust none of the others.
+    for certificate in CertificateDer::pem_file_iter(path).map_err(|err| unreadable(&err))? {
+        let _ = store.add(certificate.map_err(|err| unreadable(&err))?);
+    }
+    if store.is_empty() {
+        return Err(format!("{} holds no authorities", path.display()));
+    }
+    Ok(store)
+}

@@ -1,0 +1,35 @@
+//! Panics in other people's code, turned into values. Nothing of what panicked is used again, so no broken invariant
+//! of it can be seen.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+/// Runs `code`; a panic is its message.
+pub(crate) fn catch_panic<T>(code: impl FnOnce() -> T) -> Result<T, String> {
+    catch_unwind(AssertUnwindSafe(code)).map_err(|panic| message(&*panic))
+}
+
+/// A future whose panic is its message.
+pub(crate) struct PanicCatchingFuture<'a, T>(
+    pub(crate) Pin<Box<dyn Future<Output = T> + Send + 'a>>,
+);
+
+impl<T> Future for PanicCatchingFuture<'_, T> {
+    type Output = Result<T, String>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        match catch_panic(|| self.0.as_mut().poll(cx)) {
+            Ok(Poll::Pending) => Poll::Pending,
+            Ok(Poll::Ready(value)) => Poll::Ready(Ok(value)),
+            Err(panic) => Poll::Ready(Err(panic)),
+        }
+    }
+}
+
+fn message(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "without a message".to_owned())
+}

@@ -1,0 +1,356 @@
+//! The record of one call, from its arrival on: the call itself, the tool that it names, its place in the run and its keys.
+//! It moves through the stages by value. What a stage decides is not kept here: each stage returns its evidence beside it.
+
+use std::sync::Arc;
+
+use haft_contract::limits::TOOL_ID_CHARS_MAX;
+use haft_contract::{AttemptAddress, CallAddress, CallKey, Effect, canonical_json, sha256_hex};
+use haft_journal::{CallRow, PlannedCall};
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use super::history::attempt::{
+    AttemptTracker, CallNumbering, DriverCallIdGuard, UnacknowledgedCalls,
+};
+use super::history::replay::ReplayCursors;
+use crate::call::Call;
+use crate::catalog::CatalogVersion;
+use crate::registry::RegisteredTool;
+
+/// Largest input that the journal stores, in bytes.
+///
+/// Limit (journal): the input is redacted: only its size and hash are stored.
+pub(crate) const RECORDED_BYTES_MAX: usize = 256 * 1024;
+
+/// A call as it arrives, whose number is still to be given.
+pub(crate) struct ArrivedCall {
+    call: Call,
+    /// The tools there were when it came; it keeps them.
+    catalog: Arc<CatalogVersion>,
+    registered: Option<Arc<RegisteredTool>>,
+    tool: String,
+    recorded_input: String,
+    scope: AttemptAddress,
+    first_key: CallKey,
+    started: Instant,
+    /// The call as it was made, where the connection takes over what such a call left.
+    adoptable: Option<(String, Value)>,
+}
+
+/// The place of a call in its run. Only [`history`](super::history) makes one.
+pub(super) struct CallPlace {
+    pub(super) seq: u32,
+    pub(super) repeat_index: u32,
+    /// How often a driver that starts over made the call before.
+    pub(super) replay_index: Option<u32>,
+    pub(super) fencing_token: u64,
+    pub(super) started_at_ms: u64,
+    pub(super) attempt: Arc<AttemptTracker>,
+    pub(super) cursors: Arc<ReplayCursors>,
+    /// The calls like it whose outcomes nobody received, held until the call is done.
+    pub(super) unacknowledged: Option<UnacknowledgedCalls>,
+    /// Held until the call is done.
+    pub(super) _driver_id: Option<DriverCallIdGuard>,
+}
+
+/// A call on its way through the stages.
+pub(super) struct CallState {
+    call: Call,
+    /// The tools there were when it came; it keeps them.
+    catalog: Arc<CatalogVersion>,
+    registered: Option<Arc<RegisteredTool>>,
+    tool: String,
+    effect: Effect,
+    recorded_input: String,
+    id: CallAddress,
+    first_key: CallKey,
+    call_key: CallKey,
+    started: Instant,
+    place: CallPlace,
+    /// The call that may have happened and that this one repeats all the same, because whoever settled it said so.
+    repeated_call: Option<CallAddress>,
+    in_doubt: Option<CallInDoubt>,
+}
+
+/// A recorded call that may have happened, and that its tool's probe may find out about.
+pub(super) struct CallInDoubt {
+    pub(super) row: Box<CallRow>,
+}
+
+impl ArrivedCall {
+    /// Takes in a call of the attempt `scope`, with the tools that there are now.
+    pub(crate) fn new(mut call: Call, scope: AttemptAddress, catalog: Arc<CatalogVersion>) -> Self {
+        let started = Instant::now();
+        // A name longer than any tool's is nobody's; its beginning is enough to say so.
+        if let Some((end, _)) = call.tool.char_indices().nth(TOOL_ID_CHARS_MAX) {
+            call.tool.truncate(end);
+            call.tool.push('…');
+        }
+        let registered = catalog.registry.find(&call.tool).cloned();
+        let keeps = registered.as_ref().is_some_and(|it| it.contract().connection_store.is_some());
+        let adoptable = keeps.then(|| (call.tool.clone(), call.input.clone()));
+        if let Some(Ok(schema)) = registered.as_ref().map(|tool| tool.schema()) {
+            schema.normalize(&mut call.input);
+        }
+        let tool = registered
+            .as_ref()
+            .map_or_else(|| call.tool.clone(), |tool| tool.contract().id.to_string());
+        let canonical = canonical_json(&call.input);
+        let first_key = CallKey::of_first_call(&scope, &tool, &canonical);
+        let recorded_input = recorded_input(&call.input, canonical, registered.as_deref());
+        Self {
+            call,
+            catalog,
+            registered,
+            tool,
+            recorded_input,
+            scope,
+            first_key,
+            started,
+            adoptable,
+        }
+    }
+
+    /// Returns the tool and the input as they were called, where the connection takes over what such a call left.
+    pub(super) fn take_adoptable(&mut self) -> Option<(String, Value)> {
+        self.adoptable.take()
+    }
+
+    pub(super) fn call(&self) -> &Call {
+        &self.call
+    }
+
+    /// Returns the attempt that the call belongs to.
+    pub(super) fn scope(&self) -> &AttemptAddress {
+        &self.scope
+    }
+
+    /// Returns the key that the call has if it was never made before in this iteration of its node.
+    pub(super) fn first_key(&self) -> CallKey {
+        self.first_key
+    }
+
+    pub(super) fn tool(&self) -> &str {
+        &self.tool
+    }
+
+    pub(super) fn recorded_input(&self) -> &str {
+        &self.recorded_input
+    }
+
+    /// Returns the time since the call arrived, in milliseconds.
+    pub(super) fn elapsed_ms(&self) -> u64 {
+        elapsed_ms(self.started)
+    }
+}
+
+impl CallState {
+    /// Gives a call its place in the run.
+    pub(super) fn new(arrived: ArrivedCall, place: CallPlace) -> Self {
+        let ArrivedCall {
+            call,
+            catalog,
+            registered,
+            tool,
+            recorded_input,
+            scope,
+            first_key,
+            started,
+            adoptable: _,
+        } = arrived;
+        Self {
+            effect: registered.as_ref().map_or(Effect::Read, |tool| tool.contract().effect),
+            id: CallAddress { scope, seq: place.seq },
+            call_key: first_key.with_repeat_index(place.repeat_index),
+            call,
+            catalog,
+            registered,
+            tool,
+            recorded_input,
+            first_key,
+            started,
+            place,
+            repeated_call: None,
+            in_doubt: None,
+        }
+    }
+
+    /// Numbers a call that was made before and is to be executed: it keeps its keys.
+    pub(super) fn renumber(&mut self) {
+        let CallNumbering { seq, .. } =
+            self.place.attempt.number_call_as(self.first_key, self.place.repeat_index);
+        self.id.seq = seq;
+    }
+
+    /// Says that the call repeats one which may have happened, because whoever settled that one said so.
+    pub(super) fn set_repeated_call(&mut self, call: CallAddress) {
+        self.repeated_call = Some(call);
+    }
+
+    /// Says that the call was begun before and may have happened.
+    pub(super) fn set_in_doubt(&mut self, row: Box<CallRow>) {
+        self.in_doubt = Some(CallInDoubt { row });
+    }
+
+    /// Returns the recorded call that this one is, if that one may have happened.
+    pub(super) fn in_doubt(&self) -> Option<&CallInDoubt> {
+        self.in_doubt.as_ref()
+    }
+
+    pub(super) fn call(&self) -> &Call {
+        &self.call
+    }
+
+    /// Waits for others, but not beyond the call's cancellation.
+    pub(super) async fn unless_cancelled<T>(&self, others: impl Future<Output = T>) -> Option<T> {
+        tokio::select! {
+            biased;
+            () = self.call.cancellation.cancelled() => None,
+            answer = others => Some(answer),
+        }
+    }
+
+    /// Returns the tools there were when the call came.
+    pub(super) fn catalog(&self) -> &CatalogVersion {
+        &self.catalog
+    }
+
+    /// Returns the tool that the call names, if there is one.
+    pub(super) fn registered(&self) -> Option<&Arc<RegisteredTool>> {
+        self.registered.as_ref()
+    }
+
+    /// Returns whether the tool can find out if a call happened.
+    pub(super) fn has_probe(&self) -> bool {
+        self.registered.as_ref().is_some_and(|found| found.tool().has_probe())
+    }
+
+    pub(super) fn id(&self) -> &CallAddress {
+        &self.id
+    }
+
+    pub(super) fn call_key(&self) -> CallKey {
+        self.call_key
+    }
+
+    pub(super) fn tool(&self) -> &str {
+        &self.tool
+    }
+
+    pub(super) fn effect(&self) -> Effect {
+        self.effect
+    }
+
+    pub(super) fn attempt(&self) -> &Arc<AttemptTracker> {
+        &self.place.attempt
+    }
+
+    /// Returns when the call arrived.
+    pub(super) fn arrived_at(&self) -> Instant {
+        self.started
+    }
+
+    /// Returns the time since the call arrived, in milliseconds.
+    pub(super) fn elapsed_ms(&self) -> u64 {
+        elapsed_ms(self.started)
+    }
+
+    /// Has the driver of the run count the call as not made, because it was answered that this has to wait.
+    pub(super) fn roll_back_replay(&self) {
+        if let Some(counted) = self.place.replay_index {
+            self.place.cursors.roll_back(&self.id.scope, self.first_key, counted);
+        }
+    }
+
+    /// Counts the call as not made, and its key as not given.
+    pub(super) fn roll_back_numbering(&self) {
+        self.place.attempt.roll_back_repeat_index(self.first_key, self.place.repeat_index);
+        self.roll_back_replay();
+    }
+
+    /// Returns whether the call is one whose outcome nobody received.
+    pub(super) fn is_unacknowledged(&self) -> bool {
+        self.place.unacknowledged.is_some()
+    }
+
+    /// Says that the driver receives the outcome of a recorded call, or that the call is executed again.
+    pub(super) fn acknowledge(&mut self, seq: u32) {
+        if let Some(unacknowledged) = &mut self.place.unacknowledged {
+            unacknowledged.acknowledge(seq);
+        }
+    }
+
+    /// Says that nobody receives the outcome of the call, because it could not be recorded.
+    pub(super) async fn mark_unacknowledged(&mut self) {
+        match &mut self.place.unacknowledged {
+            Some(unacknowledged) => unacknowledged.add_call(self.id.seq),
+            None => self.place.attempt.mark_unacknowledged(self.first_key, self.id.seq).await,
+        }
+    }
+
+    /// Returns what whoever reads the answer has to know of the call that this one repeats.
+    pub(super) fn repeat_warning(&self) -> Option<String> {
+        self.repeated_call.as_ref().map(|call| {
+            format!(
+                "this call was begun before as call {call} and may have happened then; it was made again because somebody \
+                 settled that as retry"
+            )
+        })
+    }
+
+    /// Returns the row that is planned for the call, with what it would touch.
+    pub(super) fn planned_call(&self, accesses: String) -> PlannedCall {
+        PlannedCall {
+            id: self.id.clone(),
+            fencing_token: self.place.fencing_token,
+            tool: self.tool.clone(),
+            effect: self.effect,
+            first_key: self.first_key,
+            call_key: self.call_key,
+            input: self.recorded_input.clone(),
+            accesses,
+            driver_call_id: self.call.driver_call_id.clone(),
+            started_at_ms: self.place.started_at_ms,
+        }
+    }
+}
+
+fn elapsed_ms(started: Instant) -> u64 {
+    u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Returns the input as the journal may hold it: bodies as size and SHA-256, and so whatever is too long to store. What is
+/// in the input of a tool that does not exist, or in a parameter that the tool does not have, nobody knows; where
+/// bodies may be among it, none of it is stored.
+fn recorded_input(input: &Value, canonical: String, found: Option<&RegisteredTool>) -> String {
+    let Some(contract) = found.map(RegisteredTool::contract) else {
+        return text_digest(&canonical).to_string();
+    };
+    if contract.redacted.is_empty() {
+        return json_or_digest(canonical);
+    }
+    let Value::Object(fields) = input else { return text_digest(&canonical).to_string() };
+    let is_plain = |name: &String| {
+        let properties = contract.parameters.get("properties");
+        !contract.redacted.contains(name) && properties.and_then(|all| all.get(name)).is_some()
+    };
+    let mut fields = fields.clone();
+    for (name, value) in &mut fields {
+        if !is_plain(name) {
+            *value = match &*value {
+                Value::String(text) => text_digest(text),
+                other => text_digest(&canonical_json(other)),
+            };
+        }
+    }
+    json_or_digest(canonical_json(&Value::Object(fields)))
+}
+
+/// Returns JSON as it is, or its size and SHA-256 if it is too long to store.
+pub(super) fn json_or_digest(json: String) -> String {
+    if json.len() <= RECORDED_BYTES_MAX { json } else { text_digest(&json).to_string() }
+}
+
+fn text_digest(text: &str) -> Value {
+    json!({"bytes": text.len(), "sha256": sha256_hex(text.as_bytes())})
+}

@@ -1,0 +1,300 @@
+//! The attempts of one run as this process numbers their calls, shared by everything that makes calls in the run. Numbers
+//! that other processes gave are loaded from the journal once, and again when the run comes back from another process.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use haft_contract::{AttemptAddress, CallKey};
+use haft_journal::{AttemptState, CallRow, Journal, JournalError};
+use tokio::sync::{OnceCell, OwnedMutexGuard};
+use tokio::time::Instant;
+
+use super::earlier_effects::EarlierAttempts;
+use super::repeat_index::RepeatIndices;
+
+/// The attempts of one run.
+#[derive(Default)]
+pub(crate) struct AttemptTrackers {
+    // Each attempt's counters. Whoever makes a call takes the lock to find its attempt; counting happens under the
+    // attempt's own lock. A channel to one counting task would cost every call a switch between tasks.
+    by_scope: Mutex<HashMap<AttemptAddress, Arc<AttemptTracker>>>,
+}
+
+/// Whether calls of the run were recorded before this process took it. If there were none, all that there are were made
+/// here, and no attempt need be looked up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PriorCalls {
+    None,
+    Some,
+}
+
+/// One attempt.
+#[derive(Default)]
+pub(crate) struct AttemptTracker {
+    counters: OnceCell<AttemptCounters>,
+    /// What earlier attempts did, for the second and later ones.
+    pub(crate) earlier: OnceCell<EarlierAttempts>,
+    /// Set once the driver was told what earlier attempts did.
+    is_driver_warned: AtomicBool,
+    // The names of calls that are on their way; locked to add or remove one.
+    driver_call_ids: Arc<Mutex<HashSet<String>>>,
+}
+
+/// What was counted of an attempt.
+struct AttemptCounters {
+    // Locked to number one call.
+    numbers: Mutex<CallNumbers>,
+    /// The numbers of calls that nobody heard the end of, by their first key. Whoever makes such a call again has the lock
+    /// of its kind until that is done; no kind is ever removed, few are ever added.
+    unacknowledged: Mutex<HashMap<String, Arc<tokio::sync::Mutex<VecDeque<u32>>>>>,
+    warning_state: Mutex<RetryWarningState>,
+}
+
+struct CallNumbers {
+    last_seq: u32,
+    repeat_indices: RepeatIndices,
+}
+
+/// Whether somebody was told, by a call that was held back, what earlier attempts did.
+#[derive(Clone, Copy)]
+enum RetryWarningState {
+    NotWarned,
+    /// When the answer that says so left.
+    WarnedAt(Instant),
+    /// By another process.
+    WarnedEarlier,
+}
+
+/// What the attempt says of one call: its number, and how often this very call was made before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CallNumbering {
+    pub(crate) seq: u32,
+    pub(crate) repeat_index: u32,
+}
+
+/// The name of a call that is on its way.
+pub(crate) struct DriverCallIdGuard {
+    id: String,
+    under_way: Arc<Mutex<HashSet<String>>>,
+}
+
+impl Drop for DriverCallIdGuard {
+    fn drop(&mut self) {
+        self.under_way.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.id);
+    }
+}
+
+/// The calls of one kind that nobody heard the end of, while one of them is made again. Others of that kind wait.
+pub(crate) struct UnacknowledgedCalls {
+    seqs: OwnedMutexGuard<VecDeque<u32>>,
+}
+
+impl UnacknowledgedCalls {
+    /// Returns the number of the first of them.
+    pub(in crate::pipeline) fn first(&self) -> Option<u32> {
+        self.seqs.front().copied()
+    }
+
+    /// Says that nobody hears the end of one more.
+    pub(crate) fn add_call(&mut self, seq: u32) {
+        self.seqs.push_back(seq);
+    }
+
+    /// Says that the driver hears how a call ended, or that it is executed again.
+    pub(crate) fn acknowledge(&mut self, seq: u32) {
+        self.seqs.retain(|unheard| *unheard != seq);
+    }
+}
+
+impl AttemptTrackers {
+    /// Returns an attempt with what was counted of it. Of a run without a history all was counted here.
+    pub(in crate::pipeline) async fn attempt(
+        &self,
+        journal: &dyn Journal,
+        scope: &AttemptAddress,
+        history: PriorCalls,
+    ) -> Result<Arc<AttemptTracker>, JournalError> {
+        let attempt = {
+            let mut attempts = self.by_scope.lock().unwrap_or_else(PoisonError::into_inner);
+            Arc::clone(attempts.entry(scope.clone()).or_default())
+        };
+        let load = || async {
+            let state = match history {
+                PriorCalls::None => AttemptState::default(),
+                PriorCalls::Some => journal.attempt_state(scope).await?,
+            };
+            Ok(AttemptCounters::of(state))
+        };
+        attempt.counters.get_or_try_init(load).await?;
+        Ok(attempt)
+    }
+
+    /// Forgets all attempts: other processes may have made calls in them since.
+    pub(crate) fn clear(&self) {
+        self.by_scope.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+}
+
+impl AttemptCounters {
+    fn of(state: AttemptState) -> Self {
+        let mut unheard: HashMap<String, VecDeque<u32>> = HashMap::new();
+        for call in state.unacknowledged {
+            unheard.entry(call.first_key).or_default().push_back(call.seq);
+        }
+        let shared = |(key, seqs)| (key, Arc::new(tokio::sync::Mutex::new(seqs)));
+        let warned = if state.was_held_back {
+            RetryWarningState::WarnedEarlier
+        } else {
+            RetryWarningState::NotWarned
+        };
+        let numbers = CallNumbers {
+            last_seq: state.last_seq,
+            repeat_indices: RepeatIndices::from_recorded(state.calls),
+        };
+        Self {
+            numbers: Mutex::new(numbers),
+            unacknowledged: Mutex::new(unheard.into_iter().map(shared).collect()),
+            warning_state: Mutex::new(warned),
+        }
+    }
+}
+
+impl AttemptTracker {
+    fn counters(&self) -> &AttemptCounters {
+        self.counters.get().expect("an attempt is handed out once its counters are loaded")
+    }
+
+    fn update_numbers<T>(&self, count: impl FnOnce(&mut CallNumbers) -> T) -> T {
+        count(&mut self.counters().numbers.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Returns whether a call of it was ever numbered, here or by those before.
+    pub(in crate::pipeline) fn is_begun(&self) -> bool {
+        self.update_numbers(|numbers| numbers.last_seq > 0)
+    }
+
+    /// Numbers a call that follows all those made before.
+    pub(in crate::pipeline) fn number_call(&self, first_key: CallKey) -> CallNumbering {
+        self.update_numbers(|numbers| {
+            numbers.last_seq += 1;
+            CallNumbering {
+                seq: numbers.last_seq,
+                repeat_index: numbers.repeat_indices.take_next(first_key),
+            }
+        })
+    }
+
+    /// Numbers a call of which it is known how often it was made before.
+    pub(crate) fn number_call_as(&self, first_key: CallKey, occurrence: u32) -> CallNumbering {
+        self.update_numbers(|numbers| {
+            numbers.repeat_indices.take(first_key, occurrence);
+            numbers.last_seq += 1;
+            CallNumbering { seq: numbers.last_seq, repeat_index: occurrence }
+        })
+    }
+
+    /// Returns how many calls like a recorded one were made before it, by its key: whoever names its calls may make them
+    /// in any order. `guess` is looked at first.
+    pub(in crate::pipeline) fn repeat_index_of(
+        &self,
+        row: &CallRow,
+        first_key: CallKey,
+        guess: u32,
+    ) -> u32 {
+        let made = self.update_numbers(|numbers| numbers.repeat_indices.upper_bound(first_key));
+        let is_it =
+            |earlier: &u32| first_key.with_repeat_index(*earlier).to_string() == row.call_key;
+        std::iter::once(guess).chain(0..made).find(is_it).unwrap_or(guess)
+    }
+
+    /// Counts a call as not made: it was held back, and when it comes again it is still the same one.
+    pub(crate) fn roll_back_repeat_index(&self, first_key: CallKey, occurrence: u32) {
+        self.update_numbers(|numbers| numbers.repeat_indices.give_back(first_key, occurrence));
+    }
+
+    /// Returns the calls of that kind that nobody heard the end of, once nobody makes one of them; `None` if there are none.
+    pub(in crate::pipeline) async fn lock_unacknowledged(
+        &self,
+        first_key: CallKey,
+    ) -> Option<UnacknowledgedCalls> {
+        let of_kind = {
+            let unheard =
+                self.counters().unacknowledged.lock().unwrap_or_else(PoisonError::into_inner);
+            // As good as always, and then the key need not be written out.
+            if unheard.is_empty() {
+                return None;
+            }
+            Arc::clone(unheard.get(&first_key.to_string())?)
+        };
+        let seqs = of_kind.lock_owned().await;
+        (!seqs.is_empty()).then_some(UnacknowledgedCalls { seqs })
+    }
+
+    /// Says that nobody hears how a call ended, because that could not be recorded.
+    pub(crate) async fn mark_unacknowledged(&self, first_key: CallKey, seq: u32) {
+        let of_kind = {
+            let mut unheard =
+                self.counters().unacknowledged.lock().unwrap_or_else(PoisonError::into_inner);
+            Arc::clone(unheard.entry(first_key.to_string()).or_default())
+        };
+        of_kind.lock().await.push_back(seq);
+    }
+
+    /// Takes the name of a call until it is done, unless one of that name is on its way.
+    pub(in crate::pipeline) fn claim_driver_call_id(&self, id: &str) -> Option<DriverCallIdGuard> {
+        let mut under_way = self.driver_call_ids.lock().unwrap_or_else(PoisonError::into_inner);
+        under_way.insert(id.to_owned()).then(|| DriverCallIdGuard {
+            id: id.to_owned(),
+            under_way: Arc::clone(&self.driver_call_ids),
+        })
+    }
+
+    /// Returns whether the driver still has to be told what earlier attempts did; true once.
+    pub(in crate::pipeline) fn take_driver_warning(&self) -> bool {
+        !self.is_driver_warned.swap(true, Ordering::Relaxed)
+    }
+
+    /// Returns whether a call that arrived then has to be held back: whoever made it cannot have read the warning.
+    pub(crate) fn is_unwarned(&self, arrived: Instant) -> bool {
+        match *self.counters().warning_state.lock().unwrap_or_else(PoisonError::into_inner) {
+            RetryWarningState::NotWarned => true,
+            RetryWarningState::WarnedAt(warned) => arrived <= warned,
+            RetryWarningState::WarnedEarlier => false,
+        }
+    }
+
+    /// Says that the answer which warns is about to leave.
+    pub(crate) fn mark_warned(&self) {
+        let mut warned =
+            self.counters().warning_state.lock().unwrap_or_else(PoisonError::into_inner);
+        if let RetryWarningState::NotWarned = *warned {
+            *warned = RetryWarningState::WarnedAt(Instant::now());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn whoever_cannot_have_read_the_warning_is_held_back() {
+        let loaded = |was_held_back| AttemptTracker {
+            counters: OnceCell::new_with(Some(AttemptCounters::of(AttemptState {
+                was_held_back,
+                ..AttemptState::default()
+            }))),
+            ..AttemptTracker::default()
+        };
+        let attempt = loaded(false);
+        let early = Instant::now();
+        assert!(attempt.is_unwarned(early));
+        attempt.mark_warned();
+        let late = Instant::now() + std::time::Duration::from_nanos(1);
+        attempt.mark_warned();
+        assert!(attempt.is_unwarned(early));
+        assert!(!attempt.is_unwarned(late.max(early + std::time::Duration::from_secs(1))));
+        assert!(!loaded(true).is_unwarned(early));
+    }
+}

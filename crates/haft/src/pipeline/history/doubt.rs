@@ -1,0 +1,135 @@
+//! What became of a call in doubt, where it can be found out without a person: the files tell it of a call that changes
+//! nothing else. What was found out is recorded once, whichever process is first.
+
+use haft_contract::{CallAddress, Effect, Envelope, EnvelopeMetadata};
+use haft_journal::{
+    CallQuery, CallRow, CallStatus, JournalError, SettledBy, Settlement, SettlementVerdict,
+};
+use haft_sandbox::ChangeSetState;
+
+use crate::effects::FileEffects;
+use crate::shared::RuntimeShared;
+
+/// What is found out about a call in doubt without asking anybody.
+pub(super) enum DoubtResolution {
+    Happened(Box<CallRow>),
+    NotHappened,
+    InDoubt,
+}
+
+/// Looks at the files of calls of a run that this process has, and returns those that it settled.
+pub(crate) async fn check_files_of_calls(
+    shared: &RuntimeShared,
+    calls: &[CallAddress],
+) -> Result<Vec<CallAddress>, JournalError> {
+    let mut settled = Vec::new();
+    for call in calls {
+        let rows = shared.parts.journal.calls(CallQuery::of_call(call.clone())).await?;
+        if let Some(row) = rows.first()
+            && let DoubtResolution::Happened(_) | DoubtResolution::NotHappened =
+                check_files_of_call(shared, row).await?
+        {
+            settled.push(call.clone());
+        }
+    }
+    Ok(settled)
+}
+
+/// Looks whether the files tell what became of a call in doubt, and records it.
+pub(super) async fn check_files_of_call(
+    shared: &RuntimeShared,
+    row: &CallRow,
+) -> Result<DoubtResolution, JournalError> {
+    if row.status != CallStatus::Unknown || row.verdict.is_some() {
+        return Ok(DoubtResolution::InDoubt);
+    }
+    if row.details.is_none() {
+        // The intent of a change says so before the first file is touched.
+        return match row.effect == Effect::Once && changes_only_files(shared, &row.tool) {
+            true => settle_not_happened(shared, row).await,
+            false => Ok(DoubtResolution::InDoubt),
+        };
+    }
+    let Some(effects) = FileEffects::parse(row.details.as_deref()) else {
+        return Ok(DoubtResolution::InDoubt);
+    };
+    let roots = shared.parts.roots.clone();
+    let (answer, is_part) = (effects.answer.clone(), effects.is_part);
+    let finished = tokio::task::spawn_blocking(move || effects.finish_changes(&roots)).await;
+    match finished {
+        // The rest of what the call does is not told by them.
+        Ok(Some(Ok(_))) if is_part => Ok(DoubtResolution::InDoubt),
+        Ok(Some(Ok(ChangeSetState::Applied))) => settle_happened(shared, row, answer).await,
+        Ok(Some(Ok(ChangeSetState::NotApplied))) => settle_not_happened(shared, row).await,
+        Ok(Some(Ok(ChangeSetState::Unclear)) | None) => Ok(DoubtResolution::InDoubt),
+        Ok(Some(Err(err))) => {
+            tracing::warn!(call = %row.id(), %err, "the files of a call in doubt could not be looked at");
+            Ok(DoubtResolution::InDoubt)
+        }
+        // A panic was reported when it happened.
+        Err(_) => Ok(DoubtResolution::InDoubt),
+    }
+}
+
+/// Returns whether one set of changes of files is all that a call of a tool does.
+fn changes_only_files(shared: &RuntimeShared, tool: &str) -> bool {
+    let registry = shared.catalog.registry();
+    registry.find(tool).is_some_and(|registered| registered.contract().only_changes_files)
+}
+
+async fn settle_happened(
+    shared: &RuntimeShared,
+    row: &CallRow,
+    data: serde_json::Value,
+) -> Result<DoubtResolution, JournalError> {
+    let metadata =
+        EnvelopeMetadata { call_id: Some(row.id().to_string()), ..EnvelopeMetadata::default() };
+    let envelope = Envelope::Output { data, metadata };
+    record_resolution(shared, row, SettlementVerdict::Happened, envelope)
+        .await
+        .map(settled_resolution)
+}
+
+async fn settle_not_happened(
+    shared: &RuntimeShared,
+    row: &CallRow,
+) -> Result<DoubtResolution, JournalError> {
+    let metadata =
+        EnvelopeMetadata { call_id: Some(row.id().to_string()), ..EnvelopeMetadata::default() };
+    let error_text = "the process died before this call changed anything".to_owned();
+    let envelope = Envelope::Error { error_text, metadata };
+    record_resolution(shared, row, SettlementVerdict::NotHappened, envelope)
+        .await
+        .map(settled_resolution)
+}
+
+/// Returns what a row says that was settled, by whomever.
+fn settled_resolution(row: CallRow) -> DoubtResolution {
+    match (row.status, row.verdict) {
+        (CallStatus::Succeeded, _) => DoubtResolution::Happened(Box::new(row)),
+        (_, Some(SettlementVerdict::NotHappened | SettlementVerdict::Retry)) => {
+            DoubtResolution::NotHappened
+        }
+        (_, Some(SettlementVerdict::Happened) | None) => DoubtResolution::InDoubt,
+    }
+}
+
+/// Records what was found out about a call in doubt, and returns its row. If somebody else was first, theirs holds.
+pub(super) async fn record_resolution(
+    shared: &RuntimeShared,
+    row: &CallRow,
+    verdict: SettlementVerdict,
+    envelope: Envelope,
+) -> Result<CallRow, JournalError> {
+    let settled_at_ms = shared.parts.clock.now_ms();
+    let (call, by) = (row.id(), SettledBy::Probe);
+    let journal = &shared.parts.journal;
+    let settlement = Settlement { call: call.clone(), verdict, by, envelope, settled_at_ms };
+    match journal.resolve(settlement).await {
+        Err(JournalError::NotInDoubt { .. }) => {
+            let mut rows = journal.calls(CallQuery::of_call(call.clone())).await?;
+            rows.pop().ok_or(JournalError::UnknownCall { call })
+        }
+        answer => answer,
+    }
+}

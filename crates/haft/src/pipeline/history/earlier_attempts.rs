@@ -1,0 +1,144 @@
+//! Warns about effects of earlier attempts that the call would repeat, or refuses the call. Only `once` calls
+//! matter here; anything else is safe to repeat.
+
+use std::sync::Arc;
+
+use haft_contract::{AttemptAddress, CallAddress, Effect, ErrorCode};
+use haft_journal::{CallQuery, CallRow, CallStatus, Journal, SettlementVerdict};
+
+use super::answer::{HistoryAnswer, HoldReason};
+use super::earlier_effects::EarlierAttempts;
+use super::evidence::Unrepeated;
+use super::recall::{in_doubt_envelope, recorded_envelope};
+use super::retry_warning::RetryWarning;
+use crate::connection_state::ConnectionState;
+use crate::limits::WARNED_CALLS_MAX;
+use crate::pipeline::call_state::CallState;
+use crate::pipeline::refusal::PipelineStop;
+use crate::run_error::RunError;
+use crate::shared::{RepeatPolicy, RuntimeParts};
+
+/// What is done about a call that an earlier attempt made as well.
+#[derive(Clone, Copy)]
+struct RepeatRules<'a> {
+    journal: &'a dyn Journal,
+    policy: RepeatPolicy,
+    holds_repeated_calls: bool,
+}
+
+pub(in crate::pipeline) async fn check_earlier_attempts(
+    state: CallState,
+    connection: &ConnectionState,
+) -> Result<HistoryAnswer<(CallState, Unrepeated)>, RunError> {
+    let RuntimeParts { journal, on_repeat, .. } = &connection.shared.parts;
+    let holds_repeated_calls = connection.holds_repeated_calls;
+    let rules = RepeatRules { journal: &**journal, policy: *on_repeat, holds_repeated_calls };
+    let retry_warning = state.repeat_warning();
+    let scope = state.id().scope.clone();
+    if scope.attempt <= 1 {
+        return Ok(HistoryAnswer::Fresh((state, Unrepeated { retry_warning })));
+    }
+    let attempt = Arc::clone(state.attempt());
+    let earlier = attempt.earlier.get_or_try_init(|| rules.load_earlier_effects(&scope)).await?;
+    let Some(warning) = RetryWarning::from_effects(&scope, &earlier.effects) else {
+        return Ok(HistoryAnswer::Fresh((state, Unrepeated { retry_warning })));
+    };
+    let is_once = state.effect() == Effect::Once;
+    match rules.policy {
+        RepeatPolicy::Warn => {
+            let called_before = earlier.effects.tools.iter().any(|tool| tool == state.tool());
+            let is_unwarned = attempt.is_unwarned(state.arrived_at());
+            if rules.holds_repeated_calls && is_once && called_before && is_unwarned {
+                attempt.take_driver_warning();
+                state.roll_back_numbering();
+                let refusal = held_back_refusal(state, &warning);
+                return Ok(HistoryAnswer::Hold(HoldReason::Refused(refusal)));
+            }
+        }
+        RepeatPolicy::Refuse | RepeatPolicy::Recall if is_once => {
+            let same = earlier.same_calls(&scope, state.call_key());
+            if let Some(row) = rules.first_possible_repeat(same).await? {
+                return Ok(answer_from_earlier(state, &row, rules.policy));
+            }
+        }
+        RepeatPolicy::Refuse | RepeatPolicy::Recall => {}
+    }
+    let retry_warning = if attempt.take_driver_warning() {
+        Some(match retry_warning {
+            Some(before) => format!("{before}. {warning}"),
+            None => warning.to_string(),
+        })
+    } else {
+        retry_warning
+    };
+    Ok(HistoryAnswer::Fresh((state, Unrepeated { retry_warning })))
+}
+
+impl RepeatRules<'_> {
+    async fn load_earlier_effects(
+        &self,
+        scope: &AttemptAddress,
+    ) -> Result<EarlierAttempts, RunError> {
+        Ok(match self.policy {
+            RepeatPolicy::Warn => EarlierAttempts::from_summary(
+                self.journal.earlier_effects(scope, WARNED_CALLS_MAX).await?,
+            ),
+            RepeatPolicy::Refuse | RepeatPolicy::Recall => EarlierAttempts::from_all_calls(
+                self.journal.earlier_effects(scope, u32::MAX).await?,
+            ),
+        })
+    }
+
+    /// Returns the first of the calls that may have happened, as it is recorded now.
+    async fn first_possible_repeat(
+        &self,
+        calls: Vec<CallAddress>,
+    ) -> Result<Option<CallRow>, RunError> {
+        for call in calls {
+            let rows = self.journal.calls(CallQuery::of_call(call)).await?;
+            let may_have_happened = |row: &CallRow| match (row.status, row.verdict) {
+                (_, Some(SettlementVerdict::NotHappened | SettlementVerdict::Retry))
+                | (CallStatus::Failed | CallStatus::Refused, _) => false,
+                (CallStatus::Succeeded | CallStatus::Unknown | CallStatus::Intended, _) => true,
+            };
+            if let Some(row) = rows.into_iter().find(may_have_happened) {
+                return Ok(Some(row));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// Answers a call that an earlier attempt made. One that is not recalled is not made, so it is the same one again when it
+/// comes again.
+fn answer_from_earlier<T>(
+    state: CallState,
+    row: &CallRow,
+    policy: RepeatPolicy,
+) -> HistoryAnswer<T> {
+    if row.status == CallStatus::Succeeded && policy == RepeatPolicy::Recall {
+        return HistoryAnswer::Answer(Box::new(recorded_envelope(row)));
+    }
+    state.roll_back_numbering();
+    if row.status != CallStatus::Succeeded {
+        return HistoryAnswer::Hold(HoldReason::Unsettled(Box::new(in_doubt_envelope(row))));
+    }
+    let message = format!(
+        "{} was called with this very input in attempt {} (call {}) and succeeded; it is not repeated \
+         (on_repeat = \"refuse\")",
+        state.tool(),
+        row.scope.attempt,
+        row.id()
+    );
+    let refusal = PipelineStop::refused(state, ErrorCode::PermissionDenied, message).held_back();
+    HistoryAnswer::Hold(HoldReason::Refused(refusal))
+}
+
+fn held_back_refusal(state: CallState, warning: &RetryWarning) -> PipelineStop {
+    let message = format!(
+        "not executed yet, because an earlier attempt called {} too. {warning} If it is right to make this call, make it \
+         again: the next one is executed.",
+        state.tool()
+    );
+    PipelineStop::refused(state, ErrorCode::InDoubt, message).held_back()
+}

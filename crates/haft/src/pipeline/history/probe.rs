@@ -1,0 +1,88 @@
+//! Asks the tool whether a call in doubt happened. This comes after all gates, because a probe reaches the world
+//! as the call would. It is the one case in which code of a tool runs before the intent of its call: the recorded
+//! call that it asks about has an intent, and a probe can change nothing.
+
+use std::sync::Arc;
+
+use haft_contract::{Envelope, EnvelopeMetadata, ProbeResult, ToolError, ToolOutput};
+use haft_journal::SettlementVerdict;
+
+use super::answer::HistoryAnswer;
+use super::doubt::record_resolution;
+use super::evidence::{History, Unrepeated};
+use super::recall::{acknowledge_row, hold_in_doubt, recorded_envelope};
+use crate::connection_state::ConnectionState;
+use crate::panic::PanicCatchingFuture;
+use crate::pipeline::call_state::{CallInDoubt, CallState};
+use crate::pipeline::execute::{CallTiming, ExecutionRight, ToolContext};
+use crate::pipeline::truncate::OutputCutter;
+use crate::pipeline::watch::Granted;
+use crate::run_error::RunError;
+
+/// Asks the tool about a call in doubt. Any other call passes.
+pub(in crate::pipeline) async fn probe(
+    mut state: CallState,
+    granted: &Granted,
+    unrepeated: Unrepeated,
+    connection: &Arc<ConnectionState>,
+) -> Result<HistoryAnswer<(CallState, History)>, RunError> {
+    let history = History { retry_warning: unrepeated.retry_warning };
+    let Some(doubt) = state.in_doubt() else {
+        return Ok(HistoryAnswer::Fresh((state, history)));
+    };
+    let row = doubt.row.clone();
+    let shared = &connection.shared;
+    let mut metadata =
+        EnvelopeMetadata { call_id: Some(row.id().to_string()), ..EnvelopeMetadata::default() };
+    match run_probe(&state, granted, doubt, connection).await {
+        Ok(ProbeResult::Happened(output)) => {
+            let cutter = OutputCutter::new(&state, granted.contract(), connection);
+            let data = cutter.truncate_output(output, &mut metadata);
+            let envelope = Envelope::Output { data, metadata };
+            let row =
+                record_resolution(shared, &row, SettlementVerdict::Happened, envelope).await?;
+            acknowledge_row(&row, &*shared.parts.journal).await?;
+            state.acknowledge(row.seq);
+            Ok(HistoryAnswer::Answer(Box::new(recorded_envelope(&row))))
+        }
+        Ok(ProbeResult::NotHappened) => {
+            let error_text = "the tool found out that this call did not happen".to_owned();
+            let envelope = Envelope::Error { error_text, metadata };
+            let row =
+                record_resolution(shared, &row, SettlementVerdict::NotHappened, envelope).await?;
+            if row.verdict != Some(SettlementVerdict::NotHappened) {
+                // Somebody else found out something else meanwhile.
+                return Ok(hold_in_doubt(&state, &row));
+            }
+            state.acknowledge(row.seq);
+            Ok(HistoryAnswer::Fresh((state, history)))
+        }
+        Ok(ProbeResult::Unknown) => Ok(hold_in_doubt(&state, &row)),
+        Err(err) => {
+            tracing::warn!(call = %row.id(), err = %err.message, "the probe of a call in doubt failed");
+            Ok(hold_in_doubt(&state, &row))
+        }
+    }
+}
+
+async fn run_probe(
+    state: &CallState,
+    granted: &Granted,
+    doubt: &CallInDoubt,
+    connection: &Arc<ConnectionState>,
+) -> Result<ProbeResult<ToolOutput>, ToolError> {
+    let timing = CallTiming::for_call(state, granted, &connection.shared.parts.limits);
+    let time = Arc::clone(&timing.time);
+    let network = Arc::default();
+    let cx = ToolContext { state, granted, connection, timing, network: &network }
+        .build(ExecutionRight::Probe(doubt));
+    let probing = granted.tool().probe_unguarded(state.call().input.clone(), cx);
+    tokio::select! {
+        biased;
+        probed = PanicCatchingFuture(Box::pin(probing)) => match probed {
+            Ok(probed) => probed,
+            Err(_panic) => Ok(ProbeResult::Unknown),
+        },
+        () = time.wait_until_over() => Ok(ProbeResult::Unknown),
+    }
+}

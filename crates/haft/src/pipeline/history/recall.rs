@@ -1,0 +1,219 @@
+//! Finds the recorded answer of a call that happened before. Such a call does not execute again.
+//!
+//! This comes before the tool and the input are looked at: what was answered once does not depend on the tools, schemas
+//! and rules of today.
+
+use std::sync::Arc;
+
+use haft_contract::{Effect, Envelope, EnvelopeMetadata, ErrorCode};
+use haft_journal::{CallRow, CallStatus, Journal, SettlementVerdict};
+
+use super::answer::{HistoryAnswer, HoldReason};
+use super::attempt::CallNumbering;
+use super::doubt::{DoubtResolution, check_files_of_call};
+use super::lookup::{
+    CallLease, HistoryReader, LocatedCall, RecordedStatus, ResumeMode, RunHistory,
+};
+use crate::pipeline::call_state::{ArrivedCall, CallPlace, CallState};
+use crate::run_error::RunError;
+use crate::shared::RuntimeShared;
+use crate::sidecar::Sidecars;
+
+/// Finds out whether the call was made before, and gives it the next number of its attempt if it was not.
+pub(in crate::pipeline) async fn recall(
+    arrived: ArrivedCall,
+    lease: CallLease,
+    history: &RunHistory,
+    shared: &RuntimeShared,
+) -> Result<HistoryAnswer<CallState>, RunError> {
+    let reader = HistoryReader { history, journal: &*shared.parts.journal };
+    let located = reader.locate_call(&arrived, lease).await?;
+    let LocatedCall { attempt, status, unacknowledged, replay_index, driver_id } = located;
+    let (seq, repeat_index, row) = match status {
+        RecordedStatus::New(CallNumbering { seq, repeat_index }) => (seq, repeat_index, None),
+        RecordedStatus::Recorded { row, repeat_index } => (row.seq, repeat_index, Some(row)),
+        RecordedStatus::InProgress => {
+            let envelope = in_progress_envelope(arrived.tool(), arrived.elapsed_ms());
+            return Ok(HistoryAnswer::Hold(HoldReason::Unsettled(Box::new(envelope))));
+        }
+    };
+    let place = CallPlace {
+        seq,
+        repeat_index,
+        replay_index,
+        fencing_token: lease.fencing_token,
+        started_at_ms: shared.parts.clock.now_ms(),
+        attempt,
+        cursors: Arc::clone(&history.cursors),
+        unacknowledged,
+        _driver_id: driver_id,
+    };
+    let state = CallState::new(arrived, place);
+    match row {
+        None => Ok(HistoryAnswer::Fresh(state)),
+        Some(row) => answer_recorded(state, row, history.resume_mode, shared).await,
+    }
+}
+
+/// Gives a call its place as if it were the first of its attempt. The journal does not learn of it, so it must not go
+/// further than to be judged.
+pub(in crate::pipeline) fn rehearse(
+    arrived: ArrivedCall,
+    history: &RunHistory,
+    now_ms: u64,
+) -> CallState {
+    let place = CallPlace {
+        seq: 1,
+        repeat_index: 0,
+        replay_index: None,
+        fencing_token: 0,
+        started_at_ms: now_ms,
+        attempt: Arc::default(),
+        cursors: Arc::clone(&history.cursors),
+        unacknowledged: None,
+        _driver_id: None,
+    };
+    CallState::new(arrived, place)
+}
+
+/// Answers a call that is recorded already, unless it is to be executed again.
+async fn answer_recorded(
+    mut state: CallState,
+    row: Box<CallRow>,
+    resume_mode: ResumeMode,
+    shared: &RuntimeShared,
+) -> Result<HistoryAnswer<CallState>, RunError> {
+    let resolution = match recorded_call_action(&row, resume_mode) {
+        RecordedCallAction::Answer => DoubtResolution::Happened(row.clone()),
+        RecordedCallAction::Execute => DoubtResolution::NotHappened,
+        // That it ended could not be recorded, or it would not be known to be unacknowledged.
+        RecordedCallAction::Wait if state.is_unacknowledged() => DoubtResolution::InDoubt,
+        RecordedCallAction::Wait => {
+            let envelope = in_progress_envelope(state.tool(), state.elapsed_ms());
+            return Ok(HistoryAnswer::Hold(HoldReason::Unsettled(Box::new(envelope))));
+        }
+        RecordedCallAction::Resolve => check_files_of_call(shared, &row).await?,
+    };
+    Ok(match resolution {
+        DoubtResolution::Happened(row) => {
+            if state.is_unacknowledged() {
+                acknowledge_row(&row, &*shared.parts.journal).await?;
+                state.acknowledge(row.seq);
+            }
+            HistoryAnswer::Answer(Box::new(recorded_envelope(&row)))
+        }
+        DoubtResolution::NotHappened => {
+            state.acknowledge(row.seq);
+            state.renumber();
+            if row.effect == Effect::Once && row.verdict == Some(SettlementVerdict::Retry) {
+                state.set_repeated_call(row.id());
+            }
+            HistoryAnswer::Fresh(state)
+        }
+        DoubtResolution::InDoubt if state.has_probe() && row.status == CallStatus::Unknown => {
+            state.renumber();
+            state.set_in_doubt(row);
+            HistoryAnswer::Fresh(state)
+        }
+        DoubtResolution::InDoubt => hold_in_doubt(&state, &row),
+    })
+}
+
+/// Holds a call that may have happened.
+pub(super) fn hold_in_doubt<T>(state: &CallState, row: &CallRow) -> HistoryAnswer<T> {
+    HistoryAnswer::Hold(HoldReason::Unsettled(Box::new(in_doubt_answer(state, row))))
+}
+
+/// Answers a call that may have happened; when it comes again, it is still the same one.
+pub(in crate::pipeline) fn in_doubt_answer(state: &CallState, row: &CallRow) -> Envelope {
+    state.roll_back_replay();
+    in_doubt_envelope(row)
+}
+
+/// Records that the driver is told what became of a call, so that the next one like it is another one.
+pub(super) async fn acknowledge_row(row: &CallRow, journal: &dyn Journal) -> Result<(), RunError> {
+    if row.settled_by.is_some() {
+        journal.acknowledge(row.id()).await?;
+    }
+    Ok(())
+}
+
+/// What a recorded call means for the same call now.
+enum RecordedCallAction {
+    Answer,
+    Execute,
+    Resolve,
+    Wait,
+}
+
+fn recorded_call_action(row: &CallRow, resume: ResumeMode) -> RecordedCallAction {
+    match (row.status, row.verdict) {
+        (CallStatus::Intended, _) => RecordedCallAction::Wait,
+        (CallStatus::Failed, Some(SettlementVerdict::NotHappened))
+        | (CallStatus::Unknown, Some(SettlementVerdict::Retry)) => RecordedCallAction::Execute,
+        (CallStatus::Succeeded | CallStatus::Failed, _) => RecordedCallAction::Answer,
+        // It comes again because it was told to.
+        (CallStatus::Refused, _) if row.was_held_back() => RecordedCallAction::Execute,
+        (CallStatus::Refused, _) => match resume {
+            ResumeMode::Rejudge => RecordedCallAction::Execute,
+            ResumeMode::Continue | ResumeMode::Replay => RecordedCallAction::Answer,
+        },
+        (CallStatus::Unknown, _) => match row.effect {
+            Effect::Read | Effect::Idempotent => RecordedCallAction::Execute,
+            Effect::Once => RecordedCallAction::Resolve,
+        },
+    }
+}
+
+/// Returns the recorded answer, as it was but for the mark that it was recalled.
+pub(super) fn recorded_envelope(row: &CallRow) -> Envelope {
+    let recorded = row.parsed_envelope().ok().flatten();
+    let Some(mut envelope) = recorded else {
+        let metadata = EnvelopeMetadata {
+            call_id: Some(row.id().to_string()),
+            replayed: true,
+            code: Some(ErrorCode::Unavailable),
+            ..EnvelopeMetadata::default()
+        };
+        let error_text = format!(
+            "call {} is recorded as {}, but its answer cannot be read; its record may show more",
+            row.id(),
+            row.status
+        );
+        return Envelope::Error { error_text, metadata };
+    };
+    let (Envelope::Output { metadata, .. } | Envelope::Error { metadata, .. }) = &mut envelope;
+    metadata.replayed = true;
+    // Whoever settled the call may have given no more than the data.
+    metadata.call_id.get_or_insert_with(|| row.id().to_string());
+    Sidecars::mark_lost(metadata);
+    envelope
+}
+
+/// Says that nobody knows what became of a call, and what to do about it.
+pub(super) fn in_doubt_envelope(row: &CallRow) -> Envelope {
+    let call = row.id();
+    let end = match row.envelope {
+        None => "its end was never recorded",
+        Some(_) => "was stopped before its end",
+    };
+    let error_text = format!(
+        "in doubt: {} was begun as call {call} and {end}, so it may or may not have happened. It is \
+         not repeated.",
+        row.tool
+    );
+    Envelope::in_doubt(call.to_string(), error_text)
+}
+
+fn in_progress_envelope(tool: &str, elapsed_ms: u64) -> Envelope {
+    let metadata = EnvelopeMetadata {
+        duration_ms: elapsed_ms,
+        code: Some(ErrorCode::Unavailable),
+        ..EnvelopeMetadata::default()
+    };
+    let error_text = format!(
+        "this call of {tool} is being executed already under the same name: wait for its answer, or give a new call a name \
+         of its own"
+    );
+    Envelope::Error { error_text, metadata }
+}

@@ -1,0 +1,114 @@
+//! Where a driver that starts an attempt over has got to. Which recorded call a new one is follows from what it is and
+//! how often it was made since the start, never from its order.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use haft_contract::{AttemptAddress, CallKey};
+use haft_journal::{Journal, JournalError, RecordedCall};
+
+use super::attempt::AttemptTracker;
+use super::repeat_index::RepeatIndices;
+
+/// Where a driver that starts a run over has got to, in each attempt.
+#[derive(Default)]
+pub(crate) struct ReplayCursors {
+    // Each cursor with the fencing token under which it was loaded; whoever makes a call takes the lock to find it.
+    by_scope: Mutex<HashMap<AttemptAddress, (u64, Arc<ReplayCursor>)>>,
+}
+
+impl ReplayCursors {
+    /// Returns where the driver has got to. What was recorded before is loaded under each epoch anew: in between, others
+    /// may have made calls.
+    pub(super) async fn cursor(
+        &self,
+        journal: &dyn Journal,
+        scope: &AttemptAddress,
+        epoch: u64,
+        attempt: &AttemptTracker,
+    ) -> Result<Arc<ReplayCursor>, JournalError> {
+        let known = |cursors: &HashMap<AttemptAddress, (u64, Arc<ReplayCursor>)>| match cursors
+            .get(scope)
+        {
+            Some((of_epoch, cursor)) if *of_epoch >= epoch => Some(Arc::clone(cursor)),
+            _ => None,
+        };
+        if let Some(cursor) = known(&self.by_scope.lock().unwrap_or_else(PoisonError::into_inner)) {
+            return Ok(cursor);
+        }
+        let recorded =
+            if attempt.is_begun() { journal.recorded_calls(scope).await? } else { Vec::new() };
+        let mut cursors = self.by_scope.lock().unwrap_or_else(PoisonError::into_inner);
+        // Whoever came first while this was loading has begun to count.
+        if let Some(cursor) = known(&cursors) {
+            return Ok(cursor);
+        }
+        let earlier = cursors.get(scope).map(|(_, cursor)| cursor);
+        let cursor = Arc::new(ReplayCursor::new(recorded, earlier.map(Arc::as_ref)));
+        cursors.insert(scope.clone(), (epoch, Arc::clone(&cursor)));
+        Ok(cursor)
+    }
+
+    /// Has a driver that starts over count a call as not made: when it comes again, it is still the same one.
+    pub(in crate::pipeline) fn roll_back(
+        &self,
+        scope: &AttemptAddress,
+        first_key: CallKey,
+        counted: u32,
+    ) {
+        let cursors = self.by_scope.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, cursor)) = cursors.get(scope) {
+            cursor.give_back(first_key, counted);
+        }
+    }
+}
+
+/// One pass over a recorded attempt.
+pub(super) struct ReplayCursor {
+    /// The number of the latest row of each call.
+    recorded: HashMap<String, u32>,
+    last_seq: u32,
+    // Which calls were made in this pass; locked for one look-up.
+    repeat_indices: Mutex<RepeatIndices>,
+}
+
+impl ReplayCursor {
+    /// Begins a pass over these calls, which come in the order of their numbers, or goes on with one that was begun.
+    pub(super) fn new(calls: Vec<RecordedCall>, begun: Option<&Self>) -> Self {
+        let last_seq = calls.last().map_or(0, |call| call.seq);
+        // A call that was executed again has a second row, and that is the one that counts.
+        let recorded = calls.into_iter().map(|call| (call.call_key, call.seq)).collect();
+        let made = begun.map(|begun| std::mem::take(&mut *begun.repeat_indices()));
+        Self { recorded, last_seq, repeat_indices: Mutex::new(made.unwrap_or_default()) }
+    }
+
+    fn repeat_indices(&self) -> MutexGuard<'_, RepeatIndices> {
+        self.repeat_indices.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Counts a call, and returns how often it was made before in this pass.
+    pub(super) fn next_repeat_index(&self, first_key: CallKey) -> u32 {
+        self.repeat_indices().take_next(first_key)
+    }
+
+    /// Counts a call as not made.
+    pub(super) fn give_back(&self, first_key: CallKey, occurrence: u32) {
+        self.repeat_indices().give_back(first_key, occurrence);
+    }
+
+    /// Returns the number of the recorded call of that key.
+    pub(super) fn recorded_seq(&self, key: CallKey) -> Option<u32> {
+        // As good as always in a new attempt, and then the key need not be written out.
+        if self.recorded.is_empty() { None } else { self.recorded.get(&key.to_string()).copied() }
+    }
+
+    /// Returns whether no recorded call has that key.
+    pub(super) fn is_free(&self, first_key: CallKey, occurrence: u32) -> bool {
+        self.recorded_seq(first_key.with_repeat_index(occurrence)).is_none()
+    }
+
+    /// Returns the greatest number of the attempt when the pass began, 0 if it had not begun.
+    pub(super) fn last_seq(&self) -> u32 {
+        self.last_seq
+    }
+}

@@ -1,0 +1,207 @@
+//! How a session is narrowed for a subagent: each narrowing lies beneath all that the sessions above are held to, and none
+//! lifts anything. What a call may do is judged elsewhere, with what is kept here.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use haft_contract::{
+    BoxFuture, Contract, Cx, ErrorCode, NO_SUBAGENTS_TEXT, PatternVariables, RequirementSet,
+    SubagentAnswer, SubagentSummary, SubagentTask, Subagents, ToolError, ToolId, canonical_json,
+    clean, cut, sha256_hex,
+};
+use haft_policy::{Capabilities, Conditions, Rule, RuleScope, RuleSet, ToolScope};
+use serde_json::{Value, json};
+
+use crate::shared::RuntimeError;
+use crate::suggestions::near_matches;
+
+#[cfg(test)]
+mod tests;
+
+/// What the description of `task` says of one subagent, in characters.
+pub(crate) const SUBAGENT_SHOWN_CHARS_MAX: usize = 500;
+
+/// How much of its session a subagent keeps. What it names beyond that is not there.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Restrictions {
+    /// The tools, by id or by glob; `None` for all that the session has.
+    pub tools: Option<Vec<String>>,
+    /// What calls may reach at all, whichever tool makes them; `None` for all that the session's may.
+    pub requires: Option<RequirementSet>,
+    /// Rules that hold beside those of the session. Of both the stricter decides, so an allow only makes exceptions to
+    /// other rules among these, and what none of these matches is left to the session's.
+    pub permissions: Vec<Rule>,
+    /// Whom `task` may be told to give a task. Without any, the tool is not there.
+    pub subagents: Vec<SubagentSummary>,
+}
+
+/// All narrowings of a session, from the outermost to its own; none for the session of a front end. Cloning is cheap.
+#[derive(Clone, Default)]
+pub(crate) struct RestrictionStack {
+    stack: Arc<[Arc<CompiledRestrictions>]>,
+    /// What all levels together leave of files, hosts, commands and named capabilities; `None` where none says anything.
+    capability_limit: Option<Capabilities>,
+    key: Arc<str>,
+}
+
+/// One narrowing, compiled.
+struct CompiledRestrictions {
+    tools: Option<ToolScope>,
+    rules: RuleSet,
+    has_rules: bool,
+    /// What decides whether two narrowings reach the same, as JSON.
+    access_key: Option<Value>,
+}
+
+impl RestrictionStack {
+    /// Returns these narrowings and one more beneath them. Rules and requirements are checked here.
+    pub(crate) fn push_restrictions(
+        &self,
+        narrowing: &Restrictions,
+        variables: &PatternVariables,
+    ) -> Result<Self, RuntimeError> {
+        let Restrictions { tools, requires, permissions, subagents: _ } = narrowing;
+        let bound = requires.as_ref().map(|it| Capabilities::compile(it, variables)).transpose()?;
+        let bound = match (&self.capability_limit, bound) {
+            (Some(above), Some(bound)) => Some(above.restricted_to(&bound)),
+            (above, bound) => above.clone().or(bound),
+        };
+        let scoped = permissions.iter().map(|rule| (RuleScope::Agent, rule.clone()));
+        let is_felt = requires.is_some() || !permissions.is_empty();
+        let level = CompiledRestrictions {
+            tools: tools.as_deref().map(ToolScope::compile).transpose()?,
+            rules: RuleSet::compile(scoped, variables, Conditions::default())?,
+            has_rules: !permissions.is_empty(),
+            access_key: is_felt
+                .then(|| json!({ "requires": requires, "permissions": permissions })),
+        };
+        let levels: Arc<[Arc<CompiledRestrictions>]> =
+            self.stack.iter().cloned().chain([Arc::new(level)]).collect();
+        let key = Arc::from(key_of(&levels));
+        Ok(Self { stack: levels, capability_limit: bound, key })
+    }
+
+    /// Returns whether all levels keep the tool.
+    pub(crate) fn allows_tool(&self, tool: &ToolId) -> bool {
+        let mut scopes = self.stack.iter().filter_map(|level| level.tools.as_ref());
+        scopes.all(|scope| scope.contains(tool))
+    }
+
+    /// Returns what is left of a tool's capabilities.
+    pub(crate) fn restrict_capabilities(&self, capabilities: Capabilities) -> Capabilities {
+        match &self.capability_limit {
+            Some(bound) => capabilities.restricted_to(bound),
+            None => capabilities,
+        }
+    }
+
+    /// Returns rules beneath the ceilings of all levels.
+    pub(crate) fn restrict_rules(&self, rules: RuleSet, conditions: Conditions) -> RuleSet {
+        let ceilings = self.stack.iter().filter(|level| level.has_rules);
+        ceilings.fold(rules, |rules, level| {
+            rules.restricted_by(&level.rules.with_conditions(conditions))
+        })
+    }
+
+    /// Returns what all levels together leave of files, hosts, commands and named capabilities, if any of them says so.
+    pub(crate) fn capability_limit(&self) -> Option<&Capabilities> {
+        self.capability_limit.as_ref()
+    }
+
+    /// Returns a text that is the same for narrowings that leave the same of files and hosts, empty where all is left.
+    pub(crate) fn access_key(&self) -> &Arc<str> {
+        &self.key
+    }
+}
+
+/// Returns the text that tells apart what narrowings leave. Which tools and subagents are left is no matter of it: each tool
+/// asks for itself.
+fn key_of(levels: &[Arc<CompiledRestrictions>]) -> String {
+    let felt: Vec<_> = levels.iter().filter_map(|level| level.access_key.clone()).collect();
+    if felt.is_empty() {
+        return String::new();
+    }
+    sha256_hex(canonical_json(&felt.into()).as_bytes())
+}
+
+/// Returns a contract as a session with these subagents publishes it: the description of a tool that gives them tasks ends with
+/// their names and descriptions.
+pub(crate) fn describe_with_subagents(
+    contract: Arc<Contract>,
+    subagents: &[SubagentSummary],
+) -> Arc<Contract> {
+    if !contract.delegates {
+        return contract;
+    }
+    let index = subagent_index(subagents);
+    Arc::new(Contract {
+        description: format!("{}{index}", contract.description),
+        ..Contract::clone(&contract)
+    })
+}
+
+/// Returns the list of subagents as it ends a description.
+fn subagent_index(subagents: &[SubagentSummary]) -> String {
+    let mut text = "\n\nThe subagents are:".to_owned();
+    for SubagentSummary { name, description } in subagents {
+        // A description is one line, so that none can pass for two.
+        let words: Vec<&str> = description.split_whitespace().collect();
+        let shown = cut(&clean(&words.join(" ")), SUBAGENT_SHOWN_CHARS_MAX);
+        let _ = write!(text, "\n- {name}: {shown}");
+    }
+    text
+}
+
+/// Those that take over tasks, as one call reaches them: whom its session may give a task, and nobody else.
+pub(crate) struct CallSubagents {
+    pub(crate) delegate: Arc<dyn Subagents>,
+    pub(crate) listed: Arc<[SubagentSummary]>,
+}
+
+impl CallSubagents {
+    fn check(&self, task: &SubagentTask) -> Result<(), ToolError> {
+        if self.listed.is_empty() {
+            let err = ToolError::new(ErrorCode::Unavailable, NO_SUBAGENTS_TEXT);
+            return Err(err.not_begun());
+        }
+        let wanted = &task.subagent_type;
+        if self.listed.iter().any(|listed| listed.name == *wanted) {
+            return Ok(());
+        }
+        let names = || self.listed.iter().map(|listed| listed.name.as_str());
+        let near = near_matches(wanted, names());
+        let all = names().collect::<Vec<_>>().join(", ");
+        let advice = match near.as_slice() {
+            [] => format!("expected one of {all}"),
+            near => format!("did you mean {}? There are {all}", near.join(" or ")),
+        };
+        let shown = cut(&clean(wanted), SUBAGENT_SHOWN_CHARS_MAX);
+        let message =
+            format!("no subagent that can be given a task here is called {shown:?}: {advice}");
+        Err(ToolError::new(ErrorCode::InvalidInput, message).not_begun())
+    }
+}
+
+impl Subagents for CallSubagents {
+    fn delegate<'a>(
+        &'a self,
+        task: SubagentTask,
+        cx: &'a Cx,
+    ) -> BoxFuture<'a, Result<SubagentAnswer, ToolError>> {
+        match self.check(&task) {
+            Ok(()) => self.delegate.delegate(task, cx),
+            Err(err) => Box::pin(async { Err(err) }),
+        }
+    }
+
+    fn resume<'a>(
+        &'a self,
+        task: SubagentTask,
+        cx: &'a Cx,
+    ) -> BoxFuture<'a, Result<Option<SubagentAnswer>, ToolError>> {
+        match self.check(&task) {
+            Ok(()) => self.delegate.resume(task, cx),
+            Err(err) => Box::pin(async { Err(err) }),
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! The runs that this process makes calls in: each is taken with its first call, renewed while it is in use, and given back
+//! when nothing uses it any more.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+use haft_contract::RunId;
+use haft_journal::{Journal, JournalError, Lease, LeaseRequest, NewRun, RunQuery, RunRow};
+use tokio::task::JoinSet;
+
+use super::lease::{HeldLease, LeaseView, ReleaseLease, RunDriver};
+use super::tracker::RunTracker;
+use crate::limits::{LEASE_MS, LEASE_RENEW_MS};
+use crate::pipeline::{PriorCalls, check_files_of_calls};
+use crate::run_error::RunError;
+use crate::shared::{RuntimeParts, RuntimeShared};
+
+/// The runs that this process makes calls in.
+pub(crate) struct RunRegistry {
+    shared: Arc<RuntimeShared>,
+    // What runs have counted so far, for as long as somebody makes calls in them: two who go on with the same run must
+    // not give two calls one number. Written when a run is begun or gone on with.
+    trackers: Mutex<HashMap<RunId, Weak<RunTracker>>>,
+    // Held while a run is taken or given back, so that the two never cross: both wait for the journal meanwhile.
+    pub(crate) opening: tokio::sync::Mutex<()>,
+    // Runs on their way back, for whoever shuts down to wait for.
+    releases: Mutex<JoinSet<()>>,
+}
+
+impl RunRegistry {
+    pub(crate) fn new(shared: Arc<RuntimeShared>) -> Self {
+        let (trackers, opening, releases) = Default::default();
+        Self { shared, trackers, opening, releases }
+    }
+
+    /// Returns what all calls of the runtime share.
+    pub(crate) fn shared(&self) -> &Arc<RuntimeShared> {
+        &self.shared
+    }
+
+    /// Returns the counters of a run, the same to everybody.
+    pub(super) fn run_tracker(&self, run: &RunId) -> Arc<RunTracker> {
+        let mut attempts = self.trackers.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(shared) = attempts.get(run).and_then(Weak::upgrade) {
+            return shared;
+        }
+        attempts.retain(|_, counters| counters.strong_count() > 0);
+        let counters = Arc::default();
+        attempts.insert(run.clone(), Arc::downgrade(&counters));
+        counters
+    }
+
+    /// Returns the runs that somebody in this process makes calls in.
+    fn live_run_trackers(&self) -> Vec<(RunId, Arc<RunTracker>)> {
+        let attempts = self.trackers.lock().unwrap_or_else(PoisonError::into_inner);
+        let live = |(run, attempts): (&RunId, &Weak<RunTracker>)| {
+            attempts.upgrade().map(|attempts| (run.clone(), attempts))
+        };
+        attempts.iter().filter_map(live).collect()
+    }
+
+    /// Returns what is to be known of the lease of the run, taking it if this process does not have it yet. A run in which
+    /// whoever takes it may make no calls is given back at once: that of a plan to a front end, that of another workspace to
+    /// everybody, since this process has one.
+    pub(super) async fn acquire_lease(
+        self: &Arc<Self>,
+        tracker: &RunTracker,
+        new_run: impl Fn() -> NewRun,
+    ) -> Result<LeaseView, RunError> {
+        if let Some(tenure) = tracker.held_lease_view() {
+            return Ok(tenure);
+        }
+        // While it is held nobody gives a run back, so the one taken here stays, and nobody takes it twice.
+        let _opening = self.opening.lock().await;
+        if let Some(tenure) = tracker.held_lease_view() {
+            return Ok(tenure);
+        }
+        let run = new_run();
+        let (front_end, here) = (run.front_end.clone(), run.root.clone());
+        let lease = self.acquire_run(run).await?;
+        let begun = load_run_row(&*self.shared.parts.journal, &lease.run).await?;
+        if !is_of_root(&begun, &here) {
+            release_lease(&*self.shared.parts.journal, lease).await;
+            let RunRow { id: run, root, .. } = begun;
+            return Err(RunError::OtherWorkspace { run, root, here });
+        }
+        let history = if begun.calls == 0 { PriorCalls::None } else { PriorCalls::Some };
+        let plan = match history {
+            PriorCalls::None => RunDriver::of(&front_end),
+            PriorCalls::Some => RunDriver::of(&begun.front_end),
+        };
+        let tenure =
+            LeaseView { fencing_token: lease.fencing_token, prior_calls: history, driver: plan };
+        if !plan.admits(&front_end) {
+            release_lease(&*self.shared.parts.journal, lease).await;
+            return Ok(tenure);
+        }
+        let renewing =
+            tokio::spawn(renew_lease(Arc::downgrade(self), lease.clone())).abort_handle();
+        tracker.set_lease(HeldLease::new(lease, tenure, renewing, self.release_on_drop()));
+        Ok(tenure)
+    }
+
+    /// Takes a run; from a process that is gone too, whose open calls are in doubt from then on. One that is seen to live keeps
+    /// it, however long it was not heard of: a machine that slept, or whose clock was set, has lost nothing.
+    async fn acquire_run(&self, run: NewRun) -> Result<Lease, JournalError> {
+        let RuntimeParts { journal, owner, is_gone, .. } = &self.shared.parts;
+        let holders = journal.lease_holders().await?.into_iter();
+        let other = holders
+            .filter(|holder| holder.run == run.id && holder.owner.id != owner.id)
+            .find_map(|holder| is_gone(&holder.owner).map(|is_gone| (holder, is_gone)));
+        let left = match other {
+            Some((holder, true)) => journal.abandon_run(holder).await?,
+            Some((holder, false)) => {
+                return Err(JournalError::LeaseHeld { holder: Box::new(holder) });
+            }
+            None => Vec::new(),
+        };
+        let lease = journal.open_run(run, self.lease_request()).await?;
+        check_files_of_calls(&self.shared, &left).await?;
+        Ok(lease)
+    }
+
+    /// Returns what gives a run back once nothing in this process uses it.
+    fn release_on_drop(self: &Arc<Self>) -> ReleaseLease {
+        let (runs, journal) = (Arc::downgrade(self), Arc::clone(&self.shared.parts.journal));
+        Box::new(move |lease| {
+            // Without a runtime nobody could wait for the journal; others then find out that this process is gone.
+            let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+            let Some(runs) = runs.upgrade() else {
+                runtime.spawn(async move { release_lease(&*journal, lease).await });
+                return;
+            };
+            // Whoever shuts the runtime down waits for it.
+            let giver = Arc::clone(&runs);
+            let giving = async move { giver.release_if_unused(lease).await };
+            let mut releases = runs.releases.lock().unwrap_or_else(PoisonError::into_inner);
+            while releases.try_join_next().is_some() {}
+            releases.spawn_on(giving, &runtime);
+        })
+    }
+
+    /// Gives a run back, unless somebody in this process makes calls in it again.
+    async fn release_if_unused(&self, lease: Lease) {
+        let _opening = self.opening.lock().await;
+        if !self.is_in_use(&lease.run) {
+            release_lease(&*self.shared.parts.journal, lease).await;
+        }
+    }
+
+    pub(crate) fn lease_request(&self) -> LeaseRequest {
+        LeaseRequest {
+            owner: self.shared.parts.owner.clone(),
+            now_ms: self.shared.parts.clock.now_ms(),
+            lasts_ms: LEASE_MS,
+        }
+    }
+
+    /// Gives all runs back that this process has.
+    pub(crate) async fn release_all_leases(&self) {
+        let returns =
+            std::mem::take(&mut *self.releases.lock().unwrap_or_else(PoisonError::into_inner));
+        returns.join_all().await;
+        let _opening = self.opening.lock().await;
+        for lease in self.held_leases() {
+            release_lease(&*self.shared.parts.journal, lease).await;
+        }
+    }
+
+    /// Says that a run was taken away under this lease.
+    fn drop_lease(&self, lease: &Lease) {
+        for (_, attempts) in self.live_run_trackers().iter().filter(|(run, _)| *run == lease.run) {
+            attempts.drop_lease(lease.fencing_token);
+        }
+    }
+
+    /// Returns whether this process has a run.
+    pub(crate) fn has_lease(&self, run: &RunId) -> bool {
+        self.held_leases().iter().any(|lease| lease.run == *run)
+    }
+
+    fn is_in_use(&self, run: &RunId) -> bool {
+        self.live_run_trackers().iter().any(|(id, _)| id == run)
+    }
+
+    fn held_leases(&self) -> Vec<Lease> {
+        let held = |(_, attempts): (RunId, Arc<RunTracker>)| attempts.held_lease();
+        self.live_run_trackers().into_iter().filter_map(held).collect()
+    }
+}
+
+/// Returns how a run that was just taken was begun, and what is recorded of it, to which nobody else adds any more.
+async fn load_run_row(journal: &dyn Journal, run: &RunId) -> Result<RunRow, JournalError> {
+    let named = RunQuery { run: Some(run.clone()), ..RunQuery::default() };
+    let row = journal.runs(named).await?.pop();
+    row.ok_or_else(|| JournalError::UnknownRun { run: run.clone() })
+}
+
+/// Returns whether a run was begun in this workspace. One that was recorded without a workspace goes on anywhere.
+fn is_of_root(begun: &RunRow, here: &str) -> bool {
+    begun.root.is_empty() || begun.root == here
+}
+
+/// Renews a lease until it is lost, or nobody is left to renew it for.
+async fn renew_lease(runs: Weak<RunRegistry>, lease: Lease) {
+    loop {
+        tokio::time::sleep(Duration::from_millis(LEASE_RENEW_MS)).await;
+        let Some(runs) = runs.upgrade() else { return };
+        match runs.shared.parts.journal.renew_lease(lease.clone(), runs.lease_request()).await {
+            Ok(()) => {}
+            Err(err @ JournalError::Fenced { .. }) => {
+                tracing::warn!(run = %lease.run, %err, "the run is somebody else's now");
+                runs.drop_lease(&lease);
+                return;
+            }
+            // The time is not over yet, and the next try may fare better.
+            Err(err) => {
+                tracing::warn!(run = %lease.run, %err, "the run could not be held for longer")
+            }
+        }
+    }
+}
+
+async fn release_lease(journal: &dyn Journal, lease: Lease) {
+    let run = lease.run.clone();
+    match journal.close_run(lease).await {
+        Ok(()) | Err(JournalError::Fenced { .. }) => {}
+        Err(err) => {
+            tracing::warn!(%run, %err, "the run could not be given back; its time will run out")
+        }
+    }
+}

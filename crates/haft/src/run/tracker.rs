@@ -1,0 +1,49 @@
+//! One run as this process has it: its attempts, and the lease while this process holds it.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use haft_journal::Lease;
+
+use super::lease::{HeldLease, LeaseView};
+use crate::pipeline::AttemptTrackers;
+
+/// What this process knows of one run.
+#[derive(Default)]
+pub(crate) struct RunTracker {
+    pub(super) attempts: Arc<AttemptTrackers>,
+    // Set while this process has the run; locked to look at it, to set it, and to take it away.
+    held_lease: Mutex<Option<Arc<HeldLease>>>,
+}
+
+impl RunTracker {
+    /// Returns the lease that this process has, if it has the run.
+    pub(crate) fn held_lease(&self) -> Option<Lease> {
+        let held = self.held_lease.lock().unwrap_or_else(PoisonError::into_inner);
+        held.as_ref().map(|held| held.lease().clone())
+    }
+
+    /// Returns what is to be known of the lease that this process has, if it has the run.
+    pub(super) fn held_lease_view(&self) -> Option<LeaseView> {
+        let held = self.held_lease.lock().unwrap_or_else(PoisonError::into_inner);
+        held.as_ref().map(|held| held.view())
+    }
+
+    /// Says that this process has the run.
+    pub(super) fn set_lease(&self, held: HeldLease) {
+        *self.held_lease.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(held));
+    }
+
+    /// Says that the run was taken away under this epoch. Others may have made calls since, so nothing that was counted
+    /// holds any more; the next call takes the run anew.
+    pub(crate) fn drop_lease(&self, epoch: u64) {
+        let lost = {
+            let mut held = self.held_lease.lock().unwrap_or_else(PoisonError::into_inner);
+            let lost = held.take_if(|held| held.lease().fencing_token == epoch);
+            if lost.is_some() {
+                self.attempts.clear();
+            }
+            lost
+        };
+        drop(lost);
+    }
+}

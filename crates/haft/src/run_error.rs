@@ -1,0 +1,83 @@
+//! Why haft cannot say what happened to a call.
+
+use haft_contract::{CallAddress, CallAddressError, RunId};
+use haft_journal::JournalError;
+
+/// haft cannot say what happened. What a tool did, or was not allowed to do, is never this but an [`Envelope`](haft_contract::Envelope).
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RunError {
+    /// The journal failed, or somebody else has the run. If the call's effect was begun, its intent is in the journal.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// The call was executed, and how it ended could not be recorded.
+    #[error("call {call} was begun and its end could not be recorded, so it is in doubt: {source}")]
+    Unrecorded {
+        /// The call, whose intent is in the journal.
+        call: CallAddress,
+        /// What the journal says.
+        source: Box<JournalError>,
+    },
+    /// The call's place in the run is not valid.
+    #[error(transparent)]
+    Scope(#[from] CallAddressError),
+    /// The driver calls something else than it did before.
+    #[error(transparent)]
+    Diverged(#[from] Box<Divergence>),
+    /// The run is of a plan, and the call is none of its nodes.
+    #[error(
+        "the calls of run {run} are the nodes of a plan, so nobody else makes calls in it: nothing was executed; make this call \
+         in another run"
+    )]
+    PlanRun {
+        /// The run.
+        run: RunId,
+    },
+    /// The run was never taken, or was taken away.
+    #[error(
+        "this process does not have run {run}, or no longer: others may have gone on with it since, so this was not done, and what \
+         was done before is in the journal; open it again and look at what is there"
+    )]
+    NotOpen {
+        /// The run.
+        run: RunId,
+    },
+    /// The run was begun in another workspace, where paths mean other files.
+    #[error(
+        "run {run} was begun in {root}, and this is {here}, where its paths mean other files: nothing was executed or recalled; \
+         make this call there, or in another run"
+    )]
+    OtherWorkspace {
+        /// The run.
+        run: RunId,
+        /// The workspace root that it was begun in.
+        root: String,
+        /// That of the session.
+        here: String,
+    },
+    /// haft itself panicked over the call, which is a bug. If the call's effect was begun, its intent is in the journal.
+    #[error("haft panicked over this call, which is a bug; see its row in the journal")]
+    Panicked,
+    /// The process is shutting down.
+    #[error("the runtime was shut down before the call ended; see its row in the journal")]
+    ShutDown,
+}
+
+/// A call came again under its old name, or in its old place, and is another one.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the run has diverged: call {call} was recorded as {recorded_tool} {recorded_input} and came again as {tool} {input}; \
+     nothing was executed: make the call that was recorded, or begin another attempt"
+)]
+pub struct Divergence {
+    /// The recorded call.
+    pub call: CallAddress,
+    /// The tool that was recorded.
+    pub recorded_tool: String,
+    /// The input that was recorded, its bodies as digests.
+    pub recorded_input: String,
+    /// The tool that was called now.
+    pub tool: String,
+    /// The input that came now, in the same form.
+    pub input: String,
+}

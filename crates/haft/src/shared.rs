@@ -1,0 +1,207 @@
+//! What all calls of a runtime share: its parts, the tools as they are now, and what was found out about the place where
+//! calls run. Runs are not known here.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use haft_contract::limits::{OUTPUT_BYTES_DEFAULT, OUTPUT_BYTES_MAX, TIMEOUT_MS_DEFAULT};
+use haft_contract::{CallAddressError, Contract, OutputLimit, PatternVariables, RequirementSet};
+use haft_journal::{Journal, LeaseOwner};
+use haft_policy::{
+    Capabilities, Conditions, NetworkGuard, PathSubject, PatternError, ResolvedAccess, Rule,
+    RuleErrors, RuleScope, RuleSet,
+};
+use haft_sandbox::{Launcher, Network};
+use tokio::sync::OnceCell;
+
+use crate::catalog::Catalog;
+use crate::clock::Clock;
+use crate::networking::{Networking, TlsTrust};
+use crate::process_registry::ProcessRegistry;
+use crate::project::{AddedProjectRules, ProjectRules};
+use crate::registry::Registry;
+use crate::roots::WorkspaceRoots;
+use crate::sandbox::{ConfineMode, Sandbox};
+use crate::snapshots::Snapshots;
+use crate::watchdog::Watchdog;
+
+/// Everything a runtime is made of. Front ends fill it in: the library reads no configuration, no environment and no
+/// clock by itself.
+pub struct RuntimeParts {
+    /// The tools on offer to begin with.
+    pub registry: Registry,
+    /// Where calls are recorded.
+    pub journal: Arc<dyn Journal>,
+    /// The directories that calls may reach.
+    pub roots: WorkspaceRoots,
+    /// What path patterns' variables stand for.
+    pub variables: PatternVariables,
+    /// What the agent requires beyond its tools.
+    pub requires: RequirementSet,
+    /// Permission rules of the manifest, the project and the preset.
+    pub rules: Vec<(RuleScope, Rule)>,
+    /// Bounds of every call.
+    pub limits: CallLimits,
+    /// Whether commands get the ordinary network.
+    pub allow_network: bool,
+    /// How long the list of names is that keeps commands from trying the network while it is off.
+    pub network_guard: NetworkGuard,
+    /// Keeps what is answered with «always for this project»; without it, such an answer holds
+    /// as long as the runtime does.
+    pub project_rules: Option<Arc<dyn ProjectRules>>,
+    /// Hooks before execution, in order.
+    pub watchdogs: Vec<Arc<dyn Watchdog>>,
+    /// Starts processes.
+    pub launcher: Launcher,
+    /// How tools get to the network that use it by themselves.
+    pub networking: Networking,
+    /// What confines them, and what is kept from tools as well.
+    pub sandbox: Sandbox,
+    /// The environment of commands: exactly this and the call's keys.
+    pub environment: Vec<(OsString, OsString)>,
+    /// Where sessions keep what was cut out of long outputs.
+    pub sidecars: PathBuf,
+    /// Tells the time.
+    pub clock: Arc<dyn Clock>,
+    /// This process, as other processes find it in the journal.
+    pub owner: LeaseOwner,
+    /// Says of another process whether it is gone; nothing where that cannot be known, and then its time has to run out.
+    pub is_gone: Arc<OwnerGoneCheck>,
+    /// Sees every effect before and after; without one, nothing is recorded by which effects could be shown or undone.
+    pub snapshots: Option<Arc<dyn Snapshots>>,
+    /// What is done about a `once` call that an earlier attempt made as well.
+    pub on_repeat: RepeatPolicy,
+    /// What the operator chose that a reader of a run must know, as a JSON object; recorded with every run.
+    pub settings: String,
+}
+
+/// What is done about a `once` call that an earlier attempt made as well.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RepeatPolicy {
+    /// The driver is told what earlier attempts did, and the call executes.
+    #[default]
+    Warn,
+    /// The call is refused.
+    Refuse,
+    /// The earlier answer is the answer.
+    Recall,
+}
+
+/// Says of a process whether it is gone, `None` where that cannot be known.
+pub type OwnerGoneCheck = dyn Fn(&LeaseOwner) -> Option<bool> + Send + Sync;
+
+/// Bounds of every call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CallLimits {
+    /// Output, and files, contents and patches, in bytes.
+    pub output_bytes: usize,
+    /// Time, in milliseconds.
+    pub timeout_ms: u64,
+}
+
+impl CallLimits {
+    /// Returns how many bytes of text an answer of this tool may have.
+    pub(crate) fn output_bytes_of(&self, contract: &Contract) -> usize {
+        let bytes = match contract.output_limit {
+            OutputLimit::Configured | OutputLimit::Entries(_) => self.output_bytes,
+            OutputLimit::Bytes(declared) => declared.min(self.output_bytes),
+        };
+        bytes.min(OUTPUT_BYTES_MAX)
+    }
+}
+
+impl Default for CallLimits {
+    fn default() -> Self {
+        Self { output_bytes: OUTPUT_BYTES_DEFAULT, timeout_ms: TIMEOUT_MS_DEFAULT }
+    }
+}
+
+/// Says why a runtime or a session cannot be made.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RuntimeError {
+    /// Permission rules are not usable.
+    #[error(transparent)]
+    Rules(#[from] RuleErrors),
+    /// The session's name is not usable.
+    #[error(transparent)]
+    ConnectionId(#[from] CallAddressError),
+    /// The session's name begins with a dot.
+    #[error("session {0:?} is not valid: expected a name that does not begin with a dot")]
+    ConnectionName(String),
+    /// A requirement is not usable.
+    #[error(transparent)]
+    Requirement(#[from] PatternError),
+}
+
+/// What all calls share.
+pub(crate) struct RuntimeShared {
+    pub(crate) parts: RuntimeParts,
+    /// The tools as they are now. What the parts began with is taken out of them.
+    pub(crate) catalog: Catalog,
+    // Of the manifest alone: the hosts among it are for the tools that run commands.
+    pub(crate) agent_capabilities: Capabilities,
+    pub(crate) added_project_rules: AddedProjectRules,
+    // What rules may depend on, found out with the first call that runs a command: most sessions start quickly and
+    // run none.
+    conditions: OnceCell<Conditions>,
+    // Of the hidden places those that have something to do with the roots: walks compare every entry with them.
+    hidden_within: Vec<PathBuf>,
+    /// Programs that outlive calls, for whoever shuts down to end.
+    pub(crate) processes: ProcessRegistry,
+    pub(crate) tls_trust: TlsTrust,
+}
+
+impl RuntimeShared {
+    /// Puts the parts together; rules and requirements are checked here, not at the first call.
+    pub(crate) fn new(mut parts: RuntimeParts) -> Result<Self, RuntimeError> {
+        RuleSet::compile(parts.rules.iter().cloned(), &parts.variables, Conditions::default())?;
+        let agent = Capabilities::compile(&parts.requires, &parts.variables)?;
+        let (requires, variables) = (parts.requires.clone(), parts.variables.clone());
+        let catalog = Catalog::new(std::mem::take(&mut parts.registry), requires, variables)?;
+        let hidden_within = parts.sandbox.hidden_within(&parts.roots.paths());
+        Ok(Self {
+            hidden_within,
+            parts,
+            catalog,
+            agent_capabilities: agent,
+            added_project_rules: AddedProjectRules::default(),
+            conditions: OnceCell::new(),
+            processes: ProcessRegistry::default(),
+            tls_trust: TlsTrust::default(),
+        })
+    }
+
+    /// Returns whether a place is kept from every call.
+    pub(crate) fn is_hidden(&self, path: &PathSubject) -> bool {
+        let hidden =
+            if path.relative.is_some() { &self.hidden_within } else { &self.parts.sandbox.hidden };
+        hidden.iter().any(|place| path.absolute.starts_with(place))
+    }
+
+    /// Returns what is known of the place where calls run.
+    pub(crate) fn conditions(&self) -> Conditions {
+        self.conditions.get().copied().unwrap_or_default()
+    }
+
+    /// Finds out what rules may depend on, if one of the accesses runs a command.
+    pub(crate) async fn load_conditions(&self, accesses: &[ResolvedAccess]) {
+        let runs_commands =
+            |access: &ResolvedAccess| matches!(access, ResolvedAccess::Shell { .. });
+        if accesses.iter().any(runs_commands) {
+            self.conditions.get_or_init(|| self.find_conditions()).await;
+        }
+    }
+
+    async fn find_conditions(&self) -> Conditions {
+        if self.parts.sandbox.confine == ConfineMode::UnsafeNever {
+            return Conditions::default();
+        }
+        let network = if self.parts.allow_network { Network::Host } else { Network::Loopback };
+        let mechanisms = self.parts.sandbox.mechanisms;
+        let enforceable = self.parts.launcher.probe_enforcement(network, mechanisms).await;
+        // What cannot be found out is refused when it is tried.
+        Conditions { sandboxed: enforceable.is_ok_and(|enforced| enforced.is_full()) }
+    }
+}

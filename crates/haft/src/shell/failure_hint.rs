@@ -1,0 +1,263 @@
+//! What of the confinement was in the way of a command that failed, read off the error texts that it left in its output.
+//! Programs say «read-only file system» and know nothing of haft; whoever reads that has to be told what holds and who
+//! can change it. Where no text speaks of it, nothing is said: a wrong guess sends a reader astray.
+
+use std::path::{Component, Path, PathBuf};
+
+use haft_contract::{ConfinementLevel, EnforcedConfinement, Excerpt, ProcessEnding};
+use haft_sandbox::ResourceLimits;
+
+use crate::sandbox::Sandbox;
+
+/// Lines at the end of an output in which error texts are looked for.
+pub(crate) const HINDRANCE_LINES_MAX: usize = 200;
+
+/// The signal that ends a process whose file has grown too large, on all but two architectures.
+const SIGXFSZ: i32 = 25;
+/// What a shell adds to a signal to make an exit status of it.
+const STATUS_OF_SIGNAL: i32 = 128;
+
+/// What the mounts of the sandbox answer: whatever is read-only is so because of it, and a name that is pinned is busy
+/// for who would move or remove it, or a directory around it.
+const MOUNT_ERRORS: &[&str] =
+    &["Read-only file system", "EROFS", "Device or resource busy", "EBUSY"];
+/// What the kernel answers for many reasons, of which the sandbox is one.
+const REFUSAL_ERRORS: &[&str] = &[
+    "Permission denied",
+    "Operation not permitted",
+    "EACCES",
+    "EPERM",
+    "could not lock config file",
+    "could not write config file",
+];
+
+/// A bound, and what programs say that run into it.
+struct ResourceBound {
+    texts: &'static [&'static str],
+    what: &'static str,
+    setting: &'static str,
+    value: fn(&ResourceLimits) -> u64,
+}
+
+const FILE_BYTES: ResourceBound = ResourceBound {
+    texts: &["File too large", "File size limit exceeded", "EFBIG"],
+    what: "one file of a command",
+    setting: "file_bytes",
+    value: |resources| resources.file_bytes,
+};
+const TEMP_BYTES: ResourceBound = ResourceBound {
+    texts: &["No space left on device", "ENOSPC"],
+    what: "what a command puts into /tmp, /dev/shm and its home",
+    setting: "temp_bytes",
+    value: |resources| resources.temp_bytes,
+};
+const RESOURCE_BOUNDS: &[ResourceBound] = &[
+    FILE_BYTES,
+    TEMP_BYTES,
+    ResourceBound {
+        texts: &[
+            "MemoryError",
+            "annot allocate memory",
+            "memory allocation of",
+            "std::bad_alloc",
+            "virtual memory exhausted",
+            "Array buffer allocation failed",
+            "out of memory allocating",
+            "runtime: out of memory",
+            "insufficient memory for the Java",
+            "ENOMEM",
+        ],
+        what: "the memory of a command",
+        setting: "memory_bytes",
+        value: |resources| resources.memory_bytes,
+    },
+    ResourceBound {
+        texts: &[
+            "Resource temporarily unavailable",
+            "can't start new thread",
+            "unable to create native thread",
+            "EAGAIN",
+        ],
+        what: "the number of processes and threads of a command",
+        setting: "processes",
+        value: |resources| u64::from(resources.processes),
+    },
+    ResourceBound {
+        texts: &["Too many open files", "EMFILE"],
+        what: "the number of open files of a process",
+        setting: "open_files",
+        value: |resources| u64::from(resources.open_files),
+    },
+];
+
+/// Returns the status of a command that failed by itself, as a shell would have it.
+pub(super) fn failed_status(ending: ProcessEnding) -> Option<i32> {
+    match ending {
+        ProcessEnding::Exited(0) | ProcessEnding::TimedOut | ProcessEnding::Aborted => None,
+        ProcessEnding::Exited(status) => Some(status),
+        ProcessEnding::Signalled(signal) => Some(STATUS_OF_SIGNAL.saturating_add(signal)),
+    }
+}
+
+/// Where a command ran, and what it could reach.
+pub(super) struct CommandContext<'a> {
+    pub(super) sandbox: &'a Sandbox,
+    /// The directories that it could change.
+    pub(super) writable: &'a [PathBuf],
+    /// The directory that it was started in.
+    pub(super) directory: &'a Path,
+    pub(super) enforced: EnforcedConfinement,
+}
+
+impl CommandContext<'_> {
+    /// Returns one sentence about what was in the way of a command that failed with this status, and what to do about it.
+    pub(super) fn failure_hint(&self, status: i32, output: &Excerpt) -> Option<String> {
+        if self.sandbox.is_off() {
+            return None;
+        }
+        if status == STATUS_OF_SIGNAL + SIGXFSZ {
+            return Some(self.hint_for_bound(&FILE_BYTES));
+        }
+        let text = output.tail.as_ref().unwrap_or(&output.head);
+        text.lines().rev().take(HINDRANCE_LINES_MAX).find_map(|line| self.hint_for_line(line))
+    }
+
+    fn hint_for_line(&self, line: &str) -> Option<String> {
+        let says = |texts: &[&str]| texts.iter().any(|text| line.contains(text));
+        if says(MOUNT_ERRORS) {
+            let named = path_words(line).find_map(|place| self.hint_for_path(place, true));
+            return Some(named.unwrap_or_else(|| self.hint_without_known_path()));
+        }
+        if says(REFUSAL_ERRORS) {
+            return path_words(line)
+                .find_map(|place| self.hint_for_path(place, !self.is_mounted()));
+        }
+        let bound = RESOURCE_BOUNDS.iter().find(|bound| says(bound.texts))?;
+        let is_own_disk = bound.setting == TEMP_BYTES.setting && self.names_writable(line);
+        (!is_own_disk).then(|| self.hint_for_bound(bound))
+    }
+
+    fn hint_for_bound(&self, bound: &ResourceBound) -> String {
+        let ResourceBound { what, setting, value, .. } = bound;
+        let value = value(&self.sandbox.resources);
+        format!("{what} is bounded by {setting} = {value} of [sandbox] in haft.toml")
+    }
+
+    /// Returns what keeps the command from a place. That it may be read and not changed counts only for who meant to
+    /// change it, which not every text tells.
+    fn hint_for_path(&self, place: &str, is_change: bool) -> Option<String> {
+        let path = lexical(&self.directory.join(place));
+        if let Some(pattern) = self.protection_of(&path) {
+            return Some(format!(
+                "{place} is protected by {pattern:?}, because others run or obey what it says: leave it, or ask the user \
+                 to change it, or to list the pattern under unprotect of [sandbox] in haft.toml"
+            ));
+        }
+        let within = |places: &[PathBuf]| places.iter().any(|one| path.starts_with(one));
+        if within(&self.sandbox.hidden) {
+            return Some(format!(
+                "{place} holds credentials or haft's own state, which no command reads: work without it"
+            ));
+        }
+        let is_private = self.is_mounted() && self.sandbox.is_private(&path);
+        if is_private || within(self.writable) || path.starts_with("/dev") {
+            return None;
+        }
+        if is_change {
+            if self.writable.is_empty() {
+                return Some(self.hint_without_paths());
+            }
+            let changeable = self.changeable();
+            return Some(format!(
+                "{place} is outside of what commands can change, which is {changeable}: work there, or ask the user to \
+                 add a directory to roots in haft.toml"
+            ));
+        }
+        let is_shown = within(&self.sandbox.readable) || path.starts_with("/proc");
+        (!is_shown).then(|| {
+            format!(
+                "{place} is outside of what commands see: work without it, or ask the user to add a directory to \
+                 readable of [sandbox], or to roots, in haft.toml"
+            )
+        })
+    }
+
+    fn hint_without_paths(&self) -> String {
+        let private = self.private();
+        format!(
+            "this tool requires no fs.write, so its commands change no file but, for the call alone, in {private}: do \
+             without, or ask the user to let its declaration require it"
+        )
+    }
+
+    fn hint_without_known_path(&self) -> String {
+        if self.writable.is_empty() {
+            return self.hint_without_paths();
+        }
+        format!(
+            "commands can change only {}, and there neither protected names such as .git/config \
+             nor directories around those: do without, or ask the user to change roots, or unprotect of [sandbox], in \
+             haft.toml",
+            self.changeable()
+        )
+    }
+
+    fn changeable(&self) -> String {
+        let roots: Vec<String> =
+            self.writable.iter().map(|root| root.display().to_string()).collect();
+        format!("{} and, for the call alone, {}", roots.join(", "), self.private())
+    }
+
+    /// Returns where every command can write, in places that go with the call.
+    fn private(&self) -> &'static str {
+        if self.is_mounted() { "/tmp and home" } else { "$TMPDIR" }
+    }
+
+    /// Returns whether the command had mounts of its own. Without, it has no `/tmp` and no home either, and Landlock
+    /// answers as ordinary permissions do.
+    fn is_mounted(&self) -> bool {
+        self.enforced.processes == ConfinementLevel::Kernel
+    }
+
+    fn protection_of(&self, path: &Path) -> Option<&str> {
+        let root = self.writable.iter().find(|root| path.starts_with(root))?;
+        let relative = path.strip_prefix(root).ok()?;
+        self.sandbox.protected.matching_beneath(root, relative)
+    }
+
+    fn names_writable(&self, line: &str) -> bool {
+        path_words(line)
+            .filter(|place| place.starts_with('/'))
+            .any(|place| self.writable.iter().any(|root| Path::new(place).starts_with(root)))
+    }
+}
+
+/// Returns the words of an error text that may be paths. What stands in front is the program that speaks.
+fn path_words(line: &str) -> impl Iterator<Item = &str> {
+    let line = match line.split_once(": ") {
+        Some((program, rest)) if !program.contains(char::is_whitespace) => rest,
+        Some(_) | None => line,
+    };
+    let is_separator = |char: char| char.is_whitespace() || "\"'`‘’“”:;,()[]<>=".contains(char);
+    line.split(is_separator).filter(|word| word.chars().any(char::is_alphanumeric))
+}
+
+/// Takes `.` and `..` out of an absolute path by its spelling alone.
+fn lexical(path: &Path) -> PathBuf {
+    let mut lexical = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                lexical.pop();
+            }
+            Component::Prefix(_) | Component::RootDir | Component::Normal(_) => {
+                lexical.push(component);
+            }
+        }
+    }
+    lexical
+}
+
+#[cfg(test)]
+mod tests;

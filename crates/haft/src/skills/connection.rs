@@ -1,0 +1,210 @@
+//! The skills of one session: found when somebody first wants to know of them, and each read once, so that a model that
+//! loads one again reads what it read before, whatever became of the file.
+
+use std::fmt::Write as _;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use haft_contract::{
+    ConnectionStore, Contract, ErrorCode, LoadedSkill, SkillSummary, Skills, ToolError, ToolOrigin,
+};
+use haft_sandbox::Root;
+
+use super::directory::{self, SkillText};
+use super::front_matter::body;
+use super::{
+    FoundSkills, SKILL_INDEX_CHARS_MAX, SKILL_INDEX_LINE_CHARS_MIN, Skill, SkillLocation,
+    SkillSearchPaths, find_skills,
+};
+use crate::suggestions::near_matches;
+
+/// The skills of one session.
+#[derive(Default)]
+pub(crate) struct ConnectionSkills {
+    places: SkillSearchPaths,
+    found: OnceLock<FoundSkillEntries>,
+}
+
+struct FoundSkillEntries {
+    problems: Vec<String>,
+    entries: Vec<SkillEntry>,
+}
+
+struct SkillEntry {
+    skill: Skill,
+    loaded: OnceLock<LoadedSkillFiles>,
+    // Held while the skill is read, so that two who want it first at the same time get the same.
+    loading: Mutex<()>,
+}
+
+struct LoadedSkillFiles {
+    skill: LoadedSkill,
+    root: Option<Root>,
+}
+
+impl ConnectionSkills {
+    pub(crate) fn new(places: SkillSearchPaths) -> Self {
+        Self { places, found: OnceLock::new() }
+    }
+
+    /// Returns a contract as a front end publishes it: the description of `skill` ends with the names and descriptions of
+    /// all skills.
+    pub(crate) fn describe_with_skills(&self, contract: Arc<Contract>) -> Arc<Contract> {
+        if lists_skills(&contract) { Arc::new(self.with_index(&contract)) } else { contract }
+    }
+
+    fn with_index(&self, contract: &Contract) -> Contract {
+        let description = format!("{}{}", contract.description, skill_index(&self.index()));
+        Contract { description, ..contract.clone() }
+    }
+
+    /// Takes a skill for loaded whose text was recalled: its files can be read from then on. Where it cannot be loaded
+    /// any more there are none.
+    pub(crate) fn adopt_skill(&self, name: &str) {
+        let _ = self.load(name);
+    }
+
+    /// Returns what is wrong with skills that were found, one line each.
+    pub(crate) fn problems(&self) -> &[String] {
+        &self.entries().problems
+    }
+
+    /// Returns the directories of skills that were loaded, each with a number of its own.
+    pub(crate) fn loaded_roots(&self) -> impl Iterator<Item = (usize, &Root)> {
+        // Nothing was loaded before the skills were found.
+        let entries = self.found.get().map(|found| found.entries.as_slice()).unwrap_or_default();
+        let roots = entries.iter().enumerate();
+        roots.filter_map(|(place, entry)| Some((place, entry.loaded.get()?.root.as_ref()?)))
+    }
+
+    /// Returns the directory with this number.
+    pub(crate) fn loaded_root(&self, place: usize) -> Option<&Root> {
+        self.found.get()?.entries.get(place)?.loaded.get()?.root.as_ref()
+    }
+
+    fn entries(&self) -> &FoundSkillEntries {
+        self.found.get_or_init(|| {
+            let FoundSkills { skills, problems } = find_skills(&self.places);
+            let entry =
+                |skill| SkillEntry { skill, loaded: OnceLock::new(), loading: Mutex::default() };
+            FoundSkillEntries {
+                problems: problems.iter().map(ToString::to_string).collect(),
+                entries: skills.into_iter().map(entry).collect(),
+            }
+        })
+    }
+}
+
+impl SkillSearchPaths {
+    /// Returns a contract as a session with these places publishes it: the description of `skill` ends with the names and
+    /// descriptions of all skills. Reads the file system.
+    pub fn describe_with_skills(&self, contract: &Contract) -> Contract {
+        if lists_skills(contract) {
+            ConnectionSkills::new(self.clone()).with_index(contract)
+        } else {
+            contract.clone()
+        }
+    }
+}
+
+fn lists_skills(contract: &Contract) -> bool {
+    contract.connection_store == Some(ConnectionStore::Skills)
+        && contract.origin == ToolOrigin::Native
+}
+
+impl Skills for ConnectionSkills {
+    fn index(&self) -> Vec<SkillSummary> {
+        let entries = self.entries().entries.iter();
+        let summary = |skill: &Skill| SkillSummary {
+            name: skill.name.clone(),
+            description: skill.description.clone(),
+        };
+        entries.map(|entry| summary(&entry.skill)).collect()
+    }
+
+    fn load(&self, name: &str) -> Result<LoadedSkill, ToolError> {
+        let entries = &self.entries().entries;
+        let entry = entries.iter().find(|entry| entry.skill.name == name);
+        let entry = entry.ok_or_else(|| unknown_skill_error(name, entries))?;
+        let _loading = entry.loading.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(kept) = entry.loaded.get() {
+            return Ok(kept.skill.clone());
+        }
+        let kept = read(&entry.skill)?;
+        Ok(entry.loaded.get_or_init(|| kept).skill.clone())
+    }
+}
+
+/// Reads a skill as it is now.
+pub fn load_skill(skill: &Skill) -> Result<LoadedSkill, ToolError> {
+    read(skill).map(|kept| kept.skill)
+}
+
+fn read(skill: &Skill) -> Result<LoadedSkillFiles, ToolError> {
+    let failed = |message: String| {
+        let message = format!("skill {:?} cannot be read any more: {message}", skill.name);
+        ToolError::new(ErrorCode::ToolFailed, message)
+    };
+    let (held, root, files) = match &skill.location {
+        SkillLocation::Bundled(text) => {
+            (SkillText::of_text(text), None, directory::SkillFiles::default())
+        }
+        SkillLocation::Directory(directory) => {
+            let root = directory::open(directory).map_err(failed)?;
+            // It was found at a place without links, and may lend its files to the session for that.
+            if root.path() != directory {
+                let place = root.path().display();
+                return Err(failed(format!("a link to {place} has taken its place")));
+            }
+            let held = directory::read_whole(&root).map_err(failed)?;
+            let files = directory::list_files(&root);
+            (held, Some(root), files)
+        }
+    };
+    let body = body(&held).map_err(|fault| failed(fault.message))?.to_owned();
+    let loaded = LoadedSkill {
+        name: skill.name.clone(),
+        body,
+        directory: root.as_ref().map(|root| root.path().to_path_buf()),
+        files: files.names,
+        has_more_files: files.has_more,
+    };
+    Ok(LoadedSkillFiles { skill: loaded, root })
+}
+
+/// Returns the list of skills as it ends a description. Each has its share of what all may take.
+fn skill_index(skills: &[SkillSummary]) -> String {
+    if skills.is_empty() {
+        return "\n\nThere are no skills here.".to_owned();
+    }
+    let share = (SKILL_INDEX_CHARS_MAX / skills.len()).max(SKILL_INDEX_LINE_CHARS_MIN);
+    let mut text = "\n\nThe skills are:".to_owned();
+    for skill in skills {
+        let _ = write!(text, "\n- {}: {}", skill.name, shortened(&skill.description, share));
+    }
+    text
+}
+
+fn shortened(text: &str, chars_max: usize) -> String {
+    match text.char_indices().nth(chars_max) {
+        Some((end, _)) => format!("{}…", text.split_at(end).0.trim_end()),
+        None => text.to_owned(),
+    }
+}
+
+fn unknown_skill_error(name: &str, entries: &[SkillEntry]) -> ToolError {
+    let names = || entries.iter().map(|entry| entry.skill.name.as_str());
+    let near = near_matches(name, names());
+    let advice = if entries.is_empty() {
+        "there are none here".to_owned()
+    } else if near.is_empty() {
+        format!("expected one of {}", names().collect::<Vec<_>>().join(", "))
+    } else {
+        let all = names().collect::<Vec<_>>().join(", ");
+        format!("did you mean {}? There are {all}", near.join(" or "))
+    };
+    let shown: String = name.chars().take(super::SKILL_NAME_CHARS_MAX + 1).collect();
+    ToolError::new(ErrorCode::InvalidInput, format!("no skill is called {shown:?}: {advice}"))
+}
+
+#[cfg(test)]
+mod tests;

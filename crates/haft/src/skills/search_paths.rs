@@ -1,0 +1,57 @@
+//! Where skills and project instructions are looked for. The way up from a workspace ends where what lies there stops
+//! being the project's: at the top of its repository, below the home, and before a directory of somebody else.
+
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+/// Where the skills of a session are looked for. The default is nowhere.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SkillSearchPaths {
+    /// The workspace: `.agents/skills` and `.claude/skills` of it and of the directories above it, the nearest first.
+    pub root: Option<PathBuf>,
+    /// The user's home, where the way up from the workspace ends.
+    pub home: Option<PathBuf>,
+    /// The user's own directories of skills, the first first.
+    pub user: Vec<PathBuf>,
+    /// The skills of the program.
+    pub bundled: Vec<BundledSkill>,
+    /// Directories of skills that the configuration names.
+    pub configured: Vec<PathBuf>,
+}
+
+/// A skill that is a part of the program. It has no directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BundledSkill {
+    /// Its name.
+    pub name: &'static str,
+    /// Its whole `SKILL.md`.
+    pub text: &'static str,
+}
+
+/// Returns the directories whose files are the project's: the root and those above it, the nearest first, without any link
+/// in their paths.
+///
+/// They end with the top of the repository that the root lies in. Without one they end below the home; where the root
+/// does not lie in the home either, it is the only one, since what is above may be a place where anybody writes. A
+/// directory of another user than the root's ends them, too, and so does a repository of one.
+pub(crate) fn project_directories(root: &Path, home: Option<&Path>) -> Vec<PathBuf> {
+    let Ok(root) = root.canonicalize() else { return Vec::new() };
+    let home = home.and_then(|home| home.canonicalize().ok());
+    let Some(owner) = owner(&root) else { return Vec::new() };
+    let above = root.ancestors().take_while(|directory| self::owner(directory) == Some(owner));
+    let above: Vec<PathBuf> = above.map(Path::to_path_buf).collect();
+    let is_top = |directory: &PathBuf| directory.join(".git").symlink_metadata().is_ok();
+    let is_home = |directory: &&PathBuf| home.as_ref() == Some(*directory);
+    let depth = match (above.iter().position(is_top), above.iter().position(|one| is_home(&one))) {
+        // Some keep their whole home in a repository, which is no project.
+        (Some(top), Some(home)) if top >= home => home.max(1),
+        (Some(top), _) => top + 1,
+        (None, Some(home)) => home.max(1),
+        (None, None) => 1,
+    };
+    above.into_iter().take(depth).collect()
+}
+
+fn owner(directory: &Path) -> Option<u32> {
+    directory.metadata().ok().map(|metadata| metadata.uid())
+}

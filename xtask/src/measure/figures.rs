@@ -1,0 +1,268 @@
+//! The figures of a set of files: of one crate, of the shipped crates, of the workspace.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::repository::{DependencyKind, DependencyOrigin, Package, Repository};
+use crate::rust_text::{is_word, words};
+use crate::syntax::{
+    CrateImports, DefinitionVisibility, ProductionFile, by_crate, parse_production,
+};
+
+/// The package whose program is shipped, with all of its dependencies.
+const SHIPPED_PACKAGE: &str = "haft-cli";
+
+/// From how many definitions on a type name counts as repeated.
+const REPEATED_DEFINITIONS_MIN: usize = 3;
+
+/// The figures of a workspace and of its parts.
+pub(super) struct WorkspaceFigures {
+    /// By crate, the largest first.
+    pub(super) crates: Vec<(String, CodeFigures)>,
+    /// Without xtask and the crates that only tests use.
+    pub(super) shipped: CodeFigures,
+    pub(super) all: CodeFigures,
+    /// Type names with at least `REPEATED_DEFINITIONS_MIN` definitions.
+    pub(super) repeated_names: usize,
+}
+
+impl WorkspaceFigures {
+    /// Measures all production code of a repository.
+    pub(super) fn of(repository: &Repository) -> anyhow::Result<Self> {
+        let files = parse_production(&repository.sources)?;
+        let mut definitions: BTreeMap<&str, usize> = BTreeMap::new();
+        for definition in files.iter().flat_map(|file| &file.types) {
+            *definitions.entry(&definition.name).or_default() += 1;
+        }
+        let crates: Vec<(&str, CodeFigures)> = by_crate(&files)
+            .into_iter()
+            .map(|(name, files)| (name, CodeFigures::of_crate(&files, &definitions)))
+            .collect();
+        let shipped_names = shipped_crates(&repository.packages);
+        let is_shipped = |name: &str| shipped_names.contains(name);
+        let shipped =
+            crates.iter().filter(|(name, _)| is_shipped(name)).map(|(_, figures)| figures);
+        let mut figures = Self {
+            shipped: CodeFigures::sum(shipped),
+            all: CodeFigures::sum(crates.iter().map(|(_, figures)| figures)),
+            crates: crates.into_iter().map(|(name, figures)| (name.to_owned(), figures)).collect(),
+            repeated_names: definitions
+                .values()
+                .filter(|count| **count >= REPEATED_DEFINITIONS_MIN)
+                .count(),
+        };
+        figures.crates.sort_by_key(|(_, figures)| std::cmp::Reverse(figures.lines));
+        Ok(figures)
+    }
+}
+
+fn shipped_crates(packages: &[Package]) -> BTreeSet<&str> {
+    let mut shipped = BTreeSet::new();
+    let mut open = vec![SHIPPED_PACKAGE];
+    while let Some(name) = open.pop() {
+        let Some(package) = packages.iter().find(|package| package.name == name) else { continue };
+        if !shipped.insert(package.name.as_str()) {
+            continue;
+        }
+        let dependencies = package.dependencies.iter().filter(|dependency| {
+            dependency.kind == DependencyKind::Normal
+                && dependency.origin == DependencyOrigin::Workspace
+        });
+        open.extend(dependencies.map(|dependency| dependency.name.as_str()));
+    }
+    shipped
+}
+
+/// The counts in a set of files. Sums of parts are the figures of the whole.
+#[derive(Clone, Default)]
+pub(super) struct CodeFigures {
+    pub(super) lines: usize,
+    pub(super) blank_lines: usize,
+    pub(super) doc_lines: usize,
+    pub(super) comment_lines: usize,
+    pub(super) file_lines: Vec<usize>,
+    pub(super) function_lines: Vec<usize>,
+    pub(super) parameters_max: usize,
+    pub(super) private_functions: usize,
+    /// Private functions whose name is used once in their file, besides the definition.
+    pub(super) single_use_functions: usize,
+    pub(super) types: usize,
+    /// Types whose name has at least `REPEATED_DEFINITIONS_MIN` definitions in the workspace.
+    pub(super) repeated_types: usize,
+    /// Types with any `pub` whose name has another definition in the workspace.
+    pub(super) repeated_visible_types: usize,
+    pub(super) shared_locks: usize,
+    pub(super) unwraps: usize,
+    pub(super) expects: usize,
+    pub(super) unsafes: usize,
+    /// Files that import one another, directly or not; the largest set of a crate comes first.
+    pub(super) cycles: Vec<Vec<String>>,
+    pub(super) module_imports: usize,
+    /// Imports between top-level modules that run against the best order found.
+    pub(super) upward_imports: usize,
+}
+
+impl CodeFigures {
+    fn of_crate(files: &[&ProductionFile], definitions: &BTreeMap<&str, usize>) -> Self {
+        let mut figures = Self::sum(files.iter().map(|file| Self::of_file(file, definitions)));
+        let imports = CrateImports::resolve(files);
+        let path = |file: usize| imports.files[file].path.clone();
+        let paths = |cycle: Vec<usize>| cycle.into_iter().map(path).collect();
+        figures.cycles = imports.file_graph().cycles().into_iter().map(paths).collect();
+        let (_, modules) = imports.module_graph();
+        figures.module_imports = modules.edge_count();
+        figures.upward_imports = modules.upward(&modules.order()).len();
+        figures
+    }
+
+    fn of_file(file: &ProductionFile, definitions: &BTreeMap<&str, usize>) -> Self {
+        let mut uses: BTreeMap<&str, usize> = BTreeMap::new();
+        for word in words(&file.code) {
+            *uses.entry(word).or_default() += 1;
+        }
+        let uses_of = |name: &str| uses.get(name).copied().unwrap_or_default();
+        let private: Vec<_> = file
+            .functions
+            .iter()
+            .filter(|function| function.visibility == DefinitionVisibility::Private)
+            .collect();
+        let definitions_of = |name: &str| definitions.get(name).copied().unwrap_or_default();
+        let packed: String = file.code.split_whitespace().collect();
+        Self {
+            lines: file.lines.total,
+            blank_lines: file.lines.blank,
+            doc_lines: file.lines.doc,
+            comment_lines: file.lines.comment,
+            file_lines: vec![file.lines.total],
+            function_lines: file.functions.iter().map(|function| function.lines).collect(),
+            parameters_max: file
+                .functions
+                .iter()
+                .map(|function| function.parameters)
+                .max()
+                .unwrap_or_default(),
+            private_functions: private.len(),
+            // The name occurs where it is defined and where it is used.
+            single_use_functions: private
+                .iter()
+                .filter(|function| uses_of(&function.name) == 2)
+                .count(),
+            types: file.types.len(),
+            repeated_types: file
+                .types
+                .iter()
+                .filter(|definition| definitions_of(&definition.name) >= REPEATED_DEFINITIONS_MIN)
+                .count(),
+            repeated_visible_types: file
+                .types
+                .iter()
+                .filter(|definition| definition.visibility == DefinitionVisibility::Visible)
+                .filter(|definition| definitions_of(&definition.name) > 1)
+                .count(),
+            shared_locks: shared_locks(&packed),
+            unwraps: packed.matches(".unwrap()").count(),
+            expects: packed.matches(".expect(").count(),
+            unsafes: packed.matches("unsafe{").count(),
+            ..Self::default()
+        }
+    }
+
+    fn sum<Part: std::borrow::Borrow<Self>>(parts: impl Iterator<Item = Part>) -> Self {
+        let mut sum = Self::default();
+        for part in parts {
+            let part = part.borrow();
+            sum.lines += part.lines;
+            sum.blank_lines += part.blank_lines;
+            sum.doc_lines += part.doc_lines;
+            sum.comment_lines += part.comment_lines;
+            sum.file_lines.extend_from_slice(&part.file_lines);
+            sum.function_lines.extend_from_slice(&part.function_lines);
+            sum.parameters_max = sum.parameters_max.max(part.parameters_max);
+            sum.private_functions += part.private_functions;
+            sum.single_use_functions += part.single_use_functions;
+            sum.types += part.types;
+            sum.repeated_types += part.repeated_types;
+            sum.repeated_visible_types += part.repeated_visible_types;
+            sum.shared_locks += part.shared_locks;
+            sum.unwraps += part.unwraps;
+            sum.expects += part.expects;
+            sum.unsafes += part.unsafes;
+            sum.cycles.extend_from_slice(&part.cycles);
+            sum.module_imports += part.module_imports;
+            sum.upward_imports += part.upward_imports;
+        }
+        sum
+    }
+
+    /// Returns the share of documentation in lines that are not blank, in percent.
+    pub(super) fn doc_percent(&self) -> f64 {
+        percent(self.doc_lines, self.lines - self.blank_lines)
+    }
+
+    /// Returns the share of other comments in lines that are not blank, in percent.
+    pub(super) fn comment_percent(&self) -> f64 {
+        percent(self.comment_lines, self.lines - self.blank_lines)
+    }
+
+    /// Returns the share of private functions that are used once, in percent.
+    pub(super) fn single_use_percent(&self) -> f64 {
+        percent(self.single_use_functions, self.private_functions)
+    }
+
+    /// Returns the share of types with a repeated name, in percent.
+    pub(super) fn repeated_percent(&self) -> f64 {
+        percent(self.repeated_types, self.types)
+    }
+
+    /// Returns the number of files in the largest cycle.
+    pub(super) fn largest_cycle(&self) -> usize {
+        self.cycles.iter().map(Vec::len).max().unwrap_or_default()
+    }
+
+    /// Returns the number of shared locks in 10,000 lines.
+    pub(super) fn locks_per_10_000(&self) -> f64 {
+        percent(self.shared_locks, self.lines) * 100.0
+    }
+}
+
+/// Counts the types `Arc<Mutex<…>>` and `Arc<RwLock<…>>` in code without whitespace.
+fn shared_locks(packed: &str) -> usize {
+    let is_lock = |rest: &str| {
+        let path = rest.split(|c: char| !is_word(c) && c != ':').next().unwrap_or_default();
+        ["Mutex", "RwLock"].contains(&path.rsplit("::").next().unwrap_or_default())
+    };
+    packed
+        .match_indices("Arc<")
+        .filter(|(start, arc)| is_lock(&packed[start + arc.len()..]))
+        .count()
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts of lines are far below 2^52")]
+fn percent(part: usize, whole: usize) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 * 100.0 / whole as f64 }
+}
+
+/// Returns a percentile by nearest rank, or 0 for no values.
+pub(super) fn percentile(values: &[usize], percent: usize) -> usize {
+    let mut sorted = values.to_vec();
+    sorted.sort_unstable();
+    let rank = (sorted.len() * percent).div_ceil(100);
+    sorted.get(rank.saturating_sub(1)).copied().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_are_by_nearest_rank() {
+        let values: Vec<usize> = (1..=10).rev().collect();
+        assert_eq!([50, 90, 99, 100].map(|rank| percentile(&values, rank)), [5, 9, 10, 10]);
+        assert_eq!(percentile(&[], 50), 0);
+    }
+
+    #[test]
+    fn shared_locks_are_types() {
+        assert_eq!(shared_locks("a:Arc<Mutex<A>>,b:Arc<std::sync::RwLock<B>>"), 2);
+        assert_eq!(shared_locks("Arc::new(Mutex::new(1)),Arc<A<Mutex<B>>>"), 0);
+    }
+}

@@ -1,0 +1,97 @@
+//! A type name leads to one type: visible names are unique in the workspace, private ones nearly so.
+//!
+//! Types that macros generate are not seen, and neither are types of tests.
+
+use std::collections::BTreeMap;
+
+use super::TidyViolation;
+use crate::syntax::{DefinitionVisibility, ProductionFile, TypeDefinition};
+
+/// From how many definitions on a private name counts as repeated.
+const REPEATED_DEFINITIONS_MIN: usize = 3;
+
+/// Of all types, the share in percent whose name may be repeated.
+const REPEATED_PERCENT_MAX: usize = 3;
+
+/// A visible name that several definitions share, and the reason.
+pub(super) struct SharedTypeName {
+    pub(super) name: &'static str,
+    pub(super) why: &'static str,
+}
+
+const ONE_A_PLATFORM: &str = "one definition for each platform; only one of them is built";
+const ONE_A_STORE: &str = "one definition for each store of the journal";
+const TO_RENAME: &str = "needs another name";
+
+pub(super) const SHARED_TYPE_NAMES: &[SharedTypeName] = &[
+    SharedTypeName { name: "Asker", why: TO_RENAME },
+    SharedTypeName { name: "Batch", why: TO_RENAME },
+    SharedTypeName { name: "Condition", why: TO_RENAME },
+    SharedTypeName { name: "Connection", why: TO_RENAME },
+    SharedTypeName { name: "Failure", why: TO_RENAME },
+    SharedTypeName { name: "Host", why: TO_RENAME },
+    SharedTypeName { name: "Launcher", why: ONE_A_PLATFORM },
+    SharedTypeName { name: "Parameter", why: TO_RENAME },
+    SharedTypeName { name: "ProcessControl", why: ONE_A_PLATFORM },
+    SharedTypeName { name: "ProcessOutput", why: ONE_A_PLATFORM },
+    SharedTypeName { name: "RecoveryReport", why: ONE_A_PLATFORM },
+    SharedTypeName { name: "Refusal", why: TO_RENAME },
+    SharedTypeName { name: "Root", why: ONE_A_PLATFORM },
+    SharedTypeName { name: "SandboxProcess", why: ONE_A_PLATFORM },
+    SharedTypeName { name: "Select", why: ONE_A_STORE },
+    SharedTypeName { name: "Writer", why: ONE_A_STORE },
+];
+
+/// Fails visible types that share their name, too many private ones that do, and stale exceptions.
+pub(super) fn check(files: &[ProductionFile], shared: &[SharedTypeName]) -> Vec<TidyViolation> {
+    let mut definitions: BTreeMap<&str, Vec<(&ProductionFile, &TypeDefinition)>> = BTreeMap::new();
+    for file in files {
+        for definition in &file.types {
+            definitions.entry(&definition.name).or_default().push((file, definition));
+        }
+    }
+    let mut violations = Vec::new();
+    let mut repeated = Vec::new();
+    for (name, places) in &definitions {
+        let is_shared = shared.iter().any(|row| row.name == *name);
+        if places.len() > 1 && is_shared {
+            continue;
+        }
+        for (index, (file, definition)) in places.iter().enumerate() {
+            let other = places.get(usize::from(index == 0));
+            let Some((other, _)) = other else { continue };
+            if definition.visibility == DefinitionVisibility::Visible {
+                let message = format!(
+                    "the visible type `{name}` has the name of a type in {}; add to it the noun \
+                     that tells them apart",
+                    other.path
+                );
+                violations.push(TidyViolation::new(&file.path, definition.line, message));
+            }
+        }
+        if places.len() >= REPEATED_DEFINITIONS_MIN {
+            repeated.extend(places.iter().copied());
+        }
+    }
+    let types: usize = definitions.values().map(Vec::len).sum();
+    if repeated.len() * 100 >= types * REPEATED_PERCENT_MAX {
+        for (file, definition) in repeated {
+            let message = format!(
+                "{} definitions or more are called `{}`, and such types are {REPEATED_PERCENT_MAX} % \
+                 of all or more; add a noun",
+                REPEATED_DEFINITIONS_MIN, definition.name
+            );
+            violations.push(TidyViolation::new(&file.path, definition.line, message));
+        }
+    }
+    for row in shared {
+        if definitions.get(row.name).is_none_or(|places| places.len() < 2) {
+            let message = format!(
+                "SHARED_TYPE_NAMES has `{}` ({}), which has no second definition; delete the row",
+                row.name, row.why
+            );
+            violations.push(TidyViolation::new("xtask/src/tidy/type_names.rs", 1, message));
+        }
+    }
+    violations
+}
