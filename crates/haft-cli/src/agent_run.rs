@@ -9,6 +9,7 @@ mod failure;
 pub(crate) mod limits;
 mod lines;
 mod outcome;
+mod renderer;
 mod slash;
 mod turn;
 mod view;

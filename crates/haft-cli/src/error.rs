@@ -8,10 +8,11 @@ use std::path::Path;
 use haft::{RegistryError, RunError, RuntimeError, WorkspaceRootsError};
 use haft_contract::{Envelope, ErrorCode, RunId};
 use haft_journal::{JournalError, LeaseHolder};
+use haft_model::ModelError;
 use haft_plan::PlanProblem;
 use serde::Serialize;
 
-use crate::{model, next_step};
+use crate::next_step;
 use haft_app::app_error::{AppError, AppErrorKind};
 use haft_app::calendar::rfc3339;
 use haft_app::quote;
@@ -224,12 +225,33 @@ impl From<AppError> for CommandError {
             AppErrorKind::Configuration => Self::usage(message),
             AppErrorKind::Journal(err) => Self::from(*err),
             AppErrorKind::Run(err) => Self::from(*err),
-            AppErrorKind::Model(err) => model::failure(*err),
+            AppErrorKind::Model(err) => Self::from(*err),
             _ => Self::failed(message),
         };
         match next {
             Some(step) => err.hint(next_step::command_of(&step)),
             None => err,
+        }
+    }
+}
+
+impl From<ModelError> for CommandError {
+    fn from(err: ModelError) -> Self {
+        match err {
+            ModelError::NoKey { ref variable, .. } => {
+                let hint = format!("export {variable}=...");
+                Self::usage(err).hint(hint)
+            }
+            ModelError::Settings(_) => Self::usage(err),
+            ModelError::Timeout(_) => Self::model(format!("{err} (model.timeout_ms in haft.toml)")),
+            ModelError::Idle(_) => Self::model(format!("{err} (model.idle_ms in haft.toml)")),
+            ModelError::Authentication { .. } | ModelError::NotPermitted { .. } => {
+                Self::usage(err).kind(CommandErrorKind::Model)
+            }
+            ModelError::KeyRequired { .. } => Self::usage(err)
+                .kind(CommandErrorKind::Model)
+                .hint("export HAFT_KEY_VARIABLE=OPENAI_API_KEY"),
+            err => Self::model(err),
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use std::ffi::OsStr;
 
-use crate::cli::SettingArgs;
+use crate::setting_args::SettingArgs;
 use haft_app::password::without_passwords;
 use haft_app::quote;
 

@@ -10,14 +10,16 @@ use haft_journal::{
 };
 
 use crate::agent_run::on_one_line;
-use crate::cli::SettingArgs;
-use crate::command::undo::UNDO_TOOL;
 use crate::error::{CommandError, CommandErrorKind};
+use crate::setting_args::SettingArgs;
 use haft_app::calendar::rfc3339;
 use haft_app::compose;
 use haft_app::compose::agent::FRONT_END;
 use haft_app::host::Host;
 use haft_app::settings::{self, EffectiveSettings};
+
+/// The tool that the journal names for the call of an undo.
+pub(crate) const UNDO_TOOL: &str = "undo";
 
 /// What stands for the session, or the run, that was used last in a workspace.
 pub(crate) const LAST: &str = "last";

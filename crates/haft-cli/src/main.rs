@@ -24,6 +24,7 @@ mod path_text;
 mod plan_run;
 mod remedy;
 mod run_address;
+mod setting_args;
 mod signals;
 mod table;
 mod time;
@@ -33,9 +34,12 @@ use std::future::Future;
 use std::panic::PanicHookInfo;
 use std::pin::Pin;
 
-use crate::cli::{Cli, CliCommand, SettingArgs};
+use clap::CommandFactory as _;
+
+use crate::cli::{Cli, CliCommand};
 use crate::command::mcp_servers::McpArgs;
 use crate::error::{CommandError, CommandStatus};
+use crate::setting_args::SettingArgs;
 use haft_app::host::Host;
 
 fn main() {
@@ -109,15 +113,15 @@ fn dispatch(cli: Cli) -> Result<CommandStatus, CommandError> {
         CliCommand::Doctor(args) => block_on(command::doctor::run(&args, settings, &open_host()?)),
         CliCommand::Init(args) => command::init::run(&args, settings, &open_host()?),
         CliCommand::Trust(args) => block_on(command::trust::run(&args, settings, &open_host()?)),
-        CliCommand::Completions(args) => command::completions::run(&args),
-        CliCommand::HelpMarkdown => command::help_markdown::run(),
+        CliCommand::Completions(args) => command::completions::run(&args, Cli::command()),
+        CliCommand::HelpMarkdown => command::help_markdown::run(Cli::command()),
         CliCommand::ExtractWorker => command::extract_worker::run(),
     }
 }
 
 /// Returns this process as an application sees it, with notices printed.
 fn open_host() -> Result<Host, CommandError> {
-    Ok(Host::from_process()?.on_notice(next_step::print_notice))
+    Ok(Host::from_process()?.on_notice(output::print_notice))
 }
 
 /// Runs a command to its end on this thread; what tools do on others is not waited for afterwards.

@@ -6,9 +6,9 @@ pub(crate) mod planning;
 
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Command, FromArgMatches};
-use haft_model::{ModelError, ModelUsage};
+use haft_model::ModelUsage;
 
-use crate::error::{CommandError, CommandErrorKind};
+use crate::error::CommandError;
 use crate::time::duration_in_words;
 use haft_app::manifest::ModelSection;
 use haft_app::model_choice::{ModelChoice, no_model};
@@ -91,28 +91,6 @@ impl ModelArgs {
     /// Returns the error of a command that asks a model where none is named; nothing if one is.
     pub(crate) fn check_named(&self, section: &ModelSection) -> Result<(), CommandError> {
         if self.choice().is_named(section) { Ok(()) } else { Err(no_model().into()) }
-    }
-}
-
-/// Returns what a model that gave no answer means for a command.
-pub(crate) fn failure(err: ModelError) -> CommandError {
-    match err {
-        ModelError::NoKey { ref variable, .. } => {
-            let hint = format!("export {variable}=...");
-            CommandError::usage(err).hint(hint)
-        }
-        ModelError::Settings(_) => CommandError::usage(err),
-        ModelError::Timeout(_) => {
-            CommandError::model(format!("{err} (model.timeout_ms in haft.toml)"))
-        }
-        ModelError::Idle(_) => CommandError::model(format!("{err} (model.idle_ms in haft.toml)")),
-        ModelError::Authentication { .. } | ModelError::NotPermitted { .. } => {
-            CommandError::usage(err).kind(CommandErrorKind::Model)
-        }
-        ModelError::KeyRequired { .. } => CommandError::usage(err)
-            .kind(CommandErrorKind::Model)
-            .hint("export HAFT_KEY_VARIABLE=OPENAI_API_KEY"),
-        err => CommandError::model(err),
     }
 }
 

@@ -1,11 +1,8 @@
-//! The commands that the steps of errors and notices are on this command line, ready to be pasted; and notices on standard
-//! error.
+//! The next steps that errors and notices advise, as commands of this command line that can be pasted.
 
 use std::path::Path;
 
-use crate::output;
 use haft_app::app_error::NextStep;
-use haft_app::host::{Notice, NoticeLevel};
 use haft_app::quote;
 
 /// Returns the command that a step is.
@@ -31,21 +28,5 @@ pub(crate) fn command_of(step: &NextStep) -> String {
         NextStep::InspectFile(file) => format!("ls -l {}", path(file)),
         NextStep::InspectDisk(directory) => format!("df -h {}", path(directory)),
         NextStep::Advice(text) => text.clone(),
-    }
-}
-
-/// Prints a notice on standard error.
-pub(crate) fn print_notice(notice: &Notice) {
-    match notice.level {
-        NoticeLevel::Warning => {
-            let hint = notice.next.as_ref().map(command_of);
-            output::print_warning(&notice.message, hint.as_deref());
-        }
-        NoticeLevel::Aside => match &notice.next {
-            Some(step) => {
-                output::print_aside(format_args!("{}; see {}", notice.message, command_of(step)));
-            }
-            None => output::print_aside(&notice.message),
-        },
     }
 }

@@ -11,6 +11,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::Serialize;
 
 use crate::error::CommandError;
+use crate::next_step::command_of;
+use haft_app::host::{Notice, NoticeLevel};
 
 const ERROR: Style = AnsiColor::Red.on_default().effects(Effects::BOLD);
 const WARNING: Style = AnsiColor::Yellow.on_default().effects(Effects::BOLD);
@@ -180,6 +182,22 @@ pub(crate) fn print_coloured_note(text: &str) {
 /// Returns whether somebody sees colours on standard error, for what is drawn there by other means.
 pub(crate) fn stderr_has_colours() -> bool {
     anstream::AutoStream::choice(&io::stderr()) != ColorChoice::Never
+}
+
+/// Prints a notice on standard error.
+pub(crate) fn print_notice(notice: &Notice) {
+    match notice.level {
+        NoticeLevel::Warning => {
+            let hint = notice.next.as_ref().map(command_of);
+            print_warning(&notice.message, hint.as_deref());
+        }
+        NoticeLevel::Aside => match &notice.next {
+            Some(step) => {
+                print_aside(format_args!("{}; see {}", notice.message, command_of(step)));
+            }
+            None => print_aside(&notice.message),
+        },
+    }
 }
 
 fn print_labelled(style: Style, label: &str, message: &str, hint: Option<&str>) {

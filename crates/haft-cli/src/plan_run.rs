@@ -29,9 +29,9 @@ use haft_policy::{Rule, RuleAction, RuleScope};
 use serde_json::Value;
 
 use crate::ask::TerminalAsker;
-use crate::cli::SettingArgs;
 use crate::error::CommandError;
 use crate::output;
+use crate::setting_args::SettingArgs;
 use allow_list::UnconfirmedListAction;
 use asker::PlanAsker;
 use haft_app::compose;

@@ -3,7 +3,7 @@
 use haft_agent::{AgentEvent, AgentEventKind};
 use haft_journal::SessionId;
 
-use super::view::SessionRenderer;
+use super::renderer::SessionRenderer;
 use crate::output;
 
 /// Events as lines of JSON.

@@ -6,7 +6,6 @@ use haft_journal::{JournalError, LeaseHolder};
 use haft_model::ModelError;
 
 use crate::error::{CommandError, CommandErrorKind};
-use crate::model;
 use haft_app::calendar::rfc3339;
 use haft_app::quote;
 
@@ -28,7 +27,7 @@ pub(crate) fn agent_command_error(err: AgentError) -> CommandError {
         AgentError::EmptyPrompt | AgentError::PromptTooLong { .. } | AgentError::Scope(_) => {
             CommandError::usage(err)
         }
-        AgentError::Model(err) => model::failure(err),
+        AgentError::Model(err) => CommandError::from(err),
         AgentError::ModelUnavailable { ref chat, ref source, .. } => {
             let hint = if let ModelError::NoKey { variable, .. } = &**source {
                 format!("export {variable}=...")

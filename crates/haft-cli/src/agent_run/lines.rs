@@ -14,7 +14,7 @@ use super::changes::change_lines;
 use super::editor::AbovePromptWriter;
 use super::limits::{ANNOUNCED_CALLS_MAX, NOTICE_CHARS_MAX, TASK_CHARS_MAX, THOUGHT_CHARS_MAX};
 use super::outcome::{line_of_result, on_one_line};
-use super::view::{FileTextBeforeCall, SessionRenderer, is_stderr_terminal};
+use super::renderer::{FileTextBeforeCall, SessionRenderer};
 use crate::model::{retrying, usage_summary};
 use crate::output;
 use crate::table::shortened;
@@ -46,8 +46,11 @@ pub(super) struct StandardStreams {
 
 impl StandardStreams {
     pub(super) fn standard() -> Self {
-        let (streams, is_seen) = (std::io::stdout().is_terminal(), is_stderr_terminal());
-        Self { is_data_streamed: streams, is_side_visible: is_seen, prompt_writer: None }
+        Self {
+            is_data_streamed: std::io::stdout().is_terminal(),
+            is_side_visible: std::io::stderr().is_terminal(),
+            prompt_writer: None,
+        }
     }
 }
 

@@ -8,9 +8,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::AgentAsker;
 use super::view::SessionScreen;
-use crate::cli::SettingArgs;
 use crate::error::{CommandError, CommandStatus};
 use crate::hint;
+use crate::setting_args::SettingArgs;
 use crate::signals::{StopSignal, StopSignals, exit_now, exit_with};
 
 /// Has turns, and hears signals meanwhile.

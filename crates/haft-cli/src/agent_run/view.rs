@@ -2,7 +2,6 @@
 //! the session; of one that takes nothing at all the models feel it in the end (see the backlog). Lines of text for people,
 //! lines of JSON for programs.
 
-use std::io::IsTerminal as _;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
@@ -19,6 +18,7 @@ use super::editor::AbovePromptWriter;
 use super::events::SessionJsonEvents;
 use super::limits::{COMPARED_BYTES_MAX, EVENTS_HELD_MAX};
 use super::lines::{SessionLines, StandardStreams};
+use super::renderer::{FileTextBeforeCall, SessionRenderer};
 use crate::ask::SharedScreen;
 use crate::backlog::EventBacklog;
 use crate::error::CommandError;
@@ -46,43 +46,6 @@ enum SessionViewMessage {
     StartTyping(AbovePromptWriter),
     StopTyping,
     Finish,
-}
-
-/// What a file says that a call is about to replace.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct FileTextBeforeCall {
-    pub(super) session: SessionId,
-    pub(super) call: String,
-    pub(super) text: String,
-}
-
-/// A way of showing what happens.
-pub(super) trait SessionRenderer {
-    fn show_event(&mut self, event: AgentEvent);
-
-    /// Keeps what a file says, for the end of the call that is going to replace it.
-    fn keep_file_text(&mut self, _: FileTextBeforeCall) {}
-
-    /// Returns whether events are shown where questions are asked, and so wait for the answer.
-    fn is_on_terminal(&self) -> bool {
-        true
-    }
-
-    /// Says something that is no event.
-    fn show_note(&mut self, text: &str) {
-        output::print_note(text);
-    }
-
-    /// Ends the line that is being written.
-    fn end_line(&mut self) {}
-
-    /// A line is being typed.
-    fn start_typing(&mut self, _: AbovePromptWriter) {}
-
-    /// No line is being typed any more.
-    fn stop_typing(&mut self) {}
-
-    fn finish(&mut self) {}
 }
 
 /// A view of a session.
@@ -249,11 +212,6 @@ impl SharedScreen for SessionScreen {
     fn reclaim_terminal(&self) {
         let _ = self.sender.send_message(SessionViewMessage::ReclaimTerminal);
     }
-}
-
-/// Returns whether somebody reads what is said on standard error while it happens.
-pub(super) fn is_stderr_terminal() -> bool {
-    std::io::stderr().is_terminal()
 }
 
 /// What is said while somebody types, for a question that has to wait for it.

@@ -11,9 +11,9 @@ use haft_agent::{AgentError, AgentHost, AgentRegistry};
 use haft_contract::BoxFuture;
 
 use crate::agent_run::agent_command_error;
-use crate::cli::SettingArgs;
 use crate::error::{CommandError, CommandStatus};
 use crate::model::ModelArgs;
+use crate::setting_args::SettingArgs;
 use crate::{hint, next_step, output, signals};
 use haft_app::calendar::rfc3339;
 use haft_app::compose::agent::{AgentFrontEnd, ComposedAgent, named_models};

@@ -11,10 +11,10 @@ use crate::agent_run::{
     AgentAsker, SessionView, SessionViewFormat, ShutdownSignals, TerminalConversation, TurnRunner,
     agent_command_error, asker, asker_or_headless, can_continue, turn_status, unfinished_note,
 };
-use crate::cli::SettingArgs;
 use crate::error::{CommandError, CommandStatus};
 use crate::latest::find_session;
 use crate::model::ModelArgs;
+use crate::setting_args::SettingArgs;
 use crate::{hint, input, output};
 use haft_app::compose::agent::{AgentFrontEnd, ComposedAgent, named_models};
 use haft_app::host::Host;

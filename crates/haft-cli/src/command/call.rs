@@ -11,9 +11,9 @@ use haft_contract::{Envelope, ErrorCode, RunId};
 use haft_journal::{CallOrder, CallQuery, CallRow, CallStatus as RowStatus, JournalError};
 
 use crate::ask::TerminalAsker;
-use crate::cli::SettingArgs;
 use crate::error::{CommandError, CommandStatus};
 use crate::run_address::{RunAddress, RunAddressArgs};
+use crate::setting_args::SettingArgs;
 use crate::{hint, input, output, remedy, signals};
 use haft_app::host::Host;
 use haft_app::password::without_passwords;

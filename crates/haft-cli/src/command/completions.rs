@@ -1,9 +1,8 @@
 //! `haft completions`: the script that makes a shell complete haft's commands.
 
-use clap::{Args, CommandFactory};
+use clap::{Args, Command};
 use clap_complete::Shell;
 
-use crate::cli::Cli;
 use crate::error::{CommandError, CommandStatus};
 use crate::output;
 
@@ -19,10 +18,13 @@ pub(crate) struct CompletionsArgs {
     shell: Shell,
 }
 
-/// Runs the command.
-pub(crate) fn run(args: &CompletionsArgs) -> Result<CommandStatus, CommandError> {
+/// Runs the command: prints the completions of the command line `haft`.
+pub(crate) fn run(
+    args: &CompletionsArgs,
+    mut haft: Command,
+) -> Result<CommandStatus, CommandError> {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut Cli::command(), "haft", &mut script);
+    clap_complete::generate(args.shell, &mut haft, "haft", &mut script);
     output::write_data(&String::from_utf8_lossy(&script))?;
     Ok(CommandStatus::Done)
 }

@@ -16,9 +16,9 @@ use super::undo::{
     changes_of_calls, open_journal, print_remarks, resolve_selection, selection, snapshot_history,
     warn_unrecorded_calls,
 };
-use crate::cli::SettingArgs;
 use crate::error::{CommandError, CommandStatus};
 use crate::output;
+use crate::setting_args::SettingArgs;
 use haft_app::host::Host;
 use haft_app::settings;
 

@@ -15,13 +15,13 @@ use haft_plan::planner::{SynthesisError, synthesise};
 use haft_plan::{CheckedPlan, PlanGraph};
 use serde::Serialize;
 
-use crate::cli::SettingArgs;
 use crate::confirm::ask_confirmation;
 use crate::drawing::draw_graph;
 use crate::error::{CommandError, CommandStatus};
 use crate::model::planning::{self, PlanMakingRequest};
-use crate::model::{ModelArgs, failure, usage_summary};
+use crate::model::{ModelArgs, usage_summary};
 use crate::plan_run::{self, DriveArgs, PlanRun};
+use crate::setting_args::SettingArgs;
 use crate::{input, output, signals};
 use haft_app::compose::AvailableTools;
 use haft_app::host::Host;
@@ -278,7 +278,7 @@ fn print_answer(
 fn synthesis_command_error(err: SynthesisError, driven: &PlanRunResult) -> CommandError {
     let err = match err {
         SynthesisError::Model(err) => {
-            let err = failure(err);
+            let err = CommandError::from(err);
             let message = format!(
                 "the plan was run, but its outcome was not put into words: {}",
                 err.message

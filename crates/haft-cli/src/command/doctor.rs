@@ -20,9 +20,9 @@ use haft_sandbox::{Availability, KernelSupport, Launcher, MechanismSupport, Netw
 use serde::Serialize;
 use serde_json::json;
 
-use crate::cli::SettingArgs;
 use crate::error::{CommandError, CommandStatus};
 use crate::model::ModelArgs;
+use crate::setting_args::SettingArgs;
 use crate::{output, plan_run};
 use files::FilesReport;
 use haft_app::host::Host;

@@ -1,17 +1,16 @@
 //! `haft help-markdown`: the help of all commands as one Markdown text, which is committed as `docs/cli.md`.
 
-use clap::{Command, CommandFactory};
+use clap::Command;
 
-use crate::cli::Cli;
 use crate::error::{CommandError, CommandStatus};
 use crate::output;
 
 /// Characters of a line of help.
 const WIDTH: usize = 100;
 
-/// Runs the command.
-pub(crate) fn run() -> Result<CommandStatus, CommandError> {
-    let mut haft = Cli::command().term_width(WIDTH);
+/// Runs the command: prints the help of the command line `haft`.
+pub(crate) fn run(haft: Command) -> Result<CommandStatus, CommandError> {
+    let mut haft = haft.term_width(WIDTH);
     // Hands settings down to the commands, and gives commands their full names.
     haft.build();
     let mut text = String::from(

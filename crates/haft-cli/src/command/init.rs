@@ -6,9 +6,9 @@ use std::io::{self, Write};
 use clap::Args;
 use serde::Serialize;
 
-use crate::cli::SettingArgs;
 use crate::error::{CommandError, CommandStatus};
 use crate::output;
+use crate::setting_args::SettingArgs;
 use haft_app::host::Host;
 use haft_app::manifest::{FILE_NAME, ManifestFile};
 use haft_app::quote;

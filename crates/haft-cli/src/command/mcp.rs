@@ -5,9 +5,9 @@ use std::io::IsTerminal;
 
 use haft_mcp::{McpServerParts, serve_stdio};
 
-use crate::cli::SettingArgs;
 use crate::error::{CommandError, CommandStatus};
 use crate::run_address::{RunAddress, RunAddressArgs};
+use crate::setting_args::SettingArgs;
 use crate::{output, signals};
 use haft_app::host::Host;
 use haft_app::{compose, id, settings, skills};

@@ -15,9 +15,9 @@ use self::login::McpLoginArgs;
 use self::logout::McpLogoutArgs;
 use self::remove::McpRemoveArgs;
 use self::test::McpTestArgs;
-use crate::cli::SettingArgs;
 use crate::error::{CommandError, CommandStatus};
 use crate::run_address::RunAddressArgs;
+use crate::setting_args::SettingArgs;
 use haft_app::host::Host;
 
 /// Serve the tools to an MCP client, or use the tools of other MCP servers

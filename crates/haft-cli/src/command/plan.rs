@@ -7,8 +7,8 @@ mod show;
 
 use clap::{Args, Subcommand};
 
-use crate::cli::SettingArgs;
 use crate::error::{CommandError, CommandStatus};
+use crate::setting_args::SettingArgs;
 use haft_app::host::Host;
 
 /// Check, draw and make plans

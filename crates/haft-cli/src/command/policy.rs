@@ -12,9 +12,9 @@ mod test;
 
 use clap::{Args, Subcommand};
 
-use crate::cli::SettingArgs;
-use crate::cli::preset_parser;
 use crate::error::{CommandError, CommandStatus};
+use crate::setting_args::SettingArgs;
+use crate::setting_args::preset_parser;
 use haft_app::host::Host;
 use haft_app::preset::Preset;
 

@@ -13,8 +13,8 @@ use clap::{Args, Subcommand};
 
 use self::add::RegistryAddArgs;
 pub(crate) use self::directory_scan::scan_entries;
-use crate::cli::SettingArgs;
 use crate::error::{CommandError, CommandStatus};
+use crate::setting_args::SettingArgs;
 use haft_app::host::Host;
 
 /// Check, list and register Python tools

@@ -8,9 +8,9 @@ use haft_plan::drive::{PlanRunError, RunStartMode, recorded_plan};
 use haft_plan::{Plan, PlanInput, check};
 use serde_json::Value;
 
-use crate::cli::SettingArgs;
 use crate::error::{CommandError, CommandErrorKind, CommandStatus};
 use crate::plan_run::{self, DriveArgs, PlanRun, doubt_settlement};
+use crate::setting_args::SettingArgs;
 use haft_app::compose::AvailableTools;
 use haft_app::host::Host;
 use haft_app::settings::EffectiveSettings;

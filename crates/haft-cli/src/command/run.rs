@@ -7,10 +7,10 @@ use haft_contract::RunId;
 use haft_plan::PlanInput;
 use haft_plan::drive::RunStartMode;
 
-use crate::cli::SettingArgs;
 use crate::error::{CommandError, CommandStatus};
 use crate::input;
 use crate::plan_run::{self, DriveArgs, PlanRun, PlanText, dry_run};
+use crate::setting_args::SettingArgs;
 use haft_app::compose::AvailableTools;
 use haft_app::host::Host;
 use haft_app::{compose, settings};

@@ -22,9 +22,9 @@ use clap::{Args, Subcommand};
 use haft_contract::RunId;
 use haft_journal::Journal;
 
-use crate::cli::SettingArgs;
 use crate::error::{CommandError, CommandErrorKind, CommandStatus};
 use crate::latest;
+use crate::setting_args::SettingArgs;
 use haft_app::host::Host;
 use haft_app::journal_location::JournalLocation;
 use haft_app::settings;

@@ -12,8 +12,8 @@ use haft_server::{BearerToken, HttpSite, RequestGuard};
 use serde_json::json;
 use tokio::net::TcpListener;
 
-use crate::cli::SettingArgs;
 use crate::error::{CommandError, CommandStatus};
+use crate::setting_args::SettingArgs;
 use crate::{output, signals};
 use haft_app::host::Host;
 use haft_app::settings::EffectiveSettings;

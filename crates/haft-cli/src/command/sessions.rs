@@ -14,9 +14,9 @@ use std::sync::Arc;
 use clap::{Args, Subcommand};
 use haft_journal::{Journal, SessionId, SessionRow};
 
-use crate::cli::SettingArgs;
 use crate::error::{CommandError, CommandStatus};
 use crate::latest::{self, LAST, find_session, no_session_error};
+use crate::setting_args::SettingArgs;
 use haft_app::host::Host;
 use haft_app::settings;
 

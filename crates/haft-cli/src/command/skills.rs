@@ -10,8 +10,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use crate::cli::SettingArgs;
 use crate::error::{CommandError, CommandStatus};
+use crate::setting_args::SettingArgs;
 use haft_app::host::Host;
 use haft_app::settings;
 

@@ -4,9 +4,9 @@ use clap::{Args, Subcommand};
 use haft_contract::Contract;
 use haft_contract::limits::TOOL_MATCHES_MAX;
 
-use crate::cli::SettingArgs;
 use crate::error::{CommandError, CommandStatus};
 use crate::format::{ToolListFormat, print_list, print_one};
+use crate::setting_args::SettingArgs;
 use haft_app::host::Host;
 use haft_app::{compose, settings, skills};
 

@@ -10,9 +10,9 @@ use serde::Serialize;
 
 use self::agents::{TrustedAgentReport, agents};
 use self::python::{TrustedDirectoryReport, directories};
-use crate::cli::SettingArgs;
 use crate::error::{CommandError, CommandStatus};
 use crate::output;
+use crate::setting_args::SettingArgs;
 use haft_app::host::Host;
 use haft_app::manifest::ManifestFile;
 use haft_app::privileged_keys::split_privileged;

@@ -17,15 +17,12 @@ use haft_snapshot::{OverwritePolicy, RecordOptions, RestoreError, RestoreReport,
 
 use self::perform::UndoRequest;
 use self::text::UndoReport;
-use crate::cli::SettingArgs;
 use crate::error::{CommandError, CommandErrorKind, CommandStatus};
+use crate::setting_args::SettingArgs;
 use crate::{call_address, latest, output, remedy};
 use haft_app::host::Host;
 use haft_app::settings::{self, EffectiveSettings};
 use haft_app::{compose, owner};
-
-/// The tool that undoing is recorded as.
-pub(crate) const UNDO_TOOL: &str = "undo";
 
 /// A call of which it is not known what it changed, and why.
 pub(super) type UnrecordedCall = (CallAddress, String);

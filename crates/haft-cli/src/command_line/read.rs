@@ -6,7 +6,7 @@ use std::ffi::OsString;
 
 use clap::{Args as _, Command, FromArgMatches as _, Parser as _};
 
-use crate::cli::{Cli, SettingArgs};
+use crate::cli::Cli;
 use crate::command::acp::AcpArgs;
 use crate::command::agent::AgentArgs;
 use crate::command::agents::AgentsArgs;
@@ -29,6 +29,7 @@ use crate::command::skills::SkillsArgs;
 use crate::command::tools::ToolsArgs;
 use crate::command::trust::TrustArgs;
 use crate::command::undo::UndoArgs;
+use crate::setting_args::SettingArgs;
 
 /// Adds to a command what it takes.
 type CommandBuilder = fn(Command) -> Command;

@@ -14,7 +14,7 @@ use haft_policy::{Conditions, RuleAction, RuleSet, decide_access};
 use serde_json::Value;
 
 use super::answers::answers;
-use super::{failure, retrying};
+use super::retrying;
 use crate::ask::escape_text;
 use crate::error::CommandError;
 use crate::output;
@@ -156,7 +156,7 @@ fn missing_tools_error(missing: &MissingToolCapability) -> CommandError {
 fn planner_error(err: PlanningError) -> CommandError {
     match err {
         PlanningError::Model { error, .. } => {
-            let err = failure(error);
+            let err = CommandError::from(error);
             CommandError { message: format!("no plan was made: {}", err.message), ..err }
         }
         PlanningError::GaveUp { problems, repairs, .. } => CommandError::model(format!(

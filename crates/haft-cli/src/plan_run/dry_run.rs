@@ -11,9 +11,9 @@ use serde::Serialize;
 
 use super::allow_list::UnconfirmedListAction;
 use super::{DriveArgs, PlanRun};
-use crate::cli::SettingArgs;
 use crate::error::{CommandError, CommandStatus};
 use crate::output;
+use crate::setting_args::SettingArgs;
 use crate::table::table;
 use haft_app::compose;
 use haft_app::host::Host;

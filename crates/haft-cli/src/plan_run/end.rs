@@ -6,8 +6,8 @@ use haft_plan::{NodeError, NodeStatus, TracedNode};
 use serde_json::json;
 
 use super::DriveArgs;
-use crate::cli::SettingArgs;
 use crate::error::{CommandError, CommandStatus};
+use crate::setting_args::SettingArgs;
 use crate::time::duration_in_words;
 use crate::{hint, output, remedy};
 use haft_app::quote;

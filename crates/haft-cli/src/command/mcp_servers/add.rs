@@ -6,10 +6,10 @@ use clap::Args;
 use serde::Serialize;
 use toml::Value;
 
-use crate::cli::SettingArgs;
 use crate::error::{CommandError, CommandStatus};
 use crate::manifest_edit::ManifestEdit;
 use crate::output;
+use crate::setting_args::SettingArgs;
 use haft_app::host::Host;
 use haft_app::manifest::{ManifestFile, server_name_problem};
 use haft_app::mcp_servers::{Download, grant_summary};

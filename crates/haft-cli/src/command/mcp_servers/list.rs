@@ -4,9 +4,9 @@ use haft_contract::RequirementSet;
 use haft_mcp::McpServerStatus;
 use serde::Serialize;
 
-use crate::cli::SettingArgs;
 use crate::error::{CommandError, CommandStatus};
 use crate::output;
+use crate::setting_args::SettingArgs;
 use crate::table::table;
 use haft_app::host::Host;
 use haft_app::manifest::ServerEntry;

@@ -9,9 +9,9 @@ use haft_mcp::{Login, RedirectListener};
 use serde::Serialize;
 
 use crate::ask::ANSWER_BYTES_MAX;
-use crate::cli::SettingArgs;
 use crate::error::{CommandError, CommandStatus};
 use crate::output;
+use crate::setting_args::SettingArgs;
 use haft_app::host::Host;
 use haft_app::{id, mcp_servers, settings};
 

@@ -5,10 +5,10 @@ use std::path::Path;
 use clap::Args;
 use serde::Serialize;
 
-use crate::cli::SettingArgs;
 use crate::error::{CommandError, CommandStatus};
 use crate::manifest_edit::ManifestEdit;
 use crate::output;
+use crate::setting_args::SettingArgs;
 use haft_app::host::Host;
 use haft_app::settings;
 

@@ -5,9 +5,9 @@ use haft_contract::EnforcedConfinement;
 use haft_mcp::{McpServerTest, TestedServerTool};
 use serde::Serialize;
 
-use crate::cli::SettingArgs;
 use crate::error::{CommandError, CommandStatus};
 use crate::output;
+use crate::setting_args::SettingArgs;
 use crate::table::table;
 use haft_app::host::Host;
 use haft_app::manifest::ServerEntry;

@@ -7,9 +7,9 @@ use haft_contract::ToolId;
 use haft_plan::{CheckedPlan, PlanInput, PlanProblem, check_text};
 use serde::Serialize;
 
-use crate::cli::SettingArgs;
 use crate::error::{CommandError, CommandStatus};
 use crate::plan_run::{self, PlanText};
+use crate::setting_args::SettingArgs;
 use crate::{input, output};
 use haft_app::host::Host;
 use haft_app::{compose, settings};

@@ -13,12 +13,12 @@ use haft_plan::planner::GeneratedPlan;
 use haft_plan::{Plan, PlanGraph};
 use serde::Serialize;
 
-use crate::cli::SettingArgs;
 use crate::drawing::draw_graph;
 use crate::error::{CommandError, CommandStatus};
 use crate::model::planning::{self, PlanMakingRequest};
 use crate::model::{ModelArgs, usage_summary};
 use crate::plan_run::{self, PlanRun, dry_run};
+use crate::setting_args::SettingArgs;
 use crate::{input, output};
 use haft_app::compose::AvailableTools;
 use haft_app::host::Host;

@@ -6,11 +6,11 @@ use clap::{Args, ValueEnum};
 use haft_plan::PlanGraph;
 use serde::Serialize;
 
-use crate::cli::SettingArgs;
 use crate::drawing::draw_graph;
 use crate::error::{CommandError, CommandStatus};
 use crate::output;
 use crate::plan_run::{self, PlanText};
+use crate::setting_args::SettingArgs;
 
 /// Draw a plan
 ///

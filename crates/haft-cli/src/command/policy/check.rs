@@ -3,9 +3,9 @@
 use serde::Serialize;
 
 use super::findings::{UnusedRule, unused_rules};
-use crate::cli::SettingArgs;
 use crate::error::{CommandError, CommandStatus};
 use crate::output;
+use crate::setting_args::SettingArgs;
 use haft_app::host::Host;
 use haft_app::{compose, settings};
 

@@ -5,8 +5,8 @@ use haft_contract::{ErrorCode, Refusal};
 use haft_policy::RuleAction;
 use serde::Serialize;
 
-use crate::cli::SettingArgs;
 use crate::error::{CommandError, CommandStatus};
+use crate::setting_args::SettingArgs;
 use crate::{input, output, remedy};
 use haft_app::host::Host;
 use haft_app::{compose, quote, settings};

@@ -3,9 +3,9 @@
 use haft_policy::Rule;
 use serde::Serialize;
 
-use crate::cli::SettingArgs;
 use crate::error::{CommandError, CommandStatus};
 use crate::output;
+use crate::setting_args::SettingArgs;
 use haft_app::host::Host;
 use haft_app::settings;
 

@@ -6,9 +6,9 @@ use haft_policy::{Rule, RuleScope};
 use serde::Serialize;
 
 use super::examples::{ExampleExpectation, ExampleResult, check_example};
-use crate::cli::SettingArgs;
 use crate::error::{CommandError, CommandStatus};
 use crate::output;
+use crate::setting_args::SettingArgs;
 use haft_app::host::Host;
 use haft_app::manifest::ExampleChecks;
 use haft_app::{compose, settings};

@@ -8,10 +8,10 @@ use serde::Serialize;
 
 use super::check::RegistryCheckReport as Check;
 use super::directory_scan::scan_entries;
-use crate::cli::SettingArgs;
 use crate::error::{CommandError, CommandStatus};
 use crate::manifest_edit::ManifestEdit;
 use crate::output;
+use crate::setting_args::SettingArgs;
 use haft_app::host::Host;
 use haft_app::manifest::{ManifestFile, PythonEntry};
 use haft_app::python::PythonDirectories;

@@ -7,10 +7,10 @@ use serde::Serialize;
 
 use super::directory_scan::{ScannedDirectory, scan_directories};
 use super::sync::{RegistryFileState, registry_remedy, registry_state};
-use crate::cli::SettingArgs;
 use crate::error::{CommandError, CommandStatus};
 use crate::output;
 use crate::path_text::{counted, shown};
+use crate::setting_args::SettingArgs;
 use haft_app::host::Host;
 use haft_app::quote;
 

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use haft::Registry;
 
-use crate::cli::SettingArgs;
 use crate::error::CommandError;
+use crate::setting_args::SettingArgs;
 use haft_app::host::Host;
 use haft_app::manifest::PythonEntry;
 use haft_app::python::{self, PythonToolSource};

@@ -7,10 +7,10 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::directory_scan::{ScannedDirectory, scan_directories};
-use crate::cli::SettingArgs;
 use crate::error::{CommandError, CommandStatus};
 use crate::output;
 use crate::path_text::shown;
+use crate::setting_args::SettingArgs;
 use crate::table::table;
 use haft_app::host::Host;
 use haft_app::quote;

@@ -11,10 +11,10 @@ use rustix::fs::OFlags;
 use serde::Serialize;
 
 use super::directory_scan::{ScannedDirectory, scan_directories};
-use crate::cli::SettingArgs;
 use crate::error::{CommandError, CommandStatus};
 use crate::output;
 use crate::path_text::shown;
+use crate::setting_args::SettingArgs;
 use haft_app::host::Host;
 use haft_app::python::PythonToolSource;
 use haft_app::quote;

@@ -4,7 +4,7 @@ use haft_contract::Effect;
 use haft_journal::{CallOrder, CallQuery, CallRow, CallStatus, Journal, JournalError, RunRow};
 
 use super::text;
-use crate::cli::SettingArgs;
+use crate::setting_args::SettingArgs;
 use crate::{hint, output};
 
 /// Calls in doubt that are shown with what to type about them.

@@ -11,8 +11,8 @@ use serde::Serialize;
 
 use super::addressed::{AddressedCall, AddressedLateOutcome, AddressedSnapshot};
 use super::{find_named_run, no_journal_error, unknown_run_error};
-use crate::cli::SettingArgs;
 use crate::error::{CommandError, CommandStatus};
+use crate::setting_args::SettingArgs;
 use crate::{output, time};
 use haft_app::host::Host;
 

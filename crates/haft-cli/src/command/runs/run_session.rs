@@ -4,7 +4,7 @@ use haft_agent::limits::SUBAGENT_DEPTH_MAX;
 use haft_contract::RunId;
 use haft_journal::{Journal, JournalError, RunRow, SessionId, SessionRow};
 
-use crate::cli::SettingArgs;
+use crate::setting_args::SettingArgs;
 use crate::{hint, plan_run};
 
 /// The session that a run is, and those that it works for.

@@ -15,8 +15,8 @@ use super::addressed::{AddressedCall, AddressedEffect, AddressedLateOutcome, Add
 use super::run_session::{self, RunSession};
 use super::undo_references::{self, UndoReference};
 use super::{call, doubts, find_named_run, no_journal_error, text, unknown_run_error};
-use crate::cli::SettingArgs;
 use crate::error::{CommandError, CommandStatus};
+use crate::setting_args::SettingArgs;
 use crate::table::table;
 use crate::{call_address, output};
 use haft_app::calendar::rfc3339;

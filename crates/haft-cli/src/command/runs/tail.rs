@@ -12,8 +12,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::addressed::AddressedCall;
 use super::{RunsJournal, find_named_run, no_journal_error, text, unknown_run_error};
-use crate::cli::SettingArgs;
 use crate::error::{CommandError, CommandStatus};
+use crate::setting_args::SettingArgs;
 use crate::{output, signals};
 use haft_app::calendar::rfc3339;
 

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::run_session::RunSession;
-use crate::command::undo::UNDO_TOOL;
+use crate::latest::UNDO_TOOL;
 use crate::output;
 use haft_app::calendar::rfc3339;
 

@@ -4,10 +4,10 @@ use clap::Args;
 use haft_journal::MessageId;
 
 use crate::agent_run::agent_command_error;
-use crate::cli::SettingArgs;
 use crate::error::{CommandError, CommandStatus};
 use crate::latest::{self, find_session};
 use crate::output;
+use crate::setting_args::SettingArgs;
 use haft_app::compose;
 use haft_app::host::Host;
 use haft_app::settings::EffectiveSettings;

@@ -5,10 +5,10 @@ use haft_journal::MessageId;
 use serde_json::json;
 
 use crate::agent_run::agent_command_error;
-use crate::cli::SettingArgs;
 use crate::error::{CommandError, CommandStatus};
 use crate::latest::{self, find_session};
 use crate::output;
+use crate::setting_args::SettingArgs;
 use haft_app::compose;
 use haft_app::host::Host;
 use haft_app::settings::EffectiveSettings;

@@ -7,10 +7,10 @@ use haft_contract::{Effect, RequirementSet};
 use haft_python::CheckedTool;
 use serde::Serialize;
 
-use crate::cli::SettingArgs;
 use crate::command::registry::scan_entries;
 use crate::error::CommandError;
 use crate::path_text::{counted, shown};
+use crate::setting_args::SettingArgs;
 use haft_app::host::Host;
 use haft_app::manifest::{ManifestFile, PythonEntry};
 use haft_app::python::PythonToolSource;

@@ -19,9 +19,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::UNDO_TOOL;
 use super::text::as_json;
 use crate::error::CommandError;
+use crate::latest::UNDO_TOOL;
 use haft_app::host::Host;
 use haft_app::settings::EffectiveSettings;
 use haft_app::{compose, id, owner};
