@@ -1,31 +1,22 @@
 //! Talking to an agent at a terminal, or from a program: what is shown of a turn, who is asked and how, and the lines that
 //! are typed. What an agent does in a turn is the agent crate's business; which command begins one is the commands'.
 
-mod changes;
 mod conversation;
-mod editor;
-mod events;
 mod failure;
-pub(crate) mod limits;
-mod lines;
-mod outcome;
-mod renderer;
 mod slash;
 mod turn;
-mod view;
 
 use std::sync::Arc;
 
 use haft::{Asker, HeadlessAsker};
 
-use crate::ask::{ScreenAsker, TerminalAsker};
+use crate::asking::{ScreenAsker, TerminalAsker};
+use crate::views::session::SessionScreen;
 use haft_app::project_rules::ProjectRuleFile;
 
 pub(crate) use conversation::TerminalConversation;
 pub(crate) use failure::agent_command_error;
-pub(crate) use outcome::{line_of_result, on_one_line};
 pub(crate) use turn::{ShutdownSignals, TurnRunner, can_continue, turn_status, unfinished_note};
-pub(crate) use view::{SessionScreen, SessionView, SessionViewFormat};
 
 /// Whoever is asked: the person at the terminal, while a view is on it.
 pub(crate) type AgentAsker = ScreenAsker<SessionScreen>;

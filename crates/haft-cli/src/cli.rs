@@ -3,29 +3,29 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::command::acp::AcpArgs;
-use crate::command::agent::AgentArgs;
-use crate::command::agents::AgentsArgs;
-use crate::command::call::CallArgs;
-use crate::command::completions::CompletionsArgs;
-use crate::command::diff::DiffArgs;
-use crate::command::do_request::DoArgs;
-use crate::command::doctor::DoctorArgs;
-use crate::command::init::InitArgs;
-use crate::command::mcp_servers::McpArgs;
-use crate::command::plan::PlanArgs;
-use crate::command::policy::PolicyArgs;
-use crate::command::registry::RegistryArgs;
-use crate::command::resume::ResumeArgs;
-use crate::command::run::RunArgs;
-use crate::command::runs::RunsArgs;
-use crate::command::serve::ServeArgs;
-use crate::command::sessions::SessionsArgs;
-use crate::command::skills::SkillsArgs;
-use crate::command::tools::ToolsArgs;
-use crate::command::trust::TrustArgs;
-use crate::command::undo::UndoArgs;
-use crate::setting_args::SettingArgs;
+use crate::arguments::setting_args::SettingArgs;
+use crate::commands::acp::AcpArgs;
+use crate::commands::agent::AgentArgs;
+use crate::commands::agents::AgentsArgs;
+use crate::commands::call::CallArgs;
+use crate::commands::completions::CompletionsArgs;
+use crate::commands::diff::DiffArgs;
+use crate::commands::do_request::DoArgs;
+use crate::commands::doctor::DoctorArgs;
+use crate::commands::init::InitArgs;
+use crate::commands::mcp_servers::McpArgs;
+use crate::commands::plan::PlanArgs;
+use crate::commands::policy::PolicyArgs;
+use crate::commands::registry::RegistryArgs;
+use crate::commands::resume::ResumeArgs;
+use crate::commands::run::RunArgs;
+use crate::commands::runs::RunsArgs;
+use crate::commands::serve::ServeArgs;
+use crate::commands::sessions::SessionsArgs;
+use crate::commands::skills::SkillsArgs;
+use crate::commands::tools::ToolsArgs;
+use crate::commands::trust::TrustArgs;
+use crate::commands::undo::UndoArgs;
 
 /// Run the tools of AI agents
 ///

@@ -11,7 +11,7 @@ use clap::{Command, CommandFactory};
 pub(crate) use self::read::parse_command_line;
 use crate::cli::Cli;
 use crate::error::{CommandError, CommandStatus};
-use crate::output;
+use crate::views::output;
 
 /// Says why a command line is not usable, or what it asked to be told: help, the version.
 pub(crate) fn report_clap_error(mut err: clap::Error) -> CommandStatus {

@@ -14,7 +14,7 @@ use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::{Context, SubscriberExt};
 use tracing_subscriber::util::SubscriberInitExt;
 
-use crate::output;
+use crate::views::output;
 
 /// Time for which a warning must not have come up before it is said again, in milliseconds. What is tried every few
 /// seconds and does not work is said once; when it worked for a while and fails anew, it is said anew.

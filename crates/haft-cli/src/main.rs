@@ -1,33 +1,22 @@
-//! The `haft` command: parses the command line, runs one command and ends the process with its status. Every command is
-//! a file of its own below `command/`; what they share is put together in `compose.rs`.
+//! The `haft` command: parses the command line, runs one command and ends the process with its status. Each command is
+//! one file in `commands/`. The arguments that commands share are in `arguments/`, their output is in `views/`, and questions
+//! to the person at the terminal are in `asking/`.
 
 mod agent_run;
-mod ask;
-mod backlog;
-mod call_address;
+mod arguments;
+mod asking;
 mod cli;
-mod command;
 mod command_line;
-mod confirm;
-mod drawing;
+mod commands;
 mod error;
-mod format;
-mod hint;
-mod input;
-mod latest;
 mod log;
 mod manifest_edit;
 mod model;
 mod next_step;
-mod output;
-mod path_text;
 mod plan_run;
-mod remedy;
-mod run_address;
-mod setting_args;
+mod settlement;
 mod signals;
-mod table;
-mod time;
+mod views;
 
 use std::ffi::OsString;
 use std::future::Future;
@@ -36,10 +25,13 @@ use std::pin::Pin;
 
 use clap::CommandFactory as _;
 
+use crate::arguments::hint;
+use crate::arguments::setting_args::SettingArgs;
 use crate::cli::{Cli, CliCommand};
-use crate::command::mcp_servers::McpArgs;
+use crate::commands::mcp_servers::McpArgs;
 use crate::error::{CommandError, CommandStatus};
-use crate::setting_args::SettingArgs;
+use crate::views::output;
+
 use haft_app::host::Host;
 
 fn main() {
@@ -83,39 +75,39 @@ fn report_error(err: CommandError, settings: &SettingArgs) -> CommandStatus {
 fn dispatch(cli: Cli) -> Result<CommandStatus, CommandError> {
     let settings = &cli.settings;
     match cli.command {
-        CliCommand::Acp(args) => block_on(command::acp::run(&args, settings, &open_host()?)),
-        CliCommand::Agent(args) => block_on(command::agent::run(args, settings, &open_host()?)),
+        CliCommand::Acp(args) => block_on(commands::acp::run(&args, settings, &open_host()?)),
+        CliCommand::Agent(args) => block_on(commands::agent::run(args, settings, &open_host()?)),
         CliCommand::Sessions(args) => {
-            block_on(command::sessions::run(args, settings, &open_host()?))
+            block_on(commands::sessions::run(args, settings, &open_host()?))
         }
-        CliCommand::Call(args) => block_on(command::call::run(args, settings, &open_host()?)),
-        CliCommand::Do(args) => block_on(command::do_request::run(args, settings, &open_host()?)),
-        CliCommand::Tools(args) => block_on(command::tools::run(&args, settings, &open_host()?)),
-        CliCommand::Run(args) => block_on(command::run::run(args, settings, &open_host()?)),
-        CliCommand::Resume(args) => block_on(command::resume::run(args, settings, &open_host()?)),
-        CliCommand::Plan(args) => block_on(command::plan::run(args, settings, &open_host()?)),
-        CliCommand::Runs(args) => block_on(command::runs::run(args, settings, &open_host()?)),
-        CliCommand::Diff(args) => block_on(command::diff::run(args, settings, &open_host()?)),
-        CliCommand::Undo(args) => block_on(command::undo::run(args, settings, &open_host()?)),
+        CliCommand::Call(args) => block_on(commands::call::run(args, settings, &open_host()?)),
+        CliCommand::Do(args) => block_on(commands::do_request::run(args, settings, &open_host()?)),
+        CliCommand::Tools(args) => block_on(commands::tools::run(&args, settings, &open_host()?)),
+        CliCommand::Run(args) => block_on(commands::run::run(args, settings, &open_host()?)),
+        CliCommand::Resume(args) => block_on(commands::resume::run(args, settings, &open_host()?)),
+        CliCommand::Plan(args) => block_on(commands::plan::run(args, settings, &open_host()?)),
+        CliCommand::Runs(args) => block_on(commands::runs::run(args, settings, &open_host()?)),
+        CliCommand::Diff(args) => block_on(commands::diff::run(args, settings, &open_host()?)),
+        CliCommand::Undo(args) => block_on(commands::undo::run(args, settings, &open_host()?)),
         CliCommand::Mcp(McpArgs { placement, command: None }) => {
-            block_on(command::mcp::run(&placement, settings, &open_host()?))
+            block_on(commands::mcp::run(&placement, settings, &open_host()?))
         }
         CliCommand::Mcp(McpArgs { command: Some(command), .. }) => {
-            block_on(command::mcp_servers::run(command, settings, &open_host()?))
+            block_on(commands::mcp_servers::run(command, settings, &open_host()?))
         }
-        CliCommand::Serve(args) => block_on(command::serve::run(&args, settings, &open_host()?)),
-        CliCommand::Policy(args) => block_on(command::policy::run(args, settings, &open_host()?)),
+        CliCommand::Serve(args) => block_on(commands::serve::run(&args, settings, &open_host()?)),
+        CliCommand::Policy(args) => block_on(commands::policy::run(args, settings, &open_host()?)),
         CliCommand::Registry(args) => {
-            block_on(command::registry::run(args, settings, &open_host()?))
+            block_on(commands::registry::run(args, settings, &open_host()?))
         }
-        CliCommand::Agents(args) => block_on(command::agents::run(&args, settings, &open_host()?)),
-        CliCommand::Skills(args) => command::skills::run(&args, settings, &open_host()?),
-        CliCommand::Doctor(args) => block_on(command::doctor::run(&args, settings, &open_host()?)),
-        CliCommand::Init(args) => command::init::run(&args, settings, &open_host()?),
-        CliCommand::Trust(args) => block_on(command::trust::run(&args, settings, &open_host()?)),
-        CliCommand::Completions(args) => command::completions::run(&args, Cli::command()),
-        CliCommand::HelpMarkdown => command::help_markdown::run(Cli::command()),
-        CliCommand::ExtractWorker => command::extract_worker::run(),
+        CliCommand::Agents(args) => block_on(commands::agents::run(&args, settings, &open_host()?)),
+        CliCommand::Skills(args) => commands::skills::run(&args, settings, &open_host()?),
+        CliCommand::Doctor(args) => block_on(commands::doctor::run(&args, settings, &open_host()?)),
+        CliCommand::Init(args) => commands::init::run(&args, settings, &open_host()?),
+        CliCommand::Trust(args) => block_on(commands::trust::run(&args, settings, &open_host()?)),
+        CliCommand::Completions(args) => commands::completions::run(&args, Cli::command()),
+        CliCommand::HelpMarkdown => commands::help_markdown::run(Cli::command()),
+        CliCommand::ExtractWorker => commands::extract_worker::run(),
     }
 }
 

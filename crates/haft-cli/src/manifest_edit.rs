@@ -6,10 +6,10 @@ use std::io::{self, Write as _};
 
 use haft::{Clock as _, SystemClock};
 
-use crate::confirm::ask_confirmation;
+use crate::arguments::setting_args::SettingArgs;
+use crate::asking::ask_confirmation;
 use crate::error::CommandError;
-use crate::output;
-use crate::setting_args::SettingArgs;
+use crate::views::output;
 use haft_app::host::Host;
 use haft_app::manifest::{FILE_NAME, Manifest, ManifestFile};
 use haft_app::settings;

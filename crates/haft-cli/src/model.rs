@@ -6,10 +6,8 @@ pub(crate) mod planning;
 
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Command, FromArgMatches};
-use haft_model::ModelUsage;
 
 use crate::error::CommandError;
-use crate::time::duration_in_words;
 use haft_app::manifest::ModelSection;
 use haft_app::model_choice::{ModelChoice, no_model};
 
@@ -94,24 +92,6 @@ impl ModelArgs {
     }
 }
 
-/// Returns that a model is asked again, in words: what happened, and when which attempt is made.
-pub(crate) fn retrying(error: &str, wait_ms: u64, attempt: u32, attempts_max: u32) -> String {
-    format!(
-        "{error}: trying again in {} (attempt {attempt} of {attempts_max})",
-        duration_in_words(wait_ms)
-    )
-}
-
-/// Returns what requests took, in words.
-pub(crate) fn usage_summary(usage: ModelUsage) -> String {
-    let read = usage.input.saturating_add(usage.cache_read).saturating_add(usage.cache_write);
-    let written = usage.output.saturating_add(usage.reasoning);
-    if read == 0 && written == 0 {
-        return "no tokens reported".to_owned();
-    }
-    format!("{read} tokens read, {written} written")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -156,21 +136,6 @@ mod tests {
         check(&elsewhere, "openai/m", ("openai/m", Some("https://flag.example/v1"), None));
         check(&["--key-variable", "MINE"], "openai/m", ("openai/m", place, Some("MINE")));
         check(&["--model", ""], "openai/m", ("openai/m", place, key));
-    }
-
-    #[test]
-    fn a_model_that_is_asked_again_is_said_to_be() {
-        let said = retrying("openai cannot answer at the moment (HTTP 503)", 2_000, 3, 4);
-        let expect =
-            "openai cannot answer at the moment (HTTP 503): trying again in 2.0 s (attempt 3 of 4)";
-        assert_eq!(said, expect);
-    }
-
-    #[test]
-    fn what_a_model_does_not_report_is_not_taken_for_nothing() {
-        assert_eq!(usage_summary(ModelUsage::default()), "no tokens reported");
-        let usage = ModelUsage { input: 1, reasoning: 2, ..ModelUsage::default() };
-        assert_eq!(usage_summary(usage), "1 tokens read, 2 written");
     }
 
     #[test]

@@ -10,7 +10,6 @@ pub(crate) mod dry_run;
 mod end;
 mod plan_file;
 mod stop_tokens;
-mod view;
 
 use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
@@ -28,10 +27,11 @@ use haft_plan::{CheckedPlan, PlanToolCatalogue};
 use haft_policy::{Rule, RuleAction, RuleScope};
 use serde_json::Value;
 
-use crate::ask::TerminalAsker;
+use crate::arguments::setting_args::SettingArgs;
+use crate::asking::TerminalAsker;
 use crate::error::CommandError;
-use crate::output;
-use crate::setting_args::SettingArgs;
+use crate::views::output;
+use crate::views::plan::PlanView;
 use allow_list::UnconfirmedListAction;
 use asker::PlanAsker;
 use haft_app::compose;
@@ -39,7 +39,6 @@ use haft_app::compose::AvailableTools;
 use haft_app::host::Host;
 use haft_app::settings::EffectiveSettings;
 use stop_tokens::PlanStopTokens;
-use view::PlanView;
 
 pub(crate) use end::{plan_status, print_end, print_output};
 pub(crate) use plan_file::{PlanText, invalid_plan_error, problem_line, unreadable_plan_error};

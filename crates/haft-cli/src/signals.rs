@@ -4,7 +4,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use crate::error::{CommandError, CommandStatus};
-use crate::output;
+use crate::views::output;
 
 /// Returns a token that is cancelled by the first SIGINT, SIGTERM or SIGHUP.
 ///

@@ -8,14 +8,13 @@ use haft_agent::{AgentError, AgentSession, NewSession, TurnEnd, TurnPrompt};
 use haft_contract::TodoStatus;
 use haft_journal::{MessageFinish, MessageId, MessageKind, MessageRole};
 
-use super::editor::{TerminalLineEditor, TypedInput};
 use super::slash::{HELP, SlashCommand};
 use super::turn::{TurnRunner, unfinished_note};
-use super::view::SessionScreen;
 use super::{AgentAsker, agent_command_error};
 use crate::error::CommandError;
-use crate::output;
 use crate::signals::StopSignal;
+use crate::views::output;
+use crate::views::session::{SessionScreen, TerminalLineEditor, TypedInput, on_one_line};
 use haft_app::compose::agent::ComposedAgent;
 
 /// A conversation at the terminal.
@@ -267,7 +266,7 @@ impl<'w> TerminalConversation<'w> {
                 TodoStatus::Completed => "x",
                 TodoStatus::Cancelled => "-",
             };
-            self.screen.show_note(format!("[{mark}] {}", super::on_one_line(&todo.content)));
+            self.screen.show_note(format!("[{mark}] {}", on_one_line(&todo.content)));
         }
     }
 
@@ -278,7 +277,7 @@ impl<'w> TerminalConversation<'w> {
             self.screen.show_note(format!(
                 "{mark} {}: {}",
                 agent.name,
-                super::on_one_line(&agent.description)
+                on_one_line(&agent.description)
             ));
         }
     }

@@ -14,11 +14,11 @@ use haft_policy::{Conditions, RuleAction, RuleSet, decide_access};
 use serde_json::Value;
 
 use super::answers::answers;
-use super::retrying;
-use crate::ask::escape_text;
+use crate::asking::escape_text;
 use crate::error::CommandError;
-use crate::output;
-use crate::table::shortened;
+use crate::views::model_text::retrying;
+use crate::views::output;
+use crate::views::table::shortened;
 use haft_app::compose;
 use haft_app::preset::Preset;
 use haft_app::settings::EffectiveSettings;

@@ -12,10 +12,11 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::PlanRun;
-use crate::ask::indent_untrusted;
+use crate::asking::ask_confirmation;
+use crate::asking::indent_untrusted;
 use crate::error::CommandError;
 use crate::model::planning::NODES_LISTED_MAX;
-use crate::{confirm, output};
+use crate::views::output;
 use haft_app::host::Host;
 use haft_app::settings::EffectiveSettings;
 use haft_app::state_file;
@@ -60,7 +61,7 @@ pub(super) async fn confirmed_tools(
     match unconfirmed {
         UnconfirmedListAction::Ask => {
             // Without an answer it is as if there had been a no.
-            if confirm::ask_confirmation(&question(work, &wanted)).await != Some(true) {
+            if ask_confirmation(&question(work, &wanted)).await != Some(true) {
                 let message = "the user did not allow what the plan asks for, so nothing was run";
                 return Err(CommandError::refused(message));
             }

@@ -2,8 +2,9 @@
 
 use haft_contract::BoxFuture;
 
-use super::view::PlanScreen;
-use crate::ask::{ScreenAsker, SharedScreen};
+use crate::asking::ScreenAsker;
+use crate::views::plan::PlanScreen;
+use crate::views::screen::SharedScreen;
 
 /// Asks the person at the terminal while a plan is shown there.
 pub(super) type PlanAsker = ScreenAsker<PlanScreen>;

@@ -6,10 +6,12 @@ use std::ops::ControlFlow;
 use haft_journal::{CallQuery, Journal};
 use haft_plan::drive::{InDoubtNode, PlanEnding, PlanRunResult, nodes_using_call};
 
-use crate::ask::indent_untrusted;
-use crate::command::runs::{VerdictArg, record_verdict};
+use crate::arguments::call_address;
+use crate::asking::ask_choice;
+use crate::asking::indent_untrusted;
 use crate::error::CommandError;
-use crate::{call_address, confirm, output};
+use crate::settlement::{VerdictArg, record_verdict};
+use crate::views::output;
 use haft_app::journal_location::JournalLocation;
 
 /// What may have become of a call, in the words of the question.
@@ -61,7 +63,7 @@ async fn settle_doubt(
         indent_untrusted(&[row.input])
     );
     let chosen = tokio::select! {
-        chosen = confirm::ask_choice(&question, VERDICT_OPTIONS) => chosen.flatten(),
+        chosen = ask_choice(&question, VERDICT_OPTIONS) => chosen.flatten(),
         // Whoever interrupts the question leaves all as it is; signals are not about the plan any more.
         _ = tokio::signal::ctrl_c() => {
             output::print_note("");

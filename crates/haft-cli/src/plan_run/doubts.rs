@@ -7,7 +7,7 @@ use haft_journal::{CallQuery, CallStatus, Journal};
 use haft_plan::drive::{InDoubtNode, PlanRunResult};
 use haft_plan::{CheckedNode, CheckedPlan, NodeId, NodeStatus, OnFail, TracedNode};
 
-use crate::call_address;
+use crate::arguments::call_address;
 use crate::error::CommandError;
 
 /// Adds to what became of a plan the calls that ended before anybody knows whether they happened.

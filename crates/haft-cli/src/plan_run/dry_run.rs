@@ -11,10 +11,10 @@ use serde::Serialize;
 
 use super::allow_list::UnconfirmedListAction;
 use super::{DriveArgs, PlanRun};
+use crate::arguments::setting_args::SettingArgs;
 use crate::error::{CommandError, CommandStatus};
-use crate::output;
-use crate::setting_args::SettingArgs;
-use crate::table::table;
+use crate::views::output;
+use crate::views::table::table;
 use haft_app::compose;
 use haft_app::host::Host;
 use haft_app::settings::EffectiveSettings;

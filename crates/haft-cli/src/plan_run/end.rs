@@ -6,10 +6,12 @@ use haft_plan::{NodeError, NodeStatus, TracedNode};
 use serde_json::json;
 
 use super::DriveArgs;
+use crate::arguments::hint;
+use crate::arguments::setting_args::SettingArgs;
 use crate::error::{CommandError, CommandStatus};
-use crate::setting_args::SettingArgs;
-use crate::time::duration_in_words;
-use crate::{hint, output, remedy};
+use crate::views::output;
+use crate::views::remedy;
+use crate::views::time::duration_in_words;
 use haft_app::quote;
 
 /// Returns the exit status of a command whose whole work was a plan.

@@ -7,9 +7,9 @@ use haft_contract::RunId;
 use tokio_util::sync::CancellationToken;
 
 use super::asker::PlanAsker;
-use super::view::PlanScreen;
 use crate::error::CommandError;
 use crate::signals::{self, StopStep};
+use crate::views::plan::PlanScreen;
 
 /// What the driver of a plan is told by signals.
 pub(super) struct PlanStopTokens {

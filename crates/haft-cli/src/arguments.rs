@@ -1,0 +1,8 @@
+//! The arguments that several commands share.
+
+pub(crate) mod call_address;
+pub(crate) mod hint;
+pub(crate) mod input;
+pub(crate) mod latest;
+pub(crate) mod run_address;
+pub(crate) mod setting_args;

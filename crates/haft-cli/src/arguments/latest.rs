@@ -1,0 +1,243 @@
+//! `last`: the session, or the run, that was used last in a workspace, for everybody who does not want to copy a name. Which one
+//! was used last is found out anew each time, so whoever changes something says first which one that is.
+
+use std::cmp::Reverse;
+
+use haft_agent::limits::SUBAGENT_DEPTH_MAX;
+use haft_contract::RunId;
+use haft_journal::{
+    CallQuery, Journal, JournalError, RunQuery, RunRow, SessionId, SessionQuery, SessionRow,
+};
+
+use crate::arguments::setting_args::SettingArgs;
+use crate::error::{CommandError, CommandErrorKind};
+use crate::views::session::on_one_line;
+use haft_app::calendar::rfc3339;
+use haft_app::compose;
+use haft_app::compose::agent::FRONT_END;
+use haft_app::host::Host;
+use haft_app::settings::{self, EffectiveSettings};
+
+/// The tool that the journal names for the call of an undo.
+pub(crate) const UNDO_TOOL: &str = "undo";
+
+/// What stands for the session, or the run, that was used last in a workspace.
+pub(crate) const LAST: &str = "last";
+
+/// A run that a command names.
+pub(crate) enum RunArgument {
+    /// By its own name.
+    ById(RunId),
+    /// As the last one, which is the session of an agent.
+    LatestSession(RecentSession),
+    /// As the last one, which is none.
+    LatestRun(RunRow),
+}
+
+/// A session that people go on with.
+pub(crate) struct RecentSession {
+    session: SessionRow,
+    /// When anything was recorded last of it, or of a session of a subagent below it.
+    used_ms: u64,
+}
+
+/// Returns the root of the workspace as journals have it.
+pub(crate) fn workspace(settings: &EffectiveSettings) -> Result<String, CommandError> {
+    Ok(compose::roots(settings)?.workspace().to_string_lossy().into_owned())
+}
+
+/// Returns the session of that name.
+pub(crate) async fn find_session(
+    named: &str,
+    root: &str,
+    journal: &dyn Journal,
+) -> Result<SessionId, CommandError> {
+    if named == LAST {
+        let latest = latest_session(journal, root, has_messages).await?;
+        return latest.map(|latest| latest.session.id).ok_or_else(no_session_error);
+    }
+    SessionId::parse(named).map_err(|err| match named.split_once('_') {
+        Some(("run", _)) if RunId::parse(named).is_ok() => {
+            let message = format!("{named} is a run, and no session of an agent");
+            CommandError::usage(message).hint(format!("haft runs show {named}"))
+        }
+        _ => CommandError::usage(err).hint("haft sessions list"),
+    })
+}
+
+/// Returns the run of that name, of a workspace that is asked for only if it matters. One that is really called `last` is
+/// meant by that word.
+pub(crate) async fn find_run(
+    named: &str,
+    journal: &dyn Journal,
+    root: impl FnOnce() -> Result<String, CommandError>,
+) -> Result<RunArgument, CommandError> {
+    let run = RunId::parse(named).map_err(CommandError::usage)?;
+    if named != LAST || run_exists(journal, &run).await? {
+        return Ok(RunArgument::ById(run));
+    }
+    latest_run(journal, &root()?).await?.ok_or_else(no_run_error)
+}
+
+/// Returns the root of the workspace that a command is about, for those commands that need no other settings.
+pub(crate) fn workspace_of(args: &SettingArgs, host: &Host) -> Result<String, CommandError> {
+    workspace(&settings::resolve(&args.overrides(), host)?)
+}
+
+/// Returns whether something was said in a session: whoever began one and left it at that does not look for it.
+pub(crate) fn has_messages(session: &SessionRow) -> bool {
+    session.title.is_some() || session.steps > 0
+}
+
+/// Returns whether a session did anything that can be looked at or taken back: one that only shares the beginning of another
+/// has that one's title and none of its calls.
+fn has_work(session: &SessionRow) -> bool {
+    has_messages(session) && (session.forked_from_id.is_none() || session.steps > 0)
+}
+
+/// Returns the error of a command about the latest session where there is none.
+pub(crate) fn no_session_error() -> CommandError {
+    CommandError::usage("there is no session in this workspace yet")
+        .hint("haft agent 'What is this project about?'")
+}
+
+/// Returns the error of a command about the latest run where there is none.
+pub(crate) fn no_run_error() -> CommandError {
+    CommandError::usage("there is no run in this workspace yet")
+        .kind(CommandErrorKind::UnknownRun)
+        .hint("haft runs list")
+}
+
+/// Returns the session of people that was used last in a workspace, of those that are meant. Who goes on with the session of a
+/// subagent uses the one that had it work.
+async fn latest_session(
+    journal: &dyn Journal,
+    root: &str,
+    is_meant: fn(&SessionRow) -> bool,
+) -> Result<Option<RecentSession>, JournalError> {
+    let root = Some(root.to_owned());
+    let mut query = SessionQuery { root, with_opaque: true, ..SessionQuery::default() };
+    let mut latest: Option<SessionRow> = None;
+    // An old session may have been gone on with, so all of them are looked at.
+    loop {
+        let page = journal.sessions(query.clone()).await?;
+        let Some(oldest) = page.last() else { break };
+        query.before = Some(oldest.id.clone());
+        // One that nobody began and nobody sees is a fork that is not finished.
+        let is_seen = |session: &SessionRow| session.inspectable || session.parent_id.is_some();
+        let meant = page.into_iter().filter(|session| is_seen(session) && is_meant(session));
+        latest = latest
+            .into_iter()
+            .chain(meant)
+            .max_by_key(|session| (session.updated_at_ms, session.id.clone()));
+    }
+    let Some(latest) = latest else { return Ok(None) };
+    let used_ms = latest.updated_at_ms;
+    Ok(Some(RecentSession { session: root_session(journal, latest).await?, used_ms }))
+}
+
+/// Returns the session that a session works for in the end, which may be itself.
+async fn root_session(
+    journal: &dyn Journal,
+    session: SessionRow,
+) -> Result<SessionRow, JournalError> {
+    let mut top = session;
+    for _ in 0..SUBAGENT_DEPTH_MAX {
+        let Some(parent) = &top.parent_id else { break };
+        let Some(above) = journal.session(parent).await? else { break };
+        top = above;
+    }
+    Ok(top)
+}
+
+/// Returns what was used last in a workspace. What subagents did belongs to the session that had them work.
+async fn latest_run(
+    journal: &dyn Journal,
+    root: &str,
+) -> Result<Option<RunArgument>, JournalError> {
+    let session = latest_session(journal, root, has_work).await?;
+    let run = latest_other_run(journal, root).await?;
+    Ok(match (session, run) {
+        (Some(session), Some(run)) if used_ms(&run) > session.used_ms => {
+            Some(RunArgument::LatestRun(run))
+        }
+        (Some(session), _) => Some(RunArgument::LatestSession(session)),
+        (None, run) => run.map(RunArgument::LatestRun),
+    })
+}
+
+/// Returns the run that was used last in a workspace, of those that are no sessions of agents.
+async fn latest_other_run(
+    journal: &dyn Journal,
+    root: &str,
+) -> Result<Option<RunRow>, JournalError> {
+    let mut query = RunQuery::default();
+    let mut runs: Vec<RunRow> = Vec::new();
+    // A run that was begun before all others may have been used after them, so all of them are looked at.
+    loop {
+        let page = journal.runs(query.clone()).await?;
+        let Some(oldest) = page.last() else { break };
+        query.before = Some(oldest.id.clone());
+        // What haft looks up for a session is nobody's work.
+        let is_meant = |run: &RunRow| run.root == root && run.front_end != FRONT_END;
+        runs.extend(page.into_iter().filter(is_meant));
+    }
+    runs.sort_by_key(|run| Reverse(used_ms(run)));
+    for run in runs {
+        if !is_undo(journal, &run).await? {
+            return Ok(Some(run));
+        }
+    }
+    Ok(None)
+}
+
+fn used_ms(run: &RunRow) -> u64 {
+    run.last_call_at_ms.unwrap_or_default().max(run.started_at_ms)
+}
+
+/// Returns whether a run is an undo, which is no work of its own: to undo the last work twice is not to do it again.
+async fn is_undo(journal: &dyn Journal, run: &RunRow) -> Result<bool, JournalError> {
+    if run.calls != 1 {
+        return Ok(false);
+    }
+    let calls = CallQuery { limit: 1, ..CallQuery::of_run(run.id.clone()) };
+    Ok(journal.calls(calls).await?.first().is_some_and(|call| call.tool == UNDO_TOOL))
+}
+
+async fn run_exists(journal: &dyn Journal, run: &RunId) -> Result<bool, JournalError> {
+    let query = RunQuery { run: Some(run.clone()), ..RunQuery::default() };
+    Ok(!journal.runs(query).await?.is_empty())
+}
+
+impl RunArgument {
+    /// Returns its name.
+    pub(crate) fn id(&self) -> RunId {
+        match self {
+            Self::ById(run) => run.clone(),
+            Self::LatestSession(latest) => latest.session.id.run(),
+            Self::LatestRun(run) => run.id.clone(),
+        }
+    }
+
+    /// Says which one it is, unless somebody named it.
+    pub(crate) fn latest_note(&self) -> Option<String> {
+        match self {
+            Self::ById(_) => None,
+            Self::LatestSession(RecentSession { session, used_ms }) => {
+                let title = session.title.as_deref().map(on_one_line);
+                let title = title.map(|title| format!(": {title}")).unwrap_or_default();
+                let (begun, used) = (rfc3339(session.created_at_ms), rfc3339(*used_ms));
+                let id = &session.id;
+                Some(format!("last is session {id}, begun at {begun} and used at {used}{title}"))
+            }
+            Self::LatestRun(run) => {
+                let (begun, used) = (rfc3339(run.started_at_ms), rfc3339(used_ms(run)));
+                let (id, by) = (&run.id, &run.front_end);
+                Some(format!("last is run {id}, begun by {by} at {begun} and used at {used}"))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

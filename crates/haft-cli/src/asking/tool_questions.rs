@@ -1,0 +1,118 @@
+//! The questions of a tool, put to the person at the terminal: options by number, several where several may be chosen, and
+//! always an answer in the person's own words. Nothing that is answered here allows anything.
+
+use haft::{Elicitation, ElicitationReply};
+use haft_contract::UserQuestion;
+
+use super::question_terminal::{
+    ANSWER_TRIES_MAX, QuestionScreen, escape_text, indent_untrusted_within,
+};
+
+/// Puts the questions one after the other. Whoever ends the input leaves all of them without an answer.
+pub(super) fn ask_questions(
+    inquiry: &Elicitation,
+    screen: &mut impl QuestionScreen,
+) -> ElicitationReply {
+    let questions = &inquiry.questions;
+    let count = questions.len();
+    let asks = if count == 1 { "a question".to_owned() } else { format!("{count} questions") };
+    screen.show_text(&format!("\nThe agent has {asks}; what you answer allows nothing.\n"));
+    let mut answers = Vec::with_capacity(count);
+    for (place, question) in questions.iter().enumerate() {
+        let number = if count == 1 { String::new() } else { format!("{} of {count}", place + 1) };
+        screen.show_text(&question_text(&number, question, screen.columns()));
+        let Some(answer) = read_answer(question, screen) else {
+            screen.show_text("\nNo answer.\n");
+            return ElicitationReply::Dismissed(None);
+        };
+        answers.push(answer);
+    }
+    ElicitationReply::Answers(answers)
+}
+
+/// Returns what is answered, or nothing at the end of the input or of the tries.
+fn read_answer(question: &UserQuestion, screen: &mut impl QuestionScreen) -> Option<Vec<String>> {
+    for _ in 0..ANSWER_TRIES_MAX {
+        let line = screen.read_answer(prompt(question))?;
+        match TypedAnswer::parse(line.trim(), question) {
+            TypedAnswer::Answers(answers) => return Some(answers),
+            TypedAnswer::Nothing => {
+                screen.show_text("Please answer, or press Ctrl-D to leave it.\n")
+            }
+            TypedAnswer::NoSuchOption(number) => {
+                let count = question.options.len();
+                screen
+                    .show_text(&format!("There is no option {number}: there are 1 to {count}.\n"));
+            }
+        }
+    }
+    None
+}
+
+fn prompt(question: &UserQuestion) -> &'static str {
+    match (question.options.is_empty(), question.multi_select) {
+        (true, _) => "\nYour answer: ",
+        (false, false) => "\nYour answer (a number, or your own words): ",
+        (false, true) => "\nYour answer (numbers, separated by commas, or your own words): ",
+    }
+}
+
+fn question_text(number: &str, question: &UserQuestion, columns: usize) -> String {
+    let header = question.header.as_deref().map(escape_text).unwrap_or_default();
+    let title: Vec<&str> =
+        [number, header.as_str()].into_iter().filter(|part| !part.is_empty()).collect();
+    let title = if title.is_empty() { String::new() } else { format!("{}:\n", title.join(" · ")) };
+    let lines: Vec<String> = question.question.lines().map(str::to_owned).collect();
+    let options = question.options.iter().enumerate().map(|(place, option)| {
+        let about = option.description.as_deref().map(|about| format!(": {about}"));
+        format!("{:2}. {}{}", place + 1, option.label, about.unwrap_or_default())
+    });
+    let options: Vec<String> = options.collect();
+    let gap = if options.is_empty() { "" } else { "\n" };
+    let (lines, options) =
+        (indent_untrusted_within(&lines, columns), indent_untrusted_within(&options, columns));
+    format!("\n{title}{lines}{gap}{options}")
+}
+
+/// What a line says.
+#[derive(Debug, PartialEq, Eq)]
+enum TypedAnswer {
+    Answers(Vec<String>),
+    Nothing,
+    NoSuchOption(usize),
+}
+
+impl TypedAnswer {
+    /// A line of numbers chooses options, in their own order; a label is its option, however it is written; everything
+    /// else is the person's own words.
+    fn parse(line: &str, question: &UserQuestion) -> Self {
+        if line.is_empty() {
+            return Self::Nothing;
+        }
+        let own = || Self::Answers(vec![line.to_owned()]);
+        let parts = line.split([',', ' ']).filter(|part| !part.is_empty());
+        let numbers: Result<Vec<usize>, _> = parts.map(str::parse).collect();
+        let numbers = match numbers {
+            _ if question.options.is_empty() => return own(),
+            Ok(numbers) if question.multi_select || numbers.len() == 1 => numbers,
+            Ok(_) | Err(_) => {
+                let is_meant = |label: &str| label.trim().to_lowercase() == line.to_lowercase();
+                let meant = question.options.iter().find(|option| is_meant(&option.label));
+                return meant.map_or_else(own, |option| Self::Answers(vec![option.label.clone()]));
+            }
+        };
+        let count = question.options.len();
+        if let Some(number) = numbers.iter().find(|number| !(1..=count).contains(*number)) {
+            return Self::NoSuchOption(*number);
+        }
+        let options = question.options.iter().enumerate();
+        let chosen = options.filter(|(place, _)| numbers.contains(&(place + 1)));
+        match chosen.map(|(_, option)| option.label.clone()).collect::<Vec<_>>() {
+            none if none.is_empty() => Self::Nothing,
+            labels => Self::Answers(labels),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

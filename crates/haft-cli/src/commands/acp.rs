@@ -1,0 +1,215 @@
+//! `haft acp`: agents for an editor over standard input and output. What is spoken there is the business of the ACP crate;
+//! this file makes what it serves and ends with it.
+
+use std::io::IsTerminal as _;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use clap::Args;
+use haft::Runtime;
+use haft_acp::{AcpPartsProvider, AcpServeParts, Editor, serve};
+use haft_agent::{AgentError, AgentHost, AgentRegistry};
+use haft_contract::BoxFuture;
+
+use crate::agent_run::agent_command_error;
+use crate::arguments::hint;
+use crate::arguments::setting_args::SettingArgs;
+use crate::error::{CommandError, CommandStatus};
+use crate::model::ModelArgs;
+use crate::next_step;
+use crate::signals;
+use crate::views::output;
+use haft_app::calendar::rfc3339;
+use haft_app::compose::agent::{AgentFrontEnd, ComposedAgent, named_models};
+use haft_app::host::Host;
+use haft_app::settings::{EffectiveSettings, UntrustedSettings};
+use haft_app::{compose, settings};
+
+/// Let an editor talk to agents over standard input and output, by the Agent Client Protocol
+///
+/// An editor that speaks ACP, such as Zed, starts this command. Each of its threads is a session of haft agent in this
+/// directory: it is kept while it is had, the editor can load it again, and haft sessions and haft agent --resume know it, too.
+/// What is to be asked about a call is asked in the editor. Several sessions may be had at once; when the editor goes away,
+/// their turns end and what was done until then is recorded.
+///
+/// The editor's directory must lie within the root (--root). Files and commands are haft's own: the editor is asked for
+/// neither, and MCP servers that the editor is set up with are not started.
+#[derive(Args, Clone)]
+#[command(after_long_help = "\
+Examples:
+  haft acp --model openai/gpt-5
+
+In the settings of Zed:
+  \"agent_servers\": {
+    \"haft\": {
+      \"command\": \"haft\",
+      \"args\": [\"acp\", \"--root\", \"/path/of/the/project\", \"--model\", \"anthropic/claude-sonnet-4-5\"],
+      \"env\": {\"ANTHROPIC_API_KEY\": \"…\"}
+    }
+  }")]
+pub(crate) struct AcpArgs {
+    /// Agent that sessions are begun with: build, unless the manifest names another one ([agent] default)
+    ///
+    /// The editor offers the others as modes of a session.
+    #[arg(long, value_name = "NAME")]
+    agent: Option<String>,
+    #[command(flatten)]
+    model: ModelArgs,
+}
+
+/// Runs the command.
+pub(crate) async fn run(
+    args: &AcpArgs,
+    setting_args: &SettingArgs,
+    host: &Host,
+) -> Result<CommandStatus, CommandError> {
+    let editor = Editor::new();
+    let preparation = Arc::new(AcpPreparation {
+        args: args.clone(),
+        settings: setting_args.clone(),
+        host: host.clone(),
+        editor: editor.clone(),
+        prepared: Mutex::default(),
+    });
+    let shutdown = signals::stop_token()?;
+    let is_by_hand = std::io::stdin().is_terminal();
+    // No call is made yet: whoever wants haft to end while it prepares has it end.
+    let parts = tokio::select! {
+        biased;
+        () = shutdown.cancelled() => return Ok(CommandStatus::Done),
+        parts = preparation.parts() => parts,
+    };
+    match parts {
+        Ok(parts) => preparation.prepared().parts = Some(parts),
+        Err(err) if is_by_hand => return Err(err),
+        // What stands on standard error few editors show, and what they are answered, all: so they are.
+        Err(err) => drop(preparation.report_failure(err)),
+    }
+    if is_by_hand {
+        output::print_aside("waiting for an editor on standard input; Ctrl-D ends it");
+    }
+    let asked = Arc::clone(&preparation) as Arc<dyn AcpPartsProvider>;
+    let served = serve(&editor, asked, tokio::io::stdin(), tokio::io::stdout(), shutdown).await;
+    let work = preparation.prepared().work.take();
+    if let Some((host, runtime)) = &work {
+        host.close().await;
+        runtime.shut_down().await;
+    }
+    served.map_err(CommandError::failed)?;
+    let refused = preparation.prepared().last_error.take().filter(|_| work.is_none());
+    Ok(refused.map_or(CommandStatus::Done, |refused| refused.status))
+}
+
+/// Puts together what an editor is served with: at once, and where that fails, with each session that the editor wants. So a
+/// configuration that was put right holds without another start.
+struct AcpPreparation {
+    args: AcpArgs,
+    settings: SettingArgs,
+    host: Host,
+    editor: Editor,
+    // Written when parts are put together, and read at the end; each holds the lock for a look.
+    prepared: Mutex<AcpPreparationState>,
+}
+
+#[derive(Default)]
+struct AcpPreparationState {
+    /// Parts that nobody has asked for yet.
+    parts: Option<AcpServeParts>,
+    /// What is to be closed.
+    work: Option<(Arc<AgentHost>, Runtime)>,
+    /// What was in the way last.
+    last_error: Option<AcpPreparationError>,
+}
+
+struct AcpPreparationError {
+    status: CommandStatus,
+    message: String,
+}
+
+impl AcpPartsProvider for AcpPreparation {
+    fn prepare(&self) -> BoxFuture<'_, Result<AcpServeParts, String>> {
+        Box::pin(async {
+            let parts = self.prepared().parts.take();
+            match parts {
+                Some(parts) => Ok(parts),
+                None => self.parts().await.map_err(|err| self.report_failure(err)),
+            }
+        })
+    }
+}
+
+impl AcpPreparation {
+    fn prepared(&self) -> MutexGuard<'_, AcpPreparationState> {
+        self.prepared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn parts(&self) -> Result<AcpServeParts, CommandError> {
+        let settings = settings::resolve(&self.settings.overrides(), &self.host)?;
+        let front = AgentFrontEnd {
+            models: named_models(self.args.model.choice(), &settings, &self.host),
+            agent: self.args.agent.as_deref(),
+            asker: self.editor.asker(),
+            watcher: self.editor.watcher(),
+        };
+        let work = compose::agent_host(front, &settings, &self.host).await?;
+        if let Err(err) = check_agent(&work.agents, &work.agent) {
+            work.close().await;
+            return Err(err);
+        }
+        let ComposedAgent { host, runtime, agents, agent } = work;
+        let host = Arc::new(host);
+        self.prepared().work = Some((Arc::clone(&host), runtime.clone()));
+        Ok(AcpServeParts {
+            host,
+            runtime,
+            notices: notices(&settings, &agents),
+            agents,
+            agent,
+            context_tokens: settings.agent.bounds().context_tokens,
+            format_time: rfc3339,
+        })
+    }
+
+    /// Says on standard error what is in the way, where it is something new, and returns it as an editor is told.
+    fn report_failure(&self, err: CommandError) -> String {
+        let message = output::escape_controls(&err.message);
+        let hint = err.hint.map(|hint| {
+            hint::with_journal_options(&output::escape_controls(&hint), &self.settings)
+        });
+        let mut prepared = self.prepared();
+        if prepared.last_error.as_ref().is_none_or(|refused| refused.message != message) {
+            output::print_error(&message, hint.as_deref());
+        }
+        prepared.last_error =
+            Some(AcpPreparationError { status: err.status, message: message.clone() });
+        match hint {
+            Some(hint) => format!("{message}\n\nhint: {hint}"),
+            None => message,
+        }
+    }
+}
+
+/// Returns what of the configuration is not as somebody may think, for those who do not see standard error.
+fn notices(settings: &EffectiveSettings, agents: &AgentRegistry) -> Vec<String> {
+    let withheld =
+        settings.untrusted_settings.as_ref().map(|UntrustedSettings { message, next }| {
+            let hint = next_step::command_of(next);
+            let text = format!("{message}\nhint: {hint}, and have the editor start haft again");
+            output::escape_controls(&text)
+        });
+    let problems = match agents.problems.len() {
+        0 => None,
+        1 => Some("An agent has a problem: haft agents check".to_owned()),
+        problems => Some(format!("Agents have {problems} problems: haft agents check")),
+    };
+    withheld.into_iter().chain(problems).collect()
+}
+
+/// Says at once that there is no such agent, and not to whoever begins a session.
+fn check_agent(agents: &AgentRegistry, name: &str) -> Result<(), CommandError> {
+    if agents.get(name).is_some_and(|agent| agent.mode.is_primary()) {
+        return Ok(());
+    }
+    let offered = agents.iter().filter(|agent| agent.mode.is_primary());
+    let available = offered.map(|agent| agent.name.clone()).collect();
+    Err(agent_command_error(AgentError::UnknownAgent { name: name.to_owned(), available }))
+}

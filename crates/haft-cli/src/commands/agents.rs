@@ -1,0 +1,72 @@
+//! `haft agents`: the agents of a workspace as a session finds them, looked over before anybody has one work. Each subcommand
+//! is a file of its own below `agents/`.
+
+mod check;
+mod list;
+mod show;
+mod unknown_names;
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use crate::arguments::setting_args::SettingArgs;
+use crate::error::{CommandError, CommandStatus};
+use haft_app::host::Host;
+use haft_app::settings;
+
+/// List, show and check agents
+///
+/// An agent is a file NAME.md: its front matter says what it is good for, who has it work, and what of tools, files, hosts
+/// and commands it keeps; what stands below is the prompt. Agents are looked for in the directory agents of the workspace,
+/// then in ~/.config/haft/agents, and then haft brings some along. Of two with one name the nearest counts. A workspace
+/// whose haft.toml nobody trusted may add agents, but its agents take the place of none, and choose no model.
+///
+/// An agent only narrows: what it asks for beyond what the settings allow is not there.
+#[derive(Args)]
+#[command(after_long_help = "\
+Examples:
+  haft agents list
+  haft agents show explore            Print what an agent declares, and its prompt
+  haft agents check                   Say what is wrong with which agent, and in which line
+  haft agents check drafts/review.md  Look at a file that is not used yet")]
+pub(crate) struct AgentsArgs {
+    #[command(subcommand)]
+    command: AgentsCommand,
+}
+
+#[derive(Subcommand)]
+enum AgentsCommand {
+    /// List the agents with where they come from
+    List,
+    /// Print what an agent declares, and its prompt
+    Show {
+        /// The agent's name
+        name: String,
+    },
+    /// Say what is wrong with which agent, and in which line
+    ///
+    /// An agent with an error is left out. A warning says of an agent of a workspace that nobody trusted what of it does
+    /// not hold, and of any agent which tools it names that there are not. The exit status is 1 if there is an error.
+    Check {
+        /// File of an agent, or directory of such files; all places unless given
+        path: Option<PathBuf>,
+    },
+}
+
+/// Runs the command.
+pub(crate) async fn run(
+    args: &AgentsArgs,
+    setting_args: &SettingArgs,
+    host: &Host,
+) -> Result<CommandStatus, CommandError> {
+    let settings = settings::resolve(&setting_args.overrides(), host)?;
+    let is_json = setting_args.json;
+    match &args.command {
+        AgentsCommand::List => list::run(&settings, host, is_json),
+        AgentsCommand::Show { name } => show::run(name, &settings, host, is_json),
+        AgentsCommand::Check { path } => {
+            check::run(path.as_deref(), &settings, host, is_json).await
+        }
+    }
+}

@@ -1,0 +1,241 @@
+//! `haft call`: one call through the pipeline, its answer on standard output.
+
+mod resume_notes;
+
+use std::io::IsTerminal;
+use std::sync::Arc;
+
+use clap::Args;
+use haft::{Asker, Call, Clock as _, RunError, Runtime, SystemClock};
+use haft_contract::{Envelope, ErrorCode, RunId};
+use haft_journal::{CallOrder, CallQuery, CallRow, CallStatus as RowStatus, JournalError};
+
+use crate::arguments::hint;
+use crate::arguments::input;
+use crate::arguments::run_address::{RunAddress, RunAddressArgs};
+use crate::arguments::setting_args::SettingArgs;
+use crate::asking::TerminalAsker;
+use crate::error::{CommandError, CommandStatus};
+use crate::signals;
+use crate::views::output;
+use crate::views::remedy;
+use haft_app::host::Host;
+use haft_app::password::without_passwords;
+use haft_app::settings::EffectiveSettings;
+use haft_app::{compose, quote, settings};
+
+/// Call a tool and print its answer
+///
+/// The call is checked and journaled like one of an agent. What a rule wants asked is asked on the terminal; where there
+/// is none, and with --headless, it is refused, unless --allow names the tool. With --json the whole envelope is
+/// printed, also when the call failed.
+#[derive(Args)]
+#[command(after_long_help = "\
+Examples:
+  haft call read '{\"path\":\"README.md\"}'
+  haft call bash '{\"cmd\":\"git status\"}'
+  haft call apply_patch @request.json
+  haft call --allow-host docs.rs bash '{\"cmd\":\"curl https://docs.rs\"}'
+  jq -n '{pattern: \"TODO\"}' | haft call grep -
+  haft call --run nightly --node build --attempt 2 bash '{\"cmd\":\"make\"}'
+  haft call --run nightly --node build --resume replay bash '{\"cmd\":\"make\"}'
+
+A call that is in doubt ends with status 4; haft runs show says what to do about it. A run that another
+process has is not touched, which is status 1; a call that does not fit its record is status 2; one that
+is refused, by a rule or by on_repeat, is status 3.
+
+With --resume replay each process counts from the start: the same call made by two processes is one call,
+and the second is answered from the record, which is said on standard error. Calls that are meant to be
+two get names (--call ID): each is executed once, and recalled by its name.")]
+pub(crate) struct CallArgs {
+    /// The tool's id, as haft tools list shows it
+    tool: String,
+    /// The input as JSON, @FILE to read it from a file, or - for standard input
+    #[arg(default_value = "{}")]
+    input: String,
+    /// Ask nobody, also on a terminal: what a rule wants asked is refused
+    #[arg(long)]
+    headless: bool,
+    /// Name of the call by which it is known when it comes again
+    ///
+    /// A call of this name that was made before in this attempt is answered from the record, and calls of different names
+    /// are different calls, even with the same tool and input. One with another tool or input than its name had is refused.
+    #[arg(long, value_name = "ID")]
+    call: Option<String>,
+    #[command(flatten)]
+    placement: RunAddressArgs,
+}
+
+/// Runs the command.
+pub(crate) async fn run(
+    args: CallArgs,
+    setting_args: &SettingArgs,
+    host: &Host,
+) -> Result<CommandStatus, CommandError> {
+    let input = input::read(&args.tool, &args.input)?;
+    let settings = settings::resolve(&setting_args.overrides(), host)?;
+    let RunAddress { run: run_id, position: place, resume } =
+        args.placement.run_address(&settings.scope, host.now_ms())?;
+    let runtime = compose::runtime(&settings, host).await?;
+    compose::recover(&runtime, host).await?;
+    let session = compose::open_connection(&runtime, &settings, host, "cli")?;
+    let run = session.resume(run_id, resume);
+    resume_notes::print_resume_notes(&**runtime.journal(), &run, &place, resume).await?;
+    let call = Call {
+        task_attempt: place,
+        driver_call_id: args.call.clone(),
+        cancellation: signals::stop_token()?,
+        asker: asker(&args, &settings),
+        ..Call::new(&args.tool, input)
+    };
+    // The sidecar is all that is left of a long output; old ones are swept away by later commands.
+    session.keep_outputs();
+    let begun_ms = SystemClock.now_ms();
+    let envelope = run.call(call).await;
+    runtime.shut_down().await;
+    let envelope = match envelope {
+        Ok(envelope) => envelope,
+        Err(err) => {
+            let began = CallStart { tool: &args.tool, run: run.id(), at_ms: begun_ms };
+            return Err(unrecorded_call_error(&runtime, &began, err).await);
+        }
+    };
+    print_result(&args, run.id(), &envelope, setting_args)?;
+    Ok(CommandStatus::of_envelope(&envelope))
+}
+
+/// The call of this process, as far as it is known without the journal.
+struct CallStart<'a> {
+    tool: &'a str,
+    run: &'a RunId,
+    at_ms: u64,
+}
+
+/// Returns whether an error says that nothing was executed.
+fn is_before_execution(err: &RunError) -> bool {
+    matches!(
+        err,
+        RunError::Scope(_)
+            | RunError::Diverged(_)
+            | RunError::PlanRun { .. }
+            | RunError::OtherWorkspace { .. }
+            | RunError::Journal(JournalError::LeaseHeld { .. } | JournalError::Stuck { .. })
+    )
+}
+
+/// Returns the error of a call of which haft cannot say what happened. If it was begun, it is in doubt.
+async fn unrecorded_call_error(
+    runtime: &Runtime,
+    began: &CallStart<'_>,
+    err: RunError,
+) -> CommandError {
+    if is_before_execution(&err) {
+        return CommandError::from(err);
+    }
+    let CallStart { tool, run, at_ms } = began;
+    let hint = format!("haft runs show {run}");
+    if let RunError::Unrecorded { call, source } = err {
+        let message = format!(
+            "{tool} was executed as call {call} and its end could not be recorded, so it is in doubt: {source}"
+        );
+        return CommandError::in_doubt(message).hint(hint);
+    }
+    let latest =
+        CallQuery { limit: 1, order: CallOrder::Latest, ..CallQuery::of_run((*run).clone()) };
+    // A journal that does not answer either leaves the first error to be told.
+    let rows = runtime.journal().calls(latest).await.unwrap_or_default();
+    let is_open = |row: &CallRow| {
+        let is_ours = row.started_at_ms >= *at_ms;
+        is_ours && [RowStatus::Intended, RowStatus::Unknown].contains(&row.status)
+    };
+    let err = CommandError::from(err);
+    match rows.into_iter().find(is_open) {
+        Some(row) => CommandError::in_doubt(format!(
+            "{tool} was begun as call {} and its end could not be recorded, so it is in doubt: {}",
+            row.id(),
+            err.message
+        ))
+        .hint(hint),
+        None => err,
+    }
+}
+
+/// Returns whoever is at the terminal.
+fn asker(args: &CallArgs, settings: &EffectiveSettings) -> Option<Arc<dyn Asker>> {
+    if args.headless {
+        return None;
+    }
+    TerminalAsker::new(&settings.project).map(|asker| Arc::new(asker) as Arc<dyn Asker>)
+}
+
+fn print_result(
+    args: &CallArgs,
+    run: &RunId,
+    envelope: &Envelope,
+    settings: &SettingArgs,
+) -> Result<(), CommandError> {
+    if settings.json {
+        return output::write_json(envelope);
+    }
+    if let Some(log) = &envelope.metadata().log {
+        output::print_note(log.trim_end_matches('\n'));
+    }
+    match envelope {
+        Envelope::Output { .. } => output::write_data(&envelope.text())?,
+        Envelope::Error { error_text, .. } => {
+            let hint = hint(args, run, envelope);
+            let hint = hint.map(|hint| hint::with_journal_options(&hint, settings));
+            let text = remedy::text_with_advice(error_text, envelope.metadata().refusal.as_deref());
+            output::print_error(&text, hint.as_deref());
+        }
+    }
+    let metadata = envelope.metadata();
+    if metadata.replayed {
+        let call = metadata.call_id.as_deref().unwrap_or("of before");
+        output::print_note(format_args!(
+            "recalled: this is what call {call} answered, and nothing was executed now"
+        ));
+    }
+    if std::io::stdout().is_terminal() {
+        output::print_aside(summary(envelope));
+    }
+    Ok(())
+}
+
+/// Returns a command that gets further than this call did.
+fn hint(args: &CallArgs, run: &RunId, envelope: &Envelope) -> Option<String> {
+    let tool = quote::shell(&args.tool);
+    match envelope.code()? {
+        ErrorCode::ToolNotFound => Some("haft tools list".to_owned()),
+        ErrorCode::InvalidInput => Some(format!("haft tools show {tool}")),
+        // An earlier attempt made it, which no rule of a session changes.
+        ErrorCode::PermissionDenied if envelope.metadata().held_back => {
+            Some(format!("haft runs show {run}"))
+        }
+        ErrorCode::InDoubt => Some(format!("haft runs show {run}")),
+        _ => {
+            let advice = remedy::terminal_advice(envelope.metadata().refusal.as_deref()?);
+            advice.options.map(|options| command_with_flag(&options)).or(advice.command)
+        }
+    }
+}
+
+/// Returns the command line of this process with one more flag.
+fn command_with_flag(flag: &str) -> String {
+    let words: Vec<String> = std::env::args_os()
+        .skip(1)
+        .map(|word| quote::shell(&without_passwords(&word.to_string_lossy())))
+        .collect();
+    let call = words.iter().position(|word| word == "call").map_or(0, |call| call + 1);
+    let (before, after) = words.split_at(call);
+    let words =
+        before.iter().map(String::as_str).chain([flag]).chain(after.iter().map(String::as_str));
+    std::iter::once("haft").chain(words).collect::<Vec<_>>().join(" ")
+}
+
+fn summary(envelope: &Envelope) -> String {
+    let metadata = envelope.metadata();
+    let call = metadata.call_id.as_deref().unwrap_or("not recorded");
+    let cut = if metadata.truncated { ", output cut" } else { "" };
+    format!("{} ms{cut}, call {call}", metadata.duration_ms)
+}

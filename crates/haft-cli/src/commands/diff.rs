@@ -1,0 +1,303 @@
+//! `haft diff`: what calls changed, as it was recorded around them. Nothing is changed here, and no file of the workspace is
+//! read unless nobody saw how a call ended.
+
+use std::fmt::Write as _;
+use std::io::IsTerminal as _;
+use std::path::PathBuf;
+
+use anstream::{AutoStream, ColorChoice};
+use clap::Args;
+use clap::builder::styling::{AnsiColor, Effects, Style};
+use haft::RootChanges;
+use haft_snapshot::{PathChange, PathChangeKind, PathState as Recorded, UnifiedDiff, quote_path};
+use serde_json::{Value, json};
+
+use super::undo::{
+    changes_of_calls, open_journal, print_remarks, resolve_selection, selection, snapshot_history,
+    warn_unrecorded_calls,
+};
+use crate::arguments::setting_args::SettingArgs;
+use crate::error::{CommandError, CommandStatus};
+use crate::views::output;
+use haft_app::host::Host;
+use haft_app::settings;
+
+const FILES: Style = Style::new().effects(Effects::BOLD);
+const ADDED: Style = AnsiColor::Green.on_default();
+const REMOVED: Style = AnsiColor::Red.on_default();
+const PLACE: Style = AnsiColor::Cyan.on_default();
+
+/// Show what a call changed, or a whole run
+///
+/// Shows the difference between the workspace before the call and after it, whatever became of the files since. What a
+/// command changed outside of the workspace is not among it, and neither is what is ignored and large, or excluded. To the
+/// session of an agent belongs what its subagents did.
+#[derive(Args)]
+#[command(after_long_help = "\
+Examples:
+  haft diff nightly/main/0/1/3
+  haft diff --stat nightly
+  haft diff last")]
+pub(crate) struct DiffArgs {
+    /// The call, run/node/iteration/attempt/seq as haft runs show spells it, or a run, or last for the run that was used
+    /// last in this workspace
+    #[arg(value_name = "CALL|RUN")]
+    target: String,
+    /// List the paths, without the text
+    #[arg(long)]
+    stat: bool,
+}
+
+/// Runs the command.
+pub(crate) async fn run(
+    args: DiffArgs,
+    setting_args: &SettingArgs,
+    host: &Host,
+) -> Result<CommandStatus, CommandError> {
+    let settings = settings::resolve(&setting_args.overrides(), host)?;
+    let of = selection(&args.target)?;
+    let journal = open_journal(&settings).await?;
+    let of = resolve_selection(of, &*journal, &settings).await?;
+    let history = snapshot_history(&journal, &settings, host);
+    let roots = changes_of_calls(&history, &of).await?;
+    warn_unrecorded_calls(&history, &of, &roots).await?;
+    if setting_args.json {
+        let shown: Result<Vec<Value>, CommandError> =
+            roots.iter().map(|root| as_json(root, args.stat)).collect();
+        output::write_json(&shown?)?;
+        return Ok(CommandStatus::Done);
+    }
+    print_remarks(&roots);
+    if roots.iter().all(|root| root.changes().is_empty()) {
+        output::print_note("no change was recorded");
+    }
+    for root in &roots {
+        if roots.len() > 1 {
+            output::write_data(&format!("in {}:", quote_path(root.root())))?;
+        }
+        let mut unknown: Option<PathBuf> = None;
+        for change in root.changes() {
+            // Of a directory that one record left out, nothing is known of what is in it either.
+            if unknown.as_ref().is_some_and(|above| change.path.starts_with(above)) {
+                continue;
+            }
+            if change.kind() == PathChangeKind::Unknown {
+                unknown = Some(change.path.clone());
+            }
+            show(root, &change, args.stat)?;
+        }
+    }
+    Ok(CommandStatus::Done)
+}
+
+fn show(root: &RootChanges, change: &PathChange, only_list: bool) -> Result<(), CommandError> {
+    let unified = root.unified(change).map_err(CommandError::failed)?;
+    let mut line = headline(change);
+    let remark = match &unified {
+        UnifiedDiff::Text(text) if only_list => Some(count(text)),
+        UnifiedDiff::Text(_) | UnifiedDiff::Nothing => None,
+        UnifiedDiff::Binary => Some("not text".to_owned()),
+        UnifiedDiff::TooLarge => Some("too large to be compared".to_owned()),
+        UnifiedDiff::NotRecorded if change.kind() == PathChangeKind::Unknown => None,
+        UnifiedDiff::NotRecorded => Some("not recorded".to_owned()),
+    };
+    if let Some(remark) = remark {
+        let _ = write!(line, "  {remark}");
+    }
+    output::write_data(&line)?;
+    match unified {
+        UnifiedDiff::Text(text) if !only_list => output::write_coloured_data(&shown(&text)),
+        UnifiedDiff::Text(_)
+        | UnifiedDiff::Binary
+        | UnifiedDiff::TooLarge
+        | UnifiedDiff::NotRecorded
+        | UnifiedDiff::Nothing => Ok(()),
+    }
+}
+
+/// Returns what happened to a path, on one line.
+pub(super) fn headline(change: &PathChange) -> String {
+    let path = quote_path(&change.path);
+    match (change.kind(), &change.before, &change.after) {
+        (PathChangeKind::Added, _, Some(after)) => format!("added {path}{}", described(after)),
+        (PathChangeKind::Removed, Some(before), _) => {
+            format!("removed {path}{}", described(before))
+        }
+        (PathChangeKind::Kind, Some(before), Some(after)) => {
+            format!("replaced {path}: {} by {}", kind(before), kind(after))
+        }
+        (PathChangeKind::Mode, Some(before), Some(after)) => {
+            format!("mode {path}{}", modes(before, after))
+        }
+        (PathChangeKind::Unknown, before, after) => {
+            format!("unknown {path}{}", unknown(before, after))
+        }
+        (_, Some(before), Some(after)) => format!("modified {path}{}", modes(before, after)),
+        (_, _, _) => format!("modified {path}"),
+    }
+}
+
+/// Says why it is not known whether a path changed.
+fn unknown(before: &Option<Recorded>, after: &Option<Recorded>) -> String {
+    match (before, after) {
+        (_, Some(Recorded::Omitted(left_out))) => {
+            format!(": after the call it was not recorded ({})", left_out.reason)
+        }
+        (Some(Recorded::Omitted(left_out)), _) => {
+            format!(": before the call it was not recorded ({})", left_out.reason)
+        }
+        (_, _) => String::new(),
+    }
+}
+
+fn described(state: &Recorded) -> String {
+    match state {
+        Recorded::Directory { .. } => "/".to_owned(),
+        Recorded::Link { target } => format!(" -> {}", quote_path(target)),
+        Recorded::File(file) if file.mode & 0o111 != 0 => format!(" (mode {:03o})", file.mode),
+        Recorded::File(_) => String::new(),
+        Recorded::Omitted(left_out) => format!(" ({})", left_out.reason),
+    }
+}
+
+fn kind(state: &Recorded) -> &'static str {
+    match state {
+        Recorded::File(_) => "a file",
+        Recorded::Directory { .. } => "a directory",
+        Recorded::Link { .. } => "a link",
+        Recorded::Omitted(_) => "something that was not recorded",
+    }
+}
+
+fn mode(state: &Recorded) -> Option<u32> {
+    match state {
+        Recorded::File(file) => Some(file.mode),
+        Recorded::Directory { mode } => Some(*mode),
+        Recorded::Link { .. } | Recorded::Omitted(_) => None,
+    }
+}
+
+fn modes(before: &Recorded, after: &Recorded) -> String {
+    match (mode(before), mode(after)) {
+        (Some(before), Some(after)) if before != after => {
+            format!(" (mode {before:03o} to {after:03o})")
+        }
+        _ => String::new(),
+    }
+}
+
+/// Counts the lines that were added and removed, in a text whose first two lines name the files.
+fn count(unified: &[u8]) -> String {
+    let lines = unified.split(|byte| *byte == b'\n').skip(2);
+    let first = lines.filter_map(|line| line.first().copied());
+    let (mut added, mut removed) = (0_u64, 0_u64);
+    for byte in first {
+        match byte {
+            b'+' => added += 1,
+            b'-' => removed += 1,
+            _ => {}
+        }
+    }
+    format!("+{added} -{removed}")
+}
+
+/// Returns the text of files for standard output. A terminal gets none of the characters that would control it.
+fn shown(text: &[u8]) -> String {
+    let stdout = std::io::stdout();
+    let text = String::from_utf8_lossy(text);
+    let text =
+        if stdout.is_terminal() { output::escape_controls(&text) } else { text.into_owned() };
+    match AutoStream::choice(&stdout) {
+        ColorChoice::Never => text,
+        ColorChoice::Auto | ColorChoice::Always | ColorChoice::AlwaysAnsi => coloured(&text),
+    }
+}
+
+/// Returns a text, whose first two lines name the files, with what was added and removed in colours.
+fn coloured(text: &str) -> String {
+    let mut coloured = String::with_capacity(text.len());
+    for (index, line) in text.split_inclusive('\n').enumerate() {
+        let (line, end) = line.strip_suffix('\n').map_or((line, ""), |line| (line, "\n"));
+        let style = match line.bytes().next() {
+            _ if index < 2 => FILES,
+            Some(b'+') => ADDED,
+            Some(b'-') => REMOVED,
+            Some(b'@') => PLACE,
+            Some(_) | None => Style::new(),
+        };
+        let _ = write!(coloured, "{style}{line}{style:#}{end}");
+    }
+    coloured
+}
+
+fn as_json(root: &RootChanges, only_list: bool) -> Result<Value, CommandError> {
+    let mut changes = Vec::new();
+    for change in root.changes() {
+        let unified = root.unified(&change).map_err(CommandError::failed)?;
+        let text = match unified {
+            UnifiedDiff::Text(_) if only_list => Value::Null,
+            UnifiedDiff::Text(text) => json!(String::from_utf8_lossy(&text)),
+            UnifiedDiff::Binary
+            | UnifiedDiff::TooLarge
+            | UnifiedDiff::NotRecorded
+            | UnifiedDiff::Nothing => Value::Null,
+        };
+        changes.push(json!({
+            "path": change.path.to_string_lossy(),
+            "change": change_name(change.kind()),
+            "before": change.before.as_ref().map(state_json),
+            "after": change.after.as_ref().map(state_json),
+            "text": text,
+        }));
+    }
+    let names: Vec<String> = root.calls.iter().map(ToString::to_string).collect();
+    let remark = |(call, text): &(haft_contract::CallAddress, String)| json!({"call": call.to_string(), "note": text});
+    let remarks: Vec<Value> = root.remarks.iter().map(remark).collect();
+    Ok(json!({
+        "root": root.root().to_string_lossy(),
+        "calls": names,
+        "ends_now": root.ends_now,
+        "remarks": remarks,
+        "changes": changes,
+    }))
+}
+
+fn change_name(kind: PathChangeKind) -> &'static str {
+    match kind {
+        PathChangeKind::Added => "added",
+        PathChangeKind::Removed => "removed",
+        PathChangeKind::Kind => "replaced",
+        PathChangeKind::Content => "modified",
+        PathChangeKind::Mode => "mode",
+        PathChangeKind::Unknown => "unknown",
+    }
+}
+
+fn state_json(state: &Recorded) -> Value {
+    match state {
+        Recorded::File(file) => json!({
+            "kind": "file",
+            "mode": format!("{:03o}", file.mode),
+            "bytes": file.size_bytes,
+            "blake3": file.content.to_string(),
+        }),
+        Recorded::Directory { mode } => json!({"kind": "directory", "mode": format!("{mode:03o}")}),
+        Recorded::Link { target } => json!({"kind": "link", "target": target.to_string_lossy()}),
+        Recorded::Omitted(left_out) => {
+            json!({"kind": "not recorded", "reason": left_out.reason.to_string()})
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_added_and_removed_has_colours() {
+        let text = "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-one\n+two\n three";
+        let expect = "\u{1b}[1m--- a/x\u{1b}[0m\n\u{1b}[1m+++ b/x\u{1b}[0m\n\u{1b}[36m@@ -1 +1 @@\u{1b}[0m\n\
+                      \u{1b}[31m-one\u{1b}[0m\n\u{1b}[32m+two\u{1b}[0m\n three";
+        assert_eq!(coloured(text), expect);
+    }
+}

@@ -1,0 +1,310 @@
+//! `haft do`: a request becomes a plan, the plan is run, and what came of it becomes an answer. The model is asked at both
+//! ends and never in between.
+
+use std::fs::File;
+use std::io::{self, IsTerminal as _, Write as _};
+use std::iter;
+use std::path::Path;
+
+use clap::Args;
+use haft::Registry;
+use haft_contract::Contract;
+use haft_model::{ModelAnswer, ModelStopReason, ModelUsage, ProviderModel};
+use haft_plan::drive::{PlanEnding, PlanRunResult, RunStartMode};
+use haft_plan::planner::{SynthesisError, synthesise};
+use haft_plan::{CheckedPlan, PlanGraph};
+use serde::Serialize;
+
+use crate::arguments::input;
+use crate::arguments::setting_args::SettingArgs;
+use crate::asking::ask_confirmation;
+use crate::error::{CommandError, CommandStatus};
+use crate::model::ModelArgs;
+use crate::model::planning::{self, PlanMakingRequest};
+use crate::plan_run::{self, DriveArgs, PlanRun};
+use crate::signals;
+use crate::views::drawing::draw_graph;
+use crate::views::model_text::usage_summary;
+use crate::views::output;
+use haft_app::compose::AvailableTools;
+use haft_app::host::Host;
+use haft_app::settings::EffectiveSettings;
+use haft_app::{compose, quote, settings};
+
+/// Plans that `haft do` keeps in one directory.
+///
+/// Limit (plans): no further plan is kept.
+pub(crate) const KEPT_PLANS_MAX: usize = 99;
+
+/// Do what is asked for in words
+///
+/// A model makes a plan of the request, as haft plan make does. The plan is shown and, once you agreed to it, run as by haft
+/// run: every call is checked, journaled and confined, and the model has no part in it. At the end the model is asked
+/// once more, for an answer from what came of the plan; the answer is printed, also when the plan failed. Everything
+/// else is said on standard error.
+#[derive(Args)]
+#[command(after_long_help = "\
+Examples:
+  haft do 'Which TODOs are in src, by file?' --model openai/gpt-5
+  haft do 'Which licence does this project have?' --yes
+  haft do 'Run the tests and say what fails' --yes --allow bash
+  haft do @request.txt --input @data.json --json
+
+The status is that of the plan: 1 if one of its nodes failed, 3 if it was refused, 4 if it is not known
+whether an effect happened. It is 6 if the tools cannot do what is asked, and 1 if the plan was run and
+there is no answer.")]
+pub(crate) struct DoArgs {
+    /// What is to be done, @FILE to read it from a file, or - for standard input
+    request: String,
+    /// Run the plan without asking
+    ///
+    /// Dangerous tools run all the same only if they are allowed: --allow names them, and on a terminal you are asked.
+    #[arg(long)]
+    yes: bool,
+    /// An input that the plan is to work with, as JSON or @FILE
+    #[arg(long, value_name = "JSON")]
+    input: Option<String>,
+    #[command(flatten)]
+    drive: DriveArgs,
+    #[command(flatten)]
+    model: ModelArgs,
+}
+
+/// What programs are told at the end.
+#[derive(Serialize)]
+struct DoReport<'a> {
+    event: &'static str,
+    run: &'a str,
+    model: String,
+    text: &'a str,
+    is_cut: bool,
+    usage: ModelUsage,
+}
+
+/// Runs the command.
+pub(crate) async fn run(
+    args: DoArgs,
+    setting_args: &SettingArgs,
+    host: &Host,
+) -> Result<CommandStatus, CommandError> {
+    let request = input::read_text(&args.request, "request")?;
+    let given = args.input.as_deref().map(input::read_plan_input).transpose()?;
+    let settings = settings::resolve(&setting_args.overrides(), host)?;
+    let model = args.model.choice().open(&settings.model, host)?;
+    if !args.yes && !has_person(&args.drive) {
+        return Err(CommandError::refused(
+            "nobody can be asked here whether the plan is to be run, so none was made: give --yes, or make a plan, look at \
+             it and run it",
+        )
+        .hint(format!("haft plan make {}", quote::shell(&args.request))));
+    }
+    let wish = PlanMakingRequest { request: &request, input: given.as_ref(), settings: &settings };
+    let tools = AvailableTools::find(&settings, host).await?;
+    let (plan, usage) = make_plan(&model, &wish, tools.offered()).await?;
+    show(&plan, usage, setting_args)?;
+    if let Err(err) = confirm_plan(&plan, &args, &settings).await {
+        return Err(keep_plan(err, &plan, &args));
+    }
+    let run = compose::new_run(host.now_ms())?;
+    let work = PlanRun { plan, tools, run, start: RunStartMode::New, input: given };
+    let driven = plan_run::drive(work, &args.drive, setting_args, settings, host).await?;
+    if setting_args.json {
+        plan_run::print_output(&driven, setting_args)?;
+    }
+    plan_run::print_end(&driven, &args.drive, setting_args);
+    let status = plan_run::plan_status(&driven);
+    match driven.trace.ending {
+        // Who stopped it wants to go on with it, or nothing more at all.
+        PlanEnding::Stopped | PlanEnding::Aborted => return Ok(status),
+        PlanEnding::Finished
+        | PlanEnding::Halted { .. }
+        | PlanEnding::InDoubt
+        | PlanEnding::Deadlock { .. } => {}
+    }
+    let answered = answer_request(&model, &request, &driven, setting_args).await;
+    match (status, answered) {
+        (_, Ok(())) => Ok(status),
+        (CommandStatus::Done, Err(err)) => Err(err),
+        // What became of the plan is worse to know too little of than of the answer.
+        (status, Err(err)) => Err(CommandError { status, ..err }),
+    }
+}
+
+fn has_person(args: &DriveArgs) -> bool {
+    !args.headless && io::stdin().is_terminal() && io::stderr().is_terminal()
+}
+
+async fn make_plan(
+    model: &ProviderModel,
+    wish: &PlanMakingRequest<'_>,
+    registry: &Registry,
+) -> Result<(CheckedPlan, ModelUsage), CommandError> {
+    let catalogue = plan_run::catalogue(registry);
+    let made = planning::request_plan(model, registry, &catalogue, wish).await?;
+    Ok((made.checked, made.usage))
+}
+
+fn show(plan: &CheckedPlan, usage: ModelUsage, settings: &SettingArgs) -> Result<(), CommandError> {
+    output::print_note(format_args!(
+        "\n{}",
+        draw_graph(&PlanGraph::new(plan.plan()), &io::stderr()).trim_end()
+    ));
+    output::print_note(format_args!("\n{}\n", planning::nodes(plan.plan())));
+    output::print_note(format_args!("made a plan ({})", usage_summary(usage)));
+    planning::warn_of_dangerous(plan);
+    match settings.json {
+        true => output::write_json(&serde_json::json!({"event": "plan_made", "plan": plan.plan()})),
+        false => Ok(()),
+    }
+}
+
+/// Returns once the plan may be run. Where nobody can be asked about a dangerous tool, it is not begun at all: half of what
+/// was asked for would be done, and the plan would be gone.
+async fn confirm_plan(
+    plan: &CheckedPlan,
+    args: &DoArgs,
+    settings: &EffectiveSettings,
+) -> Result<(), CommandError> {
+    if !args.yes {
+        return match ask_confirmation("\nRun this plan?").await {
+            Some(true) => Ok(()),
+            Some(false) | None => Err(CommandError::refused("the plan was not run")),
+        };
+    }
+    if has_person(&args.drive) || args.drive.allow_dangerous {
+        return Ok(());
+    }
+    let is_named = |contract: &&Contract| {
+        settings.allow.iter().any(|name| planning::is_name_of(name, &contract.id))
+    };
+    let dangerous = plan.dangerous_tools().into_iter().filter(|contract| !is_named(contract));
+    let refused: Vec<&str> = dangerous.map(|contract| contract.id.as_str()).collect();
+    match refused.as_slice() {
+        [] => Ok(()),
+        tools => Err(CommandError::refused(format!(
+            "the plan calls dangerous tools that nobody allowed, so it was not run: {}; give --allow with each, or offer \
+             others with --tools",
+            tools.join(", ")
+        ))),
+    }
+}
+
+/// Keeps a plan that is not run, because it cost time and money, and says where it is and how it is run all the same.
+fn keep_plan(err: CommandError, plan: &CheckedPlan, args: &DoArgs) -> CommandError {
+    let message = &err.message;
+    let text = serde_json::to_string_pretty(plan.plan()).map_err(io::Error::other);
+    match text.and_then(|text| save(&text, Path::new(""))) {
+        Ok(name) => {
+            let mut command = format!("haft run {name}");
+            for tool in planning::dangerous(plan) {
+                command.push_str(&format!(" --allow {tool}"));
+            }
+            if let Some(input) = &args.input {
+                command.push_str(&format!(" --input {}", quote::shell(input)));
+            }
+            let message = format!("{message}; it is kept in {name}");
+            CommandError { message, ..err }.hint(command)
+        }
+        Err(why) => {
+            let message = format!("{message}, and it could not be kept: {why}");
+            CommandError { message, ..err }
+        }
+    }
+}
+
+/// Writes a plan into a file of its own beside others of its kind, and returns the name of that.
+fn save(text: &str, directory: &Path) -> io::Result<String> {
+    let numbered = (2..=KEPT_PLANS_MAX).map(|number| format!("plan-{number}.json"));
+    for name in iter::once("plan.json".to_owned()).chain(numbered) {
+        match File::create_new(directory.join(&name)) {
+            Ok(mut file) => return writeln!(file, "{text}").map(|()| name),
+            Err(err) if err.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(err) => return Err(err),
+        }
+    }
+    Err(io::Error::other(format!("there are {KEPT_PLANS_MAX} plans here already")))
+}
+
+/// Lets the model answer from what came of the plan. Without an answer the output of the plan is printed instead of one.
+async fn answer_request(
+    model: &ProviderModel,
+    request: &str,
+    driven: &PlanRunResult,
+    settings: &SettingArgs,
+) -> Result<(), CommandError> {
+    output::print_note(format_args!("asking {} for the answer", model.name()));
+    let trace = driven.trace.to_json().to_string();
+    // The signals are received since the plan was run, so that none of them ends the process by itself any more.
+    let stop = signals::stop_token()?;
+    let answered = tokio::select! {
+        answered = synthesise(model, request, &trace) => answered,
+        () = stop.cancelled() => Err(SynthesisError::Model(haft_model::ModelError::Cancelled)),
+    };
+    match answered {
+        Ok(answer) => print_answer(model, &answer, driven, settings),
+        Err(err) => {
+            if !settings.json {
+                plan_run::print_output(driven, settings)?;
+            }
+            Err(synthesis_command_error(err, driven))
+        }
+    }
+}
+
+fn print_answer(
+    model: &ProviderModel,
+    answer: &ModelAnswer,
+    driven: &PlanRunResult,
+    settings: &SettingArgs,
+) -> Result<(), CommandError> {
+    let is_cut = answer.stop == ModelStopReason::Length;
+    if settings.json {
+        let (run, text) = (driven.run.as_str(), answer.text.as_str());
+        let (model, usage) = (model.name(), answer.usage);
+        return output::write_json(&DoReport {
+            event: "answered",
+            run,
+            model,
+            text,
+            is_cut,
+            usage,
+        });
+    }
+    output::write_data(&answer.text)?;
+    if is_cut {
+        output::print_warning("the answer reached the model's greatest length and is cut", None);
+    }
+    output::print_aside(usage_summary(answer.usage));
+    Ok(())
+}
+
+fn synthesis_command_error(err: SynthesisError, driven: &PlanRunResult) -> CommandError {
+    let err = match err {
+        SynthesisError::Model(err) => {
+            let err = CommandError::from(err);
+            let message = format!(
+                "the plan was run, but its outcome was not put into words: {}",
+                err.message
+            );
+            CommandError { message, ..err }
+        }
+        err => CommandError::model(err),
+    };
+    err.hint(format!("haft runs show {}", driven.run))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plans_are_kept_beside_one_another_up_to_a_number() {
+        let directory = tempfile::tempdir().unwrap();
+        let names: Vec<String> =
+            (0..KEPT_PLANS_MAX).map(|_| save("{}", directory.path()).unwrap()).collect();
+        assert_eq!(names.first().map(String::as_str), Some("plan.json"));
+        assert_eq!(names.get(1).map(String::as_str), Some("plan-2.json"));
+        let err = save("{}", directory.path()).unwrap_err();
+        assert_eq!(err.to_string(), "there are 99 plans here already");
+    }
+}

@@ -1,0 +1,209 @@
+//! `haft doctor`: what confines commands on this machine, what they see, and what is missing. It looks and changes
+//! nothing; how the report reads is in `doctor/text.rs`.
+
+mod files;
+mod layers;
+mod mcp;
+mod model;
+mod programs;
+mod python;
+mod searches;
+mod text;
+mod visible_paths;
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use haft::Connection;
+use haft_policy::RuleAction;
+use haft_sandbox::{Availability, KernelSupport, Launcher, MechanismSupport, Network};
+use serde::Serialize;
+use serde_json::json;
+
+use crate::arguments::setting_args::SettingArgs;
+use crate::error::{CommandError, CommandStatus};
+use crate::model::ModelArgs;
+use crate::plan_run;
+use crate::views::output;
+use files::FilesReport;
+use haft_app::host::Host;
+use haft_app::settings::EffectiveSettings;
+use haft_app::{compose, settings};
+use layers::{CommandNetworking, LayerEnforcement, LayerReport, layers};
+use mcp::{ServerReport, server_reports};
+use model::{ModelReport, model_report};
+use programs::{ProgramReport, programs};
+use python::{PythonReport, python_reports};
+use searches::{SearchReport, search_reports};
+use visible_paths::VisiblePathsReport;
+
+/// Say what confines commands here, and what is missing
+///
+/// Lists what the kernel offers for the sandbox, what commands see and what is hidden from them, which Python runs the tools
+/// that are written in it, which model is asked and whether its key is set, where haft keeps its files, and whether bash
+/// runs without asking. Nothing is sent to the model. The exit status is 0 if the sandbox can be enforced in full and haft can
+/// write its files, else 1.
+#[derive(Args)]
+#[command(after_long_help = "\
+Examples:
+  haft doctor
+  haft doctor --json")]
+pub(crate) struct DoctorArgs {
+    #[command(flatten)]
+    model: ModelArgs,
+}
+
+/// Everything that is reported.
+#[derive(Serialize)]
+struct DoctorReport {
+    /// Every layer of the sandbox can be enforced, and is.
+    enforceable: bool,
+    sandbox: SandboxReport,
+    layers: Vec<LayerReport>,
+    kernel: Vec<MechanismReport>,
+    programs: Vec<ProgramReport>,
+    #[serde(flatten)]
+    seen: VisiblePathsReport,
+    /// Directories of Python tools, where there are any.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    python: Vec<PythonReport>,
+    /// MCP servers, where there are any.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    mcp: Vec<ServerReport>,
+    /// Who is asked by web_search, if anybody.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    web_search: Vec<SearchReport>,
+    /// The model that is asked, where one is named.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model: Option<ModelReport>,
+    files: FilesReport,
+    bash: BashReport,
+    #[serde(skip)]
+    home: PathBuf,
+}
+
+/// Whether commands are confined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum SandboxReport {
+    /// They are, or refused.
+    On,
+    /// They are not, because the user said so.
+    Off,
+}
+
+/// A mechanism of the kernel.
+#[derive(Serialize)]
+struct MechanismReport {
+    name: &'static str,
+    available: bool,
+    /// What exactly is offered, or why nothing is.
+    detail: String,
+    /// A command that changes it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    remedy: Option<String>,
+}
+
+/// Whether bash runs without anybody being asked.
+#[derive(Serialize)]
+struct BashReport {
+    freely: bool,
+    preset: &'static str,
+    /// Why not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    why: Option<String>,
+}
+
+/// Runs the command.
+pub(crate) async fn run(
+    args: &DoctorArgs,
+    setting_args: &SettingArgs,
+    host: &Host,
+) -> Result<CommandStatus, CommandError> {
+    let settings = settings::resolve(&setting_args.overrides(), host)?;
+    let helper = host.program()?;
+    let kernel = KernelSupport::probe(&helper).map_err(|err| unknown(&err))?;
+    let layers = layers_here(&helper, &settings, &kernel, host).await?;
+    let bash = bash(&settings, host).await?;
+    let roots = compose::roots(&settings)?.paths();
+    let places = compose::host_paths(&settings, host, &roots);
+    let path = host.variable("PATH").unwrap_or_default();
+    let sandbox = if settings.sandbox.is_off { SandboxReport::Off } else { SandboxReport::On };
+    let is_full = layers.iter().all(|layer| layer.reach == LayerEnforcement::Full);
+    let report = DoctorReport {
+        enforceable: is_full && sandbox == SandboxReport::On,
+        sandbox,
+        layers,
+        kernel: kernel.mechanisms.iter().map(mechanism).collect(),
+        programs: programs(&path, &places, &roots),
+        home: places.home.clone(),
+        seen: VisiblePathsReport::find(places, &settings.sandbox, &roots),
+        python: python_reports(&settings, host).await?,
+        mcp: server_reports(&settings, host)?,
+        web_search: search_reports(&compose::search(&settings, host)),
+        model: model_report(&args.model.choice(), &settings.model, host),
+        files: FilesReport::find(&settings, host),
+        bash,
+    };
+    if setting_args.json {
+        output::write_json(&report)?;
+    } else {
+        output::write_data(&output::escape_controls(&text::text(&report)))?;
+    }
+    let is_well = report.enforceable && report.files.are_writable();
+    Ok(if is_well { CommandStatus::Done } else { CommandStatus::Failed })
+}
+
+fn unknown(err: &dyn std::error::Error) -> CommandError {
+    CommandError::failed(format!("what can be enforced here cannot be found out: {err}"))
+}
+
+async fn layers_here(
+    helper: &Path,
+    settings: &EffectiveSettings,
+    kernel: &KernelSupport,
+    host: &Host,
+) -> Result<Vec<LayerReport>, CommandError> {
+    let (network, networking) = if settings.allow_network {
+        (Network::Host, CommandNetworking::Open)
+    } else {
+        (Network::Loopback, CommandNetworking::Granted)
+    };
+    let launcher = Launcher::new(helper.to_owned());
+    let enforceable = launcher.probe_enforcement(network, compose::mechanisms(host)).await;
+    Ok(layers(&enforceable.map_err(|err| unknown(&err))?, networking, kernel))
+}
+
+fn mechanism(offer: &MechanismSupport) -> MechanismReport {
+    let (available, detail, remedy) = match &offer.state {
+        Availability::Available(detail) => (true, detail.clone(), None),
+        Availability::Missing { why, remedy } => (false, why.clone(), Some(remedy.clone())),
+    };
+    MechanismReport { name: offer.mechanism.name(), available, detail, remedy }
+}
+
+/// Judges a command that is plain, and a line that nobody can know before it runs.
+async fn bash(settings: &EffectiveSettings, host: &Host) -> Result<BashReport, CommandError> {
+    let preset = settings.preset.name();
+    let runtime = compose::unrecorded_runtime(settings, host).await?;
+    plan_run::warn_unknown_tools(settings, &runtime.registry());
+    if runtime.registry().contract("bash").is_none() {
+        let why = Some("the tool bash is not on offer".to_owned());
+        return Ok(BashReport { freely: false, preset, why });
+    }
+    let session = compose::open_connection(&runtime, settings, host, "cli")?;
+    let why = why_not_freely(&session).await?;
+    Ok(BashReport { freely: why.is_none(), preset, why })
+}
+
+async fn why_not_freely(session: &Connection) -> Result<Option<String>, CommandError> {
+    for line in ["true", "eval \"$LINE\""] {
+        let explanation = session.explain("bash", json!({ "cmd": line })).await?;
+        if explanation.outcome != RuleAction::Allow {
+            let refusal = explanation.refusal.map(|refusal| refusal.because);
+            let why = refusal.or_else(|| explanation.reasons.into_iter().next());
+            return Ok(Some(why.unwrap_or_else(|| format!("{line} would not be executed"))));
+        }
+    }
+    Ok(None)
+}

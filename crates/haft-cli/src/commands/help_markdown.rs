@@ -1,0 +1,50 @@
+//! `haft help-markdown`: the help of all commands as one Markdown text, which is committed as `docs/cli.md`.
+
+use clap::Command;
+
+use crate::error::{CommandError, CommandStatus};
+use crate::views::output;
+
+/// Characters of a line of help.
+const WIDTH: usize = 100;
+
+/// Runs the command: prints the help of the command line `haft`.
+pub(crate) fn run(haft: Command) -> Result<CommandStatus, CommandError> {
+    let mut haft = haft.term_width(WIDTH);
+    // Hands settings down to the commands, and gives commands their full names.
+    haft.build();
+    let mut text = String::from(
+        "# The command line\n\nThe help of every command. This file is generated: `cargo xtask generated` writes \
+         it.\n\nThe settings and the output options of `haft` can be given to every command.\n",
+    );
+    write_command(haft, Depth::Top, &mut text);
+    output::write_data(&text)?;
+    Ok(CommandStatus::Done)
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Depth {
+    Top,
+    Below,
+}
+
+fn write_command(command: Command, depth: Depth, text: &mut String) {
+    // Repeating what all commands share would bury what each is about.
+    let mut shown = match depth {
+        Depth::Top => command.clone(),
+        Depth::Below => command.clone().mut_args(|arg| {
+            let is_shared =
+                arg.is_global_set() || arg.get_id() == "help" || arg.get_id() == "version";
+            if is_shared { arg.hide(true) } else { arg }
+        }),
+    };
+    let name = shown.get_bin_name().unwrap_or_else(|| shown.get_name()).to_owned();
+    let help = shown.render_long_help().to_string();
+    let lines: Vec<&str> = help.lines().map(str::trim_end).collect();
+    text.push_str(&format!("\n## {name}\n\n```text\n{}\n```\n", lines.join("\n").trim()));
+    for subcommand in command.get_subcommands() {
+        if !subcommand.is_hide_set() && subcommand.get_name() != "help" {
+            write_command(subcommand.clone(), Depth::Below, text);
+        }
+    }
+}

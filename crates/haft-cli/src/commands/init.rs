@@ -1,0 +1,93 @@
+//! `haft init`: a manifest to start from, with everything that can be said in it.
+
+use std::fs::OpenOptions;
+use std::io::{self, Write};
+
+use clap::Args;
+use serde::Serialize;
+
+use crate::arguments::setting_args::SettingArgs;
+use crate::error::{CommandError, CommandStatus};
+use crate::views::output;
+use haft_app::host::Host;
+use haft_app::manifest::{FILE_NAME, ManifestFile};
+use haft_app::quote;
+use haft_app::trust::TrustStore;
+
+/// What is written.
+pub(crate) const TEMPLATE: &str = include_str!("../haft.toml.template");
+
+/// Write a haft.toml to start from
+///
+/// It says everything that can be said in a manifest, in comments, and holds for this directory and those below it.
+/// What was written is trusted; after a change, haft trust makes it so again.
+#[derive(Args)]
+#[command(after_long_help = "\
+Examples:
+  haft init
+  haft init --root ~/src/project")]
+pub(crate) struct InitArgs {}
+
+#[derive(Serialize)]
+struct InitReport<'a> {
+    path: &'a std::path::Path,
+}
+
+/// Runs the command.
+pub(crate) fn run(
+    _: &InitArgs,
+    setting_args: &SettingArgs,
+    host: &Host,
+) -> Result<CommandStatus, CommandError> {
+    let directory = match &setting_args.root {
+        Some(root) => root.clone(),
+        None => host.working_directory()?,
+    };
+    let path = directory.join(FILE_NAME);
+    let written = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .open(&path)
+        .and_then(|mut file| file.write_all(TEMPLATE.as_bytes()));
+    written.map_err(|err| match err.kind() {
+        io::ErrorKind::AlreadyExists => {
+            CommandError::usage(format!("{} exists already and is left as it is", path.display()))
+                .hint(format!("mv {0} {0}.old && haft init", quote::shell(&path.to_string_lossy())))
+        }
+        _ => CommandError::usage(format!("{} cannot be written: {err}", path.display())),
+    })?;
+    let file = ManifestFile::read(&path)?;
+    TrustStore::new(host.state().trust()).grant(&file, host.now_ms())?;
+    if setting_args.json {
+        output::write_json(&InitReport { path: file.path() })?;
+    } else {
+        output::write_data(&output::escape_controls(&format!("wrote {}", file.path().display())))?;
+    }
+    Ok(CommandStatus::Done)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every line that starts with `#` and no space is an example: it must be valid once it is no comment any more.
+    #[test]
+    fn the_template_and_all_of_its_examples_can_be_read() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join(FILE_NAME);
+        let examples: Vec<&str> = TEMPLATE
+            .lines()
+            .map(|line| {
+                line.strip_prefix('#').filter(|rest| !rest.starts_with(' ')).unwrap_or(line)
+            })
+            .collect();
+        for text in [TEMPLATE.to_owned(), examples.join("\n")] {
+            std::fs::write(&path, &text).unwrap();
+            let parsed = ManifestFile::read(&path).unwrap().parse();
+            assert!(parsed.is_ok(), "{}\n{text}", parsed.unwrap_err().message);
+        }
+        let manifest = ManifestFile::read(&path).unwrap().parse().unwrap();
+        assert!(manifest.allow_network.is_some() && !manifest.requires.is_empty());
+        assert!(!manifest.permissions.is_empty() && manifest.tools.is_some());
+    }
+}

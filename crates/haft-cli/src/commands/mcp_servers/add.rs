@@ -1,0 +1,180 @@
+//! `haft mcp add`: a table `[mcp.NAME]` at the end of haft.toml. Whether the server works is not found out here.
+
+use std::path::Path;
+
+use clap::Args;
+use serde::Serialize;
+use toml::Value;
+
+use crate::arguments::setting_args::SettingArgs;
+use crate::error::{CommandError, CommandStatus};
+use crate::manifest_edit::ManifestEdit;
+use crate::views::output;
+use haft_app::host::Host;
+use haft_app::manifest::{ManifestFile, server_name_problem};
+use haft_app::mcp_servers::{Download, grant_summary};
+
+/// What is added.
+#[derive(Args)]
+pub(crate) struct McpAddArgs {
+    /// What its tools' ids begin with: lower-case letters, digits and underscores
+    name: String,
+    /// Address of a server that runs elsewhere
+    #[arg(long, conflicts_with = "command")]
+    url: Option<String>,
+    /// Variable of haft's environment that the server is given, such as a token (can be repeated)
+    #[arg(long, value_name = "VARIABLE", conflicts_with = "url")]
+    env: Vec<String>,
+    /// Header for a server with a URL, from a variable of haft's environment (can be repeated)
+    #[arg(long, value_name = "HEADER=VARIABLE", conflicts_with = "command")]
+    header: Vec<String>,
+    /// Directory of the workspace that the server may read, . for all of it (can be repeated)
+    #[arg(long, value_name = "DIR")]
+    read: Vec<String>,
+    /// Directory of the workspace that the server may change, . for all of it (can be repeated)
+    #[arg(long, value_name = "DIR")]
+    write: Vec<String>,
+    /// Host that the server may reach (can be repeated)
+    #[arg(long, value_name = "HOST")]
+    host: Vec<String>,
+    /// Further directory or file of its own that the server reads, such as a package cache (can be repeated)
+    #[arg(long, value_name = "PATH", conflicts_with = "url")]
+    readable: Vec<String>,
+    /// Believe what the server says of its tools' effects
+    #[arg(long)]
+    trust_annotations: bool,
+    /// Trust the changed haft.toml again without asking, if it was trusted
+    #[arg(long)]
+    yes: bool,
+    /// The program that is the server, and its arguments
+    #[arg(last = true, required_unless_present = "url")]
+    command: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct McpAddReport<'a> {
+    manifest: &'a Path,
+    /// Whether the manifest was made.
+    created: bool,
+    /// Whether the server holds.
+    trusted: bool,
+    name: &'a str,
+}
+
+/// Runs the command.
+pub(super) async fn run(
+    args: McpAddArgs,
+    setting_args: &SettingArgs,
+    host: &Host,
+) -> Result<CommandStatus, CommandError> {
+    if let Some(problem) = server_name_problem(&args.name) {
+        return Err(CommandError::usage(problem));
+    }
+    let edit = ManifestEdit::open(setting_args, host)?;
+    check_new(&args.name, &edit.file)?;
+    let entry = text_of(&args)?;
+    let text = edit.with_entry(&entry)?;
+    let changed = edit.write(text, args.yes).await?;
+    let answer = McpAddReport {
+        manifest: changed.file.path(),
+        created: changed.is_new,
+        trusted: changed.is_trusted,
+        name: &args.name,
+    };
+    if setting_args.json {
+        output::write_json(&answer)?;
+    } else {
+        let verb = if changed.is_new { "wrote" } else { "added to" };
+        let path = changed.file.path().display();
+        let about = confirmation_text(&args.name, &changed.file)?;
+        let next = match changed.is_trusted {
+            true => format!("see whether it works: haft mcp test {}", args.name),
+            false => {
+                let path = haft_app::quote::shell(&changed.file.path().to_string_lossy());
+                format!("it does not hold before you trust the file: haft trust {path}")
+            }
+        };
+        output::write_data(&output::escape_controls(&format!(
+            "{verb} {path}\n{entry}\n{about}{next}\n"
+        )))?;
+    }
+    Ok(CommandStatus::Done)
+}
+
+/// Says what the server is granted, and what it takes for one that would be downloaded.
+fn confirmation_text(name: &str, file: &ManifestFile) -> Result<String, CommandError> {
+    let manifest = file.parse()?;
+    let Some(entry) = manifest.mcp.get(name).filter(|entry| entry.url.is_none()) else {
+        return Ok(String::new());
+    };
+    let mut about = match entry.requires.is_empty() {
+        true => "granted: nothing; what it may read, change and reach is for requires.fs.read, requires.fs.write and \
+                 requires.net.hosts in its table to say\n"
+            .to_owned(),
+        false => format!("granted: {}\n", grant_summary(entry)),
+    };
+    if let Some(download) = Download::of(entry) {
+        let instead = download.install_advice(name).replace('\n', "\n  ");
+        about.push_str(&format!("{}; install it once instead:\n  {instead}\n", download.problem()));
+    }
+    Ok(about)
+}
+
+fn check_new(name: &str, file: &ManifestFile) -> Result<(), CommandError> {
+    if file.parse()?.mcp.contains_key(name) {
+        let message = format!("a server {name} is in {} already", file.path().display());
+        return Err(CommandError::usage(message).hint(format!("haft mcp remove {name}")));
+    }
+    Ok(())
+}
+
+/// Returns the table as it is written.
+fn text_of(args: &McpAddArgs) -> Result<String, CommandError> {
+    let list = |items: &[String]| Value::from(items.to_vec()).to_string();
+    let mut lines = vec![format!("[mcp.{}]", args.name)];
+    if !args.command.is_empty() {
+        lines.push(format!("command = {}", list(&args.command)));
+    }
+    if let Some(url) = &args.url {
+        lines.push(format!("url = {}", Value::from(url.clone())));
+    }
+    for (key, items) in [("env", &args.env), ("readable", &args.readable)] {
+        if !items.is_empty() {
+            lines.push(format!("{key} = {}", list(items)));
+        }
+    }
+    if !args.header.is_empty() {
+        let headers = args.header.iter().map(|header| header_of(header));
+        let headers = headers.collect::<Result<Vec<_>, _>>()?;
+        lines.push(format!("headers = {{ {} }}", headers.join(", ")));
+    }
+    if args.trust_annotations {
+        lines.push("trust_annotations = true".to_owned());
+    }
+    let beneath = |directories: &[String]| -> Vec<String> {
+        let beneath = |directory: &String| match directory.trim_end_matches('/') {
+            "." | "" => "{workspace}/**".to_owned(),
+            directory => format!("{}/**", directory.trim_start_matches("./")),
+        };
+        directories.iter().map(beneath).collect()
+    };
+    let grants = [
+        ("requires.fs.read", beneath(&args.read)),
+        ("requires.fs.write", beneath(&args.write)),
+        ("requires.net.hosts", args.host.clone()),
+    ];
+    let granted = grants.iter().filter(|(_, items)| !items.is_empty());
+    lines.extend(granted.map(|(key, items)| format!("{key} = {}", list(items))));
+    Ok(lines.join("\n") + "\n")
+}
+
+fn header_of(header: &str) -> Result<String, CommandError> {
+    let named = header.split_once('=').filter(|(name, from)| !name.is_empty() && !from.is_empty());
+    let (name, from) = named.ok_or_else(|| {
+        CommandError::usage(format!(
+            "--header {header:?}: expected a header and the variable that holds its value, such as Authorization=MY_TOKEN"
+        ))
+    })?;
+    let (name, from) = (Value::from(name.to_owned()), Value::from(from.to_owned()));
+    Ok(format!("{name} = {{ from = {from} }}"))
+}

@@ -1,0 +1,60 @@
+//! `haft mcp remove`: the table `[mcp.NAME]` taken out of haft.toml.
+
+use std::path::Path;
+
+use clap::Args;
+use serde::Serialize;
+
+use crate::arguments::setting_args::SettingArgs;
+use crate::error::{CommandError, CommandStatus};
+use crate::manifest_edit::ManifestEdit;
+use crate::views::output;
+use haft_app::host::Host;
+use haft_app::settings;
+
+/// What is removed.
+#[derive(Args)]
+pub(crate) struct McpRemoveArgs {
+    /// Name of the server
+    name: String,
+    /// Trust the changed haft.toml again without asking, if it was trusted
+    #[arg(long)]
+    yes: bool,
+}
+
+#[derive(Serialize)]
+struct McpRemoveReport<'a> {
+    manifest: &'a Path,
+    /// Whether the rest of the manifest holds.
+    trusted: bool,
+    name: &'a str,
+}
+
+/// Runs the command.
+pub(super) async fn run(
+    args: &McpRemoveArgs,
+    setting_args: &SettingArgs,
+    host: &Host,
+) -> Result<CommandStatus, CommandError> {
+    let edit = ManifestEdit::open(setting_args, host)?;
+    if !edit.is_there() {
+        return Err(settings::no_manifest(edit.file.directory()).into());
+    }
+    let mut expected = edit.file.parse()?;
+    if expected.mcp.remove(&args.name).is_none() {
+        let path = edit.file.path().display();
+        let message = format!("no server is called {:?} in {path}", args.name);
+        return Err(CommandError::usage(message).hint("haft mcp list"));
+    }
+    let text = edit.without_tables(&format!("mcp.{}", args.name), &expected)?;
+    let changed = edit.write(text, args.yes).await?;
+    let path = changed.file.path();
+    let answer = McpRemoveReport { manifest: path, trusted: changed.is_trusted, name: &args.name };
+    if setting_args.json {
+        output::write_json(&answer)?;
+    } else {
+        let text = format!("removed {} from {}\n", args.name, path.display());
+        output::write_data(&output::escape_controls(&text))?;
+    }
+    Ok(CommandStatus::Done)
+}

@@ -1,0 +1,152 @@
+//! `haft mcp test`: one server, started as a call would start it, and what haft makes of what it says.
+
+use clap::Args;
+use haft_contract::EnforcedConfinement;
+use haft_mcp::{McpServerTest, TestedServerTool};
+use serde::Serialize;
+
+use crate::arguments::setting_args::SettingArgs;
+use crate::error::{CommandError, CommandStatus};
+use crate::views::output;
+use crate::views::table::table;
+use haft_app::host::Host;
+use haft_app::manifest::ServerEntry;
+use haft_app::mcp_servers::{grant_summary, taken_id_message, unusable};
+use haft_app::settings::EffectiveSettings;
+use haft_app::{compose, settings};
+
+/// Longest description in the table, in characters.
+const DESCRIPTION_CHARS_MAX: usize = 100;
+
+/// Which server.
+#[derive(Args)]
+pub(crate) struct McpTestArgs {
+    /// Name of the server
+    name: String,
+}
+
+#[derive(Serialize)]
+struct McpTestReport<'a> {
+    name: &'a str,
+    protocol: &'a str,
+    server: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    enforced: Option<EnforcedConfinement>,
+    tools: Vec<TestedMcpTool<'a>>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    left_out: &'a [String],
+}
+
+#[derive(Serialize)]
+struct TestedMcpTool<'a> {
+    name: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<&'a str>,
+    permission: &'a str,
+    effect: &'static str,
+    description: &'a str,
+}
+
+/// Runs the command.
+pub(super) async fn run(
+    args: &McpTestArgs,
+    setting_args: &SettingArgs,
+    host: &Host,
+) -> Result<CommandStatus, CommandError> {
+    let settings = settings::resolve(&setting_args.overrides(), host)?;
+    check_named(&args.name, &settings)?;
+    // The tools of other servers are of no matter here, and need not be found out.
+    let own = EffectiveSettings { mcp: Default::default(), tools: None, ..settings.clone() };
+    let registry = compose::registry(&own, host).await?;
+    let bridge = compose::bridge(&settings, host)?;
+    let bridge = bridge.ok_or_else(|| super::unknown(&args.name))?;
+    let tried =
+        bridge.servers().test_server(&args.name, &|id| taken_id_message(&registry, id)).await;
+    bridge.end().await;
+    let entry = settings.mcp.entries.get(&args.name);
+    let tried = tried.ok_or_else(|| super::unknown(&args.name))?;
+    let trial = tried.map_err(|err| unusable(&args.name, entry, &err))?;
+    if setting_args.json {
+        output::write_json(&answer(&args.name, &trial))?;
+    } else {
+        let text = text(&args.name, &trial, entry);
+        output::write_data(&output::escape_controls(&text))?;
+    }
+    Ok(CommandStatus::Done)
+}
+
+fn check_named(name: &str, settings: &EffectiveSettings) -> Result<(), CommandError> {
+    match settings.mcp.entries.get(name) {
+        None => Err(super::unknown(name)),
+        Some(entry) if !entry.is_enabled() => {
+            let message = format!("server {name} is switched off by enabled = false in haft.toml");
+            Err(CommandError::usage(message))
+        }
+        Some(_) => Ok(()),
+    }
+}
+
+fn answer<'a>(name: &'a str, trial: &'a McpServerTest) -> McpTestReport<'a> {
+    let tool = |tried: &'a TestedServerTool| TestedMcpTool {
+        name: &tried.name,
+        id: tried.id.as_ref().ok().map(haft_contract::ToolId::as_str),
+        permission: &tried.permission,
+        effect: tried.effect.as_str(),
+        description: &tried.description,
+    };
+    McpTestReport {
+        name,
+        protocol: &trial.protocol,
+        server: &trial.server,
+        enforced: trial.confined.as_ref().map(|confined| confined.enforced),
+        tools: trial.tools.iter().map(tool).collect(),
+        left_out: &trial.left_out,
+    }
+}
+
+fn text(name: &str, trial: &McpServerTest, entry: Option<&ServerEntry>) -> String {
+    let about = if trial.server.trim().is_empty() { "a server" } else { &trial.server };
+    let mut text = format!("{name} works: {about}, protocol {}\n", trial.protocol);
+    if let Some(confined) = &trial.confined {
+        text.push_str(&format!("confined: {}\n", levels(&confined.enforced)));
+    }
+    if let Some(entry) = entry {
+        match &entry.url {
+            Some(url) => {
+                text.push_str(&format!("runs at {url}, outside of this machine's sandbox\n"))
+            }
+            None => text.push_str(&format!("granted: {}\n", grant_summary(entry))),
+        }
+    }
+    let usable = trial.tools.iter().filter_map(|tried| Some((tried, tried.id.as_ref().ok()?)));
+    let rows = usable.map(|(tried, id)| {
+        let description = tried.description.replace('\n', " ");
+        vec![
+            id.to_string(),
+            tried.effect.as_str().to_owned(),
+            tried.permission.clone(),
+            crate::views::table::shortened(&description, DESCRIPTION_CHARS_MAX),
+        ]
+    });
+    let rows: Vec<_> = rows.collect();
+    if rows.is_empty() {
+        text.push_str("\nit has no tools that can be used\n");
+    } else {
+        let table = table(&["TOOL", "EFFECT", "PERMISSION", "DESCRIPTION"], rows.into_iter());
+        text.push_str(&format!("\n{table}\n"));
+    }
+    if !trial.left_out.is_empty() {
+        let lines = trial.left_out.iter().map(|why| format!("  {why}\n"));
+        text.push_str(&format!("\nleft out:\n{}", lines.collect::<String>()));
+    }
+    text
+}
+
+fn levels(enforced: &EnforcedConfinement) -> String {
+    let value = serde_json::to_value(enforced).unwrap_or_default();
+    let levels = value.as_object().into_iter().flatten();
+    let level = |(layer, level): (&String, &serde_json::Value)| {
+        format!("{} {}", layer.replace('_', " "), level.as_str().unwrap_or("?"))
+    };
+    levels.map(level).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,101 @@
+//! `haft plan check`: everything that is wrong with a plan, at once. Nothing is run, and nothing is recorded.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use haft_contract::ToolId;
+use haft_plan::{CheckedPlan, PlanInput, PlanProblem, check_text};
+use serde::Serialize;
+
+use crate::arguments::input;
+use crate::arguments::setting_args::SettingArgs;
+use crate::error::{CommandError, CommandStatus};
+use crate::plan_run::{self, PlanText};
+use crate::views::output;
+use haft_app::host::Host;
+use haft_app::{compose, settings};
+
+/// Say everything that is wrong with a plan
+///
+/// The plan is checked against the tools that are on offer, as haft run does: form, ids, tools and their inputs,
+/// dependencies and references. One problem is one line: the node, the field, what was found and expected, and a code
+/// that stays the same. Whether rules allow the calls is not looked at; haft run --dry-run says that. The exit status is 1 if
+/// the plan has problems.
+#[derive(Args)]
+#[command(after_long_help = "\
+Examples:
+  haft plan check report.json
+  haft plan check report.json --input '{\"path\":\"src\"}'
+  generate-plan | haft plan check - --json")]
+pub(super) struct PlanCheckArgs {
+    /// The plan, or - for standard input
+    file: PathBuf,
+    /// Check references to the input, too, with this one: JSON, or @FILE to read it from a file
+    #[arg(long, value_name = "JSON")]
+    input: Option<String>,
+}
+
+/// What a program is told of a plan.
+#[derive(Serialize)]
+struct PlanCheckReport<'a> {
+    valid: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    nodes: Option<usize>,
+    /// The dangerous tools that it calls.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dangerous: Option<Vec<&'a ToolId>>,
+    problems: &'a [PlanProblem],
+}
+
+pub(super) async fn run(
+    args: &PlanCheckArgs,
+    setting_args: &SettingArgs,
+    host: &Host,
+) -> Result<CommandStatus, CommandError> {
+    let PlanText { name, text, .. } = PlanText::read(&args.file)?;
+    let given = args.input.as_deref().map(input::read_plan_input).transpose()?;
+    let settings = settings::resolve(&setting_args.overrides(), host)?;
+    let registry = compose::registry(&settings, host).await?;
+    let input = given.as_ref().map_or(PlanInput::Unknown, PlanInput::Given);
+    let checked = check_text(&text, &plan_run::catalogue(&registry), input);
+    if setting_args.json {
+        output::write_json(&answer(&checked))?;
+    } else {
+        output::write_data(&output::escape_controls(&words(&name, &checked)))?;
+    }
+    Ok(if checked.is_ok() { CommandStatus::Done } else { CommandStatus::Failed })
+}
+
+fn answer(checked: &Result<CheckedPlan, Vec<PlanProblem>>) -> PlanCheckReport<'_> {
+    match checked {
+        Ok(plan) => PlanCheckReport {
+            valid: true,
+            nodes: Some(plan.nodes().len()),
+            dangerous: Some(dangerous(plan)),
+            problems: &[],
+        },
+        Err(problems) => PlanCheckReport { valid: false, nodes: None, dangerous: None, problems },
+    }
+}
+
+fn words(name: &str, checked: &Result<CheckedPlan, Vec<PlanProblem>>) -> String {
+    let plan = match checked {
+        Ok(plan) => plan,
+        Err(problems) => {
+            return problems.iter().map(|problem| plan_run::problem_line(problem) + "\n").collect();
+        }
+    };
+    let nodes = match plan.nodes().len() {
+        1 => "1 node".to_owned(),
+        count => format!("{count} nodes"),
+    };
+    let names: Vec<&str> = dangerous(plan).into_iter().map(ToolId::as_str).collect();
+    match names.as_slice() {
+        [] => format!("{name} is valid: {nodes}, no dangerous tools"),
+        names => format!("{name} is valid: {nodes}, dangerous tools: {}", names.join(", ")),
+    }
+}
+
+fn dangerous(plan: &CheckedPlan) -> Vec<&ToolId> {
+    plan.dangerous_tools().into_iter().map(|contract| &contract.id).collect()
+}

@@ -1,0 +1,240 @@
+//! `haft plan make`: a model turns a request into a plan, which is shown and saved. It is not run.
+
+use std::collections::BTreeSet;
+use std::fs::OpenOptions;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use haft_contract::ToolId;
+use haft_model::ModelUsage;
+use haft_plan::drive::RunStartMode;
+use haft_plan::planner::GeneratedPlan;
+use haft_plan::{Plan, PlanGraph};
+use serde::Serialize;
+
+use crate::arguments::input;
+use crate::arguments::setting_args::SettingArgs;
+use crate::error::{CommandError, CommandStatus};
+use crate::model::ModelArgs;
+use crate::model::planning::{self, PlanMakingRequest};
+use crate::plan_run::{self, PlanRun, dry_run};
+use crate::views::drawing::draw_graph;
+use crate::views::model_text::usage_summary;
+use crate::views::output;
+use haft_app::compose::AvailableTools;
+use haft_app::host::Host;
+use haft_app::{compose, quote, settings};
+
+/// Where a plan is saved unless another file is named.
+const FILE_NAME: &str = "plan.json";
+/// What stands for standard output.
+const STDOUT: &str = "-";
+
+/// Let a model make a plan of a request
+///
+/// The model is told the tools on offer and writes a plan, which is checked like any other; what is wrong with it goes
+/// back to the model, at most three times. Nothing is executed. The plan is drawn, and saved to be looked at, changed and
+/// run (haft run). Where the tools cannot do what is asked, the model says what is missing, and the status is 6.
+#[derive(Args)]
+#[command(after_long_help = "\
+Examples:
+  haft plan make 'Which TODOs are in src, by file?' --model openai/gpt-5
+  haft plan make @request.txt --out review.json
+  haft plan make 'Summarise {{INPUT.path}}' --input '{\"path\":\"README.md\"}'
+  haft plan make 'List the largest files' --out - | haft plan check -
+  haft plan make 'List the largest files' --model openai/any --base-url http://127.0.0.1:8000/v1")]
+pub(crate) struct PlanMakeArgs {
+    /// What is to be done, @FILE to read it from a file, or - for standard input
+    request: String,
+    /// File to save the plan in, or - to print it instead; plan.json unless given
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Replace the file if it exists
+    #[arg(long)]
+    force: bool,
+    /// An input that the plan is to work with, as JSON or @FILE; its parts are {{INPUT...}} in the plan
+    #[arg(long, value_name = "JSON")]
+    input: Option<String>,
+    #[command(flatten)]
+    model: ModelArgs,
+}
+
+#[derive(Serialize)]
+struct PlanMakeReport<'a> {
+    r#type: &'static str,
+    file: Option<&'a Path>,
+    model: String,
+    dangerous: Vec<&'a str>,
+    repairs: u32,
+    usage: ModelUsage,
+    plan: &'a Plan,
+}
+
+/// Runs the command.
+pub(crate) async fn run(
+    args: PlanMakeArgs,
+    setting_args: &SettingArgs,
+    host: &Host,
+) -> Result<CommandStatus, CommandError> {
+    let request = input::read_text(&args.request, "request")?;
+    let given = args.input.as_deref().map(input::read_plan_input).transpose()?;
+    let settings = settings::resolve(&setting_args.overrides(), host)?;
+    let model = args.model.choice().open(&settings.model, host)?;
+    let destination = PlanDestination::of(&args);
+    // An answer costs time and money: what would refuse to take it is found out before.
+    destination.check()?;
+    let tools = AvailableTools::find(&settings, host).await?;
+    let catalogue = plan_run::catalogue(tools.offered());
+    let wish = PlanMakingRequest { request: &request, input: given.as_ref(), settings: &settings };
+    let made = planning::request_plan(&model, tools.offered(), &catalogue, &wish).await?;
+    let saved = destination.save(&made.text);
+    if setting_args.json {
+        let answer = PlanMakeReport {
+            r#type: "plan",
+            file: destination.file().filter(|_| saved.is_ok()),
+            model: model.name(),
+            dangerous: planning::dangerous(&made.checked),
+            repairs: made.repairs,
+            usage: made.usage,
+            plan: made.checked.plan(),
+        };
+        output::write_json(&answer)?;
+    } else {
+        show(&destination, &made, saved.is_ok())?;
+    }
+    saved?;
+    print_next_steps(&destination, &made, &args);
+    let plan = made.checked;
+    let work = PlanRun {
+        plan,
+        tools,
+        run: compose::new_run(host.now_ms())?,
+        start: RunStartMode::New,
+        input: given,
+    };
+    print_tools_that_ask(&dry_run::tools_that_ask(&work, settings, host).await?);
+    Ok(CommandStatus::Done)
+}
+
+/// Prints the drawing; or the plan itself, where it was to be printed and where it could not be saved.
+fn show(
+    destination: &PlanDestination,
+    made: &GeneratedPlan,
+    is_saved: bool,
+) -> Result<(), CommandError> {
+    let graph = PlanGraph::new(made.checked.plan());
+    if destination.file().is_some() && is_saved {
+        return output::write_data(&draw_graph(&graph, &io::stdout()));
+    }
+    output::print_note(draw_graph(&graph, &io::stderr()).trim_end());
+    output::write_data(&made.text)
+}
+
+/// Says what came of it, and how to go on.
+fn print_next_steps(destination: &PlanDestination, made: &GeneratedPlan, args: &PlanMakeArgs) {
+    let nodes = match made.checked.nodes().len() {
+        1 => "1 node".to_owned(),
+        nodes => format!("{nodes} nodes"),
+    };
+    let mended = match made.repairs {
+        0 => String::new(),
+        1 => ", mended once".to_owned(),
+        times => format!(", mended {times} times"),
+    };
+    output::print_note(format_args!(
+        "made a plan of {nodes}{mended} ({})",
+        usage_summary(made.usage)
+    ));
+    planning::warn_of_dangerous(&made.checked);
+    let Some(file) = destination.file() else { return };
+    let mut command = format!("haft run {}", quote::shell(&file.to_string_lossy()));
+    for tool in planning::dangerous(&made.checked) {
+        command.push_str(&format!(" --allow {tool}"));
+    }
+    if let Some(input) = &args.input {
+        command.push_str(&format!(" --input {}", quote::shell(input)));
+    }
+    output::print_note(format_args!("saved in {}; to run it: {command}", file.display()));
+}
+
+/// Says which tools are not dangerous, and asked about all the same when the plan is run as it is.
+fn print_tools_that_ask(tools: &BTreeSet<ToolId>) {
+    if tools.is_empty() {
+        return;
+    }
+    let names: Vec<&str> = tools.iter().map(ToolId::as_str).collect();
+    output::print_note(format_args!(
+        "not dangerous, but asked about when the plan is run, and refused where nobody is there; --allow lets them run: {}",
+        names.join(", ")
+    ));
+}
+
+/// Where the plan goes.
+enum PlanDestination {
+    Stdout,
+    New(PathBuf),
+    Replaced(PathBuf),
+}
+
+impl PlanDestination {
+    fn of(args: &PlanMakeArgs) -> Self {
+        let path = args.out.clone().unwrap_or_else(|| PathBuf::from(FILE_NAME));
+        match (path.as_os_str() == STDOUT, args.force) {
+            (true, _) => Self::Stdout,
+            (false, false) => Self::New(path),
+            (false, true) => Self::Replaced(path),
+        }
+    }
+
+    fn file(&self) -> Option<&Path> {
+        match self {
+            Self::Stdout => None,
+            Self::New(path) | Self::Replaced(path) => Some(path),
+        }
+    }
+
+    fn check(&self) -> Result<(), CommandError> {
+        let Some(path) = self.file() else { return Ok(()) };
+        if path.is_dir() {
+            return Err(file_write_error(path, &"it is a directory"));
+        }
+        let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        if let Some(directory) = directory.filter(|directory| !directory.is_dir()) {
+            return Err(file_write_error(
+                path,
+                &format!("{} is no directory", directory.display()),
+            ));
+        }
+        match self {
+            Self::New(path) if path.symlink_metadata().is_ok() => Err(file_exists_error(path)),
+            Self::Stdout | Self::New(_) | Self::Replaced(_) => Ok(()),
+        }
+    }
+
+    fn save(&self, text: &str) -> Result<(), CommandError> {
+        let (path, options) = match self {
+            Self::Stdout => return Ok(()),
+            Self::New(path) => (path, OpenOptions::new().write(true).create_new(true).clone()),
+            Self::Replaced(path) => {
+                (path, OpenOptions::new().write(true).create(true).truncate(true).clone())
+            }
+        };
+        let written = options.open(path).and_then(|mut file| writeln!(file, "{text}"));
+        written.map_err(|err| match err.kind() {
+            io::ErrorKind::AlreadyExists => file_exists_error(path),
+            _ => file_write_error(path, &err),
+        })
+    }
+}
+
+fn file_exists_error(path: &Path) -> CommandError {
+    let path = path.display();
+    CommandError::usage(format!(
+        "{path} exists already and is left as it is: name another file with --out, or give --force"
+    ))
+}
+
+fn file_write_error(path: &Path, why: &dyn std::fmt::Display) -> CommandError {
+    CommandError::usage(format!("the plan cannot be saved in {}: {why}", path.display()))
+}

@@ -1,0 +1,73 @@
+//! `haft plan show`: a drawing of a plan. Only its form is looked at, so that one that is not valid yet can be seen, too.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use haft_plan::PlanGraph;
+use serde::Serialize;
+
+use crate::arguments::setting_args::SettingArgs;
+use crate::error::{CommandError, CommandStatus};
+use crate::plan_run::{self, PlanText};
+use crate::views::drawing::draw_graph;
+use crate::views::output;
+
+/// Draw a plan
+///
+/// In the terminal nodes are boxes, from the first to the last; where they do not fit, and for large plans, the drawing
+/// is a list. Nothing is checked but the form: haft plan check looks at what a plan means.
+#[derive(Args)]
+#[command(after_long_help = "\
+Examples:
+  haft plan show report.json
+  haft plan show report.json --format dot | dot -Tpng > report.png
+  haft plan show report.json --format mermaid >> README.md
+  haft plan show report.json --format svg > report.svg")]
+pub(super) struct PlanShowArgs {
+    /// The plan, or - for standard input
+    file: PathBuf,
+    /// What to draw it as
+    #[arg(long, value_enum, default_value_t = PlanDrawingFormat::Text)]
+    format: PlanDrawingFormat,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
+#[serde(rename_all = "snake_case")]
+enum PlanDrawingFormat {
+    /// Boxes and lines for a terminal
+    Text,
+    /// The language of Graphviz
+    Dot,
+    /// The language of Mermaid
+    Mermaid,
+    /// A picture
+    Svg,
+}
+
+#[derive(Serialize)]
+struct PlanShowReport<'a> {
+    format: PlanDrawingFormat,
+    drawing: &'a str,
+}
+
+pub(super) fn run(
+    args: &PlanShowArgs,
+    setting_args: &SettingArgs,
+) -> Result<CommandStatus, CommandError> {
+    let PlanText { name, text, .. } = PlanText::read(&args.file)?;
+    let plan = haft_plan::parse(&text)
+        .map_err(|problems| plan_run::unreadable_plan_error(&name, &problems))?;
+    let graph = PlanGraph::new(&plan);
+    let drawing = match args.format {
+        PlanDrawingFormat::Text => draw_graph(&graph, &std::io::stdout()),
+        PlanDrawingFormat::Dot => graph.dot(),
+        PlanDrawingFormat::Mermaid => graph.mermaid(),
+        PlanDrawingFormat::Svg => graph.svg(),
+    };
+    if setting_args.json {
+        output::write_json(&PlanShowReport { format: args.format, drawing: &drawing })?;
+    } else {
+        output::write_data(&drawing)?;
+    }
+    Ok(CommandStatus::Done)
+}

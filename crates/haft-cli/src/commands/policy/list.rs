@@ -1,0 +1,140 @@
+//! `haft policy list`: every rule in force and where it comes from, the nearest first, as they are consulted.
+
+use haft_policy::{Rule, RuleScope};
+use serde::Serialize;
+
+use crate::arguments::setting_args::SettingArgs;
+use crate::error::{CommandError, CommandStatus};
+use crate::views::output;
+use crate::views::table::table;
+use haft_app::host::Host;
+use haft_app::settings::EffectiveSettings;
+use haft_app::{compose, settings};
+
+/// Columns of a line of names.
+const WIDTH: usize = 80;
+
+#[derive(Serialize)]
+struct RuleListEntry<'a> {
+    /// The number to remove it by.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    number: Option<usize>,
+    scope: RuleScope,
+    origin: &'a str,
+    #[serde(flatten)]
+    rule: &'a Rule,
+}
+
+#[derive(Serialize)]
+struct PolicyListReport<'a> {
+    rules: Vec<RuleListEntry<'a>>,
+    /// Names that nobody changes, whatever the rules say.
+    protected: Vec<&'a str>,
+    project_file: &'a std::path::Path,
+}
+
+/// Runs the command.
+pub(super) async fn run(
+    setting_args: &SettingArgs,
+    host: &Host,
+) -> Result<CommandStatus, CommandError> {
+    let settings = settings::resolve(&setting_args.overrides(), host)?;
+    let registry = compose::registry(&settings, host).await?;
+    let mut rules = compose::rules_in_force(&settings, &registry)?;
+    // A stable sort: rules of one scope stay in the order in which they were written.
+    rules.sort_by_key(|(scope, _)| std::cmp::Reverse(*scope));
+    let origins = RuleOrigins::of(&settings);
+    let mut project_rules = 0;
+    let listed = rules.iter().map(|(scope, rule)| {
+        let number = (*scope == RuleScope::Project).then(|| {
+            project_rules += 1;
+            project_rules
+        });
+        RuleListEntry { number, scope: *scope, origin: origins.of_scope(*scope), rule }
+    });
+    let answer = PolicyListReport {
+        rules: listed.collect(),
+        protected: settings.sandbox.protected.patterns().collect(),
+        project_file: settings.project.path(),
+    };
+    if setting_args.json {
+        output::write_json(&answer)?;
+    } else {
+        output::write_data(&output::escape_controls(&text(&answer)))?;
+    }
+    Ok(CommandStatus::Done)
+}
+
+/// Where the rules of each scope come from.
+struct RuleOrigins {
+    manifest: String,
+    preset: String,
+    project: String,
+}
+
+impl RuleOrigins {
+    fn of(settings: &EffectiveSettings) -> Self {
+        let manifest = settings.manifest.as_ref();
+        Self {
+            manifest: manifest.map_or("-".to_owned(), |path| path.display().to_string()),
+            preset: format!("haft policy preset {}", settings.preset.name()),
+            project: settings.project.path().display().to_string(),
+        }
+    }
+
+    fn of_scope(&self, scope: RuleScope) -> &str {
+        match scope {
+            RuleScope::Preset => &self.preset,
+            RuleScope::Builtin => "haft",
+            RuleScope::Manifest => &self.manifest,
+            RuleScope::Agent => "the agent's file",
+            RuleScope::Project => &self.project,
+            RuleScope::Session => "command line",
+        }
+    }
+}
+
+/// The origin is a path more often than not; said once above its rules, it leaves the rules their width.
+fn text(answer: &PolicyListReport<'_>) -> String {
+    let sections = answer.rules.chunk_by(|one, other| one.scope == other.scope);
+    let protected =
+        format!("protected names (haft, sandbox.protect)\n{}", folded(&answer.protected));
+    let sections: Vec<String> = sections.map(section).chain([protected]).collect();
+    sections.join("\n")
+}
+
+fn section(rules: &[RuleListEntry<'_>]) -> String {
+    let heading = rules
+        .first()
+        .map_or(String::new(), |first| format!("{} ({})\n", first.scope, first.origin));
+    let is_numbered = rules.iter().any(|listed| listed.number.is_some());
+    let is_conditional = rules.iter().any(|listed| listed.rule.when.is_some());
+    let numbers = is_numbered.then_some("N");
+    let conditions = is_conditional.then_some("WHEN");
+    let headings: Vec<&str> =
+        numbers.into_iter().chain(["ACTION", "PERMISSION", "PATTERN"]).chain(conditions).collect();
+    let rows = rules.iter().map(|listed| {
+        let Rule { permission, pattern, action, when, .. } = listed.rule;
+        let number = listed.number.map(|number| number.to_string());
+        let when = when.map_or(String::new(), |condition| condition.to_string());
+        let words = [action.to_string(), permission.clone(), pattern.clone()];
+        number.into_iter().chain(words).chain(is_conditional.then_some(when)).collect()
+    });
+    let table = table(&headings, rows);
+    heading + &table.lines().map(|line| format!("  {}\n", line.trim_end())).collect::<String>()
+}
+
+/// Returns names beside each other, in lines of bounded width.
+fn folded(names: &[&str]) -> String {
+    let mut lines = String::new();
+    let mut line = String::new();
+    for name in names {
+        if !line.is_empty() && line.chars().count() + 2 + name.chars().count() > WIDTH {
+            lines.push_str(&format!("{line}\n"));
+            line.clear();
+        }
+        line.push_str("  ");
+        line.push_str(name);
+    }
+    format!("{lines}{line}\n")
+}

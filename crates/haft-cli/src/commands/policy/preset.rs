@@ -1,0 +1,11 @@
+//! `haft policy preset`: a preset as it ships, comments and all, to read or to start a manifest from.
+
+use crate::error::{CommandError, CommandStatus};
+use crate::views::output;
+use haft_app::preset::Preset;
+
+/// Runs the command.
+pub(super) fn run(preset: Preset) -> Result<CommandStatus, CommandError> {
+    output::write_data(preset.text())?;
+    Ok(CommandStatus::Done)
+}

@@ -1,0 +1,98 @@
+//! `haft policy test`: the examples that rules carry, one by one. When a manifest is used they are checked, too, but then
+//! the first look at a mistake is an error; here it is a list.
+
+use haft_contract::PatternVariables;
+use haft_policy::{Rule, RuleScope};
+use serde::Serialize;
+
+use super::examples::{ExampleExpectation, ExampleResult, check_example};
+use crate::arguments::setting_args::SettingArgs;
+use crate::error::{CommandError, CommandStatus};
+use crate::views::output;
+use haft_app::host::Host;
+use haft_app::manifest::ExampleChecks;
+use haft_app::{compose, settings};
+
+#[derive(Serialize)]
+struct TestedExample {
+    scope: RuleScope,
+    rule: String,
+    example: String,
+    expected: ExampleExpectation,
+    found: ExampleResult,
+}
+
+#[derive(Serialize)]
+struct PolicyTestReport {
+    examples: Vec<TestedExample>,
+    failed: usize,
+}
+
+/// Runs the command.
+pub(super) fn run(setting_args: &SettingArgs, host: &Host) -> Result<CommandStatus, CommandError> {
+    let settings =
+        settings::resolve_with(&setting_args.overrides(), host, ExampleChecks::Unchecked)?;
+    let manifest = settings::find_manifest(&setting_args.overrides(), host)?;
+    let manifest = manifest.map(|file| file.parse_with(ExampleChecks::Unchecked)).transpose()?;
+    // All of the manifest's, trusted or not: its author wants to know.
+    let of_manifest = manifest.unwrap_or_default().permissions;
+    let of_others = settings.rules.iter().filter(|(scope, _)| *scope != RuleScope::Manifest);
+    let rules =
+        of_others.cloned().chain(of_manifest.into_iter().map(|rule| (RuleScope::Manifest, rule)));
+    let variables = compose::variables(&compose::roots(&settings)?, host);
+    let examples: Vec<TestedExample> =
+        rules.flat_map(|(scope, rule)| examples_of(scope, &rule, &variables)).collect();
+    let failed = examples.iter().filter(|example| example.found == ExampleResult::Fails).count();
+    let answer = PolicyTestReport { examples, failed };
+    if setting_args.json {
+        output::write_json(&answer)?;
+    } else {
+        output::write_data(&output::escape_controls(&text(&answer)))?;
+    }
+    Ok(if failed == 0 { CommandStatus::Done } else { CommandStatus::Failed })
+}
+
+fn examples_of(scope: RuleScope, rule: &Rule, variables: &PatternVariables) -> Vec<TestedExample> {
+    let with = |expected: ExampleExpectation| {
+        let examples = match expected {
+            ExampleExpectation::Match => &rule.match_examples,
+            ExampleExpectation::NotMatch => &rule.not_match_examples,
+        };
+        examples.iter().map(move |example| (expected, example))
+    };
+    let tested = |(expected, example): (ExampleExpectation, &String)| TestedExample {
+        scope,
+        rule: rule.to_string(),
+        example: example.clone(),
+        expected,
+        found: check_example(scope, rule, (expected, example), variables),
+    };
+    with(ExampleExpectation::Match).chain(with(ExampleExpectation::NotMatch)).map(tested).collect()
+}
+
+fn text(answer: &PolicyTestReport) -> String {
+    let mut text = String::new();
+    for examples in
+        answer.examples.chunk_by(|one, other| (one.scope, &one.rule) == (other.scope, &other.rule))
+    {
+        let Some(first) = examples.first() else { continue };
+        text.push_str(&format!("{} rule `{}`\n", first.scope, first.rule));
+        for tested in examples {
+            let found = match tested.found {
+                ExampleResult::Holds => "ok  ",
+                ExampleResult::Fails => "FAIL",
+                ExampleResult::NothingToMatch => "-   ",
+            };
+            let verb = match tested.expected {
+                ExampleExpectation::Match => "matches",
+                ExampleExpectation::NotMatch => "does not match",
+            };
+            text.push_str(&format!("  {found}  {verb:<14}  {}\n", tested.example));
+        }
+    }
+    let separator = if text.is_empty() { "" } else { "\n" };
+    let count = answer.examples.len();
+    let noun = if count == 1 { "example" } else { "examples" };
+    text.push_str(&format!("{separator}{count} {noun}, {} failed\n", answer.failed));
+    text
+}

@@ -1,0 +1,143 @@
+//! `haft registry check`: what is wrong with which file, and how to mend it.
+
+use std::path::{Path, PathBuf};
+
+use haft_python::{RegistryDifference, ToolFileProblem, ToolFileSeverity};
+use serde::Serialize;
+
+use super::directory_scan::{ScannedDirectory, scan_directories};
+use super::sync::{RegistryFileState, registry_remedy, registry_state};
+use crate::arguments::setting_args::SettingArgs;
+use crate::error::{CommandError, CommandStatus};
+use crate::views::output;
+use crate::views::path_text::{counted, shown};
+use haft_app::host::Host;
+use haft_app::quote;
+
+/// What is said of all directories.
+#[derive(Serialize)]
+pub(super) struct RegistryCheckReport<'a> {
+    directories: Vec<CheckedDirectoryReport<'a>>,
+    errors: usize,
+    warnings: usize,
+}
+
+/// What is said of one directory.
+#[derive(Serialize)]
+struct CheckedDirectoryReport<'a> {
+    dir: &'a Path,
+    /// Why nothing of it can be used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    interpreter: Option<&'a Path>,
+    tools: Vec<&'a str>,
+    problems: &'a [ToolFileProblem],
+    /// How registry.json differs from the files, where there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    registry: Option<Vec<RegistryDifference>>,
+}
+
+/// Runs the command.
+pub(super) async fn run(
+    named: Option<&Path>,
+    setting_args: &SettingArgs,
+    host: &Host,
+) -> Result<CommandStatus, CommandError> {
+    let surveyed = scan_directories(named, setting_args, host).await?;
+    let answer = RegistryCheckReport::of(&surveyed);
+    if setting_args.json {
+        output::write_json(&answer)?;
+    } else {
+        output::write_data(&output::escape_controls(&answer.text()))?;
+    }
+    Ok(answer.status())
+}
+
+impl<'a> RegistryCheckReport<'a> {
+    /// Returns what is wrong with these directories.
+    pub(super) fn of(surveyed: &'a [ScannedDirectory]) -> Self {
+        let directories: Vec<CheckedDirectoryReport<'_>> = surveyed.iter().map(answer).collect();
+        let count = |severity: ToolFileSeverity| {
+            let problems = directories.iter().flat_map(|directory| directory.problems);
+            problems.filter(|problem| problem.severity == severity).count()
+        };
+        let unusable = directories.iter().filter(|directory| directory.error.is_some()).count();
+        let errors = count(ToolFileSeverity::Error) + unusable;
+        Self { errors, warnings: count(ToolFileSeverity::Warning), directories }
+    }
+
+    pub(super) fn text(&self) -> String {
+        self.directories.iter().map(text).collect::<Vec<_>>().join("\n")
+    }
+
+    pub(super) fn status(&self) -> CommandStatus {
+        if self.errors == 0 { CommandStatus::Done } else { CommandStatus::Failed }
+    }
+}
+
+fn answer(surveyed: &ScannedDirectory) -> CheckedDirectoryReport<'_> {
+    let dir = &surveyed.entry.dir;
+    match &surveyed.contents {
+        Ok(found) => {
+            let (registry, error) = match registry_state(found) {
+                RegistryFileState::Missing => (None, None),
+                RegistryFileState::Read(differences) => (Some(differences), None),
+                RegistryFileState::Unusable(why) => {
+                    (None, Some(format!("{why}; {}", registry_remedy(dir))))
+                }
+            };
+            CheckedDirectoryReport {
+                dir,
+                error,
+                interpreter: Some(&found.directory.interpreter),
+                tools: found.checked.tools.iter().map(|tool| tool.id.as_str()).collect(),
+                problems: &found.checked.problems,
+                registry,
+            }
+        }
+        Err(why) => CheckedDirectoryReport {
+            dir,
+            error: Some(why.clone()),
+            interpreter: None,
+            tools: Vec::new(),
+            problems: &[],
+            registry: None,
+        },
+    }
+}
+
+fn text(answer: &CheckedDirectoryReport<'_>) -> String {
+    let mut text = String::new();
+    let within = |problem: &ToolFileProblem| {
+        let path: PathBuf = answer.dir.join(&problem.file);
+        ToolFileProblem { file: shown(&path), ..problem.clone() }
+    };
+    for problem in answer.problems {
+        text.push_str(&format!("{}\n", within(problem)));
+    }
+    if let Some(error) = &answer.error {
+        text.push_str(&format!("{}: error: {error}\n", shown(answer.dir)));
+    }
+    let differing = answer.registry.as_deref().unwrap_or_default();
+    if !differing.is_empty() {
+        let dir = quote::shell(&shown(answer.dir));
+        text.push_str(&format!(
+            "{}: {} from the files\n  mend: haft registry sync {dir}\n",
+            shown(&answer.dir.join(super::sync::FILE_NAME)),
+            counted(differing.len(), "difference")
+        ));
+    }
+    let of = |severity: ToolFileSeverity| {
+        answer.problems.iter().filter(|problem| problem.severity == severity).count()
+    };
+    let errors = of(ToolFileSeverity::Error) + usize::from(answer.error.is_some());
+    text.push_str(&format!(
+        "{}: {}, {}, {}\n",
+        shown(answer.dir),
+        counted(answer.tools.len(), "tool"),
+        counted(errors, "error"),
+        counted(of(ToolFileSeverity::Warning), "warning")
+    ));
+    text
+}

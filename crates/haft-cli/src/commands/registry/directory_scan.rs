@@ -1,0 +1,88 @@
+//! The directories that a subcommand is about, each with what is in it. A directory that cannot be used is one of them, with
+//! the reason.
+
+use std::path::Path;
+
+use haft::Registry;
+
+use crate::arguments::setting_args::SettingArgs;
+use crate::error::CommandError;
+use haft_app::host::Host;
+use haft_app::manifest::PythonEntry;
+use haft_app::python::{self, PythonToolSource};
+use haft_app::settings::EffectiveSettings;
+use haft_app::{compose, quote, settings};
+
+/// One directory.
+pub(crate) struct ScannedDirectory {
+    /// As it is configured.
+    pub(crate) entry: PythonEntry,
+    /// What is in it, or why nothing of it can be used.
+    pub(crate) contents: Result<PythonToolSource, String>,
+}
+
+/// Looks at the directory that is named, or else at all that are configured.
+pub(super) async fn scan_directories(
+    named: Option<&Path>,
+    setting_args: &SettingArgs,
+    host: &Host,
+) -> Result<Vec<ScannedDirectory>, CommandError> {
+    let settings = settings::resolve(&setting_args.overrides(), host)?;
+    let named = named.map(|dir| host.working_directory().map(|place| place.join(dir)));
+    let named = named.transpose()?;
+    if let Some(dir) = named.as_deref().filter(|dir| !dir.is_dir()) {
+        let message = format!("{} is no directory", dir.display());
+        return Err(CommandError::usage(message).hint("haft registry check"));
+    }
+    if named.is_none() && settings.python.entries.is_empty() {
+        return Err(no_directories_error(&settings));
+    }
+    let mut entries = settings.python.entries.clone();
+    if let Some(dir) = named.as_deref()
+        && !entries.iter().any(|entry| entry.is_at(dir))
+    {
+        entries = vec![PythonEntry::of_directory(dir.to_owned())];
+    }
+    let mut surveyed = scan_entries(&settings, entries, host).await?;
+    if let Some(dir) = named.as_deref() {
+        surveyed.retain(|one| one.entry.is_at(dir));
+    }
+    Ok(surveyed)
+}
+
+fn no_directories_error(settings: &EffectiveSettings) -> CommandError {
+    match &settings.manifest {
+        Some(manifest) if settings.python.has_untrusted => {
+            let message = "the directories of Python tools in the manifest do not hold, because it is not trusted";
+            let manifest = quote::shell(&manifest.to_string_lossy());
+            CommandError::usage(message).hint(format!("haft trust {manifest}"))
+        }
+        _ => {
+            let message =
+                "no directory of Python tools is configured: name one, or add one to haft.toml";
+            CommandError::usage(message).hint("haft registry add tools")
+        }
+    }
+}
+
+/// Looks at directories in the order in which their tools are registered: of two tools of one name the first has it.
+pub(crate) async fn scan_entries(
+    settings: &EffectiveSettings,
+    entries: Vec<PythonEntry>,
+    host: &Host,
+) -> Result<Vec<ScannedDirectory>, CommandError> {
+    let finder = compose::finder(settings, host)?;
+    let mut taken = python::taken_ids(&Registry::new(haft_tools::tools(
+        settings.profile,
+        &haft_tools::ToolOptions::default(),
+    ))?);
+    let mut surveyed = Vec::new();
+    for entry in entries {
+        let found = finder.find(&entry, &taken).await;
+        if let Ok(found) = &found {
+            taken.extend(found.checked.tools.iter().map(|tool| tool.id.clone()));
+        }
+        surveyed.push(ScannedDirectory { entry, contents: found });
+    }
+    Ok(surveyed)
+}

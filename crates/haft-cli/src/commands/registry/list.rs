@@ -1,0 +1,115 @@
+//! `haft registry list`: the Python tools with what decides how they are called.
+
+use std::path::{Path, PathBuf};
+
+use haft_contract::Effect;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::directory_scan::{ScannedDirectory, scan_directories};
+use crate::arguments::setting_args::SettingArgs;
+use crate::error::{CommandError, CommandStatus};
+use crate::views::output;
+use crate::views::path_text::shown;
+use crate::views::table::table;
+use haft_app::host::Host;
+use haft_app::quote;
+
+#[derive(Serialize)]
+struct PythonToolListEntry<'a> {
+    tool: &'a str,
+    file: PathBuf,
+    function: &'a str,
+    description: &'a str,
+    effect: Effect,
+    dangerous: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    timeout_ms: Option<u64>,
+    context: bool,
+    requires: &'a haft_contract::RequirementSet,
+    parameters: &'a Value,
+}
+
+/// Runs the command.
+pub(super) async fn run(
+    named: Option<&Path>,
+    setting_args: &SettingArgs,
+    host: &Host,
+) -> Result<CommandStatus, CommandError> {
+    let surveyed = scan_directories(named, setting_args, host).await?;
+    let mut status = CommandStatus::Done;
+    for ScannedDirectory { entry, contents: found } in &surveyed {
+        let dir = shown(&entry.dir);
+        match found {
+            Ok(found) if found.checked.has_errors() => {
+                let message = format!("some files in {dir} are left out, because they have errors");
+                let hint = format!("haft registry check {}", quote::shell(&dir));
+                output::print_warning(&message, Some(&hint));
+            }
+            Ok(_) => {}
+            Err(why) => {
+                output::print_warning(
+                    &format!("the Python tools in {dir} are left out: {why}"),
+                    None,
+                );
+                status = CommandStatus::Failed;
+            }
+        }
+    }
+    let listed: Vec<PythonToolListEntry<'_>> = surveyed.iter().flat_map(listed).collect();
+    if setting_args.json {
+        output::write_json(&listed)?;
+    } else if listed.is_empty() {
+        output::write_data("no tools")?;
+    } else {
+        output::write_data(&output::escape_controls(&text(&listed)))?;
+    }
+    Ok(status)
+}
+
+fn listed(surveyed: &ScannedDirectory) -> Vec<PythonToolListEntry<'_>> {
+    let Ok(found) = &surveyed.contents else { return Vec::new() };
+    let tools = found.checked.tools.iter();
+    tools
+        .map(|tool| PythonToolListEntry {
+            tool: tool.id.as_str(),
+            file: surveyed.entry.dir.join(&tool.source.name),
+            function: &tool.function,
+            description: &tool.description,
+            effect: tool.effect,
+            dangerous: tool.dangerous,
+            timeout_ms: tool.timeout_ms,
+            context: tool.takes_context,
+            requires: &tool.permissions.requires,
+            parameters: &tool.parameters,
+        })
+        .collect()
+}
+
+fn text(listed: &[PythonToolListEntry<'_>]) -> String {
+    let rows = listed.iter().map(|one| {
+        vec![
+            one.tool.to_owned(),
+            shown(&one.file),
+            one.effect.as_str().to_owned(),
+            if one.dangerous { "yes" } else { "no" }.to_owned(),
+            parameters(one.parameters),
+        ]
+    });
+    table(&["TOOL", "FILE", "EFFECT", "DANGEROUS", "PARAMETERS"], rows)
+}
+
+/// Returns the names of parameters, in brackets those that may be left out.
+fn parameters(schema: &Value) -> String {
+    let required = schema.get("required").and_then(Value::as_array);
+    let is_required =
+        |name: &str| required.is_some_and(|names| names.iter().any(|known| known == name));
+    let Some(properties) = schema.get("properties").and_then(Value::as_object) else {
+        return String::new();
+    };
+    let names: Vec<String> = properties
+        .keys()
+        .map(|name| if is_required(name) { name.clone() } else { format!("[{name}]") })
+        .collect();
+    if names.is_empty() { "none".to_owned() } else { names.join(" ") }
+}

@@ -1,0 +1,82 @@
+//! `haft run`: a plan from its beginning to its end, its output on standard output.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use haft_contract::RunId;
+use haft_plan::PlanInput;
+use haft_plan::drive::RunStartMode;
+
+use crate::arguments::input;
+use crate::arguments::setting_args::SettingArgs;
+use crate::error::{CommandError, CommandStatus};
+use crate::plan_run::{self, DriveArgs, PlanRun, PlanText, dry_run};
+use haft_app::compose::AvailableTools;
+use haft_app::host::Host;
+use haft_app::{compose, settings};
+
+/// Run a plan and print its output
+///
+/// The plan is checked as a whole before anything runs. Its nodes then run in parallel as far as their dependencies let
+/// them; each is a call like any other, checked, confined and recorded. Tools that only look
+/// at files inside the roots may be called because the plan names them, where no rule of yours says otherwise. What others
+/// need is judged as with haft call: what would be asked is asked at a terminal and refused elsewhere, unless --allow names
+/// the tool. Dangerous tools are called only if --allow names them, if somebody at the terminal says yes, or if somebody
+/// did so before for the list `allow` of this very plan. What a manifest denies stays denied in any case.
+///
+/// An interrupt lets what runs end and begins nothing more; a second one cancels what runs. A run that was stopped or killed,
+/// at whatever moment, is gone on with by haft resume: what was done is recalled and not repeated.
+#[derive(Args)]
+#[command(after_long_help = "\
+Examples:
+  haft run report.json
+  haft run report.json --input '{\"path\":\"src\"}'
+  haft run report.json --input @input.json --parallel 4
+  haft run release.json --allow bash --allow write
+  haft run release.json --dry-run
+  haft run report.json --json | jq 'select(.event == \"result\") | .trace'
+
+The exit status is 0 if the plan came to its output, 3 if a node that stops the
+plan was refused, 4 if a call of it may or may not have happened, and else 1. A
+plan that is not valid is status 2, and nothing was run.")]
+pub(crate) struct RunArgs {
+    /// The plan, or - for standard input
+    file: PathBuf,
+    /// Input of the plan, which its nodes refer to: JSON, or @FILE to read it from a file
+    #[arg(long, value_name = "JSON")]
+    input: Option<String>,
+    /// Name of the run; a new one unless given
+    #[arg(long, value_name = "RUN")]
+    run: Option<String>,
+    /// Only say what would run, in which order, and what would be asked about; nothing is executed or recorded
+    #[arg(long)]
+    dry_run: bool,
+    #[command(flatten)]
+    drive: DriveArgs,
+}
+
+/// Runs the command.
+pub(crate) async fn run(
+    args: RunArgs,
+    setting_args: &SettingArgs,
+    host: &Host,
+) -> Result<CommandStatus, CommandError> {
+    let text = PlanText::read(&args.file)?;
+    let input = args.input.as_deref().map(input::read_plan_input).transpose()?;
+    let run = match &args.run {
+        Some(name) => RunId::parse(name).map_err(CommandError::usage)?,
+        None => compose::new_run(host.now_ms())?,
+    };
+    let settings = settings::resolve(&setting_args.overrides(), host)?;
+    let tools = AvailableTools::find(&settings, host).await?;
+    let given = input.as_ref().map_or(PlanInput::Absent, PlanInput::Given);
+    let plan = text.check(&plan_run::catalogue(tools.offered()), given)?;
+    let work = PlanRun { plan, tools, run, start: RunStartMode::New, input };
+    if args.dry_run {
+        return dry_run::print_dry_run(&work, &args.drive, setting_args, settings, host).await;
+    }
+    let driven = plan_run::drive(work, &args.drive, setting_args, settings, host).await?;
+    plan_run::print_output(&driven, setting_args)?;
+    plan_run::print_end(&driven, &args.drive, setting_args);
+    Ok(plan_run::plan_status(&driven))
+}

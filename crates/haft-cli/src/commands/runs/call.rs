@@ -1,0 +1,203 @@
+//! One call as `haft runs show` shows it: everything that was recorded of it. Nothing is left out, and nothing is looked up
+//! elsewhere but what was undone of it.
+
+use haft_contract::{CallAddress, Effect, Envelope};
+use haft_journal::{CallQuery, CallRow, Journal, LateOutcome, RunQuery, RunRow, SnapshotNote};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::addressed::{AddressedCall, AddressedLateOutcome, AddressedSnapshot};
+use super::run_session::{self, RunSession};
+use super::undo_references::{self, UndoReference};
+use super::{doubts, text, unknown_run_error};
+use crate::arguments::hint;
+use crate::arguments::setting_args::SettingArgs;
+use crate::error::{CommandError, CommandErrorKind, CommandStatus};
+use crate::views::output;
+use crate::views::time::duration_in_words;
+use haft_app::calendar::rfc3339;
+
+/// All that is known of a call.
+struct CallDetails {
+    run: RunRow,
+    session: Option<RunSession>,
+    call: CallRow,
+    late_outcomes: Vec<LateOutcome>,
+    snapshots: Vec<SnapshotNote>,
+    undone: Vec<UndoReference>,
+}
+
+/// What a program is told of a call.
+#[derive(Serialize)]
+struct CallDetailsReport<'a> {
+    #[serde(flatten)]
+    call: AddressedCall<'a>,
+    /// Whether somebody has to say what became of it.
+    in_doubt: bool,
+    late_outcomes: Vec<AddressedLateOutcome<'a>>,
+    snapshots: Vec<AddressedSnapshot<'a>>,
+    undone: &'a [UndoReference],
+}
+
+/// Shows a call.
+pub(super) async fn show(
+    id: &CallAddress,
+    journal: &dyn Journal,
+    settings: &SettingArgs,
+) -> Result<CommandStatus, CommandError> {
+    let name = id.scope.run.as_str();
+    let query = RunQuery { run: Some(id.scope.run.clone()), ..RunQuery::default() };
+    let run = journal.runs(query).await?.pop().ok_or_else(|| unknown_run_error(name))?;
+    let call = journal.calls(CallQuery::of_call(id.clone())).await?.pop();
+    let call = call.ok_or_else(|| unknown_call(id, settings))?;
+    let mut late_outcomes = journal.late_outcomes(&id.scope.run).await?;
+    late_outcomes.retain(|late| late.call == *id);
+    let session = run_session::find_run_session(journal, &id.scope.run).await?;
+    let mut undone = undo_references::find_undo_references(journal, &run, session.as_ref()).await?;
+    undone.retain(|undone| undone.covers_call(&id.to_string()));
+    let snapshots = journal.snapshots(&id.scope.run, Some(id)).await?;
+    let found = CallDetails { run, session, call, late_outcomes, snapshots, undone };
+    if settings.json {
+        output::write_json(&call_report(&found)?)?;
+    } else {
+        output::write_data(&call_text(&found, settings))?;
+    }
+    Ok(CommandStatus::Done)
+}
+
+fn unknown_call(id: &CallAddress, settings: &SettingArgs) -> CommandError {
+    let run = &id.scope.run;
+    let command = hint::with_journal_options(&format!("haft runs show {run}"), settings);
+    CommandError::usage(format!("run {run} has no call {id}"))
+        .kind(CommandErrorKind::UnknownCall)
+        .hint(command)
+}
+
+fn call_report(found: &CallDetails) -> Result<CallDetailsReport<'_>, CommandError> {
+    let late = found.late_outcomes.iter().map(AddressedLateOutcome::try_from);
+    Ok(CallDetailsReport {
+        call: AddressedCall::from(&found.call),
+        in_doubt: doubts::is_in_doubt(&found.call, text::is_holder_dead(&found.run)),
+        late_outcomes: late.collect::<Result<_, _>>()?,
+        snapshots: found.snapshots.iter().map(AddressedSnapshot::from).collect(),
+        undone: &found.undone,
+    })
+}
+
+fn call_text(found: &CallDetails, settings: &SettingArgs) -> String {
+    let CallDetails { run, session, call, late_outcomes, snapshots, undone } = found;
+    let mut text = head(run, call);
+    for late in late_outcomes {
+        let when = rfc3339(late.finished_at_ms);
+        text.push_str(&line(
+            "late",
+            &format!("{} at {when}, epoch {}; it does not count", late.status, late.fencing_token),
+        ));
+    }
+    snapshots.iter().for_each(|noted| text.push_str(&line("snapshot", &snapshot(noted))));
+    undone.iter().for_each(|undone| text.push_str(&line("undone", &undone.text())));
+    text.push_str(&part("input", &pretty(&call.input)));
+    if call.accesses != "[]" {
+        text.push_str(&part("accesses", &list_one_per_line(&call.accesses)));
+    }
+    text.push_str(
+        &call.details.as_deref().map_or(String::new(), |it| part("details", &pretty(it))),
+    );
+    text.push_str(&answer(call));
+    if doubts::is_in_doubt(call, text::is_holder_dead(run)) {
+        let going_on = run_session::resume_note(run, session.as_ref(), settings);
+        text.push_str(&doubts::doubts_text(std::slice::from_ref(call), going_on, settings));
+    }
+    text
+}
+
+fn head(run: &RunRow, call: &CallRow) -> String {
+    let effect = match call.effect {
+        Effect::Read => "read",
+        Effect::Idempotent => "idempotent",
+        Effect::Once => "once",
+    };
+    let mut lines = vec![
+        ("call", call.id().to_string()),
+        ("tool", output::escape_controls(&call.tool)),
+        ("effect", effect.to_owned()),
+        ("status", status(call, run)),
+        ("started", rfc3339(call.started_at_ms)),
+    ];
+    if let Some(finished) = call.finished_at_ms {
+        let took = duration_in_words(finished.saturating_sub(call.started_at_ms));
+        lines.push(("finished", format!("{}, in {took}", rfc3339(finished))));
+    }
+    lines.push(("epoch", call.fencing_token.to_string()));
+    lines.push(("key", call.call_key.clone()));
+    if call.first_key != call.call_key {
+        lines.push(("first key", call.first_key.clone()));
+    }
+    if let Some(id) = &call.driver_call_id {
+        lines.push(("driver", output::escape_controls(id)));
+    }
+    lines.into_iter().map(|(label, text)| line(label, &text)).collect()
+}
+
+fn status(call: &CallRow, run: &RunRow) -> String {
+    let status = text::status_in_run(call, run);
+    let is_told = status.ends_with("in doubt");
+    match doubts::is_in_doubt(call, text::is_holder_dead(run)) && !is_told {
+        true => format!("{status}; in doubt"),
+        false => status,
+    }
+}
+
+fn line(label: &str, text: &str) -> String {
+    format!("{label:<10}{text}\n")
+}
+
+/// Returns a part of its own under its name, set in so that it cannot be taken for another part.
+fn part(name: &str, text: &str) -> String {
+    let lines: String = output::escape_controls(text.trim_end())
+        .lines()
+        .map(|line| format!("  {line}\n"))
+        .collect();
+    format!("\n{name}:\n{lines}")
+}
+
+fn snapshot(noted: &SnapshotNote) -> String {
+    let side = |side: &Option<String>| side.clone().unwrap_or_else(|| "none".to_owned());
+    let mut text =
+        format!("{}: {} before, {} after", noted.root, side(&noted.before), side(&noted.after));
+    if let Some(note) = &noted.note {
+        text.push_str(&format!("; {note}"));
+    }
+    output::escape_controls(&text)
+}
+
+fn answer(call: &CallRow) -> String {
+    let envelope = match (call.parsed_envelope(), &call.envelope) {
+        (Ok(Some(envelope)), _) => envelope,
+        (Ok(None), _) => return String::new(),
+        (Err(_), written) => return part("answer", written.as_deref().unwrap_or_default()),
+    };
+    let (name, is_empty) = match &envelope {
+        Envelope::Output { .. } => ("answer", envelope.text().is_empty()),
+        Envelope::Error { .. } => ("error", false),
+    };
+    let mut text = if is_empty { part(name, "(nothing)") } else { part(name, &envelope.text()) };
+    let mut metadata = envelope.metadata().clone();
+    let log = metadata.log.take();
+    text.push_str(&log.map_or(String::new(), |log| part("printed", &log)));
+    let metadata = serde_json::to_value(&metadata).unwrap_or_default();
+    text + &part("metadata", &pretty(&metadata.to_string()))
+}
+
+/// Returns a JSON list with one item a line; what is none stays as it is.
+fn list_one_per_line(json: &str) -> String {
+    let items: Option<Vec<Value>> = serde_json::from_str(json).ok();
+    let lines = |items: Vec<Value>| items.iter().map(|item| format!("{item}\n")).collect();
+    items.map_or(json.to_owned(), lines)
+}
+
+/// Returns JSON as people read it; what is none stays as it is.
+fn pretty(json: &str) -> String {
+    let value: Option<Value> = serde_json::from_str(json).ok();
+    value.and_then(|value| serde_json::to_string_pretty(&value).ok()).unwrap_or(json.to_owned())
+}

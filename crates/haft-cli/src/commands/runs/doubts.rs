@@ -1,0 +1,79 @@
+//! The calls of a run that may or may not have happened, and what to type about each.
+
+use haft_contract::Effect;
+use haft_journal::{CallOrder, CallQuery, CallRow, CallStatus, Journal, JournalError, RunRow};
+
+use super::text;
+use crate::arguments::hint;
+use crate::arguments::setting_args::SettingArgs;
+use crate::views::output;
+
+/// Calls in doubt that are shown with what to type about them.
+pub(crate) const DOUBTS_SHOWN_MAX: usize = 20;
+
+/// Returns the calls of a run that wait for somebody to say what became of them, in the order of their change.
+pub(super) async fn find_doubts(
+    journal: &dyn Journal,
+    run: &RunRow,
+) -> Result<Vec<CallRow>, JournalError> {
+    let mut doubts = Vec::new();
+    if run.unknown + run.intended == 0 {
+        return Ok(doubts);
+    }
+    // What a process that is gone left open is in doubt as soon as anybody looks after its runs.
+    let owner_is_gone = text::is_holder_dead(run);
+    let mut query = CallQuery { order: CallOrder::Change, ..CallQuery::of_run(run.id.clone()) };
+    loop {
+        let calls = journal.calls(query.clone()).await?;
+        let Some(last) = calls.last() else { return Ok(doubts) };
+        query.after_change = Some(last.change);
+        doubts.extend(calls.into_iter().filter(|call| is_in_doubt(call, owner_is_gone)));
+    }
+}
+
+/// Returns whether somebody has to say what became of a call.
+pub(super) fn is_in_doubt(call: &CallRow, owner_is_gone: bool) -> bool {
+    let is_open = match call.status {
+        CallStatus::Unknown => call.verdict.is_none(),
+        CallStatus::Intended => owner_is_gone,
+        CallStatus::Succeeded | CallStatus::Failed | CallStatus::Refused => false,
+    };
+    is_open && call.effect == Effect::Once
+}
+
+/// Returns what is to be said and typed about calls in doubt, and to go on then; empty if there are none.
+pub(super) fn doubts_text(
+    doubts: &[CallRow],
+    going_on: Option<String>,
+    settings: &SettingArgs,
+) -> String {
+    let what = match doubts.len() {
+        0 => return String::new(),
+        1 => "1 call is in doubt: it was begun, and it".to_owned(),
+        count => format!("{count} calls are in doubt: they were begun, and each"),
+    };
+    let mut lines = vec![format!("\n{what} may or may not have happened:")];
+    for call in doubts.iter().take(DOUBTS_SHOWN_MAX) {
+        let (id, tool) = (call.id(), output::escape_controls(&call.tool));
+        lines.push(format!("  {id}  {tool}  {}", text::input_summary(&call.input)));
+    }
+    if let Some(more) = doubts.len().checked_sub(DOUBTS_SHOWN_MAX).filter(|more| *more > 0) {
+        lines.push(format!("  and {more} more"));
+    }
+    // One call is named, so that the command can be pasted.
+    let call = match doubts {
+        [only] => only.id().to_string(),
+        _ => "CALL".to_owned(),
+    };
+    lines.push("Find out, then say so:".to_owned());
+    for (verdict, meaning) in [
+        ("happened", "it is not executed again"),
+        ("not-happened", "a resume executes it"),
+        ("retry", "a resume executes it although it may have happened"),
+    ] {
+        let command = format!("haft runs settle {call} {verdict:<14}# {meaning}");
+        lines.push(format!("  {}", hint::with_journal_options(&command, settings)));
+    }
+    lines.extend(going_on);
+    lines.join("\n") + "\n"
+}

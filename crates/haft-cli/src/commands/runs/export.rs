@@ -1,0 +1,159 @@
+//! `haft runs export`: what was recorded as lines of JSON, for other programs to keep. Asks for a page at a time, so that
+//! a long journal needs no more memory than a short one.
+
+use std::collections::HashSet;
+
+use clap::Args;
+use haft::{Clock as _, SystemClock};
+use haft_contract::RunId;
+use haft_journal::{CallOrder, CallQuery, CallRow, Journal, RunQuery, RunRow};
+use serde::Serialize;
+
+use super::addressed::{AddressedCall, AddressedLateOutcome, AddressedSnapshot};
+use super::{find_named_run, no_journal_error, unknown_run_error};
+use crate::arguments::setting_args::SettingArgs;
+use crate::error::{CommandError, CommandStatus};
+use crate::views::output;
+use crate::views::time;
+use haft_app::host::Host;
+
+/// Write runs and calls as lines of JSON
+///
+/// Each line is an object whose "record" says what it is: "run", "late_outcome", "snapshot" or "call", with the fields
+/// that haft runs show --json has; "call" is the call's name, as all commands take it. The runs come first, the newest first, each followed by its late outcomes and its
+/// snapshots; then the calls of all of them, in the order in which they were recorded or settled last. A call that
+/// changes meanwhile comes once more: its last line holds.
+#[derive(Args)]
+#[command(after_long_help = "\
+Examples:
+  haft runs export > journal.jsonl
+  haft runs export nightly --since 7d
+  haft runs export --since 2026-01-31T00:00:00Z | jq -c 'select(.status == \"unknown\")'")]
+pub(super) struct RunsExportArgs {
+    /// Only these runs; last is the one that was used last in this workspace
+    #[arg(value_name = "RUN")]
+    runs: Vec<String>,
+    /// Only runs that began or had a call since then: an age such as 12h or 30d, or a moment in UTC
+    #[arg(long, value_name = "WHEN")]
+    since: Option<String>,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "record", rename_all = "snake_case")]
+enum RunsExportLine<'a> {
+    Run(&'a RunRow),
+    LateOutcome(AddressedLateOutcome<'a>),
+    Snapshot(AddressedSnapshot<'a>),
+    Call(AddressedCall<'a>),
+}
+
+/// Which runs are written.
+enum ExportedRuns {
+    All,
+    Named(HashSet<RunId>),
+}
+
+pub(super) async fn run(
+    args: &RunsExportArgs,
+    journal: Option<&dyn Journal>,
+    settings: &SettingArgs,
+    host: &Host,
+) -> Result<CommandStatus, CommandError> {
+    let now_ms = SystemClock.now_ms();
+    let since_ms = args.since.as_deref().map(|text| time::parse_since(text, now_ms)).transpose()?;
+    args.runs
+        .iter()
+        .try_for_each(|run| RunId::parse(run).map(|_| ()))
+        .map_err(CommandError::usage)?;
+    let Some(journal) = journal else {
+        return args.runs.first().map_or(Ok(CommandStatus::Done), |run| Err(no_journal_error(run)));
+    };
+    let mut names = Vec::with_capacity(args.runs.len());
+    for run in &args.runs {
+        names.push(find_named_run(run, journal, settings, host).await?);
+    }
+    let chosen = if names.is_empty() {
+        all_runs(journal, since_ms).await?
+    } else {
+        named_runs(journal, &names, since_ms).await?
+    };
+    calls(journal, &chosen).await?;
+    Ok(CommandStatus::Done)
+}
+
+async fn named_runs(
+    journal: &dyn Journal,
+    names: &[RunId],
+    since_ms: Option<u64>,
+) -> Result<ExportedRuns, CommandError> {
+    let mut chosen = HashSet::new();
+    for name in names {
+        let query = RunQuery { run: Some(name.clone()), ..RunQuery::default() };
+        let runs = journal.runs(query).await?;
+        let run = runs.first().ok_or_else(|| unknown_run_error(name.as_str()))?;
+        if is_since(run, since_ms) && chosen.insert(name.clone()) {
+            write_run(journal, run).await?;
+        }
+    }
+    Ok(ExportedRuns::Named(chosen))
+}
+
+async fn all_runs(
+    journal: &dyn Journal,
+    since_ms: Option<u64>,
+) -> Result<ExportedRuns, CommandError> {
+    let mut query = RunQuery::default();
+    let mut chosen = HashSet::new();
+    loop {
+        let runs = journal.runs(query.clone()).await?;
+        let Some(last) = runs.last() else { break };
+        query.before = Some(last.id.clone());
+        for run in runs.iter().filter(|run| is_since(run, since_ms)) {
+            write_run(journal, run).await?;
+            // Without a bound nothing is chosen from, and no list of all runs is kept.
+            if since_ms.is_some() {
+                chosen.insert(run.id.clone());
+            }
+        }
+    }
+    Ok(if since_ms.is_some() { ExportedRuns::Named(chosen) } else { ExportedRuns::All })
+}
+
+fn is_since(run: &RunRow, since_ms: Option<u64>) -> bool {
+    let latest_ms = run.last_call_at_ms.unwrap_or_default().max(run.started_at_ms);
+    since_ms.is_none_or(|since_ms| latest_ms >= since_ms)
+}
+
+async fn write_run(journal: &dyn Journal, run: &RunRow) -> Result<(), CommandError> {
+    output::write_json(&RunsExportLine::Run(run))?;
+    for late in journal.late_outcomes(&run.id).await? {
+        output::write_json(&RunsExportLine::LateOutcome((&late).try_into()?))?;
+    }
+    for snapshot in journal.snapshots(&run.id, None).await? {
+        output::write_json(&RunsExportLine::Snapshot((&snapshot).into()))?;
+    }
+    Ok(())
+}
+
+/// Writes the calls in one pass over the journal: a pass for each run would cost its whole length each time.
+async fn calls(journal: &dyn Journal, chosen: &ExportedRuns) -> Result<(), CommandError> {
+    let mut query = CallQuery { order: CallOrder::Change, ..CallQuery::default() };
+    if let ExportedRuns::Named(runs) = chosen {
+        if runs.is_empty() {
+            return Ok(());
+        }
+        query.run = runs.iter().next().filter(|_| runs.len() == 1).cloned();
+    }
+    loop {
+        let calls = journal.calls(query.clone()).await?;
+        let Some(last) = calls.last() else { return Ok(()) };
+        query.after_change = Some(last.change);
+        let is_chosen = |call: &&CallRow| match chosen {
+            ExportedRuns::All => true,
+            ExportedRuns::Named(runs) => runs.contains(&call.scope.run),
+        };
+        for call in calls.iter().filter(is_chosen) {
+            output::write_json(&RunsExportLine::Call(call.into()))?;
+        }
+    }
+}

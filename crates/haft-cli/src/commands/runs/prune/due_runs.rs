@@ -1,0 +1,156 @@
+//! What is to be known of a run before it goes: how much it holds, for how long nothing happened in it, and which bound
+//! chose it. Nothing is chosen or removed here.
+
+use std::fmt;
+
+use haft::{Clock as _, SystemClock};
+use haft_contract::RunId;
+use haft_journal::{
+    CallOrder, CallQuery, CallRow, Journal, JournalError, MessagePart, Retention, RunQuery,
+    SessionRow,
+};
+use serde::Serialize;
+
+use crate::commands::runs::run_session;
+use crate::commands::sessions::pages;
+use crate::error::CommandError;
+use crate::views::session::on_one_line;
+
+/// A run that would go.
+#[derive(Serialize)]
+pub(super) struct DueRunReport {
+    run: RunId,
+    /// What the session of an agent is about, where the run is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    title: Option<String>,
+    pub(super) calls: u64,
+    bytes: u64,
+    /// How long ago its last call was made, or something was said in it.
+    quiet_ms: u64,
+    because: ExceededRetention,
+}
+
+/// What makes a run go.
+#[derive(Clone, Copy, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum ExceededRetention {
+    /// It was quiet for longer than runs are kept.
+    Age,
+    /// All runs together hold more than is kept.
+    Bytes,
+}
+
+/// Says of each of the runs why it goes, and what goes with it.
+pub(super) async fn describe_runs(
+    journal: &dyn Journal,
+    runs: &[RunId],
+    retention: Retention,
+) -> Result<Vec<DueRunReport>, CommandError> {
+    let aged = match retention.before_ms {
+        Some(_) => journal.due_runs(Retention { bytes_max: None, ..retention }).await?.runs,
+        None => Vec::new(),
+    };
+    let mut due = Vec::with_capacity(runs.len());
+    for id in runs {
+        let query = RunQuery { run: Some(id.clone()), ..RunQuery::default() };
+        for run in journal.runs(query).await? {
+            let session =
+                run_session::find_run_session(journal, id).await?.map(|of_run| of_run.session);
+            let said_ms = session.as_ref().map(|session| session.updated_at_ms);
+            let last_ms = run.last_call_at_ms.max(said_ms).unwrap_or(run.started_at_ms);
+            due.push(DueRunReport {
+                run: id.clone(),
+                calls: run.calls,
+                bytes: call_bytes_of_run(journal, id).await?
+                    + message_bytes(journal, session.as_ref()).await?,
+                title: session.and_then(|session| session.title),
+                quiet_ms: SystemClock.now_ms().saturating_sub(last_ms),
+                because: if aged.contains(id) {
+                    ExceededRetention::Age
+                } else {
+                    ExceededRetention::Bytes
+                },
+            });
+        }
+    }
+    Ok(due)
+}
+
+/// Returns how much a run's calls hold, as a journal counts it.
+async fn call_bytes_of_run(journal: &dyn Journal, run: &RunId) -> Result<u64, JournalError> {
+    let mut query = CallQuery { order: CallOrder::Change, ..CallQuery::of_run(run.clone()) };
+    let mut bytes = 0;
+    loop {
+        let calls = journal.calls(query.clone()).await?;
+        let Some(last) = calls.last() else { return Ok(bytes) };
+        query.after_change = Some(last.change);
+        bytes += calls.iter().map(call_bytes).sum::<u64>();
+    }
+}
+
+/// Returns how much was said in a session, as a journal counts it.
+async fn message_bytes(
+    journal: &dyn Journal,
+    session: Option<&SessionRow>,
+) -> Result<u64, CommandError> {
+    let Some(session) = session else { return Ok(0) };
+    let mut bytes = 0;
+    pages::for_each_message(journal, &session.id, true, |_, parts| {
+        bytes += parts.iter().map(part_bytes).sum::<u64>();
+        Ok(())
+    })
+    .await?;
+    Ok(bytes)
+}
+
+fn part_bytes(part: &MessagePart) -> u64 {
+    let texts = [&part.text, &part.input_json, &part.output_json, &part.signatures_json];
+    let bytes = texts.into_iter().flatten().map(String::len).sum::<usize>();
+    u64::try_from(bytes).unwrap_or(u64::MAX)
+}
+
+fn call_bytes(call: &CallRow) -> u64 {
+    let optional = |text: &Option<String>| text.as_ref().map_or(0, String::len);
+    let bytes =
+        call.input.len() + call.accesses.len() + optional(&call.details) + optional(&call.envelope);
+    u64::try_from(bytes).unwrap_or(u64::MAX)
+}
+
+impl fmt::Display for DueRunReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let DueRunReport { run, title, calls, bytes, quiet_ms, because } = self;
+        let why = match because {
+            ExceededRetention::Age => "it is older than what is kept",
+            ExceededRetention::Bytes => "all runs together hold more bytes than are kept",
+        };
+        let calls = super::counted(usize::try_from(*calls).unwrap_or(usize::MAX), "call");
+        let title = title.as_deref().map(|title| format!(" ({})", on_one_line(title)));
+        let title = title.unwrap_or_default();
+        write!(f, "{run}{title}: {calls}, {bytes} bytes, quiet for {}: {why}", age(*quiet_ms))
+    }
+}
+
+/// Returns an age in the largest unit of which there is at least one.
+fn age(ms: u64) -> String {
+    let units = [("d", haft_app::calendar::DAY_MS), ("h", 3_600_000), ("m", 60_000)];
+    let unit = units.iter().find(|(_, unit_ms)| ms >= *unit_ms);
+    unit.map_or_else(
+        || format!("{}s", ms / 1_000),
+        |(name, unit_ms)| format!("{}{name}", ms / unit_ms),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ages_are_told_in_one_unit() {
+        let check = |ms: u64, expect: &str| assert_eq!(age(ms), expect);
+        check(0, "0s");
+        check(59_999, "59s");
+        check(60_000, "1m");
+        check(7_200_000, "2h");
+        check(40 * haft_app::calendar::DAY_MS, "40d");
+    }
+}

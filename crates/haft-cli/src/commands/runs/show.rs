@@ -1,0 +1,290 @@
+//! `haft runs show`: one run, what is in doubt of it, and its calls.
+
+use std::collections::BTreeMap;
+
+use clap::Args;
+use haft_contract::{AttemptAddress, RunId};
+use haft_journal::limits::QUERY_CALLS_MAX;
+use haft_journal::{
+    CallOrder, CallQuery, CallRow, Journal, JournalError, LateOutcome, RunQuery, RunRow,
+    SessionRow, SnapshotNote,
+};
+use serde::Serialize;
+
+use super::addressed::{AddressedCall, AddressedEffect, AddressedLateOutcome, AddressedSnapshot};
+use super::run_session::{self, RunSession};
+use super::undo_references::{self, UndoReference};
+use super::{call, doubts, find_named_run, no_journal_error, text, unknown_run_error};
+use crate::arguments::call_address;
+use crate::arguments::setting_args::SettingArgs;
+use crate::error::{CommandError, CommandStatus};
+use crate::views::output;
+use crate::views::table::table;
+use haft_app::calendar::rfc3339;
+use haft_app::host::Host;
+use haft_app::owner;
+
+/// Tasks of which it is shown what a retry would be warned of.
+pub(crate) const RETRIES_SHOWN_MAX: usize = 10;
+/// Calls of one task that a retry would be warned of and that are shown.
+const RETRY_CALLS_SHOWN_MAX: u32 = haft::limits::WARNED_CALLS_MAX;
+
+/// Show a run and its calls in their order
+///
+/// Begins with the run itself, with what a retry of a task would be warned of, with what was undone, and with the calls in doubt
+/// and what to type about them. Of a single call all that was recorded is shown: input, answer, what the tool printed,
+/// snapshots and keys.
+#[derive(Args)]
+#[command(after_long_help = "\
+Examples:
+  haft runs show nightly
+  haft runs show last
+  haft runs show nightly/main/0/1/3
+  haft runs show nightly main/0/1/3 --json")]
+pub(super) struct RunsShowArgs {
+    /// The run, as haft runs list shows it, or last for the one that was used last in this workspace, or a call:
+    /// run/node/iteration/attempt/seq
+    #[arg(value_name = "RUN|CALL")]
+    run: String,
+    /// The call inside the run: node/iteration/attempt/seq
+    call: Option<String>,
+    /// Most calls to show: the latest ones
+    #[arg(long, default_value_t = QUERY_CALLS_MAX, value_parser = clap::value_parser!(u32).range(1..=i64::from(QUERY_CALLS_MAX)))]
+    limit: u32,
+}
+
+/// All that is known of a run and may be shown.
+struct RunDetails {
+    run: RunRow,
+    session: Option<RunSession>,
+    doubts: Vec<CallRow>,
+    retries: Vec<RetryPreview>,
+    calls: Vec<CallRow>,
+    late_outcomes: Vec<LateOutcome>,
+    snapshots: Vec<SnapshotNote>,
+    undone: Vec<UndoReference>,
+}
+
+/// What a program is told of a run.
+#[derive(Serialize)]
+struct RunDetailsReport<'a> {
+    run: &'a RunRow,
+    /// The session of an agent that the run is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    session: Option<&'a SessionRow>,
+    /// Whether the process that holds the run is known to be gone; `None` if nobody holds it.
+    holder_is_gone: Option<bool>,
+    /// Calls that wait for somebody to say what became of them.
+    in_doubt: Vec<String>,
+    /// What the next attempt of each task would be warned of.
+    retries: &'a [RetryPreview],
+    calls: Vec<AddressedCall<'a>>,
+    late_outcomes: Vec<AddressedLateOutcome<'a>>,
+    snapshots: Vec<AddressedSnapshot<'a>>,
+    undone: &'a [UndoReference],
+}
+
+/// What the next attempt of a task would be warned of.
+#[derive(Serialize)]
+struct RetryPreview {
+    node: String,
+    iteration: u32,
+    attempt: u32,
+    total: u64,
+    first: Vec<AddressedEffect>,
+}
+
+pub(super) async fn run(
+    args: &RunsShowArgs,
+    journal: Option<&dyn Journal>,
+    settings: &SettingArgs,
+    host: &Host,
+) -> Result<CommandStatus, CommandError> {
+    let call = args.call.as_ref().map(|call| format!("{}/{call}", args.run));
+    if let Some(call) = call.as_deref().or(Some(args.run.as_str()).filter(|it| it.contains('/'))) {
+        let mut id = call_address::parse(call)?;
+        let name = id.scope.run.as_str();
+        let journal = journal.ok_or_else(|| no_journal_error(name))?;
+        id.scope.run = find_named_run(name, journal, settings, host).await?;
+        return call::show(&id, journal, settings).await;
+    }
+    RunId::parse(&args.run).map_err(CommandError::usage)?;
+    let journal = journal.ok_or_else(|| no_journal_error(&args.run))?;
+    let id = find_named_run(&args.run, journal, settings, host).await?;
+    let query = RunQuery { run: Some(id.clone()), ..RunQuery::default() };
+    let run = journal.runs(query).await?.into_iter().next();
+    let run = run.ok_or_else(|| unknown_run_error(&args.run))?;
+    let calls = latest_calls(journal, &run, args.limit).await?;
+    let session = run_session::find_run_session(journal, &id).await?;
+    // A session is gone on with in its only attempt.
+    let retries = match session {
+        Some(_) => Vec::new(),
+        None => retry_previews(journal, &calls).await?,
+    };
+    let found = RunDetails {
+        doubts: doubts::find_doubts(journal, &run).await?,
+        retries,
+        late_outcomes: journal.late_outcomes(&id).await?,
+        snapshots: journal.snapshots(&id, None).await?,
+        undone: undo_references::find_undo_references(journal, &run, session.as_ref()).await?,
+        session,
+        run,
+        calls,
+    };
+    if settings.json {
+        output::write_json(&run_report(&found)?)?;
+    } else {
+        let going_on = run_session::resume_note(&found.run, found.session.as_ref(), settings);
+        let doubts = doubts::doubts_text(&found.doubts, going_on, settings);
+        let parts = [head(&found, settings), doubts, body(&found)];
+        output::write_data(&parts.concat())?;
+    }
+    let count = u64::try_from(found.calls.len()).unwrap_or(u64::MAX);
+    let left_out = found.run.calls.saturating_sub(count);
+    if left_out > 0 {
+        output::print_note(format_args!(
+            "{left_out} calls that were recorded before these are not shown"
+        ));
+    }
+    Ok(CommandStatus::Done)
+}
+
+/// Returns the calls of a run that were recorded or settled last, in the order of their places.
+async fn latest_calls(
+    journal: &dyn Journal,
+    run: &RunRow,
+    limit: u32,
+) -> Result<Vec<CallRow>, JournalError> {
+    let of_run = CallQuery { limit, ..CallQuery::of_run(run.id.clone()) };
+    if run.calls <= u64::from(limit) {
+        return journal.calls(of_run).await;
+    }
+    let mut calls = journal.calls(CallQuery { order: CallOrder::Latest, ..of_run }).await?;
+    calls.sort_by(|one, other| place_of(one).cmp(&place_of(other)));
+    Ok(calls)
+}
+
+fn place_of(call: &CallRow) -> (&str, u32, u32, u32) {
+    let AttemptAddress { run: _, node, iteration, attempt } = &call.scope;
+    (node, *iteration, *attempt, call.seq)
+}
+
+fn run_report(found: &RunDetails) -> Result<RunDetailsReport<'_>, CommandError> {
+    let RunDetails { run, session, doubts, retries, calls, late_outcomes, snapshots, undone } =
+        found;
+    Ok(RunDetailsReport {
+        run,
+        session: session.as_ref().map(|of_run| &of_run.session),
+        holder_is_gone: run.holder.as_ref().map(|holder| owner::is_gone(&holder.owner)),
+        in_doubt: doubts.iter().map(|call| call.id().to_string()).collect(),
+        retries,
+        calls: calls.iter().map(AddressedCall::from).collect(),
+        late_outcomes: late_outcomes
+            .iter()
+            .map(AddressedLateOutcome::try_from)
+            .collect::<Result<_, _>>()?,
+        snapshots: snapshots.iter().map(AddressedSnapshot::from).collect(),
+        undone,
+    })
+}
+
+/// Returns what the next attempts of the tasks of these calls would be warned of.
+async fn retry_previews(
+    journal: &dyn Journal,
+    calls: &[CallRow],
+) -> Result<Vec<RetryPreview>, JournalError> {
+    let mut latest: BTreeMap<(&str, u32), &AttemptAddress> = BTreeMap::new();
+    for CallRow { scope, .. } in calls {
+        let known = latest.entry((&scope.node, scope.iteration)).or_insert(scope);
+        if known.attempt < scope.attempt {
+            *known = scope;
+        }
+    }
+    let mut retries = Vec::new();
+    for scope in latest.into_values() {
+        let next = AttemptAddress { attempt: scope.attempt.saturating_add(1), ..scope.clone() };
+        let earlier = journal.earlier_effects(&next, RETRY_CALLS_SHOWN_MAX).await?;
+        if earlier.total > 0 {
+            let AttemptAddress { node, iteration, attempt, .. } = next;
+            let total = earlier.total;
+            let first =
+                earlier.first.into_iter().map(|call| AddressedEffect::new(scope, call)).collect();
+            retries.push(RetryPreview { node, iteration, attempt, total, first });
+        }
+        if retries.len() == RETRIES_SHOWN_MAX {
+            break;
+        }
+    }
+    Ok(retries)
+}
+
+fn head(found: &RunDetails, settings: &SettingArgs) -> String {
+    let run = &found.run;
+    let begun =
+        format!("{} by {}, haft {}", rfc3339(run.started_at_ms), run.front_end, run.version);
+    let mut lines = vec![
+        ("run", run.id.to_string()),
+        ("root", output::escape_controls(&run.root)),
+        ("begun", begun),
+    ];
+    if let Some(session) = &found.session {
+        let show = session.show_command(settings);
+        lines.push(("session", format!("what was said in it is shown by: {show}")));
+    }
+    if let Some(holder) = &run.holder {
+        let text = text::holder_text(holder);
+        lines.push((
+            "holder",
+            format!("{text} (since {}, epoch {})", rfc3339(holder.since_ms), holder.fencing_token),
+        ));
+    }
+    if run.settings != "{}" {
+        lines.push(("settings", output::escape_controls(&run.settings)));
+    }
+    for RetryPreview { node, iteration, attempt, total, .. } in &found.retries {
+        let calls = if *total == 1 { "call" } else { "calls" };
+        let text = format!(
+            "attempt {attempt} of {node}/{iteration} would be warned of {total} {calls} not safe to repeat"
+        );
+        lines.push(("retry", text));
+    }
+    lines.extend(found.undone.iter().map(|undone| ("undone", undone.text())));
+    lines.into_iter().map(|(label, text)| format!("{label:<10}{text}\n")).collect()
+}
+
+fn body(found: &RunDetails) -> String {
+    let mut text = String::new();
+    if !found.calls.is_empty() {
+        let headings = ["CALL", "TOOL", "STATUS", "STARTED", "MS", "CODE", "INPUT"];
+        let rows = found.calls.iter().map(|call| cells(call, &found.run));
+        text.push_str(&format!("\n{}\n", table(&headings, rows)));
+    }
+    if !found.late_outcomes.is_empty() {
+        let headings = ["LATE OUTCOME OF", "TOOL", "STATUS", "FINISHED", "EPOCH"];
+        let rows = found.late_outcomes.iter().map(late_cells);
+        text.push_str(&format!("\n{}\n", table(&headings, rows)));
+    }
+    text
+}
+
+fn cells(call: &CallRow, run: &RunRow) -> Vec<String> {
+    vec![
+        call.id().to_string(),
+        output::escape_controls(&call.tool),
+        text::status_in_run(call, run),
+        rfc3339(call.started_at_ms),
+        text::duration(call),
+        text::code(call),
+        text::input_summary(&call.input),
+    ]
+}
+
+fn late_cells(late: &LateOutcome) -> Vec<String> {
+    vec![
+        late.call.to_string(),
+        output::escape_controls(&late.tool),
+        late.status.to_string(),
+        rfc3339(late.finished_at_ms),
+        late.fencing_token.to_string(),
+    ]
+}

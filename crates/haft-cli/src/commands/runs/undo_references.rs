@@ -1,0 +1,118 @@
+//! Which calls of a run somebody has brought back with `haft undo`. An undo is a call in a run of its own, so it is looked for
+//! there.
+
+use haft_journal::{CallQuery, CallStatus, Journal, JournalError, RunQuery, RunRow, SessionId};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::run_session::RunSession;
+use crate::arguments::latest::UNDO_TOOL;
+use crate::views::output;
+use haft_app::calendar::rfc3339;
+
+/// How an undo names that it was about what came after a call.
+const AFTER: &str = "after ";
+
+/// Something that was undone.
+#[derive(Debug, Serialize)]
+pub(super) struct UndoReference {
+    /// A call, a whole run, or what a run did after a call: `after` and the call.
+    pub(super) of: String,
+    /// The call that undid it.
+    by: String,
+    at_ms: u64,
+}
+
+/// Returns what was undone of a run, the first first, as far as the latest runs of the journal say. What a subagent did is
+/// undone with the session that it worked for.
+pub(super) async fn find_undo_references(
+    journal: &dyn Journal,
+    run: &RunRow,
+    session: Option<&RunSession>,
+) -> Result<Vec<UndoReference>, JournalError> {
+    let above: Vec<&str> =
+        session.iter().flat_map(|session| &session.ancestors).map(SessionId::as_str).collect();
+    let is_meant = |of: &&str| {
+        is_of_run(of, run.id.as_str()) || above.iter().any(|above| is_of_tree(of, above))
+    };
+    let mut undone = Vec::new();
+    // An undo is all that its run holds, and comes later than what it undoes.
+    let may_be_undo = |later: &RunRow| later.calls == 1 && later.started_at_ms >= run.started_at_ms;
+    for later in journal.runs(RunQuery::default()).await?.iter().rev().filter(|it| may_be_undo(it))
+    {
+        let calls = CallQuery { limit: 1, ..CallQuery::of_run(later.id.clone()) };
+        let Some(call) = journal.calls(calls).await?.pop() else { continue };
+        if call.tool != UNDO_TOOL || call.status != CallStatus::Succeeded {
+            continue;
+        }
+        let input: Option<Value> = serde_json::from_str(&call.input).ok();
+        let of = input.as_ref().and_then(|input| input.get("of")?.as_str());
+        if let Some(of) = of.filter(is_meant) {
+            let (of, by, at_ms) = (of.to_owned(), call.id().to_string(), call.started_at_ms);
+            undone.push(UndoReference { of, by, at_ms });
+        }
+    }
+    Ok(undone)
+}
+
+fn is_of_run(of: &str, run: &str) -> bool {
+    let of = of.strip_prefix(AFTER).unwrap_or(of);
+    of.strip_prefix(run).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// Returns whether an undo of this was one of all that was done for a session, also by those who worked for it.
+fn is_of_tree(of: &str, session: &str) -> bool {
+    of == session || of.strip_prefix(AFTER).is_some_and(|call| is_of_run(call, session))
+}
+
+impl UndoReference {
+    /// Returns whether a call may be among what was undone.
+    pub(super) fn covers_call(&self, call: &str) -> bool {
+        match self.of.strip_prefix(AFTER) {
+            Some(earlier) => earlier != call,
+            None => self.of == call || !self.of.contains('/'),
+        }
+    }
+
+    /// Says what was undone, when, and by which call.
+    pub(super) fn text(&self) -> String {
+        let what = match self.of.strip_prefix(AFTER) {
+            Some(call) => format!("what came after {call}"),
+            None if self.of.contains('/') => self.of.clone(),
+            None => "all of it".to_owned(),
+        };
+        output::escape_controls(&format!("{what}, on {} by call {}", rfc3339(self.at_ms), self.by))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_undo_concerns_its_call_or_all_of_its_run() {
+        let check = |of: &str, is_of_run_r1: bool, concerns: bool| {
+            let undone = UndoReference { of: of.to_owned(), by: String::new(), at_ms: 0 };
+            assert_eq!(is_of_run(of, "r1"), is_of_run_r1, "{of}");
+            assert_eq!(undone.covers_call("r1/main/0/1/2"), concerns, "{of}");
+        };
+        check("r1", true, true);
+        check("r1/main/0/1/2", true, true);
+        check("r1/main/0/1/1", true, false);
+        check("after r1/main/0/1/1", true, true);
+        check("after r1/main/0/1/2", true, false);
+        check("r12/main/0/1/1", false, false);
+    }
+
+    #[test]
+    fn what_subagents_did_is_undone_with_the_whole_session_and_not_with_a_call_of_it() {
+        for (of, expect) in [
+            ("ses_1", true),
+            ("after ses_1/main/0/1/1", true),
+            ("ses_1/main/0/1/1", false),
+            ("ses_12", false),
+        ] {
+            assert_eq!(is_of_tree(of, "ses_1"), expect, "{of}");
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! `haft runs verify`: whether the journal is sound.
+
+use std::collections::HashSet;
+
+use clap::Args;
+use haft_journal::{Journal, JournalFinding};
+
+use crate::error::{CommandError, CommandStatus};
+use crate::views::output;
+
+/// Look whether the journal is sound
+///
+/// Reads all of it: the file, its references, and what haft promises of every row. Prints what is not as haft leaves it,
+/// a line each, and ends with status 1 if there is anything.
+#[derive(Args)]
+pub(super) struct RunsVerifyArgs {}
+
+pub(super) async fn run(
+    journal: Option<&dyn Journal>,
+    json: bool,
+) -> Result<CommandStatus, CommandError> {
+    let findings = match journal {
+        Some(journal) => split_findings(journal.verify().await?),
+        None => Vec::new(),
+    };
+    if json {
+        output::write_json(&findings)?;
+    } else {
+        for finding in &findings {
+            let line = format!("not so: {}: {}", finding.rule, finding.detail);
+            output::write_data(&output::escape_controls(&line))?;
+        }
+    }
+    match (findings.len(), journal) {
+        (0, Some(_)) => output::print_note("the journal is sound"),
+        (0, None) => output::print_note("no runs were recorded yet"),
+        (count, _) => output::print_note(format_args!("findings: {count}")),
+    }
+    Ok(if findings.is_empty() { CommandStatus::Done } else { CommandStatus::Failed })
+}
+
+/// A database may tell several things in one answer, and the same thing more than once.
+fn split_findings(findings: Vec<JournalFinding>) -> Vec<JournalFinding> {
+    let mut seen = HashSet::new();
+    let mut all = Vec::new();
+    for JournalFinding { rule, detail } in findings {
+        for line in detail.lines().map(str::trim).filter(|line| !line.is_empty()) {
+            if seen.insert((rule.clone(), line.to_owned())) {
+                all.push(JournalFinding { rule: rule.clone(), detail: line.to_owned() });
+            }
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_thing_is_told_once() {
+        let finding = |rule: &str, detail: &str| JournalFinding {
+            rule: rule.to_owned(),
+            detail: detail.to_owned(),
+        };
+        let found =
+            [finding("a", "*** in database main ***\npage 3\n\npage 3"), finding("b", "page 3")];
+        let expect = [
+            finding("a", "*** in database main ***"),
+            finding("a", "page 3"),
+            finding("b", "page 3"),
+        ];
+        assert_eq!(split_findings(found.to_vec()), expect);
+    }
+}

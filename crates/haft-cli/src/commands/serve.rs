@@ -1,0 +1,297 @@
+//! `haft serve`: the tools for any number of MCP clients over HTTP. Who may speak to the server is the business of the
+//! server crate, and what is spoken that of the MCP crate; this file puts the two together, and says where they are.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use haft::{ResumeMode, Runtime, TaskAttempt};
+use haft_mcp::{HttpServer, McpServerParts};
+use haft_server::{BearerToken, HttpSite, RequestGuard};
+use serde_json::json;
+use tokio::net::TcpListener;
+
+use crate::arguments::setting_args::SettingArgs;
+use crate::error::{CommandError, CommandStatus};
+use crate::signals;
+use crate::views::output;
+use haft_app::host::Host;
+use haft_app::settings::EffectiveSettings;
+use haft_app::{compose, id, settings, skills};
+
+/// Where MCP is.
+const MCP_PATH: &str = "/mcp";
+/// Random bytes in a token that is made up.
+const TOKEN_BYTES: usize = 24;
+/// The longest file that may hold a token, in bytes.
+const TOKEN_FILE_BYTES_MAX: u64 = 4_096;
+
+/// Serve the tools to MCP clients over HTTP
+///
+/// MCP is at /mcp, in both eras of the protocol; /healthz answers `ok`. Each client that begins with a handshake has a
+/// session and a run of its own; requests without one share a session and a run of the server, unless `_meta` names another
+/// run with the key `haft/run`. Clients send the header `Authorization: Bearer TOKEN`. The token is that of --token-file or
+/// of HAFT_TOKEN, else one is made up and printed with the address.
+#[derive(Args, Clone, Debug)]
+#[command(after_long_help = "\
+Examples:
+  haft serve                        Offer the tools for the working directory on this machine
+  haft serve --listen 127.0.0.1:0   Take any free port, and print which
+  haft serve --token-file token     Take the token from a file
+  haft serve --no-token             Let in everybody on this machine
+  haft serve --listen 0.0.0.0:4238 --host tools.example.org --token-file token
+                                    Listen for others, behind a proxy that does TLS")]
+pub(crate) struct ServeArgs {
+    /// Address and port to listen on; with port 0 any free one
+    #[arg(
+        long,
+        value_name = "ADDRESS:PORT",
+        default_value = "127.0.0.1:4238",
+        env = "HAFT_LISTEN",
+        hide_env_values = true
+    )]
+    listen: SocketAddr,
+
+    /// File that holds the token which clients have to know
+    #[arg(long, value_name = "FILE", env = "HAFT_TOKEN_FILE", hide_env_values = true)]
+    token_file: Option<PathBuf>,
+
+    /// Ask for no token, which is possible on a loopback address only
+    ///
+    /// Every program and every user of this machine can use the tools then. Pages in a browser still cannot.
+    #[arg(long, conflicts_with = "token_file")]
+    no_token: bool,
+
+    /// Name that the server is reached by, beside its address (can be repeated)
+    ///
+    /// Requests that name another host are refused: a name that somebody points at this machine is one of theirs.
+    #[arg(long = "host", value_name = "NAME")]
+    hosts: Vec<String>,
+
+    /// Origin whose pages may use the server from a browser, such as http://localhost:6274 (can be repeated)
+    #[arg(long = "origin", value_name = "ORIGIN")]
+    origins: Vec<String>,
+
+    /// Print the address and the token as one line of JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// How clients come to know the token.
+enum ServeToken {
+    /// There is none.
+    NotRequired,
+    /// Whoever started the server knows it.
+    GivenByUser(BearerToken),
+    /// It was made up, and is printed.
+    Generated(BearerToken, String),
+}
+
+impl ServeToken {
+    fn token(&self) -> Option<&BearerToken> {
+        match self {
+            Self::NotRequired => None,
+            Self::GivenByUser(token) | Self::Generated(token, _) => Some(token),
+        }
+    }
+
+    fn printed_token(&self) -> Option<&str> {
+        match self {
+            Self::NotRequired | Self::GivenByUser(_) => None,
+            Self::Generated(_, text) => Some(text),
+        }
+    }
+}
+
+/// Runs the command.
+pub(crate) async fn run(
+    args: &ServeArgs,
+    setting_args: &SettingArgs,
+    host: &Host,
+) -> Result<CommandStatus, CommandError> {
+    let secret = secret(args)?;
+    let guard = RequestGuard {
+        token: secret.token().cloned(),
+        hosts: args.hosts.iter().map(|host| host_name(host)).collect::<Result<_, _>>()?,
+        origins: args.origins.iter().map(|one| origin(one)).collect::<Result<_, _>>()?,
+    };
+    let settings = settings::resolve(&setting_args.overrides(), host)?;
+    let listener = TcpListener::bind(args.listen).await.map_err(|err| cannot_listen(args, &err))?;
+    let address = listener.local_addr().map_err(|err| cannot_listen(args, &err))?;
+    let runtime = compose::runtime(&settings, host).await?;
+    compose::recover(&runtime, host).await?;
+    let shutdown = signals::stop_token()?;
+    let server = http_server(&runtime, settings, host)?;
+    let site = HttpSite::new(guard).mount(MCP_PATH, server.service());
+    print_address(args, address, &secret)?;
+    haft_server::serve(listener, site, shutdown, server.shut_down()).await;
+    runtime.shut_down().await;
+    Ok(CommandStatus::Done)
+}
+
+fn http_server(
+    runtime: &Runtime,
+    settings: EffectiveSettings,
+    host: &Host,
+) -> Result<HttpServer, CommandError> {
+    let stateless = open_server(runtime, &settings, host)?;
+    // Every session finds the same skills, so it is said once.
+    if runtime.registry().contract("skill").is_some() {
+        skills::warn_of_problems(&stateless.connection, host);
+    }
+    let (runtime, host) = (runtime.clone(), host.clone());
+    let open = move || open_server(&runtime, &settings, &host).map_err(|err| err.message);
+    Ok(HttpServer::new(stateless, Box::new(open)))
+}
+
+/// Opens a session with a run of its own.
+fn open_server(
+    runtime: &Runtime,
+    settings: &EffectiveSettings,
+    host: &Host,
+) -> Result<McpServerParts, CommandError> {
+    let session = compose::open_connection(runtime, settings, host, "mcp")?;
+    // A later session may recall what was answered in this one, cut outputs included.
+    session.keep_outputs();
+    Ok(McpServerParts {
+        runtime: runtime.clone(),
+        connection: session,
+        run: compose::new_run(host.now_ms())?,
+        address: TaskAttempt::default(),
+        resume: ResumeMode::default(),
+        clock: host.clock(),
+        explain: |err| CommandError::from(err).message,
+        state_key: id::random_bytes()?,
+        resource_provider: None,
+    })
+}
+
+fn secret(args: &ServeArgs) -> Result<ServeToken, CommandError> {
+    if args.no_token {
+        return if args.listen.ip().is_loopback() {
+            Ok(ServeToken::NotRequired)
+        } else {
+            let message = format!(
+                "--no-token on {}: everybody who reaches that address could use the tools",
+                args.listen
+            );
+            Err(CommandError::usage(message).hint("haft serve --no-token --listen 127.0.0.1:4238"))
+        };
+    }
+    if let Some(file) = &args.token_file {
+        let token = BearerToken::parse(&token_in(file)?);
+        let token =
+            token.map_err(|err| CommandError::usage(format!("{}: {err}", file.display())))?;
+        return Ok(ServeToken::GivenByUser(token));
+    }
+    if let Some(text) = std::env::var_os("HAFT_TOKEN").filter(|text| !text.is_empty()) {
+        let token = BearerToken::parse(&text.to_string_lossy());
+        return token
+            .map(ServeToken::GivenByUser)
+            .map_err(|err| CommandError::usage(format!("HAFT_TOKEN: {err}")));
+    }
+    let bytes = id::random_bytes::<TOKEN_BYTES>()?;
+    let text: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    let token = BearerToken::parse(&text).map_err(CommandError::failed)?;
+    Ok(ServeToken::Generated(token, text))
+}
+
+fn token_in(file: &Path) -> Result<String, CommandError> {
+    let cannot =
+        |err: io::Error| CommandError::usage(format!("--token-file {}: {err}", file.display()));
+    let size = std::fs::metadata(file).map_err(cannot)?.len();
+    if size > TOKEN_FILE_BYTES_MAX {
+        let message =
+            format!("--token-file {}: expected a token, found {size} bytes", file.display());
+        return Err(CommandError::usage(message));
+    }
+    std::fs::read_to_string(file).map_err(cannot)
+}
+
+/// A name without scheme, port and path.
+fn host_name(host: &str) -> Result<String, CommandError> {
+    let is_name = |text: &str| {
+        !text.is_empty()
+            && text.chars().all(|one| one.is_ascii_alphanumeric() || "-._".contains(one))
+    };
+    let is_address = host.trim_matches(['[', ']']).parse::<IpAddr>().is_ok();
+    if is_name(host) || is_address {
+        return Ok(host.to_owned());
+    }
+    let message = format!(
+        "--host {host:?}: expected a name such as tools.example.org, without scheme and port"
+    );
+    Err(CommandError::usage(message))
+}
+
+fn origin(origin: &str) -> Result<String, CommandError> {
+    let site = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
+    let is_site = |site: &str| {
+        !site.is_empty()
+            && site.chars().all(|one| one.is_ascii_alphanumeric() || "-._:[]".contains(one))
+    };
+    if site.is_some_and(is_site) {
+        return Ok(origin.to_owned());
+    }
+    let message = format!(
+        "--origin {origin:?}: expected scheme, host and port as browsers name them, such as \
+         http://localhost:6274, without a path"
+    );
+    Err(CommandError::usage(message))
+}
+
+fn cannot_listen(args: &ServeArgs, err: &io::Error) -> CommandError {
+    let address = args.listen;
+    match err.kind() {
+        io::ErrorKind::AddrInUse => {
+            let message =
+                format!("{address} is in use by another program, perhaps another haft serve");
+            CommandError::failed(message).hint(format!("haft serve --listen {}", any_port(address)))
+        }
+        io::ErrorKind::AddrNotAvailable => {
+            CommandError::usage(format!("{address} is no address of this machine"))
+        }
+        _ => CommandError::failed(format!("cannot listen on {address}: {err}")),
+    }
+}
+
+fn any_port(address: SocketAddr) -> SocketAddr {
+    SocketAddr::new(address.ip(), 0)
+}
+
+/// Returns an address that the server goes by. «All addresses of this machine» is none: no request may name it.
+fn url(args: &ServeArgs, address: SocketAddr) -> String {
+    match (address.ip().is_unspecified(), args.hosts.first()) {
+        (false, _) => format!("http://{address}{MCP_PATH}"),
+        (true, Some(host)) => format!("http://{host}:{}{MCP_PATH}", address.port()),
+        (true, None) => format!("http://localhost:{}{MCP_PATH}", address.port()),
+    }
+}
+
+fn print_address(
+    args: &ServeArgs,
+    address: SocketAddr,
+    secret: &ServeToken,
+) -> Result<(), CommandError> {
+    let url = url(args, address);
+    if args.json {
+        return output::write_json(&json!({ "url": url, "token": secret.printed_token() }));
+    }
+    output::write_data(&url)?;
+    match secret {
+        ServeToken::NotRequired => output::print_aside(
+            "no token is asked for: every program of this machine can use the tools",
+        ),
+        ServeToken::GivenByUser(_) => {}
+        ServeToken::Generated(_, text) => {
+            output::write_data(&format!("Authorization: Bearer {text}"))?
+        }
+    }
+    if !address.ip().is_loopback() {
+        output::print_aside(
+            "other machines reach this address, and what is sent is not encrypted: put a proxy with TLS in front",
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,55 @@
+//! `haft sessions fork`: another session with the same beginning.
+
+use clap::Args;
+use haft_journal::MessageId;
+
+use crate::agent_run::agent_command_error;
+use crate::arguments::latest::{self, find_session};
+use crate::arguments::setting_args::SettingArgs;
+use crate::error::{CommandError, CommandStatus};
+use crate::views::output;
+use haft_app::compose;
+use haft_app::host::Host;
+use haft_app::settings::EffectiveSettings;
+
+/// Begin a session that shares the beginning of another
+///
+/// Prints the name of the new one; haft agent --resume goes on with it. Nothing that was done is done again or undone, and the
+/// other session stays as it is, also if another process has it.
+#[derive(Args)]
+pub(super) struct SessionsForkArgs {
+    /// The session, as haft sessions list shows it, or last for the one used last in this workspace
+    session: String,
+    /// Last message that is shared, as haft sessions show shows it; all of them unless given
+    #[arg(long, value_name = "MESSAGE")]
+    through: Option<String>,
+}
+
+pub(super) async fn run(
+    args: &SessionsForkArgs,
+    setting_args: &SettingArgs,
+    settings: &EffectiveSettings,
+    host: &Host,
+) -> Result<CommandStatus, CommandError> {
+    let through = args.through.as_deref().map(MessageId::parse).transpose();
+    let through = through.map_err(|err| {
+        CommandError::usage(err)
+            .hint(format!("haft sessions show {}", haft_app::quote::shell(&args.session)))
+    })?;
+    let work = compose::agent::silent_host(settings, host).await?;
+    let root = latest::workspace(settings)?;
+    let id = find_session(&args.session, &root, &**work.runtime.journal()).await?;
+    let forked = work.host.fork(&id, through.as_ref()).await.map_err(agent_command_error);
+    let row = match forked {
+        Ok(mut chat) => chat.row().await.map_err(agent_command_error),
+        Err(err) => Err(err),
+    };
+    work.close().await;
+    let row = row?;
+    if setting_args.json {
+        output::write_json(&row)?
+    } else {
+        output::write_data(row.id.as_str())?
+    }
+    Ok(CommandStatus::Done)
+}

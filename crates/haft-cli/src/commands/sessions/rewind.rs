@@ -1,0 +1,58 @@
+//! `haft sessions rewind`: the end of a session set aside.
+
+use clap::Args;
+use haft_journal::MessageId;
+use serde_json::json;
+
+use crate::agent_run::agent_command_error;
+use crate::arguments::latest::{self, find_session};
+use crate::arguments::setting_args::SettingArgs;
+use crate::error::{CommandError, CommandStatus};
+use crate::views::output;
+use haft_app::compose;
+use haft_app::host::Host;
+use haft_app::settings::EffectiveSettings;
+
+/// Set a message and all that followed aside
+///
+/// The agent does not read them any more. Nothing is deleted (haft sessions show --rewound), and nothing that was done is
+/// undone: haft undo does that.
+#[derive(Args)]
+pub(super) struct SessionsRewindArgs {
+    /// The session, as haft sessions list shows it, or last for the one used last in this workspace
+    session: String,
+    /// First message that is set aside, as haft sessions show shows it
+    message: String,
+}
+
+pub(super) async fn run(
+    args: &SessionsRewindArgs,
+    setting_args: &SettingArgs,
+    settings: &EffectiveSettings,
+    host: &Host,
+) -> Result<CommandStatus, CommandError> {
+    let from = MessageId::parse(&args.message).map_err(|err| {
+        CommandError::usage(err)
+            .hint(format!("haft sessions show {}", haft_app::quote::shell(&args.session)))
+    })?;
+    let work = compose::agent::silent_host(settings, host).await?;
+    let root = latest::workspace(settings)?;
+    let id = find_session(&args.session, &root, &**work.runtime.journal()).await?;
+    let rewound = match work.host.open(&id).await {
+        Ok(mut chat) => chat.rewind(&from).await,
+        Err(err) => Err(err),
+    };
+    work.close().await;
+    let count = rewound.map_err(agent_command_error)?;
+    if setting_args.json {
+        output::write_json(&json!({"session": id, "from": from, "messages": count}))?;
+    } else {
+        let text = match count {
+            0 => format!("nothing of {id} is set aside that was not before"),
+            1 => format!("1 message of {id} is set aside"),
+            _ => format!("{count} messages of {id} are set aside"),
+        };
+        output::write_data(&text)?;
+    }
+    Ok(CommandStatus::Done)
+}

@@ -1,0 +1,219 @@
+//! `haft sessions show`: what was said in a session, each call on one line.
+
+use std::collections::HashMap;
+
+use clap::Args;
+use haft_agent::call_title;
+use haft_contract::Envelope;
+use haft_journal::{
+    Journal, MessageFinish, MessageKind, MessagePart, MessageRole, PartKind, SessionMessage,
+    SessionQuery, SessionRow,
+};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::list::{self, tokens_read, tokens_written};
+use super::{WorkspaceSessions, pages};
+use crate::error::{CommandError, CommandStatus};
+use crate::views::output;
+use crate::views::session::{line_of_result, on_one_line};
+use haft_app::calendar::rfc3339;
+
+/// Show what was said in a session
+///
+/// Calls are one line each, with the session of the subagent that one began. Their inputs and answers are shown with --json,
+/// and by haft runs show SESSION.
+#[derive(Args)]
+pub(super) struct SessionsShowArgs {
+    /// The session, as haft sessions list shows it, or last for the one used last in this workspace
+    session: String,
+    /// What was set aside, too
+    #[arg(long)]
+    rewound: bool,
+    /// What the agent thought, too, where its model shows that
+    #[arg(long)]
+    thoughts: bool,
+}
+
+/// What a program is told of a session.
+#[derive(Serialize)]
+struct SessionReport {
+    session: Value,
+    messages: Vec<MessageReport>,
+    subagents: Vec<Value>,
+}
+
+#[derive(Serialize)]
+pub(super) struct MessageReport {
+    #[serde(flatten)]
+    message: SessionMessage,
+    parts: Vec<MessagePart>,
+}
+
+pub(super) async fn run(
+    args: &SessionsShowArgs,
+    kept: &WorkspaceSessions,
+    is_json: bool,
+) -> Result<CommandStatus, CommandError> {
+    let (journal, session) = kept.find_session(&args.session).await?;
+    let subagents = subagents(journal, &session).await?;
+    if is_json {
+        let mut messages = Vec::new();
+        pages::for_each_message(journal, &session.id, args.rewound, |message, parts| {
+            messages.push(MessageReport { message: message.clone(), parts: parts.to_vec() });
+            Ok(())
+        })
+        .await?;
+        let mut told = SessionReport {
+            session: self::session_fields(journal, &session).await?,
+            messages,
+            subagents: vec![],
+        };
+        for subagent in &subagents {
+            told.subagents.push(self::session_fields(journal, subagent).await?);
+        }
+        output::write_json(&told)?;
+        return Ok(CommandStatus::Done);
+    }
+    output::write_data(&head(&session, list::status(journal, &session).await?))?;
+    let begun: HashMap<&str, &SessionRow> = subagents
+        .iter()
+        .filter_map(|subagent| Some((subagent.parent_tool_call_id.as_deref()?, subagent)))
+        .collect();
+    pages::for_each_message(journal, &session.id, args.rewound, |message, parts| {
+        output::write_data(&message_text(message, parts, &begun, args.thoughts))
+    })
+    .await?;
+    Ok(CommandStatus::Done)
+}
+
+/// Returns the columns of a session, with how it stands.
+async fn session_fields(
+    journal: &dyn Journal,
+    session: &SessionRow,
+) -> Result<Value, CommandError> {
+    Ok(list::fields(session, list::status(journal, session).await?))
+}
+
+/// Returns the sessions of the subagents that a session had work, as many as one answer of the journal has.
+async fn subagents(
+    journal: &dyn Journal,
+    session: &SessionRow,
+) -> Result<Vec<SessionRow>, CommandError> {
+    let parent = Some(session.id.clone());
+    Ok(journal
+        .sessions(SessionQuery { parent, with_opaque: true, ..SessionQuery::default() })
+        .await?)
+}
+
+fn head(session: &SessionRow, status: &str) -> String {
+    let mut lines = vec![
+        ("session", session.id.to_string()),
+        ("title", session.title.as_deref().map(on_one_line).unwrap_or_default()),
+        ("root", output::escape_controls(&session.root)),
+        ("agent", on_one_line(&session.agent)),
+        ("model", on_one_line(&session.model)),
+        ("status", status.to_owned()),
+        ("begun", rfc3339(session.created_at_ms)),
+        ("changed", rfc3339(session.updated_at_ms)),
+        ("tokens", format!("{} read, {} written", tokens_read(session), tokens_written(session))),
+    ];
+    lines.extend(session.parent_id.as_ref().map(|parent| ("parent", parent.to_string())));
+    lines.extend(session.forked_from_id.as_ref().map(|from| ("fork of", from.to_string())));
+    let line = |(label, text): (&str, String)| format!("{label:<10}{text}\n");
+    lines.into_iter().map(line).collect()
+}
+
+fn message_text(
+    message: &SessionMessage,
+    parts: &[MessagePart],
+    subagents: &HashMap<&str, &SessionRow>,
+    with_thoughts: bool,
+) -> String {
+    let who = match (message.kind, message.role) {
+        (MessageKind::Said, MessageRole::User) => "you".to_owned(),
+        (MessageKind::Said, MessageRole::Assistant) => {
+            on_one_line(message.agent.as_deref().unwrap_or("agent"))
+        }
+        (MessageKind::Summary, _) => "summary of what was said before".to_owned(),
+        (MessageKind::Notice, _) => "haft, to the agent".to_owned(),
+    };
+    let mut text = format!("\n[{}] {who}{}\n", message.id, remarks(message));
+    for part in parts {
+        match part.kind {
+            PartKind::Text => text.push_str(&part_text(part, "")),
+            PartKind::Reasoning if with_thoughts => text.push_str(&part_text(part, "  ~ ")),
+            PartKind::Reasoning => {}
+            PartKind::Tool => text.push_str(&call_text(part, subagents)),
+        }
+    }
+    text.extend(failure_text(message).map(|why| format!("  ! {why}\n")));
+    text
+}
+
+fn remarks(message: &SessionMessage) -> String {
+    let mut remarks = Vec::new();
+    if message.rewound_at_ms.is_some() {
+        remarks.push("set aside".to_owned());
+    }
+    if message.role == MessageRole::Assistant {
+        match message.finish {
+            None => remarks.push("not finished".to_owned()),
+            Some(finish) => remarks.extend(finish_words(finish).map(str::to_owned)),
+        }
+    }
+    if remarks.is_empty() { String::new() } else { format!(" ({})", remarks.join("; ")) }
+}
+
+/// Returns how an answer ended, if it did not end as answers do.
+fn finish_words(finish: MessageFinish) -> Option<&'static str> {
+    match finish {
+        MessageFinish::Stop | MessageFinish::ToolCalls => None,
+        MessageFinish::Error => Some("failed"),
+        MessageFinish::Length
+        | MessageFinish::Interrupted
+        | MessageFinish::Aborted
+        | MessageFinish::Other => Some(finish.as_str()),
+    }
+}
+
+/// Returns why there is no answer, or no whole one.
+pub(super) fn failure_text(message: &SessionMessage) -> Option<String> {
+    message.error.as_deref().map(on_one_line)
+}
+
+fn part_text(part: &MessagePart, mark: &str) -> String {
+    let text = part.text.as_deref().unwrap_or_default().trim();
+    text.lines().map(|line| format!("{mark}{line}\n")).collect()
+}
+
+fn call_text(part: &MessagePart, subagents: &HashMap<&str, &SessionRow>) -> String {
+    let line = line_of_part(part);
+    let subagent = part.tool_call_id.as_deref().and_then(|id| subagents.get(id));
+    let session = subagent.map(|subagent| {
+        let opaque = if subagent.inspectable { "" } else { " (opaque)" };
+        format!("    session {}{opaque}\n", subagent.id)
+    });
+    format!("  → {line}\n{}", session.unwrap_or_default())
+}
+
+/// Returns the line of a call.
+pub(super) fn line_of_part(part: &MessagePart) -> String {
+    let tool = part.tool.as_deref().unwrap_or_default();
+    let json = |text: &Option<String>| {
+        text.as_deref()
+            .and_then(|text| serde_json::from_str::<Value>(text).ok())
+            .unwrap_or_default()
+    };
+    let title = on_one_line(&call_title(tool, &json(&part.input_json)));
+    let envelope = part.output_json.as_deref();
+    match envelope.and_then(|text| serde_json::from_str::<Envelope>(text).ok()) {
+        Some(envelope) => {
+            anstream::adapter::strip_str(&line_of_result(&title, tool, &envelope)).to_string()
+        }
+        None => {
+            let state = part.state.map_or("", |state| state.as_str());
+            format!("{title} · no answer yet ({state})")
+        }
+    }
+}

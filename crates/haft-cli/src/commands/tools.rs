@@ -1,0 +1,102 @@
+//! `haft tools`: which tools there are, for people and as APIs take them, and which of them fit a few words.
+
+use clap::{Args, Subcommand};
+use haft_contract::Contract;
+use haft_contract::limits::TOOL_MATCHES_MAX;
+
+use crate::arguments::setting_args::SettingArgs;
+use crate::error::{CommandError, CommandStatus};
+use crate::views::format::{ToolListFormat, print_list, print_one};
+use haft_app::host::Host;
+use haft_app::{compose, settings, skills};
+
+/// List the tools, find some, or show one
+#[derive(Args)]
+#[command(after_long_help = "\
+Examples:
+  haft tools list
+  haft tools list --format openai > tools.json
+  haft tools show grep
+  haft tools search send a message
+  haft tools list --profile smithers --json")]
+pub(crate) struct ToolsArgs {
+    #[command(subcommand)]
+    command: ToolsCommand,
+}
+
+#[derive(Subcommand)]
+enum ToolsCommand {
+    /// List the tools on offer
+    ///
+    /// The formats other than table can be used as they are in requests to the API of their name. --json is short for
+    /// --format json.
+    List {
+        /// Form of the list
+        #[arg(long, value_enum, default_value_t = ToolListFormat::Table)]
+        format: ToolListFormat,
+    },
+    /// Find tools by what they do
+    ///
+    /// Ranks all tools on offer as tool_search does, best first, at most ten. A model is shown the same where there are so many
+    /// that most are not listed.
+    Search {
+        /// What the tool should do, in a few words, or its id
+        #[arg(required = true)]
+        words: Vec<String>,
+        /// Form of the list
+        #[arg(long, value_enum, default_value_t = ToolListFormat::Table)]
+        format: ToolListFormat,
+    },
+    /// Show one tool with its parameters
+    Show {
+        /// The tool's id
+        tool: String,
+        /// Form of the answer
+        #[arg(long, value_enum, default_value_t = ToolListFormat::Table)]
+        format: ToolListFormat,
+    },
+}
+
+/// Runs the command.
+pub(crate) async fn run(
+    args: &ToolsArgs,
+    setting_args: &SettingArgs,
+    host: &Host,
+) -> Result<CommandStatus, CommandError> {
+    let settings = settings::resolve(&setting_args.overrides(), host)?;
+    let registry = compose::registry(&settings, host).await?;
+    let places = skills::skill_paths(&settings, host);
+    let published = |contract: &Contract| places.describe_with_skills(contract);
+    let of = |format: ToolListFormat| match format {
+        ToolListFormat::Table if setting_args.json => ToolListFormat::Json,
+        format => format,
+    };
+    match &args.command {
+        ToolsCommand::List { format } => {
+            let format = of(*format);
+            // No agent loop of haft stands behind the model that gets the list, and sessions without one do not list it either.
+            let is_for_model = !matches!(format, ToolListFormat::Table | ToolListFormat::Json);
+            let is_listed = |it: &&Contract| !is_for_model || it.id.as_str() != "task";
+            let contracts: Vec<Contract> =
+                registry.contracts().filter(is_listed).map(published).collect();
+            print_list(format, &contracts.iter().collect::<Vec<_>>())?;
+        }
+        ToolsCommand::Search { words, format } => {
+            let query = words.join(" ");
+            let found = registry.search(&query, TOOL_MATCHES_MAX);
+            if found.is_empty() {
+                let message = format!("no tool fits {query:?}: try other words");
+                return Err(CommandError::failed(message).hint("haft tools list"));
+            }
+            let contracts: Vec<&Contract> = found.iter().map(|contract| &**contract).collect();
+            print_list(of(*format), &contracts)?;
+        }
+        ToolsCommand::Show { tool, format } => {
+            let contract = registry.contract(tool).ok_or_else(|| {
+                CommandError::usage(compose::unknown_tool(&registry, tool)).hint("haft tools list")
+            })?;
+            print_one(of(*format), &published(contract))?;
+        }
+    }
+    Ok(CommandStatus::Done)
+}

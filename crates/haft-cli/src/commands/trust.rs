@@ -1,0 +1,106 @@
+//! `haft trust`: lets a manifest widen what is allowed, after saying what that is.
+
+mod agents;
+mod python;
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde::Serialize;
+
+use self::agents::{TrustedAgentReport, agents};
+use self::python::{TrustedDirectoryReport, directories};
+use crate::arguments::setting_args::SettingArgs;
+use crate::error::{CommandError, CommandStatus};
+use crate::views::output;
+use haft_app::host::Host;
+use haft_app::manifest::ManifestFile;
+use haft_app::privileged_keys::split_privileged;
+use haft_app::settings;
+use haft_app::trust::TrustStore;
+
+/// Trust a manifest, so that it may widen what is allowed
+///
+/// Prints what the manifest grants. Only its present content at its present place is trusted: after a change it may
+/// only narrow again.
+///
+/// Python tools are listed with what they may do beyond reading. What is trusted of them is their directories: files
+/// that come later, and what is changed in these, is trusted as well. So it is with agents, where the manifest lies in the
+/// root.
+#[derive(Args)]
+#[command(after_long_help = "\
+Examples:
+  haft trust                      Trust the haft.toml found from the working directory
+  haft trust ~/src/a/haft.toml    Trust another one
+  haft trust --revoke             Trust it no longer")]
+pub(crate) struct TrustArgs {
+    /// The manifest; without it, the haft.toml found from the working directory
+    file: Option<PathBuf>,
+    /// Trust it no longer
+    #[arg(long)]
+    revoke: bool,
+}
+
+#[derive(Serialize)]
+struct TrustReport {
+    path: PathBuf,
+    sha256: String,
+    trusted: bool,
+    grants: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    python: Vec<TrustedDirectoryReport>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    agents: Vec<TrustedAgentReport>,
+}
+
+/// Runs the command.
+pub(crate) async fn run(
+    args: &TrustArgs,
+    setting_args: &SettingArgs,
+    host: &Host,
+) -> Result<CommandStatus, CommandError> {
+    let file = match &args.file {
+        Some(path) => ManifestFile::read(path)?,
+        None => match settings::find_manifest(&setting_args.overrides(), host)? {
+            Some(file) => file,
+            None => return Err(settings::no_manifest(&host.working_directory()?).into()),
+        },
+    };
+    let trust = TrustStore::new(host.state().trust());
+    let mut answer = TrustReport {
+        path: file.path().to_owned(),
+        sha256: file.sha256(),
+        trusted: !args.revoke,
+        grants: Vec::new(),
+        python: Vec::new(),
+        agents: Vec::new(),
+    };
+    // What cannot be read need not be trusted, but can still be trusted no longer.
+    if args.revoke {
+        trust.revoke(&file)?;
+    } else {
+        let manifest = file.parse()?;
+        if !manifest.python.is_empty() {
+            answer.python = directories(&file, setting_args, host).await?;
+        }
+        answer.agents = agents(&file, &manifest, host);
+        answer.grants = split_privileged(&file, &manifest)?.privileged_keys;
+        trust.grant(&file, host.now_ms())?;
+    }
+    if setting_args.json {
+        output::write_json(&answer)?
+    } else {
+        output::write_data(&text(&answer))?
+    }
+    Ok(CommandStatus::Done)
+}
+
+fn text(answer: &TrustReport) -> String {
+    let path = answer.path.display();
+    let text = match (answer.trusted, answer.grants.as_slice()) {
+        (false, _) => format!("{path} is not trusted"),
+        (true, []) => format!("{path} is trusted; it grants nothing beyond the defaults"),
+        (true, grants) => format!("{path} is trusted; it grants:\n  {}", grants.join("\n  ")),
+    };
+    output::escape_controls(&(text + &python::text(&answer.python) + &agents::text(&answer.agents)))
+}

@@ -1,0 +1,78 @@
+//! Which agents of the workspace are trusted with its manifest: those that take the place of others, and the models that they
+//! name. What is wrong with them `haft agents check` says.
+
+use haft_agent::{AgentDirectories, AgentSource, WorkspaceTrust, find_agents};
+use serde::Serialize;
+
+use crate::views::path_text::counted;
+use haft_app::host::Host;
+use haft_app::manifest::{Manifest, ManifestFile};
+
+/// One agent.
+#[derive(Serialize)]
+pub(super) struct TrustedAgentReport {
+    agent: String,
+    /// The model that it names.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model: Option<String>,
+    /// Where the agents of the same name are that it takes the place of.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    hides: Vec<AgentSource>,
+}
+
+/// Returns the agents that are trusted with a manifest: those beside it, where its directory is the root.
+pub(super) fn agents(
+    file: &ManifestFile,
+    manifest: &Manifest,
+    host: &Host,
+) -> Vec<TrustedAgentReport> {
+    let directory = file.directory();
+    let root = manifest.root.as_ref().map_or_else(|| directory.to_owned(), |it| directory.join(it));
+    let is_root = root.canonicalize().ok().zip(directory.canonicalize().ok());
+    if is_root.is_none_or(|(root, directory)| root != directory) {
+        return Vec::new();
+    }
+    let user = host.config_directory().map(|config| config.join("haft/agents"));
+    let places = AgentDirectories { root: Some(root), trust: WorkspaceTrust::Trusted, user };
+    let found = find_agents(&places);
+    let own = found.iter().filter(|agent| agent.source == AgentSource::Workspace);
+    own.map(|agent| TrustedAgentReport {
+        agent: agent.name.clone(),
+        model: agent.model.clone(),
+        hides: found
+            .hidden
+            .iter()
+            .filter(|hidden| hidden.name == agent.name)
+            .map(|hidden| hidden.source)
+            .collect(),
+    })
+    .collect()
+}
+
+/// Returns what is said of the agents; nothing if there are none.
+pub(super) fn text(agents: &[TrustedAgentReport]) -> String {
+    if agents.is_empty() {
+        return String::new();
+    }
+    let is = if agents.len() == 1 { "is" } else { "are" };
+    let head = format!(
+        "\n{} in agents/ {is} trusted as well, and so is what will be there later:",
+        counted(agents.len(), "agent")
+    );
+    agents.iter().fold(head, |text, one| text + &text_of(one))
+}
+
+fn text_of(agent: &TrustedAgentReport) -> String {
+    let mut says: Vec<String> = Vec::new();
+    if agent.hides.contains(&AgentSource::User) {
+        says.push("takes the place of yours".to_owned());
+    }
+    if agent.hides.contains(&AgentSource::Bundled) {
+        says.push("takes the place of the bundled one".to_owned());
+    }
+    says.extend(agent.model.as_ref().map(|model| format!("asks {model}")));
+    match says.as_slice() {
+        [] => format!("\n  {}", agent.agent),
+        says => format!("\n  {}: {}", agent.agent, says.join("; ")),
+    }
+}

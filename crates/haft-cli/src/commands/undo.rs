@@ -1,0 +1,325 @@
+//! `haft undo`: brings back what was there before calls changed it. The undoing is a call itself, in a run of its own and
+//! through the same pipeline as every other, so that it is journaled and can be undone in turn. No rules are asked: whoever
+//! types this owns the workspace.
+
+mod perform;
+mod text;
+
+use std::sync::Arc;
+
+use clap::Args;
+use haft::{
+    CallSelection, Clock as _, RootChanges, SnapshotHistory, SnapshotHistoryError, SystemClock,
+};
+use haft_contract::{AttemptAddress, CallAddress, Envelope, RunId};
+use haft_journal::{Journal, LeaseHolder, RunQuery};
+use haft_snapshot::{OverwritePolicy, RecordOptions, RestoreError, RestoreReport, quote_path};
+
+use self::perform::UndoRequest;
+use self::text::UndoReport;
+use crate::arguments::call_address;
+use crate::arguments::latest;
+use crate::arguments::setting_args::SettingArgs;
+use crate::error::{CommandError, CommandErrorKind, CommandStatus};
+use crate::views::output;
+use crate::views::remedy;
+use haft_app::host::Host;
+use haft_app::settings::{self, EffectiveSettings};
+use haft_app::{compose, owner};
+
+/// A call of which it is not known what it changed, and why.
+pub(super) type UnrecordedCall = (CallAddress, String);
+
+/// Bring back what was there before a call, or a whole run, changed it
+///
+/// Where something else changed one of the paths since, nothing is brought back, and every such path is listed. What was not
+/// recorded cannot be brought back: it stays, is listed, and the exit status is 5 instead of 0. What the call did elsewhere
+/// than in the workspace stays done. A run that a living process executes is not undone. To the session of an agent belongs
+/// what its subagents did. An undo is recorded as a call of its own, which can be undone as well; it is never what last
+/// stands for.
+#[derive(Args)]
+#[command(after_long_help = "\
+Examples:
+  haft undo nightly/main/0/1/3        Undo one call
+  haft undo --to nightly/main/0/1/3   Undo every later call of its run
+  haft undo nightly                   Undo a whole run
+  haft undo last                      Undo the whole run or session that was used last
+  haft undo --dry-run nightly         Show what would be brought back
+
+Exit status:
+  0  All of it is as it was before
+  1  Nothing was undone: something is in the way, or a process executes the run
+  5  Partly undone: what was not recorded stays, and is listed")]
+pub(crate) struct UndoArgs {
+    /// The call, run/node/iteration/attempt/seq as haft runs show spells it, or a run, or last for the run that was used
+    /// last in this workspace
+    #[arg(value_name = "CALL|RUN", required_unless_present = "to", conflicts_with = "to")]
+    target: Option<String>,
+    /// Undo what the run did after this call
+    #[arg(long, value_name = "CALL")]
+    to: Option<String>,
+    /// Undo also where something else changed the same paths since, which is lost
+    #[arg(long)]
+    force: bool,
+    /// Show what would be brought back, and change nothing
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// Runs the command.
+pub(crate) async fn run(
+    args: UndoArgs,
+    setting_args: &SettingArgs,
+    host: &Host,
+) -> Result<CommandStatus, CommandError> {
+    let of = match (&args.to, &args.target) {
+        (Some(to), _) => CallSelection::After(call_address::parse(to)?),
+        (None, Some(target)) => selection(target)?,
+        (None, None) => return Err(CommandError::usage("name the call or the run to undo")),
+    };
+    let settings = settings::resolve(&setting_args.overrides(), host)?;
+    let journal = open_journal(&settings).await?;
+    let of = resolve_selection(of, &*journal, &settings).await?;
+    let history = snapshot_history(&journal, &settings, host);
+    require_no_live_holder(&*journal, &history, &of).await?;
+    let roots = changes_of_calls(&history, &of).await?;
+    let unrecorded = warn_unrecorded_calls(&history, &of, &roots).await?;
+    print_remarks(&roots);
+    let overwrite = if args.force { OverwritePolicy::Force } else { OverwritePolicy::Refuse };
+    let rehearsed = preview_undo(&of, &roots, overwrite)?;
+    let options = overwrite_options(&roots, &settings);
+    require_recorded(&roots, overwrite, &options)?;
+    let is_as_before = rehearsed.iter().all(|root| root.paths.is_empty());
+    let roots = Arc::new(roots);
+    if args.dry_run || is_as_before {
+        let restored = &rehearsed;
+        let told =
+            UndoReport { of: &of, roots: &roots, restored, unrecorded: &unrecorded, call: None };
+        return told.print_report(setting_args.json);
+    }
+    let undoing =
+        UndoRequest { of: selection_words(&of), roots: Arc::clone(&roots), overwrite, options };
+    let (envelope, restored) = undoing.execute(&settings, host).await?;
+    match &envelope {
+        Envelope::Output { metadata, .. } => {
+            let (restored, call) = (&restored, metadata.call_id.as_deref());
+            let told =
+                UndoReport { of: &of, roots: &roots, restored, unrecorded: &unrecorded, call };
+            told.print_report(setting_args.json)
+        }
+        Envelope::Error { error_text, metadata } => {
+            let text = remedy::text_with_advice(error_text, metadata.refusal.as_deref());
+            output::print_error(&text, None);
+            Ok(CommandStatus::of_envelope(&envelope))
+        }
+    }
+}
+
+/// Returns the calls that a name on the command line stands for.
+pub(super) fn selection(target: &str) -> Result<CallSelection, CommandError> {
+    if target.contains('/') {
+        return Ok(CallSelection::Call(call_address::parse(target)?));
+    }
+    Ok(CallSelection::Run(RunId::parse(target).map_err(CommandError::usage)?))
+}
+
+/// Returns the calls with the run that `last` stands for, which is said before anything is shown or done.
+pub(super) async fn resolve_selection(
+    of: CallSelection,
+    journal: &dyn Journal,
+    settings: &EffectiveSettings,
+) -> Result<CallSelection, CommandError> {
+    let name = of.run().as_str();
+    let named = latest::find_run(name, journal, || latest::workspace(settings)).await?;
+    if let Some(told) = named.latest_note() {
+        output::print_note(told);
+    }
+    Ok(selection_in_run(of, named.id()))
+}
+
+/// Returns the same calls of another run.
+fn selection_in_run(of: CallSelection, run: RunId) -> CallSelection {
+    let moved = |call: CallAddress, run| CallAddress {
+        scope: AttemptAddress { run, ..call.scope },
+        ..call
+    };
+    match of {
+        CallSelection::Call(call) => CallSelection::Call(moved(call, run)),
+        CallSelection::After(call) => CallSelection::After(moved(call, run)),
+        CallSelection::Run(_) => CallSelection::Run(run),
+    }
+}
+
+/// Returns how the calls are named on the command line.
+fn as_argument(of: &CallSelection) -> String {
+    match of {
+        CallSelection::Call(call) => call.to_string(),
+        CallSelection::After(call) => format!("--to {call}"),
+        CallSelection::Run(run) => run.to_string(),
+    }
+}
+
+fn selection_words(of: &CallSelection) -> String {
+    match of {
+        CallSelection::Call(call) => call.to_string(),
+        CallSelection::After(call) => format!("after {call}"),
+        CallSelection::Run(run) => run.to_string(),
+    }
+}
+
+/// Opens the journal that the settings name.
+pub(super) async fn open_journal(
+    settings: &EffectiveSettings,
+) -> Result<Arc<dyn Journal>, CommandError> {
+    let journal = settings.durability.journal.open_to_read().await?;
+    journal.ok_or_else(|| CommandError::usage("nothing was recorded yet").hint("haft runs list"))
+}
+
+/// Returns what was recorded around the calls of a journal.
+pub(super) fn snapshot_history(
+    journal: &Arc<dyn Journal>,
+    settings: &EffectiveSettings,
+    host: &Host,
+) -> SnapshotHistory {
+    let hidden = compose::snapshots::hidden(settings, host);
+    let place = &settings.durability.journal;
+    compose::snapshots::history(journal, place, settings.snapshots.as_ref(), host).hiding(&hidden)
+}
+
+/// Returns what the calls changed.
+pub(super) async fn changes_of_calls(
+    history: &SnapshotHistory,
+    of: &CallSelection,
+) -> Result<Vec<RootChanges>, CommandError> {
+    history.changes(of).await.map_err(|err| match err {
+        SnapshotHistoryError::UnknownCall(_) => {
+            CommandError::usage(err).hint(format!("haft runs show {}", of.run()))
+        }
+        SnapshotHistoryError::UnknownRun(_) => CommandError::usage(err).hint("haft runs list"),
+        err => CommandError::failed(err),
+    })
+}
+
+/// Returns the calls of which it is not known what they changed, and says so of each.
+pub(super) async fn warn_unrecorded_calls(
+    history: &SnapshotHistory,
+    of: &CallSelection,
+    roots: &[RootChanges],
+) -> Result<Vec<UnrecordedCall>, CommandError> {
+    let found = history.unrecorded(of).await.map_err(CommandError::failed)?;
+    for (call, why) in &found {
+        let message = format!("nothing was recorded of what call {call} changed: {why}");
+        output::print_warning(&message, None);
+    }
+    // What was noted of these is told with all other remarks.
+    let lacking = roots.iter().flat_map(|root| {
+        root.remarks.iter().filter(|(call, _)| !root.calls.contains(call)).cloned()
+    });
+    Ok(found.into_iter().chain(lacking).collect())
+}
+
+/// Refuses while a process that lives executes the run: what it did last it may be doing still, and what it does next builds
+/// on that. One call can be undone as soon as nothing of its run is under way.
+async fn require_no_live_holder(
+    journal: &dyn Journal,
+    history: &SnapshotHistory,
+    of: &CallSelection,
+) -> Result<(), CommandError> {
+    let runs = history.runs(of).await.map_err(CommandError::failed)?;
+    let lives = |holder: &LeaseHolder| {
+        let is_gone = owner::check_gone(&holder.owner);
+        !is_gone.unwrap_or_else(|| holder.is_expired(SystemClock.now_ms()))
+    };
+    let holders = journal.lease_holders().await?.into_iter();
+    let held = holders.filter(|holder| runs.contains(&holder.run)).find(lives);
+    let Some(holder) = held else { return Ok(()) };
+    let run = &holder.run;
+    if let CallSelection::Call(_) = of {
+        let query = RunQuery { run: Some(run.clone()), ..RunQuery::default() };
+        if journal.runs(query).await?.iter().all(|row| row.intended == 0) {
+            return Ok(());
+        }
+    }
+    let place = output::escape_controls(&holder.owner.location);
+    let message = format!(
+        "nothing was undone, because {place} has run {run} and goes on changing files: wait for that process, or end it"
+    );
+    Err(CommandError::failed(message)
+        .kind(CommandErrorKind::Held)
+        .hint(format!("haft runs show {run}")))
+}
+
+/// Says what is not certain of what will be shown or done.
+pub(super) fn print_remarks(roots: &[RootChanges]) {
+    for root in roots {
+        for (call, remark) in &root.remarks {
+            output::print_note(format_args!("call {call}: {remark}"));
+        }
+        if root.ends_now {
+            output::print_note("it is compared with what is there now, whoever changed that");
+        }
+    }
+}
+
+/// Finds out what undoing would do, and refuses if it cannot be done in every root.
+fn preview_undo(
+    of: &CallSelection,
+    roots: &[RootChanges],
+    overwrite: OverwritePolicy,
+) -> Result<Vec<RestoreReport>, CommandError> {
+    let again = format!("haft undo --force {}", as_argument(of));
+    if overwrite == OverwritePolicy::Refuse && roots.iter().any(|root| root.ends_now) {
+        let message = "nobody saw how the last of these calls ended, so everything that changed since it began would \
+                       be undone; look at it with haft diff; --force undoes it";
+        return Err(CommandError::failed(message).hint(again));
+    }
+    let (mut rehearsed, mut conflicts) = (Vec::new(), Vec::new());
+    for root in roots {
+        match root.rehearse(overwrite) {
+            Ok(restored) => rehearsed.push(restored),
+            Err(RestoreError::Conflicts { conflicts: found }) => {
+                let is_one = roots.len() == 1;
+                conflicts.extend(found.iter().map(|conflict| match is_one {
+                    true => format!("  {conflict}"),
+                    false => format!("  in {}: {conflict}", quote_path(root.root())),
+                }));
+            }
+            Err(err) => return Err(CommandError::failed(err)),
+        }
+    }
+    if conflicts.is_empty() {
+        return Ok(rehearsed);
+    }
+    let found = conflicts.join("\n");
+    let err = CommandError::failed(format!("nothing was undone, because of these paths:\n{found}"));
+    Err(if overwrite == OverwritePolicy::Refuse { err.hint(again) } else { err })
+}
+
+/// Returns how what an undo overwrites is recorded: by the settings, and in any case whatever was recorded before.
+fn overwrite_options(roots: &[RootChanges], settings: &EffectiveSettings) -> RecordOptions {
+    let options = settings.snapshots.clone().unwrap_or_default();
+    roots.iter().fold(options, |options, root| root.widen_options(&options))
+}
+
+/// Refuses to overwrite what could not be brought back by undoing the undo.
+fn require_recorded(
+    roots: &[RootChanges],
+    overwrite: OverwritePolicy,
+    options: &RecordOptions,
+) -> Result<(), CommandError> {
+    let mut lost = Vec::new();
+    for root in roots {
+        let found = root.unrecordable_paths(overwrite, options).map_err(CommandError::failed)?;
+        lost.extend(
+            found.iter().map(|lost| format!("  {}: {}", quote_path(&lost.path), lost.entry.reason)),
+        );
+    }
+    if lost.is_empty() {
+        return Ok(());
+    }
+    Err(CommandError::failed(format!(
+        "nothing was undone, because what is at these paths now cannot be recorded, and would be lost for good; move it \
+         away, or raise file_bytes in [snapshots] of a trusted manifest if it is too large:\n{}",
+        lost.join("\n")
+    )))
+}

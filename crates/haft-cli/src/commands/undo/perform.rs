@@ -1,0 +1,160 @@
+//! The call that undoes, in a runtime of its own: its only tool undoes just this, and whatever it touches is recorded before
+//! and after, so that the undoing can be undone.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use haft::{
+    Call, CallLimits, Clock as _, ConnectionOptions, Registry, RepeatPolicy, RootChanges, Runtime,
+    RuntimeParts, Sandbox, SystemClock, WorkspaceRoots, WorkspaceSnapshots,
+};
+use haft_contract::{
+    Cx, Effect, Envelope, ErrorCode, PatternVariables, RequirementSet, Tool, ToolError,
+};
+use haft_journal::Journal;
+use haft_policy::{NetworkGuard, Rule, RuleAction, RuleScope};
+use haft_sandbox::Launcher;
+use haft_snapshot::{OverwritePolicy, RecordOptions, RestoreError, RestoreReport};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::text::as_json;
+use crate::arguments::latest::UNDO_TOOL;
+use crate::error::CommandError;
+use haft_app::host::Host;
+use haft_app::settings::EffectiveSettings;
+use haft_app::{compose, id, owner};
+
+/// What is to be undone, and how.
+pub(super) struct UndoRequest {
+    /// As people name it.
+    pub(super) of: String,
+    pub(super) roots: Arc<Vec<RootChanges>>,
+    pub(super) overwrite: OverwritePolicy,
+    /// How what is overwritten is recorded.
+    pub(super) options: RecordOptions,
+}
+
+/// What the call did to each root, for whoever waits for it.
+type RestoredRoots = Arc<Mutex<Vec<RestoreReport>>>;
+
+/// The input of the call that undoes.
+#[derive(Deserialize, JsonSchema)]
+struct UndoInput {
+    /// What is undone.
+    #[expect(dead_code, reason = "it is for whoever reads the journal")]
+    of: String,
+    /// Whether what others changed since is overwritten.
+    force: bool,
+}
+
+impl UndoRequest {
+    /// Makes the call, in a run that begins with it, and returns what it did to each root.
+    pub(super) async fn execute(
+        &self,
+        settings: &EffectiveSettings,
+        host: &Host,
+    ) -> Result<(Envelope, Vec<RestoreReport>), CommandError> {
+        let journal = settings.durability.journal.open().await?;
+        let done = Arc::new(Mutex::new(Vec::new()));
+        let runtime = self.runtime(journal, &done, settings, host)?;
+        let session = ConnectionOptions::headless(id::new("session", SystemClock.now_ms())?, "cli");
+        let run = runtime.open_connection(session)?.run(compose::new_run(host.now_ms())?);
+        let input = json!({"of": self.of, "force": self.overwrite == OverwritePolicy::Force});
+        let envelope = run.call(Call::new(UNDO_TOOL, input)).await;
+        runtime.shut_down().await;
+        let done = std::mem::take(&mut *done.lock().unwrap_or_else(PoisonError::into_inner));
+        Ok((envelope?, done))
+    }
+
+    /// Puts a runtime together whose only tool undoes just this.
+    fn runtime(
+        &self,
+        journal: Arc<dyn Journal>,
+        done: &RestoredRoots,
+        settings: &EffectiveSettings,
+        host: &Host,
+    ) -> Result<Runtime, CommandError> {
+        let paths: Vec<PathBuf> = self.roots.iter().map(|root| root.root().to_path_buf()).collect();
+        let (first, others) = paths.split_first().ok_or_else(|| {
+            CommandError::failed("nothing was recorded of these calls that could be undone")
+        })?;
+        let roots = WorkspaceRoots::open(first, others)?;
+        let directory = compose::snapshots::directory(&settings.durability.journal, host);
+        let hidden = compose::snapshots::hidden(settings, host);
+        let clock = Arc::new(SystemClock);
+        let noted_in = Arc::clone(&journal);
+        let snapshots =
+            WorkspaceSnapshots::new(&directory, &roots, noted_in, clock.clone(), &self.options)
+                .hiding(&hidden)
+                .including(self.roots.iter().flat_map(RootChanges::paths).collect());
+        let snapshots = Arc::new(snapshots);
+        let parts = RuntimeParts {
+            registry: Registry::new([tool(
+                Arc::clone(&self.roots),
+                Arc::clone(&snapshots),
+                Arc::clone(done),
+            )])?,
+            variables: PatternVariables { workspace: roots.paths(), ..PatternVariables::default() },
+            roots,
+            journal,
+            requires: RequirementSet::default(),
+            rules: vec![(RuleScope::Manifest, Rule::new(UNDO_TOOL, "*", RuleAction::Allow))],
+            limits: CallLimits::default(),
+            allow_network: false,
+            network_guard: NetworkGuard::default(),
+            project_rules: None,
+            watchdogs: Vec::new(),
+            launcher: Launcher::new(host.program()?),
+            networking: haft::Networking::default(),
+            sandbox: Sandbox { hidden, ..Sandbox::system() },
+            environment: Vec::new(),
+            sidecars: host.state().sidecars(),
+            clock,
+            owner: owner::this_process(SystemClock.now_ms())?,
+            is_gone: Arc::new(owner::check_gone),
+            snapshots: Some(snapshots),
+            on_repeat: RepeatPolicy::default(),
+            settings: "{}".to_owned(),
+        };
+        Ok(Runtime::new(parts)?)
+    }
+}
+
+fn tool(
+    changes: Arc<Vec<RootChanges>>,
+    snapshots: Arc<WorkspaceSnapshots>,
+    done: RestoredRoots,
+) -> Tool {
+    Tool::new(UNDO_TOOL)
+        .description("Bring back what was there before calls changed it")
+        .effect(Effect::Once)
+        .dangerous()
+        .execute_blocking(move |input: UndoInput, cx: &Cx| {
+            if !snapshots.has_recorded_before(cx.call_address()) {
+                // Other calls go on without a record; this one may overwrite the last that there is of something.
+                let message =
+                    "nothing was undone, because what is there now could not be recorded before";
+                return Err(ToolError::new(ErrorCode::ToolFailed, message));
+            }
+            let overwrite =
+                if input.force { OverwritePolicy::Force } else { OverwritePolicy::Refuse };
+            let undone: Result<Vec<RestoreReport>, RestoreError> =
+                changes.iter().map(|root| root.undo(overwrite)).collect();
+            let undone = undone.map_err(|err| failed(&err))?;
+            let shown: Vec<Value> =
+                changes.iter().zip(&undone).map(|(root, undone)| as_json(root, undone)).collect();
+            *done.lock().unwrap_or_else(PoisonError::into_inner) = undone;
+            Ok(Value::from(shown))
+        })
+}
+
+fn failed(err: &RestoreError) -> ToolError {
+    let mut message = err.to_string();
+    if let RestoreError::Conflicts { conflicts } = err {
+        let conflicts: Vec<String> = conflicts.iter().map(ToString::to_string).collect();
+        message = format!("nothing was undone, because of these paths: {}", conflicts.join("; "));
+    }
+    ToolError::new(ErrorCode::ToolFailed, message)
+}

@@ -1,0 +1,157 @@
+//! Plain lines on standard error, for logs and pipes: one for each node that ended, and of large plans only what did not
+//! succeed and how far they are.
+
+use haft_plan::drive::PlanEvent;
+use haft_plan::{NodeError, NodeId, NodeStatus};
+
+use super::colour::{self, painted};
+use super::label::{NodeLabels, on_one_line};
+use super::{
+    LOG_LINE_CHARS_MAX, LOG_LINES_SHOWN_MAX, PlanRenderer, TOLD_FAILURES_MAX, TOLD_NODES_MAX,
+};
+use crate::views::output;
+use crate::views::table::shortened;
+use crate::views::time::duration_in_words;
+
+/// Parts of a large plan after each of which it is told how far it is.
+const PROGRESS_PARTS: usize = 10;
+
+/// What is said of a plan line by line.
+pub(super) struct PlanLines<'p> {
+    labels: &'p NodeLabels,
+    ended: usize,
+    failures: usize,
+}
+
+impl<'p> PlanLines<'p> {
+    pub(super) fn new(labels: &'p NodeLabels) -> Self {
+        Self { labels, ended: 0, failures: 0 }
+    }
+
+    /// Returns the line about an event, if it has one: coloured, and else visible text.
+    pub(super) fn line(&mut self, event: &PlanEvent) -> Option<String> {
+        match event {
+            PlanEvent::PlanStarted { run, nodes } => {
+                let nodes =
+                    if *nodes == 1 { "1 node".to_owned() } else { format!("{nodes} nodes") };
+                Some(format!("run {run}: {nodes}"))
+            }
+            PlanEvent::NodeRetrying { node, attempt, delay_ms, error } => {
+                let said = format!(
+                    "attempt {attempt} failed, the next in {}",
+                    duration_in_words(*delay_ms)
+                );
+                let said = painted(colour::FAILED_FOR_NOW, &said);
+                self.failure_line(|labels| labels.line(*node, &said, &error_text(error)))
+            }
+            PlanEvent::NodeFinished { node, status, duration_ms, replayed, error, log } => {
+                let name = match status {
+                    NodeStatus::InDoubt => "in doubt",
+                    status => status.as_str(),
+                };
+                let mut said = painted(colour::of_status(*status), name);
+                match (replayed, status) {
+                    (_, NodeStatus::InDoubt) => {}
+                    (true, _) => said.push_str(", recalled"),
+                    (false, _) => {
+                        said.push_str(&format!(" in {}", duration_in_words(*duration_ms)))
+                    }
+                }
+                let error = error.as_ref().map(error_text).unwrap_or_default();
+                let mut line = self.labels.line(*node, &said, &error);
+                line.extend(log.iter().map(|log| log_lines(*node, log)));
+                self.end_line(*status, line)
+            }
+            PlanEvent::NodeSkipped { node, because_of } => {
+                let said = painted(colour::of_status(NodeStatus::Skipped), "skipped");
+                let said = format!("{said} because of node {because_of}");
+                let line = self.labels.line(*node, &said, "");
+                self.end_line(NodeStatus::Skipped, line)
+            }
+            _ => None,
+        }
+    }
+
+    fn end_line(&mut self, status: NodeStatus, line: String) -> Option<String> {
+        self.ended += 1;
+        if status != NodeStatus::Succeeded {
+            return self.failure_line(|_| line);
+        }
+        let count = self.labels.count();
+        if count <= TOLD_NODES_MAX {
+            return Some(line);
+        }
+        let part = |ended: usize| ended * PROGRESS_PARTS / count;
+        (part(self.ended) > part(self.ended - 1))
+            .then(|| format!("{} of {count} nodes", self.ended))
+    }
+
+    fn failure_line(&mut self, line: impl FnOnce(&NodeLabels) -> String) -> Option<String> {
+        self.failures += 1;
+        match self.failures.cmp(&TOLD_FAILURES_MAX) {
+            std::cmp::Ordering::Less => Some(line(self.labels)),
+            std::cmp::Ordering::Equal => {
+                let line = line(self.labels);
+                Some(format!("{line}\nfurther nodes that do not succeed are not told one by one"))
+            }
+            std::cmp::Ordering::Greater => None,
+        }
+    }
+}
+
+/// Returns what a tool printed, each line marked with its node.
+fn log_lines(node: NodeId, log: &str) -> String {
+    let lines = log.trim_end().lines();
+    let line = |line: &str| {
+        format!("\n{node} | {}", output::escape_controls(&shortened(line, LOG_LINE_CHARS_MAX)))
+    };
+    let mut text: String = lines.clone().take(LOG_LINES_SHOWN_MAX).map(line).collect();
+    match lines.count().saturating_sub(LOG_LINES_SHOWN_MAX) {
+        0 => {}
+        more => text.push_str(&format!("\n{node} | … ({more} more lines)")),
+    }
+    text
+}
+
+/// Returns an error up to its first line that is set in: where in a tool it was raised is for whoever looks at the call.
+fn error_text(error: &NodeError) -> String {
+    let lines = error.text.trim_start().lines();
+    let said: Vec<&str> = lines.take_while(|line| !line.starts_with([' ', '\t'])).collect();
+    let said = NodeError { text: said.join("\n"), ..error.clone() };
+    format!(": {}", on_one_line(&said.to_string()))
+}
+
+impl PlanRenderer for PlanLines<'_> {
+    fn show_event(&mut self, event: &PlanEvent) {
+        if let Some(line) = self.line(event) {
+            output::print_coloured_note(&line);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_an_error_it_is_not_told_where_it_was_raised() {
+        let error = NodeError {
+            code: haft_contract::ErrorCode::ToolFailed,
+            text: "a\nb\n  at c\nd".to_owned(),
+            refusal: None,
+        };
+        assert_eq!(error_text(&error), ": TOOL_FAILED: a b");
+    }
+
+    #[test]
+    fn what_a_tool_printed_is_marked_and_bounded() {
+        let node = NodeId::new(3);
+        assert_eq!(log_lines(node, "one\n\ntwo\n"), "\n3 | one\n3 | \n3 | two");
+        assert_eq!(log_lines(node, "\n"), "");
+        let of = |lines: usize| log_lines(node, &"x\n".repeat(lines));
+        assert_eq!(of(LOG_LINES_SHOWN_MAX).matches("3 | x").count(), LOG_LINES_SHOWN_MAX);
+        assert!(of(LOG_LINES_SHOWN_MAX + 2).ends_with("\n3 | x\n3 | … (2 more lines)"));
+        let long = log_lines(node, &"x".repeat(LOG_LINE_CHARS_MAX + 1));
+        assert!(long.ends_with("x…"), "{long}");
+    }
+}

@@ -1,0 +1,315 @@
+//! The live view on a terminal: lines of nodes that ended scroll by, beneath them a line for each node that runs or that
+//! waits for its next attempt, for a resource or for the bounds of its tool, and at the bottom how far the plan is.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use clap::builder::styling::Style;
+use haft_plan::NodeId;
+use haft_plan::drive::{NodeWaitReason, PlanEvent};
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use super::PlanRenderer;
+use super::colour::{self, painted};
+use super::label::{NodeLabels, on_one_line};
+use super::lines::PlanLines;
+use crate::views::time::duration_in_words;
+
+/// Lines of nodes that run or wait; further ones are counted.
+pub(crate) const RUNNING_LINES_MAX: usize = 8;
+/// How often the terminal is drawn anew in a second, at most.
+const DRAWN_PER_SECOND: u8 = 15;
+const TOTAL_TEMPLATE: &str = "{bar:24} {pos}/{len} nodes, {wide_msg}";
+const TOTAL_TEMPLATE_NARROW: &str = "{bar:6} {pos}/{len} nodes, {wide_msg}";
+/// Columns below which the bar is short.
+const NARROW_COLUMNS: u16 = 72;
+const NODE_TEMPLATE: &str = "  {wide_msg}";
+/// Terminals that can do nothing but print.
+const DUMB_TERMINAL: &str = "dumb";
+
+/// What is seen of a plan on a terminal.
+pub(super) struct LivePlanView<'p> {
+    labels: &'p NodeLabels,
+    /// What scrolls by is what is said elsewhere line by line.
+    lines: PlanLines<'p>,
+    screen: MultiProgress,
+    total_bar: ProgressBar,
+    started_at: Instant,
+    active_nodes: BTreeMap<NodeId, ActiveNode>,
+    failures: usize,
+    is_hidden: bool,
+    is_coloured: bool,
+}
+
+/// A node that runs or waits.
+struct ActiveNode {
+    activity: NodeActivity,
+    since: Instant,
+    line: Option<ProgressBar>,
+}
+
+enum NodeActivity {
+    /// It waits for something other than earlier nodes.
+    Waiting(NodeWaitReason),
+    Running {
+        attempt: u32,
+    },
+    /// It failed, and its next attempt is made after so many milliseconds.
+    Failed {
+        attempt: u32,
+        waits_ms: u64,
+    },
+}
+
+impl<'p> LivePlanView<'p> {
+    /// Returns a view on standard error, if that is a terminal on which lines can be drawn anew.
+    pub(super) fn new(labels: &'p NodeLabels) -> Option<Self> {
+        if std::env::var("TERM").is_ok_and(|term| term == DUMB_TERMINAL) {
+            return None;
+        }
+        let screen = MultiProgress::with_draw_target(draw_target());
+        if screen.is_hidden() {
+            return None;
+        }
+        let count = u64::try_from(labels.count()).unwrap_or(u64::MAX);
+        let is_narrow = columns().is_some_and(|columns| columns < NARROW_COLUMNS);
+        let template = if is_narrow { TOTAL_TEMPLATE_NARROW } else { TOTAL_TEMPLATE };
+        let whole = screen.add(ProgressBar::new(count).with_style(style(template)));
+        Some(Self {
+            labels,
+            lines: PlanLines::new(labels),
+            screen,
+            total_bar: whole,
+            started_at: Instant::now(),
+            active_nodes: BTreeMap::new(),
+            failures: 0,
+            is_hidden: false,
+            is_coloured: crate::views::output::stderr_has_colours(),
+        })
+    }
+
+    /// Notes what a node does now. Those that run have lines before those that wait.
+    fn set_activity(&mut self, node: NodeId, doing: NodeActivity) {
+        let kept = self.active_nodes.remove(&node).and_then(|under_way| under_way.line);
+        let shown = self.active_nodes.values().filter(|other| other.line.is_some()).count();
+        let line = match (kept, &doing) {
+            (Some(line), _) => Some(line),
+            (None, _) if shown < RUNNING_LINES_MAX => Some(self.add_line()),
+            (None, NodeActivity::Waiting(_)) => None,
+            (None, NodeActivity::Running { .. } | NodeActivity::Failed { .. }) => {
+                self.take_waiting_line()
+            }
+        };
+        self.active_nodes.insert(node, ActiveNode { activity: doing, since: Instant::now(), line });
+    }
+
+    /// Takes the line of the last node that only waits.
+    fn take_waiting_line(&mut self) -> Option<ProgressBar> {
+        let mut waiting = self.active_nodes.values_mut().rev().filter(|other| other.is_waiting());
+        waiting.find_map(|other| other.line.take())
+    }
+
+    fn add_line(&self) -> ProgressBar {
+        self.screen.insert_before(
+            &self.total_bar,
+            ProgressBar::new_spinner().with_style(style(NODE_TEMPLATE)),
+        )
+    }
+
+    fn end_node(&mut self, node: NodeId) {
+        if let Some(line) = self.active_nodes.remove(&node).and_then(|under_way| under_way.line) {
+            self.screen.remove(&line);
+            self.assign_line();
+        }
+        self.total_bar.inc(1);
+    }
+
+    /// Gives a line that became free to the first node that has none.
+    fn assign_line(&mut self) {
+        let line = self.add_line();
+        let mut first = None;
+        for under_way in self.active_nodes.values_mut().filter(|under_way| under_way.line.is_none())
+        {
+            if !under_way.is_waiting() {
+                under_way.line = Some(line);
+                return;
+            }
+            first.get_or_insert(under_way);
+        }
+        match first {
+            Some(under_way) => under_way.line = Some(line),
+            None => self.screen.remove(&line),
+        }
+    }
+
+    /// Lets something be said above the lines that are drawn anew.
+    fn print_above(&self, say: impl FnOnce()) {
+        // A hidden screen prints nothing, and what is said beside a question must not be lost.
+        if self.is_hidden {
+            say();
+        } else {
+            // What a key of an interrupt leaves on the screen goes with the lines that are drawn anew.
+            self.screen.suspend(say);
+        }
+    }
+
+    fn draw(&self) {
+        for (node, under_way) in &self.active_nodes {
+            if let Some(line) = &under_way.line {
+                let said = under_way.activity_text();
+                let style = under_way.activity.style();
+                let said = if self.is_coloured { painted(style, &said) } else { said };
+                line.set_message(self.labels.line(*node, &said, ""));
+            }
+        }
+        let hidden = self.active_nodes.values().filter(|under_way| under_way.line.is_none());
+        let (waiting, running): (Vec<_>, Vec<_>) = hidden.partition(|other| other.is_waiting());
+        let mut said = in_seconds(millis(self.started_at));
+        if !running.is_empty() {
+            said.push_str(&format!(", {} more under way", running.len()));
+        }
+        if !waiting.is_empty() {
+            said.push_str(&format!(", {} more waiting", waiting.len()));
+        }
+        if self.failures > 0 {
+            said.push_str(&format!(", {} without success", self.failures));
+        }
+        self.total_bar.set_message(said);
+    }
+}
+
+impl ActiveNode {
+    fn is_waiting(&self) -> bool {
+        match self.activity {
+            NodeActivity::Waiting(_) => true,
+            NodeActivity::Running { .. } | NodeActivity::Failed { .. } => false,
+        }
+    }
+
+    fn activity_text(&self) -> String {
+        let passed_ms = millis(self.since);
+        let tried = |attempt: u32| match attempt {
+            1 => String::new(),
+            attempt => format!(", attempt {attempt}"),
+        };
+        match &self.activity {
+            NodeActivity::Waiting(waits_for) => waiting_text(waits_for, passed_ms),
+            NodeActivity::Running { attempt } => {
+                format!("running {}{}", in_seconds(passed_ms), tried(*attempt))
+            }
+            NodeActivity::Failed { attempt, waits_ms } => {
+                let left = in_seconds(waits_ms.saturating_sub(passed_ms));
+                format!("failed{}, the next in {left}", tried(*attempt))
+            }
+        }
+    }
+}
+
+impl NodeActivity {
+    fn style(&self) -> Style {
+        match self {
+            Self::Waiting(_) => colour::WAITING,
+            Self::Running { .. } => colour::RUNNING,
+            Self::Failed { .. } => colour::FAILED_FOR_NOW,
+        }
+    }
+}
+
+/// Says what a node waits for.
+fn waiting_text(waits_for: &NodeWaitReason, passed_ms: u64) -> String {
+    match waits_for {
+        NodeWaitReason::Resource { resource, used_by } => {
+            format!("waiting for {}, used by node {used_by}", on_one_line(resource))
+        }
+        NodeWaitReason::Concurrency { at_once: 1 } => "waiting: 1 call of it at a time".to_owned(),
+        NodeWaitReason::Concurrency { at_once } => {
+            format!("waiting: {at_once} calls of it at a time")
+        }
+        NodeWaitReason::Rate { per_minute, wait_ms } => {
+            let left = in_seconds(wait_ms.saturating_sub(passed_ms));
+            format!("waiting: {per_minute} calls of it a minute, the next in {left}")
+        }
+        // What is added there later is at least a reason to wait.
+        _ => "waiting".to_owned(),
+    }
+}
+
+impl PlanRenderer for LivePlanView<'_> {
+    fn show_event(&mut self, event: &PlanEvent) {
+        match event {
+            PlanEvent::NodeWaiting { node, waits_for } => {
+                self.set_activity(*node, NodeActivity::Waiting(waits_for.clone()));
+            }
+            PlanEvent::NodeStarted { node, attempt, .. } => {
+                self.set_activity(*node, NodeActivity::Running { attempt: *attempt });
+            }
+            PlanEvent::NodeRetrying { node, attempt, delay_ms, .. } => {
+                let (attempt, waits_ms) = (*attempt, *delay_ms);
+                self.set_activity(*node, NodeActivity::Failed { attempt, waits_ms });
+            }
+            PlanEvent::NodeFinished { node, status, .. } => {
+                self.failures += usize::from(*status != haft_plan::NodeStatus::Succeeded);
+                self.end_node(*node);
+            }
+            PlanEvent::NodeSkipped { node, .. } => {
+                self.failures += 1;
+                self.end_node(*node);
+            }
+            _ => {}
+        }
+        if let Some(line) = self.lines.line(event) {
+            self.print_above(|| crate::views::output::print_coloured_note(&line));
+        }
+        self.draw();
+    }
+
+    fn show_note(&mut self, text: &str) {
+        self.print_above(|| crate::views::output::print_note(text));
+    }
+
+    fn hide_live_lines(&mut self) {
+        let _ = self.screen.clear();
+        self.screen.set_draw_target(ProgressDrawTarget::hidden());
+        self.is_hidden = true;
+    }
+
+    fn show_live_lines(&mut self) {
+        self.screen.set_draw_target(draw_target());
+        self.is_hidden = false;
+        self.draw();
+    }
+
+    fn update_durations(&mut self) {
+        self.draw();
+    }
+
+    fn finish(&mut self) {
+        let _ = self.screen.clear();
+    }
+}
+
+/// Returns a duration that moves on before somebody's eyes, without digits that only flicker.
+fn in_seconds(duration_ms: u64) -> String {
+    match duration_ms {
+        0..1_000 => format!("0.{} s", duration_ms / 100),
+        _ => duration_in_words(duration_ms),
+    }
+}
+
+fn draw_target() -> ProgressDrawTarget {
+    ProgressDrawTarget::stderr_with_hz(DRAWN_PER_SECOND)
+}
+
+/// Returns how many columns the terminal has, if it knows.
+fn columns() -> Option<u16> {
+    let size = rustix::termios::tcgetwinsize(std::io::stderr()).ok()?;
+    Some(size.ws_col).filter(|columns| *columns > 0)
+}
+
+fn style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
+}
+
+fn millis(since: Instant) -> u64 {
+    u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,169 @@
+//! What a call changed in a file, as few lines with colours: the old and the new text as its input has them, and of a file
+//! that was replaced what it said before. The whole of what a session changed is for `haft diff`.
+
+use clap::builder::styling::{AnsiColor, Style};
+use haft_contract::ToolKind;
+use haft_patch::DescribedChange;
+use serde_json::Value;
+
+use super::limits::{
+    CHANGE_LINE_CHARS_MAX, CHANGE_LINES_MAX, COMPARED_BYTES_MAX, COMPARED_LINES_MAX,
+};
+use crate::views::output;
+use crate::views::table::shortened;
+
+const ADDED: Style = AnsiColor::Green.on_default();
+const REMOVED: Style = AnsiColor::Red.on_default();
+const DIM: Style = Style::new().dimmed();
+
+/// Returns the lines that show what a call changed. They are empty if the tool does not change files. `before` is the text of
+/// the file before the call, if the file existed and could be read.
+pub(super) fn change_lines(kind: ToolKind, input: &Value, before: Option<&str>) -> Vec<String> {
+    let lines = match described_change(kind, input) {
+        Some(DescribedChange::Passage { old, new, .. }) => {
+            diff_lines(old, new, LineNumbering::InPassage)
+        }
+        Some(DescribedChange::Patch { patch, .. }) => {
+            patch.lines().filter(|line| says_something(line)).map(str::to_owned).collect()
+        }
+        Some(DescribedChange::Content { new, .. }) => match before {
+            Some(before) => replacement_lines(before, new),
+            None => new.lines().map(|line| format!("+{line}")).collect(),
+        },
+        None => Vec::new(),
+    };
+    limited_lines(lines)
+}
+
+/// Returns the change that a call's input describes, if the tool changes files.
+pub(super) fn described_change(kind: ToolKind, input: &Value) -> Option<DescribedChange<'_>> {
+    let text = |name: &str| input.get(name).and_then(Value::as_str);
+    DescribedChange::from_fields(text).filter(|_| kind == ToolKind::Edit)
+}
+
+/// What the places of lines are in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum LineNumbering {
+    /// A passage, so that they say nothing.
+    InPassage,
+    /// The whole file.
+    InFile,
+}
+
+fn replacement_lines(before: &str, new: &str) -> Vec<String> {
+    // A file keeps its line ends, whatever the new text has.
+    let plain = before.replace("\r\n", "\n");
+    let before = if new.contains('\r') { before } else { plain.as_str() };
+    let lines = diff_lines(before, new, LineNumbering::InFile);
+    if lines.is_empty() { vec!["(nothing is different)".to_owned()] } else { lines }
+}
+
+/// Names of files and places are on the line of the call, or say nothing without the file beside them.
+fn says_something(line: &str) -> bool {
+    let is_frame =
+        ["diff ", "index ", "--- ", "*** Begin", "*** End"].iter().any(|it| line.starts_with(it));
+    !is_frame
+}
+
+fn diff_lines(old: &str, new: &str, places: LineNumbering) -> Vec<String> {
+    let (old_lines, new_lines) = (old.lines().count(), new.lines().count());
+    let (bytes, lines) = (old.len().max(new.len()), old_lines.max(new_lines));
+    if bytes > COMPARED_BYTES_MAX || lines > COMPARED_LINES_MAX {
+        return vec![format!("-({old_lines} lines)"), format!("+({new_lines} lines)")];
+    }
+    let patch = diffy::create_patch(old, new).to_string();
+    // Two lines name files that have no names here.
+    let lines = patch.lines().skip(2).filter(|line| !line.starts_with('\\'));
+    let lines = lines.filter(|line| places == LineNumbering::InFile || !line.starts_with("@@"));
+    lines.map(str::to_owned).collect()
+}
+
+fn limited_lines(lines: Vec<String>) -> Vec<String> {
+    let more = lines.len().saturating_sub(CHANGE_LINES_MAX);
+    let mut shown: Vec<String> =
+        lines.iter().take(CHANGE_LINES_MAX).map(|line| coloured(line)).collect();
+    if more > 0 {
+        shown.push(format!("{DIM}… ({more} more lines){DIM:#}"));
+    }
+    shown
+}
+
+fn coloured(line: &str) -> String {
+    let style = match line.bytes().next() {
+        Some(b'+') => ADDED,
+        Some(b'-') => REMOVED,
+        Some(_) | None => DIM,
+    };
+    let line = output::escape_controls(&shortened(line, CHANGE_LINE_CHARS_MAX));
+    format!("{style}{line}{style:#}")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn plain(kind: ToolKind, input: &Value) -> Vec<String> {
+        let lines = change_lines(kind, input, None);
+        lines.iter().map(|line| anstream::adapter::strip_str(line).to_string()).collect()
+    }
+
+    #[test]
+    fn old_and_new_lines_are_told_apart() {
+        let check =
+            |kind: ToolKind, input: Value, expect: &[&str]| assert_eq!(plain(kind, &input), expect);
+        let edit = json!({"path": "a", "old_string": "one\ntwo", "new_string": "one\nthree"});
+        check(ToolKind::Edit, edit, &[" one", "-two", "+three"]);
+        check(ToolKind::Edit, json!({"path": "a", "content": "x\n\u{1b}y"}), &["+x", "+\\u{1b}y"]);
+        let patch = "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n";
+        check(ToolKind::Edit, json!({"patch": patch}), &["+++ b/x", "@@ -1 +1 @@", "-a", "+b"]);
+        check(
+            ToolKind::Edit,
+            json!({"path": "x", "patch": patch}),
+            &["+++ b/x", "@@ -1 +1 @@", "-a", "+b"],
+        );
+        check(ToolKind::Execute, json!({"cmd": "ls"}), &[]);
+        check(ToolKind::Edit, json!("no object"), &[]);
+    }
+
+    #[test]
+    fn a_file_that_is_replaced_is_compared_with_what_it_said() {
+        let check = |before: &str, new: &str, expect: &[&str]| {
+            let lines =
+                change_lines(ToolKind::Edit, &json!({"path": "a", "content": new}), Some(before));
+            let plain = lines.iter().map(|line| anstream::adapter::strip_str(line).to_string());
+            assert_eq!(plain.collect::<Vec<_>>(), expect, "{before:?} {new:?}");
+        };
+        check("one\ntwo\n", "one\nthree\n", &["@@ -1,2 +1,2 @@", " one", "-two", "+three"]);
+        check("one\r\ntwo\r\n", "one\nthree\n", &["@@ -1,2 +1,2 @@", " one", "-two", "+three"]);
+        check("one\n", "one\n", &["(nothing is different)"]);
+        check("", "one\n", &["@@ -0,0 +1 @@", "+one"]);
+    }
+
+    #[test]
+    fn so_many_lines_are_shown_and_so_much_of_each() {
+        let lines = |count: usize| json!({"content": "x\n".repeat(count)});
+        assert_eq!(plain(ToolKind::Edit, &lines(CHANGE_LINES_MAX)).len(), CHANGE_LINES_MAX);
+        let shown = plain(ToolKind::Edit, &lines(CHANGE_LINES_MAX + 2));
+        assert_eq!(shown.last().unwrap(), "… (2 more lines)");
+        let long = json!({"content": "x".repeat(CHANGE_LINE_CHARS_MAX)});
+        let shown = plain(ToolKind::Edit, &long);
+        assert!(shown.first().unwrap().ends_with("x…"));
+        assert_eq!(shown.first().unwrap().chars().count(), CHANGE_LINE_CHARS_MAX);
+    }
+
+    #[test]
+    fn texts_that_are_too_large_are_counted() {
+        let edit =
+            |old: &str| plain(ToolKind::Edit, &json!({"old_string": old, "new_string": "z"}));
+        let is_compared = |old: &str| !edit(old).iter().any(|line| line.starts_with("-("));
+        let line = format!("{}\n", "x".repeat(63));
+        let text = line.repeat(COMPARED_BYTES_MAX / line.len());
+        assert!(is_compared(&text));
+        assert_eq!(edit(&format!("{text}y")), ["-(1025 lines)", "+(1 lines)"]);
+        let text = "x\n".repeat(COMPARED_LINES_MAX);
+        assert!(is_compared(&text));
+        assert_eq!(edit(&format!("{text}y")), ["-(2001 lines)", "+(1 lines)"]);
+    }
+}

@@ -1,0 +1,53 @@
+//! What happens as lines of JSON on standard output, for programs. The last line is the end of the last turn.
+
+use haft_agent::{AgentEvent, AgentEventKind};
+use haft_journal::SessionId;
+
+use super::renderer::SessionRenderer;
+use crate::views::output;
+
+/// Events as lines of JSON.
+#[derive(Default)]
+pub(super) struct SessionJsonEvents {
+    session: Option<SessionId>,
+    /// The end of a turn, which is written once it is known whether more follows in that session: until then only
+    /// subagents in the background have something to tell.
+    held_end: Option<AgentEvent>,
+    /// Nobody reads any more.
+    is_reader_gone: bool,
+}
+
+impl SessionJsonEvents {
+    fn write(&mut self, event: &AgentEvent) {
+        self.is_reader_gone = self.is_reader_gone || output::write_json(event).is_err();
+    }
+}
+
+impl SessionRenderer for SessionJsonEvents {
+    fn show_event(&mut self, event: AgentEvent) {
+        // The first is the one that is asked, also where it is a subagent's that is gone on with.
+        if let AgentEventKind::Session { parent, .. } = &event.kind
+            && (parent.is_none() || self.session.is_none())
+        {
+            self.session = Some(event.session.clone());
+        }
+        let is_of_session = self.session.as_ref() == Some(&event.session);
+        if is_of_session && let Some(end) = self.held_end.take() {
+            self.write(&end);
+        }
+        match &event.kind {
+            AgentEventKind::TurnEnded { .. } if is_of_session => self.held_end = Some(event),
+            _ => self.write(&event),
+        }
+    }
+
+    fn is_on_terminal(&self) -> bool {
+        false
+    }
+
+    fn finish(&mut self) {
+        if let Some(end) = self.held_end.take() {
+            self.write(&end);
+        }
+    }
+}
