@@ -1,10 +1,11 @@
-//! Changes of haft.toml that commands make for the user: something at its end, or a table taken out. What stands there
-//! otherwise is not touched, not even its spaces; whether the file is trusted afterwards is for the user to say.
+//! Changes that commands make to haft.toml: an entry is added at the end, or removed. Comments and layout of the rest stay.
+//! The user decides whether a trusted file stays trusted.
 
 use std::fs::{self, File, Permissions};
 use std::io::{self, Write as _};
 
 use haft::{Clock as _, SystemClock};
+use toml_edit::{DocumentMut, Item, RawString, Table};
 
 use crate::arguments::setting_args::SettingArgs;
 use crate::asking::ask_confirmation;
@@ -88,17 +89,20 @@ impl ManifestEdit {
         })
     }
 
-    /// Returns the manifest without the tables whose names begin with `name`, if it says then what `expected` says.
-    pub(crate) fn without_tables(
+    /// Returns the manifest without the entry `section.name`, if the rest then reads as `expected`.
+    pub(crate) fn without_entry(
         &self,
+        section: &str,
         name: &str,
         expected: &Manifest,
     ) -> Result<ManifestFile, CommandError> {
-        let changed = self.with_text(without_tables(self.file.text(), name));
-        match changed.parse() {
-            Ok(found) if found == *expected => Ok(changed),
-            Ok(_) | Err(_) => Err(CommandError::usage(format!(
-                "{name} in {} is not written as a table of its own, so nothing was changed: take it out by hand",
+        let changed =
+            without_entry(self.file.text(), section, name).map(|text| self.with_text(text));
+        match changed.map(|changed| (changed.parse(), changed)) {
+            Some((Ok(found), changed)) if found == *expected => Ok(changed),
+            Some(_) | None => Err(CommandError::usage(format!(
+                "{section}.{name} cannot be removed from {} without a change to the rest, so nothing was changed: \
+                 remove it by hand",
                 self.file.path().display()
             ))),
         }
@@ -157,42 +161,48 @@ async fn confirmed_again(file: &ManifestFile) -> bool {
     ask_confirmation(&question).await.unwrap_or(false)
 }
 
-/// Returns a text of TOML without the tables whose names are `name` or begin with it. Comments before the next table stay,
-/// since they are mostly about that.
-fn without_tables(text: &str, name: &str) -> String {
-    let mut kept = String::new();
-    let mut is_out = false;
-    let mut held = String::new();
-    for line in text.split_inclusive('\n') {
-        if let Some(header) = header(line) {
-            is_out = header == name
-                || header.strip_prefix(name).is_some_and(|rest| rest.starts_with('.'));
-            // What was held back stands before a table: what is about the one that goes is not told from the rest.
-            kept.push_str(&std::mem::take(&mut held));
-        }
-        let says_nothing = line.trim().is_empty() || line.trim_start().starts_with('#');
-        match (is_out, says_nothing) {
-            (false, _) => kept.push_str(line),
-            (true, true) => held.push_str(line),
-            (true, false) => held.clear(),
+/// Returns a text of TOML without one entry of a section, and without the comment directly above the entry. All other
+/// comments stay, and so does the layout. A section that has no other entry goes too.
+fn without_entry(text: &str, section: &str, name: &str) -> Option<String> {
+    let mut document: DocumentMut = text.parse().ok()?;
+    let entries = document.get_mut(section)?.as_table_like_mut()?;
+    let removed = entries.remove(name)?;
+    if entries.is_empty() {
+        document.remove(section);
+    }
+    if let Item::Table(removed) = removed
+        && let Some(prefix) = removed.decor().prefix().and_then(RawString::as_str)
+        && let Some((comments, _)) = prefix.rsplit_once("\n\n")
+    {
+        // Comments above a blank line are not about the entry.
+        let position = removed.position().unwrap_or_default();
+        match table_after(document.as_table_mut(), position) {
+            Some(next) => {
+                let prefix = next.decor().prefix().and_then(RawString::as_str);
+                let prefix = format!("{comments}\n{}", prefix.unwrap_or_default());
+                next.decor_mut().set_prefix(prefix);
+            }
+            None => {
+                let trailing = document.trailing().as_str().unwrap_or_default();
+                document.set_trailing(format!("{comments}\n{trailing}"));
+            }
         }
     }
-    kept.push_str(&held);
-    let end = kept.trim_end().len();
-    let is_shorter = kept.len() < text.len();
-    if is_shorter && end < kept.len() {
-        kept.truncate(end);
-        kept.push('\n');
-    }
-    kept.trim_start_matches('\n').to_owned()
+    // The first entry that is left brings the blank line before it.
+    Some(document.to_string().trim_start_matches('\n').to_owned())
 }
 
-/// Returns the name in the header of a table, without spaces and quotes.
-fn header(line: &str) -> Option<String> {
-    let line = line.trim();
-    let line = line.split_once('#').map_or(line, |(before, _)| before.trim_end());
-    let name = line.strip_prefix('[')?.strip_suffix(']')?;
-    Some(name.chars().filter(|char| !char.is_whitespace() && *char != '"').collect())
+/// Returns the table that comes first in the text after a position.
+fn table_after(table: &mut Table, position: isize) -> Option<&mut Table> {
+    let tables = table.iter_mut().filter_map(|(_, item)| item.as_table_mut());
+    let after = tables.filter_map(|table| {
+        if table.position().is_some_and(|found| found > position) {
+            Some(table)
+        } else {
+            table_after(table, position)
+        }
+    });
+    after.min_by_key(|table| table.position())
 }
 
 #[cfg(test)]
@@ -200,17 +210,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tables_go_and_the_rest_stays_as_it_is() {
-        let check = |text: &str, expect: &str| {
-            assert_eq!(without_tables(text, "mcp.git"), expect);
+    fn an_entry_is_removed_and_the_rest_stays_as_it_is() {
+        let check = |text: &str, expect: Option<&str>| {
+            assert_eq!(without_entry(text, "mcp", "git").as_deref(), expect, "{text}");
         };
-        let text = "preset = \"ask\" # mine\n\n[mcp.git]\ncommand = \"x\"\n[mcp.git.env]\nA = \"b\"\n\n# Of fs.\n[mcp.fs]\n\
-                    command = \"y\"\n";
-        let rest = "preset = \"ask\" # mine\n\n\n# Of fs.\n[mcp.fs]\ncommand = \"y\"\n";
-        check(text, rest);
-        check("[mcp.git]\ncommand = \"x\"\n", "");
-        check("a = 1\n\n[ mcp . \"git\" ] # here\ncommand = \"x\"\n", "a = 1\n");
-        check("[mcp.gitlab]\ncommand = \"x\"\n", "[mcp.gitlab]\ncommand = \"x\"\n");
+        let text = "preset = \"ask\" # mine\n\n# Of git.\n[mcp.git]\ncommand = \"x\"\n[mcp.git.env]\nA = \"b\"\n\n# Of fs.\n\
+                    [mcp.fs]\ncommand =  \"y\"\n# End.\n";
+        let rest = "preset = \"ask\" # mine\n\n# Of fs.\n[mcp.fs]\ncommand =  \"y\"\n# End.\n";
+        check(text, Some(rest));
+        check("[mcp.git]\ncommand = \"x\"\n", Some(""));
+        check("a = 1\n\n[ mcp . \"git\" ] # here\ncommand = \"x\"\n", Some("a = 1\n"));
+        check(
+            "mcp = { git = { command = \"x\" }, fs = { command = \"y\" } }\n",
+            Some("mcp = { fs = { command = \"y\" } }\n"),
+        );
+        check("mcp.git.command = \"x\" # one\n[x]\n", Some("[x]\n"));
+        check("[mcp.gitlab]\ncommand = \"x\"\n", None);
+        check("[mcp.git\n", None);
     }
 
     #[test]

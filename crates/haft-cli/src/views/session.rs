@@ -17,7 +17,6 @@ use std::thread::JoinHandle;
 use haft::WorkspaceRoots;
 use haft_agent::{AgentEvent, AgentEventKind, AgentEventObserver};
 use haft_contract::BoxFuture;
-use haft_journal::SessionId;
 use haft_patch::DescribedChange;
 use tokio::sync::oneshot;
 

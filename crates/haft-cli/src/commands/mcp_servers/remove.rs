@@ -46,7 +46,7 @@ pub(super) async fn run(
         let message = format!("no server is called {:?} in {path}", args.name);
         return Err(CommandError::usage(message).hint("haft mcp list"));
     }
-    let text = edit.without_tables(&format!("mcp.{}", args.name), &expected)?;
+    let text = edit.without_entry("mcp", &args.name, &expected)?;
     let changed = edit.write(text, args.yes).await?;
     let path = changed.file.path();
     let answer = McpRemoveReport { manifest: path, trusted: changed.is_trusted, name: &args.name };
