@@ -7,14 +7,14 @@ use haft_agent::{AgentDirectories, WorkspaceTrust};
 use haft_sandbox::ProtectedPaths;
 
 use crate::app_error::AppError;
-use crate::host::Host;
+use crate::host::AppHost;
 use crate::settings::EffectiveSettings;
 
 /// The agents of a workspace, beneath its root.
 pub const WORKSPACE_AGENTS: &str = "agents/*.md";
 
 /// Returns where the agents for a workspace are looked for.
-pub fn agent_paths(settings: &EffectiveSettings, host: &Host) -> AgentDirectories {
+pub fn agent_paths(settings: &EffectiveSettings, host: &AppHost) -> AgentDirectories {
     let whole = settings.manifest.as_deref().filter(|_| settings.is_trusted);
     AgentDirectories {
         root: Some(settings.root.clone()),

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::app_error::AppError;
 use crate::compose::{self, AvailableTools};
-use crate::host::Host;
+use crate::host::AppHost;
 use crate::overrides::SettingOverrides;
 use crate::settings::{self, EffectiveSettings};
 
@@ -20,7 +20,7 @@ const FRONT_END: &str = "app";
 
 /// An application of haft in a workspace. Its settings are those of the workspace's `haft.toml`, as far as they hold.
 pub struct App {
-    host: Host,
+    host: AppHost,
     settings: EffectiveSettings,
     tools: Vec<Tool>,
     journal: Option<Arc<dyn Journal>>,
@@ -35,17 +35,17 @@ pub struct AppRun {
 impl App {
     /// Opens the application of a workspace in this process.
     pub fn open(workspace: impl AsRef<Path>) -> Result<Self, AppError> {
-        Self::open_on(Host::from_process()?, workspace)
+        Self::open_on(AppHost::from_process()?, workspace)
     }
 
     /// Opens the application of a workspace on a host. Nothing else of this process is read.
-    pub fn open_on(host: Host, workspace: impl AsRef<Path>) -> Result<Self, AppError> {
+    pub fn open_on(host: AppHost, workspace: impl AsRef<Path>) -> Result<Self, AppError> {
         Self::open_with(host, workspace, &SettingOverrides::default())
     }
 
     /// Opens the application of a workspace on a host, with settings that come before those of the manifest.
     pub fn open_with(
-        host: Host,
+        host: AppHost,
         workspace: impl AsRef<Path>,
         overrides: &SettingOverrides,
     ) -> Result<Self, AppError> {
@@ -77,7 +77,7 @@ impl App {
     }
 
     /// Returns the host.
-    pub fn host(&self) -> &Host {
+    pub fn host(&self) -> &AppHost {
         &self.host
     }
 

@@ -29,13 +29,13 @@ pub use self::agent::agent_host;
 pub use self::tools::{AvailableTools, bridge, finder};
 pub use self::web::search;
 use crate::app_error::{AppError, NextStep};
-use crate::host::Host;
+use crate::host::AppHost;
 use crate::host_paths::{HostPaths, canonical_outside_roots, git_identity};
 use crate::settings::EffectiveSettings;
 use crate::{environment, haft_files, id, owner, permission_names, sidecars, skills};
 
 /// Returns the tools that the settings offer.
-pub async fn registry(settings: &EffectiveSettings, host: &Host) -> Result<Registry, AppError> {
+pub async fn registry(settings: &EffectiveSettings, host: &AppHost) -> Result<Registry, AppError> {
     Ok(AvailableTools::find(settings, host).await?.offered().clone())
 }
 
@@ -55,7 +55,7 @@ pub fn unknown_tool(registry: &Registry, name: &str) -> String {
 }
 
 /// Puts a runtime together that records calls.
-pub async fn runtime(settings: &EffectiveSettings, host: &Host) -> Result<Runtime, AppError> {
+pub async fn runtime(settings: &EffectiveSettings, host: &AppHost) -> Result<Runtime, AppError> {
     runtime_of(&AvailableTools::find(settings, host).await?, settings, host).await
 }
 
@@ -63,7 +63,7 @@ pub async fn runtime(settings: &EffectiveSettings, host: &Host) -> Result<Runtim
 pub async fn runtime_of(
     tools: &AvailableTools,
     settings: &EffectiveSettings,
-    host: &Host,
+    host: &AppHost,
 ) -> Result<Runtime, AppError> {
     let runtime = Runtime::new(recording_parts(tools, settings, host).await?)?;
     tools.watch_server_changes(&runtime, settings);
@@ -75,7 +75,7 @@ pub fn runtime_on(
     journal: Arc<dyn Journal>,
     tools: &AvailableTools,
     settings: &EffectiveSettings,
-    host: &Host,
+    host: &AppHost,
 ) -> Result<Runtime, AppError> {
     let runtime = Runtime::new(runtime_parts(journal, None, tools, settings, host)?)?;
     tools.watch_server_changes(&runtime, settings);
@@ -86,7 +86,7 @@ pub fn runtime_on(
 pub async fn plan_runtime(
     tools: &AvailableTools,
     settings: &EffectiveSettings,
-    host: &Host,
+    host: &AppHost,
 ) -> Result<Runtime, AppError> {
     let mut parts = recording_parts(tools, settings, host).await?;
     parts.registry.add(plan_tool())?;
@@ -100,7 +100,7 @@ pub async fn plan_runtime(
 async fn recording_parts(
     tools: &AvailableTools,
     settings: &EffectiveSettings,
-    host: &Host,
+    host: &AppHost,
 ) -> Result<RuntimeParts, AppError> {
     let journal = settings.durability.journal.open().await?;
     sidecars::remove_old_sidecars(
@@ -117,7 +117,7 @@ async fn recording_parts(
 /// Puts a runtime together for looking at what it would do, which leaves nothing behind.
 pub async fn unrecorded_runtime(
     settings: &EffectiveSettings,
-    host: &Host,
+    host: &AppHost,
 ) -> Result<Runtime, AppError> {
     unrecorded_plan_runtime(&AvailableTools::find(settings, host).await?, settings, host)
 }
@@ -126,7 +126,7 @@ pub async fn unrecorded_runtime(
 pub fn unrecorded_plan_runtime(
     tools: &AvailableTools,
     settings: &EffectiveSettings,
-    host: &Host,
+    host: &AppHost,
 ) -> Result<Runtime, AppError> {
     Ok(Runtime::new(runtime_parts(Arc::new(MemoryJournal::new()), None, tools, settings, host)?)?)
 }
@@ -136,7 +136,7 @@ fn runtime_parts(
     snapshots: Option<Arc<dyn Snapshots>>,
     tools: &AvailableTools,
     settings: &EffectiveSettings,
-    host: &Host,
+    host: &AppHost,
 ) -> Result<RuntimeParts, AppError> {
     permission_names::check(&settings.rules, &settings.requires.capabilities, tools.names(), host)?;
     let registry = tools.offered().clone();
@@ -172,7 +172,7 @@ fn runtime_parts(
     })
 }
 
-fn launcher(helper: PathBuf, settings: &EffectiveSettings, host: &Host) -> Launcher {
+fn launcher(helper: PathBuf, settings: &EffectiveSettings, host: &AppHost) -> Launcher {
     let launcher = Launcher::new(helper).with_quarantine(host.state().quarantine());
     if settings.sandbox.control_groups { launcher.with_control_groups() } else { launcher }
 }
@@ -189,7 +189,7 @@ pub fn roots(settings: &EffectiveSettings) -> Result<WorkspaceRoots, AppError> {
 }
 
 /// Returns what the variables in path patterns stand for.
-pub fn variables(roots: &WorkspaceRoots, host: &Host) -> PatternVariables {
+pub fn variables(roots: &WorkspaceRoots, host: &AppHost) -> PatternVariables {
     PatternVariables {
         workspace: roots.paths(),
         ad_hoc: Vec::new(),
@@ -210,7 +210,7 @@ pub fn rules_in_force(
 /// Returns what commands see beside the roots, and what is kept from them and from tools.
 ///
 /// What the settings name and is not there is left out: a manifest may be shared by machines on which it lies elsewhere.
-pub fn host_paths(settings: &EffectiveSettings, host: &Host, roots: &[PathBuf]) -> HostPaths {
+pub fn host_paths(settings: &EffectiveSettings, host: &AppHost, roots: &[PathBuf]) -> HostPaths {
     let home = host.home().unwrap_or(Path::new("/"));
     let of_host = host.clone();
     let mut places = HostPaths::discover(move |name| of_host.variable(name), home, roots);
@@ -229,7 +229,7 @@ pub fn host_paths(settings: &EffectiveSettings, host: &Host, roots: &[PathBuf]) 
 
 fn sandbox(
     settings: &EffectiveSettings,
-    host: &Host,
+    host: &AppHost,
     places: &HostPaths,
     roots: &[PathBuf],
 ) -> Result<Sandbox, AppError> {
@@ -255,21 +255,21 @@ fn sandbox(
 
 /// Returns the mechanisms of the kernel to use, which are all of them.
 #[cfg(not(debug_assertions))]
-pub fn mechanisms(_: &Host) -> Mechanisms {
+pub fn mechanisms(_: &AppHost) -> Mechanisms {
     Mechanisms::ALL
 }
 
 /// Returns the mechanisms of the kernel to use. The tests of what each of them stops leave one out; a released program
 /// knows no such variable.
 #[cfg(debug_assertions)]
-pub fn mechanisms(host: &Host) -> Mechanisms {
+pub fn mechanisms(host: &AppHost) -> Mechanisms {
     let Some(named) = host.variable_text("HAFT_TEST_MECHANISMS") else { return Mechanisms::ALL };
     let has = |name: &str| named.split(',').any(|one| one == name);
     Mechanisms { namespaces: has("namespaces"), landlock: has("landlock"), seccomp: has("seccomp") }
 }
 
 /// Returns what commands get of the environment, and who the user is to git, whose configuration they do not see.
-fn command_environment(host: &Host, places: &HostPaths) -> Vec<(OsString, OsString)> {
+fn command_environment(host: &AppHost, places: &HostPaths) -> Vec<(OsString, OsString)> {
     let mut variables = environment::allowed(host.variables());
     for (_, path) in variables.iter_mut().filter(|(name, _)| name == "PATH") {
         *path = without_links(path);
@@ -298,7 +298,7 @@ fn connection_rules(
 }
 
 /// Looks after runs of processes that are gone, and says what was put right and what is in doubt since.
-pub async fn recover(runtime: &Runtime, host: &Host) -> Result<(), AppError> {
+pub async fn recover(runtime: &Runtime, host: &AppHost) -> Result<(), AppError> {
     let recovered = runtime.recover().await?;
     for undone in &recovered.undone {
         let warning = format!("left by a command or tool whose haft was killed: {undone}");
@@ -318,7 +318,7 @@ pub async fn recover(runtime: &Runtime, host: &Host) -> Result<(), AppError> {
 pub fn open_connection(
     runtime: &Runtime,
     settings: &EffectiveSettings,
-    host: &Host,
+    host: &AppHost,
     front_end: &str,
 ) -> Result<Connection, AppError> {
     let options = ConnectionOptions {
@@ -337,7 +337,7 @@ pub fn open_connection(
 fn open_agent_connection(
     runtime: &Runtime,
     settings: &EffectiveSettings,
-    host: &Host,
+    host: &AppHost,
     agents: &AgentRegistry,
 ) -> Result<Connection, AppError> {
     let options = ConnectionOptions {

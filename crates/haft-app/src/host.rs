@@ -18,7 +18,7 @@ type NoticeListener = dyn Fn(&Notice) + Send + Sync;
 
 /// The process that an application of haft runs in. Cloning is cheap.
 #[derive(Clone)]
-pub struct Host {
+pub struct AppHost {
     variables: Arc<BTreeMap<OsString, OsString>>,
     home: Option<PathBuf>,
     working_directory: Result<PathBuf, String>,
@@ -48,7 +48,7 @@ pub enum NoticeLevel {
     Aside,
 }
 
-impl Host {
+impl AppHost {
     /// Returns the host of this process: its environment, home, working directory, program and the system's clock.
     /// Notices go to `tracing` as warnings until [`Self::on_notice`] names a listener.
     pub fn from_process() -> Result<Self, AppError> {
@@ -210,10 +210,10 @@ impl Host {
     }
 }
 
-impl fmt::Debug for Host {
+impl fmt::Debug for AppHost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // The environment holds secrets.
-        f.debug_struct("Host").field("home", &self.home).field("state", &self.state).finish()
+        f.debug_struct("AppHost").field("home", &self.home).field("state", &self.state).finish()
     }
 }
 

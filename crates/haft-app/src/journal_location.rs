@@ -12,7 +12,7 @@ use std::sync::Arc;
 use haft_journal::{Journal, JournalError, PostgresJournal, SqliteJournal};
 
 use crate::app_error::{AppError, NextStep};
-use crate::host::Host;
+use crate::host::AppHost;
 
 /// How URLs of databases begin.
 const SCHEMES: &[&str] = &["postgres://", "postgresql://"];
@@ -32,7 +32,7 @@ enum JournalStore {
 
 impl JournalLocation {
     /// Returns the journal that is used unless another one is named.
-    pub fn of_state(host: &Host) -> Self {
+    pub fn of_state(host: &AppHost) -> Self {
         Self { store: JournalStore::File(host.state().journal()), is_default: true }
     }
 

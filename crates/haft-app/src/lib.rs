@@ -1,7 +1,7 @@
 //! The crate finds and reads `haft.toml`, decides which of its settings hold, and puts tools, journal, rules and sandbox
 //! together. It prints nothing and names no option of a command: what a person should know is a [`host::Notice`], and what
 //! helps is a [`app_error::NextStep`] that a front end words. Environment, clock and working directory come from a
-//! [`host::Host`].
+//! [`host::AppHost`].
 //!
 #![doc = include_str!("../docs/example.md")]
 

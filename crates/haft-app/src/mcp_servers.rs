@@ -26,7 +26,7 @@ use haft_sandbox::ProtectedPaths;
 use serde_json::json;
 
 use crate::app_error::{AppError, NextStep};
-use crate::host::Host;
+use crate::host::AppHost;
 use crate::manifest::{ServerEntry, ServerVariables, VariableValue};
 use crate::permission_names;
 use crate::python::KeyedTextCache;
@@ -53,7 +53,7 @@ pub struct McpSettings {
 pub struct McpBridge {
     servers: McpServers,
     extensions: ServerProcesses,
-    host: Host,
+    host: AppHost,
 }
 
 impl McpSettings {
@@ -108,7 +108,7 @@ fn patterns(place: &Path, roots: &[PathBuf]) -> Vec<String> {
 
 impl McpBridge {
     /// Returns the servers that the settings name. None is started.
-    pub fn new(settings: &McpSettings, extensions: ServerProcesses, host: &Host) -> Self {
+    pub fn new(settings: &McpSettings, extensions: ServerProcesses, host: &AppHost) -> Self {
         let cache: Arc<dyn ToolListCache> =
             Arc::new(McpListingCache(KeyedTextCache::new(host.state().mcp())));
         let logins = host.state().mcp_logins();
@@ -221,7 +221,7 @@ pub fn taken_id_message(registry: &Registry, id: &ToolId) -> Option<String> {
         .then(|| format!("another tool is called {id} already: call the server otherwise"))
 }
 
-fn warn_of_left_out(name: &str, left_out: &[String], host: &Host) {
+fn warn_of_left_out(name: &str, left_out: &[String], host: &AppHost) {
     for why in left_out.iter().take(SERVER_WARNINGS_MAX) {
         host.warn(format!("mcp server {name}: {why}; the tool is left out"));
     }
@@ -238,7 +238,7 @@ fn spec(
     entry: &ServerEntry,
     extensions: &ServerProcesses,
     logins: &Path,
-    host: &Host,
+    host: &AppHost,
 ) -> McpServerSpec {
     let (directories, changes, connect) = match entry.url {
         Some(_) => (Vec::new(), Vec::new(), remote_connection(name, entry, logins, host)),
@@ -272,7 +272,12 @@ fn failure_advice(name: &str, entry: &ServerEntry) -> Option<Arc<ServerFailureRe
     Some(Arc::new(move |said: &str| grants::missing_grant(&name, &entry, said)))
 }
 
-fn remote_connection(name: &str, entry: &ServerEntry, logins: &Path, host: &Host) -> McpTransport {
+fn remote_connection(
+    name: &str,
+    entry: &ServerEntry,
+    logins: &Path,
+    host: &AppHost,
+) -> McpTransport {
     match remote::remote(name, entry, logins, host) {
         Ok(remote) => McpTransport::Remote(Box::new(remote)),
         Err(why) => McpTransport::Unavailable(why),
@@ -283,7 +288,7 @@ fn start_request(
     name: &str,
     entry: &ServerEntry,
     extensions: &ServerProcesses,
-    host: &Host,
+    host: &AppHost,
 ) -> Result<(ServerProcessLauncher, BackgroundProcessRequest), String> {
     let principal = ToolId::parse(name).map_err(|err| err.to_string())?;
     let extension = extensions.grant(&principal, &entry.requires).map_err(|err| err.to_string())?;
@@ -302,7 +307,7 @@ fn start_request(
 /// Returns the variables of a server, or which of haft's own is missing.
 fn environment(
     variables: &ServerVariables,
-    host: &Host,
+    host: &AppHost,
 ) -> Result<Vec<(OsString, OsString)>, String> {
     let value =
         |(name, value): (&String, &VariableValue)| Ok((name.into(), value_of(value, host)?));
@@ -310,7 +315,7 @@ fn environment(
 }
 
 /// Returns a value, or which of haft's own variables is missing.
-fn value_of(value: &VariableValue, host: &Host) -> Result<OsString, String> {
+fn value_of(value: &VariableValue, host: &AppHost) -> Result<OsString, String> {
     match value {
         VariableValue::Text(text) => Ok(text.into()),
         VariableValue::From(from) => host.variable(from).ok_or_else(|| {
@@ -320,7 +325,7 @@ fn value_of(value: &VariableValue, host: &Host) -> Result<OsString, String> {
 }
 
 /// Returns what the tools of a server are kept under. It changes with everything that decides what the server is and sees.
-fn cache_key(entry: &ServerEntry, directories: &[PathBuf], host: &Host) -> String {
+fn cache_key(entry: &ServerEntry, directories: &[PathBuf], host: &AppHost) -> String {
     let words: Vec<&String> = entry.words().collect();
     let variables = environment(&entry.env, host).unwrap_or_default();
     let variables: Vec<_> = variables

@@ -4,7 +4,7 @@
 use haft_model::{ModelError, ProviderModel};
 
 use crate::app_error::{AppError, NextStep};
-use crate::host::Host;
+use crate::host::AppHost;
 use crate::manifest::ModelSection;
 
 /// The environment variable that names a file of authorities, as other programs have it.
@@ -23,7 +23,7 @@ pub struct ModelChoice {
 
 impl ModelChoice {
     /// Prepares to ask the model that the choice or the manifest names. Nothing is sent yet.
-    pub fn open(&self, section: &ModelSection, host: &Host) -> Result<ProviderModel, AppError> {
+    pub fn open(&self, section: &ModelSection, host: &AppHost) -> Result<ProviderModel, AppError> {
         Ok(provider(self.settings(section)?, host)?)
     }
 
@@ -76,7 +76,7 @@ impl ModelChoice {
 /// Prepares to ask a model, with the key that the environment has. Nothing is sent yet.
 pub fn provider(
     settings: haft_model::ModelSettings,
-    host: &Host,
+    host: &AppHost,
 ) -> Result<ProviderModel, ModelError> {
     let authorities = host.variable_if_set(AUTHORITIES);
     let settings =

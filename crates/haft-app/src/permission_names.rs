@@ -8,7 +8,7 @@ use haft_policy::{Rule, RuleScope};
 use haft_tools::Profile;
 
 use crate::app_error::{AppError, NextStep};
-use crate::host::Host;
+use crate::host::AppHost;
 
 /// What accesses need.
 const CAPABILITIES: &[&str] = &["fs.read", "fs.write", "net.fetch", "shell.run"];
@@ -40,7 +40,7 @@ pub fn check(
     rules: &[(RuleScope, Rule)],
     named: &[String],
     tools: ToolNames<'_>,
-    host: &Host,
+    host: &AppHost,
 ) -> Result<(), AppError> {
     if !rules.iter().any(|(scope, _)| *scope == RuleScope::Manifest) {
         return Ok(());
@@ -137,7 +137,7 @@ mod tests {
             let rule = Rule::new(permission, "*", RuleAction::Deny);
             let registry = Registry::default();
             let tools = ToolNames { registry: &registry, has_omitted_tools: false };
-            let host = Host::isolated(Path::new("/nowhere")).unwrap();
+            let host = AppHost::isolated(Path::new("/nowhere")).unwrap();
             check(&[(RuleScope::Manifest, rule)], &["payments".to_owned()], tools, &host)
         };
         for good in ["bash", "fs.read", "fs.*", "*", "mcp:github:*", "web_*", "payments", "task"] {

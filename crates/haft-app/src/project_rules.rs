@@ -13,7 +13,7 @@ use haft_policy::Rule;
 use serde::Serialize;
 
 use crate::app_error::{AppError, NextStep};
-use crate::host::Host;
+use crate::host::AppHost;
 use crate::manifest::{ExampleChecks, parse_project};
 
 /// Rules that are kept for a project.
@@ -44,7 +44,7 @@ struct ProjectFileText<'a> {
 
 impl ProjectRuleFile {
     /// Returns the project that `root` is the root of. Nothing is made.
-    pub fn for_root(host: &Host, root: &Path) -> Self {
+    pub fn for_root(host: &AppHost, root: &Path) -> Self {
         // One that does not exist has no rules, and opening it says what is wrong with it.
         let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
         let name = format!("{}.toml", sha256_hex(root.as_os_str().as_bytes()));

@@ -17,7 +17,7 @@ use haft_python::{
 };
 
 use crate::app_error::AppError;
-use crate::host::Host;
+use crate::host::AppHost;
 use crate::host_paths::{OutsideError, canonical_outside_roots};
 use crate::manifest::PythonEntry;
 use crate::permission_names;
@@ -40,7 +40,7 @@ pub struct PythonToolFinder {
     /// Whether nothing confines the processes of tools.
     pub is_unconfined: bool,
     /// Where the interpreters are looked for.
-    pub host: Host,
+    pub host: AppHost,
 }
 
 /// A directory and what was found in it.
@@ -96,7 +96,7 @@ pub async fn add_tools(
     registry: &mut Registry,
     directories: &[PythonEntry],
     finder: &PythonToolFinder,
-    host: &Host,
+    host: &AppHost,
 ) -> Result<bool, AppError> {
     let mut left_out = false;
     for entry in directories {
@@ -131,7 +131,7 @@ pub fn taken_ids(registry: &Registry) -> Vec<ToolId> {
 }
 
 /// Says in a line of each file that is left out the first of what is wrong with it; returns whether there is one.
-fn warn_of_errors(dir: &Path, problems: &[ToolFileProblem], host: &Host) -> bool {
+fn warn_of_errors(dir: &Path, problems: &[ToolFileProblem], host: &AppHost) -> bool {
     let mut by_file: BTreeMap<&str, Vec<&ToolFileProblem>> = BTreeMap::new();
     for problem in problems.iter().filter(|problem| problem.severity == ToolFileSeverity::Error) {
         by_file.entry(&problem.file).or_default().push(problem);
@@ -159,7 +159,7 @@ fn warn_of_errors(dir: &Path, problems: &[ToolFileProblem], host: &Host) -> bool
 pub fn directory(
     entry: &PythonEntry,
     roots: &[PathBuf],
-    host: &Host,
+    host: &AppHost,
 ) -> Result<ToolDirectory, String> {
     let canonical = |path: &Path, what: &str| {
         let found = path.canonicalize();
@@ -190,7 +190,7 @@ fn reader(
     interpreter: &Path,
     search_path: &OsStr,
     roots: &[PathBuf],
-    host: &Host,
+    host: &AppHost,
 ) -> Result<PathBuf, String> {
     let is_out_of_reach = |program: &Path| is_out_of_reach(program, roots);
     if is_out_of_reach(interpreter) {

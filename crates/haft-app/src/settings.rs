@@ -13,7 +13,7 @@ use haft_tools::Profile;
 
 use crate::agents;
 use crate::app_error::{AppError, NextStep};
-use crate::host::Host;
+use crate::host::AppHost;
 use crate::journal_location::JournalLocation;
 use crate::manifest::{
     AgentSection, CommandEntry, DurabilitySection, ExampleChecks, FILE_NAME, LanguageEntry,
@@ -174,14 +174,17 @@ impl EffectiveManifest {
 }
 
 /// Finds out what holds. What of the manifest does not is said on standard error.
-pub fn resolve(overrides: &SettingOverrides, host: &Host) -> Result<EffectiveSettings, AppError> {
+pub fn resolve(
+    overrides: &SettingOverrides,
+    host: &AppHost,
+) -> Result<EffectiveSettings, AppError> {
     resolve_with(overrides, host, ExampleChecks::Checked)
 }
 
 /// Finds out what holds, also where the examples of rules are left to the caller.
 pub fn resolve_with(
     overrides: &SettingOverrides,
-    host: &Host,
+    host: &AppHost,
     examples: ExampleChecks,
 ) -> Result<EffectiveSettings, AppError> {
     let working_directory = host.working_directory()?;
@@ -295,7 +298,7 @@ pub fn roots(
     overrides: &SettingOverrides,
     manifest: &Manifest,
     directory: &Path,
-    host: &Host,
+    host: &AppHost,
 ) -> Result<Vec<PathBuf>, AppError> {
     let further = manifest.roots.iter().map(|root| directory.join(root));
     let root = root(overrides, manifest, directory, &host.working_directory()?);
@@ -315,7 +318,7 @@ fn requires(mut requires: RequirementSet, hosts: &[String]) -> RequirementSet {
 /// Finds out where calls are recorded and for how long, for commands to which nothing else matters.
 pub fn resolve_durability(
     overrides: &SettingOverrides,
-    host: &Host,
+    host: &AppHost,
 ) -> Result<DurabilitySettings, AppError> {
     let working_directory = host.working_directory()?;
     let EffectiveManifest { manifest, file, .. } =
@@ -328,7 +331,7 @@ fn durability(
     overrides: &SettingOverrides,
     section: DurabilitySection,
     directory: &Path,
-    host: &Host,
+    host: &AppHost,
 ) -> Result<DurabilitySettings, AppError> {
     let named = overrides.db.as_deref().filter(|name| !name.is_empty());
     if let Some(problem) = named.and_then(OsStr::to_str).and_then(JournalLocation::problem_of) {
@@ -381,7 +384,7 @@ fn sandbox(
 }
 
 /// Says at every start what is less confined than it is by itself.
-fn warn_of_less(sandbox: &SandboxSettings, host: &Host) {
+fn warn_of_less(sandbox: &SandboxSettings, host: &AppHost) {
     if sandbox.is_off {
         let message =
             "commands run without the sandbox (unsafe_no_sandbox) and can do whatever you can";
@@ -399,7 +402,7 @@ fn protected(
     places: &[PathBuf],
     python: &PythonDirectories,
     mcp: &McpSettings,
-    host: &Host,
+    host: &AppHost,
 ) -> Result<ProtectedPaths, AppError> {
     let protection = python.protection(places.iter(), &sandbox.unprotect)?;
     warn_of_unknown(&protection.unknown, host);
@@ -408,7 +411,7 @@ fn protected(
 }
 
 /// Says which names were to be unprotected and are protected by nothing. It is no error: with other roots they may be.
-fn warn_of_unknown(unknown: &[String], host: &Host) {
+fn warn_of_unknown(unknown: &[String], host: &AppHost) {
     for name in unknown.iter().filter(|name| *name != agents::WORKSPACE_AGENTS) {
         let message =
             format!("nothing protects {name:?}, which is to be unprotected (sandbox.unprotect)");
@@ -418,7 +421,7 @@ fn warn_of_unknown(unknown: &[String], host: &Host) {
 
 /// Says which places commands do not see although they were meant to. A manifest may be shared by machines on which they
 /// lie elsewhere, so this is no error.
-fn warn_of_missing(sandbox: &SandboxSettings, host: &Host) {
+fn warn_of_missing(sandbox: &SandboxSettings, host: &AppHost) {
     for place in sandbox.readable.iter().filter(|place| !place.exists()) {
         let place = place.display();
         host.warn(format!("commands cannot read {place}, which is not there (sandbox.readable)"));
@@ -428,7 +431,7 @@ fn warn_of_missing(sandbox: &SandboxSettings, host: &Host) {
 /// Returns the manifest that is named, or the one that holds in the working directory.
 pub fn find_manifest(
     overrides: &SettingOverrides,
-    host: &Host,
+    host: &AppHost,
 ) -> Result<Option<ManifestFile>, AppError> {
     match named_manifest(overrides) {
         Some(path) => ManifestFile::read(path).map(Some),
@@ -442,7 +445,7 @@ fn named_manifest(overrides: &SettingOverrides) -> Option<&Path> {
 
 fn layer(
     overrides: &SettingOverrides,
-    host: &Host,
+    host: &AppHost,
     directory: &Path,
     examples: ExampleChecks,
 ) -> Result<EffectiveManifest, AppError> {
@@ -485,7 +488,7 @@ fn layer(
 }
 
 /// Rules of a manifest come before those of a preset, so that an ask of a manifest would weaken what the preset denies.
-fn without_asks_for_denied(rules: Vec<Rule>, preset: Preset, host: &Host) -> Vec<Rule> {
+fn without_asks_for_denied(rules: Vec<Rule>, preset: Preset, host: &AppHost) -> Vec<Rule> {
     let denies = preset.rules().iter().any(|rule| rule.action == RuleAction::Deny);
     if !denies {
         return rules;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use haft::{BundledSkill, Connection, SkillSearchPaths};
 
 use crate::app_error::NextStep;
-use crate::host::Host;
+use crate::host::AppHost;
 use crate::settings::EffectiveSettings;
 
 /// Problems of skills that a session says when it begins; of more it says how many.
@@ -17,7 +17,7 @@ const BUNDLED: &[BundledSkill] =
     &[BundledSkill { name: "haft-plans", text: include_str!("../skills/haft-plans/SKILL.md") }];
 
 /// Returns where the skills for a workspace are looked for.
-pub fn skill_paths(settings: &EffectiveSettings, host: &Host) -> SkillSearchPaths {
+pub fn skill_paths(settings: &EffectiveSettings, host: &AppHost) -> SkillSearchPaths {
     SkillSearchPaths {
         root: Some(settings.root.clone()),
         user: user_directories(host.absolute_home(), host.config_directory()),
@@ -33,7 +33,7 @@ fn user_directories(home: Option<&Path>, config: Option<PathBuf>) -> Vec<PathBuf
 }
 
 /// Says what is wrong with skills that a session could offer.
-pub fn warn_of_problems(session: &Connection, host: &Host) {
+pub fn warn_of_problems(session: &Connection, host: &AppHost) {
     let problems = session.skill_problems();
     for problem in problems.iter().take(SKILL_PROBLEMS_SAID_MAX) {
         host.warn(problem);

@@ -32,7 +32,7 @@ use crate::commands::mcp_servers::McpArgs;
 use crate::error::{CommandError, CommandStatus};
 use crate::views::output;
 
-use haft_app::host::Host;
+use haft_app::host::AppHost;
 
 fn main() {
     haft_sandbox::helper::run_if_requested();
@@ -112,8 +112,8 @@ fn dispatch(cli: Cli) -> Result<CommandStatus, CommandError> {
 }
 
 /// Returns this process as an application sees it, with notices printed.
-fn open_host() -> Result<Host, CommandError> {
-    Ok(Host::from_process()?.on_notice(output::print_notice))
+fn open_host() -> Result<AppHost, CommandError> {
+    Ok(AppHost::from_process()?.on_notice(output::print_notice))
 }
 
 /// Runs a command to its end on this thread; what tools do on others is not waited for afterwards.

@@ -11,7 +11,7 @@ use crate::arguments::setting_args::SettingArgs;
 use crate::asking::ask_confirmation;
 use crate::error::CommandError;
 use crate::views::output;
-use haft_app::host::Host;
+use haft_app::host::AppHost;
 use haft_app::manifest::{FILE_NAME, Manifest, ManifestFile};
 use haft_app::settings;
 use haft_app::trust::TrustStore;
@@ -44,7 +44,7 @@ pub(crate) struct ManifestChange {
 
 impl ManifestEdit {
     /// Returns the manifest that is named or holds in the working directory, or one that is not there yet.
-    pub(crate) fn open(setting_args: &SettingArgs, host: &Host) -> Result<Self, CommandError> {
+    pub(crate) fn open(setting_args: &SettingArgs, host: &AppHost) -> Result<Self, CommandError> {
         let trust = TrustStore::new(host.state().trust());
         if let Some(file) = settings::find_manifest(&setting_args.overrides(), host)? {
             let before = match (trust.is_trusted(&file), setting_args.config.is_some()) {

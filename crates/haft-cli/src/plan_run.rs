@@ -36,7 +36,7 @@ use allow_list::UnconfirmedListAction;
 use asker::PlanAsker;
 use haft_app::compose;
 use haft_app::compose::AvailableTools;
-use haft_app::host::Host;
+use haft_app::host::AppHost;
 use haft_app::settings::EffectiveSettings;
 use stop_tokens::PlanStopTokens;
 
@@ -95,7 +95,7 @@ pub(crate) async fn drive(
     args: &DriveArgs,
     setting_args: &SettingArgs,
     settings: EffectiveSettings,
-    host: &Host,
+    host: &AppHost,
 ) -> Result<PlanRunResult, CommandError> {
     let person = (!args.headless).then(|| TerminalAsker::new(&settings.project)).flatten();
     let person = person.map(TerminalAsker::for_many_calls);
@@ -145,7 +145,7 @@ async fn allow_plan_tools(
     mut settings: EffectiveSettings,
     args: &DriveArgs,
     unconfirmed: UnconfirmedListAction,
-    host: &Host,
+    host: &AppHost,
 ) -> Result<EffectiveSettings, CommandError> {
     let PlanRun { plan, .. } = work;
     let named = if args.allow_dangerous {

@@ -29,7 +29,6 @@ pub(super) const SHARED_TYPE_NAMES: &[SharedTypeName] = &[
     SharedTypeName { name: "Condition", why: TO_RENAME },
     SharedTypeName { name: "Connection", why: TO_RENAME },
     SharedTypeName { name: "Failure", why: TO_RENAME },
-    SharedTypeName { name: "Host", why: TO_RENAME },
     SharedTypeName { name: "Launcher", why: ONE_A_PLATFORM },
     SharedTypeName { name: "Parameter", why: TO_RENAME },
     SharedTypeName { name: "ProcessControl", why: ONE_A_PLATFORM },

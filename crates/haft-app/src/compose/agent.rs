@@ -17,7 +17,7 @@ use haft_model::{Model, ModelAnswerStream, ModelError, ModelRequest};
 use serde_json::json;
 
 use crate::app_error::{AppError, AppErrorKind, NextStep};
-use crate::host::Host;
+use crate::host::AppHost;
 use crate::manifest::ModelSection;
 use crate::model_choice::{ModelChoice, provider};
 use crate::settings::EffectiveSettings;
@@ -67,7 +67,7 @@ impl ComposedAgent {
 pub async fn agent_host(
     front: AgentFrontEnd<'_>,
     settings: &EffectiveSettings,
-    host: &Host,
+    host: &AppHost,
 ) -> Result<ComposedAgent, AppError> {
     let told = HostCallbacks { models: front.models, asker: front.asker, watcher: front.watcher };
     let agents = find_agents(&crate::agents::agent_paths(settings, host));
@@ -80,7 +80,7 @@ pub async fn agent_host(
 /// Puts a host together that looks after sessions and asks no model.
 pub async fn silent_host(
     settings: &EffectiveSettings,
-    host: &Host,
+    host: &AppHost,
 ) -> Result<ComposedAgent, AppError> {
     let told = HostCallbacks {
         models: Arc::new(NoModels),
@@ -109,7 +109,7 @@ async fn compose_agent(
     told: HostCallbacks,
     agents: AgentRegistry,
     settings: &EffectiveSettings,
-    host: &Host,
+    host: &AppHost,
     look: SurroundingsLookup,
 ) -> Result<ComposedAgent, AppError> {
     let agents = Arc::new(agents);
@@ -145,7 +145,7 @@ async fn compose_agent(
 pub fn named_models(
     choice: ModelChoice,
     settings: &EffectiveSettings,
-    host: &Host,
+    host: &AppHost,
 ) -> Arc<dyn ModelLookup> {
     Arc::new(NamedModels { choice, section: settings.model.clone(), host: host.clone() })
 }
@@ -153,7 +153,7 @@ pub fn named_models(
 struct NamedModels {
     choice: ModelChoice,
     section: ModelSection,
-    host: Host,
+    host: AppHost,
 }
 
 impl ModelLookup for NamedModels {
@@ -198,7 +198,7 @@ impl RandomSource for SystemRandom {
     }
 }
 
-fn warn_of_problems(agents: &AgentRegistry, host: &Host) {
+fn warn_of_problems(agents: &AgentRegistry, host: &AppHost) {
     let problems = &agents.problems;
     for problem in problems.iter().take(AGENT_PROBLEMS_SAID_MAX) {
         let line = problem.line.map(|line| format!(":{line}")).unwrap_or_default();
@@ -220,7 +220,7 @@ fn warn_of_problems(agents: &AgentRegistry, host: &Host) {
 async fn surroundings(
     session: &Connection,
     settings: &EffectiveSettings,
-    host: &Host,
+    host: &AppHost,
 ) -> Result<AgentPromptContext, AppError> {
     let told = load_instructions(&settings.root, host.absolute_home());
     for problem in &told.problems {
@@ -245,7 +245,7 @@ async fn surroundings(
 async fn git(
     session: &Connection,
     root: &Path,
-    host: &Host,
+    host: &AppHost,
 ) -> Result<Option<GitPromptContext>, AppError> {
     if !root.ancestors().any(|directory| directory.join(".git").symlink_metadata().is_ok()) {
         return Ok(None);

@@ -13,14 +13,17 @@ use haft_lsp::{
 
 use super::roots;
 use crate::app_error::AppError;
-use crate::host::Host;
+use crate::host::AppHost;
 use crate::host_paths::{OutsideError, canonical_outside_roots};
 use crate::manifest::ServerEntry;
 use crate::mcp_servers;
 use crate::settings::EffectiveSettings;
 
 /// Returns what the tool is told.
-pub(super) fn options(settings: &EffectiveSettings, host: &Host) -> Result<LspOptions, AppError> {
+pub(super) fn options(
+    settings: &EffectiveSettings,
+    host: &AppHost,
+) -> Result<LspOptions, AppError> {
     let changes = settings.lsp.iter().map(|(name, entry)| (name.clone(), entry.clone().change()));
     let programs = LanguageServerFinder {
         search: host.variable("PATH").unwrap_or_default(),

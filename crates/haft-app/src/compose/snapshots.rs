@@ -9,7 +9,7 @@ use haft_contract::sha256_hex;
 use haft_journal::Journal;
 
 use crate::app_error::AppError;
-use crate::host::Host;
+use crate::host::AppHost;
 use crate::journal_location::JournalLocation;
 use crate::settings::EffectiveSettings;
 
@@ -17,7 +17,7 @@ use crate::settings::EffectiveSettings;
 pub(super) fn hook(
     journal: &Arc<dyn Journal>,
     settings: &EffectiveSettings,
-    host: &Host,
+    host: &AppHost,
 ) -> Result<Option<Arc<dyn Snapshots>>, AppError> {
     let Some(options) = &settings.snapshots else { return Ok(None) };
     let directory = directory(&settings.durability.journal, host);
@@ -33,7 +33,7 @@ pub fn history(
     journal: &Arc<dyn Journal>,
     place: &JournalLocation,
     options: Option<&haft_snapshot::RecordOptions>,
-    host: &Host,
+    host: &AppHost,
 ) -> SnapshotHistory {
     let defaults = haft_snapshot::RecordOptions::default();
     let options = options.unwrap_or(&defaults);
@@ -41,12 +41,12 @@ pub fn history(
 }
 
 /// Returns the places of which nothing is recorded and nothing brought back: those that no call reads.
-pub fn hidden(settings: &EffectiveSettings, host: &Host) -> Vec<PathBuf> {
+pub fn hidden(settings: &EffectiveSettings, host: &AppHost) -> Vec<PathBuf> {
     // Which roots there are matters to what can be read alone.
     super::host_paths(settings, host, &[]).hidden
 }
 
 /// Returns the directory of a journal's stores.
-pub fn directory(place: &JournalLocation, host: &Host) -> PathBuf {
+pub fn directory(place: &JournalLocation, host: &AppHost) -> PathBuf {
     host.state().snapshots().join(sha256_hex(place.identity().as_bytes()))
 }

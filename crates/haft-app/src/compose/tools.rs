@@ -8,7 +8,7 @@ use haft_tools::{CommandToolProblem, Profile};
 
 use super::{command_environment, host_paths, launcher, lsp, roots, sandbox, unknown_tool, web};
 use crate::app_error::AppError;
-use crate::host::Host;
+use crate::host::AppHost;
 use crate::mcp_servers::{McpBridge, OmittedTools};
 use crate::permission_names::ToolNames;
 use crate::python::{self, KeyedTextCache, PythonToolFinder};
@@ -29,7 +29,7 @@ pub struct AvailableTools {
 
 impl AvailableTools {
     /// Finds the tools. What of the Python tools cannot be used is said on standard error.
-    pub async fn find(settings: &EffectiveSettings, host: &Host) -> Result<Self, AppError> {
+    pub async fn find(settings: &EffectiveSettings, host: &AppHost) -> Result<Self, AppError> {
         let mut all =
             Registry::new(haft_tools::tools(settings.profile, &web::options(settings, host)?))?;
         // The other profile has the tools of its specification and no others.
@@ -116,7 +116,7 @@ fn on_offer(
 }
 
 /// Returns the MCP servers that the settings name, if they name any.
-pub fn bridge(settings: &EffectiveSettings, host: &Host) -> Result<Option<McpBridge>, AppError> {
+pub fn bridge(settings: &EffectiveSettings, host: &AppHost) -> Result<Option<McpBridge>, AppError> {
     if settings.mcp.enabled().next().is_none() {
         return Ok(None);
     }
@@ -136,7 +136,7 @@ pub fn bridge(settings: &EffectiveSettings, host: &Host) -> Result<Option<McpBri
 }
 
 /// Returns what finds out about Python tools. No process is started before a file is met that nothing is known of.
-pub fn finder(settings: &EffectiveSettings, host: &Host) -> Result<PythonToolFinder, AppError> {
+pub fn finder(settings: &EffectiveSettings, host: &AppHost) -> Result<PythonToolFinder, AppError> {
     let roots = roots(settings)?;
     let places = host_paths(settings, host, &roots.paths());
     let sandbox = sandbox(settings, host, &places, &roots.paths())?;

@@ -12,7 +12,7 @@ use haft::{ProgramWatchdog, ReferenceWatchdog, Watchdog};
 
 use crate::app_error::AppError;
 use crate::environment;
-use crate::host::Host;
+use crate::host::AppHost;
 use crate::host_paths::{OutsideError, canonical_outside_roots};
 use crate::manifest::{ManifestFile, WatchdogEntry};
 use crate::settings::EffectiveSettings;
@@ -23,7 +23,7 @@ const SEARCH_PATHS: &[&str] = &["NODE_PATH", "PATH"];
 /// Returns the built-in hook, and the programs of the manifest in order.
 pub(super) fn watchdogs(
     settings: &EffectiveSettings,
-    host: &Host,
+    host: &AppHost,
     roots: &[PathBuf],
 ) -> Result<Vec<Arc<dyn Watchdog>>, AppError> {
     let mut watchdogs: Vec<Arc<dyn Watchdog>> = Vec::new();
@@ -49,7 +49,7 @@ pub(super) fn watchdogs(
 }
 
 /// Returns the directory that programs run in, which is there from now on: no command reaches it.
-fn directory(host: &Host) -> Result<PathBuf, AppError> {
+fn directory(host: &AppHost) -> Result<PathBuf, AppError> {
     let directory = host.state().directory();
     DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(|err| {
         AppError::configuration(format!(

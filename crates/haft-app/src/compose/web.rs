@@ -4,20 +4,23 @@
 use haft_tools::{PageReaderProgram, ToolOptions, WebSearchOptions};
 
 use crate::app_error::AppError;
-use crate::host::Host;
+use crate::host::AppHost;
 use crate::settings::EffectiveSettings;
 
 /// The hidden command that turns pages into text.
 const EXTRACT_COMMAND: &str = "extract-worker";
 
 /// Returns what the tools are told.
-pub(super) fn options(settings: &EffectiveSettings, host: &Host) -> Result<ToolOptions, AppError> {
+pub(super) fn options(
+    settings: &EffectiveSettings,
+    host: &AppHost,
+) -> Result<ToolOptions, AppError> {
     let extractor =
         PageReaderProgram { program: host.program()?, args: vec![EXTRACT_COMMAND.into()] };
     Ok(ToolOptions { page_reader: Some(extractor), web_search: search(settings, host) })
 }
 
 /// Returns who is asked by web_search.
-pub fn search(settings: &EffectiveSettings, host: &Host) -> WebSearchOptions {
+pub fn search(settings: &EffectiveSettings, host: &AppHost) -> WebSearchOptions {
     settings.web_search.options(&|name| host.variable_text(name))
 }

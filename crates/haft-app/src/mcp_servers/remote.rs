@@ -9,7 +9,7 @@ use haft_mcp::{Authorization, OAuthOptions, RemoteMcpServer};
 
 use super::tokens::LoginFile;
 use super::value_of;
-use crate::host::Host;
+use crate::host::AppHost;
 use crate::manifest::ServerEntry;
 
 /// The variable that names the authorities that encrypted connections trust, as for every program.
@@ -20,7 +20,7 @@ pub(super) fn remote(
     name: &str,
     entry: &ServerEntry,
     logins: &Path,
-    host: &Host,
+    host: &AppHost,
 ) -> Result<RemoteMcpServer, String> {
     let url = entry.url.clone().unwrap_or_default();
     let mut headers = Vec::new();
@@ -50,7 +50,7 @@ pub fn authorization(
     name: &str,
     entry: &ServerEntry,
     logins: &Path,
-    host: &Host,
+    host: &AppHost,
 ) -> Result<Arc<Authorization>, String> {
     let url = entry.url.as_deref().ok_or_else(|| {
         format!("server {name} is a program of this machine, which takes no login")
@@ -67,7 +67,7 @@ pub fn authorization(
     Authorization::new(url, &networking(host), options, store).map(Arc::new)
 }
 
-fn networking(host: &Host) -> Networking {
+fn networking(host: &AppHost) -> Networking {
     let authorities = host.variable_if_set(AUTHORITIES);
     Networking { authorities: authorities.map(Into::into), ..Networking::default() }
 }

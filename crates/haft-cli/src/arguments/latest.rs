@@ -15,7 +15,7 @@ use crate::views::session::on_one_line;
 use haft_app::calendar::rfc3339;
 use haft_app::compose;
 use haft_app::compose::agent::FRONT_END;
-use haft_app::host::Host;
+use haft_app::host::AppHost;
 use haft_app::settings::{self, EffectiveSettings};
 
 /// The tool that the journal names for the call of an undo.
@@ -80,7 +80,7 @@ pub(crate) async fn find_run(
 }
 
 /// Returns the root of the workspace that a command is about, for those commands that need no other settings.
-pub(crate) fn workspace_of(args: &SettingArgs, host: &Host) -> Result<String, CommandError> {
+pub(crate) fn workspace_of(args: &SettingArgs, host: &AppHost) -> Result<String, CommandError> {
     workspace(&settings::resolve(&args.overrides(), host)?)
 }
 

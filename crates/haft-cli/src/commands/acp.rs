@@ -20,7 +20,7 @@ use crate::signals;
 use crate::views::output;
 use haft_app::calendar::rfc3339;
 use haft_app::compose::agent::{AgentFrontEnd, ComposedAgent, named_models};
-use haft_app::host::Host;
+use haft_app::host::AppHost;
 use haft_app::settings::{EffectiveSettings, UntrustedSettings};
 use haft_app::{compose, settings};
 
@@ -60,7 +60,7 @@ pub(crate) struct AcpArgs {
 pub(crate) async fn run(
     args: &AcpArgs,
     setting_args: &SettingArgs,
-    host: &Host,
+    host: &AppHost,
 ) -> Result<CommandStatus, CommandError> {
     let editor = Editor::new();
     let preparation = Arc::new(AcpPreparation {
@@ -104,7 +104,7 @@ pub(crate) async fn run(
 struct AcpPreparation {
     args: AcpArgs,
     settings: SettingArgs,
-    host: Host,
+    host: AppHost,
     editor: Editor,
     // Written when parts are put together, and read at the end; each holds the lock for a look.
     prepared: Mutex<AcpPreparationState>,

@@ -20,7 +20,7 @@ use crate::model::ModelArgs;
 use crate::views::output;
 use crate::views::session::{SessionView, SessionViewFormat};
 use haft_app::compose::agent::{AgentFrontEnd, ComposedAgent, named_models};
-use haft_app::host::Host;
+use haft_app::host::AppHost;
 use haft_app::settings::EffectiveSettings;
 use haft_app::{compose, settings};
 
@@ -91,7 +91,7 @@ enum AgentCommandEnd {
 pub(crate) async fn run(
     args: AgentArgs,
     setting_args: &SettingArgs,
-    host: &Host,
+    host: &AppHost,
 ) -> Result<CommandStatus, CommandError> {
     let work = read_work(&args, setting_args)?;
     let settings = settings::resolve(&setting_args.overrides(), host)?;
@@ -240,7 +240,7 @@ impl AgentSessionSetup<'_> {
 
     async fn run_conversation(
         self,
-        host: &Host,
+        host: &AppHost,
         turns: &mut Option<TurnRunner>,
     ) -> Result<(), CommandError> {
         let chat = self.open().await?;

@@ -12,7 +12,7 @@ use clap::{Args, Subcommand};
 
 use crate::arguments::setting_args::SettingArgs;
 use crate::error::{CommandError, CommandStatus};
-use haft_app::host::Host;
+use haft_app::host::AppHost;
 use haft_app::settings;
 
 /// List, show and check agents
@@ -58,7 +58,7 @@ enum AgentsCommand {
 pub(crate) async fn run(
     args: &AgentsArgs,
     setting_args: &SettingArgs,
-    host: &Host,
+    host: &AppHost,
 ) -> Result<CommandStatus, CommandError> {
     let settings = settings::resolve(&setting_args.overrides(), host)?;
     let is_json = setting_args.json;

@@ -19,7 +19,7 @@ use crate::error::{CommandError, CommandStatus};
 use crate::signals;
 use crate::views::output;
 use crate::views::remedy;
-use haft_app::host::Host;
+use haft_app::host::AppHost;
 use haft_app::password::without_passwords;
 use haft_app::settings::EffectiveSettings;
 use haft_app::{compose, quote, settings};
@@ -70,7 +70,7 @@ pub(crate) struct CallArgs {
 pub(crate) async fn run(
     args: CallArgs,
     setting_args: &SettingArgs,
-    host: &Host,
+    host: &AppHost,
 ) -> Result<CommandStatus, CommandError> {
     let input = input::read(&args.tool, &args.input)?;
     let settings = settings::resolve(&setting_args.overrides(), host)?;

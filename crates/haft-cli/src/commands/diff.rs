@@ -19,7 +19,7 @@ use super::undo::{
 use crate::arguments::setting_args::SettingArgs;
 use crate::error::{CommandError, CommandStatus};
 use crate::views::output;
-use haft_app::host::Host;
+use haft_app::host::AppHost;
 use haft_app::settings;
 
 const FILES: Style = Style::new().effects(Effects::BOLD);
@@ -52,7 +52,7 @@ pub(crate) struct DiffArgs {
 pub(crate) async fn run(
     args: DiffArgs,
     setting_args: &SettingArgs,
-    host: &Host,
+    host: &AppHost,
 ) -> Result<CommandStatus, CommandError> {
     let settings = settings::resolve(&setting_args.overrides(), host)?;
     let of = selection(&args.target)?;

@@ -27,7 +27,7 @@ use crate::views::drawing::draw_graph;
 use crate::views::model_text::usage_summary;
 use crate::views::output;
 use haft_app::compose::AvailableTools;
-use haft_app::host::Host;
+use haft_app::host::AppHost;
 use haft_app::settings::EffectiveSettings;
 use haft_app::{compose, quote, settings};
 
@@ -85,7 +85,7 @@ struct DoReport<'a> {
 pub(crate) async fn run(
     args: DoArgs,
     setting_args: &SettingArgs,
-    host: &Host,
+    host: &AppHost,
 ) -> Result<CommandStatus, CommandError> {
     let request = input::read_text(&args.request, "request")?;
     let given = args.input.as_deref().map(input::read_plan_input).transpose()?;

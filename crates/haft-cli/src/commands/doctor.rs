@@ -26,7 +26,7 @@ use crate::model::ModelArgs;
 use crate::plan_run;
 use crate::views::output;
 use files::FilesReport;
-use haft_app::host::Host;
+use haft_app::host::AppHost;
 use haft_app::settings::EffectiveSettings;
 use haft_app::{compose, settings};
 use layers::{CommandNetworking, LayerEnforcement, LayerReport, layers};
@@ -118,7 +118,7 @@ struct BashReport {
 pub(crate) async fn run(
     args: &DoctorArgs,
     setting_args: &SettingArgs,
-    host: &Host,
+    host: &AppHost,
 ) -> Result<CommandStatus, CommandError> {
     let settings = settings::resolve(&setting_args.overrides(), host)?;
     let helper = host.program()?;
@@ -162,7 +162,7 @@ async fn layers_here(
     helper: &Path,
     settings: &EffectiveSettings,
     kernel: &KernelSupport,
-    host: &Host,
+    host: &AppHost,
 ) -> Result<Vec<LayerReport>, CommandError> {
     let (network, networking) = if settings.allow_network {
         (Network::Host, CommandNetworking::Open)
@@ -183,7 +183,7 @@ fn mechanism(offer: &MechanismSupport) -> MechanismReport {
 }
 
 /// Judges a command that is plain, and a line that nobody can know before it runs.
-async fn bash(settings: &EffectiveSettings, host: &Host) -> Result<BashReport, CommandError> {
+async fn bash(settings: &EffectiveSettings, host: &AppHost) -> Result<BashReport, CommandError> {
     let preset = settings.preset.name();
     let runtime = compose::unrecorded_runtime(settings, host).await?;
     plan_run::warn_unknown_tools(settings, &runtime.registry());

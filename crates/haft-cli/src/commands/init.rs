@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::arguments::setting_args::SettingArgs;
 use crate::error::{CommandError, CommandStatus};
 use crate::views::output;
-use haft_app::host::Host;
+use haft_app::host::AppHost;
 use haft_app::manifest::{FILE_NAME, ManifestFile};
 use haft_app::quote;
 use haft_app::trust::TrustStore;
@@ -37,7 +37,7 @@ struct InitReport<'a> {
 pub(crate) fn run(
     _: &InitArgs,
     setting_args: &SettingArgs,
-    host: &Host,
+    host: &AppHost,
 ) -> Result<CommandStatus, CommandError> {
     let directory = match &setting_args.root {
         Some(root) => root.clone(),

@@ -10,14 +10,14 @@ use crate::arguments::setting_args::SettingArgs;
 use crate::error::{CommandError, CommandStatus};
 use crate::signals;
 use crate::views::output;
-use haft_app::host::Host;
+use haft_app::host::AppHost;
 use haft_app::{compose, id, settings, skills};
 
 /// Runs the command.
 pub(crate) async fn run(
     args: &RunAddressArgs,
     setting_args: &SettingArgs,
-    host: &Host,
+    host: &AppHost,
 ) -> Result<CommandStatus, CommandError> {
     let settings = settings::resolve(&setting_args.overrides(), host)?;
     let RunAddress { run, position: place, resume } =

@@ -18,7 +18,7 @@ use self::test::McpTestArgs;
 use crate::arguments::run_address::RunAddressArgs;
 use crate::arguments::setting_args::SettingArgs;
 use crate::error::{CommandError, CommandStatus};
-use haft_app::host::Host;
+use haft_app::host::AppHost;
 
 /// Serve the tools to an MCP client, or use the tools of other MCP servers
 ///
@@ -85,7 +85,7 @@ pub(crate) enum McpCommand {
 pub(crate) async fn run(
     command: McpCommand,
     setting_args: &SettingArgs,
-    host: &Host,
+    host: &AppHost,
 ) -> Result<CommandStatus, CommandError> {
     match command {
         McpCommand::Add(args) => add::run(args, setting_args, host).await,

@@ -9,7 +9,7 @@ use clap::{Args, Subcommand};
 
 use crate::arguments::setting_args::SettingArgs;
 use crate::error::{CommandError, CommandStatus};
-use haft_app::host::Host;
+use haft_app::host::AppHost;
 
 /// Check, draw and make plans
 ///
@@ -37,7 +37,7 @@ enum PlanCommand {
 pub(crate) async fn run(
     args: PlanArgs,
     setting_args: &SettingArgs,
-    host: &Host,
+    host: &AppHost,
 ) -> Result<CommandStatus, CommandError> {
     match args.command {
         PlanCommand::Check(args) => check::run(&args, setting_args, host).await,

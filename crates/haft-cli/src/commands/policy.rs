@@ -15,7 +15,7 @@ use clap::{Args, Subcommand};
 use crate::arguments::setting_args::SettingArgs;
 use crate::arguments::setting_args::preset_parser;
 use crate::error::{CommandError, CommandStatus};
-use haft_app::host::Host;
+use haft_app::host::AppHost;
 use haft_app::preset::Preset;
 
 /// Show, explain and check the rules that decide what calls may do
@@ -78,7 +78,7 @@ enum PolicyCommand {
 pub(crate) async fn run(
     args: PolicyArgs,
     setting_args: &SettingArgs,
-    host: &Host,
+    host: &AppHost,
 ) -> Result<CommandStatus, CommandError> {
     match args.command {
         PolicyCommand::List => list::run(setting_args, host).await,

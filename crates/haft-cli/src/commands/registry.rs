@@ -15,7 +15,7 @@ use self::add::RegistryAddArgs;
 pub(crate) use self::directory_scan::scan_entries;
 use crate::arguments::setting_args::SettingArgs;
 use crate::error::{CommandError, CommandStatus};
-use haft_app::host::Host;
+use haft_app::host::AppHost;
 
 /// Check, list and register Python tools
 ///
@@ -77,7 +77,7 @@ struct RegistryDirectoryArgs {
 pub(crate) async fn run(
     args: RegistryArgs,
     setting_args: &SettingArgs,
-    host: &Host,
+    host: &AppHost,
 ) -> Result<CommandStatus, CommandError> {
     match args.command {
         RegistryCommand::Check(args) => check::run(args.dir.as_deref(), setting_args, host).await,

@@ -12,7 +12,7 @@ use crate::arguments::setting_args::SettingArgs;
 use crate::error::{CommandError, CommandErrorKind, CommandStatus};
 use crate::plan_run::{self, DriveArgs, PlanRun, doubt_settlement};
 use haft_app::compose::AvailableTools;
-use haft_app::host::Host;
+use haft_app::host::AppHost;
 use haft_app::settings::EffectiveSettings;
 use haft_app::{quote, settings};
 
@@ -53,7 +53,7 @@ pub(crate) struct ResumeArgs {
 pub(crate) async fn run(
     args: ResumeArgs,
     setting_args: &SettingArgs,
-    host: &Host,
+    host: &AppHost,
 ) -> Result<CommandStatus, CommandError> {
     let run = RunId::parse(&args.run).map_err(CommandError::usage)?;
     let settings = settings::resolve(&setting_args.overrides(), host)?;

@@ -12,7 +12,7 @@ use crate::arguments::setting_args::SettingArgs;
 use crate::error::{CommandError, CommandStatus};
 use crate::plan_run::{self, DriveArgs, PlanRun, PlanText, dry_run};
 use haft_app::compose::AvailableTools;
-use haft_app::host::Host;
+use haft_app::host::AppHost;
 use haft_app::{compose, settings};
 
 /// Run a plan and print its output
@@ -59,7 +59,7 @@ pub(crate) struct RunArgs {
 pub(crate) async fn run(
     args: RunArgs,
     setting_args: &SettingArgs,
-    host: &Host,
+    host: &AppHost,
 ) -> Result<CommandStatus, CommandError> {
     let text = PlanText::read(&args.file)?;
     let input = args.input.as_deref().map(input::read_plan_input).transpose()?;

@@ -25,7 +25,7 @@ use haft_journal::Journal;
 use crate::arguments::latest;
 use crate::arguments::setting_args::SettingArgs;
 use crate::error::{CommandError, CommandErrorKind, CommandStatus};
-use haft_app::host::Host;
+use haft_app::host::AppHost;
 use haft_app::journal_location::JournalLocation;
 use haft_app::settings;
 
@@ -65,7 +65,7 @@ enum RunsCommand {
 pub(crate) async fn run(
     args: RunsArgs,
     setting_args: &SettingArgs,
-    host: &Host,
+    host: &AppHost,
 ) -> Result<CommandStatus, CommandError> {
     let json = setting_args.json;
     let durability = settings::resolve_durability(&setting_args.overrides(), host)?;
@@ -89,7 +89,7 @@ pub(crate) async fn run(
 /// The journal that is looked after, which need not be there.
 struct RunsJournal<'a> {
     place: &'a JournalLocation,
-    host: &'a Host,
+    host: &'a AppHost,
 }
 
 impl RunsJournal<'_> {
@@ -134,7 +134,7 @@ impl RunsReadCommand {
         self,
         journal: Option<&dyn Journal>,
         settings: &SettingArgs,
-        host: &Host,
+        host: &AppHost,
     ) -> Result<CommandStatus, CommandError> {
         match self {
             Self::List(args) => list::run(&args, journal, settings.json).await,
@@ -150,7 +150,7 @@ async fn find_named_run(
     name: &str,
     journal: &dyn Journal,
     settings: &SettingArgs,
-    host: &Host,
+    host: &AppHost,
 ) -> Result<RunId, CommandError> {
     let root = || latest::workspace_of(settings, host);
     Ok(latest::find_run(name, journal, root).await?.id())

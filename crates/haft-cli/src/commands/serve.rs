@@ -16,7 +16,7 @@ use crate::arguments::setting_args::SettingArgs;
 use crate::error::{CommandError, CommandStatus};
 use crate::signals;
 use crate::views::output;
-use haft_app::host::Host;
+use haft_app::host::AppHost;
 use haft_app::settings::EffectiveSettings;
 use haft_app::{compose, id, settings, skills};
 
@@ -108,7 +108,7 @@ impl ServeToken {
 pub(crate) async fn run(
     args: &ServeArgs,
     setting_args: &SettingArgs,
-    host: &Host,
+    host: &AppHost,
 ) -> Result<CommandStatus, CommandError> {
     let secret = secret(args)?;
     let guard = RequestGuard {
@@ -133,7 +133,7 @@ pub(crate) async fn run(
 fn http_server(
     runtime: &Runtime,
     settings: EffectiveSettings,
-    host: &Host,
+    host: &AppHost,
 ) -> Result<HttpServer, CommandError> {
     let stateless = open_server(runtime, &settings, host)?;
     // Every session finds the same skills, so it is said once.
@@ -149,7 +149,7 @@ fn http_server(
 fn open_server(
     runtime: &Runtime,
     settings: &EffectiveSettings,
-    host: &Host,
+    host: &AppHost,
 ) -> Result<McpServerParts, CommandError> {
     let session = compose::open_connection(runtime, settings, host, "mcp")?;
     // A later session may recall what was answered in this one, cut outputs included.

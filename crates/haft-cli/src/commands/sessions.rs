@@ -17,7 +17,7 @@ use haft_journal::{Journal, SessionId, SessionRow};
 use crate::arguments::latest::{self, LAST, find_session, no_session_error};
 use crate::arguments::setting_args::SettingArgs;
 use crate::error::{CommandError, CommandStatus};
-use haft_app::host::Host;
+use haft_app::host::AppHost;
 use haft_app::settings;
 
 /// Show what was said in sessions of agents, and look after them
@@ -50,7 +50,7 @@ enum SessionsCommand {
 pub(crate) async fn run(
     args: SessionsArgs,
     setting_args: &SettingArgs,
-    host: &Host,
+    host: &AppHost,
 ) -> Result<CommandStatus, CommandError> {
     let settings = settings::resolve(&setting_args.overrides(), host)?;
     let looking = match args.command {

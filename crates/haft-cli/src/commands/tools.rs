@@ -7,7 +7,7 @@ use haft_contract::limits::TOOL_MATCHES_MAX;
 use crate::arguments::setting_args::SettingArgs;
 use crate::error::{CommandError, CommandStatus};
 use crate::views::format::{ToolListFormat, print_list, print_one};
-use haft_app::host::Host;
+use haft_app::host::AppHost;
 use haft_app::{compose, settings, skills};
 
 /// List the tools, find some, or show one
@@ -61,7 +61,7 @@ enum ToolsCommand {
 pub(crate) async fn run(
     args: &ToolsArgs,
     setting_args: &SettingArgs,
-    host: &Host,
+    host: &AppHost,
 ) -> Result<CommandStatus, CommandError> {
     let settings = settings::resolve(&setting_args.overrides(), host)?;
     let registry = compose::registry(&settings, host).await?;

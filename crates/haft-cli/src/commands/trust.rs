@@ -13,7 +13,7 @@ use self::python::{TrustedDirectoryReport, directories};
 use crate::arguments::setting_args::SettingArgs;
 use crate::error::{CommandError, CommandStatus};
 use crate::views::output;
-use haft_app::host::Host;
+use haft_app::host::AppHost;
 use haft_app::manifest::ManifestFile;
 use haft_app::privileged_keys::split_privileged;
 use haft_app::settings;
@@ -57,7 +57,7 @@ struct TrustReport {
 pub(crate) async fn run(
     args: &TrustArgs,
     setting_args: &SettingArgs,
-    host: &Host,
+    host: &AppHost,
 ) -> Result<CommandStatus, CommandError> {
     let file = match &args.file {
         Some(path) => ManifestFile::read(path)?,

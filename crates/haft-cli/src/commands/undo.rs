@@ -23,7 +23,7 @@ use crate::arguments::setting_args::SettingArgs;
 use crate::error::{CommandError, CommandErrorKind, CommandStatus};
 use crate::views::output;
 use crate::views::remedy;
-use haft_app::host::Host;
+use haft_app::host::AppHost;
 use haft_app::settings::{self, EffectiveSettings};
 use haft_app::{compose, owner};
 
@@ -70,7 +70,7 @@ pub(crate) struct UndoArgs {
 pub(crate) async fn run(
     args: UndoArgs,
     setting_args: &SettingArgs,
-    host: &Host,
+    host: &AppHost,
 ) -> Result<CommandStatus, CommandError> {
     let of = match (&args.to, &args.target) {
         (Some(to), _) => CallSelection::After(call_address::parse(to)?),
@@ -179,7 +179,7 @@ pub(super) async fn open_journal(
 pub(super) fn snapshot_history(
     journal: &Arc<dyn Journal>,
     settings: &EffectiveSettings,
-    host: &Host,
+    host: &AppHost,
 ) -> SnapshotHistory {
     let hidden = compose::snapshots::hidden(settings, host);
     let place = &settings.durability.journal;

@@ -17,7 +17,7 @@ use crate::asking::indent_untrusted;
 use crate::error::CommandError;
 use crate::model::planning::NODES_LISTED_MAX;
 use crate::views::output;
-use haft_app::host::Host;
+use haft_app::host::AppHost;
 use haft_app::settings::EffectiveSettings;
 use haft_app::state_file;
 
@@ -48,7 +48,7 @@ pub(super) async fn confirmed_tools(
     work: &PlanRun,
     settings: &EffectiveSettings,
     unconfirmed: UnconfirmedListAction,
-    host: &Host,
+    host: &AppHost,
 ) -> Result<Vec<ToolId>, CommandError> {
     let wanted = unconfirmed_tools(&work.plan, &settings.allow);
     if wanted.is_empty() {
@@ -141,7 +141,7 @@ struct PlanConfirmation {
 }
 
 impl PlanConfirmation {
-    fn of(work: &PlanRun, root: &Path, host: &Host) -> Result<Self, CommandError> {
+    fn of(work: &PlanRun, root: &Path, host: &AppHost) -> Result<Self, CommandError> {
         let root = root.canonicalize().map_err(|err| {
             CommandError::usage(format!("root {} cannot be used: {err}", root.display()))
         })?;

@@ -16,7 +16,7 @@ use crate::error::{CommandError, CommandStatus};
 use crate::views::output;
 use crate::views::table::table;
 use haft_app::compose;
-use haft_app::host::Host;
+use haft_app::host::AppHost;
 use haft_app::settings::EffectiveSettings;
 
 /// One node as it would be called.
@@ -60,7 +60,7 @@ pub(crate) async fn print_dry_run(
     args: &DriveArgs,
     setting_args: &SettingArgs,
     settings: EffectiveSettings,
-    host: &Host,
+    host: &AppHost,
 ) -> Result<CommandStatus, CommandError> {
     let nodes = predict_nodes(work, args, settings, host).await?;
     if setting_args.json {
@@ -79,7 +79,7 @@ pub(crate) async fn print_dry_run(
 pub(crate) async fn tools_that_ask(
     work: &PlanRun,
     settings: EffectiveSettings,
-    host: &Host,
+    host: &AppHost,
 ) -> Result<BTreeSet<ToolId>, CommandError> {
     let args = DriveArgs { parallel: None, allow_dangerous: false, headless: true };
     let nodes = predict_nodes(work, &args, settings, host).await?;
@@ -92,7 +92,7 @@ async fn predict_nodes(
     work: &PlanRun,
     args: &DriveArgs,
     settings: EffectiveSettings,
-    host: &Host,
+    host: &AppHost,
 ) -> Result<Vec<DryRunNode>, CommandError> {
     let settings =
         super::allow_plan_tools(work, settings, args, UnconfirmedListAction::Ignore, host).await?;

@@ -288,6 +288,8 @@ fn run_view(
 
 #[cfg(test)]
 mod tests {
+    use haft_journal::SessionId;
+
     use super::*;
 
     /// Writes down what it is told.

@@ -8,14 +8,14 @@ use super::unknown_names;
 use crate::commands::file_check_report::FileCheckReport;
 use crate::error::{CommandError, CommandStatus};
 use haft_app::agents::agent_paths;
-use haft_app::host::Host;
+use haft_app::host::AppHost;
 use haft_app::settings::EffectiveSettings;
 
 /// Runs the command.
 pub(super) async fn run(
     named: Option<&Path>,
     settings: &EffectiveSettings,
-    host: &Host,
+    host: &AppHost,
     is_json: bool,
 ) -> Result<CommandStatus, CommandError> {
     let mut found =

@@ -12,7 +12,7 @@ use crate::views::output;
 use crate::views::path_text::shown;
 use crate::views::table::table;
 use haft_app::agents::agent_paths;
-use haft_app::host::Host;
+use haft_app::host::AppHost;
 use haft_app::settings::EffectiveSettings;
 
 #[derive(Serialize)]
@@ -33,7 +33,7 @@ struct AgentListEntry<'a> {
 /// Runs the command.
 pub(super) fn run(
     settings: &EffectiveSettings,
-    host: &Host,
+    host: &AppHost,
     is_json: bool,
 ) -> Result<CommandStatus, CommandError> {
     let found = find_agents(&agent_paths(settings, host));

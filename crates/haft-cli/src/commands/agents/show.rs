@@ -13,7 +13,7 @@ use serde::Serialize;
 use crate::error::{CommandError, CommandStatus};
 use crate::views::output;
 use haft_app::agents::agent_paths;
-use haft_app::host::Host;
+use haft_app::host::AppHost;
 use haft_app::settings::EffectiveSettings;
 
 #[derive(Serialize)]
@@ -42,7 +42,7 @@ struct AgentDetails<'a> {
 pub(super) fn run(
     name: &str,
     settings: &EffectiveSettings,
-    host: &Host,
+    host: &AppHost,
     is_json: bool,
 ) -> Result<CommandStatus, CommandError> {
     let found = find_agents(&agent_paths(settings, host));

@@ -11,7 +11,7 @@ use haft_policy::ToolScope;
 use crate::error::CommandError;
 use crate::views::output;
 use haft_app::compose::AvailableTools;
-use haft_app::host::Host;
+use haft_app::host::AppHost;
 use haft_app::permission_names::{self, ToolNames};
 use haft_app::settings::EffectiveSettings;
 
@@ -30,7 +30,7 @@ struct KnownNames {
 pub(super) async fn name_problems(
     named: &[AgentFileReference],
     settings: &EffectiveSettings,
-    host: &Host,
+    host: &AppHost,
 ) -> Vec<FileProblem> {
     let of_haft = ToolNames { registry: &Registry::default(), has_omitted_tools: false };
     let unknown = KnownNames::new(of_haft, settings).unknown_names(named);

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 use serde::Serialize;
 
-use haft_app::host::Host;
+use haft_app::host::AppHost;
 use haft_app::settings::EffectiveSettings;
 
 /// Where haft keeps what.
@@ -27,7 +27,7 @@ pub(super) struct FilesReport {
 
 impl FilesReport {
     /// Returns where they are by these settings.
-    pub(super) fn find(settings: &EffectiveSettings, host: &Host) -> Self {
+    pub(super) fn find(settings: &EffectiveSettings, host: &AppHost) -> Self {
         let journal = &settings.durability.journal;
         Self {
             state: host.state().directory().to_owned(),

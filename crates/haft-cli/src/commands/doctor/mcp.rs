@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::error::CommandError;
 use haft_app::compose;
-use haft_app::host::Host;
+use haft_app::host::AppHost;
 use haft_app::settings::EffectiveSettings;
 
 /// One server.
@@ -23,7 +23,7 @@ pub(super) struct ServerReport {
 /// Looks at all servers that are used.
 pub(super) fn server_reports(
     settings: &EffectiveSettings,
-    host: &Host,
+    host: &AppHost,
 ) -> Result<Vec<ServerReport>, CommandError> {
     let Some(bridge) = compose::bridge(settings, host)? else { return Ok(Vec::new()) };
     let known = bridge.servers().statuses().into_iter();

@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-use haft_app::host::Host;
+use haft_app::host::AppHost;
 use haft_app::manifest::ModelSection;
 use haft_app::model_choice::ModelChoice;
 
@@ -31,7 +31,7 @@ pub(super) struct ModelReport {
 pub(super) fn model_report(
     choice: &ModelChoice,
     section: &ModelSection,
-    host: &Host,
+    host: &AppHost,
 ) -> Option<ModelReport> {
     if !choice.is_named(section) {
         return None;

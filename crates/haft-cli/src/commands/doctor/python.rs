@@ -8,7 +8,7 @@ use haft_python::{ToolFileSeverity, interpreter_version};
 use serde::Serialize;
 
 use crate::error::CommandError;
-use haft_app::host::Host;
+use haft_app::host::AppHost;
 use haft_app::settings::EffectiveSettings;
 use haft_app::{compose, python};
 
@@ -35,7 +35,7 @@ pub(super) struct PythonReport {
 /// Looks at all directories that are configured.
 pub(super) async fn python_reports(
     settings: &EffectiveSettings,
-    host: &Host,
+    host: &AppHost,
 ) -> Result<Vec<PythonReport>, CommandError> {
     if settings.python.entries.is_empty() {
         return Ok(Vec::new());

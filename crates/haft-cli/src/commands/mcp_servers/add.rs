@@ -10,7 +10,7 @@ use crate::arguments::setting_args::SettingArgs;
 use crate::error::{CommandError, CommandStatus};
 use crate::manifest_edit::ManifestEdit;
 use crate::views::output;
-use haft_app::host::Host;
+use haft_app::host::AppHost;
 use haft_app::manifest::{ManifestFile, server_name_problem};
 use haft_app::mcp_servers::{Download, grant_summary};
 
@@ -65,7 +65,7 @@ struct McpAddReport<'a> {
 pub(super) async fn run(
     args: McpAddArgs,
     setting_args: &SettingArgs,
-    host: &Host,
+    host: &AppHost,
 ) -> Result<CommandStatus, CommandError> {
     if let Some(problem) = server_name_problem(&args.name) {
         return Err(CommandError::usage(problem));

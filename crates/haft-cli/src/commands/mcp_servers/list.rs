@@ -8,7 +8,7 @@ use crate::arguments::setting_args::SettingArgs;
 use crate::error::{CommandError, CommandStatus};
 use crate::views::output;
 use crate::views::table::table;
-use haft_app::host::Host;
+use haft_app::host::AppHost;
 use haft_app::manifest::ServerEntry;
 use haft_app::mcp_servers::grant_summary;
 use haft_app::settings::EffectiveSettings;
@@ -41,7 +41,10 @@ struct McpListReport {
 }
 
 /// Runs the command.
-pub(super) fn run(setting_args: &SettingArgs, host: &Host) -> Result<CommandStatus, CommandError> {
+pub(super) fn run(
+    setting_args: &SettingArgs,
+    host: &AppHost,
+) -> Result<CommandStatus, CommandError> {
     let settings = settings::resolve(&setting_args.overrides(), host)?;
     let known = known_servers(&settings, host)?;
     let listed = |(name, entry): (&'_ String, &'_ ServerEntry)| {
@@ -80,7 +83,7 @@ pub(super) fn run(setting_args: &SettingArgs, host: &Host) -> Result<CommandStat
 /// Returns what is known of the servers that are used.
 fn known_servers(
     settings: &EffectiveSettings,
-    host: &Host,
+    host: &AppHost,
 ) -> Result<Vec<McpServerStatus>, CommandError> {
     let bridge = compose::bridge(settings, host)?;
     Ok(bridge.map_or_else(Vec::new, |bridge| bridge.servers().statuses()))

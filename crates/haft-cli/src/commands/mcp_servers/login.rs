@@ -12,7 +12,7 @@ use crate::arguments::setting_args::SettingArgs;
 use crate::asking::ANSWER_BYTES_MAX;
 use crate::error::{CommandError, CommandStatus};
 use crate::views::output;
-use haft_app::host::Host;
+use haft_app::host::AppHost;
 use haft_app::{id, mcp_servers, settings};
 
 /// Time to log in to an MCP server, in milliseconds.
@@ -40,7 +40,7 @@ struct McpLoginReport<'a> {
 pub(super) async fn run(
     args: &McpLoginArgs,
     setting_args: &SettingArgs,
-    host: &Host,
+    host: &AppHost,
 ) -> Result<CommandStatus, CommandError> {
     let settings = settings::resolve(&setting_args.overrides(), host)?;
     let name = &args.name;

@@ -6,7 +6,7 @@ use serde::Serialize;
 use crate::arguments::setting_args::SettingArgs;
 use crate::error::{CommandError, CommandStatus};
 use crate::views::output;
-use haft_app::host::Host;
+use haft_app::host::AppHost;
 use haft_app::{mcp_servers, settings};
 
 /// Where to log out.
@@ -27,7 +27,7 @@ struct McpLogoutReport<'a> {
 pub(super) fn run(
     args: &McpLogoutArgs,
     setting_args: &SettingArgs,
-    host: &Host,
+    host: &AppHost,
 ) -> Result<CommandStatus, CommandError> {
     let settings = settings::resolve(&setting_args.overrides(), host)?;
     let name = &args.name;

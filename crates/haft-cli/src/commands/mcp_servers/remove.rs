@@ -9,7 +9,7 @@ use crate::arguments::setting_args::SettingArgs;
 use crate::error::{CommandError, CommandStatus};
 use crate::manifest_edit::ManifestEdit;
 use crate::views::output;
-use haft_app::host::Host;
+use haft_app::host::AppHost;
 use haft_app::settings;
 
 /// What is removed.
@@ -34,7 +34,7 @@ struct McpRemoveReport<'a> {
 pub(super) async fn run(
     args: &McpRemoveArgs,
     setting_args: &SettingArgs,
-    host: &Host,
+    host: &AppHost,
 ) -> Result<CommandStatus, CommandError> {
     let edit = ManifestEdit::open(setting_args, host)?;
     if !edit.is_there() {

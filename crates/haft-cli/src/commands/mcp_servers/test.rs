@@ -9,7 +9,7 @@ use crate::arguments::setting_args::SettingArgs;
 use crate::error::{CommandError, CommandStatus};
 use crate::views::output;
 use crate::views::table::table;
-use haft_app::host::Host;
+use haft_app::host::AppHost;
 use haft_app::manifest::ServerEntry;
 use haft_app::mcp_servers::{grant_summary, taken_id_message, unusable};
 use haft_app::settings::EffectiveSettings;
@@ -51,7 +51,7 @@ struct TestedMcpTool<'a> {
 pub(super) async fn run(
     args: &McpTestArgs,
     setting_args: &SettingArgs,
-    host: &Host,
+    host: &AppHost,
 ) -> Result<CommandStatus, CommandError> {
     let settings = settings::resolve(&setting_args.overrides(), host)?;
     check_named(&args.name, &settings)?;

@@ -12,7 +12,7 @@ use crate::arguments::setting_args::SettingArgs;
 use crate::error::{CommandError, CommandStatus};
 use crate::plan_run::{self, PlanText};
 use crate::views::output;
-use haft_app::host::Host;
+use haft_app::host::AppHost;
 use haft_app::{compose, settings};
 
 /// Say everything that is wrong with a plan
@@ -50,7 +50,7 @@ struct PlanCheckReport<'a> {
 pub(super) async fn run(
     args: &PlanCheckArgs,
     setting_args: &SettingArgs,
-    host: &Host,
+    host: &AppHost,
 ) -> Result<CommandStatus, CommandError> {
     let PlanText { name, text, .. } = PlanText::read(&args.file)?;
     let given = args.input.as_deref().map(input::read_plan_input).transpose()?;

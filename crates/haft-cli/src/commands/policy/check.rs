@@ -6,7 +6,7 @@ use super::findings::{UnusedRule, unused_rules};
 use crate::arguments::setting_args::SettingArgs;
 use crate::error::{CommandError, CommandStatus};
 use crate::views::output;
-use haft_app::host::Host;
+use haft_app::host::AppHost;
 use haft_app::{compose, settings};
 
 #[derive(Serialize)]
@@ -18,7 +18,7 @@ struct PolicyCheckReport {
 /// Runs the command.
 pub(super) async fn run(
     setting_args: &SettingArgs,
-    host: &Host,
+    host: &AppHost,
 ) -> Result<CommandStatus, CommandError> {
     let settings = settings::resolve(&setting_args.overrides(), host)?;
     // Making a runtime and a session compiles everything, with what variables stand for here.

@@ -10,7 +10,7 @@ use crate::arguments::setting_args::SettingArgs;
 use crate::error::{CommandError, CommandStatus};
 use crate::views::output;
 use crate::views::remedy;
-use haft_app::host::Host;
+use haft_app::host::AppHost;
 use haft_app::{compose, quote, settings};
 
 #[derive(Serialize)]
@@ -44,7 +44,7 @@ pub(super) async fn run(
     tool: &str,
     given: &str,
     setting_args: &SettingArgs,
-    host: &Host,
+    host: &AppHost,
 ) -> Result<CommandStatus, CommandError> {
     let input = input::read(tool, given)?;
     let settings = settings::resolve(&setting_args.overrides(), host)?;

@@ -7,7 +7,7 @@ use crate::arguments::setting_args::SettingArgs;
 use crate::error::{CommandError, CommandStatus};
 use crate::views::output;
 use crate::views::table::table;
-use haft_app::host::Host;
+use haft_app::host::AppHost;
 use haft_app::settings::EffectiveSettings;
 use haft_app::{compose, settings};
 
@@ -36,7 +36,7 @@ struct PolicyListReport<'a> {
 /// Runs the command.
 pub(super) async fn run(
     setting_args: &SettingArgs,
-    host: &Host,
+    host: &AppHost,
 ) -> Result<CommandStatus, CommandError> {
     let settings = settings::resolve(&setting_args.overrides(), host)?;
     let registry = compose::registry(&settings, host).await?;

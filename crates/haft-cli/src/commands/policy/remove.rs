@@ -6,7 +6,7 @@ use serde::Serialize;
 use crate::arguments::setting_args::SettingArgs;
 use crate::error::{CommandError, CommandStatus};
 use crate::views::output;
-use haft_app::host::Host;
+use haft_app::host::AppHost;
 use haft_app::settings;
 
 #[derive(Serialize)]
@@ -19,7 +19,7 @@ struct PolicyRemoveReport<'a> {
 pub(super) fn run(
     number: usize,
     setting_args: &SettingArgs,
-    host: &Host,
+    host: &AppHost,
 ) -> Result<CommandStatus, CommandError> {
     let settings = settings::resolve(&setting_args.overrides(), host)?;
     let removed = settings.project.remove(number)?;

@@ -9,7 +9,7 @@ use super::examples::{ExampleExpectation, ExampleResult, check_example};
 use crate::arguments::setting_args::SettingArgs;
 use crate::error::{CommandError, CommandStatus};
 use crate::views::output;
-use haft_app::host::Host;
+use haft_app::host::AppHost;
 use haft_app::manifest::ExampleChecks;
 use haft_app::{compose, settings};
 
@@ -29,7 +29,10 @@ struct PolicyTestReport {
 }
 
 /// Runs the command.
-pub(super) fn run(setting_args: &SettingArgs, host: &Host) -> Result<CommandStatus, CommandError> {
+pub(super) fn run(
+    setting_args: &SettingArgs,
+    host: &AppHost,
+) -> Result<CommandStatus, CommandError> {
     let settings =
         settings::resolve_with(&setting_args.overrides(), host, ExampleChecks::Unchecked)?;
     let manifest = settings::find_manifest(&setting_args.overrides(), host)?;

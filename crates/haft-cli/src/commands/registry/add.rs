@@ -12,7 +12,7 @@ use crate::arguments::setting_args::SettingArgs;
 use crate::error::{CommandError, CommandStatus};
 use crate::manifest_edit::ManifestEdit;
 use crate::views::output;
-use haft_app::host::Host;
+use haft_app::host::AppHost;
 use haft_app::manifest::{ManifestFile, PythonEntry};
 use haft_app::python::PythonDirectories;
 use haft_app::{python, settings};
@@ -47,7 +47,7 @@ struct RegistryAddReport<'a> {
 pub(super) async fn run(
     args: RegistryAddArgs,
     setting_args: &SettingArgs,
-    host: &Host,
+    host: &AppHost,
 ) -> Result<CommandStatus, CommandError> {
     let edit = ManifestEdit::open(setting_args, host)?;
     let entry = manifest_entry(&args, &edit.file, host)?;
@@ -79,7 +79,7 @@ pub(super) async fn run(
 fn manifest_entry(
     args: &RegistryAddArgs,
     file: &ManifestFile,
-    host: &Host,
+    host: &AppHost,
 ) -> Result<PythonEntry, CommandError> {
     let current = host.working_directory()?;
     let written = |path: &Path| -> PathBuf {
@@ -112,7 +112,7 @@ fn check_usable(
     placed: &PythonEntry,
     file: &ManifestFile,
     setting_args: &SettingArgs,
-    host: &Host,
+    host: &AppHost,
 ) -> Result<(), CommandError> {
     if !placed.dir.is_dir() {
         let message = format!(

@@ -11,7 +11,7 @@ use crate::arguments::setting_args::SettingArgs;
 use crate::error::{CommandError, CommandStatus};
 use crate::views::output;
 use crate::views::path_text::{counted, shown};
-use haft_app::host::Host;
+use haft_app::host::AppHost;
 use haft_app::quote;
 
 /// What is said of all directories.
@@ -42,7 +42,7 @@ struct CheckedDirectoryReport<'a> {
 pub(super) async fn run(
     named: Option<&Path>,
     setting_args: &SettingArgs,
-    host: &Host,
+    host: &AppHost,
 ) -> Result<CommandStatus, CommandError> {
     let surveyed = scan_directories(named, setting_args, host).await?;
     let answer = RegistryCheckReport::of(&surveyed);

@@ -7,7 +7,7 @@ use haft::Registry;
 
 use crate::arguments::setting_args::SettingArgs;
 use crate::error::CommandError;
-use haft_app::host::Host;
+use haft_app::host::AppHost;
 use haft_app::manifest::PythonEntry;
 use haft_app::python::{self, PythonToolSource};
 use haft_app::settings::EffectiveSettings;
@@ -25,7 +25,7 @@ pub(crate) struct ScannedDirectory {
 pub(super) async fn scan_directories(
     named: Option<&Path>,
     setting_args: &SettingArgs,
-    host: &Host,
+    host: &AppHost,
 ) -> Result<Vec<ScannedDirectory>, CommandError> {
     let settings = settings::resolve(&setting_args.overrides(), host)?;
     let named = named.map(|dir| host.working_directory().map(|place| place.join(dir)));
@@ -69,7 +69,7 @@ fn no_directories_error(settings: &EffectiveSettings) -> CommandError {
 pub(crate) async fn scan_entries(
     settings: &EffectiveSettings,
     entries: Vec<PythonEntry>,
-    host: &Host,
+    host: &AppHost,
 ) -> Result<Vec<ScannedDirectory>, CommandError> {
     let finder = compose::finder(settings, host)?;
     let mut taken = python::taken_ids(&Registry::new(haft_tools::tools(

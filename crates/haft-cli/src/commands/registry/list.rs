@@ -12,7 +12,7 @@ use crate::error::{CommandError, CommandStatus};
 use crate::views::output;
 use crate::views::path_text::shown;
 use crate::views::table::table;
-use haft_app::host::Host;
+use haft_app::host::AppHost;
 use haft_app::quote;
 
 #[derive(Serialize)]
@@ -34,7 +34,7 @@ struct PythonToolListEntry<'a> {
 pub(super) async fn run(
     named: Option<&Path>,
     setting_args: &SettingArgs,
-    host: &Host,
+    host: &AppHost,
 ) -> Result<CommandStatus, CommandError> {
     let surveyed = scan_directories(named, setting_args, host).await?;
     let mut status = CommandStatus::Done;

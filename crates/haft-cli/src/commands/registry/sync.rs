@@ -15,7 +15,7 @@ use crate::arguments::setting_args::SettingArgs;
 use crate::error::{CommandError, CommandStatus};
 use crate::views::output;
 use crate::views::path_text::shown;
-use haft_app::host::Host;
+use haft_app::host::AppHost;
 use haft_app::python::PythonToolSource;
 use haft_app::quote;
 
@@ -64,7 +64,7 @@ pub(super) async fn run(
     named: Option<&Path>,
     mode: SyncMode,
     setting_args: &SettingArgs,
-    host: &Host,
+    host: &AppHost,
 ) -> Result<CommandStatus, CommandError> {
     let surveyed = scan_directories(named, setting_args, host).await?;
     let answers = surveyed

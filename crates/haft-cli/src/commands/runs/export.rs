@@ -15,7 +15,7 @@ use crate::arguments::setting_args::SettingArgs;
 use crate::error::{CommandError, CommandStatus};
 use crate::views::output;
 use crate::views::time;
-use haft_app::host::Host;
+use haft_app::host::AppHost;
 
 /// Write runs and calls as lines of JSON
 ///
@@ -57,7 +57,7 @@ pub(super) async fn run(
     args: &RunsExportArgs,
     journal: Option<&dyn Journal>,
     settings: &SettingArgs,
-    host: &Host,
+    host: &AppHost,
 ) -> Result<CommandStatus, CommandError> {
     let now_ms = SystemClock.now_ms();
     let since_ms = args.since.as_deref().map(|text| time::parse_since(text, now_ms)).transpose()?;

@@ -17,7 +17,7 @@ use super::{DOUBTS_SHOWN_MAX, dead_holders, run_session};
 use crate::error::{CommandError, CommandStatus};
 use crate::views::output;
 use crate::views::time;
-use haft_app::host::Host;
+use haft_app::host::AppHost;
 use haft_app::settings::DurabilitySettings;
 use haft_app::{compose, sidecars};
 
@@ -67,7 +67,7 @@ struct RunsPruneReport {
 pub(super) async fn run(
     args: &RunsPruneArgs,
     durability: &DurabilitySettings,
-    host: &Host,
+    host: &AppHost,
     json: bool,
 ) -> Result<CommandStatus, CommandError> {
     let retention = retention(args, durability)?;
@@ -87,7 +87,7 @@ pub(super) async fn run(
 async fn print_due_runs(
     journal: &dyn Journal,
     retention: Retention,
-    host: &Host,
+    host: &AppHost,
 ) -> Result<RunsPruneReport, CommandError> {
     let haft_journal::DueRuns { runs, kept_in_doubt } = journal.due_runs(retention).await?;
     let mut outputs = 0;
@@ -110,7 +110,7 @@ async fn print_due_runs(
 async fn prune(
     durability: &DurabilitySettings,
     retention: Retention,
-    host: &Host,
+    host: &AppHost,
 ) -> Result<RunsPruneReport, CommandError> {
     let opened = durability.journal.open().await?;
     let (journal, sessions) = (&*opened, host.state().sidecars());
@@ -143,7 +143,7 @@ async fn prune(
 async fn prune_snapshots(
     journal: &Arc<dyn Journal>,
     durability: &DurabilitySettings,
-    host: &Host,
+    host: &AppHost,
 ) -> Result<u64, CommandError> {
     let history = compose::snapshots::history(journal, &durability.journal, None, host);
     let pruned = history.prune().await.map_err(CommandError::failed)?;

@@ -21,7 +21,7 @@ use crate::error::{CommandError, CommandStatus};
 use crate::views::output;
 use crate::views::table::table;
 use haft_app::calendar::rfc3339;
-use haft_app::host::Host;
+use haft_app::host::AppHost;
 use haft_app::owner;
 
 /// Tasks of which it is shown what a retry would be warned of.
@@ -98,7 +98,7 @@ pub(super) async fn run(
     args: &RunsShowArgs,
     journal: Option<&dyn Journal>,
     settings: &SettingArgs,
-    host: &Host,
+    host: &AppHost,
 ) -> Result<CommandStatus, CommandError> {
     let call = args.call.as_ref().map(|call| format!("{}/{call}", args.run));
     if let Some(call) = call.as_deref().or(Some(args.run.as_str()).filter(|it| it.contains('/'))) {

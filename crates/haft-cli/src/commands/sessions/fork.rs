@@ -9,7 +9,7 @@ use crate::arguments::setting_args::SettingArgs;
 use crate::error::{CommandError, CommandStatus};
 use crate::views::output;
 use haft_app::compose;
-use haft_app::host::Host;
+use haft_app::host::AppHost;
 use haft_app::settings::EffectiveSettings;
 
 /// Begin a session that shares the beginning of another
@@ -29,7 +29,7 @@ pub(super) async fn run(
     args: &SessionsForkArgs,
     setting_args: &SettingArgs,
     settings: &EffectiveSettings,
-    host: &Host,
+    host: &AppHost,
 ) -> Result<CommandStatus, CommandError> {
     let through = args.through.as_deref().map(MessageId::parse).transpose();
     let through = through.map_err(|err| {

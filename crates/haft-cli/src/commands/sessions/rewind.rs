@@ -10,7 +10,7 @@ use crate::arguments::setting_args::SettingArgs;
 use crate::error::{CommandError, CommandStatus};
 use crate::views::output;
 use haft_app::compose;
-use haft_app::host::Host;
+use haft_app::host::AppHost;
 use haft_app::settings::EffectiveSettings;
 
 /// Set a message and all that followed aside
@@ -29,7 +29,7 @@ pub(super) async fn run(
     args: &SessionsRewindArgs,
     setting_args: &SettingArgs,
     settings: &EffectiveSettings,
-    host: &Host,
+    host: &AppHost,
 ) -> Result<CommandStatus, CommandError> {
     let from = MessageId::parse(&args.message).map_err(|err| {
         CommandError::usage(err)

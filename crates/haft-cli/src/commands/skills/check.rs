@@ -6,7 +6,7 @@ use haft::{check_skills, find_skills};
 
 use crate::commands::file_check_report::FileCheckReport;
 use crate::error::{CommandError, CommandStatus};
-use haft_app::host::Host;
+use haft_app::host::AppHost;
 use haft_app::settings::EffectiveSettings;
 use haft_app::skills::skill_paths;
 
@@ -14,7 +14,7 @@ use haft_app::skills::skill_paths;
 pub(super) fn run(
     named: Option<&Path>,
     settings: &EffectiveSettings,
-    host: &Host,
+    host: &AppHost,
     is_json: bool,
 ) -> Result<CommandStatus, CommandError> {
     let found = named.map_or_else(|| find_skills(&skill_paths(settings, host)), check_skills);

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::error::{CommandError, CommandStatus};
 use crate::views::output;
-use haft_app::host::Host;
+use haft_app::host::AppHost;
 use haft_app::settings::EffectiveSettings;
 
 #[derive(Serialize)]
@@ -18,7 +18,7 @@ struct InstructionsReport<'a> {
 /// Runs the command.
 pub(super) fn run(
     settings: &EffectiveSettings,
-    host: &Host,
+    host: &AppHost,
     is_json: bool,
 ) -> Result<CommandStatus, CommandError> {
     let home = host.home();

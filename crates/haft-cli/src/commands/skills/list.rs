@@ -9,7 +9,7 @@ use crate::error::{CommandError, CommandStatus};
 use crate::views::output;
 use crate::views::path_text::shown;
 use crate::views::table::table;
-use haft_app::host::Host;
+use haft_app::host::AppHost;
 use haft_app::settings::EffectiveSettings;
 use haft_app::skills::skill_paths;
 
@@ -25,7 +25,7 @@ struct SkillListEntry<'a> {
 /// Runs the command.
 pub(super) fn run(
     settings: &EffectiveSettings,
-    host: &Host,
+    host: &AppHost,
     is_json: bool,
 ) -> Result<CommandStatus, CommandError> {
     let found = find_skills(&skill_paths(settings, host));

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::error::{CommandError, CommandStatus};
 use crate::views::output;
-use haft_app::host::Host;
+use haft_app::host::AppHost;
 use haft_app::settings::EffectiveSettings;
 use haft_app::skills::skill_paths;
 
@@ -27,7 +27,7 @@ struct SkillDetails<'a> {
 pub(super) fn run(
     name: &str,
     settings: &EffectiveSettings,
-    host: &Host,
+    host: &AppHost,
     is_json: bool,
 ) -> Result<CommandStatus, CommandError> {
     let found = find_skills(&skill_paths(settings, host));

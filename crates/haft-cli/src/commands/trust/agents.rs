@@ -5,7 +5,7 @@ use haft_agent::{AgentDirectories, AgentSource, WorkspaceTrust, find_agents};
 use serde::Serialize;
 
 use crate::views::path_text::counted;
-use haft_app::host::Host;
+use haft_app::host::AppHost;
 use haft_app::manifest::{Manifest, ManifestFile};
 
 /// One agent.
@@ -24,7 +24,7 @@ pub(super) struct TrustedAgentReport {
 pub(super) fn agents(
     file: &ManifestFile,
     manifest: &Manifest,
-    host: &Host,
+    host: &AppHost,
 ) -> Vec<TrustedAgentReport> {
     let directory = file.directory();
     let root = manifest.root.as_ref().map_or_else(|| directory.to_owned(), |it| directory.join(it));

@@ -11,7 +11,7 @@ use crate::arguments::setting_args::SettingArgs;
 use crate::commands::registry::scan_entries;
 use crate::error::CommandError;
 use crate::views::path_text::{counted, shown};
-use haft_app::host::Host;
+use haft_app::host::AppHost;
 use haft_app::manifest::{ManifestFile, PythonEntry};
 use haft_app::python::PythonToolSource;
 use haft_app::{quote, settings};
@@ -44,7 +44,7 @@ struct TrustedToolReport {
 pub(super) async fn directories(
     file: &ManifestFile,
     setting_args: &SettingArgs,
-    host: &Host,
+    host: &AppHost,
 ) -> Result<Vec<TrustedDirectoryReport>, CommandError> {
     let config = Some(file.path().to_owned());
     let args = SettingArgs { config, python: Vec::new(), ..setting_args.clone() };

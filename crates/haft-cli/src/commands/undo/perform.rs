@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 use super::text::as_json;
 use crate::arguments::latest::UNDO_TOOL;
 use crate::error::CommandError;
-use haft_app::host::Host;
+use haft_app::host::AppHost;
 use haft_app::settings::EffectiveSettings;
 use haft_app::{compose, id, owner};
 
@@ -54,7 +54,7 @@ impl UndoRequest {
     pub(super) async fn execute(
         &self,
         settings: &EffectiveSettings,
-        host: &Host,
+        host: &AppHost,
     ) -> Result<(Envelope, Vec<RestoreReport>), CommandError> {
         let journal = settings.durability.journal.open().await?;
         let done = Arc::new(Mutex::new(Vec::new()));
@@ -74,7 +74,7 @@ impl UndoRequest {
         journal: Arc<dyn Journal>,
         done: &RestoredRoots,
         settings: &EffectiveSettings,
-        host: &Host,
+        host: &AppHost,
     ) -> Result<Runtime, CommandError> {
         let paths: Vec<PathBuf> = self.roots.iter().map(|root| root.root().to_path_buf()).collect();
         let (first, others) = paths.split_first().ok_or_else(|| {
