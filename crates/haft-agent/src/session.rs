@@ -87,27 +87,32 @@ impl AgentSession {
             self.row_state = SessionRowState::Idle(row);
             return Err(AgentError::Closed);
         }
-        let stop = self.context.host.closing.child_token();
-        // Whoever drops this future stops the turn.
+        // A child token is cancelled at the same moment as its parent, also while the turn never waits.
+        let stop = cancellation.child_token();
+        // Dropping this future stops the turn.
         let _stop_on_drop = stop.clone().drop_guard();
         let (core, mut row) = (Arc::clone(&self.context), row);
-        let stopped = stop.clone();
         let turning = async move {
-            let end = turn::run_turn(&core, &mut row, prompt, stopped).await;
+            let closing = core.host.closing.clone();
+            let end = {
+                let mut turn =
+                    std::pin::pin!(turn::run_turn(&core, &mut row, prompt, stop.clone()));
+                tokio::select! {
+                    biased;
+                    () = closing.cancelled() => {
+                        stop.cancel();
+                        turn.await
+                    }
+                    end = &mut turn => end,
+                }
+            };
             (row, end)
         };
         self.row_state = SessionRowState::InTurn(self.context.host.tasks.spawn(turning));
         let SessionRowState::InTurn(turned) = &mut self.row_state else {
             return Err(AgentError::Panicked);
         };
-        let turned = tokio::select! {
-            biased;
-            () = cancellation.cancelled() => {
-                stop.cancel();
-                turned.await
-            }
-            turned = &mut *turned => turned,
-        };
+        let turned = turned.await;
         self.restore_row(turned.ok())
     }
 

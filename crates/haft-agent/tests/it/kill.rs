@@ -228,6 +228,7 @@ async fn a_turn_that_is_stopped_at_any_record_leaves_what_was() {
         check_effects(&place, &name);
         check_transcripts(&place, &journal, &of_children, &name).await;
         if end != TurnEnd::Aborted {
+            assert_eq!(end, TurnEnd::Done { text: "Done.".to_owned() }, "{name}");
             assert!(records > 30, "only {records} records were made, so little was tried");
             return;
         }
