@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::http::{self, ScriptedHttpRequest};
 use crate::requests::{RecordedModelRequest, ReplyCriteria, ReplyEnd};
 use crate::script::{RawReply, RawReplyEnding, ReplyPart, ReplyWait, ScriptedReply};
-use crate::server::ScriptedServerShared;
+use crate::shared::ScriptedServerShared;
 use crate::wire::{ReplyEncoder, ReplyToolCall, WireProtocol};
 
 /// The polling interval of a wait.
