@@ -1,7 +1,7 @@
 //! One connection: receives requests and sends replies. A waiting reply notices that the client has
 //! closed the connection.
 
-use std::io::{self, Write as _};
+use std::io::{self, ErrorKind, Write as _};
 use std::net::TcpStream;
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::http::{self, ScriptedHttpRequest};
 use crate::requests::{RecordedModelRequest, ReplyCriteria, ReplyEnd};
 use crate::script::{RawReply, RawReplyEnding, ReplyPart, ReplyWait, ScriptedReply};
-use crate::server::ScriptedServerShared;
+use crate::shared::ScriptedServerShared;
 use crate::wire::{ReplyEncoder, ReplyToolCall, WireProtocol};
 
 /// The polling interval of a wait.
@@ -182,7 +182,7 @@ impl ReplyWriter<'_> {
             ReplyWait::File(path) => path.exists(),
             ReplyWait::Release(name) => self.shared.is_released(name),
         };
-        let aborted = |what: &str| io::Error::new(io::ErrorKind::ConnectionAborted, what);
+        let aborted = |what: &str| io::Error::new(ErrorKind::ConnectionAborted, what);
         while !happened() {
             if self.shared.is_over() {
                 return Err(aborted("the server ends"));
@@ -191,8 +191,10 @@ impl ReplyWriter<'_> {
             match self.stream.peek(&mut [0]) {
                 Ok(0) => return Err(aborted("the client hung up")),
                 Ok(_) => std::thread::sleep(POLL_INTERVAL),
-                Err(err) if is_pause(&err) => {}
-                Err(err) => return Err(err),
+                Err(err) => match err.kind() {
+                    ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted => {}
+                    _ => return Err(err),
+                },
             }
         }
         self.stream.set_read_timeout(None)
@@ -209,13 +211,6 @@ impl ReplyWriter<'_> {
         }
         Ok(ConnectionReuse::Done)
     }
-}
-
-fn is_pause(err: &io::Error) -> bool {
-    matches!(
-        err.kind(),
-        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted
-    )
 }
 
 /// Splits a text into pieces of `chars` characters; an empty text has no pieces.

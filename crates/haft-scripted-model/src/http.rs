@@ -21,7 +21,7 @@ pub(crate) struct ScriptedHttpRequest {
 pub(crate) fn read(stream: &mut impl Read) -> io::Result<Option<ScriptedHttpRequest>> {
     let mut bytes = Vec::new();
     let head_end = loop {
-        if let Some(end) = find(&bytes, b"\r\n\r\n") {
+        if let Some(end) = bytes.windows(4).position(|window| window == b"\r\n\r\n") {
             break end;
         }
         if bytes.len() > HEAD_BYTES_MAX {
@@ -100,10 +100,6 @@ fn more(stream: &mut impl Read, bytes: &mut Vec<u8>) -> io::Result<bool> {
     let count = stream.read(&mut piece)?;
     bytes.extend_from_slice(piece.get(..count).unwrap_or_default());
     Ok(count > 0)
-}
-
-fn find(bytes: &[u8], part: &[u8]) -> Option<usize> {
-    bytes.windows(part.len()).position(|window| window == part)
 }
 
 fn header<'a>(head: &'a str, name: &str) -> Option<&'a str> {

@@ -32,6 +32,7 @@ mod http;
 mod requests;
 mod script;
 mod server;
+mod shared;
 mod wire;
 
 pub use script::{

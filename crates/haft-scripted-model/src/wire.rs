@@ -16,7 +16,7 @@ use crate::script::{ReplyStopReason, ScriptedUsage};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum WireProtocol {
-    /// Chat completions.
+    /// `/chat/completions`.
     OpenAi,
     /// Messages.
     Anthropic,

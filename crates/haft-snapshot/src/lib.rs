@@ -63,7 +63,7 @@
 //!
 //! Paths that either record omitted are left alone and listed. There is one exception: a file that
 //! was small enough to be recorded and then became too large is a conflict. If an ignored directory
-//! outgrew its limits, the paths in the earlier record are restored, whoever changed them since. To
+//! outgrew its limits, the paths in the earlier record are restored, even if they changed since. To
 //! lose nothing, record them first, as [`SnapshotStore::backup_overwritten`] does. A path that no
 //! record contains is never removed to make room.
 //!

@@ -1,5 +1,5 @@
-//! Every bound of the store, named with its unit. What a caller may set per record is in [`RecordOptions`](crate::RecordOptions), with
-//! these as defaults.
+//! Every bound of the store, named with its unit. A caller sets the bounds of one record in
+//! [`RecordOptions`](crate::RecordOptions); the values here are its defaults.
 
 /// Default size of a file in a snapshot, in bytes.
 ///

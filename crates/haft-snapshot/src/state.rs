@@ -70,7 +70,7 @@ pub struct OmittedEntry {
     pub kind: InodeKind,
     /// Why it was omitted.
     pub reason: OmissionReason,
-    /// The size of a file in bytes, if it was omitted because of its own properties; otherwise 0.
+    /// The size in bytes of a regular file that was not omitted intentionally; otherwise 0.
     pub size_bytes: u64,
     /// When such a file was last modified, in nanoseconds since the Unix epoch; otherwise 0.
     pub modified_ns: i128,

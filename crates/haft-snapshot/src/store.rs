@@ -301,8 +301,7 @@ impl SnapshotStore {
             }
             let read = match self.tree(tree) {
                 Ok(read) => read,
-                // Its contents can no longer be found. That is no reason to keep everything else
-                // forever.
+                // Its contents can no longer be found. Pruning goes on with the other records.
                 Err(SnapshotStoreError::Lost { .. } | SnapshotStoreError::Corrupt { .. }) => {
                     pruned.lost += 1;
                     continue;

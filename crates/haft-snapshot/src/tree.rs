@@ -1,5 +1,5 @@
-//! One directory as an object: its entries, sorted by name, each with its state; a subdirectory is
-//! the name of its own object. The bytes depend only on the directory, so that equal directories
+//! One directory as an object: its entries, sorted by name, each with its state. The entry of a
+//! subdirectory names that directory's object. The bytes depend only on the directory, so that equal directories
 //! share an object. Decoding rejects all bytes that encoding would not produce. Nothing here
 //! touches a file.
 

@@ -248,6 +248,10 @@ pub(super) const MODULE_ORDER: &[ModuleOrder] = &[
         ],
     },
     ModuleOrder {
+        crate_name: "haft-scripted-model",
+        modules: &["http", "script", "wire", "requests", "shared", "connection", "server"],
+    },
+    ModuleOrder {
         crate_name: "haft-server",
         modules: &["limits", "refusal", "body", "token", "guard", "site", "connections"],
     },
@@ -415,7 +419,6 @@ pub(super) const CRATES_WITH_CYCLES: &[&str] = &[
     "haft-patch",
     "haft-policy",
     "haft-sandbox",
-    "haft-scripted-model",
     "haft-shell",
     "haft-snapshot",
     "haft-tools",

@@ -1,4 +1,4 @@
-//! Ollama's chat: one JSON object per line; calls are whole. It reports neither caches nor
+//! Ollama's `/api/chat`: one JSON object per line; calls are whole. It reports neither caches nor
 //! reasoning tokens.
 
 use serde_json::{Value, json};

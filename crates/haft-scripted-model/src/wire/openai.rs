@@ -1,4 +1,4 @@
-//! OpenAI's chat completions: unnamed chunks, arguments of calls as differences, and usage in a
+//! OpenAI's `/chat/completions`: unnamed chunks, arguments of calls as differences, and usage in a
 //! separate chunk.
 
 use serde_json::{Value, json};

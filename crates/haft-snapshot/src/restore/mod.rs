@@ -98,8 +98,8 @@ pub struct RestoreConflict {
 pub enum RestoreConflictReason {
     /// It is in neither the old nor the new state: something else has changed it since.
     ChangedSince,
-    /// Something else changed it between two of the changes to undo. That change would be undone as
-    /// well.
+    /// Something else changed it between two of the changes to undo. Undoing both would undo that
+    /// change as well.
     ChangedBetween,
     /// Its state cannot be read.
     Unreadable,

@@ -192,7 +192,8 @@ impl<'a> ReplacementTarget<'a> {
 }
 
 /// Returns the temporary name of a path's new content. It is the same for every attempt, so that
-/// the next attempt finds leftovers, and [`haft_sandbox::is_temporary`] recognises it.
+/// the next attempt finds the file of an interrupted one, and [`haft_sandbox::is_temporary`]
+/// recognises it.
 pub(super) fn temporary_name(path: &Path) -> String {
     let name = ObjectId::of(path.as_os_str().as_bytes()).to_string();
     format!(".haft-{}.tmp", name.split_at(8).0)
