@@ -131,8 +131,8 @@ pub(super) fn status(reply: &HelperReply) -> i32 {
 impl SpawnDescriptors {
     /// Receives a request with its descriptors, or `None` when there will be no more.
     ///
-    /// A request is incomplete if this process already has too many descriptors. That is an error
-    /// which leaves the next request intact; the sender sees the call's socket close.
+    /// A request is incomplete if this process already has too many descriptors. This error leaves
+    /// the next request intact. The sender sees the call's socket close.
     pub(super) fn receive(
         socket: BorrowedFd<'_>,
     ) -> io::Result<Option<(ZygoteRequest, SpawnDescriptors)>> {
