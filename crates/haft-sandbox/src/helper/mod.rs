@@ -17,6 +17,7 @@ mod order;
 mod pid_namespace;
 mod probe;
 mod search;
+mod spawn_descriptors;
 mod subreaper;
 mod supervisor;
 mod zygote;
