@@ -8,7 +8,7 @@
 //! |---|---|
 //! | define the patterns | `protected_paths`, with `pattern`, `fold` and the defaults in `builtin` |
 //! | register the scan with the open scans of this process | `scan/concurrent_scans` |
-//! | scan the writable directories | `scan/traversal`, with `directory`, `repository_shape`, `cache` |
+//! | scan the writable directories | `scan/traversal`, with `result`, `directory`, `repository_shape`, `cache` |
 //! | find other names of protected and hidden files | `scan/hard_links` |
 //! | copy the content that may have to be restored | `scan/protected_copies` |
 //! | choose the read-only mounts; `confine` mounts them | `scan/protective_mounts` |
