@@ -34,7 +34,7 @@ use self::protected_copies::ProtectedCopies;
 use self::result::{ScanResult, ScanRoot};
 use self::traversal::{FollowedLinks, ScanLimits, ScanScope};
 use super::ProtectedPaths;
-use crate::process::RecoveryEntry;
+use crate::recovery_log::RecoveryEntry;
 
 /// The protected paths that exist in the writable directories of one command.
 ///
