@@ -42,7 +42,7 @@ pub enum Availability {
     Missing {
         /// The reason.
         why: String,
-        /// What an operator can do about it.
+        /// The steps with which an operator can make it usable.
         remedy: String,
     },
 }

@@ -82,6 +82,8 @@ mod process;
 mod process_tree;
 mod protect;
 pub mod proxy;
+#[cfg(target_os = "linux")]
+mod recovery_log;
 mod root;
 #[cfg(not(target_os = "linux"))]
 mod unsupported;

@@ -93,8 +93,8 @@ pub(crate) fn kill_strays(parent: Pid, spared: &[Pid]) -> io::Result<usize> {
     Ok(count)
 }
 
-/// Kills a command whose helper has died: its session, its group and its descendants, until none is
-/// left.
+/// Kills a command whose helper has died: its session, its group and its descendants, until no
+/// process of them is left.
 ///
 /// A process that left all three is out of reach, because only the helper could still find it.
 /// Blocks for at most two seconds.

@@ -126,7 +126,7 @@ fn report_start(reports: &OwnedFd, launched: LaunchedCommand) -> io::Result<()> 
     send(reports, &HelperReply::Started(launched.applied), &listener)
 }
 
-/// Collects children until the command has ended, then until none is left.
+/// Collects children until the command has ended, then until no child is left.
 fn reap_all(command: Pid, reports: &OwnedFd) -> io::Result<()> {
     let end = loop {
         match wait(WaitOptions::empty()) {
@@ -156,7 +156,7 @@ fn has_others() -> io::Result<bool> {
     }
 }
 
-/// Kills every other process in the namespace, and returns when none is left.
+/// Kills every other process in the namespace, and returns when no other process is left.
 fn kill_others() -> io::Result<()> {
     // The group of number 1 stands for every process of the namespace except this one.
     loop {

@@ -5,8 +5,8 @@
 //! it lives as long as its launcher and only forks. Each call gets a *supervisor* from it. The
 //! supervisor receives one specification from the call's socket and starts the command. It stays
 //! until the command has ended or the socket closes, and then kills every process that the command
-//! left behind. A confined command has one more process around it, the *init* of its own process
-//! namespace.
+//! left behind. A confined command has one more process around it: the *init* of a separate
+//! process namespace.
 
 mod fork;
 mod image;
@@ -17,6 +17,7 @@ mod order;
 mod pid_namespace;
 mod probe;
 mod search;
+mod spawn_descriptors;
 mod subreaper;
 mod supervisor;
 mod zygote;

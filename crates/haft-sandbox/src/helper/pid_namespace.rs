@@ -17,7 +17,7 @@ use super::inherited;
 use super::init::{self, InitPipes};
 use super::limiter::CommandLimiter;
 use super::order::SpawnOrder;
-use super::supervisor::{SpawnDescriptors, send_reply, status};
+use super::spawn_descriptors::{SpawnDescriptors, send_reply, status};
 use crate::confine::{self, OuterUser};
 use crate::confinement::Network;
 use crate::process::ExceededLimit;

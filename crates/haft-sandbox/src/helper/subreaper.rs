@@ -17,7 +17,7 @@ use rustix::process::{
 use super::image::{CommandStreams, ProgramImage};
 use super::limiter::CommandLimiter;
 use super::search;
-use super::supervisor::{SpawnDescriptors, send_reply, status};
+use super::spawn_descriptors::{SpawnDescriptors, send_reply, status};
 use crate::confine::{KernelConfinement, PrivateDirectory};
 use crate::process::ExceededLimit;
 use crate::process_tree;

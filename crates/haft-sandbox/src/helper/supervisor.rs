@@ -4,38 +4,21 @@
 
 use std::ffi::CStr;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::process::{PidfdFlags, getpid, pidfd_open, set_child_subreaper, setsid};
 
 use super::order::SpawnOrder;
 use super::pid_namespace::PreparedNamespaces;
 use super::probe::ProbedMechanisms;
+use super::spawn_descriptors::{SpawnDescriptors, send_reply};
 use super::{pid_namespace, subreaper};
 use crate::confine;
 use crate::confinement::Network;
-use crate::wire::{
-    self, HelperReply, REQUEST_DESCRIPTORS_MAX, StartFailure, StartStage, ZygoteRequest,
-};
-
-/// Exit status of a supervisor that leaves processes behind, for its zygote.
-const STATUS_REMAINS: i32 = 1;
+use crate::wire::{self, HelperReply, StartFailure, StartStage};
 
 /// The process name of a supervisor without a call.
 const SPARE: &CStr = c"haft-spare";
-
-/// The descriptors of a request.
-pub(super) struct SpawnDescriptors {
-    /// Receives the specification and sends the replies. The command may run while the other end is
-    /// open.
-    pub(super) socket: OwnedFd,
-    /// The destination of the command's output.
-    pub(super) output: OwnedFd,
-    /// The command's start directory.
-    pub(super) cwd: OwnedFd,
-    /// The command's end of its channel, if it has one.
-    pub(super) channel: Option<OwnedFd>,
-}
 
 /// Runs one call to its end, and returns this process's exit status.
 pub(super) fn run(call: SpawnDescriptors, offer: &ProbedMechanisms) -> i32 {
@@ -61,11 +44,6 @@ pub(super) fn run_spare(calls: &OwnedFd, offer: &ProbedMechanisms) -> i32 {
         Ok(order) => supervise(call, &order, offer, prepared),
         Err(error) => report_failure(&call, &error),
     }
-}
-
-/// Sends one reply; a launcher that has gone does not need it.
-pub(super) fn send_reply(socket: impl AsFd, reply: &HelperReply) {
-    let _ = wire::send_all(socket, &reply.encode(), &[]);
 }
 
 fn report_failure(call: &SpawnDescriptors, error: &io::Error) -> i32 {
@@ -120,43 +98,5 @@ fn supervise(
             send_reply(&call.socket, &HelperReply::Failed(failure));
             0
         }
-    }
-}
-
-/// Returns the exit status for the last reply.
-pub(super) fn status(reply: &HelperReply) -> i32 {
-    if matches!(reply, HelperReply::Survivors(_)) { STATUS_REMAINS } else { 0 }
-}
-
-impl SpawnDescriptors {
-    /// Receives a request with its descriptors, or `None` when there will be no more.
-    ///
-    /// A request is incomplete if this process already has too many descriptors. That is an error
-    /// which leaves the next request intact; the sender sees the call's socket close.
-    pub(super) fn receive(
-        socket: BorrowedFd<'_>,
-    ) -> io::Result<Option<(ZygoteRequest, SpawnDescriptors)>> {
-        let mut descriptors = Vec::with_capacity(REQUEST_DESCRIPTORS_MAX);
-        let mut request = [0];
-        if wire::receive(socket, &mut request, &mut descriptors)? == 0 {
-            return Ok(None);
-        }
-        let [request] = request;
-        let mut descriptors = descriptors.into_iter();
-        let mut next = || descriptors.next();
-        match (ZygoteRequest::decode(request), next(), next(), next(), next()) {
-            (Some(request), Some(socket), Some(output), Some(cwd), channel) => {
-                Ok(Some((request, SpawnDescriptors { socket, output, cwd, channel })))
-            }
-            _ => Err(io::ErrorKind::InvalidData.into()),
-        }
-    }
-
-    /// Forwards the request to another process.
-    pub(super) fn forward(&self, request: ZygoteRequest, socket: &OwnedFd) -> io::Result<()> {
-        let always = [self.socket.as_fd(), self.output.as_fd(), self.cwd.as_fd()];
-        let descriptors: Vec<BorrowedFd<'_>> =
-            always.into_iter().chain(self.channel.iter().map(AsFd::as_fd)).collect();
-        wire::send_all(socket, &[request.encode()], &descriptors)
     }
 }

@@ -15,7 +15,8 @@ use rustix::process::{
 
 use super::fork::{ForkSide, exit, fork};
 use super::probe::{self, ProbedMechanisms};
-use super::supervisor::{self, SpawnDescriptors};
+use super::spawn_descriptors::SpawnDescriptors;
+use super::supervisor;
 use crate::process_tree;
 use crate::wire::{self, HelperReply, StartFailure, StartStage, ZygoteRequest};
 

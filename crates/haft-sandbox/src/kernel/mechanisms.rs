@@ -138,7 +138,7 @@ fn namespaces(result: io::Result<()>) -> Availability {
 
 fn processes(result: io::Result<()>) -> Availability {
     match result {
-        Ok(()) => Availability::Available("with a /proc of its own".to_owned()),
+        Ok(()) => Availability::Available("with its own /proc".to_owned()),
         // If these namespaces are missing altogether, the reason is different.
         Err(_) if trial::run(|| unshare_as_other(UnshareFlags::NEWPID)).is_ok() => {
             remedy::masked_proc()

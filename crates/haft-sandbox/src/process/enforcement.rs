@@ -25,7 +25,7 @@ pub struct Enforcement {
     pub filesystem: EnforcementLevel,
     /// Access to hosts.
     pub network: EnforcementLevel,
-    /// Processes: none is left behind, and only the command's own are visible.
+    /// Processes: the command leaves no process behind, and sees only its own.
     pub processes: EnforcementLevel,
     /// System calls.
     pub system_calls: EnforcementLevel,

@@ -24,13 +24,14 @@ use super::helper_socket::HelperSocket;
 use super::hidden_paths::HiddenPathResolver;
 use super::missing_layers::missing_layers;
 use super::output::ProcessOutput;
-use super::recovery_log::{RecoveryLog, RecoveryReport, reconcile_all};
+use super::recovery::{RecoveryReport, reconcile_all};
 use super::zygote::ZygoteHandle;
 use crate::confinement::{Confinement, Mechanisms, Network};
 use crate::protect::{
     ProtectedPathScan, ProtectedPaths, ProtectionMode, ProtectiveMountKind, RevertedChange,
     ScanCache, ScanOptions,
 };
+use crate::recovery_log::RecoveryLog;
 use crate::wire::{
     MechanismFlags, SPEC_BYTES_MAX, StartFailure, StartStage, WireCommandSpec, WireConfinement,
     WireMount, ZygoteRequest,

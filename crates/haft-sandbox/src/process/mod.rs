@@ -26,7 +26,7 @@ mod output;
 #[cfg(target_os = "linux")]
 mod pending_reconciliation;
 #[cfg(target_os = "linux")]
-mod recovery_log;
+mod recovery;
 #[cfg(target_os = "linux")]
 mod zygote;
 
@@ -41,6 +41,4 @@ pub use launcher::{Launcher, SandboxProcess};
 #[cfg(target_os = "linux")]
 pub use output::ProcessOutput;
 #[cfg(target_os = "linux")]
-pub(crate) use recovery_log::RecoveryEntry;
-#[cfg(target_os = "linux")]
-pub use recovery_log::RecoveryReport;
+pub use recovery::RecoveryReport;

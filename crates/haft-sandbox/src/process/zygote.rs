@@ -18,7 +18,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use tokio::net::UnixStream;
 
 use super::helper_socket::HelperSocket;
-use super::recovery_log::RecoveryLog;
+use crate::recovery_log::RecoveryLog;
 use crate::wire::{self, HELPER_ARGUMENT, HelperReply, MechanismFlags, ZygoteRequest};
 
 /// Pause before a full socket is tried again, in milliseconds.

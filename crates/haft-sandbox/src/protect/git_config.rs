@@ -90,8 +90,8 @@ fn parse_setting(line: &str) -> Option<(String, GitSettingValue)> {
         None => (line, GitSettingValue::Absent),
         Some((key, value)) => {
             let value = value.trim_matches([' ', '\t']);
-            // Quotes, escapes, continuation lines and comments after a value: none is needed, and
-            // each can hide a value.
+            // A new repository needs no quotes, escapes, continuation lines or comments after a
+            // value, and each of them can hide a value.
             if value.contains(['"', '\\', '#', ';']) {
                 return None;
             }

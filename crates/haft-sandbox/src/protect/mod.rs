@@ -1,6 +1,24 @@
 //! Protected paths: names that can be read but not changed, wherever they are in a writable
 //! directory. This module defines them, finds them, and reverts changes to them. It deliberately
 //! mounts nothing: the confinement holds the protective mounts.
+//!
+//! The steps around one command, in order:
+//!
+//! | step | file |
+//! |---|---|
+//! | define the patterns | `protected_paths`, with `pattern`, `fold` and the defaults in `builtin` |
+//! | register the scan with the open scans of this process | `scan/concurrent_scans` |
+//! | scan the writable directories | `scan/traversal`, with `result`, `directory`, `repository_shape`, `cache` |
+//! | find other names of protected and hidden files | `scan/hard_links` |
+//! | copy the content that may have to be restored | `scan/protected_copies` |
+//! | choose the read-only mounts; `confine` mounts them | `scan/protective_mounts` |
+//! | save the scan, in case this process is killed | `scan/recovery_entry` |
+//! | after the command: scan again and compare (reconciliation) | `scan/reconcile` |
+//! | decide whether a new file may stay | `scan/new_entry`, with `git_config` |
+//! | remove new files and restore the previous ones | `revert` |
+//! | return the changes | `report` |
+//!
+//! `scan/mod.rs` calls the steps from registration to mounts.
 
 mod builtin;
 mod error;

@@ -1,5 +1,5 @@
 //! The questions that the proxy asks its owner: whether a host may be reached, and its addresses.
-//! The module has no rules of its own; the owner supplies them.
+//! The module deliberately contains no rules; the owner supplies them.
 
 use std::io;
 use std::net::IpAddr;

@@ -6,7 +6,7 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use super::traversal::{ProtectedEntry, ScanResult, ScanRoot};
+use super::result::{ProtectedEntry, ScanResult, ScanRoot};
 
 /// The open scans of this process.
 #[derive(Debug, Clone, Default)]

@@ -15,7 +15,8 @@ use super::directory::{
     BUFFER_BYTES, FileIdentity, InodeState, ScannedKind, open_beneath, read_names,
 };
 use super::report::{ProtectiveMount, ProtectiveMountKind, ScanError};
-use super::traversal::{ScanLimits, ScanResult, ScanRoot, ScanScope};
+use super::result::{ScanResult, ScanRoot};
+use super::traversal::{ScanLimits, ScanScope};
 
 /// Maximum number of files that are checked for each hidden path. Credentials are few files; a
 /// directory with more is a cache.

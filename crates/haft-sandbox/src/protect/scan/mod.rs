@@ -12,6 +12,7 @@ mod protective_mounts;
 mod reconcile;
 mod recovery_entry;
 mod repository_shape;
+mod result;
 mod traversal;
 
 use std::fs::File;
@@ -30,9 +31,10 @@ pub(crate) use recovery_entry::{end_time, reconcile_interrupted};
 
 use self::concurrent_scans::ConcurrentBaselines;
 use self::protected_copies::ProtectedCopies;
-use self::traversal::{FollowedLinks, ScanLimits, ScanResult, ScanRoot, ScanScope};
+use self::result::{ScanResult, ScanRoot};
+use self::traversal::{FollowedLinks, ScanLimits, ScanScope};
 use super::ProtectedPaths;
-use crate::process::RecoveryEntry;
+use crate::recovery_log::RecoveryEntry;
 
 /// The protected paths that exist in the writable directories of one command.
 ///

@@ -7,7 +7,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use super::directory::ScannedKind;
-use super::traversal::{ProtectedEntry, ScanResult, ScanScope, beneath};
+use super::result::{ProtectedEntry, ScanResult};
+use super::traversal::{ScanScope, beneath};
 use crate::protect::fold::fold;
 use crate::protect::git_config::{self, CONFIG_BYTES_MAX};
 use crate::protect::revert::read_small;

@@ -10,7 +10,8 @@ use std::sync::Arc;
 use super::cache::{is_settled, now};
 use super::directory::{InodeState, ScannedKind};
 use super::report::{ProtectionMode, ScanError};
-use super::traversal::{PatternPosition, ProtectedEntry, ScanResult, ScanScope, beneath};
+use super::result::{PatternPosition, ProtectedEntry, ScanResult};
+use super::traversal::{ScanScope, beneath};
 use crate::protect::revert::read_small;
 
 /// Protected files that are copied where nothing can be mounted, in bytes.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use super::directory::ScannedKind;
 use super::report::{ProtectionMode, ProtectiveMount, ProtectiveMountKind};
-use super::traversal::{PatternPosition, ScanResult, ScanRoot};
+use super::result::{PatternPosition, ScanResult, ScanRoot};
 use crate::protect::pattern::ProtectionExtent;
 
 /// Chooses the mounts; `other_names` are those of hard links.

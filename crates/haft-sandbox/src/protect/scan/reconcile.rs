@@ -12,7 +12,8 @@ use super::ProtectedPathScan;
 use super::directory::{FileIdentity, InodeState, ScannedKind};
 use super::new_entry::{NewEntryJudge, NewEntryVerdict};
 use super::report::{ProtectionMode, RevertResult, RevertedChange, ScanError};
-use super::traversal::{FollowedLinks, PatternPosition, ProtectedEntry, ScanResult, beneath};
+use super::result::{PatternPosition, ProtectedEntry, ScanResult};
+use super::traversal::{FollowedLinks, beneath};
 use crate::protect::pattern::ProtectionExtent;
 use crate::protect::revert::{ChangeReverter, RemovalResult, read_small};
 

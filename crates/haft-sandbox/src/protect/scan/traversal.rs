@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 use std::ffi::{CStr, CString, OsStr};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,6 +20,7 @@ use super::directory::{
 };
 use super::report::ScanError;
 use super::repository_shape::RepositoryShape;
+use super::result::{PatternPosition, ProtectedEntry, ScanResult, ScanRoot};
 use crate::protect::ProtectedPaths;
 use crate::protect::fold::fold_into;
 use crate::protect::pattern::{PartialMatches, ProtectionExtent};
@@ -44,13 +45,6 @@ impl ScanLimits {
 /// others stay unlocked.
 pub(crate) const UNLOCKED_MAX: usize = 64;
 
-/// A writable directory that is scanned.
-#[derive(Debug)]
-pub(super) struct ScanRoot {
-    pub(super) path: PathBuf,
-    pub(super) directory: OwnedFd,
-}
-
 /// The roots and patterns of a scan.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ScanScope<'a> {
@@ -58,44 +52,6 @@ pub(super) struct ScanScope<'a> {
     pub(super) names: &'a ProtectedPaths,
     pub(super) cache: &'a ScanCache,
     pub(super) bounds: ScanLimits,
-}
-
-/// The result of a scan.
-#[derive(Debug, Default)]
-pub(super) struct ScanResult {
-    /// Sorted by path, without duplicates.
-    pub(super) entries: Vec<ProtectedEntry>,
-    /// The directories that git would accept as a repository.
-    pub(super) repositories: HashSet<PathBuf>,
-    /// Why the scan is incomplete, if it is; the first of several reasons.
-    pub(super) problem: Option<ScanError>,
-    unlocked: Vec<UnlockedDirectory>,
-}
-
-/// A file that exists under a protected name.
-#[derive(Debug, Clone)]
-pub(super) struct ProtectedEntry {
-    /// The absolute path.
-    pub(super) path: PathBuf,
-    /// The index of the pattern that protects it.
-    pub(super) pattern: usize,
-    pub(super) place: PatternPosition,
-    pub(super) state: InodeState,
-    /// The target, if it is a link.
-    pub(super) target: Option<CString>,
-}
-
-/// The position of an entry relative to the pattern.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum PatternPosition {
-    /// The pattern's run ends here.
-    End {
-        extent: ProtectionExtent,
-        /// Whether its parent directory is part of the run.
-        has_parent: bool,
-    },
-    /// The entry is below such a path.
-    Inside,
 }
 
 /// The protected links that are followed.
@@ -124,16 +80,6 @@ impl ScanResult {
         look.entries.sort_by(|a, b| a.path.cmp(&b.path));
         look.entries.dedup_by(|a, b| a.path == b.path);
         look
-    }
-
-    /// Returns the scan result of an earlier process.
-    pub(super) fn from_entries(entries: Vec<ProtectedEntry>) -> ScanResult {
-        ScanResult { entries, ..ScanResult::default() }
-    }
-
-    /// Locks the directories again that their owner had locked.
-    pub(super) fn relock_directories(&mut self) {
-        self.unlocked.clear();
     }
 }
 

@@ -1,50 +1,33 @@
 //! Records running commands where a later process finds them: for each command, the protected paths
-//! that existed before it. If this process is killed, the next process reconciles them. Locks on
-//! files show which processes are alive, because the kernel releases the locks of a dead process.
-//! The scan defines the content and meaning of an entry. Entries are not synced: they survive a
-//! process, but perhaps not a crash of the machine.
+//! that existed before it. Locks on files show which processes are alive, because the kernel releases
+//! the locks of a dead process. The scan defines the content and meaning of an entry. Entries are not
+//! synced: they survive a process, but perhaps not a crash of the machine.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
-use std::os::fd::AsFd;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread;
-use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
-
-use crate::protect::{FileTime, RevertedChange, end_time, reconcile_interrupted};
-
-/// Time that helpers of a dead process have to kill their commands, in milliseconds; longer than
-/// they take to give up.
-pub(crate) const LEFT_WAIT_MS_MAX: u64 = 15_000;
-
-/// Pause between two checks of those helpers, in milliseconds.
-const LEFT_PAUSE_MS: u64 = 5;
 
 /// Maximum number of directories per process number; each is used only if an earlier process left
 /// it.
 pub(crate) const UNDERWAY_MAX: u32 = 10_000;
 
-/// Maximum size of an entry that is read, in bytes: everything that a scan keeps, plus room for
-/// names.
-pub(crate) const NOTE_BYTES_MAX: u64 = 64 * 1_024 * 1_024;
-
 /// Locked while a directory is created or taken over.
 const LOGS_LOCK_FILE: &str = "door";
 /// Locked by the process that runs the commands.
-const OWNER_LOCK_FILE: &str = "owner";
+pub(crate) const OWNER_LOCK_FILE: &str = "owner";
 /// Locked by that process and by all of its helpers.
-const HELPERS_LOCK_FILE: &str = "helpers";
+pub(crate) const HELPERS_LOCK_FILE: &str = "helpers";
 
 /// A directory for the entries of one helper's commands. The commands count as running while this
 /// value lives.
 #[derive(Debug)]
-pub(super) struct RecoveryLog {
+pub(crate) struct RecoveryLog {
     directory: PathBuf,
     _owner: File,
     helpers: File,
@@ -59,18 +42,9 @@ pub(crate) struct RecoveryEntry {
     _underway: Arc<RecoveryLog>,
 }
 
-/// The result of recovering commands of processes that have died.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct RecoveryReport {
-    /// The commands' changes to protected paths, and how they were reverted.
-    pub reverted: Vec<RevertedChange>,
-    /// Reasons why something could not be checked; each text names the path.
-    pub problems: Vec<String>,
-}
-
 impl RecoveryLog {
     /// Creates a directory in `top`.
-    pub(super) fn create(top: &Path) -> io::Result<RecoveryLog> {
+    pub(crate) fn create(top: &Path) -> io::Result<RecoveryLog> {
         DirBuilder::new().recursive(true).mode(0o700).create(top)?;
         let _door = lock_logs(top)?;
         let process = std::process::id();
@@ -92,12 +66,12 @@ impl RecoveryLog {
     }
 
     /// Returns the file that helpers keep open, which also keeps its lock.
-    pub(super) fn helper_lock(&self) -> io::Result<File> {
+    pub(crate) fn helper_lock(&self) -> io::Result<File> {
         self.helpers.try_clone()
     }
 
     /// Writes one entry, completely or not at all.
-    pub(super) fn write_entry(self: &Arc<Self>, content: &[u8]) -> io::Result<RecoveryEntry> {
+    pub(crate) fn write_entry(self: &Arc<Self>, content: &[u8]) -> io::Result<RecoveryEntry> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let (path, half) = (
             self.directory.join(number.to_string()),
@@ -119,7 +93,7 @@ impl Drop for RecoveryLog {
         // A remaining entry is for the next process, together with the files that identify its
         // owner.
         if list_entries(&self.directory).is_ok_and(|notes| notes.is_empty()) {
-            remove(&self.directory);
+            remove_log(&self.directory);
         }
     }
 }
@@ -132,83 +106,8 @@ impl RecoveryEntry {
     }
 }
 
-/// Reverts changes to protected paths by commands of dead processes; blocks.
-pub(super) fn reconcile_all(top: &Path, quarantine: Option<&Path>) -> RecoveryReport {
-    let mut leftovers = RecoveryReport::default();
-    let taken = match take_over_logs(top) {
-        Ok(taken) => taken,
-        Err(err) if err.kind() == io::ErrorKind::NotFound => return leftovers,
-        Err(err) => {
-            leftovers.problems.push(format!("{} cannot be read: {err}", top.display()));
-            return leftovers;
-        }
-    };
-    for (directory, _owner) in taken {
-        if let Err(problem) = reconcile_one(&directory, quarantine, &mut leftovers) {
-            leftovers.problems.push(problem);
-        }
-    }
-    leftovers
-}
-
-/// Returns the directories of dead processes, each with the lock that keeps other processes away.
-fn take_over_logs(top: &Path) -> io::Result<Vec<(PathBuf, File)>> {
-    let entries = fs::read_dir(top)?;
-    let _door = lock_logs(top)?;
-    let mut taken = Vec::new();
-    for entry in entries {
-        let directory = entry?.path();
-        match File::open(directory.join(OWNER_LOCK_FILE)) {
-            Ok(owner) if try_lock(&owner)? => taken.push((directory, owner)),
-            Ok(_) => {}
-            Err(_) => {
-                // The process died right after it created the directory. A directory with content
-                // stays, and so does the lock file.
-                let _ = fs::remove_dir(&directory);
-            }
-        }
-    }
-    Ok(taken)
-}
-
-fn reconcile_one(
-    directory: &Path,
-    quarantine: Option<&Path>,
-    leftovers: &mut RecoveryReport,
-) -> Result<(), String> {
-    let failed = |err: io::Error| format!("{} cannot be read: {err}", directory.display());
-    let notes = list_entries(directory).map_err(failed)?;
-    if !notes.is_empty() {
-        let ended = await_helpers(directory).map_err(failed)?;
-        let contents: io::Result<Vec<Vec<u8>>> = notes.iter().map(|path| read(path)).collect();
-        let (undone, problems) =
-            reconcile_interrupted(&contents.map_err(failed)?, quarantine, ended);
-        leftovers.reverted.extend(undone);
-        leftovers.problems.extend(problems);
-        for note in notes {
-            let _ = fs::remove_file(note);
-        }
-    }
-    remove(directory);
-    Ok(())
-}
-
-/// Waits until no process of the commands is alive. Returns since when, if that is known.
-fn await_helpers(directory: &Path) -> io::Result<Option<FileTime>> {
-    let helpers = File::open(directory.join(HELPERS_LOCK_FILE))?;
-    let deadline = Instant::now() + Duration::from_millis(LEFT_WAIT_MS_MAX);
-    while !try_lock(&helpers)? {
-        if Instant::now() >= deadline {
-            let message = "a process of a command is still running, although its haft has died; end it, and start haft again";
-            return Err(io::Error::other(message));
-        }
-        thread::sleep(Duration::from_millis(LEFT_PAUSE_MS));
-    }
-    end_time(helpers.as_fd())
-}
-
 /// Returns the entries in a directory, oldest first.
-fn list_entries(directory: &Path) -> io::Result<Vec<PathBuf>> {
+pub(crate) fn list_entries(directory: &Path) -> io::Result<Vec<PathBuf>> {
     let mut numbers = Vec::new();
     for entry in fs::read_dir(directory)? {
         let name = entry?.file_name();
@@ -218,16 +117,8 @@ fn list_entries(directory: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(numbers.into_iter().map(|number| directory.join(number.to_string())).collect())
 }
 
-fn read(path: &Path) -> io::Result<Vec<u8>> {
-    let size = fs::metadata(path)?.len();
-    if size > NOTE_BYTES_MAX {
-        return Err(io::Error::other(format!("an entry of {size} bytes is too large")));
-    }
-    fs::read(path)
-}
-
 /// Removes a directory that is no longer needed.
-fn remove(directory: &Path) {
+pub(crate) fn remove_log(directory: &Path) {
     // A file that cannot be removed is found by the next process, which tries again.
     let half = fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path());
     for path in half.filter(|path| path.extension().is_some_and(|it| it == "half")) {
@@ -239,7 +130,7 @@ fn remove(directory: &Path) {
 }
 
 /// Prevents other processes from creating or taking over directories until the lock is dropped.
-fn lock_logs(top: &Path) -> io::Result<File> {
+pub(crate) fn lock_logs(top: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     let door = options
         .write(true)
@@ -262,7 +153,7 @@ fn create_locked(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-fn try_lock(file: &File) -> io::Result<bool> {
+pub(crate) fn try_lock(file: &File) -> io::Result<bool> {
     match flock(file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok(true),
         Err(Errno::WOULDBLOCK) => Ok(false),
