@@ -35,13 +35,13 @@ impl Connection {
         Ok(Self { state: Arc::new(state), runs })
     }
 
-    /// Returns a session for a subagent of this one: it may do what this one may, as far as the narrowing leaves it, and
-    /// nothing more ever. A call is judged by the rules of this session and by those of the narrowing, and the stricter
-    /// decides; what it may reach lies within both; what the person answers «always» holds in both, and lifts nothing that a
-    /// narrowing keeps back.
+    /// Returns a connection for a subagent of this one, which may do no more than both this connection and the
+    /// restrictions allow. haft judges a call by the rules of this connection and by those of the restrictions; the
+    /// stricter one decides. The accesses of a call must lie within both. The answer «always» of a person holds in
+    /// both, but lifts no restriction.
     ///
-    /// Both ask the same person, count against the same quotas and have the same skills. The narrowed one has a todo list of
-    /// its own, found tools of its own, and does not see what was cut out of this one's outputs.
+    /// Both ask the same person, count against the same quotas and have the same skills. The restricted connection has
+    /// a separate todo list and separate tools from `tool_search`. It does not see the sidecars of this one.
     pub fn restrict(&self, narrowing: Restrictions) -> Result<Self, RuntimeError> {
         let state = self.state.restrict(narrowing)?;
         Ok(Self { state: Arc::new(state), runs: Arc::clone(&self.runs) })
@@ -53,7 +53,7 @@ impl Connection {
         self.resume(id, ResumeMode::Continue)
     }
 
-    /// Returns the run `id`, to go on with it as `resume` says. Each handle that starts over has a pass of its own.
+    /// Returns the run `id`, to be resumed as `resume` says. Each handle that starts over has separate replay cursors.
     pub fn resume(&self, id: RunId, resume: ResumeMode) -> Run {
         Run::new(&self.runs, Arc::clone(&self.state), id, resume)
     }
@@ -67,7 +67,7 @@ impl Connection {
     /// Says what would become of a call and why: which rule decides each access, and what would change it. Nothing is
     /// executed, recorded or asked; watchdogs are consulted.
     pub async fn explain(&self, tool: &str, input: Value) -> Result<CallExplanation, RunError> {
-        // The run is never begun, so its name is nobody else's.
+        // The run never begins, so its name cannot clash with another run.
         let run = self.run(RunId::parse("explained")?);
         run.rehearse(Call::new(tool, input)).await
     }
@@ -100,7 +100,7 @@ impl Connection {
         self.state.listing_changes()
     }
 
-    /// Leaves the files of cut outputs where they are when the session goes. Whoever calls this removes them some time.
+    /// Keeps the sidecars when the connection ends. The caller must remove them later.
     pub fn keep_outputs(&self) {
         self.state.sidecars.keep();
     }

@@ -40,7 +40,7 @@ pub(super) fn check(
     Ok(())
 }
 
-/// What is there, and what is to be changed.
+/// The files in a root, and the changes to them.
 struct LinkCheck<'a> {
     root: &'a Root,
     protected: &'a ProtectedPaths,
@@ -68,7 +68,7 @@ impl LinkCheck<'_> {
     }
 
     fn check_link(&self, link: &Path) -> Result<(), ToolError> {
-        // What leads out of the root leads to nothing that is changed here.
+        // A link out of the root does not lead to a file that this call changes.
         let Ok(target) = self.root.resolve(link).map(|resolved| resolved.path) else {
             return Ok(());
         };

@@ -30,7 +30,7 @@ pub enum ResumeMode {
 #[derive(Clone)]
 pub(crate) struct RunHistory {
     pub(crate) attempts: Arc<AttemptTrackers>,
-    /// Those of this handle of the run: each handle that starts over has a pass of its own.
+    /// The replay cursors of this handle of the run. Each handle that starts over has separate cursors.
     pub(crate) cursors: Arc<ReplayCursors>,
     pub(crate) resume_mode: ResumeMode,
 }
@@ -46,7 +46,7 @@ pub(crate) struct CallLease {
 pub(super) struct LocatedCall {
     pub(super) attempt: Arc<AttemptTracker>,
     pub(super) status: RecordedStatus,
-    /// The calls like it that nobody heard the end of, while it is one of them.
+    /// The unacknowledged calls like this one, locked while this call is one of them.
     pub(super) unacknowledged: Option<UnacknowledgedCalls>,
     /// How often a driver that starts over made it before.
     pub(super) replay_index: Option<u32>,
@@ -115,8 +115,8 @@ impl HistoryReader<'_> {
         })
     }
 
-    /// Finds the recorded call that a call is. One that nobody heard the end of is that call, however the driver goes on:
-    /// else a driver that lost an answer would repeat the effect.
+    /// Finds the recorded call that this call repeats. An unacknowledged call is found in every resume mode. Otherwise
+    /// a driver that lost an answer would repeat the effect.
     async fn find_recorded_call(
         &self,
         arrived: &ArrivedCall,
@@ -176,7 +176,7 @@ impl HistoryReader<'_> {
         Ok(None)
     }
 
-    /// Returns the first call like this one that nobody heard the end of, or numbers it as a new one.
+    /// Returns the first unacknowledged call like this one, or numbers this call as a new one.
     async fn next_unacknowledged_or_new(
         &self,
         arrived: &ArrivedCall,
@@ -201,7 +201,7 @@ impl HistoryReader<'_> {
         Ok((RecordedStatus::New(numbered), None))
     }
 
-    /// Returns the call of the attempt that has the name which the driver gave.
+    /// Returns the call of the attempt that has the driver's call id.
     async fn find_by_driver_call_id(
         &self,
         arrived: &ArrivedCall,

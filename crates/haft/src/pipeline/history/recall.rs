@@ -86,7 +86,7 @@ async fn answer_recorded(
     let resolution = match recorded_call_action(&row, resume_mode) {
         RecordedCallAction::Answer => DoubtResolution::Happened(row.clone()),
         RecordedCallAction::Execute => DoubtResolution::NotHappened,
-        // That it ended could not be recorded, or it would not be known to be unacknowledged.
+        // The outcome of this call could not be recorded; otherwise the call would not be unacknowledged.
         RecordedCallAction::Wait if state.is_unacknowledged() => DoubtResolution::InDoubt,
         RecordedCallAction::Wait => {
             let envelope = in_progress_envelope(state.tool(), state.elapsed_ms());
@@ -138,7 +138,7 @@ pub(super) async fn acknowledge_row(row: &CallRow, journal: &dyn Journal) -> Res
     Ok(())
 }
 
-/// What a recorded call means for the same call now.
+/// The way to treat a call that repeats a recorded call.
 enum RecordedCallAction {
     Answer,
     Execute,
@@ -184,13 +184,13 @@ pub(super) fn recorded_envelope(row: &CallRow) -> Envelope {
     };
     let (Envelope::Output { metadata, .. } | Envelope::Error { metadata, .. }) = &mut envelope;
     metadata.replayed = true;
-    // Whoever settled the call may have given no more than the data.
+    // The process or person that settled the call may have given only the data.
     metadata.call_id.get_or_insert_with(|| row.id().to_string());
     Sidecars::mark_lost(metadata);
     envelope
 }
 
-/// Says that nobody knows what became of a call, and what to do about it.
+/// Returns the envelope of a call in doubt. It says that the effect is unknown and how to settle the call.
 pub(super) fn in_doubt_envelope(row: &CallRow) -> Envelope {
     let call = row.id();
     let end = match row.envelope {
