@@ -142,7 +142,7 @@ impl GrantedNet {
     }
 }
 
-/// Returns the error of a call that is stopped while it waits for the network. Whoever stopped it says why.
+/// Returns the error of a call that is stopped while it waits for the network. The pipeline adds why it was stopped.
 fn stopped_error(timeout_ms: u64) -> ToolError {
     let message =
         format!("the call was stopped while it waited for the network; it has {timeout_ms} ms");

@@ -145,7 +145,8 @@ impl RunningProcess {
 }
 
 impl ProxyAccess {
-    /// Ends all connections, so that none is still open when the caller asks for them. This can be dropped and called
+    /// Ends all connections, so that no connection is open when the caller asks for them. This can be dropped and
+    /// called again.
     /// again.
     async fn close(&mut self) {
         if let ProxyAccess::Open(_) = self

@@ -19,7 +19,7 @@ pub(super) struct HeldLease {
     release: Option<ReleaseLease>,
 }
 
-/// What a call has to know of the lease that it is made under.
+/// The facts about its lease that a call needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct LeaseView {
     pub(super) fencing_token: u64,

@@ -21,7 +21,7 @@ use super::{Watchdog, WatchdogVerdict, WatchedCall};
 ///
 /// Limit (calls): the watchdog has failed and the call is denied.
 pub(crate) const ANSWER_BYTES_MAX: usize = 64 * 1024;
-/// What is shown of the standard error of a program that failed, in characters.
+/// Largest part of the standard error of a failed program that a message shows, in characters.
 pub(crate) const COMPLAINT_CHARS_MAX: usize = 400;
 /// The version of what the program is told.
 const PROTOCOL_VERSION: u32 = 1;
@@ -109,7 +109,7 @@ impl ProgramWatchdog {
 
     async fn ask(&self, call: &WatchedCall<'_>) -> Result<ProgramAnswer, ProgramFailure> {
         let mut child = self.start().map_err(ProgramFailure::Start)?;
-        // The child is a group of its own, and so is killed with whatever it started when the wait is given up.
+        // The child leads a separate process group. If the wait is given up, haft kills the whole group.
         let group = ProcessGroupGuard::of(&child);
         let (input, output, errors) =
             (child.stdin.take(), child.stdout.take(), child.stderr.take());
