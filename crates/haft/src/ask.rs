@@ -1,5 +1,5 @@
-//! Asking a person, through whatever the front end has: about a call, and what a tool wants to know. Who is asked what,
-//! and what an answer changes, is decided elsewhere; how the question looks is the front end's business.
+//! Questions to a person through the front end: about a call, and from a tool. Other modules decide when to ask and
+//! what an answer changes. The front end decides how a question looks.
 
 use std::path::PathBuf;
 
@@ -99,9 +99,9 @@ pub trait Asker: Send + Sync {
         true
     }
 
-    /// Returns whether a session's questions are put one after the other, so that an «always» can answer those that
-    /// wait. A front end that hands a question out and is told the answer by a later request says no: the request
-    /// that would answer the first question may wait for the second.
+    /// Returns whether a session's questions come one after the other, so that an «always» can answer waiting ones. A
+    /// front end returns false if a later request brings the answer, because that request may wait for the second
+    /// question.
     fn asks_one_at_a_time(&self) -> bool {
         true
     }

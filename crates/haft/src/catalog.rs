@@ -64,7 +64,7 @@ impl Catalog {
         self.current.borrow().version
     }
 
-    /// Offers these tools from now on. Calls that have begun go on with those that there were.
+    /// Replaces the tools from now on. Calls that have begun keep the tools of their version.
     pub fn replace(&self, registry: Registry) -> Result<(), PatternError> {
         // The requirements of the agent do not depend on the version.
         let mut offer = CatalogVersion::new(registry, &self.agent_requirements, 0)?;

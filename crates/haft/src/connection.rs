@@ -47,8 +47,8 @@ impl Connection {
         Ok(Self { state: Arc::new(state), runs: Arc::clone(&self.runs) })
     }
 
-    /// Returns the run `id`, to begin it or to go on with it. It is in the journal from its first call on, or from
-    /// when it is [opened](Run::take_lease).
+    /// Returns the run `id`, to begin or resume it. The run is in the journal from its first call on, or from when it
+    /// is [opened](Run::take_lease).
     pub fn run(&self, id: RunId) -> Run {
         self.resume(id, ResumeMode::Continue)
     }
@@ -128,8 +128,8 @@ impl Connection {
         self.state.todos.current()
     }
 
-    /// Takes over what was cut out of an output of an earlier session, so that calls of this one read it: the answer names a
-    /// copy from then on, or says that the rest is gone. For drivers that go on after a transcript.
+    /// Adopts the sidecar of an earlier session's output, so that calls of this connection can read it. The answer then
+    /// names a copy, or says that the rest is gone. For drivers that continue after a transcript.
     pub fn adopt_output(&self, metadata: &mut EnvelopeMetadata) {
         Sidecars::mark_lost(metadata);
         self.state.sidecars.adopt(metadata);
@@ -141,9 +141,9 @@ impl Connection {
         registry.contract(tool).is_some_and(|contract| contract.connection_store.is_some())
     }
 
-    /// Takes over what a call of an earlier session gave it, as far as a call could give it to this one: the tools that it
-    /// found are listed, the files of the skill that it loaded can be read, and the list that it wrote is the list. For drivers
-    /// that go on after a transcript, with one call after the other. May block.
+    /// Adopts the state that a call of an earlier session created. The tools that it found are listed, the files of its
+    /// skill can be read, and its todo list is the list. It gives no more than a call of this connection could. For
+    /// drivers that continue after a transcript, one call after the other. May block.
     pub fn adopt_call(&self, tool: &str, input: &Value, answer: &Envelope) {
         self.state.adopt_call(tool, input, answer);
     }

@@ -39,7 +39,7 @@ struct FileEffect {
     after: Option<String>,
 }
 
-/// Returns the tag that a call's changes carry. No two calls that are under way have the same key.
+/// Returns the tag for a call's changes. Two executing calls never have the same key.
 pub(crate) fn change_tag(key: CallKey) -> ChangeTag {
     let text = key.to_string();
     let tag = text.get(..8).and_then(ChangeTag::parse);

@@ -60,7 +60,7 @@ impl PathResolver {
         }
     }
 
-    /// Returns every place that a path names on its way, if it starts beneath a root; see [`WorkspaceRoots::spellings`].
+    /// Returns each place through which a path leads, if it starts beneath a root; see [`WorkspaceRoots::spellings`].
     pub(crate) fn spellings(&self, path: &str) -> Vec<PathSubject> {
         if self.locate_read_only(path).is_some() {
             return Vec::new();
@@ -68,7 +68,7 @@ impl PathResolver {
         self.roots.spellings(path)
     }
 
-    /// Returns the place that a path within a root names by its spelling, whatever is there now.
+    /// Returns the place that a path within a root names by its spelling, without a look at the disk.
     pub(crate) fn unresolved_path(&self, path: &str) -> Result<FilePath, ToolError> {
         self.roots.unresolved_path(path)
     }

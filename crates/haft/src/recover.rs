@@ -21,7 +21,7 @@ const UNCHECKED_ROWS_MAX: u32 = 64;
 pub struct RunRecovery {
     /// Calls that were begun and have no outcome.
     pub in_doubt: Vec<CallAddress>,
-    /// Of calls like that, those that the files told the end of.
+    /// The calls in doubt that were settled because the files show their outcome.
     pub settled: Vec<CallAddress>,
     /// The reverted changes of protected paths by commands and tools, in all workspaces; one sentence each.
     pub undone: Vec<String>,
@@ -35,7 +35,7 @@ pub(crate) async fn recover_runs(runs: &RunRegistry) -> Result<RunRecovery, Jour
     let now_ms = runs.shared().parts.clock.now_ms();
     let mut left = Vec::new();
     for holder in journal.lease_holders().await? {
-        // One that lives and was only not heard of, on a machine that slept for one, keeps its runs.
+        // An owner that lives keeps its runs even if its lease expired, for example because its machine slept.
         let known = (runs.shared().parts.is_gone)(&holder.owner);
         let is_over = known.unwrap_or_else(|| holder.is_expired(now_ms));
         if holder.owner.id != runs.shared().parts.owner.id && is_over {

@@ -115,10 +115,10 @@ impl WorkspaceRoots {
         Ok((FilePath::new(index, resolved.path, display), resolved.kind.map(file_kind)))
     }
 
-    /// Returns every place that a path names on its way: as it was spelled, and again after each link. None if it starts
-    /// beneath no root.
+    /// Returns each place through which a path leads: as spelled, and again after each link. Returns no places if the
+    /// path starts outside all roots.
     ///
-    /// Programs find what they obey by such a name, whatever the links on it lead to.
+    /// Programs find the files that they obey under such a name, wherever its links lead.
     pub(crate) fn spellings(&self, path: &str) -> Vec<PathSubject> {
         let Ok((_, place, relative)) = self.root_of_path(path) else { return Vec::new() };
         let spellings = place.spellings(&relative).into_iter();

@@ -148,7 +148,7 @@ impl Run {
         lease.ok_or_else(|| RunError::NotOpen { run: self.state.id.clone() })
     }
 
-    /// Heeds it when the journal says that the run was taken away.
+    /// Drops the lease if the journal says that another process took it.
     fn note_lost_lease<T>(&self, result: Result<T, JournalError>) -> Result<T, RunError> {
         result.map_err(|err| {
             let err = RunError::from(err);

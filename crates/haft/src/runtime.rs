@@ -63,9 +63,9 @@ impl Runtime {
         recover::recover_runs(&self.runs).await
     }
 
-    /// Ends the programs that outlive calls, and gives back the runs that this process has, so that others can go on with
-    /// them at once. Front ends do this when they end; without it, others wait until they know that this process is gone,
-    /// and what such a program left at protected places may stay there until one recovers.
+    /// Ends the background processes and releases the leases of this process, so that others can resume the runs at
+    /// once. Front ends call this when they exit. Otherwise other processes wait until they know that this process is
+    /// gone. Changes of background processes at protected paths may then stay until a process recovers the runs.
     pub async fn shut_down(&self) {
         self.shared.processes.end_all().await;
         let extensions = std::mem::take(

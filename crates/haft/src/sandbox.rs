@@ -18,7 +18,7 @@ pub use readable::ReadablePaths;
 /// is not opened.
 pub(crate) const HIDDEN_FILES_MAX: usize = 10_000;
 
-/// The pattern of protected names that stands for hooks wherever git is told to look for them.
+/// The protected pattern for hooks, in every directory in which git looks for them.
 const HOOKS: &str = ".git/hooks/**";
 
 /// Directories for temporary files, of which confined processes have their own.

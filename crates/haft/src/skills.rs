@@ -142,7 +142,7 @@ pub fn find_skills(places: &SkillSearchPaths) -> FoundSkills {
     finder.finish()
 }
 
-/// Looks a directory of skills over, or one that is a skill itself, whatever else there is.
+/// Checks one directory of skills, or one skill directory, without the other search paths.
 pub fn check_skills(directory: &Path) -> FoundSkills {
     let mut finder = SkillFinder::default();
     if directory.join(FILE_NAME).symlink_metadata().is_ok() {
@@ -161,7 +161,7 @@ struct SkillFinder {
     found: FoundSkills,
     /// Directories that were looked at, so that one that several links lead to counts once.
     seen: BTreeSet<PathBuf>,
-    /// Where links led that were not followed, so that each is told of once.
+    /// The targets of links that were not followed, so that each is reported once.
     refused: BTreeSet<PathBuf>,
     is_full: bool,
 }

@@ -31,7 +31,7 @@ struct StopwatchPause {
     open_questions: u32,
 }
 
-/// A question that is out. The time goes on when the last one is dropped.
+/// The guard of an open question. The time continues when the last guard is dropped.
 pub(crate) struct StopwatchPauseGuard {
     state: Arc<watch::Sender<StopwatchState>>,
     _above: TimePause,

@@ -68,7 +68,7 @@ async fn serve_output(
     }
 }
 
-/// Reads what is there, also if the runtime has not heard of it yet.
+/// Reads the available output, even if the async runtime has not reported it yet.
 fn read_now(output: &mut ProcessOutput, buffer: &mut [u8], printed: &mut PrintedOutput) {
     for _ in 0..PRINTED_READS_MAX {
         match output.try_read(buffer) {

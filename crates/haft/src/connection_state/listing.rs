@@ -85,7 +85,7 @@ impl ConnectionState {
         }
     }
 
-    /// Says that the front end was told of these tools, by whichever process.
+    /// Marks these tools as found, in this process or in an earlier one.
     fn mark_found<'a>(&self, registry: &'a Registry, ids: impl Iterator<Item = &'a ToolId>) {
         let contracts = ids.filter_map(|id| registry.contract(id.as_str()));
         let many: Vec<&Contract> = contracts.filter(|it| can_be_many(&it.origin)).collect();

@@ -41,7 +41,7 @@ pub enum OpenValue {
 /// The places of an input that values are yet to be put into, by JSON pointer.
 pub type OpenValues = HashMap<String, OpenValue>;
 
-/// Finds everything that `input` violates whatever is put into its open places.
+/// Returns the violations of `input` that no value in its open places can resolve.
 pub(super) fn find(validator: &Validator, input: &Value, open: &OpenValues) -> Vec<InputViolation> {
     let mut found = ViolationCollector { list: Vec::new(), open };
     for error in validator.iter_errors(input) {

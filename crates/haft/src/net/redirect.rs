@@ -51,7 +51,7 @@ impl GrantedNet {
         target: &HttpTarget,
         access: &ResolvedAccess,
     ) -> Result<(), ToolError> {
-        // Where no host is granted this one is not reached whatever watchdogs say.
+        // If the call has no granted hosts, it cannot connect, so watchdogs need not judge.
         if self.hosts.is_empty() {
             return Ok(());
         }

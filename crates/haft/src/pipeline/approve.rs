@@ -139,7 +139,7 @@ fn denying_rules(rules: &[Rule]) -> Vec<Rule> {
     rules.iter().map(|rule| Rule::new(&rule.permission, &rule.pattern, RuleAction::Deny)).collect()
 }
 
-/// The call was decided whatever becomes of the rules, so a failure costs no more than the same question again.
+/// The answer holds for this call even if adding rules fails. A failure only means that the same question comes again.
 fn add_for_session(rules: &[Rule], connection: &ConnectionState) {
     let shared = &connection.shared;
     if let Err(err) = connection.rules.add(rules, shared) {
@@ -201,7 +201,8 @@ impl ApprovalQuestion {
         self.allowing.into_iter().chain(self.always_rules.into_iter().map(of_rule)).collect()
     }
 
-    /// Returns the rules that «always» adds. A watchdog would ask again whatever rules say.
+    /// Returns the rules that «always» adds. Returns none if a watchdog asks, because it would ask again despite the
+    /// rules.
     fn offered_rules(&self) -> &[Rule] {
         if self.watchdog_reasons.is_empty() { &self.always_rules } else { &[] }
     }

@@ -88,7 +88,7 @@ pub(super) enum ExecutionRight<'a> {
 /// How the tool's code came to its end.
 struct ExecutionEnd {
     result: ExecutionResult,
-    // Set when it was told to stop before it ended.
+    // Set if the call was stopped before it ended.
     stop_reason: Option<ErrorCode>,
 }
 
@@ -177,7 +177,7 @@ fn report_execution(ended: ExecutionEnd, effect: Effect, timeout_ms: u64) -> Exe
             (ToolError::new(code, message), true)
         }
     };
-    // Tools have times of their own, too, and say so without having been told to stop.
+    // Tools can have separate time limits, and report them without being stopped.
     let is_out_of_time = err.code == ErrorCode::ProcessTimeout
         || (err.code == ErrorCode::ToolTimeout && stopped == Some(ErrorCode::ToolTimeout));
     if !interrupted || effect != Effect::Once {

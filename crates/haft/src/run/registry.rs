@@ -1,5 +1,5 @@
-//! The runs that this process makes calls in: each is taken with its first call, renewed while it is in use, and given back
-//! when nothing uses it any more.
+//! The runs in which this process makes calls. The first call of a run takes its lease; the registry renews the lease
+//! during use, and releases it afterwards.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -103,8 +103,9 @@ impl RunRegistry {
         Ok(tenure)
     }
 
-    /// Takes a run; from a process that is gone too, whose open calls are in doubt from then on. One that is seen to live keeps
-    /// it, however long it was not heard of: a machine that slept, or whose clock was set, has lost nothing.
+    /// Takes the lease of a run. If the former owner is gone, its open calls become in doubt. An owner that is known to
+    /// live keeps the lease, even if it was silent for long. A machine that slept, or whose clock was set, loses
+    /// nothing.
     async fn acquire_run(&self, run: NewRun) -> Result<Lease, JournalError> {
         let RuntimeParts { journal, owner, is_gone, .. } = &self.shared.parts;
         let holders = journal.lease_holders().await?.into_iter();
@@ -170,7 +171,7 @@ impl RunRegistry {
         }
     }
 
-    /// Says that a run was taken away under this lease.
+    /// Drops the lease of a run that another process took.
     fn drop_lease(&self, lease: &Lease) {
         for (_, attempts) in self.live_run_trackers().iter().filter(|(run, _)| *run == lease.run) {
             attempts.drop_lease(lease.fencing_token);
@@ -199,7 +200,7 @@ async fn load_run_row(journal: &dyn Journal, run: &RunId) -> Result<RunRow, Jour
     row.ok_or_else(|| JournalError::UnknownRun { run: run.clone() })
 }
 
-/// Returns whether a run was begun in this workspace. One that was recorded without a workspace goes on anywhere.
+/// Returns whether a run was begun in this workspace. A run that was recorded without a workspace belongs to any.
 fn is_of_root(begun: &RunRow, here: &str) -> bool {
     begun.root.is_empty() || begun.root == here
 }

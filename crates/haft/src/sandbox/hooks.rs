@@ -39,7 +39,7 @@ fn configuration(root: &Path) -> Option<String> {
     Some(String::from_utf8_lossy(&text).into_owned())
 }
 
-/// Returns what a value names beneath the root. The root itself is no directory of hooks, whatever it holds.
+/// Returns the path beneath the root that a value names. The root itself never counts as a directory of hooks.
 fn within(root: &Path, value: &str) -> Option<PathBuf> {
     let path = Path::new(value);
     let path = if path.is_absolute() { path.strip_prefix(root).ok()? } else { path };
@@ -84,7 +84,7 @@ fn values(text: &str) -> Vec<String> {
     values
 }
 
-/// Reads a value as git does, with its quotes, escapes and lines that go on, and returns what follows it.
+/// Parses a value as git does, with quotes, escapes and continued lines, and returns it with the rest of the text.
 fn value(text: &str) -> (String, &str) {
     let mut value = String::new();
     // White space within a value counts, and around it does not.

@@ -115,7 +115,7 @@ pub(super) fn list_files(root: &Root) -> SkillFiles {
                 InodeKind::Directory if depth < SKILL_DEPTH_MAX => open.push((path, depth + 1)),
                 InodeKind::Directory => files.has_more = true,
                 _ if is_file(root, &path) && path != Path::new(FILE_NAME) => {
-                    // A name that no text can hold cannot be told to a model either.
+                    // A name that is not valid text cannot be shown to a model.
                     files.names.extend(path.to_str().map(str::to_owned));
                 }
                 _ => {}

@@ -1,6 +1,6 @@
-//! The built-in hook: what the roots look like before and after each effect, in a store outside of them. A call that
-//! changes files through haft alone costs a look at these files; a command costs two looks at everything. Showing and
-//! undoing what was recorded is not done here.
+//! The built-in hook: records the state of the roots before and after each effect, in a store outside of them. For a
+//! call that changes files only through haft, it records these files. For a command, it records each root twice. This
+//! module does not show or undo changes.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -85,7 +85,8 @@ impl WorkspaceSnapshots {
         self
     }
 
-    /// Records these absolute paths with every effect, whatever the calls declare; not what is beneath them.
+    /// Records these absolute paths with every effect, even if the call does not declare them. Paths beneath them are
+    /// not included.
     #[must_use]
     pub fn including(mut self, paths: Vec<PathBuf>) -> Self {
         self.included = paths;
