@@ -1,7 +1,7 @@
-//! Measures what it costs to ask a confined program that outlives calls, beside a call that asks nobody. The entrants take
-//! turns in one process. It prints one sample a line, `entrant<TAB>nanoseconds`, and judges nothing.
+//! Measures the cost of a request to a confined background process, next to a call without one. The variants take turns
+//! in one process. The example prints one sample a line, `entrant<TAB>nanoseconds`, and judges nothing.
 //!
-//! Arguments: DIRECTORY (to work in), ROUNDS. The program that is asked needs `python3`.
+//! Arguments: DIRECTORY (to work in), ROUNDS. The background process needs `python3`.
 
 use std::error::Error;
 use std::path::Path;

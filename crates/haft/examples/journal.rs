@@ -31,7 +31,7 @@ type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 /// An input of the size that is usual.
 const INPUT_BYTES: usize = 200;
-/// Calls of a run that somebody resumes.
+/// The number of calls in the run that is resumed.
 const RESUMED_ROWS: u32 = 10_000;
 /// Calls that are made before and after each other in one turn.
 const CALLS_A_TURN: u32 = 8;
@@ -201,8 +201,8 @@ fn raw_texts() -> (String, String) {
     ([&input, &key, &key, &words].map(String::as_str).concat(), outcome)
 }
 
-/// The raw limit of group commit: whoever has a row gives it to one thread and waits, and the thread commits together
-/// what waits.
+/// The raw limit of group commit. Each writer gives its row to one thread and waits; the thread commits all waiting
+/// rows together.
 struct Group {
     queue: mpsc::Sender<Change>,
     thread: std::thread::JoinHandle<rusqlite::Result<()>>,
@@ -270,7 +270,7 @@ fn commit_together(db: &Connection, mut changes: mpsc::Receiver<Change>) -> rusq
         }
         commit.execute([])?;
         for change in batch.drain(..) {
-            // Whoever waited may have given up.
+            // The receiver may have been dropped.
             let _ = change.committed.send(());
         }
     }
@@ -350,8 +350,8 @@ async fn one_in_flight(directory: &Path, rounds: u32) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Many calls at a time: through the journal, through the barest thread that commits together, and as rows that share
-/// their commits in lock step, for which nobody waits.
+/// Measures many calls at a time: through the journal, through a minimal thread that commits together, and as rows that
+/// share commits in lock step without any waiting.
 async fn many_in_flight(directory: &Path, rounds: u32, in_flight: u32) -> Result<(), Failure> {
     let case = format!("{in_flight} in flight, {CALLS_A_TURN} calls each");
     let path = |name| directory.join(format!("many-{name}-{in_flight}.sqlite"));

@@ -1,17 +1,17 @@
-//! Asking a person, through whatever the front end has: about a call, and what a tool wants to know. Who is asked what,
-//! and what an answer changes, is decided elsewhere; how the question looks is the front end's business.
+//! Questions to a person through the front end: about a call, and from a tool. Other modules decide when to ask and
+//! what an answer changes. The front end decides how a question looks.
 
 use std::path::PathBuf;
 
 use haft_contract::{BoxFuture, ToolId, UserQuestion};
 use haft_policy::Rule;
 
-/// What is shown of an input, in bytes.
+/// Largest part of an input that a question shows, in bytes.
 pub(crate) const ASK_INPUT_BYTES_MAX: usize = 4_096;
 /// Accesses that are shown, and reasons of rules, each.
 pub(crate) const ASK_LINES_MAX: usize = 20;
 
-/// What a person is asked about one call. All reasons to ask are in one question.
+/// The question that a person gets about one call. All reasons to ask are in one question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ask {
     /// The call, as its row in the journal names it.
@@ -22,9 +22,9 @@ pub struct Ask {
     pub tool: ToolId,
     /// The input as the journal holds it (JSON; bodies as size and SHA-256), cut at 4,096 bytes.
     pub input: String,
-    /// What the call would touch, one line each.
+    /// The accesses of the call, one line each.
     pub accesses: Vec<String>,
-    /// Why somebody is asked, one line each.
+    /// The reasons to ask, one line each.
     pub reasons: Vec<String>,
     /// The rules that «always» would add, and that a rejection for the session turns into their opposite. Where there are
     /// none, only «once» and «reject» can be offered: a watchdog asks, or no rule that could be added would help.
@@ -35,7 +35,7 @@ pub struct Ask {
     pub root: PathBuf,
 }
 
-/// What a person said.
+/// The answer of a person.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AskAnswer {
@@ -50,12 +50,11 @@ pub enum AskAnswer {
     /// Do not, and for this session add rules that deny what the offered ones would allow. Where none were offered, it is
     /// [`AskAnswer::Reject`].
     RejectForSession,
-    /// Nobody is there who could answer.
+    /// No person can answer here.
     Unanswered,
 }
 
-/// What a tool wants to know from a person. Unlike an [`Ask`] it is about nothing that haft would do: no answer allows
-/// anything.
+/// A question from a tool to a person. Unlike the answer to an [`Ask`], the answer permits nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Elicitation {
     /// The call that waits for the answers.
@@ -70,16 +69,16 @@ pub struct Elicitation {
     pub connection: String,
 }
 
-/// What a person said to an [`Elicitation`].
+/// The reply of a person to an [`Elicitation`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ElicitationReply {
     /// Answers in the order of the questions: labels that were chosen, then the person's own words. A question without
     /// any was passed over.
     Answers(Vec<Vec<String>>),
-    /// Somebody is there and does not answer; with more about it where no person said so.
+    /// A person could answer and does not. Holds the reason if the front end, not the person, ended the question.
     Dismissed(Option<String>),
-    /// Nobody is there who could answer.
+    /// No person can answer here.
     Unanswered,
 }
 
@@ -100,9 +99,9 @@ pub trait Asker: Send + Sync {
         true
     }
 
-    /// Returns whether a session's questions are put one after the other, so that an «always» can answer those that
-    /// wait. A front end that hands a question out and is told the answer by a later request says no: the request
-    /// that would answer the first question may wait for the second.
+    /// Returns whether a session's questions come one after the other, so that an «always» can answer waiting ones. A
+    /// front end returns false if a later request brings the answer, because that request may wait for the second
+    /// question.
     fn asks_one_at_a_time(&self) -> bool {
         true
     }

@@ -1,7 +1,6 @@
-//! Programs that outlive a call, as a call starts them: in a process tree of their own, under the confinement that the
-//! call's grant allows, and spoken to over a channel. They belong to whoever holds them, and end when they are dropped, or
-//! with the runtime. What a program does with what it was granted after its call is over is not told apart here from what
-//! it did before.
+//! Background processes as a call starts them. Each runs in a separate process tree, confined as the call's grant
+//! allows, and talks to haft over a channel. A background process ends when its owner drops it, or with the runtime.
+//! haft does not distinguish the actions of a process during its call from those after the call.
 
 mod lines;
 mod output;
@@ -64,7 +63,7 @@ impl BackgroundProcesses for CallBackgroundProcesses {
     }
 }
 
-/// Returns a program that is being started, as whoever asked for it holds it.
+/// Returns a background process that is starting, boxed for the caller.
 fn boxed_process<'a>(
     starting: impl Future<Output = Result<RunningProcess, ToolError>> + Send + 'a,
 ) -> BoxFuture<'a, Result<Box<dyn BackgroundProcess>, ToolError>> {
@@ -183,13 +182,13 @@ impl CallBackgroundProcesses {
         for path in &request.readable {
             readable.push(readable_path(&self.runtime_parts().sandbox, path)?);
         }
-        // What can be changed is read as well, and what is named twice would be kept from being changed.
+        // A writable path is readable too. Naming it twice would make it read-only.
         readable.retain(|path| !is_within(path, writable));
         Ok(readable)
     }
 
-    /// Returns the directories that the program can change, each judged with all that is beneath it: what the program does
-    /// there is judged by nobody again.
+    /// Returns the directories that the program can change. Each is judged with everything beneath it, because haft
+    /// does not judge the program's later changes.
     fn writable(&self, asked: &ProcessWriteAccess) -> Result<Vec<PathBuf>, ToolError> {
         match asked {
             ProcessWriteAccess::Nothing => Ok(Vec::new()),
@@ -313,9 +312,9 @@ fn is_within(place: &Path, directories: &[PathBuf]) -> bool {
     directories.iter().any(|directory| place.starts_with(directory))
 }
 
-/// Returns the place of what a program asks to read, unless nobody reads it.
+/// Returns the place of a path that a program asks to read, unless the sandbox hides the path from everyone.
 fn readable_path(sandbox: &Sandbox, path: &Path) -> Result<PathBuf, ToolError> {
-    // What is not there is left out where it would be granted.
+    // The grant leaves out a path that does not exist.
     let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     sandbox.check_read(&PathSubject::outside_roots(path.clone()))?;
     Ok(path)

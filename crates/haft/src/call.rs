@@ -19,9 +19,9 @@ pub struct Call {
     pub task_attempt: TaskAttempt,
     /// The driver's own name of the call.
     pub driver_call_id: Option<String>,
-    /// The time that the tool has for it, in milliseconds, in place of what is configured. Where the input asks for less
-    /// the tool has that. What comes before the tool is begun takes none of it, and neither do the answers of a person,
-    /// before or while it runs.
+    /// The time limit of the tool in milliseconds, in place of the configured one. If the input asks for less time, the
+    /// tool has less. The stages before the tool begins do not count. The time that a person takes to answer does not
+    /// count either, before or while the tool runs.
     pub timeout_ms: Option<u64>,
     /// The time of the call that this one is made for, where it is made for another. It stands while a person is asked about
     /// this one, or by it.
@@ -30,7 +30,7 @@ pub struct Call {
     pub cancellation: CancellationToken,
     /// Takes reports of progress.
     pub progress: Arc<dyn ProgressSink>,
-    /// Asks whoever is behind this very call, instead of whoever is behind the session.
+    /// The asker for this call, instead of the connection's asker.
     pub asker: Option<Arc<dyn Asker>>,
     /// The program that makes the call, where it can be asked for things.
     pub client: Arc<dyn ClientRequester>,
@@ -56,7 +56,7 @@ impl Default for TaskAttempt {
 }
 
 impl Call {
-    /// Returns a call of `tool` in the default place, that nobody cancels and whose progress nobody watches.
+    /// Returns a call of `tool` in the default attempt, without cancellation or progress reports.
     pub fn new(tool: impl Into<String>, input: Value) -> Self {
         Self {
             tool: tool.into(),

@@ -1,6 +1,6 @@
-//! The tools of a runtime as they are now. They may change while it runs, as when an MCP server says that it has others:
-//! then there is a new offer, and whoever has the old one goes on with it. A call keeps the offer that it began with, so a
-//! change never reaches into a call. Who lists which of them is not known here.
+//! The tools of a runtime as they are now. They can change while it runs, for example when an MCP server reports other
+//! tools. The catalog then has a new version, and owners of the old version keep it. A call keeps the version that it
+//! began with, so a change never affects a running call. The catalog does not know which front end lists which tools.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
@@ -19,9 +19,9 @@ pub struct Catalog {
     agent_requirements: Arc<AgentRequirements>,
 }
 
-/// What there is of the agent beside its tools, whatever these are.
+/// The requirements of the agent besides those of its tools.
 struct AgentRequirements {
-    /// What the agent requires beyond its tools.
+    /// The requirements of the agent beyond those of its tools.
     requires: RequirementSet,
     variables: PatternVariables,
 }
@@ -54,7 +54,7 @@ impl Catalog {
         Ok(Self { current, agent_requirements: Arc::new(agent) })
     }
 
-    /// Returns the tools as they are now; they stay so for whoever holds them.
+    /// Returns the current tools. The returned registry never changes.
     pub fn registry(&self) -> Arc<Registry> {
         Arc::clone(&self.current.borrow().registry)
     }
@@ -64,9 +64,9 @@ impl Catalog {
         self.current.borrow().version
     }
 
-    /// Offers these tools from now on. Calls that have begun go on with those that there were.
+    /// Replaces the tools from now on. Calls that have begun keep the tools of their version.
     pub fn replace(&self, registry: Registry) -> Result<(), PatternError> {
-        // What they require does not depend on the version.
+        // The requirements of the agent do not depend on the version.
         let mut offer = CatalogVersion::new(registry, &self.agent_requirements, 0)?;
         self.current.send_modify(|current| {
             offer.version = current.version + 1;

@@ -35,25 +35,25 @@ impl Connection {
         Ok(Self { state: Arc::new(state), runs })
     }
 
-    /// Returns a session for a subagent of this one: it may do what this one may, as far as the narrowing leaves it, and
-    /// nothing more ever. A call is judged by the rules of this session and by those of the narrowing, and the stricter
-    /// decides; what it may reach lies within both; what the person answers «always» holds in both, and lifts nothing that a
-    /// narrowing keeps back.
+    /// Returns a connection for a subagent of this one, which may do no more than both this connection and the
+    /// restrictions allow. haft judges a call by the rules of this connection and by those of the restrictions; the
+    /// stricter one decides. The accesses of a call must lie within both. The answer «always» of a person holds in
+    /// both, but lifts no restriction.
     ///
-    /// Both ask the same person, count against the same quotas and have the same skills. The narrowed one has a todo list of
-    /// its own, found tools of its own, and does not see what was cut out of this one's outputs.
+    /// Both ask the same person, count against the same quotas and have the same skills. The restricted connection has
+    /// a separate todo list and separate tools from `tool_search`. It does not see the sidecars of this one.
     pub fn restrict(&self, narrowing: Restrictions) -> Result<Self, RuntimeError> {
         let state = self.state.restrict(narrowing)?;
         Ok(Self { state: Arc::new(state), runs: Arc::clone(&self.runs) })
     }
 
-    /// Returns the run `id`, to begin it or to go on with it. It is in the journal from its first call on, or from
-    /// when it is [opened](Run::take_lease).
+    /// Returns the run `id`, to begin or resume it. The run is in the journal from its first call on, or from when it
+    /// is [opened](Run::take_lease).
     pub fn run(&self, id: RunId) -> Run {
         self.resume(id, ResumeMode::Continue)
     }
 
-    /// Returns the run `id`, to go on with it as `resume` says. Each handle that starts over has a pass of its own.
+    /// Returns the run `id`, to be resumed as `resume` says. Each handle that starts over has separate replay cursors.
     pub fn resume(&self, id: RunId, resume: ResumeMode) -> Run {
         Run::new(&self.runs, Arc::clone(&self.state), id, resume)
     }
@@ -67,7 +67,7 @@ impl Connection {
     /// Says what would become of a call and why: which rule decides each access, and what would change it. Nothing is
     /// executed, recorded or asked; watchdogs are consulted.
     pub async fn explain(&self, tool: &str, input: Value) -> Result<CallExplanation, RunError> {
-        // The run is never begun, so its name is nobody else's.
+        // The run never begins, so its name cannot clash with another run.
         let run = self.run(RunId::parse("explained")?);
         run.rehearse(Call::new(tool, input)).await
     }
@@ -100,7 +100,7 @@ impl Connection {
         self.state.listing_changes()
     }
 
-    /// Leaves the files of cut outputs where they are when the session goes. Whoever calls this removes them some time.
+    /// Keeps the sidecars when the connection ends. The caller must remove them later.
     pub fn keep_outputs(&self) {
         self.state.sidecars.keep();
     }
@@ -128,8 +128,8 @@ impl Connection {
         self.state.todos.current()
     }
 
-    /// Takes over what was cut out of an output of an earlier session, so that calls of this one read it: the answer names a
-    /// copy from then on, or says that the rest is gone. For drivers that go on after a transcript.
+    /// Adopts the sidecar of an earlier session's output, so that calls of this connection can read it. The answer then
+    /// names a copy, or says that the rest is gone. For drivers that continue after a transcript.
     pub fn adopt_output(&self, metadata: &mut EnvelopeMetadata) {
         Sidecars::mark_lost(metadata);
         self.state.sidecars.adopt(metadata);
@@ -141,9 +141,9 @@ impl Connection {
         registry.contract(tool).is_some_and(|contract| contract.connection_store.is_some())
     }
 
-    /// Takes over what a call of an earlier session gave it, as far as a call could give it to this one: the tools that it
-    /// found are listed, the files of the skill that it loaded can be read, and the list that it wrote is the list. For drivers
-    /// that go on after a transcript, with one call after the other. May block.
+    /// Adopts the state that a call of an earlier session created. The tools that it found are listed, the files of its
+    /// skill can be read, and its todo list is the list. It gives no more than a call of this connection could. For
+    /// drivers that continue after a transcript, one call after the other. May block.
     pub fn adopt_call(&self, tool: &str, input: &Value, answer: &Envelope) {
         self.state.adopt_call(tool, input, answer);
     }

@@ -1,5 +1,5 @@
-//! What one front end that talks to haft has of its own: its todo list, its rules, its sidecars, the tools that it shows.
-//! How it begins runs is not known here.
+//! The state of one connection: its todo list, its rules, its sidecars and the tools that it shows. It does not know
+//! how runs begin.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -30,11 +30,11 @@ mod rules;
 /// front end makes calls in it, since these would be taken for answers of nodes.
 pub const PLAN_FRONT_END: &str = "plan";
 
-/// What a front end says of itself when it opens a session.
+/// The options with which a front end opens a connection.
 pub struct ConnectionOptions {
     /// The session's name, unique among the sessions that live at the same time; also a directory name.
     pub id: String,
-    /// The kind of front end, such as `cli` or `mcp`; recorded with every run. That of plans is [`PLAN_FRONT_END`].
+    /// The kind of front end, such as `cli` or `mcp`; recorded with every run. Plans have [`PLAN_FRONT_END`].
     pub front_end: String,
     /// Permission rules of this session.
     pub rules: Vec<Rule>,
@@ -45,14 +45,14 @@ pub struct ConnectionOptions {
     pub holds_repeated_calls: bool,
     /// Whether the front end shows the tools to a model.
     pub listing: ToolListing,
-    /// Where the skills are looked for, once, when somebody first wants to know of them.
+    /// The directories that haft searches for skills, once, when a caller first needs a skill.
     pub skills: SkillSearchPaths,
-    /// Whom `task` may be told to give a task. Without any, the tool is not listed.
+    /// The subagents that `task` can start. If there are none, the tool is not listed.
     pub subagents: Vec<SubagentSummary>,
 }
 
 impl ConnectionOptions {
-    /// Returns the options of a session without rules of its own and without anybody to ask.
+    /// Returns the options of a connection without rules and without a person to ask.
     pub fn headless(id: impl Into<String>, front_end: impl Into<String>) -> Self {
         Self {
             id: id.into(),
@@ -67,7 +67,7 @@ impl ConnectionOptions {
     }
 }
 
-/// What one front end has of its own.
+/// The state of one connection.
 pub(crate) struct ConnectionState {
     pub(crate) shared: Arc<RuntimeShared>,
     pub(crate) id: String,
@@ -131,7 +131,7 @@ impl ConnectionState {
         let narrowed =
             self.restrictions.push_restrictions(&narrowing, &self.shared.parts.variables)?;
         let sidecars = Arc::new(self.sidecars.for_subagent());
-        // Files of a skill outside the roots are read by whoever can load it.
+        // If the connection has a tool that loads skills, its calls can also read files of skills outside the roots.
         let registry = self.shared.catalog.registry();
         let loads_skills = registry.contracts().any(|contract| {
             contract.connection_store == Some(ConnectionStore::Skills)
@@ -177,7 +177,7 @@ impl ConnectionState {
         self.restrictions.allows_tool(&contract.id)
     }
 
-    /// Returns whether the session shows the tool to whoever lists or looks for tools.
+    /// Returns whether the connection shows the tool in lists and searches.
     fn shows_tool(&self, contract: &Contract) -> bool {
         self.has_tool(contract) && (!contract.delegates || !self.subagents.is_empty())
     }
@@ -206,7 +206,7 @@ impl ConnectionTodos {
         self.list.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes over the list of an earlier session, unless this one has one of its own.
+    /// Adopts the todo list of an earlier connection, unless this connection already has one.
     fn adopt_todos(&self, todos: Vec<Todo>) {
         let mut list = self.list();
         if !list.is_written {

@@ -1,6 +1,6 @@
-//! What a call is about to do to files, in the form that its intent keeps: of each file a digest of what it is and of
-//! what it will be. Whoever finds the intent of a process that died brings the changes to an end with it, and then
-//! knows whether they happened. Nothing of the contents is kept.
+//! The changes that a call is about to make to files, as its intent stores them: for each file a digest before and
+//! after. If a process dies, a later process completes the changes from the intent. It then knows whether they
+//! happened. No file contents are stored.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -22,7 +22,7 @@ pub(crate) struct FileEffects {
     /// Names the temporaries of these changes.
     tag: String,
     files: Vec<FileEffect>,
-    /// What the call answers once they are made.
+    /// The answer of the call once the changes are made.
     pub(crate) answer: Value,
     /// Whether the call does more to the world than these changes: then they do not tell whether it happened.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -35,11 +35,11 @@ struct FileEffect {
     path: String,
     /// The SHA-256 of the file as it was; no value where there was none.
     before: Option<String>,
-    /// The SHA-256 of the file as it is to be; no value where there is to be none.
+    /// The SHA-256 of the file after the change; `None` if the file is removed.
     after: Option<String>,
 }
 
-/// Returns the tag that a call's changes carry. No two calls that are under way have the same key.
+/// Returns the tag for a call's changes. Two executing calls never have the same key.
 pub(crate) fn change_tag(key: CallKey) -> ChangeTag {
     let text = key.to_string();
     let tag = text.get(..8).and_then(ChangeTag::parse);

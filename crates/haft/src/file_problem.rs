@@ -1,5 +1,5 @@
-//! What is wrong with a file that somebody wrote by hand, such as a skill or an agent. What becomes of the rest of the file is
-//! the business of whoever reads it.
+//! A problem in a file that a user wrote by hand, such as a skill or an agent. The reader of the file decides about the
+//! rest of the file.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -10,13 +10,13 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ProblemSeverity {
-    /// What the file is for is left out.
+    /// haft ignores the definition in the file.
     Error,
-    /// It is not, or it is no mistake of its own.
+    /// haft uses the definition, or the problem is not a mistake in this file.
     Warning,
 }
 
-/// What is wrong with a file, or with a directory of such files.
+/// A problem in a file, or in a directory of such files.
 ///
 /// ```
 /// use haft::{FileProblem, ProblemSeverity};
@@ -38,7 +38,7 @@ pub struct FileProblem {
     /// The line, from 1, where it is one line's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<u64>,
-    /// What was expected, what was found, and what mends it.
+    /// The expected content, the content found, and the fix.
     pub message: String,
 }
 

@@ -60,7 +60,7 @@ impl PathResolver {
         }
     }
 
-    /// Returns every place that a path names on its way, if it starts beneath a root; see [`WorkspaceRoots::spellings`].
+    /// Returns each place through which a path leads, if it starts beneath a root; see [`WorkspaceRoots::spellings`].
     pub(crate) fn spellings(&self, path: &str) -> Vec<PathSubject> {
         if self.locate_read_only(path).is_some() {
             return Vec::new();
@@ -68,13 +68,13 @@ impl PathResolver {
         self.roots.spellings(path)
     }
 
-    /// Returns the place that a path within a root names by its spelling, whatever is there now.
+    /// Returns the place that a path within a root names by its spelling, without a look at the disk.
     pub(crate) fn unresolved_path(&self, path: &str) -> Result<FilePath, ToolError> {
         self.roots.unresolved_path(path)
     }
 
-    /// Returns what rules judge, or nothing for a sidecar or a file of a skill: nobody is asked about the session's own
-    /// outputs, and the skills that it loaded.
+    /// Returns the path that rules judge, or `None` for a sidecar or a file of a skill. The connection's own outputs
+    /// and the skills that it loaded need no permission.
     pub(crate) fn subject(&self, path: &FilePath) -> Option<PathSubject> {
         (path.root() < SKILL_ROOTS).then(|| self.roots.subject(path))
     }
@@ -106,8 +106,8 @@ impl PathResolver {
         })
     }
 
-    /// Returns the place of a path that no rule judges because it can only be read. What lies beneath a root is the
-    /// rules' business, a skill or not.
+    /// Returns the place of a read-only path that no rule judges. Rules judge each path beneath a root, even if it is
+    /// part of a skill.
     fn locate_read_only(&self, path: &str) -> Option<(usize, &Root, PathBuf)> {
         if let Some((root, relative)) = self.locate_sidecar(path) {
             return Some((SIDECAR_ROOT, root, relative));
@@ -147,7 +147,7 @@ pub(crate) struct GrantedFs {
     pub(crate) reads_sidecars: bool,
     /// Cancelled when the call is to stop; from then on nothing is changed.
     pub(crate) stop: CancellationToken,
-    /// What is kept from every call.
+    /// The state of the runtime, with the places that the sandbox hides from every call.
     pub(crate) shared: Arc<RuntimeShared>,
     /// The intent to which is added what is about to change; nothing is changed without it.
     pub(crate) intent: Option<Arc<OpenIntent>>,
@@ -155,8 +155,8 @@ pub(crate) struct GrantedFs {
     pub(crate) tag: ChangeTag,
 }
 
-/// The intent of a call while the call executes. Whoever changes files locks it to add to it, and who settles the call
-/// takes it out, so that nothing is announced of a call that is over.
+/// The intent of a call while the call executes. A change of files locks it to add details. Settling the call takes the
+/// intent out, so that no details are added afterwards.
 pub(crate) struct OpenIntent {
     intent: Mutex<Option<Intent>>,
     /// Whether a call does more to the world than one set of changes, as far as its tool says.
@@ -209,7 +209,8 @@ impl GrantedFs {
         })
     }
 
-    /// Records what is about to change, so that whoever finds this call unfinished can tell whether it did.
+    /// Records the changes that are about to happen. If the process dies, a later process can then tell whether they
+    /// did.
     fn record_intended_changes(
         &self,
         root: &Root,
@@ -257,7 +258,7 @@ impl Fs for GrantedFs {
         let may_write = self.may_write(&place);
         self.check_access(self.may_read(&place) || may_write, "reaching", &place)?;
         if may_write {
-            // What the call may change under one name can be protected under the one that it uses now.
+            // A path that the call may change under one name can be protected under the name that this call uses.
             let spellings = self.paths.spellings(path);
             spellings.iter().try_for_each(|spelling| self.sandbox().check_write(spelling))?;
         }

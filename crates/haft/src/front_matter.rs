@@ -1,5 +1,5 @@
-//! What a Markdown file says of itself between its first two lines of three dashes, and what stands below. Read with bounds,
-//! because such files come with workspaces of strangers; what the fields mean is the business of whoever reads them.
+//! Parses the front matter of a Markdown file, between its first two lines of three dashes, and returns the body.
+//! Parsing is bounded, because workspaces can be from strangers. The caller interprets the fields.
 
 use std::fmt;
 
@@ -24,12 +24,12 @@ pub struct FrontMatter<'a> {
     body: &'a [u8],
 }
 
-/// What is wrong with the front matter of a text, or with what stands below.
+/// A mistake in the front matter of a text or in its body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FrontMatterFault {
     /// The line of the file, from 1, where it is one line's.
     pub line: Option<u64>,
-    /// What was expected, what was found, and what mends it.
+    /// The expected content, the content found, and the fix.
     pub message: String,
 }
 
@@ -49,11 +49,11 @@ pub struct FrontMatterField {
 pub struct FrontMatterValue {
     /// The line of the file in which it begins, from 1.
     pub line: u64,
-    /// What it is.
+    /// The kind of the value, with its content.
     pub kind: FrontMatterKind,
 }
 
-/// What a value of front matter is.
+/// The kinds of values in front matter.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FrontMatterKind {
     /// There is none.
@@ -205,7 +205,7 @@ impl<'de> Visitor<'de> for RawYamlVisitor {
     }
 
     fn visit_f64<E>(self, value: f64) -> Result<RawYamlValue, E> {
-        // What is no number is no value either.
+        // JSON has no infinity and no NaN, so these become nothing.
         Ok(Number::from_f64(value).map_or(RawYamlValue::Nothing, RawYamlValue::Number))
     }
 
@@ -281,7 +281,7 @@ fn fault_of(err: &serde_saphyr::Error) -> FrontMatterFault {
     let text = err.to_string();
     let text = text.lines().next().unwrap_or_default();
     let text = text.rsplit_once(" at line ").map_or(text, |(text, _)| text);
-    // The reader advises whoever programs with it; whoever writes such a file has no options to set.
+    // The YAML parser's advice about options is for programmers, and authors of such files cannot set options.
     let text = text.split_once(", set ").map_or(text, |(text, _)| text);
     let advice = if text.starts_with("mapping values are not allowed") {
         "; put a text that holds a colon into quotes"

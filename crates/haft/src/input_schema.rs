@@ -44,8 +44,8 @@ impl InputSchema {
         normal::normalize(&self.schema, input);
     }
 
-    /// Returns everything that `input` violates whatever is put into its open places, once it is
-    /// [normal](InputSchema::normalize).
+    /// Returns the violations of a [normal](InputSchema::normalize) `input` that no value in its open places can
+    /// resolve.
     pub fn violations(&self, input: &Value, open: &OpenValues) -> Vec<InputViolation> {
         if self.effort.is_too_much(&self.schema, input) {
             return vec![too_expensive()];

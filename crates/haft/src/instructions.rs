@@ -1,6 +1,6 @@
-//! What a project tells every agent that works in it: the files AGENTS.md, CLAUDE.md and CONTEXT.md of the workspace and
-//! above it, as one text for a front end that builds a prompt. Nothing here decides whether they are shown to a model; and
-//! what they say is the project's word, not the user's and not haft's.
+//! The instructions of a project for every agent: the files AGENTS.md, CLAUDE.md and CONTEXT.md of the workspace and of
+//! the directories above it. haft returns them as one text for a front end that builds a prompt. The front end decides
+//! whether a model sees them. Their text comes from the project, not from the user or from haft.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -41,9 +41,9 @@ pub struct Instructions {
 pub struct InstructionFile {
     /// Where it lies.
     pub path: PathBuf,
-    /// What it says, or the beginning of it.
+    /// The text of the file, or the beginning of it.
     pub text: String,
-    /// Whether its end is missing.
+    /// Whether the end of the text was cut off.
     pub is_cut: bool,
 }
 
@@ -116,7 +116,7 @@ fn locate_files(
         let relative = path.strip_prefix(top.path()).unwrap_or(&path);
         match top.resolve(relative) {
             Ok(resolved) if resolved.kind.is_none() => {}
-            // Nobody judges what is read here, so a link is not to show a model a file that rules keep from it.
+            // No rule judges these reads. A link therefore must not show a model a file that rules protect.
             Ok(resolved) if !is_instructions(&resolved.path) => {
                 problems.push(format!("{}: {OTHER_NAME}", path.display()));
             }

@@ -50,7 +50,7 @@ pub(crate) struct GrantedNet {
     pub(crate) hosts: Arc<HostScope>,
     /// The hosts that the call declared and that were judged with it.
     pub(crate) declared_hosts: Vec<String>,
-    /// The call's input, which watchdogs are told again when it is led elsewhere; nothing where no host is granted.
+    /// The call's input, for watchdogs that judge a redirect; null if no host is granted.
     pub(crate) redirect_input: Value,
     pub(crate) connection_log: Arc<CallConnectionLog>,
     /// Cancelled when the call is to stop.
@@ -142,7 +142,7 @@ impl GrantedNet {
     }
 }
 
-/// Returns the error of a call that is stopped while it waits for the network. Whoever stopped it says why.
+/// Returns the error of a call that is stopped while it waits for the network. The pipeline adds why it was stopped.
 fn stopped_error(timeout_ms: u64) -> ToolError {
     let message =
         format!("the call was stopped while it waited for the network; it has {timeout_ms} ms");

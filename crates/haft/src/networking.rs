@@ -34,12 +34,12 @@ impl Default for Networking {
 }
 
 impl Networking {
-    /// Returns what encrypted connections trust, for those who connect by themselves.
+    /// Returns the TLS settings with trusted authorities, for callers that connect by themselves.
     pub fn tls(&self) -> Result<ClientConfig, String> {
         tls_config(self.authorities.as_ref())
     }
 
-    /// Returns what trusts nobody, for connections that are not encrypted.
+    /// Returns TLS settings without trusted authorities, for connections that are not encrypted.
     pub fn tls_without_authorities(&self) -> Result<ClientConfig, String> {
         tls_without_authorities()
     }
@@ -52,7 +52,7 @@ impl fmt::Debug for Networking {
     }
 }
 
-/// What encrypted connections trust, read with the first of them.
+/// The TLS settings for encrypted connections, read at the first such connection.
 pub(crate) type TlsTrust = OnceLock<Result<ClientConfig, String>>;
 
 pub(crate) fn tls_config(named: Option<&PathBuf>) -> Result<ClientConfig, String> {

@@ -1,6 +1,6 @@
-//! The programs that live, for whoever ends this process in order: each is ended when it is dropped, or with all others,
-//! and its end can be waited for. A program is gone only once what it left at protected places is put right, and nobody
-//! would do that any more after this process. What the programs are for is not known here.
+//! The running background processes, so that shutdown can end them in order. A process ends when its handle is dropped,
+//! or with all others; haft can wait for its end. A process is gone only once its changes at protected paths are
+//! reverted, which haft must do before it exits. The registry does not know the purpose of a process.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -8,19 +8,19 @@ use haft_sandbox::{ExceededLimit, ProcessControl, ProcessExit, RevertedChange, W
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-/// The programs that were started and not seen to their end.
+/// The background processes that were started and whose end was not awaited yet.
 #[derive(Debug, Default)]
 pub(crate) struct ProcessRegistry {
     stop: CancellationToken,
-    // One task for each program, which waits for its end from when it is to end. Whoever starts a program adds to them, and
-    // whoever shuts down takes them all: locked only for that.
+    // One task for each process, which waits for its end. Starting a process adds a task, and shutdown takes all tasks.
+    // Both hold the lock only for that.
     end_tasks: Mutex<JoinSet<()>>,
 }
 
-/// One program, in the hands of whoever started it. Dropping it ends the program.
+/// The owner's handle of one background process. Dropping it ends the process.
 #[derive(Debug)]
 pub(crate) struct ProcessHandle {
-    /// Held by whoever waits for the end: the owner of this, and the task that does so when there is none any more.
+    /// Locked while waiting for the end: by the owner, and by the end task once the owner is gone.
     control: Arc<tokio::sync::Mutex<ProcessControl>>,
     stop: CancellationToken,
     exceeded: Option<ExceededLimit>,
@@ -28,7 +28,7 @@ pub(crate) struct ProcessHandle {
 }
 
 impl ProcessRegistry {
-    /// Takes in a program that was started. One that comes when all are to end is ended at once.
+    /// Registers a process that was started. During shutdown, the process is ended at once.
     pub(crate) fn register_process(&self, control: ProcessControl) -> ProcessHandle {
         let control = Arc::new(tokio::sync::Mutex::new(control));
         let stop = self.stop.child_token();

@@ -1,5 +1,5 @@
-//! What was decided for a project for good. Where it is kept is the front end's business: never inside the workspace,
-//! where the calls that the rules are about could change it.
+//! The permanent decisions for a project. The front end stores them, never inside the workspace, where the calls that
+//! the rules judge could change them.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -12,8 +12,8 @@ pub trait ProjectRules: Send + Sync {
     fn add(&self, rules: &[Rule]) -> Result<(), String>;
 }
 
-/// The rules that were added for the project since the runtime was made, so that they hold at once and in all its
-/// sessions. Sessions remember how many they know, so none is ever taken out.
+/// The rules added for the project since the runtime was made. They apply at once in all of its connections. Rules are
+/// never removed, because each connection remembers how many it knows.
 #[derive(Default)]
 pub(crate) struct AddedProjectRules {
     // Written after an answer «always for this project», a few times a day; its length is read by every call.

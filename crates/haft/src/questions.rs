@@ -1,6 +1,6 @@
-//! The questions of tools on their way to a person, and to the program that made the call. What a person may be asked at the
-//! same time, and what counts as an answer, is decided here; the front end only shows the questions and hands back what was
-//! said. The time of the call stands meanwhile.
+//! Passes questions of tools to a person, and requests to the program that made the call. This module decides how many
+//! questions a person gets at once, and which replies are valid. The front end only shows questions and returns
+//! replies. The time of the call pauses meanwhile.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,6 +1,6 @@
-//! Runs of processes that are gone: what they left open is in doubt, and where the files tell what became of a call, it
-//! is settled at once. What files do not tell waits for a probe or a person. What their programs left under protected names
-//! is put right first, whatever became of the calls.
+//! Recovers runs of dead processes. Open calls become in doubt. If the files show the outcome of a call, haft settles
+//! the call at once; other calls wait for a probe or a person. First, haft reverts changes that their programs made at
+//! protected paths, whatever the outcome of the calls.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -16,15 +16,14 @@ use crate::run::RunRegistry;
 /// Rows among which a recovery looks for what an earlier one left.
 const UNCHECKED_ROWS_MAX: u32 = 64;
 
-/// What was found of processes that are gone.
+/// The results of recovering the runs of dead processes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct RunRecovery {
-    /// Calls that were begun and whose end nobody saw.
+    /// Calls that were begun and have no outcome.
     pub in_doubt: Vec<CallAddress>,
-    /// Of calls like that, those that the files told the end of.
+    /// The calls in doubt that were settled because the files show their outcome.
     pub settled: Vec<CallAddress>,
-    /// What their commands and tools had done to protected names and what became of it, in the workspaces of whatever runs;
-    /// a sentence each.
+    /// The reverted changes of protected paths by commands and tools, in all workspaces; one sentence each.
     pub undone: Vec<String>,
     /// Why some of that could not be looked at; a sentence each.
     pub not_looked_at: Vec<String>,
@@ -36,7 +35,7 @@ pub(crate) async fn recover_runs(runs: &RunRegistry) -> Result<RunRecovery, Jour
     let now_ms = runs.shared().parts.clock.now_ms();
     let mut left = Vec::new();
     for holder in journal.lease_holders().await? {
-        // One that lives and was only not heard of, on a machine that slept for one, keeps its runs.
+        // An owner that lives keeps its runs even if its lease expired, for example because its machine slept.
         let known = (runs.shared().parts.is_gone)(&holder.owner);
         let is_over = known.unwrap_or_else(|| holder.is_expired(now_ms));
         if holder.owner.id != runs.shared().parts.owner.id && is_over {
@@ -65,8 +64,8 @@ pub(crate) async fn recover_runs(runs: &RunRegistry) -> Result<RunRecovery, Jour
     Ok(recovered)
 }
 
-/// Looks at the files of calls of one run, and returns those that it settled. The run is held meanwhile: nobody else may
-/// look at these files, and nobody make the calls again. Where somebody else has it, that is their business.
+/// Checks the files of calls of one run, and returns the calls that it settled. This process holds the lease meanwhile:
+/// no other process may check these files or make the calls again. If another process owns the run, it does this work.
 async fn check_files_of_run(
     runs: &RunRegistry,
     calls: &[CallAddress],
@@ -96,13 +95,13 @@ fn new_run_of(run: RunRow) -> NewRun {
     NewRun { id, front_end, root, started_at_ms, version, settings }
 }
 
-/// Returns calls whose files may not have been looked at yet: whoever took their run died in it, or could not. They lie
-/// among the latest changes of the journal, or they are found when their run is gone on with.
+/// Returns calls whose files may be unchecked, because the process that took their run died or failed. The calls are
+/// among the latest changes of the journal. Older ones are found when their run is resumed.
 async fn unchecked_calls(runs: &RunRegistry) -> Result<Vec<CallRow>, JournalError> {
     let query =
         CallQuery { limit: UNCHECKED_ROWS_MAX, order: CallOrder::Latest, ..CallQuery::default() };
     let mut rows = runs.shared().parts.journal.calls(query).await?;
-    // One with an answer ended before the eyes of its own process, which may be busy with its files still.
+    // A call with an answer ended in its own process, which may still be changing its files.
     let is_unseen = |row: &CallRow| {
         row.status == CallStatus::Unknown && row.verdict.is_none() && row.envelope.is_none()
     };

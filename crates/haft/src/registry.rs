@@ -106,7 +106,7 @@ impl Registry {
         self.tools.values().map(|registered| &*registered.contract)
     }
 
-    /// Returns all contracts, by id, for whoever keeps them.
+    /// Returns all contracts, by id, as shared values that the caller can keep.
     pub(crate) fn shared_contracts(&self) -> impl Iterator<Item = &Arc<Contract>> {
         self.tools.values().map(|registered| &registered.contract)
     }

@@ -1,5 +1,5 @@
-//! How a session is narrowed for a subagent: each narrowing lies beneath all that the sessions above are held to, and none
-//! lifts anything. What a call may do is judged elsewhere, with what is kept here.
+//! The restrictions of a subagent's session. They add to the restrictions of all parent sessions, and never lift one.
+//! The pipeline judges calls by them.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -18,20 +18,20 @@ use crate::suggestions::near_matches;
 #[cfg(test)]
 mod tests;
 
-/// What the description of `task` says of one subagent, in characters.
+/// Largest part of a subagent's description that the description of `task` shows, in characters.
 pub(crate) const SUBAGENT_SHOWN_CHARS_MAX: usize = 500;
 
-/// How much of its session a subagent keeps. What it names beyond that is not there.
+/// The limits of a subagent's session. Names that the parent session does not have are ignored.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Restrictions {
     /// The tools, by id or by glob; `None` for all that the session has.
     pub tools: Option<Vec<String>>,
-    /// What calls may reach at all, whichever tool makes them; `None` for all that the session's may.
+    /// The accesses that calls may have with any tool; `None` for all that the session's calls may have.
     pub requires: Option<RequirementSet>,
     /// Rules that hold beside those of the session. Of both the stricter decides, so an allow only makes exceptions to
     /// other rules among these, and what none of these matches is left to the session's.
     pub permissions: Vec<Rule>,
-    /// Whom `task` may be told to give a task. Without any, the tool is not there.
+    /// The subagents that `task` can start. If there are none, the tool is not available.
     pub subagents: Vec<SubagentSummary>,
 }
 
@@ -39,17 +39,17 @@ pub struct Restrictions {
 #[derive(Clone, Default)]
 pub(crate) struct RestrictionStack {
     stack: Arc<[Arc<CompiledRestrictions>]>,
-    /// What all levels together leave of files, hosts, commands and named capabilities; `None` where none says anything.
+    /// The files, hosts, commands and named capabilities that all levels allow; `None` if no level limits them.
     capability_limit: Option<Capabilities>,
     key: Arc<str>,
 }
 
-/// One narrowing, compiled.
+/// One level of restrictions, compiled.
 struct CompiledRestrictions {
     tools: Option<ToolScope>,
     rules: RuleSet,
     has_rules: bool,
-    /// What decides whether two narrowings reach the same, as JSON.
+    /// The part that determines whether two levels reach the same, as JSON.
     access_key: Option<Value>,
 }
 
@@ -152,7 +152,7 @@ fn subagent_index(subagents: &[SubagentSummary]) -> String {
     text
 }
 
-/// Those that take over tasks, as one call reaches them: whom its session may give a task, and nobody else.
+/// The subagents that one call can start: only those that its session lists.
 pub(crate) struct CallSubagents {
     pub(crate) delegate: Arc<dyn Subagents>,
     pub(crate) listed: Arc<[SubagentSummary]>,

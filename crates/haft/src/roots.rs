@@ -1,4 +1,4 @@
-//! The directories that calls may reach, and how a path that somebody spelled becomes a place beneath one of them.
+//! The directories that calls may reach, and the translation of a spelled path to a place beneath one of them.
 
 use std::ffi::OsString;
 use std::io::Read as _;
@@ -15,7 +15,7 @@ use haft_sandbox::{LINKS_MAX, Root, RootError};
 pub struct WorkspaceRoots {
     first: WorkspaceRoot,
     others: Vec<WorkspaceRoot>,
-    // Held by whoever judges a set of changes by what else is there, until the changes are made.
+    // Held from judging a set of changes by the other files until the changes are made.
     change_lock: Arc<Mutex<()>>,
 }
 
@@ -35,10 +35,10 @@ pub enum WorkspaceRootsError {
     Unusable {
         /// The directory.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The error.
         source: RootError,
     },
-    /// It lies inside another one, or is the same.
+    /// It lies inside another root, or is the same root.
     #[error("root {inner:?} lies inside root {outer:?}: leave out the inner one")]
     Nested {
         /// The directory inside.
@@ -115,10 +115,10 @@ impl WorkspaceRoots {
         Ok((FilePath::new(index, resolved.path, display), resolved.kind.map(file_kind)))
     }
 
-    /// Returns every place that a path names on its way: as it was spelled, and again after each link. None if it starts
-    /// beneath no root.
+    /// Returns each place through which a path leads: as spelled, and again after each link. Returns no places if the
+    /// path starts outside all roots.
     ///
-    /// Programs find what they obey by such a name, whatever the links on it lead to.
+    /// Programs find the files that they obey under such a name, wherever its links lead.
     pub(crate) fn spellings(&self, path: &str) -> Vec<PathSubject> {
         let Ok((_, place, relative)) = self.root_of_path(path) else { return Vec::new() };
         let spellings = place.spellings(&relative).into_iter();
@@ -131,7 +131,7 @@ impl WorkspaceRoots {
             .collect()
     }
 
-    /// Returns the roots that lie within a directory, as they are met by whoever goes through all that is beneath it.
+    /// Returns the roots that lie within a directory, under the names that a walk of the directory meets.
     pub(crate) fn roots_within(&self, directory: &Path) -> Vec<PathSubject> {
         let is_around =
             |place: &&WorkspaceRoot| place.names().iter().any(|name| name.starts_with(directory));
@@ -345,7 +345,7 @@ pub(crate) fn file_kind(kind: haft_sandbox::InodeKind) -> FsEntryKind {
         haft_sandbox::InodeKind::Fifo => FsEntryKind::Fifo,
         haft_sandbox::InodeKind::Socket => FsEntryKind::Socket,
         haft_sandbox::InodeKind::BlockDevice => FsEntryKind::BlockDevice,
-        // What the sandbox does not know is as little a regular file as a device is.
+        // An inode of unknown kind is treated like a device, because it is not a regular file.
         haft_sandbox::InodeKind::CharDevice | haft_sandbox::InodeKind::Unknown => {
             FsEntryKind::CharDevice
         }

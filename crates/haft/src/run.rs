@@ -34,7 +34,7 @@ struct RunState {
     runs: Arc<RunRegistry>,
     tracker: Arc<RunTracker>,
     history: RunHistory,
-    // Set by whoever opens the run; read by each call, which then takes it no more by itself.
+    // Set when the run is opened. From then on, a call no longer takes the lease by itself.
     is_opened: AtomicBool,
 }
 
@@ -64,12 +64,12 @@ impl Run {
         self.call_with_timing(call, EnvelopeTiming::AfterRecord).await.map(|(envelope, _)| envelope)
     }
 
-    /// Passes a call through the pipeline like [`Run::call`], and hands out what a tool answered while its outcome is on the way
-    /// to the journal.
+    /// Passes a call through the pipeline like [`Run::call`], and returns the answer before its outcome is in the
+    /// journal.
     ///
-    /// This is for drivers that make further calls of an answer: what those leave in the journal is there only together with
-    /// this outcome, so that whoever goes on with the run finds one whenever it finds the other. Nobody else may hear of the
-    /// answer before the [`PendingRecord`] has come to a good end. Failures and refusals are recorded first.
+    /// This is for drivers whose further calls depend on the answer. The journal keeps records of those calls only
+    /// together with this outcome, so a resumed run has both or neither. The driver must not show the answer to others
+    /// until the [`PendingRecord`] succeeds. Failures and refusals are recorded first.
     pub async fn call_before_record(
         &self,
         call: Call,
@@ -92,8 +92,8 @@ impl Run {
         })
     }
 
-    /// Returns what whoever makes the calls of this attempt has to know first: which effects of earlier attempts may
-    /// already have happened. `None` if there are none, which is always so in a first attempt.
+    /// Returns the warning that a driver of this attempt needs first: which effects of earlier attempts may already
+    /// have happened. Returns `None` if there are no such effects, as in every first attempt.
     pub async fn retry_warning(
         &self,
         place: &TaskAttempt,
@@ -109,21 +109,22 @@ impl Run {
         pipeline::rehearse(arrived, &self.state.history, &self.state.connection).await
     }
 
-    /// Takes the run now instead of with its first call. If somebody else has it, the error says who.
+    /// Takes the lease of the run now instead of with its first call. If another process owns the run, the error names
+    /// it.
     ///
-    /// It stays this process's for as long as this or a clone of it is there. If it is taken away all the same, as from a
-    /// machine that slept, calls fail from then on like everything else that is done in it, until it is opened again.
+    /// This process keeps the lease while this handle or a clone of it exists. A process can still lose the lease, for
+    /// example if its machine slept. Calls and all other writes then fail until the run is opened again.
     pub async fn take_lease(&self) -> Result<(), RunError> {
         self.state.lease().await?;
         self.state.is_opened.store(true, Ordering::Relaxed);
         Ok(())
     }
 
-    /// Records what is said in the chat of the run, all of it or nothing: see
+    /// Records messages of the session that the run holds, all or none: see
     /// [`SessionJournal::record_session`](haft_journal::SessionJournal::record_session).
     ///
-    /// A run that was taken away is not taken anew for this: others may have spoken since, and what follows would not be an
-    /// answer to that.
+    /// If this process lost the lease, this call does not take it again. Others may have written since, and these
+    /// messages would not answer theirs.
     pub async fn record_session(
         &self,
         records: Vec<SessionRecord>,
@@ -134,7 +135,8 @@ impl Run {
         self.note_lost_lease(journal.record_session(&lease, records, durability).await)
     }
 
-    /// Sets a message of the chat and all later ones aside, and returns how many. The run is not taken anew for this either.
+    /// Sets a message of the session and all later ones aside, and returns their number. This does not take a lost
+    /// lease again.
     pub async fn rewind_session(&self, from: &MessageId, at_ms: u64) -> Result<u64, RunError> {
         let lease = self.held_lease()?;
         let journal = &self.state.connection.shared.parts.journal;
@@ -146,7 +148,7 @@ impl Run {
         lease.ok_or_else(|| RunError::NotOpen { run: self.state.id.clone() })
     }
 
-    /// Heeds it when the journal says that the run was taken away.
+    /// Drops the lease if the journal says that another process took it.
     fn note_lost_lease<T>(&self, result: Result<T, JournalError>) -> Result<T, RunError> {
         result.map_err(|err| {
             let err = RunError::from(err);
@@ -210,8 +212,8 @@ impl RunState {
         }
     }
 
-    /// Returns what a call has to know of the lease. A run that was opened and taken away since is not taken anew: its driver goes
-    /// on after what others may have gone on with.
+    /// Returns the lease under which a call is made. If the run was opened and its lease lost since, this does not take
+    /// it again. Otherwise the driver would continue after calls of another process that it does not know.
     async fn lease_for_call(&self) -> Result<LeaseView, RunError> {
         if self.is_opened.load(Ordering::Relaxed) {
             let held = self.tracker.held_lease_view();
@@ -220,7 +222,7 @@ impl RunState {
         self.lease().await
     }
 
-    /// Says that the run was taken away, if that is what an error says.
+    /// Drops the lease if the error says that another process took it.
     fn note_lost_lease(&self, err: &RunError) {
         let journal_error = match err {
             RunError::Journal(err) => err,

@@ -3,28 +3,30 @@
 use haft_contract::{CallAddress, CallAddressError, RunId};
 use haft_journal::JournalError;
 
-/// haft cannot say what happened. What a tool did, or was not allowed to do, is never this but an [`Envelope`](haft_contract::Envelope).
+/// haft cannot say what happened. An [`Envelope`](haft_contract::Envelope), never this error, reports what a tool did
+/// or was not allowed to do.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError {
-    /// The journal failed, or somebody else has the run. If the call's effect was begun, its intent is in the journal.
+    /// The journal failed, or another process owns the run. If the call's effect was begun, its intent is in the
+    /// journal.
     #[error(transparent)]
     Journal(#[from] JournalError),
-    /// The call was executed, and how it ended could not be recorded.
+    /// The call was executed, and its outcome could not be recorded.
     #[error("call {call} was begun and its end could not be recorded, so it is in doubt: {source}")]
     Unrecorded {
         /// The call, whose intent is in the journal.
         call: CallAddress,
-        /// What the journal says.
+        /// The error of the journal.
         source: Box<JournalError>,
     },
     /// The call's place in the run is not valid.
     #[error(transparent)]
     Scope(#[from] CallAddressError),
-    /// The driver calls something else than it did before.
+    /// The driver makes a different call than the recorded one.
     #[error(transparent)]
     Diverged(#[from] Box<Divergence>),
-    /// The run is of a plan, and the call is none of its nodes.
+    /// The run belongs to a plan, and the call is not one of its nodes.
     #[error(
         "the calls of run {run} are the nodes of a plan, so nobody else makes calls in it: nothing was executed; make this call \
          in another run"
@@ -33,7 +35,7 @@ pub enum RunError {
         /// The run.
         run: RunId,
     },
-    /// The run was never taken, or was taken away.
+    /// This process never took the lease of the run, or lost it.
     #[error(
         "this process does not have run {run}, or no longer: others may have gone on with it since, so this was not done, and what \
          was done before is in the journal; open it again and look at what is there"
@@ -52,7 +54,7 @@ pub enum RunError {
         run: RunId,
         /// The workspace root that it was begun in.
         root: String,
-        /// That of the session.
+        /// The workspace root of the connection.
         here: String,
     },
     /// haft itself panicked over the call, which is a bug. If the call's effect was begun, its intent is in the journal.

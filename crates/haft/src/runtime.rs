@@ -14,7 +14,7 @@ use crate::roots::WorkspaceRoots;
 use crate::run::RunRegistry;
 use crate::shared::{RuntimeError, RuntimeParts, RuntimeShared};
 
-/// What all calls share. Cloning is cheap.
+/// The state that all calls share. Cloning is cheap.
 #[derive(Clone)]
 pub struct Runtime {
     shared: Arc<RuntimeShared>,
@@ -31,7 +31,7 @@ impl Runtime {
         Ok(Self { shared, runs, server_processes: Arc::default() })
     }
 
-    /// Returns the tools on offer now; they stay as they are for whoever holds them.
+    /// Returns the current tools. The returned registry never changes.
     pub fn registry(&self) -> Arc<Registry> {
         self.shared.catalog.registry()
     }
@@ -56,16 +56,16 @@ impl Runtime {
         self.server_processes.lock().unwrap_or_else(PoisonError::into_inner).push(extensions);
     }
 
-    /// Takes the runs of processes that are gone: what they left open is in doubt from then on, but for changes of
-    /// files, of which the files tell whether they happened. What their programs left at protected places is put right.
-    /// Front ends do this when they start.
+    /// Takes over the runs of dead processes, and marks their open calls as in doubt. If the files show the outcome of
+    /// a call, haft settles it. haft also reverts changes of their programs at protected paths. Front ends call this
+    /// when they start.
     pub async fn recover(&self) -> Result<RunRecovery, JournalError> {
         recover::recover_runs(&self.runs).await
     }
 
-    /// Ends the programs that outlive calls, and gives back the runs that this process has, so that others can go on with
-    /// them at once. Front ends do this when they end; without it, others wait until they know that this process is gone,
-    /// and what such a program left at protected places may stay there until one recovers.
+    /// Ends the background processes and releases the leases of this process, so that others can resume the runs at
+    /// once. Front ends call this when they exit. Otherwise other processes wait until they know that this process is
+    /// gone. Changes of background processes at protected paths may then stay until a process recovers the runs.
     pub async fn shut_down(&self) {
         self.shared.processes.end_all().await;
         let extensions = std::mem::take(

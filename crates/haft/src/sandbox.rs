@@ -1,6 +1,6 @@
-//! How the processes of calls are confined, as a front end decides it, and the same places as far as files that tools
-//! touch directly are concerned. What is written here is enforced twice: by the kernel around processes, and by
-//! resolving and comparing in front of files.
+//! The confinement of the processes of calls, as a front end decides it. The same settings limit the files that tools
+//! access directly. The kernel enforces them around processes; haft enforces them in front of file accesses, by
+//! resolving and comparing paths.
 
 pub(crate) mod hooks;
 mod readable;
@@ -18,13 +18,13 @@ pub use readable::ReadablePaths;
 /// is not opened.
 pub(crate) const HIDDEN_FILES_MAX: usize = 10_000;
 
-/// The pattern of protected names that stands for hooks wherever git is told to look for them.
+/// The protected pattern for hooks, in every directory in which git looks for them.
 const HOOKS: &str = ".git/hooks/**";
 
 /// Directories for temporary files, of which confined processes have their own.
 const PRIVATE: &[&str] = &["/tmp", "/var/tmp", "/dev/shm"];
 
-/// What confines the processes of calls.
+/// The settings that confine the processes of calls.
 #[derive(Clone, Debug)]
 pub struct Sandbox {
     /// Whether they are confined at all.
@@ -55,7 +55,7 @@ pub enum ConfineMode {
 impl Sandbox {
     /// Returns the sandbox that shows the system's own directories and hides nothing inside the roots.
     ///
-    /// Whoever knows the user's home directory adds toolchains to `readable` and credentials to `hidden`.
+    /// A front end that knows the user's home directory adds toolchains to `readable` and credentials to `hidden`.
     #[must_use]
     pub fn system() -> Self {
         let system = ["/bin", "/etc", "/lib", "/lib64", "/opt", "/sbin", "/usr"];
@@ -102,7 +102,7 @@ impl Sandbox {
         self.hidden.iter().filter(concerns).cloned().collect()
     }
 
-    /// Refuses a place that nobody reads.
+    /// Refuses a path that no call may read.
     pub(crate) fn check_read(&self, path: &PathSubject) -> Result<(), ToolError> {
         match self.hidden_around(&path.absolute) {
             None => Ok(()),
@@ -113,7 +113,7 @@ impl Sandbox {
         }
     }
 
-    /// Refuses a place that nobody changes.
+    /// Refuses a path that no call may change.
     pub(crate) fn check_write(&self, path: &PathSubject) -> Result<(), ToolError> {
         self.check_read(path)?;
         let (root, relative) = within_root(path);
@@ -137,8 +137,8 @@ impl Sandbox {
         Ok(())
     }
 
-    /// Returns the names that nobody changes beneath a root: those that are the same everywhere, and where its repository
-    /// tells git to look for hooks.
+    /// Returns the names that no call may change beneath a root: the fixed names, and the directories in which the
+    /// repository configures git hooks.
     pub(crate) fn protected_in(&self, root: &Path) -> ProtectedPaths {
         with_patterns(self.protected.clone(), self.hook_patterns(root))
     }
@@ -200,8 +200,8 @@ impl Sandbox {
     }
 }
 
-/// Splits a path into its root and the rest. The path to the root counts for what is protected: a root inside of it is
-/// no way around it. What lies beneath no root is all rest.
+/// Splits a path into its root and the rest. Protected names also count in the path to the root, so a root inside a
+/// protected directory does not lift the protection. A path outside all roots is all rest.
 fn within_root(path: &PathSubject) -> (&Path, &Path) {
     let Some(relative) = &path.relative else { return (Path::new(""), &path.absolute) };
     let root = path.absolute.ancestors().nth(relative.components().count());

@@ -1,5 +1,5 @@
-//! What all calls of a runtime share: its parts, the tools as they are now, and what was found out about the place where
-//! calls run. Runs are not known here.
+//! The state that all calls of a runtime share: its parts, the current tools, and the conditions of the host. This
+//! module does not know runs.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -35,9 +35,9 @@ pub struct RuntimeParts {
     pub journal: Arc<dyn Journal>,
     /// The directories that calls may reach.
     pub roots: WorkspaceRoots,
-    /// What path patterns' variables stand for.
+    /// The values of the variables in path patterns.
     pub variables: PatternVariables,
-    /// What the agent requires beyond its tools.
+    /// The requirements of the agent beyond those of its tools.
     pub requires: RequirementSet,
     /// Permission rules of the manifest, the project and the preset.
     pub rules: Vec<(RuleScope, Rule)>,
@@ -56,7 +56,7 @@ pub struct RuntimeParts {
     pub launcher: Launcher,
     /// How tools get to the network that use it by themselves.
     pub networking: Networking,
-    /// What confines them, and what is kept from tools as well.
+    /// The sandbox that confines the processes. Its hidden and protected paths apply to tools too.
     pub sandbox: Sandbox,
     /// The environment of commands: exactly this and the call's keys.
     pub environment: Vec<(OsString, OsString)>,
@@ -70,21 +70,21 @@ pub struct RuntimeParts {
     pub is_gone: Arc<OwnerGoneCheck>,
     /// Sees every effect before and after; without one, nothing is recorded by which effects could be shown or undone.
     pub snapshots: Option<Arc<dyn Snapshots>>,
-    /// What is done about a `once` call that an earlier attempt made as well.
+    /// The policy for a `once` call that an earlier attempt made as well.
     pub on_repeat: RepeatPolicy,
-    /// What the operator chose that a reader of a run must know, as a JSON object; recorded with every run.
+    /// The operator's settings that a reader of a run needs, as a JSON object; recorded with every run.
     pub settings: String,
 }
 
-/// What is done about a `once` call that an earlier attempt made as well.
+/// The policy for a `once` call that an earlier attempt made as well.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RepeatPolicy {
-    /// The driver is told what earlier attempts did, and the call executes.
+    /// The driver gets a warning about earlier attempts, and the call executes.
     #[default]
     Warn,
-    /// The call is refused.
+    /// haft refuses the call.
     Refuse,
-    /// The earlier answer is the answer.
+    /// haft returns the earlier answer.
     Recall,
 }
 
@@ -135,20 +135,20 @@ pub enum RuntimeError {
     Requirement(#[from] PatternError),
 }
 
-/// What all calls share.
+/// The state that all calls share.
 pub(crate) struct RuntimeShared {
     pub(crate) parts: RuntimeParts,
-    /// The tools as they are now. What the parts began with is taken out of them.
+    /// The current tools. The initial tools are moved here from the parts.
     pub(crate) catalog: Catalog,
     // Of the manifest alone: the hosts among it are for the tools that run commands.
     pub(crate) agent_capabilities: Capabilities,
     pub(crate) added_project_rules: AddedProjectRules,
-    // What rules may depend on, found out with the first call that runs a command: most sessions start quickly and
-    // run none.
+    // The conditions that rules can depend on. The first call that runs a command probes them, because most sessions
+    // run no command and should start quickly.
     conditions: OnceCell<Conditions>,
     // Of the hidden places those that have something to do with the roots: walks compare every entry with them.
     hidden_within: Vec<PathBuf>,
-    /// Programs that outlive calls, for whoever shuts down to end.
+    /// The background processes, which shutdown ends.
     pub(crate) processes: ProcessRegistry,
     pub(crate) tls_trust: TlsTrust,
 }
@@ -201,7 +201,7 @@ impl RuntimeShared {
         let network = if self.parts.allow_network { Network::Host } else { Network::Loopback };
         let mechanisms = self.parts.sandbox.mechanisms;
         let enforceable = self.parts.launcher.probe_enforcement(network, mechanisms).await;
-        // What cannot be found out is refused when it is tried.
+        // A failed probe counts as no sandbox. Execution then refuses what cannot be enforced.
         Conditions { sandboxed: enforceable.is_ok_and(|enforced| enforced.is_full()) }
     }
 }

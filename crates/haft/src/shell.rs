@@ -56,7 +56,7 @@ pub(crate) struct CallShell {
     pub(crate) changes_files: bool,
 }
 
-/// What the environment of the call's commands is made of; most calls run none.
+/// The parts of the environment of the call's commands; built late, because most calls run no command.
 pub(crate) struct CallEnvironment {
     pub(crate) shared: Arc<RuntimeShared>,
     pub(crate) call_key: CallKey,
@@ -176,7 +176,8 @@ impl CallShell {
         }
     }
 
-    /// The pipeline cancels a call whose time is up; whoever else cancels does so before.
+    /// Returns why the process ends. The pipeline cancels a call once its time is over; any other cancellation comes
+    /// before that.
     fn ending_of_cancel(&self) -> ProcessEnding {
         if self.time.is_over() { ProcessEnding::TimedOut } else { ProcessEnding::Aborted }
     }

@@ -30,8 +30,8 @@ pub(crate) struct Sidecars {
 #[derive(Debug)]
 struct SidecarDirectory {
     path: PathBuf,
-    /// Locked for as long as the session lives, so that whoever tidies up leaves it alone. Where a file system knows no
-    /// locks there is none.
+    /// Locked for as long as the session lives, so that cleaning up skips the directory. `None` if the file system has
+    /// no locks.
     _lock: Option<File>,
 }
 
@@ -166,7 +166,7 @@ impl Sidecars {
         if let Some(parent) = self.directory.parent() {
             builder.recursive(true).create(parent)?;
         }
-        // The directory is removed with the session, so it must be one that nobody else has.
+        // The directory is removed with the session, so it must be new and private.
         builder.recursive(false).create(&self.directory)?;
         let path = self.directory.canonicalize()?;
         let lock = File::open(&path).ok().filter(|directory| directory.try_lock().is_ok());

@@ -1,6 +1,6 @@
-//! Skills: instructions for one kind of work that are advertised by a name and a line, and read when they are wanted. What
-//! is looked for where, which of two with one name counts, and what is wrong with one that is left out, is decided here.
-//! Nothing of a skill is run, and nothing of one is believed: its text is input for a model, like any file's.
+//! Skills: instructions for one kind of work. haft advertises each with a name and a line, and reads it on demand. This
+//! module decides where to look, which of two skills with one name counts, and why a skill is ignored. haft runs
+//! nothing of a skill and does not trust its text, which is model input like any file.
 
 mod connection;
 mod directory;
@@ -40,9 +40,9 @@ pub(crate) const SKILL_NAME_CHARS_MAX: usize = 64;
 ///
 /// Limit (agents): the description is cut.
 pub(crate) const SKILL_DESCRIPTION_CHARS_MAX: usize = 1_024;
-/// What the descriptions of all skills take in that of the tool, in characters.
+/// Largest size of all skill descriptions within the description of the skill tool, in characters.
 pub(crate) const SKILL_INDEX_CHARS_MAX: usize = 16_000;
-/// What is left of a description at least where there are many, in characters.
+/// Smallest size to which a description is cut if there are many skills, in characters.
 pub(crate) const SKILL_INDEX_LINE_CHARS_MIN: usize = 60;
 /// Files of a skill that are listed.
 pub(crate) const SKILL_FILES_MAX: usize = 100;
@@ -70,7 +70,7 @@ pub enum SkillSource {
 pub struct Skill {
     /// Its name.
     pub name: String,
-    /// What it is good for, on one line.
+    /// The purpose of the skill, on one line.
     pub description: String,
     /// Where it was found.
     pub source: SkillSource,
@@ -89,7 +89,7 @@ enum SkillLocation {
 pub struct FoundSkills {
     /// The skills, sorted by name; of one name, the first that was found.
     pub skills: Vec<Skill>,
-    /// What is wrong, in the order in which it was found.
+    /// The problems, in the order in which they were found.
     pub problems: Vec<FileProblem>,
 }
 
@@ -135,14 +135,14 @@ pub fn find_skills(places: &SkillSearchPaths) -> FoundSkills {
         if !directory.exists() {
             finder.error(directory, None, "expected a directory of skills, found nothing there");
         }
-        // What lies in the workspace is the workspace's, whoever names it.
+        // A skill inside the workspace counts as the workspace's, even if the configuration names it.
         let is_within = |top: &&Path| directory.canonicalize().is_ok_and(|it| it.starts_with(top));
         finder.add_directory(directory, SkillSource::Configured, top.as_deref().filter(is_within));
     }
     finder.finish()
 }
 
-/// Looks a directory of skills over, or one that is a skill itself, whatever else there is.
+/// Checks one directory of skills, or one skill directory, without the other search paths.
 pub fn check_skills(directory: &Path) -> FoundSkills {
     let mut finder = SkillFinder::default();
     if directory.join(FILE_NAME).symlink_metadata().is_ok() {
@@ -161,7 +161,7 @@ struct SkillFinder {
     found: FoundSkills,
     /// Directories that were looked at, so that one that several links lead to counts once.
     seen: BTreeSet<PathBuf>,
-    /// Where links led that were not followed, so that each is told of once.
+    /// The targets of links that were not followed, so that each is reported once.
     refused: BTreeSet<PathBuf>,
     is_full: bool,
 }

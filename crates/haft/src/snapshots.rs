@@ -1,6 +1,6 @@
-//! The hook around effects, by which what a call did can be looked at, shown and undone. What is done with it is the
-//! hook's own affair: the built-in one records the workspace. Nothing here decides whether a call may execute, and no
-//! failure of a hook reaches the call.
+//! The hook around effects, which lets front ends show and undo the changes of a call. The hook decides how to do that;
+//! the built-in hook records the workspace. This module does not decide whether a call may execute. A failing hook
+//! never fails the call.
 
 mod changes;
 mod history;
@@ -22,7 +22,8 @@ pub struct PendingEffect {
     pub tool: String,
     /// The call.
     pub call_id: CallAddress,
-    /// What the call may change through haft's own file access: canonical absolute paths, each with what is beneath it.
+    /// The paths that the call may change through haft's file access: canonical and absolute, each with everything
+    /// beneath.
     pub writes: Vec<PathBuf>,
     /// Whether it runs a command, which may change whatever the sandbox lets it change.
     pub runs_commands: bool,
@@ -71,7 +72,7 @@ impl SnapshotError {
 /// A hook that fails, panics or takes longer than [`SNAPSHOT_MS`](crate::limits::SNAPSHOT_MS) is given up; the journal
 /// notes why.
 pub trait Snapshots: Send + Sync {
-    /// Runs before the effect, while the call's intent is being recorded. What both hooks are for is the same call.
+    /// Runs before the effect, while the call's intent is being recorded. Both hooks of an effect get the same call.
     fn before_effect<'a>(
         &'a self,
         _effect: &'a PendingEffect,

@@ -1,6 +1,6 @@
-//! The time that a call's tool has. It stands while a person is asked, by the tool or about a call that is made for this one:
-//! how long somebody thinks says nothing about the tool. What is done when the time is over is not decided here, and neither
-//! is how long a person may take.
+//! The time limit of a call's tool. The time pauses while a person is asked, by the tool or about a call that is made
+//! for it. The time that a person takes to think says nothing about the tool. This module does not decide what happens
+//! at the limit, or how long a person may take.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 /// The time that is left of one call.
 pub(crate) struct CallStopwatch {
-    // Written by each question when it is put and when it is over; read by whoever waits for the end of the time.
+    // Each question writes when it begins and ends; the task that waits for the time limit reads.
     state: Arc<watch::Sender<StopwatchState>>,
     /// The time of the call that this one is made for.
     parent: Arc<dyn CallTime>,
@@ -31,7 +31,7 @@ struct StopwatchPause {
     open_questions: u32,
 }
 
-/// A question that is out. The time goes on when the last one is dropped.
+/// The guard of an open question. The time continues when the last guard is dropped.
 pub(crate) struct StopwatchPauseGuard {
     state: Arc<watch::Sender<StopwatchState>>,
     _above: TimePause,
@@ -72,7 +72,7 @@ impl CallStopwatch {
             };
             tokio::select! {
                 biased;
-                // Whoever can change the hand is borrowed, so there is always somebody left to do so.
+                // `self` owns the sender, so the channel cannot close during this wait.
                 _ = moved.changed() => {}
                 () = over => return,
             }

@@ -14,9 +14,9 @@ use self::words::{WORD_CHARS_MIN, words};
 pub(crate) const QUERY_WORDS_MAX: usize = 32;
 /// Longer words that a word of a query also stands for.
 pub(crate) const LONGER_WORDS_MAX: usize = 64;
-/// What a word of the id counts, as words of the description.
+/// The weight of a word of the id, as a number of words of the description.
 const ID_WEIGHT: u32 = 3;
-/// What a longer word counts that begins with one of the query.
+/// The weight of a longer word that begins with a word of the query.
 const LONGER_WEIGHT: f64 = 0.4;
 /// Letters that are taken off the end of a word that is in no text, to find another form of it.
 const ENDING_CHARS_MAX: usize = 3;
@@ -26,7 +26,7 @@ const SATURATION: f64 = 1.2;
 /// good a tool is, so it is less than for prose.
 const LENGTH_WEIGHT: f64 = 0.4;
 
-/// What tools are found by. Making it takes about as long as reading the descriptions; asking it, far less.
+/// An index to find tools by words. Making it takes about as long as reading the descriptions; a query takes far less.
 ///
 /// ```
 /// let index = haft::ToolRanking::new([

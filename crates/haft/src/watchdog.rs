@@ -1,5 +1,5 @@
-//! Hooks that see every call before it executes. What they are called with, and that they can only narrow, is settled
-//! here and in the pipeline; two are built in, one that asks a program and one that knows destructive commands.
+//! Hooks that see every call before it executes. This module and the pipeline define their input, and ensure that they
+//! can only restrict calls. haft has two built-in watchdogs. One asks a program, and one knows destructive commands.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,14 +16,14 @@ mod reference;
 pub use program::ProgramWatchdog;
 pub use reference::ReferenceWatchdog;
 
-/// What a watchdog sees: a call that is valid, and that capabilities and rules let through.
+/// The input of a watchdog: a call that is valid and that capabilities and rules allow.
 #[derive(Clone, Copy, Debug)]
 pub struct WatchedCall<'a> {
     /// The tool.
     pub tool: &'a ToolId,
     /// The validated input.
     pub input: &'a Value,
-    /// What the call would touch.
+    /// The accesses of the call.
     pub accesses: &'a [ResolvedAccess],
     /// The session.
     pub session: &'a str,
@@ -36,7 +36,7 @@ pub struct WatchedCall<'a> {
     pub led_to: Option<&'a str>,
 }
 
-/// What a watchdog says.
+/// The verdict of a watchdog.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WatchdogVerdict {
     /// The call may go on.

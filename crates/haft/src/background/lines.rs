@@ -1,19 +1,19 @@
-//! Lines, and counted bytes, out of bytes that come as they come. What has come is kept here and not in whoever waits, so that waiting can be
-//! given up at any time.
+//! Splits arriving bytes into lines and counted bytes. This buffer, not the waiting future, holds the bytes that have
+//! arrived. A wait can therefore be dropped at any time.
 
 use haft_contract::ChannelRead;
 
 /// Memory that is kept for the next line after a long one, in bytes.
 pub(crate) const LINES_KEPT_BYTES_MAX: usize = 256 * 1024;
 
-/// What is taken in while a message is sent, before the other side has to wait, in bytes. The longest message of any
-/// program fits in.
+/// Largest amount that haft reads while it sends a message, before the other side has to wait, in bytes. The longest
+/// message of any program fits in.
 pub(crate) const LINES_AHEAD_BYTES_MAX: usize = 32 * 1024 * 1024;
 
 /// One read of a channel, in bytes.
 const CHANNEL_READ_BYTES: usize = 16 * 1024;
 
-/// What has come and was not taken yet.
+/// The bytes that have arrived and were not taken yet.
 #[derive(Debug, Default)]
 pub(super) struct LineBuffer {
     bytes: Vec<u8>,
@@ -50,12 +50,12 @@ impl LineBuffer {
         let Some(taken) = unread.get(..bytes) else { return false };
         into.extend_from_slice(taken);
         self.start += bytes;
-        // What was looked through may be part of what was taken.
+        // The bytes that were taken may include bytes that were already searched.
         self.searched = 0;
         true
     }
 
-    /// Returns whether more is taken in while nobody takes what has come.
+    /// Returns whether the buffer accepts more bytes before earlier ones are taken.
     pub(super) fn has_room(&self) -> bool {
         self.bytes.len() < LINES_AHEAD_BYTES_MAX
     }

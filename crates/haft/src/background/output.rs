@@ -1,5 +1,5 @@
-//! What a program writes beside its channel: always read, whether anybody asks for it or not, and kept in bounded memory
-//! until somebody does.
+//! The output of a program beside its channel. haft always reads it, and keeps a bounded part in memory until a caller
+//! asks for it.
 
 use std::os::fd::OwnedFd;
 
@@ -20,7 +20,7 @@ pub(crate) const PRINTED_READS_MAX: usize = 16;
 /// Where to ask for what was printed.
 pub(super) type OutputRequests = mpsc::Sender<oneshot::Sender<Excerpt>>;
 
-/// What was printed since this was last asked for.
+/// The output since the last request for it.
 #[derive(Debug, Default)]
 struct PrintedOutput {
     head: Vec<u8>,
@@ -28,8 +28,8 @@ struct PrintedOutput {
     total_bytes: u64,
 }
 
-/// Starts to read, until nobody can ask any more. With the end of the output the channel is closed: nothing of the program
-/// is left then that could speak, whoever else holds its end.
+/// Reads the output until no caller can ask for it any more. At the end of the output, closes the channel: no process
+/// of the program is left, whichever process holds the channel's other end.
 pub(super) fn collect_output(output: ProcessOutput, channel: OwnedFd) -> OutputRequests {
     let (asks, asked) = mpsc::channel(1);
     // It ends when the other side of the asks is dropped, which its owner does together with the program.
@@ -51,7 +51,7 @@ async fn serve_output(
             ask = asked.recv() => {
                 let Some(ask) = ask else { return };
                 read_now(&mut output, &mut buffer, &mut printed);
-                // Whoever gave up waiting wants the next excerpt to begin here all the same.
+                // The caller may have given up waiting. The next excerpt still begins here.
                 let _ = ask.send(printed.take());
             }
             read = output.read(&mut buffer), if is_open => match read {
@@ -68,7 +68,7 @@ async fn serve_output(
     }
 }
 
-/// Reads what is there, also if the runtime has not heard of it yet.
+/// Reads the available output, even if the async runtime has not reported it yet.
 fn read_now(output: &mut ProcessOutput, buffer: &mut [u8], printed: &mut PrintedOutput) {
     for _ in 0..PRINTED_READS_MAX {
         match output.try_read(buffer) {

@@ -85,7 +85,7 @@ impl RunningProcess {
                 biased;
                 sent = &mut sending => return sent,
                 read = from.read_buf(lines.spare_buffer()), if is_open && lines.has_room() => {
-                    // The end is come to again by whoever receives.
+                    // A caller that receives later finds the end of the channel again.
                     is_open = matches!(read, Ok(1..));
                 }
             }
@@ -145,7 +145,9 @@ impl RunningProcess {
 }
 
 impl ProxyAccess {
-    /// Ends all connections, so that none is still under way when they are asked for. Can be given up and called again.
+    /// Ends all connections, so that no connection is open when the caller asks for them. This can be dropped and
+    /// called again.
+    /// again.
     async fn close(&mut self) {
         if let ProxyAccess::Open(_) = self
             && let ProxyAccess::Open(proxy) = std::mem::replace(self, ProxyAccess::None)

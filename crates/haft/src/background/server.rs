@@ -1,6 +1,6 @@
-//! Programs that the operator names, such as servers of other people: each is a principal of its own, with a grant of its
-//! own that no call widens or narrows. It sees no root and reaches no host but what its requirements name and rules leave
-//! to it, and lives until whoever holds it lets it go, or the runtime ends. What is said to it is not known here.
+//! Programs that the operator names, such as MCP servers. Each program is a principal with a separate grant, which no
+//! call widens or narrows. It sees no root and reaches no host unless its requirements name them and rules allow them.
+//! It lives until its owner drops it or the runtime ends. This module does not know the program's protocol.
 
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
@@ -27,7 +27,7 @@ use crate::shell::{ProcessBounds, start_process};
 /// The variable that stands for all roots.
 const WORKSPACE: &str = "{workspace}";
 
-/// What the programs of a runtime that the operator names have in common. Cloning is cheap.
+/// The settings that all programs of a runtime that the operator names share. Cloning is cheap.
 #[derive(Clone)]
 pub struct ServerProcesses {
     context: Arc<ServerProcessContext>,
@@ -43,19 +43,19 @@ struct ServerProcessContext {
     processes: ProcessRegistry,
 }
 
-/// What the programs are started with.
+/// The parts from which programs are started.
 pub struct ServerProcessParts {
     /// Starts processes.
     pub launcher: Launcher,
-    /// What confines them, and what is kept from them.
+    /// The sandbox that confines the programs, and the places that it hides from them.
     pub sandbox: Sandbox,
     /// The directories that requirements are about.
     pub roots: WorkspaceRoots,
-    /// Their environment, beside what each is given of its own.
+    /// The environment of all programs. A program can get further variables.
     pub environment: Vec<(OsString, OsString)>,
-    /// What rules deny, no requirement grants.
+    /// Rules that override requirements: no requirement grants an access that these rules deny.
     pub rules: Vec<(RuleScope, Rule)>,
-    /// What path patterns' variables stand for.
+    /// The values of the variables in path patterns.
     pub variables: PatternVariables,
 }
 
@@ -132,13 +132,13 @@ impl ServerProcesses {
         })
     }
 
-    /// Ends all programs and waits until nothing of them is left. None is started afterwards.
+    /// Ends all programs and waits until all their processes are gone. No program can start afterwards.
     pub async fn end_all(&self) {
         self.context.processes.end_all().await;
     }
 }
 
-/// What is done with a directory.
+/// The use of a directory by a program.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum DirectoryUse {
     Read,
@@ -240,7 +240,7 @@ impl ServerProcessLauncher {
         for path in &request.readable {
             readable.push(readable_path(&ground.sandbox, path)?);
         }
-        // What is named twice would be kept from being changed.
+        // Naming a writable place twice would make it read-only.
         readable.retain(|place| !is_within(place, &self.writable));
         let is_alone = self.hosts.is_empty();
         let bounds = ProcessBounds {

@@ -1,5 +1,6 @@
-//! What a session takes over from calls that were answered before it began: for drivers that go on after a transcript, and
-//! where a call is recalled. Nothing is executed for it, and nothing is had that a call could not give.
+//! The state that a connection adopts from calls that were answered before it began. A driver that continues after a
+//! transcript needs it, and so does a recalled call. Adopting executes nothing, and gives no state that a call could
+//! not give.
 
 use haft_contract::{ConnectionStore, Envelope, Todo, ToolOrigin};
 use haft_policy::{RuleAction, decide_access};

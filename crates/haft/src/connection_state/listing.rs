@@ -23,7 +23,7 @@ pub(crate) const LISTED_TOOLS_MAX: usize = 20;
 /// Whether a front end shows tools to a model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ToolListing {
-    /// Every tool is listed, and can be called: whoever calls knows what there is.
+    /// Every tool is listed and can be called, because callers know the tools.
     #[default]
     All,
     /// Where there are many tools, some of them are found with `tool_search` before they are listed and can be called.
@@ -72,8 +72,8 @@ impl ConnectionState {
         can_be_many(&contract.origin) && !self.found_tools.contains(&contract.id)
     }
 
-    /// Returns whether there are so many tools that some are found instead of listed. Without the tool that finds them, nobody
-    /// could.
+    /// Returns whether the registry has so many tools that some must be searched for. Without a search tool, haft lists
+    /// them all.
     fn is_searched(&self, registry: &Registry) -> bool {
         let offered = || registry.contracts().filter(|contract| self.shows_tool(contract));
         match self.listing {
@@ -85,7 +85,7 @@ impl ConnectionState {
         }
     }
 
-    /// Says that the front end was told of these tools, by whichever process.
+    /// Marks these tools as found, in this process or in an earlier one.
     fn mark_found<'a>(&self, registry: &'a Registry, ids: impl Iterator<Item = &'a ToolId>) {
         let contracts = ids.filter_map(|id| registry.contract(id.as_str()));
         let many: Vec<&Contract> = contracts.filter(|it| can_be_many(&it.origin)).collect();
@@ -133,7 +133,7 @@ impl ToolListingWatcher {
                 }
             }
         }
-        // What has changed as well meanwhile is the same news.
+        // The caller has now seen all changes up to this version.
         self.catalog.version();
         self.found.mark_unchanged();
     }
@@ -158,7 +158,7 @@ pub(crate) struct ConnectionTools {
 
 impl ToolIndex for ConnectionTools {
     fn find(&self, query: &str, matches_max: usize) -> Vec<ToolMatch> {
-        // The tool that searches is the one that nobody needs to find.
+        // The search tool does not need to be found by a search.
         let is_wanted =
             |contract: &Contract| !finds_tools(contract) && self.connection.shows_tool(contract);
         let found = self.registry.search_among(query, matches_max, is_wanted);

@@ -80,7 +80,7 @@ pub(crate) fn check_start_directory(
     Err(ToolError::new(ErrorCode::CapabilityDenied, message).not_begun())
 }
 
-/// What the ceilings of a session say of whole directories.
+/// The decision of a connection's restrictions about whole directories.
 struct DirectoryJudge<'a> {
     tool: &'a ToolId,
     rules: &'a RuleSet,

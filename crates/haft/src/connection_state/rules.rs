@@ -18,7 +18,7 @@ struct ConnectionRulesState {
     rules: RuleSet,
     /// How many of the rules that were added for the project are among them.
     project_count: usize,
-    /// What they were told of the place where calls run.
+    /// The conditions of the host with which the rules were compiled.
     conditions: Conditions,
 }
 

@@ -1,6 +1,6 @@
-//! Protected names that are links: what such a name leads to is what others run or obey, whatever it is called itself.
-//! It deliberately looks for them only around what is changed, and where a protected name goes on from there: a link in
-//! some other directory is known to the kernel sandbox alone, which looks at every directory before a command.
+//! Checks protected names that are links: the target of such a link is what other programs run or obey, whatever its
+//! name. This module deliberately checks only the directories around a change, and those in which a protected name
+//! continues. The kernel sandbox checks links in all other directories before a command.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
@@ -40,7 +40,7 @@ pub(super) fn check(
     Ok(())
 }
 
-/// What is there, and what is to be changed.
+/// The files in a root, and the changes to them.
 struct LinkCheck<'a> {
     root: &'a Root,
     protected: &'a ProtectedPaths,
@@ -48,7 +48,7 @@ struct LinkCheck<'a> {
 }
 
 impl LinkCheck<'_> {
-    /// Looks at the links in a directory, and returns the directories in it where protected names go on.
+    /// Checks the links in a directory, and returns its directories in which protected names continue.
     fn check_directory(&self, directory: &Path) -> Result<Vec<PathBuf>, ToolError> {
         let mut going_on = Vec::new();
         for entry in self.entries(directory)? {
@@ -68,7 +68,7 @@ impl LinkCheck<'_> {
     }
 
     fn check_link(&self, link: &Path) -> Result<(), ToolError> {
-        // What leads out of the root leads to nothing that is changed here.
+        // A link out of the root does not lead to a file that this call changes.
         let Ok(target) = self.root.resolve(link).map(|resolved| resolved.path) else {
             return Ok(());
         };

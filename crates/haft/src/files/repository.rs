@@ -1,6 +1,6 @@
-//! Git repositories under other names than `.git`: git takes any directory for one that has the right names in it, and
-//! then runs what its configuration and its hooks say. It deliberately knows one set of changes at a time: whoever asks
-//! holds the changes of other calls back until these are made.
+//! Git repositories under names other than `.git`. Git accepts any directory with the right entries as a repository,
+//! and then obeys its configuration and hooks. This module deliberately checks one set of changes at a time. The caller
+//! must hold back the changes of other calls until these are made.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ const REPOSITORY_PARTS: [&str; 4] = ["HEAD", "objects", "refs", "commondir"];
 /// missing can be added later, by a command too.
 const REPOSITORY_PARTS_MIN: usize = 2;
 
-/// What git obeys in a repository, each by a path that stands for all of its kind.
+/// The entries of a repository that git obeys, each with a path that stands for all of its kind.
 const PROTECTED_IN_REPOSITORY: [(&str, &str); 4] = [
     ("config", "config"),
     ("config.worktree", "config.worktree"),
@@ -53,7 +53,7 @@ pub(super) fn check(
     changes.iter().map(path_of).try_for_each(|path| ground.check(path))
 }
 
-/// What is there, and what will be.
+/// The entries before and after the changes.
 struct RepositoryCheck<'a> {
     root: &'a Root,
     protected: &'a ProtectedPaths,

@@ -1,7 +1,7 @@
-//! How much there is to check in one input, counted before it is checked. A schema whose part refers twice to itself for the
-//! same place takes twice as long with each level of the input, and nothing ends a check that is under way. Each pair of a
-//! part of the schema and a part of the input is looked at once here, so that counting takes no longer than it finds. Nothing
-//! is said about whether the input is valid: where a keyword may pass a part over, it is counted as if it did not.
+//! Counts the steps that checking one input takes, before it is checked. If a part of a schema refers twice to itself
+//! for the same value, each level of the input doubles the time, and a running check cannot be stopped. This module
+//! visits each pair of a schema part and an input part once, so counting takes no longer than the number of pairs. It
+//! does not say whether the input is valid: it counts a part even where a keyword may skip it.
 
 use std::collections::HashMap;
 use std::ptr;
@@ -19,15 +19,15 @@ pub(crate) const INPUT_DEPTH_MAX: usize = 1_000;
 
 /// Keywords whose schemas are about what the schema around them is about.
 const IN_PLACE: [&str; 7] = ["allOf", "anyOf", "else", "if", "not", "oneOf", "then"];
-/// Keywords for which what is in place is gone through once more.
+/// Keywords that go through the in-place schemas once more.
 const ONCE_MORE: [&str; 2] = ["unevaluatedItems", "unevaluatedProperties"];
-/// Keywords that refer to a part by a name of its own.
+/// Keywords that refer to a part by a separate name.
 const BY_NAME: [&str; 2] = ["$dynamicRef", "$recursiveRef"];
 
-/// What stands for the name of a property, which has no parts.
+/// A stand-in for the name of a property; a name has no parts.
 static NAME: Value = Value::Null;
 
-/// What is known of a schema without an input.
+/// The facts about a schema that do not depend on an input.
 #[derive(Debug)]
 pub(super) struct SchemaEffort {
     parts: u64,
@@ -35,12 +35,12 @@ pub(super) struct SchemaEffort {
 }
 
 impl SchemaEffort {
-    /// Returns what there is to know about a schema.
+    /// Returns these facts about a schema.
     pub(super) fn of(schema: &Value) -> Self {
         Self { parts: parts(schema), refers: refers(schema) }
     }
 
-    /// Returns whether it is too much to check an input.
+    /// Returns whether checking the input takes too many steps.
     pub(super) fn is_too_much(&self, schema: &Value, input: &Value) -> bool {
         // Without references each part is about each part of an input once, at most.
         if !self.refers && self.parts.saturating_mul(parts(input)) <= INPUT_STEPS_MAX {
@@ -105,7 +105,7 @@ impl<'s> InputStepCounter<'s> {
         let pair = (ptr::from_ref(part), ptr::from_ref(value));
         match self.known.get(&pair) {
             Some(Some(steps)) => return *steps,
-            // What leads back to itself without going into the input may do so on many ways.
+            // A reference loop that does not go deeper into the input can branch without limit.
             Some(None) => return u64::MAX,
             None => {}
         }
@@ -160,7 +160,7 @@ impl<'s> InputStepCounter<'s> {
         let mut steps = 0_u64;
         for (name, field) in fields {
             let property = properties.and_then(|properties| properties.get(name));
-            // What has a property of its own is none of the others.
+            // A field with its own property schema is not an additional or unevaluated one.
             let others = ["additionalProperties", "unevaluatedProperties"].iter();
             let others =
                 others.filter(|_| property.is_none()).filter_map(|name| keywords.get(*name));
@@ -200,7 +200,7 @@ impl<'s> InputStepCounter<'s> {
     fn referred(&mut self, target: &str, value: &Value) -> u64 {
         match target.strip_prefix('#') {
             Some(path) if path.is_empty() || path.starts_with('/') => {
-                // What leads nowhere is no valid schema, which is found out elsewhere.
+                // A dangling reference makes the schema invalid; the schema check reports it.
                 let part = part_at(self.schema, path);
                 part.map_or(1, |part| self.steps(part, value))
             }

@@ -1,4 +1,4 @@
-//! The form that an input means, whatever form it was written in.
+//! Converts an input to its normal form.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! What an input violates, one thing at a time: where, what was expected there, and what was found.
+//! Lists the violations of an input: the place, the expected value and the value found.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -14,11 +14,11 @@ use super::FOUND_CHARS_MAX;
 pub struct InputViolation {
     /// The object or value that it is about, as a JSON pointer.
     pub pointer: String,
-    /// What is wrong there.
+    /// The kind of violation.
     pub kind: InputViolationKind,
 }
 
-/// What is wrong with a part of an input.
+/// A kind of violation at one part of an input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum InputViolationKind {
     /// A parameter of this name is required.
@@ -29,7 +29,7 @@ pub enum InputViolationKind {
     Unfit(String),
 }
 
-/// What is known of a place that values are yet to be put into.
+/// The possible values of a place whose value is not known yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OpenValue {
     /// It may become anything.
@@ -41,7 +41,7 @@ pub enum OpenValue {
 /// The places of an input that values are yet to be put into, by JSON pointer.
 pub type OpenValues = HashMap<String, OpenValue>;
 
-/// Finds everything that `input` violates whatever is put into its open places.
+/// Returns the violations of `input` that no value in its open places can resolve.
 pub(super) fn find(validator: &Validator, input: &Value, open: &OpenValues) -> Vec<InputViolation> {
     let mut found = ViolationCollector { list: Vec::new(), open };
     for error in validator.iter_errors(input) {
@@ -116,7 +116,7 @@ impl ViolationCollector<'_> {
             ) => {
                 context.iter().any(|branch| branch.iter().all(|inner| self.may_be_resolved(inner)))
             }
-            // What these ask for does not depend on the values inside. Equal texts become equal values.
+            // These keywords do not depend on the values inside. Equal texts become equal values.
             (
                 ValidationErrorKind::Required { .. }
                 | ValidationErrorKind::AdditionalProperties { .. }

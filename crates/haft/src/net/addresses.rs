@@ -1,5 +1,6 @@
-//! Where a URL leads that somebody else named, for those who connect by themselves: its host is resolved once and judged as the
-//! hosts of calls are, and what was judged is what is to be connected to. Nothing is connected to here.
+//! Resolves the host of a URL from an outside party, for callers that connect by themselves. The host is resolved once
+//! and judged as the hosts of calls are. The caller must connect to the judged addresses. This module opens no
+//! connection.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -19,10 +20,10 @@ pub enum AddressError {
     NotPublic {
         /// The host.
         host: String,
-        /// What the address is reserved for.
+        /// The purpose for which the address is reserved.
         range: &'static str,
     },
-    /// It has none, or is none.
+    /// The host has no address, or is not a valid host.
     #[error("{0}")]
     Unknown(String),
 }

@@ -1,4 +1,4 @@
-//! What one call connected to by itself, for its envelope: the same as is said of the connections of commands.
+//! The connections that one call made by itself, for its envelope, in the same form as the connections of commands.
 
 use std::net::SocketAddr;
 use std::sync::{Mutex, PoisonError};

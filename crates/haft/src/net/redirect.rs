@@ -1,6 +1,6 @@
-//! Hosts that a call is led to while it runs, such as by a redirect. What the call declared was judged before it began, and a
-//! person who was asked may have said yes; any other host comes up only now, when nobody can be asked, and is judged by rules
-//! and watchdogs before it is resolved. Who led there is not known here.
+//! Judges hosts that a running call is redirected to. The pipeline judged the declared hosts before the call began, and
+//! may have asked a person about them. Another host comes up while no person can be asked. Rules and watchdogs judge it
+//! before it is resolved. This module does not know which server redirected the call.
 
 use std::net::IpAddr;
 
@@ -51,7 +51,7 @@ impl GrantedNet {
         target: &HttpTarget,
         access: &ResolvedAccess,
     ) -> Result<(), ToolError> {
-        // Where no host is granted this one is not reached whatever watchdogs say.
+        // If the call has no granted hosts, it cannot connect, so watchdogs need not judge.
         if self.hosts.is_empty() {
             return Ok(());
         }
@@ -80,7 +80,7 @@ impl GrantedNet {
     }
 }
 
-/// Returns why a host that the call is led to is not connected to. What lies inside is not told how to be reached.
+/// Returns why a redirect to a host is refused. For an internal host, the error does not say how to reach it.
 pub(super) fn redirect_denied_error(denial: &ConnectionDenial) -> ToolError {
     let message = match denial {
         ConnectionDenial::NotGranted { host }

@@ -1,4 +1,4 @@
-//! What comes back: the head of an answer, its content piece by piece, and what is said of one that did not come.
+//! The response to a request: its head, its content in pieces, and the error if no response came.
 
 use std::error::Error;
 

@@ -1,5 +1,5 @@
-//! Where a request goes: a URL, taken apart and with its host in the one spelling that grants are compared with. What could
-//! be read in two ways is refused, and so is what would send a name or a password.
+//! Parses the URL of a request, with its host in the one spelling that grants use. Refuses ambiguous URLs, and URLs
+//! that would send a user name or a password.
 
 use std::net::IpAddr;
 
@@ -38,7 +38,7 @@ impl HttpTarget {
             None => Host::parse(""),
         };
         let host = parsed.map_err(|err| invalid(format!("its host cannot be asked: {err}")))?;
-        // A final dot would make another host of it for whoever compares names.
+        // With a final dot, a comparison of names would treat the host as a different one.
         url.set_host(Some(&host.bracketed()))
             .map_err(|err| invalid(format!("its host cannot be asked: {err}")))?;
         let port = url.port_or_known_default();

@@ -19,7 +19,7 @@ struct ApprovalQuestion {
     rule_reasons: Vec<String>,
     watchdog_reasons: Vec<String>,
     always_rules: Vec<Rule>,
-    /// What the caller or the user can do instead.
+    /// The changes that would let the caller or the user make this call.
     allowing: Vec<Remedy>,
 }
 
@@ -35,7 +35,7 @@ pub(super) async fn approve(
 ) -> Result<(CallState, Judged), PipelineStop> {
     let asker = state.call().asker.as_ref().unwrap_or(&connection.asker);
     let asker = Arc::clone(asker);
-    // Nobody's tool has begun here, but for those that this call is made for.
+    // While a person is asked, the time of the calls that this call is made for stands still.
     let _pause = state.call().parent_time.pause();
     // Held until the answer has taken effect.
     let _turn = if asker.can_ask() && asker.asks_one_at_a_time() {
@@ -139,7 +139,7 @@ fn denying_rules(rules: &[Rule]) -> Vec<Rule> {
     rules.iter().map(|rule| Rule::new(&rule.permission, &rule.pattern, RuleAction::Deny)).collect()
 }
 
-/// The call was decided whatever becomes of the rules, so a failure costs no more than the same question again.
+/// The answer holds for this call even if adding rules fails. A failure only means that the same question comes again.
 fn add_for_session(rules: &[Rule], connection: &ConnectionState) {
     let shared = &connection.shared;
     if let Err(err) = connection.rules.add(rules, shared) {
@@ -163,7 +163,7 @@ async fn add_for_project(rules: &[Rule], connection: &ConnectionState) {
     shared.added_project_rules.add(rules);
 }
 
-/// Denies a call about which nobody could be asked.
+/// Denies a call whose question no person could answer.
 fn unanswered_refusal(state: CallState, judged: Judged, asked: ApprovalQuestion) -> PipelineStop {
     let mut because =
         format!("nobody can be asked here, so the call is denied: {}", asked.explain_reasons());
@@ -201,7 +201,8 @@ impl ApprovalQuestion {
         self.allowing.into_iter().chain(self.always_rules.into_iter().map(of_rule)).collect()
     }
 
-    /// Returns the rules that «always» adds. A watchdog would ask again whatever rules say.
+    /// Returns the rules that «always» adds. Returns none if a watchdog asks, because it would ask again despite the
+    /// rules.
     fn offered_rules(&self) -> &[Rule] {
         if self.watchdog_reasons.is_empty() { &self.always_rules } else { &[] }
     }

@@ -1,5 +1,5 @@
-//! The record of one call, from its arrival on: the call itself, the tool that it names, its place in the run and its keys.
-//! It moves through the stages by value. What a stage decides is not kept here: each stage returns its evidence beside it.
+//! The record of one call from its arrival on: the call, the tool that it names, its call address and its keys. The
+//! record moves through the stages by value. Each stage returns its evidence separately.
 
 use std::sync::Arc;
 
@@ -22,10 +22,10 @@ use crate::registry::RegisteredTool;
 /// Limit (journal): the input is redacted: only its size and hash are stored.
 pub(crate) const RECORDED_BYTES_MAX: usize = 256 * 1024;
 
-/// A call as it arrives, whose number is still to be given.
+/// A call that has arrived and has no number yet.
 pub(crate) struct ArrivedCall {
     call: Call,
-    /// The tools there were when it came; it keeps them.
+    /// The tools at the time of arrival; the call keeps this version.
     catalog: Arc<CatalogVersion>,
     registered: Option<Arc<RegisteredTool>>,
     tool: String,
@@ -33,30 +33,30 @@ pub(crate) struct ArrivedCall {
     scope: AttemptAddress,
     first_key: CallKey,
     started: Instant,
-    /// The call as it was made, where the connection takes over what such a call left.
+    /// The tool and the input as called, if the connection adopts state from the answers of such calls.
     adoptable: Option<(String, Value)>,
 }
 
-/// The place of a call in its run. Only [`history`](super::history) makes one.
+/// The call's position in its run. Only [`history`](super::history) makes one.
 pub(super) struct CallPlace {
     pub(super) seq: u32,
     pub(super) repeat_index: u32,
-    /// How often a driver that starts over made the call before.
+    /// The number of times that a driver that starts over made the call before.
     pub(super) replay_index: Option<u32>,
     pub(super) fencing_token: u64,
     pub(super) started_at_ms: u64,
     pub(super) attempt: Arc<AttemptTracker>,
     pub(super) cursors: Arc<ReplayCursors>,
-    /// The calls like it whose outcomes nobody received, held until the call is done.
+    /// The unacknowledged calls like this one, locked until this call is done.
     pub(super) unacknowledged: Option<UnacknowledgedCalls>,
-    /// Held until the call is done.
+    /// The guard of the driver's call id, held until the call is done.
     pub(super) _driver_id: Option<DriverCallIdGuard>,
 }
 
 /// A call on its way through the stages.
 pub(super) struct CallState {
     call: Call,
-    /// The tools there were when it came; it keeps them.
+    /// The tools at the time of arrival; the call keeps this version.
     catalog: Arc<CatalogVersion>,
     registered: Option<Arc<RegisteredTool>>,
     tool: String,
@@ -67,21 +67,21 @@ pub(super) struct CallState {
     call_key: CallKey,
     started: Instant,
     place: CallPlace,
-    /// The call that may have happened and that this one repeats all the same, because whoever settled it said so.
+    /// The call that may have happened and that this call repeats, because it was settled as retry.
     repeated_call: Option<CallAddress>,
     in_doubt: Option<CallInDoubt>,
 }
 
-/// A recorded call that may have happened, and that its tool's probe may find out about.
+/// A recorded call that may have happened. The tool's probe may find out whether it did.
 pub(super) struct CallInDoubt {
     pub(super) row: Box<CallRow>,
 }
 
 impl ArrivedCall {
-    /// Takes in a call of the attempt `scope`, with the tools that there are now.
+    /// Takes in a call of the attempt `scope`, with the current version of the tools.
     pub(crate) fn new(mut call: Call, scope: AttemptAddress, catalog: Arc<CatalogVersion>) -> Self {
         let started = Instant::now();
-        // A name longer than any tool's is nobody's; its beginning is enough to say so.
+        // No tool has a name this long; the beginning is enough for the error message.
         if let Some((end, _)) = call.tool.char_indices().nth(TOOL_ID_CHARS_MAX) {
             call.tool.truncate(end);
             call.tool.push('…');
@@ -111,7 +111,7 @@ impl ArrivedCall {
         }
     }
 
-    /// Returns the tool and the input as they were called, where the connection takes over what such a call left.
+    /// Takes the tool and the input as called, if the connection adopts state from the answers of such calls.
     pub(super) fn take_adoptable(&mut self) -> Option<(String, Value)> {
         self.adoptable.take()
     }
@@ -145,7 +145,7 @@ impl ArrivedCall {
 }
 
 impl CallState {
-    /// Gives a call its place in the run.
+    /// Returns the state of an arrived call at its position in the run.
     pub(super) fn new(arrived: ArrivedCall, place: CallPlace) -> Self {
         let ArrivedCall {
             call,
@@ -175,24 +175,24 @@ impl CallState {
         }
     }
 
-    /// Numbers a call that was made before and is to be executed: it keeps its keys.
+    /// Gives a recorded call that is to be executed again a new number. The call keeps its keys.
     pub(super) fn renumber(&mut self) {
         let CallNumbering { seq, .. } =
             self.place.attempt.number_call_as(self.first_key, self.place.repeat_index);
         self.id.seq = seq;
     }
 
-    /// Says that the call repeats one which may have happened, because whoever settled that one said so.
+    /// Marks the call as a repetition of `call`, which may have happened and was settled as retry.
     pub(super) fn set_repeated_call(&mut self, call: CallAddress) {
         self.repeated_call = Some(call);
     }
 
-    /// Says that the call was begun before and may have happened.
+    /// Marks the call as in doubt: it was begun before and may have happened.
     pub(super) fn set_in_doubt(&mut self, row: Box<CallRow>) {
         self.in_doubt = Some(CallInDoubt { row });
     }
 
-    /// Returns the recorded call that this one is, if that one may have happened.
+    /// Returns the recorded call that this call repeats, if the recorded call is in doubt.
     pub(super) fn in_doubt(&self) -> Option<&CallInDoubt> {
         self.in_doubt.as_ref()
     }
@@ -201,7 +201,7 @@ impl CallState {
         &self.call
     }
 
-    /// Waits for others, but not beyond the call's cancellation.
+    /// Waits for a future, or returns `None` once the call is cancelled.
     pub(super) async fn unless_cancelled<T>(&self, others: impl Future<Output = T>) -> Option<T> {
         tokio::select! {
             biased;
@@ -210,7 +210,7 @@ impl CallState {
         }
     }
 
-    /// Returns the tools there were when the call came.
+    /// Returns the tools at the time of the call's arrival.
     pub(super) fn catalog(&self) -> &CatalogVersion {
         &self.catalog
     }
@@ -255,32 +255,32 @@ impl CallState {
         elapsed_ms(self.started)
     }
 
-    /// Has the driver of the run count the call as not made, because it was answered that this has to wait.
+    /// Makes the replay cursor count the call as not made, because the answer told the driver to wait.
     pub(super) fn roll_back_replay(&self) {
         if let Some(counted) = self.place.replay_index {
             self.place.cursors.roll_back(&self.id.scope, self.first_key, counted);
         }
     }
 
-    /// Counts the call as not made, and its key as not given.
+    /// Counts the call as not made, and frees its key.
     pub(super) fn roll_back_numbering(&self) {
         self.place.attempt.roll_back_repeat_index(self.first_key, self.place.repeat_index);
         self.roll_back_replay();
     }
 
-    /// Returns whether the call is one whose outcome nobody received.
+    /// Returns whether the call repeats one whose outcome was not acknowledged.
     pub(super) fn is_unacknowledged(&self) -> bool {
         self.place.unacknowledged.is_some()
     }
 
-    /// Says that the driver receives the outcome of a recorded call, or that the call is executed again.
+    /// Marks a recorded call as acknowledged: the driver receives its outcome, or the call is executed again.
     pub(super) fn acknowledge(&mut self, seq: u32) {
         if let Some(unacknowledged) = &mut self.place.unacknowledged {
             unacknowledged.acknowledge(seq);
         }
     }
 
-    /// Says that nobody receives the outcome of the call, because it could not be recorded.
+    /// Marks the call as unacknowledged, because its outcome could not be recorded.
     pub(super) async fn mark_unacknowledged(&mut self) {
         match &mut self.place.unacknowledged {
             Some(unacknowledged) => unacknowledged.add_call(self.id.seq),
@@ -288,7 +288,7 @@ impl CallState {
         }
     }
 
-    /// Returns what whoever reads the answer has to know of the call that this one repeats.
+    /// Returns the warning for the answer about the call that this call repeats.
     pub(super) fn repeat_warning(&self) -> Option<String> {
         self.repeated_call.as_ref().map(|call| {
             format!(
@@ -298,7 +298,7 @@ impl CallState {
         })
     }
 
-    /// Returns the row that is planned for the call, with what it would touch.
+    /// Returns the journal row that is planned for the call, with its accesses.
     pub(super) fn planned_call(&self, accesses: String) -> PlannedCall {
         PlannedCall {
             id: self.id.clone(),
@@ -319,9 +319,9 @@ fn elapsed_ms(started: Instant) -> u64 {
     u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Returns the input as the journal may hold it: bodies as size and SHA-256, and so whatever is too long to store. What is
-/// in the input of a tool that does not exist, or in a parameter that the tool does not have, nobody knows; where
-/// bodies may be among it, none of it is stored.
+/// Returns the input as the journal stores it. Redacted parameters and inputs that are too long become size and
+/// SHA-256. An unknown tool, or an unknown parameter of a tool with redacted ones, may contain secrets. Its input is
+/// redacted as well.
 fn recorded_input(input: &Value, canonical: String, found: Option<&RegisteredTool>) -> String {
     let Some(contract) = found.map(RegisteredTool::contract) else {
         return text_digest(&canonical).to_string();

@@ -76,7 +76,7 @@ pub(super) fn capable(
     Ok((state, judged))
 }
 
-/// What the paths of accesses are resolved and compared with.
+/// The roots and the sandbox that accesses are resolved and compared with.
 struct AccessResolver<'a> {
     paths: &'a PathResolver,
     sandbox: &'a Sandbox,
@@ -143,7 +143,8 @@ impl AccessResolver<'_> {
         Ok(ResolvedAccess::Read { path })
     }
 
-    /// Returns what rules judge of a target that is reached so far. What is no directory now has nothing beneath it.
+    /// Returns the paths that rules judge for a target with this reach. A target that is no directory now has no
+    /// entries.
     fn path_subjects(&self, target: AccessTarget, reach: PathReach) -> Vec<PathSubject> {
         match (target, reach) {
             (AccessTarget::Inside(place, kind), reach) => {
@@ -263,7 +264,7 @@ impl Judged {
         &self.capabilities
     }
 
-    /// Returns whether all that the call touches are sidecars of its own session, about which nobody is asked.
+    /// Returns whether the call touches only sidecars of its session. Such a call needs no answer from a person.
     pub(super) fn only_own_outputs(&self) -> bool {
         self.only_own_outputs
     }

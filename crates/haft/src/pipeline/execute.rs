@@ -38,11 +38,11 @@ pub(super) struct Executed {
     pub(super) intent: Intent,
     pub(super) result: Result<ToolOutput, ToolError>,
     pub(super) status: CallStatus,
-    /// What the tool connected to by itself.
+    /// The connections that the tool made by itself.
     pub(super) connections: Arc<CallConnectionLog>,
     /// How long the call was allowed to take, where it ended because that time was over.
     pub(super) timeout_ms: Option<u64>,
-    /// What the answer says of earlier calls like this one.
+    /// The warning about earlier calls like this one, for the answer.
     pub(super) retry_warning: Option<String>,
 }
 
@@ -77,7 +77,7 @@ pub(super) async fn execute(
     Executed { intent, result, status, connections: network, timeout_ms, retry_warning }
 }
 
-/// What lets the code of a tool run.
+/// Permission to run the code of a tool.
 pub(super) enum ExecutionRight<'a> {
     /// The journal knows of the call.
     Intent(Arc<OpenIntent>),
@@ -88,7 +88,7 @@ pub(super) enum ExecutionRight<'a> {
 /// How the tool's code came to its end.
 struct ExecutionEnd {
     result: ExecutionResult,
-    // Set when it was told to stop before it ended.
+    // Set if the call was stopped before it ended.
     stop_reason: Option<ErrorCode>,
 }
 
@@ -96,7 +96,8 @@ enum ExecutionResult {
     NotStarted,
     Returned(Result<ToolOutput, ToolError>),
     Panicked(String),
-    // It was told to stop and did not: its code is dropped, or goes on by itself on a thread that nobody waits for.
+    // The tool did not stop when haft told it to. haft drops its future, or lets its thread run on and does not wait
+    // for it.
     Abandoned,
 }
 
@@ -106,12 +107,12 @@ async fn run_with_time_limit(
     stop: &CancellationToken,
     time: &CallStopwatch,
 ) -> ExecutionEnd {
-    // It was not cancelled a moment ago, so the work is begun, if only to be told to stop.
+    // The pipeline checked for cancellation just before. The work therefore starts, even if it is told to stop at once.
     let code = tokio::select! {
         biased;
         () = cancellation.cancelled() => ErrorCode::ProcessAborted,
         ended = &mut work => {
-            // It may have heard that it is cancelled before this did, and ended because of that.
+            // The tool may have seen the cancellation before this loop did, and ended because of it.
             let stopped = cancellation.is_cancelled().then_some(ErrorCode::ProcessAborted);
             return ExecutionEnd { result: execution_result(ended), stop_reason: stopped };
         }
@@ -132,16 +133,16 @@ fn execution_result(ended: Result<Result<ToolOutput, ToolError>, String>) -> Exe
     }
 }
 
-/// What is said and recorded of a call that came to its end.
+/// The result and the recorded status of a call that ended.
 struct ExecutionReport {
     result: Result<ToolOutput, ToolError>,
     status: CallStatus,
-    /// Whether it ended because its time was over, and not of itself.
+    /// Whether the call ended because its time was over.
     is_out_of_time: bool,
 }
 
-/// Decides what is said and recorded. A `once` effect that was interrupted may have happened, at least in part, so it is
-/// unknown, not failed; what was told to stop is taken to be interrupted, unless the tool knows that nothing was begun.
+/// Returns the result and the status to record. An interrupted `once` effect may have happened in part, so its status
+/// is unknown, not failed. A tool that was told to stop counts as interrupted, unless it reports that it had not begun.
 fn report_execution(ended: ExecutionEnd, effect: Effect, timeout_ms: u64) -> ExecutionReport {
     let ExecutionEnd { result: how, stop_reason: stopped } = ended;
     let (mut err, interrupted) = match (how, stopped) {
@@ -176,7 +177,7 @@ fn report_execution(ended: ExecutionEnd, effect: Effect, timeout_ms: u64) -> Exe
             (ToolError::new(code, message), true)
         }
     };
-    // Tools have times of their own, too, and say so without having been told to stop.
+    // Tools can have separate time limits, and report them without being stopped.
     let is_out_of_time = err.code == ErrorCode::ProcessTimeout
         || (err.code == ErrorCode::ToolTimeout && stopped == Some(ErrorCode::ToolTimeout));
     if !interrupted || effect != Effect::Once {
@@ -186,7 +187,7 @@ fn report_execution(ended: ExecutionEnd, effect: Effect, timeout_ms: u64) -> Exe
     ExecutionReport { result: Err(err), status: CallStatus::Unknown, is_out_of_time }
 }
 
-/// A tool that stops when it is told to cannot know why it was; whoever told it does.
+/// Replaces the error code of a tool that was stopped. The tool cannot know why it was stopped; haft does.
 fn stopped_error(mut err: ToolError, stopped: Option<ErrorCode>) -> ToolError {
     let was_stopped = matches!(err.code, ErrorCode::ToolTimeout | ErrorCode::ProcessAborted);
     if let (Some(code), true) = (stopped, was_stopped) {
@@ -195,11 +196,11 @@ fn stopped_error(mut err: ToolError, stopped: Option<ErrorCode>) -> ToolError {
     err
 }
 
-/// When a call has to end.
+/// The time limit and the stop signal of a call.
 #[derive(Clone)]
 pub(super) struct CallTiming {
     timeout_ms: u64,
-    // Shared with what the tool is given: it stands while the tool asks, and its commands end with it.
+    // Shared with the tool's context. It pauses while the tool asks a person, and the tool's commands end with it.
     pub(super) time: Arc<CallStopwatch>,
     stop: CancellationToken,
 }
@@ -215,14 +216,14 @@ impl CallTiming {
     }
 }
 
-/// Returns the time for the call: what its input asks for, but no more than its driver gives it; else what is configured.
+/// Returns the time limit of the call: the shorter of the input's and the driver's, or else the configured one.
 fn timeout_ms(call: &Call, tool: &Tool, limits: &CallLimits) -> u64 {
     let asked = catch_panic(|| tool.timeout_ms(&call.input)).ok().flatten();
     let bounds = call.timeout_ms.into_iter().chain(asked);
     bounds.min().unwrap_or(limits.timeout_ms).clamp(1, TIMEOUT_MS_MAX)
 }
 
-/// What the context of a tool is made of.
+/// The parts from which haft builds the context of a tool.
 pub(super) struct ToolContext<'a> {
     pub(super) state: &'a CallState,
     pub(super) granted: &'a Granted,
@@ -232,7 +233,7 @@ pub(super) struct ToolContext<'a> {
 }
 
 impl ToolContext<'_> {
-    /// Returns what the tool is given.
+    /// Builds the context that the tool gets.
     pub(super) fn build(self, right: ExecutionRight<'_>) -> Cx {
         let Self { state, granted, connection, .. } = self;
         let intent = match right {
@@ -331,8 +332,8 @@ impl ToolContext<'_> {
         }
     }
 
-    /// Returns the files that the call may reach: what its grant holds, and of that only those places for changes that
-    /// were declared and judged.
+    /// Returns the call's access to files: everything in its grant. For changes, only the declared and judged places
+    /// count.
     fn granted_fs(&self, intent: Option<Arc<OpenIntent>>) -> GrantedFs {
         let Self { state, granted, connection, timing, .. } = self;
         GrantedFs {
@@ -348,7 +349,7 @@ impl ToolContext<'_> {
     }
 }
 
-/// Returns the hosts that the call declared, and that were judged with it.
+/// Returns the hosts that the call declared and that the pipeline judged.
 fn declared_hosts(granted: &Granted) -> Vec<String> {
     let judged = granted.accesses().iter().filter_map(|access| match access {
         ResolvedAccess::Net { host } => Some(host.clone()),
@@ -360,13 +361,13 @@ fn declared_hosts(granted: &Granted) -> Vec<String> {
     judged.collect()
 }
 
-/// Returns the input as watchdogs are told it again when the call is led to another host, which no other call is.
+/// Returns the input for watchdogs that judge a redirect to another host; null if the call cannot be redirected.
 fn redirect_input(call: &Call, granted: &Granted, watchdogs: &[Arc<dyn Watchdog>]) -> Value {
     let can_be_redirected = !watchdogs.is_empty() && !granted.hosts().is_empty();
     if can_be_redirected { call.input.clone() } else { Value::Null }
 }
 
-/// Returns the places that the call declared it would change, and that were judged.
+/// Returns the paths that the call declared as changes and that the pipeline judged.
 fn declared_changes(granted: &Granted) -> Vec<PathBuf> {
     let changed = granted.accesses().iter().filter_map(|access| match access {
         ResolvedAccess::Write { path } => Some(path.absolute.clone()),

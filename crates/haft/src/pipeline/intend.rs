@@ -8,11 +8,11 @@ use super::refusal::PipelineStop;
 use super::watch::Granted;
 use crate::run_error::RunError;
 
-/// Evidence that the intent of the call is recorded: on disk when its effect is more than a read. Only the journal makes an
-/// [`Intent`].
+/// Evidence that the intent of the call is recorded. If the effect is more than a read, the intent is on disk. Only the
+/// journal makes an [`Intent`].
 pub(super) struct Intended {
     pub(super) intent: Intent,
-    /// What the answer says of earlier calls like this one.
+    /// The warning about earlier calls like this one, for the answer.
     pub(super) retry_warning: Option<String>,
 }
 
@@ -27,7 +27,7 @@ pub(super) async fn intend(
         Ok(intent) => Ok(Intended { intent, retry_warning: history.into_retry_warning() }),
         Err(err) => {
             if let JournalError::Fenced { .. } = err {
-                // Nothing of it is recorded, so it is still the same call when it comes again.
+                // The journal has no row of the call, so a repetition must get the same number.
                 state.roll_back_numbering();
             }
             Err(RunError::from(err).into())

@@ -57,15 +57,15 @@ use crate::connection_state::ConnectionState;
 use crate::run_error::RunError;
 use refusal::PipelineStop;
 
-/// When the envelope of a call that was executed leaves.
+/// The time at which the envelope of an executed call leaves the pipeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EnvelopeTiming {
     AfterRecord,
-    /// While its outcome is on the way to the journal, if the call succeeded.
+    /// Before the outcome is in the journal, if the call succeeded.
     BeforeRecord,
 }
 
-/// A call that is answered, and the record of its outcome where that is still to come.
+/// The envelope of a call, and the pending record of its outcome.
 type AnswerWithRecording = (Envelope, PendingRecord);
 
 /// Passes a call through all stages.
@@ -81,7 +81,7 @@ pub(crate) async fn run_pipeline(
         Ok(answered) => answered,
         Err(PipelineStop::Answered(envelope)) => (*envelope, PendingRecord::done()),
         Err(PipelineStop::Refused(refusal)) => {
-            // That a call in doubt may not begin now says nothing about whether it happened before.
+            // This refusal says nothing about whether the call in doubt happened before.
             let envelope = match refusal.state.in_doubt() {
                 Some(doubt) => history::in_doubt_answer(&refusal.state, &doubt.row),
                 None => record::record_refusal(*refusal, &connection.shared.parts).await?,
@@ -118,7 +118,8 @@ async fn run_stages(
     let (state, granted) = watch::watch(state, judged, permission, connection).await?;
     let (state, history) =
         history::probe(state, &granted, unrepeated, connection).await?.into_fresh()?;
-    // The first look is over when the effect begins; until then it costs no time of its own.
+    // The hook and the intent run at the same time, so the hook delays the call little. Both end before the effect
+    // begins.
     let hook = snapshot::pending_effect_hook(&state, &granted, parts.snapshots.as_ref());
     let (intended, begun) = tokio::join!(
         intend::intend(&state, &granted, history, &*parts.journal),

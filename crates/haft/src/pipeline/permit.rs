@@ -13,7 +13,7 @@ use crate::ask::ASK_LINES_MAX;
 use crate::connection_state::ConnectionState;
 use crate::shared::RuntimeShared;
 
-/// Evidence that rules do not deny the call, and why they want a person asked, if they do.
+/// Evidence that no rule denies the call, and the reasons why rules want a person asked.
 pub(super) struct RulePermission {
     pub(super) reasons: Vec<String>,
 }
@@ -38,8 +38,8 @@ pub(super) fn permit(
     Ok((state, judged, RulePermission { reasons }))
 }
 
-/// Returns why rules want a person asked, one line for each access, and nothing where they allow the call; or why they
-/// deny it.
+/// Returns why rules want a person asked, one line for each access. Returns no lines if rules allow the call, and an
+/// error if they deny it.
 pub(super) fn reasons_to_ask(
     judged: &Judged,
     rules: &RuleSet,
@@ -55,7 +55,7 @@ pub(super) fn reasons_to_ask(
             let refusal = grounds.into_refusal(ErrorCode::PermissionDenied, decision.explain());
             Err(Box::new(refusal))
         }
-        // Nobody is asked about the session's own outputs, unless a rule says so.
+        // The session's own outputs need no answer from a person, unless a rule says so.
         RuleAction::Ask
             if judged.only_own_outputs() && decision.reason.basis == DecisionBasis::NoRule =>
         {
@@ -70,7 +70,7 @@ pub(super) fn reasons_to_ask(
     }
 }
 
-/// Returns what the caller can name in place of what it reaches all of.
+/// Returns the narrower names that the caller can use instead of an access to everything.
 pub(super) fn naming_remedies(judged: &Judged, rules: &RuleSet) -> impl Iterator<Item = Remedy> {
     let tool = &judged.contract().id;
     let decisions = judged.accesses().iter().map(|access| decide_access(tool, Some(access), rules));
@@ -109,7 +109,7 @@ pub(super) fn allowing_remedies(
     of_tool.then(|| Remedy::AllowTool(tool.clone())).into_iter().collect()
 }
 
-/// Returns the hosts that the call may reach, as far as the rules go.
+/// Returns the hosts that the rules let the call reach.
 pub(super) fn reachable_hosts(
     state: &CallState,
     judged: &Judged,
@@ -121,13 +121,13 @@ pub(super) fn reachable_hosts(
     if contract.requires.shell.is_empty() {
         HostScope::of_tool(tool, own, &state.catalog().effective, rules)
     } else {
-        // A command that knows its hosts gets a way to these alone: it may follow what they tell it to go to.
+        // A command that declares its hosts can reach only these hosts, because their answers may send it elsewhere.
         HostScope::of_commands(tool, own, &shared.agent_capabilities, rules)
             .limited_to_declared(judged.accesses())
     }
 }
 
-/// Returns the distinct lines, and how many more there would be.
+/// Returns the distinct lines, at most `count`, and then a line with the number of further ones.
 pub(super) fn distinct_lines(count: usize, lines: impl Iterator<Item = String>) -> Vec<String> {
     let mut shown: Vec<String> = Vec::new();
     let mut hidden = 0_usize;
@@ -147,8 +147,8 @@ pub(super) fn distinct_lines(count: usize, lines: impl Iterator<Item = String>) 
     shown
 }
 
-/// Returns why the network guard refuses a command, if it does. Where hosts are granted, or the network is, commands may
-/// well use it.
+/// Returns why the network guard refuses a command, if it does. A command may use the network if hosts or the whole
+/// network are granted.
 fn network_guard_refusal(
     state: &CallState,
     judged: &Judged,

@@ -1,5 +1,5 @@
-//! Writes the outcome to the journal before the envelope leaves. A driver inside haft may get the envelope earlier; then
-//! nothing recorded later can overtake the outcome.
+//! Writes the outcome to the journal before the envelope leaves. A driver inside haft may get the envelope earlier; the
+//! journal then keeps later records behind the outcome.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -13,12 +13,12 @@ use super::truncate::CallOutcome;
 use crate::run_error::RunError;
 use crate::shared::RuntimeParts;
 
-/// What is still to come of a call whose envelope left ahead of its record: that its outcome is in the journal, as firmly as its
-/// effect needs. Whoever drops it does not hear of that, and nothing else changes.
+/// The pending record of a call whose envelope left before its outcome was recorded. It resolves once the outcome is in
+/// the journal, as durably as the effect needs. Dropping it changes nothing, but the dropper does not learn of errors.
 pub struct PendingRecord(Option<BoxFuture<'static, Result<(), RunError>>>);
 
 impl PendingRecord {
-    /// Returns that of a call which was recorded before its envelope left.
+    /// Returns the value for a call that was recorded before its envelope left.
     pub(super) fn done() -> Self {
         Self(None)
     }
@@ -30,7 +30,7 @@ impl PendingRecord {
         }))
     }
 
-    /// Returns whether nothing is to come any more.
+    /// Returns whether the record is complete.
     pub fn is_done(&self) -> bool {
         self.0.is_none()
     }
@@ -60,9 +60,9 @@ pub(super) async fn record(
     }
 }
 
-/// Lets the envelope of a call that succeeded leave while its outcome is on the way. What the driver makes of it becomes
-/// durable after the outcome, so that no intent can be there without that. Whatever else the driver does after a failure
-/// looks at what is recorded, so a failure is recorded first.
+/// Returns the envelope of a call that succeeded before its outcome is recorded. The journal makes later records of the
+/// driver durable only after this outcome. The driver handles failures by reading the journal, so a failure is recorded
+/// first.
 pub(super) async fn record_ahead(
     state: CallState,
     outcome: CallOutcome,
@@ -90,15 +90,15 @@ fn recorded_outcome(status: CallStatus, envelope: Envelope, parts: &RuntimeParts
     Outcome { status, envelope, finished_at_ms: parts.clock.now_ms() }
 }
 
-/// Says that it could not be recorded how a call ended.
+/// Returns the error that says that the outcome of a call could not be recorded.
 async fn unrecorded_error(mut state: CallState, err: JournalError) -> RunError {
     match err {
-        // A read has no intent that could be left open; one under an epoch that is over is its new owner's.
+        // A read leaves no open intent. An intent under a former fencing token belongs to the new owner of the lease.
         err if state.effect() == Effect::Read => err.into(),
         err @ JournalError::Fenced { .. } => err.into(),
         err => {
             if state.effect() == Effect::Once {
-                // Whoever makes the call again must not repeat it.
+                // A later call with this input must not repeat the effect.
                 state.mark_unacknowledged().await;
             }
             RunError::Unrecorded { call: state.id().clone(), source: Box::new(err) }

@@ -20,7 +20,7 @@ pub(super) struct RefusedCall {
     pub(super) state: CallState,
     pub(super) accesses: String,
     pub(super) refusal: Refusal,
-    /// What the journal holds in place of the reason.
+    /// The text that the journal stores instead of the reason.
     pub(super) recorded_message: Option<String>,
     /// Whether the call counts as not made, because of what earlier calls did.
     pub(super) is_held_back: bool,

@@ -26,7 +26,7 @@ struct HookedEffect {
     effect: PendingEffect,
 }
 
-/// Finds out whether somebody wants to know of the call's effect.
+/// Returns the hook to run around the call's effect, if there is a hook.
 pub(super) fn pending_effect_hook(
     state: &CallState,
     granted: &Granted,

@@ -23,7 +23,7 @@ pub(super) struct CallOutcome {
     pub(super) intent: Intent,
     pub(super) status: CallStatus,
     pub(super) envelope: Envelope,
-    /// What the journal holds in place of the error text.
+    /// The text that the journal stores instead of the error text.
     pub(super) recorded_message: Option<String>,
 }
 
@@ -116,7 +116,7 @@ impl<'a> OutputCutter<'a> {
         cut.data
     }
 
-    /// Puts what a failed tool had produced behind its message.
+    /// Appends the output of a failed tool to its error message.
     fn error_with_output(&self, err: ToolError, metadata: &mut EnvelopeMetadata) -> String {
         metadata.code = Some(err.code);
         metadata.refusal = err.refusal().map(Box::new);
@@ -155,7 +155,7 @@ impl<'a> OutputCutter<'a> {
                 }
                 let shown: Vec<&str> = lines.iter().take(entries_max).map(String::as_str).collect();
                 let head = head_of(&shown.join("\n"), bytes_max);
-                // A search may have found ten megabytes, which are not put together once more only to be written.
+                // The matches of a search can be ten megabytes, so they are written without joining them first.
                 let mut cut =
                     self.write_sidecar(lines.iter().flat_map(|line| [line.as_str(), "\n"]), head);
                 if incomplete {
@@ -178,7 +178,7 @@ impl<'a> OutputCutter<'a> {
         }
     }
 
-    /// Parts that fit leave as they are, others as text, which says what was there: half a picture is of no use to anybody.
+    /// Returns parts that fit as they are. If they do not fit, returns them as text, because half a picture is useless.
     fn cut_content(&self, parts: Vec<ContentPart>) -> CutOutput {
         let data = ContentPart::data(&parts);
         let all = data.to_string();
@@ -189,7 +189,7 @@ impl<'a> OutputCutter<'a> {
         self.write_sidecar([all.as_str()], head_of(&texts.join("\n"), self.bytes_max))
     }
 
-    /// Answers `head` and keeps all of the `pieces` in a sidecar.
+    /// Returns `head` and writes all `pieces` to a sidecar.
     fn write_sidecar<'p>(
         &self,
         pieces: impl IntoIterator<Item = &'p str>,
@@ -209,7 +209,7 @@ impl<'a> OutputCutter<'a> {
     }
 }
 
-/// Cuts a message that a tool made too long. It has no sidecar, because a message is no output.
+/// Cuts an error message that is too long. The rest is lost, because only output goes to a sidecar.
 fn cut_message(message: String) -> String {
     if message.len() <= ERROR_BYTES_MAX {
         return message;

@@ -1,5 +1,5 @@
-//! The right to advance a run, while this process holds it. Of a run there is at most one holder among all processes, and
-//! in this process at most one that is not on its way out.
+//! The lease of a run, while this process holds it. Among all processes a run has at most one holder, and in this
+//! process at most one lease that is not being released.
 
 use haft_journal::Lease;
 use tokio::task::AbortHandle;
@@ -10,7 +10,7 @@ use crate::pipeline::PriorCalls;
 /// Gives a run back.
 pub(super) type ReleaseLease = Box<dyn FnOnce(Lease) + Send + Sync>;
 
-/// A run that this process has. Dropping it gives the run back.
+/// A lease that this process holds. Dropping it releases the lease.
 pub(super) struct HeldLease {
     lease: Lease,
     prior_calls: PriorCalls,
@@ -19,7 +19,7 @@ pub(super) struct HeldLease {
     release: Option<ReleaseLease>,
 }
 
-/// What a call has to know of the lease that it is made under.
+/// The facts about its lease that a call needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct LeaseView {
     pub(super) fencing_token: u64,

@@ -1,5 +1,5 @@
-//! The runs that this process makes calls in: each is taken with its first call, renewed while it is in use, and given back
-//! when nothing uses it any more.
+//! The runs in which this process makes calls. The first call of a run takes its lease; the registry renews the lease
+//! during use, and releases it afterwards.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -19,12 +19,12 @@ use crate::shared::{RuntimeParts, RuntimeShared};
 /// The runs that this process makes calls in.
 pub(crate) struct RunRegistry {
     shared: Arc<RuntimeShared>,
-    // What runs have counted so far, for as long as somebody makes calls in them: two who go on with the same run must
-    // not give two calls one number. Written when a run is begun or gone on with.
+    // The trackers of runs with live handles. Two handles of a run share a tracker, so that no two calls get the same
+    // number. Written when a run is begun or resumed.
     trackers: Mutex<HashMap<RunId, Weak<RunTracker>>>,
-    // Held while a run is taken or given back, so that the two never cross: both wait for the journal meanwhile.
+    // Held while a lease is taken or released, because both wait for the journal and must not overlap.
     pub(crate) opening: tokio::sync::Mutex<()>,
-    // Runs on their way back, for whoever shuts down to wait for.
+    // Leases that are being released; shutdown waits for them.
     releases: Mutex<JoinSet<()>>,
 }
 
@@ -51,7 +51,7 @@ impl RunRegistry {
         counters
     }
 
-    /// Returns the runs that somebody in this process makes calls in.
+    /// Returns the runs in which this process makes calls.
     fn live_run_trackers(&self) -> Vec<(RunId, Arc<RunTracker>)> {
         let attempts = self.trackers.lock().unwrap_or_else(PoisonError::into_inner);
         let live = |(run, attempts): (&RunId, &Weak<RunTracker>)| {
@@ -60,9 +60,9 @@ impl RunRegistry {
         attempts.iter().filter_map(live).collect()
     }
 
-    /// Returns what is to be known of the lease of the run, taking it if this process does not have it yet. A run in which
-    /// whoever takes it may make no calls is given back at once: that of a plan to a front end, that of another workspace to
-    /// everybody, since this process has one.
+    /// Returns the lease of the run, and takes it if this process does not have it yet. Releases the lease at once if
+    /// this process may make no calls in the run. Front ends may make no calls in the run of a plan, and no process may
+    /// use a run of another workspace.
     pub(super) async fn acquire_lease(
         self: &Arc<Self>,
         tracker: &RunTracker,
@@ -71,7 +71,8 @@ impl RunRegistry {
         if let Some(tenure) = tracker.held_lease_view() {
             return Ok(tenure);
         }
-        // While it is held nobody gives a run back, so the one taken here stays, and nobody takes it twice.
+        // No lease is released while this lock is held. The lease taken here therefore stays, and no other call takes
+        // it too.
         let _opening = self.opening.lock().await;
         if let Some(tenure) = tracker.held_lease_view() {
             return Ok(tenure);
@@ -102,8 +103,9 @@ impl RunRegistry {
         Ok(tenure)
     }
 
-    /// Takes a run; from a process that is gone too, whose open calls are in doubt from then on. One that is seen to live keeps
-    /// it, however long it was not heard of: a machine that slept, or whose clock was set, has lost nothing.
+    /// Takes the lease of a run. If the former owner is gone, its open calls become in doubt. An owner that is known to
+    /// live keeps the lease, even if it was silent for long. A machine that slept, or whose clock was set, loses
+    /// nothing.
     async fn acquire_run(&self, run: NewRun) -> Result<Lease, JournalError> {
         let RuntimeParts { journal, owner, is_gone, .. } = &self.shared.parts;
         let holders = journal.lease_holders().await?.into_iter();
@@ -122,17 +124,18 @@ impl RunRegistry {
         Ok(lease)
     }
 
-    /// Returns what gives a run back once nothing in this process uses it.
+    /// Returns the callback that releases a lease once nothing in this process uses the run.
     fn release_on_drop(self: &Arc<Self>) -> ReleaseLease {
         let (runs, journal) = (Arc::downgrade(self), Arc::clone(&self.shared.parts.journal));
         Box::new(move |lease| {
-            // Without a runtime nobody could wait for the journal; others then find out that this process is gone.
+            // Without an async runtime this process cannot wait for the journal. Others later find out that this
+            // process is gone.
             let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
             let Some(runs) = runs.upgrade() else {
                 runtime.spawn(async move { release_lease(&*journal, lease).await });
                 return;
             };
-            // Whoever shuts the runtime down waits for it.
+            // Shutdown waits for this task.
             let giver = Arc::clone(&runs);
             let giving = async move { giver.release_if_unused(lease).await };
             let mut releases = runs.releases.lock().unwrap_or_else(PoisonError::into_inner);
@@ -141,7 +144,7 @@ impl RunRegistry {
         })
     }
 
-    /// Gives a run back, unless somebody in this process makes calls in it again.
+    /// Releases a lease, unless this process makes calls in the run again.
     async fn release_if_unused(&self, lease: Lease) {
         let _opening = self.opening.lock().await;
         if !self.is_in_use(&lease.run) {
@@ -168,7 +171,7 @@ impl RunRegistry {
         }
     }
 
-    /// Says that a run was taken away under this lease.
+    /// Drops the lease of a run that another process took.
     fn drop_lease(&self, lease: &Lease) {
         for (_, attempts) in self.live_run_trackers().iter().filter(|(run, _)| *run == lease.run) {
             attempts.drop_lease(lease.fencing_token);
@@ -190,19 +193,19 @@ impl RunRegistry {
     }
 }
 
-/// Returns how a run that was just taken was begun, and what is recorded of it, to which nobody else adds any more.
+/// Returns how a run that was just taken began, and its record. No other process adds to the record any more.
 async fn load_run_row(journal: &dyn Journal, run: &RunId) -> Result<RunRow, JournalError> {
     let named = RunQuery { run: Some(run.clone()), ..RunQuery::default() };
     let row = journal.runs(named).await?.pop();
     row.ok_or_else(|| JournalError::UnknownRun { run: run.clone() })
 }
 
-/// Returns whether a run was begun in this workspace. One that was recorded without a workspace goes on anywhere.
+/// Returns whether a run was begun in this workspace. A run that was recorded without a workspace belongs to any.
 fn is_of_root(begun: &RunRow, here: &str) -> bool {
     begun.root.is_empty() || begun.root == here
 }
 
-/// Renews a lease until it is lost, or nobody is left to renew it for.
+/// Renews a lease until it is lost or the registry is gone.
 async fn renew_lease(runs: Weak<RunRegistry>, lease: Lease) {
     loop {
         tokio::time::sleep(Duration::from_millis(LEASE_RENEW_MS)).await;

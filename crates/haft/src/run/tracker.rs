@@ -7,11 +7,11 @@ use haft_journal::Lease;
 use super::lease::{HeldLease, LeaseView};
 use crate::pipeline::AttemptTrackers;
 
-/// What this process knows of one run.
+/// The state of one run in this process.
 #[derive(Default)]
 pub(crate) struct RunTracker {
     pub(super) attempts: Arc<AttemptTrackers>,
-    // Set while this process has the run; locked to look at it, to set it, and to take it away.
+    // Set while this process has the lease; locked to read, set or drop it.
     held_lease: Mutex<Option<Arc<HeldLease>>>,
 }
 
@@ -33,8 +33,8 @@ impl RunTracker {
         *self.held_lease.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(held));
     }
 
-    /// Says that the run was taken away under this epoch. Others may have made calls since, so nothing that was counted
-    /// holds any more; the next call takes the run anew.
+    /// Drops the lease with this fencing token, which another process took over. Others may have made calls since, so
+    /// all counters are dropped too. The next call takes the lease again.
     pub(crate) fn drop_lease(&self, epoch: u64) {
         let lost = {
             let mut held = self.held_lease.lock().unwrap_or_else(PoisonError::into_inner);

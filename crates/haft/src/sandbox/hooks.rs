@@ -1,6 +1,6 @@
-//! Where a repository's own configuration makes git look for hooks: `core.hooksPath`, as far as it lies in the repository.
-//! It deliberately reads one setting of one file, as data. What that file includes, what the user's own settings say, and
-//! repositories further down are not looked at.
+//! Finds the directory for git hooks that a repository's configuration sets with `core.hooksPath`, if it is inside the
+//! repository. This module deliberately reads one setting of one file, as data. It ignores included files, the user's
+//! own settings, and nested repositories.
 
 use std::fs::File;
 use std::io::Read;
@@ -30,7 +30,7 @@ fn configuration(root: &Path) -> Option<String> {
     let is_linked = entry.symlink_metadata().ok()?.is_file();
     let repository = if is_linked { worktree_directories(root).ok()??.common_dir } else { entry };
     let path = repository.join("config");
-    // To open a pipe would be to wait for somebody at its other end.
+    // Opening a pipe would wait for a process at its other end.
     if !path.metadata().ok()?.is_file() {
         return None;
     }
@@ -39,7 +39,7 @@ fn configuration(root: &Path) -> Option<String> {
     Some(String::from_utf8_lossy(&text).into_owned())
 }
 
-/// Returns what a value names beneath the root. The root itself is no directory of hooks, whatever it holds.
+/// Returns the path beneath the root that a value names. The root itself never counts as a directory of hooks.
 fn within(root: &Path, value: &str) -> Option<PathBuf> {
     let path = Path::new(value);
     let path = if path.is_absolute() { path.strip_prefix(root).ok()? } else { path };
@@ -84,7 +84,7 @@ fn values(text: &str) -> Vec<String> {
     values
 }
 
-/// Reads a value as git does, with its quotes, escapes and lines that go on, and returns what follows it.
+/// Parses a value as git does, with quotes, escapes and continued lines, and returns it with the rest of the text.
 fn value(text: &str) -> (String, &str) {
     let mut value = String::new();
     // White space within a value counts, and around it does not.

@@ -1,4 +1,4 @@
-//! What is refused in front of files: places that are hidden or protected, and files that are meant by another name.
+//! Tests that file accesses are refused at hidden and protected places, also under other names of the files.
 
 use expect_test::{Expect, expect};
 

@@ -1,5 +1,5 @@
-//! Starting a process under a confinement, serving its way to granted hosts while it runs, and saying what was enforced,
-//! what it connected to and what was undone. What it may reach is decided by whoever starts it.
+//! Starts a process under confinement, and serves its connections to granted hosts while it runs. Then it reports the
+//! enforcement, the connections and the reverted changes. The caller decides what the process may reach.
 
 use std::net::TcpListener;
 use std::path::PathBuf;
@@ -23,11 +23,11 @@ use crate::sandbox::{ConfineMode, Sandbox};
 
 /// Variables that name a directory for temporary files, of which a confined command has its own.
 const TEMPORARY: &[&str] = &["TEMP", "TMP", "TMPDIR"];
-/// The ports of a host that is granted by name: those of the web. On others listen mail servers, shells and databases,
-/// which nobody thinks of who grants a host.
+/// The web ports, which are the ports of a host that is granted by name. Other ports serve mail, shells and databases,
+/// which a person who grants a host does not expect.
 const PORTS: &[u16] = &[80, 443];
 
-/// What a process may reach and use, besides what all of them may.
+/// The access and the resources of one process, beyond those of all processes.
 pub(crate) struct ProcessBounds {
     /// Directories that it can change.
     pub(crate) writable: Vec<PathBuf>,

@@ -1,6 +1,6 @@
-//! What of the confinement was in the way of a command that failed, read off the error texts that it left in its output.
-//! Programs say «read-only file system» and know nothing of haft; whoever reads that has to be told what holds and who
-//! can change it. Where no text speaks of it, nothing is said: a wrong guess sends a reader astray.
+//! Explains which part of the confinement made a command fail, from the error texts in its output. Programs print
+//! «read-only file system» and know nothing of haft. The hint says which setting applies and who can change it. If no
+//! text points to the sandbox, there is no hint, because a wrong guess misleads the reader.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -14,14 +14,14 @@ pub(crate) const HINDRANCE_LINES_MAX: usize = 200;
 
 /// The signal that ends a process whose file has grown too large, on all but two architectures.
 const SIGXFSZ: i32 = 25;
-/// What a shell adds to a signal to make an exit status of it.
+/// The number that a shell adds to a signal to get an exit status.
 const STATUS_OF_SIGNAL: i32 = 128;
 
-/// What the mounts of the sandbox answer: whatever is read-only is so because of it, and a name that is pinned is busy
-/// for who would move or remove it, or a directory around it.
+/// Errors from mounts of the sandbox. Every read-only place is read-only because of the sandbox. A protected name is
+/// busy for a command that moves or removes it, or a directory around it.
 const MOUNT_ERRORS: &[&str] =
     &["Read-only file system", "EROFS", "Device or resource busy", "EBUSY"];
-/// What the kernel answers for many reasons, of which the sandbox is one.
+/// Errors that the kernel returns for many reasons; the sandbox is one of them.
 const REFUSAL_ERRORS: &[&str] = &[
     "Permission denied",
     "Operation not permitted",
@@ -143,8 +143,8 @@ impl CommandContext<'_> {
         format!("{what} is bounded by {setting} = {value} of [sandbox] in haft.toml")
     }
 
-    /// Returns what keeps the command from a place. That it may be read and not changed counts only for who meant to
-    /// change it, which not every text tells.
+    /// Returns why the command could not access a path. A read-only path is a reason only if the command meant to
+    /// change it, which not every error text shows.
     fn hint_for_path(&self, place: &str, is_change: bool) -> Option<String> {
         let path = lexical(&self.directory.join(place));
         if let Some(pattern) = self.protection_of(&path) {
@@ -213,8 +213,8 @@ impl CommandContext<'_> {
         if self.is_mounted() { "/tmp and home" } else { "$TMPDIR" }
     }
 
-    /// Returns whether the command had mounts of its own. Without, it has no `/tmp` and no home either, and Landlock
-    /// answers as ordinary permissions do.
+    /// Returns whether the command had private mounts. Without them, it has no private `/tmp` and home, and Landlock
+    /// returns the same errors as ordinary permissions.
     fn is_mounted(&self) -> bool {
         self.enforced.processes == ConfinementLevel::Kernel
     }
@@ -232,7 +232,7 @@ impl CommandContext<'_> {
     }
 }
 
-/// Returns the words of an error text that may be paths. What stands in front is the program that speaks.
+/// Returns the words of an error text that may be paths, without the program name in front.
 fn path_words(line: &str) -> impl Iterator<Item = &str> {
     let line = match line.split_once(": ") {
         Some((program, rest)) if !program.contains(char::is_whitespace) => rest,

@@ -1,5 +1,5 @@
-//! The skills of one session: found when somebody first wants to know of them, and each read once, so that a model that
-//! loads one again reads what it read before, whatever became of the file.
+//! The skills of one connection. haft looks for them on first use and reads each skill once. A model that loads a skill
+//! again gets the same text, even if the file changed.
 
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -68,7 +68,7 @@ impl ConnectionSkills {
         &self.entries().problems
     }
 
-    /// Returns the directories of skills that were loaded, each with a number of its own.
+    /// Returns the directories of loaded skills, each with its number.
     pub(crate) fn loaded_roots(&self) -> impl Iterator<Item = (usize, &Root)> {
         // Nothing was loaded before the skills were found.
         let entries = self.found.get().map(|found| found.entries.as_slice()).unwrap_or_default();

@@ -31,8 +31,8 @@ impl SkillText {
     }
 }
 
-/// Returns the entries of a directory of skills, sorted, one more than are looked at if there are so many; none if there
-/// is no such directory. What begins with a dot is no skill.
+/// Returns the sorted entries of a directory of skills, at most one more than haft looks at. Returns no entries if the
+/// directory does not exist. Names that begin with a dot are not skills.
 pub(super) fn list_entries(directory: &Path) -> Result<Vec<PathBuf>, String> {
     let unreadable = |err: &io::Error| format!("expected a directory of skills: {err}");
     let listed = match std::fs::read_dir(directory) {
@@ -98,7 +98,7 @@ pub(super) fn list_files(root: &Root) -> SkillFiles {
     let mut seen = 0;
     let mut open = vec![(PathBuf::new(), 0)];
     while let Some((directory, depth)) = open.pop() {
-        // What cannot be listed is not listed.
+        // A directory that cannot be listed is skipped.
         let Ok(entries) = root.list(&directory) else { continue };
         for entry in entries {
             seen += 1;
@@ -115,7 +115,7 @@ pub(super) fn list_files(root: &Root) -> SkillFiles {
                 InodeKind::Directory if depth < SKILL_DEPTH_MAX => open.push((path, depth + 1)),
                 InodeKind::Directory => files.has_more = true,
                 _ if is_file(root, &path) && path != Path::new(FILE_NAME) => {
-                    // A name that no text can hold cannot be told to a model either.
+                    // A name that is not valid text cannot be shown to a model.
                     files.names.extend(path.to_str().map(str::to_owned));
                 }
                 _ => {}

@@ -1,5 +1,4 @@
-//! The front matter of a `SKILL.md`. Of all that may stand there, the name and the description count; everything else is
-//! somebody else's and passed over.
+//! Parses the front matter of a `SKILL.md`. Only the name and the description count; haft ignores all other fields.
 
 use haft_contract::is_invisible;
 use serde::Deserialize;
@@ -8,7 +7,7 @@ use super::directory::SkillText;
 use super::{SKILL_DESCRIPTION_CHARS_MAX, SKILL_NAME_CHARS_MAX};
 use crate::front_matter::{FrontMatter as Parted, FrontMatterFault as Fault};
 
-/// What a skill says of itself.
+/// The front matter of a skill.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct SkillFrontMatter {
     pub(super) name: String,
@@ -16,7 +15,7 @@ pub(super) struct SkillFrontMatter {
     pub(super) name_line: u64,
     /// On one line.
     pub(super) description: String,
-    /// What is said about a description that was cut.
+    /// The warning about a description that was cut.
     pub(super) cut_warning: Option<Fault>,
 }
 
@@ -37,10 +36,10 @@ pub(super) fn parse(held: &SkillText) -> Result<SkillFrontMatter, Fault> {
         );
         Fault { message, ..err }
     })?;
-    // What is missing is missed where the front matter begins.
+    // A missing field is reported at the first line of the front matter.
     let place = |key: &str| parted.line_of(key).or(Some(1));
     let name = check_name(fields.name, place("name"))?;
-    // A model and terminals read it, and neither is to be told anything by signs that nobody sees.
+    // Models and terminals read the description, so invisible characters must not reach them.
     let description = fields.description.unwrap_or_default();
     let visible: String =
         description.chars().filter(|one| one.is_whitespace() || !is_invisible(*one)).collect();

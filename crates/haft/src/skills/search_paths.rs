@@ -1,5 +1,6 @@
-//! Where skills and project instructions are looked for. The way up from a workspace ends where what lies there stops
-//! being the project's: at the top of its repository, below the home, and before a directory of somebody else.
+//! The directories that haft searches for skills and project instructions. The search goes up from a workspace as long
+//! as the directories belong to the project. It stops at the top of the repository, below the home directory, and
+//! before a directory of another user.
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};

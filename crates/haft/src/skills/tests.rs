@@ -331,7 +331,7 @@ fn links_lead_nowhere_else_and_only_files_are_opened() {
     world.skill("home/project/part/.agents/skills/fine", "fine");
     fs::create_dir_all(world.path("home/project/part/.claude")).unwrap();
     symlink(&skills, world.path("home/project/part/.claude/skills")).unwrap();
-    // What the user links is the user's business.
+    // The user may link directories from anywhere.
     fs::create_dir_all(world.path("home/.claude/skills")).unwrap();
     symlink(world.path("elsewhere/secret"), world.path("home/.claude/skills/secret")).unwrap();
     expect![[r#"

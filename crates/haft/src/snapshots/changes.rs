@@ -1,5 +1,5 @@
-//! What calls changed of one root: to be shown, rehearsed and undone. Whoever undoes it is the workspace's owner: no rules
-//! are asked here.
+//! The changes that calls made to one root, for showing, rehearsing and undoing them. The owner of the workspace undoes
+//! changes, so no rules apply here.
 
 use std::path::PathBuf;
 
@@ -10,14 +10,14 @@ use haft_snapshot::{
     RestoreReport, SnapshotStore, SnapshotStoreError, UnifiedDiff,
 };
 
-/// What one call, or several of a run, changed of one root.
+/// The changes that one call, or several calls of a run, made to one root.
 #[derive(Debug)]
 pub struct RootChanges {
     /// The calls, in the order in which they began.
     pub calls: Vec<CallAddress>,
-    /// What is not known or not certain of them, with the call that it is about.
+    /// The unknown or uncertain parts of the changes, each with its call.
     pub remarks: Vec<(CallAddress, String)>,
-    /// Whether the state after the last of them is taken to be what is there now, because nobody saw it.
+    /// Whether the current state stands for the state after the last change, because that state was not recorded.
     pub ends_now: bool,
     pub(super) root: Root,
     pub(super) store: SnapshotStore,

@@ -1,5 +1,5 @@
-//! What was recorded around effects, found again by call or run, also by another process than the one that made the call;
-//! and the removal of what belongs to no call any more.
+//! Finds recorded snapshots by call or run, also those of another process, and removes snapshots that belong to no call
+//! any more.
 
 mod sessions;
 
@@ -70,7 +70,7 @@ pub enum SnapshotHistoryError {
     Root {
         /// The root.
         root: PathBuf,
-        /// What is wrong with it.
+        /// The error.
         source: RootError,
     },
     /// The root is another directory than the one that was recorded.
@@ -92,24 +92,24 @@ pub enum SnapshotHistoryError {
     Name {
         /// The call.
         call: CallAddress,
-        /// What is wrong with the name.
+        /// The problem with the name.
         reason: String,
     },
     /// The store failed, or lost what is needed.
     #[error(transparent)]
     Store(#[from] SnapshotStoreError),
-    /// What is there now could not be recorded.
+    /// The current state could not be recorded.
     #[error(transparent)]
     Record(#[from] RecordError),
     /// The journal failed.
     #[error(transparent)]
     Journal(#[from] JournalError),
-    /// The work could not be done on a thread of its own.
+    /// The work could not run on a blocking thread.
     #[error("{0}")]
     Interrupted(String),
 }
 
-/// What pruning did to the stores of all roots.
+/// The results of pruning the stores of all roots.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct SnapshotsPruned {
     /// How many objects were removed.
@@ -118,11 +118,11 @@ pub struct SnapshotsPruned {
     pub removed_bytes: u64,
     /// How many bytes are left.
     pub kept_bytes: u64,
-    /// How many stores were passed over because somebody was using them.
+    /// The number of stores that were skipped because they were in use.
     pub busy: u64,
 }
 
-/// What was recorded around effects. Cloning is cheap.
+/// The snapshots recorded around effects. Cloning is cheap.
 #[derive(Clone)]
 pub struct SnapshotHistory {
     directory: PathBuf,
@@ -150,8 +150,8 @@ impl SnapshotHistory {
         self
     }
 
-    /// Returns the runs that the calls are made in, that which is named first. Whatever subagents do for the session of an agent
-    /// is done in runs of their own, and whoever asks what a session changed asks for that as well.
+    /// Returns the runs of the selected calls, the selected run first. Subagents of a session work in separate runs.
+    /// The changes of a session include theirs, so their runs are returned too.
     pub async fn runs(&self, of: &CallSelection) -> Result<Vec<RunId>, SnapshotHistoryError> {
         match of {
             CallSelection::Call(call) => Ok(vec![call.scope.run.clone()]),
@@ -240,14 +240,14 @@ impl SnapshotHistory {
         }
     }
 
-    /// Removes what belongs to no call of the journal any more. What somebody uses at the moment is left for another time.
+    /// Removes snapshots that belong to no call of the journal any more. Stores in use are skipped until the next time.
     pub async fn prune(&self) -> Result<SnapshotsPruned, SnapshotHistoryError> {
         let mut pruned = SnapshotsPruned::default();
         let directory = self.directory.clone();
         let alone = run_blocking(move || Ok(lock_all(&directory))).await;
         let (stores, busy) = alone.map_err(SnapshotHistoryError::Interrupted)??;
         pruned.busy = busy;
-        // Looked up when nobody can add to it any more.
+        // Read after the stores are locked, when no process can add snapshots any more.
         let mut needed = self.needed_trees().await?;
         for (path, store) in stores {
             let keep = needed.remove(&path).unwrap_or_default();
@@ -386,10 +386,10 @@ impl SnapshotHistory {
     }
 }
 
-/// Stores that nobody else can use, by their directories.
+/// Exclusively locked stores, by their directories.
 type LockedSnapshotStores = BTreeMap<PathBuf, haft_snapshot::ExclusiveStore>;
 
-/// Takes all stores that nobody is using, and counts the others.
+/// Locks all stores that are not in use, and counts the others.
 fn lock_all(directory: &Path) -> Result<(LockedSnapshotStores, u64), SnapshotStoreError> {
     let (mut locked, mut busy) = (BTreeMap::new(), 0);
     // Where there is no directory yet, there is nothing to prune.

@@ -1,5 +1,5 @@
-//! One root as snapshots see it: its store, which is opened when it is first needed, and looks at the root, of which those
-//! at everything are shared by whoever waits for one. Which call looks when is not known here.
+//! One root as snapshots see it: its store, which opens on first use, and the snapshots of the root. Callers that wait
+//! for a full snapshot share one. This module does not know which call takes a snapshot when.
 
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt as _;
@@ -27,12 +27,12 @@ pub(super) fn store_directory(directory: &Path, root: &str) -> PathBuf {
 /// are not there.
 fn open_store(directory: &Path, hidden: &[PathBuf]) -> Result<SnapshotStore, SnapshotStoreError> {
     let mut builder = DirBuilder::new();
-    // What is wrong with a directory that cannot be made, the store says as well.
+    // If the directory cannot be made, opening the store reports the error.
     let _ = builder.recursive(true).mode(0o700).create(directory);
     Ok(SnapshotStore::open(directory)?.with_hidden(hidden.to_vec()))
 }
 
-/// What of a root a call may change.
+/// The part of a root that a call may change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum SnapshotScope {
     /// These paths beneath it, each with what is beneath them.
@@ -57,7 +57,7 @@ impl SnapshotScope {
     }
 }
 
-/// What a root looked like. The store keeps it while this lives, and later if the journal knows of it.
+/// The recorded state of a root. The store keeps it while this value lives, and later if the journal refers to it.
 #[derive(Debug)]
 pub(super) struct RootSnapshot {
     pub(super) tree: TreeId,
@@ -71,17 +71,17 @@ pub(super) struct SnapshotRoot {
     options: RecordOptions,
     hidden: Vec<PathBuf>,
     store: OnceLock<SnapshotStore>,
-    /// How many looks at everything were begun.
+    /// The number of full snapshots that were begun.
     begun_count: AtomicU64,
-    /// The last look at everything. Whoever looks has the lock, also when nobody waits for the answer any more, so that
-    /// looks that take too long do not pile up.
+    /// The last full snapshot. Taking a snapshot holds the lock, even after its callers gave up, so that slow snapshots
+    /// do not pile up.
     last_full: Arc<tokio::sync::Mutex<Option<NumberedSnapshot>>>,
-    /// Why there will be no further looks at everything.
+    /// The reason why no further full snapshots are taken.
     given_up: OnceLock<String>,
     is_sync_due: AtomicBool,
 }
 
-/// A look at everything that is over.
+/// A full snapshot that is complete.
 struct NumberedSnapshot {
     number: u64,
     outcome: Result<TreeId, String>,
@@ -202,20 +202,20 @@ impl SnapshotRoot {
         Ok(self.store.get_or_init(|| store))
     }
 
-    /// Sees to it that what was recorded outlasts a loss of power, without anybody waiting for it.
+    /// Schedules a sync of the snapshots to disk, without waiting for it.
     fn sync_soon(self: &Arc<Self>) {
         if self.is_sync_due.swap(true, Ordering::SeqCst) {
             return;
         }
         let place = Arc::clone(self);
-        // Nobody waits for this task: if the process ends before, `finish` does its work, or the system does.
+        // This task is not awaited. If the process ends before, `finish` does its work, or the system does.
         tokio::spawn(async move {
             tokio::time::sleep(Duration::from_millis(SNAPSHOT_SYNC_MS)).await;
             place.sync().await;
         });
     }
 
-    /// Makes what was recorded outlast a loss of power.
+    /// Syncs the snapshots to disk, so that they survive a loss of power.
     pub(super) async fn sync(self: &Arc<Self>) {
         if !self.is_sync_due.swap(false, Ordering::SeqCst) {
             return;

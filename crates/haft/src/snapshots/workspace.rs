@@ -1,6 +1,6 @@
-//! The built-in hook: what the roots look like before and after each effect, in a store outside of them. A call that
-//! changes files through haft alone costs a look at these files; a command costs two looks at everything. Showing and
-//! undoing what was recorded is not done here.
+//! The built-in hook: records the state of the roots before and after each effect, in a store outside of them. For a
+//! call that changes files only through haft, it records these files. For a command, it records each root twice. This
+//! module does not show or undo changes.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ use crate::roots::WorkspaceRoots;
 /// How many calls that ran at the same time a note names; the others are counted.
 pub(crate) const OVERLAPS_NAMED_MAX: usize = 8;
 
-/// What is noted of a call until it is over.
+/// The note of a call until it is over.
 const NOT_OVER: &str = "the state after it is not known: it is not over, or haft died in it";
 
 /// Records what workspaces look like before and after each effect.
@@ -38,14 +38,14 @@ struct ActiveEffect {
     overlaps: Vec<CallAddress>,
 }
 
-/// What a call may change of one root.
+/// The part of one root that a call may change.
 struct RootEffect {
     root: Arc<SnapshotRoot>,
     scope: SnapshotScope,
     before: Option<Result<RootSnapshot, String>>,
 }
 
-/// Takes a call out of those that are having their effect.
+/// Removes a call from the calls with an effect in progress.
 struct ActiveEffectGuard<'a> {
     snapshots: &'a WorkspaceSnapshots,
     call: &'a CallAddress,
@@ -85,21 +85,22 @@ impl WorkspaceSnapshots {
         self
     }
 
-    /// Records these absolute paths with every effect, whatever the calls declare; not what is beneath them.
+    /// Records these absolute paths with every effect, even if the call does not declare them. Paths beneath them are
+    /// not included.
     #[must_use]
     pub fn including(mut self, paths: Vec<PathBuf>) -> Self {
         self.included = paths;
         self
     }
 
-    /// Tells whether everything that the call, which is having its effect, may change was looked at before. Whoever is about
-    /// to overwrite what nobody else has can ask.
+    /// Returns whether everything that an executing call may change was recorded before. A tool can ask this before it
+    /// overwrites the only copy of data.
     pub fn has_recorded_before(&self, call: &CallAddress) -> bool {
         let is_seen = |scene: &RootEffect| matches!(scene.before, Some(Ok(_)));
         self.active().get(call).is_some_and(|active| active.root_effects.iter().all(is_seen))
     }
 
-    /// Returns what the call may change of each root, as far as it may change any of it.
+    /// Returns the part of each root that the call may change.
     fn snapshot_scopes(&self, effect: &PendingEffect) -> Vec<(Arc<SnapshotRoot>, SnapshotScope)> {
         let reach = |place: &Arc<SnapshotRoot>| {
             let beneath = |paths: &[PathBuf]| -> Vec<PathBuf> {
@@ -177,19 +178,19 @@ impl WorkspaceSnapshots {
             Some(active) => active.root_effects.iter().map(RootEffect::root_and_scope).collect(),
             None => return Ok(()),
         };
-        // Whoever waits for this may give up.
+        // The caller may drop this future; the guard then removes the call.
         let leaving = ActiveEffectGuard { snapshots: self, call };
         let mut looks = Vec::with_capacity(reaches.len());
         for (place, reach) in &reaches {
             looks.push(place.take_snapshot(reach).await);
         }
-        // What begins from now on cannot show in these looks.
+        // Effects that begin from now on cannot show in these snapshots.
         let left = self.active().remove(call);
         drop(leaving);
         let Some(ActiveEffect { root_effects: scenes, overlaps }) = left else { return Ok(()) };
         for (scene, after) in scenes.into_iter().zip(looks) {
             let before = scene.before.unwrap_or_else(|| Err("there was no time for it".to_owned()));
-            // A look at single files says something only beside a second one.
+            // A snapshot of single files is useful only with a second one to compare.
             let is_kept = after.is_ok() || scene.scope == SnapshotScope::Everything;
             let mut remarks = Vec::new();
             remarks.extend(before.as_ref().err().map(|why| unknown_state_text("before", why)));
@@ -206,15 +207,15 @@ impl WorkspaceSnapshots {
         Ok(())
     }
 
-    /// Records a note, and gives back the looks that it is about. Until it is recorded or refused nothing is pruned of what
-    /// they saw, also when nobody waits for the answer any more: the note may be on its way all the same.
+    /// Records a note, and returns its snapshots. Until the journal answers, pruning keeps these snapshots. This also
+    /// holds after the caller gave up, because the note may still be recorded.
     async fn record_note<L: Send + 'static>(
         &self,
         note: SnapshotNote,
         looks: L,
     ) -> Result<L, SnapshotError> {
         let journal = Arc::clone(&self.journal);
-        // Whoever waits for this may give up; the task ends with the journal's answer.
+        // The caller may drop this future. The task ends with the journal's answer.
         let recording = tokio::spawn(async move {
             journal.note_snapshot(note).await.map_err(failed)?;
             Ok(looks)

@@ -5,7 +5,7 @@ use super::*;
 /// Ids and descriptions as servers in use publish them, some two hundred.
 const TOOLS: &str = include_str!("tools.txt");
 
-/// What people and models ask for, and the tool that they mean.
+/// Queries of people and models, and the tools that they mean.
 const QUERIES: &[(&str, &str)] = &[
     ("create a github issue", "github_create_issue"),
     ("open a new pull request", "github_create_pull_request"),

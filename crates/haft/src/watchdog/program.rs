@@ -1,5 +1,5 @@
-//! A watchdog that is a program of the operator: it is told each call as one JSON object and answers with another. It is
-//! not confined, since it is no model's. Whatever goes wrong with it denies the call.
+//! A watchdog that is a program of the operator. It gets each call as one JSON object and answers with another. It is
+//! not confined, because no model controls it. Any failure of the program denies the call.
 
 use std::ffi::OsString;
 use std::io;
@@ -21,12 +21,12 @@ use super::{Watchdog, WatchdogVerdict, WatchedCall};
 ///
 /// Limit (calls): the watchdog has failed and the call is denied.
 pub(crate) const ANSWER_BYTES_MAX: usize = 64 * 1024;
-/// What is shown of the standard error of a program that failed, in characters.
+/// Largest part of the standard error of a failed program that a message shows, in characters.
 pub(crate) const COMPLAINT_CHARS_MAX: usize = 400;
-/// The version of what the program is told.
+/// The version of the JSON that the program gets.
 const PROTOCOL_VERSION: u32 = 1;
 
-/// A program that judges calls; see the chapter on watchdogs for what it is told and how it answers.
+/// A program that judges calls; see the chapter on watchdogs for its input and its answers.
 #[derive(Clone, Debug)]
 pub struct ProgramWatchdog {
     /// The program: a path, or a name to be found in the `PATH` of `environment`.
@@ -39,7 +39,7 @@ pub struct ProgramWatchdog {
     pub environment: Vec<(OsString, OsString)>,
     /// The directory that it runs in: one that no tool can change, since interpreters look for modules there.
     pub directory: PathBuf,
-    /// The manifest, as the program is told it.
+    /// The manifest, as the program gets it.
     pub manifest: Value,
 }
 
@@ -109,7 +109,7 @@ impl ProgramWatchdog {
 
     async fn ask(&self, call: &WatchedCall<'_>) -> Result<ProgramAnswer, ProgramFailure> {
         let mut child = self.start().map_err(ProgramFailure::Start)?;
-        // The child is a group of its own, and so is killed with whatever it started when the wait is given up.
+        // The child leads a separate process group. If the wait is given up, haft kills the whole group.
         let group = ProcessGroupGuard::of(&child);
         let (input, output, errors) =
             (child.stdin.take(), child.stdout.take(), child.stderr.take());

@@ -22,9 +22,9 @@ const SYSTEM_DIRECTORIES: &[&str] = &[
     "/bin", "/boot", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/proc", "/run", "/sbin", "/sys",
     "/usr", "/var/lib", "/var/log",
 ];
-/// Those in which nobody grants a directory for a tool to work in.
+/// Directories in which users never grant a tool a place to work.
 const UNGRANTED_DIRECTORIES: &[&str] = &["/boot", "/dev", "/etc", "/proc", "/sys"];
-/// Directories that hold what belongs to somebody: they are the machine's, what lies in them is not.
+/// Directories that belong to the machine, but whose entries belong to users.
 const SHARED_DIRECTORIES: &[&str] =
     &["/", "/home", "/media", "/mnt", "/opt", "/root", "/srv", "/tmp", "/var", "/var/tmp"];
 /// Beneath the machine's directories, and yet for everybody to write.
@@ -42,7 +42,7 @@ const OPEN_PLACES: &[&str] = &[
     "/dev/zero",
     "/run/user",
 ];
-/// What is shown of a command, in characters.
+/// Largest part of a command that a message shows, in characters.
 pub(crate) const SHOWN_CHARS_MAX: usize = 200;
 /// How a line spells the home directory before a shell expands it.
 const HOME_SPELLINGS: &[&str] = &["~", "$HOME", "${HOME}"];
@@ -55,7 +55,7 @@ const HOME_SPELLINGS: &[&str] = &["~", "$HOME", "${HOME}"];
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ReferenceWatchdog;
 
-/// What a rule was found to say of a command or a file.
+/// The result of a rule for a command or a file.
 struct CommandFinding {
     severity: RuleSeverity,
     is_download: bool,
@@ -76,7 +76,7 @@ fn verdict(call: &WatchedCall<'_>) -> WatchdogVerdict {
             shorten_line(line)
         ));
     }
-    // Whoever granted hosts foresaw that something is fetched from them, and from elsewhere nothing can be.
+    // A grant of hosts includes downloads from them, and downloads from other hosts cannot happen.
     let is_foreseen = |finding: &CommandFinding| finding.is_download && call.has_hosts;
     let findings = || {
         let found = call.accesses.iter().filter_map(|access| access_finding(access, call.root));
@@ -169,8 +169,8 @@ fn is_fork_bomb(line: &str) -> bool {
     })
 }
 
-/// Returns whether the place belongs to the machine, or holds all that somebody has. What lies inside the workspace is the
-/// workspace's, wherever it is.
+/// Returns whether the place belongs to the machine, or holds all the data of a user. A place inside the workspace
+/// never does.
 fn is_vital(path: &Path, root: &Path) -> bool {
     if path.starts_with(root) {
         return false;

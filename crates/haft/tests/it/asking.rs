@@ -1,5 +1,5 @@
-//! Questions to a person: what is asked, what each answer changes, and that nobody is asked twice at a time or twice in
-//! vain.
+//! Tests questions to a person: their content, the effect of each answer, and that haft asks one question at a time and
+//! none in vain.
 
 use std::sync::{Arc, Mutex};
 

@@ -382,7 +382,7 @@ async fn what_somebody_agreed_to_is_granted_with_all_that_is_in_it() {
     let stage = Stage::new(asking(Vec::new())).await;
     let script = format!("{ANSWER}; mkdir -p out/deep && echo made");
     assert_eq!(says(&stage, &script).await, "go\nmade\nExited(0)");
-    // But for what a rule keeps, about which nobody was asked.
+    // A rule protects these paths, and no person was asked about them.
     let denied = vec![rule(RuleScope::Manifest, "fs.write", "out/kept/**", RuleAction::Deny)];
     let stage = Stage::new(asking(denied)).await;
     assert_eq!(stage.script(&script).await.code(), Some(ErrorCode::CapabilityDenied));

@@ -1,4 +1,4 @@
-//! What is too long, too deep or misnamed, at its bound.
+//! Tests inputs and names at their bounds: too long, too deep or misnamed.
 
 use haft::{ConnectionOptions, WorkspaceRoots};
 use haft_contract::limits::{PATH_BYTES_MAX, PATH_NAMES_MAX, TOOL_ID_CHARS_MAX};

@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 
 use crate::stage::{Setting, Stage, shown};
 
-/// Returns a tool that needs a capability of its own.
+/// Returns a tool that needs the named capability.
 fn tool(id: &str, capability: &str) -> Tool {
     let requires =
         RequirementSet { capabilities: vec![capability.to_owned()], ..RequirementSet::default() };
@@ -34,7 +34,7 @@ async fn later_calls_have_the_tools_of_later() {
     let changed = Registry::new([tool("two", "use-two")]).unwrap();
     stage.runtime.catalog().replace(changed).unwrap();
 
-    // What a tool requires is in the agent's capabilities as soon as it is there, and no longer.
+    // The agent's capabilities include the requirements of a tool exactly while the tool exists.
     assert!(shown(&stage.call("two", json!({})).await).contains("\"two\""));
     assert!(shown(&stage.call("one", json!({})).await).contains("TOOL_NOT_FOUND"));
     assert!(held.contract("one").is_some() && held.contract("two").is_none());

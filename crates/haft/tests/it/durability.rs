@@ -465,7 +465,7 @@ async fn a_run_is_given_back_when_nobody_uses_it() {
     first.call("order", text("milk")).await;
     drop(first);
     let holders = || async { world.journal.lease_holders().await.unwrap().len() };
-    // The giving back is a task of its own.
+    // A separate task releases the lease.
     while holders().await > 0 {
         tokio::task::yield_now().await;
     }
@@ -494,7 +494,8 @@ async fn a_named_call_that_is_executed_again_keeps_its_key() {
     let (verdict, by) = (SettlementVerdict::Retry, SettledBy::Operator);
     let settlement = Settlement { call, verdict, by, envelope, settled_at_ms: 1 };
     world.journal.resolve(settlement).await.unwrap();
-    // Whoever goes on after a transcript does not make the first call again, and reads that this is the second time.
+    // A driver that continues after a transcript does not make the first call again. The answer says that this is the
+    // second time.
     let again = stage.run.call(named("b")).await.unwrap();
     let warning = again.metadata().retry_warning.clone().unwrap();
     assert!(warning.contains("may have happened then") && warning.contains("retry"), "{warning}");
@@ -528,7 +529,8 @@ async fn a_process_that_was_not_heard_of_keeps_its_runs_if_it_is_seen_to_live() 
     assert_eq!(holders.iter().map(|holder| holder.run.as_str()).collect::<Vec<_>>(), ["alive"]);
 }
 
-/// A change of files that was complete when its process died, in a run that somebody took who died before they looked.
+/// Returns a world with a change of files that was complete when its process died. The next process died too, before it
+/// checked the files.
 async fn unseen() -> World {
     let world = World::new();
     world.die_in(&[("save", text("new"))], JournalMethod::Settle).await;

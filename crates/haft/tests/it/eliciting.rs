@@ -1,4 +1,4 @@
-//! What a tool wants to know from a person: who is asked, in whose turn, and what becomes of a front end that fails.
+//! Tests questions from tools to a person: the recipient, the order, and front ends that fail.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 
 use crate::stage::{Setting, Stage, Text, shown};
 
-/// A tool that says it has begun and then waits for ever, listening to nobody.
+/// Returns a tool that reports that it has begun, and then waits for ever and ignores cancellation.
 fn deaf(effect: Effect, begun: &Arc<Notify>) -> Tool {
     let begun = Arc::clone(begun);
     Tool::new("deaf").effect(effect).execute_with(move |_: Text, _: Cx| {

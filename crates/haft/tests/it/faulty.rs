@@ -13,7 +13,7 @@ const OF_A_CALL: [JournalMethod; 3] =
 /// A journal in memory that may fail.
 pub(crate) type FaultyJournal = InterceptedJournal<Faults>;
 
-/// What makes it fail.
+/// The faults to inject.
 #[derive(Default)]
 pub(crate) struct Faults {
     inner: MemoryJournal,

@@ -1,4 +1,4 @@
-//! What the journal knows of calls.
+//! Tests the rows of calls in the journal.
 
 use std::sync::Arc;
 

@@ -84,7 +84,7 @@ async fn without_a_row_nothing_is_executed() {
         ],
     );
     assert_eq!(shared.orders.count(), 1);
-    // Whoever only reads waits for nobody.
+    // A reader does not wait for the lock.
     assert_eq!(stage.journal().await, "1 order succeeded {\"text\":\"milk\"}\n");
     shared.unlock();
     assert_eq!(stage.run.call(order("tea")).await.unwrap().text(), "ordered tea");

@@ -18,7 +18,7 @@ use serde_json::json;
 use crate::stage::{Setting, Stage, StoppedClock, Text};
 
 const PLACE: &str = "HAFT_TEST_OWNER_PLACE";
-/// How long a run stays somebody's without a word from them.
+/// The time without a renewal after which a lease ends.
 const LATER_MS: u64 = haft::limits::LEASE_MS;
 
 /// The other process, in the middle of an effect.
@@ -103,11 +103,11 @@ fn setting(place: &Path, owner: &'static str, waits: Waits) -> Setting {
     }
 }
 
-/// What the other process does; without a place there is nothing to do.
+/// Runs as the other process. Without a directory in the environment, does nothing.
 #[tokio::test]
 async fn the_other_process() {
     let Some(place) = std::env::var_os(PLACE).map(PathBuf::from) else { return };
-    // It sees that whoever took its run lives.
+    // This check reports that the owner of the lease is alive.
     let is_gone = Arc::new(|_: &LeaseOwner| Some(false));
     let stage = Stage::new(Setting { is_gone, ..setting(&place, "other", Waits::ToBeTold) }).await;
     for text in ["milk", "tea"] {
@@ -167,7 +167,7 @@ async fn a_process_that_stood_still_for_too_long_is_fenced_and_its_outcome_is_la
     let place = tempfile::tempdir().unwrap();
     let mut other = Other::begin(place.path());
     other.stop();
-    // Of a process on another machine nobody knows whether it lives; its time decides.
+    // haft cannot check whether a process on another machine is alive, so the time of the lease decides.
     let early = Stage::new(setting(place.path(), "early", Waits::No)).await;
     let refused = early.run.call(order_of("tea")).await;
     assert!(

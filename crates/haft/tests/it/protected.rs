@@ -1,4 +1,4 @@
-//! What file tools are kept from changing because others run or obey it, by whatever name they reach it.
+//! Tests that file tools cannot change protected paths under any name, because other programs run or obey these files.
 
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
@@ -218,7 +218,7 @@ async fn what_git_obeys_is_protected_in_repositories_of_any_name() {
     ] {
         workspace.refuses(path).await;
     }
-    // What git itself changes all the time, and names that mean something in repositories alone.
+    // Git itself changes these files all the time. The other names have a meaning only inside repositories.
     workspace.writes("bare/HEAD bare/refs/b bare/refs/c bare/objects/d bare/description").await;
     workspace.writes("src/config src/hooks/useful src/commondir").await;
     workspace.writes("objects/x config hooks/run").await;

@@ -1,5 +1,5 @@
-//! What a subagent's session may do, through the whole pipeline and on real files, processes and hosts: never more than the
-//! sessions above it, whatever it tries, and less where it is held to less.
+//! Tests the restrictions of a subagent's session through the whole pipeline, on real files, processes and hosts. A
+//! subagent can never do more than the sessions above it, and can do less if it is restricted.
 
 mod programs;
 
@@ -141,7 +141,7 @@ async fn requirements_hold_each_file_and_each_walk_of_a_child_and_its_children()
         .session
         .restrict(requirement_restrictions(files(&["docs/**", "c"], &["docs/**"])))
         .unwrap();
-    // What a grandchild asks for beyond that is not there.
+    // A grandchild asks for more than its parent has, and does not get it.
     let wide = requirement_restrictions(files(&["{workspace}/**", "/**"], &["{workspace}/**"]));
     let wide = rule_restrictions(&[("*", "*", RuleAction::Allow)]).permissions.into_iter().fold(
         wide,
@@ -297,7 +297,7 @@ async fn a_tool_that_is_left_out_is_nowhere() {
         "tool walk is none of this agent's: do with those that are listed, or say what is missing"
     );
     assert_eq!(message_of(&grandchild, "fetch", "http://127.0.0.1/").await, "TOOL_NOT_FOUND");
-    // What is like it is not said to be there either.
+    // The suggestions do not name the tool either.
     let misspelled = call(&child, "wrte", "c").await.text();
     assert!(!misspelled.contains("write"), "{misspelled}");
 }
@@ -355,7 +355,8 @@ async fn a_search_finds_what_the_agent_has_and_for_it_alone() {
     assert_eq!(ids(&session), ["read", "tool_search"]);
     // Without the tool that finds, all are listed.
     assert_eq!(ids(&session.restrict(tool_restrictions(&["far_*"])).unwrap()).len(), 29);
-    // Whoever goes on after the transcript of another one has what that one found, and no tool that it has not itself.
+    // A driver that continues after another session's transcript gets the tools found there, but only tools that its
+    // session has.
     let answer = call(&some, "tool_search", "count number").await;
     let listed = ids(&some);
     assert_eq!(listed.len(), 3, "{listed:?}");
@@ -485,14 +486,14 @@ async fn a_child_has_a_list_of_its_own_and_no_quota_of_its_own() {
         (list(&stage.session), list(&child)),
         (vec!["above".to_owned()], vec!["beneath".to_owned()])
     );
-    // Whoever goes on after a transcript has the list that was written last.
+    // A driver that continues after a transcript gets the list that was written last.
     let answer = call(&child, "todo", "beneath").await;
     let input = json!({"todos": [{"content": "read on", "status": "pending"}]});
     let next = stage.session.restrict(Restrictions::default()).unwrap();
     next.adopt_call("todo", &input, &answer);
     next.adopt_call("write", &json!({"todos": []}), &answer);
     assert_eq!(list(&next), ["read on"]);
-    // What it wrote itself is not taken back by what is older.
+    // An older list does not replace the list that the session wrote itself.
     call(&next, "todo", "of its own").await;
     next.adopt_call("todo", &input, &answer);
     assert_eq!(list(&next), ["of its own"]);
@@ -556,7 +557,7 @@ async fn tasks_are_given_to_those_who_are_listed_and_nobody_else() {
             Call { subagents: Arc::new(Repeating), ..Call::new("task", json!({ "text": text })) };
         run.call(call).await.unwrap()
     };
-    // Nobody is listed for the session of the front end.
+    // The front end's session lists no subagents.
     assert_eq!(ids(&stage.session), Vec::<String>::new());
     assert_eq!(delegate(&stage.session, "explore it").await.code(), Some(ErrorCode::Unavailable));
 
@@ -573,7 +574,7 @@ async fn tasks_are_given_to_those_who_are_listed_and_nobody_else() {
         unknown.text(),
         "no subagent that can be given a task here is called \"explor\": did you mean explore? There are explore, general"
     );
-    // Nobody stands behind a call of a front end without an agent loop.
+    // A front end's call without an agent loop has no delegate for tasks.
     assert_eq!(message_of(&child, "task", "explore it").await, "UNAVAILABLE");
     let leaf = child.restrict(listing(&[])).unwrap();
     assert_eq!(

@@ -14,7 +14,7 @@ use crate::postgres_proxy::{Cut, Proxy};
 use crate::postgres_server::Server;
 use crate::stage::{Counter, Setting, Stage, Text};
 
-/// Something that befalls the server while the effect is had.
+/// A fault of the server during the effect.
 type Mishap = Arc<dyn Fn() + Send + Sync>;
 
 /// A process whose tool `order` meets a mishap each time.

@@ -1,4 +1,4 @@
-//! A run that is taken before anything is called in it, and who may write the chat that it is of.
+//! Tests runs whose lease is taken before the first call, and which process may write the run's session.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -96,7 +96,7 @@ async fn a_chat_is_written_by_whoever_has_its_run() {
     first.runtime.shut_down().await;
     other.take_lease().await.unwrap();
     record_message(&other, 3).await.unwrap();
-    // What follows would not be an answer to that.
+    // This message would not answer the last one, so the journal refuses it.
     let fenced = record_message(&run, 4).await;
     assert!(matches!(fenced, Err(RunError::Journal(JournalError::Fenced { .. }))), "{fenced:?}");
     let lost = record_message(&run, 4).await;

@@ -46,7 +46,7 @@ enum End {
     /// All calls of the attempt were answered.
     Done,
     Died,
-    /// Somebody else has the run, or nobody may have it any more.
+    /// Another process owns the run, or no process may take it any more.
     TurnedAway(JournalError),
 }
 
@@ -62,7 +62,7 @@ async fn whatever_happens_nothing_is_lost_or_silently_repeated() {
         deaths += history.model.deaths;
         fenced += history.model.fenced;
     }
-    // What is not reached is not shown.
+    // The histories must reach each of these cases often enough.
     assert!(in_doubt > 50 && deaths > 500 && fenced > 20, "{in_doubt} {deaths} {fenced}");
 }
 
@@ -133,7 +133,7 @@ impl History {
             }
             _ => false,
         };
-        // Whoever took the run may have died in it, too, or been turned away for good.
+        // The process that took the run may also have died in it, or lost it for good.
         let has_died = answer.is_none();
         if !has_died && is_fenced == was_held {
             return Err(format!("fenced: {is_fenced}, held: {was_held}: {answer:?}"));

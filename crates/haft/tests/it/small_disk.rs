@@ -56,7 +56,7 @@ fn full_disks_are_told_and_nothing_is_lost() {
     assert!(output.status.success() && text.contains("1 passed"), "{text}");
 }
 
-/// What is left of a disk, taken.
+/// A file that fills the free space of a disk.
 struct Ballast(PathBuf);
 
 impl Ballast {
@@ -184,7 +184,7 @@ async fn fill_journal(disks: &Disks) {
     disks.save("first").await.unwrap();
     let ballast = Ballast::fill(&disks.place.join("journal"));
     let mut made = 1;
-    // What SQLite had already taken of the disk holds a few more.
+    // Space that SQLite had already allocated still takes a few rows.
     let err = loop {
         let text = format!("{made:05}");
         match disks.save(&text).await {

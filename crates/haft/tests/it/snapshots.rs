@@ -1,5 +1,5 @@
-//! What effects change is recorded, shown and undone, by real calls on a real workspace; and whatever goes wrong with that
-//! leaves the calls as they are.
+//! Tests that changes of calls are recorded, shown and undone, with real calls on a real workspace. Failures of
+//! snapshots never affect the calls.
 
 mod late;
 mod order;
@@ -245,7 +245,7 @@ async fn what_a_command_changed_is_brought_back_exactly() {
     let after = place.listing();
     let of = CallSelection::Call(call);
     place.undo(&of).await.unwrap();
-    // What is git's own is neither recorded nor brought back.
+    // Git's own files are neither recorded nor restored.
     before.insert(PathBuf::from(".git/config"), after[Path::new(".git/config")].clone());
     assert_eq!(place.listing(), before);
     assert_ne!(before, after);
@@ -262,7 +262,7 @@ async fn a_change_of_files_costs_a_look_at_these_files_alone() {
     let changes = place.changes(&CallSelection::Call(call.clone())).await;
     let paths: Vec<PathBuf> = changes.changes().into_iter().map(|change| change.path).collect();
     assert_eq!(paths, [PathBuf::from("a/file")]);
-    // What happens beside it later does not matter.
+    // Later changes of other files do not matter.
     place.write("beside", "changed");
     place.undo(&CallSelection::Call(made)).await.unwrap();
     place.undo(&CallSelection::Call(call)).await.unwrap();
@@ -280,7 +280,7 @@ async fn later_calls_and_runs_are_undone_in_one_step() {
         calls.push(place.call(tool, text).await);
         states.push(place.listing());
     }
-    // One in the middle is in the way of nobody but itself.
+    // Undoing a call in the middle conflicts with later calls.
     let err = place.undo(&CallSelection::Call(calls[0].clone())).await.unwrap_err();
     assert!(matches!(err, RestoreError::Conflicts { .. }), "{err}");
     assert_eq!(place.listing(), states[4]);
@@ -433,7 +433,7 @@ async fn what_is_hidden_from_calls_is_neither_stored_nor_undone() {
     let call = place.call("command", "a 1").await;
     assert!(place.is_stored(b"of log/plain"));
     assert!(!place.is_stored(b"of secret/key") && !place.is_stored(b"of log/j"));
-    // As if nobody had seen the end, so that everything that changed since would be undone.
+    // Without a recorded end, undoing covers everything that changed since.
     let mut note = place.notes().await.remove(0);
     note.after = None;
     journal.note_snapshot(note).await.unwrap();
@@ -544,7 +544,7 @@ async fn pruning_keeps_what_the_journal_knows_of() {
     assert_eq!(place.history().prune().await.unwrap().busy, 1);
     drop(hold);
     assert_eq!(place.history().prune().await.unwrap().removed, 0);
-    // Nobody else's journal knows of any of it.
+    // No other journal knows these snapshots.
     let other: Arc<dyn Journal> = Arc::new(MemoryJournal::new());
     place.undo(&CallSelection::Call(call.clone())).await.unwrap();
     let stores = place.directory.path().join("stores");

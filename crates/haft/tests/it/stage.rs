@@ -38,7 +38,7 @@ pub(crate) struct Text {
     pub(crate) text: String,
 }
 
-/// What a test varies.
+/// The settings that a test can vary.
 pub(crate) struct Setting {
     pub(crate) tools: Vec<Tool>,
     pub(crate) rules: Vec<(RuleScope, Rule)>,
@@ -85,8 +85,8 @@ impl Default for Setting {
             owner: "first",
             holds_repeats_back: false,
             clock: Arc::new(StoppedClock(0)),
-            // Only processes that are called so are known to be gone.
-            // One more is known to live; of the others nobody knows.
+            // Only processes with such a name are known to be dead. One more is known to be alive; the state of others
+            // is unknown.
             is_gone: Arc::new(|owner: &LeaseOwner| match owner.id.as_str() {
                 id if id.starts_with("dead") => Some(true),
                 "alive" => Some(false),

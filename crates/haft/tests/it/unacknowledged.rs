@@ -1,5 +1,5 @@
-//! Calls that nobody heard the end of, calls that were held back, and runs that were taken away: whatever a driver does
-//! then, nothing is repeated under another key.
+//! Tests unacknowledged calls, held-back calls and runs whose lease was lost. Whatever a driver does next, no call is
+//! repeated under a different key.
 
 use std::sync::Arc;
 
@@ -53,7 +53,7 @@ async fn what_nobody_heard_of_is_not_repeated_however_often_it_is_asked_for() {
         assert_eq!(world.orders.count(), 1, "{resume:?}");
         assert!(answer(&run, "order", text("tea")).await.starts_with("ordered tea"));
 
-        // Under the key that it had; the one after it is a call of its own.
+        // The first call keeps its earlier key; the call after it has a separate key.
         settle(&world, &stage, SettlementVerdict::Retry).await;
         let keys = [ordered(&run).await, ordered(&run).await];
         check(
@@ -115,7 +115,7 @@ async fn an_answer_that_left_ahead_of_its_record_is_in_doubt_if_that_is_not_made
     assert!(again.starts_with("in doubt"), "{again}");
     assert_eq!(world.orders.count(), 2);
 
-    // What was refused is recorded before anybody hears of it, and so is what fails.
+    // The outcome of a refused or failed call is recorded before the driver gets the answer.
     let (refused, recording) =
         stage.run.call_before_record(Call::new("ordr", text("milk"))).await.unwrap();
     assert!(refused.code().is_some() && recording.is_done());

@@ -1,4 +1,4 @@
-//! Runs and workspaces: the calls of a run are about the files of one, whoever goes on with it and from where.
+//! Tests that the calls of a run apply to the files of one workspace, wherever the run is resumed.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ fn say() -> Tool {
         .execute_with(|input: Text, _: Cx| async move { Ok::<_, ToolError>(input.text) })
 }
 
-/// Returns a process in a workspace of its own.
+/// Returns a process in a separate workspace.
 async fn process(journal: &Arc<dyn Journal>, owner: &'static str) -> Stage {
     let journal = Arc::clone(journal);
     Stage::new(Setting { tools: vec![say()], journal, owner, ..Setting::default() }).await
@@ -50,7 +50,7 @@ async fn a_run_is_neither_recalled_nor_gone_on_with_in_another_workspace() {
         }
     }
     assert_eq!(there.rows().await.len(), 1);
-    // Nobody was kept from going on where it was begun.
+    // The run can still be resumed in the workspace where it was begun.
     let directory = Some(Arc::clone(&there.directory));
     let setting =
         Setting { tools: vec![say()], journal, owner: "third", directory, ..Setting::default() };

@@ -1,4 +1,4 @@
-//! What takes too long to check is refused before it is checked, and what people write is not.
+//! Tests that an input that takes too long to check is refused before the check, and that ordinary inputs are not.
 
 use serde_json::json;
 
@@ -80,7 +80,7 @@ fn what_leads_on_once_for_each_part_of_an_input_is_checked_as_deep_as_it_goes() 
 #[test]
 fn the_bounds_are_those_of_the_table() {
     let steps_max = usize::try_from(INPUT_STEPS_MAX).unwrap();
-    // The schema is a part of its own, and so is the array that each item is checked in.
+    // The schema counts as one part, and so does the array around the items.
     let counted = |schema: &Value, input: &Value| {
         let mut counter =
             InputStepCounter { schema, names: Vec::new(), known: HashMap::new(), depth: 0 };

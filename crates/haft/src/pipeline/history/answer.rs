@@ -6,24 +6,25 @@ use crate::pipeline::refusal::PipelineStop;
 
 /// Whether a call happened before.
 pub(in crate::pipeline) enum HistoryAnswer<T> {
-    /// It did not, as far as can be known, or it is to be executed again.
+    /// The call did not happen before, as far as haft knows, or is to be executed again.
     Fresh(T),
-    /// It did, and this was its answer.
+    /// The call happened before, and this was its answer.
     Answer(Box<Envelope>),
-    /// It may have happened, or it is happening: it is not executed now.
+    /// The call may have happened or is still executing, so haft does not execute it now.
     Hold(HoldReason),
 }
 
 /// Why a call is not executed now.
 pub(in crate::pipeline) enum HoldReason {
-    /// Its first execution goes on, or its outcome is in doubt. That call has a row, so this one gets none.
+    /// Its first execution is not over, or its outcome is in doubt. The first execution has a row, so this call gets
+    /// none.
     Unsettled(Box<Envelope>),
-    /// An earlier attempt made it, or called its tool; the refusal is recorded.
+    /// An earlier attempt made the call, or called its tool. The refusal is recorded.
     Refused(PipelineStop),
 }
 
 impl<T> HistoryAnswer<T> {
-    /// Returns what goes on to the next stage, or why nothing does.
+    /// Returns the value for the next stage, or the stop of the pipeline.
     pub(in crate::pipeline) fn into_fresh(self) -> Result<T, PipelineStop> {
         match self {
             Self::Fresh(fresh) => Ok(fresh),

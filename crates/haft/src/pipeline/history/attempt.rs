@@ -1,5 +1,5 @@
-//! The attempts of one run as this process numbers their calls, shared by everything that makes calls in the run. Numbers
-//! that other processes gave are loaded from the journal once, and again when the run comes back from another process.
+//! The attempts of one run, and the call numbers that this process gives in them. All callers in the run share them.
+//! Numbers from other processes are loaded from the journal once, and again when this process takes the run back.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,13 +16,13 @@ use super::repeat_index::RepeatIndices;
 /// The attempts of one run.
 #[derive(Default)]
 pub(crate) struct AttemptTrackers {
-    // Each attempt's counters. Whoever makes a call takes the lock to find its attempt; counting happens under the
-    // attempt's own lock. A channel to one counting task would cost every call a switch between tasks.
+    // The counters of each attempt. Each call takes the lock to find its attempt, and counts under the attempt's own
+    // lock. A channel to one counting task would cost every call a switch between tasks.
     by_scope: Mutex<HashMap<AttemptAddress, Arc<AttemptTracker>>>,
 }
 
-/// Whether calls of the run were recorded before this process took it. If there were none, all that there are were made
-/// here, and no attempt need be looked up.
+/// Whether calls of the run were recorded before this process took its lease. If there were none, this process made all
+/// calls, and the journal need not be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PriorCalls {
     None,
@@ -33,20 +33,20 @@ pub(crate) enum PriorCalls {
 #[derive(Default)]
 pub(crate) struct AttemptTracker {
     counters: OnceCell<AttemptCounters>,
-    /// What earlier attempts did, for the second and later ones.
+    /// The effects of earlier attempts, for the second and later attempts.
     pub(crate) earlier: OnceCell<EarlierAttempts>,
-    /// Set once the driver was told what earlier attempts did.
+    /// Set once the driver got the warning about earlier attempts.
     is_driver_warned: AtomicBool,
-    // The names of calls that are on their way; locked to add or remove one.
+    // The driver's ids of calls that are executing; locked to add or remove one.
     driver_call_ids: Arc<Mutex<HashSet<String>>>,
 }
 
-/// What was counted of an attempt.
+/// The counters of an attempt.
 struct AttemptCounters {
     // Locked to number one call.
     numbers: Mutex<CallNumbers>,
-    /// The numbers of calls that nobody heard the end of, by their first key. Whoever makes such a call again has the lock
-    /// of its kind until that is done; no kind is ever removed, few are ever added.
+    /// The numbers of unacknowledged calls, by their first key. A call that repeats one of them holds the lock of its
+    /// first key until it is done. Entries are never removed, and few are ever added.
     unacknowledged: Mutex<HashMap<String, Arc<tokio::sync::Mutex<VecDeque<u32>>>>>,
     warning_state: Mutex<RetryWarningState>,
 }
@@ -56,24 +56,24 @@ struct CallNumbers {
     repeat_indices: RepeatIndices,
 }
 
-/// Whether somebody was told, by a call that was held back, what earlier attempts did.
+/// Whether a held-back call already told the driver about the effects of earlier attempts.
 #[derive(Clone, Copy)]
 enum RetryWarningState {
     NotWarned,
-    /// When the answer that says so left.
+    /// This process sent the warning at this time.
     WarnedAt(Instant),
-    /// By another process.
+    /// Another process sent the warning.
     WarnedEarlier,
 }
 
-/// What the attempt says of one call: its number, and how often this very call was made before.
+/// The number of a call in its attempt, and its repeat index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CallNumbering {
     pub(crate) seq: u32,
     pub(crate) repeat_index: u32,
 }
 
-/// The name of a call that is on its way.
+/// The driver's id of a call that is executing. Dropping the guard frees the id.
 pub(crate) struct DriverCallIdGuard {
     id: String,
     under_way: Arc<Mutex<HashSet<String>>>,
@@ -85,30 +85,30 @@ impl Drop for DriverCallIdGuard {
     }
 }
 
-/// The calls of one kind that nobody heard the end of, while one of them is made again. Others of that kind wait.
+/// The unacknowledged calls with one first key, locked while one of them is made again. Other such calls wait.
 pub(crate) struct UnacknowledgedCalls {
     seqs: OwnedMutexGuard<VecDeque<u32>>,
 }
 
 impl UnacknowledgedCalls {
-    /// Returns the number of the first of them.
+    /// Returns the number of the first unacknowledged call.
     pub(in crate::pipeline) fn first(&self) -> Option<u32> {
         self.seqs.front().copied()
     }
 
-    /// Says that nobody hears the end of one more.
+    /// Adds an unacknowledged call.
     pub(crate) fn add_call(&mut self, seq: u32) {
         self.seqs.push_back(seq);
     }
 
-    /// Says that the driver hears how a call ended, or that it is executed again.
+    /// Removes a call: the driver receives its outcome, or the call is executed again.
     pub(crate) fn acknowledge(&mut self, seq: u32) {
         self.seqs.retain(|unheard| *unheard != seq);
     }
 }
 
 impl AttemptTrackers {
-    /// Returns an attempt with what was counted of it. Of a run without a history all was counted here.
+    /// Returns an attempt with its counters. If the run has no prior calls, the journal is not read.
     pub(in crate::pipeline) async fn attempt(
         &self,
         journal: &dyn Journal,
@@ -130,7 +130,7 @@ impl AttemptTrackers {
         Ok(attempt)
     }
 
-    /// Forgets all attempts: other processes may have made calls in them since.
+    /// Forgets all attempts, because other processes may have made calls in them since.
     pub(crate) fn clear(&self) {
         self.by_scope.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
@@ -169,12 +169,12 @@ impl AttemptTracker {
         count(&mut self.counters().numbers.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Returns whether a call of it was ever numbered, here or by those before.
+    /// Returns whether a call of the attempt was ever numbered, by this process or by another one.
     pub(in crate::pipeline) fn is_begun(&self) -> bool {
         self.update_numbers(|numbers| numbers.last_seq > 0)
     }
 
-    /// Numbers a call that follows all those made before.
+    /// Numbers a call that follows all calls made before.
     pub(in crate::pipeline) fn number_call(&self, first_key: CallKey) -> CallNumbering {
         self.update_numbers(|numbers| {
             numbers.last_seq += 1;
@@ -185,7 +185,7 @@ impl AttemptTracker {
         })
     }
 
-    /// Numbers a call of which it is known how often it was made before.
+    /// Numbers a call whose repeat index is known.
     pub(crate) fn number_call_as(&self, first_key: CallKey, occurrence: u32) -> CallNumbering {
         self.update_numbers(|numbers| {
             numbers.repeat_indices.take(first_key, occurrence);
@@ -194,8 +194,8 @@ impl AttemptTracker {
         })
     }
 
-    /// Returns how many calls like a recorded one were made before it, by its key: whoever names its calls may make them
-    /// in any order. `guess` is looked at first.
+    /// Returns the repeat index of a recorded call, found by its key. Drivers with their own call ids may make calls in
+    /// any order. `guess` is tried first.
     pub(in crate::pipeline) fn repeat_index_of(
         &self,
         row: &CallRow,
@@ -208,12 +208,12 @@ impl AttemptTracker {
         std::iter::once(guess).chain(0..made).find(is_it).unwrap_or(guess)
     }
 
-    /// Counts a call as not made: it was held back, and when it comes again it is still the same one.
+    /// Frees the repeat index of a call that was held back. When the call comes again, it is still the same one.
     pub(crate) fn roll_back_repeat_index(&self, first_key: CallKey, occurrence: u32) {
         self.update_numbers(|numbers| numbers.repeat_indices.give_back(first_key, occurrence));
     }
 
-    /// Returns the calls of that kind that nobody heard the end of, once nobody makes one of them; `None` if there are none.
+    /// Waits for and locks the unacknowledged calls with this first key; returns `None` if there are none.
     pub(in crate::pipeline) async fn lock_unacknowledged(
         &self,
         first_key: CallKey,
@@ -221,7 +221,7 @@ impl AttemptTracker {
         let of_kind = {
             let unheard =
                 self.counters().unacknowledged.lock().unwrap_or_else(PoisonError::into_inner);
-            // As good as always, and then the key need not be written out.
+            // The map is nearly always empty, and then the key need not be formatted.
             if unheard.is_empty() {
                 return None;
             }
@@ -231,7 +231,7 @@ impl AttemptTracker {
         (!seqs.is_empty()).then_some(UnacknowledgedCalls { seqs })
     }
 
-    /// Says that nobody hears how a call ended, because that could not be recorded.
+    /// Marks a call as unacknowledged, because its outcome could not be recorded.
     pub(crate) async fn mark_unacknowledged(&self, first_key: CallKey, seq: u32) {
         let of_kind = {
             let mut unheard =
@@ -241,7 +241,7 @@ impl AttemptTracker {
         of_kind.lock().await.push_back(seq);
     }
 
-    /// Takes the name of a call until it is done, unless one of that name is on its way.
+    /// Reserves the driver's id of a call until the call is done; returns `None` if the id is in use.
     pub(in crate::pipeline) fn claim_driver_call_id(&self, id: &str) -> Option<DriverCallIdGuard> {
         let mut under_way = self.driver_call_ids.lock().unwrap_or_else(PoisonError::into_inner);
         under_way.insert(id.to_owned()).then(|| DriverCallIdGuard {
@@ -250,12 +250,12 @@ impl AttemptTracker {
         })
     }
 
-    /// Returns whether the driver still has to be told what earlier attempts did; true once.
+    /// Returns whether the driver still needs the warning about earlier attempts; true only once.
     pub(in crate::pipeline) fn take_driver_warning(&self) -> bool {
         !self.is_driver_warned.swap(true, Ordering::Relaxed)
     }
 
-    /// Returns whether a call that arrived then has to be held back: whoever made it cannot have read the warning.
+    /// Returns whether to hold back a call that arrived then, because its driver cannot have read the warning.
     pub(crate) fn is_unwarned(&self, arrived: Instant) -> bool {
         match *self.counters().warning_state.lock().unwrap_or_else(PoisonError::into_inner) {
             RetryWarningState::NotWarned => true,
@@ -264,7 +264,7 @@ impl AttemptTracker {
         }
     }
 
-    /// Says that the answer which warns is about to leave.
+    /// Records that the answer with the warning is about to leave.
     pub(crate) fn mark_warned(&self) {
         let mut warned =
             self.counters().warning_state.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,5 +1,5 @@
-//! What became of a call in doubt, where it can be found out without a person: the files tell it of a call that changes
-//! nothing else. What was found out is recorded once, whichever process is first.
+//! Settles calls in doubt without a person. If a call changes only files, the files show whether it happened. The first
+//! process to find out records the result; later results are dropped.
 
 use haft_contract::{CallAddress, Effect, Envelope, EnvelopeMetadata};
 use haft_journal::{
@@ -10,14 +10,14 @@ use haft_sandbox::ChangeSetState;
 use crate::effects::FileEffects;
 use crate::shared::RuntimeShared;
 
-/// What is found out about a call in doubt without asking anybody.
+/// The result of settling a call in doubt without a person.
 pub(super) enum DoubtResolution {
     Happened(Box<CallRow>),
     NotHappened,
     InDoubt,
 }
 
-/// Looks at the files of calls of a run that this process has, and returns those that it settled.
+/// Checks the files of calls in doubt, and returns the calls that it settled. This process must own the run.
 pub(crate) async fn check_files_of_calls(
     shared: &RuntimeShared,
     calls: &[CallAddress],
@@ -35,7 +35,7 @@ pub(crate) async fn check_files_of_calls(
     Ok(settled)
 }
 
-/// Looks whether the files tell what became of a call in doubt, and records it.
+/// Checks whether the files show the outcome of a call in doubt, and records it.
 pub(super) async fn check_files_of_call(
     shared: &RuntimeShared,
     row: &CallRow,
@@ -44,7 +44,7 @@ pub(super) async fn check_files_of_call(
         return Ok(DoubtResolution::InDoubt);
     }
     if row.details.is_none() {
-        // The intent of a change says so before the first file is touched.
+        // A change of files is added to the intent before the first file is touched.
         return match row.effect == Effect::Once && changes_only_files(shared, &row.tool) {
             true => settle_not_happened(shared, row).await,
             false => Ok(DoubtResolution::InDoubt),
@@ -57,7 +57,7 @@ pub(super) async fn check_files_of_call(
     let (answer, is_part) = (effects.answer.clone(), effects.is_part);
     let finished = tokio::task::spawn_blocking(move || effects.finish_changes(&roots)).await;
     match finished {
-        // The rest of what the call does is not told by them.
+        // The files do not show whether the rest of the call's effect happened.
         Ok(Some(Ok(_))) if is_part => Ok(DoubtResolution::InDoubt),
         Ok(Some(Ok(ChangeSetState::Applied))) => settle_happened(shared, row, answer).await,
         Ok(Some(Ok(ChangeSetState::NotApplied))) => settle_not_happened(shared, row).await,
@@ -71,7 +71,7 @@ pub(super) async fn check_files_of_call(
     }
 }
 
-/// Returns whether one set of changes of files is all that a call of a tool does.
+/// Returns whether a call of the tool does nothing but one set of changes of files.
 fn changes_only_files(shared: &RuntimeShared, tool: &str) -> bool {
     let registry = shared.catalog.registry();
     registry.find(tool).is_some_and(|registered| registered.contract().only_changes_files)
@@ -103,7 +103,7 @@ async fn settle_not_happened(
         .map(settled_resolution)
 }
 
-/// Returns what a row says that was settled, by whomever.
+/// Returns the resolution that a settled row holds, from whichever process settled it.
 fn settled_resolution(row: CallRow) -> DoubtResolution {
     match (row.status, row.verdict) {
         (CallStatus::Succeeded, _) => DoubtResolution::Happened(Box::new(row)),
@@ -114,7 +114,7 @@ fn settled_resolution(row: CallRow) -> DoubtResolution {
     }
 }
 
-/// Records what was found out about a call in doubt, and returns its row. If somebody else was first, theirs holds.
+/// Records the resolution of a call in doubt, and returns its row. If another process was first, its resolution holds.
 pub(super) async fn record_resolution(
     shared: &RuntimeShared,
     row: &CallRow,

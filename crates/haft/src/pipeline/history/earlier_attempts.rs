@@ -18,7 +18,7 @@ use crate::pipeline::refusal::PipelineStop;
 use crate::run_error::RunError;
 use crate::shared::{RepeatPolicy, RuntimeParts};
 
-/// What is done about a call that an earlier attempt made as well.
+/// The rules for a call that an earlier attempt made as well.
 #[derive(Clone, Copy)]
 struct RepeatRules<'a> {
     journal: &'a dyn Journal,
@@ -109,8 +109,8 @@ impl RepeatRules<'_> {
     }
 }
 
-/// Answers a call that an earlier attempt made. One that is not recalled is not made, so it is the same one again when it
-/// comes again.
+/// Answers a call that an earlier attempt made. A call that is not recalled counts as not made, so a repetition gets
+/// the same key.
 fn answer_from_earlier<T>(
     state: CallState,
     row: &CallRow,

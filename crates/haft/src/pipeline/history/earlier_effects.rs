@@ -1,4 +1,4 @@
-//! What earlier attempts of a task did that is not safe to repeat, as one attempt needs to know it.
+//! Effects of earlier attempts of a task that are not safe to repeat, as one attempt needs to know them.
 
 use std::collections::HashMap;
 
@@ -8,17 +8,17 @@ use haft_journal::EarlierEffects;
 /// The effects of earlier attempts.
 pub(crate) struct EarlierAttempts {
     pub(crate) effects: EarlierEffects,
-    /// Which calls had a key, the earliest first, if all were asked for.
+    /// The calls of each key, the earliest first. Empty if only a summary was loaded.
     by_key: HashMap<String, Vec<(u32, u32)>>,
 }
 
 impl EarlierAttempts {
-    /// Keeps what a warning says of them.
+    /// Keeps the summary that a warning needs.
     pub(crate) fn from_summary(effects: EarlierEffects) -> Self {
         Self { effects, by_key: HashMap::new() }
     }
 
-    /// Keeps all of them, to find the same call among them.
+    /// Keeps all calls, to find the same call among them.
     pub(crate) fn from_all_calls(effects: EarlierEffects) -> Self {
         let mut by_key: HashMap<String, Vec<(u32, u32)>> = HashMap::new();
         for call in &effects.first {
@@ -27,7 +27,7 @@ impl EarlierAttempts {
         Self { effects, by_key }
     }
 
-    /// Returns the calls of earlier attempts that are this very one, the latest first.
+    /// Returns the calls of earlier attempts that have this key, the latest first.
     pub(crate) fn same_calls(&self, scope: &AttemptAddress, key: CallKey) -> Vec<CallAddress> {
         let found = self.by_key.get(&key.to_string()).map(Vec::as_slice).unwrap_or_default();
         let id = |&(attempt, seq): &(u32, u32)| CallAddress {

@@ -11,7 +11,7 @@ pub(in crate::pipeline) struct History {
 }
 
 impl History {
-    /// Returns what the answer says of earlier calls like this one.
+    /// Returns the warning about earlier calls like this one, for the answer.
     pub(in crate::pipeline) fn into_retry_warning(self) -> Option<String> {
         self.retry_warning
     }

@@ -13,66 +13,66 @@ use super::replay::{ReplayCursor, ReplayCursors};
 use crate::pipeline::call_state::ArrivedCall;
 use crate::run_error::{Divergence, RunError};
 
-/// How a driver goes on with an attempt that was begun before.
+/// The way in which a driver resumes an attempt.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ResumeMode {
-    /// It kept a transcript and goes on after it: its calls are new ones.
+    /// The driver kept a transcript and continues after it: its calls are new.
     #[default]
     Continue,
-    /// It starts over: calls that were made before are recalled in whatever order they come, refusals too.
+    /// The driver starts over: recorded calls are recalled in any order, and so are refusals.
     Replay,
-    /// It starts over, and each node makes one call: what was refused is judged anew, and another call than the
+    /// The driver starts over, and each node makes one call. Refusals are judged again. A call that differs from the
     /// recorded one is a divergence.
     Rejudge,
 }
 
-/// The calls of one run, as numbers and replays are counted. Cloning is cheap.
+/// The state from which the calls of one run are numbered and recalled. Cloning is cheap.
 #[derive(Clone)]
 pub(crate) struct RunHistory {
     pub(crate) attempts: Arc<AttemptTrackers>,
-    /// Those of this handle of the run: each handle that starts over has a pass of its own.
+    /// The replay cursors of this handle of the run. Each handle that starts over has separate cursors.
     pub(crate) cursors: Arc<ReplayCursors>,
     pub(crate) resume_mode: ResumeMode,
 }
 
-/// The lease that a call is made under.
+/// The lease under which a call is made.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CallLease {
     pub(crate) fencing_token: u64,
     pub(crate) prior_calls: PriorCalls,
 }
 
-/// Where a call stands.
+/// The position of a call in its run.
 pub(super) struct LocatedCall {
     pub(super) attempt: Arc<AttemptTracker>,
     pub(super) status: RecordedStatus,
-    /// The calls like it that nobody heard the end of, while it is one of them.
+    /// The unacknowledged calls like this one, locked while this call is one of them.
     pub(super) unacknowledged: Option<UnacknowledgedCalls>,
-    /// How often a driver that starts over made it before.
+    /// The number of times that a driver that starts over made the call before.
     pub(super) replay_index: Option<u32>,
-    /// Keeps a second call of the same name waiting outside until this one is done.
+    /// Reserves the driver's call id until this call is done.
     pub(super) driver_id: Option<DriverCallIdGuard>,
 }
 
-/// Whether a call was made before.
+/// The status of a call in the journal.
 pub(super) enum RecordedStatus {
     New(CallNumbering),
     Recorded {
         row: Box<CallRow>,
         repeat_index: u32,
     },
-    /// A call of the same name is on its way.
+    /// A call with the same driver call id is executing.
     InProgress,
 }
 
-/// Where recorded calls are looked for.
+/// The places in which recorded calls are looked up.
 pub(super) struct HistoryReader<'a> {
     pub(super) history: &'a RunHistory,
     pub(super) journal: &'a dyn Journal,
 }
 
 impl HistoryReader<'_> {
-    /// Finds out whether a call was made before, and numbers it if it was not.
+    /// Finds the recorded call, or numbers the call as a new one.
     pub(super) async fn locate_call(
         &self,
         arrived: &ArrivedCall,
@@ -115,8 +115,8 @@ impl HistoryReader<'_> {
         })
     }
 
-    /// Finds the recorded call that a call is. One that nobody heard the end of is that call, however the driver goes on:
-    /// else a driver that lost an answer would repeat the effect.
+    /// Finds the recorded call that this call repeats. An unacknowledged call is found in every resume mode. Otherwise
+    /// a driver that lost an answer would repeat the effect.
     async fn find_recorded_call(
         &self,
         arrived: &ArrivedCall,
@@ -143,7 +143,7 @@ impl HistoryReader<'_> {
                 None,
             )),
             (Some((occurrence, row)), Some(unheard)) => {
-                // Another call like it may have been made while this one waited for its end.
+                // Another call with this first key may have been made during the wait.
                 let row = Box::new(self.load_row(arrived.scope(), row.seq).await?);
                 Ok((RecordedStatus::Recorded { row, repeat_index: occurrence }, Some(unheard)))
             }
@@ -153,7 +153,7 @@ impl HistoryReader<'_> {
         }
     }
 
-    /// Returns the recorded call that a driver which starts over has got to.
+    /// Returns the recorded call with this repeat index, for a driver that starts over.
     async fn recorded_call_at(
         &self,
         arrived: &ArrivedCall,
@@ -162,7 +162,7 @@ impl HistoryReader<'_> {
     ) -> Result<Option<(u32, CallRow)>, RunError> {
         if let Some(seq) = cursor.recorded_seq(arrived.first_key().with_repeat_index(counted)) {
             let row = self.load_row(arrived.scope(), seq).await?;
-            // One that its driver named otherwise is another one, however alike they are.
+            // A call with a different driver call id is a different call, even if the input is the same.
             let is_other =
                 |name: &str| arrived.call().driver_call_id.as_deref().is_some_and(|id| id != name);
             if !row.driver_call_id.as_deref().is_some_and(is_other) {
@@ -176,7 +176,7 @@ impl HistoryReader<'_> {
         Ok(None)
     }
 
-    /// Returns the first call like this one that nobody heard the end of, or numbers it as a new one.
+    /// Returns the first unacknowledged call like this one, or numbers this call as a new one.
     async fn next_unacknowledged_or_new(
         &self,
         arrived: &ArrivedCall,
@@ -201,7 +201,7 @@ impl HistoryReader<'_> {
         Ok((RecordedStatus::New(numbered), None))
     }
 
-    /// Returns the call of the attempt that has the name which the driver gave.
+    /// Returns the call of the attempt that has the driver's call id.
     async fn find_by_driver_call_id(
         &self,
         arrived: &ArrivedCall,

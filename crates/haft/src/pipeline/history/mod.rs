@@ -1,5 +1,5 @@
-//! Has this call happened before? One answer, given at three points of a call's way: when it arrives, once its input is
-//! valid, and once it may execute.
+//! Finds out whether a call happened before. The pipeline asks at three points: when the call arrives, once its input
+//! is valid, and once it may execute.
 //!
 //! [`recall`] finds the recorded call that a call is, or numbers it as a new one; this comes before the tool and the input
 //! are looked at, since a recorded answer depends neither on today's schemas nor on today's rules. [`check_earlier_attempts`]

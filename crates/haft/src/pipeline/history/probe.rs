@@ -51,7 +51,7 @@ pub(in crate::pipeline) async fn probe(
             let row =
                 record_resolution(shared, &row, SettlementVerdict::NotHappened, envelope).await?;
             if row.verdict != Some(SettlementVerdict::NotHappened) {
-                // Somebody else found out something else meanwhile.
+                // Another process or person settled the call differently in the meantime.
                 return Ok(hold_in_doubt(&state, &row));
             }
             state.acknowledge(row.seq);

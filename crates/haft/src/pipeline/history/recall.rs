@@ -1,7 +1,7 @@
 //! Finds the recorded answer of a call that happened before. Such a call does not execute again.
 //!
-//! This comes before the tool and the input are looked at: what was answered once does not depend on the tools, schemas
-//! and rules of today.
+//! This comes before the pipeline looks at the tool and the input. A recorded answer does not depend on today's tools,
+//! schemas and rules.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::run_error::RunError;
 use crate::shared::RuntimeShared;
 use crate::sidecar::Sidecars;
 
-/// Finds out whether the call was made before, and gives it the next number of its attempt if it was not.
+/// Finds the recorded call, or gives the call the next number of its attempt.
 pub(in crate::pipeline) async fn recall(
     arrived: ArrivedCall,
     lease: CallLease,
@@ -55,8 +55,8 @@ pub(in crate::pipeline) async fn recall(
     }
 }
 
-/// Gives a call its place as if it were the first of its attempt. The journal does not learn of it, so it must not go
-/// further than to be judged.
+/// Numbers a call as if it were the first of its attempt. The journal has no record of the number, so the call may only
+/// be judged, not executed.
 pub(in crate::pipeline) fn rehearse(
     arrived: ArrivedCall,
     history: &RunHistory,
@@ -76,7 +76,7 @@ pub(in crate::pipeline) fn rehearse(
     CallState::new(arrived, place)
 }
 
-/// Answers a call that is recorded already, unless it is to be executed again.
+/// Answers a call that is already recorded, unless it is to be executed again.
 async fn answer_recorded(
     mut state: CallState,
     row: Box<CallRow>,
@@ -86,7 +86,7 @@ async fn answer_recorded(
     let resolution = match recorded_call_action(&row, resume_mode) {
         RecordedCallAction::Answer => DoubtResolution::Happened(row.clone()),
         RecordedCallAction::Execute => DoubtResolution::NotHappened,
-        // That it ended could not be recorded, or it would not be known to be unacknowledged.
+        // The outcome of this call could not be recorded; otherwise the call would not be unacknowledged.
         RecordedCallAction::Wait if state.is_unacknowledged() => DoubtResolution::InDoubt,
         RecordedCallAction::Wait => {
             let envelope = in_progress_envelope(state.tool(), state.elapsed_ms());
@@ -119,18 +119,18 @@ async fn answer_recorded(
     })
 }
 
-/// Holds a call that may have happened.
+/// Holds back a call that may have happened.
 pub(super) fn hold_in_doubt<T>(state: &CallState, row: &CallRow) -> HistoryAnswer<T> {
     HistoryAnswer::Hold(HoldReason::Unsettled(Box::new(in_doubt_answer(state, row))))
 }
 
-/// Answers a call that may have happened; when it comes again, it is still the same one.
+/// Answers a call that may have happened. If the call comes again, it is still the same one.
 pub(in crate::pipeline) fn in_doubt_answer(state: &CallState, row: &CallRow) -> Envelope {
     state.roll_back_replay();
     in_doubt_envelope(row)
 }
 
-/// Records that the driver is told what became of a call, so that the next one like it is another one.
+/// Records that the driver receives the outcome of a call. A later call like it is then a new one.
 pub(super) async fn acknowledge_row(row: &CallRow, journal: &dyn Journal) -> Result<(), RunError> {
     if row.settled_by.is_some() {
         journal.acknowledge(row.id()).await?;
@@ -138,7 +138,7 @@ pub(super) async fn acknowledge_row(row: &CallRow, journal: &dyn Journal) -> Res
     Ok(())
 }
 
-/// What a recorded call means for the same call now.
+/// The way to treat a call that repeats a recorded call.
 enum RecordedCallAction {
     Answer,
     Execute,
@@ -152,7 +152,7 @@ fn recorded_call_action(row: &CallRow, resume: ResumeMode) -> RecordedCallAction
         (CallStatus::Failed, Some(SettlementVerdict::NotHappened))
         | (CallStatus::Unknown, Some(SettlementVerdict::Retry)) => RecordedCallAction::Execute,
         (CallStatus::Succeeded | CallStatus::Failed, _) => RecordedCallAction::Answer,
-        // It comes again because it was told to.
+        // The driver makes the call again because the refusal asked for that.
         (CallStatus::Refused, _) if row.was_held_back() => RecordedCallAction::Execute,
         (CallStatus::Refused, _) => match resume {
             ResumeMode::Rejudge => RecordedCallAction::Execute,
@@ -165,7 +165,7 @@ fn recorded_call_action(row: &CallRow, resume: ResumeMode) -> RecordedCallAction
     }
 }
 
-/// Returns the recorded answer, as it was but for the mark that it was recalled.
+/// Returns the recorded answer, marked as replayed.
 pub(super) fn recorded_envelope(row: &CallRow) -> Envelope {
     let recorded = row.parsed_envelope().ok().flatten();
     let Some(mut envelope) = recorded else {
@@ -184,13 +184,13 @@ pub(super) fn recorded_envelope(row: &CallRow) -> Envelope {
     };
     let (Envelope::Output { metadata, .. } | Envelope::Error { metadata, .. }) = &mut envelope;
     metadata.replayed = true;
-    // Whoever settled the call may have given no more than the data.
+    // The process or person that settled the call may have given only the data.
     metadata.call_id.get_or_insert_with(|| row.id().to_string());
     Sidecars::mark_lost(metadata);
     envelope
 }
 
-/// Says that nobody knows what became of a call, and what to do about it.
+/// Returns the envelope of a call in doubt. It says that the effect is unknown and how to settle the call.
 pub(super) fn in_doubt_envelope(row: &CallRow) -> Envelope {
     let call = row.id();
     let end = match row.envelope {

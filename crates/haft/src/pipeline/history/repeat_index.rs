@@ -1,33 +1,33 @@
-//! How often each call was made: the same call again is the next occurrence of it, and has a key of its own. No key is
-//! given to two calls, and one that was given back is given to the next.
+//! The repeat index of each call: repeating a call gives it the next index and a different key. Two calls never get the
+//! same key. A key that was given back goes to the next call.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use haft_contract::CallKey;
 
-/// Keys beyond the last known one that may have been skipped, when a recorded one is looked for.
+/// Largest number of skipped indices after the last known one, when haft looks for a recorded key.
 const SKIPPED_MAX: u32 = 16;
 
-/// The occurrences of the calls of one attempt.
+/// The repeat indices of the calls of one attempt.
 #[derive(Default)]
 pub(super) struct RepeatIndices {
-    /// The keys of recorded calls by their first key, of those that were not made since.
+    /// The keys of recorded calls by their first key, if no call with that first key was made since.
     recorded: HashMap<String, Vec<String>>,
     repeats: HashMap<CallKey, CallRepeats>,
 }
 
-/// What was made of one call.
+/// The repeat indices of one call.
 #[derive(Default)]
 struct CallRepeats {
-    /// The occurrence after the last one.
+    /// The index after the last one.
     next: u32,
     given_back: BTreeSet<u32>,
-    /// Recorded keys whose occurrence was not met yet.
+    /// Recorded keys whose index was not reached yet.
     recorded: HashSet<String>,
 }
 
 impl RepeatIndices {
-    /// Returns the occurrences of recorded calls: their keys by the first key that they share.
+    /// Returns the indices of recorded calls, given as keys by the first key that they share.
     pub(super) fn from_recorded(recorded: HashMap<String, Vec<String>>) -> Self {
         Self { recorded, repeats: HashMap::new() }
     }
@@ -40,7 +40,7 @@ impl RepeatIndices {
         })
     }
 
-    /// Takes the first occurrence that no call has.
+    /// Takes the first free index.
     pub(super) fn take_next(&mut self, first_key: CallKey) -> u32 {
         let made = self.repeats_of(first_key);
         if let Some(free) = made.given_back.pop_first() {
@@ -57,13 +57,13 @@ impl RepeatIndices {
         }
     }
 
-    /// Takes this occurrence.
+    /// Takes this index.
     pub(super) fn take(&mut self, first_key: CallKey, occurrence: u32) {
         let made = self.repeats_of(first_key);
         if made.given_back.remove(&occurrence) || occurrence < made.next {
             return;
         }
-        // Those in between belong to nobody yet.
+        // The indices in between are free.
         made.given_back.extend((made.next..occurrence).filter(|skipped| {
             !made.recorded.remove(&first_key.with_repeat_index(*skipped).to_string())
         }));
@@ -71,12 +71,12 @@ impl RepeatIndices {
         made.next = occurrence + 1;
     }
 
-    /// Gives an occurrence back, for the next call to take.
+    /// Frees an index for the next call.
     pub(super) fn give_back(&mut self, first_key: CallKey, occurrence: u32) {
         self.repeats_of(first_key).given_back.insert(occurrence);
     }
 
-    /// Returns the number of occurrences among which all that are known lie.
+    /// Returns a number that is greater than all known indices.
     pub(super) fn upper_bound(&mut self, first_key: CallKey) -> u32 {
         let made = self.repeats_of(first_key);
         let recorded = u32::try_from(made.recorded.len()).unwrap_or(u32::MAX);

@@ -1,5 +1,5 @@
-//! Where a driver that starts an attempt over has got to. Which recorded call a new one is follows from what it is and
-//! how often it was made since the start, never from its order.
+//! The position of a driver that starts an attempt over. haft matches a new call to a recorded one by its key and
+//! repeat index, never by its order.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,16 +10,16 @@ use haft_journal::{Journal, JournalError, RecordedCall};
 use super::attempt::AttemptTracker;
 use super::repeat_index::RepeatIndices;
 
-/// Where a driver that starts a run over has got to, in each attempt.
+/// The position in each attempt of a driver that starts a run over.
 #[derive(Default)]
 pub(crate) struct ReplayCursors {
-    // Each cursor with the fencing token under which it was loaded; whoever makes a call takes the lock to find it.
+    // Each cursor with the fencing token under which it was loaded. Each call takes the lock to find its cursor.
     by_scope: Mutex<HashMap<AttemptAddress, (u64, Arc<ReplayCursor>)>>,
 }
 
 impl ReplayCursors {
-    /// Returns where the driver has got to. What was recorded before is loaded under each epoch anew: in between, others
-    /// may have made calls.
+    /// Returns the cursor of an attempt. Recorded calls are loaded again under each fencing token, because other
+    /// processes may have made calls in between.
     pub(super) async fn cursor(
         &self,
         journal: &dyn Journal,
@@ -39,7 +39,7 @@ impl ReplayCursors {
         let recorded =
             if attempt.is_begun() { journal.recorded_calls(scope).await? } else { Vec::new() };
         let mut cursors = self.by_scope.lock().unwrap_or_else(PoisonError::into_inner);
-        // Whoever came first while this was loading has begun to count.
+        // Another call may have inserted a cursor during loading; its counts must not be lost.
         if let Some(cursor) = known(&cursors) {
             return Ok(cursor);
         }
@@ -49,7 +49,7 @@ impl ReplayCursors {
         Ok(cursor)
     }
 
-    /// Has a driver that starts over count a call as not made: when it comes again, it is still the same one.
+    /// Counts a call as not made. When the driver makes the call again, it is still the same one.
     pub(in crate::pipeline) fn roll_back(
         &self,
         scope: &AttemptAddress,
@@ -65,18 +65,18 @@ impl ReplayCursors {
 
 /// One pass over a recorded attempt.
 pub(super) struct ReplayCursor {
-    /// The number of the latest row of each call.
+    /// The number of the latest row of each call key.
     recorded: HashMap<String, u32>,
     last_seq: u32,
-    // Which calls were made in this pass; locked for one look-up.
+    // The calls made in this pass; locked for one look-up.
     repeat_indices: Mutex<RepeatIndices>,
 }
 
 impl ReplayCursor {
-    /// Begins a pass over these calls, which come in the order of their numbers, or goes on with one that was begun.
+    /// Begins a pass over these calls, which are in the order of their numbers, or continues the pass `begun`.
     pub(super) fn new(calls: Vec<RecordedCall>, begun: Option<&Self>) -> Self {
         let last_seq = calls.last().map_or(0, |call| call.seq);
-        // A call that was executed again has a second row, and that is the one that counts.
+        // A call that was executed again has a second row. The later row counts.
         let recorded = calls.into_iter().map(|call| (call.call_key, call.seq)).collect();
         let made = begun.map(|begun| std::mem::take(&mut *begun.repeat_indices()));
         Self { recorded, last_seq, repeat_indices: Mutex::new(made.unwrap_or_default()) }
@@ -86,7 +86,7 @@ impl ReplayCursor {
         self.repeat_indices.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts a call, and returns how often it was made before in this pass.
+    /// Counts a call, and returns its repeat index in this pass.
     pub(super) fn next_repeat_index(&self, first_key: CallKey) -> u32 {
         self.repeat_indices().take_next(first_key)
     }
@@ -98,16 +98,16 @@ impl ReplayCursor {
 
     /// Returns the number of the recorded call of that key.
     pub(super) fn recorded_seq(&self, key: CallKey) -> Option<u32> {
-        // As good as always in a new attempt, and then the key need not be written out.
+        // In a new attempt the map is empty, and the key need not be formatted.
         if self.recorded.is_empty() { None } else { self.recorded.get(&key.to_string()).copied() }
     }
 
-    /// Returns whether no recorded call has that key.
+    /// Returns whether no recorded call has the key with this repeat index.
     pub(super) fn is_free(&self, first_key: CallKey, occurrence: u32) -> bool {
         self.recorded_seq(first_key.with_repeat_index(occurrence)).is_none()
     }
 
-    /// Returns the greatest number of the attempt when the pass began, 0 if it had not begun.
+    /// Returns the greatest call number of the attempt when the pass began, or 0 if the attempt had no calls.
     pub(super) fn last_seq(&self) -> u32 {
         self.last_seq
     }

@@ -1,4 +1,4 @@
-//! What a retry has to know first: earlier attempts called tools whose effects are not safe to repeat. A read or an
+//! The warning for a retry about earlier attempts that called tools whose effects are not safe to repeat. A read or an
 //! idempotent call never warns.
 
 use std::fmt;
@@ -12,15 +12,15 @@ use crate::limits::WARNED_CALLS_MAX;
 /// Says which effects of earlier attempts may already have happened. Its text is for a model to read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RetryWarning {
-    /// The attempt that is about to be made.
+    /// The number of the attempt that gets the warning.
     pub attempt: u32,
-    /// How many such calls there are.
+    /// The number of calls that are not safe to repeat.
     pub total: u64,
-    /// The first of them.
+    /// The first of these calls.
     pub first: Vec<EarlierEffect>,
 }
 
-/// Returns what an attempt has to know first.
+/// Returns the warning for an attempt, if earlier attempts made calls that are not safe to repeat.
 pub(crate) async fn load_retry_warning(
     journal: &dyn Journal,
     scope: &AttemptAddress,
@@ -33,7 +33,7 @@ pub(crate) async fn load_retry_warning(
 }
 
 impl RetryWarning {
-    /// Returns the warning that follows from what earlier attempts did.
+    /// Returns the warning about these effects, if there are any.
     pub(crate) fn from_effects(scope: &AttemptAddress, earlier: &EarlierEffects) -> Option<Self> {
         let shown = usize::try_from(WARNED_CALLS_MAX).unwrap_or(usize::MAX);
         (earlier.total > 0).then(|| Self {

@@ -1,4 +1,4 @@
-//! What is taken for a directory of hooks.
+//! Tests which settings count as a directory of hooks.
 
 use super::*;
 

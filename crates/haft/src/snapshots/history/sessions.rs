@@ -1,5 +1,6 @@
-//! The session of an agent with those of its subagents: each is a run of its own, and together they are what one person had
-//! done. The journal orders the calls of one run; between runs only clocks say which came first.
+//! Combines the session of an agent with the sessions of its subagents. Each session is a separate run, and together
+//! they hold the work for one person. The journal orders the calls within a run; between runs, only clocks show the
+//! order.
 
 use std::collections::HashSet;
 
@@ -47,9 +48,9 @@ pub(super) fn in_one_order(of_runs: Vec<Vec<SnapshotNote>>) -> Vec<SnapshotNote>
     }
 }
 
-/// Tells whether to keep what was noted of a call of a subagent, because it is later than a call of the session that had it
-/// work. Of one that began before and whose end nobody saw it is not known: it is named, and nothing is compared with what was
-/// there when it began, because that would be more than what came later.
+/// Returns whether to keep the note of a subagent's call, because the call is later than `than`, a call of the parent
+/// session. If the subagent's call began before and its end is unknown, the note is kept without its state before. A
+/// comparison with that state would also show earlier changes.
 pub(super) fn keep_later(note: &mut SnapshotNote, than: &CallRow) -> bool {
     if note.taken_at_ms > end_ms(than) {
         return true;
@@ -59,12 +60,13 @@ pub(super) fn keep_later(note: &mut SnapshotNote, than: &CallRow) -> bool {
     is_open
 }
 
-/// Returns when a call ended, or began if nobody saw its end.
+/// Returns when a call ended, or when it began if its end was not recorded.
 fn end_ms(call: &CallRow) -> u64 {
     call.finished_at_ms.unwrap_or(call.started_at_ms)
 }
 
-/// Tells whether a call of a subagent ended after a call of the session that had it work. One whose end nobody saw may have.
+/// Returns whether a subagent's call ended after `than`, a call of the parent session. A call without a recorded end
+/// may have ended later.
 pub(super) fn ended_later(call: &CallRow, than: &CallRow) -> bool {
     call.finished_at_ms.is_none_or(|finished_at_ms| finished_at_ms > end_ms(than))
 }

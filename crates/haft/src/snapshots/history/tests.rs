@@ -1,4 +1,4 @@
-//! What rows of calls say about their order, and about why nothing was recorded.
+//! Tests the order of calls from their rows, and the reasons for missing snapshots.
 
 use haft_contract::AttemptAddress;
 use haft_journal::SettledBy;

@@ -7,12 +7,12 @@ use haft_policy::git_subcommand;
 
 use super::names_vital;
 
-/// What is done about a command, from loose to strict.
+/// The severity of a rule about commands, from loose to strict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum RuleSeverity {
     /// A person decides.
     Ask,
-    /// Nobody is asked.
+    /// The call is denied without a question.
     Deny,
 }
 
@@ -23,7 +23,7 @@ pub(super) struct CommandRule {
     /// Which of their calls.
     pub(super) when: ArgumentCondition,
     pub(super) severity: RuleSeverity,
-    /// What the command does, after its own words.
+    /// The effect of the command, as a phrase for the message.
     pub(super) reason: &'static str,
     /// Lines of plain words that the rule is about. The workspace is `/work`.
     #[cfg_attr(not(test), expect(dead_code, reason = "examples are there to be read and tested"))]
@@ -33,7 +33,7 @@ pub(super) struct CommandRule {
     pub(super) not_matches: &'static [&'static str],
 }
 
-/// What the arguments have to be.
+/// A condition on the arguments.
 pub(super) enum ArgumentCondition {
     Always,
     /// Some argument names a place that belongs to the machine.

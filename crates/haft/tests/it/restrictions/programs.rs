@@ -1,4 +1,5 @@
-//! What processes of a subagent's calls see and change: the kernel holds them to what is left, whatever their words say.
+//! Tests the files that processes of a subagent's calls see and change. The kernel enforces the restrictions, whatever
+//! the command line says.
 
 use std::os::unix::fs::symlink;
 
@@ -132,7 +133,7 @@ async fn a_directory_that_is_left_holds_no_more_than_the_root_did() {
     for directory in [".git/hooks", "docs/hooks"] {
         std::fs::create_dir_all(root.join(directory)).unwrap();
     }
-    // A linked worktree that somebody made up, so that a repository elsewhere could be changed.
+    // A forged linked worktree, which could let a command change a repository elsewhere.
     let elsewhere = stage.directory.path().join("elsewhere");
     std::fs::create_dir_all(elsewhere.join("worktrees/docs")).unwrap();
     let real = elsewhere.canonicalize().unwrap();
@@ -168,7 +169,7 @@ async fn a_directory_that_is_left_holds_no_more_than_the_root_did() {
     call(&within, "sh", &script).await;
     assert!(!elsewhere.join("new").exists());
     assert!(root.join("docs/new").exists());
-    // The directory of a repository is what nobody changes as a whole.
+    // No call may change the directory of a repository as a whole.
     assert!(!root.join(".git/new").exists());
     for kept in ["docs/hooks/evil", "docs/hooks/new", ".git/hooks/evil"] {
         assert!(!root.join(kept).exists(), "{kept}");
@@ -196,7 +197,7 @@ async fn programs_that_outlive_calls_are_held_like_commands() {
     let deny = rule_restrictions(&[("fs.write", "docs/secret/**", RuleAction::Deny)]);
     let narrowed = writing.session.restrict(deny).unwrap();
     assert_eq!(message_of(&narrowed, "resident", script).await, "CAPABILITY_DENIED");
-    // What can be changed is read as well, so being allowed to change it is not enough.
+    // A writable path is readable too, so permission to write is not enough.
     let blind = requirement_restrictions(files(&["src/**"], &["**"]));
     let blind = writing.session.restrict(blind).unwrap();
     assert_eq!(message_of(&blind, "resident", script).await, "CAPABILITY_DENIED");

@@ -1,16 +1,16 @@
-//! What a driver of a simulated history knows and expects.
+//! The state and the expectations of a driver in a simulated history.
 
 use std::collections::BTreeMap;
 
 use haft_contract::{Effect, Envelope};
 use haft_journal::{CallRow, CallStatus, SettlementVerdict};
 
-/// What was heard so far.
+/// The answers and counts so far.
 #[derive(Default)]
 pub(super) struct Model {
-    /// What each call answered: by run, attempt and number.
+    /// The answer of each call, by run, attempt and number.
     answers: BTreeMap<(u64, u32, usize), String>,
-    /// Calls of which somebody said that they are to be repeated: by key and attempt.
+    /// Calls that were settled as retry, by key and attempt.
     allowed: BTreeMap<(String, u32), u64>,
     pub(super) in_doubt: u64,
     pub(super) deaths: u64,

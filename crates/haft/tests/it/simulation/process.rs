@@ -36,7 +36,7 @@ pub(super) struct Happened {
     key: String,
 }
 
-/// What outlives processes.
+/// The state that outlives processes.
 pub(super) struct World {
     pub(super) journal: Arc<MemoryJournal>,
     now_ms: AtomicU64,
@@ -99,7 +99,7 @@ impl World {
     }
 }
 
-/// The clock of the world, which is set as it pleases whoever sets it.
+/// The clock of the world, which tests can set to any time.
 struct WorldClock(Arc<World>);
 
 impl Clock for WorldClock {
@@ -154,7 +154,7 @@ impl HangingKey {
     }
 }
 
-/// What was heard of a call; nothing if its process died.
+/// The answer of a call; `None` if its process died.
 pub(super) type Answered = Option<Result<Envelope, RunError>>;
 
 /// One process.

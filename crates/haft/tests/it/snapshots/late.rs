@@ -1,4 +1,4 @@
-//! A journal that is slow to write down what was recorded, and what somebody removes meanwhile.
+//! Tests a journal that is slow to record snapshots, while pruning runs.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -26,7 +26,7 @@ impl SlowJournal {
         let waiting = std::mem::take(&mut *self.waiting.lock().unwrap());
         for (note, written) in waiting {
             self.inner.note_snapshot(note).await.unwrap();
-            // Whoever waited may have given up.
+            // The receiver may have been dropped.
             let _ = written.send(());
         }
     }
@@ -74,7 +74,7 @@ async fn what_a_note_on_its_way_names_is_not_pruned_although_nobody_waits() {
     };
     tokio::select! {
         noted = hook.before_effect(&effect) => panic!("{noted:?}"),
-        // From here on nobody waits for the hook any more, as when its time is over.
+        // From here on, the caller has dropped the hook, as it does after a timeout.
         () = journal.came.notified() => {}
     }
     assert_eq!(place.history().prune().await.unwrap().busy, 1);
