@@ -26,7 +26,7 @@ struct HookedEffect {
     effect: PendingEffect,
 }
 
-/// Returns the hook to run around the call's effect, if there is a hook.
+/// Returns the hook to run around the call's effect. Reads have no hook.
 pub(super) fn pending_effect_hook(
     state: &CallState,
     granted: &Granted,
