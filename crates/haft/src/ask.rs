@@ -8,7 +8,7 @@ use haft_policy::Rule;
 
 /// Largest part of an input that a question shows, in bytes.
 pub(crate) const ASK_INPUT_BYTES_MAX: usize = 4_096;
-/// Accesses that are shown, and reasons of rules, each.
+/// Largest number of accesses, and of reasons of rules, that a question shows.
 pub(crate) const ASK_LINES_MAX: usize = 20;
 
 /// The question that a person gets about one call. All reasons to ask are in one question.
@@ -16,7 +16,7 @@ pub(crate) const ASK_LINES_MAX: usize = 20;
 pub struct Ask {
     /// The call, as its row in the journal names it.
     pub call_id: String,
-    /// The call as its driver names it, where it does.
+    /// The driver's id of the call, if it has one.
     pub driver_call_id: Option<String>,
     /// The tool.
     pub tool: ToolId,
@@ -59,7 +59,7 @@ pub enum AskAnswer {
 pub struct Elicitation {
     /// The call that waits for the answers.
     pub call_id: String,
-    /// The call as its driver names it, where it does.
+    /// The driver's id of the call, if it has one.
     pub driver_call_id: Option<String>,
     /// The tool.
     pub tool: ToolId,
@@ -73,8 +73,8 @@ pub struct Elicitation {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ElicitationReply {
-    /// Answers in the order of the questions: labels that were chosen, then the person's own words. A question without
-    /// any was passed over.
+    /// Answers in the order of the questions: chosen labels, then the person's own words. An empty answer means that
+    /// the person skipped the question.
     Answers(Vec<Vec<String>>),
     /// A person could answer and does not. Holds the reason if the front end, not the person, ended the question.
     Dismissed(Option<String>),
@@ -93,7 +93,7 @@ pub trait Asker: Send + Sync {
         Box::pin(async { ElicitationReply::Unanswered })
     }
 
-    /// Returns whether there is anybody to ask; where not, the answer to everything is [`AskAnswer::Unanswered`] or
+    /// Returns whether a person can be asked. If not, every answer is [`AskAnswer::Unanswered`] or
     /// [`ElicitationReply::Unanswered`].
     fn can_ask(&self) -> bool {
         true

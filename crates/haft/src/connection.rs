@@ -1,4 +1,4 @@
-//! One front end that talks to haft, as it holds it: it begins runs, shows tools, and reads what calls left for it.
+//! A connection of one front end to haft: it begins runs, lists tools, and reads the state that calls created.
 
 use std::io;
 use std::path::Path;
@@ -18,8 +18,8 @@ use crate::run_error::RunError;
 use crate::shared::RuntimeError;
 use crate::sidecar::Sidecars;
 
-/// One front end that talks to haft. Cloning is cheap; the sidecars go when the last clone and the last run go,
-/// unless they are [kept](Connection::keep_outputs).
+/// A connection of one front end to haft. Cloning is cheap. The sidecars are removed with the last clone and the last
+/// run, unless they are [kept](Connection::keep_outputs).
 #[derive(Clone)]
 pub struct Connection {
     state: Arc<ConnectionState>,
@@ -64,8 +64,8 @@ impl Connection {
         run.front_end == self.state.front_end && run.root == workspace
     }
 
-    /// Says what would become of a call and why: which rule decides each access, and what would change it. Nothing is
-    /// executed, recorded or asked; watchdogs are consulted.
+    /// Explains the decision about a call: which rule decides each access, and what would change it. This executes and
+    /// records nothing and asks no person; it does ask watchdogs.
     pub async fn explain(&self, tool: &str, input: Value) -> Result<CallExplanation, RunError> {
         // The run never begins, so its name cannot clash with another run.
         let run = self.run(RunId::parse("explained")?);
@@ -85,17 +85,17 @@ impl Connection {
         listed.into_iter().map(published).collect()
     }
 
-    /// Returns how many tools are not listed now, and can be found.
+    /// Returns the number of tools that are not listed now and can be found.
     pub fn unlisted_count(&self) -> usize {
         self.state.unlisted_count(&self.state.shared.catalog.registry())
     }
 
-    /// Returns what is wrong with the skills that this session finds, one line each. May block.
+    /// Returns the problems of the skills that this connection finds, one line each. May block.
     pub fn skill_problems(&self) -> &[String] {
         self.state.skills.problems()
     }
 
-    /// Returns what tells when the tools to show change.
+    /// Returns a watcher for changes of the listed tools.
     pub fn listing_changes(&self) -> ToolListingWatcher {
         self.state.listing_changes()
     }
@@ -105,7 +105,7 @@ impl Connection {
         self.state.sidecars.keep();
     }
 
-    /// Reads a sidecar of this session, given its path.
+    /// Reads a sidecar of this connection, given its path.
     pub fn read_sidecar(&self, path: &Path) -> io::Result<Vec<u8>> {
         let text = path.to_string_lossy();
         let (place, _) =
@@ -135,7 +135,7 @@ impl Connection {
         self.state.sidecars.adopt(metadata);
     }
 
-    /// Returns whether connections [take something over](Self::adopt_call) from calls of a tool.
+    /// Returns whether connections [adopt](Self::adopt_call) state from calls of a tool.
     pub fn is_adopted(&self, tool: &str) -> bool {
         let registry = self.state.shared.catalog.registry();
         registry.contract(tool).is_some_and(|contract| contract.connection_store.is_some())

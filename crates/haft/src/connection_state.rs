@@ -26,22 +26,22 @@ mod process_access;
 mod quotas;
 mod rules;
 
-/// The front end of sessions that drive plans. The calls of a run which such a session began are nodes of its plan: no other
-/// front end makes calls in it, since these would be taken for answers of nodes.
+/// The front end of connections that drive plans. The calls of a run that such a connection began are nodes of its
+/// plan. Other front ends cannot make calls in it, because haft would take these for answers of nodes.
 pub const PLAN_FRONT_END: &str = "plan";
 
 /// The options with which a front end opens a connection.
 pub struct ConnectionOptions {
-    /// The session's name, unique among the sessions that live at the same time; also a directory name.
+    /// The connection's name, unique among open connections; also a directory name.
     pub id: String,
     /// The kind of front end, such as `cli` or `mcp`; recorded with every run. Plans have [`PLAN_FRONT_END`].
     pub front_end: String,
-    /// Permission rules of this session.
+    /// Permission rules of this connection.
     pub rules: Vec<Rule>,
     /// Asks the person behind the front end.
     pub asker: Arc<dyn Asker>,
-    /// Whether the first `once` call of a retry whose tool an earlier attempt called is held back once, with a warning
-    /// in place of its answer. For front ends that have no other way to warn before it happens.
+    /// Whether to hold back the first `once` call of a retry once, if an earlier attempt called its tool. The answer is
+    /// a warning. For front ends that have no other way to warn before the effect.
     pub holds_repeated_calls: bool,
     /// Whether the front end shows the tools to a model.
     pub listing: ToolListing,
@@ -72,11 +72,11 @@ pub(crate) struct ConnectionState {
     pub(crate) shared: Arc<RuntimeShared>,
     pub(crate) id: String,
     pub(crate) front_end: String,
-    // One for all sessions that were narrowed from one another: what a person answered holds in all of them, beneath the
-    // ceilings of each.
+    // Shared by a connection and its restricted connections: the answers of a person hold in all of them, within the
+    // restrictions of each.
     pub(crate) rules: Arc<ConnectionRules>,
-    // Held by the call whose question is before the person, so that there is one at a time; every other call that has a
-    // question waits for it.
+    // Held by the call whose question a person sees, so that there is one question at a time. Other calls with a
+    // question wait.
     ask_lock: Arc<tokio::sync::Mutex<()>>,
     pub(crate) asker: Arc<dyn Asker>,
     pub(crate) holds_repeated_calls: bool,
@@ -96,7 +96,7 @@ impl ConnectionState {
         shared: Arc<RuntimeShared>,
         options: ConnectionOptions,
     ) -> Result<Self, RuntimeError> {
-        // The name is a directory's, which goes with the session.
+        // The name is also the name of a directory, which is removed with the connection.
         RunId::parse(&options.id)?;
         if options.id.starts_with('.') {
             return Err(RuntimeError::ConnectionName(options.id));
@@ -126,7 +126,7 @@ impl ConnectionState {
         })
     }
 
-    /// Returns what a subagent of this connection has; see [`Connection::restrict`](crate::Connection::restrict).
+    /// Returns the state of a subagent's connection; see [`Connection::restrict`](crate::Connection::restrict).
     pub(crate) fn restrict(&self, narrowing: Restrictions) -> Result<Self, RuntimeError> {
         let narrowed =
             self.restrictions.push_restrictions(&narrowing, &self.shared.parts.variables)?;
@@ -172,7 +172,7 @@ impl ConnectionState {
         self.restrictions.restrict_rules(rules, conditions)
     }
 
-    /// Returns whether the session has the tool.
+    /// Returns whether the connection has the tool.
     pub(crate) fn has_tool(&self, contract: &Contract) -> bool {
         self.restrictions.allows_tool(&contract.id)
     }
@@ -182,7 +182,7 @@ impl ConnectionState {
         self.has_tool(contract) && (!contract.delegates || !self.subagents.is_empty())
     }
 
-    /// Waits until no question of another call is before the person.
+    /// Waits until no other call has a question before the person.
     pub(crate) async fn lock_questions(&self) -> MutexGuard<'_, ()> {
         self.ask_lock.lock().await
     }
@@ -197,7 +197,7 @@ pub(crate) struct ConnectionTodos {
 #[derive(Default)]
 struct TodoList {
     todos: Vec<Todo>,
-    /// Whether a call of this session wrote it, so that nothing older takes its place.
+    /// Whether a call of this connection wrote the list, so that adopting cannot replace it.
     is_written: bool,
 }
 

@@ -1,4 +1,4 @@
-//! One piece of durable work: the calls that belong together, numbered, and the right to make them.
+//! One piece of durable work: its numbered calls, and the lease to make them.
 
 mod lease;
 mod registry;
@@ -22,7 +22,7 @@ use lease::LeaseView;
 pub(crate) use registry::RunRegistry;
 use tracker::RunTracker;
 
-/// A run that calls are made in. Cloning is cheap.
+/// A run in which calls are made. Cloning is cheap.
 #[derive(Clone)]
 pub struct Run {
     state: Arc<RunState>,
@@ -59,7 +59,7 @@ impl Run {
 
     /// Passes a call through the pipeline.
     ///
-    /// Dropping the future cancels the call; what it did until then is recorded all the same.
+    /// Dropping the future cancels the call; its effect until then is still recorded.
     pub async fn call(&self, call: Call) -> Result<Envelope, RunError> {
         self.call_with_timing(call, EnvelopeTiming::AfterRecord).await.map(|(envelope, _)| envelope)
     }
@@ -103,7 +103,7 @@ impl Run {
         Ok(load_retry_warning(&**journal, &scope).await?)
     }
 
-    /// Says what would become of a call, without executing or recording it.
+    /// Explains the decision about a call, without executing or recording it.
     pub(crate) async fn rehearse(&self, call: Call) -> Result<CallExplanation, RunError> {
         let arrived = self.state.arrived_call(call)?;
         pipeline::rehearse(arrived, &self.state.history, &self.state.connection).await
@@ -180,7 +180,7 @@ impl RunState {
         Ok(ArrivedCall::new(call, scope, self.connection.shared.catalog.current_version()))
     }
 
-    /// Returns the scope that a place names in this run.
+    /// Returns the address of an attempt in this run.
     fn attempt_address(&self, place: &TaskAttempt) -> Result<AttemptAddress, CallAddressError> {
         AttemptAddress {
             run: self.id.clone(),

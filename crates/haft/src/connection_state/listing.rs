@@ -1,6 +1,6 @@
-//! Which tools a session lists, and which it calls. Where there are many, those of Python files and MCP servers are found by
-//! a query instead of listed, and what was found is listed and callable for the rest of the session. How well a tool fits a
-//! query is decided elsewhere, and the list itself is the front end's to send.
+//! Decides which tools a connection lists and can call. If there are many tools, those of Python files and MCP servers
+//! are found by a query instead of listed. Found tools are listed and callable for the rest of the connection. The
+//! search ranks the tools, and the front end sends the list.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -34,7 +34,7 @@ pub enum ToolListing {
 #[derive(Debug, Default)]
 pub(crate) struct SearchedTools {
     ids: Mutex<BTreeSet<ToolId>>,
-    /// How often tools were found that were not listed before.
+    /// The number of times that unlisted tools were found.
     found_count: watch::Sender<u64>,
 }
 
@@ -57,7 +57,7 @@ impl ConnectionState {
         all.filter(is_shown).map(Arc::clone).collect()
     }
 
-    /// Returns how many of the tools are not shown, and can be found.
+    /// Returns the number of tools that are not shown and can be found.
     pub(crate) fn unlisted_count(&self, registry: &Registry) -> usize {
         let offered = registry.contracts().filter(|contract| self.shows_tool(contract)).count();
         offered.saturating_sub(self.listed_tools(registry).len())
@@ -90,14 +90,14 @@ impl ConnectionState {
         let contracts = ids.filter_map(|id| registry.contract(id.as_str()));
         let many: Vec<&Contract> = contracts.filter(|it| can_be_many(&it.origin)).collect();
         let is_news = many.iter().any(|contract| self.is_hidden_until_found(registry, contract));
-        // Also what is listed anyway: there may be more tools later.
+        // Listed tools are added too, because there may be more tools later.
         self.found_tools.add(many.into_iter().map(|contract| contract.id.clone()).collect());
         if is_news {
             self.found_tools.found_count.send_modify(|count| *count += 1);
         }
     }
 
-    /// Takes what a recorded search found for found: nothing is searched when its answer is recalled.
+    /// Marks the tools of a recorded search as found, because a recalled search does not run.
     pub(super) fn adopt_search(&self, envelope: &Envelope) {
         let Envelope::Output { data, .. } = envelope else { return };
         let Some(matches) = data.get("matches").and_then(Value::as_array) else { return };
@@ -114,7 +114,7 @@ impl ConnectionState {
     }
 }
 
-/// Tells when the tools to show to a model change, because there are others or because some were found.
+/// Watches for changes of the tools to show to a model: other tools, or newly found ones.
 #[derive(Clone)]
 pub struct ToolListingWatcher {
     catalog: CatalogWatcher,
@@ -122,8 +122,8 @@ pub struct ToolListingWatcher {
 }
 
 impl ToolListingWatcher {
-    /// Waits until the tools have changed since this was last called. Can be given up and called again without loss. It never
-    /// ends once the session is gone.
+    /// Waits until the tools have changed since the last call. The future can be dropped and called again without loss.
+    /// It never completes once the connection is closed.
     pub async fn changed(&mut self) {
         tokio::select! {
             () = self.catalog.changed() => {}
@@ -150,7 +150,7 @@ fn can_be_many(origin: &ToolOrigin) -> bool {
     }
 }
 
-/// The tools of the session, as one call finds them.
+/// The tools of the connection, as one call searches them.
 pub(crate) struct ConnectionTools {
     pub(crate) connection: Arc<ConnectionState>,
     pub(crate) registry: Arc<Registry>,

@@ -1,5 +1,5 @@
-//! The permission rules that hold in one session: those it began with, and those that people added by answering
-//! «always». A call that is being judged keeps the rules that it began to be judged with.
+//! The permission rules of one connection: its initial rules, and those that people added by answering «always». A call
+//! is judged by the rules that hold when judging begins.
 
 use std::sync::{PoisonError, RwLock};
 
@@ -7,7 +7,7 @@ use haft_policy::{Conditions, Rule, RuleErrors, RuleScope, RuleSet};
 
 use crate::shared::RuntimeShared;
 
-/// The rules of one session.
+/// The rules of one connection.
 pub(crate) struct ConnectionRules {
     // Read by every call, when it is judged; written after an answer «always», a few times a session. Calls are judged
     // synchronously and in parallel, which a task that owned the rules would put one after the other.
@@ -16,7 +16,7 @@ pub(crate) struct ConnectionRules {
 
 struct ConnectionRulesState {
     rules: RuleSet,
-    /// How many of the rules that were added for the project are among them.
+    /// The number of rules added for the project that are included.
     project_count: usize,
     /// The conditions of the host with which the rules were compiled.
     conditions: Conditions,
@@ -35,7 +35,7 @@ impl ConnectionRules {
         Ok(Self { state: RwLock::new(ConnectionRulesState { rules, project_count, conditions }) })
     }
 
-    /// Returns the rules that hold now, also those that another session added for the project.
+    /// Returns the rules that hold now, with those that another connection added for the project.
     pub(crate) fn current(&self, shared: &RuntimeShared) -> RuleSet {
         let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
         if state.is_up_to_date(shared) {

@@ -53,7 +53,7 @@ pub(super) fn check(
     changes.iter().map(path_of).try_for_each(|path| ground.check(path))
 }
 
-/// The entries before and after the changes.
+/// The root and the written paths with which changes are checked.
 struct RepositoryCheck<'a> {
     root: &'a Root,
     protected: &'a ProtectedPaths,

@@ -1,5 +1,5 @@
-//! The one question that is put to a person about a call, and what the answer changes. How it is asked is the front
-//! end's business; what is asked for is not reconsidered here.
+//! Asks a person at most one question about a call, and applies the answer. The front end decides how to ask. This
+//! stage does not reconsider why the question is needed.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::ask::{ASK_INPUT_BYTES_MAX, ASK_LINES_MAX, Ask, AskAnswer, Asker};
 use crate::connection_state::ConnectionState;
 use crate::panic::PanicCatchingFuture;
 
-/// Why a person is asked, and which rules would spare the question the next time.
+/// The reasons to ask a person, and the rules that would make the next question unnecessary.
 struct ApprovalQuestion {
     rule_reasons: Vec<String>,
     watchdog_reasons: Vec<String>,
@@ -23,10 +23,10 @@ struct ApprovalQuestion {
     allowing: Vec<Remedy>,
 }
 
-/// Asks about a call that rules or watchdogs want asked about.
+/// Asks a person about a call if rules or watchdogs want that.
 ///
-/// The questions of a session are put one after the other, so rules are looked at again once it is this call's turn: an
-/// «always» that was said to an earlier question may have answered this one.
+/// The questions of a session come one after the other. When it is this call's turn, the rules are checked again,
+/// because an «always» to an earlier question may have answered this one.
 pub(super) async fn approve(
     state: CallState,
     judged: Judged,
@@ -75,7 +75,7 @@ fn always_rules(judged: &Judged, rules: &RuleSet, connection: &ConnectionState) 
     lasting_rules(&question, rules, &connection.shared.parts.variables)
 }
 
-/// Puts the question; no answer means that the call was cancelled meanwhile.
+/// Asks the question; returns `None` if the call was cancelled meanwhile.
 async fn ask_person(
     state: &CallState,
     judged: &Judged,
@@ -134,7 +134,7 @@ fn rejected_refusal(state: CallState, judged: Judged, asked: &ApprovalQuestion) 
     judged.refuse_as(state, grounds.into_refusal(ErrorCode::PermissionDenied, message))
 }
 
-/// Returns the rules that deny what these allow.
+/// Returns rules that deny the accesses that these rules allow.
 fn denying_rules(rules: &[Rule]) -> Vec<Rule> {
     rules.iter().map(|rule| Rule::new(&rule.permission, &rule.pattern, RuleAction::Deny)).collect()
 }
@@ -193,7 +193,7 @@ impl ApprovalQuestion {
         self.reasons().collect::<Vec<_>>().join("; ")
     }
 
-    /// Returns what spares the question the next time.
+    /// Returns the remedies that make the next question unnecessary.
     fn remedies(self) -> Vec<Remedy> {
         let of_rule = |Rule { permission, pattern, .. }| {
             Remedy::AddRule(AllowingRule { permission, pattern })

@@ -17,7 +17,7 @@ use crate::panic::catch_panic;
 use crate::registry::RegisteredTool;
 use crate::sandbox::Sandbox;
 
-/// Evidence that all that the call would touch lies inside its capabilities.
+/// Evidence that all accesses of the call lie inside its capabilities.
 pub(super) struct Judged {
     registered: Arc<RegisteredTool>,
     accesses: Vec<ResolvedAccess>,
@@ -83,9 +83,9 @@ struct AccessResolver<'a> {
 }
 
 impl AccessResolver<'_> {
-    /// Resolves the paths of accesses, and says for the journal both how they were spelled and where they lead. Sidecars
-    /// are not judged: the session's own outputs are always readable, and a write to one is refused where files are
-    /// changed.
+    /// Resolves the paths of accesses, and records both their spellings and their targets for the journal. Sidecars are
+    /// not judged. The connection's own outputs are always readable, and the file access of tools refuses to write
+    /// them.
     fn resolve_accesses(
         &self,
         declared: &[Access],
@@ -133,7 +133,7 @@ impl AccessResolver<'_> {
         Ok((accesses, json_or_digest(serde_json::Value::from(recorded).to_string())))
     }
 
-    /// Refuses what no rule can allow.
+    /// Refuses a path that no rule can allow.
     fn check_path(&self, path: PathSubject, is_write: bool) -> Result<ResolvedAccess, ToolError> {
         if is_write {
             self.sandbox.check_write(&path)?;
@@ -160,7 +160,7 @@ impl AccessResolver<'_> {
         }
     }
 
-    /// Returns where a path leads that a command names and that does not resolve now.
+    /// Returns the target of a command's path that does not resolve now.
     fn command_target(
         &self,
         path: &str,
@@ -169,7 +169,7 @@ impl AccessResolver<'_> {
     ) -> Result<AccessTarget, ToolError> {
         let Some(lexical) = without_parents(path) else { return Err(err) };
         if err.code == ErrorCode::PathInvalid {
-            // A directory on the way may be made by the same line, before the path is used.
+            // The same command line may make a directory on the path before it uses the path.
             let lexical = lexical.to_string_lossy();
             if let Ok((place, kind)) = self.paths.resolve(&lexical) {
                 return Ok(AccessTarget::Inside(place, kind));
@@ -196,12 +196,12 @@ impl AccessResolver<'_> {
     }
 }
 
-/// Where a path leads.
+/// The target of a path.
 enum AccessTarget {
-    /// To a place beneath a root, or to a sidecar.
+    /// A place beneath a root, or a sidecar.
     Inside(FilePath, Option<FsEntryKind>),
-    /// To a place in which rules have no say, but for roots within it: what the sandbox shows to every command, and what
-    /// it makes for this one alone.
+    /// A place that rules do not judge, except for roots within it. The sandbox shows it to every command, or makes it
+    /// for this command alone.
     Outside(PathBuf),
 }
 
@@ -221,7 +221,7 @@ fn commands(declared: &[Access]) -> impl Iterator<Item = &CommandLine> {
     })
 }
 
-/// Takes `..` out of a path by its spelling alone; nothing if it climbs above where it starts.
+/// Removes `..` from a path by its spelling alone; returns `None` if the path climbs above its start.
 fn without_parents(path: &str) -> Option<PathBuf> {
     let mut lexical = PathBuf::new();
     for component in Path::new(path).components() {
@@ -269,7 +269,7 @@ impl Judged {
         self.only_own_outputs
     }
 
-    /// Returns the refusal of a call for what it would touch.
+    /// Returns the refusal of a call because of its accesses.
     pub(super) fn refuse(self, state: CallState, code: ErrorCode, message: String) -> PipelineStop {
         self.refuse_as(state, plain_refusal(code, message))
     }

@@ -33,14 +33,14 @@ use crate::watchdog::Watchdog;
 /// Limit (calls): the tool is abandoned.
 pub(crate) const STOP_MS: u64 = 2_000;
 
-/// Evidence that the call was executed, and how that ended.
+/// Evidence that the call was executed, with its result.
 pub(super) struct Executed {
     pub(super) intent: Intent,
     pub(super) result: Result<ToolOutput, ToolError>,
     pub(super) status: CallStatus,
     /// The connections that the tool made by itself.
     pub(super) connections: Arc<CallConnectionLog>,
-    /// How long the call was allowed to take, where it ended because that time was over.
+    /// The time limit of the call, if the call ended because of it.
     pub(super) timeout_ms: Option<u64>,
     /// The warning about earlier calls like this one, for the answer.
     pub(super) retry_warning: Option<String>,
@@ -79,13 +79,13 @@ pub(super) async fn execute(
 
 /// Permission to run the code of a tool.
 pub(super) enum ExecutionRight<'a> {
-    /// The journal knows of the call.
+    /// The journal has the intent of the call.
     Intent(Arc<OpenIntent>),
     /// The tool's probe asks about a recorded call, whose intent the journal has; it can change nothing.
     Probe(&'a CallInDoubt),
 }
 
-/// How the tool's code came to its end.
+/// The end of the tool's code.
 struct ExecutionEnd {
     result: ExecutionResult,
     // Set if the call was stopped before it ended.
@@ -158,7 +158,7 @@ fn report_execution(ended: ExecutionEnd, effect: Effect, timeout_ms: u64) -> Exe
             let interrupted = match err.failed_at {
                 Some(FailedAt::Beginning) => false,
                 Some(FailedAt::Middle) => true,
-                // A process is killed at the very time at which the call is told to stop, and may be reported first.
+                // The sandbox kills a process at the time limit of the call, and may report that first.
                 None => stopped.is_some() || err.code == ErrorCode::ProcessTimeout,
             };
             (stopped_error(err, stopped), interrupted)

@@ -1,21 +1,21 @@
-//! A call that was not allowed to execute, and why.
+//! The refusal of a call, with its reason.
 
 use haft_contract::{Envelope, ErrorCode, Refusal, RefusalGrounds, RefusalSource};
 
 use super::call_state::CallState;
 use crate::run_error::RunError;
 
-/// Why a call leaves the pipeline before its end.
+/// The reason why a call leaves the pipeline early.
 pub(super) enum PipelineStop {
-    /// It happened before, or may have; the answer says which.
+    /// The call happened before, or may have happened; the envelope says which.
     Answered(Box<Envelope>),
-    /// It is not allowed to execute; the refusal is journaled and answered.
+    /// The call is not allowed to execute. haft records the refusal and answers with it.
     Refused(Box<RefusedCall>),
     /// haft cannot say what happened.
     Failed(RunError),
 }
 
-/// A refusal with what the journal says of the call.
+/// A refusal, with the call's state and accesses for the journal.
 pub(super) struct RefusedCall {
     pub(super) state: CallState,
     pub(super) accesses: String,
@@ -48,7 +48,7 @@ impl PipelineStop {
         self
     }
 
-    /// Returns the refusal with what the journal holds in place of its reason.
+    /// Returns the refusal with the text that the journal stores instead of its reason.
     pub(super) fn recorded_as(mut self, text: Option<String>) -> Self {
         if let Self::Refused(refused) = &mut self {
             refused.recorded_message = text;
@@ -57,7 +57,7 @@ impl PipelineStop {
     }
 }
 
-/// Returns a refusal that no change lifts, decided by the part of haft that the code speaks of.
+/// Returns a refusal without remedies. The code determines which part of haft decided it.
 pub(super) fn plain_refusal(code: ErrorCode, because: String) -> Refusal {
     let decided_by = match code {
         ErrorCode::ProcessAborted => RefusalSource::Caller,

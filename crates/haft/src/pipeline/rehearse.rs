@@ -1,4 +1,4 @@
-//! The stages that judge a call, passed without executing it and without a trace in the journal.
+//! Passes a call through the stages that judge it, without executing or recording it.
 
 use haft_contract::{ErrorCode, Remedy, ToolId};
 use haft_policy::{RuleAction, decide_access};
@@ -14,7 +14,7 @@ use crate::connection_state::ConnectionState;
 use crate::explain::{AccessExplanation, CallExplanation};
 use crate::run_error::RunError;
 
-/// Says what would become of a call.
+/// Returns the decision about a call.
 pub(crate) async fn rehearse(
     arrived: ArrivedCall,
     history: &RunHistory,
@@ -35,7 +35,7 @@ pub(crate) async fn rehearse(
             explanation.refusal = Some(refused.refusal);
             Ok(explanation)
         }
-        // A rehearsal does not look at what happened before.
+        // A rehearsal ignores earlier calls.
         Err(PipelineStop::Answered(_)) => Ok(explanation),
         Err(PipelineStop::Failed(err)) => Err(err),
     }

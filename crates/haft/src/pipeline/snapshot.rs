@@ -1,5 +1,5 @@
-//! Runs the snapshot hook around the effect of a call. Whatever goes wrong with it is noted in the journal;
-//! nothing of it reaches the call, but for the time that it is given.
+//! Runs the snapshot hook around the effect of a call. The journal notes failures of the hook. They do not affect the
+//! call, except for the time that the hook takes.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,10 +15,10 @@ use crate::panic::PanicCatchingFuture;
 use crate::shared::RuntimeParts;
 use crate::snapshots::{PendingEffect, SnapshotError, Snapshots};
 
-/// A call whose effect is about to happen, if there is a hook that wants to know.
+/// The hook of a call before its effect, if there is a hook.
 pub(super) struct PendingEffectHook(Option<HookedEffect>);
 
-/// A call whose effect may happen now.
+/// The hook of a call whose effect may happen now.
 pub(super) struct BegunEffectHook(Option<(HookedEffect, Option<String>)>);
 
 struct HookedEffect {
@@ -26,7 +26,7 @@ struct HookedEffect {
     effect: PendingEffect,
 }
 
-/// Returns the hook to run around the call's effect, if there is a hook.
+/// Returns the hook to run around the call's effect. Reads have no hook.
 pub(super) fn pending_effect_hook(
     state: &CallState,
     granted: &Granted,
@@ -59,7 +59,7 @@ fn pending_effect(state: &CallState, granted: &Granted) -> PendingEffect {
 }
 
 impl PendingEffectHook {
-    /// Lets the hook look at what is there before the effect.
+    /// Runs the hook before the effect.
     pub(super) async fn run_before_effect(self) -> BegunEffectHook {
         let Some(hooked) = self.0 else { return BegunEffectHook(None) };
         let HookedEffect { hook, effect } = &hooked;
@@ -69,7 +69,7 @@ impl PendingEffectHook {
 }
 
 impl BegunEffectHook {
-    /// Lets the hook look at what is there after the effect.
+    /// Runs the hook after the effect.
     pub(super) async fn run_after_effect(self, parts: &RuntimeParts) {
         let Some((HookedEffect { hook, effect }, before)) = self.0 else { return };
         let PendingEffect { tool, call_id, .. } = &effect;
@@ -83,7 +83,7 @@ impl BegunEffectHook {
     /// Tells the hook that there will be no effect.
     pub(super) fn cancel_effect(self) {
         if let Some((HookedEffect { hook, effect }, _)) = self.0 {
-            // A panic there is as little the call's affair as one in the other hooks.
+            // A panic in this hook does not affect the call either.
             let _ = crate::panic::catch_panic(|| hook.not_executed(&effect.call_id));
         }
     }
@@ -99,7 +99,7 @@ async fn run_hook(hook: BoxFuture<'_, Result<(), SnapshotError>>) -> Result<(), 
     }
 }
 
-/// Records what is wrong, beside what the hook may have recorded itself.
+/// Records a failure of the hook in the journal.
 async fn record_complaint(effect: &PendingEffect, complaint: &str, parts: &RuntimeParts) {
     let root = parts.roots.workspace().to_string_lossy().into_owned();
     let call = effect.call_id.clone();

@@ -18,7 +18,7 @@ use crate::sidecar::Sidecars;
 /// Limit (calls): the message is cut and says so.
 pub(crate) const ERROR_BYTES_MAX: usize = 64 * 1024;
 
-/// The outcome of a call, and its answer in the form that leaves.
+/// The outcome of a call, with its final envelope.
 pub(super) struct CallOutcome {
     pub(super) intent: Intent,
     pub(super) status: CallStatus,
@@ -27,7 +27,7 @@ pub(super) struct CallOutcome {
     pub(super) recorded_message: Option<String>,
 }
 
-/// Text at most as long as allowed, and where the rest is.
+/// Output within the limit, and the place of the rest.
 struct CutOutput {
     data: Value,
     truncated: bool,

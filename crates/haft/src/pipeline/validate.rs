@@ -54,7 +54,7 @@ pub(super) fn validate(
         Some(violations) => {
             let short = format!("invalid input for {}", state.tool());
             let message = format!("{short}: {violations}");
-            // A violation quotes what it found, which may be a body in the wrong place.
+            // A violation quotes the value found, which may be a body in the wrong parameter.
             let recorded = (!registered.contract().redacted.is_empty()).then_some(short);
             Err(PipelineStop::refused(state, ErrorCode::InvalidInput, message)
                 .recorded_as(recorded))

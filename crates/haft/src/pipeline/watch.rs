@@ -14,7 +14,7 @@ use crate::connection_state::ConnectionState;
 use crate::registry::RegisteredTool;
 use crate::watchdog::{self, WatchedCall};
 
-/// Evidence that the call may execute, and what it may touch while it does.
+/// Evidence that the call may execute, with the accesses that it may have.
 pub(super) struct Granted {
     registered: Arc<RegisteredTool>,
     accesses: Vec<ResolvedAccess>,
@@ -23,11 +23,11 @@ pub(super) struct Granted {
     hosts: Arc<HostScope>,
 }
 
-/// Why a call does not pass the watchdogs.
+/// The reason why a call does not pass the watchdogs.
 pub(super) enum WatchdogObjection {
-    /// One of them denies it, or failed.
+    /// A watchdog denied the call, or failed.
     Denied(String),
-    /// It was cancelled while they judged it.
+    /// The call was cancelled before all watchdogs answered.
     Cancelled,
 }
 
@@ -63,7 +63,7 @@ pub(super) async fn watch(
     Ok((state, Granted { registered, accesses, recorded_accesses, grant, hosts }))
 }
 
-/// Returns why watchdogs want a person asked; nothing if all of them let the call pass.
+/// Returns why watchdogs want a person asked. Returns no reasons if all watchdogs let the call pass.
 pub(super) async fn check_watchdogs(
     state: &CallState,
     judged: &Judged,

@@ -7,7 +7,7 @@ use tokio::task::AbortHandle;
 use crate::connection_state::PLAN_FRONT_END;
 use crate::pipeline::PriorCalls;
 
-/// Gives a run back.
+/// Releases a lease.
 pub(super) type ReleaseLease = Box<dyn FnOnce(Lease) + Send + Sync>;
 
 /// A lease that this process holds. Dropping it releases the lease.

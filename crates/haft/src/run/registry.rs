@@ -34,12 +34,12 @@ impl RunRegistry {
         Self { shared, trackers, opening, releases }
     }
 
-    /// Returns what all calls of the runtime share.
+    /// Returns the state that all calls of the runtime share.
     pub(crate) fn shared(&self) -> &Arc<RuntimeShared> {
         &self.shared
     }
 
-    /// Returns the counters of a run, the same to everybody.
+    /// Returns the tracker of a run, the same one for all handles.
     pub(super) fn run_tracker(&self, run: &RunId) -> Arc<RunTracker> {
         let mut attempts = self.trackers.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(shared) = attempts.get(run).and_then(Weak::upgrade) {
@@ -160,7 +160,7 @@ impl RunRegistry {
         }
     }
 
-    /// Gives all runs back that this process has.
+    /// Releases all leases of this process.
     pub(crate) async fn release_all_leases(&self) {
         let returns =
             std::mem::take(&mut *self.releases.lock().unwrap_or_else(PoisonError::into_inner));
@@ -178,7 +178,7 @@ impl RunRegistry {
         }
     }
 
-    /// Returns whether this process has a run.
+    /// Returns whether this process has the lease of a run.
     pub(crate) fn has_lease(&self, run: &RunId) -> bool {
         self.held_leases().iter().any(|lease| lease.run == *run)
     }
@@ -217,7 +217,7 @@ async fn renew_lease(runs: Weak<RunRegistry>, lease: Lease) {
                 runs.drop_lease(&lease);
                 return;
             }
-            // The time is not over yet, and the next try may fare better.
+            // The lease has not ended yet, and the next renewal may succeed.
             Err(err) => {
                 tracing::warn!(run = %lease.run, %err, "the run could not be held for longer")
             }

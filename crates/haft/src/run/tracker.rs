@@ -1,4 +1,4 @@
-//! One run as this process has it: its attempts, and the lease while this process holds it.
+//! The state of one run in this process: its attempts, and the lease while this process holds it.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -22,13 +22,13 @@ impl RunTracker {
         held.as_ref().map(|held| held.lease().clone())
     }
 
-    /// Returns what is to be known of the lease that this process has, if it has the run.
+    /// Returns the view of the lease that this process has, if it has the lease.
     pub(super) fn held_lease_view(&self) -> Option<LeaseView> {
         let held = self.held_lease.lock().unwrap_or_else(PoisonError::into_inner);
         held.as_ref().map(|held| held.view())
     }
 
-    /// Says that this process has the run.
+    /// Stores the lease that this process has taken.
     pub(super) fn set_lease(&self, held: HeldLease) {
         *self.held_lease.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(held));
     }
