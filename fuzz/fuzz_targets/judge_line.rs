@@ -33,7 +33,7 @@ fn check_spelling(line: &str) {
     let judgement = analyze_line(line);
     for command in judgement.commands.iter().filter(|command| command.launchers.is_empty()) {
         let again = analyze_line(&command.text());
-        // A function is known by its line alone, and what runs through another program has no line of its own.
+        // Only the line shows a function, and a command that another program runs has no separate line.
         if again.is_known() {
             let argv = again.commands.first().and_then(|command| command.argv());
             assert_eq!(argv, command.argv(), "{line:?}");

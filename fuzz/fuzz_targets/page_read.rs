@@ -8,7 +8,7 @@ use libfuzzer_sys::fuzz_target;
 
 /// Bytes of UTF-8 that one byte of another character set can become.
 const GROWTH_MAX: usize = 3;
-/// What a line adds to a list.
+/// Bytes that a line adds to a list.
 const ROOM: usize = 8;
 
 const CONTENT_TYPES: [Option<&str>; 8] = [

@@ -59,7 +59,7 @@ fn check_head(bytes: &[u8]) {
     assert_eq!((lengths, encodings), expected);
 }
 
-/// What is forwarded may be longer than what was read, by the fields that are added.
+/// The forwarded head may be longer than the received one, because the proxy adds fields.
 fn assert_is_head(bytes: &[u8]) {
     let head = HttpHeadScanner::new(2 * HEAD_BYTES_MAX).scan(bytes);
     assert_eq!(head.map(|head| head.map(|head| head.length())), Ok(Some(bytes.len())));

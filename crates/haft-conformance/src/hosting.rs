@@ -1,4 +1,4 @@
-//! What both binaries need of haft: a runtime that keeps its journal in memory and allows everything.
+//! The runtime of both binaries. It keeps its journal in memory and allows every call.
 
 use std::error::Error;
 use std::path::PathBuf;

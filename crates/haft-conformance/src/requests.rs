@@ -1,4 +1,4 @@
-//! What the fixtures ask of a client, as the suite expects it word for word.
+//! The requests of the fixtures to a client, in the exact words that the suite expects.
 
 use haft_contract::{ClientRequest, ClientRequestMethod};
 use serde_json::{Value, json};
@@ -46,7 +46,7 @@ pub(crate) fn sampled(answer: &Value) -> &str {
     first.and_then(|part| part.get("text")).and_then(Value::as_str).unwrap_or("no text")
 }
 
-/// What a person wrote into a field of a form.
+/// Returns the text of one field of a form that a person filled in.
 pub(crate) fn entered<'a>(answer: &'a Value, field: &str) -> &'a str {
     let content = answer.get("content").and_then(|content| content.get(field));
     content.and_then(Value::as_str).unwrap_or("stranger")

@@ -1,4 +1,4 @@
-//! The tools that the suite calls, by the names that it calls them by. What each has to do is written in the suite.
+//! The tools that the suite calls by name. The suite says what each tool must do.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;

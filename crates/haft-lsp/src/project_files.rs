@@ -1,5 +1,5 @@
 //! The files of a project that a server may have read, and their changes. A server is notified of
-//! every change since the last request, whoever made it. The scan covers files of the project's
+//! every change since the last request, by any process. The scan covers files of the project's
 //! language and project markers, except in hidden directories and directories of third-party code.
 
 use std::collections::BTreeMap;

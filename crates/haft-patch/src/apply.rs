@@ -35,7 +35,7 @@ pub fn apply(file: &FilePatch, original: Option<&str>) -> Result<Option<String>,
 ///
 /// # Errors
 ///
-/// [`PatchApplyError`] when a hunk has no place or not just one; none is applied then.
+/// [`PatchApplyError`] when a hunk has no place or several. Then no hunk is applied.
 pub fn apply_hunks(hunks: &[PatchHunk], original: &str) -> Result<String, PatchApplyError> {
     let original = OriginalText::new(original);
     let places = locate::locate_hunks(&original, hunks)?;

@@ -31,9 +31,9 @@ pub enum PatchParseError {
     Malformed {
         /// The line of the patch, counted from 1.
         line: usize,
-        /// What has to come there.
+        /// The text that the patch needs at this place.
         expected: &'static str,
-        /// What is there: a quoted excerpt, or the end of the patch.
+        /// The text at this place: a quoted excerpt, or the end of the patch.
         found: String,
     },
     /// The patch asks for something that is refused on principle.
@@ -41,9 +41,9 @@ pub enum PatchParseError {
     Unsupported {
         /// The line of the patch, counted from 1.
         line: usize,
-        /// What is asked for, with its verb.
+        /// The unsupported request, with its verb.
         what: &'static str,
-        /// What to do instead.
+        /// The advice: another way to do it.
         instead: &'static str,
     },
     /// Headers and hunks of one file do not fit together.
@@ -51,7 +51,7 @@ pub enum PatchParseError {
     Contradiction {
         /// The line of the patch, counted from 1.
         line: usize,
-        /// What does not fit, and how to write it.
+        /// The part that does not fit, and how to write it.
         what: String,
     },
     /// A file is named, but nothing is to happen to it.
@@ -90,7 +90,7 @@ pub enum PatchParseError {
     /// A limit is exceeded.
     #[error("the patch has {what} over the limit of {limit}; split it into smaller patches")]
     OverLimit {
-        /// What there is too much of.
+        /// The noun that the limit counts.
         what: &'static str,
         /// The limit.
         limit: usize,
@@ -206,7 +206,7 @@ pub enum PatchApplyError {
         /// Why it does not belong there.
         why: HunkMisplacement,
     },
-    /// What a hunk would make is there already.
+    /// The file already has the lines that a hunk would make.
     #[error(
         "{hunk} seems to be applied already: the lines it would make are at line {line}; leave it \
          out, or add context lines if they are to be there once more"

@@ -71,7 +71,7 @@ pub struct Patch {
     pub files: Vec<FilePatch>,
 }
 
-/// What is to happen to one file.
+/// The change of one file.
 ///
 /// Paths are as written, without the prefixes `a/` and `b/` where both sides have them. An
 /// absolute path or one with `..` in it comes through: the caller judges where it leads.

@@ -323,7 +323,7 @@ fn with_endings(old: &str, new: &str, replaced: &[LineEnding], around: LineEndin
     result
 }
 
-/// What to do about a passage that is not there.
+/// The advice about a passage that the text does not have.
 pub(crate) struct NearestPassageAdvice<'n>(pub(crate) Option<&'n NearestPassage>);
 
 impl fmt::Display for NearestPassageAdvice<'_> {

@@ -7,7 +7,7 @@ use super::PATH_BYTES_MAX;
 /// The old and the new name of a file; `None` stands for `/dev/null`.
 pub(crate) type PatchNames = (Option<String>, Option<String>);
 
-/// What a header line must hold, for messages.
+/// The content of a valid header line, for messages.
 pub(crate) const EXPECTED: &str =
     "a path of 1 to 4096 bytes, in UTF-8, without NUL, quoted as git does or not at all";
 

@@ -213,7 +213,7 @@ fn wants_hunks_in_the_order_of_the_file() {
     // Context may be shared by neighbours, changed lines may not.
     let patch = "--- a/f\n+++ b/f\n@@\n-two\n+TWO\n three\n@@\n three\n-four\n+FOUR\n";
     check_one(patch, POEM, expect![[r#"modify f: "one\nTWO\nthree\nFOUR\nfive\nsix\n""#]]);
-    // What lies above the change before does not count as a second place.
+    // Lines above the previous change do not count as a second place.
     check_one(
         "--- a/f\n+++ b/f\n@@\n-x\n+y\n@@\n-a\n+b\n",
         "a\nx\na\n",

@@ -1,6 +1,6 @@
 //! Reads unified diffs: the headers of each file, with git's or without, and its hunks.
 //!
-//! What headers say twice must agree. Copies, links, submodules and binary files are refused.
+//! If headers name a file twice, both names must agree. Copies, links, submodules and binary files are refused.
 
 use super::error::PatchParseError;
 use super::hunk::PatchHunk;
@@ -76,7 +76,7 @@ fn is_noise(text: &str) -> bool {
         || text.len() > 2 && text.bytes().all(|byte| byte == b'=')
 }
 
-/// What the lines above the first hunk of a file say.
+/// The headers above the first hunk of a file.
 #[derive(Default)]
 struct DiffHeaders {
     git_names: Option<PatchNames>,

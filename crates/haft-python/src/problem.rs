@@ -18,7 +18,7 @@ pub struct ToolFileProblem {
     pub severity: ToolFileSeverity,
     /// The stable name of the kind of problem.
     pub code: ProblemCode,
-    /// What was expected and what was found.
+    /// The expected and the found value.
     pub message: String,
     /// The remedy.
     pub mend: String,

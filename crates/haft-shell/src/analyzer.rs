@@ -236,8 +236,8 @@ impl LineAnalyzer {
             self.add_unknown(path, UnknownReason::Directory);
             return Vec::new();
         };
-        // If a `cd` failed, the path may lie outside of the start directory. That does not mean
-        // that the line touches that file; it is unknown.
+        // If a `cd` failed, the path may lie outside of the start directory. Whether the line
+        // touches that file is then unknown.
         let climbs = |path: &String| path == ".." || path.starts_with("../");
         let (outside, inside): (Vec<String>, Vec<String>) = paths.into_iter().partition(climbs);
         let is_open = !outside.is_empty() && !inside.is_empty();

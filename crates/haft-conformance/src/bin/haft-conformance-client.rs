@@ -25,7 +25,7 @@ const NAME: &str = "suite";
 const LOGINS_MAX: usize = 3;
 /// Where the suite expects it to be written down what a client is.
 const CLIENT_METADATA_URL: &str = "https://conformance-test.local/client-metadata.json";
-/// Where the suite is to send a browser. Nobody listens there: what it says is read from its answer.
+/// The address that the suite redirects a browser to. No server listens there: the client reads the redirect itself.
 const REDIRECT_URI: &str = "http://127.0.0.1:3000/callback";
 
 fn main() -> Result<(), Failure> {

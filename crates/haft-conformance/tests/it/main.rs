@@ -1,6 +1,6 @@
-//! The protocol's own conformance suite against the fixtures, for both revisions that haft speaks. What it finds is compared
-//! with the committed table in docs/conformance.md. `cargo xtask test` installs the suite and says where it is; without
-//! it these tests fail rather than pass over what they are for.
+//! The protocol's own conformance suite against the fixtures, for both revisions that haft speaks. The tests compare
+//! its findings with the committed table in docs/conformance.md. `cargo xtask test` installs the suite and names its place.
+//! Without the suite these tests fail.
 #![expect(
     clippy::unwrap_used,
     reason = "the lint's exception for tests does not cover the functions that they share"
@@ -44,7 +44,7 @@ impl Fixtures {
     }
 }
 
-/// What the suite says of one scenario.
+/// The suite's result for one scenario.
 struct Outcome {
     scenario: String,
     passed: u32,

@@ -41,11 +41,11 @@ pub struct NearestPassage {
     pub line: usize,
     /// Its lines as they are, the long ones and the many ones cut.
     pub passage: String,
-    /// What sets it apart.
+    /// The difference from the wanted passage.
     pub difference: PassageDifference,
 }
 
-/// What sets the nearest passage apart from what was looked for.
+/// The difference between the nearest passage and the wanted one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PassageDifference {
@@ -73,9 +73,9 @@ pub enum PassageDifference {
         compared: usize,
         /// The first line that differs, counted from 1 in the text.
         line: usize,
-        /// What was looked for there, cut.
+        /// The wanted line, shortened.
         expected: String,
-        /// What is there, cut; `None` past the end of the text.
+        /// The line that the text has there, shortened. `None` past the end of the text.
         found: Option<String>,
     },
 }
@@ -159,7 +159,7 @@ enum PassageExtent {
     WholeLines,
 }
 
-/// What is looked for, and where.
+/// The passage that is searched for, and the text to search.
 struct PassageQuery<'q> {
     text: &'q str,
     found: Vec<&'q str>,
@@ -314,7 +314,7 @@ impl FoldedText {
 
 type Trigram = [char; 3];
 
-/// What is known of a trigram of the passage.
+/// The occurrences of one trigram of the passage.
 #[derive(Default)]
 struct TrigramOccurrences {
     wanted_lines: Vec<usize>,

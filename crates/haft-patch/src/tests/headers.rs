@@ -1,4 +1,4 @@
-//! What headers may say, and what they must not.
+//! Valid and invalid headers of patches.
 
 use expect_test::{Expect, expect};
 

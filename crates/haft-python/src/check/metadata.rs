@@ -73,7 +73,7 @@ pub(super) struct DeclaredMetadata {
     pub(super) takes_context: bool,
 }
 
-/// What a tool's requirements allow it to change.
+/// The changes that a tool's requirements allow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RequiredChanges {
     /// Nothing that haft knows of.
