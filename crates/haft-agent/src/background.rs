@@ -223,7 +223,7 @@ mod tests {
         assert_eq!(
             tree.reserve_slot().err(),
             Some(SubagentLimitReached::AtWork),
-            "one that is gone on with counts"
+            "a resumed subagent counts"
         );
         drop((resumed, seats));
         let is_begun = |_: usize| tree.reserve_slot().is_ok();

@@ -55,7 +55,7 @@ pub(crate) async fn begin_session(
 ) -> Result<AgentSession, AgentError> {
     let core = host.session_context(&row, agent, layers)?;
     core.run.take_lease().await?;
-    // Whoever is told of it finds it, also when this process dies then.
+    // The session is on disk before its name is known, so it is found also if this process dies.
     let records = vec![SessionRecord::Session(row.clone())];
     core.run.record_session(records, SessionDurability::Durable).await?;
     Ok(AgentSession::from_row(core, row))

@@ -18,7 +18,7 @@ pub struct AgentDefinition {
     pub description: String,
     /// Who has it work.
     pub mode: AgentMode,
-    /// The model that it wants, as `provider/name`; without one, that of whoever has it work.
+    /// The model of the agent, as `provider/name`. Without one, the agent uses the model of its caller.
     pub model: Option<String>,
     /// The tools that it keeps, by id or by glob; without any list, all that there are.
     pub tools: Option<Vec<String>>,

@@ -72,12 +72,12 @@ impl AgentRegistry {
         self.agents.iter().find(|agent| agent.name == name)
     }
 
-    /// Returns all agents that somebody can have work, sorted by name.
+    /// Returns all agents that can be called, sorted by name.
     pub fn iter(&self) -> impl Iterator<Item = &AgentDefinition> {
         self.agents.iter().filter(|agent| agent.mode != AgentMode::Internal)
     }
 
-    /// Returns the names of all agents that somebody can have work, sorted.
+    /// Returns the names of all agents that can be called, sorted.
     pub fn names(&self) -> Vec<&str> {
         self.iter().map(|agent| agent.name.as_str()).collect()
     }

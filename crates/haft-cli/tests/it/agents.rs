@@ -49,7 +49,7 @@ fn an_agent_is_shown_with_its_prompt() {
         review: Reviews changes
         file: /world/work/agents/review.md
         mode: subagent: other agents give it tasks
-        model: that of whoever has it work
+        model: that of the agent that calls it
         tools: read, grep
 
         You are a test.

@@ -79,7 +79,7 @@ fn text(agent: &AgentDefinition) -> String {
         AgentMode::All => "all: people talk to it, and other agents give it tasks",
         AgentMode::Internal => "internal: haft summarises long conversations with it",
     };
-    let model = model.as_deref().unwrap_or("that of whoever has it work");
+    let model = model.as_deref().unwrap_or("that of the agent that calls it");
     let tools = match tools.as_deref() {
         None => "all".to_owned(),
         Some([]) => "none".to_owned(),

@@ -4,7 +4,7 @@
 //! needs no lock. Then, under the root's lock, every target is compared with the expected state and
 //! the temporaries are renamed into place. Each original keeps a temporary name until the last
 //! rename, so undoing is renaming too. A crash can leave a set half done, but each file is whole. A
-//! caller that recorded the set and its tag can [finish](Root::finish) it; this module records
+//! caller that recorded the set and its tag can [finish](Root::finish_changes) it; this module records
 //! nothing.
 
 mod commit;
