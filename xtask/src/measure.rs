@@ -11,6 +11,7 @@ mod output;
 use std::path::{Path, PathBuf};
 
 use crate::repository::Repository;
+use crate::syntax::parse_production;
 use crate::usage::{UsageError, unexpected_argument};
 use dependencies::DependencyFigures;
 use figures::WorkspaceFigures;
@@ -27,6 +28,8 @@ enum MeasureOutput {
     Json,
     /// Rewrites the table between the markers of a document.
     Document(PathBuf),
+    /// Lists the private functions that are used once, of the files below a path.
+    SingleUse(PathBuf),
 }
 
 /// Runs `cargo xtask measure`.
@@ -38,19 +41,35 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> anyhow::Result<()> {
         match argument.as_str() {
             "--json" => output = MeasureOutput::Json,
             "--write" => output = MeasureOutput::Document(value_of(argument, rest.next())?),
+            "--single-use" => output = MeasureOutput::SingleUse(value_of(argument, rest.next())?),
             "--root" => root = value_of(argument, rest.next())?,
             _ => return Err(unexpected_argument("measure", argument).into()),
         }
     }
     let repository = Repository::read(&root)?;
-    let measurement = Measurement {
-        workspace: WorkspaceFigures::of(&repository)?,
-        dependencies: DependencyFigures::of(&root, &repository.packages)?,
+    let measurement = || -> anyhow::Result<Measurement> {
+        Ok(Measurement {
+            workspace: WorkspaceFigures::of(&repository)?,
+            dependencies: DependencyFigures::of(&root, &repository.packages)?,
+        })
     };
     match output {
-        MeasureOutput::Table => print!("{}", output::table(&measurement)),
-        MeasureOutput::Json => println!("{:#}", output::json(&measurement)),
-        MeasureOutput::Document(path) => document::write(&path, &measurement)?,
+        MeasureOutput::Table => print!("{}", output::table(&measurement()?)),
+        MeasureOutput::Json => println!("{:#}", output::json(&measurement()?)),
+        MeasureOutput::Document(path) => document::write(&path, &measurement()?)?,
+        MeasureOutput::SingleUse(path) => list_single_use_functions(&repository, &path)?,
+    }
+    Ok(())
+}
+
+fn list_single_use_functions(repository: &Repository, path: &Path) -> anyhow::Result<()> {
+    for file in parse_production(&repository.sources)? {
+        if !Path::new(&file.path).starts_with(path) {
+            continue;
+        }
+        for function in figures::single_use_functions(&file) {
+            println!("{}: {} ({} lines)", file.path, function.name, function.lines);
+        }
     }
     Ok(())
 }

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::repository::{DependencyKind, DependencyOrigin, Package, Repository};
 use crate::rust_text::{is_word, words};
 use crate::syntax::{
-    CrateImports, DefinitionVisibility, ProductionFile, by_crate, parse_production,
+    CrateImports, DefinitionVisibility, FunctionDefinition, ProductionFile, by_crate,
+    parse_production,
 };
 
 /// The package whose program is shipped, with all of its dependencies.
@@ -115,16 +116,7 @@ impl CodeFigures {
     }
 
     fn of_file(file: &ProductionFile, definitions: &BTreeMap<&str, usize>) -> Self {
-        let mut uses: BTreeMap<&str, usize> = BTreeMap::new();
-        for word in words(&file.code) {
-            *uses.entry(word).or_default() += 1;
-        }
-        let uses_of = |name: &str| uses.get(name).copied().unwrap_or_default();
-        let private: Vec<_> = file
-            .functions
-            .iter()
-            .filter(|function| function.visibility == DefinitionVisibility::Private)
-            .collect();
+        let private = private_functions(file).count();
         let definitions_of = |name: &str| definitions.get(name).copied().unwrap_or_default();
         let packed: String = file.code.split_whitespace().collect();
         Self {
@@ -140,12 +132,8 @@ impl CodeFigures {
                 .map(|function| function.parameters)
                 .max()
                 .unwrap_or_default(),
-            private_functions: private.len(),
-            // The name occurs where it is defined and where it is used.
-            single_use_functions: private
-                .iter()
-                .filter(|function| uses_of(&function.name) == 2)
-                .count(),
+            private_functions: private,
+            single_use_functions: single_use_functions(file).count(),
             types: file.types.len(),
             repeated_types: file
                 .types
@@ -265,4 +253,20 @@ mod tests {
         assert_eq!(shared_locks("a:Arc<Mutex<A>>,b:Arc<std::sync::RwLock<B>>"), 2);
         assert_eq!(shared_locks("Arc::new(Mutex::new(1)),Arc<A<Mutex<B>>>"), 0);
     }
+}
+
+fn private_functions(file: &ProductionFile) -> impl Iterator<Item = &FunctionDefinition> {
+    file.functions.iter().filter(|function| function.visibility == DefinitionVisibility::Private)
+}
+
+/// Returns the private functions whose name is used once in their file, besides the definition.
+pub(super) fn single_use_functions(
+    file: &ProductionFile,
+) -> impl Iterator<Item = &FunctionDefinition> {
+    let mut uses: BTreeMap<&str, usize> = BTreeMap::new();
+    for word in words(&file.code) {
+        *uses.entry(word).or_default() += 1;
+    }
+    // The name occurs where it is defined and where it is used.
+    private_functions(file).filter(move |function| uses.get(function.name.as_str()) == Some(&2))
 }

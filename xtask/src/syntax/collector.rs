@@ -299,11 +299,15 @@ fn is_for_tests(attributes: &[Attribute]) -> bool {
     })
 }
 
-/// Returns whether a condition holds in test builds only: `test` or `all(test, …)`.
+/// Returns whether a condition holds in test builds only: `test`, `all(test, …)`, or the feature that
+/// adds the test suite of the stores.
 fn requires_test(condition: TokenStream) -> bool {
     let tokens: Vec<TokenTree> = condition.into_iter().collect();
     match tokens.as_slice() {
         [TokenTree::Ident(word)] => word == "test",
+        [TokenTree::Ident(word), _, TokenTree::Literal(feature)] => {
+            word == "feature" && feature.to_string() == "\"conformance\""
+        }
         [TokenTree::Ident(word), TokenTree::Group(group)] if word == "all" => group
             .stream()
             .into_iter()
