@@ -74,6 +74,8 @@ mod cgroup;
 mod confine;
 mod confinement;
 #[cfg(target_os = "linux")]
+mod directory_watch;
+#[cfg(target_os = "linux")]
 pub mod helper;
 mod kernel;
 pub mod limits;
@@ -91,6 +93,8 @@ mod unsupported;
 mod wire;
 
 pub use confinement::{Confinement, Mechanisms, Network, PROXY_PORT, ResourceLimits};
+#[cfg(target_os = "linux")]
+pub use directory_watch::{DirectoryWatch, NameChange, WatchedChanges, WatchedEvents};
 pub use kernel::{Availability, KernelMechanism, KernelSupport, MechanismSupport};
 pub use process::{
     CHANNEL_DESCRIPTOR, CommandChannel, Enforcement, EnforcementLevel, ExceededLimit, MissingLayer,
