@@ -216,6 +216,13 @@ impl Launcher {
         Ok(Enforcement::from_mechanisms(applied, network))
     }
 
+    /// Returns whether each command gets its own mounts, with these mechanisms. Then a command cannot
+    /// link a file from one writable directory into another.
+    pub async fn isolates_mounts(&self, requested: Mechanisms) -> bool {
+        requested.namespaces
+            && self.running_zygote().await.is_ok_and(|zygote| zygote.mechanisms().namespaces)
+    }
+
     /// Adds the targets of the hidden paths.
     async fn with_hidden_targets(
         &self,

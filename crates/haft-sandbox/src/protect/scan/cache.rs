@@ -8,6 +8,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 use super::concurrent_scans::OpenScans;
 use super::directory::{FileIdentity, FileTime, InodeState, ListedName};
+use super::followed_roots::FollowedRoots;
 use crate::protect::ProtectedPaths;
 
 /// Time that a directory must be unchanged before it is read, so that a later change is visible in
@@ -37,6 +38,7 @@ pub struct ScanCache {
     /// make them wait for one another.
     known: Arc<RwLock<HashMap<ProtectedPaths, DirectoryListings>>>,
     contents: Arc<RwLock<HashMap<InodeState, Arc<[u8]>>>>,
+    followed: FollowedRoots,
     open: OpenScans,
 }
 
@@ -96,6 +98,11 @@ impl ScanCache {
             directories.clear();
         }
         directories.extend(fresh);
+    }
+
+    /// Returns the followed roots that share this cache.
+    pub(super) fn followed_roots(&self) -> &FollowedRoots {
+        &self.followed
     }
 
     /// Returns the open scans that share this cache.

@@ -5,6 +5,7 @@
 mod cache;
 mod concurrent_scans;
 mod directory;
+mod followed_roots;
 mod hard_links;
 mod new_entry;
 mod protected_copies;

@@ -18,6 +18,7 @@ use super::cache::{
 use super::directory::{
     BUFFER_BYTES, InodeState, ScannedKind, UnlockedDirectory, open_beneath, read_names,
 };
+use super::followed_roots::FollowedRoot;
 use super::report::ScanError;
 use super::repository_shape::RepositoryShape;
 use super::result::{PatternPosition, ProtectedEntry, ScanResult, ScanRoot};
@@ -73,8 +74,11 @@ impl ScanResult {
             walk.add(PendingDirectory { root: index, path: CString::default(), depth: 0, at });
         }
         let result = walk.run().and_then(|()| walk.follow_links(links));
-        let ScanWalk { mut look, fresh, .. } = walk;
+        let ScanWalk { mut look, fresh, followed, .. } = walk;
         drop(known);
+        for root in followed.into_iter().flatten() {
+            scope.cache.followed_roots().put_back(root);
+        }
         scope.cache.remember_listings(scope.names, fresh);
         look.problem = result.err().or(look.problem.take());
         look.entries.sort_by(|a, b| a.path.cmp(&b.path));
@@ -95,6 +99,8 @@ struct ScanWalk<'a> {
     scope: ScanScope<'a>,
     known: Option<&'a DirectoryListings>,
     fresh: Vec<(ListingKey, Arc<DirectoryListing>)>,
+    /// The roots that a watch follows, by index.
+    followed: Vec<Option<FollowedRoot>>,
     look: ScanResult,
     /// Directories where a run has begun or ended. They come first, so that a flood of other
     /// directories cannot hide the nearest entries.
@@ -127,6 +133,11 @@ impl<'a> ScanWalk<'a> {
             scope,
             known,
             fresh: Vec::new(),
+            followed: scope
+                .roots
+                .iter()
+                .map(|root| scope.cache.followed_roots().take(root))
+                .collect(),
             look: ScanResult::default(),
             near: Vec::new(),
             far: Vec::new(),
@@ -385,26 +396,45 @@ impl<'a> ScanWalk<'a> {
                 errno => Err(ScanError::Unreadable { path, source: errno.into() }),
             }
         };
-        let state = match InodeState::at(self.root(pending.root).directory.as_fd(), &pending.path) {
+        let (root, names) = (self.root(pending.root), self.scope.names);
+        let mut followed = self.followed.get_mut(pending.root).and_then(Option::as_mut);
+        if let Some(followed) = &mut followed {
+            if let Some(listing) = followed.listing(names, &pending.path, detail) {
+                return Ok(Some(Arc::clone(listing)));
+            }
+            followed.follow(root, &pending.path);
+        }
+        let state = match InodeState::at(root.directory.as_fd(), &pending.path) {
             Ok(state) if state.kind == ScannedKind::Directory => state,
             Ok(_) => return Ok(None),
             Err(errno) => return failed(self, errno),
         };
         self.unlock_if_shut(pending, &state);
         let key = ListingKey { identity: state.identity, detail };
-        if let Some(listing) = self.known.and_then(|known| known.get(&key))
-            && (listing.modified, listing.changed) == (state.modified, state.changed)
+        let known = self.known.and_then(|known| known.get(&key)).filter(|listing| {
+            (listing.modified, listing.changed) == (state.modified, state.changed)
+        });
+        let listing = match known {
+            Some(listing) => Arc::clone(listing),
+            None => match self.read(pending, detail) {
+                Ok(listing) => listing,
+                Err(errno) => return failed(self, errno),
+            },
+        };
+        // A directory that its owner locked is unlocked again for each scan.
+        if is_open_to_owner(&state)
+            && let Some(followed) = self.followed.get_mut(pending.root).and_then(Option::as_mut)
         {
-            return Ok(Some(Arc::clone(listing)));
+            followed.remember(names, &pending.path, detail, Arc::clone(&listing));
         }
-        self.read(pending, detail).or_else(|errno| failed(self, errno))
+        Ok(Some(listing))
     }
 
     fn read(
         &mut self,
         pending: &PendingDirectory,
         detail: ListingDetail,
-    ) -> rustix::io::Result<Option<Arc<DirectoryListing>>> {
+    ) -> rustix::io::Result<Arc<DirectoryListing>> {
         let now = now();
         let directory =
             open_beneath(self.root(pending.root).directory.as_fd(), pending.path.to_bytes())?;
@@ -436,12 +466,12 @@ impl<'a> ScanWalk<'a> {
             self.fresh
                 .push((ListingKey { identity: state.identity, detail }, Arc::clone(&listing)));
         }
-        Ok(Some(listing))
+        Ok(listing)
     }
 
     /// Unlocks a directory that its owner has locked, until the scan is dropped.
     fn unlock_if_shut(&mut self, pending: &PendingDirectory, state: &InodeState) {
-        if state.mode & 0o500 == 0o500 {
+        if is_open_to_owner(state) {
             return;
         }
         let root = self.root(pending.root).directory.as_fd();
@@ -469,6 +499,11 @@ impl<'a> ScanWalk<'a> {
         }
         root.join(OsStr::from_bytes(relative.to_bytes()))
     }
+}
+
+/// Returns whether the owner of a directory can list it and enter it.
+fn is_open_to_owner(state: &InodeState) -> bool {
+    state.mode & 0o500 == 0o500
 }
 
 fn join(parent: &CStr, name: &CStr) -> CString {

@@ -352,3 +352,22 @@ fn has_spare() -> bool {
             .is_ok_and(|name| name == "haft-spare\n")
     })
 }
+
+/// Snapshots rely on this: a watch of one directory tree does not see changes through names outside of it.
+#[tokio::test]
+async fn a_file_gets_no_name_in_another_writable_directory() {
+    let fixture = Fixture::new();
+    assert!(fixture.launcher.isolates_mounts(Mechanisms::ALL).await);
+    let other = tempfile::tempdir().unwrap();
+    fs::write(fixture.path("file"), "text").unwrap();
+    let mut confinement = fixture.confinement();
+    confinement.writable.push(other.path().to_path_buf());
+    let other = other.path().display();
+    let script = format!(
+        "for place in {other} /tmp /var/tmp /dev/shm; do \
+         touch $place/new && ln file $place/name 2>/dev/null && echo $place; done; \
+         ln file name && echo inside"
+    );
+    let (output, _) = fixture.run_confined(&confinement, &script).await;
+    assert_eq!(output, "inside\n");
+}

@@ -75,6 +75,14 @@ fn apply(root: &Path, step: &Step) {
     };
 }
 
+/// Returns a cache whose scans of this root compare times, as a scan does beside another one.
+fn unfollowed(root: &Path) -> ScanCache {
+    let cache = ScanCache::default();
+    let roots = open_roots(&[root.to_path_buf()]).unwrap();
+    assert!(roots.iter().all(|root| cache.followed_roots().take(root).is_some()));
+    cache
+}
+
 fn found(cache: &ScanCache, root: &Path, links: FollowedLinks<'_>) -> Vec<(PathBuf, String)> {
     let roots = open_roots(&[root.to_path_buf()]).unwrap();
     let names = ProtectedPaths::builtin();
@@ -133,11 +141,13 @@ proptest! {
     fn a_cache_changes_no_answer(steps in steps(1..24)) {
         let directory = tempfile::tempdir().unwrap();
         let root = directory.path().canonicalize().unwrap();
-        let cache = ScanCache::default();
+        let caches = [ScanCache::default(), unfollowed(&root)];
         for step in &steps {
             apply(&root, step);
-            let cached = found(&cache, &root, FollowedLinks::All);
-            prop_assert_eq!(cached, found(&ScanCache::default(), &root, FollowedLinks::All));
+            let expected = found(&ScanCache::default(), &root, FollowedLinks::All);
+            for cache in &caches {
+                prop_assert_eq!(&found(cache, &root, FollowedLinks::All), &expected);
+            }
         }
     }
 }
@@ -148,7 +158,7 @@ fn a_settled_directory_is_read_once_and_again_when_it_changes() {
     let directory = tempfile::tempdir().unwrap();
     let root = directory.path().canonicalize().unwrap();
     fs::create_dir_all(root.join("sub/.git/hooks")).unwrap();
-    let cache = ScanCache::default();
+    let cache = unfollowed(&root);
     let names = ProtectedPaths::builtin();
     let remembered =
         |cache: &ScanCache| cache.read().get(&names).map_or(0, |directories| directories.len());
@@ -173,7 +183,7 @@ fn other_names_have_a_memory_of_their_own() {
     let directory = tempfile::tempdir().unwrap();
     let root = directory.path().canonicalize().unwrap();
     fs::write(root.join("secret"), "x").unwrap();
-    let cache = ScanCache::default();
+    let cache = unfollowed(&root);
     let roots = open_roots(std::slice::from_ref(&root)).unwrap();
     let count = |names: &ProtectedPaths| {
         ScanResult::scan_roots(
