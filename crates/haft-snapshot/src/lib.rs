@@ -120,7 +120,9 @@ pub use diff::{PathChange, PathChangeKind};
 pub use error::{RecordError, RestoreError, SnapshotStoreError};
 pub use id::{ContentId, ParseTreeIdError, TreeId};
 pub use quoting::quote_path;
-pub use record::{ChangeScope, OmittedPath, RecordDurability, RecordOptions, RecordReport};
+pub use record::{
+    ChangeScope, OmittedPath, RecordDurability, RecordOptions, RecordReport, RecordTracker,
+};
 pub use restore::{
     OverwritePolicy, RestoreConflict, RestoreConflictReason, RestoreReport, SkipReason, SkippedPath,
 };

@@ -9,7 +9,7 @@ pub const FILE_BYTES_MAX: u64 = 32 * 1024 * 1024;
 /// Default number of files, directories and links in a snapshot.
 ///
 /// Limit (journal): the snapshot is not taken.
-pub const FILES_MAX: u64 = 200_000;
+pub const FILES_MAX: u64 = 300_000;
 
 /// Default size of an ignored file, or of all files in an ignored directory, in a snapshot, in
 /// bytes.
@@ -26,6 +26,10 @@ pub const IGNORED_FILES_MAX: u64 = 1_000;
 ///
 /// Limit (journal): deeper ones are left out.
 pub const DEPTH_MAX: usize = 200;
+
+/// Files with several names (hard links) that are checked for each record. If there are more, each
+/// record walks everything.
+pub const LINKED_FILES_MAX: usize = 4_096;
 
 /// Attempts to read a file that changes meanwhile, before it is omitted.
 pub const READ_ATTEMPTS_MAX: u32 = 3;

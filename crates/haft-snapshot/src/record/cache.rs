@@ -6,6 +6,7 @@
 //! a visible difference. A cache therefore records its start time, by the clock that stamps files,
 //! and ignores files that were changed then or later.
 
+use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
@@ -33,6 +34,31 @@ pub(super) struct RecordCache {
     directories: HashMap<PathBuf, CachedDirectory>,
     entries: u64,
     taken_ns: i128,
+}
+
+/// A cache that is loaded when a walk first asks for a directory.
+#[derive(Debug, Default)]
+pub(super) struct LazyCache {
+    /// The directory that contains it, and the fingerprint of the options; `None` for no cache.
+    source: Option<(PathBuf, ObjectId)>,
+    loaded: OnceCell<RecordCache>,
+}
+
+impl LazyCache {
+    pub(super) fn new(directory: PathBuf, fingerprint: ObjectId) -> LazyCache {
+        LazyCache { source: Some((directory, fingerprint)), loaded: OnceCell::new() }
+    }
+}
+
+impl std::ops::Deref for LazyCache {
+    type Target = RecordCache;
+
+    fn deref(&self) -> &RecordCache {
+        self.loaded.get_or_init(|| match &self.source {
+            Some((directory, fingerprint)) => RecordCache::load(directory, *fingerprint),
+            None => RecordCache::default(),
+        })
+    }
 }
 
 /// A cached directory.
@@ -63,7 +89,7 @@ pub(super) enum CachedContent {
 
 impl RecordCache {
     /// Loads the cache in `directory`, if it was written with the same limits.
-    pub(super) fn load(directory: &Path, fingerprint: ObjectId) -> RecordCache {
+    fn load(directory: &Path, fingerprint: ObjectId) -> RecordCache {
         let mut bytes = Vec::new();
         let read = File::open(directory.join(CACHE_NAME))
             .and_then(|file| file.take(CACHE_BYTES_MAX).read_to_end(&mut bytes));
@@ -92,8 +118,14 @@ impl RecordCache {
     }
 }
 
+/// Returns the state of the cache file of a root, which tells whether it was replaced or removed.
+pub(super) fn cache_stamp(directory: &Path) -> Option<InodeStamp> {
+    let stat = rustix::fs::stat(directory.join(CACHE_NAME)).ok()?;
+    Some(PathMetadata::from(&stat).stamp)
+}
+
 /// Returns whether a change after `taken_ns` would have left a different time than the file has.
-fn is_stable(stamp: &InodeStamp, taken_ns: i128) -> bool {
+pub(super) fn is_stable(stamp: &InodeStamp, taken_ns: i128) -> bool {
     // Whole seconds come from file systems with coarse times; the coarsest in use counts by two.
     let tick_ns = if stamp.changed_ns % SECOND_NS == 0 { 2 * SECOND_NS } else { 1 };
     stamp.changed_ns.saturating_add(tick_ns) <= taken_ns
@@ -162,7 +194,7 @@ impl<'a> RecordCacheWriter<'a> {
 /// Returns the current time by the clock that stamps files, because no other clock agrees with it
 /// exactly. The file at `path` is stamped for this and kept: creating and removing one each time is
 /// slow on some file systems.
-fn now_ns(path: &Path) -> io::Result<i128> {
+pub(super) fn now_ns(path: &Path) -> io::Result<i128> {
     let file = open_private(path)?;
     let now = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
     futimens(&file, &Timestamps { last_access: now, last_modification: now })?;

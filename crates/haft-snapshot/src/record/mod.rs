@@ -7,16 +7,18 @@ mod file_read;
 mod gitignore_rules;
 mod options;
 mod oversized;
+mod tracker;
 mod update;
 mod walk;
 
 use std::path::{Path, PathBuf};
 
-use haft_sandbox::{Root, RootError};
+use haft_sandbox::{DirectoryWatch, InodeStamp, Root, RootError};
 
 pub use self::options::{RecordDurability, RecordOptions};
+pub use self::tracker::RecordTracker;
 
-use self::cache::{RecordCache, RecordCacheWriter};
+use self::cache::{LazyCache, RecordCacheWriter};
 use self::gitignore_rules::SnapshotIgnoreRules;
 use self::update::{BaseTree, PathSelection, RecordUpdate, SelectionExtent, UpdatePosition};
 use self::walk::{RecordWalk, WalkedDirectory};
@@ -136,7 +138,7 @@ impl SnapshotStore {
         if selection.everything {
             return self.record_all(root, options);
         }
-        let cache = RecordCache::default();
+        let cache = LazyCache::default();
         let mut walk = self.walk(root, options, &cache)?;
         let place = UpdatePosition { above: &SnapshotIgnoreRules::default(), depth: 0 };
         let mut update = RecordUpdate { store: self, walk: &mut walk };
@@ -149,21 +151,34 @@ impl SnapshotStore {
         root: &Root,
         options: &RecordOptions,
     ) -> Result<RecordReport, RecordError> {
+        Ok(self.walk_all(root, options, None)?.0)
+    }
+
+    /// Records everything, and returns the files with several names. `watch` follows every directory
+    /// that was listed.
+    fn walk_all(
+        &self,
+        root: &Root,
+        options: &RecordOptions,
+        watch: Option<&mut DirectoryWatch>,
+    ) -> Result<(RecordReport, Vec<(PathBuf, InodeStamp)>), RecordError> {
         let directory = self.root_directory(root)?;
         let fingerprint = options.fingerprint();
-        let cache = RecordCache::load(&directory, fingerprint);
+        let cache = LazyCache::new(directory.clone(), fingerprint);
         let fresh = RecordCacheWriter::begin_cache(&self.objects, &directory, fingerprint)?;
         let mut walk = self.walk(root, options, &cache)?;
         walk.fresh = Some(fresh);
+        walk.watch = watch;
         let walked = walk.directory(Path::new(""), &SnapshotIgnoreRules::default(), 0)?;
-        walk.finish(walked)
+        let linked = std::mem::take(&mut walk.linked);
+        Ok((walk.finish(walked)?, linked))
     }
 
     fn walk<'a>(
         &'a self,
         root: &'a Root,
         options: &'a RecordOptions,
-        cache: &'a RecordCache,
+        cache: &'a LazyCache,
     ) -> Result<RecordWalk<'a>, RecordError> {
         Ok(RecordWalk {
             root,
@@ -172,6 +187,8 @@ impl SnapshotStore {
             hidden: self.hidden_within(root),
             writing: self.objects.begin_writing(options.durability),
             cache,
+            watch: None,
+            linked: Vec::new(),
             fresh: None,
             counts: RecordCounts::default(),
         })

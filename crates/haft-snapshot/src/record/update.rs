@@ -44,16 +44,29 @@ impl PathSelection {
     ) -> Result<PathSelection, RecordError> {
         let mut selection = PathSelection::default();
         for path in paths {
-            let names = names_of(path)?;
-            if names.iter().any(|name| is_git(name)) {
-                continue;
-            }
-            let at = names
-                .iter()
-                .fold(&mut selection, |at, name| at.below.entry((*name).to_owned()).or_default());
-            at.everything = extent == SelectionExtent::Beneath;
+            selection.add_path(path, extent)?;
         }
         Ok(selection)
+    }
+
+    /// Adds a canonical path. Paths inside a `.git` directory are ignored.
+    pub(super) fn add_path(
+        &mut self,
+        path: &Path,
+        extent: SelectionExtent,
+    ) -> Result<(), RecordError> {
+        let names = names_of(path)?;
+        if !names.iter().any(|name| is_git(name)) {
+            let at =
+                names.iter().fold(self, |at, name| at.below.entry((*name).to_owned()).or_default());
+            at.everything |= extent == SelectionExtent::Beneath;
+        }
+        Ok(())
+    }
+
+    /// Returns whether no path was added.
+    pub(super) fn is_empty(&self) -> bool {
+        !self.everything && self.below.is_empty()
     }
 }
 

@@ -3,13 +3,14 @@
 //! from the leaves up. The caller chooses the paths.
 
 use std::ffi::{OsStr, OsString};
+use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
 
-use haft_sandbox::{InodeKind, InodeStamp, Root, RootError, is_temporary};
+use haft_sandbox::{DirectoryWatch, InodeKind, InodeStamp, Root, RootError, is_temporary};
 use ignore::gitignore::Gitignore;
 use rustix::io::Errno;
 
-use super::cache::{CachedContent, CachedDirectory, CachedEntry, RecordCache, RecordCacheWriter};
+use super::cache::{CachedContent, CachedDirectory, CachedEntry, LazyCache, RecordCacheWriter};
 use super::file_read::{self, FileReadResult};
 use super::gitignore_rules::{DirectoryMarkers, GitignoreKind, SnapshotIgnoreRules};
 use super::options::RecordOptions;
@@ -31,7 +32,11 @@ pub(super) struct RecordWalk<'a> {
     pub(super) excluded: Gitignore,
     pub(super) hidden: RootHiddenPaths,
     pub(super) writing: ObjectWriter<'a>,
-    pub(super) cache: &'a RecordCache,
+    pub(super) cache: &'a LazyCache,
+    /// Follows every directory that the walk lists, if the record is one of a series.
+    pub(super) watch: Option<&'a mut DirectoryWatch>,
+    /// The files with several names (hard links) that the walk met.
+    pub(super) linked: Vec<(PathBuf, InodeStamp)>,
     /// The new cache, if this walk covers everything that belongs in one.
     pub(super) fresh: Option<RecordCacheWriter<'a>>,
     pub(super) counts: RecordCounts,
@@ -148,9 +153,12 @@ impl<'a> RecordWalk<'a> {
     }
 
     /// Inspects every name of a directory that can be recorded.
-    fn list(&self, path: &Path) -> Result<(Vec<RecordWalkEntry>, DirectoryMarkers), RootError> {
-        let entries = self.root.list(path)?;
+    fn list(&mut self, path: &Path) -> Result<(Vec<RecordWalkEntry>, DirectoryMarkers), RootError> {
         let directory = OpenDirectory::open(self.root, path)?;
+        if let Some(watch) = &mut self.watch {
+            watch.add_directory(directory.handle.as_fd(), path);
+        }
+        let entries = self.root.list(path)?;
         let mut contains = DirectoryMarkers::default();
         let mut seen = Vec::with_capacity(entries.len());
         for entry in entries {
@@ -184,6 +192,9 @@ impl<'a> RecordWalk<'a> {
         seen: &RecordWalkEntry,
     ) -> Result<Option<TreeNode>, RecordError> {
         let stamp = seen.observed.metadata.stamp;
+        if seen.observed.metadata.has_other_names {
+            self.linked.push((path.clone(), stamp));
+        }
         let RecordOptions { file_bytes_max, ignored_bytes_max, .. } = *self.options;
         // Most files are so small that no rule needs to be checked.
         if stamp.size_bytes > ignored_bytes_max.min(file_bytes_max)
@@ -258,6 +269,12 @@ impl<'a> RecordWalk<'a> {
         path: &Path,
         seen: &RecordWalkEntry,
     ) -> bool {
+        // Its own names decide when it is counted again.
+        if let Some(watch) = &mut self.watch
+            && let Ok(directory) = OpenDirectory::open(self.root, path)
+        {
+            watch.add_directory(directory.handle.as_fd(), path);
+        }
         let stamp = seen.observed.metadata.stamp;
         let known = frame.cached.and_then(|cached| self.cache.known(cached, &seen.name, &stamp));
         if known == Some(CachedContent::Oversized) {

@@ -10,6 +10,7 @@ mod random;
 mod record;
 mod restore;
 mod store;
+mod tracked;
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;

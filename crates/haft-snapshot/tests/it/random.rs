@@ -12,7 +12,7 @@ use crate::Place;
 
 /// One change of a workspace. It may be impossible in the current state.
 #[derive(Debug, Clone)]
-enum Operation {
+pub(crate) enum Operation {
     Write(PathBuf, Vec<u8>),
     Link(PathBuf, PathBuf),
     MakeDirectory(PathBuf),
@@ -22,12 +22,12 @@ enum Operation {
 }
 
 /// Few names, so that they collide.
-fn path() -> impl Strategy<Value = PathBuf> {
+pub(crate) fn path() -> impl Strategy<Value = PathBuf> {
     prop::collection::vec(prop::sample::select(vec!["a", "b", "c.txt", "d"]), 1..4)
         .prop_map(|names| names.iter().collect())
 }
 
-fn operation() -> impl Strategy<Value = Operation> {
+pub(crate) fn operation() -> impl Strategy<Value = Operation> {
     let bytes = prop::collection::vec(any::<u8>(), 0..20);
     // Without the owner's bits, the test would fail for users other than root.
     let mode = (0_u32..0o10000).prop_map(|mode| mode | 0o700);
@@ -43,7 +43,7 @@ fn operation() -> impl Strategy<Value = Operation> {
 
 /// Applies an operation if possible, without following links, and returns the paths that it may
 /// have changed.
-fn apply(place: &Place, operation: &Operation) -> Vec<PathBuf> {
+pub(crate) fn apply(place: &Place, operation: &Operation) -> Vec<PathBuf> {
     let at = |path: &Path| place.at(path);
     match operation {
         Operation::Write(path, bytes) => {
@@ -99,7 +99,7 @@ fn has_plain_parents(place: &Place, path: &Path) -> bool {
 type Recording = (TreeId, BTreeMap<PathBuf, String>);
 
 /// Records everything without a cache.
-fn record_unaided(place: &Place) -> TreeId {
+pub(crate) fn record_unaided(place: &Place) -> TreeId {
     let directory = tempfile::tempdir().unwrap();
     let store = SnapshotStore::open(directory.path()).unwrap();
     store.record(&place.root, &place.options, ChangeScope::Anything).unwrap().tree
