@@ -16,7 +16,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use haft::{
     ConfineMode, Connection, ConnectionOptions, ReadablePaths, Registry, Runtime, RuntimeParts,
-    Sandbox, Snapshots, ToolListing, WorkspaceRoots,
+    Sandbox, ToolListing, WorkspaceRoots,
 };
 use haft_agent::AgentRegistry;
 use haft_contract::{PatternVariables, RunId};
@@ -77,7 +77,7 @@ pub fn runtime_on(
     settings: &EffectiveSettings,
     host: &AppHost,
 ) -> Result<Runtime, AppError> {
-    let runtime = Runtime::new(runtime_parts(journal, None, tools, settings, host)?)?;
+    let runtime = Runtime::new(runtime_parts(journal, tools, settings, host)?)?;
     tools.watch_server_changes(&runtime, settings);
     Ok(runtime)
 }
@@ -108,9 +108,9 @@ async fn recording_parts(
         UNIX_EPOCH + Duration::from_millis(host.now_ms()),
         settings.durability.keep_days,
     );
-    let hook = snapshots::hook(&journal, settings, host)?;
-    let mut parts = runtime_parts(journal, hook, tools, settings, host)?;
+    let mut parts = runtime_parts(Arc::clone(&journal), tools, settings, host)?;
     parts.launcher = parts.launcher.with_recovery_log(host.state().concurrent_scans());
+    parts.snapshots = snapshots::hook(&journal, settings, host, &parts)?;
     Ok(parts)
 }
 
@@ -128,12 +128,11 @@ pub fn unrecorded_plan_runtime(
     settings: &EffectiveSettings,
     host: &AppHost,
 ) -> Result<Runtime, AppError> {
-    Ok(Runtime::new(runtime_parts(Arc::new(MemoryJournal::new()), None, tools, settings, host)?)?)
+    Ok(Runtime::new(runtime_parts(Arc::new(MemoryJournal::new()), tools, settings, host)?)?)
 }
 
 fn runtime_parts(
     journal: Arc<dyn Journal>,
-    snapshots: Option<Arc<dyn Snapshots>>,
     tools: &AvailableTools,
     settings: &EffectiveSettings,
     host: &AppHost,
@@ -166,7 +165,7 @@ fn runtime_parts(
         clock: host.clock(),
         owner: owner::this_process(host.now_ms())?,
         is_gone: Arc::new(owner::check_gone),
-        snapshots,
+        snapshots: None,
         on_repeat: settings.durability.on_repeat,
         settings: record::settings_record(settings),
     })

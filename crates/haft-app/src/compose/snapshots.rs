@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use haft::{SnapshotHistory, Snapshots, WorkspaceSnapshots};
+use haft::{ConfineMode, RuntimeParts, SnapshotHistory, Snapshots, WorkspaceSnapshots};
 use haft_contract::sha256_hex;
 use haft_journal::Journal;
 
@@ -18,13 +18,17 @@ pub(super) fn hook(
     journal: &Arc<dyn Journal>,
     settings: &EffectiveSettings,
     host: &AppHost,
+    parts: &RuntimeParts,
 ) -> Result<Option<Arc<dyn Snapshots>>, AppError> {
     let Some(options) = &settings.snapshots else { return Ok(None) };
     let directory = directory(&settings.durability.journal, host);
     let roots = super::roots(settings)?;
     let journal = Arc::clone(journal);
-    let hook = WorkspaceSnapshots::new(&directory, &roots, journal, host.clock(), options)
+    let mut hook = WorkspaceSnapshots::new(&directory, &roots, journal, host.clock(), options)
         .hiding(&hidden(settings, host));
+    if parts.sandbox.confine == ConfineMode::Always {
+        hook = hook.following(parts.launcher.clone(), parts.sandbox.mechanisms);
+    }
     Ok(Some(Arc::new(hook)))
 }
 

@@ -11,8 +11,8 @@ use std::time::Duration;
 use haft_contract::sha256_hex;
 use haft_sandbox::Root;
 use haft_snapshot::{
-    ChangeScope, RecordDurability, RecordError, RecordOptions, SharedStoreLock, SnapshotStore,
-    SnapshotStoreError, TreeId,
+    ChangeScope, RecordDurability, RecordError, RecordOptions, RecordTracker, SharedStoreLock,
+    SnapshotStore, SnapshotStoreError, TreeId,
 };
 
 /// How long looks may wait until they outlast a loss of power, in milliseconds.
@@ -75,10 +75,18 @@ pub(super) struct SnapshotRoot {
     begun_count: AtomicU64,
     /// The last full snapshot. Taking a snapshot holds the lock, even after its callers gave up, so that slow snapshots
     /// do not pile up.
-    last_full: Arc<tokio::sync::Mutex<Option<NumberedSnapshot>>>,
+    full: Arc<tokio::sync::Mutex<FullSnapshots>>,
     /// The reason why no further full snapshots are taken.
     given_up: OnceLock<String>,
     is_sync_due: AtomicBool,
+}
+
+/// The full snapshots of this process.
+#[derive(Default)]
+struct FullSnapshots {
+    last: Option<NumberedSnapshot>,
+    /// Makes a snapshot cost only what changed since the last one.
+    tracker: RecordTracker,
 }
 
 /// A full snapshot that is complete.
@@ -97,7 +105,7 @@ impl SnapshotRoot {
             hidden: Vec::new(),
             store: OnceLock::new(),
             begun_count: AtomicU64::new(0),
-            last_full: Arc::default(),
+            full: Arc::default(),
             given_up: OnceLock::new(),
             is_sync_due: AtomicBool::new(false),
         }
@@ -117,13 +125,15 @@ impl SnapshotRoot {
         self.root.path()
     }
 
-    /// Records what the root looks like, as far as the reach goes.
+    /// Records what the root looks like, as far as the reach goes. `is_followed` tells whether the kernel reports every
+    /// change since the last full snapshot.
     pub(super) async fn take_snapshot(
         self: &Arc<Self>,
         reach: &SnapshotScope,
+        is_followed: bool,
     ) -> Result<RootSnapshot, String> {
         let look = match reach {
-            SnapshotScope::Everything => self.snapshot_everything().await,
+            SnapshotScope::Everything => self.snapshot_everything(is_followed).await,
             SnapshotScope::Paths(paths) => {
                 let paths = paths.clone();
                 self.snapshot_paths(move |place| place.record(ChangeScope::Only { paths: &paths }))
@@ -154,30 +164,40 @@ impl SnapshotRoot {
         look.await
     }
 
-    async fn snapshot_everything(self: &Arc<Self>) -> Result<RootSnapshot, String> {
+    async fn snapshot_everything(
+        self: &Arc<Self>,
+        is_followed: bool,
+    ) -> Result<RootSnapshot, String> {
         if let Some(why) = self.given_up.get() {
             return Err(why.clone());
         }
         let place = Arc::clone(self);
         let hold = run_blocking(move || place.hold()).await?;
         let asked = self.begun_count.load(Ordering::SeqCst);
-        let mut last = Arc::clone(&self.last_full).lock_owned().await;
+        let mut full = Arc::clone(&self.full).lock_owned().await;
         // A look that was begun after this one was asked for has seen what this one would see.
-        if let Some(shared) = last.as_ref().filter(|last| last.number > asked) {
+        if let Some(shared) = full.last.as_ref().filter(|last| last.number > asked) {
             return shared.outcome.clone().map(|tree| RootSnapshot { tree, _hold: hold });
         }
         let number = self.begun_count.fetch_add(1, Ordering::SeqCst) + 1;
         let place = Arc::clone(self);
         let outcome = run_blocking(move || {
-            let outcome = place.record_everything();
-            *last = Some(NumberedSnapshot { number, outcome: outcome.clone() });
+            if !is_followed {
+                full.tracker = RecordTracker::default();
+            }
+            let outcome = place.record_everything(&mut full.tracker);
+            full.last = Some(NumberedSnapshot { number, outcome: outcome.clone() });
             outcome
         });
         outcome.await.map(|tree| RootSnapshot { tree, _hold: hold })
     }
 
-    fn record_everything(&self) -> Result<TreeId, String> {
-        self.record(ChangeScope::Anything).map_err(|err| {
+    fn record_everything(&self, tracker: &mut RecordTracker) -> Result<TreeId, String> {
+        let recorded = self
+            .store()
+            .map_err(RecordError::from)
+            .and_then(|store| store.record_tracked(&self.root, &self.options, tracker));
+        recorded.map(|report| report.tree).map_err(|err| {
             if let RecordError::TooMany { .. } = err {
                 // Finding that out again for every command would cost more than it is worth.
                 self.given_up.get_or_init(|| err.to_string());

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use haft_contract::{BoxFuture, CallAddress};
 use haft_journal::{Journal, SnapshotNote};
+use haft_sandbox::{Launcher, Mechanisms};
 use haft_snapshot::RecordOptions;
 
 use super::root::{RootSnapshot, SnapshotRoot, SnapshotScope};
@@ -28,6 +29,8 @@ pub struct WorkspaceSnapshots {
     clock: Arc<dyn Clock>,
     /// Absolute paths that every effect is taken to change, each by itself.
     included: Vec<PathBuf>,
+    /// Starts the commands, with these mechanisms.
+    commands: Option<(Launcher, Mechanisms)>,
     // Written by each call when it begins and when it ends, to find out which ones run at the same time.
     active: Mutex<HashMap<CallAddress, ActiveEffect>>,
 }
@@ -73,6 +76,7 @@ impl WorkspaceSnapshots {
             journal,
             clock,
             included: Vec::new(),
+            commands: None,
             active: Mutex::default(),
         }
     }
@@ -91,6 +95,22 @@ impl WorkspaceSnapshots {
     pub fn including(mut self, paths: Vec<PathBuf>) -> Self {
         self.included = paths;
         self
+    }
+
+    /// Lets a full snapshot cost only what changed since the last one, if this launcher confines every command by
+    /// namespaces. Otherwise a command can link a file to a place outside of the roots and change it there, which only
+    /// a walk of everything finds. Without this, each full snapshot walks everything.
+    #[must_use]
+    pub fn following(mut self, launcher: Launcher, mechanisms: Mechanisms) -> Self {
+        self.commands = Some((launcher, mechanisms));
+        self
+    }
+
+    async fn are_changes_followed(&self) -> bool {
+        match &self.commands {
+            Some((launcher, mechanisms)) => launcher.isolates_mounts(*mechanisms).await,
+            None => false,
+        }
     }
 
     /// Returns whether everything that an executing call may change was recorded before. A tool can ask this before it
@@ -154,8 +174,9 @@ impl WorkspaceSnapshots {
             return Ok(());
         }
         self.register_effect(&effect.call_id, &reaches);
+        let is_followed = self.are_changes_followed().await;
         for (index, (place, reach)) in reaches.iter().enumerate() {
-            let mut look = place.take_snapshot(reach).await;
+            let mut look = place.take_snapshot(reach, is_followed).await;
             if *reach == SnapshotScope::Everything
                 && let Ok(seen) = look
             {
@@ -180,9 +201,10 @@ impl WorkspaceSnapshots {
         };
         // The caller may drop this future; the guard then removes the call.
         let leaving = ActiveEffectGuard { snapshots: self, call };
+        let is_followed = self.are_changes_followed().await;
         let mut looks = Vec::with_capacity(reaches.len());
         for (place, reach) in &reaches {
-            looks.push(place.take_snapshot(reach).await);
+            looks.push(place.take_snapshot(reach, is_followed).await);
         }
         // Effects that begin from now on cannot show in these snapshots.
         let left = self.active().remove(call);

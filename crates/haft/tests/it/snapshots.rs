@@ -21,10 +21,12 @@ use haft_contract::{
 };
 use haft_faults::JournalMethod;
 use haft_journal::{Journal, MemoryJournal, SnapshotNote};
+use haft_sandbox::{Launcher, Mechanisms};
 use haft_snapshot::{OverwritePolicy, PathChangeKind, RecordOptions, RestoreError};
 use serde_json::{Value, json};
 use tokio::sync::Barrier;
 
+use crate::background::helper;
 use crate::faulty::FaultyJournal;
 use crate::stage::{Setting, Stage, Text};
 
@@ -59,7 +61,8 @@ impl Place {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let hidden: Vec<PathBuf> = hidden.iter().map(|path| root.join(path)).collect();
         let hook = WorkspaceSnapshots::new(&stores, &roots, Arc::clone(&journal), clock, &options)
-            .hiding(&hidden);
+            .hiding(&hidden)
+            .following(Launcher::new(helper()), Mechanisms::ALL);
         let stage = Stage::new(Setting {
             tools: tools(&root, &Arc::new(Barrier::new(2))),
             journal: Arc::clone(&journal),
