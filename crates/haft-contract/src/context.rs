@@ -6,8 +6,9 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    AttemptAddress, BackgroundProcesses, CallAddress, CallKey, CallTime, ClientRequester, Effect,
-    Fs, Net, Questions, Quotas, Shell, Skills, Subagents, TodoStore, ToolId, ToolIndex,
+    AttemptAddress, BackgroundProcesses, BoxFuture, CallAddress, CallKey, CallTime,
+    ClientRequester, Effect, ErrorCode, Fs, NO_SUBAGENTS_TEXT, Net, Questions, Quotas, Shell,
+    Skills, SubagentAnswer, SubagentTask, TodoStore, ToolError, ToolId, ToolIndex,
 };
 
 /// The context of one call: who it is, its keys, its limits, and the only ways to the outside.
@@ -271,5 +272,46 @@ impl Cx {
     /// call it was started for sees what that call could see, so it serves no call for which this is another text.
     pub fn restrictions(&self) -> &str {
         &self.parts.restrictions
+    }
+}
+
+/// The agent loop behind a front end, which runs subagents for the tool `task`. It decides which subagents exist and what
+/// they may do. `()` is a host without an agent loop.
+pub trait Subagents: Send + Sync {
+    /// Starts a subagent on a task. Waits for its end unless the task runs in the background. The caller has checked that
+    /// the task names a subagent to which it may delegate. Stops with the call's cancellation.
+    fn delegate<'a>(
+        &'a self,
+        task: SubagentTask,
+        cx: &'a Cx,
+    ) -> BoxFuture<'a, Result<SubagentAnswer, ToolError>>;
+
+    /// Continues the subagent of this very call. Returns `None` if none was started; then nothing has happened.
+    fn resume<'a>(
+        &'a self,
+        task: SubagentTask,
+        cx: &'a Cx,
+    ) -> BoxFuture<'a, Result<Option<SubagentAnswer>, ToolError>>;
+}
+
+impl Subagents for () {
+    fn delegate<'a>(
+        &'a self,
+        _: SubagentTask,
+        _: &'a Cx,
+    ) -> BoxFuture<'a, Result<SubagentAnswer, ToolError>> {
+        Box::pin(async {
+            Err(ToolError::new(ErrorCode::Unavailable, NO_SUBAGENTS_TEXT).not_begun())
+        })
+    }
+
+    fn resume<'a>(
+        &'a self,
+        _: SubagentTask,
+        _: &'a Cx,
+    ) -> BoxFuture<'a, Result<Option<SubagentAnswer>, ToolError>> {
+        Box::pin(async {
+            Err(ToolError::new(ErrorCode::Unavailable, NO_SUBAGENTS_TEXT).not_begun())
+        })
     }
 }

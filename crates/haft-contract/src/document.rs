@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::{EnvelopeMetadata, output::cut_text};
+use crate::envelope_metadata::{EnvelopeMetadata, cut_text};
 
 /// The fields of a document's data. Data that has others is not taken for one.
 const FIELDS: &[&str] = &["url", "title", "notes", "text", "head"];

@@ -34,7 +34,9 @@ mod context;
 mod contract;
 mod document;
 mod effect;
+mod enforcement;
 mod envelope;
+mod envelope_metadata;
 mod error_code;
 mod host;
 mod id;
@@ -60,7 +62,7 @@ pub use tool::{DefinitionError, ProbeResult, Tool, ToolBuilder};
 
 pub use backoff::FailureBackoff;
 pub use client::{ClientRequest, ClientRequestMethod, ClientRequester};
-pub use context::{CallProgress, Cx, CxParts, LogLevel, LogLine, ProgressSink};
+pub use context::{CallProgress, Cx, CxParts, LogLevel, LogLine, ProgressSink, Subagents};
 pub use surface::{
     BoxFuture, DirectoryEntry, FileChange, FileChangeError, FilePath, FileStamp, Fs, FsEntryKind,
     OpenRegularFile, Precondition, ProcessEnding, Shell, ShellOutcome, ShellRequest, Todo,
@@ -78,16 +80,17 @@ pub use host::{
 };
 pub use net::{Method, Net, NetBody, NetRequest, NetResponse};
 pub use subagent::{
-    NO_SUBAGENTS_TEXT, SubagentAnswer, SubagentCall, SubagentSummary, SubagentTask, Subagents,
+    NO_SUBAGENTS_TEXT, SubagentAnswer, SubagentCall, SubagentSummary, SubagentTask,
 };
 pub use time::{CallTime, TimePause};
 
 pub use content::{ContentPart, ResourceBody};
 pub use document::OutputDocument;
-pub use envelope::{
-    ConfinementLayer, ConfinementLevel, EnforcedConfinement, Envelope, EnvelopeMetadata,
-    OutboundConnection,
+pub use enforcement::{
+    ConfinementLayer, ConfinementLevel, EnforcedConfinement, OutboundConnection,
 };
+pub use envelope::Envelope;
+pub use envelope_metadata::EnvelopeMetadata;
 pub use error_code::ErrorCode;
 pub use invisible::{clean, cut, end_of, is_invisible};
 pub use output::{

@@ -87,27 +87,6 @@ impl Excerpt {
     }
 }
 
-/// Says what was cut out between `head` and `tail`, in words for a model.
-pub(crate) fn cut_text(
-    head: &str,
-    tail: Option<&str>,
-    metadata: &crate::EnvelopeMetadata,
-) -> String {
-    let rest = match (&metadata.output_path, &metadata.output_lost) {
-        (Some(path), None) => format!("[output cut here; all of it: {path} (use read)]"),
-        (Some(path), Some(lost)) => {
-            format!("[output cut here; more of it: {path} (use read), but {lost}]")
-        }
-        (None, Some(lost)) => format!("[output cut here; {lost}]"),
-        (None, None) => "[output cut here]".to_owned(),
-    };
-    let newline = if head.is_empty() || head.ends_with('\n') { "" } else { "\n" };
-    match tail {
-        Some(tail) => format!("{head}{newline}{rest}\n{tail}"),
-        None => format!("{head}{newline}{rest}"),
-    }
-}
-
 impl ToolOutput {
     /// Returns an answer of `body` alone.
     pub fn new(body: OutputBody) -> Self {

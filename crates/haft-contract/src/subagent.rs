@@ -1,10 +1,8 @@
-//! What `task` needs of the host: an agent loop that does a task in a conversation of its own. Which subagents there are, what
-//! they may do and how they are run is decided by whoever implements it. `()` is a host without one.
+//! The data of the tool `task`: the subagents that exist, a task for one of them, and its answer. The trait `Subagents` in
+//! `context` runs the tasks.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-
-use crate::{BoxFuture, Cx, ErrorCode, ToolError};
 
 /// What `task` answers where nothing can run a subagent.
 pub const NO_SUBAGENTS_TEXT: &str = "no agent loop is behind this front end, so nobody can take over a task: do it with \
@@ -60,44 +58,4 @@ pub struct SubagentCall {
     pub status: String,
     /// How long it took, in milliseconds.
     pub duration_ms: u64,
-}
-
-/// Has subagents do tasks.
-pub trait Subagents: Send + Sync {
-    /// Has a subagent do a task, and waits for it or only begins it. That the task names a subagent which the caller may
-    /// delegate to was checked before. It stops with the call's cancellation.
-    fn delegate<'a>(
-        &'a self,
-        task: SubagentTask,
-        cx: &'a Cx,
-    ) -> BoxFuture<'a, Result<SubagentAnswer, ToolError>>;
-
-    /// Goes on with the child of this very call, if one was begun; `None` if none was, and then nothing has happened.
-    fn resume<'a>(
-        &'a self,
-        task: SubagentTask,
-        cx: &'a Cx,
-    ) -> BoxFuture<'a, Result<Option<SubagentAnswer>, ToolError>>;
-}
-
-impl Subagents for () {
-    fn delegate<'a>(
-        &'a self,
-        _: SubagentTask,
-        _: &'a Cx,
-    ) -> BoxFuture<'a, Result<SubagentAnswer, ToolError>> {
-        Box::pin(async {
-            Err(ToolError::new(ErrorCode::Unavailable, NO_SUBAGENTS_TEXT).not_begun())
-        })
-    }
-
-    fn resume<'a>(
-        &'a self,
-        _: SubagentTask,
-        _: &'a Cx,
-    ) -> BoxFuture<'a, Result<Option<SubagentAnswer>, ToolError>> {
-        Box::pin(async {
-            Err(ToolError::new(ErrorCode::Unavailable, NO_SUBAGENTS_TEXT).not_begun())
-        })
-    }
 }

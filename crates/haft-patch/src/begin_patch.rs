@@ -6,8 +6,8 @@
 
 use super::error::PatchParseError;
 use super::hunk::PatchHunk;
-use super::parse::{PatchSection, push};
 use super::path;
+use super::section::{PatchSection, push_section};
 use super::{FilePatch, PatchOperation};
 use crate::cursor::{PatchCursor, is_blank};
 
@@ -48,7 +48,7 @@ pub(crate) fn sections(cursor: &mut PatchCursor<'_>) -> Result<Vec<PatchSection>
                  `*** Update File: `, `*** Delete File: ` or `*** End Patch`",
             ));
         };
-        push(&mut sections, PatchSection { line, file })?;
+        push_section(&mut sections, PatchSection { line, file })?;
     }
 }
 

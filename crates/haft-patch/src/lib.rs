@@ -19,6 +19,7 @@ mod locate;
 mod parse;
 mod passage;
 mod path;
+mod section;
 #[cfg(test)]
 mod tests;
 mod unified_diff;

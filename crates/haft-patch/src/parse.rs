@@ -8,15 +8,10 @@
 use std::collections::HashMap;
 
 use super::error::PatchParseError;
-use super::hunk::{HunkLineKind, PatchHunk};
-use super::{FILES_MAX, FilePatch, Patch, PatchOperation, begin_patch, unified_diff};
+use super::hunk::PatchHunk;
+use super::section::PatchSection;
+use super::{FilePatch, Patch, PatchOperation, begin_patch, unified_diff};
 use crate::cursor::PatchCursor;
-
-/// A file of a patch and the line where it begins.
-pub(crate) struct PatchSection {
-    pub(crate) line: usize,
-    pub(crate) file: FilePatch,
-}
 
 /// Parses a patch over any number of files.
 ///
@@ -87,42 +82,6 @@ fn files(cursor: &mut PatchCursor<'_>) -> Result<Patch, PatchParseError> {
     }
     refuse_duplicates(&sections)?;
     Ok(Patch { files: sections.into_iter().map(|section| section.file).collect() })
-}
-
-/// Adds a file once its header and its hunks are known to fit together.
-pub(crate) fn push(
-    sections: &mut Vec<PatchSection>,
-    section: PatchSection,
-) -> Result<(), PatchParseError> {
-    if sections.len() == FILES_MAX {
-        return Err(PatchParseError::OverLimit { what: "files", limit: FILES_MAX });
-    }
-    match section.file.operation {
-        PatchOperation::Create => require_operation(HunkLineKind::Add, &section)?,
-        PatchOperation::Delete => require_operation(HunkLineKind::Remove, &section)?,
-        PatchOperation::Modify | PatchOperation::Rename => {}
-    }
-    sections.push(section);
-    Ok(())
-}
-
-/// Checks the hunk of a file that comes or goes as a whole.
-fn require_operation(kind: HunkLineKind, section: &PatchSection) -> Result<(), PatchParseError> {
-    let hunks = &section.file.hunks;
-    let stray = hunks.get(1).or_else(|| {
-        let kinds = [HunkLineKind::Context, HunkLineKind::Remove, HunkLineKind::Add];
-        hunks.first().filter(|hunk| kinds.iter().any(|other| *other != kind && hunk.has(*other)))
-    });
-    let Some(stray) = stray else { return Ok(()) };
-    let what = match kind {
-        HunkLineKind::Add => {
-            "a new file is one hunk whose lines all begin with `+`, empty ones too"
-        }
-        HunkLineKind::Remove | HunkLineKind::Context => {
-            "a deleted file is one hunk whose lines all begin with `-`, empty ones too"
-        }
-    };
-    Err(PatchParseError::Contradiction { line: stray.name.line, what: what.to_owned() })
 }
 
 /// Two sections for one file would each start from the original, and the later would win.

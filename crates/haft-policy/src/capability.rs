@@ -7,7 +7,8 @@ use std::sync::Arc;
 use haft_contract::{ArgPattern, CommandLine, PatternVariables, RequirementSet, ShellRequirement};
 
 use crate::access::{PathReach, PathSubject, ResolvedAccess};
-use crate::pattern::{HostPattern, MatchWidth, PathPattern, PatternError, PatternFault};
+use crate::pattern::{HostPattern, MatchWidth, PathPattern, PatternError};
+use crate::pattern_fault::PatternFault;
 
 #[cfg(test)]
 mod tests;

@@ -3,17 +3,22 @@
 
 use std::sync::Arc;
 
-use haft_contract::{PatternVariables, ToolId};
+use haft_contract::{CommandLine, PatternVariables, ToolId};
 
 use crate::access::{MatchSubject, ResolvedAccess};
-use crate::explain::allowing_pattern;
-use crate::pattern::{MatchWidth, PatternFit};
+use crate::decision::{DecisionBasis, DecisionReason, PolicyDecision, RuleRemedy};
+use crate::pattern::{MatchWidth, PatternFit, escape, escape_path, normal_host};
 use crate::rank::{RankedRule, RuleRank, RuleVerdict, verdict};
 use crate::rule::{Rule, RuleAction, RuleScope, ScopedRule};
 use crate::rule_set::{CompiledRule, RuleSet};
 
 #[cfg(test)]
 mod tests;
+
+/// Longest pattern of a rule that haft proposes, in bytes.
+///
+/// Limit (calls): «always» is not offered.
+pub(crate) const SUGGESTION_BYTES_MAX: usize = 200;
 
 /// A call that wants to happen.
 #[derive(Clone, Copy, Debug)]
@@ -22,54 +27,6 @@ pub struct PolicyRequest<'a> {
     pub tool: &'a ToolId,
     /// What it would touch. A call that touches nothing is judged on the tool alone.
     pub accesses: &'a [ResolvedAccess],
-}
-
-/// What shall happen, and why.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PolicyDecision {
-    /// What shall happen.
-    pub action: RuleAction,
-    /// Why.
-    pub reason: DecisionReason,
-    /// What would allow the call; `None` if it is allowed.
-    pub remedy: Option<RuleRemedy>,
-}
-
-/// What a decision rests on.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DecisionReason {
-    /// The tool called.
-    pub tool: ToolId,
-    /// The access that decided; `None` for a call that touches nothing.
-    pub access: Option<ResolvedAccess>,
-    /// What decided it.
-    pub basis: DecisionBasis,
-    /// The rule that would allow the access if its condition were met; `None` if it is allowed, or there is no such rule.
-    pub inactive_rule: Option<ScopedRule>,
-}
-
-/// What decided an access.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum DecisionBasis {
-    /// A rule.
-    Rule(ScopedRule),
-    /// A deny of haft itself, of the manifest or of an agent, which no rule of project or session changes.
-    Fixed(ScopedRule),
-    /// A deny or ask that may match something in a command that is not known.
-    MayContain(ScopedRule),
-    /// A deny or ask that may match something beneath a directory all of which is reached.
-    MayReach(ScopedRule),
-    /// No rule matches, so someone is asked.
-    NoRule,
-}
-
-/// What would allow a call that is not allowed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum RuleRemedy {
-    /// This rule would allow the access, added for the session.
-    Add(Rule),
-    /// No rule for this access alone helps: this rule would have to change.
-    Change(ScopedRule),
 }
 
 /// Decides a call: of what its accesses get, the strictest.
@@ -232,4 +189,28 @@ fn would_win(
 
 fn is_written(candidate: &RankedRule<'_>) -> bool {
     candidate.rule.scope != RuleScope::Preset
+}
+
+/// Returns the narrowest pattern that a rule can use to allow the access.
+pub(crate) fn allowing_pattern(subject: MatchSubject<'_>) -> String {
+    match subject {
+        MatchSubject::Path(path) => escape_path(path.relative.as_ref().unwrap_or(&path.absolute)),
+        MatchSubject::Command(CommandLine::Argv(argv)) => allowing_command(argv),
+        MatchSubject::Command(CommandLine::Unknown(_)) | MatchSubject::Nothing => "*".to_owned(),
+        MatchSubject::Host(host) => normal_host(host),
+        MatchSubject::Name(name) => escape(name),
+    }
+}
+
+fn allowing_command(argv: &[String]) -> String {
+    let spelled = argv.iter().take_while(|argument| !argument.is_empty());
+    let words: Vec<String> = spelled.map(|argument| escape(argument)).collect();
+    let pattern = words.join(" ");
+    match words.first() {
+        None => "*".to_owned(),
+        Some(program) if pattern.len() > SUGGESTION_BYTES_MAX => format!("{program} *"),
+        // An empty argument cannot be spelled; whatever stands from there on is left open.
+        Some(_) if words.len() < argv.len() => format!("{pattern} *"),
+        Some(_) => pattern,
+    }
 }

@@ -2,17 +2,11 @@
 
 use std::fmt;
 
-use haft_contract::{CommandLine, DecidingRule, RefusalGrounds, RefusalSource, Remedy};
+use haft_contract::{DecidingRule, RefusalGrounds, RefusalSource, Remedy};
 
-use crate::access::{MatchSubject, ResolvedAccess};
-use crate::decide::{DecisionBasis, DecisionReason, PolicyDecision, RuleRemedy};
-use crate::pattern::{escape, escape_path, normal_host};
+use crate::access::ResolvedAccess;
+use crate::decision::{DecisionBasis, DecisionReason, PolicyDecision, RuleRemedy};
 use crate::rule::{Condition, RuleAction, RuleScope, ScopedRule};
-
-/// Longest pattern of a rule that haft proposes, in bytes.
-///
-/// Limit (calls): «always» is not offered.
-pub(crate) const SUGGESTION_BYTES_MAX: usize = 200;
 
 impl PolicyDecision {
     /// Returns what was decided, which rule decided, and what would allow the call.
@@ -160,29 +154,5 @@ fn unmet(condition: Condition) -> &'static str {
         Condition::Sandboxed => {
             "while commands are not fully confined, as without the sandbox or with the network allowed"
         }
-    }
-}
-
-/// Returns the narrowest pattern that a rule can use to allow the access.
-pub(crate) fn allowing_pattern(subject: MatchSubject<'_>) -> String {
-    match subject {
-        MatchSubject::Path(path) => escape_path(path.relative.as_ref().unwrap_or(&path.absolute)),
-        MatchSubject::Command(CommandLine::Argv(argv)) => allowing_command(argv),
-        MatchSubject::Command(CommandLine::Unknown(_)) | MatchSubject::Nothing => "*".to_owned(),
-        MatchSubject::Host(host) => normal_host(host),
-        MatchSubject::Name(name) => escape(name),
-    }
-}
-
-fn allowing_command(argv: &[String]) -> String {
-    let spelled = argv.iter().take_while(|argument| !argument.is_empty());
-    let words: Vec<String> = spelled.map(|argument| escape(argument)).collect();
-    let pattern = words.join(" ");
-    match words.first() {
-        None => "*".to_owned(),
-        Some(program) if pattern.len() > SUGGESTION_BYTES_MAX => format!("{program} *"),
-        // An empty argument cannot be spelled; whatever stands from there on is left open.
-        Some(_) if words.len() < argv.len() => format!("{pattern} *"),
-        Some(_) => pattern,
     }
 }

@@ -1,7 +1,7 @@
 //! A small glob over bytes: `*`, `?` and `[…]`. It knows nothing of paths, commands or hosts, does not backtrack
 //! exponentially, and matches bytes, so a name that is not UTF-8 is matched by a star as any other.
 
-use crate::pattern::PatternFault;
+use crate::pattern_fault::PatternFault;
 
 #[cfg(test)]
 mod tests;

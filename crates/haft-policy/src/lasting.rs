@@ -4,8 +4,8 @@
 use haft_contract::{CommandLine, PatternVariables};
 
 use crate::access::ResolvedAccess;
-use crate::decide::{PolicyRequest, RuleRemedy, decide_access};
-use crate::explain::SUGGESTION_BYTES_MAX;
+use crate::decide::{PolicyRequest, SUGGESTION_BYTES_MAX, decide_access};
+use crate::decision::RuleRemedy;
 use crate::pattern::escape;
 use crate::rule::{Conditions, Rule, RuleAction, RuleScope};
 use crate::rule_set::RuleSet;

@@ -28,6 +28,7 @@ mod access;
 mod capability;
 mod command_reach;
 mod decide;
+mod decision;
 mod explain;
 mod glob;
 mod grant;
@@ -35,6 +36,7 @@ mod host_scope;
 mod lasting;
 mod network_guard;
 mod pattern;
+mod pattern_fault;
 mod preset;
 mod rank;
 mod rule;
@@ -44,10 +46,8 @@ mod tool_scope;
 pub use access::{PathReach, PathSubject, ResolvedAccess};
 pub use capability::{Capabilities, CapabilityShortfall, DirectoryTrees};
 pub use command_reach::CommandReach;
-pub use decide::{
-    DecisionBasis, DecisionReason, PolicyDecision, PolicyRequest, RuleRemedy, decide,
-    decide_access, decide_restrictions,
-};
+pub use decide::{PolicyRequest, decide, decide_access, decide_restrictions};
+pub use decision::{DecisionBasis, DecisionReason, PolicyDecision, RuleRemedy};
 pub use grant::Grant;
 pub use host_scope::{HostGrant, HostScope, is_local_host};
 pub use lasting::{LASTING_RULES_MAX, lasting_rules};
@@ -55,9 +55,8 @@ pub use network_guard::{
     NetworkGuard, NetworkRefusal, git_subcommand, rough_commands, stays_on_loopback,
     wrapped_commands,
 };
-pub use pattern::{
-    MatchWidth, PatternDomain, PatternError, PatternFault, RulePattern, escape, escape_path,
-};
+pub use pattern::{MatchWidth, PatternDomain, PatternError, RulePattern, escape, escape_path};
+pub use pattern_fault::PatternFault;
 pub use preset::PRESETS;
 pub use rule::{Condition, Conditions, Rule, RuleAction, RuleScope, ScopedRule};
 pub use rule_set::{RuleError, RuleErrors, RuleFault, RuleSet};

@@ -4,7 +4,7 @@ use globset::GlobBuilder;
 use proptest::prelude::*;
 
 use super::Glob;
-use crate::pattern::PatternFault;
+use crate::pattern_fault::PatternFault;
 
 #[track_caller]
 fn check(pattern: &str, texts: &[(&[u8], bool)]) {

@@ -1,0 +1,94 @@
+//! How a call went, beside its answer.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{EnforcedConfinement, ErrorCode, OutboundConnection, Refusal};
+
+/// How a call went.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct EnvelopeMetadata {
+    /// From the arrival of the call to its envelope, in milliseconds.
+    pub duration_ms: u64,
+    /// Whether the output was cut.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub truncated: bool,
+    /// The sidecar that holds the rest of a cut output; readable with `read`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_path: Option<String>,
+    /// Why the rest of a cut output could not be kept, or why not all of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_lost: Option<String>,
+    /// The journal's name of the call: `run/node/iteration/attempt/seq`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call_id: Option<String>,
+    /// Whether the envelope was recalled from the journal and nothing was executed.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub replayed: bool,
+    /// Why the call was refused or failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<ErrorCode>,
+    /// What decided that the call was refused or is in doubt, and what would lift that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refusal: Option<Box<Refusal>>,
+    /// How long the call was allowed to take, in milliseconds, where it was stopped because that time was over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<u64>,
+    /// Whether the call was refused because of what earlier calls did, and counts as not made: it keeps its key, and is the
+    /// same call when it comes again.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub held_back: bool,
+    /// The exit status of a command.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i32>,
+    /// What confined the processes of this call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub enforced: Option<EnforcedConfinement>,
+    /// Whether the operator had commands run without the kernel sandbox.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub unsafe_no_sandbox: bool,
+    /// The connections that the call's processes made or were refused, the first ones in the order of their end.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub connections: Vec<OutboundConnection>,
+    /// How many connections there were beyond those listed.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub connections_unlisted: u64,
+    /// What the call's processes left at protected places, and what became of it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub undone: Vec<String>,
+    /// What the tool printed beside its answer. Models are not shown it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log: Option<String>,
+    /// Whether the data is a list of parts, of which some are more than text ([`ContentPart::of_data`]).
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub content: bool,
+    /// Which effects of earlier attempts may already have happened.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_warning: Option<String>,
+}
+
+/// Says what was cut out between `head` and `tail`, in words for a model.
+pub(crate) fn cut_text(head: &str, tail: Option<&str>, metadata: &EnvelopeMetadata) -> String {
+    let rest = match (&metadata.output_path, &metadata.output_lost) {
+        (Some(path), None) => format!("[output cut here; all of it: {path} (use read)]"),
+        (Some(path), Some(lost)) => {
+            format!("[output cut here; more of it: {path} (use read), but {lost}]")
+        }
+        (None, Some(lost)) => format!("[output cut here; {lost}]"),
+        (None, None) => "[output cut here]".to_owned(),
+    };
+    let newline = if head.is_empty() || head.ends_with('\n') { "" } else { "\n" };
+    match tail {
+        Some(tail) => format!("{head}{newline}{rest}\n{tail}"),
+        None => format!("{head}{newline}{rest}"),
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature is serde's")]
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature is serde's")]
+fn is_zero(value: &u64) -> bool {
+    *value == 0
+}
