@@ -3,6 +3,7 @@
 //! whether a model sees them. Their text comes from the project, not from the user or from haft.
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -112,12 +113,13 @@ fn locate_files(
     problems: &mut Vec<String>,
 ) -> Vec<(PathBuf, PathBuf)> {
     let mut places = Vec::new();
+    let is_name = |name: &OsStr| NAMES.iter().any(|known| name == *known);
     for path in NAMES.map(|name| directory.join(name)) {
         let relative = path.strip_prefix(top.path()).unwrap_or(&path);
         match top.resolve(relative) {
             Ok(resolved) if resolved.kind.is_none() => {}
             // No rule judges these reads. A link therefore must not show a model a file that rules protect.
-            Ok(resolved) if !is_instructions(&resolved.path) => {
+            Ok(resolved) if !resolved.path.file_name().is_some_and(is_name) => {
                 problems.push(format!("{}: {OTHER_NAME}", path.display()));
             }
             Ok(resolved) if seen.insert(resolved.path.clone()) => {
@@ -133,10 +135,6 @@ fn locate_files(
 /// Why a link is not followed within the project.
 const OTHER_NAME: &str = "left out, because it is a link to a file that is not called AGENTS.md, CLAUDE.md or CONTEXT.md: copy the \
                           file, or rename it";
-
-fn is_instructions(place: &Path) -> bool {
-    place.file_name().is_some_and(|name| NAMES.iter().any(|known| name == *known))
-}
 
 fn refused(err: RootError) -> String {
     match err {

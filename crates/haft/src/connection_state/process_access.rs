@@ -32,8 +32,10 @@ impl ConnectionState {
             if !judged.may_show(&place) {
                 continue;
             }
-            let side =
-                if judged.may_change(&place) { &mut trees.writable } else { &mut trees.readable };
+            let path = judged.subject(&place).filter(|path| sandbox.check_write(path).is_ok());
+            let may_change =
+                path.is_some_and(|path| judged.allows_access(&ResolvedAccess::Write { path }));
+            let side = if may_change { &mut trees.writable } else { &mut trees.readable };
             side.push(place);
         }
         trees.readable.extend(left.readable.into_iter().filter(|place| judged.may_show(place)));
@@ -91,13 +93,11 @@ struct DirectoryJudge<'a> {
 impl DirectoryJudge<'_> {
     fn may_show(&self, place: &Path) -> bool {
         let path = self.subject(place).filter(|path| self.sandbox.check_read(path).is_ok());
-        self.is_canonical(place)
-            && path.is_some_and(|path| self.allows_access(&ResolvedAccess::Read { path }))
-    }
-
-    fn may_change(&self, place: &Path) -> bool {
-        let path = self.subject(place).filter(|path| self.sandbox.check_write(path).is_ok());
-        path.is_some_and(|path| self.allows_access(&ResolvedAccess::Write { path }))
+        // A link may lead to another directory than the one that is allowed.
+        let is_root = self.roots.iter().any(|root| root == place);
+        let is_canonical =
+            is_root || place.canonicalize().is_ok_and(|real| real == place && real.is_dir());
+        is_canonical && path.is_some_and(|path| self.allows_access(&ResolvedAccess::Read { path }))
     }
 
     fn allows_access(&self, access: &ResolvedAccess) -> bool {
@@ -109,11 +109,5 @@ impl DirectoryJudge<'_> {
             let relative = place.strip_prefix(root).ok()?;
             Some(PathSubject::in_root(root, relative))
         })
-    }
-
-    /// Returns whether a directory is there under this name and no other: what a link leads to was not meant.
-    fn is_canonical(&self, place: &Path) -> bool {
-        let is_root = self.roots.iter().any(|root| root == place);
-        is_root || place.canonicalize().is_ok_and(|real| real == place && real.is_dir())
     }
 }

@@ -67,69 +67,53 @@ impl RepositoryCheck<'_> {
     fn check(&self, path: &FilePath) -> Result<(), ToolError> {
         for directory in path.relative().ancestors().skip(1) {
             let Ok(within) = path.relative().strip_prefix(directory) else { continue };
-            self.check_protected_path(path, directory, within)?;
-            self.check_repository_completion(path, directory, within)?;
+            let (pattern, part) = (self.protecting_pattern(within), self.part_at(within));
+            if pattern.is_none() && part.is_none() {
+                continue;
+            }
+            let before = self.parts_before(directory);
+            let after = self.parts_after(directory, before.clone());
+            // git would treat the directory as if it were named `.git`, whose entries are protected.
+            if let Some(pattern) = pattern
+                && after.len() >= REPOSITORY_PARTS_MIN
+            {
+                let message = format!(
+                    "{:?} is protected as by {pattern:?}, because git takes {} for a repository and obeys what it \
+                     says: leave it, or ask the user to change it",
+                    path.display(),
+                    shown(directory)
+                );
+                return Err(ToolError::new(ErrorCode::CapabilityDenied, message));
+            }
+            // The last part of a repository makes git obey the entries that are already in the directory.
+            let config = directory.join("config");
+            let is_protected_by_name =
+                self.protected.matching_beneath(self.root.path(), &config).is_some();
+            let completes_repository = part.is_some()
+                && !is_protected_by_name
+                && !is_repository(&before)
+                && is_repository(&after);
+            let obeyed = PROTECTED_IN_REPOSITORY.iter().find(|(name, example)| {
+                completes_repository
+                    && self.protecting_pattern(Path::new(example)).is_some()
+                    && self.exists(&directory.join(name))
+            });
+            if let Some((name, _)) = obeyed {
+                let message = format!(
+                    "{:?} would make {} a git repository, and git would obey the {name:?} that is in it: choose \
+                     another place, or ask the user to make the repository",
+                    path.display(),
+                    shown(directory)
+                );
+                return Err(ToolError::new(ErrorCode::CapabilityDenied, message));
+            }
         }
         Ok(())
-    }
-
-    /// Refuses what would be protected if the directory were named `.git`, where it might as well be.
-    fn check_protected_path(
-        &self,
-        path: &FilePath,
-        directory: &Path,
-        within: &Path,
-    ) -> Result<(), ToolError> {
-        let Some(pattern) = self.protecting_pattern(within) else { return Ok(()) };
-        if self.parts_after(directory, self.parts_before(directory)).len() < REPOSITORY_PARTS_MIN {
-            return Ok(());
-        }
-        let message = format!(
-            "{:?} is protected as by {pattern:?}, because git takes {} for a repository and obeys what it says: leave \
-             it, or ask the user to change it",
-            path.display(),
-            shown(directory)
-        );
-        Err(ToolError::new(ErrorCode::CapabilityDenied, message))
-    }
-
-    /// Refuses the last part of a repository where something lies that git would then obey.
-    fn check_repository_completion(
-        &self,
-        path: &FilePath,
-        directory: &Path,
-        within: &Path,
-    ) -> Result<(), ToolError> {
-        if self.part_at(within).is_none() || self.is_protected_by_name(directory) {
-            return Ok(());
-        }
-        let before = self.parts_before(directory);
-        if is_repository(&before) || !is_repository(&self.parts_after(directory, before)) {
-            return Ok(());
-        }
-        let obeyed = PROTECTED_IN_REPOSITORY.iter().find(|(name, example)| {
-            self.protecting_pattern(Path::new(example)).is_some()
-                && self.exists(&directory.join(name))
-        });
-        let Some((name, _)) = obeyed else { return Ok(()) };
-        let message = format!(
-            "{:?} would make {} a git repository, and git would obey the {name:?} that is in it: choose another place, \
-             or ask the user to make the repository",
-            path.display(),
-            shown(directory)
-        );
-        Err(ToolError::new(ErrorCode::CapabilityDenied, message))
     }
 
     /// Returns the pattern that protects a path in a repository, or nothing if the user has lifted it.
     fn protecting_pattern(&self, within: &Path) -> Option<&str> {
         self.protected.matching_beneath(Path::new(".git"), within)
-    }
-
-    /// Tells whether names alone keep calls from what git obeys there.
-    fn is_protected_by_name(&self, directory: &Path) -> bool {
-        let config = directory.join("config");
-        self.protected.matching_beneath(self.root.path(), &config).is_some()
     }
 
     fn parts_before(&self, directory: &Path) -> BTreeSet<&str> {
