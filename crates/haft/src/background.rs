@@ -99,7 +99,7 @@ impl CallBackgroundProcesses {
         &self.connection.shared.parts
     }
 
-    /// Returns the directories of roots that are left to the program; all of them to one that asks for none.
+    /// Returns the directories of the roots that the program may reach. If it asks for no files, haft limits nothing.
     fn trees(&self, request: &BackgroundProcessRequest) -> DirectoryTrees {
         match (request.files, &request.writable) {
             (ProcessFileAccess::Nothing, ProcessWriteAccess::Nothing) => DirectoryTrees {
@@ -131,7 +131,8 @@ impl CallBackgroundProcesses {
         }
     }
 
-    /// Returns what the program reads beyond what every command does: what is left to it of the roots, and what it asks for.
+    /// Returns the paths that the program reads in addition to those of every command: the allowed part of the roots, and
+    /// the paths of its request.
     fn readable(
         &self,
         request: &BackgroundProcessRequest,
@@ -218,8 +219,8 @@ impl CallBackgroundProcesses {
         Ok(subject.absolute)
     }
 
-    /// Refuses a directory that the call was not granted as a whole. The call was judged by the directory itself; here it
-    /// matters as well what requirements and rules say of what is in it.
+    /// Refuses a directory that the call was not granted as a whole. The pipeline judged only the directory itself. The
+    /// program can change all entries, so requirements and rules about them count here.
     fn check_change(&self, subject: &PathSubject) -> Result<(), ToolError> {
         self.runtime_parts().sandbox.check_write(subject)?;
         let is_declared =

@@ -50,7 +50,7 @@ impl PathResolver {
         Self { roots, sidecars, sidecar_root: Arc::default(), skills }
     }
 
-    /// Resolves what a tool was given as a path, all symlinks expanded.
+    /// Resolves a path from a tool's input, and expands all symlinks.
     pub(crate) fn resolve(&self, path: &str) -> Result<(FilePath, Option<FsEntryKind>), ToolError> {
         match self.locate_read_only(path) {
             Some((index, root, relative)) => {
@@ -142,7 +142,7 @@ pub(crate) struct GrantedFs {
     pub(crate) stop: CancellationToken,
     /// The state of the runtime, with the places that the sandbox hides from every call.
     pub(crate) shared: Arc<RuntimeShared>,
-    /// The intent to which is added what is about to change; nothing is changed without it.
+    /// The intent that records each change before it is made. Without an intent, no file is changed.
     pub(crate) intent: Option<Arc<OpenIntent>>,
     /// Marks the temporaries of this call.
     pub(crate) tag: ChangeTag,

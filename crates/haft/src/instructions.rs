@@ -49,7 +49,7 @@ pub struct InstructionFile {
 }
 
 impl Instructions {
-    /// Returns all files under headings that name them; nothing where there are none.
+    /// Returns the text of all files, each with a heading that names the file. Without files, the text is empty.
     pub fn text(&self) -> String {
         let mut text = String::new();
         for file in &self.files {
@@ -60,15 +60,17 @@ impl Instructions {
         text
     }
 
-    /// Returns how many tokens the files are taken to be: a quarter of their bytes.
+    /// Returns the estimated number of tokens: a quarter of the bytes of all files.
     pub fn tokens(&self) -> usize {
         let bytes: usize = self.files.iter().map(|file| file.text.len()).sum();
         bytes.div_ceil(TOKEN_BYTES)
     }
 }
 
-/// Collects the instructions for a workspace: of its root and of the directories above it, as far up as its repository
-/// goes, without one up to below `home`. Of 8,000 tokens the nearest files take first what they need.
+/// Collects the instructions for a workspace, from its root and the directories above it.
+///
+/// The search ends at the top of the repository. Without a repository, it ends below `home`. All files together have at
+/// most 8,000 tokens, and the nearest files come first. Unreadable files are problems, not errors.
 pub fn load_instructions(root: &Path, home: Option<&Path>) -> Instructions {
     let way_up = project_directories(root, home);
     let Some(top) = way_up.last() else { return Instructions::default() };
@@ -104,8 +106,8 @@ pub fn load_instructions(root: &Path, home: Option<&Path>) -> Instructions {
     collected
 }
 
-/// Returns the files of one directory by the names that they have there, and where they are. One that several names lead to
-/// is there once, by the first of them; one that was there before, in a nearer directory, is not.
+/// Returns the instruction files of one directory, each with its path and its resolved place. A file with several names
+/// is returned once. A file of a nearer directory is not returned again.
 fn locate_files(
     top: &Root,
     directory: &Path,
@@ -145,7 +147,7 @@ fn refused(err: RootError) -> String {
     }
 }
 
-/// Returns what a file says, up to so many bytes, and whether there is more.
+/// Returns the text of a file up to `bytes_max` bytes, and whether the file is longer.
 fn read(top: &Root, place: &Path, bytes_max: usize) -> Result<(String, bool), String> {
     let opened = top.open_file(place).map_err(refused)?;
     let mut bytes = Vec::new();

@@ -1,5 +1,5 @@
-//! Panics in other people's code, turned into values. Nothing of what panicked is used again, so no broken invariant
-//! of it can be seen.
+//! Turns panics of tools and hooks into values. haft does not use the state of panicked code again, so a broken invariant
+//! cannot show.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;

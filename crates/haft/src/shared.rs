@@ -228,18 +228,17 @@ impl RuntimeShared {
         let runs_commands =
             |access: &ResolvedAccess| matches!(access, ResolvedAccess::Shell { .. });
         if accesses.iter().any(runs_commands) {
-            self.conditions.get_or_init(|| self.find_conditions()).await;
+            let probe = || async {
+                let RuntimeParts { sandbox, launcher, allow_network, .. } = &self.parts;
+                if sandbox.confine == ConfineMode::UnsafeNever {
+                    return Conditions::default();
+                }
+                let network = if *allow_network { Network::Host } else { Network::Loopback };
+                let enforceable = launcher.probe_enforcement(network, sandbox.mechanisms).await;
+                // A failed probe counts as no sandbox. Execution then refuses what cannot be enforced.
+                Conditions { sandboxed: enforceable.is_ok_and(|enforced| enforced.is_full()) }
+            };
+            self.conditions.get_or_init(probe).await;
         }
-    }
-
-    async fn find_conditions(&self) -> Conditions {
-        if self.parts.sandbox.confine == ConfineMode::UnsafeNever {
-            return Conditions::default();
-        }
-        let network = if self.parts.allow_network { Network::Host } else { Network::Loopback };
-        let mechanisms = self.parts.sandbox.mechanisms;
-        let enforceable = self.parts.launcher.probe_enforcement(network, mechanisms).await;
-        // A failed probe counts as no sandbox. Execution then refuses what cannot be enforced.
-        Conditions { sandboxed: enforceable.is_ok_and(|enforced| enforced.is_full()) }
     }
 }

@@ -1,5 +1,5 @@
-//! Programs of a front end's own, started outside of any call: they read the roots and what they are given to read, change
-//! nothing and reach no host. No rule and no journal knows of them, which is why they are granted nothing else.
+//! Programs that a front end starts outside of calls. They read the roots and the paths that a request names. They
+//! change no file and reach no host, because no rule judges them and no journal records them.
 
 use std::ffi::OsString;
 use std::sync::Arc;
@@ -17,10 +17,10 @@ use crate::roots::WorkspaceRoots;
 use crate::sandbox::Sandbox;
 use crate::shell::ProcessBounds;
 
-/// Starts programs that belong to no call and only read, confined like those of calls.
+/// Starts programs that belong to no call and only read, confined like the programs of calls.
 ///
-/// A front end needs them while it puts a runtime together, such as to find out which tools there are. Where the kernel
-/// cannot confine them they are not started, unless the sandbox says that nothing is confined.
+/// A front end needs such programs before it has a runtime, for example to list the tools of Python files. If the kernel
+/// cannot confine a program, haft does not start it, unless the sandbox is [off](crate::ConfineMode::UnsafeNever).
 pub struct ReadOnlyBackgroundProcesses {
     launcher: Launcher,
     sandbox: Sandbox,
@@ -30,7 +30,8 @@ pub struct ReadOnlyBackgroundProcesses {
 }
 
 impl ReadOnlyBackgroundProcesses {
-    /// Returns what starts programs with this environment; they see the roots, and may read what the sandbox names.
+    /// Returns a starter of programs with this environment. The programs can read the roots and the readable paths of the
+    /// sandbox.
     pub fn new(
         launcher: Launcher,
         sandbox: Sandbox,

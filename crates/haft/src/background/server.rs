@@ -57,7 +57,7 @@ pub struct ServerProcessParts {
     pub variables: PatternVariables,
 }
 
-/// Starts one program with the grant that its requirements come to.
+/// Starts one program with the grant of its requirements.
 pub struct ServerProcessLauncher {
     context: Arc<ServerProcessContext>,
     readable: Vec<PathBuf>,
@@ -76,7 +76,7 @@ pub enum ServerProcessError {
     /// A requirement is not usable.
     #[error(transparent)]
     Requirement(#[from] PatternError),
-    /// A program is confined to directories, and this is none of a root.
+    /// The pattern is no directory of a root. A program can be confined to directories only.
     #[error(
         "{0:?} names no directory of the workspace: expected one such as \"notes/**\", or \"{WORKSPACE}/**\""
     )]
@@ -87,7 +87,7 @@ pub enum ServerProcessError {
 }
 
 impl ServerProcesses {
-    /// Returns what programs are started with; rules are checked here.
+    /// Returns the settings from which programs get their grants. The error names a rule that is not valid.
     pub fn new(parts: ServerProcessParts) -> Result<Self, ServerProcessError> {
         let ServerProcessParts { launcher, sandbox, roots, environment, rules, variables } = parts;
         let rules = RuleSet::compile(rules, &variables, Conditions::default())?;
@@ -104,7 +104,10 @@ impl ServerProcesses {
         Ok(Self { context: Arc::new(context) })
     }
 
-    /// Returns what starts the program called `name` with what it requires. Only files and hosts are granted to programs.
+    /// Grants the program `name` its required files and hosts, and returns its launcher.
+    ///
+    /// The error names a requirement that is not valid, a pattern that is no directory, or a directory that the sandbox
+    /// or a rule keeps from the program.
     pub fn grant(
         &self,
         name: &ToolId,
@@ -143,7 +146,7 @@ enum DirectoryUse {
 }
 
 impl ServerProcessContext {
-    /// Returns where the directories are, if neither the sandbox nor a rule keeps any of what is in them.
+    /// Returns the paths of the directories, if neither the sandbox nor a rule keeps an entry of them from the program.
     fn directory_paths(
         &self,
         name: &ToolId,
@@ -201,7 +204,7 @@ impl ServerProcessContext {
 }
 
 impl ServerProcessLauncher {
-    /// Returns the directories that the program can change, as they are spelled from the workspace; `.` is all roots.
+    /// Returns the directories that the program can change, relative to the workspace; `.` stands for all roots.
     pub fn writable_patterns(&self) -> &[String] {
         &self.writable_patterns
     }
@@ -251,7 +254,7 @@ impl BackgroundProcesses for ServerProcessLauncher {
     }
 }
 
-/// Returns the directories that patterns name with all that is in them, from the workspace; `.` alone if all of it is named.
+/// Returns the directories that the patterns name, relative to the workspace; only `.` if a pattern names all roots.
 fn directories(patterns: &[String]) -> Result<Vec<String>, ServerProcessError> {
     let mut directories: Vec<String> = Vec::new();
     for pattern in patterns {
@@ -267,7 +270,7 @@ fn directories(patterns: &[String]) -> Result<Vec<String>, ServerProcessError> {
     Ok(directories)
 }
 
-/// Returns the directory that a pattern names with all in it.
+/// Returns the directory that a pattern names with all its entries; `None` if the pattern names anything else.
 fn directory_of(pattern: &str) -> Option<String> {
     let within = match pattern.strip_prefix(WORKSPACE) {
         Some("") => "**",

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::ConnectionState;
 
 impl ConnectionState {
-    /// Takes over what a call of a tool left, if the tool keeps anything in connections.
+    /// Adopts the state that a call of a tool created, if the tool stores state in connections.
     pub(crate) fn adopt_call(&self, tool: &str, input: &Value, answer: &Envelope) {
         let Envelope::Output { .. } = answer else { return };
         // This connection could make such a call itself: haft's own tool has that name, and no rule denies it.

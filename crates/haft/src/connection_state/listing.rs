@@ -26,7 +26,8 @@ pub enum ToolListing {
     /// Every tool is listed and can be called, because callers know the tools.
     #[default]
     All,
-    /// Where there are many tools, some of them are found with `tool_search` before they are listed and can be called.
+    /// If there are many tools, a model must find some of them with `tool_search` before haft lists them and allows calls
+    /// of them.
     Searched,
 }
 

@@ -1,5 +1,5 @@
-//! Which directories processes of a session's calls are shown: all roots, less what narrowings keep back. A process is held to
-//! whole directories, by the kernel; what rules say of single files in them holds what is read off its words, as everywhere.
+//! The directories that processes of a connection's calls can reach: all roots, without those that restrictions keep
+//! back. The kernel confines a process to whole directories. Rules about single files apply to the words of a command.
 
 use std::path::{Path, PathBuf};
 
@@ -42,7 +42,8 @@ impl ConnectionState {
         trees
     }
 
-    /// Refuses a process that is to be held to less than commands of this program reach, where nothing holds any to anything.
+    /// Refuses a process with restricted directories or hosts if the sandbox is off, because nothing would enforce the
+    /// restriction.
     pub(crate) fn check_enforceable(
         &self,
         trees: &DirectoryTrees,

@@ -11,10 +11,10 @@ use haft_sandbox::{DirEntry, InodeKind, ProtectedPaths, Root, RootError};
 use super::path_of;
 use crate::roots::path_error;
 
-/// Directories beneath those around what is changed that are looked at, the nearer ones first.
+/// The number of directories below those around a change in which haft looks for links, the nearest first.
 pub(crate) const DIRECTORIES_BENEATH_MAX: usize = 64;
 
-/// Refuses changes to what a protected name leads to.
+/// Refuses changes of the targets of protected names.
 pub(super) fn check(
     root: &Root,
     protected: &ProtectedPaths,

@@ -14,8 +14,8 @@ use super::path_of;
 /// The names by which git knows a repository.
 const REPOSITORY_PARTS: [&str; 4] = ["HEAD", "objects", "refs", "commondir"];
 
-/// How many of them make a directory count as a repository where something is changed that git obeys: what is still
-/// missing can be added later, by a command too.
+/// The number of these names that makes a directory count as a repository when a call changes a file that git obeys. A
+/// later call or command can add the missing names.
 const REPOSITORY_PARTS_MIN: usize = 2;
 
 /// The entries of a repository that git obeys, each with a path that stands for all of its kind.
@@ -26,8 +26,8 @@ const PROTECTED_IN_REPOSITORY: [(&str, &str); 4] = [
     ("hooks", "hooks/any"),
 ];
 
-/// Returns whether what becomes of changes can depend on other ones that are made at the same time: only names that mean
-/// something to git matter here.
+/// Returns whether the check of these changes can depend on changes that other calls make at the same time. Only changes
+/// of names that mean something to git can.
 pub(super) fn may_affect_repository(changes: &[FileChange]) -> bool {
     static NAMES: LazyLock<Option<ProtectedPaths>> = LazyLock::new(|| {
         let obeyed = PROTECTED_IN_REPOSITORY.iter().map(|(name, _)| *name);
@@ -38,8 +38,8 @@ pub(super) fn may_affect_repository(changes: &[FileChange]) -> bool {
     parts.any(|part| names.matching(Path::new(&part)).is_some())
 }
 
-/// Refuses changes to what git obeys in a directory that is a repository in all but name, and those that make a
-/// repository around what lies there already.
+/// Refuses changes of files that git obeys in a repository under another name than `.git`. Also refuses changes that make
+/// a repository around such files.
 pub(super) fn check(
     root: &Root,
     protected: &ProtectedPaths,
@@ -71,8 +71,11 @@ impl RepositoryCheck<'_> {
             if pattern.is_none() && part.is_none() {
                 continue;
             }
-            let before = self.parts_before(directory);
-            let after = self.parts_after(directory, before.clone());
+            let exists = |part: &&str| self.exists(&directory.join(part));
+            let before: BTreeSet<&str> = REPOSITORY_PARTS.into_iter().filter(exists).collect();
+            let written = self.written.iter().filter_map(|path| path.strip_prefix(directory).ok());
+            let added = written.filter_map(|within| self.part_at(within));
+            let after: BTreeSet<&str> = before.iter().copied().chain(added).collect();
             // git would treat the directory as if it were named `.git`, whose entries are protected.
             if let Some(pattern) = pattern
                 && after.len() >= REPOSITORY_PARTS_MIN
@@ -116,20 +119,6 @@ impl RepositoryCheck<'_> {
         self.protected.matching_beneath(Path::new(".git"), within)
     }
 
-    fn parts_before(&self, directory: &Path) -> BTreeSet<&str> {
-        REPOSITORY_PARTS.into_iter().filter(|part| self.exists(&directory.join(part))).collect()
-    }
-
-    fn parts_after<'b>(
-        &'b self,
-        directory: &Path,
-        mut parts: BTreeSet<&'b str>,
-    ) -> BTreeSet<&'b str> {
-        let added = self.written.iter().filter_map(|path| path.strip_prefix(directory).ok());
-        parts.extend(added.filter_map(|within| self.part_at(within)));
-        parts
-    }
-
     /// Returns the part that a path within a directory is, or lies in.
     fn part_at(&self, within: &Path) -> Option<&str> {
         let first: PathBuf = within.components().take(1).collect();
@@ -145,7 +134,7 @@ impl RepositoryCheck<'_> {
     }
 }
 
-/// Tells whether git would take a directory with these parts for a repository, or for a linked worktree's part of one.
+/// Returns whether git treats a directory with these parts as a repository, or as the part of a linked worktree.
 fn is_repository(parts: &BTreeSet<&str>) -> bool {
     let has = |part| parts.contains(part);
     has("HEAD") && (has("commondir") || (has("objects") && has("refs")))

@@ -152,7 +152,7 @@ async fn add_for_project(rules: &[Rule], connection: &ConnectionState) {
 /// Denies a call whose question no person could answer.
 fn unanswered_refusal(state: CallState, judged: Judged, asked: ApprovalQuestion) -> PipelineStop {
     let mut because =
-        format!("nobody can be asked here, so the call is denied: {}", asked.explain_reasons());
+        format!("no person can be asked here, so the call is denied: {}", asked.explain_reasons());
     let grounds = if asked.watchdog_reasons.is_empty() {
         RefusalGrounds { decided_by: RefusalSource::NoAnswer, remedies: asked.remedies() }
     } else {

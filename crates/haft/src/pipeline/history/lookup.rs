@@ -139,14 +139,7 @@ impl HistoryReader<'_> {
                 Some(_) | None => attempt.number_call(arrived.first_key()),
             }),
         };
-        let is_recorded = matches!(status, RecordedStatus::Recorded { .. });
-        Ok(LocatedCall {
-            attempt,
-            status,
-            unacknowledged: unacknowledged.filter(|_| is_recorded),
-            replay_index: counted,
-            driver_id,
-        })
+        Ok(LocatedCall { attempt, status, unacknowledged, replay_index: counted, driver_id })
     }
 
     /// Finds the recorded call that this call repeats, with its repeat index: by the driver's call id, or by the place
