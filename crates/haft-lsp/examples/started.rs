@@ -6,16 +6,13 @@ use std::error::Error;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use haft::{
-    Call, CallLimits, ConnectionOptions, Registry, RepeatPolicy, Runtime, RuntimeParts, Sandbox,
-    SystemClock, WorkspaceRoots,
-};
-use haft_contract::{PatternVariables, RequirementSet, RunId};
+use haft::{Call, ConnectionOptions, Registry, Runtime, RuntimeParts, SystemClock, WorkspaceRoots};
+use haft_contract::RunId;
 use haft_journal::{LeaseOwner, MemoryJournal};
 use haft_lsp::{
     LspOptions, ServerProgram, ServerProgramError, ServerProgramFinder, builtin_languages,
 };
-use haft_policy::{NetworkGuard, Rule, RuleAction, RuleScope};
+use haft_policy::{Rule, RuleAction, RuleScope};
 use haft_sandbox::Launcher;
 
 /// Uses one program for every language.
@@ -42,27 +39,16 @@ fn main() -> Result<(), Box<dyn Error>> {
         let roots = WorkspaceRoots::open(&PathBuf::from(root), &[])?;
         let runtime = Runtime::new(RuntimeParts {
             registry: Registry::new(vec![haft_lsp::lsp(options)])?,
-            journal: Arc::new(MemoryJournal::new()),
-            variables: PatternVariables { workspace: roots.paths(), ..PatternVariables::default() },
-            roots,
-            requires: RequirementSet::default(),
             rules: vec![(RuleScope::Manifest, Rule::new("*", "*", RuleAction::Allow))],
-            limits: CallLimits::default(),
-            allow_network: false,
-            network_guard: NetworkGuard::default(),
-            sandbox: Sandbox::system(),
-            project_rules: None,
-            watchdogs: Vec::new(),
             launcher: Launcher::new(std::env::current_exe()?),
-            networking: haft::Networking::default(),
             environment: vec![("PATH".into(), "/usr/bin:/bin".into())],
-            sidecars: std::env::temp_dir().join("haft-lsp-example"),
-            clock: Arc::new(SystemClock),
-            owner: LeaseOwner { id: "example".to_owned(), location: "an example".to_owned() },
-            is_gone: Arc::new(|_| None),
-            snapshots: None,
-            on_repeat: RepeatPolicy::default(),
-            settings: "{}".to_owned(),
+            ..RuntimeParts::new(
+                Arc::new(MemoryJournal::new()),
+                roots,
+                std::env::temp_dir().join("haft-lsp-example"),
+                Arc::new(SystemClock),
+                LeaseOwner { id: "example".to_owned(), location: "an example".to_owned() },
+            )
         })?;
         let session = runtime.open_connection(ConnectionOptions::headless("s1", "example"))?;
         let run = session.run(RunId::parse("r1")?);

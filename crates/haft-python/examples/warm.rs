@@ -14,12 +14,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use haft::{
-    Call, CallLimits, ConnectionOptions, Registry, RepeatPolicy, Run, Runtime, RuntimeParts,
-    Sandbox, SystemClock, WorkspaceRoots,
+    Call, ConnectionOptions, Registry, Run, Runtime, RuntimeParts, SystemClock, WorkspaceRoots,
 };
-use haft_contract::{Cx, PatternVariables, RunId, Tool, ToolError};
+use haft_contract::{Cx, RunId, Tool, ToolError};
 use haft_journal::{LeaseOwner, MemoryJournal};
-use haft_policy::{NetworkGuard, Rule, RuleAction, RuleScope};
+use haft_policy::{Rule, RuleAction, RuleScope};
 use haft_python::{CheckedTool, SourceFile, ToolDirectory, WorkerOptions};
 use haft_sandbox::Launcher;
 use serde_json::{Value, json};
@@ -180,27 +179,16 @@ fn run(directory: &Path, tools: Vec<Tool>) -> Result<Run, Failure> {
     let roots = WorkspaceRoots::open(&root, &[])?;
     let runtime = Runtime::new(RuntimeParts {
         registry: Registry::new(tools)?,
-        journal: Arc::new(MemoryJournal::new()),
-        variables: PatternVariables { workspace: roots.paths(), ..PatternVariables::default() },
-        roots,
-        requires: haft_contract::RequirementSet::default(),
         rules: vec![(RuleScope::Manifest, Rule::new("*", "*", RuleAction::Allow))],
-        limits: CallLimits::default(),
-        allow_network: false,
-        network_guard: NetworkGuard::default(),
-        sandbox: Sandbox::system(),
-        project_rules: None,
-        watchdogs: Vec::new(),
         launcher: Launcher::new(std::env::current_exe()?),
-        networking: haft::Networking::default(),
         environment: vec![("PATH".into(), PATH.into())],
-        sidecars: directory.join("sidecars"),
-        clock: Arc::new(SystemClock),
-        owner: LeaseOwner { id: "warm".to_owned(), location: "an example".to_owned() },
-        is_gone: Arc::new(|_| None),
-        snapshots: None,
-        on_repeat: RepeatPolicy::Warn,
-        settings: "{}".to_owned(),
+        ..RuntimeParts::new(
+            Arc::new(MemoryJournal::new()),
+            roots,
+            directory.join("sidecars"),
+            Arc::new(SystemClock),
+            LeaseOwner { id: "warm".to_owned(), location: "an example".to_owned() },
+        )
     })?;
     let session = runtime.open_connection(ConnectionOptions::headless("warm", "example"))?;
     Ok(session.run(RunId::parse("warm")?))

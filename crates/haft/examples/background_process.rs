@@ -9,12 +9,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use haft::{
-    Call, CallLimits, ConnectionOptions, Registry, RepeatPolicy, Run, Runtime, RuntimeParts,
-    Sandbox, SystemClock, WorkspaceRoots,
+    Call, ConnectionOptions, Registry, Run, Runtime, RuntimeParts, SystemClock, WorkspaceRoots,
 };
 use haft_contract::{
-    BackgroundProcess, BackgroundProcessRequest, ChannelRead, Cx, ErrorCode, PatternVariables,
-    RunId, Tool, ToolError,
+    BackgroundProcess, BackgroundProcessRequest, ChannelRead, Cx, ErrorCode, RunId, Tool, ToolError,
 };
 use haft_journal::{LeaseOwner, MemoryJournal};
 use haft_policy::{Rule, RuleAction, RuleScope};
@@ -89,27 +87,16 @@ fn composed(directory: &Path, place: &Place) -> Result<Runtime, Failure> {
     let roots = WorkspaceRoots::open(directory, &[])?;
     Ok(Runtime::new(RuntimeParts {
         registry: Registry::new(tools)?,
-        journal: Arc::new(MemoryJournal::new()),
-        variables: PatternVariables { workspace: roots.paths(), ..PatternVariables::default() },
-        roots,
-        requires: haft_contract::RequirementSet::default(),
         rules: vec![(RuleScope::Manifest, Rule::new("*", "*", RuleAction::Allow))],
-        limits: CallLimits::default(),
-        allow_network: false,
-        network_guard: haft_policy::NetworkGuard::default(),
-        sandbox: Sandbox::system(),
-        project_rules: None,
-        watchdogs: Vec::new(),
         launcher: Launcher::new(std::env::current_exe()?),
-        networking: haft::Networking::default(),
         environment: vec![("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into())],
-        sidecars: directory.join("sidecars"),
-        clock: Arc::new(SystemClock),
-        owner: LeaseOwner { id: "resident".to_owned(), location: "an example".to_owned() },
-        is_gone: Arc::new(|_| None),
-        snapshots: None,
-        on_repeat: RepeatPolicy::Warn,
-        settings: "{}".to_owned(),
+        ..RuntimeParts::new(
+            Arc::new(MemoryJournal::new()),
+            roots,
+            directory.join("sidecars"),
+            Arc::new(SystemClock),
+            LeaseOwner { id: "resident".to_owned(), location: "an example".to_owned() },
+        )
     })?)
 }
 

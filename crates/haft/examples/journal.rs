@@ -9,12 +9,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use haft::{
-    Call, CallLimits, ConnectionOptions, Registry, RepeatPolicy, ResumeMode, Runtime, RuntimeParts,
-    SystemClock, WorkspaceRoots,
+    Call, ConnectionOptions, Registry, ResumeMode, Runtime, RuntimeParts, SystemClock,
+    WorkspaceRoots,
 };
 use haft_contract::{
-    AttemptAddress, CallAddress, CallKey, Cx, Effect, Envelope, EnvelopeMetadata, PatternVariables,
-    RunId, Tool, ToolError,
+    AttemptAddress, CallAddress, CallKey, Cx, Effect, Envelope, EnvelopeMetadata, RunId, Tool,
+    ToolError,
 };
 use haft_journal::limits::COMMIT_ENTRIES_MAX;
 use haft_journal::{
@@ -22,7 +22,6 @@ use haft_journal::{
     SqliteJournal,
 };
 use haft_policy::{Rule, RuleAction, RuleScope};
-use haft_sandbox::Launcher;
 use rusqlite::Connection;
 use serde_json::json;
 use tokio::sync::{mpsc, oneshot};
@@ -285,27 +284,14 @@ fn runtime(directory: &Path, journal: Arc<dyn Journal>) -> Result<Runtime, Failu
     let roots = WorkspaceRoots::open(directory, &[])?;
     Ok(Runtime::new(RuntimeParts {
         registry: Registry::new([order])?,
-        journal,
-        variables: PatternVariables { workspace: roots.paths(), ..PatternVariables::default() },
-        roots,
-        requires: Default::default(),
         rules: vec![(RuleScope::Manifest, Rule::new("*", "*", RuleAction::Allow))],
-        limits: CallLimits::default(),
-        allow_network: false,
-        network_guard: Default::default(),
-        sandbox: haft::Sandbox::system(),
-        project_rules: None,
-        watchdogs: Vec::new(),
-        launcher: Launcher::new("haft".into()),
-        networking: haft::Networking::default(),
-        environment: Vec::new(),
-        sidecars: directory.join("sidecars"),
-        clock: Arc::new(SystemClock),
-        owner: owner(),
-        is_gone: Arc::new(|_| None),
-        snapshots: None,
-        on_repeat: RepeatPolicy::Warn,
-        settings: "{}".to_owned(),
+        ..RuntimeParts::new(
+            journal,
+            roots,
+            directory.join("sidecars"),
+            Arc::new(SystemClock),
+            owner(),
+        )
     })?)
 }
 

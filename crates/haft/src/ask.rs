@@ -26,8 +26,8 @@ pub struct Ask {
     pub accesses: Vec<String>,
     /// The reasons to ask, one line each.
     pub reasons: Vec<String>,
-    /// The rules that «always» would add, and that a rejection for the session turns into their opposite. Where there are
-    /// none, only «once» and «reject» can be offered: a watchdog asks, or no rule that could be added would help.
+    /// The rules that «always» would add. A rejection for the session adds rules that deny the same accesses. If this is
+    /// empty, the front end offers only «once» and «reject»: a watchdog asks, or no added rule would allow the call.
     pub always_rules: Vec<Rule>,
     /// The session.
     pub connection: String,
@@ -39,16 +39,18 @@ pub struct Ask {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AskAnswer {
-    /// Go on, this once.
+    /// Allow this call only.
     AllowOnce,
-    /// Go on, and add the offered rules for this session. Where none were offered, it is [`AskAnswer::AllowOnce`].
+    /// Allow the call, and add the offered rules to this session. Without offered rules, this means
+    /// [`AskAnswer::AllowOnce`].
     AllowForSession,
-    /// Go on, and add the offered rules for this project. Where none were offered, it is [`AskAnswer::AllowOnce`].
+    /// Allow the call, and add the offered rules to this project. Without offered rules, this means
+    /// [`AskAnswer::AllowOnce`].
     AllowForProject,
-    /// Do not.
+    /// Refuse this call only.
     Reject,
-    /// Do not, and for this session add rules that deny what the offered ones would allow. Where none were offered, it is
-    /// [`AskAnswer::Reject`].
+    /// Refuse the call, and add rules to this session that deny what the offered rules would allow. Without offered
+    /// rules, this means [`AskAnswer::Reject`].
     RejectForSession,
     /// No person can answer here.
     Unanswered,

@@ -23,8 +23,8 @@ pub struct Call {
     /// tool has less. The stages before the tool begins do not count. The time that a person takes to answer does not
     /// count either, before or while the tool runs.
     pub timeout_ms: Option<u64>,
-    /// The time of the call that this one is made for, where it is made for another. It stands while a person is asked about
-    /// this one, or by it.
+    /// The time of the parent call that makes this call, for example of a plan. The parent's time pauses while a person
+    /// is asked about this call, or by it.
     pub parent_time: Arc<dyn CallTime>,
     /// Cancelled when the caller gives up.
     pub cancellation: CancellationToken,
@@ -32,9 +32,9 @@ pub struct Call {
     pub progress: Arc<dyn ProgressSink>,
     /// The asker for this call, instead of the connection's asker.
     pub asker: Option<Arc<dyn Asker>>,
-    /// The program that makes the call, where it can be asked for things.
+    /// The client that makes the call, if it accepts requests from tools.
     pub client: Arc<dyn ClientRequester>,
-    /// Takes over tasks, where an agent loop makes the call.
+    /// Starts subagents for the tool `task`, if an agent makes the call.
     pub subagents: Arc<dyn Subagents>,
 }
 

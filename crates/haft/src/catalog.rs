@@ -64,7 +64,9 @@ impl Catalog {
         self.current.borrow().version
     }
 
-    /// Replaces the tools from now on. Calls that have begun keep the tools of their version.
+    /// Replaces the tools. Calls that have begun keep the tools of their version.
+    ///
+    /// The error names a requirement of a tool that is not valid. The current tools then stay.
     pub fn replace(&self, registry: Registry) -> Result<(), PatternError> {
         // The requirements of the agent do not depend on the version.
         let mut offer = CatalogVersion::new(registry, &self.agent_requirements, 0)?;
@@ -75,7 +77,7 @@ impl Catalog {
         Ok(())
     }
 
-    /// Returns what tells of changes from now on.
+    /// Returns a watcher for later changes.
     pub fn watch(&self) -> CatalogWatcher {
         CatalogWatcher { seen: self.current.subscribe() }
     }
@@ -84,7 +86,7 @@ impl Catalog {
         Arc::clone(&self.current.borrow())
     }
 
-    /// Returns what the tool itself requires; what other tools require is none of its business.
+    /// Returns the capabilities that the tool itself requires, without those of other tools.
     pub(crate) fn capabilities_of(
         &self,
         offer: &CatalogVersion,
@@ -115,15 +117,15 @@ impl CatalogVersion {
 }
 
 impl CatalogWatcher {
-    /// Waits until the tools have changed since this was last asked. Can be given up and called again without loss. It ends
-    /// only with the runtime, and never where that is gone.
+    /// Waits until the tools have changed since the last call. The future can be dropped and called again without loss. It
+    /// never completes once the runtime is gone.
     pub async fn changed(&mut self) {
         if self.seen.changed().await.is_err() {
             std::future::pending::<()>().await;
         }
     }
 
-    /// Returns how often the tools have changed so far, and takes note of it.
+    /// Returns the number of changes so far. [`changed`](Self::changed) then waits for later ones.
     pub fn version(&mut self) -> u64 {
         self.seen.borrow_and_update().version
     }

@@ -1,4 +1,4 @@
-//! Time as an argument: nothing else in the library asks what time it is.
+//! Time as an argument. No other module of the library reads the clock.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

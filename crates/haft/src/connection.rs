@@ -42,6 +42,8 @@ impl Connection {
     ///
     /// Both ask the same person, count against the same quotas and have the same skills. The restricted connection has
     /// a separate todo list and separate tools from `tool_search`. It does not see the sidecars of this one.
+    ///
+    /// The error names a rule, a pattern or a requirement of the restrictions that is not valid.
     pub fn restrict(&self, narrowing: Restrictions) -> Result<Self, RuntimeError> {
         let state = self.state.restrict(narrowing)?;
         Ok(Self { state: Arc::new(state), runs: Arc::clone(&self.runs) })
@@ -66,14 +68,17 @@ impl Connection {
 
     /// Explains the decision about a call: which rule decides each access, and what would change it. This executes and
     /// records nothing and asks no person; it does ask watchdogs.
+    ///
+    /// A refusal is part of the explanation, not an error.
     pub async fn explain(&self, tool: &str, input: Value) -> Result<CallExplanation, RunError> {
         // The run never begins, so its name cannot clash with another run.
         let run = self.run(RunId::parse("explained")?);
         run.rehearse(Call::new(tool, input)).await
     }
 
-    /// Returns the tools to show to a model now, by id: all of them, or those that are not [searched](crate::ToolListing::Searched)
-    /// and those that were found. The description of `skill` lists the skills, that of `task` the subagents.
+    /// Returns the tools to show to a model now, by id. With [`ToolListing::Searched`](crate::ToolListing::Searched),
+    /// tools that must be searched for are left out until they are found. The description of `skill` lists the skills,
+    /// and the description of `task` lists the subagents. May block, because it reads the skills.
     pub fn listed_tools(&self) -> Vec<Arc<Contract>> {
         let listed = self.state.listed_tools(&self.state.shared.catalog.registry());
         let published = |contract| {
@@ -105,7 +110,9 @@ impl Connection {
         self.state.sidecars.keep();
     }
 
-    /// Reads a sidecar of this connection, given its path.
+    /// Reads a sidecar of this connection, given its absolute path.
+    ///
+    /// The error is `NotFound` for a path of the workspace. Any other path that is no sidecar is an error as well.
     pub fn read_sidecar(&self, path: &Path) -> io::Result<Vec<u8>> {
         let text = path.to_string_lossy();
         let (place, _) =

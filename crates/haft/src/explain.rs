@@ -11,7 +11,7 @@ pub struct CallExplanation {
     pub tool: String,
     /// The decision of rules about each access, or about the tool if the call has no accesses.
     pub accesses: Vec<AccessExplanation>,
-    /// Why the call would be refused, if it would be before anybody is asked.
+    /// The refusal, if a stage refuses the call before a person would be asked.
     pub refusal: Option<Refusal>,
     /// The decision: the call executes, a person is asked, or the call is refused.
     pub outcome: RuleAction,

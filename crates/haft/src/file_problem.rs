@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-/// How bad something is that is wrong with a file.
+/// The severity of a problem in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ProblemSeverity {
@@ -31,11 +31,11 @@ pub enum ProblemSeverity {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FileProblem {
-    /// How bad it is.
+    /// The severity.
     pub severity: ProblemSeverity,
     /// The file or directory.
     pub file: PathBuf,
-    /// The line, from 1, where it is one line's.
+    /// The line of the problem, from 1, if it belongs to one line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<u64>,
     /// The expected content, the content found, and the fix.

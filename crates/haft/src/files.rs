@@ -14,7 +14,9 @@ use haft_contract::{
 };
 use haft_journal::Intent;
 use haft_policy::{Grant, PathSubject};
-use haft_sandbox::{ChangeTag, ExpectedFile, InodeStamp, Root, RootFileChange};
+use haft_sandbox::{
+    ChangeSetError, ChangeTag, ExpectedFile, InodeStamp, Root, RootError, RootFileChange,
+};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
@@ -48,7 +50,7 @@ impl PathResolver {
         Self { roots, sidecars, sidecar_root: Arc::default(), skills }
     }
 
-    /// Resolves what a tool was given as a path, all symlinks expanded.
+    /// Resolves a path from a tool's input, and expands all symlinks.
     pub(crate) fn resolve(&self, path: &str) -> Result<(FilePath, Option<FsEntryKind>), ToolError> {
         match self.locate_read_only(path) {
             Some((index, root, relative)) => {
@@ -79,13 +81,6 @@ impl PathResolver {
         (path.root() < SKILL_ROOTS).then(|| self.roots.subject(path))
     }
 
-    /// Returns the place of a file of a skill outside the roots.
-    fn skill_subject(&self, path: &FilePath) -> Option<PathSubject> {
-        let index = path.root().checked_sub(SKILL_ROOTS).filter(|_| path.root() != SIDECAR_ROOT)?;
-        let root = self.skills.loaded_root(index)?;
-        Some(PathSubject::outside_roots(root.path().join(path.relative())))
-    }
-
     /// Returns the roots within a directory around them, each with all that is beneath it; see [`WorkspaceRoots::roots_within`].
     pub(crate) fn roots_within(&self, directory: &Path) -> Vec<PathSubject> {
         self.roots.roots_within(directory)
@@ -109,10 +104,21 @@ impl PathResolver {
     /// Returns the place of a read-only path that no rule judges. Rules judge each path beneath a root, even if it is
     /// part of a skill.
     fn locate_read_only(&self, path: &str) -> Option<(usize, &Root, PathBuf)> {
-        if let Some((root, relative)) = self.locate_sidecar(path) {
-            return Some((SIDECAR_ROOT, root, relative));
-        }
         let path = Path::new(path);
+        if let Some(directory) = self.sidecars.directory()
+            && let Ok(relative) = path.strip_prefix(directory)
+        {
+            let opened = match self.sidecar_root.get() {
+                Some(root) => Some(root),
+                None => {
+                    let root = Root::open(directory).ok();
+                    root.map(|root| self.sidecar_root.get_or_init(|| root))
+                }
+            };
+            if let Some(root) = opened {
+                return Some((SIDECAR_ROOT, root, relative.to_path_buf()));
+            }
+        }
         if self.roots.all().any(|root| path.starts_with(root.path())) {
             return None;
         }
@@ -121,19 +127,6 @@ impl PathResolver {
             let relative = path.strip_prefix(root.path()).ok()?.to_path_buf();
             Some((SKILL_ROOTS + place, root, relative))
         })
-    }
-
-    fn locate_sidecar(&self, path: &str) -> Option<(&Root, PathBuf)> {
-        let directory = self.sidecars.directory()?;
-        let relative = Path::new(path).strip_prefix(directory).ok()?;
-        let root = match self.sidecar_root.get() {
-            Some(root) => root,
-            None => {
-                let root = Root::open(directory).ok()?;
-                self.sidecar_root.get_or_init(|| root)
-            }
-        };
-        Some((root, relative.to_path_buf()))
     }
 }
 
@@ -149,7 +142,7 @@ pub(crate) struct GrantedFs {
     pub(crate) stop: CancellationToken,
     /// The state of the runtime, with the places that the sandbox hides from every call.
     pub(crate) shared: Arc<RuntimeShared>,
-    /// The intent to which is added what is about to change; nothing is changed without it.
+    /// The intent that records each change before it is made. Without an intent, no file is changed.
     pub(crate) intent: Option<Arc<OpenIntent>>,
     /// Marks the temporaries of this call.
     pub(crate) tag: ChangeTag,
@@ -189,15 +182,18 @@ impl GrantedFs {
     fn may_read(&self, path: &FilePath) -> bool {
         match self.paths.subject(path) {
             Some(subject) => self.grant.permits_read(&subject) && !self.shared.is_hidden(&subject),
-            None => self.reads_sidecars && !self.is_hidden_skill_file(path),
+            None => {
+                // Loading a skill does not let a call read hidden files or files that a rule denies.
+                let skill = path.root().checked_sub(SKILL_ROOTS);
+                let skill = skill.filter(|_| path.root() != SIDECAR_ROOT);
+                let root = skill.and_then(|skill| self.paths.skills.loaded_root(skill));
+                let is_kept_back = root.is_some_and(|root| {
+                    let file = PathSubject::outside_roots(root.path().join(path.relative()));
+                    self.shared.is_hidden(&file) || self.grant.denies_read(&file)
+                });
+                self.reads_sidecars && !is_kept_back
+            }
         }
-    }
-
-    /// Returns whether a file of a skill is kept from the call although its skill was loaded: no call reads credentials and
-    /// haft's own state, and a skill lifts no rule that denies.
-    fn is_hidden_skill_file(&self, path: &FilePath) -> bool {
-        let subject = self.paths.skill_subject(path);
-        subject.is_some_and(|it| self.shared.is_hidden(&it) || self.grant.denies_read(&it))
     }
 
     fn may_write(&self, path: &FilePath) -> bool {
@@ -326,13 +322,36 @@ impl Fs for GrantedFs {
             repository::may_affect_repository(&changes).then(|| self.paths.roots.lock_changes());
         repository::check(&root, &self.sandbox().protected, &changes)?;
         links::check(&root, &self.sandbox().protected_in(root.path()), &changes)?;
+        let sandbox_change = |change| match change {
+            FileChange::Write { path, contents, mode, precondition } => RootFileChange::Write {
+                path: path.relative().to_path_buf(),
+                contents,
+                mode,
+                expected: expected(precondition),
+            },
+            FileChange::Remove { path, precondition } => RootFileChange::Remove {
+                path: path.relative().to_path_buf(),
+                expected: expected(precondition),
+            },
+        };
         let changes: Vec<RootFileChange> = changes.into_iter().map(sandbox_change).collect();
         self.record_intended_changes(&root, &changes, answer)?;
         let applied = root.apply_tagged(self.tag, changes);
         if let (Err(_), Some(open)) = (&applied, &self.intent) {
             open.announced_changes.fetch_sub(1, Ordering::Relaxed);
         }
-        applied.map_err(|err| apply_error(&err))
+        applied.map_err(|err| {
+            let code = match &err {
+                ChangeSetError::Changed { path } => {
+                    return FileChangeError::Changed { path: path.to_string_lossy().into_owned() };
+                }
+                ChangeSetError::Path(RootError::Outside { .. } | RootError::Escape { .. }) => {
+                    ErrorCode::PathEscape
+                }
+                _ => ErrorCode::PathInvalid,
+            };
+            FileChangeError::Failed(ToolError::new(code, err.to_string()))
+        })
     }
 }
 
@@ -361,21 +380,6 @@ fn path_of(change: &FileChange) -> &FilePath {
     }
 }
 
-fn sandbox_change(change: FileChange) -> RootFileChange {
-    match change {
-        FileChange::Write { path, contents, mode, precondition } => RootFileChange::Write {
-            path: path.relative().to_path_buf(),
-            contents,
-            mode,
-            expected: expected(precondition),
-        },
-        FileChange::Remove { path, precondition } => RootFileChange::Remove {
-            path: path.relative().to_path_buf(),
-            expected: expected(precondition),
-        },
-    }
-}
-
 fn expected(precondition: Precondition) -> ExpectedFile {
     match precondition {
         Precondition::Any => ExpectedFile::Any,
@@ -400,18 +404,4 @@ fn file_stamp(stamp: &InodeStamp) -> FileStamp {
         changed_ns: stamp.changed_ns,
         mode: stamp.mode,
     }
-}
-
-fn apply_error(err: &haft_sandbox::ChangeSetError) -> FileChangeError {
-    use haft_sandbox::{ChangeSetError as Failure, RootError};
-    let code = match err {
-        Failure::Changed { path } => {
-            return FileChangeError::Changed { path: path.to_string_lossy().into_owned() };
-        }
-        Failure::Path(RootError::Outside { .. } | RootError::Escape { .. }) => {
-            ErrorCode::PathEscape
-        }
-        _ => ErrorCode::PathInvalid,
-    };
-    FileChangeError::Failed(ToolError::new(code, err.to_string()))
 }

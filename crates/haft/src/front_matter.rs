@@ -132,7 +132,22 @@ impl<'a> FrontMatter<'a> {
 
     /// Reads the fields that `T` has; all others are passed over. The message says what YAML makes of it, and no more.
     pub(crate) fn read<T: DeserializeOwned>(&self) -> Result<T, FrontMatterFault> {
-        serde_saphyr::from_str_with_options(self.yaml, options()).map_err(|err| fault_of(&err))
+        serde_saphyr::from_str_with_options(self.yaml, options()).map_err(|err| {
+            let err = err.without_snippet();
+            // The first line of the front matter is the second of the file.
+            let line = err.location().map(|location| location.line() + 1);
+            let text = err.to_string();
+            let text = text.lines().next().unwrap_or_default();
+            let text = text.rsplit_once(" at line ").map_or(text, |(text, _)| text);
+            // The YAML parser's advice about options is for programmers, and authors of such files cannot set options.
+            let text = text.split_once(", set ").map_or(text, |(text, _)| text);
+            let advice = if text.starts_with("mapping values are not allowed") {
+                "; put a text that holds a colon into quotes"
+            } else {
+                ""
+            };
+            fault(line, &format!("{text}{advice}"))
+        })
     }
 
     /// Returns the line of the file in which a key of the front matter stands.
@@ -272,23 +287,6 @@ fn options() -> serde_saphyr::Options {
         },
         with_snippet: false,
     }
-}
-
-fn fault_of(err: &serde_saphyr::Error) -> FrontMatterFault {
-    let err = err.without_snippet();
-    // The first line of the front matter is the second of the file.
-    let line = err.location().map(|location| location.line() + 1);
-    let text = err.to_string();
-    let text = text.lines().next().unwrap_or_default();
-    let text = text.rsplit_once(" at line ").map_or(text, |(text, _)| text);
-    // The YAML parser's advice about options is for programmers, and authors of such files cannot set options.
-    let text = text.split_once(", set ").map_or(text, |(text, _)| text);
-    let advice = if text.starts_with("mapping values are not allowed") {
-        "; put a text that holds a colon into quotes"
-    } else {
-        ""
-    };
-    fault(line, &format!("{text}{advice}"))
 }
 
 fn fault(line: Option<u64>, message: &str) -> FrontMatterFault {

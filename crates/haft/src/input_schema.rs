@@ -27,7 +27,7 @@ pub struct InputSchema {
 }
 
 impl InputSchema {
-    /// Compiles a JSON Schema. References to files and hosts are refused.
+    /// Compiles a JSON Schema. The error says why the schema is not valid, or that it refers to a file or a host.
     pub fn compile(schema: &Value) -> Result<Self, String> {
         let validator = jsonschema::options().build(schema).map_err(|err| err.to_string())?;
         Ok(Self { validator, schema: schema.clone(), effort: SchemaEffort::of(schema) })

@@ -3,6 +3,7 @@
 //! whether a model sees them. Their text comes from the project, not from the user or from haft.
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -48,7 +49,7 @@ pub struct InstructionFile {
 }
 
 impl Instructions {
-    /// Returns all files under headings that name them; nothing where there are none.
+    /// Returns the text of all files, each with a heading that names the file. Without files, the text is empty.
     pub fn text(&self) -> String {
         let mut text = String::new();
         for file in &self.files {
@@ -59,15 +60,17 @@ impl Instructions {
         text
     }
 
-    /// Returns how many tokens the files are taken to be: a quarter of their bytes.
+    /// Returns the estimated number of tokens: a quarter of the bytes of all files.
     pub fn tokens(&self) -> usize {
         let bytes: usize = self.files.iter().map(|file| file.text.len()).sum();
         bytes.div_ceil(TOKEN_BYTES)
     }
 }
 
-/// Collects the instructions for a workspace: of its root and of the directories above it, as far up as its repository
-/// goes, without one up to below `home`. Of 8,000 tokens the nearest files take first what they need.
+/// Collects the instructions for a workspace, from its root and the directories above it.
+///
+/// The search ends at the top of the repository. Without a repository, it ends below `home`. All files together have at
+/// most 8,000 tokens, and the nearest files come first. Unreadable files are problems, not errors.
 pub fn load_instructions(root: &Path, home: Option<&Path>) -> Instructions {
     let way_up = project_directories(root, home);
     let Some(top) = way_up.last() else { return Instructions::default() };
@@ -103,8 +106,8 @@ pub fn load_instructions(root: &Path, home: Option<&Path>) -> Instructions {
     collected
 }
 
-/// Returns the files of one directory by the names that they have there, and where they are. One that several names lead to
-/// is there once, by the first of them; one that was there before, in a nearer directory, is not.
+/// Returns the instruction files of one directory, each with its path and its resolved place. A file with several names
+/// is returned once. A file of a nearer directory is not returned again.
 fn locate_files(
     top: &Root,
     directory: &Path,
@@ -112,12 +115,13 @@ fn locate_files(
     problems: &mut Vec<String>,
 ) -> Vec<(PathBuf, PathBuf)> {
     let mut places = Vec::new();
+    let is_name = |name: &OsStr| NAMES.iter().any(|known| name == *known);
     for path in NAMES.map(|name| directory.join(name)) {
         let relative = path.strip_prefix(top.path()).unwrap_or(&path);
         match top.resolve(relative) {
             Ok(resolved) if resolved.kind.is_none() => {}
             // No rule judges these reads. A link therefore must not show a model a file that rules protect.
-            Ok(resolved) if !is_instructions(&resolved.path) => {
+            Ok(resolved) if !resolved.path.file_name().is_some_and(is_name) => {
                 problems.push(format!("{}: {OTHER_NAME}", path.display()));
             }
             Ok(resolved) if seen.insert(resolved.path.clone()) => {
@@ -134,10 +138,6 @@ fn locate_files(
 const OTHER_NAME: &str = "left out, because it is a link to a file that is not called AGENTS.md, CLAUDE.md or CONTEXT.md: copy the \
                           file, or rename it";
 
-fn is_instructions(place: &Path) -> bool {
-    place.file_name().is_some_and(|name| NAMES.iter().any(|known| name == *known))
-}
-
 fn refused(err: RootError) -> String {
     match err {
         RootError::Escape { .. } | RootError::Outside { .. } => {
@@ -147,7 +147,7 @@ fn refused(err: RootError) -> String {
     }
 }
 
-/// Returns what a file says, up to so many bytes, and whether there is more.
+/// Returns the text of a file up to `bytes_max` bytes, and whether the file is longer.
 fn read(top: &Root, place: &Path, bytes_max: usize) -> Result<(String, bool), String> {
     let opened = top.open_file(place).map_err(refused)?;
     let mut bytes = Vec::new();

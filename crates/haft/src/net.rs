@@ -1,7 +1,6 @@
-//! The network as one call reaches it: a request at a time, to hosts that the call was granted. A name is resolved once, its
-//! addresses are judged, and those that were judged are what is connected to. Nothing is kept between two requests: no
-//! cookies, no connections, no credentials; a redirect is an answer like any other, and proxies of the environment are not
-//! used.
+//! The network of one call: one request at a time, to granted hosts. haft resolves a name once, judges its addresses, and
+//! connects only to judged addresses. It keeps no cookies, connections or credentials between two requests. It does not
+//! follow redirects itself, and ignores proxies of the environment.
 
 mod addresses;
 mod client;

@@ -1,5 +1,5 @@
-//! How tools that use the network by themselves get there: which resolver finds the addresses of names, and which
-//! authorities encrypted connections trust. Who may connect to what is not decided here.
+//! The network settings of tools that connect to servers themselves: the resolver of names, and the certificate
+//! authorities of encrypted connections. This module does not decide who may connect to which host.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -18,12 +18,12 @@ const SYSTEM_AUTHORITIES: [&str; 4] = [
     "/etc/ssl/cert.pem",
 ];
 
-/// How tools that use the network by themselves get there.
+/// The network settings of tools that connect to servers themselves.
 #[derive(Clone)]
 pub struct Networking {
-    /// Finds the addresses of names.
+    /// Resolves host names to addresses. The default is the resolver of the system.
     pub resolver: Arc<dyn HostResolver>,
-    /// The authorities that servers are trusted by, as a file of PEM; without it, those of the system.
+    /// A PEM file with the trusted certificate authorities. By default, haft trusts the authorities of the system.
     pub authorities: Option<PathBuf>,
 }
 
@@ -34,12 +34,14 @@ impl Default for Networking {
 }
 
 impl Networking {
-    /// Returns the TLS settings with trusted authorities, for callers that connect by themselves.
+    /// Returns the TLS settings with trusted authorities, for callers that connect themselves.
+    ///
+    /// Reads the file of authorities. The error says that the file does not exist, is not PEM or has no authorities.
     pub fn tls(&self) -> Result<ClientConfig, String> {
         tls_config(self.authorities.as_ref())
     }
 
-    /// Returns TLS settings without trusted authorities, for connections that are not encrypted.
+    /// Returns TLS settings without trusted authorities, for clients that need TLS settings but do not encrypt.
     pub fn tls_without_authorities(&self) -> Result<ClientConfig, String> {
         tls_without_authorities()
     }
@@ -82,7 +84,7 @@ fn authorities(named: Option<&PathBuf>) -> Result<RootCertStore, String> {
         format!("the authorities in {} cannot be read: {err}", path.display())
     };
     let mut store = RootCertStore::empty();
-    // One that this library does not take, such as an ancient one, is no reason to trust none of the others.
+    // The library refuses some old certificates. The others still count.
     for certificate in CertificateDer::pem_file_iter(path).map_err(|err| unreadable(&err))? {
         let _ = store.add(certificate.map_err(|err| unreadable(&err))?);
     }

@@ -1,14 +1,17 @@
-//! Panics in other people's code, turned into values. Nothing of what panicked is used again, so no broken invariant
-//! of it can be seen.
+//! Turns panics of tools and hooks into values. haft does not use the state of panicked code again, so a broken invariant
+//! cannot show.
 
-use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
 /// Runs `code`; a panic is its message.
 pub(crate) fn catch_panic<T>(code: impl FnOnce() -> T) -> Result<T, String> {
-    catch_unwind(AssertUnwindSafe(code)).map_err(|panic| message(&*panic))
+    catch_unwind(AssertUnwindSafe(code)).map_err(|panic| {
+        let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+        text.or_else(|| panic.downcast_ref::<String>().cloned())
+            .unwrap_or_else(|| "without a message".to_owned())
+    })
 }
 
 /// A future whose panic is its message.
@@ -26,10 +29,4 @@ impl<T> Future for PanicCatchingFuture<'_, T> {
             Err(panic) => Poll::Ready(Err(panic)),
         }
     }
-}
-
-fn message(panic: &(dyn Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    text.or_else(|| panic.downcast_ref::<String>().cloned())
-        .unwrap_or_else(|| "without a message".to_owned())
 }

@@ -32,14 +32,21 @@ impl ProcessRegistry {
     pub(crate) fn register_process(&self, control: ProcessControl) -> ProcessHandle {
         let control = Arc::new(tokio::sync::Mutex::new(control));
         let stop = self.stop.child_token();
-        let end = end_process(Arc::clone(&control), stop.clone());
+        let (ending, stopped) = (Arc::clone(&control), stop.clone());
         let mut ends = self.end_tasks.lock().unwrap_or_else(PoisonError::into_inner);
         while ends.try_join_next().is_some() {}
-        ends.spawn(end);
+        ends.spawn(async move {
+            stopped.cancelled().await;
+            let mut control = ending.lock().await;
+            control.kill();
+            if let Err(err) = control.wait().await {
+                tracing::warn!(error = %err, "the end of a program could not be seen");
+            }
+        });
         ProcessHandle { control, stop, exceeded: None, protected_changes: Vec::new() }
     }
 
-    /// Ends all programs and waits until nothing of them is left.
+    /// Ends all programs and waits until all their processes are gone.
     pub(crate) async fn end_all(&self) {
         self.stop.cancel();
         let mut ends =
@@ -54,7 +61,7 @@ impl ProcessHandle {
         self.stop.cancel();
     }
 
-    /// Waits for the end. Can be given up and called again, also after it has answered.
+    /// Waits for the end. The future can be dropped and called again, also after it returned.
     pub(crate) async fn wait_for_end(&mut self) -> Result<ProcessExit, WaitError> {
         let mut control = self.control.lock().await;
         let exit = tokio::select! {
@@ -70,12 +77,12 @@ impl ProcessHandle {
         exit
     }
 
-    /// Returns the bound that the program met; known once its end was waited for.
+    /// Returns the resource limit that ended the program; known after [`wait_for_end`](Self::wait_for_end).
     pub(crate) fn exceeded(&self) -> Option<ExceededLimit> {
         self.exceeded
     }
 
-    /// Returns what it left at protected places; known once its end was waited for.
+    /// Returns the reverted changes at protected paths; known after [`wait_for_end`](Self::wait_for_end).
     pub(crate) fn protected_changes(&self) -> &[RevertedChange] {
         &self.protected_changes
     }
@@ -84,14 +91,5 @@ impl ProcessHandle {
 impl Drop for ProcessHandle {
     fn drop(&mut self) {
         self.stop.cancel();
-    }
-}
-
-async fn end_process(control: Arc<tokio::sync::Mutex<ProcessControl>>, stop: CancellationToken) {
-    stop.cancelled().await;
-    let mut control = control.lock().await;
-    control.kill();
-    if let Err(err) = control.wait().await {
-        tracing::warn!(error = %err, "the end of a program could not be seen");
     }
 }

@@ -41,34 +41,31 @@ impl Questions for CallQuestions {
             }
             let _pause = self.time.pause();
             let longest = Duration::from_millis(INQUIRY_MS_MAX);
-            match tokio::time::timeout(longest, self.ask_in_turn(questions)).await {
+            let asking = async {
+                // Approvals of calls take turns with these questions.
+                let _turn = if self.asker.asks_one_at_a_time() {
+                    Some(self.connection.lock_questions().await)
+                } else {
+                    None
+                };
+                let elicitation = Elicitation {
+                    call_id: self.call_id.clone(),
+                    driver_call_id: self.driver_call_id.clone(),
+                    tool: self.tool.clone(),
+                    questions,
+                    connection: self.connection.id.clone(),
+                };
+                let asker = Arc::clone(&self.asker);
+                PanicCatchingFuture(Box::pin(async move { asker.elicit(elicitation).await })).await
+            };
+            match tokio::time::timeout(longest, asking).await {
                 Ok(Ok(reply)) => reply_answers(reply, count),
                 Ok(Err(panic)) => {
                     Err(ToolError::new(ErrorCode::ToolFailed, format!("asking failed: {panic}")))
                 }
-                Err(_elapsed) => Err(dismissed_error(Some(format!("nobody did{}", within())))),
+                Err(_elapsed) => Err(dismissed_error(Some(format!("no answer came{}", within())))),
             }
         })
-    }
-}
-
-impl CallQuestions {
-    /// Puts the questions when it is their turn among those of the session, which approvals are, too.
-    async fn ask_in_turn(&self, questions: Vec<UserQuestion>) -> Result<ElicitationReply, String> {
-        let _turn = if self.asker.asks_one_at_a_time() {
-            Some(self.connection.lock_questions().await)
-        } else {
-            None
-        };
-        let inquiry = Elicitation {
-            call_id: self.call_id.clone(),
-            driver_call_id: self.driver_call_id.clone(),
-            tool: self.tool.clone(),
-            questions,
-            connection: self.connection.id.clone(),
-        };
-        let asker = Arc::clone(&self.asker);
-        PanicCatchingFuture(Box::pin(async move { asker.elicit(inquiry).await })).await
     }
 }
 

@@ -12,6 +12,7 @@ use serde::Serialize;
 
 use crate::pipeline::check_files_of_calls;
 use crate::run::RunRegistry;
+use crate::shared::RuntimeParts;
 
 /// Rows among which a recovery looks for what an earlier one left.
 const UNCHECKED_ROWS_MAX: u32 = 64;
@@ -31,24 +32,32 @@ pub struct RunRecovery {
 
 /// Takes all runs from owners that are gone, and looks at the files of what they left.
 pub(crate) async fn recover_runs(runs: &RunRegistry) -> Result<RunRecovery, JournalError> {
-    let journal = &runs.shared().parts.journal;
-    let now_ms = runs.shared().parts.clock.now_ms();
+    let RuntimeParts { journal, clock, owner, is_gone, launcher, .. } = &runs.shared().parts;
+    let now_ms = clock.now_ms();
     let mut left = Vec::new();
     for holder in journal.lease_holders().await? {
         // An owner that lives keeps its runs even if its lease expired, for example because its machine slept.
-        let known = (runs.shared().parts.is_gone)(&holder.owner);
-        let is_over = known.unwrap_or_else(|| holder.is_expired(now_ms));
-        if holder.owner.id != runs.shared().parts.owner.id && is_over {
+        let is_over = is_gone(&holder.owner).unwrap_or_else(|| holder.is_expired(now_ms));
+        if holder.owner.id != owner.id && is_over {
             left.extend(journal.abandon_run(holder).await?);
         }
     }
     let known: HashSet<CallAddress> = left.iter().cloned().collect();
-    let unseen = unchecked_calls(runs).await?.into_iter().map(|row| row.id());
+    // The files of a call may be unchecked, because the process that took its run died or failed. Such calls are among
+    // the latest changes of the journal. Older ones are found when their run is resumed.
+    let query =
+        CallQuery { limit: UNCHECKED_ROWS_MAX, order: CallOrder::Latest, ..CallQuery::default() };
+    // A call with an answer ended in its own process, which may still be changing its files.
+    let is_unchecked = |row: &CallRow| {
+        row.status == CallStatus::Unknown && row.verdict.is_none() && row.envelope.is_none()
+    };
+    let latest = journal.calls(query).await?.into_iter();
+    let unseen = latest.filter(is_unchecked).map(|row| row.id());
     let mut by_run: BTreeMap<String, Vec<CallAddress>> = BTreeMap::new();
     for call in left.into_iter().chain(unseen.filter(|call| !known.contains(call))) {
         by_run.entry(call.scope.run.to_string()).or_default().push(call);
     }
-    let leftovers = runs.shared().parts.launcher.recover_interrupted().await;
+    let leftovers = launcher.recover_interrupted().await;
     let mut recovered = RunRecovery {
         undone: leftovers.reverted.iter().map(crate::shell::protected_change_text).collect(),
         not_looked_at: leftovers.problems,
@@ -79,7 +88,9 @@ async fn check_files_of_run(
     }
     let query = RunQuery { run: Some(run), ..RunQuery::default() };
     let Some(run) = journal.runs(query).await?.pop() else { return Ok(settled) };
-    let lease = match journal.open_run(new_run_of(run), runs.lease_request()).await {
+    let RunRow { id, front_end, root, version, started_at_ms, settings, .. } = run;
+    let run = NewRun { id, front_end, root, started_at_ms, version, settings };
+    let lease = match journal.open_run(run, runs.lease_request()).await {
         Err(JournalError::LeaseHeld { .. } | JournalError::Stuck { .. }) => return Ok(settled),
         lease => lease?,
     };
@@ -88,23 +99,4 @@ async fn check_files_of_run(
         Ok(()) | Err(JournalError::Fenced { .. }) => settled,
         Err(err) => Err(err),
     }
-}
-
-fn new_run_of(run: RunRow) -> NewRun {
-    let RunRow { id, front_end, root, version, started_at_ms, settings, .. } = run;
-    NewRun { id, front_end, root, started_at_ms, version, settings }
-}
-
-/// Returns calls whose files may be unchecked, because the process that took their run died or failed. The calls are
-/// among the latest changes of the journal. Older ones are found when their run is resumed.
-async fn unchecked_calls(runs: &RunRegistry) -> Result<Vec<CallRow>, JournalError> {
-    let query =
-        CallQuery { limit: UNCHECKED_ROWS_MAX, order: CallOrder::Latest, ..CallQuery::default() };
-    let mut rows = runs.shared().parts.journal.calls(query).await?;
-    // A call with an answer ended in its own process, which may still be changing its files.
-    let is_unseen = |row: &CallRow| {
-        row.status == CallStatus::Unknown && row.verdict.is_none() && row.envelope.is_none()
-    };
-    rows.retain(is_unseen);
-    Ok(rows)
 }

@@ -48,7 +48,7 @@ pub enum RegistryError {
 }
 
 impl Registry {
-    /// Returns a registry of these tools.
+    /// Returns a registry of these tools. The error names the first tool that [`add`](Self::add) refuses.
     pub fn new(tools: impl IntoIterator<Item = Tool>) -> Result<Self, RegistryError> {
         let mut registry = Self::default();
         for tool in tools {
@@ -57,7 +57,11 @@ impl Registry {
         Ok(registry)
     }
 
-    /// Adds a tool. One of [`Effect::Once`] that does not take the context is warned about.
+    /// Adds a tool.
+    ///
+    /// The error says that the definition is not valid, or that another tool has the id or the wire name. haft logs a
+    /// warning about a tool of [`Effect::Once`] that does not take the context, because a retry of such a tool repeats
+    /// its effect.
     pub fn add(&mut self, tool: Tool) -> Result<(), RegistryError> {
         let contract = Arc::clone(tool.valid_contract()?);
         let id = contract.id.clone();
@@ -80,7 +84,8 @@ impl Registry {
         Ok(())
     }
 
-    /// Keeps only the tools of these ids; names the ids that no tool has.
+    /// Keeps only the tools with these ids. If no tool has one of the ids, the error lists such ids and the registry
+    /// stays as it was.
     pub fn keep_only(&mut self, ids: &[ToolId]) -> Result<(), Vec<ToolId>> {
         let unknown: Vec<ToolId> =
             ids.iter().filter(|id| !self.tools.contains_key(id)).cloned().collect();
@@ -93,7 +98,7 @@ impl Registry {
         Ok(())
     }
 
-    /// Takes out the tools whose contracts `is_kept` does not keep.
+    /// Removes each tool for whose contract `is_kept` returns false.
     pub fn retain(&mut self, is_kept: impl Fn(&Contract) -> bool) {
         self.searchable.take();
         self.tools.retain(|_, registered| is_kept(&registered.contract));
@@ -116,12 +121,13 @@ impl Registry {
         self.tools.len()
     }
 
-    /// Returns the tools that fit a query best, best first. Those that it names come before all others.
+    /// Returns the tools that fit a query best, best first. Tools whose names are words of the query come before all
+    /// others.
     pub fn search(&self, query: &str, tools_max: usize) -> Vec<Arc<Contract>> {
         self.search_among(query, tools_max, |_| true)
     }
 
-    /// Returns the same of the tools that are picked.
+    /// Returns the tools that fit a query best among those that `is_picked` accepts.
     pub(crate) fn search_among(
         &self,
         query: &str,

@@ -28,14 +28,14 @@ pub struct Restrictions {
     pub tools: Option<Vec<String>>,
     /// The accesses that calls may have with any tool; `None` for all that the session's calls may have.
     pub requires: Option<RequirementSet>,
-    /// Rules that hold beside those of the session. Of both the stricter decides, so an allow only makes exceptions to
-    /// other rules among these, and what none of these matches is left to the session's.
+    /// Rules in addition to those of the session. The stricter decision of both counts, so an allow makes exceptions only
+    /// to other rules in this list. If no rule in this list matches, the rules of the session decide.
     pub permissions: Vec<Rule>,
     /// The subagents that `task` can start. If there are none, the tool is not available.
     pub subagents: Vec<SubagentSummary>,
 }
 
-/// All narrowings of a session, from the outermost to its own; none for the session of a front end. Cloning is cheap.
+/// All restrictions of a session, the outermost first. The session of a front end has none. Cloning is cheap.
 #[derive(Clone, Default)]
 pub(crate) struct RestrictionStack {
     stack: Arc<[Arc<CompiledRestrictions>]>,
@@ -54,7 +54,7 @@ struct CompiledRestrictions {
 }
 
 impl RestrictionStack {
-    /// Returns these narrowings and one more beneath them. Rules and requirements are checked here.
+    /// Returns these restrictions and one more level. The error names a rule or a requirement that is not valid.
     pub(crate) fn push_restrictions(
         &self,
         narrowing: &Restrictions,
@@ -77,7 +77,13 @@ impl RestrictionStack {
         };
         let levels: Arc<[Arc<CompiledRestrictions>]> =
             self.stack.iter().cloned().chain([Arc::new(level)]).collect();
-        let key = Arc::from(key_of(&levels));
+        // Tools and subagents are no part of the key, because each tool asks for itself.
+        let felt: Vec<Value> = levels.iter().filter_map(|level| level.access_key.clone()).collect();
+        let key = if felt.is_empty() {
+            Arc::default()
+        } else {
+            Arc::from(sha256_hex(canonical_json(&felt.into()).as_bytes()))
+        };
         Ok(Self { stack: levels, capability_limit: bound, key })
     }
 
@@ -95,7 +101,7 @@ impl RestrictionStack {
         }
     }
 
-    /// Returns rules beneath the ceilings of all levels.
+    /// Returns the rules, restricted by the rules of all levels.
     pub(crate) fn restrict_rules(&self, rules: RuleSet, conditions: Conditions) -> RuleSet {
         let ceilings = self.stack.iter().filter(|level| level.has_rules);
         ceilings.fold(rules, |rules, level| {
@@ -103,25 +109,15 @@ impl RestrictionStack {
         })
     }
 
-    /// Returns what all levels together leave of files, hosts, commands and named capabilities, if any of them says so.
+    /// Returns the capabilities that all levels allow; `None` if no level limits them.
     pub(crate) fn capability_limit(&self) -> Option<&Capabilities> {
         self.capability_limit.as_ref()
     }
 
-    /// Returns a text that is the same for narrowings that leave the same of files and hosts, empty where all is left.
+    /// Returns a text that is equal for restrictions with the same files and hosts. It is empty without restrictions.
     pub(crate) fn access_key(&self) -> &Arc<str> {
         &self.key
     }
-}
-
-/// Returns the text that tells apart what narrowings leave. Which tools and subagents are left is no matter of it: each tool
-/// asks for itself.
-fn key_of(levels: &[Arc<CompiledRestrictions>]) -> String {
-    let felt: Vec<_> = levels.iter().filter_map(|level| level.access_key.clone()).collect();
-    if felt.is_empty() {
-        return String::new();
-    }
-    sha256_hex(canonical_json(&felt.into()).as_bytes())
 }
 
 /// Returns a contract as a session with these subagents publishes it: the description of a tool that gives them tasks ends with
@@ -133,23 +129,14 @@ pub(crate) fn describe_with_subagents(
     if !contract.delegates {
         return contract;
     }
-    let index = subagent_index(subagents);
-    Arc::new(Contract {
-        description: format!("{}{index}", contract.description),
-        ..Contract::clone(&contract)
-    })
-}
-
-/// Returns the list of subagents as it ends a description.
-fn subagent_index(subagents: &[SubagentSummary]) -> String {
-    let mut text = "\n\nThe subagents are:".to_owned();
-    for SubagentSummary { name, description } in subagents {
+    let mut description = format!("{}\n\nThe subagents are:", contract.description);
+    for SubagentSummary { name, description: about } in subagents {
         // A description is one line, so that none can pass for two.
-        let words: Vec<&str> = description.split_whitespace().collect();
+        let words: Vec<&str> = about.split_whitespace().collect();
         let shown = cut(&clean(&words.join(" ")), SUBAGENT_SHOWN_CHARS_MAX);
-        let _ = write!(text, "\n- {name}: {shown}");
+        let _ = write!(description, "\n- {name}: {shown}");
     }
-    text
+    Arc::new(Contract { description, ..Contract::clone(&contract) })
 }
 
 /// The subagents that one call can start: only those that its session lists.

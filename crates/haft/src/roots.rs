@@ -49,13 +49,23 @@ pub enum WorkspaceRootsError {
 }
 
 impl WorkspaceRoots {
-    /// Opens the root at `first`, and further ones.
+    /// Opens the directory `first` as the workspace root, and `others` as further roots.
+    ///
+    /// The error says which directory cannot be opened, or which root lies inside another one.
     pub fn open(first: &Path, others: &[PathBuf]) -> Result<Self, WorkspaceRootsError> {
         let others =
             others.iter().map(|path| WorkspaceRoot::open(path)).collect::<Result<_, _>>()?;
         let roots =
             Self { first: WorkspaceRoot::open(first)?, others, change_lock: Arc::default() };
-        roots.check_not_nested()?;
+        // A path in nested roots would have two names, and a rule might know only one of them.
+        let paths = roots.paths();
+        for (index, inner) in paths.iter().enumerate() {
+            let mut others = paths.iter().enumerate().filter(|(other, _)| *other != index);
+            if let Some((_, outer)) = others.find(|(_, outer)| inner.starts_with(outer)) {
+                let (inner, outer) = (inner.clone(), outer.clone());
+                return Err(WorkspaceRootsError::Nested { inner, outer });
+            }
+        }
         Ok(roots)
     }
 
@@ -69,8 +79,8 @@ impl WorkspaceRoots {
         self.iter().map(|place| place.root.path().to_path_buf()).collect()
     }
 
-    /// Returns what a file beneath the roots says, for a person to see: nothing where there is none, or it is no text, or longer
-    /// than so many bytes. The path is one as tools are given it. May block.
+    /// Returns the text of a file in the roots, for a person to read. Returns `None` if the file does not exist, is not
+    /// UTF-8 or has more than `bytes_max` bytes. `path` is spelled as for tools. May block.
     pub fn read_text(&self, path: &str, bytes_max: usize) -> Option<String> {
         let (file, _) = self.resolve(path).ok()?;
         let opened = self.root(file.root())?.open_file(file.relative()).ok()?;
@@ -78,24 +88,6 @@ impl WorkspaceRoots {
         let mut bytes = Vec::new();
         opened.file.take(limit).read_to_end(&mut bytes).ok()?;
         String::from_utf8(bytes).ok().filter(|text| text.len() <= bytes_max)
-    }
-
-    /// Refuses roots that lie inside each other: a path would have two names, and a rule might know the other one.
-    fn check_not_nested(&self) -> Result<(), WorkspaceRootsError> {
-        let paths = self.paths();
-        for (index, inner) in paths.iter().enumerate() {
-            let around = paths
-                .iter()
-                .enumerate()
-                .find(|(other, outer)| *other != index && inner.starts_with(outer));
-            if let Some((_, outer)) = around {
-                return Err(WorkspaceRootsError::Nested {
-                    inner: inner.clone(),
-                    outer: outer.clone(),
-                });
-            }
-        }
-        Ok(())
     }
 
     pub(crate) fn root(&self, index: usize) -> Option<&Root> {
@@ -107,7 +99,7 @@ impl WorkspaceRoots {
         self.iter().map(|place| &place.root)
     }
 
-    /// Resolves what a tool was given as a path, all symlinks expanded.
+    /// Resolves a path from a tool's input, and expands all symlinks.
     pub(crate) fn resolve(&self, path: &str) -> Result<(FilePath, Option<FsEntryKind>), ToolError> {
         let (index, place, relative) = self.root_of_path(path)?;
         let resolved = place.root.resolve(&relative).map_err(|err| path_error(path, &err))?;
@@ -152,7 +144,7 @@ impl WorkspaceRoots {
         Ok(FilePath::new(index, relative, display))
     }
 
-    /// Returns what rules and grants judge.
+    /// Returns the form of a path that rules and grants judge.
     pub(crate) fn subject(&self, path: &FilePath) -> PathSubject {
         let absolute = match self.root(path.root()) {
             Some(root) => root.path().join(path.relative()),
@@ -206,12 +198,14 @@ impl WorkspaceRoot {
     fn open(path: &Path) -> Result<Self, WorkspaceRootsError> {
         let root = Root::open(path)
             .map_err(|source| WorkspaceRootsError::Unusable { path: path.to_path_buf(), source })?;
-        Ok(Self { root, spelled_path: without_dots(path) })
+        // Without `.` components, spellings compare.
+        let spelled_path = path.components().filter(|part| *part != Component::CurDir).collect();
+        Ok(Self { root, spelled_path })
     }
 
-    /// Follows the links of a relative path by name alone, and returns what is left of it before and after each.
+    /// Follows the links of a relative path by name alone, and returns the remaining path before and after each link.
     ///
-    /// Nothing is opened by what this returns, so that it does not matter whether a link is exchanged meanwhile.
+    /// haft opens no file by these paths, so another process may replace a link meanwhile without harm.
     fn spellings(&self, relative: &Path) -> Vec<PathBuf> {
         let mut pending = steps(relative);
         let mut spellings = vec![cleaned(Path::new(""), &pending)];
@@ -241,7 +235,7 @@ impl WorkspaceRoot {
         spellings
     }
 
-    /// Returns what follows the root in an absolute path, by either of its names.
+    /// Returns the part of an absolute path after the root, by either name of the root.
     fn strip<'a>(&self, path: &'a Path) -> Option<&'a Path> {
         self.names().iter().find_map(|root| path.strip_prefix(root).ok())
     }
@@ -274,11 +268,6 @@ fn cleaned(directory: &Path, steps: &[OsString]) -> PathBuf {
     path
 }
 
-/// Removes `.` components, so that spellings compare.
-fn without_dots(path: &Path) -> PathBuf {
-    path.components().filter(|component| !matches!(component, Component::CurDir)).collect()
-}
-
 fn check_spelling(path: &str) -> Result<(), ToolError> {
     let invalid = |why: &str| Err(ToolError::new(ErrorCode::PathInvalid, why.to_owned()));
     if path.is_empty() {
@@ -301,6 +290,23 @@ fn check_spelling(path: &str) -> Result<(), ToolError> {
     } else {
         Ok(())
     }
+}
+
+/// Removes `.` and `..` from an absolute path by its spelling alone.
+pub(crate) fn lexical_path(path: &Path) -> PathBuf {
+    let mut lexical = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                lexical.pop();
+            }
+            Component::Prefix(_) | Component::RootDir | Component::Normal(_) => {
+                lexical.push(component);
+            }
+        }
+    }
+    lexical
 }
 
 /// Puts a failure beneath a root into the words and codes of tools.

@@ -85,7 +85,27 @@ impl Run {
         call.cancellation = call.cancellation.child_token();
         let cancelled_on_drop = call.cancellation.clone().drop_guard();
         let state = Arc::clone(&self.state);
-        let passed = tokio::spawn(async move { state.pass_call(call, leaves).await }).await;
+        let passing = async move {
+            let arrived = state.arrived_call(call)?;
+            let passed = async {
+                // If the run was opened and its lease lost since, the lease is not taken again. Otherwise the driver
+                // would continue after calls of another process that it does not know.
+                let view = if state.is_opened.load(Ordering::Relaxed) {
+                    let held = state.tracker.held_lease_view();
+                    held.ok_or_else(|| RunError::NotOpen { run: state.id.clone() })?
+                } else {
+                    state.lease().await?
+                };
+                let LeaseView { fencing_token, prior_calls, .. } = view;
+                let lease = CallLease { fencing_token, prior_calls };
+                let place = (&state.history, &state.connection);
+                pipeline::run_pipeline(arrived, lease, leaves, place).await
+            };
+            let (envelope, recording) =
+                passed.await.inspect_err(|err| state.note_lost_lease(err))?;
+            Ok((envelope, recording.inspect_err(move |err| state.note_lost_lease(err))))
+        };
+        let passed = tokio::spawn(passing).await;
         cancelled_on_drop.disarm();
         passed.unwrap_or_else(|err| {
             Err(if err.is_panic() { RunError::Panicked } else { RunError::ShutDown })
@@ -159,22 +179,6 @@ impl Run {
 }
 
 impl RunState {
-    /// Passes a call through the pipeline, under the lease of the run.
-    async fn pass_call(
-        self: Arc<Self>,
-        call: Call,
-        timing: EnvelopeTiming,
-    ) -> Result<(Envelope, PendingRecord), RunError> {
-        let arrived = self.arrived_call(call)?;
-        let passed = async {
-            let LeaseView { fencing_token, prior_calls, .. } = self.lease_for_call().await?;
-            let lease = CallLease { fencing_token, prior_calls };
-            pipeline::run_pipeline(arrived, lease, timing, (&self.history, &self.connection)).await
-        };
-        let (envelope, recording) = passed.await.inspect_err(|err| self.note_lost_lease(err))?;
-        Ok((envelope, recording.inspect_err(move |err| self.note_lost_lease(err))))
-    }
-
     fn arrived_call(&self, call: Call) -> Result<ArrivedCall, RunError> {
         let scope = self.attempt_address(&call.task_attempt)?;
         Ok(ArrivedCall::new(call, scope, self.connection.shared.catalog.current_version()))
@@ -191,35 +195,22 @@ impl RunState {
         .validated()
     }
 
-    fn new_run(&self) -> NewRun {
+    async fn lease(&self) -> Result<LeaseView, RunError> {
         let parts = &self.connection.shared.parts;
-        NewRun {
+        let new_run = || NewRun {
             id: self.id.clone(),
             front_end: self.connection.front_end.clone(),
             root: parts.roots.workspace().to_string_lossy().into_owned(),
             started_at_ms: parts.clock.now_ms(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             settings: parts.settings.clone(),
-        }
-    }
-
-    async fn lease(&self) -> Result<LeaseView, RunError> {
-        let tenure = self.runs.acquire_lease(&self.tracker, || self.new_run()).await?;
+        };
+        let tenure = self.runs.acquire_lease(&self.tracker, new_run).await?;
         if tenure.driver.admits(&self.connection.front_end) {
             Ok(tenure)
         } else {
             Err(RunError::PlanRun { run: self.id.clone() })
         }
-    }
-
-    /// Returns the lease under which a call is made. If the run was opened and its lease lost since, this does not take
-    /// it again. Otherwise the driver would continue after calls of another process that it does not know.
-    async fn lease_for_call(&self) -> Result<LeaseView, RunError> {
-        if self.is_opened.load(Ordering::Relaxed) {
-            let held = self.tracker.held_lease_view();
-            return held.ok_or_else(|| RunError::NotOpen { run: self.id.clone() });
-        }
-        self.lease().await
     }
 
     /// Drops the lease if the error says that another process took it.

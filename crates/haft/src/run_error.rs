@@ -28,8 +28,8 @@ pub enum RunError {
     Diverged(#[from] Box<Divergence>),
     /// The run belongs to a plan, and the call is not one of its nodes.
     #[error(
-        "the calls of run {run} are the nodes of a plan, so nobody else makes calls in it: nothing was executed; make this call \
-         in another run"
+        "the calls of run {run} are the nodes of a plan, so no other front end makes calls in it: nothing was executed; make \
+         this call in another run"
     )]
     PlanRun {
         /// The run.
@@ -37,8 +37,8 @@ pub enum RunError {
     },
     /// This process never took the lease of the run, or lost it.
     #[error(
-        "this process does not have run {run}, or no longer: others may have gone on with it since, so this was not done, and what \
-         was done before is in the journal; open it again and look at what is there"
+        "this process does not own run {run}: another process may have resumed it since, so nothing was done; open the run \
+         again, because the journal has its latest calls"
     )]
     NotOpen {
         /// The run.

@@ -24,7 +24,9 @@ pub struct Runtime {
 }
 
 impl Runtime {
-    /// Returns a runtime of these parts; rules and requirements are checked here, not at the first call.
+    /// Returns a runtime of these parts.
+    ///
+    /// The error names a rule, a pattern or a requirement that is not valid. Nothing is opened or started yet.
     pub fn new(parts: RuntimeParts) -> Result<Self, RuntimeError> {
         let shared = Arc::new(RuntimeShared::new(parts)?);
         let runs = Arc::new(RunRegistry::new(Arc::clone(&shared)));
@@ -36,7 +38,7 @@ impl Runtime {
         self.shared.catalog.registry()
     }
 
-    /// Returns what the tools on offer are changed through, and what tells of changes.
+    /// Returns the catalog, which replaces the tools while calls run and reports such changes.
     pub fn catalog(&self) -> &Catalog {
         &self.shared.catalog
     }
@@ -51,7 +53,7 @@ impl Runtime {
         &self.shared.parts.roots
     }
 
-    /// Has programs that the operator named end with this runtime.
+    /// Registers servers that the operator named. [`shut_down`](Self::shut_down) ends them.
     pub fn register_server_processes(&self, extensions: ServerProcesses) {
         self.server_processes.lock().unwrap_or_else(PoisonError::into_inner).push(extensions);
     }
@@ -59,6 +61,8 @@ impl Runtime {
     /// Takes over the runs of dead processes, and marks their open calls as in doubt. If the files show the outcome of
     /// a call, haft settles it. haft also reverts changes of their programs at protected paths. Front ends call this
     /// when they start.
+    ///
+    /// The error comes from the journal. Runs that were recovered before the error stay recovered.
     pub async fn recover(&self) -> Result<RunRecovery, JournalError> {
         recover::recover_runs(&self.runs).await
     }
@@ -80,7 +84,9 @@ impl Runtime {
         }
     }
 
-    /// Opens a session for one front end.
+    /// Opens a connection for one front end.
+    ///
+    /// The error says that the connection's name or one of its rules is not valid.
     pub fn open_connection(&self, options: ConnectionOptions) -> Result<Connection, RuntimeError> {
         Connection::open(Arc::clone(&self.runs), options)
     }

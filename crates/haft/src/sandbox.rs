@@ -104,19 +104,27 @@ impl Sandbox {
 
     /// Refuses a path that no call may read.
     pub(crate) fn check_read(&self, path: &PathSubject) -> Result<(), ToolError> {
-        match self.hidden_around(&path.absolute) {
-            None => Ok(()),
-            Some(_) => Err(refused(format!(
-                "{path} holds credentials or haft's own state, which no call reads: work without it"
-            ))
-            .decided_by(RefusalSource::HiddenPath)),
+        if !self.hidden.iter().any(|place| path.absolute.starts_with(place)) {
+            return Ok(());
         }
+        Err(refused(format!(
+            "{path} holds credentials or haft's own state, which no call reads: work without it"
+        ))
+        .decided_by(RefusalSource::HiddenPath))
     }
 
     /// Refuses a path that no call may change.
     pub(crate) fn check_write(&self, path: &PathSubject) -> Result<(), ToolError> {
         self.check_read(path)?;
-        let (root, relative) = within_root(path);
+        // Protected names also count in the path to the root, so a root inside a protected directory does not lift the
+        // protection. A path outside all roots has an empty root.
+        let (root, relative) = match &path.relative {
+            Some(relative) => {
+                let root = path.absolute.ancestors().nth(relative.components().count());
+                (root.unwrap_or(Path::new("")), relative.as_path())
+            }
+            None => (Path::new(""), path.absolute.as_path()),
+        };
         if let Some(pattern) = self.protected.matching_beneath(root, relative) {
             return Err(refused(format!(
                 "{path} is protected by {pattern:?}, because others run or obey what it says: leave it, or ask the \
@@ -194,18 +202,6 @@ impl Sandbox {
         let temporary = PRIVATE.iter().any(|place| path.starts_with(place));
         self.confine == ConfineMode::Always && (temporary || path.starts_with(&self.home))
     }
-
-    fn hidden_around(&self, path: &Path) -> Option<&PathBuf> {
-        self.hidden.iter().find(|place| path.starts_with(place))
-    }
-}
-
-/// Splits a path into its root and the rest. Protected names also count in the path to the root, so a root inside a
-/// protected directory does not lift the protection. A path outside all roots is all rest.
-fn within_root(path: &PathSubject) -> (&Path, &Path) {
-    let Some(relative) = &path.relative else { return (Path::new(""), &path.absolute) };
-    let root = path.absolute.ancestors().nth(relative.components().count());
-    (root.unwrap_or(Path::new("")), relative)
 }
 
 /// Adds patterns; one that has more names than a pattern can have stands for nothing.

@@ -26,54 +26,92 @@ use crate::sandbox::{ConfineMode, Sandbox};
 use crate::snapshots::Snapshots;
 use crate::watchdog::Watchdog;
 
-/// Everything a runtime is made of. Front ends fill it in: the library reads no configuration, no environment and no
-/// clock by itself.
+/// Everything that a runtime is made of. The library reads no configuration, environment or clock, so a front end passes
+/// them here: `RuntimeParts { registry, rules, ..RuntimeParts::new(…) }`.
 pub struct RuntimeParts {
-    /// The tools on offer to begin with.
+    /// The first tools of the runtime. By default there are no tools.
     pub registry: Registry,
-    /// Where calls are recorded.
+    /// Records the calls.
     pub journal: Arc<dyn Journal>,
     /// The directories that calls may reach.
     pub roots: WorkspaceRoots,
-    /// The values of the variables in path patterns.
+    /// The values of the variables in path patterns. By default, `workspace` stands for the roots.
     pub variables: PatternVariables,
-    /// The requirements of the agent beyond those of its tools.
+    /// The requirements of the agent in addition to the requirements of its tools.
     pub requires: RequirementSet,
-    /// Permission rules of the manifest, the project and the preset.
+    /// Permission rules of the manifest, the project and the preset. By default there are no rules.
     pub rules: Vec<(RuleScope, Rule)>,
-    /// Bounds of every call.
+    /// The bounds of every call.
     pub limits: CallLimits,
-    /// Whether commands get the ordinary network.
+    /// Whether commands use the network of the host. By default they do not.
     pub allow_network: bool,
-    /// How long the list of names is that keeps commands from trying the network while it is off.
+    /// Which commands haft refuses while they have no network.
     pub network_guard: NetworkGuard,
-    /// Keeps what is answered with «always for this project»; without it, such an answer holds
-    /// as long as the runtime does.
+    /// Stores rules that a person answered «always for this project». Without it, such a rule ends with the runtime.
     pub project_rules: Option<Arc<dyn ProjectRules>>,
-    /// Hooks before execution, in order.
+    /// Hooks that see each call before its execution, in this order.
     pub watchdogs: Vec<Arc<dyn Watchdog>>,
-    /// Starts processes.
+    /// Starts processes. The default launcher names no program, so every start of a process fails.
     pub launcher: Launcher,
-    /// How tools get to the network that use it by themselves.
+    /// The resolver and the certificate authorities of tools that connect to servers themselves.
     pub networking: Networking,
-    /// The sandbox that confines the processes. Its hidden and protected paths apply to tools too.
+    /// Confines the processes. Its hidden and protected paths apply to tools too. The default is [`Sandbox::system`],
+    /// which hides no path inside the roots.
     pub sandbox: Sandbox,
-    /// The environment of commands: exactly this and the call's keys.
+    /// The environment of commands. A command gets only these variables and the keys of its call.
     pub environment: Vec<(OsString, OsString)>,
-    /// Where sessions keep what was cut out of long outputs.
+    /// The directory for the rest of truncated outputs.
     pub sidecars: PathBuf,
-    /// Tells the time.
+    /// Returns the current time.
     pub clock: Arc<dyn Clock>,
-    /// This process, as other processes find it in the journal.
+    /// The name of this process in the leases of its runs.
     pub owner: LeaseOwner,
-    /// Says of another process whether it is gone; nothing where that cannot be known, and then its time has to run out.
+    /// Returns whether another process is gone. By default this is unknown, so its leases must expire first.
     pub is_gone: Arc<OwnerGoneCheck>,
-    /// Sees every effect before and after; without one, nothing is recorded by which effects could be shown or undone.
+    /// Records the files before and after each effect. Without it, haft cannot show or undo effects.
     pub snapshots: Option<Arc<dyn Snapshots>>,
     /// The policy for a `once` call that an earlier attempt made as well.
     pub on_repeat: RepeatPolicy,
-    /// The operator's settings that a reader of a run needs, as a JSON object; recorded with every run.
+    /// The operator's settings that a reader of a run needs, as a JSON object. The journal stores them with each run.
     pub settings: String,
+}
+
+impl RuntimeParts {
+    /// Returns the parts of a runtime without tools. No rule allows a call, commands have no network, and no process
+    /// can start.
+    #[must_use]
+    pub fn new(
+        journal: Arc<dyn Journal>,
+        roots: WorkspaceRoots,
+        sidecars: PathBuf,
+        clock: Arc<dyn Clock>,
+        owner: LeaseOwner,
+    ) -> Self {
+        Self {
+            registry: Registry::default(),
+            journal,
+            variables: PatternVariables { workspace: roots.paths(), ..PatternVariables::default() },
+            roots,
+            requires: RequirementSet::default(),
+            rules: Vec::new(),
+            limits: CallLimits::default(),
+            allow_network: false,
+            network_guard: NetworkGuard::default(),
+            project_rules: None,
+            watchdogs: Vec::new(),
+            launcher: Launcher::new(PathBuf::new()),
+            networking: Networking::default(),
+            sandbox: Sandbox::system(),
+            environment: Vec::new(),
+            sidecars,
+            clock,
+            owner,
+            is_gone: Arc::new(|_| None),
+            snapshots: None,
+            on_repeat: RepeatPolicy::default(),
+            settings: "{}".to_owned(),
+        }
+    }
 }
 
 /// The policy for a `once` call that an earlier attempt made as well.
@@ -190,18 +228,17 @@ impl RuntimeShared {
         let runs_commands =
             |access: &ResolvedAccess| matches!(access, ResolvedAccess::Shell { .. });
         if accesses.iter().any(runs_commands) {
-            self.conditions.get_or_init(|| self.find_conditions()).await;
+            let probe = || async {
+                let RuntimeParts { sandbox, launcher, allow_network, .. } = &self.parts;
+                if sandbox.confine == ConfineMode::UnsafeNever {
+                    return Conditions::default();
+                }
+                let network = if *allow_network { Network::Host } else { Network::Loopback };
+                let enforceable = launcher.probe_enforcement(network, sandbox.mechanisms).await;
+                // A failed probe counts as no sandbox. Execution then refuses what cannot be enforced.
+                Conditions { sandboxed: enforceable.is_ok_and(|enforced| enforced.is_full()) }
+            };
+            self.conditions.get_or_init(probe).await;
         }
-    }
-
-    async fn find_conditions(&self) -> Conditions {
-        if self.parts.sandbox.confine == ConfineMode::UnsafeNever {
-            return Conditions::default();
-        }
-        let network = if self.parts.allow_network { Network::Host } else { Network::Loopback };
-        let mechanisms = self.parts.sandbox.mechanisms;
-        let enforceable = self.parts.launcher.probe_enforcement(network, mechanisms).await;
-        // A failed probe counts as no sandbox. Execution then refuses what cannot be enforced.
-        Conditions { sandboxed: enforceable.is_ok_and(|enforced| enforced.is_full()) }
     }
 }

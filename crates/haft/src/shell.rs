@@ -1,5 +1,5 @@
-//! Commands as a call runs them: in a process tree of their own that ends with the call, their output read as it
-//! comes and kept in bounded memory.
+//! The commands of a call. Each runs in a separate process tree that ends with the call. haft reads the output while the
+//! command runs, and keeps a bounded part in memory.
 
 mod collector;
 mod confined;
@@ -15,7 +15,7 @@ use haft_contract::{
     AttemptAddress, BoxFuture, CallKey, CallProgress, ErrorCode, FsEntryKind, ProcessEnding,
     ProgressSink, Shell, ShellOutcome, ShellRequest, ToolError, ToolId,
 };
-use haft_policy::{DirectoryTrees, HostScope};
+use haft_policy::HostScope;
 use haft_sandbox::{ProcessExit, SandboxCommand, SandboxProcess};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -83,63 +83,61 @@ pub(crate) struct CallLabel {
 
 impl Shell for CallShell {
     fn run(&self, request: ShellRequest) -> BoxFuture<'_, Result<ShellOutcome, ToolError>> {
-        Box::pin(self.run_to_end(request))
+        Box::pin(async move {
+            let trees = self.connection.process_trees(&self.tool);
+            let WorkingDirectory { handle, path: directory } =
+                working_directory(&self.paths, request.cwd.as_deref())?;
+            check_start_directory(&directory, &trees)?;
+            self.connection.check_enforceable(&trees, &self.hosts)?;
+            let mut command = SandboxCommand::new(&request.program, handle).args(&request.args);
+            command.env = self.environment.variables();
+            let mut started = self.start(command, &trees).await?;
+            let process = &mut started.process;
+            let mut collector =
+                OutputCollector::new(self.output_bytes_max, &self.sidecars, &self.label);
+            let stopped = match self.read_output(process, &mut collector).await {
+                // A command can close its output before it ends.
+                None => tokio::select! {
+                    biased;
+                    () = self.time.wait_until_over() => Some(ProcessEnding::TimedOut),
+                    () = self.cancellation.cancelled() => Some(self.ending_of_cancel()),
+                    _ = process.wait() => None,
+                },
+                stopped => stopped,
+            };
+            if stopped.is_some() {
+                process.kill();
+                let mut buffer = vec![0; READ_BYTES];
+                while let Ok(count @ 1..) = process.read(&mut buffer).await {
+                    collector.take(buffer.get(..count).unwrap_or_default());
+                }
+            }
+            let exit = process.wait().await;
+            let confined = started.finish().await;
+            let ending = match (stopped, exit) {
+                (Some(ending), _) => ending,
+                (None, Ok(ProcessExit::Code(code))) => ProcessEnding::Exited(code),
+                (None, Ok(ProcessExit::Signal(signal))) => ProcessEnding::Signalled(signal),
+                (None, Err(err)) => {
+                    return Err(ToolError::new(ErrorCode::ProcessSpawnFailed, err.to_string()));
+                }
+            };
+            let output = collector.finish();
+            let confinement_hint = failure_hint::failed_status(ending).and_then(|status| {
+                let context = CommandContext {
+                    sandbox: &self.environment.shared.parts.sandbox,
+                    writable: &self.writable(&trees),
+                    directory: &directory,
+                    enforced: confined.enforced,
+                };
+                context.failure_hint(status, &output)
+            });
+            Ok(ShellOutcome { ending, output, confined, confinement_hint })
+        })
     }
 }
 
 impl CallShell {
-    async fn run_to_end(&self, request: ShellRequest) -> Result<ShellOutcome, ToolError> {
-        let trees = self.connection.process_trees(&self.tool);
-        let (mut started, directory) = self.spawn(&request, &trees).await?;
-        let process = &mut started.process;
-        let mut collector =
-            OutputCollector::new(self.output_bytes_max, &self.sidecars, &self.label);
-        let stopped = match self.read_output(process, &mut collector).await {
-            None => self.await_exit(process).await,
-            stopped => stopped,
-        };
-        if stopped.is_some() {
-            process.kill();
-            drain_output(process, &mut collector).await;
-        }
-        let exit = process.wait().await;
-        let confined = started.finish().await;
-        let ending = match (stopped, exit) {
-            (Some(ending), _) => ending,
-            (None, Ok(ProcessExit::Code(code))) => ProcessEnding::Exited(code),
-            (None, Ok(ProcessExit::Signal(signal))) => ProcessEnding::Signalled(signal),
-            (None, Err(err)) => {
-                return Err(ToolError::new(ErrorCode::ProcessSpawnFailed, err.to_string()));
-            }
-        };
-        let output = collector.finish();
-        let hindrance = failure_hint::failed_status(ending).and_then(|status| {
-            let surroundings = CommandContext {
-                sandbox: &self.environment.shared.parts.sandbox,
-                writable: &self.writable(&trees),
-                directory: &directory,
-                enforced: confined.enforced,
-            };
-            surroundings.failure_hint(status, &output)
-        });
-        Ok(ShellOutcome { ending, output, confined, confinement_hint: hindrance })
-    }
-
-    /// Starts the command, and returns as well which directory it was started in.
-    async fn spawn(
-        &self,
-        request: &ShellRequest,
-        trees: &DirectoryTrees,
-    ) -> Result<(StartedProcess, PathBuf), ToolError> {
-        let WorkingDirectory { handle, path } =
-            working_directory(&self.paths, request.cwd.as_deref())?;
-        check_start_directory(&path, trees)?;
-        self.connection.check_enforceable(trees, &self.hosts)?;
-        let mut command = SandboxCommand::new(&request.program, handle).args(&request.args);
-        command.env = self.environment.variables();
-        Ok((self.start(command, trees).await?, path))
-    }
-
     /// Reads the output to its end; says why when it stopped before.
     async fn read_output(
         &self,
@@ -163,16 +161,6 @@ impl CallShell {
                 },
                 _ = ticks.tick() => self.report(started, collector.total_bytes),
             }
-        }
-    }
-
-    /// Waits for a command that has closed its output; says why when it had to be stopped.
-    async fn await_exit(&self, process: &mut SandboxProcess) -> Option<ProcessEnding> {
-        tokio::select! {
-            biased;
-            () = self.time.wait_until_over() => Some(ProcessEnding::TimedOut),
-            () = self.cancellation.cancelled() => Some(self.ending_of_cancel()),
-            _ = process.wait() => None,
         }
     }
 
@@ -223,12 +211,4 @@ pub(crate) fn working_directory(
     let handle = territory.root_of(&place)?.open_dir(place.relative());
     let handle = handle.map_err(|err| crate::roots::path_error(cwd, &err))?;
     Ok(WorkingDirectory { handle, path: subject.absolute })
-}
-
-/// Takes what a killed process tree had still written.
-async fn drain_output(process: &mut SandboxProcess, collector: &mut OutputCollector<'_>) {
-    let mut buffer = vec![0; READ_BYTES];
-    while let Ok(count @ 1..) = process.read(&mut buffer).await {
-        collector.take(buffer.get(..count).unwrap_or_default());
-    }
 }

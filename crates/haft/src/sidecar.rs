@@ -1,5 +1,5 @@
-//! The files that hold what was cut out of long outputs: one directory a session, outside every root, made
-//! when the first output is cut or recalled, and removed with the session unless it is kept.
+//! The files that hold the rest of truncated outputs. Each session has one directory for them, outside every root. haft
+//! makes it for the first truncated or recalled output, and removes it with the session unless the front end keeps it.
 
 use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
@@ -17,7 +17,7 @@ pub(crate) struct Sidecars {
     created_directory: OnceLock<SidecarDirectory>,
     // Two calls that cut their outputs first at the same time make one directory; locked while it is made.
     making: Mutex<()>,
-    // The copies of earlier sessions' sidecars, by what they are copies of; locked while one is made.
+    // The copies of earlier sessions' sidecars, by the path of the original; locked while a copy is made.
     adopted: Mutex<HashMap<PathBuf, PathBuf>>,
     is_kept: AtomicBool,
     /// Those of the session that this one was narrowed from: kept with them.
@@ -49,8 +49,8 @@ impl Sidecars {
         }
     }
 
-    /// Returns the sidecars of a session that was narrowed from this one's, in a directory beside: what the wider session read
-    /// is not for the narrower one.
+    /// Returns the sidecars of a subagent's session, in a separate directory. A subagent must not read the outputs of its
+    /// parent, which may reach more.
     pub(crate) fn for_subagent(self: &Arc<Self>) -> Self {
         let number = self.subagent_count.fetch_add(1, Ordering::Relaxed) + 1;
         let mut name = self.directory.file_name().unwrap_or_default().to_owned();
@@ -60,7 +60,7 @@ impl Sidecars {
         narrowed
     }
 
-    /// Leaves the sidecars where they are when the session goes.
+    /// Keeps the sidecars when the session ends.
     pub(crate) fn keep(&self) {
         self.is_kept.store(true, Ordering::Relaxed);
     }
@@ -91,7 +91,7 @@ impl Sidecars {
         Err(io::Error::new(io::ErrorKind::AlreadyExists, "all sidecar names are taken"))
     }
 
-    /// Says of an answer whose sidecar is gone that it is.
+    /// Marks the output of an answer as lost if its sidecar does not exist any more.
     pub(crate) fn mark_lost(metadata: &mut EnvelopeMetadata) {
         let is_gone = |path: &mut String| !Path::new(path).exists();
         if let Some(path) = metadata.output_path.take_if(is_gone) {
@@ -99,8 +99,8 @@ impl Sidecars {
         }
     }
 
-    /// Takes over the sidecar of an earlier session that a recalled answer names: a copy of it is among these, where it can
-    /// be read, and stays whichever session goes first. One that cannot be taken over is left as it is named.
+    /// Copies the sidecar of an earlier session that a recalled answer names, and names the copy in the answer. This
+    /// session can read the copy, which outlives the earlier session. If copying fails, the answer stays as it was.
     pub(crate) fn adopt(&self, metadata: &mut EnvelopeMetadata) {
         let Some(recorded) = metadata.output_path.as_deref().map(Path::new) else { return };
         match self.copy(recorded) {
@@ -112,9 +112,9 @@ impl Sidecars {
         }
     }
 
-    /// Returns the copy of another session's sidecar; `None` if it is no such file. A record is a text, and is not to name
-    /// anything else into a session. A second name of the file would not do: a file with two names is kept from tools
-    /// wherever one of them is.
+    /// Returns the copy of another session's sidecar; `None` if the recorded path is no sidecar. A recorded path must not
+    /// bring any other file into a session. A hard link would not do, because tools cannot read a file with two names if
+    /// one name is in a hidden place.
     fn copy(&self, recorded: &Path) -> io::Result<Option<PathBuf>> {
         let (Some(session), Some(name)) = (recorded.parent(), recorded.file_name()) else {
             return Ok(None);

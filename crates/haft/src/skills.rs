@@ -84,7 +84,7 @@ enum SkillLocation {
     Bundled(&'static str),
 }
 
-/// The skills of some places, and what is wrong with others there.
+/// The skills in some directories, and the problems that were found there.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FoundSkills {
     /// The skills, sorted by name; of one name, the first that was found.
@@ -129,7 +129,14 @@ pub fn find_skills(places: &SkillSearchPaths) -> FoundSkills {
         finder.add_directory(directory, SkillSource::User, None);
     }
     for bundled in &places.bundled {
-        finder.add_bundled(bundled);
+        let file = PathBuf::from(format!("(bundled) {}", bundled.name));
+        match parse(&SkillText::of_text(bundled.text)) {
+            Ok(front_matter) => {
+                let place = SkillLocation::Bundled(bundled.text);
+                finder.add(front_matter, &file, SkillSource::Bundled, place);
+            }
+            Err(fault) => finder.error(&file, fault.line, &fault.message),
+        }
     }
     for directory in &places.configured {
         if !directory.exists() {
@@ -183,14 +190,14 @@ impl SkillFinder {
         }
     }
 
-    /// Takes what lies at `entry` if it is a skill.
+    /// Adds the skill in the directory `entry`, if it is one.
     fn add_candidate(&mut self, entry: &Path, source: SkillSource, within: Option<&Path>) {
         let Ok(directory) = entry.canonicalize() else { return };
         if !directory.is_dir() {
             return;
         }
-        // A link of a workspace would otherwise lend its skill the files of any directory of the user. It does not count as
-        // the directory either, which may be one of the user's skills.
+        // Otherwise a link of a workspace could give its skill the files of any directory of the user. The target stays
+        // unseen, because it may be one of the user's skills.
         if within.is_some_and(|top| !directory.starts_with(top)) {
             if !self.refused.insert(directory.clone()) {
                 return;
@@ -213,32 +220,17 @@ impl SkillFinder {
         match parse(&held) {
             Ok(front_matter) => {
                 let folder = entry.file_name().map(|name| name.to_string_lossy().into_owned());
-                self.check_folder(&file, &front_matter, folder.as_deref());
+                let name = front_matter.name.as_str();
+                // The format wants both names to be one. Many skills differ, and nothing depends on it.
+                if let Some(folder) = folder.filter(|folder| folder != name) {
+                    let message = format!(
+                        "the name {name:?} is not that of its directory, {folder:?}: rename one of them"
+                    );
+                    self.warning(&file, Some(front_matter.name_line), &message);
+                }
                 self.add(front_matter, &file, source, SkillLocation::Directory(directory));
             }
             Err(fault) => self.error(&file, fault.line, &fault.message),
-        }
-    }
-
-    fn add_bundled(&mut self, bundled: &BundledSkill) {
-        let file = PathBuf::from(format!("(bundled) {}", bundled.name));
-        match parse(&SkillText::of_text(bundled.text)) {
-            Ok(front_matter) => {
-                let place = SkillLocation::Bundled(bundled.text);
-                self.add(front_matter, &file, SkillSource::Bundled, place);
-            }
-            Err(fault) => self.error(&file, fault.line, &fault.message),
-        }
-    }
-
-    /// The format wants both names to be one. Many skills in use do not heed that, and nothing depends on it.
-    fn check_folder(&mut self, file: &Path, front_matter: &SkillFrontMatter, folder: Option<&str>) {
-        let name = front_matter.name.as_str();
-        if let Some(folder) = folder.filter(|folder| *folder != name) {
-            let message = format!(
-                "the name {name:?} is not that of its directory, {folder:?}: rename one of them"
-            );
-            self.warning(file, Some(front_matter.name_line), &message);
         }
     }
 

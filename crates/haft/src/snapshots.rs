@@ -29,21 +29,21 @@ pub struct PendingEffect {
     pub runs_commands: bool,
 }
 
-/// Says why a hook failed. It is recorded, and the call goes on.
+/// Says why a hook failed. The journal records the reason, and the call continues.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct SnapshotError(String);
 
 impl SnapshotError {
-    /// Returns the failure that this message tells.
+    /// Returns an error with this message.
     pub fn new(message: impl Into<String>) -> Self {
         Self(message.into())
     }
 }
 
-/// Sees every effect that is executed: reads are none, and neither are refused and recalled calls.
+/// A hook around each executed effect. Reads, refused calls and recalled calls have no effect.
 ///
-/// A hook of one's own is a few lines:
+/// A custom hook takes a few lines:
 ///
 /// ```
 /// use std::sync::Mutex;
@@ -69,8 +69,8 @@ impl SnapshotError {
 /// }
 /// ```
 ///
-/// A hook that fails, panics or takes longer than [`SNAPSHOT_MS`](crate::limits::SNAPSHOT_MS) is given up; the journal
-/// notes why.
+/// If a hook fails, panics or takes longer than [`SNAPSHOT_MS`](crate::limits::SNAPSHOT_MS), haft continues without it
+/// and the journal notes the reason.
 pub trait Snapshots: Send + Sync {
     /// Runs before the effect, while the call's intent is being recorded. Both hooks of an effect get the same call.
     fn before_effect<'a>(
@@ -91,7 +91,7 @@ pub trait Snapshots: Send + Sync {
     /// because its intent could not be recorded.
     fn not_executed(&self, _call_id: &CallAddress) {}
 
-    /// Runs when the process is about to end in good order.
+    /// Runs before the process ends normally.
     fn finish(&self) -> BoxFuture<'_, ()> {
         Box::pin(async {})
     }

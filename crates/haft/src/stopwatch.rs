@@ -19,12 +19,12 @@ pub(crate) struct CallStopwatch {
 
 #[derive(Clone, Copy)]
 struct StopwatchState {
-    /// When the time is over, unless the hand stands meanwhile.
+    /// The end of the time, if the time does not pause before.
     deadline: Instant,
     pause: Option<StopwatchPause>,
 }
 
-/// The questions that are out, and since when the first of them is.
+/// The number of open questions, and the start of the first of them.
 #[derive(Clone, Copy)]
 struct StopwatchPause {
     since: Instant,
@@ -44,7 +44,7 @@ impl CallStopwatch {
         Self { state: Arc::new(watch::Sender::new(hand)), parent: above }
     }
 
-    /// Stops the hand until what is returned is dropped, and those above with it.
+    /// Pauses this time, and the times of the calls above it, until the returned guard is dropped.
     pub(crate) fn pause(&self) -> StopwatchPauseGuard {
         self.state.send_modify(|hand| {
             let first = StopwatchPause { since: Instant::now(), open_questions: 0 };

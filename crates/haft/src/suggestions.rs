@@ -13,27 +13,24 @@ const CONTAINED_CHARS_MIN: usize = 3;
 /// the letters of the longer one at most would have to be changed.
 pub fn near_matches<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let name = plain_name(name);
-    let mut near: Vec<(f64, &str)> = candidates
-        .filter_map(|candidate| Some((likeness(&name, &plain_name(candidate))?, candidate)))
-        .collect();
+    let near = candidates.filter_map(|candidate| {
+        let plain = plain_name(candidate);
+        let (one, other) = (name.chars().count(), plain.chars().count());
+        let contains = one.min(other) >= CONTAINED_CHARS_MIN
+            && (name.contains(&plain) || plain.contains(&name));
+        let mistakes = strsim::osa_distance(&name, &plain);
+        let is_near = contains || mistakes <= one.max(other) / CHARS_PER_MISTAKE;
+        // Of two equally distant names, the one with the same beginning comes first.
+        is_near.then(|| (strsim::jaro_winkler(&name, &plain), candidate))
+    });
+    let mut near: Vec<(f64, &str)> = near.collect();
     near.sort_by(|one, other| other.0.total_cmp(&one.0).then(one.1.cmp(other.1)));
     near.into_iter().take(SUGGESTIONS_MAX).map(|(_, candidate)| candidate).collect()
 }
 
-/// Returns the name without what spellings differ in: case, and the marks between words.
+/// Returns the letters and digits of a name in lower case, to compare names with different case and separators.
 pub fn plain_name(name: &str) -> String {
     name.chars().filter(|one| one.is_alphanumeric()).flat_map(char::to_lowercase).collect()
-}
-
-/// Returns how alike two plain names are, from 0 to 1, if they are near.
-fn likeness(name: &str, candidate: &str) -> Option<f64> {
-    let [one, other] = [name, candidate].map(|plain| plain.chars().count());
-    let contains = one.min(other) >= CONTAINED_CHARS_MIN
-        && (name.contains(candidate) || candidate.contains(name));
-    let mistakes = strsim::osa_distance(name, candidate);
-    let is_near = contains || mistakes <= one.max(other) / CHARS_PER_MISTAKE;
-    // Of two that are equally far, the one that begins alike is meant.
-    is_near.then(|| strsim::jaro_winkler(name, candidate))
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! Ranks tools by how well their ids and descriptions fit a query: BM25, worked out when the index is made, so that a query
-//! only adds up. It knows texts alone; which tools are in it, and what being found means, is decided elsewhere.
+//! Ranks tools by how well their ids and descriptions fit a query, with BM25. The index holds the weights, so a query only
+//! adds them. This module knows only texts. Callers choose the tools and decide what a match means.
 
 #[cfg(test)]
 mod tests;
@@ -22,8 +22,8 @@ const LONGER_WEIGHT: f64 = 0.4;
 const ENDING_CHARS_MAX: usize = 3;
 /// How quickly a word stops counting more the more often it comes.
 const SATURATION: f64 = 1.2;
-/// How much a long text counts against a tool, from 0 to 1. Descriptions of servers differ much in length and say little of how
-/// good a tool is, so it is less than for prose.
+/// How much a long text counts against a tool, from 0 to 1. It is less than for prose, because the length of a server's
+/// description says little about the tool.
 const LENGTH_WEIGHT: f64 = 0.4;
 
 /// An index to find tools by words. Making it takes about as long as reading the descriptions; a query takes far less.
@@ -52,8 +52,18 @@ struct IndexedToolText {
 impl ToolRanking {
     /// Returns the index of these ids and descriptions.
     pub fn new<'a>(tools: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
-        let texts: Vec<IndexedToolText> =
-            tools.into_iter().map(|(id, about)| IndexedToolText::of(id, about)).collect();
+        let texts = tools.into_iter().map(|(id, about)| {
+            let mut text = IndexedToolText { counts: HashMap::new(), length: 0 };
+            for (part, weight) in [(id, ID_WEIGHT), (about, 1)] {
+                for word in words(part) {
+                    let count = text.counts.entry(word).or_insert(0);
+                    *count = count.saturating_add(weight);
+                    text.length = text.length.saturating_add(1);
+                }
+            }
+            text
+        });
+        let texts: Vec<IndexedToolText> = texts.collect();
         let total: f64 = texts.iter().map(|text| f64::from(text.length)).sum();
         let length_usual = total / count_as_f64(texts.len()).max(1.0);
         let mut index = Self { places: BTreeMap::new(), tools: texts.len() };
@@ -76,7 +86,7 @@ impl ToolRanking {
         index
     }
 
-    /// Returns the numbers of the tools that fit the query best, best first; those that fit alike in their own order.
+    /// Returns the positions of the tools that fit the query best, best first. Tools with equal scores keep their order.
     pub fn best(&self, query: &str, tools_max: usize) -> Vec<usize> {
         let mut scores = vec![0.0_f64; self.tools];
         let mut asked: Vec<String> = Vec::new();
@@ -102,8 +112,13 @@ impl ToolRanking {
         exact.into_iter().for_each(|places| add(places, 1.0 - LONGER_WEIGHT, scores));
         let mut beginning = self.beginning(word);
         if beginning.is_empty() {
-            let shorter = shortened(word).map(|start| self.beginning(start));
-            beginning = shorter.into_iter().find(|it| !it.is_empty()).unwrap_or_default();
+            // Other forms of the word may share its beginning. The longest shared beginning counts.
+            let ends = word.char_indices().rev().take(ENDING_CHARS_MAX);
+            let starts = ends.filter_map(|(end, _)| word.get(..end));
+            let mut shorter = starts
+                .filter(|start| start.chars().count() > WORD_CHARS_MIN)
+                .map(|start| self.beginning(start));
+            beginning = shorter.find(|it| !it.is_empty()).unwrap_or_default();
         }
         for places in beginning {
             add(places, LONGER_WEIGHT, scores);
@@ -119,20 +134,6 @@ impl ToolRanking {
     }
 }
 
-impl IndexedToolText {
-    fn of(id: &str, description: &str) -> Self {
-        let mut text = Self { counts: HashMap::new(), length: 0 };
-        for (part, weight) in [(id, ID_WEIGHT), (description, 1)] {
-            for word in words(part) {
-                let count = text.counts.entry(word).or_insert(0);
-                *count = count.saturating_add(weight);
-                text.length = text.length.saturating_add(1);
-            }
-        }
-        text
-    }
-}
-
 fn add(places: &[(usize, f64)], weight: f64, scores: &mut [f64]) {
     for (tool, counts) in places {
         if let Some(score) = scores.get_mut(*tool) {
@@ -141,14 +142,7 @@ fn add(places: &[(usize, f64)], weight: f64, scores: &mut [f64]) {
     }
 }
 
-/// Returns the beginnings of a word that may be shared by its other forms, the longest first.
-fn shortened(word: &str) -> impl Iterator<Item = &str> {
-    let ends = word.char_indices().rev().take(ENDING_CHARS_MAX);
-    let starts = ends.filter_map(|(end, _)| word.get(..end));
-    starts.filter(|start| start.chars().count() > WORD_CHARS_MIN)
-}
-
-#[expect(clippy::cast_precision_loss, reason = "nobody has as many tools as a float has digits")]
+#[expect(clippy::cast_precision_loss, reason = "there are fewer tools than a float counts exactly")]
 fn count_as_f64(count: usize) -> f64 {
     count as f64
 }

@@ -29,10 +29,10 @@ pub struct WatchedCall<'a> {
     pub session: &'a str,
     /// The workspace root.
     pub root: &'a Path,
-    /// Whether hosts were granted to the call's commands, which then reach those and no others.
+    /// Whether the call's commands have granted hosts. Commands reach only granted hosts.
     pub has_hosts: bool,
-    /// The URL that a call which runs already is led to, on a host that it did not speak of; none before it begins. Its
-    /// accesses are then what it would touch there.
+    /// The URL of a redirect to a host that the running call did not declare; `None` before the call begins. For a
+    /// redirect, `accesses` holds the access to the new host.
     pub led_to: Option<&'a str>,
 }
 
@@ -49,7 +49,7 @@ pub enum WatchdogVerdict {
 
 /// A hook before execution. It can refuse what rules allowed; it cannot permit what they refused.
 pub trait Watchdog: Send + Sync {
-    /// Judges a call.
+    /// Judges a call. haft waits for the verdict before it asks a person or executes the call. A panic denies the call.
     fn judge<'a>(&'a self, call: WatchedCall<'a>) -> BoxFuture<'a, WatchdogVerdict>;
 }
 

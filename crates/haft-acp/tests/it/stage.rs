@@ -17,20 +17,15 @@ use agent_client_protocol::{
     Agent, Client, Error, Lines, on_receive_notification, on_receive_request,
 };
 use futures_util::{SinkExt, StreamExt as _};
-use haft::{
-    CallLimits, Clock, ConnectionOptions, Networking, Registry, RepeatPolicy, Runtime,
-    RuntimeParts, Sandbox, WorkspaceRoots,
-};
+use haft::{Clock, ConnectionOptions, Registry, Runtime, RuntimeParts, WorkspaceRoots};
 use haft_acp::{AcpServeError, AcpServeParts, Editor, ready_parts, serve};
 use haft_agent::{
     AgentBounds, AgentDirectories, AgentHost, AgentHostParts, AgentPromptContext, AgentRegistry,
     ModelLookup, RandomSource, find_agents,
 };
-use haft_contract::{PatternVariables, RequirementSet};
 use haft_journal::{Journal, LeaseOwner, MemoryJournal};
 use haft_model::{Model, ModelError, ModelSettings, ProviderModel};
-use haft_policy::{NetworkGuard, Rule, RuleAction, RuleScope};
-use haft_sandbox::Launcher;
+use haft_policy::{Rule, RuleAction, RuleScope};
 use haft_scripted_model::{ModelScript, ScriptedReply, ScriptedServer};
 use haft_tools::{Profile, ToolOptions};
 use serde_json::{Value, json};
@@ -133,27 +128,15 @@ impl Place {
         let rules = self.rules.iter().cloned().map(|rule| (RuleScope::Manifest, rule)).collect();
         let runtime = Runtime::new(RuntimeParts {
             registry: Registry::new(tools).unwrap(),
-            journal: Arc::clone(&self.journal),
-            variables: PatternVariables { workspace: roots.paths(), ..PatternVariables::default() },
-            roots,
-            requires: RequirementSet::default(),
             rules,
-            limits: CallLimits::default(),
-            allow_network: false,
-            network_guard: NetworkGuard::default(),
-            sandbox: Sandbox::system(),
-            project_rules: None,
-            watchdogs: Vec::new(),
-            launcher: Launcher::new("/nonexistent".into()),
-            networking: Networking::default(),
-            environment: Vec::new(),
-            sidecars: self.directory.path().join("sidecars").join(&id),
-            clock: Arc::clone(&self.clock),
-            owner: LeaseOwner { id: id.clone(), location: format!("process {id}") },
             is_gone: Arc::new(|_| Some(true)),
-            snapshots: None,
-            on_repeat: RepeatPolicy::Warn,
-            settings: "{}".to_owned(),
+            ..RuntimeParts::new(
+                Arc::clone(&self.journal),
+                roots,
+                self.directory.path().join("sidecars").join(&id),
+                Arc::clone(&self.clock),
+                LeaseOwner { id: id.clone(), location: format!("process {id}") },
+            )
         })
         .unwrap();
         let agents = Arc::new(find_agents(&AgentDirectories::default()));

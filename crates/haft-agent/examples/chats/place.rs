@@ -6,18 +6,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use haft::{
-    CallLimits, ConnectionOptions, HeadlessAsker, Registry, RepeatPolicy, Runtime, RuntimeParts,
-    Sandbox, SystemClock, WorkspaceRoots,
+    ConnectionOptions, HeadlessAsker, Registry, Runtime, RuntimeParts, SystemClock, WorkspaceRoots,
 };
 use haft_agent::{
     AgentBounds, AgentDirectories, AgentHost, AgentHostParts, AgentPromptContext, ModelLookup,
     NewSession, RandomSource, WorkspaceTrust, find_agents,
 };
-use haft_contract::{Cx, Effect, PatternVariables, RequirementSet, Tool, ToolError};
+use haft_contract::{Cx, Effect, Tool, ToolError};
 use haft_journal::{Journal, LeaseOwner};
 use haft_model::{Model, ModelError};
-use haft_policy::{NetworkGuard, Rule, RuleAction, RuleScope};
-use haft_sandbox::Launcher;
+use haft_policy::{Rule, RuleAction, RuleScope};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -119,29 +117,17 @@ fn runtime(directory: &Path, journal: Arc<dyn Journal>) -> Result<Runtime, Failu
     let roots = WorkspaceRoots::open(directory, &[])?;
     Ok(Runtime::new(RuntimeParts {
         registry: Registry::new(TOOLS.map(tool))?,
-        journal,
-        variables: PatternVariables { workspace: roots.paths(), ..PatternVariables::default() },
-        roots,
-        requires: RequirementSet::default(),
         rules: vec![(RuleScope::Manifest, Rule::new("*", "*", RuleAction::Allow))],
-        limits: CallLimits::default(),
-        allow_network: false,
-        network_guard: NetworkGuard::default(),
-        sandbox: Sandbox::system(),
-        project_rules: None,
-        watchdogs: Vec::new(),
-        launcher: Launcher::new("/nonexistent".into()),
-        networking: haft::Networking::default(),
-        environment: Vec::new(),
-        sidecars: directory.join("sidecars"),
-        clock: Arc::new(SystemClock),
-        owner: LeaseOwner {
-            id: format!("process-{}", std::process::id()),
-            location: "a measurement".to_owned(),
-        },
         is_gone: Arc::new(|_| Some(true)),
-        snapshots: None,
-        on_repeat: RepeatPolicy::Warn,
-        settings: "{}".to_owned(),
+        ..RuntimeParts::new(
+            journal,
+            roots,
+            directory.join("sidecars"),
+            Arc::new(SystemClock),
+            LeaseOwner {
+                id: format!("process-{}", std::process::id()),
+                location: "a measurement".to_owned(),
+            },
+        )
     })?)
 }

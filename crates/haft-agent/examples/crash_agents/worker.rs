@@ -4,19 +4,18 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use haft::{
-    CallLimits, ConnectionOptions, HeadlessAsker, Registry, RepeatPolicy, Runtime, RuntimeParts,
-    Sandbox, SystemClock, WorkspaceRoots,
+    ConnectionOptions, HeadlessAsker, Registry, Runtime, RuntimeParts, SystemClock, WorkspaceRoots,
 };
 use haft_agent::{
     AgentBounds, AgentDirectories, AgentEvent, AgentEventKind, AgentEventObserver, AgentHost,
     AgentHostParts, AgentPromptContext, AgentSession, NewSession, RandomSource as Chance,
     ToolResultStatus, TurnEnd, TurnPrompt, WorkspaceTrust, find_agents,
 };
-use haft_contract::{Envelope, PatternVariables, RequirementSet};
+use haft_contract::Envelope;
 use haft_faults::SeededRandom;
 use haft_faults::crash::{CrashTestError, print_line, report_ready};
 use haft_journal::{Journal, LeaseOwner, SessionQuery, SqliteJournal};
-use haft_policy::{NetworkGuard, Rule, RuleAction, RuleScope};
+use haft_policy::{Rule, RuleAction, RuleScope};
 use haft_sandbox::Launcher;
 use haft_tools::{Profile, ToolOptions};
 use tokio_util::sync::CancellationToken;
@@ -120,29 +119,18 @@ fn runtime(
     let real = haft_tools::tools(Profile::Contract, &ToolOptions::default());
     Ok(Runtime::new(RuntimeParts {
         registry: Registry::new(real.into_iter().chain(tools(world)))?,
-        journal: Arc::clone(journal),
-        variables: PatternVariables { workspace: roots.paths(), ..PatternVariables::default() },
-        roots,
-        requires: RequirementSet::default(),
         rules: vec![(RuleScope::Manifest, Rule::new("*", "*", RuleAction::Allow))],
-        limits: CallLimits::default(),
-        allow_network: false,
-        network_guard: NetworkGuard::default(),
-        project_rules: None,
-        watchdogs: Vec::new(),
         launcher: Launcher::new(std::env::current_exe()?),
-        networking: haft::Networking::default(),
-        sandbox: Sandbox::system(),
-        environment: Vec::new(),
-        sidecars: world.0.join("sidecars"),
-        clock: Arc::new(SystemClock),
-        owner: LeaseOwner { id: life.to_string(), location: format!("life {life}") },
         // There is one process at a time, and the driver starts none before the one before is gone.
         is_gone: Arc::new(move |owner: &LeaseOwner| {
             owner.id.parse().ok().map(|other: u64| other < life)
         }),
-        snapshots: None,
-        on_repeat: RepeatPolicy::default(),
-        settings: "{}".to_owned(),
+        ..RuntimeParts::new(
+            Arc::clone(journal),
+            roots,
+            world.0.join("sidecars"),
+            Arc::new(SystemClock),
+            LeaseOwner { id: life.to_string(), location: format!("life {life}") },
+        )
     })?)
 }

@@ -6,19 +6,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use haft::{
-    Asker, CallLimits, Clock, ConnectionOptions, HeadlessAsker, Registry, RepeatPolicy, Runtime,
-    RuntimeParts, Sandbox, WorkspaceRoots,
+    Asker, Clock, ConnectionOptions, HeadlessAsker, Registry, Runtime, RuntimeParts, WorkspaceRoots,
 };
 use haft_agent::{
     AgentBounds, AgentDirectories, AgentEvent, AgentEventObserver, AgentHost, AgentHostParts,
     AgentPromptContext, AgentSession, ModelLookup, NewSession, RandomSource, TurnEnd, TurnPrompt,
     WorkspaceTrust, find_agents,
 };
-use haft_contract::{Cx, Effect, ErrorCode, PatternVariables, RequirementSet, Tool, ToolError};
+use haft_contract::{Cx, Effect, ErrorCode, Tool, ToolError};
 use haft_journal::{Journal, LeaseOwner, MemoryJournal, MessagePart, SessionMessage};
 use haft_model::{Model, ModelError};
-use haft_policy::{NetworkGuard, Rule, RuleAction, RuleScope};
-use haft_sandbox::Launcher;
+use haft_policy::{Rule, RuleAction, RuleScope};
 use haft_tools::{Profile, ToolOptions};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -263,27 +261,15 @@ impl Place {
         let rules = self.rules.iter().cloned().map(|rule| (RuleScope::Manifest, rule)).collect();
         Runtime::new(RuntimeParts {
             registry: Registry::new(real.into_iter().chain(made_tools(&self.world))).unwrap(),
-            journal,
-            variables: PatternVariables { workspace: roots.paths(), ..PatternVariables::default() },
-            roots,
-            requires: RequirementSet::default(),
             rules,
-            limits: CallLimits::default(),
-            allow_network: false,
-            network_guard: NetworkGuard::default(),
-            sandbox: Sandbox::system(),
-            project_rules: None,
-            watchdogs: Vec::new(),
-            launcher: Launcher::new("/nonexistent".into()),
-            networking: haft::Networking::default(),
-            environment: Vec::new(),
-            sidecars: self.directory.path().join("sidecars"),
-            clock: Arc::clone(&self.clock),
-            owner: LeaseOwner { id: id.to_owned(), location: format!("process {id}") },
             is_gone: Arc::new(move |_| Some(others_are_gone)),
-            snapshots: None,
-            on_repeat: RepeatPolicy::Warn,
-            settings: "{}".to_owned(),
+            ..RuntimeParts::new(
+                journal,
+                roots,
+                self.directory.path().join("sidecars"),
+                Arc::clone(&self.clock),
+                LeaseOwner { id: id.to_owned(), location: format!("process {id}") },
+            )
         })
         .unwrap()
     }

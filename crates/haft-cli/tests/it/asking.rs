@@ -155,7 +155,7 @@ fn always_for_this_project_is_shown_written_and_taken_back() {
     );
     world.check(&WRITE, &expect![[r#"
         --- stderr
-        error: nobody can be asked here, so the call is denied: write needs approval for fs.write of "new.txt": no rule matches, and then the answer is ask; the rule `allow write "new.txt"` would allow it; to allow it, start haft with `--allow write`, which allows all that write does, or put this into haft.toml and run `haft trust`:
+        error: no person can be asked here, so the call is denied: write needs approval for fs.write of "new.txt": no rule matches, and then the answer is ask; the rule `allow write "new.txt"` would allow it; to allow it, start haft with `--allow write`, which allows all that write does, or put this into haft.toml and run `haft trust`:
         [[permissions]]
         permission = "write"
         pattern = "new.txt"
@@ -214,7 +214,7 @@ fn headless_asks_nobody() {
     let world = World::with_files();
     let args = [&["call", "--headless"], &WRITE[1..]].concat();
     let shown = answered(&world, &args, &[]);
-    assert!(shown.starts_with("error: nobody can be asked here"), "{shown}");
+    assert!(shown.starts_with("error: no person can be asked here"), "{shown}");
     assert!(shown.ends_with("--- status 3\n"), "{shown}");
 }
 

@@ -112,7 +112,7 @@ fn bash_is_refused_until_it_is_allowed() {
         &["--preset", "ask", "bash", r#"{"cmd":"ls"}"#],
         &expect![[r#"
             --- stderr
-            error: nobody can be asked here, so the call is denied: bash needs approval for shell.run of "ls": no rule matches, and then the answer is ask; the rule `allow bash "ls"` would allow it; to allow it, start haft with `--allow bash`, which allows all that bash does, or put this into haft.toml and run `haft trust`:
+            error: no person can be asked here, so the call is denied: bash needs approval for shell.run of "ls": no rule matches, and then the answer is ask; the rule `allow bash "ls"` would allow it; to allow it, start haft with `--allow bash`, which allows all that bash does, or put this into haft.toml and run `haft trust`:
             [[permissions]]
             permission = "bash"
             pattern = "ls $"
@@ -154,7 +154,7 @@ fn envelopes_are_json_whatever_happened() {
     check(
         &["--json", "--preset", "ask", "bash", r#"{"cmd":"ls"}"#],
         &expect![[r#"
-            {"type":"error","error_text":"nobody can be asked here, so the call is denied: bash needs approval for shell.run of \"ls\": no rule matches, and then the answer is ask; the rule `allow bash \"ls\"` would allow it","metadata":{"duration_ms":0,"call_id":"run_XXXXXXXXXXXXXXXXXXXXXXXXXX/main/0/1/1","code":"PERMISSION_DENIED","refusal":{"code":"PERMISSION_DENIED","decided_by":"no_answer","because":"nobody can be asked here, so the call is denied: bash needs approval for shell.run of \"ls\": no rule matches, and then the answer is ask; the rule `allow bash \"ls\"` would allow it","remedies":[{"allow_tool":"bash"},{"add_rule":{"permission":"bash","pattern":"ls $"}}]}}}
+            {"type":"error","error_text":"no person can be asked here, so the call is denied: bash needs approval for shell.run of \"ls\": no rule matches, and then the answer is ask; the rule `allow bash \"ls\"` would allow it","metadata":{"duration_ms":0,"call_id":"run_XXXXXXXXXXXXXXXXXXXXXXXXXX/main/0/1/1","code":"PERMISSION_DENIED","refusal":{"code":"PERMISSION_DENIED","decided_by":"no_answer","because":"no person can be asked here, so the call is denied: bash needs approval for shell.run of \"ls\": no rule matches, and then the answer is ask; the rule `allow bash \"ls\"` would allow it","remedies":[{"allow_tool":"bash"},{"add_rule":{"permission":"bash","pattern":"ls $"}}]}}}
             --- status 3
         "#]],
     );

@@ -149,7 +149,7 @@ fn what_would_allow_a_call_is_said() {
         &["call", "--config", "agent.toml", "bash", r#"{"cmd":"rm notes.txt"}"#],
         &expect![[r#"
             --- stderr
-            error: nobody can be asked here, so the call is denied: bash needs approval for shell.run of "rm notes.txt": no rule matches, and then the answer is ask; the rule `allow bash "rm notes.txt"` would allow it; bash needs approval for fs.write of "notes.txt": no rule matches, and then the answer is ask; the rule `allow fs.write "notes.txt"` would allow it; to allow it, start haft with `--allow bash`, which allows all that bash does, or put this into haft.toml and run `haft trust`:
+            error: no person can be asked here, so the call is denied: bash needs approval for shell.run of "rm notes.txt": no rule matches, and then the answer is ask; the rule `allow bash "rm notes.txt"` would allow it; bash needs approval for fs.write of "notes.txt": no rule matches, and then the answer is ask; the rule `allow fs.write "notes.txt"` would allow it; to allow it, start haft with `--allow bash`, which allows all that bash does, or put this into haft.toml and run `haft trust`:
             [[permissions]]
             permission = "bash"
             pattern = "rm notes.txt $"

@@ -124,7 +124,7 @@ fn without_the_sandbox_rules_for_commands_hold_for_servers() {
     world.check(&["call", "lsp", INPUT, "--unsafe-no-sandbox"], &expect![[r#"
         --- stderr
         warning: commands run without the sandbox (unsafe_no_sandbox) and can do whatever you can
-        error: nobody can be asked here, so the call is denied: lsp needs approval for shell.run of "python3 /world/tools/server.py cheddar": no rule matches, and then the answer is ask; the rule `allow lsp "python3 /world/tools/server.py cheddar"` would allow it; to allow it, start haft with `--allow lsp`, which allows all that lsp does, or put this into haft.toml and run `haft trust`:
+        error: no person can be asked here, so the call is denied: lsp needs approval for shell.run of "python3 /world/tools/server.py cheddar": no rule matches, and then the answer is ask; the rule `allow lsp "python3 /world/tools/server.py cheddar"` would allow it; to allow it, start haft with `--allow lsp`, which allows all that lsp does, or put this into haft.toml and run `haft trust`:
         [[permissions]]
         permission = "lsp"
         pattern = "python3 /world/tools/server.py cheddar $"

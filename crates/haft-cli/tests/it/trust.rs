@@ -40,7 +40,7 @@ fn what_nobody_trusted_only_narrows() {
 
         hint: haft trust /world/work/haft.toml
 
-        error: nobody can be asked here, so the call is denied: bash needs approval for shell.run of "ls": no rule matches, and then the answer is ask; the rule `allow bash "ls"` would allow it; to allow it, start haft with `--allow bash`, which allows all that bash does, or put this into haft.toml and run `haft trust`:
+        error: no person can be asked here, so the call is denied: bash needs approval for shell.run of "ls": no rule matches, and then the answer is ask; the rule `allow bash "ls"` would allow it; to allow it, start haft with `--allow bash`, which allows all that bash does, or put this into haft.toml and run `haft trust`:
         [[permissions]]
         permission = "bash"
         pattern = "ls $"
@@ -123,7 +123,7 @@ fn trust_is_about_one_place() {
 
         hint: haft trust /world/work/haft.toml
 
-        error: nobody can be asked here, so the call is denied: bash needs approval for shell.run of "ls": no rule matches, and then the answer is ask; the rule `allow bash "ls"` would allow it; to allow it, start haft with `--allow bash`, which allows all that bash does, or put this into haft.toml and run `haft trust`:
+        error: no person can be asked here, so the call is denied: bash needs approval for shell.run of "ls": no rule matches, and then the answer is ask; the rule `allow bash "ls"` would allow it; to allow it, start haft with `--allow bash`, which allows all that bash does, or put this into haft.toml and run `haft trust`:
         [[permissions]]
         permission = "bash"
         pattern = "ls $"
@@ -147,7 +147,7 @@ fn a_link_to_what_is_trusted_elsewhere_is_not_trusted_here() {
 
         hint: haft trust /world/work/haft.toml
 
-        error: nobody can be asked here, so the call is denied: bash needs approval for shell.run of "ls": no rule matches, and then the answer is ask; the rule `allow bash "ls"` would allow it; to allow it, start haft with `--allow bash`, which allows all that bash does, or put this into haft.toml and run `haft trust`:
+        error: no person can be asked here, so the call is denied: bash needs approval for shell.run of "ls": no rule matches, and then the answer is ask; the rule `allow bash "ls"` would allow it; to allow it, start haft with `--allow bash`, which allows all that bash does, or put this into haft.toml and run `haft trust`:
         [[permissions]]
         permission = "bash"
         pattern = "ls $"

@@ -171,7 +171,7 @@ fn nobody_is_asked_without_being_allowed_or_configured() {
     let world = World::new();
     world.check(&["call", "web_fetch", r#"{"url":"https://example.org/"}"#], &expect![[r#"
         --- stderr
-        error: nobody can be asked here, so the call is denied: web_fetch needs approval for net.fetch of "example.org": no rule matches, and then the answer is ask; the rule `allow web_fetch "example.org"` would allow it; to allow it, start haft with `--allow-host example.org`, or put this into haft.toml and run `haft trust`:
+        error: no person can be asked here, so the call is denied: web_fetch needs approval for net.fetch of "example.org": no rule matches, and then the answer is ask; the rule `allow web_fetch "example.org"` would allow it; to allow it, start haft with `--allow-host example.org`, or put this into haft.toml and run `haft trust`:
         [[permissions]]
         permission = "web_fetch"
         pattern = "example.org"
@@ -296,7 +296,7 @@ fn a_watchdog_sees_each_other_host_that_a_redirect_leads_to() {
         error: http://127.0.0.1:[port]/secret redirects to http://127.0.0.2:[port]/secret, which could not be followed: not from here
         --- status 3
         --- stderr
-        error: http://127.0.0.1:[port]/asked redirects to http://127.0.0.2:[port]/asked, which could not be followed: a watchdog wants a person asked about 127.0.0.2, and nobody is asked while a call runs: call with http://127.0.0.2:[port]/asked (who knows)
+        error: http://127.0.0.1:[port]/asked redirects to http://127.0.0.2:[port]/asked, which could not be followed: a watchdog wants a person to decide about 127.0.0.2, and haft asks no person while a call runs: call with http://127.0.0.2:[port]/asked (who knows)
         --- status 3
         --- stderr
         error: http://127.0.0.1:[port]/inside redirects to http://169.254.169.254/latest/meta-data/, which could not be followed: 169.254.169.254 is one of this machine or its networks, and no page may lead there; go on without it

@@ -4,16 +4,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use haft::{
-    Call, CallLimits, ConnectionOptions, Registry, RepeatPolicy, Run, Runtime, RuntimeParts,
-    Sandbox, SystemClock, WorkspaceRoots,
+    Call, CallLimits, ConnectionOptions, Registry, Run, Runtime, RuntimeParts, SystemClock,
+    WorkspaceRoots,
 };
-use haft_contract::{Envelope, PatternVariables, RequirementSet, RunId};
+use haft_contract::{Envelope, RunId};
 use haft_journal::{LeaseOwner, MemoryJournal};
 use haft_lsp::{
     Language, LspOptions, ServerProgram, ServerProgramError, ServerProgramFinder,
     builtin_languages, lsp,
 };
-use haft_policy::{NetworkGuard, Rule, RuleAction, RuleScope};
+use haft_policy::{Rule, RuleAction, RuleScope};
 use haft_sandbox::Launcher;
 use serde_json::{Value, json};
 
@@ -91,27 +91,17 @@ impl Stage {
         let environment = setting.environment.into_iter();
         let runtime = Runtime::new(RuntimeParts {
             registry: Registry::new(vec![lsp(options)]).unwrap(),
-            journal: Arc::new(MemoryJournal::new()),
-            variables: PatternVariables { workspace: roots.paths(), ..PatternVariables::default() },
-            roots,
-            requires: RequirementSet::default(),
             rules: rules.map(|rule| (RuleScope::Manifest, rule)).collect(),
             limits: CallLimits { timeout_ms: setting.timeout_ms, ..CallLimits::default() },
-            allow_network: false,
-            network_guard: NetworkGuard::default(),
-            sandbox: Sandbox::system(),
-            project_rules: None,
-            watchdogs: Vec::new(),
             launcher: Launcher::new(helper()),
-            networking: haft::Networking::default(),
             environment: environment.map(|(name, value)| (name.into(), value.into())).collect(),
-            sidecars: directory.path().join("sidecars"),
-            clock: Arc::new(SystemClock),
-            owner: LeaseOwner { id: "test".to_owned(), location: "a test".to_owned() },
-            is_gone: Arc::new(|_| None),
-            snapshots: None,
-            on_repeat: RepeatPolicy::default(),
-            settings: "{}".to_owned(),
+            ..RuntimeParts::new(
+                Arc::new(MemoryJournal::new()),
+                roots,
+                directory.path().join("sidecars"),
+                Arc::new(SystemClock),
+                LeaseOwner { id: "test".to_owned(), location: "a test".to_owned() },
+            )
         })
         .unwrap();
         let session = runtime.open_connection(ConnectionOptions::headless("s1", "test")).unwrap();

@@ -1,18 +1,16 @@
 //! A client in memory: lines of JSON into one end of a stream, lines of JSON out of the other.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use haft::{
-    CallLimits, Clock, ConnectionOptions, Registry, ResumeMode, Runtime, RuntimeParts, SystemClock,
+    Clock, ConnectionOptions, Registry, ResumeMode, Runtime, RuntimeParts, SystemClock,
     TaskAttempt, WorkspaceRoots,
 };
-use haft_contract::{PatternVariables, RequirementSet, RunId, Tool};
+use haft_contract::{RunId, Tool};
 use haft_journal::{Journal, LeaseOwner, MemoryJournal};
 use haft_mcp::{McpResourceProvider, McpServeError, McpServerParts, STATE_KEY_BYTES, serve};
 use haft_policy::{Rule, RuleAction, RuleScope};
-use haft_sandbox::Launcher;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines};
@@ -176,28 +174,14 @@ pub(crate) fn runtime(
 ) -> Runtime {
     Runtime::new(RuntimeParts {
         registry: Registry::new(tools).unwrap(),
-        journal,
-        roots: WorkspaceRoots::open(place.path(), &[]).unwrap(),
-        variables: PatternVariables::default(),
-        requires: RequirementSet::default(),
         rules: rules.into_iter().map(|rule| (RuleScope::Preset, rule)).collect(),
-        limits: CallLimits::default(),
-        allow_network: false,
-        network_guard: haft_policy::NetworkGuard::default(),
-        sandbox: haft::Sandbox::system(),
-        project_rules: None,
-        watchdogs: Vec::new(),
-        // No tool here runs a command.
-        launcher: Launcher::new(PathBuf::from("/nonexistent")),
-        networking: haft::Networking::default(),
-        environment: Vec::new(),
-        sidecars: place.path().join("sidecars"),
-        clock: Arc::new(SystemClock),
-        owner: LeaseOwner { id: "test".to_owned(), location: "a test".to_owned() },
-        is_gone: Arc::new(|_| None),
-        snapshots: None,
-        on_repeat: haft::RepeatPolicy::Warn,
-        settings: "{}".to_owned(),
+        ..RuntimeParts::new(
+            journal,
+            WorkspaceRoots::open(place.path(), &[]).unwrap(),
+            place.path().join("sidecars"),
+            Arc::new(SystemClock),
+            LeaseOwner { id: "test".to_owned(), location: "a test".to_owned() },
+        )
     })
     .unwrap()
 }

@@ -3,13 +3,8 @@
 
 use std::sync::Arc;
 
-use haft::{
-    CallLimits, ConnectionOptions, Registry, RepeatPolicy, Runtime, RuntimeParts, Sandbox,
-    SystemClock, WorkspaceRoots,
-};
-use haft_contract::{
-    CallAddress, Envelope, EnvelopeMetadata, PatternVariables, RequirementSet, RunId,
-};
+use haft::{ConnectionOptions, Registry, Runtime, RuntimeParts, SystemClock, WorkspaceRoots};
+use haft_contract::{CallAddress, Envelope, EnvelopeMetadata, RunId};
 use haft_faults::crash::{CrashTestError, print_line, report_ready};
 use haft_journal::{
     CallQuery, Journal, LeaseOwner, RunQuery, SettledBy, Settlement, SettlementVerdict,
@@ -19,7 +14,7 @@ use haft_plan::drive::{
     PlanEnding, PlanEvent, PlanRunOptions, PlanRunResult, RunStartMode, recorded_plan, run_plan,
 };
 use haft_plan::{PlanInput, PlanToolCatalogue, check_text};
-use haft_policy::{NetworkGuard, Rule, RuleAction, RuleScope};
+use haft_policy::{Rule, RuleAction, RuleScope};
 use haft_sandbox::Launcher;
 use serde_json::{Value, json};
 
@@ -84,30 +79,19 @@ fn runtime(
     let roots = WorkspaceRoots::open(&world.0, &[])?;
     Ok(Runtime::new(RuntimeParts {
         registry: Registry::new(tools(world))?,
-        journal: Arc::clone(journal),
-        variables: PatternVariables { workspace: roots.paths(), ..PatternVariables::default() },
-        roots,
-        requires: RequirementSet::default(),
         rules: vec![(RuleScope::Manifest, Rule::new("*", "*", RuleAction::Allow))],
-        limits: CallLimits::default(),
-        allow_network: false,
-        network_guard: NetworkGuard::default(),
-        project_rules: None,
-        watchdogs: Vec::new(),
         launcher: Launcher::new(std::env::current_exe()?),
-        networking: haft::Networking::default(),
-        sandbox: Sandbox::system(),
-        environment: Vec::new(),
-        sidecars: world.0.join("sidecars"),
-        clock: Arc::new(SystemClock),
-        owner: LeaseOwner { id: life.to_string(), location: format!("life {life}") },
         // There is one process at a time, and the driver starts none before the one before is gone.
         is_gone: Arc::new(move |owner: &LeaseOwner| {
             owner.id.parse().ok().map(|other: u64| other < life)
         }),
-        snapshots: None,
-        on_repeat: RepeatPolicy::default(),
-        settings: "{}".to_owned(),
+        ..RuntimeParts::new(
+            Arc::clone(journal),
+            roots,
+            world.0.join("sidecars"),
+            Arc::new(SystemClock),
+            LeaseOwner { id: life.to_string(), location: format!("life {life}") },
+        )
     })?)
 }
 

@@ -12,16 +12,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use haft::{
-    CallLimits, ConnectionOptions, Registry, RepeatPolicy, Runtime, RuntimeParts, Sandbox,
-    SystemClock, WorkspaceRoots,
-};
-use haft_contract::{Cx, Effect, PatternVariables, RequirementSet, RunId, Tool, ToolError};
+use haft::{ConnectionOptions, Registry, Runtime, RuntimeParts, SystemClock, WorkspaceRoots};
+use haft_contract::{Cx, Effect, RunId, Tool, ToolError};
 use haft_journal::{Journal, LeaseOwner, MemoryJournal, SqliteJournal};
 use haft_plan::drive::{PlanBounds, PlanRunOptions, RunStartMode, plan_tool, run_plan};
 use haft_plan::{CheckedPlan, PlanInput, PlanToolCatalogue, check_text};
-use haft_policy::{NetworkGuard, Rule, RuleAction, RuleScope};
-use haft_sandbox::Launcher;
+use haft_policy::{Rule, RuleAction, RuleScope};
 use serde_json::json;
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
@@ -146,27 +142,14 @@ fn runtime(directory: &Path, journal: &Arc<dyn Journal>) -> Result<Runtime, Fail
     let roots = WorkspaceRoots::open(directory, &[])?;
     Ok(Runtime::new(RuntimeParts {
         registry: Registry::new([look, order, plan_tool()])?,
-        journal: Arc::clone(journal),
-        variables: PatternVariables { workspace: roots.paths(), ..PatternVariables::default() },
-        roots,
-        requires: RequirementSet::default(),
         rules: vec![(RuleScope::Manifest, Rule::new("*", "*", RuleAction::Allow))],
-        limits: CallLimits::default(),
-        allow_network: false,
-        network_guard: NetworkGuard::default(),
-        sandbox: Sandbox::system(),
-        project_rules: None,
-        watchdogs: Vec::new(),
-        launcher: Launcher::new("haft".into()),
-        networking: haft::Networking::default(),
-        environment: Vec::new(),
-        sidecars: directory.join("sidecars"),
-        clock: Arc::new(SystemClock),
-        owner: LeaseOwner { id: "bench".to_owned(), location: "a measurement".to_owned() },
-        is_gone: Arc::new(|_| None),
-        snapshots: None,
-        on_repeat: RepeatPolicy::Warn,
-        settings: "{}".to_owned(),
+        ..RuntimeParts::new(
+            Arc::clone(journal),
+            roots,
+            directory.join("sidecars"),
+            Arc::new(SystemClock),
+            LeaseOwner { id: "bench".to_owned(), location: "a measurement".to_owned() },
+        )
     })?)
 }
 

@@ -62,7 +62,7 @@ async fn whoever_drives_no_plan_makes_no_call_in_the_run_of_one() {
     let driving = stage.session.run(run());
     driving.call(call_of("say", "main", 0)).await.unwrap();
     let err = other.run(run()).call(call_of("order", "main", 0)).await.unwrap_err();
-    expect!["the calls of run r1 are the nodes of a plan, so nobody else makes calls in it: nothing was executed; make this call in another run"].assert_eq(&err.to_string());
+    expect!["the calls of run r1 are the nodes of a plan, so no other front end makes calls in it: nothing was executed; make this call in another run"].assert_eq(&err.to_string());
     assert_eq!(stage.world.done(), ["order a", "say a"]);
 }
 

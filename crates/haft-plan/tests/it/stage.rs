@@ -5,12 +5,11 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use haft::{
-    Ask, AskAnswer, Asker, CallLimits, Clock, Connection, ConnectionOptions, PLAN_FRONT_END,
-    Registry, RepeatPolicy, Runtime, RuntimeParts, Sandbox, WorkspaceRoots,
+    Ask, AskAnswer, Asker, Clock, Connection, ConnectionOptions, PLAN_FRONT_END, Registry, Runtime,
+    RuntimeParts, WorkspaceRoots,
 };
 use haft_contract::{
-    BoxFuture, Cx, Effect, ErrorCode, PatternVariables, ProbeResult, RequirementSet, RunId, Tool,
-    ToolError, ToolId,
+    BoxFuture, Cx, Effect, ErrorCode, ProbeResult, RunId, Tool, ToolError, ToolId,
 };
 use haft_journal::{Journal, LeaseOwner, MemoryJournal, SqliteJournal};
 use haft_plan::drive::{
@@ -18,8 +17,7 @@ use haft_plan::drive::{
     PlanRunResult, plan_tool, run_plan,
 };
 use haft_plan::{CheckedPlan, PlanInput, PlanToolCatalogue, check_text};
-use haft_policy::{NetworkGuard, Rule, RuleAction, RuleScope};
-use haft_sandbox::Launcher;
+use haft_policy::{Rule, RuleAction, RuleScope};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -223,27 +221,14 @@ impl Stage {
         let roots = WorkspaceRoots::open(Path::new(env!("CARGO_TARGET_TMPDIR")), &[]).unwrap();
         let runtime = Runtime::new(RuntimeParts {
             registry: Registry::new(tools(&world).into_iter().filter(is_had)).unwrap(),
-            journal: Arc::clone(&journal),
-            variables: PatternVariables { workspace: roots.paths(), ..PatternVariables::default() },
-            roots,
-            requires: RequirementSet::default(),
             rules: rules.map(|rule| (RuleScope::Manifest, rule)).collect(),
-            limits: CallLimits::default(),
-            allow_network: false,
-            network_guard: NetworkGuard::default(),
-            sandbox: Sandbox::system(),
-            project_rules: None,
-            watchdogs: Vec::new(),
-            launcher: Launcher::new("/nonexistent".into()),
-            networking: haft::Networking::default(),
-            environment: Vec::new(),
-            sidecars: directory.path().join("sidecars"),
-            clock: Arc::new(StoppedClock),
-            owner: LeaseOwner { id: "test".to_owned(), location: "a test".to_owned() },
-            is_gone: Arc::new(|_| None),
-            snapshots: None,
-            on_repeat: RepeatPolicy::Warn,
-            settings: "{}".to_owned(),
+            ..RuntimeParts::new(
+                Arc::clone(&journal),
+                roots,
+                directory.path().join("sidecars"),
+                Arc::new(StoppedClock),
+                LeaseOwner { id: "test".to_owned(), location: "a test".to_owned() },
+            )
         })
         .unwrap();
         let session =

@@ -5,14 +5,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use haft::{
-    Call, CallLimits, Connection, ConnectionOptions, Registry, RepeatPolicy, Run, Runtime,
-    RuntimeParts, Sandbox, SystemClock, WorkspaceRoots,
+    Call, Connection, ConnectionOptions, Registry, Run, Runtime, RuntimeParts, SystemClock,
+    WorkspaceRoots,
 };
-use haft_contract::{
-    Cx, Envelope, PatternVariables, RequirementSet, RunId, Tool, ToolError, ToolId,
-};
+use haft_contract::{Cx, Envelope, RunId, Tool, ToolError, ToolId};
 use haft_journal::{LeaseOwner, MemoryJournal};
-use haft_policy::{NetworkGuard, Rule, RuleAction, RuleScope};
+use haft_policy::{Rule, RuleAction, RuleScope};
 use haft_python::{
     CheckedDirectory, ParsedToolFile, ParsedToolFileCache, SourceFile, ToolDirectory, ToolFileList,
     WorkerOptions,
@@ -72,27 +70,16 @@ impl Stage {
         let roots = WorkspaceRoots::open(&root, &[]).unwrap();
         let runtime = Runtime::new(RuntimeParts {
             registry: Registry::new(tools).unwrap(),
-            journal: Arc::new(MemoryJournal::new()),
-            variables: PatternVariables { workspace: roots.paths(), ..PatternVariables::default() },
-            roots,
-            requires: RequirementSet::default(),
             rules: vec![(RuleScope::Manifest, Rule::new("*", "*", RuleAction::Allow))],
-            limits: CallLimits::default(),
-            allow_network: false,
-            network_guard: NetworkGuard::default(),
-            sandbox: Sandbox::system(),
-            project_rules: None,
-            watchdogs: Vec::new(),
             launcher: Launcher::new(helper()),
-            networking: haft::Networking::default(),
             environment: vec![("PATH".into(), "/usr/bin:/bin".into())],
-            sidecars: directory.path().join("sidecars"),
-            clock: Arc::new(SystemClock),
-            owner: LeaseOwner { id: "test".to_owned(), location: "a test".to_owned() },
-            is_gone: Arc::new(|_| None),
-            snapshots: None,
-            on_repeat: RepeatPolicy::default(),
-            settings: "{}".to_owned(),
+            ..RuntimeParts::new(
+                Arc::new(MemoryJournal::new()),
+                roots,
+                directory.path().join("sidecars"),
+                Arc::new(SystemClock),
+                LeaseOwner { id: "test".to_owned(), location: "a test".to_owned() },
+            )
         })
         .unwrap();
         let session = runtime.open_connection(ConnectionOptions::headless("s1", "test")).unwrap();

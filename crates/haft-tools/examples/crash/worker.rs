@@ -7,19 +7,18 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use haft::{
-    Call, CallLimits, Connection, ConnectionOptions, Registry, RepeatPolicy, ResumeMode, Run,
-    RunError, Runtime, RuntimeParts, Sandbox, SystemClock, TaskAttempt, WorkspaceRoots,
+    Call, Connection, ConnectionOptions, Registry, ResumeMode, Run, RunError, Runtime,
+    RuntimeParts, SystemClock, TaskAttempt, WorkspaceRoots,
 };
 use haft_contract::{
-    AttemptAddress, CallAddress, Envelope, EnvelopeMetadata, ErrorCode, PatternVariables,
-    RequirementSet, sha256_hex,
+    AttemptAddress, CallAddress, Envelope, EnvelopeMetadata, ErrorCode, sha256_hex,
 };
 use haft_faults::SeededRandom;
 use haft_journal::{
     CallQuery, Journal, JournalError, LeaseOwner, SettledBy, Settlement, SettlementVerdict,
     SqliteJournal,
 };
-use haft_policy::{NetworkGuard, Rule, RuleAction, RuleScope};
+use haft_policy::{Rule, RuleAction, RuleScope};
 use haft_sandbox::Launcher;
 use serde_json::json;
 
@@ -121,30 +120,21 @@ fn runtime(
     let life = orders.life;
     Ok(Runtime::new(RuntimeParts {
         registry: Registry::new(tools::of_world(world, points))?,
-        journal: Arc::clone(journal),
-        variables: PatternVariables { workspace: roots.paths(), ..PatternVariables::default() },
-        roots: roots.clone(),
-        requires: RequirementSet::default(),
         rules: vec![(RuleScope::Manifest, Rule::new("*", "*", RuleAction::Allow))],
-        limits: CallLimits::default(),
-        allow_network: false,
-        network_guard: NetworkGuard::default(),
-        project_rules: None,
-        watchdogs: Vec::new(),
         launcher: Launcher::new(std::env::current_exe()?),
-        networking: haft::Networking::default(),
-        sandbox: Sandbox::system(),
         environment: vec![("PATH".into(), "/usr/bin:/bin".into())],
-        sidecars: world.sidecars(),
-        clock: Arc::new(SystemClock),
-        owner: LeaseOwner { id: life.to_string(), location: format!("life {life}") },
         // There is one process at a time, and the driver starts none before the one before is gone.
         is_gone: Arc::new(move |owner: &LeaseOwner| {
             owner.id.parse().ok().map(|other: u64| other < life)
         }),
         snapshots: snapshots::of_world(world, orders.seed, (&roots, journal, points)),
-        on_repeat: RepeatPolicy::default(),
-        settings: "{}".to_owned(),
+        ..RuntimeParts::new(
+            Arc::clone(journal),
+            roots,
+            world.sidecars(),
+            Arc::new(SystemClock),
+            LeaseOwner { id: life.to_string(), location: format!("life {life}") },
+        )
     })?)
 }
 

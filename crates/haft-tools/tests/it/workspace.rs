@@ -9,10 +9,9 @@ use haft::{
     Call, CallLimits, Clock, ConnectionOptions, Registry, Run, Runtime, RuntimeParts,
     SkillSearchPaths, WorkspaceRoots,
 };
-use haft_contract::{Envelope, PatternVariables, RequirementSet, RunId};
+use haft_contract::{Envelope, RunId};
 use haft_journal::{CallQuery, LeaseOwner, MemoryJournal};
 use haft_policy::{Rule, RuleAction, RuleScope};
-use haft_sandbox::Launcher;
 use haft_tools::Profile;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -69,27 +68,16 @@ impl Workspace {
                 &haft_tools::ToolOptions::default(),
             ))
             .unwrap(),
-            journal: Arc::new(MemoryJournal::new()),
-            variables: PatternVariables { workspace: roots.paths(), ..PatternVariables::default() },
-            roots,
-            requires: RequirementSet::default(),
             rules: allowed.into_iter().chain(kept).collect(),
             limits,
-            allow_network: false,
-            network_guard: haft_policy::NetworkGuard::default(),
             sandbox: haft::Sandbox { hidden: keeping.hidden, ..haft::Sandbox::system() },
-            project_rules: None,
-            watchdogs: Vec::new(),
-            launcher: Launcher::new(PathBuf::from("/nonexistent")),
-            networking: haft::Networking::default(),
-            environment: Vec::new(),
-            sidecars: directory.path().join("sidecars"),
-            clock: Arc::new(StoppedClock),
-            owner: LeaseOwner { id: "test".to_owned(), location: "a test".to_owned() },
-            is_gone: Arc::new(|_| None),
-            snapshots: None,
-            on_repeat: haft::RepeatPolicy::Warn,
-            settings: "{}".to_owned(),
+            ..RuntimeParts::new(
+                Arc::new(MemoryJournal::new()),
+                roots,
+                directory.path().join("sidecars"),
+                Arc::new(StoppedClock),
+                LeaseOwner { id: "test".to_owned(), location: "a test".to_owned() },
+            )
         })
         .unwrap();
         let user = vec![directory.path().join("skills")];

@@ -30,52 +30,40 @@ struct PrintedOutput {
 
 /// Reads the output until no caller can ask for it any more. At the end of the output, closes the channel: no process
 /// of the program is left, whichever process holds the channel's other end.
-pub(super) fn collect_output(output: ProcessOutput, channel: OwnedFd) -> OutputRequests {
-    let (asks, asked) = mpsc::channel(1);
-    // It ends when the other side of the asks is dropped, which its owner does together with the program.
-    tokio::spawn(serve_output(output, channel, asked));
-    asks
-}
-
-async fn serve_output(
-    mut output: ProcessOutput,
-    channel: OwnedFd,
-    mut asked: mpsc::Receiver<oneshot::Sender<Excerpt>>,
-) {
-    let mut printed = PrintedOutput::default();
-    let mut buffer = vec![0; READ_BYTES];
-    let mut is_open = true;
-    loop {
-        tokio::select! {
-            biased;
-            ask = asked.recv() => {
-                let Some(ask) = ask else { return };
-                read_now(&mut output, &mut buffer, &mut printed);
-                // The caller may have given up waiting. The next excerpt still begins here.
-                let _ = ask.send(printed.take());
-            }
-            read = output.read(&mut buffer), if is_open => match read {
-                Ok(count @ 1..) => printed.add(buffer.get(..count).unwrap_or_default()),
-                Ok(0) | Err(_) => {
-                    is_open = false;
-                    // An error means that it is closed already.
-                    let _ = shutdown(&channel, Shutdown::Both);
+pub(super) fn collect_output(mut output: ProcessOutput, channel: OwnedFd) -> OutputRequests {
+    let (requests, mut requested) = mpsc::channel::<oneshot::Sender<Excerpt>>(1);
+    // The task ends when the sender is dropped. The owner of the program drops both together.
+    tokio::spawn(async move {
+        let mut printed = PrintedOutput::default();
+        let mut buffer = vec![0; READ_BYTES];
+        let mut is_open = true;
+        loop {
+            tokio::select! {
+                biased;
+                request = requested.recv() => {
+                    let Some(request) = request else { return };
+                    // Output may be available that the async runtime has not reported yet.
+                    for _ in 0..PRINTED_READS_MAX {
+                        let Ok(count @ 1..) = output.try_read(&mut buffer) else { break };
+                        printed.add(buffer.get(..count).unwrap_or_default());
+                    }
+                    // The caller may have given up waiting. The next excerpt then begins at the end of this one.
+                    let _ = request.send(printed.take());
                 }
-            },
+                read = output.read(&mut buffer), if is_open => match read {
+                    Ok(count @ 1..) => printed.add(buffer.get(..count).unwrap_or_default()),
+                    Ok(0) | Err(_) => {
+                        is_open = false;
+                        // An error means that it is closed already.
+                        let _ = shutdown(&channel, Shutdown::Both);
+                    }
+                },
+            }
+            // A flood does not keep others from running.
+            tokio::task::consume_budget().await;
         }
-        // A flood does not keep others from running.
-        tokio::task::consume_budget().await;
-    }
-}
-
-/// Reads the available output, even if the async runtime has not reported it yet.
-fn read_now(output: &mut ProcessOutput, buffer: &mut [u8], printed: &mut PrintedOutput) {
-    for _ in 0..PRINTED_READS_MAX {
-        match output.try_read(buffer) {
-            Ok(count @ 1..) => printed.add(buffer.get(..count).unwrap_or_default()),
-            Ok(0) | Err(_) => return,
-        }
-    }
+    });
+    requests
 }
 
 impl PrintedOutput {

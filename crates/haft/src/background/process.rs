@@ -73,49 +73,6 @@ impl RunningProcess {
         })
     }
 
-    /// Sends a message, and meanwhile takes in what comes: a program that writes much before it reads would wait for this
-    /// side, and this side for it.
-    async fn send_all(&mut self, message: &[u8]) -> io::Result<()> {
-        let Self { channel, lines, .. } = self;
-        let (mut from, mut to) = channel.split();
-        let mut sending = pin!(to.write_all(message));
-        let mut is_open = true;
-        loop {
-            tokio::select! {
-                biased;
-                sent = &mut sending => return sent,
-                read = from.read_buf(lines.spare_buffer()), if is_open && lines.has_room() => {
-                    // A caller that receives later finds the end of the channel again.
-                    is_open = matches!(read, Ok(1..));
-                }
-            }
-        }
-    }
-
-    async fn receive_line(
-        &mut self,
-        into: &mut Vec<u8>,
-        bytes_max: usize,
-    ) -> io::Result<ChannelRead> {
-        loop {
-            if let Some(received) = self.lines.take_line(into, bytes_max) {
-                return Ok(received);
-            }
-            if !self.receive_more().await? {
-                return Ok(ChannelRead::Closed);
-            }
-        }
-    }
-
-    async fn receive_counted(&mut self, into: &mut Vec<u8>, bytes: usize) -> io::Result<()> {
-        while !self.lines.take_exact(into, bytes) {
-            if !self.receive_more().await? {
-                return Err(io::ErrorKind::UnexpectedEof.into());
-            }
-        }
-        Ok(())
-    }
-
     /// Waits for some bytes; says whether any came before the end.
     async fn receive_more(&mut self) -> io::Result<bool> {
         match self.channel.read_buf(self.lines.spare_buffer()).await {
@@ -125,29 +82,11 @@ impl RunningProcess {
             Err(err) => Err(err),
         }
     }
-
-    async fn ask_for_output(&self) -> Excerpt {
-        let (answer, answered) = oneshot::channel();
-        // It is not there any more only if the runtime is going.
-        let _ = self.output_requests.send(answer).await;
-        answered.await.unwrap_or_default()
-    }
-
-    async fn wait(&mut self) -> Result<ProcessEnding, ToolError> {
-        let ended = self.handle.wait_for_end().await;
-        self.proxy.close().await;
-        match ended {
-            Ok(ProcessExit::Code(code)) => Ok(ProcessEnding::Exited(code)),
-            Ok(ProcessExit::Signal(signal)) => Ok(ProcessEnding::Signalled(signal)),
-            Err(err) => Err(ToolError::new(ErrorCode::ProcessSpawnFailed, err.to_string())),
-        }
-    }
 }
 
 impl ProxyAccess {
     /// Ends all connections, so that no connection is open when the caller asks for them. This can be dropped and
     /// called again.
-    /// again.
     async fn close(&mut self) {
         if let ProxyAccess::Open(_) = self
             && let ProxyAccess::Open(proxy) = std::mem::replace(self, ProxyAccess::None)
@@ -172,7 +111,23 @@ impl ProxyAccess {
 
 impl BackgroundProcess for RunningProcess {
     fn send<'a>(&'a mut self, message: &'a [u8]) -> BoxFuture<'a, io::Result<()>> {
-        Box::pin(self.send_all(message))
+        // Reads arriving bytes meanwhile. If a program writes much before it reads, both sides would wait otherwise.
+        Box::pin(async move {
+            let Self { channel, lines, .. } = self;
+            let (mut from, mut to) = channel.split();
+            let mut sending = pin!(to.write_all(message));
+            let mut is_open = true;
+            loop {
+                tokio::select! {
+                    biased;
+                    sent = &mut sending => return sent,
+                    read = from.read_buf(lines.spare_buffer()), if is_open && lines.has_room() => {
+                        // A caller that receives later finds the end of the channel again.
+                        is_open = matches!(read, Ok(1..));
+                    }
+                }
+            }
+        })
     }
 
     fn receive<'a>(
@@ -180,7 +135,16 @@ impl BackgroundProcess for RunningProcess {
         into: &'a mut Vec<u8>,
         bytes_max: usize,
     ) -> BoxFuture<'a, io::Result<ChannelRead>> {
-        Box::pin(self.receive_line(into, bytes_max))
+        Box::pin(async move {
+            loop {
+                if let Some(received) = self.lines.take_line(into, bytes_max) {
+                    return Ok(received);
+                }
+                if !self.receive_more().await? {
+                    return Ok(ChannelRead::Closed);
+                }
+            }
+        })
     }
 
     fn receive_exact<'a>(
@@ -188,11 +152,23 @@ impl BackgroundProcess for RunningProcess {
         into: &'a mut Vec<u8>,
         bytes: usize,
     ) -> BoxFuture<'a, io::Result<()>> {
-        Box::pin(self.receive_counted(into, bytes))
+        Box::pin(async move {
+            while !self.lines.take_exact(into, bytes) {
+                if !self.receive_more().await? {
+                    return Err(io::ErrorKind::UnexpectedEof.into());
+                }
+            }
+            Ok(())
+        })
     }
 
     fn take_output(&mut self) -> BoxFuture<'_, Excerpt> {
-        Box::pin(self.ask_for_output())
+        Box::pin(async {
+            let (answer, answered) = oneshot::channel();
+            // The task that answers is gone only if the async runtime is shutting down.
+            let _ = self.output_requests.send(answer).await;
+            answered.await.unwrap_or_default()
+        })
     }
 
     fn kill(&mut self) {
@@ -200,7 +176,15 @@ impl BackgroundProcess for RunningProcess {
     }
 
     fn wait_for_exit(&mut self) -> BoxFuture<'_, Result<ProcessEnding, ToolError>> {
-        Box::pin(self.wait())
+        Box::pin(async {
+            let ended = self.handle.wait_for_end().await;
+            self.proxy.close().await;
+            match ended {
+                Ok(ProcessExit::Code(code)) => Ok(ProcessEnding::Exited(code)),
+                Ok(ProcessExit::Signal(signal)) => Ok(ProcessEnding::Signalled(signal)),
+                Err(err) => Err(ToolError::new(ErrorCode::ProcessSpawnFailed, err.to_string())),
+            }
+        })
     }
 
     fn exceeded_limit(&self) -> Option<String> {

@@ -1,8 +1,7 @@
-//! Programs of a front end's own, started outside of any call: they read the roots and what they are given to read, change
-//! nothing and reach no host. No rule and no journal knows of them, which is why they are granted nothing else.
+//! Programs that a front end starts outside of calls. They read the roots and the paths that a request names. They
+//! change no file and reach no host, because no rule judges them and no journal records them.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use haft_contract::{
@@ -10,19 +9,18 @@ use haft_contract::{
     ProcessWriteAccess, ToolError,
 };
 use haft_policy::HostScope;
-use haft_sandbox::{Launcher, Network, SandboxCommand};
+use haft_sandbox::{Launcher, Network};
 
-use super::process::RunningProcess;
-use super::{boxed_process, readable_path, sandbox_channel};
+use super::start::{ProcessStarter, readable_path, root_directory};
 use crate::process_registry::ProcessRegistry;
-use crate::roots::{WorkspaceRoots, path_error};
+use crate::roots::WorkspaceRoots;
 use crate::sandbox::Sandbox;
-use crate::shell::{ProcessBounds, start_process};
+use crate::shell::ProcessBounds;
 
-/// Starts programs that belong to no call and only read, confined like those of calls.
+/// Starts programs that belong to no call and only read, confined like the programs of calls.
 ///
-/// A front end needs them while it puts a runtime together, such as to find out which tools there are. Where the kernel
-/// cannot confine them they are not started, unless the sandbox says that nothing is confined.
+/// A front end needs such programs before it has a runtime, for example to list the tools of Python files. If the kernel
+/// cannot confine a program, haft does not start it, unless the sandbox is [off](crate::ConfineMode::UnsafeNever).
 pub struct ReadOnlyBackgroundProcesses {
     launcher: Launcher,
     sandbox: Sandbox,
@@ -32,7 +30,8 @@ pub struct ReadOnlyBackgroundProcesses {
 }
 
 impl ReadOnlyBackgroundProcesses {
-    /// Returns what starts programs with this environment; they see the roots, and may read what the sandbox names.
+    /// Returns a starter of programs with this environment. The programs can read the roots and the readable paths of the
+    /// sandbox.
     pub fn new(
         launcher: Launcher,
         sandbox: Sandbox,
@@ -41,45 +40,6 @@ impl ReadOnlyBackgroundProcesses {
     ) -> Self {
         Self { launcher, sandbox, roots, environment, processes: ProcessRegistry::default() }
     }
-
-    async fn start_running(
-        &self,
-        request: BackgroundProcessRequest,
-    ) -> Result<RunningProcess, ToolError> {
-        if request.writable != ProcessWriteAccess::Nothing {
-            let message = "the program is to change files, which only programs of calls do";
-            return Err(ToolError::new(ErrorCode::CapabilityDenied, message));
-        }
-        let directory = request.cwd.as_deref().unwrap_or(".");
-        let (place, _) = self.roots.resolve(directory)?;
-        let root = self.roots.root(place.root()).ok_or_else(|| {
-            let message = format!("cwd {directory:?} is outside the workspace");
-            ToolError::new(ErrorCode::PathEscape, message)
-        })?;
-        let handle = root.open_dir(place.relative()).map_err(|err| path_error(directory, &err))?;
-        let mut command = SandboxCommand::new(request.program, handle)
-            .args(request.args)
-            .channel(sandbox_channel(request.channel));
-        command.env = self.environment.iter().cloned().chain(request.env).collect();
-        let bounds = ProcessBounds {
-            writable: Vec::new(),
-            readable: self.readable(&request.readable)?,
-            network: Network::Loopback,
-            hosts: Arc::new(HostScope::default()),
-            memory_bytes: request.memory_bytes,
-        };
-        let memory_bytes = bounds.memory_bytes(&self.sandbox);
-        let started = start_process(&self.launcher, &self.sandbox, command, bounds).await?;
-        RunningProcess::new(started, memory_bytes, &self.processes)
-    }
-
-    fn readable(&self, asked: &[PathBuf]) -> Result<Vec<PathBuf>, ToolError> {
-        let mut readable = self.roots.paths();
-        for path in asked.iter().map(|path| readable_path(&self.sandbox, Path::new(path))) {
-            readable.push(path?);
-        }
-        Ok(readable)
-    }
 }
 
 impl BackgroundProcesses for ReadOnlyBackgroundProcesses {
@@ -87,6 +47,26 @@ impl BackgroundProcesses for ReadOnlyBackgroundProcesses {
         &self,
         request: BackgroundProcessRequest,
     ) -> BoxFuture<'_, Result<Box<dyn BackgroundProcess>, ToolError>> {
-        boxed_process(self.start_running(request))
+        Box::pin(async move {
+            if request.writable != ProcessWriteAccess::Nothing {
+                let message = "the program is to change files, which only programs of calls do";
+                return Err(ToolError::new(ErrorCode::CapabilityDenied, message));
+            }
+            let Self { launcher, sandbox, roots, environment, processes } = self;
+            let directory = root_directory(roots, request.cwd.as_deref().unwrap_or("."))?;
+            let mut readable = roots.paths();
+            for path in &request.readable {
+                readable.push(readable_path(sandbox, path)?);
+            }
+            let bounds = ProcessBounds {
+                writable: Vec::new(),
+                readable,
+                network: Network::Loopback,
+                hosts: Arc::new(HostScope::default()),
+                memory_bytes: request.memory_bytes,
+            };
+            let starter = ProcessStarter { launcher, sandbox, environment, processes };
+            starter.start(request, directory, bounds).await
+        })
     }
 }

@@ -3,7 +3,6 @@
 //! It lives until its owner drops it or the runtime ends. This module does not know the program's protocol.
 
 use std::ffi::OsString;
-use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -15,14 +14,13 @@ use haft_policy::{
     Capabilities, Conditions, HostScope, PathReach, PathSubject, PatternError, ResolvedAccess,
     Rule, RuleAction, RuleErrors, RuleScope, RuleSet, decide_access,
 };
-use haft_sandbox::{Launcher, Network, SandboxCommand};
+use haft_sandbox::{Launcher, Network};
 
-use super::process::RunningProcess;
-use super::{boxed_process, is_within, readable_path, sandbox_channel, system_directory};
+use super::start::{ProcessStarter, is_within, readable_path, root_directory, system_directory};
 use crate::process_registry::ProcessRegistry;
-use crate::roots::{WorkspaceRoots, path_error};
+use crate::roots::WorkspaceRoots;
 use crate::sandbox::Sandbox;
-use crate::shell::{ProcessBounds, start_process};
+use crate::shell::ProcessBounds;
 
 /// The variable that stands for all roots.
 const WORKSPACE: &str = "{workspace}";
@@ -59,7 +57,7 @@ pub struct ServerProcessParts {
     pub variables: PatternVariables,
 }
 
-/// Starts one program with the grant that its requirements come to.
+/// Starts one program with the grant of its requirements.
 pub struct ServerProcessLauncher {
     context: Arc<ServerProcessContext>,
     readable: Vec<PathBuf>,
@@ -78,7 +76,7 @@ pub enum ServerProcessError {
     /// A requirement is not usable.
     #[error(transparent)]
     Requirement(#[from] PatternError),
-    /// A program is confined to directories, and this is none of a root.
+    /// The pattern is no directory of a root. A program can be confined to directories only.
     #[error(
         "{0:?} names no directory of the workspace: expected one such as \"notes/**\", or \"{WORKSPACE}/**\""
     )]
@@ -89,24 +87,27 @@ pub enum ServerProcessError {
 }
 
 impl ServerProcesses {
-    /// Returns what programs are started with; rules are checked here.
+    /// Returns the settings from which programs get their grants. The error names a rule that is not valid.
     pub fn new(parts: ServerProcessParts) -> Result<Self, ServerProcessError> {
         let ServerProcessParts { launcher, sandbox, roots, environment, rules, variables } = parts;
         let rules = RuleSet::compile(rules, &variables, Conditions::default())?;
-        let living = ProcessRegistry::default();
-        let ground = ServerProcessContext {
+        let processes = ProcessRegistry::default();
+        let context = ServerProcessContext {
             launcher,
             sandbox,
             roots,
             environment,
             rules,
             variables,
-            processes: living,
+            processes,
         };
-        Ok(Self { context: Arc::new(ground) })
+        Ok(Self { context: Arc::new(context) })
     }
 
-    /// Returns what starts the program called `name` with what it requires. Only files and hosts are granted to programs.
+    /// Grants the program `name` its required files and hosts, and returns its launcher.
+    ///
+    /// The error names a requirement that is not valid, a pattern that is no directory, or a directory that the sandbox
+    /// or a rule keeps from the program.
     pub fn grant(
         &self,
         name: &ToolId,
@@ -122,9 +123,8 @@ impl ServerProcesses {
         readable.retain(|place| !is_within(place, &writable));
         let own = Capabilities::compile(requires, &self.context.variables)?;
         let hosts = HostScope::of_tool(name, &own, &own, &self.context.rules);
-        let ground = Arc::clone(&self.context);
         Ok(ServerProcessLauncher {
-            context: ground,
+            context: Arc::clone(&self.context),
             readable,
             writable,
             writable_patterns: changes,
@@ -146,7 +146,7 @@ enum DirectoryUse {
 }
 
 impl ServerProcessContext {
-    /// Returns where the directories are, if neither the sandbox nor a rule keeps any of what is in them.
+    /// Returns the paths of the directories, if neither the sandbox nor a rule keeps an entry of them from the program.
     fn directory_paths(
         &self,
         name: &ToolId,
@@ -163,8 +163,25 @@ impl ServerProcessContext {
                 directory => vec![self.subject(directory)?],
             };
             for subject in subjects {
-                self.check_use(name, &subject, usage)?;
-                places.push(subject.absolute);
+                let hidden = |err: ToolError| ServerProcessError::Directory(err.message);
+                let path = subject.clone().with_reach(PathReach::Tree);
+                let access = match usage {
+                    DirectoryUse::Read => {
+                        self.sandbox.check_read(&subject).map_err(hidden)?;
+                        ResolvedAccess::Read { path }
+                    }
+                    DirectoryUse::Change => {
+                        self.sandbox.check_write(&subject).map_err(hidden)?;
+                        ResolvedAccess::Write { path }
+                    }
+                };
+                let decision = decide_access(name, Some(&access), &self.rules);
+                match decision.action {
+                    RuleAction::Allow | RuleAction::Ask => places.push(subject.absolute),
+                    RuleAction::Deny => {
+                        return Err(ServerProcessError::Directory(decision.explain()));
+                    }
+                }
             }
         }
         Ok(places)
@@ -184,35 +201,10 @@ impl ServerProcessContext {
             ))),
         }
     }
-
-    fn check_use(
-        &self,
-        name: &ToolId,
-        subject: &PathSubject,
-        usage: DirectoryUse,
-    ) -> Result<(), ServerProcessError> {
-        let kept = |err: ToolError| ServerProcessError::Directory(err.message);
-        let path = subject.clone().with_reach(PathReach::Tree);
-        let access = match usage {
-            DirectoryUse::Read => {
-                self.sandbox.check_read(subject).map_err(kept)?;
-                ResolvedAccess::Read { path }
-            }
-            DirectoryUse::Change => {
-                self.sandbox.check_write(subject).map_err(kept)?;
-                ResolvedAccess::Write { path }
-            }
-        };
-        let decision = decide_access(name, Some(&access), &self.rules);
-        match decision.action {
-            RuleAction::Allow | RuleAction::Ask => Ok(()),
-            RuleAction::Deny => Err(ServerProcessError::Directory(decision.explain())),
-        }
-    }
 }
 
 impl ServerProcessLauncher {
-    /// Returns the directories that the program can change, as they are spelled from the workspace; `.` is all roots.
+    /// Returns the directories that the program can change, relative to the workspace; `.` stands for all roots.
     pub fn writable_patterns(&self) -> &[String] {
         &self.writable_patterns
     }
@@ -221,54 +213,6 @@ impl ServerProcessLauncher {
     pub fn directories(&self) -> impl Iterator<Item = &Path> {
         self.writable.iter().chain(&self.readable).map(PathBuf::as_path)
     }
-
-    async fn start_running(
-        &self,
-        request: BackgroundProcessRequest,
-    ) -> Result<RunningProcess, ToolError> {
-        let ground = &*self.context;
-        if request.writable != ProcessWriteAccess::Nothing {
-            let message = "the program changes what it was granted, and nothing that is asked for";
-            return Err(ToolError::new(ErrorCode::CapabilityDenied, message));
-        }
-        let handle = self.directory(request.cwd.as_deref())?;
-        let mut command = SandboxCommand::new(request.program, handle)
-            .args(request.args)
-            .channel(sandbox_channel(request.channel));
-        command.env = ground.environment.iter().cloned().chain(request.env).collect();
-        let mut readable = self.readable.clone();
-        for path in &request.readable {
-            readable.push(readable_path(&ground.sandbox, path)?);
-        }
-        // Naming a writable place twice would make it read-only.
-        readable.retain(|place| !is_within(place, &self.writable));
-        let is_alone = self.hosts.is_empty();
-        let bounds = ProcessBounds {
-            writable: self.writable.clone(),
-            readable,
-            network: if is_alone { Network::Loopback } else { Network::Proxied },
-            hosts: Arc::clone(&self.hosts),
-            memory_bytes: request.memory_bytes,
-        };
-        let memory_bytes = bounds.memory_bytes(&ground.sandbox);
-        let started = start_process(&ground.launcher, &ground.sandbox, command, bounds).await?;
-        RunningProcess::new(started, memory_bytes, &ground.processes)
-    }
-
-    /// Opens the directory that the program starts in: the one asked for, else one of the system's. A root is none unless it
-    /// is asked for: some programs look for parts of themselves where they start, and calls can put files there.
-    fn directory(&self, asked: Option<&str>) -> Result<OwnedFd, ToolError> {
-        let ground = &*self.context;
-        if let Some(directory) = asked {
-            let (place, _) = ground.roots.resolve(directory)?;
-            let root = ground.roots.root(place.root()).ok_or_else(|| {
-                let message = format!("cwd {directory:?} is outside the workspace");
-                ToolError::new(ErrorCode::PathEscape, message)
-            })?;
-            return root.open_dir(place.relative()).map_err(|err| path_error(directory, &err));
-        }
-        system_directory(&ground.sandbox, &ground.roots)
-    }
 }
 
 impl BackgroundProcesses for ServerProcessLauncher {
@@ -276,11 +220,41 @@ impl BackgroundProcesses for ServerProcessLauncher {
         &self,
         request: BackgroundProcessRequest,
     ) -> BoxFuture<'_, Result<Box<dyn BackgroundProcess>, ToolError>> {
-        boxed_process(self.start_running(request))
+        Box::pin(async move {
+            if request.writable != ProcessWriteAccess::Nothing {
+                let message =
+                    "the program changes what it was granted, and nothing that is asked for";
+                return Err(ToolError::new(ErrorCode::CapabilityDenied, message));
+            }
+            let ServerProcessContext { launcher, sandbox, roots, environment, processes, .. } =
+                &*self.context;
+            // A program starts in a root only if the request names one. Some programs load parts of themselves from
+            // where they start, and calls can put files into a root.
+            let directory = match request.cwd.as_deref() {
+                Some(directory) => root_directory(roots, directory)?,
+                None => system_directory(sandbox, roots)?,
+            };
+            let mut readable = self.readable.clone();
+            for path in &request.readable {
+                readable.push(readable_path(sandbox, path)?);
+            }
+            // Naming a writable place twice would make it read-only.
+            readable.retain(|place| !is_within(place, &self.writable));
+            let is_alone = self.hosts.is_empty();
+            let bounds = ProcessBounds {
+                writable: self.writable.clone(),
+                readable,
+                network: if is_alone { Network::Loopback } else { Network::Proxied },
+                hosts: Arc::clone(&self.hosts),
+                memory_bytes: request.memory_bytes,
+            };
+            let starter = ProcessStarter { launcher, sandbox, environment, processes };
+            starter.start(request, directory, bounds).await
+        })
     }
 }
 
-/// Returns the directories that patterns name with all that is in them, from the workspace; `.` alone if all of it is named.
+/// Returns the directories that the patterns name, relative to the workspace; only `.` if a pattern names all roots.
 fn directories(patterns: &[String]) -> Result<Vec<String>, ServerProcessError> {
     let mut directories: Vec<String> = Vec::new();
     for pattern in patterns {
@@ -296,7 +270,7 @@ fn directories(patterns: &[String]) -> Result<Vec<String>, ServerProcessError> {
     Ok(directories)
 }
 
-/// Returns the directory that a pattern names with all in it.
+/// Returns the directory that a pattern names with all its entries; `None` if the pattern names anything else.
 fn directory_of(pattern: &str) -> Option<String> {
     let within = match pattern.strip_prefix(WORKSPACE) {
         Some("") => "**",

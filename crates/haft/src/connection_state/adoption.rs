@@ -9,10 +9,17 @@ use serde_json::Value;
 use super::ConnectionState;
 
 impl ConnectionState {
-    /// Takes over what a call of a tool left, if the tool keeps anything in connections.
+    /// Adopts the state that a call of a tool created, if the tool stores state in connections.
     pub(crate) fn adopt_call(&self, tool: &str, input: &Value, answer: &Envelope) {
         let Envelope::Output { .. } = answer else { return };
-        match self.adoptable_store(tool) {
+        // This connection could make such a call itself: haft's own tool has that name, and no rule denies it.
+        let registry = self.shared.catalog.registry();
+        let adoptable = registry.contract(tool).filter(|contract| {
+            contract.origin == ToolOrigin::Native
+                && self.has_tool(contract)
+                && decide_access(&contract.id, None, &self.rules()).action != RuleAction::Deny
+        });
+        match adoptable.and_then(|contract| contract.connection_store) {
             None => {}
             Some(ConnectionStore::FoundTools) => self.adopt_search(answer),
             Some(ConnectionStore::Skills) => {
@@ -27,16 +34,5 @@ impl ConnectionState {
                 }
             }
         }
-    }
-
-    /// Returns what calls of a tool leave here, if this session could make such a call itself: it has haft's own tool of that
-    /// name, and no rule denies it.
-    fn adoptable_store(&self, tool: &str) -> Option<ConnectionStore> {
-        let registry = self.shared.catalog.registry();
-        let contract = registry.contract(tool)?;
-        let is_callable = contract.origin == ToolOrigin::Native
-            && self.has_tool(contract)
-            && decide_access(&contract.id, None, &self.rules()).action != RuleAction::Deny;
-        contract.connection_store.filter(|_| is_callable)
     }
 }

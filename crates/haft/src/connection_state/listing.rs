@@ -26,7 +26,8 @@ pub enum ToolListing {
     /// Every tool is listed and can be called, because callers know the tools.
     #[default]
     All,
-    /// Where there are many tools, some of them are found with `tool_search` before they are listed and can be called.
+    /// If there are many tools, a model must find some of them with `tool_search` before haft lists them and allows calls
+    /// of them.
     Searched,
 }
 
@@ -41,10 +42,6 @@ pub(crate) struct SearchedTools {
 impl SearchedTools {
     fn contains(&self, id: &ToolId) -> bool {
         self.ids.lock().unwrap_or_else(PoisonError::into_inner).contains(id)
-    }
-
-    fn add(&self, found: Vec<ToolId>) {
-        self.ids.lock().unwrap_or_else(PoisonError::into_inner).extend(found);
     }
 }
 
@@ -91,7 +88,9 @@ impl ConnectionState {
         let many: Vec<&Contract> = contracts.filter(|it| can_be_many(&it.origin)).collect();
         let is_news = many.iter().any(|contract| self.is_hidden_until_found(registry, contract));
         // Listed tools are added too, because there may be more tools later.
-        self.found_tools.add(many.into_iter().map(|contract| contract.id.clone()).collect());
+        let mut found = self.found_tools.ids.lock().unwrap_or_else(PoisonError::into_inner);
+        found.extend(many.into_iter().map(|contract| contract.id.clone()));
+        drop(found);
         if is_news {
             self.found_tools.found_count.send_modify(|count| *count += 1);
         }

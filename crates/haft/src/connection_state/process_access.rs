@@ -1,5 +1,5 @@
-//! Which directories processes of a session's calls are shown: all roots, less what narrowings keep back. A process is held to
-//! whole directories, by the kernel; what rules say of single files in them holds what is read off its words, as everywhere.
+//! The directories that processes of a connection's calls can reach: all roots, without those that restrictions keep
+//! back. The kernel confines a process to whole directories. Rules about single files apply to the words of a command.
 
 use std::path::{Path, PathBuf};
 
@@ -32,15 +32,18 @@ impl ConnectionState {
             if !judged.may_show(&place) {
                 continue;
             }
-            let side =
-                if judged.may_change(&place) { &mut trees.writable } else { &mut trees.readable };
+            let path = judged.subject(&place).filter(|path| sandbox.check_write(path).is_ok());
+            let may_change =
+                path.is_some_and(|path| judged.allows_access(&ResolvedAccess::Write { path }));
+            let side = if may_change { &mut trees.writable } else { &mut trees.readable };
             side.push(place);
         }
         trees.readable.extend(left.readable.into_iter().filter(|place| judged.may_show(place)));
         trees
     }
 
-    /// Refuses a process that is to be held to less than commands of this program reach, where nothing holds any to anything.
+    /// Refuses a process with restricted directories or hosts if the sandbox is off, because nothing would enforce the
+    /// restriction.
     pub(crate) fn check_enforceable(
         &self,
         trees: &DirectoryTrees,
@@ -91,13 +94,11 @@ struct DirectoryJudge<'a> {
 impl DirectoryJudge<'_> {
     fn may_show(&self, place: &Path) -> bool {
         let path = self.subject(place).filter(|path| self.sandbox.check_read(path).is_ok());
-        self.is_canonical(place)
-            && path.is_some_and(|path| self.allows_access(&ResolvedAccess::Read { path }))
-    }
-
-    fn may_change(&self, place: &Path) -> bool {
-        let path = self.subject(place).filter(|path| self.sandbox.check_write(path).is_ok());
-        path.is_some_and(|path| self.allows_access(&ResolvedAccess::Write { path }))
+        // A link may lead to another directory than the one that is allowed.
+        let is_root = self.roots.iter().any(|root| root == place);
+        let is_canonical =
+            is_root || place.canonicalize().is_ok_and(|real| real == place && real.is_dir());
+        is_canonical && path.is_some_and(|path| self.allows_access(&ResolvedAccess::Read { path }))
     }
 
     fn allows_access(&self, access: &ResolvedAccess) -> bool {
@@ -109,11 +110,5 @@ impl DirectoryJudge<'_> {
             let relative = place.strip_prefix(root).ok()?;
             Some(PathSubject::in_root(root, relative))
         })
-    }
-
-    /// Returns whether a directory is there under this name and no other: what a link leads to was not meant.
-    fn is_canonical(&self, place: &Path) -> bool {
-        let is_root = self.roots.iter().any(|root| root == place);
-        is_root || place.canonicalize().is_ok_and(|real| real == place && real.is_dir())
     }
 }

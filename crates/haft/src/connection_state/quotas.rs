@@ -1,5 +1,5 @@
-//! Counts that last as long as the session. They bound what one front end can make tools do in all its runs together, and
-//! are not kept: a session that is opened anew begins anew.
+//! Counts for the length of a session, over all its runs. They limit how often a front end can use some tools. They are
+//! not stored, so a new session starts at zero.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};

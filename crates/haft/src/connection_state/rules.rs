@@ -38,12 +38,22 @@ impl ConnectionRules {
     /// Returns the rules that hold now, with those that another connection added for the project.
     pub(crate) fn current(&self, shared: &RuntimeShared) -> RuleSet {
         let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
-        if state.is_up_to_date(shared) {
+        if state.project_count == shared.added_project_rules.count()
+            && state.conditions == shared.conditions()
+        {
             return state.rules.clone();
         }
         drop(state);
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
-        state.update(shared);
+        let missing = shared.added_project_rules.added_since(state.project_count);
+        state.project_count += missing.len();
+        // They held when they were offered, so they compile; rules that did not would allow nothing.
+        match state.with_added(scoped(RuleScope::Project, missing), shared) {
+            Ok(rules) => state.rules = rules,
+            Err(err) => tracing::warn!("rules of the project do not hold here: {err}"),
+        }
+        state.conditions = shared.conditions();
+        state.rules = state.rules.with_conditions(state.conditions);
         state.rules.clone()
     }
 
@@ -56,23 +66,6 @@ impl ConnectionRules {
 }
 
 impl ConnectionRulesState {
-    fn is_up_to_date(&self, shared: &RuntimeShared) -> bool {
-        self.project_count == shared.added_project_rules.count()
-            && self.conditions == shared.conditions()
-    }
-
-    fn update(&mut self, shared: &RuntimeShared) {
-        let missing = shared.added_project_rules.added_since(self.project_count);
-        self.project_count += missing.len();
-        // They held when they were offered, so they compile; rules that did not would allow nothing.
-        match self.with_added(scoped(RuleScope::Project, missing), shared) {
-            Ok(rules) => self.rules = rules,
-            Err(err) => tracing::warn!("rules of the project do not hold here: {err}"),
-        }
-        self.conditions = shared.conditions();
-        self.rules = self.rules.with_conditions(self.conditions);
-    }
-
     fn with_added(
         &self,
         more: impl Iterator<Item = (RuleScope, Rule)>,

@@ -11,10 +11,10 @@ use haft_sandbox::{DirEntry, InodeKind, ProtectedPaths, Root, RootError};
 use super::path_of;
 use crate::roots::path_error;
 
-/// Directories beneath those around what is changed that are looked at, the nearer ones first.
+/// The number of directories below those around a change in which haft looks for links, the nearest first.
 pub(crate) const DIRECTORIES_BENEATH_MAX: usize = 64;
 
-/// Refuses changes to what a protected name leads to.
+/// Refuses changes of the targets of protected names.
 pub(super) fn check(
     root: &Root,
     protected: &ProtectedPaths,
@@ -50,60 +50,48 @@ struct LinkCheck<'a> {
 impl LinkCheck<'_> {
     /// Checks the links in a directory, and returns its directories in which protected names continue.
     fn check_directory(&self, directory: &Path) -> Result<Vec<PathBuf>, ToolError> {
-        let mut going_on = Vec::new();
-        for entry in self.entries(directory)? {
-            let path = directory.join(&entry.name);
-            let is_link = entry.kind == InodeKind::Symlink;
-            let is_looked_at = is_link || entry.kind == InodeKind::Directory;
-            if !is_looked_at || !self.protected.concerns(self.root.path(), &path) {
+        let mut directories = Vec::new();
+        let entries = match self.root.list(directory) {
+            Ok(entries) => entries,
+            Err(RootError::NotFound { .. } | RootError::NotADirectory { .. }) => Vec::new(),
+            Err(err) => return Err(path_error(&directory.to_string_lossy(), &err)),
+        };
+        for DirEntry { name, kind, .. } in entries {
+            let entry = directory.join(&name);
+            let is_looked_at = matches!(kind, InodeKind::Symlink | InodeKind::Directory);
+            if !is_looked_at || !self.protected.concerns(self.root.path(), &entry) {
                 continue;
             }
-            if is_link {
-                self.check_link(&path)?;
-            } else {
-                going_on.push(path);
+            if kind == InodeKind::Directory {
+                directories.push(entry);
+                continue;
+            }
+            // A link out of the root does not lead to a file that this call changes.
+            let Ok(target) = self.root.resolve(&entry).map(|resolved| resolved.path) else {
+                continue;
+            };
+            // A link to a directory around it would protect all of that directory.
+            if entry.starts_with(&target) {
+                continue;
+            }
+            for path in &self.changed {
+                let Ok(within) = path.relative().strip_prefix(&target) else { continue };
+                let by_link = entry.join(within);
+                let Some(pattern) = self.protected.matching_beneath(self.root.path(), &by_link)
+                else {
+                    continue;
+                };
+                let message = format!(
+                    "{:?} is protected by {pattern:?}, because the link {:?} leads to it and others run or obey what it \
+                     says: leave it, or ask the user to change it",
+                    path.display(),
+                    entry.to_string_lossy()
+                );
+                return Err(ToolError::new(ErrorCode::CapabilityDenied, message)
+                    .decided_by(RefusalSource::ProtectedPath)
+                    .with_remedy(Remedy::Unprotect(pattern.to_owned())));
             }
         }
-        Ok(going_on)
+        Ok(directories)
     }
-
-    fn check_link(&self, link: &Path) -> Result<(), ToolError> {
-        // A link out of the root does not lead to a file that this call changes.
-        let Ok(target) = self.root.resolve(link).map(|resolved| resolved.path) else {
-            return Ok(());
-        };
-        // A link to a directory around it would protect all of that, as it does nowhere.
-        if link.starts_with(&target) {
-            return Ok(());
-        }
-        self.changed.iter().try_for_each(|path| {
-            let Ok(within) = path.relative().strip_prefix(&target) else { return Ok(()) };
-            let by_link = link.join(within);
-            match self.protected.matching_beneath(self.root.path(), &by_link) {
-                None => Ok(()),
-                Some(pattern) => Err(refused(path, pattern, link)),
-            }
-        })
-    }
-
-    /// Returns what is in a directory; what is not there yet holds nothing.
-    fn entries(&self, directory: &Path) -> Result<Vec<DirEntry>, ToolError> {
-        match self.root.list(directory) {
-            Ok(entries) => Ok(entries),
-            Err(RootError::NotFound { .. } | RootError::NotADirectory { .. }) => Ok(Vec::new()),
-            Err(err) => Err(path_error(&directory.to_string_lossy(), &err)),
-        }
-    }
-}
-
-fn refused(path: &FilePath, pattern: &str, link: &Path) -> ToolError {
-    let message = format!(
-        "{:?} is protected by {pattern:?}, because the link {:?} leads to it and others run or obey what it says: leave \
-         it, or ask the user to change it",
-        path.display(),
-        link.to_string_lossy()
-    );
-    ToolError::new(ErrorCode::CapabilityDenied, message)
-        .decided_by(RefusalSource::ProtectedPath)
-        .with_remedy(Remedy::Unprotect(pattern.to_owned()))
 }

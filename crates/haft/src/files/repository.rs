@@ -14,8 +14,8 @@ use super::path_of;
 /// The names by which git knows a repository.
 const REPOSITORY_PARTS: [&str; 4] = ["HEAD", "objects", "refs", "commondir"];
 
-/// How many of them make a directory count as a repository where something is changed that git obeys: what is still
-/// missing can be added later, by a command too.
+/// The number of these names that makes a directory count as a repository when a call changes a file that git obeys. A
+/// later call or command can add the missing names.
 const REPOSITORY_PARTS_MIN: usize = 2;
 
 /// The entries of a repository that git obeys, each with a path that stands for all of its kind.
@@ -26,8 +26,8 @@ const PROTECTED_IN_REPOSITORY: [(&str, &str); 4] = [
     ("hooks", "hooks/any"),
 ];
 
-/// Returns whether what becomes of changes can depend on other ones that are made at the same time: only names that mean
-/// something to git matter here.
+/// Returns whether the check of these changes can depend on changes that other calls make at the same time. Only changes
+/// of names that mean something to git can.
 pub(super) fn may_affect_repository(changes: &[FileChange]) -> bool {
     static NAMES: LazyLock<Option<ProtectedPaths>> = LazyLock::new(|| {
         let obeyed = PROTECTED_IN_REPOSITORY.iter().map(|(name, _)| *name);
@@ -38,8 +38,8 @@ pub(super) fn may_affect_repository(changes: &[FileChange]) -> bool {
     parts.any(|part| names.matching(Path::new(&part)).is_some())
 }
 
-/// Refuses changes to what git obeys in a directory that is a repository in all but name, and those that make a
-/// repository around what lies there already.
+/// Refuses changes of files that git obeys in a repository under another name than `.git`. Also refuses changes that make
+/// a repository around such files.
 pub(super) fn check(
     root: &Root,
     protected: &ProtectedPaths,
@@ -67,83 +67,56 @@ impl RepositoryCheck<'_> {
     fn check(&self, path: &FilePath) -> Result<(), ToolError> {
         for directory in path.relative().ancestors().skip(1) {
             let Ok(within) = path.relative().strip_prefix(directory) else { continue };
-            self.check_protected_path(path, directory, within)?;
-            self.check_repository_completion(path, directory, within)?;
+            let (pattern, part) = (self.protecting_pattern(within), self.part_at(within));
+            if pattern.is_none() && part.is_none() {
+                continue;
+            }
+            let exists = |part: &&str| self.exists(&directory.join(part));
+            let before: BTreeSet<&str> = REPOSITORY_PARTS.into_iter().filter(exists).collect();
+            let written = self.written.iter().filter_map(|path| path.strip_prefix(directory).ok());
+            let added = written.filter_map(|within| self.part_at(within));
+            let after: BTreeSet<&str> = before.iter().copied().chain(added).collect();
+            // git would treat the directory as if it were named `.git`, whose entries are protected.
+            if let Some(pattern) = pattern
+                && after.len() >= REPOSITORY_PARTS_MIN
+            {
+                let message = format!(
+                    "{:?} is protected as by {pattern:?}, because git takes {} for a repository and obeys what it \
+                     says: leave it, or ask the user to change it",
+                    path.display(),
+                    shown(directory)
+                );
+                return Err(ToolError::new(ErrorCode::CapabilityDenied, message));
+            }
+            // The last part of a repository makes git obey the entries that are already in the directory.
+            let config = directory.join("config");
+            let is_protected_by_name =
+                self.protected.matching_beneath(self.root.path(), &config).is_some();
+            let completes_repository = part.is_some()
+                && !is_protected_by_name
+                && !is_repository(&before)
+                && is_repository(&after);
+            let obeyed = PROTECTED_IN_REPOSITORY.iter().find(|(name, example)| {
+                completes_repository
+                    && self.protecting_pattern(Path::new(example)).is_some()
+                    && self.exists(&directory.join(name))
+            });
+            if let Some((name, _)) = obeyed {
+                let message = format!(
+                    "{:?} would make {} a git repository, and git would obey the {name:?} that is in it: choose \
+                     another place, or ask the user to make the repository",
+                    path.display(),
+                    shown(directory)
+                );
+                return Err(ToolError::new(ErrorCode::CapabilityDenied, message));
+            }
         }
         Ok(())
-    }
-
-    /// Refuses what would be protected if the directory were named `.git`, where it might as well be.
-    fn check_protected_path(
-        &self,
-        path: &FilePath,
-        directory: &Path,
-        within: &Path,
-    ) -> Result<(), ToolError> {
-        let Some(pattern) = self.protecting_pattern(within) else { return Ok(()) };
-        if self.parts_after(directory, self.parts_before(directory)).len() < REPOSITORY_PARTS_MIN {
-            return Ok(());
-        }
-        let message = format!(
-            "{:?} is protected as by {pattern:?}, because git takes {} for a repository and obeys what it says: leave \
-             it, or ask the user to change it",
-            path.display(),
-            shown(directory)
-        );
-        Err(ToolError::new(ErrorCode::CapabilityDenied, message))
-    }
-
-    /// Refuses the last part of a repository where something lies that git would then obey.
-    fn check_repository_completion(
-        &self,
-        path: &FilePath,
-        directory: &Path,
-        within: &Path,
-    ) -> Result<(), ToolError> {
-        if self.part_at(within).is_none() || self.is_protected_by_name(directory) {
-            return Ok(());
-        }
-        let before = self.parts_before(directory);
-        if is_repository(&before) || !is_repository(&self.parts_after(directory, before)) {
-            return Ok(());
-        }
-        let obeyed = PROTECTED_IN_REPOSITORY.iter().find(|(name, example)| {
-            self.protecting_pattern(Path::new(example)).is_some()
-                && self.exists(&directory.join(name))
-        });
-        let Some((name, _)) = obeyed else { return Ok(()) };
-        let message = format!(
-            "{:?} would make {} a git repository, and git would obey the {name:?} that is in it: choose another place, \
-             or ask the user to make the repository",
-            path.display(),
-            shown(directory)
-        );
-        Err(ToolError::new(ErrorCode::CapabilityDenied, message))
     }
 
     /// Returns the pattern that protects a path in a repository, or nothing if the user has lifted it.
     fn protecting_pattern(&self, within: &Path) -> Option<&str> {
         self.protected.matching_beneath(Path::new(".git"), within)
-    }
-
-    /// Tells whether names alone keep calls from what git obeys there.
-    fn is_protected_by_name(&self, directory: &Path) -> bool {
-        let config = directory.join("config");
-        self.protected.matching_beneath(self.root.path(), &config).is_some()
-    }
-
-    fn parts_before(&self, directory: &Path) -> BTreeSet<&str> {
-        REPOSITORY_PARTS.into_iter().filter(|part| self.exists(&directory.join(part))).collect()
-    }
-
-    fn parts_after<'b>(
-        &'b self,
-        directory: &Path,
-        mut parts: BTreeSet<&'b str>,
-    ) -> BTreeSet<&'b str> {
-        let added = self.written.iter().filter_map(|path| path.strip_prefix(directory).ok());
-        parts.extend(added.filter_map(|within| self.part_at(within)));
-        parts
     }
 
     /// Returns the part that a path within a directory is, or lies in.
@@ -161,7 +134,7 @@ impl RepositoryCheck<'_> {
     }
 }
 
-/// Tells whether git would take a directory with these parts for a repository, or for a linked worktree's part of one.
+/// Returns whether git treats a directory with these parts as a repository, or as the part of a linked worktree.
 fn is_repository(parts: &BTreeSet<&str>) -> bool {
     let has = |part| parts.contains(part);
     has("HEAD") && (has("commondir") || (has("objects") && has("refs")))

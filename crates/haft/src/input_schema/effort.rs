@@ -115,26 +115,16 @@ impl<'s> InputStepCounter<'s> {
         }
         self.known.insert(pair, None);
         self.depth += 1;
-        let times = if ONCE_MORE.iter().any(|name| keywords.contains_key(*name)) { 2 } else { 1 };
-        let mut steps = self.in_place(keywords, value).saturating_mul(times).saturating_add(1);
-        match value {
-            Value::Object(fields) => {
-                steps = steps.saturating_add(self.in_fields(keywords, fields));
-            }
-            Value::Array(items) => steps = steps.saturating_add(self.in_items(keywords, items)),
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
-        }
-        self.depth -= 1;
-        self.known.insert(pair, Some(steps));
-        steps
-    }
-
-    /// Counts what is about the value itself.
-    fn in_place(&mut self, keywords: &'s Map<String, Value>, value: &Value) -> u64 {
         let mut steps = 0_u64;
         for (keyword, schema) in keywords {
             let more = match (keyword.as_str(), schema) {
-                ("$ref", Value::String(target)) => self.referred(target, value),
+                ("$ref", Value::String(target)) => match target.strip_prefix('#') {
+                    Some(path) if path.is_empty() || path.starts_with('/') => {
+                        // A dangling reference makes the schema invalid; the schema check reports it.
+                        part_at(self.schema, path).map_or(1, |part| self.steps(part, value))
+                    }
+                    Some(_) | None => self.by_name(target, value),
+                },
                 (keyword, Value::String(target)) if BY_NAME.contains(&keyword) => {
                     self.by_name(target, value)
                 }
@@ -151,44 +141,53 @@ impl<'s> InputStepCounter<'s> {
             };
             steps = steps.saturating_add(more);
         }
+        let times = if ONCE_MORE.iter().any(|name| keywords.contains_key(*name)) { 2 } else { 1 };
+        let within = self.within(keywords, value);
+        let steps = steps.saturating_mul(times).saturating_add(1).saturating_add(within);
+        self.depth -= 1;
+        self.known.insert(pair, Some(steps));
         steps
     }
 
-    /// Counts what is about the fields of an object.
-    fn in_fields(&mut self, keywords: &'s Map<String, Value>, fields: &Map<String, Value>) -> u64 {
-        let properties = keywords.get("properties").and_then(Value::as_object);
+    /// Counts the keywords that apply to the fields or items of a value.
+    fn within(&mut self, keywords: &'s Map<String, Value>, value: &Value) -> u64 {
         let mut steps = 0_u64;
-        for (name, field) in fields {
-            let property = properties.and_then(|properties| properties.get(name));
-            // A field with its own property schema is not an additional or unevaluated one.
-            let others = ["additionalProperties", "unevaluatedProperties"].iter();
-            let others =
-                others.filter(|_| property.is_none()).filter_map(|name| keywords.get(*name));
-            let patterns = keywords.get("patternProperties").and_then(Value::as_object);
-            let patterns = patterns.into_iter().flat_map(Map::values);
-            let all = property.into_iter().chain(others).chain(patterns);
-            steps = steps.saturating_add(self.all(all, field)).saturating_add(1);
-            if let Some(schema) = keywords.get("propertyNames") {
-                steps = steps.saturating_add(self.steps(schema, &NAME));
+        match value {
+            Value::Object(fields) => {
+                let properties = keywords.get("properties").and_then(Value::as_object);
+                for (name, field) in fields {
+                    let property = properties.and_then(|properties| properties.get(name));
+                    // A field with its own property schema is not an additional or unevaluated one.
+                    let others = ["additionalProperties", "unevaluatedProperties"].iter();
+                    let others = others
+                        .filter(|_| property.is_none())
+                        .filter_map(|name| keywords.get(*name));
+                    let patterns = keywords.get("patternProperties").and_then(Value::as_object);
+                    let patterns = patterns.into_iter().flat_map(Map::values);
+                    let all = property.into_iter().chain(others).chain(patterns);
+                    steps = steps.saturating_add(self.all(all, field)).saturating_add(1);
+                    if let Some(schema) = keywords.get("propertyNames") {
+                        steps = steps.saturating_add(self.steps(schema, &NAME));
+                    }
+                }
             }
-        }
-        steps
-    }
-
-    /// Counts what is about the items of an array.
-    fn in_items(&mut self, keywords: &'s Map<String, Value>, items: &[Value]) -> u64 {
-        let mut steps = 0_u64;
-        for (at, item) in items.iter().enumerate() {
-            for keyword in
-                ["additionalItems", "contains", "items", "prefixItems", "unevaluatedItems"]
-            {
-                let more = match keywords.get(keyword) {
-                    Some(Value::Array(schemas)) => self.all(schemas.get(at).into_iter(), item),
-                    Some(schema) => self.steps(schema, item),
-                    None => 0,
-                };
-                steps = steps.saturating_add(more);
+            Value::Array(items) => {
+                let of_items =
+                    ["additionalItems", "contains", "items", "prefixItems", "unevaluatedItems"];
+                for (at, item) in items.iter().enumerate() {
+                    for keyword in of_items {
+                        let more = match keywords.get(keyword) {
+                            Some(Value::Array(schemas)) => {
+                                self.all(schemas.get(at).into_iter(), item)
+                            }
+                            Some(schema) => self.steps(schema, item),
+                            None => 0,
+                        };
+                        steps = steps.saturating_add(more);
+                    }
+                }
             }
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
         }
         steps
     }
@@ -197,19 +196,24 @@ impl<'s> InputStepCounter<'s> {
         schemas.fold(0, |steps, schema| steps.saturating_add(self.steps(schema, value)))
     }
 
-    fn referred(&mut self, target: &str, value: &Value) -> u64 {
-        match target.strip_prefix('#') {
-            Some(path) if path.is_empty() || path.starts_with('/') => {
-                // A dangling reference makes the schema invalid; the schema check reports it.
-                let part = part_at(self.schema, path);
-                part.map_or(1, |part| self.steps(part, value))
-            }
-            Some(_) | None => self.by_name(target, value),
-        }
-    }
-
     /// Counts a part that is referred to by a name, whichever of those takes longest that the name may mean.
     fn by_name(&mut self, target: &str, value: &Value) -> u64 {
+        let ids = |part: &'s Value| {
+            ["$id", "id"].into_iter().filter_map(move |name| part.get(name)?.as_str())
+        };
+        // Only the last name of an address counts, because addresses may be relative.
+        let last = |address: &str| -> Option<String> {
+            address.trim_end_matches('#').rsplit('/').next().map(str::to_owned)
+        };
+        let is_called =
+            |part: &'s Value, document: &str| ids(part).any(|id| last(id) == last(document));
+        let has_anchor = |part: &'s Value, name: &str| {
+            let keys = ["$anchor", "$dynamicAnchor"].into_iter();
+            let mut anchors = keys
+                .filter_map(|key| part.get(key)?.as_str())
+                .chain(ids(part).filter_map(|id| Some(id.split_once('#')?.1)));
+            anchors.any(|anchor| anchor == name)
+        };
         let (document, fragment) = target.split_once('#').unwrap_or((target, ""));
         let mut meant: Vec<&'s Value> = match document.is_empty() {
             true => self.names.iter().copied().chain([self.schema]).collect(),
@@ -222,19 +226,6 @@ impl<'s> InputStepCounter<'s> {
         }
         meant.into_iter().map(|part| self.steps(part, value)).max().unwrap_or(1)
     }
-}
-
-/// Returns whether a part is a document of this name, however much of its address is said.
-fn is_called(part: &Value, document: &str) -> bool {
-    let ids = ["$id", "id"].iter().filter_map(|name| part.get(*name)?.as_str());
-    let last = |address: &str| address.trim_end_matches('#').rsplit('/').next().map(str::to_owned);
-    ids.into_iter().any(|id| last(id) == last(document))
-}
-
-fn has_anchor(part: &Value, name: &str) -> bool {
-    let anchors = ["$anchor", "$dynamicAnchor"].iter().filter_map(|key| part.get(*key)?.as_str());
-    let ids = ["$id", "id"].iter().filter_map(|key| part.get(*key)?.as_str()?.split_once('#'));
-    anchors.chain(ids.map(|(_, anchor)| anchor)).any(|anchor| anchor == name)
 }
 
 /// Returns the part of a schema that a reference by a path leads to; the path is what follows the `#`.

@@ -15,6 +15,11 @@ pub(super) fn normalize(schema: &Value, value: &mut Value) {
             let required = schema.get("required").and_then(Value::as_array);
             let is_required =
                 |name: &str| required.is_some_and(|names| names.iter().any(|one| one == name));
+            let accepts_null = |property: &Value| match property.get("type") {
+                Some(Value::String(name)) => name == "null",
+                Some(Value::Array(names)) => names.iter().any(|name| name == "null"),
+                _ => true,
+            };
             fields.retain(|name, field| {
                 let may_go = |property| !is_required(name) && !accepts_null(property);
                 !(field.is_null() && properties.get(name).is_some_and(may_go))
@@ -45,13 +50,5 @@ pub(super) fn normalize(schema: &Value, value: &mut Value) {
             }
         }
         Value::Null | Value::Bool(_) | Value::String(_) => {}
-    }
-}
-
-fn accepts_null(property: &Value) -> bool {
-    match property.get("type") {
-        Some(Value::String(name)) => name == "null",
-        Some(Value::Array(names)) => names.iter().any(|name| name == "null"),
-        _ => true,
     }
 }

@@ -64,7 +64,19 @@ impl ViolationCollector<'_> {
             ValidationErrorKind::AnyOf { context }
             | ValidationErrorKind::OneOfNotValid { context }
             | ValidationErrorKind::OneOfMultipleValid { context } => {
-                match self.nearest_branch(context) {
+                // The alternative that the input most likely meant: one whose constants all match, then the one with
+                // the fewest violations. «Matches none of them» would not help a model.
+                let misses_constant = |branch: &Vec<ValidationError<'_>>| {
+                    let is_constant = |error: &ValidationError<'_>| {
+                        matches!(error.kind(), ValidationErrorKind::Constant { .. })
+                    };
+                    branch.iter().any(|error| is_constant(error) && !self.may_be_resolved(error))
+                };
+                let nearest = context
+                    .iter()
+                    .filter(|branch| !branch.is_empty())
+                    .min_by_key(|branch| (misses_constant(branch), branch.len()));
+                match nearest {
                     Some(branch) => branch.iter().for_each(|inner| self.describe(inner)),
                     None => {
                         let text = "matches none of the forms allowed".to_owned();
@@ -130,32 +142,11 @@ impl ViolationCollector<'_> {
                 | ValidationErrorKind::UniqueItems,
                 None,
             ) => false,
-            (_, None) => self.has_open_value_within(pointer),
+            (_, None) => {
+                let mut open = self.open.keys().filter_map(|other| other.strip_prefix(pointer));
+                open.any(|rest| rest.starts_with('/'))
+            }
         }
-    }
-
-    fn has_open_value_within(&self, pointer: &str) -> bool {
-        let is_beneath =
-            |other: &String| other.strip_prefix(pointer).is_some_and(|rest| rest.starts_with('/'));
-        self.open.keys().any(is_beneath)
-    }
-
-    /// Picks the alternative that the input most likely meant: one whose constants all match, then the one with the
-    /// fewest violations. «Matches none of them» would tell a model nothing.
-    fn nearest_branch<'a>(
-        &self,
-        context: &'a [Vec<ValidationError<'static>>],
-    ) -> Option<&'a Vec<ValidationError<'static>>> {
-        let misses_constant = |branch: &Vec<ValidationError<'_>>| {
-            let is_constant = |error: &ValidationError<'_>| {
-                matches!(error.kind(), ValidationErrorKind::Constant { .. })
-            };
-            branch.iter().any(|error| is_constant(error) && !self.may_be_resolved(error))
-        };
-        context
-            .iter()
-            .filter(|branch| !branch.is_empty())
-            .min_by_key(|branch| (misses_constant(branch), branch.len()))
     }
 }
 

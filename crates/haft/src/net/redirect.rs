@@ -20,47 +20,36 @@ impl GrantedNet {
 
     /// Refuses what rules or watchdogs do not let pass as it is.
     pub(super) async fn judge_redirect(&self, target: &HttpTarget) -> Result<(), ToolError> {
-        let access = ResolvedAccess::Net { host: target.host.to_string() };
-        self.check_rules(target, &access)?;
-        self.check_watchdogs(target, &access).await
-    }
-
-    fn check_rules(&self, target: &HttpTarget, access: &ResolvedAccess) -> Result<(), ToolError> {
         let HttpTarget { host, url, .. } = target;
-        let decision = decide_access(&self.tool, Some(access), &self.connection.rules());
+        let access = ResolvedAccess::Net { host: host.to_string() };
+        let decision = decide_access(&self.tool, Some(&access), &self.connection.rules());
         let why = decision.explain();
         let refused = |message| ToolError::new(ErrorCode::PermissionDenied, message);
         match decision.action {
-            RuleAction::Allow => Ok(()),
-            RuleAction::Deny => Err(refused(why).decided_by(decision.grounds().decided_by)),
-            // How to allow it is exactly what a page that leads there wants to be said.
+            RuleAction::Allow => {}
+            RuleAction::Deny => {
+                return Err(refused(why).decided_by(decision.grounds().decided_by));
+            }
+            // A page that leads to an internal host wants to learn how to allow it. The error must not say it.
             RuleAction::Ask if is_internal_host(host) => {
-                Err(ToolError::new(ErrorCode::CapabilityDenied, internal_host_text(host)))
+                return Err(ToolError::new(ErrorCode::CapabilityDenied, internal_host_text(host)));
             }
             RuleAction::Ask => {
                 let message = format!(
-                    "this call was not about {host}, and nobody is asked while it runs: call with {url} ({why})"
+                    "this call was not about {host}, and haft asks no person while a call runs: call with {url} ({why})"
                 );
-                Err(refused(message).with_remedy(Remedy::AllowHost(host.to_string())))
+                return Err(refused(message).with_remedy(Remedy::AllowHost(host.to_string())));
             }
         }
-    }
-
-    async fn check_watchdogs(
-        &self,
-        target: &HttpTarget,
-        access: &ResolvedAccess,
-    ) -> Result<(), ToolError> {
         // If the call has no granted hosts, it cannot connect, so watchdogs need not judge.
         if self.hosts.is_empty() {
             return Ok(());
         }
-        let HttpTarget { host, url, .. } = target;
         let parts = &self.connection.shared.parts;
         let watched = WatchedCall {
             tool: &self.tool,
             input: &self.redirect_input,
-            accesses: std::slice::from_ref(access),
+            accesses: std::slice::from_ref(&access),
             session: &self.connection.id,
             root: parts.roots.workspace(),
             has_hosts: true,
@@ -73,7 +62,8 @@ impl GrantedNet {
             return Ok(());
         }
         let message = format!(
-            "a watchdog wants a person asked about {host}, and nobody is asked while a call runs: call with {url} ({})",
+            "a watchdog wants a person to decide about {host}, and haft asks no person while a call runs: call with \
+             {url} ({})",
             reasons.join("; ")
         );
         Err(ToolError::new(ErrorCode::WatchdogDenied, message))

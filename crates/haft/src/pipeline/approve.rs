@@ -4,13 +4,13 @@
 use std::sync::Arc;
 
 use haft_contract::{AllowingRule, ErrorCode, RefusalGrounds, RefusalSource, Remedy};
-use haft_policy::{PolicyRequest, Rule, RuleAction, RuleSet, lasting_rules};
+use haft_policy::{PolicyRequest, Rule, RuleAction, lasting_rules};
 
 use super::call_state::CallState;
 use super::capable::Judged;
 use super::permit::{allowing_remedies, distinct_lines, naming_remedies, reasons_to_ask};
 use super::refusal::PipelineStop;
-use crate::ask::{ASK_INPUT_BYTES_MAX, ASK_LINES_MAX, Ask, AskAnswer, Asker};
+use crate::ask::{ASK_INPUT_BYTES_MAX, ASK_LINES_MAX, Ask, AskAnswer};
 use crate::connection_state::ConnectionState;
 use crate::panic::PanicCatchingFuture;
 
@@ -54,10 +54,13 @@ pub(super) async fn approve(
     if of_rules.is_empty() && of_watchdogs.is_empty() {
         return Ok((state, judged));
     }
+    let parts = &connection.shared.parts;
+    let tool = &judged.contract().id;
+    let request = PolicyRequest { tool, accesses: judged.accesses() };
     let asked = ApprovalQuestion {
         rule_reasons: of_rules,
         watchdog_reasons: of_watchdogs,
-        always_rules: always_rules(&judged, &rules, connection),
+        always_rules: lasting_rules(&request, &rules, &parts.variables),
         allowing: naming_remedies(&judged, &rules)
             .chain(allowing_remedies(&judged, &rules, connection))
             .collect(),
@@ -65,66 +68,53 @@ pub(super) async fn approve(
     if !asker.can_ask() {
         return Err(unanswered_refusal(state, judged, asked));
     }
-    let answer = ask_person(&state, &judged, (&asked, asker), connection).await;
-    apply_answer((state, judged), asked, answer, connection).await
-}
-
-fn always_rules(judged: &Judged, rules: &RuleSet, connection: &ConnectionState) -> Vec<Rule> {
-    let tool = &judged.contract().id;
-    let question = PolicyRequest { tool, accesses: judged.accesses() };
-    lasting_rules(&question, rules, &connection.shared.parts.variables)
-}
-
-/// Asks the question; returns `None` if the call was cancelled meanwhile.
-async fn ask_person(
-    state: &CallState,
-    judged: &Judged,
-    (asked, asker): (&ApprovalQuestion, Arc<dyn Asker>),
-    connection: &ConnectionState,
-) -> Option<Result<AskAnswer, String>> {
+    // The person sees the call itself; the journal holds bodies as size and hash only.
+    let mut input = state.call().input.to_string();
+    if input.len() > ASK_INPUT_BYTES_MAX {
+        input.truncate(input.floor_char_boundary(ASK_INPUT_BYTES_MAX));
+        input.push('…');
+    }
     let ask = Ask {
         call_id: state.id().to_string(),
         driver_call_id: state.call().driver_call_id.clone(),
-        tool: judged.contract().id.clone(),
-        // The person sees the call itself; the journal holds bodies as size and hash only.
-        input: shorten_input(&state.call().input.to_string()),
+        tool: tool.clone(),
+        input,
         accesses: distinct_lines(ASK_LINES_MAX, judged.accesses().iter().map(ToString::to_string)),
         reasons: asked.reasons().map(str::to_owned).collect(),
         always_rules: asked.offered_rules().to_vec(),
         connection: connection.id.clone(),
-        root: connection.shared.parts.roots.workspace().to_path_buf(),
+        root: parts.roots.workspace().to_path_buf(),
     };
     let answer = PanicCatchingFuture(Box::pin(async move { asker.ask(ask).await }));
-    state.unless_cancelled(answer).await
-}
-
-async fn apply_answer(
-    (state, judged): (CallState, Judged),
-    asked: ApprovalQuestion,
-    answer: Option<Result<AskAnswer, String>>,
-    connection: &ConnectionState,
-) -> Result<(CallState, Judged), PipelineStop> {
+    let Some(answer) = state.unless_cancelled(answer).await else {
+        return Err(judged.refuse_cancelled(state));
+    };
+    let answer = match answer {
+        Ok(answer) => answer,
+        Err(panic) => {
+            let message = format!("asking failed, so the call is denied: {panic}");
+            return Err(judged.refuse(state, ErrorCode::PermissionDenied, message));
+        }
+    };
     match answer {
-        None => Err(judged.refuse_cancelled(state)),
-        Some(Ok(AskAnswer::AllowOnce)) => Ok((state, judged)),
-        Some(Ok(AskAnswer::AllowForSession)) => {
+        AskAnswer::AllowOnce => Ok((state, judged)),
+        AskAnswer::AllowForSession => {
             add_for_session(asked.offered_rules(), connection);
             Ok((state, judged))
         }
-        Some(Ok(AskAnswer::AllowForProject)) => {
+        AskAnswer::AllowForProject => {
             add_for_project(asked.offered_rules(), connection).await;
             Ok((state, judged))
         }
-        Some(Ok(AskAnswer::Reject)) => Err(rejected_refusal(state, judged, &asked)),
-        Some(Ok(AskAnswer::RejectForSession)) => {
-            add_for_session(&denying_rules(asked.offered_rules()), connection);
+        AskAnswer::Reject => Err(rejected_refusal(state, judged, &asked)),
+        AskAnswer::RejectForSession => {
+            let offered = asked.offered_rules().iter();
+            let denying =
+                offered.map(|rule| Rule::new(&rule.permission, &rule.pattern, RuleAction::Deny));
+            add_for_session(&denying.collect::<Vec<_>>(), connection);
             Err(rejected_refusal(state, judged, &asked))
         }
-        Some(Ok(AskAnswer::Unanswered)) => Err(unanswered_refusal(state, judged, asked)),
-        Some(Err(panic)) => {
-            let message = format!("asking failed, so the call is denied: {panic}");
-            Err(judged.refuse(state, ErrorCode::PermissionDenied, message))
-        }
+        AskAnswer::Unanswered => Err(unanswered_refusal(state, judged, asked)),
     }
 }
 
@@ -132,11 +122,6 @@ fn rejected_refusal(state: CallState, judged: Judged, asked: &ApprovalQuestion) 
     let message = format!("the user rejected the call ({})", asked.explain_reasons());
     let grounds = RefusalGrounds::new(RefusalSource::Person);
     judged.refuse_as(state, grounds.into_refusal(ErrorCode::PermissionDenied, message))
-}
-
-/// Returns rules that deny the accesses that these rules allow.
-fn denying_rules(rules: &[Rule]) -> Vec<Rule> {
-    rules.iter().map(|rule| Rule::new(&rule.permission, &rule.pattern, RuleAction::Deny)).collect()
 }
 
 /// The answer holds for this call even if adding rules fails. A failure only means that the same question comes again.
@@ -147,6 +132,7 @@ fn add_for_session(rules: &[Rule], connection: &ConnectionState) {
     }
 }
 
+/// Adds rules to the project, and for this runtime at once. If the project cannot store them, only this call is allowed.
 async fn add_for_project(rules: &[Rule], connection: &ConnectionState) {
     let shared = &connection.shared;
     if rules.is_empty() {
@@ -166,7 +152,7 @@ async fn add_for_project(rules: &[Rule], connection: &ConnectionState) {
 /// Denies a call whose question no person could answer.
 fn unanswered_refusal(state: CallState, judged: Judged, asked: ApprovalQuestion) -> PipelineStop {
     let mut because =
-        format!("nobody can be asked here, so the call is denied: {}", asked.explain_reasons());
+        format!("no person can be asked here, so the call is denied: {}", asked.explain_reasons());
     let grounds = if asked.watchdog_reasons.is_empty() {
         RefusalGrounds { decided_by: RefusalSource::NoAnswer, remedies: asked.remedies() }
     } else {
@@ -174,14 +160,6 @@ fn unanswered_refusal(state: CallState, judged: Judged, asked: ApprovalQuestion)
         RefusalGrounds::new(RefusalSource::Watchdog)
     };
     judged.refuse_as(state, grounds.into_refusal(ErrorCode::PermissionDenied, because))
-}
-
-fn shorten_input(input: &str) -> String {
-    if input.len() <= ASK_INPUT_BYTES_MAX {
-        return input.to_owned();
-    }
-    let end = input.floor_char_boundary(ASK_INPUT_BYTES_MAX);
-    format!("{}…", input.get(..end).unwrap_or_default())
 }
 
 impl ApprovalQuestion {

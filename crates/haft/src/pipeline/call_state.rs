@@ -292,8 +292,8 @@ impl CallState {
     pub(super) fn repeat_warning(&self) -> Option<String> {
         self.repeated_call.as_ref().map(|call| {
             format!(
-                "this call was begun before as call {call} and may have happened then; it was made again because somebody \
-                 settled that as retry"
+                "this call was begun before as call {call} and may have happened then; it was made again because that call \
+                 was settled as retry"
             )
         })
     }

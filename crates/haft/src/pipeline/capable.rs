@@ -47,7 +47,8 @@ pub(super) fn capable(
     let (accesses, recorded_accesses) = match ground.resolve_accesses(&declared) {
         Ok(judged) => judged,
         Err(err) => {
-            return Err(capability_refusal(state, json_or_digest(declared_json(&declared)), err));
+            let json = serde_json::to_string(&declared).unwrap_or_else(|_| "[]".to_owned());
+            return Err(capability_refusal(state, json_or_digest(json), err));
         }
     };
     let capabilities = match shared.catalog.capabilities_of(state.catalog(), valid.contract()) {
@@ -112,8 +113,27 @@ impl AccessResolver<'_> {
                         spellings.iter().try_for_each(|path| self.sandbox.check_write(path))?;
                     }
                     let reach = if is_write { sweep.writes } else { sweep.reads };
-                    for path in self.path_subjects(target, reach) {
-                        accesses.push(self.check_path(path, is_write)?);
+                    let judged = match (target, reach) {
+                        (AccessTarget::Inside(place, kind), reach) => {
+                            // A target that is no directory now has no entries.
+                            let is_directory = kind == Some(FsEntryKind::Directory);
+                            let reach = if is_directory { reach } else { PathReach::PathOnly };
+                            let subject = self.paths.subject(&place);
+                            subject.map(|subject| subject.with_reach(reach)).into_iter().collect()
+                        }
+                        (AccessTarget::Outside(directory), PathReach::Tree) => {
+                            self.paths.roots_within(&directory)
+                        }
+                        (AccessTarget::Outside(_), PathReach::PathOnly) => Vec::new(),
+                    };
+                    for path in judged {
+                        accesses.push(if is_write {
+                            self.sandbox.check_write(&path)?;
+                            ResolvedAccess::Write { path }
+                        } else {
+                            self.sandbox.check_read(&path)?;
+                            ResolvedAccess::Read { path }
+                        });
                     }
                 }
                 Access::Net { host } => accesses.push(ResolvedAccess::Net { host: host.clone() }),
@@ -131,33 +151,6 @@ impl AccessResolver<'_> {
             recorded.push(record);
         }
         Ok((accesses, json_or_digest(serde_json::Value::from(recorded).to_string())))
-    }
-
-    /// Refuses a path that no rule can allow.
-    fn check_path(&self, path: PathSubject, is_write: bool) -> Result<ResolvedAccess, ToolError> {
-        if is_write {
-            self.sandbox.check_write(&path)?;
-            return Ok(ResolvedAccess::Write { path });
-        }
-        self.sandbox.check_read(&path)?;
-        Ok(ResolvedAccess::Read { path })
-    }
-
-    /// Returns the paths that rules judge for a target with this reach. A target that is no directory now has no
-    /// entries.
-    fn path_subjects(&self, target: AccessTarget, reach: PathReach) -> Vec<PathSubject> {
-        match (target, reach) {
-            (AccessTarget::Inside(place, kind), reach) => {
-                let is_directory = kind == Some(FsEntryKind::Directory);
-                let reach = if is_directory { reach } else { PathReach::PathOnly };
-                let subject = self.paths.subject(&place);
-                subject.map(|subject| subject.with_reach(reach)).into_iter().collect()
-            }
-            (AccessTarget::Outside(directory), PathReach::Tree) => {
-                self.paths.roots_within(&directory)
-            }
-            (AccessTarget::Outside(_), PathReach::PathOnly) => Vec::new(),
-        }
     }
 
     /// Returns the target of a command's path that does not resolve now.
@@ -240,10 +233,6 @@ fn without_parents(path: &str) -> Option<PathBuf> {
         }
     }
     Some(lexical)
-}
-
-fn declared_json(declared: &[Access]) -> String {
-    serde_json::to_string(declared).unwrap_or_else(|_| "[]".to_owned())
 }
 
 fn capability_refusal(state: CallState, accesses: String, err: ToolError) -> PipelineStop {

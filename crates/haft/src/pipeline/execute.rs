@@ -161,7 +161,11 @@ fn report_execution(ended: ExecutionEnd, effect: Effect, timeout_ms: u64) -> Exe
                 // The sandbox kills a process at the time limit of the call, and may report that first.
                 None => stopped.is_some() || err.code == ErrorCode::ProcessTimeout,
             };
-            (stopped_error(err, stopped), interrupted)
+            // The tool cannot know why it was stopped; haft does.
+            let was_stopped =
+                matches!(err.code, ErrorCode::ToolTimeout | ErrorCode::ProcessAborted);
+            let code = stopped.filter(|_| was_stopped).unwrap_or(err.code);
+            (ToolError { code, ..err }, interrupted)
         }
         (ExecutionResult::Panicked(panic), _) => {
             (ToolError::new(ErrorCode::ToolPanicked, format!("the tool panicked: {panic}")), true)
@@ -185,15 +189,6 @@ fn report_execution(ended: ExecutionEnd, effect: Effect, timeout_ms: u64) -> Exe
     }
     err.message.push_str("; its effect may or may not have happened: check before repeating");
     ExecutionReport { result: Err(err), status: CallStatus::Unknown, is_out_of_time }
-}
-
-/// Replaces the error code of a tool that was stopped. The tool cannot know why it was stopped; haft does.
-fn stopped_error(mut err: ToolError, stopped: Option<ErrorCode>) -> ToolError {
-    let was_stopped = matches!(err.code, ErrorCode::ToolTimeout | ErrorCode::ProcessAborted);
-    if let (Some(code), true) = (stopped, was_stopped) {
-        err.code = code;
-    }
-    err
 }
 
 /// The time limit and the stop signal of a call.
@@ -251,7 +246,16 @@ impl ToolContext<'_> {
             declared_changes: if intent.is_some() { declared_changes(granted) } else { Vec::new() },
             stop: self.timing.stop.clone(),
         };
-        let fs = self.granted_fs(intent);
+        let fs = GrantedFs {
+            paths: connection.paths.clone(),
+            grant: Arc::clone(granted.grant()),
+            declared_changes: declared_changes(granted),
+            intent,
+            tag: change_tag(state.call_key()),
+            reads_sidecars: !contract.requires.fs.read.is_empty(),
+            stop: self.timing.stop.clone(),
+            shared: Arc::clone(&connection.shared),
+        };
         let net = GrantedNet {
             connection: Arc::clone(connection),
             tool: contract.id.clone(),
@@ -329,22 +333,6 @@ impl ToolContext<'_> {
                 scope: state.id().scope.clone(),
             },
             label: CallLabel { tool: state.tool().to_owned(), seq: state.id().seq },
-        }
-    }
-
-    /// Returns the call's access to files: everything in its grant. For changes, only the declared and judged places
-    /// count.
-    fn granted_fs(&self, intent: Option<Arc<OpenIntent>>) -> GrantedFs {
-        let Self { state, granted, connection, timing, .. } = self;
-        GrantedFs {
-            paths: connection.paths.clone(),
-            grant: Arc::clone(granted.grant()),
-            declared_changes: declared_changes(granted),
-            intent,
-            tag: change_tag(state.call_key()),
-            reads_sidecars: !granted.contract().requires.fs.read.is_empty(),
-            stop: timing.stop.clone(),
-            shared: Arc::clone(&connection.shared),
         }
     }
 }

@@ -28,8 +28,21 @@ pub(super) fn permit(
         Ok(reasons) => reasons,
         Err(denied) => return Err(judged.refuse_as(state, *denied)),
     };
-    if let Some(NetworkRefusal { code, message, host }) =
-        network_guard_refusal(&state, &judged, &rules, connection)
+    let parts = &connection.shared.parts;
+    let guarded = judged.accesses().iter().find_map(|access| match access {
+        ResolvedAccess::Shell { command } => parts.network_guard.check(command),
+        ResolvedAccess::Read { .. }
+        | ResolvedAccess::Write { .. }
+        | ResolvedAccess::Net { .. }
+        | ResolvedAccess::Named { .. } => None,
+    });
+    // A command may use the network if hosts or the whole network are granted.
+    let is_offline = || {
+        let hosts = reachable_hosts(&state, &judged, &rules, &connection.shared);
+        hosts.is_empty() && !(parts.allow_network && hosts.is_unrestricted())
+    };
+    if let Some(NetworkRefusal { code, message, host }) = guarded
+        && is_offline()
     {
         let mut grounds = RefusalGrounds::new(RefusalSource::NetworkGuard);
         grounds.remedies.extend(host.map(Remedy::AllowHost));
@@ -145,26 +158,4 @@ pub(super) fn distinct_lines(count: usize, lines: impl Iterator<Item = String>) 
         shown.push(format!("and {hidden} more"));
     }
     shown
-}
-
-/// Returns why the network guard refuses a command, if it does. A command may use the network if hosts or the whole
-/// network are granted.
-fn network_guard_refusal(
-    state: &CallState,
-    judged: &Judged,
-    rules: &RuleSet,
-    connection: &ConnectionState,
-) -> Option<NetworkRefusal> {
-    let parts = &connection.shared.parts;
-    let refusal = judged.accesses().iter().find_map(|access| match access {
-        ResolvedAccess::Shell { command } => parts.network_guard.check(command),
-        ResolvedAccess::Read { .. }
-        | ResolvedAccess::Write { .. }
-        | ResolvedAccess::Net { .. }
-        | ResolvedAccess::Named { .. } => None,
-    })?;
-    let hosts = reachable_hosts(state, judged, rules, &connection.shared);
-    let has_network = parts.allow_network && hosts.is_unrestricted();
-    let is_offline = !has_network && hosts.is_empty();
-    is_offline.then_some(refusal)
 }

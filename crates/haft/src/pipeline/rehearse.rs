@@ -1,10 +1,10 @@
 //! Passes a call through the stages that judge it, without executing or recording it.
 
-use haft_contract::{ErrorCode, Remedy, ToolId};
-use haft_policy::{RuleAction, decide_access};
+use haft_contract::{ErrorCode, Remedy};
+use haft_policy::{ResolvedAccess, RuleAction, decide_access};
 
 use super::call_state::{ArrivedCall, CallState};
-use super::capable::{Judged, capable};
+use super::capable::capable;
 use super::history::{self, RunHistory};
 use super::permit::{RulePermission, permit};
 use super::refusal::PipelineStop;
@@ -49,7 +49,22 @@ async fn judge_call(
     let (state, valid) = validate(state, connection)?;
     let (state, judged) = capable(state, valid, connection)?;
     connection.shared.load_conditions(judged.accesses()).await;
-    explanation.accesses = explain_accesses(&judged, connection);
+    let rules = connection.rules();
+    let tool = &judged.contract().id;
+    let explain = |access: Option<&ResolvedAccess>| {
+        let decision = decide_access(tool, access, &rules);
+        // Without an access, the rules decide about the tool, and there is nothing narrower to allow.
+        let remedies = access.map(|_| decision.grounds().remedies).unwrap_or_default();
+        let texts =
+            std::iter::once(decision.explain()).chain(remedies.iter().map(Remedy::to_string));
+        let text = texts.collect::<Vec<_>>().join("; ");
+        let access = access.map_or_else(|| tool.to_string(), ToString::to_string);
+        AccessExplanation { access, action: decision.action, text }
+    };
+    explanation.accesses = match judged.accesses() {
+        [] => vec![explain(None)],
+        accesses => accesses.iter().map(Some).map(explain).collect(),
+    };
     let (state, judged, RulePermission { mut reasons }) = permit(state, judged, connection)?;
     match check_watchdogs(&state, &judged, connection).await {
         Ok(of_watchdogs) => reasons.extend(of_watchdogs),
@@ -61,24 +76,4 @@ async fn judge_call(
     explanation.outcome = if reasons.is_empty() { RuleAction::Allow } else { RuleAction::Ask };
     explanation.reasons = reasons;
     Ok(())
-}
-
-fn explain_accesses(judged: &Judged, connection: &ConnectionState) -> Vec<AccessExplanation> {
-    let rules = connection.rules();
-    let tool: &ToolId = &judged.contract().id;
-    let accesses = judged.accesses();
-    if accesses.is_empty() {
-        let decision = decide_access(tool, None, &rules);
-        let text = decision.explain();
-        return vec![AccessExplanation { access: tool.to_string(), action: decision.action, text }];
-    }
-    let explain = |access| {
-        let decision = decide_access(tool, Some(access), &rules);
-        let remedies = decision.grounds().remedies;
-        let texts =
-            std::iter::once(decision.explain()).chain(remedies.iter().map(Remedy::to_string));
-        let text = texts.collect::<Vec<_>>().join("; ");
-        AccessExplanation { access: access.to_string(), action: decision.action, text }
-    };
-    accesses.iter().map(explain).collect()
 }

@@ -32,14 +32,9 @@ pub(super) fn pending_effect_hook(
     granted: &Granted,
     hook: Option<&Arc<dyn Snapshots>>,
 ) -> PendingEffectHook {
-    let hooked = hook.filter(|_| state.effect() != Effect::Read).map(|hook| HookedEffect {
-        hook: Arc::clone(hook),
-        effect: pending_effect(state, granted),
-    });
-    PendingEffectHook(hooked)
-}
-
-fn pending_effect(state: &CallState, granted: &Granted) -> PendingEffect {
+    let Some(hook) = hook.filter(|_| state.effect() != Effect::Read) else {
+        return PendingEffectHook(None);
+    };
     let mut effect = PendingEffect {
         tool: state.tool().to_owned(),
         call_id: state.id().clone(),
@@ -55,7 +50,7 @@ fn pending_effect(state: &CallState, granted: &Granted) -> PendingEffect {
             | ResolvedAccess::Named { .. } => {}
         }
     }
-    effect
+    PendingEffectHook(Some(HookedEffect { hook: Arc::clone(hook), effect }))
 }
 
 impl PendingEffectHook {
@@ -75,8 +70,28 @@ impl BegunEffectHook {
         let PendingEffect { tool, call_id, .. } = &effect;
         let after = run_hook(Box::pin(async { hook.durability_snapshot(tool, call_id).await }));
         let complaints: Vec<String> = before.into_iter().chain(after.await.err()).collect();
-        if !complaints.is_empty() {
-            record_complaint(&effect, &complaints.join("; "), parts).await;
+        if complaints.is_empty() {
+            return;
+        }
+        // The journal keeps the failures of the hook in the call's note about the first root.
+        let complaint = complaints.join("; ");
+        let root = parts.roots.workspace().to_string_lossy().into_owned();
+        let noted = parts.journal.snapshots(&call_id.scope.run, Some(call_id)).await;
+        let noted = noted.unwrap_or_default().into_iter().find(|note| note.root == root);
+        let mut note = noted.unwrap_or_else(|| SnapshotNote {
+            call: call_id.clone(),
+            root,
+            before: None,
+            after: None,
+            note: None,
+            taken_at_ms: parts.clock.now_ms(),
+        });
+        note.note = Some(match note.note {
+            Some(earlier) => format!("{earlier}; {complaint}"),
+            None => complaint.clone(),
+        });
+        if let Err(err) = parts.journal.note_snapshot(note).await {
+            tracing::warn!(call = %call_id, %err, complaint, "a snapshot failed, and this could not be recorded");
         }
     }
 
@@ -96,27 +111,5 @@ async fn run_hook(hook: BoxFuture<'_, Result<(), SnapshotError>>) -> Result<(), 
         Ok(Ok(Err(err))) => Err(err.to_string()),
         Ok(Err(panic)) => Err(format!("the snapshot hook panicked: {panic}")),
         Err(_) => Err(format!("the snapshot hook did not end within {SNAPSHOT_MS} ms")),
-    }
-}
-
-/// Records a failure of the hook in the journal.
-async fn record_complaint(effect: &PendingEffect, complaint: &str, parts: &RuntimeParts) {
-    let root = parts.roots.workspace().to_string_lossy().into_owned();
-    let call = effect.call_id.clone();
-    let noted = parts.journal.snapshots(&call.scope.run, Some(&call)).await.unwrap_or_default();
-    let mut note = noted.into_iter().find(|note| note.root == root).unwrap_or(SnapshotNote {
-        call,
-        root,
-        before: None,
-        after: None,
-        note: None,
-        taken_at_ms: parts.clock.now_ms(),
-    });
-    note.note = Some(match note.note {
-        Some(earlier) => format!("{earlier}; {complaint}"),
-        None => complaint.to_owned(),
-    });
-    if let Err(err) = parts.journal.note_snapshot(note).await {
-        tracing::warn!(call = %effect.call_id, %err, complaint, "a snapshot failed, and this could not be recorded");
     }
 }

@@ -1,8 +1,7 @@
 //! Truncates long outputs and puts the rest into sidecars. Never fails a call.
 
 use haft_contract::{
-    ContentPart, Contract, Envelope, EnvelopeMetadata, Excerpt, OutputBody, OutputLimit, ToolError,
-    ToolOutput,
+    ContentPart, Contract, Envelope, EnvelopeMetadata, Excerpt, OutputBody, OutputLimit, ToolOutput,
 };
 use haft_journal::{CallStatus, Intent};
 use serde_json::{Value, json};
@@ -62,7 +61,25 @@ pub(super) fn truncate(
             Envelope::Output { data, metadata }
         }
         Err(err) => {
-            let error_text = cutter.error_with_output(err, &mut metadata);
+            metadata.code = Some(err.code);
+            metadata.refusal = err.refusal().map(Box::new);
+            let mut error_text = err.message;
+            if error_text.len() > ERROR_BYTES_MAX {
+                // The rest is lost, because only output goes to a sidecar.
+                let cut = error_text.len() - ERROR_BYTES_MAX;
+                let head = head_of(&error_text, ERROR_BYTES_MAX);
+                error_text = format!("{head}… [{cut} more bytes of this message were cut]");
+            }
+            if let Some(refusal) = &mut metadata.refusal {
+                refusal.because.clone_from(&error_text);
+            }
+            if let Some(output) = err.output {
+                let data = cutter.truncate_output(*output, &mut metadata);
+                let text = Envelope::Output { data, metadata: metadata.clone() }.text();
+                if !text.is_empty() {
+                    error_text = format!("{error_text}\n{text}");
+                }
+            }
             metadata.duration_ms = state.elapsed_ms();
             Envelope::Error { error_text, metadata }
         }
@@ -116,20 +133,6 @@ impl<'a> OutputCutter<'a> {
         cut.data
     }
 
-    /// Appends the output of a failed tool to its error message.
-    fn error_with_output(&self, err: ToolError, metadata: &mut EnvelopeMetadata) -> String {
-        metadata.code = Some(err.code);
-        metadata.refusal = err.refusal().map(Box::new);
-        let message = cut_message(err.message);
-        if let Some(refusal) = &mut metadata.refusal {
-            refusal.because.clone_from(&message);
-        }
-        let Some(output) = err.output else { return message };
-        let data = self.truncate_output(*output, metadata);
-        let text = Envelope::Output { data, metadata: metadata.clone() }.text();
-        if text.is_empty() { message } else { format!("{message}\n{text}") }
-    }
-
     fn cut_body(&self, body: OutputBody) -> CutOutput {
         let bytes_max = self.bytes_max;
         match body {
@@ -164,7 +167,19 @@ impl<'a> OutputCutter<'a> {
                 }
                 cut
             }
-            OutputBody::Excerpt(excerpt) => excerpt_output(excerpt),
+            OutputBody::Excerpt(Excerpt { head, tail: None, .. }) => {
+                uncut_output(json!({ "output": head }))
+            }
+            OutputBody::Excerpt(excerpt) => CutOutput {
+                data: json!({
+                    "head": excerpt.head,
+                    "tail": excerpt.tail,
+                    "total_bytes": excerpt.total_bytes,
+                }),
+                truncated: true,
+                output_path: excerpt.sidecar,
+                sidecar_error: excerpt.sidecar_error,
+            },
             OutputBody::Document(document) if document.text.len() <= bytes_max => {
                 uncut_output(document.data(false))
             }
@@ -174,19 +189,17 @@ impl<'a> OutputCutter<'a> {
                 document.text = head;
                 CutOutput { data: document.data(true), ..cut }
             }
-            OutputBody::Content(parts) => self.cut_content(parts),
+            OutputBody::Content(parts) => {
+                let data = ContentPart::data(&parts);
+                let all = data.to_string();
+                if all.len() <= bytes_max {
+                    return uncut_output(data);
+                }
+                // Cut parts become text, because half a picture is useless.
+                let texts: Vec<String> = parts.iter().map(ContentPart::text).collect();
+                self.write_sidecar([all.as_str()], head_of(&texts.join("\n"), bytes_max))
+            }
         }
-    }
-
-    /// Returns parts that fit as they are. If they do not fit, returns them as text, because half a picture is useless.
-    fn cut_content(&self, parts: Vec<ContentPart>) -> CutOutput {
-        let data = ContentPart::data(&parts);
-        let all = data.to_string();
-        if all.len() <= self.bytes_max {
-            return uncut_output(data);
-        }
-        let texts: Vec<String> = parts.iter().map(ContentPart::text).collect();
-        self.write_sidecar([all.as_str()], head_of(&texts.join("\n"), self.bytes_max))
     }
 
     /// Returns `head` and writes all `pieces` to a sidecar.
@@ -209,30 +222,10 @@ impl<'a> OutputCutter<'a> {
     }
 }
 
-/// Cuts an error message that is too long. The rest is lost, because only output goes to a sidecar.
-fn cut_message(message: String) -> String {
-    if message.len() <= ERROR_BYTES_MAX {
-        return message;
-    }
-    let cut = message.len() - ERROR_BYTES_MAX;
-    format!("{}… [{cut} more bytes of this message were cut]", head_of(&message, ERROR_BYTES_MAX))
-}
-
 fn uncut_output(data: Value) -> CutOutput {
     CutOutput { data, truncated: false, output_path: None, sidecar_error: None }
 }
 
 fn head_of(text: &str, bytes_max: usize) -> String {
     text.get(..text.floor_char_boundary(bytes_max)).unwrap_or(text).to_owned()
-}
-
-fn excerpt_output(excerpt: Excerpt) -> CutOutput {
-    let Some(tail) = excerpt.tail else { return uncut_output(json!({"output": excerpt.head})) };
-    let data = json!({"head": excerpt.head, "tail": tail, "total_bytes": excerpt.total_bytes});
-    CutOutput {
-        data,
-        truncated: true,
-        output_path: excerpt.sidecar,
-        sidecar_error: excerpt.sidecar_error,
-    }
 }

@@ -6,7 +6,6 @@ use haft_contract::{Contract, ErrorCode, Tool};
 
 use super::call_state::CallState;
 use super::refusal::PipelineStop;
-use crate::call::Call;
 use crate::connection_state::ConnectionState;
 use crate::panic::catch_panic;
 use crate::registry::RegisteredTool;
@@ -22,7 +21,14 @@ pub(super) fn validate(
     connection: &ConnectionState,
 ) -> Result<(CallState, Valid), PipelineStop> {
     let Some(registered) = state.registered().map(Arc::clone) else {
-        let message = unknown_tool(&state, connection);
+        let name = &state.call().tool;
+        let contracts = state.catalog().registry.contracts();
+        let callable = contracts.filter(|contract| connection.has_tool(contract));
+        let near = near_matches(name, callable.map(|contract| contract.id.as_str()));
+        let message = match near.as_slice() {
+            [] => format!("no tool is called {name:?}: list the tools to see what there is"),
+            names => format!("no tool is called {name:?}: did you mean {}?", names.join(" or ")),
+        };
         return Err(PipelineStop::refused(state, ErrorCode::ToolNotFound, message));
     };
     if !connection.has_tool(registered.contract()) {
@@ -49,7 +55,12 @@ pub(super) fn validate(
             return Err(PipelineStop::refused(state, ErrorCode::ToolBadOutput, message));
         }
     };
-    match violations.or_else(|| decode_error(&registered, state.call())) {
+    // The tool's code may refuse an input that its schema accepts.
+    let decode = || match catch_panic(|| registered.tool().parse(&state.call().input)) {
+        Ok(parsed) => parsed.err().map(|err| err.message),
+        Err(panic) => Some(format!("reading it panicked: {panic}")),
+    };
+    match violations.or_else(decode) {
         None => Ok((state, Valid { registered })),
         Some(violations) => {
             let short = format!("invalid input for {}", state.tool());
@@ -59,23 +70,6 @@ pub(super) fn validate(
             Err(PipelineStop::refused(state, ErrorCode::InvalidInput, message)
                 .recorded_as(recorded))
         }
-    }
-}
-
-/// Says why the tool's code cannot take an input that its schema accepts.
-fn decode_error(registered: &RegisteredTool, call: &Call) -> Option<String> {
-    match catch_panic(|| registered.tool().parse(&call.input)) {
-        Ok(parsed) => parsed.err().map(|err| err.message),
-        Err(panic) => Some(format!("reading it panicked: {panic}")),
-    }
-}
-
-fn unknown_tool(state: &CallState, connection: &ConnectionState) -> String {
-    let name = &state.call().tool;
-    let kept = state.catalog().registry.contracts().filter(|it| connection.has_tool(it));
-    match near_matches(name, kept.map(|contract| contract.id.as_str())).as_slice() {
-        [] => format!("no tool is called {name:?}: list the tools to see what there is"),
-        names => format!("no tool is called {name:?}: did you mean {}?", names.join(" or ")),
     }
 }
 

@@ -39,6 +39,10 @@ impl RunRegistry {
         &self.shared
     }
 
+    fn journal(&self) -> &dyn Journal {
+        &*self.shared.parts.journal
+    }
+
     /// Returns the tracker of a run, the same one for all handles.
     pub(super) fn run_tracker(&self, run: &RunId) -> Arc<RunTracker> {
         let mut attempts = self.trackers.lock().unwrap_or_else(PoisonError::into_inner);
@@ -80,9 +84,13 @@ impl RunRegistry {
         let run = new_run();
         let (front_end, here) = (run.front_end.clone(), run.root.clone());
         let lease = self.acquire_run(run).await?;
-        let begun = load_run_row(&*self.shared.parts.journal, &lease.run).await?;
-        if !is_of_root(&begun, &here) {
-            release_lease(&*self.shared.parts.journal, lease).await;
+        // No other process adds to the record of the run any more.
+        let query = RunQuery { run: Some(lease.run.clone()), ..RunQuery::default() };
+        let begun = self.journal().runs(query).await?.pop();
+        let begun = begun.ok_or_else(|| JournalError::UnknownRun { run: lease.run.clone() })?;
+        // A run that was recorded without a workspace belongs to any.
+        if !begun.root.is_empty() && begun.root != here {
+            release_lease(self.journal(), lease).await;
             let RunRow { id: run, root, .. } = begun;
             return Err(RunError::OtherWorkspace { run, root, here });
         }
@@ -94,7 +102,7 @@ impl RunRegistry {
         let tenure =
             LeaseView { fencing_token: lease.fencing_token, prior_calls: history, driver: plan };
         if !plan.admits(&front_end) {
-            release_lease(&*self.shared.parts.journal, lease).await;
+            release_lease(self.journal(), lease).await;
             return Ok(tenure);
         }
         let renewing =
@@ -137,19 +145,17 @@ impl RunRegistry {
             };
             // Shutdown waits for this task.
             let giver = Arc::clone(&runs);
-            let giving = async move { giver.release_if_unused(lease).await };
+            let giving = async move {
+                let _opening = giver.opening.lock().await;
+                // This process may make calls in the run again.
+                if !giver.live_run_trackers().iter().any(|(run, _)| *run == lease.run) {
+                    release_lease(giver.journal(), lease).await;
+                }
+            };
             let mut releases = runs.releases.lock().unwrap_or_else(PoisonError::into_inner);
             while releases.try_join_next().is_some() {}
             releases.spawn_on(giving, &runtime);
         })
-    }
-
-    /// Releases a lease, unless this process makes calls in the run again.
-    async fn release_if_unused(&self, lease: Lease) {
-        let _opening = self.opening.lock().await;
-        if !self.is_in_use(&lease.run) {
-            release_lease(&*self.shared.parts.journal, lease).await;
-        }
     }
 
     pub(crate) fn lease_request(&self) -> LeaseRequest {
@@ -167,7 +173,7 @@ impl RunRegistry {
         returns.join_all().await;
         let _opening = self.opening.lock().await;
         for lease in self.held_leases() {
-            release_lease(&*self.shared.parts.journal, lease).await;
+            release_lease(self.journal(), lease).await;
         }
     }
 
@@ -183,26 +189,10 @@ impl RunRegistry {
         self.held_leases().iter().any(|lease| lease.run == *run)
     }
 
-    fn is_in_use(&self, run: &RunId) -> bool {
-        self.live_run_trackers().iter().any(|(id, _)| id == run)
-    }
-
     fn held_leases(&self) -> Vec<Lease> {
         let held = |(_, attempts): (RunId, Arc<RunTracker>)| attempts.held_lease();
         self.live_run_trackers().into_iter().filter_map(held).collect()
     }
-}
-
-/// Returns how a run that was just taken began, and its record. No other process adds to the record any more.
-async fn load_run_row(journal: &dyn Journal, run: &RunId) -> Result<RunRow, JournalError> {
-    let named = RunQuery { run: Some(run.clone()), ..RunQuery::default() };
-    let row = journal.runs(named).await?.pop();
-    row.ok_or_else(|| JournalError::UnknownRun { run: run.clone() })
-}
-
-/// Returns whether a run was begun in this workspace. A run that was recorded without a workspace belongs to any.
-fn is_of_root(begun: &RunRow, here: &str) -> bool {
-    begun.root.is_empty() || begun.root == here
 }
 
 /// Renews a lease until it is lost or the registry is gone.
@@ -210,10 +200,10 @@ async fn renew_lease(runs: Weak<RunRegistry>, lease: Lease) {
     loop {
         tokio::time::sleep(Duration::from_millis(LEASE_RENEW_MS)).await;
         let Some(runs) = runs.upgrade() else { return };
-        match runs.shared.parts.journal.renew_lease(lease.clone(), runs.lease_request()).await {
+        match runs.journal().renew_lease(lease.clone(), runs.lease_request()).await {
             Ok(()) => {}
             Err(err @ JournalError::Fenced { .. }) => {
-                tracing::warn!(run = %lease.run, %err, "the run is somebody else's now");
+                tracing::warn!(run = %lease.run, %err, "another process owns the run now");
                 runs.drop_lease(&lease);
                 return;
             }

@@ -1,5 +1,5 @@
-//! The output of a command while it comes: its head and its tail in bounded memory, all of it in a sidecar once it is too
-//! long. It knows nothing of processes.
+//! Collects the output of a command: the head and the tail in bounded memory, and a long output in a sidecar. This module
+//! does not know processes.
 
 use std::fs::File;
 use std::io::Write;
@@ -54,7 +54,15 @@ impl<'a> OutputCollector<'a> {
             return;
         }
         if !self.is_cut() {
-            self.open_sidecar();
+            match self.sidecars.create(&self.label.tool, self.label.seq) {
+                Ok((file, path)) => {
+                    let path = path.to_string_lossy().into_owned();
+                    self.sidecar = Some(OpenSidecar { file, path, written_bytes: 0 });
+                    let head = self.head.clone();
+                    self.append_to_sidecar(&head);
+                }
+                Err(err) => self.sidecar_error = Some(format!("the rest could not be kept: {err}")),
+            }
             self.tail = self.head.clone();
             let head_bytes = self.bytes_max.saturating_sub(self.tail_bytes_max);
             // Part of the head may come only now.
@@ -69,18 +77,6 @@ impl<'a> OutputCollector<'a> {
 
     fn is_cut(&self) -> bool {
         self.sidecar.is_some() || self.sidecar_error.is_some()
-    }
-
-    fn open_sidecar(&mut self) {
-        match self.sidecars.create(&self.label.tool, self.label.seq) {
-            Ok((file, path)) => {
-                let path = path.to_string_lossy().into_owned();
-                self.sidecar = Some(OpenSidecar { file, path, written_bytes: 0 });
-                let head = self.head.clone();
-                self.append_to_sidecar(&head);
-            }
-            Err(err) => self.sidecar_error = Some(format!("the rest could not be kept: {err}")),
-        }
     }
 
     fn append_to_sidecar(&mut self, bytes: &[u8]) {
@@ -119,7 +115,7 @@ impl<'a> OutputCollector<'a> {
     }
 }
 
-/// Drops the bytes of a character that the cut went through.
+/// Returns the text of a head, without the first bytes of a character that was cut.
 pub(crate) fn text_of_head(bytes: &[u8], cut: bool) -> String {
     let whole = match std::str::from_utf8(bytes) {
         Err(err) if cut && err.error_len().is_none() => {
@@ -130,7 +126,7 @@ pub(crate) fn text_of_head(bytes: &[u8], cut: bool) -> String {
     String::from_utf8_lossy(whole).into_owned()
 }
 
-/// Drops the bytes of a character that began before.
+/// Returns the text of a tail, without the last bytes of a character that was cut.
 pub(crate) fn text_of_tail(bytes: &[u8]) -> String {
     let is_continuation = |byte: &u8| byte & 0b1100_0000 == 0b1000_0000;
     let skip = bytes.iter().take(3).take_while(|byte| is_continuation(byte)).count();

@@ -1,7 +1,6 @@
 //! Starts a process under confinement, and serves its connections to granted hosts while it runs. Then it reports the
 //! enforcement, the connections and the reverted changes. The caller decides what the process may reach.
 
-use std::net::TcpListener;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -36,7 +35,7 @@ pub(crate) struct ProcessBounds {
     pub(crate) network: Network,
     /// The hosts that its proxy admits, if it has one.
     pub(crate) hosts: Arc<HostScope>,
-    /// Memory, where that is to be less than what is configured.
+    /// The memory limit in bytes, if it is below the configured limit.
     pub(crate) memory_bytes: Option<u64>,
 }
 
@@ -68,18 +67,16 @@ pub(crate) async fn start_process(
     confinement.resources.memory_bytes = memory_bytes;
     let process = launcher.spawn(command, &confinement).await;
     let mut process = process.map_err(|err| spawn_error(&err))?;
-    let listener = process.take_listener();
-    let proxy = listener.map(|listener| serve_proxy(listener, bounds.hosts)).transpose()?;
+    let serve = |listener| {
+        let admission = Arc::new(GrantedHosts(bounds.hosts));
+        let resolver = Arc::new(SystemHostResolver);
+        Proxy::serve(listener, admission, resolver, ProxyLimits::default()).map_err(|err| {
+            let message = format!("the proxy to the granted hosts could not be started: {err}");
+            ToolError::new(ErrorCode::SandboxUnavailable, message)
+        })
+    };
+    let proxy = process.take_listener().map(serve).transpose()?;
     Ok(StartedProcess { process, proxy })
-}
-
-fn serve_proxy(listener: TcpListener, hosts: Arc<HostScope>) -> Result<Proxy, ToolError> {
-    let admission = Arc::new(GrantedHosts(hosts));
-    let resolver = Arc::new(SystemHostResolver);
-    Proxy::serve(listener, admission, resolver, ProxyLimits::default()).map_err(|err| {
-        let message = format!("the proxy to the granted hosts could not be started: {err}");
-        ToolError::new(ErrorCode::SandboxUnavailable, message)
-    })
 }
 
 impl CallShell {
@@ -108,14 +105,14 @@ impl CallShell {
         start_process(&parts.launcher, &parts.sandbox, command, bounds).await
     }
 
-    /// Returns the directories that the command can change: the roots, or what is left of them, and for one that is a linked
-    /// worktree what git keeps of it elsewhere.
+    /// Returns the directories that the command can change: the allowed part of the roots, and for a linked worktree the
+    /// directory of its repository.
     pub(super) fn writable(&self, trees: &DirectoryTrees) -> Vec<PathBuf> {
         if !self.changes_files {
             return Vec::new();
         }
         let mut directories = trees.writable.clone();
-        // A file in a directory further down that says so is none of the operator's.
+        // Only the file in a root counts, because the operator chose the root. Tools can write files further down.
         let roots = self.environment.shared.parts.roots.paths();
         let linked: Vec<_> = roots
             .iter()
@@ -132,7 +129,7 @@ impl CallShell {
 }
 
 impl ProcessBounds {
-    /// Returns how much memory the process has: never more than what is configured.
+    /// Returns the memory limit of the process in bytes, which is never above the configured limit.
     pub(crate) fn memory_bytes(&self, sandbox: &Sandbox) -> u64 {
         let configured = sandbox.resources.memory_bytes;
         self.memory_bytes.map_or(configured, |asked| asked.min(configured))
@@ -140,7 +137,7 @@ impl ProcessBounds {
 }
 
 impl StartedProcess {
-    /// Returns what happened around the process, after its end.
+    /// Returns the report about the confinement of the process, after its end.
     pub(super) async fn finish(self) -> ConfinementReport {
         let connections = match self.proxy {
             Some(proxy) => Some(proxy.finish().await),
@@ -150,19 +147,38 @@ impl StartedProcess {
     }
 }
 
-/// Puts together what is said of what happened around a process.
+/// Returns the report about the confinement of a process, its reverted changes and its connections.
 pub(crate) fn confined_report(
     in_force: &haft_sandbox::Enforcement,
     put_right: &[RevertedChange],
     connections: Option<ProxyConnections>,
 ) -> ConfinementReport {
-    let mut confined = ConfinementReport::new(enforced_report(in_force));
+    let level = |level: haft_sandbox::EnforcementLevel| match level {
+        haft_sandbox::EnforcementLevel::Kernel => ConfinementLevel::Kernel,
+        haft_sandbox::EnforcementLevel::Cooperative => ConfinementLevel::Cooperative,
+        haft_sandbox::EnforcementLevel::None => ConfinementLevel::None,
+    };
+    let mut confined = ConfinementReport::new(EnforcedConfinement {
+        filesystem: level(in_force.filesystem),
+        network: level(in_force.network),
+        processes: level(in_force.processes),
+        system_calls: level(in_force.system_calls),
+        resources: level(in_force.resources),
+    });
     confined.undone = put_right.iter().map(protected_change_text).collect();
     if let Some(made) = connections {
         let asked_for = made.admitted + made.refused + made.failed;
         let listed = u64::try_from(made.recorded.len()).unwrap_or(u64::MAX);
         confined.connections_unlisted = asked_for.saturating_sub(listed);
-        confined.connections = made.recorded.into_iter().map(outbound_connection).collect();
+        let outbound = |made: proxy::ProxyConnection| {
+            let (admitted, detail) = match made.outcome {
+                proxy::ProxyOutcome::Admitted { address } => (true, address.to_string()),
+                proxy::ProxyOutcome::Refused { reason }
+                | proxy::ProxyOutcome::Failed { reason } => (false, reason),
+            };
+            OutboundConnection { host: made.host, port: made.port, admitted, detail }
+        };
+        confined.connections = made.recorded.into_iter().map(outbound).collect();
     }
     confined
 }
@@ -202,17 +218,7 @@ fn proxy_variables(hosts: &HostScope) -> Vec<(std::ffi::OsString, std::ffi::OsSt
         .collect()
 }
 
-fn outbound_connection(made: proxy::ProxyConnection) -> OutboundConnection {
-    let (admitted, detail) = match made.outcome {
-        proxy::ProxyOutcome::Admitted { address } => (true, address.to_string()),
-        proxy::ProxyOutcome::Refused { reason } | proxy::ProxyOutcome::Failed { reason } => {
-            (false, reason)
-        }
-    };
-    OutboundConnection { host: made.host, port: made.port, admitted, detail }
-}
-
-/// Says what was done to a protected name and what became of it.
+/// Returns one sentence about a change at a protected path and its result.
 pub(crate) fn protected_change_text(undone: &RevertedChange) -> String {
     let RevertedChange { path, pattern, result: how } = undone;
     let path = path.display();
@@ -236,21 +242,6 @@ fn spawn_error(err: &SpawnError) -> ToolError {
             ToolError::new(ErrorCode::SandboxUnavailable, message)
         }
         err => ToolError::new(ErrorCode::ProcessSpawnFailed, err.to_string()),
-    }
-}
-
-fn enforced_report(from: &haft_sandbox::Enforcement) -> EnforcedConfinement {
-    let level = |level: haft_sandbox::EnforcementLevel| match level {
-        haft_sandbox::EnforcementLevel::Kernel => ConfinementLevel::Kernel,
-        haft_sandbox::EnforcementLevel::Cooperative => ConfinementLevel::Cooperative,
-        haft_sandbox::EnforcementLevel::None => ConfinementLevel::None,
-    };
-    EnforcedConfinement {
-        filesystem: level(from.filesystem),
-        network: level(from.network),
-        processes: level(from.processes),
-        system_calls: level(from.system_calls),
-        resources: level(from.resources),
     }
 }
 

@@ -2,11 +2,12 @@
 //! «read-only file system» and know nothing of haft. The hint says which setting applies and who can change it. If no
 //! text points to the sandbox, there is no hint, because a wrong guess misleads the reader.
 
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use haft_contract::{ConfinementLevel, EnforcedConfinement, Excerpt, ProcessEnding};
 use haft_sandbox::ResourceLimits;
 
+use crate::roots::lexical_path;
 use crate::sandbox::Sandbox;
 
 /// Lines at the end of an output in which error texts are looked for.
@@ -119,22 +120,35 @@ impl CommandContext<'_> {
             return Some(self.hint_for_bound(&FILE_BYTES));
         }
         let text = output.tail.as_ref().unwrap_or(&output.head);
-        text.lines().rev().take(HINDRANCE_LINES_MAX).find_map(|line| self.hint_for_line(line))
-    }
-
-    fn hint_for_line(&self, line: &str) -> Option<String> {
-        let says = |texts: &[&str]| texts.iter().any(|text| line.contains(text));
-        if says(MOUNT_ERRORS) {
-            let named = path_words(line).find_map(|place| self.hint_for_path(place, true));
-            return Some(named.unwrap_or_else(|| self.hint_without_known_path()));
-        }
-        if says(REFUSAL_ERRORS) {
-            return path_words(line)
-                .find_map(|place| self.hint_for_path(place, !self.is_mounted()));
-        }
-        let bound = RESOURCE_BOUNDS.iter().find(|bound| says(bound.texts))?;
-        let is_own_disk = bound.setting == TEMP_BYTES.setting && self.names_writable(line);
-        (!is_own_disk).then(|| self.hint_for_bound(bound))
+        text.lines().rev().take(HINDRANCE_LINES_MAX).find_map(|line| {
+            let says = |texts: &[&str]| texts.iter().any(|text| line.contains(text));
+            if says(MOUNT_ERRORS) {
+                let named = path_words(line).find_map(|place| self.hint_for_path(place, true));
+                return Some(named.unwrap_or_else(|| {
+                    if self.writable.is_empty() {
+                        return self.hint_without_paths();
+                    }
+                    format!(
+                        "commands can change only {}, and there neither protected names such as .git/config nor \
+                         directories around those: do without, or ask the user to change roots, or unprotect of \
+                         [sandbox], in haft.toml",
+                        self.changeable()
+                    )
+                }));
+            }
+            if says(REFUSAL_ERRORS) {
+                return path_words(line)
+                    .find_map(|place| self.hint_for_path(place, !self.is_mounted()));
+            }
+            let bound = RESOURCE_BOUNDS.iter().find(|bound| says(bound.texts))?;
+            // A full disk of the user is no bound of the sandbox.
+            let mut places = path_words(line).filter(|place| place.starts_with('/'));
+            let is_own_disk = bound.setting == TEMP_BYTES.setting
+                && places.any(|place| {
+                    self.writable.iter().any(|root| Path::new(place).starts_with(root))
+                });
+            (!is_own_disk).then(|| self.hint_for_bound(bound))
+        })
     }
 
     fn hint_for_bound(&self, bound: &ResourceBound) -> String {
@@ -146,8 +160,12 @@ impl CommandContext<'_> {
     /// Returns why the command could not access a path. A read-only path is a reason only if the command meant to
     /// change it, which not every error text shows.
     fn hint_for_path(&self, place: &str, is_change: bool) -> Option<String> {
-        let path = lexical(&self.directory.join(place));
-        if let Some(pattern) = self.protection_of(&path) {
+        let path = lexical_path(&self.directory.join(place));
+        let root = self.writable.iter().find(|root| path.starts_with(root));
+        let protection = root.and_then(|root| {
+            self.sandbox.protected.matching_beneath(root, path.strip_prefix(root).ok()?)
+        });
+        if let Some(pattern) = protection {
             return Some(format!(
                 "{place} is protected by {pattern:?}, because others run or obey what it says: leave it, or ask the user \
                  to change it, or to list the pattern under unprotect of [sandbox] in haft.toml"
@@ -190,18 +208,6 @@ impl CommandContext<'_> {
         )
     }
 
-    fn hint_without_known_path(&self) -> String {
-        if self.writable.is_empty() {
-            return self.hint_without_paths();
-        }
-        format!(
-            "commands can change only {}, and there neither protected names such as .git/config \
-             nor directories around those: do without, or ask the user to change roots, or unprotect of [sandbox], in \
-             haft.toml",
-            self.changeable()
-        )
-    }
-
     fn changeable(&self) -> String {
         let roots: Vec<String> =
             self.writable.iter().map(|root| root.display().to_string()).collect();
@@ -218,18 +224,6 @@ impl CommandContext<'_> {
     fn is_mounted(&self) -> bool {
         self.enforced.processes == ConfinementLevel::Kernel
     }
-
-    fn protection_of(&self, path: &Path) -> Option<&str> {
-        let root = self.writable.iter().find(|root| path.starts_with(root))?;
-        let relative = path.strip_prefix(root).ok()?;
-        self.sandbox.protected.matching_beneath(root, relative)
-    }
-
-    fn names_writable(&self, line: &str) -> bool {
-        path_words(line)
-            .filter(|place| place.starts_with('/'))
-            .any(|place| self.writable.iter().any(|root| Path::new(place).starts_with(root)))
-    }
 }
 
 /// Returns the words of an error text that may be paths, without the program name in front.
@@ -240,23 +234,6 @@ fn path_words(line: &str) -> impl Iterator<Item = &str> {
     };
     let is_separator = |char: char| char.is_whitespace() || "\"'`‘’“”:;,()[]<>=".contains(char);
     line.split(is_separator).filter(|word| word.chars().any(char::is_alphanumeric))
-}
-
-/// Takes `.` and `..` out of an absolute path by its spelling alone.
-fn lexical(path: &Path) -> PathBuf {
-    let mut lexical = PathBuf::new();
-    for component in path.components() {
-        match component {
-            Component::CurDir => {}
-            Component::ParentDir => {
-                lexical.pop();
-            }
-            Component::Prefix(_) | Component::RootDir | Component::Normal(_) => {
-                lexical.push(component);
-            }
-        }
-    }
-    lexical
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //! again gets the same text, even if the file changed.
 
 use std::fmt::Write as _;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use haft_contract::{
     ConnectionStore, Contract, ErrorCode, LoadedSkill, SkillSummary, Skills, ToolError, ToolOrigin,
@@ -32,8 +32,6 @@ struct FoundSkillEntries {
 struct SkillEntry {
     skill: Skill,
     loaded: OnceLock<LoadedSkillFiles>,
-    // Held while the skill is read, so that two who want it first at the same time get the same.
-    loading: Mutex<()>,
 }
 
 struct LoadedSkillFiles {
@@ -57,13 +55,13 @@ impl ConnectionSkills {
         Contract { description, ..contract.clone() }
     }
 
-    /// Takes a skill for loaded whose text was recalled: its files can be read from then on. Where it cannot be loaded
-    /// any more there are none.
+    /// Loads a skill whose text was recalled, so that calls can read its files. If the skill cannot be loaded any more,
+    /// it has no files.
     pub(crate) fn adopt_skill(&self, name: &str) {
         let _ = self.load(name);
     }
 
-    /// Returns what is wrong with skills that were found, one line each.
+    /// Returns the problems of the found skills, one line each.
     pub(crate) fn problems(&self) -> &[String] {
         &self.entries().problems
     }
@@ -84,8 +82,7 @@ impl ConnectionSkills {
     fn entries(&self) -> &FoundSkillEntries {
         self.found.get_or_init(|| {
             let FoundSkills { skills, problems } = find_skills(&self.places);
-            let entry =
-                |skill| SkillEntry { skill, loaded: OnceLock::new(), loading: Mutex::default() };
+            let entry = |skill| SkillEntry { skill, loaded: OnceLock::new() };
             FoundSkillEntries {
                 problems: problems.iter().map(ToString::to_string).collect(),
                 entries: skills.into_iter().map(entry).collect(),
@@ -124,14 +121,45 @@ impl Skills for ConnectionSkills {
     fn load(&self, name: &str) -> Result<LoadedSkill, ToolError> {
         let entries = &self.entries().entries;
         let entry = entries.iter().find(|entry| entry.skill.name == name);
-        let entry = entry.ok_or_else(|| unknown_skill_error(name, entries))?;
-        let _loading = entry.loading.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(entry) = entry else {
+            let names = || entries.iter().map(|entry| entry.skill.name.as_str());
+            let (near, all) = (near_matches(name, names()), names().collect::<Vec<_>>().join(", "));
+            let advice = if entries.is_empty() {
+                "there are none here".to_owned()
+            } else if near.is_empty() {
+                format!("expected one of {all}")
+            } else {
+                format!("did you mean {}? There are {all}", near.join(" or "))
+            };
+            let shown: String = name.chars().take(super::SKILL_NAME_CHARS_MAX + 1).collect();
+            let message = format!("no skill is called {shown:?}: {advice}");
+            return Err(ToolError::new(ErrorCode::InvalidInput, message));
+        };
         if let Some(kept) = entry.loaded.get() {
             return Ok(kept.skill.clone());
         }
+        // If two calls load the skill first at the same time, both get the text that was stored first.
         let kept = read(&entry.skill)?;
         Ok(entry.loaded.get_or_init(|| kept).skill.clone())
     }
+}
+
+/// Returns the list of skills at the end of a description. All descriptions share the allowed length equally.
+fn skill_index(skills: &[SkillSummary]) -> String {
+    if skills.is_empty() {
+        return "\n\nThere are no skills here.".to_owned();
+    }
+    let share = (SKILL_INDEX_CHARS_MAX / skills.len()).max(SKILL_INDEX_LINE_CHARS_MIN);
+    let mut text = "\n\nThe skills are:".to_owned();
+    for SkillSummary { name, description } in skills {
+        let _ = match description.char_indices().nth(share) {
+            Some((end, _)) => {
+                write!(text, "\n- {name}: {}…", description.split_at(end).0.trim_end())
+            }
+            None => write!(text, "\n- {name}: {description}"),
+        };
+    }
+    text
 }
 
 /// Reads a skill as it is now.
@@ -169,41 +197,6 @@ fn read(skill: &Skill) -> Result<LoadedSkillFiles, ToolError> {
         has_more_files: files.has_more,
     };
     Ok(LoadedSkillFiles { skill: loaded, root })
-}
-
-/// Returns the list of skills as it ends a description. Each has its share of what all may take.
-fn skill_index(skills: &[SkillSummary]) -> String {
-    if skills.is_empty() {
-        return "\n\nThere are no skills here.".to_owned();
-    }
-    let share = (SKILL_INDEX_CHARS_MAX / skills.len()).max(SKILL_INDEX_LINE_CHARS_MIN);
-    let mut text = "\n\nThe skills are:".to_owned();
-    for skill in skills {
-        let _ = write!(text, "\n- {}: {}", skill.name, shortened(&skill.description, share));
-    }
-    text
-}
-
-fn shortened(text: &str, chars_max: usize) -> String {
-    match text.char_indices().nth(chars_max) {
-        Some((end, _)) => format!("{}…", text.split_at(end).0.trim_end()),
-        None => text.to_owned(),
-    }
-}
-
-fn unknown_skill_error(name: &str, entries: &[SkillEntry]) -> ToolError {
-    let names = || entries.iter().map(|entry| entry.skill.name.as_str());
-    let near = near_matches(name, names());
-    let advice = if entries.is_empty() {
-        "there are none here".to_owned()
-    } else if near.is_empty() {
-        format!("expected one of {}", names().collect::<Vec<_>>().join(", "))
-    } else {
-        let all = names().collect::<Vec<_>>().join(", ");
-        format!("did you mean {}? There are {all}", near.join(" or "))
-    };
-    let shown: String = name.chars().take(super::SKILL_NAME_CHARS_MAX + 1).collect();
-    ToolError::new(ErrorCode::InvalidInput, format!("no skill is called {shown:?}: {advice}"))
 }
 
 #[cfg(test)]

@@ -114,7 +114,11 @@ pub(super) fn list_files(root: &Root) -> SkillFiles {
             match entry.kind {
                 InodeKind::Directory if depth < SKILL_DEPTH_MAX => open.push((path, depth + 1)),
                 InodeKind::Directory => files.has_more = true,
-                _ if is_file(root, &path) && path != Path::new(FILE_NAME) => {
+                _ if path != Path::new(FILE_NAME)
+                    && root
+                        .resolve(&path)
+                        .is_ok_and(|found| found.kind == Some(InodeKind::Regular)) =>
+                {
                     // A name that is not valid text cannot be shown to a model.
                     files.names.extend(path.to_str().map(str::to_owned));
                 }
@@ -126,8 +130,4 @@ pub(super) fn list_files(root: &Root) -> SkillFiles {
     files.has_more |= files.names.len() > SKILL_FILES_MAX;
     files.names.truncate(SKILL_FILES_MAX);
     files
-}
-
-fn is_file(root: &Root, path: &Path) -> bool {
-    root.resolve(path).is_ok_and(|resolved| resolved.kind == Some(InodeKind::Regular))
 }

@@ -5,14 +5,14 @@
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-/// Where the skills of a session are looked for. The default is nowhere.
+/// The directories in which haft searches for skills. By default there are none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SkillSearchPaths {
     /// The workspace: `.agents/skills` and `.claude/skills` of it and of the directories above it, the nearest first.
     pub root: Option<PathBuf>,
     /// The user's home, where the way up from the workspace ends.
     pub home: Option<PathBuf>,
-    /// The user's own directories of skills, the first first.
+    /// The user's directories of skills, in the order in which haft searches them.
     pub user: Vec<PathBuf>,
     /// The skills of the program.
     pub bundled: Vec<BundledSkill>,
@@ -29,12 +29,12 @@ pub struct BundledSkill {
     pub text: &'static str,
 }
 
-/// Returns the directories whose files are the project's: the root and those above it, the nearest first, without any link
-/// in their paths.
+/// Returns the directories of the project: the root and directories above it, the nearest first. The paths contain no
+/// links.
 ///
-/// They end with the top of the repository that the root lies in. Without one they end below the home; where the root
-/// does not lie in the home either, it is the only one, since what is above may be a place where anybody writes. A
-/// directory of another user than the root's ends them, too, and so does a repository of one.
+/// The last directory is the top of the repository that contains the root. Without a repository, the last directory is
+/// the one below the home. If the root is not in the home either, it is the only directory, because any user may write
+/// above it. The list also ends before a directory that belongs to another user.
 pub(crate) fn project_directories(root: &Path, home: Option<&Path>) -> Vec<PathBuf> {
     let Ok(root) = root.canonicalize() else { return Vec::new() };
     let home = home.and_then(|home| home.canonicalize().ok());

@@ -40,13 +40,14 @@ impl RootChanges {
         self.composed.paths().map(|path| self.root.path().join(path)).collect()
     }
 
-    /// Returns how the text of a path changed.
+    /// Returns how the text of a path changed. The error says that the store cannot read one of the two texts.
     pub fn unified(&self, change: &PathChange) -> Result<UnifiedDiff, SnapshotStoreError> {
         self.store.unified_diff(change)
     }
 
-    /// Returns options by which everything that undoing touches is recorded, but what others made larger than any file was
-    /// before: what was recorded once is recorded again, although it may be excluded or too large by now.
+    /// Returns options with which haft records each path that undoing touches. A path that was recorded once is recorded
+    /// again, even if it is excluded now. The size limit grows to the largest recorded file. A file that became larger
+    /// than that is not recorded.
     #[must_use]
     pub fn widen_options(&self, options: &RecordOptions) -> RecordOptions {
         let paths = u64::try_from(self.composed.paths().count()).unwrap_or(u64::MAX);
@@ -60,8 +61,8 @@ impl RootChanges {
         }
     }
 
-    /// Returns what undoing would overwrite or remove now and cannot be recorded before with these options: it would be lost
-    /// for good.
+    /// Returns the paths that undoing would overwrite or remove and that haft cannot record first with these options.
+    /// Their current contents would be lost.
     pub fn unrecordable_paths(
         &self,
         overwrite: OverwritePolicy,
@@ -70,12 +71,14 @@ impl RootChanges {
         self.store.backup_overwritten(&self.root, &self.composed, overwrite, options)
     }
 
-    /// Returns what undoing would do now, or every path that is in its way.
+    /// Returns the changes that undoing would make now. If other changes are in the way, the error lists their paths.
+    /// Changes no file.
     pub fn rehearse(&self, overwrite: OverwritePolicy) -> Result<RestoreReport, RestoreError> {
         self.store.preview_undo(&self.root, &self.composed, overwrite)
     }
 
-    /// Brings back what was there before, all of it or, where any path is in the way, nothing.
+    /// Restores the state before the changes. If other changes are in the way, the error lists their paths and no file
+    /// is changed.
     pub fn undo(&self, overwrite: OverwritePolicy) -> Result<RestoreReport, RestoreError> {
         self.store.undo(&self.root, &self.composed, overwrite)
     }

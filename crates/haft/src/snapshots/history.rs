@@ -28,9 +28,9 @@ use super::root::{run_blocking, store_directory};
 pub enum CallSelection {
     /// One call.
     Call(CallAddress),
-    /// All calls of a run that came after this one, and what subagents did for it since.
+    /// All later calls of a run, and the later calls of its subagents.
     After(CallAddress),
-    /// All calls of a run, and of the sessions of subagents that it began as the session of an agent.
+    /// All calls of a run. If the run is an agent's session, the calls of its subagents are included.
     Run(RunId),
 }
 
@@ -44,7 +44,7 @@ impl CallSelection {
     }
 }
 
-/// Says why what calls changed cannot be shown.
+/// Says why haft cannot show the changes of calls.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SnapshotHistoryError {
@@ -132,7 +132,7 @@ pub struct SnapshotHistory {
 }
 
 impl SnapshotHistory {
-    /// Returns what is in the stores beneath `directory`, as the journal knows it.
+    /// Returns the snapshots that the journal names and whose stores are in `directory`. Opens nothing yet.
     pub fn new(directory: &Path, journal: Arc<dyn Journal>, options: &RecordOptions) -> Self {
         Self {
             directory: directory.to_path_buf(),
@@ -142,8 +142,8 @@ impl SnapshotHistory {
         }
     }
 
-    /// Never looks at these absolute paths and what is beneath them, nor brings anything there back. They are what
-    /// [`Sandbox::hidden`](crate::Sandbox::hidden) names.
+    /// Neither reads nor restores these absolute paths and the paths below them. Front ends pass
+    /// [`Sandbox::hidden`](crate::Sandbox::hidden).
     #[must_use]
     pub fn hiding(mut self, places: &[PathBuf]) -> Self {
         self.hidden = places.to_vec();
@@ -161,7 +161,10 @@ impl SnapshotHistory {
         }
     }
 
-    /// Returns what the calls changed, for each root of which something was recorded.
+    /// Returns the changes of the calls, for each root with recorded snapshots.
+    ///
+    /// If the journal has no complete record of a single call, the error is `NotRecorded`. Of several calls, those
+    /// without a record are left out; see [`unrecorded`](Self::unrecorded).
     pub async fn changes(
         &self,
         of: &CallSelection,
@@ -188,19 +191,21 @@ impl SnapshotHistory {
             changes.push(run_blocking(read).await.map_err(SnapshotHistoryError::Interrupted)??);
         }
         match of {
-            // Of a call that lacks a look everywhere it is not known what it changed, which is not nothing.
+            // The call lacks a snapshot in every root, so its changes are unknown. It may have changed files.
             CallSelection::Call(call) if changes.iter().all(|root| root.calls.is_empty()) => {
+                let remarks = changes.iter().flat_map(|root| &root.remarks);
+                let remarks: Vec<&str> = remarks.map(|(_, remark)| remark.as_str()).collect();
                 Err(SnapshotHistoryError::NotRecorded {
                     call: call.clone(),
-                    why: join_remarks(&changes),
+                    why: remarks.join("; "),
                 })
             }
             CallSelection::Call(_) | CallSelection::After(_) | CallSelection::Run(_) => Ok(changes),
         }
     }
 
-    /// Returns those of several calls that may have changed files and of which nothing was recorded, each with the reason as
-    /// far as it is known. One call of which nothing was recorded is an error of [`changes`](Self::changes) instead.
+    /// Returns the calls without a record that may have changed files, each with the likely reason. For a single call,
+    /// this is empty: [`changes`](Self::changes) then returns an error.
     pub async fn unrecorded(
         &self,
         of: &CallSelection,
@@ -212,32 +217,26 @@ impl SnapshotHistory {
         };
         let mut unrecorded = Vec::new();
         for run in self.runs(of).await? {
-            self.unrecorded_of(&run, after.as_ref(), &mut unrecorded).await?;
+            let notes = self.journal.snapshots(&run, None).await?;
+            let noted: HashSet<CallAddress> = notes.into_iter().map(|note| note.call).collect();
+            let is_meant = |row: &&CallRow| {
+                let may_have_changed = row.status != CallStatus::Refused
+                    && row.effect != Effect::Read
+                    && changes_files(row);
+                may_have_changed
+                    && !noted.contains(&row.id())
+                    && after.as_ref().is_none_or(|after| is_later(row, after))
+            };
+            let mut query = CallQuery { order: CallOrder::Change, ..CallQuery::of_run(run) };
+            loop {
+                let rows = self.journal.calls(query.clone()).await?;
+                let Some(last) = rows.last() else { break };
+                query.after_change = Some(last.change);
+                let found = rows.iter().filter(is_meant);
+                unrecorded.extend(found.map(|row| (row.id(), missing_record_text(row))));
+            }
         }
         Ok(unrecorded)
-    }
-
-    async fn unrecorded_of(
-        &self,
-        run: &RunId,
-        after: Option<&CallRow>,
-        unrecorded: &mut Vec<(CallAddress, String)>,
-    ) -> Result<(), SnapshotHistoryError> {
-        let notes = self.journal.snapshots(run, None).await?;
-        let noted: HashSet<CallAddress> = notes.into_iter().map(|note| note.call).collect();
-        let mut query = CallQuery { order: CallOrder::Change, ..CallQuery::of_run(run.clone()) };
-        loop {
-            let rows = self.journal.calls(query.clone()).await?;
-            let Some(last) = rows.last() else { return Ok(()) };
-            query.after_change = Some(last.change);
-            let is_meant = |row: &&CallRow| {
-                may_have_changed(row)
-                    && !noted.contains(&row.id())
-                    && after.is_none_or(|after| is_later(row, after))
-            };
-            let found = rows.iter().filter(is_meant);
-            unrecorded.extend(found.map(|row| (row.id(), missing_record_text(row))));
-        }
     }
 
     /// Removes snapshots that belong to no call of the journal any more. Stores in use are skipped until the next time.
@@ -278,7 +277,11 @@ impl SnapshotHistory {
             }
             CallSelection::After(call) => {
                 let row = self.load_row(call).await?;
-                let mut of_runs = vec![self.notes_after(call, &row).await?];
+                let mut notes = self.journal.snapshots(&call.scope.run, None).await?;
+                let mut of_runs = vec![match notes.iter().rposition(|note| note.call == *call) {
+                    Some(last) => notes.split_off(last + 1),
+                    None => self.later(notes, &row).await?,
+                }];
                 for run in self.runs(of).await?.iter().skip(1) {
                     let mut notes = self.journal.snapshots(run, None).await?;
                     notes.retain_mut(|note| sessions::keep_later(note, &row));
@@ -289,20 +292,7 @@ impl SnapshotHistory {
         }
     }
 
-    /// Returns the notes about calls of the same run that came after this one.
-    async fn notes_after(
-        &self,
-        call: &CallAddress,
-        row: &CallRow,
-    ) -> Result<Vec<SnapshotNote>, SnapshotHistoryError> {
-        let mut notes = self.journal.snapshots(&call.scope.run, None).await?;
-        match notes.iter().rposition(|note| note.call == *call) {
-            Some(last) => Ok(notes.split_off(last + 1)),
-            None => self.later(notes, row).await,
-        }
-    }
-
-    /// Returns the notes about calls that came after one of which nothing was noted.
+    /// Returns the notes about calls that came after a call without a note.
     async fn later(
         &self,
         notes: Vec<SnapshotNote>,
@@ -328,7 +318,7 @@ impl SnapshotHistory {
         rows.pop().ok_or_else(|| SnapshotHistoryError::UnknownCall(call.clone()))
     }
 
-    /// Puts what was noted of one root together.
+    /// Composes the changes of one root from its notes.
     fn read_root_changes(
         &self,
         root: PathBuf,
@@ -366,7 +356,7 @@ impl SnapshotHistory {
         Ok(RootChanges { calls, remarks, ends_now, root: opened, store, composed })
     }
 
-    /// Returns which trees the journal knows of, by the directory of the store that has them.
+    /// Returns the trees that the journal names, by the directory of their store.
     async fn needed_trees(&self) -> Result<HashMap<PathBuf, Vec<TreeId>>, SnapshotHistoryError> {
         let mut needed: HashMap<PathBuf, Vec<TreeId>> = HashMap::new();
         let mut query = RunQuery::default();
@@ -417,12 +407,6 @@ fn tree(
     })
 }
 
-/// Puts together what was noted while looks failed.
-fn join_remarks(changes: &[RootChanges]) -> String {
-    let remarks = changes.iter().flat_map(|root| &root.remarks);
-    remarks.map(|(_, remark)| remark.as_str()).collect::<Vec<_>>().join("; ")
-}
-
 /// Tells whether a call of a run, or of a session that it began, came after a call of it.
 fn is_later(call: &CallRow, than: &CallRow) -> bool {
     if call.scope.run != than.scope.run {
@@ -431,8 +415,8 @@ fn is_later(call: &CallRow, than: &CallRow) -> bool {
     if call.scope == than.scope { call.seq > than.seq } else { came_later(call, than) }
 }
 
-/// Tells whether a call of a run came after one of another of its attempts, by the order of the journal: clocks are set
-/// back, and count no finer than some calls follow each other.
+/// Returns whether a call of a run came after a call of another attempt, by the order of the journal. Clocks can be set
+/// back, and two calls can have the same time.
 fn came_later(call: &CallRow, than: &CallRow) -> bool {
     let is_settled = |row: &CallRow| row.settled_by.is_some();
     match call.fencing_token.cmp(&than.fencing_token) {
@@ -447,11 +431,6 @@ fn came_later(call: &CallRow, than: &CallRow) -> bool {
     }
 }
 
-/// Tells whether a call was begun that may change files.
-fn may_have_changed(row: &CallRow) -> bool {
-    row.status != CallStatus::Refused && row.effect != Effect::Read && changes_files(row)
-}
-
 /// Tells whether a call was to write files or to run a command.
 fn changes_files(row: &CallRow) -> bool {
     // Accesses that cannot be read say nothing: the row was written by another hand.
@@ -462,7 +441,7 @@ fn changes_files(row: &CallRow) -> bool {
     })
 }
 
-/// Says why nothing was recorded around a call, as far as its row tells.
+/// Returns the likely reason why a call has no snapshots, from its row.
 fn missing_record_text(row: &CallRow) -> String {
     let why = match row.status {
         CallStatus::Refused => "it was not executed",

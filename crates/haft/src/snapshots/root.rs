@@ -23,15 +23,6 @@ pub(super) fn store_directory(directory: &Path, root: &str) -> PathBuf {
     directory.join(sha256_hex(root.as_bytes()))
 }
 
-/// Opens a store that looks at no hidden place, and makes its directory and those above it for their owner alone if they
-/// are not there.
-fn open_store(directory: &Path, hidden: &[PathBuf]) -> Result<SnapshotStore, SnapshotStoreError> {
-    let mut builder = DirBuilder::new();
-    // If the directory cannot be made, opening the store reports the error.
-    let _ = builder.recursive(true).mode(0o700).create(directory);
-    Ok(SnapshotStore::open(directory)?.with_hidden(hidden.to_vec()))
-}
-
 /// The part of a root that a call may change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum SnapshotScope {
@@ -111,7 +102,7 @@ impl SnapshotRoot {
         }
     }
 
-    /// Returns the place as it begins, which never looks at these absolute paths.
+    /// Returns the root without snapshots yet, which never reads these absolute paths.
     pub(super) fn hiding(&self, hidden: &[PathBuf]) -> Self {
         let Self { root, directory, options, .. } = self;
         Self {
@@ -125,8 +116,8 @@ impl SnapshotRoot {
         self.root.path()
     }
 
-    /// Records what the root looks like, as far as the reach goes. `is_followed` tells whether the kernel reports every
-    /// change since the last full snapshot.
+    /// Records the state of the root within the scope. `is_followed` tells whether the kernel reports every change since
+    /// the last full snapshot.
     pub(super) async fn take_snapshot(
         self: &Arc<Self>,
         reach: &SnapshotScope,
@@ -147,7 +138,14 @@ impl SnapshotRoot {
                 .await
             }
         };
-        self.sync_soon();
+        if !self.is_sync_due.swap(true, Ordering::SeqCst) {
+            let place = Arc::clone(self);
+            // This task is not awaited. If the process ends before, `finish` does its work, or the system does.
+            tokio::spawn(async move {
+                tokio::time::sleep(Duration::from_millis(SNAPSHOT_SYNC_MS)).await;
+                place.sync().await;
+            });
+        }
         look
     }
 
@@ -175,7 +173,7 @@ impl SnapshotRoot {
         let hold = run_blocking(move || place.hold()).await?;
         let asked = self.begun_count.load(Ordering::SeqCst);
         let mut full = Arc::clone(&self.full).lock_owned().await;
-        // A look that was begun after this one was asked for has seen what this one would see.
+        // A snapshot that began after this request shows the same state as a new one.
         if let Some(shared) = full.last.as_ref().filter(|last| last.number > asked) {
             return shared.outcome.clone().map(|tree| RootSnapshot { tree, _hold: hold });
         }
@@ -185,25 +183,20 @@ impl SnapshotRoot {
             if !is_followed {
                 full.tracker = RecordTracker::default();
             }
-            let outcome = place.record_everything(&mut full.tracker);
+            let recorded = place.store().map_err(RecordError::from).and_then(|store| {
+                store.record_tracked(&place.root, &place.options, &mut full.tracker)
+            });
+            let outcome = recorded.map(|report| report.tree).map_err(|err| {
+                if let RecordError::TooMany { .. } = err {
+                    // Finding that out again for every command would cost more than it is worth.
+                    place.given_up.get_or_init(|| err.to_string());
+                }
+                err.to_string()
+            });
             full.last = Some(NumberedSnapshot { number, outcome: outcome.clone() });
             outcome
         });
         outcome.await.map(|tree| RootSnapshot { tree, _hold: hold })
-    }
-
-    fn record_everything(&self, tracker: &mut RecordTracker) -> Result<TreeId, String> {
-        let recorded = self
-            .store()
-            .map_err(RecordError::from)
-            .and_then(|store| store.record_tracked(&self.root, &self.options, tracker));
-        recorded.map(|report| report.tree).map_err(|err| {
-            if let RecordError::TooMany { .. } = err {
-                // Finding that out again for every command would cost more than it is worth.
-                self.given_up.get_or_init(|| err.to_string());
-            }
-            err.to_string()
-        })
     }
 
     fn record(&self, changed: ChangeScope<'_>) -> Result<TreeId, RecordError> {
@@ -218,21 +211,10 @@ impl SnapshotRoot {
         if let Some(store) = self.store.get() {
             return Ok(store);
         }
-        let store = open_store(&self.directory, &self.hidden)?;
+        // The directories are for their owner alone. If they cannot be made, opening the store reports the error.
+        let _ = DirBuilder::new().recursive(true).mode(0o700).create(&self.directory);
+        let store = SnapshotStore::open(&self.directory)?.with_hidden(self.hidden.clone());
         Ok(self.store.get_or_init(|| store))
-    }
-
-    /// Schedules a sync of the snapshots to disk, without waiting for it.
-    fn sync_soon(self: &Arc<Self>) {
-        if self.is_sync_due.swap(true, Ordering::SeqCst) {
-            return;
-        }
-        let place = Arc::clone(self);
-        // This task is not awaited. If the process ends before, `finish` does its work, or the system does.
-        tokio::spawn(async move {
-            tokio::time::sleep(Duration::from_millis(SNAPSHOT_SYNC_MS)).await;
-            place.sync().await;
-        });
     }
 
     /// Syncs the snapshots to disk, so that they survive a loss of power.
@@ -250,7 +232,7 @@ impl SnapshotRoot {
     }
 }
 
-/// Runs what blocks on a thread for that.
+/// Runs blocking work on a blocking thread.
 pub(super) async fn run_blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, String> + Send + 'static,
 ) -> Result<T, String> {

@@ -22,12 +22,12 @@ pub(crate) const OVERLAPS_NAMED_MAX: usize = 8;
 /// The note of a call until it is over.
 const NOT_OVER: &str = "the state after it is not known: it is not over, or haft died in it";
 
-/// Records what workspaces look like before and after each effect.
+/// Records the state of workspaces before and after each effect.
 pub struct WorkspaceSnapshots {
     roots: Vec<Arc<SnapshotRoot>>,
     journal: Arc<dyn Journal>,
     clock: Arc<dyn Clock>,
-    /// Absolute paths that every effect is taken to change, each by itself.
+    /// Absolute paths that haft records with every effect, without the paths below them.
     included: Vec<PathBuf>,
     /// Starts the commands, with these mechanisms.
     commands: Option<(Launcher, Mechanisms)>,
@@ -61,8 +61,8 @@ impl Drop for ActiveEffectGuard<'_> {
 }
 
 impl WorkspaceSnapshots {
-    /// Records the roots in stores beneath `directory`, which is made when it is needed. It has to be outside of the roots,
-    /// where no call reaches it.
+    /// Returns a hook that records the roots in stores below `directory`. haft makes the directory with the first
+    /// snapshot. It must be outside of the roots, so that no call can change it.
     pub fn new(
         directory: &Path,
         roots: &WorkspaceRoots,
@@ -81,8 +81,8 @@ impl WorkspaceSnapshots {
         }
     }
 
-    /// Never looks at these absolute paths and what is beneath them: what no call reads, no record of one has to hold. They
-    /// are what [`Sandbox::hidden`](crate::Sandbox::hidden) names.
+    /// Does not record these absolute paths and the paths below them, because no call can read them. Front ends pass
+    /// [`Sandbox::hidden`](crate::Sandbox::hidden).
     #[must_use]
     pub fn hiding(mut self, places: &[PathBuf]) -> Self {
         self.roots = self.roots.iter().map(|place| Arc::new(place.hiding(places))).collect();
@@ -143,90 +143,8 @@ impl WorkspaceSnapshots {
         self.roots.iter().filter_map(reach).collect()
     }
 
-    /// Enters a call, and writes it and the calls that it may get mixed up with into each other's lists.
-    fn register_effect(&self, call: &CallAddress, reaches: &[(Arc<SnapshotRoot>, SnapshotScope)]) {
-        let scene = |(place, reach): &(Arc<SnapshotRoot>, SnapshotScope)| RootEffect {
-            root: Arc::clone(place),
-            scope: reach.clone(),
-            before: None,
-        };
-        let mut entering = ActiveEffect {
-            root_effects: reaches.iter().map(scene).collect(),
-            overlaps: Vec::new(),
-        };
-        let mut active = self.active();
-        for (other, running) in active.iter_mut() {
-            if running.overlaps(&entering) {
-                running.overlaps.push(call.clone());
-                entering.overlaps.push(other.clone());
-            }
-        }
-        active.insert(call.clone(), entering);
-    }
-
     fn active(&self) -> std::sync::MutexGuard<'_, HashMap<CallAddress, ActiveEffect>> {
         self.active.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    async fn record_before(&self, effect: &PendingEffect) -> Result<(), SnapshotError> {
-        let reaches = self.snapshot_scopes(effect);
-        if reaches.is_empty() {
-            return Ok(());
-        }
-        self.register_effect(&effect.call_id, &reaches);
-        let is_followed = self.are_changes_followed().await;
-        for (index, (place, reach)) in reaches.iter().enumerate() {
-            let mut look = place.take_snapshot(reach, is_followed).await;
-            if *reach == SnapshotScope::Everything
-                && let Ok(seen) = look
-            {
-                // Commands take long and are killed; what they did until then can be found with this.
-                let mut note = self.note(&effect.call_id, place, NOT_OVER.to_owned());
-                note.before = Some(seen.tree.to_string());
-                look = Ok(self.record_note(note, seen).await?);
-            }
-            if let Some(active) = self.active().get_mut(&effect.call_id)
-                && let Some(scene) = active.root_effects.get_mut(index)
-            {
-                scene.before = Some(look);
-            }
-        }
-        Ok(())
-    }
-
-    async fn record_after(&self, call: &CallAddress) -> Result<(), SnapshotError> {
-        let reaches: Vec<(Arc<SnapshotRoot>, SnapshotScope)> = match self.active().get(call) {
-            Some(active) => active.root_effects.iter().map(RootEffect::root_and_scope).collect(),
-            None => return Ok(()),
-        };
-        // The caller may drop this future; the guard then removes the call.
-        let leaving = ActiveEffectGuard { snapshots: self, call };
-        let is_followed = self.are_changes_followed().await;
-        let mut looks = Vec::with_capacity(reaches.len());
-        for (place, reach) in &reaches {
-            looks.push(place.take_snapshot(reach, is_followed).await);
-        }
-        // Effects that begin from now on cannot show in these snapshots.
-        let left = self.active().remove(call);
-        drop(leaving);
-        let Some(ActiveEffect { root_effects: scenes, overlaps }) = left else { return Ok(()) };
-        for (scene, after) in scenes.into_iter().zip(looks) {
-            let before = scene.before.unwrap_or_else(|| Err("there was no time for it".to_owned()));
-            // A snapshot of single files is useful only with a second one to compare.
-            let is_kept = after.is_ok() || scene.scope == SnapshotScope::Everything;
-            let mut remarks = Vec::new();
-            remarks.extend(before.as_ref().err().map(|why| unknown_state_text("before", why)));
-            remarks.extend(after.as_ref().err().map(|why| unknown_state_text("after", why)));
-            remarks.extend(overlap_text(&overlaps));
-            let note = SnapshotNote {
-                before: before.as_ref().ok().filter(|_| is_kept).map(|look| look.tree.to_string()),
-                after: after.as_ref().ok().map(|look| look.tree.to_string()),
-                note: (!remarks.is_empty()).then(|| remarks.join("; ")),
-                ..self.note(call, &scene.root, String::new())
-            };
-            drop(self.record_note(note, (before, after)).await?);
-        }
-        Ok(())
     }
 
     /// Records a note, and returns its snapshots. Until the journal answers, pruning keeps these snapshots. This also
@@ -239,8 +157,8 @@ impl WorkspaceSnapshots {
         let journal = Arc::clone(&self.journal);
         // The caller may drop this future. The task ends with the journal's answer.
         let recording = tokio::spawn(async move {
-            journal.note_snapshot(note).await.map_err(failed)?;
-            Ok(looks)
+            let recorded = journal.note_snapshot(note).await;
+            recorded.map(|()| looks).map_err(|err| SnapshotError::new(err.to_string()))
         });
         recording.await.unwrap_or_else(|err| Err(SnapshotError::new(err.to_string())))
     }
@@ -262,15 +180,95 @@ impl Snapshots for WorkspaceSnapshots {
         &'a self,
         effect: &'a PendingEffect,
     ) -> BoxFuture<'a, Result<(), SnapshotError>> {
-        Box::pin(self.record_before(effect))
+        Box::pin(async move {
+            let scopes = self.snapshot_scopes(effect);
+            if scopes.is_empty() {
+                return Ok(());
+            }
+            let root_effect = |(root, scope): &(Arc<SnapshotRoot>, SnapshotScope)| RootEffect {
+                root: Arc::clone(root),
+                scope: scope.clone(),
+                before: None,
+            };
+            let mut entering = ActiveEffect {
+                root_effects: scopes.iter().map(root_effect).collect(),
+                overlaps: Vec::new(),
+            };
+            {
+                let mut active = self.active();
+                for (other, running) in active.iter_mut() {
+                    if running.overlaps(&entering) {
+                        running.overlaps.push(effect.call_id.clone());
+                        entering.overlaps.push(other.clone());
+                    }
+                }
+                active.insert(effect.call_id.clone(), entering);
+            }
+            let is_followed = self.are_changes_followed().await;
+            for (index, (root, scope)) in scopes.iter().enumerate() {
+                let mut snapshot = root.take_snapshot(scope, is_followed).await;
+                if *scope == SnapshotScope::Everything
+                    && let Ok(seen) = snapshot
+                {
+                    // Commands take long and can be killed. This note shows their changes until then.
+                    let mut note = self.note(&effect.call_id, root, NOT_OVER.to_owned());
+                    note.before = Some(seen.tree.to_string());
+                    snapshot = Ok(self.record_note(note, seen).await?);
+                }
+                if let Some(active) = self.active().get_mut(&effect.call_id)
+                    && let Some(root_effect) = active.root_effects.get_mut(index)
+                {
+                    root_effect.before = Some(snapshot);
+                }
+            }
+            Ok(())
+        })
     }
 
     fn durability_snapshot<'a>(
         &'a self,
         _tool: &'a str,
-        call_id: &'a CallAddress,
+        call: &'a CallAddress,
     ) -> BoxFuture<'a, Result<(), SnapshotError>> {
-        Box::pin(self.record_after(call_id))
+        Box::pin(async move {
+            let scopes: Vec<(Arc<SnapshotRoot>, SnapshotScope)> = match self.active().get(call) {
+                Some(active) => {
+                    let effects = active.root_effects.iter();
+                    effects.map(|effect| (Arc::clone(&effect.root), effect.scope.clone())).collect()
+                }
+                None => return Ok(()),
+            };
+            // The caller may drop this future; the guard then removes the call.
+            let leaving = ActiveEffectGuard { snapshots: self, call };
+            let is_followed = self.are_changes_followed().await;
+            let mut snapshots = Vec::with_capacity(scopes.len());
+            for (root, scope) in &scopes {
+                snapshots.push(root.take_snapshot(scope, is_followed).await);
+            }
+            // Effects that begin from now on cannot show in these snapshots.
+            let left = self.active().remove(call);
+            drop(leaving);
+            let Some(ActiveEffect { root_effects, overlaps }) = left else { return Ok(()) };
+            for (effect, after) in root_effects.into_iter().zip(snapshots) {
+                let before =
+                    effect.before.unwrap_or_else(|| Err("there was no time for it".to_owned()));
+                // A snapshot of single files is useful only with a second one to compare.
+                let is_kept = after.is_ok() || effect.scope == SnapshotScope::Everything;
+                let mut remarks = Vec::new();
+                remarks.extend(before.as_ref().err().map(|why| unknown_state_text("before", why)));
+                remarks.extend(after.as_ref().err().map(|why| unknown_state_text("after", why)));
+                remarks.extend(overlap_text(&overlaps));
+                let kept_before = before.as_ref().ok().filter(|_| is_kept);
+                let note = SnapshotNote {
+                    before: kept_before.map(|snapshot| snapshot.tree.to_string()),
+                    after: after.as_ref().ok().map(|snapshot| snapshot.tree.to_string()),
+                    note: (!remarks.is_empty()).then(|| remarks.join("; ")),
+                    ..self.note(call, &effect.root, String::new())
+                };
+                drop(self.record_note(note, (before, after)).await?);
+            }
+            Ok(())
+        })
     }
 
     fn not_executed(&self, call_id: &CallAddress) {
@@ -299,26 +297,16 @@ impl ActiveEffect {
     }
 }
 
-impl RootEffect {
-    fn root_and_scope(&self) -> (Arc<SnapshotRoot>, SnapshotScope) {
-        (Arc::clone(&self.root), self.scope.clone())
-    }
-}
-
 fn unknown_state_text(when: &str, why: &str) -> String {
     format!("the state {when} it is not known: {why}")
 }
 
-/// Says which calls ran at the same time, so that what one did may be taken for what the other did.
+/// Names the calls that ran at the same time. A change of one of them may appear as a change of the other.
 fn overlap_text(calls: &[CallAddress]) -> Option<String> {
     let (named, more) = calls.split_at(calls.len().min(OVERLAPS_NAMED_MAX));
     let names: Vec<String> = named.iter().map(CallAddress::to_string).collect();
     let more = if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
     (!calls.is_empty()).then(|| format!("overlaps with {}{more}", names.join(", ")))
-}
-
-fn failed(err: haft_journal::JournalError) -> SnapshotError {
-    SnapshotError::new(err.to_string())
 }
 
 #[cfg(test)]

@@ -8,12 +8,12 @@ use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use haft_contract::{BoxFuture, CommandLine as ShellCommand};
-use haft_policy::{PathSubject, ResolvedAccess};
+use haft_policy::ResolvedAccess;
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::process::{Child, Command};
+use tokio::process::Command;
 
 use super::{Watchdog, WatchdogVerdict, WatchedCall};
 
@@ -85,62 +85,31 @@ impl Watchdog for ProgramWatchdog {
             let timeout = Duration::from_millis(self.timeout_ms);
             let asked = tokio::time::timeout(timeout, self.ask(&call)).await;
             let answered = asked.unwrap_or(Err(ProgramFailure::Timeout(self.timeout_ms)));
-            self.verdict(answered)
+            let name = self.program.display();
+            match answered {
+                Ok(ProgramAnswer { decision: ProgramDecision::Allow, .. }) => {
+                    WatchdogVerdict::Allow
+                }
+                Ok(ProgramAnswer { decision: ProgramDecision::Deny, reason }) => {
+                    let reason = reason.unwrap_or_else(|| format!("the watchdog {name} denies it"));
+                    WatchdogVerdict::Deny(reason)
+                }
+                Ok(ProgramAnswer { decision: ProgramDecision::Ask, reason }) => {
+                    let reason =
+                        reason.unwrap_or_else(|| format!("the watchdog {name} asks about it"));
+                    WatchdogVerdict::Ask(reason)
+                }
+                Err(failure) => WatchdogVerdict::Deny(format!(
+                    "the watchdog {name} failed, so the call is denied: {failure}"
+                )),
+            }
         })
     }
 }
 
 impl ProgramWatchdog {
-    fn verdict(&self, answered: Result<ProgramAnswer, ProgramFailure>) -> WatchdogVerdict {
-        let name = self.program.display();
-        match answered {
-            Ok(ProgramAnswer { decision: ProgramDecision::Allow, .. }) => WatchdogVerdict::Allow,
-            Ok(ProgramAnswer { decision: ProgramDecision::Deny, reason }) => WatchdogVerdict::Deny(
-                reason.unwrap_or_else(|| format!("the watchdog {name} denies it")),
-            ),
-            Ok(ProgramAnswer { decision: ProgramDecision::Ask, reason }) => WatchdogVerdict::Ask(
-                reason.unwrap_or_else(|| format!("the watchdog {name} asks about it")),
-            ),
-            Err(failure) => WatchdogVerdict::Deny(format!(
-                "the watchdog {name} failed, so the call is denied: {failure}"
-            )),
-        }
-    }
-
     async fn ask(&self, call: &WatchedCall<'_>) -> Result<ProgramAnswer, ProgramFailure> {
-        let mut child = self.start().map_err(ProgramFailure::Start)?;
-        // The child leads a separate process group. If the wait is given up, haft kills the whole group.
-        let group = ProcessGroupGuard::of(&child);
-        let (input, output, errors) =
-            (child.stdin.take(), child.stdout.take(), child.stderr.take());
-        let tell = async {
-            let Some(mut input) = input else { return };
-            // A program that decides without reading all of it is free to.
-            let _ = input.write_all(self.told(call).to_string().as_bytes()).await;
-        };
-        let (mut answer, mut complaint) = (Vec::new(), Vec::new());
-        let ((), read, ()) = tokio::join!(
-            tell,
-            read_bounded(output, &mut answer),
-            read_complaint(errors, &mut complaint)
-        );
-        read?;
-        let status = child.wait().await.map_err(ProgramFailure::Exchange)?;
-        group.disarm();
-        if !status.success() {
-            return Err(ProgramFailure::Status {
-                status,
-                complaint: shorten_complaint(&complaint),
-            });
-        }
-        if answer.trim_ascii().is_empty() {
-            return Err(ProgramFailure::Silent);
-        }
-        serde_json::from_slice(&answer).map_err(ProgramFailure::Answer)
-    }
-
-    fn start(&self) -> io::Result<Child> {
-        Command::new(&self.program)
+        let started = Command::new(&self.program)
             .args(&self.args)
             .env_clear()
             .envs(self.environment.iter().map(|(name, value)| (name, value)))
@@ -150,10 +119,66 @@ impl ProgramWatchdog {
             .stderr(Stdio::piped())
             .process_group(0)
             .kill_on_drop(true)
-            .spawn()
+            .spawn();
+        let mut child = started.map_err(ProgramFailure::Start)?;
+        // The child leads a separate process group. If the wait is given up, haft kills the whole group.
+        let leader = child.id().and_then(|id| i32::try_from(id).ok());
+        let mut group = ProcessGroupGuard(leader.and_then(Pid::from_raw));
+        let (input, output, errors) =
+            (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let tell = async {
+            let Some(mut input) = input else { return };
+            // A program that decides without reading all of it is free to.
+            let _ = input.write_all(self.told(call).to_string().as_bytes()).await;
+        };
+        let (mut answer, mut complaint) = (Vec::new(), Vec::new());
+        // A program that cannot write all of its complaint would not answer, so haft reads the rest and drops it.
+        let complain = async {
+            let Some(mut errors) = errors else { return };
+            if read_bounded(Some(&mut errors), &mut complaint).await.is_err() {
+                let _ = tokio::io::copy(&mut errors, &mut tokio::io::sink()).await;
+            }
+        };
+        let ((), read, ()) = tokio::join!(tell, read_bounded(output, &mut answer), complain);
+        read?;
+        let status = child.wait().await.map_err(ProgramFailure::Exchange)?;
+        group.0 = None;
+        if !status.success() {
+            let text = String::from_utf8_lossy(&complaint);
+            let text = text.trim();
+            let mut complaint = String::new();
+            if !text.is_empty() {
+                complaint.push_str(": ");
+                complaint.extend(text.chars().take(COMPLAINT_CHARS_MAX));
+                complaint.extend(text.chars().nth(COMPLAINT_CHARS_MAX).map(|_| '…'));
+            }
+            return Err(ProgramFailure::Status { status, complaint });
+        }
+        if answer.trim_ascii().is_empty() {
+            return Err(ProgramFailure::Silent);
+        }
+        serde_json::from_slice(&answer).map_err(ProgramFailure::Answer)
     }
 
     fn told(&self, call: &WatchedCall<'_>) -> Value {
+        let access_json = |access: &ResolvedAccess| {
+            let capability = access.capability();
+            match access {
+                ResolvedAccess::Read { path } | ResolvedAccess::Write { path } => {
+                    let relative = path.relative.as_ref().map(|path| path.to_string_lossy());
+                    let path = path.absolute.to_string_lossy();
+                    json!({"capability": capability, "path": path, "relative": relative})
+                }
+                ResolvedAccess::Net { host } => json!({"capability": capability, "host": host}),
+                ResolvedAccess::Shell { command: ShellCommand::Argv(argv) } => {
+                    json!({"capability": capability, "argv": argv})
+                }
+                ResolvedAccess::Shell { command: ShellCommand::Unknown(line) } => {
+                    json!({"capability": capability, "line": line})
+                }
+                ResolvedAccess::Named { name } => json!({"capability": "named", "name": name}),
+            }
+        };
         let mut told = json!({
             "version": PROTOCOL_VERSION,
             "tool": call.tool.as_str(),
@@ -173,17 +198,6 @@ impl ProgramWatchdog {
 /// A process group that is killed unless its leader has ended by itself.
 struct ProcessGroupGuard(Option<Pid>);
 
-impl ProcessGroupGuard {
-    fn of(leader: &Child) -> Self {
-        let pid = leader.id().and_then(|id| i32::try_from(id).ok());
-        Self(pid.and_then(Pid::from_raw))
-    }
-
-    fn disarm(mut self) {
-        self.0 = None;
-    }
-}
-
 impl Drop for ProcessGroupGuard {
     fn drop(&mut self) {
         if let Some(leader) = self.0 {
@@ -201,45 +215,4 @@ async fn read_bounded(
     let limit = u64::try_from(ANSWER_BYTES_MAX).unwrap_or(u64::MAX).saturating_add(1);
     from.take(limit).read_to_end(to).await.map_err(ProgramFailure::Exchange)?;
     if to.len() > ANSWER_BYTES_MAX { Err(ProgramFailure::TooLong) } else { Ok(()) }
-}
-
-/// Reads all that the program complains about, which is only shown, and keeps the beginning: a program that is cut short
-/// while it complains would not answer.
-async fn read_complaint(from: Option<impl AsyncRead + Unpin>, to: &mut Vec<u8>) {
-    let Some(mut from) = from else { return };
-    if read_bounded(Some(&mut from), to).await.is_err() {
-        let _ = tokio::io::copy(&mut from, &mut tokio::io::sink()).await;
-    }
-}
-
-fn shorten_complaint(complaint: &[u8]) -> String {
-    let text = String::from_utf8_lossy(complaint);
-    let text = text.trim();
-    if text.is_empty() {
-        return String::new();
-    }
-    let mut shown: String = text.chars().take(COMPLAINT_CHARS_MAX).collect();
-    if shown.len() < text.len() {
-        shown.push('…');
-    }
-    format!(": {shown}")
-}
-
-fn access_json(access: &ResolvedAccess) -> Value {
-    let capability = access.capability();
-    match access {
-        ResolvedAccess::Read { path } | ResolvedAccess::Write { path } => {
-            let PathSubject { absolute, relative, .. } = path;
-            let relative = relative.as_ref().map(|path| path.to_string_lossy());
-            json!({"capability": capability, "path": absolute.to_string_lossy(), "relative": relative})
-        }
-        ResolvedAccess::Net { host } => json!({"capability": capability, "host": host}),
-        ResolvedAccess::Shell { command: ShellCommand::Argv(argv) } => {
-            json!({"capability": capability, "argv": argv})
-        }
-        ResolvedAccess::Shell { command: ShellCommand::Unknown(line) } => {
-            json!({"capability": capability, "line": line})
-        }
-        ResolvedAccess::Named { name } => json!({"capability": "named", "name": name}),
-    }
 }

@@ -2,7 +2,7 @@
 //! what fetches things from elsewhere, and has nothing to say about the rest. It is a list, not a wall: what it does not
 //! recognise is held by capabilities and the kernel sandbox, or not at all.
 
-use std::path::{Component, Path, PathBuf};
+use std::path::Path;
 
 use haft_contract::{BoxFuture, CommandLine};
 use haft_policy::{
@@ -10,8 +10,9 @@ use haft_policy::{
 };
 use serde_json::Value;
 
-use self::table::{COMMAND_RULES, CommandRule, FETCHES, RuleSeverity};
+use self::table::{COMMAND_RULES, FETCHES, RuleSeverity};
 use super::{Watchdog, WatchdogVerdict, WatchedCall};
+use crate::roots::lexical_path;
 
 mod table;
 #[cfg(test)]
@@ -70,7 +71,10 @@ impl Watchdog for ReferenceWatchdog {
 
 /// The strictest of what is found decides, and the first of several as strict is named.
 fn verdict(call: &WatchedCall<'_>) -> WatchdogVerdict {
-    if let Some(line) = texts(call.input).into_iter().find(|text| is_fork_bomb(text)) {
+    // A line may be the whole command or an argument of it. Only the whole line shows what its functions do.
+    let args = call.input.get("args").and_then(Value::as_array).into_iter().flatten();
+    let mut texts = call.input.get("cmd").into_iter().chain(args).filter_map(Value::as_str);
+    if let Some(line) = texts.find(|text| is_fork_bomb(text)) {
         return WatchdogVerdict::Deny(format!(
             "{} would start processes without end",
             shorten_line(line)
@@ -79,7 +83,20 @@ fn verdict(call: &WatchedCall<'_>) -> WatchdogVerdict {
     // A grant of hosts includes downloads from them, and downloads from other hosts cannot happen.
     let is_foreseen = |finding: &CommandFinding| finding.is_download && call.has_hosts;
     let findings = || {
-        let found = call.accesses.iter().filter_map(|access| access_finding(access, call.root));
+        let found = call.accesses.iter().filter_map(|access| match access {
+            ResolvedAccess::Write { path } => write_finding(path, call.root),
+            ResolvedAccess::Shell { command: CommandLine::Argv(argv) } => {
+                command_finding(argv, call.root)
+            }
+            ResolvedAccess::Shell { command: CommandLine::Unknown(line) } => {
+                let commands = rough_commands(line);
+                let found = commands.iter().filter_map(|words| command_finding(words, call.root));
+                found.max_by_key(|finding| finding.severity)
+            }
+            ResolvedAccess::Read { .. }
+            | ResolvedAccess::Net { .. }
+            | ResolvedAccess::Named { .. } => None,
+        });
         found.filter(|finding| !is_foreseen(finding))
     };
     let of = |severity| findings().find(move |finding| finding.severity == severity);
@@ -87,17 +104,6 @@ fn verdict(call: &WatchedCall<'_>) -> WatchdogVerdict {
         (Some(denied), _) => WatchdogVerdict::Deny(denied.text),
         (None, Some(asked)) => WatchdogVerdict::Ask(asked.text),
         (None, None) => WatchdogVerdict::Allow,
-    }
-}
-
-fn access_finding(access: &ResolvedAccess, root: &Path) -> Option<CommandFinding> {
-    match access {
-        ResolvedAccess::Write { path } => write_finding(path, root),
-        ResolvedAccess::Shell { command: CommandLine::Argv(argv) } => command_finding(argv, root),
-        ResolvedAccess::Shell { command: CommandLine::Unknown(line) } => line_finding(line, root),
-        ResolvedAccess::Read { .. } | ResolvedAccess::Net { .. } | ResolvedAccess::Named { .. } => {
-            None
-        }
     }
 }
 
@@ -122,7 +128,16 @@ fn write_finding(path: &PathSubject, root: &Path) -> Option<CommandFinding> {
 }
 
 fn command_finding(argv: &[String], root: &Path) -> Option<CommandFinding> {
-    let found = wrapped_commands(argv).into_iter().filter_map(|words| rule_for(words, root));
+    let found = wrapped_commands(argv).into_iter().filter_map(|words| {
+        let (program, arguments) = words.split_first()?;
+        let base_name = program.rsplit('/').next().unwrap_or(program);
+        let matching = COMMAND_RULES.iter().filter(|rule| {
+            rule.programs.contains(&base_name)
+                && rule.when.holds(arguments, root)
+                && !(rule.reason == FETCHES && stays_on_loopback(program, arguments))
+        });
+        matching.max_by_key(|rule| rule.severity)
+    });
     let strictest = found.max_by_key(|rule| rule.severity)?;
     let text = format!("{} {}", shorten_line(&argv.join(" ")), strictest.reason);
     Some(CommandFinding {
@@ -130,31 +145,6 @@ fn command_finding(argv: &[String], root: &Path) -> Option<CommandFinding> {
         is_download: strictest.reason == FETCHES,
         text,
     })
-}
-
-fn line_finding(line: &str, root: &Path) -> Option<CommandFinding> {
-    let commands = rough_commands(line);
-    let found = commands.iter().filter_map(|words| command_finding(words, root));
-    found.max_by_key(|finding| finding.severity)
-}
-
-/// Returns the texts of an input that may be a line: the judge tells commands apart, and what a line makes of functions
-/// shows only in the whole of it.
-fn texts(input: &Value) -> Vec<&str> {
-    let named = |name: &str| input.get(name);
-    let args = named("args").and_then(Value::as_array).into_iter().flatten();
-    named("cmd").into_iter().chain(args).filter_map(Value::as_str).collect()
-}
-
-/// Returns the strictest rule that the words match.
-fn rule_for(words: &[String], root: &Path) -> Option<&'static CommandRule> {
-    let (program, arguments) = words.split_first()?;
-    let matching = COMMAND_RULES.iter().filter(|rule| {
-        rule.programs.contains(&base_name(program))
-            && rule.when.holds(arguments, root)
-            && !(rule.reason == FETCHES && stays_on_loopback(program, arguments))
-    });
-    matching.max_by_key(|rule| rule.severity)
 }
 
 /// Returns whether a line defines a function that pipes itself into itself in the background.
@@ -193,23 +183,8 @@ fn names_vital(word: &str, root: &Path) -> bool {
         return true;
     }
     let is_absolute = word.starts_with('/');
-    is_absolute && is_vital(&lexical(Path::new(if bare.is_empty() { "/" } else { bare })), root)
-}
-
-/// Takes `.` and `..` out of an absolute path by its spelling.
-fn lexical(path: &Path) -> PathBuf {
-    path.components().fold(PathBuf::new(), |mut place, component| {
-        match component {
-            Component::ParentDir => {
-                place.pop();
-            }
-            Component::CurDir => {}
-            Component::Prefix(_) | Component::RootDir | Component::Normal(_) => {
-                place.push(component)
-            }
-        }
-        place
-    })
+    is_absolute
+        && is_vital(&lexical_path(Path::new(if bare.is_empty() { "/" } else { bare })), root)
 }
 
 fn shorten_line(line: &str) -> String {
@@ -218,8 +193,4 @@ fn shorten_line(line: &str) -> String {
         beginning.push('…');
     }
     format!("{beginning:?}")
-}
-
-fn base_name(program: &str) -> &str {
-    program.rsplit('/').next().unwrap_or(program)
 }

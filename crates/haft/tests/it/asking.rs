@@ -307,20 +307,20 @@ async fn where_nobody_can_be_asked_the_refusal_says_what_would_allow_the_call() 
     let counter = Counter::default();
     let setting = || asking(&counter, Arc::new(HeadlessAsker));
     check(setting(), "git log -n 1", expect![[r#"
-        PERMISSION_DENIED: nobody can be asked here, so the call is denied: run needs approval for shell.run of "git log -n 1": no rule matches, and then the answer is ask; the rule `allow run "git log -n 1"` would allow it
+        PERMISSION_DENIED: no person can be asked here, so the call is denied: run needs approval for shell.run of "git log -n 1": no rule matches, and then the answer is ask; the rule `allow run "git log -n 1"` would allow it
         {"decided_by":"no_answer","remedies":[{"allow_tool":"run"},{"add_rule":{"permission":"run","pattern":"git log *"}}]}"#]]).await;
     check(setting(), "echo \"a\\b\"", expect![[r#"
-        PERMISSION_DENIED: nobody can be asked here, so the call is denied: run needs approval for shell.run of "echo \"a\\b\"": no rule matches, and then the answer is ask; the rule `allow run "echo \"a[\\]b\""` would allow it
+        PERMISSION_DENIED: no person can be asked here, so the call is denied: run needs approval for shell.run of "echo \"a\\b\"": no rule matches, and then the answer is ask; the rule `allow run "echo \"a[\\]b\""` would allow it
         {"decided_by":"no_answer","remedies":[{"allow_tool":"run"},{"add_rule":{"permission":"run","pattern":"echo \"a[\\]b\" $"}}]}"#]]).await;
     check(setting(), "? ls | wc", expect![[r#"
-        PERMISSION_DENIED: nobody can be asked here, so the call is denied: run needs approval for shell.run of "ls | wc": no rule matches, and then the answer is ask; the rule `allow run "*"` would allow it
+        PERMISSION_DENIED: no person can be asked here, so the call is denied: run needs approval for shell.run of "ls | wc": no rule matches, and then the answer is ask; the rule `allow run "*"` would allow it
         {"decided_by":"no_answer","remedies":[{"allow_tool":"run"}]}"#]]).await;
     let watched = Setting { watchdogs: vec![Arc::new(Wary)], ..setting() };
     check(watched, "git log", expect![[r#"
-        PERMISSION_DENIED: nobody can be asked here, so the call is denied: run needs approval for shell.run of "git log": no rule matches, and then the answer is ask; the rule `allow run "git log"` would allow it; I am wary; no rule answers what a watchdog asks
+        PERMISSION_DENIED: no person can be asked here, so the call is denied: run needs approval for shell.run of "git log": no rule matches, and then the answer is ask; the rule `allow run "git log"` would allow it; I am wary; no rule answers what a watchdog asks
         {"decided_by":"watchdog","remedies":[]}"#]]).await;
     check(asking(&counter, Scripted::new(AskAnswer::Unanswered)), "git log", expect![[r#"
-        PERMISSION_DENIED: nobody can be asked here, so the call is denied: run needs approval for shell.run of "git log": no rule matches, and then the answer is ask; the rule `allow run "git log"` would allow it
+        PERMISSION_DENIED: no person can be asked here, so the call is denied: run needs approval for shell.run of "git log": no rule matches, and then the answer is ask; the rule `allow run "git log"` would allow it
         {"decided_by":"no_answer","remedies":[{"allow_tool":"run"},{"add_rule":{"permission":"run","pattern":"git log *"}}]}"#]]).await;
     check(asking(&counter, Scripted::new(AskAnswer::Reject)), "git log", expect![[r#"
         PERMISSION_DENIED: the user rejected the call (run needs approval for shell.run of "git log": no rule matches, and then the answer is ask; the rule `allow run "git log"` would allow it)

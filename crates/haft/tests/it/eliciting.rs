@@ -200,7 +200,7 @@ async fn the_time_of_a_call_stands_while_a_person_thinks() {
 #[tokio::test(start_paused = true)]
 async fn a_person_is_waited_for_up_to_the_bound() {
     assert_eq!(summary(&asked_for(INQUIRY_MS_MAX - 1, 0).await), r#"none: [["yes"]]"#);
-    expect!["TOOL_FAILED: the user did not answer (nobody did within 60 minutes): do not ask the same again; go on with your best assumption and say which one you made"].assert_eq(&summary(&asked_for(INQUIRY_MS_MAX + 1, 0).await));
+    expect!["TOOL_FAILED: the user did not answer (no answer came within 60 minutes): do not ask the same again; go on with your best assumption and say which one you made"].assert_eq(&summary(&asked_for(INQUIRY_MS_MAX + 1, 0).await));
 }
 
 #[tokio::test(start_paused = true)]

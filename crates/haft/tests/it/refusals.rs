@@ -146,7 +146,7 @@ async fn without_a_narrower_deny_commands_reach_whole_directories_unasked() {
 async fn a_command_that_may_meet_a_deny_says_which() {
     let stage = stage_denying(&[("fs.read", "**/.env")]).await;
     let envelope = stage.call("bash", json!({"text": "rg x | read ."})).await;
-    expect![[r#"nobody can be asked here, so the call is denied: bash needs approval for fs.read of ".": it reaches all beneath, and the manifest rule `deny fs.read "**/.env"` may match something there; while that rule stands, no added rule allows it"#]].assert_eq(&envelope.text());
+    expect![[r#"no person can be asked here, so the call is denied: bash needs approval for fs.read of ".": it reaches all beneath, and the manifest rule `deny fs.read "**/.env"` may match something there; while that rule stands, no added rule allows it"#]].assert_eq(&envelope.text());
 }
 
 #[tokio::test]
@@ -330,12 +330,12 @@ async fn without_a_rule_and_without_anybody_to_ask_a_call_is_denied() {
     expect![[r#"
         {
           "type": "error",
-          "error_text": "nobody can be asked here, so the call is denied: mail needs approval: no rule matches, and then the answer is ask; the rule `allow mail \"*\"` would allow it",
+          "error_text": "no person can be asked here, so the call is denied: mail needs approval: no rule matches, and then the answer is ask; the rule `allow mail \"*\"` would allow it",
           "metadata": {
             "refusal": {
               "code": "PERMISSION_DENIED",
               "decided_by": "no_answer",
-              "because": "nobody can be asked here, so the call is denied: mail needs approval: no rule matches, and then the answer is ask; the rule `allow mail \"*\"` would allow it",
+              "because": "no person can be asked here, so the call is denied: mail needs approval: no rule matches, and then the answer is ask; the rule `allow mail \"*\"` would allow it",
               "remedies": [
                 {
                   "allow_tool": "mail"

@@ -81,7 +81,7 @@ async fn a_chat_is_written_by_whoever_has_its_run() {
     let root = tempfile::tempdir().unwrap();
     let (first, run) = process(&journal, "first", root.path()).await;
     let (_second, other) = process(&journal, "second", root.path()).await;
-    expect!["this process does not have run ses_00000000000000000000000007, or no longer: others may have gone on with it since, so this was not done, and what was done before is in the journal; open it again and look at what is there"]
+    expect!["this process does not own run ses_00000000000000000000000007: another process may have resumed it since, so nothing was done; open the run again, because the journal has its latest calls"]
         .assert_eq(&record_message(&run, 1).await.unwrap_err().to_string());
     assert_eq!(journal.runs(RunQuery::default()).await.unwrap(), []);
 

@@ -10,7 +10,7 @@ use haft::{
     ProjectRules, Registry, RepeatPolicy, Run, Runtime, RuntimeParts, Snapshots, Watchdog,
     WorkspaceRoots,
 };
-use haft_contract::{Envelope, PatternVariables, RequirementSet, RunId, Tool};
+use haft_contract::{Envelope, RequirementSet, RunId, Tool};
 use haft_journal::{CallQuery, CallRow, Journal, LeaseOwner, MemoryJournal};
 use haft_policy::{NetworkGuard, Rule, RuleAction, RuleScope};
 use haft_sandbox::Launcher;
@@ -134,9 +134,6 @@ impl Stage {
         let roots = WorkspaceRoots::open(&root, &[]).unwrap();
         let runtime = Runtime::new(RuntimeParts {
             registry: Registry::new(setting.tools).unwrap(),
-            journal: setting.journal,
-            variables: PatternVariables { workspace: roots.paths(), ..PatternVariables::default() },
-            roots,
             requires: setting.requires,
             rules: setting.rules,
             limits: setting.limits,
@@ -146,18 +143,20 @@ impl Stage {
             project_rules: setting.project_rules,
             watchdogs: setting.watchdogs,
             launcher: Launcher::new(setting.helper),
-            networking: haft::Networking::default(),
             environment: setting.environment,
-            sidecars: directory.path().join("sidecars"),
-            clock: setting.clock,
-            owner: LeaseOwner {
-                id: setting.owner.to_owned(),
-                location: format!("test {}", setting.owner),
-            },
             is_gone: setting.is_gone,
             snapshots: setting.snapshots,
             on_repeat: setting.on_repeat,
-            settings: "{}".to_owned(),
+            ..RuntimeParts::new(
+                setting.journal,
+                roots,
+                directory.path().join("sidecars"),
+                setting.clock,
+                LeaseOwner {
+                    id: setting.owner.to_owned(),
+                    location: format!("test {}", setting.owner),
+                },
+            )
         })
         .unwrap();
         let options = ConnectionOptions {

@@ -82,7 +82,7 @@ async fn answers() {
         expect!["WATCHDOG_DENIED: the watchdog /bin/sh denies it"],
     )
     .await;
-    check("echo '{\"decision\":\"ask\",\"reason\":\"is it time?\"}'", expect!["PERMISSION_DENIED: nobody can be asked here, so the call is denied: is it time?; no rule answers what a watchdog asks"]).await;
+    check("echo '{\"decision\":\"ask\",\"reason\":\"is it time?\"}'", expect!["PERMISSION_DENIED: no person can be asked here, so the call is denied: is it time?; no rule answers what a watchdog asks"]).await;
 }
 
 #[tokio::test]
@@ -250,6 +250,6 @@ async fn the_built_in_watchdog_denies_and_asks() {
         expect.assert_eq(&judged(ReferenceWatchdog, text).await);
     };
     check("git status", expect!["none: done"]).await;
-    check("sudo ls", expect![[r#"PERMISSION_DENIED: nobody can be asked here, so the call is denied: "sudo ls" uses or changes rights beyond those of this user; no rule answers what a watchdog asks"#]]).await;
+    check("sudo ls", expect![[r#"PERMISSION_DENIED: no person can be asked here, so the call is denied: "sudo ls" uses or changes rights beyond those of this user; no rule answers what a watchdog asks"#]]).await;
     check("rm -rf /", expect![[r#"WATCHDOG_DENIED: "rm -rf /" would destroy or change the machine itself; leave it alone"#]]).await;
 }

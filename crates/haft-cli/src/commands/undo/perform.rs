@@ -5,14 +5,12 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use haft::{
-    Call, CallLimits, Clock as _, ConnectionOptions, Registry, RepeatPolicy, RootChanges, Runtime,
-    RuntimeParts, Sandbox, SystemClock, WorkspaceRoots, WorkspaceSnapshots,
+    Call, Clock as _, ConnectionOptions, Registry, RootChanges, Runtime, RuntimeParts, Sandbox,
+    SystemClock, WorkspaceRoots, WorkspaceSnapshots,
 };
-use haft_contract::{
-    Cx, Effect, Envelope, ErrorCode, PatternVariables, RequirementSet, Tool, ToolError,
-};
+use haft_contract::{Cx, Effect, Envelope, ErrorCode, Tool, ToolError};
 use haft_journal::Journal;
-use haft_policy::{NetworkGuard, Rule, RuleAction, RuleScope};
+use haft_policy::{Rule, RuleAction, RuleScope};
 use haft_sandbox::Launcher;
 use haft_snapshot::{OverwritePolicy, RecordOptions, RestoreError, RestoreReport};
 use schemars::JsonSchema;
@@ -96,27 +94,18 @@ impl UndoRequest {
                 Arc::clone(&snapshots),
                 Arc::clone(done),
             )])?,
-            variables: PatternVariables { workspace: roots.paths(), ..PatternVariables::default() },
-            roots,
-            journal,
-            requires: RequirementSet::default(),
             rules: vec![(RuleScope::Manifest, Rule::new(UNDO_TOOL, "*", RuleAction::Allow))],
-            limits: CallLimits::default(),
-            allow_network: false,
-            network_guard: NetworkGuard::default(),
-            project_rules: None,
-            watchdogs: Vec::new(),
             launcher: Launcher::new(host.program()?),
-            networking: haft::Networking::default(),
             sandbox: Sandbox { hidden, ..Sandbox::system() },
-            environment: Vec::new(),
-            sidecars: host.state().sidecars(),
-            clock,
-            owner: owner::this_process(SystemClock.now_ms())?,
             is_gone: Arc::new(owner::check_gone),
             snapshots: Some(snapshots),
-            on_repeat: RepeatPolicy::default(),
-            settings: "{}".to_owned(),
+            ..RuntimeParts::new(
+                journal,
+                roots,
+                host.state().sidecars(),
+                clock,
+                owner::this_process(SystemClock.now_ms())?,
+            )
         };
         Ok(Runtime::new(parts)?)
     }

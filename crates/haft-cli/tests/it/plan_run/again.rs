@@ -73,7 +73,7 @@ fn nobody_else_makes_calls_in_the_run_of_a_plan() {
     let call = ["call", "read", r#"{"path":"notes.txt"}"#, "--run", "r1", "--node", "n2"];
     world.check(&call, &expect![[r#"
         --- stderr
-        error: the calls of run r1 are the nodes of a plan, so nobody else makes calls in it: nothing was executed; make this call in another run
+        error: the calls of run r1 are the nodes of a plan, so no other front end makes calls in it: nothing was executed; make this call in another run
 
         hint: haft resume r1
         --- status 2

@@ -95,7 +95,7 @@ fn where_nothing_confines_it_every_tool_asks() {
     world.check(&[&call[..], &unsafely].concat(), &expect![[r#"
         --- stderr
         warning: commands run without the sandbox (unsafe_no_sandbox) and can do whatever you can
-        error: nobody can be asked here, so the call is denied: finance_price needs approval for use of "python.unconfined": no rule matches, and then the answer is ask; the rule `allow finance_price "python.unconfined"` would allow it; to allow it, start haft with `--allow finance_price`, which allows all that finance_price does, or put this into haft.toml and run `haft trust`:
+        error: no person can be asked here, so the call is denied: finance_price needs approval for use of "python.unconfined": no rule matches, and then the answer is ask; the rule `allow finance_price "python.unconfined"` would allow it; to allow it, start haft with `--allow finance_price`, which allows all that finance_price does, or put this into haft.toml and run `haft trust`:
         [[permissions]]
         permission = "finance_price"
         pattern = "python.unconfined"
@@ -126,7 +126,7 @@ fn hosts_are_asked_about() {
     let world = with_tools(&[("fetching.py", &fetching)]);
     world.check(&["call", "--python", "tools", "fetching"], &expect![[r#"
         --- stderr
-        error: nobody can be asked here, so the call is denied: fetching needs approval for net.fetch of "example.org": no rule matches, and then the answer is ask; the rule `allow fetching "example.org"` would allow it; to allow it, start haft with `--allow-host example.org`, or put this into haft.toml and run `haft trust`:
+        error: no person can be asked here, so the call is denied: fetching needs approval for net.fetch of "example.org": no rule matches, and then the answer is ask; the rule `allow fetching "example.org"` would allow it; to allow it, start haft with `--allow-host example.org`, or put this into haft.toml and run `haft trust`:
         [[permissions]]
         permission = "fetching"
         pattern = "example.org"

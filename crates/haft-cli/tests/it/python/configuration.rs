@@ -55,7 +55,7 @@ fn rules_and_the_list_of_tools_may_name_them() {
     );
     world.check(&CALL, &expect![[r#"
         --- stderr
-        error: nobody can be asked here, so the call is denied: finance_price needs approval for fs.read of ".": the manifest rule `ask finance_price "*"` decides; the rule `allow finance_price "."` would allow it; to allow it, start haft with `--allow finance_price`, which allows all that finance_price does, or put this into haft.toml and run `haft trust`:
+        error: no person can be asked here, so the call is denied: finance_price needs approval for fs.read of ".": the manifest rule `ask finance_price "*"` decides; the rule `allow finance_price "."` would allow it; to allow it, start haft with `--allow finance_price`, which allows all that finance_price does, or put this into haft.toml and run `haft trust`:
         [[permissions]]
         permission = "finance_price"
         pattern = "."

@@ -288,7 +288,7 @@ async fn redirects_lead_to_no_host_that_was_not_allowed() {
         all.push_str(&format!("{}\n", zoo.plain(&text)));
     }
     expect![[r#"
-        PERMISSION_DENIED: http://127.0.0.1:[port]/to?http://example.org/page redirects to http://example.org/page, which could not be followed: this call was not about example.org, and nobody is asked while it runs: call with http://example.org/page (web_fetch needs approval for net.fetch of "example.org": no rule matches, and then the answer is ask; the rule `allow web_fetch "example.org"` would allow it)
+        PERMISSION_DENIED: http://127.0.0.1:[port]/to?http://example.org/page redirects to http://example.org/page, which could not be followed: this call was not about example.org, and haft asks no person while a call runs: call with http://example.org/page (web_fetch needs approval for net.fetch of "example.org": no rule matches, and then the answer is ask; the rule `allow web_fetch "example.org"` would allow it)
         PERMISSION_DENIED: http://127.0.0.1:[port]/to?http://denied.example.com/ redirects to http://denied.example.com/, which could not be followed: web_fetch is denied net.fetch of "denied.example.com": the manifest rule `deny net.fetch "denied.example.com"` decides; what the manifest denies only the manifest can allow
         CAPABILITY_DENIED: http://127.0.0.1:[port]/to?http://10.0.0.1/ redirects to http://10.0.0.1/, which could not be followed: 10.0.0.1 is one of this machine or its networks, and no page may lead there; go on without it
         CAPABILITY_DENIED: http://127.0.0.1:[port]/to?http://[::1]/ redirects to http://[::1]/, which could not be followed: ::1 is one of this machine or its networks, and no page may lead there; go on without it
@@ -375,9 +375,9 @@ async fn what_rules_do_not_allow_is_not_asked_for() {
         let text = zoo.plain(&stage.text(&zoo.url("/text")).await);
         expected.assert_eq(&text);
     };
-    check(vec![], expect![[r#"PERMISSION_DENIED: nobody can be asked here, so the call is denied: web_fetch needs approval for net.fetch of "127.0.0.1": no rule matches, and then the answer is ask; the rule `allow web_fetch "127.0.0.1"` would allow it"#]]).await;
+    check(vec![], expect![[r#"PERMISSION_DENIED: no person can be asked here, so the call is denied: web_fetch needs approval for net.fetch of "127.0.0.1": no rule matches, and then the answer is ask; the rule `allow web_fetch "127.0.0.1"` would allow it"#]]).await;
     check(vec![Rule::new("net.fetch", "*", RuleAction::Deny)], expect![[r#"PERMISSION_DENIED: web_fetch is denied net.fetch of "127.0.0.1": the manifest rule `deny net.fetch "*"` decides; what the manifest denies only the manifest can allow"#]]).await;
-    check(vec![Rule::new("web_fetch", "127.0.0.1", RuleAction::Ask)], expect![[r#"PERMISSION_DENIED: nobody can be asked here, so the call is denied: web_fetch needs approval for net.fetch of "127.0.0.1": the manifest rule `ask web_fetch "127.0.0.1"` decides; the rule `allow web_fetch "127.0.0.1"` would allow it"#]]).await;
+    check(vec![Rule::new("web_fetch", "127.0.0.1", RuleAction::Ask)], expect![[r#"PERMISSION_DENIED: no person can be asked here, so the call is denied: web_fetch needs approval for net.fetch of "127.0.0.1": the manifest rule `ask web_fetch "127.0.0.1"` decides; the rule `allow web_fetch "127.0.0.1"` would allow it"#]]).await;
     assert!(zoo.requests().is_empty());
 }
 

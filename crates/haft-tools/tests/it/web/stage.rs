@@ -11,10 +11,9 @@ use haft::{
     Call, CallLimits, Connection, ConnectionOptions, Networking, Registry, Runtime, RuntimeParts,
     WorkspaceRoots,
 };
-use haft_contract::{Envelope, PatternVariables, RequirementSet, RunId};
+use haft_contract::{Envelope, RunId};
 use haft_journal::{LeaseOwner, MemoryJournal};
 use haft_policy::{Rule, RuleAction, RuleScope};
-use haft_sandbox::Launcher;
 use haft_sandbox::proxy::{HostResolveFuture, HostResolver};
 use haft_tools::{Profile, ToolOptions, WebSearchOptions};
 use serde_json::{Value, json};
@@ -83,30 +82,19 @@ impl Stage {
         let output_bytes = setting.output_bytes.unwrap_or(defaults.output_bytes);
         let runtime = Runtime::new(RuntimeParts {
             registry: Registry::new(haft_tools::tools(Profile::Contract, &options)).unwrap(),
-            journal: Arc::new(MemoryJournal::new()),
-            variables: PatternVariables { workspace: roots.paths(), ..PatternVariables::default() },
-            roots,
-            requires: RequirementSet::default(),
             rules: setting.rules.into_iter().map(|rule| (RuleScope::Manifest, rule)).collect(),
             limits: CallLimits { output_bytes, ..defaults },
-            allow_network: false,
-            network_guard: haft_policy::NetworkGuard::default(),
-            sandbox: haft::Sandbox::system(),
-            project_rules: None,
-            watchdogs: Vec::new(),
-            launcher: Launcher::new(PathBuf::from("/nonexistent")),
             networking: Networking {
                 resolver: Arc::new(setting.names),
                 authorities: setting.authorities,
             },
-            environment: Vec::new(),
-            sidecars: directory.path().join("sidecars"),
-            clock: Arc::new(haft::SystemClock),
-            owner: LeaseOwner { id: "test".to_owned(), location: "a test".to_owned() },
-            is_gone: Arc::new(|_| None),
-            snapshots: None,
-            on_repeat: haft::RepeatPolicy::Warn,
-            settings: "{}".to_owned(),
+            ..RuntimeParts::new(
+                Arc::new(MemoryJournal::new()),
+                roots,
+                directory.path().join("sidecars"),
+                Arc::new(haft::SystemClock),
+                LeaseOwner { id: "test".to_owned(), location: "a test".to_owned() },
+            )
         })
         .unwrap();
         Self { _directory: directory, runtime }

@@ -38,7 +38,7 @@ pub(crate) struct AttemptTracker {
     /// Set once the driver got the warning about earlier attempts.
     is_driver_warned: AtomicBool,
     // The driver's ids of calls that are executing; locked to add or remove one.
-    driver_call_ids: Arc<Mutex<HashSet<String>>>,
+    driver_call_ids: Mutex<HashSet<String>>,
 }
 
 /// The counters of an attempt.
@@ -76,12 +76,13 @@ pub(crate) struct CallNumbering {
 /// The driver's id of a call that is executing. Dropping the guard frees the id.
 pub(crate) struct DriverCallIdGuard {
     id: String,
-    under_way: Arc<Mutex<HashSet<String>>>,
+    attempt: Arc<AttemptTracker>,
 }
 
 impl Drop for DriverCallIdGuard {
     fn drop(&mut self) {
-        self.under_way.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.id);
+        let ids = &self.attempt.driver_call_ids;
+        ids.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.id);
     }
 }
 
@@ -120,11 +121,10 @@ impl AttemptTrackers {
             Arc::clone(attempts.entry(scope.clone()).or_default())
         };
         let load = || async {
-            let state = match history {
+            Ok(AttemptCounters::from(match history {
                 PriorCalls::None => AttemptState::default(),
                 PriorCalls::Some => journal.attempt_state(scope).await?,
-            };
-            Ok(AttemptCounters::of(state))
+            }))
         };
         attempt.counters.get_or_try_init(load).await?;
         Ok(attempt)
@@ -136,8 +136,8 @@ impl AttemptTrackers {
     }
 }
 
-impl AttemptCounters {
-    fn of(state: AttemptState) -> Self {
+impl From<AttemptState> for AttemptCounters {
+    fn from(state: AttemptState) -> Self {
         let mut unheard: HashMap<String, VecDeque<u32>> = HashMap::new();
         for call in state.unacknowledged {
             unheard.entry(call.first_key).or_default().push_back(call.seq);
@@ -242,12 +242,14 @@ impl AttemptTracker {
     }
 
     /// Reserves the driver's id of a call until the call is done; returns `None` if the id is in use.
-    pub(in crate::pipeline) fn claim_driver_call_id(&self, id: &str) -> Option<DriverCallIdGuard> {
-        let mut under_way = self.driver_call_ids.lock().unwrap_or_else(PoisonError::into_inner);
-        under_way.insert(id.to_owned()).then(|| DriverCallIdGuard {
-            id: id.to_owned(),
-            under_way: Arc::clone(&self.driver_call_ids),
-        })
+    pub(in crate::pipeline) fn claim_driver_call_id(
+        self: &Arc<Self>,
+        id: &str,
+    ) -> Option<DriverCallIdGuard> {
+        let mut claimed = self.driver_call_ids.lock().unwrap_or_else(PoisonError::into_inner);
+        // Made only for a new id, because dropping a guard frees its id.
+        let guard = || DriverCallIdGuard { id: id.to_owned(), attempt: Arc::clone(self) };
+        claimed.insert(id.to_owned()).then(guard)
     }
 
     /// Returns whether the driver still needs the warning about earlier attempts; true only once.
@@ -281,7 +283,7 @@ mod tests {
     #[tokio::test]
     async fn whoever_cannot_have_read_the_warning_is_held_back() {
         let loaded = |was_held_back| AttemptTracker {
-            counters: OnceCell::new_with(Some(AttemptCounters::of(AttemptState {
+            counters: OnceCell::new_with(Some(AttemptCounters::from(AttemptState {
                 was_held_back,
                 ..AttemptState::default()
             }))),

@@ -45,7 +45,10 @@ pub(super) async fn check_files_of_call(
     }
     if row.details.is_none() {
         // A change of files is added to the intent before the first file is touched.
-        return match row.effect == Effect::Once && changes_only_files(shared, &row.tool) {
+        let registry = shared.catalog.registry();
+        let tool = registry.find(&row.tool);
+        let only_changes_files = tool.is_some_and(|tool| tool.contract().only_changes_files);
+        return match row.effect == Effect::Once && only_changes_files {
             true => settle_not_happened(shared, row).await,
             false => Ok(DoubtResolution::InDoubt),
         };
@@ -59,7 +62,16 @@ pub(super) async fn check_files_of_call(
     match finished {
         // The files do not show whether the rest of the call's effect happened.
         Ok(Some(Ok(_))) if is_part => Ok(DoubtResolution::InDoubt),
-        Ok(Some(Ok(ChangeSetState::Applied))) => settle_happened(shared, row, answer).await,
+        Ok(Some(Ok(ChangeSetState::Applied))) => {
+            let metadata = EnvelopeMetadata {
+                call_id: Some(row.id().to_string()),
+                ..EnvelopeMetadata::default()
+            };
+            let envelope = Envelope::Output { data: answer, metadata };
+            record_resolution(shared, row, SettlementVerdict::Happened, envelope)
+                .await
+                .map(settled_resolution)
+        }
         Ok(Some(Ok(ChangeSetState::NotApplied))) => settle_not_happened(shared, row).await,
         Ok(Some(Ok(ChangeSetState::Unclear)) | None) => Ok(DoubtResolution::InDoubt),
         Ok(Some(Err(err))) => {
@@ -69,25 +81,6 @@ pub(super) async fn check_files_of_call(
         // A panic was reported when it happened.
         Err(_) => Ok(DoubtResolution::InDoubt),
     }
-}
-
-/// Returns whether a call of the tool does nothing but one set of changes of files.
-fn changes_only_files(shared: &RuntimeShared, tool: &str) -> bool {
-    let registry = shared.catalog.registry();
-    registry.find(tool).is_some_and(|registered| registered.contract().only_changes_files)
-}
-
-async fn settle_happened(
-    shared: &RuntimeShared,
-    row: &CallRow,
-    data: serde_json::Value,
-) -> Result<DoubtResolution, JournalError> {
-    let metadata =
-        EnvelopeMetadata { call_id: Some(row.id().to_string()), ..EnvelopeMetadata::default() };
-    let envelope = Envelope::Output { data, metadata };
-    record_resolution(shared, row, SettlementVerdict::Happened, envelope)
-        .await
-        .map(settled_resolution)
 }
 
 async fn settle_not_happened(

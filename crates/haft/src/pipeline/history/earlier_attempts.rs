@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use haft_contract::{AttemptAddress, CallAddress, Effect, ErrorCode};
-use haft_journal::{CallQuery, CallRow, CallStatus, Journal, SettlementVerdict};
+use haft_contract::{Effect, ErrorCode};
+use haft_journal::{CallQuery, CallRow, CallStatus, SettlementVerdict};
 
 use super::answer::{HistoryAnswer, HoldReason};
 use super::earlier_effects::EarlierAttempts;
@@ -18,47 +18,59 @@ use crate::pipeline::refusal::PipelineStop;
 use crate::run_error::RunError;
 use crate::shared::{RepeatPolicy, RuntimeParts};
 
-/// The rules for a call that an earlier attempt made as well.
-#[derive(Clone, Copy)]
-struct RepeatRules<'a> {
-    journal: &'a dyn Journal,
-    policy: RepeatPolicy,
-    holds_repeated_calls: bool,
-}
-
 pub(in crate::pipeline) async fn check_earlier_attempts(
     state: CallState,
     connection: &ConnectionState,
 ) -> Result<HistoryAnswer<(CallState, Unrepeated)>, RunError> {
-    let RuntimeParts { journal, on_repeat, .. } = &connection.shared.parts;
-    let holds_repeated_calls = connection.holds_repeated_calls;
-    let rules = RepeatRules { journal: &**journal, policy: *on_repeat, holds_repeated_calls };
+    let RuntimeParts { journal, on_repeat: policy, .. } = &connection.shared.parts;
     let retry_warning = state.repeat_warning();
     let scope = state.id().scope.clone();
     if scope.attempt <= 1 {
         return Ok(HistoryAnswer::Fresh((state, Unrepeated { retry_warning })));
     }
     let attempt = Arc::clone(state.attempt());
-    let earlier = attempt.earlier.get_or_try_init(|| rules.load_earlier_effects(&scope)).await?;
+    let load = || async {
+        Ok::<_, RunError>(match policy {
+            RepeatPolicy::Warn => EarlierAttempts::from_summary(
+                journal.earlier_effects(&scope, WARNED_CALLS_MAX).await?,
+            ),
+            RepeatPolicy::Refuse | RepeatPolicy::Recall => {
+                EarlierAttempts::from_all_calls(journal.earlier_effects(&scope, u32::MAX).await?)
+            }
+        })
+    };
+    let earlier = attempt.earlier.get_or_try_init(load).await?;
     let Some(warning) = RetryWarning::from_effects(&scope, &earlier.effects) else {
         return Ok(HistoryAnswer::Fresh((state, Unrepeated { retry_warning })));
     };
     let is_once = state.effect() == Effect::Once;
-    match rules.policy {
+    match policy {
         RepeatPolicy::Warn => {
             let called_before = earlier.effects.tools.iter().any(|tool| tool == state.tool());
             let is_unwarned = attempt.is_unwarned(state.arrived_at());
-            if rules.holds_repeated_calls && is_once && called_before && is_unwarned {
+            if connection.holds_repeated_calls && is_once && called_before && is_unwarned {
                 attempt.take_driver_warning();
                 state.roll_back_numbering();
-                let refusal = held_back_refusal(state, &warning);
+                let message = format!(
+                    "not executed yet, because an earlier attempt called {} too. {warning} If it is right to make this \
+                     call, make it again: the next one is executed.",
+                    state.tool()
+                );
+                let refusal = PipelineStop::refused(state, ErrorCode::InDoubt, message).held_back();
                 return Ok(HistoryAnswer::Hold(HoldReason::Refused(refusal)));
             }
         }
         RepeatPolicy::Refuse | RepeatPolicy::Recall if is_once => {
-            let same = earlier.same_calls(&scope, state.call_key());
-            if let Some(row) = rules.first_possible_repeat(same).await? {
-                return Ok(answer_from_earlier(state, &row, rules.policy));
+            for call in earlier.same_calls(&scope, state.call_key()) {
+                let rows = journal.calls(CallQuery::of_call(call)).await?;
+                let may_have_happened = |row: &CallRow| match (row.status, row.verdict) {
+                    (_, Some(SettlementVerdict::NotHappened | SettlementVerdict::Retry))
+                    | (CallStatus::Failed | CallStatus::Refused, _) => false,
+                    (CallStatus::Succeeded | CallStatus::Unknown | CallStatus::Intended, _) => true,
+                };
+                if let Some(row) = rows.into_iter().find(may_have_happened) {
+                    return Ok(answer_from_earlier(state, &row, *policy));
+                }
             }
         }
         RepeatPolicy::Refuse | RepeatPolicy::Recall => {}
@@ -72,41 +84,6 @@ pub(in crate::pipeline) async fn check_earlier_attempts(
         retry_warning
     };
     Ok(HistoryAnswer::Fresh((state, Unrepeated { retry_warning })))
-}
-
-impl RepeatRules<'_> {
-    async fn load_earlier_effects(
-        &self,
-        scope: &AttemptAddress,
-    ) -> Result<EarlierAttempts, RunError> {
-        Ok(match self.policy {
-            RepeatPolicy::Warn => EarlierAttempts::from_summary(
-                self.journal.earlier_effects(scope, WARNED_CALLS_MAX).await?,
-            ),
-            RepeatPolicy::Refuse | RepeatPolicy::Recall => EarlierAttempts::from_all_calls(
-                self.journal.earlier_effects(scope, u32::MAX).await?,
-            ),
-        })
-    }
-
-    /// Returns the first of the calls that may have happened, as it is recorded now.
-    async fn first_possible_repeat(
-        &self,
-        calls: Vec<CallAddress>,
-    ) -> Result<Option<CallRow>, RunError> {
-        for call in calls {
-            let rows = self.journal.calls(CallQuery::of_call(call)).await?;
-            let may_have_happened = |row: &CallRow| match (row.status, row.verdict) {
-                (_, Some(SettlementVerdict::NotHappened | SettlementVerdict::Retry))
-                | (CallStatus::Failed | CallStatus::Refused, _) => false,
-                (CallStatus::Succeeded | CallStatus::Unknown | CallStatus::Intended, _) => true,
-            };
-            if let Some(row) = rows.into_iter().find(may_have_happened) {
-                return Ok(Some(row));
-            }
-        }
-        Ok(None)
-    }
 }
 
 /// Answers a call that an earlier attempt made. A call that is not recalled counts as not made, so a repetition gets
@@ -132,13 +109,4 @@ fn answer_from_earlier<T>(
     );
     let refusal = PipelineStop::refused(state, ErrorCode::PermissionDenied, message).held_back();
     HistoryAnswer::Hold(HoldReason::Refused(refusal))
-}
-
-fn held_back_refusal(state: CallState, warning: &RetryWarning) -> PipelineStop {
-    let message = format!(
-        "not executed yet, because an earlier attempt called {} too. {warning} If it is right to make this call, make it \
-         again: the next one is executed.",
-        state.tool()
-    );
-    PipelineStop::refused(state, ErrorCode::InDoubt, message).held_back()
 }

@@ -104,115 +104,77 @@ impl HistoryReader<'_> {
             }
         };
         let counted = cursor.as_ref().map(|cursor| cursor.next_repeat_index(arrived.first_key()));
-        let counted_in = cursor.as_deref().zip(counted);
-        let (standing, unheard) = self.find_recorded_call(arrived, &attempt, counted_in).await?;
-        Ok(LocatedCall {
-            attempt,
-            status: standing,
-            unacknowledged: unheard,
-            replay_index: counted,
-            driver_id,
-        })
+        let cursor = cursor.as_deref().zip(counted);
+        let recorded = self.find_recorded_call(arrived, &attempt, cursor).await?;
+        // An unacknowledged call is found in every resume mode. Otherwise a driver that lost an answer would repeat the
+        // effect.
+        let unacknowledged = match &recorded {
+            Some((_, row)) if row.effect != Effect::Once => None,
+            _ => attempt.lock_unacknowledged(arrived.first_key()).await,
+        };
+        let first = unacknowledged.as_ref().and_then(UnacknowledgedCalls::first);
+        let status = match (recorded, first) {
+            (Some((repeat_index, row)), _) => {
+                // Another call with this first key may have been made during the wait.
+                let row = match &unacknowledged {
+                    Some(_) => self.load_row(arrived.scope(), row.seq).await?,
+                    None => row,
+                };
+                RecordedStatus::Recorded { row: Box::new(row), repeat_index }
+            }
+            (None, Some(seq)) => {
+                let row = Box::new(self.load_row(arrived.scope(), seq).await?);
+                let repeat_index = attempt.repeat_index_of(&row, arrived.first_key(), 0);
+                if let Some((cursor, counted)) = cursor {
+                    cursor.give_back(arrived.first_key(), counted);
+                }
+                RecordedStatus::Recorded { row, repeat_index }
+            }
+            (None, None) => RecordedStatus::New(match cursor {
+                Some((cursor, repeat_index))
+                    if cursor.is_free(arrived.first_key(), repeat_index) =>
+                {
+                    attempt.number_call_as(arrived.first_key(), repeat_index)
+                }
+                Some(_) | None => attempt.number_call(arrived.first_key()),
+            }),
+        };
+        Ok(LocatedCall { attempt, status, unacknowledged, replay_index: counted, driver_id })
     }
 
-    /// Finds the recorded call that this call repeats. An unacknowledged call is found in every resume mode. Otherwise
-    /// a driver that lost an answer would repeat the effect.
+    /// Finds the recorded call that this call repeats, with its repeat index: by the driver's call id, or by the place
+    /// of a driver that starts over.
     async fn find_recorded_call(
         &self,
         arrived: &ArrivedCall,
         attempt: &AttemptTracker,
-        counted: Option<(&ReplayCursor, u32)>,
-    ) -> Result<(RecordedStatus, Option<UnacknowledgedCalls>), RunError> {
-        let recorded = match (self.find_by_driver_call_id(arrived).await?, counted) {
-            (Some(row), _) => {
-                let guess = counted.map_or(0, |(_, counted)| counted);
-                Some((attempt.repeat_index_of(&row, arrived.first_key(), guess), row))
-            }
-            (None, Some((cursor, counted))) => {
-                self.recorded_call_at(arrived, cursor, counted).await?
-            }
-            (None, None) => None,
-        };
-        let unheard = match &recorded {
-            Some((_, row)) if row.effect != Effect::Once => None,
-            _ => attempt.lock_unacknowledged(arrived.first_key()).await,
-        };
-        match (recorded, unheard) {
-            (Some((occurrence, row)), None) => Ok((
-                RecordedStatus::Recorded { row: Box::new(row), repeat_index: occurrence },
-                None,
-            )),
-            (Some((occurrence, row)), Some(unheard)) => {
-                // Another call with this first key may have been made during the wait.
-                let row = Box::new(self.load_row(arrived.scope(), row.seq).await?);
-                Ok((RecordedStatus::Recorded { row, repeat_index: occurrence }, Some(unheard)))
-            }
-            (None, unheard) => {
-                self.next_unacknowledged_or_new(arrived, attempt, counted, unheard).await
-            }
-        }
-    }
-
-    /// Returns the recorded call with this repeat index, for a driver that starts over.
-    async fn recorded_call_at(
-        &self,
-        arrived: &ArrivedCall,
-        cursor: &ReplayCursor,
-        counted: u32,
+        cursor: Option<(&ReplayCursor, u32)>,
     ) -> Result<Option<(u32, CallRow)>, RunError> {
-        if let Some(seq) = cursor.recorded_seq(arrived.first_key().with_repeat_index(counted)) {
-            let row = self.load_row(arrived.scope(), seq).await?;
+        let (scope, first_key) = (arrived.scope(), arrived.first_key());
+        let driver_id = arrived.call().driver_call_id.as_deref();
+        if let Some(id) = driver_id
+            && let Some(row) = self.journal.by_driver_id(scope, id).await?
+        {
+            if row.first_key != first_key.to_string() {
+                return Err(divergence(row, arrived).into());
+            }
+            let guess = cursor.map_or(0, |(_, counted)| counted);
+            return Ok(Some((attempt.repeat_index_of(&row, first_key, guess), row)));
+        }
+        let Some((cursor, counted)) = cursor else { return Ok(None) };
+        if let Some(seq) = cursor.recorded_seq(first_key.with_repeat_index(counted)) {
+            let row = self.load_row(scope, seq).await?;
             // A call with a different driver call id is a different call, even if the input is the same.
-            let is_other =
-                |name: &str| arrived.call().driver_call_id.as_deref().is_some_and(|id| id != name);
+            let is_other = |name: &str| driver_id.is_some_and(|id| id != name);
             if !row.driver_call_id.as_deref().is_some_and(is_other) {
                 return Ok(Some((counted, row)));
             }
         }
         if self.history.resume_mode == ResumeMode::Rejudge && cursor.last_seq() > 0 {
-            let row = self.load_row(arrived.scope(), cursor.last_seq()).await?;
+            let row = self.load_row(scope, cursor.last_seq()).await?;
             return Err(divergence(row, arrived).into());
         }
         Ok(None)
-    }
-
-    /// Returns the first unacknowledged call like this one, or numbers this call as a new one.
-    async fn next_unacknowledged_or_new(
-        &self,
-        arrived: &ArrivedCall,
-        attempt: &AttemptTracker,
-        counted: Option<(&ReplayCursor, u32)>,
-        unheard: Option<UnacknowledgedCalls>,
-    ) -> Result<(RecordedStatus, Option<UnacknowledgedCalls>), RunError> {
-        if let Some(seq) = unheard.as_ref().and_then(UnacknowledgedCalls::first) {
-            let row = Box::new(self.load_row(arrived.scope(), seq).await?);
-            let occurrence = attempt.repeat_index_of(&row, arrived.first_key(), 0);
-            if let Some((cursor, counted)) = counted {
-                cursor.give_back(arrived.first_key(), counted);
-            }
-            return Ok((RecordedStatus::Recorded { row, repeat_index: occurrence }, unheard));
-        }
-        let numbered = match counted {
-            Some((cursor, occurrence)) if cursor.is_free(arrived.first_key(), occurrence) => {
-                attempt.number_call_as(arrived.first_key(), occurrence)
-            }
-            Some(_) | None => attempt.number_call(arrived.first_key()),
-        };
-        Ok((RecordedStatus::New(numbered), None))
-    }
-
-    /// Returns the call of the attempt that has the driver's call id.
-    async fn find_by_driver_call_id(
-        &self,
-        arrived: &ArrivedCall,
-    ) -> Result<Option<CallRow>, RunError> {
-        let Some(id) = arrived.call().driver_call_id.as_deref() else { return Ok(None) };
-        match self.journal.by_driver_id(arrived.scope(), id).await? {
-            Some(row) if row.first_key != arrived.first_key().to_string() => {
-                Err(divergence(row, arrived).into())
-            }
-            row => Ok(row),
-        }
     }
 
     async fn load_row(&self, scope: &AttemptAddress, seq: u32) -> Result<CallRow, RunError> {

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use haft_contract::{Envelope, EnvelopeMetadata, ProbeResult, ToolError, ToolOutput};
+use haft_contract::{Envelope, EnvelopeMetadata, ProbeResult};
 use haft_journal::SettlementVerdict;
 
 use super::answer::HistoryAnswer;
@@ -13,7 +13,7 @@ use super::evidence::{History, Unrepeated};
 use super::recall::{acknowledge_row, hold_in_doubt, recorded_envelope};
 use crate::connection_state::ConnectionState;
 use crate::panic::PanicCatchingFuture;
-use crate::pipeline::call_state::{CallInDoubt, CallState};
+use crate::pipeline::call_state::CallState;
 use crate::pipeline::execute::{CallTiming, ExecutionRight, ToolContext};
 use crate::pipeline::truncate::OutputCutter;
 use crate::pipeline::watch::Granted;
@@ -34,7 +34,20 @@ pub(in crate::pipeline) async fn probe(
     let shared = &connection.shared;
     let mut metadata =
         EnvelopeMetadata { call_id: Some(row.id().to_string()), ..EnvelopeMetadata::default() };
-    match run_probe(&state, granted, doubt, connection).await {
+    let timing = CallTiming::for_call(&state, granted, &shared.parts.limits);
+    let time = Arc::clone(&timing.time);
+    let network = Arc::default();
+    let cx = ToolContext { state: &state, granted, connection, timing, network: &network }
+        .build(ExecutionRight::Probe(doubt));
+    let probing = granted.tool().probe_unguarded(state.call().input.clone(), cx);
+    let probed = tokio::select! {
+        biased;
+        probed = PanicCatchingFuture(Box::pin(probing)) => {
+            probed.unwrap_or_else(|_panic| Ok(ProbeResult::Unknown))
+        }
+        () = time.wait_until_over() => Ok(ProbeResult::Unknown),
+    };
+    match probed {
         Ok(ProbeResult::Happened(output)) => {
             let cutter = OutputCutter::new(&state, granted.contract(), connection);
             let data = cutter.truncate_output(output, &mut metadata);
@@ -62,27 +75,5 @@ pub(in crate::pipeline) async fn probe(
             tracing::warn!(call = %row.id(), err = %err.message, "the probe of a call in doubt failed");
             Ok(hold_in_doubt(&state, &row))
         }
-    }
-}
-
-async fn run_probe(
-    state: &CallState,
-    granted: &Granted,
-    doubt: &CallInDoubt,
-    connection: &Arc<ConnectionState>,
-) -> Result<ProbeResult<ToolOutput>, ToolError> {
-    let timing = CallTiming::for_call(state, granted, &connection.shared.parts.limits);
-    let time = Arc::clone(&timing.time);
-    let network = Arc::default();
-    let cx = ToolContext { state, granted, connection, timing, network: &network }
-        .build(ExecutionRight::Probe(doubt));
-    let probing = granted.tool().probe_unguarded(state.call().input.clone(), cx);
-    tokio::select! {
-        biased;
-        probed = PanicCatchingFuture(Box::pin(probing)) => match probed {
-            Ok(probed) => probed,
-            Err(_panic) => Ok(ProbeResult::Unknown),
-        },
-        () = time.wait_until_over() => Ok(ProbeResult::Unknown),
     }
 }

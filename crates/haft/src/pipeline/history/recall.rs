@@ -83,7 +83,23 @@ async fn answer_recorded(
     resume_mode: ResumeMode,
     shared: &RuntimeShared,
 ) -> Result<HistoryAnswer<CallState>, RunError> {
-    let resolution = match recorded_call_action(&row, resume_mode) {
+    let action = match (row.status, row.verdict) {
+        (CallStatus::Intended, _) => RecordedCallAction::Wait,
+        (CallStatus::Failed, Some(SettlementVerdict::NotHappened))
+        | (CallStatus::Unknown, Some(SettlementVerdict::Retry)) => RecordedCallAction::Execute,
+        (CallStatus::Succeeded | CallStatus::Failed, _) => RecordedCallAction::Answer,
+        // The driver makes the call again because the refusal asked for that.
+        (CallStatus::Refused, _) if row.was_held_back() => RecordedCallAction::Execute,
+        (CallStatus::Refused, _) => match resume_mode {
+            ResumeMode::Rejudge => RecordedCallAction::Execute,
+            ResumeMode::Continue | ResumeMode::Replay => RecordedCallAction::Answer,
+        },
+        (CallStatus::Unknown, _) => match row.effect {
+            Effect::Read | Effect::Idempotent => RecordedCallAction::Execute,
+            Effect::Once => RecordedCallAction::Resolve,
+        },
+    };
+    let resolution = match action {
         RecordedCallAction::Answer => DoubtResolution::Happened(row.clone()),
         RecordedCallAction::Execute => DoubtResolution::NotHappened,
         // The outcome of this call could not be recorded; otherwise the call would not be unacknowledged.
@@ -146,25 +162,6 @@ enum RecordedCallAction {
     Wait,
 }
 
-fn recorded_call_action(row: &CallRow, resume: ResumeMode) -> RecordedCallAction {
-    match (row.status, row.verdict) {
-        (CallStatus::Intended, _) => RecordedCallAction::Wait,
-        (CallStatus::Failed, Some(SettlementVerdict::NotHappened))
-        | (CallStatus::Unknown, Some(SettlementVerdict::Retry)) => RecordedCallAction::Execute,
-        (CallStatus::Succeeded | CallStatus::Failed, _) => RecordedCallAction::Answer,
-        // The driver makes the call again because the refusal asked for that.
-        (CallStatus::Refused, _) if row.was_held_back() => RecordedCallAction::Execute,
-        (CallStatus::Refused, _) => match resume {
-            ResumeMode::Rejudge => RecordedCallAction::Execute,
-            ResumeMode::Continue | ResumeMode::Replay => RecordedCallAction::Answer,
-        },
-        (CallStatus::Unknown, _) => match row.effect {
-            Effect::Read | Effect::Idempotent => RecordedCallAction::Execute,
-            Effect::Once => RecordedCallAction::Resolve,
-        },
-    }
-}
-
 /// Returns the recorded answer, marked as replayed.
 pub(super) fn recorded_envelope(row: &CallRow) -> Envelope {
     let recorded = row.parsed_envelope().ok().flatten();
@@ -212,8 +209,8 @@ fn in_progress_envelope(tool: &str, elapsed_ms: u64) -> Envelope {
         ..EnvelopeMetadata::default()
     };
     let error_text = format!(
-        "this call of {tool} is being executed already under the same name: wait for its answer, or give a new call a name \
-         of its own"
+        "this call of {tool} is being executed already under the same name: wait for its answer, or give a new call \
+         another name"
     );
     Envelope::Error { error_text, metadata }
 }

@@ -56,7 +56,12 @@ impl fmt::Display for RetryWarning {
         for call in &self.first {
             let EarlierEffect { tool, attempt, seq, input, .. } = call;
             let cut = if input.chars().count() < EARLIER_INPUT_CHARS { "" } else { "…" };
-            let happened = effect_verb(call);
+            let happened = match call.status {
+                CallStatus::Succeeded => "succeeded",
+                CallStatus::Failed => "failed, perhaps after a part of it",
+                CallStatus::Unknown | CallStatus::Intended => "unknown, it may have happened",
+                CallStatus::Refused => "refused",
+            };
             writeln!(f, "- {tool}, attempt {attempt}, call {seq}: {happened}: {input}{cut}")?;
         }
         let shown = u64::try_from(self.first.len()).unwrap_or(u64::MAX);
@@ -66,14 +71,5 @@ impl fmt::Display for RetryWarning {
         f.write_str(
             "Look whether they happened before you repeat one. A repeated call has the same idempotency key as before.",
         )
-    }
-}
-
-fn effect_verb(call: &EarlierEffect) -> &'static str {
-    match call.status {
-        CallStatus::Succeeded => "succeeded",
-        CallStatus::Failed => "failed, perhaps after a part of it",
-        CallStatus::Unknown | CallStatus::Intended => "unknown, it may have happened",
-        CallStatus::Refused => "refused",
     }
 }

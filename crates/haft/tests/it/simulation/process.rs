@@ -2,24 +2,21 @@
 //! The journal that lies beneath, the clock and the record of what really happened outlive them.
 
 use std::collections::{BTreeSet, HashSet};
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use haft::{
-    Call, CallLimits, Clock, Connection, ConnectionOptions, Registry, RepeatPolicy, ResumeMode,
-    Run, RunError, Runtime, RuntimeParts, Sandbox, TaskAttempt, WorkspaceRoots,
+    Call, Clock, Connection, ConnectionOptions, Registry, ResumeMode, Run, RunError, Runtime,
+    RuntimeParts, TaskAttempt, WorkspaceRoots,
 };
 use haft_contract::{
-    CallAddress, Cx, Effect, Envelope, EnvelopeMetadata, PatternVariables, ProbeResult,
-    RequirementSet, RunId, Tool, ToolError,
+    CallAddress, Cx, Effect, Envelope, EnvelopeMetadata, ProbeResult, RunId, Tool, ToolError,
 };
 use haft_journal::limits::LEASE_MS_MAX;
 use haft_journal::{
     CallRow, Journal, LeaseOwner, MemoryJournal, SettledBy, Settlement, SettlementVerdict,
 };
-use haft_policy::{NetworkGuard, Rule, RuleAction, RuleScope};
-use haft_sandbox::Launcher;
+use haft_policy::{Rule, RuleAction, RuleScope};
 use serde_json::Value;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
@@ -244,29 +241,17 @@ fn runtime(world: &Arc<World>, fate: &Arc<Fate>, owner: &str) -> Runtime {
     let gone = Arc::clone(world);
     Runtime::new(RuntimeParts {
         registry: Registry::new(tools(world, fate)).unwrap(),
-        journal: Arc::new(DyingJournal::new(Arc::clone(&world.journal), Arc::clone(fate))),
-        variables: PatternVariables { workspace: roots.paths(), ..PatternVariables::default() },
-        roots,
-        requires: RequirementSet::default(),
         rules: vec![(RuleScope::Manifest, Rule::new("*", "*", RuleAction::Allow))],
-        limits: CallLimits::default(),
-        allow_network: false,
-        network_guard: NetworkGuard::default(),
-        project_rules: None,
-        watchdogs: Vec::new(),
-        launcher: Launcher::new(PathBuf::from("/nonexistent")),
-        networking: haft::Networking::default(),
-        sandbox: Sandbox::system(),
-        environment: Vec::new(),
-        sidecars: world.directory.path().join("sidecars"),
-        clock: Arc::new(WorldClock(Arc::clone(world))),
-        owner: LeaseOwner { id: owner.to_owned(), location: format!("process {owner}") },
         is_gone: Arc::new(move |owner: &LeaseOwner| {
             gone.gone.lock().unwrap().contains(&owner.id).then_some(true)
         }),
-        snapshots: None,
-        on_repeat: RepeatPolicy::default(),
-        settings: "{}".to_owned(),
+        ..RuntimeParts::new(
+            Arc::new(DyingJournal::new(Arc::clone(&world.journal), Arc::clone(fate))),
+            roots,
+            world.directory.path().join("sidecars"),
+            Arc::new(WorldClock(Arc::clone(world))),
+            LeaseOwner { id: owner.to_owned(), location: format!("process {owner}") },
+        )
     })
     .unwrap()
 }

@@ -1,0 +1,88 @@
+//! The steps that all ways to start a background process share. The callers decide what the process may reach.
+
+use std::ffi::OsString;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+use haft_contract::{BackgroundProcess, BackgroundProcessRequest, ErrorCode, ToolError};
+use haft_policy::PathSubject;
+use haft_sandbox::{Launcher, SandboxCommand};
+use rustix::fs::{Mode, OFlags, open};
+
+use super::process::RunningProcess;
+use crate::process_registry::ProcessRegistry;
+use crate::roots::{WorkspaceRoots, path_error};
+use crate::sandbox::Sandbox;
+use crate::shell::{ProcessBounds, start_process};
+
+/// The parts with which a background process is started.
+pub(super) struct ProcessStarter<'a> {
+    pub(super) launcher: &'a Launcher,
+    pub(super) sandbox: &'a Sandbox,
+    /// The environment of every process. A request adds variables.
+    pub(super) environment: &'a [(OsString, OsString)],
+    pub(super) processes: &'a ProcessRegistry,
+}
+
+impl ProcessStarter<'_> {
+    /// Starts the requested program in a directory, within these bounds.
+    pub(super) async fn start(
+        &self,
+        request: BackgroundProcessRequest,
+        directory: OwnedFd,
+        bounds: ProcessBounds,
+    ) -> Result<Box<dyn BackgroundProcess>, ToolError> {
+        let channel = match request.channel {
+            haft_contract::ProcessChannel::Descriptor => haft_sandbox::CommandChannel::Descriptor,
+            haft_contract::ProcessChannel::Stdio => haft_sandbox::CommandChannel::Stdio,
+        };
+        let mut command =
+            SandboxCommand::new(request.program, directory).args(request.args).channel(channel);
+        // The keys of a call are not added, because the process outlives the call.
+        command.env = self.environment.iter().cloned().chain(request.env).collect();
+        let memory_bytes = bounds.memory_bytes(self.sandbox);
+        let started = start_process(self.launcher, self.sandbox, command, bounds).await?;
+        Ok(Box::new(RunningProcess::new(started, memory_bytes, self.processes)?))
+    }
+}
+
+// The contract names the number without knowing the sandbox.
+const _: () = assert!(haft_contract::CHANNEL_DESCRIPTOR == haft_sandbox::CHANNEL_DESCRIPTOR);
+
+/// Opens a directory within a root.
+pub(super) fn root_directory(roots: &WorkspaceRoots, cwd: &str) -> Result<OwnedFd, ToolError> {
+    let (place, _) = roots.resolve(cwd)?;
+    let root = roots.root(place.root()).ok_or_else(|| {
+        let message = format!("cwd {cwd:?} is outside the workspace");
+        ToolError::new(ErrorCode::PathEscape, message)
+    })?;
+    root.open_dir(place.relative()).map_err(|err| path_error(cwd, &err))
+}
+
+/// Opens a directory of the system, for a program that must not start in a root.
+pub(super) fn system_directory(
+    sandbox: &Sandbox,
+    roots: &WorkspaceRoots,
+) -> Result<OwnedFd, ToolError> {
+    let mut system = sandbox.readable.iter().filter_map(|place| place.canonicalize().ok());
+    let is_apart = |place: &PathBuf| place.is_dir() && !is_within(place, &roots.paths());
+    let place = system.find(is_apart).unwrap_or_else(|| PathBuf::from("/usr"));
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    open(&place, flags, Mode::empty()).map_err(|errno| {
+        let message = format!("{} cannot be entered: {errno}", place.display());
+        ToolError::new(ErrorCode::ProcessSpawnFailed, message)
+    })
+}
+
+/// Returns the canonical path that a program asks to read. Refuses a path that the sandbox hides from every process.
+pub(super) fn readable_path(sandbox: &Sandbox, path: &Path) -> Result<PathBuf, ToolError> {
+    // The grant leaves out a path that does not exist.
+    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    sandbox.check_read(&PathSubject::outside_roots(path.clone()))?;
+    Ok(path)
+}
+
+/// Returns whether a path is one of the directories or lies in one.
+pub(super) fn is_within(place: &Path, directories: &[PathBuf]) -> bool {
+    directories.iter().any(|directory| place.starts_with(directory))
+}
