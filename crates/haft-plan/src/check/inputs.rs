@@ -75,7 +75,10 @@ fn check_steps(
                 "{reference} refers to a later node: only outputs of earlier ones are there"
             );
             (Code::LaterReference, message)
-        } else if !is_waited_for(id, depends_on) {
+        } else if depends_on.binary_search(&id).is_err()
+            // A dependency that could not be read may mean this node.
+            && depends_on.last() != Some(&NodeId::UNREAD)
+        {
             let message = format!(
                 "{reference} refers to a node that is not waited for: add {id} to depends_on"
             );
@@ -85,11 +88,6 @@ fn check_steps(
         };
         problems.push_for_node(node, &at.written(), code, message);
     });
-}
-
-/// Returns whether a node is waited for, or may be: what could not be read may mean it.
-fn is_waited_for(id: NodeId, depends_on: &[NodeId]) -> bool {
-    depends_on.binary_search(&id).is_ok() || depends_on.last() == Some(&NodeId::UNREAD)
 }
 
 /// Checks that references to the input of the plan name something, as far as the input is known.
@@ -168,12 +166,12 @@ fn check_schema(
     let (preview, open) = template.preview(input);
     for violation in violations(schema, &preview, &open) {
         let field = format!("inputs{}", violation.field);
-        if !errors.iter().any(|error| is_within(&field, &error.field)) {
+        let is_unread = errors.iter().any(|error| {
+            let rest = field.strip_prefix(&error.field);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+        });
+        if !is_unread {
             check.problems.push_for_node(node, &field, violation.code, violation.message);
         }
     }
-}
-
-fn is_within(field: &str, whole: &str) -> bool {
-    field.strip_prefix(whole).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
 }
