@@ -1,6 +1,7 @@
 //! A node's inputs: their references, and the tool's schema around them.
 
 use haft::shown_value;
+use serde_json::Value;
 
 use super::ids::NodeIdTarget;
 use super::plan_check::PlanCheck;
@@ -35,7 +36,22 @@ pub(super) fn check_inputs(
     check_steps(node.id, &template, depends_on, check);
     check_input_references(node.id, &template, check.input, check.problems);
     if let Some(tool) = tool {
-        check_shell_line(node, &template, tool, check.problems);
+        // A text out of a file or a page would be code in a line that a shell reads, however the line quotes it.
+        if let Some(line) = tool.contract.shell_line
+            && node.inputs.get(line.words).is_none_or(Value::is_null)
+        {
+            let (parameter, words) = (line.parameter, line.words);
+            template.each_reference("inputs", &mut |at, reference| {
+                if at.is_within_field(parameter) {
+                    let message = format!(
+                        "{reference} would become part of a line that a shell reads, and so could be code: give the \
+                         program alone in {parameter} and its words in {words}, as {{\"{parameter}\": \"grep\", \
+                         \"{words}\": [\"-c\", \"{reference}\", \"notes.txt\"]}}"
+                    );
+                    check.problems.push_for_node(node.id, &at.written(), Code::ShellLine, message);
+                }
+            });
+        }
         check_schema(node.id, (&template, &errors), tool, check);
     }
     template
@@ -115,31 +131,6 @@ pub(super) fn check_input_references(
                 Code::NoInput,
                 format!("{reference} {why}"),
             );
-        }
-    });
-}
-
-/// Checks that nothing is put into a line that a shell reads: text out of a file or a page would be code there, however it is
-/// quoted.
-fn check_shell_line(
-    node: &PlanNode,
-    template: &InputTemplate,
-    tool: PlanTool<'_>,
-    problems: &mut PlanProblems,
-) {
-    let Some(line) = tool.contract.shell_line else { return };
-    if node.inputs.get(line.words).is_some_and(|words| !words.is_null()) {
-        return;
-    }
-    let (parameter, words) = (line.parameter, line.words);
-    template.each_reference("inputs", &mut |at, reference| {
-        if at.is_within_field(parameter) {
-            let message = format!(
-                "{reference} would become part of a line that a shell reads, and so could be code: give the program \
-                 alone in {parameter} and its words in {words}, as {{\"{parameter}\": \"grep\", \"{words}\": \
-                 [\"-c\", \"{reference}\", \"notes.txt\"]}}"
-            );
-            problems.push_for_node(node.id, &at.written(), Code::ShellLine, message);
         }
     });
 }

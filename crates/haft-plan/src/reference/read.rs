@@ -151,7 +151,20 @@ impl<'t> ReferenceReader<'t> {
         let Some(rest) = self.rest.strip_prefix('[') else { return Ok(None) };
         self.rest = rest;
         let segment = match rest.chars().next() {
-            Some(quote @ ('"' | '\'')) => ReferencePathSegment::Quoted(self.quoted(quote)?),
+            Some(quote @ ('"' | '\'')) => {
+                let mut name = String::new();
+                let mut chars = self.rest.char_indices().skip(1);
+                let end = loop {
+                    let (at, one) = chars.next().ok_or("a closing quote is missing")?;
+                    match one {
+                        one if one == quote => break at + quote.len_utf8(),
+                        '\\' => name.extend(chars.next().map(|(_, next)| next)),
+                        one => name.push(one),
+                    }
+                };
+                self.rest = self.rest.get(end..).unwrap_or_default();
+                ReferencePathSegment::Quoted(name)
+            }
             _ => {
                 let name = self.plain_name();
                 let index = index_of(name).ok_or_else(|| {
@@ -163,20 +176,6 @@ impl<'t> ReferenceReader<'t> {
         let closed = self.rest.strip_prefix(']').ok_or("a closing ] is missing")?;
         self.rest = closed;
         Ok(Some(segment))
-    }
-
-    fn quoted(&mut self, quote: char) -> Result<String, String> {
-        let mut name = String::new();
-        let mut chars = self.rest.char_indices().skip(1);
-        while let Some((at, one)) = chars.next() {
-            if one == quote {
-                self.rest = self.rest.get(at + quote.len_utf8()..).unwrap_or_default();
-                return Ok(name);
-            }
-            let literal = if one == '\\' { chars.next().map(|(_, next)| next) } else { Some(one) };
-            name.extend(literal);
-        }
-        Err("a closing quote is missing".to_owned())
     }
 }
 
