@@ -18,16 +18,14 @@ use crate::journal_location::JournalLocation;
 use crate::manifest::{
     AgentSection, CommandEntry, DurabilitySection, ExampleChecks, FILE_NAME, LanguageEntry,
     Manifest, ManifestFile, ModelSection, PlanSection, SandboxSection, ScopeSection,
-    SnapshotsSection, WatchdogEntry, WebSearchSection,
+    SnapshotsSection, WORKSPACE_AGENTS, WatchdogEntry, WebSearchSection,
 };
 use crate::mcp_servers::McpSettings;
-use crate::network_guard::NetworkGuardName;
 use crate::overrides::SettingOverrides;
 use crate::preset::Preset;
 use crate::privileged_keys::split_privileged;
 use crate::project_rules::ProjectRuleFile;
 use crate::python::{PythonDirectories, directories};
-use crate::setting::Setting;
 use crate::trust::TrustStore;
 
 /// What holds for this process.
@@ -198,11 +196,14 @@ pub fn resolve_with(
         false => without_asks_for_denied(manifest.permissions, preset, host),
     };
     let project = ProjectRuleFile::for_root(host, &root);
-    let rules = scoped(preset, permissions, project.rules(examples)?);
+    let of_preset = preset.rules().into_iter().map(|rule| (RuleScope::Preset, rule));
+    let of_manifest = permissions.into_iter().map(|rule| (RuleScope::Manifest, rule));
+    let of_project = project.rules(examples)?.into_iter().map(|rule| (RuleScope::Project, rule));
+    let rules = of_preset.chain(of_manifest).chain(of_project).collect();
+    let watchdogs = manifest.watchdogs.into_iter().map(|entry| entry.resolve_paths(directory));
+    let guard = overrides.network_guard.or(manifest.network_guard).unwrap_or_default();
     let durability = durability(overrides, manifest.durability, directory, host)?;
-    let mut sandbox = sandbox(overrides, manifest.sandbox, directory);
-    warn_of_less(&sandbox, host);
-    warn_of_missing(&sandbox, host);
+    let mut sandbox = sandbox(overrides, manifest.sandbox, directory, host);
     let roots = join_all(directory, &manifest.roots);
     let python = PythonDirectories {
         entries: directories::effective_entries(
@@ -238,7 +239,7 @@ pub fn resolve_with(
         allow_hosts: overrides.allow_host.clone(),
         limits: limits(overrides, manifest.limits.output_bytes, manifest.limits.timeout_ms),
         allow_network: overrides.allow_network.or(manifest.allow_network).unwrap_or(false),
-        network_guard: network_guard(overrides, &manifest.network_guard),
+        network_guard: guard.into(),
         scope: manifest.scope,
         model: manifest.model,
         web_search: manifest.web_search,
@@ -248,7 +249,7 @@ pub fn resolve_with(
         sandbox,
         snapshots: snapshots(overrides, &manifest.snapshots),
         skill_paths: join_all(directory, &manifest.skills.paths),
-        watchdogs: resolve_watchdogs(manifest.watchdogs, directory),
+        watchdogs: watchdogs.collect(),
         reference_watchdog: manifest.reference_watchdog.unwrap_or(true),
         is_trusted: is_trusted && file.is_some(),
         untrusted_settings: layer.untrusted_settings,
@@ -256,27 +257,8 @@ pub fn resolve_with(
     })
 }
 
-fn network_guard(
-    overrides: &SettingOverrides,
-    of_manifest: &Option<NetworkGuardName>,
-) -> NetworkGuard {
-    overrides.network_guard.or(*of_manifest).unwrap_or_default().into()
-}
-
-fn resolve_watchdogs(entries: Vec<WatchdogEntry>, directory: &Path) -> Vec<WatchdogEntry> {
-    entries.into_iter().map(|entry| entry.resolve_paths(directory)).collect()
-}
-
 fn join_all(directory: &Path, paths: &[PathBuf]) -> Vec<PathBuf> {
     paths.iter().map(|path| directory.join(path)).collect()
-}
-
-/// Returns rules with the scopes that they come from.
-fn scoped(preset: Preset, of_manifest: Vec<Rule>, of_project: Vec<Rule>) -> Vec<(RuleScope, Rule)> {
-    let of_preset = preset.rules().into_iter().map(|rule| (RuleScope::Preset, rule));
-    let of_manifest = of_manifest.into_iter().map(|rule| (RuleScope::Manifest, rule));
-    let of_project = of_project.into_iter().map(|rule| (RuleScope::Project, rule));
-    of_preset.chain(of_manifest).chain(of_project).collect()
 }
 
 fn root(
@@ -335,10 +317,7 @@ fn durability(
 ) -> Result<DurabilitySettings, AppError> {
     let named = overrides.db.as_deref().filter(|name| !name.is_empty());
     if let Some(problem) = named.and_then(OsStr::to_str).and_then(JournalLocation::problem_of) {
-        return Err(AppError::configuration(format!(
-            "journal of {}: {problem}",
-            flag_names("durability.journal")
-        )));
+        return Err(AppError::configuration(format!("durability.journal: {problem}")));
     }
     let journal = match (named, section.journal) {
         (Some(name), _) => JournalLocation::named(name, Path::new("")),
@@ -353,10 +332,6 @@ fn durability(
     })
 }
 
-fn flag_names(key: &str) -> String {
-    Setting::of_key(key).map(Setting::flag_names).unwrap_or_default()
-}
-
 fn snapshots(
     overrides: &SettingOverrides,
     section: &SnapshotsSection,
@@ -369,31 +344,28 @@ fn sandbox(
     overrides: &SettingOverrides,
     section: SandboxSection,
     directory: &Path,
+    host: &AppHost,
 ) -> SandboxSettings {
     let (resources, protected) = (section.resources(), section.protected());
     let SandboxSection { readable, unprotect, control_groups, .. } = section;
-    let readable = readable.iter().map(|path| directory.join(path));
-    SandboxSettings {
-        is_off: overrides.unsafe_no_sandbox,
-        resources,
-        control_groups,
-        readable: readable.collect(),
-        protected,
-        unprotect,
-    }
-}
-
-/// Says at every start what is less confined than it is by itself.
-fn warn_of_less(sandbox: &SandboxSettings, host: &AppHost) {
-    if sandbox.is_off {
+    let readable = join_all(directory, &readable);
+    // haft says at every start what confines commands less than the defaults do.
+    if overrides.unsafe_no_sandbox {
         let message =
             "commands run without the sandbox (unsafe_no_sandbox) and can do whatever you can";
         host.warn(message);
     }
-    if !sandbox.unprotect.is_empty() {
-        let names = sandbox.unprotect.join(", ");
+    if !unprotect.is_empty() {
+        let names = unprotect.join(", ");
         host.warn(format!("not protected any more (sandbox.unprotect): {names}"));
     }
+    // A manifest may be shared by machines on which these places differ, so a missing place is no error.
+    for place in readable.iter().filter(|place| !place.exists()) {
+        let place = place.display();
+        host.warn(format!("commands cannot read {place}, which is not there (sandbox.readable)"));
+    }
+    let is_off = overrides.unsafe_no_sandbox;
+    SandboxSettings { is_off, resources, control_groups, readable, protected, unprotect }
 }
 
 /// Returns the protected names with what of Python tools and MCP servers lies in the roots.
@@ -405,27 +377,15 @@ fn protected(
     host: &AppHost,
 ) -> Result<ProtectedPaths, AppError> {
     let protection = python.protection(places.iter(), &sandbox.unprotect)?;
-    warn_of_unknown(&protection.unknown, host);
-    let protected = sandbox.protected.clone().with_patterns(&protection.patterns);
-    mcp.protected(protected.map_err(AppError::configuration)?, places.iter())
-}
-
-/// Says which names were to be unprotected and are protected by nothing. It is no error: with other roots they may be.
-fn warn_of_unknown(unknown: &[String], host: &AppHost) {
-    for name in unknown.iter().filter(|name| *name != agents::WORKSPACE_AGENTS) {
+    // With other roots there may be something to unprotect, so an unknown name is no error.
+    let unknown = protection.unknown.iter().filter(|name| *name != WORKSPACE_AGENTS);
+    for name in unknown {
         let message =
             format!("nothing protects {name:?}, which is to be unprotected (sandbox.unprotect)");
         host.warn(message);
     }
-}
-
-/// Says which places commands do not see although they were meant to. A manifest may be shared by machines on which they
-/// lie elsewhere, so this is no error.
-fn warn_of_missing(sandbox: &SandboxSettings, host: &AppHost) {
-    for place in sandbox.readable.iter().filter(|place| !place.exists()) {
-        let place = place.display();
-        host.warn(format!("commands cannot read {place}, which is not there (sandbox.readable)"));
-    }
+    let protected = sandbox.protected.clone().with_patterns(&protection.patterns);
+    mcp.protected(protected.map_err(AppError::configuration)?, places.iter())
 }
 
 /// Returns the manifest that is named, or the one that holds in the working directory.

@@ -198,7 +198,10 @@ impl ServerEntry {
                         format!("url: expected one that begins with https://, found {url:?}"),
                     ));
                 }
-                if names_user(url) {
+                // A user name stands before the host.
+                let place = url.split_once("://").map_or(url.as_str(), |(_, place)| place);
+                let authority = place.split(['/', '?', '#']).next().unwrap_or_default();
+                if authority.contains('@') {
                     let message = "url: it holds a user name or a password, which a manifest shows to everybody: leave them out and \
                                    name the variable of a token with token_variable";
                     problems.push(("url", message.to_owned()));
@@ -342,12 +345,6 @@ impl<'de> Deserialize<'de> for VariableValue {
 
         deserializer.deserialize_any(VariableValueVisitor)
     }
-}
-
-/// Returns whether a URL names who asks, before its host.
-fn names_user(url: &str) -> bool {
-    let place = url.split_once("://").map_or(url, |(_, place)| place);
-    place.split(['/', '?', '#']).next().is_some_and(|authority| authority.contains('@'))
 }
 
 #[cfg(test)]

@@ -86,12 +86,6 @@ fn table(text: &str) -> Result<DeTable<'_>, Vec<ManifestProblem>> {
     Err(errors.iter().map(|err| problem_of(err, 0..0)).collect())
 }
 
-/// One entry of a directory of Python tools, and whether it says which.
-struct PythonEntryRead {
-    python: PythonEntry,
-    has_dir: bool,
-}
-
 struct ManifestReader {
     problems: Vec<ManifestProblem>,
     scope: RuleScope,
@@ -226,9 +220,40 @@ impl ManifestReader {
         let whole = value.span();
         let mut directories: Vec<PythonEntry> = Vec::new();
         for entry in self.list(value) {
-            let Some(PythonEntryRead { python, has_dir }) = self.python_entry(entry.clone()) else {
-                continue;
+            let span = entry.span();
+            let table = match entry.clone().into_inner() {
+                DeValue::Table(table) => table,
+                other => {
+                    let message = format!("expected a table, found {}", kind_of(&other));
+                    self.problems.push(ManifestProblem { span, message });
+                    continue;
+                }
             };
+            if !table.contains_key("dir") {
+                let message = "missing field `dir`".to_owned();
+                self.problems.push(ManifestProblem { span, message });
+            }
+            let mut dir = None;
+            // The directory that stands in for a missing one is not checked.
+            let mut python = PythonEntry::of_directory(PathBuf::from("."));
+            for (key, value) in table {
+                match key.get_ref().as_ref() {
+                    "dir" => dir = self.one(value),
+                    "interpreter" => python.interpreter = self.one(value),
+                    "package_root" => python.package_root = self.one(value),
+                    "readable" => {
+                        let places = self.list(value).into_iter();
+                        python.readable = places.filter_map(|place| self.one(place)).collect();
+                    }
+                    "workers" => python.workers = self.one(value),
+                    "idle_ms" => python.idle_ms = self.one(value),
+                    "memory_bytes" => python.memory_bytes = self.one(value),
+                    // `knows_below` reported the other keys.
+                    _ => {}
+                }
+            }
+            let has_dir = dir.is_some();
+            python.dir = dir.unwrap_or(python.dir);
             let mut problems = python.problems();
             if has_dir && directories.iter().any(|known| known.dir == python.dir) {
                 let message = format!("dir: {:?} is named by another entry already", python.dir);
@@ -281,43 +306,6 @@ impl ManifestReader {
             self.problems.push(ManifestProblem { span: whole, message });
         }
         servers
-    }
-
-    /// Reads one entry key by key. Keys that nobody knows were reported before.
-    fn python_entry(&mut self, value: TomlValue<'_>) -> Option<PythonEntryRead> {
-        let span = value.span();
-        let table = match value.into_inner() {
-            DeValue::Table(table) => table,
-            other => {
-                let message = format!("expected a table, found {}", kind_of(&other));
-                self.problems.push(ManifestProblem { span, message });
-                return None;
-            }
-        };
-        if !table.contains_key("dir") {
-            self.problems.push(ManifestProblem { span, message: "missing field `dir`".to_owned() });
-        }
-        let mut dir = None;
-        // What stands in for a directory is looked at no further.
-        let mut python = PythonEntry::of_directory(PathBuf::from("."));
-        for (key, value) in table {
-            match key.get_ref().as_ref() {
-                "dir" => dir = self.one(value),
-                "interpreter" => python.interpreter = self.one(value),
-                "package_root" => python.package_root = self.one(value),
-                "readable" => {
-                    let places = self.list(value).into_iter();
-                    python.readable = places.filter_map(|place| self.one(place)).collect();
-                }
-                "workers" => python.workers = self.one(value),
-                "idle_ms" => python.idle_ms = self.one(value),
-                "memory_bytes" => python.memory_bytes = self.one(value),
-                _ => {}
-            }
-        }
-        let has_dir = dir.is_some();
-        python.dir = dir.unwrap_or(python.dir);
-        Some(PythonEntryRead { python, has_dir })
     }
 
     fn languages(&mut self, value: TomlValue<'_>) -> BTreeMap<String, LanguageEntry> {
@@ -516,16 +504,13 @@ fn span_of_item(table: &TomlValue<'_>, key: &str, place: usize) -> std::ops::Ran
     item.map_or_else(|| span_of(table, key), Spanned::span)
 }
 
-/// Returns the complaint of the reader of TOML; `whole` is where it is about if it does not say.
+/// Returns a problem that the reader of TOML reports. `whole` is its place if the reader names none.
 fn problem_of(err: &toml::de::Error, whole: std::ops::Range<usize>) -> ManifestProblem {
-    ManifestProblem { span: err.span().unwrap_or(whole), message: in_words(err.message()) }
-}
-
-/// Says in words of TOML what is said in words of Rust.
-fn in_words(message: &str) -> String {
-    let Some((found, expected)) = message.split_once(", expected ") else {
-        return message.to_owned();
+    let span = err.span().unwrap_or(whole);
+    let Some((found, expected)) = err.message().split_once(", expected ") else {
+        return ManifestProblem { span, message: err.message().to_owned() };
     };
+    // The reader names types of Rust; its user knows those of TOML.
     let expected = match expected {
         "u32" | "u64" | "usize" => "a whole number",
         "path string" | "a string" => "a text",
@@ -534,7 +519,7 @@ fn in_words(message: &str) -> String {
         structure if structure.starts_with("struct ") => "a table",
         other => other,
     };
-    format!("{found}, expected {expected}")
+    ManifestProblem { span, message: format!("{found}, expected {expected}") }
 }
 
 fn kind_of(value: &DeValue<'_>) -> &'static str {
