@@ -11,8 +11,8 @@ use haft_model::ModelError;
 
 /// Says why an application cannot do its work.
 ///
-/// Its text is the message alone. A front end that shows the error words [`AppError::next`] beside it, in the terms of its
-/// own reader: a command, a button or a request.
+/// Its text is the message alone. A front end words [`AppError::next`] for its reader,
+/// as a command, a button or a request.
 #[derive(Debug)]
 pub struct AppError {
     /// The kind of failure, with the error of the crate that reported it.

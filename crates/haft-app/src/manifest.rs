@@ -65,7 +65,10 @@ pub const MANIFEST_BYTES_MAX: u64 = 1024 * 1024;
 /// Problems of a manifest that are listed at once.
 pub const MANIFEST_PROBLEMS_MAX: usize = 20;
 
-/// What a manifest says. Everything in it is optional.
+/// The values of a manifest, as they are written there. Every key is optional.
+///
+/// A value that is written here does not always hold: a front end may set another value, and an untrusted manifest cannot
+/// widen what an agent may do. [`crate::settings::resolve`] returns the values that hold.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Manifest {
     pub root: Option<PathBuf>,
@@ -213,7 +216,7 @@ impl ManifestFile {
     }
 }
 
-/// What a file of rules says that is kept for one project.
+/// The content of a file of rules for one project.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProjectText {
     /// The directory that the rules are about, as it was written down.

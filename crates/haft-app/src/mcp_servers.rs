@@ -72,7 +72,7 @@ impl McpSettings {
         self.entries.iter().filter(|(_, entry)| entry.is_enabled())
     }
 
-    /// Adds to the protected names what of servers lies in the roots: whoever changes it decides what they do.
+    /// Adds to the protected names the files of servers in the roots: a changed file would change the server.
     pub fn protected<'a>(
         &self,
         protected: ProtectedPaths,
@@ -104,7 +104,7 @@ fn patterns(place: &Path, roots: &[PathBuf]) -> Vec<String> {
 }
 
 impl McpBridge {
-    /// Returns the servers that the settings name. None is started.
+    /// Returns the servers that the settings name, and starts no server.
     pub fn new(settings: &McpSettings, extensions: ServerProcesses, host: &AppHost) -> Self {
         let cache: Arc<dyn ToolListCache> =
             Arc::new(McpListingCache(KeyedTextCache::new(host.state().mcp())));
@@ -176,7 +176,7 @@ impl McpBridge {
     }
 }
 
-/// What servers do not bring.
+/// The tools of servers that are left out.
 pub struct OmittedTools {
     /// The servers that bring nothing.
     pub servers: Vec<String>,
@@ -224,7 +224,7 @@ pub fn taken_id_message(registry: &Registry, id: &ToolId) -> Option<String> {
         .then(|| format!("another tool is called {id} already: call the server otherwise"))
 }
 
-/// Returns a server as it is to be used. What keeps it from that is said when it is called.
+/// Returns the specification of a server. A call reports the reason if the server cannot be used.
 fn spec(
     name: &str,
     entry: &ServerEntry,

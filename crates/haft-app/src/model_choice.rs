@@ -10,7 +10,7 @@ use crate::manifest::ModelSection;
 /// The environment variable that names a file of authorities, as other programs have it.
 const AUTHORITIES: &str = "SSL_CERT_FILE";
 
-/// The model that a front end names. What is empty names nothing.
+/// The model that a front end names. An empty text names no model.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ModelChoice {
     /// `provider/name`.

@@ -29,11 +29,11 @@ pub const PYTHON_WARNINGS_MAX: usize = 10;
 /// The interpreter unless one is named.
 const INTERPRETER: &str = "python3";
 
-/// What reads METADATA, and how tools are judged.
+/// Finds Python tools: it reads their METADATA and checks them.
 pub struct PythonToolFinder {
     /// Starts the processes that read.
     pub residents: ReadOnlyBackgroundProcesses,
-    /// What was found out before.
+    /// The results of earlier readings.
     pub readings: KeyedTextCache,
     /// The canonical directories that calls may reach: what lies in them is not what reads.
     pub roots: Vec<PathBuf>,

@@ -23,7 +23,7 @@ pub struct Setting {
     pub flag: Option<&'static str>,
     /// The environment variable of the same meaning.
     pub env: Option<&'static str>,
-    /// What it sets.
+    /// The value that it sets, in words.
     pub doc: &'static str,
     /// How a flag goes together with the manifest.
     pub merge: SettingMerge,

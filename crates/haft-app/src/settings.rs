@@ -28,7 +28,7 @@ use crate::project_rules::ProjectRuleFile;
 use crate::python::{PythonDirectories, directories};
 use crate::trust::TrustStore;
 
-/// What holds for this process.
+/// The settings that hold for this process. All paths are absolute, or start in the directory that named them.
 #[derive(Clone, Debug)]
 pub struct EffectiveSettings {
     /// Where relative paths start.
@@ -47,7 +47,7 @@ pub struct EffectiveSettings {
     pub lsp: BTreeMap<String, LanguageEntry>,
     /// MCP servers.
     pub mcp: McpSettings,
-    /// What the agent requires beyond its tools.
+    /// The requirements of the agent beyond those of its tools.
     pub requires: RequirementSet,
     /// Rules of the preset, the manifest and the project.
     pub rules: Vec<(RuleScope, Rule)>,
@@ -63,7 +63,7 @@ pub struct EffectiveSettings {
     pub limits: CallLimits,
     /// Whether commands get the ordinary network.
     pub allow_network: bool,
-    /// What is refused by name while commands have no network.
+    /// How many commands are refused by name while commands have no network.
     pub network_guard: NetworkGuard,
     /// Where calls belong that do not say so.
     pub scope: ScopeSection,
@@ -89,13 +89,13 @@ pub struct EffectiveSettings {
     pub reference_watchdog: bool,
     /// The manifest that was used.
     pub manifest: Option<PathBuf>,
-    /// Whether somebody trusted it, and so this workspace; nobody did where there is none.
+    /// Whether the user trusted the manifest, and so this workspace; false without a manifest.
     pub is_trusted: bool,
-    /// What of it does not hold because nobody trusted it, in words, and the command that has it hold.
+    /// The parts of the manifest that do not hold because the user did not trust it.
     pub untrusted_settings: Option<UntrustedSettings>,
 }
 
-/// What of a manifest does not hold.
+/// The parts of a manifest that do not hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UntrustedSettings {
     /// Which manifest it is, and what of it, a line each.
@@ -109,7 +109,7 @@ pub struct UntrustedSettings {
 pub struct DurabilitySettings {
     /// The journal.
     pub journal: JournalLocation,
-    /// What is done about a `once` call that an earlier attempt made as well.
+    /// The treatment of a `once` call that an earlier attempt made as well.
     pub on_repeat: RepeatPolicy,
     /// How long records are kept, in days.
     pub keep_days: Option<u64>,
@@ -128,7 +128,7 @@ pub struct SandboxSettings {
     pub control_groups: bool,
     /// Further directories and files that they can read: absolute, and as they are spelled.
     pub readable: Vec<PathBuf>,
-    /// Names that nobody changes.
+    /// Names that neither tools nor commands change.
     pub protected: ProtectedPaths,
     /// Names that are protected by themselves, and here are not.
     pub unprotect: Vec<String>,
@@ -139,7 +139,7 @@ pub struct SandboxSettings {
 pub struct DeclaredCommands {
     /// Those that hold.
     pub entries: Vec<CommandEntry>,
-    /// Whether there are others, which nobody trusted.
+    /// Whether the manifest declares others, which the user did not trust.
     pub has_untrusted: bool,
 }
 
@@ -171,7 +171,11 @@ impl EffectiveManifest {
     }
 }
 
-/// Finds out what holds. What of the manifest does not is said on standard error.
+/// Returns the settings that hold. It notifies `host` of the parts of an untrusted manifest that do not hold.
+///
+/// # Errors
+///
+/// Fails if the manifest or a rule in it cannot be read, or if an override names something that does not exist.
 pub fn resolve(
     overrides: &SettingOverrides,
     host: &AppHost,

@@ -11,7 +11,7 @@ use serde::Deserialize;
 /// Limit (settings): the manifest is refused.
 pub(crate) const MODEL_MS_MAX: u64 = 3_600_000;
 
-/// What the table says. Everything in it is optional.
+/// The values of the table. Every key is optional; a missing key has its default.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ModelSection {

@@ -48,7 +48,7 @@ const FLAGS_ONLY: &[(&str, &str)] = &[(
 )];
 /// The section of the entries of one list.
 const SEARCH_PROVIDERS: &str = "web_search.providers";
-/// What people call a key in the tables of the model and of providers.
+/// Names that people give to an API key in the tables of the model and of providers.
 const KEYS_OF_MODELS: &[&str] = &["api_key", "key", "token"];
 
 type TomlValue<'t> = Spanned<DeValue<'t>>;
@@ -58,7 +58,7 @@ type TomlValue<'t> = Spanned<DeValue<'t>>;
 pub enum ExampleChecks {
     /// It is.
     Checked,
-    /// It is read as it is, for somebody who looks at the examples one by one.
+    /// The rule is read as it is. The caller checks its examples one by one.
     Unchecked,
 }
 
@@ -82,7 +82,7 @@ fn table(text: &str) -> Result<DeTable<'_>, Vec<ManifestProblem>> {
     if errors.is_empty() {
         return Ok(table.into_inner());
     }
-    // What a broken text would mean is a guess, and its mistakes would be listed as mistakes of the user.
+    // The meaning of a broken text is a guess, and its mistakes would be listed as mistakes of the user.
     Err(errors.iter().map(|err| problem_of(err, 0..0)).collect())
 }
 
@@ -109,7 +109,7 @@ impl ManifestReader {
             if !self.knows("", name, key.span()) {
                 continue;
             }
-            // Entries of Python directories are read on without what nobody knows, and those of commands look for it themselves.
+            // An entry of Python directories is read without its unknown keys, and one of commands reports them itself.
             if name != COMMANDS && !self.knows_below(name, value.get_ref()) && name != PYTHON {
                 continue;
             }
@@ -369,7 +369,7 @@ impl ManifestReader {
                 checked.match_examples.clear();
                 checked.not_match_examples.clear();
             }
-            // What the variables stand for is not known yet, and nothing that is checked here depends on it.
+            // The values of the variables are not known yet, and no check here depends on them.
             let compiled = RuleSet::compile(
                 [(self.scope, checked)],
                 &PatternVariables::default(),
@@ -480,7 +480,7 @@ fn section_of(section: &str) -> &str {
         return PLAN_TOOL;
     }
     if let Some(name) = section.strip_prefix("lsp.") {
-        // What is below is a server's own affair.
+        // haft does not know the keys below: the language server reads them.
         return if name.contains('.') { section } else { LSP_LANGUAGE };
     }
     match section.strip_prefix("mcp.").map(|rest| rest.split_once('.')) {
@@ -507,8 +507,9 @@ fn span_of_item(table: &TomlValue<'_>, key: &str, place: usize) -> std::ops::Ran
 /// Returns a problem that the reader of TOML reports. `whole` is its place if the reader names none.
 fn problem_of(err: &toml::de::Error, whole: std::ops::Range<usize>) -> ManifestProblem {
     let span = err.span().unwrap_or(whole);
-    let Some((found, expected)) = err.message().split_once(", expected ") else {
-        return ManifestProblem { span, message: err.message().to_owned() };
+    let message = err.message();
+    let Some((found, expected)) = message.split_once(", expected ") else {
+        return ManifestProblem { span, message: message.to_owned() };
     };
     // The reader names types of Rust; its user knows those of TOML.
     let expected = match expected {

@@ -55,7 +55,7 @@ pub const BENEATH: &str = "/**";
 const MIB: u64 = 1024 * 1024;
 const TIB: u64 = MIB * MIB;
 
-/// What the table says. Everything in it is optional.
+/// The values of the table. Every key is optional; a missing key has its default.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SandboxSection {

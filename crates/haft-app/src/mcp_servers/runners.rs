@@ -23,7 +23,7 @@ const RUNNERS: [(&[&str], PackageRegistry); 11] = [
 ];
 /// Options whose value is the package.
 const PACKAGE_OPTIONS: [&str; 4] = ["--from", "--package", "--spec", "-p"];
-/// What keeps them from trying again and again to reach what a server without hosts does not reach.
+/// Variables that keep them from retrying to reach a registry that a server without hosts does not reach.
 const OFFLINE: [(&str, &str); 2] = [("npm_config_offline", "true"), ("UV_OFFLINE", "1")];
 /// Where servers are installed, in what is said here and in the documentation.
 const PLACE: &str = "~/.local/share/mcp";

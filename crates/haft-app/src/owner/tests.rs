@@ -59,7 +59,7 @@ fn of_what_cannot_be_seen_nothing_is_said() {
     };
     check(&|system| system.machine = "another".to_owned());
     check(&|system| system.host = "elsewhere".to_owned());
-    // Two machines of one name, or this one after it was started again: nobody can tell.
+    // Two machines of one name look like one machine that was started again.
     check(&|system| system.boot = "another".to_owned());
     check(&|system| system.namespace = "pid:[1]".to_owned());
     for id in ["", "x", "a b c d e f g"] {
