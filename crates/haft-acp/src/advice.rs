@@ -12,8 +12,7 @@ pub(crate) fn sentence_for_editor(refusal: &Refusal) -> Option<String> {
         | Remedy::AddRule(_)
         | Remedy::Unprotect(_)
         | Remedy::Settle(_)
-        | Remedy::Login(_)
-        | Remedy::Trust => Some(remedy.to_string()),
+        | Remedy::Login(_) => Some(remedy.to_string()),
     });
     let changes: Vec<String> = changes.collect();
     (!changes.is_empty()).then(|| format!("To lift this, {}.", changes.join(", or ")))

@@ -18,8 +18,7 @@ pub(crate) fn sentence_for_agent(refusal: &Refusal) -> Option<String> {
             | Remedy::AllowHost(_)
             | Remedy::AddRule(_)
             | Remedy::Unprotect(_)
-            | Remedy::Login(_)
-            | Remedy::Trust => decisions.push(remedy.to_string()),
+            | Remedy::Login(_) => decisions.push(remedy.to_string()),
         }
     }
     let decisions = (!decisions.is_empty()).then(|| decisions.join(", or "))?;

@@ -1,31 +1,17 @@
-//! Where the agents of this machine are: those of the workspace, the user's own, and what the program brings along. What an
-//! agent is, and which of two counts, is the library's business.
+//! Whether the user trusts the agents of a workspace, and how those that the user trusts are protected. The agent crate knows
+//! what an agent is, and which of two agents of one name counts.
 
 use std::path::Path;
 
-use haft_agent::{AgentDirectories, WorkspaceTrust};
+use haft_agent::WorkspaceTrust;
 use haft_sandbox::ProtectedPaths;
 
 use crate::app_error::AppError;
-use crate::host::AppHost;
-use crate::settings::EffectiveSettings;
+use crate::manifest::WORKSPACE_AGENTS;
 
-/// The agents of a workspace, beneath its root.
-pub const WORKSPACE_AGENTS: &str = "agents/*.md";
-
-/// Returns where the agents for a workspace are looked for.
-pub fn agent_paths(settings: &EffectiveSettings, host: &AppHost) -> AgentDirectories {
-    let whole = settings.manifest.as_deref().filter(|_| settings.is_trusted);
-    AgentDirectories {
-        root: Some(settings.root.clone()),
-        trust: trust(&settings.root, whole),
-        user: host.config_directory().map(|config| config.join("haft/agents")),
-    }
-}
-
-/// Returns whether the user trusts the workspace: the manifest in its root is one that holds whole. One that lies elsewhere,
-/// and was named for this work, says nothing about the files here.
-fn trust(root: &Path, whole: Option<&Path>) -> WorkspaceTrust {
+/// Returns whether the user trusts the workspace: all of the manifest in its root holds. A manifest that lies elsewhere, and was
+/// named for this work, says nothing about the files here.
+pub(crate) fn trust(root: &Path, whole: Option<&Path>) -> WorkspaceTrust {
     let directory = whole.and_then(Path::parent).and_then(|it| it.canonicalize().ok());
     match directory.zip(root.canonicalize().ok()) {
         Some((directory, root)) if directory == root => WorkspaceTrust::Trusted,
@@ -33,9 +19,9 @@ fn trust(root: &Path, whole: Option<&Path>) -> WorkspaceTrust {
     }
 }
 
-/// Adds to the protected names the agents of a workspace that the user trusts, with `whole` as the manifest that holds whole:
-/// whoever changes them decides what the next session is held to, and which model reads it.
-pub fn protected(
+/// Adds to the protected names the agents of a workspace that the user trusts. `whole` is the manifest, if all of it holds. A
+/// changed agent would decide what the next session may do, and which model reads it.
+pub(crate) fn protected(
     names: ProtectedPaths,
     root: &Path,
     whole: Option<&Path>,

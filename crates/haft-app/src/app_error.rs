@@ -10,21 +10,24 @@ use haft_journal::JournalError;
 use haft_model::ModelError;
 
 /// Says why an application cannot do its work.
+///
+/// Its text is the message alone. A front end words [`AppError::next`] for its reader,
+/// as a command, a button or a request.
 #[derive(Debug)]
 pub struct AppError {
-    /// What kind of failure it is, with its source where another crate said it.
+    /// The kind of failure, with the error of the crate that reported it.
     pub kind: AppErrorKind,
-    /// What was wrong.
+    /// The failure in words: lower case, without a full stop at the end.
     pub message: String,
-    /// What helps, if something does.
+    /// The step that helps, if there is one.
     pub next: Option<NextStep>,
 }
 
-/// The kinds of [`AppError`].
+/// The kinds of [`AppError`]. A front end derives the exit status of its process from the kind.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum AppErrorKind {
-    /// The configuration or the input is not usable.
+    /// The configuration or the input is not usable. Nothing was executed.
     Configuration,
     /// The work failed in another way.
     Failed,
@@ -61,6 +64,8 @@ pub enum NextStep {
     TestServer(String),
     /// Log in to this MCP server.
     LogIn(String),
+    /// Install the program of this MCP server once, and start it instead of downloading it.
+    InstallServer(Box<ServerInstall>),
     /// Check the skills.
     CheckSkills,
     /// Check the agents.
@@ -73,6 +78,19 @@ pub enum NextStep {
     InspectDisk(PathBuf),
     /// Do what the text says, which names what to change.
     Advice(String),
+}
+
+/// An installation of the program of an MCP server, which then needs no download.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServerInstall {
+    /// The name of the server.
+    pub server: String,
+    /// The reason why the download does not work.
+    pub problem: String,
+    /// The command that installs the program.
+    pub install: String,
+    /// The path of the program after that.
+    pub program: String,
 }
 
 impl AppError {

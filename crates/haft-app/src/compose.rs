@@ -1,5 +1,5 @@
-//! The composition root: the one place where tools, journal, rules, roots and launcher are put together. Everything that
-//! the libraries must not read themselves is read here: the environment, the clock and this program's own path.
+//! The composition root: the one place where tools, journal, rules, roots and launcher are put together. The libraries read
+//! neither the environment nor the clock nor the path of this program; this module passes them in.
 
 pub mod agent;
 mod lsp;
@@ -9,7 +9,7 @@ mod tools;
 mod watchdogs;
 mod web;
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
@@ -25,7 +25,7 @@ use haft_plan::drive::{PLAN_TOOL, plan_tool};
 use haft_policy::{Rule, RuleAction, RuleScope};
 use haft_sandbox::{Launcher, Mechanisms};
 
-pub use self::agent::agent_host;
+pub use self::agent::{agent_host, agent_paths};
 pub use self::tools::{AvailableTools, bridge, finder};
 pub use self::web::search;
 use crate::app_error::{AppError, NextStep};
@@ -35,13 +35,17 @@ use crate::settings::EffectiveSettings;
 use crate::{environment, haft_files, id, owner, permission_names, sidecars, skills};
 
 /// Returns the tools that the settings offer.
+///
+/// # Errors
+///
+/// Fails if the settings name tools that do not exist, or if two sources bring tools of one id.
 pub async fn registry(settings: &EffectiveSettings, host: &AppHost) -> Result<Registry, AppError> {
     Ok(AvailableTools::find(settings, host).await?.offered().clone())
 }
 
-/// Says that there is no such tool, and which ones are nearly called so.
+/// Returns the message that there is no such tool, with the names that are nearly the same.
 pub fn unknown_tool(registry: &Registry, name: &str) -> String {
-    // The tool that keeps plans is offered to nobody.
+    // No agent is offered the tool that keeps plans.
     let is_offered = |id: &&str| *id != PLAN_TOOL;
     let near = registry.near_matches(name).into_iter().filter(is_offered).collect::<Vec<_>>();
     match near.as_slice() {
@@ -54,12 +58,18 @@ pub fn unknown_tool(registry: &Registry, name: &str) -> String {
     }
 }
 
-/// Puts a runtime together that records calls.
+/// Returns a runtime that records calls in the journal of the settings.
+///
+/// It reads Python tools and the lists of MCP servers, and removes outputs that are older than they are kept.
+///
+/// # Errors
+///
+/// Fails if the journal cannot be opened, or if a rule or a list of tools names something unknown.
 pub async fn runtime(settings: &EffectiveSettings, host: &AppHost) -> Result<Runtime, AppError> {
     runtime_of(&AvailableTools::find(settings, host).await?, settings, host).await
 }
 
-/// Puts a runtime together that records calls of these tools.
+/// Returns a runtime that records calls of these tools in the journal of the settings.
 pub async fn runtime_of(
     tools: &AvailableTools,
     settings: &EffectiveSettings,
@@ -70,7 +80,7 @@ pub async fn runtime_of(
     Ok(runtime)
 }
 
-/// Puts a runtime together that records calls of these tools in a journal that is open already, and no snapshots.
+/// Returns a runtime that records calls of these tools in an open journal, without snapshots.
 pub fn runtime_on(
     journal: Arc<dyn Journal>,
     tools: &AvailableTools,
@@ -82,7 +92,7 @@ pub fn runtime_on(
     Ok(runtime)
 }
 
-/// Puts a runtime together that drives plans with these tools: it can keep them with their runs, too.
+/// Returns a runtime that drives plans with these tools. It can record the plans with their runs, too.
 pub async fn plan_runtime(
     tools: &AvailableTools,
     settings: &EffectiveSettings,
@@ -90,7 +100,7 @@ pub async fn plan_runtime(
 ) -> Result<Runtime, AppError> {
     let mut parts = recording_parts(tools, settings, host).await?;
     parts.registry.add(plan_tool())?;
-    // No rule that denies everything may keep a plan from being kept: nothing is done by it.
+    // A rule that denies everything must not keep a plan from being recorded: recording it has no effect outside.
     parts.rules.push((RuleScope::Manifest, Rule::new(PLAN_TOOL, "*", RuleAction::Allow)));
     let runtime = Runtime::new(parts)?;
     tools.watch_server_changes(&runtime, settings);
@@ -114,7 +124,7 @@ async fn recording_parts(
     Ok(parts)
 }
 
-/// Puts a runtime together for looking at what it would do, which leaves nothing behind.
+/// Returns a runtime that shows what calls would do. Its journal is in memory, so nothing of it remains.
 pub async fn unrecorded_runtime(
     settings: &EffectiveSettings,
     host: &AppHost,
@@ -122,7 +132,7 @@ pub async fn unrecorded_runtime(
     unrecorded_plan_runtime(&AvailableTools::find(settings, host).await?, settings, host)
 }
 
-/// Puts a runtime together for looking at what a plan would do with these tools.
+/// Returns a runtime that shows what a plan would do with these tools. Its journal is in memory.
 pub fn unrecorded_plan_runtime(
     tools: &AvailableTools,
     settings: &EffectiveSettings,
@@ -177,6 +187,11 @@ fn launcher(helper: PathBuf, settings: &EffectiveSettings, host: &AppHost) -> La
 }
 
 /// Opens the directories that calls may reach.
+///
+/// # Errors
+///
+/// Fails if a root does not exist or is no directory, and if one of them is `/`: the sandbox cannot confine commands to
+/// everything.
 pub fn roots(settings: &EffectiveSettings) -> Result<WorkspaceRoots, AppError> {
     let roots = WorkspaceRoots::open(&settings.root, &settings.roots)?;
     if roots.paths().iter().any(|root| root == Path::new("/")) {
@@ -187,7 +202,7 @@ pub fn roots(settings: &EffectiveSettings) -> Result<WorkspaceRoots, AppError> {
     Ok(roots)
 }
 
-/// Returns what the variables in path patterns stand for.
+/// Returns the values of the variables in path patterns, such as `{workspace}` and `{user-data}`.
 pub fn variables(roots: &WorkspaceRoots, host: &AppHost) -> PatternVariables {
     PatternVariables {
         workspace: roots.paths(),
@@ -206,9 +221,9 @@ pub fn rules_in_force(
     Ok(settings.rules.iter().cloned().chain(of_session).collect())
 }
 
-/// Returns what commands see beside the roots, and what is kept from them and from tools.
+/// Returns the places that commands see beside the roots, and those that are hidden from commands and tools.
 ///
-/// What the settings name and is not there is left out: a manifest may be shared by machines on which it lies elsewhere.
+/// Named places that do not exist are left out: a manifest may be shared by machines on which these places differ.
 pub fn host_paths(settings: &EffectiveSettings, host: &AppHost, roots: &[PathBuf]) -> HostPaths {
     let home = host.home().unwrap_or(Path::new("/"));
     let of_host = host.clone();
@@ -267,22 +282,17 @@ pub fn mechanisms(host: &AppHost) -> Mechanisms {
     Mechanisms { namespaces: has("namespaces"), landlock: has("landlock"), seccomp: has("seccomp") }
 }
 
-/// Returns what commands get of the environment, and who the user is to git, whose configuration they do not see.
+/// Returns the variables that commands get, with the user's name and address for git: commands do not see its configuration.
 fn command_environment(host: &AppHost, places: &HostPaths) -> Vec<(OsString, OsString)> {
     let mut variables = environment::allowed(host.variables());
     for (_, path) in variables.iter_mut().filter(|(name, _)| name == "PATH") {
-        *path = without_links(path);
+        // Commands see toolchains at their real place, and not the links that lead there, such as `current`.
+        let real = |directory: PathBuf| directory.canonicalize().unwrap_or(directory);
+        let joined = std::env::join_paths(std::env::split_paths(path).map(real));
+        *path = joined.unwrap_or_else(|_| path.clone());
     }
     variables.extend(git_identity(&|name| host.variable(name), &places.home));
     variables
-}
-
-/// Returns a PATH whose directories are named without links: commands see toolchains where they are, and not the links
-/// that lead there, such as `current`.
-fn without_links(path: &OsStr) -> OsString {
-    let real = |directory: PathBuf| directory.canonicalize().unwrap_or(directory);
-    let joined = std::env::join_paths(std::env::split_paths(path).map(real));
-    joined.unwrap_or_else(|_| path.to_owned())
 }
 
 /// Returns the rules that flags give to the session.
@@ -290,13 +300,23 @@ fn connection_rules(
     settings: &EffectiveSettings,
     registry: &Registry,
 ) -> Result<Vec<Rule>, AppError> {
-    let tools = settings.allow.iter().map(|name| allow_tool(registry, name));
+    let tools = settings.allow.iter().map(|name| {
+        let contract = registry.contract(name).ok_or_else(|| {
+            AppError::configuration(format!("allow: {}", unknown_tool(registry, name)))
+                .next(NextStep::ListTools)
+        })?;
+        Ok(Rule::new(contract.id.as_str(), "*", RuleAction::Allow))
+    });
     let hosts =
         settings.allow_hosts.iter().map(|host| Ok(Rule::new("net.fetch", host, RuleAction::Allow)));
     tools.chain(hosts).collect()
 }
 
-/// Looks after runs of processes that are gone, and says what was put right and what is in doubt since.
+/// Takes care of the runs of processes that died, and notifies the host of what it repaired and which calls are in doubt.
+///
+/// # Errors
+///
+/// Fails if the journal cannot be read or written.
 pub async fn recover(runtime: &Runtime, host: &AppHost) -> Result<(), AppError> {
     let recovered = runtime.recover().await?;
     for undone in &recovered.undone {
@@ -313,7 +333,7 @@ pub async fn recover(runtime: &Runtime, host: &AppHost) -> Result<(), AppError> 
     Ok(())
 }
 
-/// Opens a session for a front end without a person who could be asked.
+/// Opens a connection for a front end at which haft can ask no person. `front_end` is its kind, such as `mcp`.
 pub fn open_connection(
     runtime: &Runtime,
     settings: &EffectiveSettings,
@@ -332,7 +352,7 @@ pub fn open_connection(
     Ok(runtime.open_connection(options)?)
 }
 
-/// Opens the session that agents are cut out of: what it may is the most that any of them may.
+/// Opens the connection of agents. The sessions of agents may do at most what this connection may do.
 fn open_agent_connection(
     runtime: &Runtime,
     settings: &EffectiveSettings,
@@ -349,15 +369,7 @@ fn open_agent_connection(
     Ok(runtime.open_connection(options)?)
 }
 
-/// Returns the name of a run that begins now.
+/// Returns a new name for a run: `run_` with the time and random digits.
 pub fn new_run(now_ms: u64) -> Result<RunId, AppError> {
     RunId::parse(&id::new("run", now_ms)?).map_err(AppError::configuration)
-}
-
-fn allow_tool(registry: &Registry, name: &str) -> Result<Rule, AppError> {
-    let contract = registry.contract(name).ok_or_else(|| {
-        AppError::configuration(format!("allow: {}", unknown_tool(registry, name)))
-            .next(NextStep::ListTools)
-    })?;
-    Ok(Rule::new(contract.id.as_str(), "*", RuleAction::Allow))
 }

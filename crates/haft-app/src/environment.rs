@@ -1,5 +1,5 @@
-//! What of the user's environment commands get to see: names that programs need to work, and nothing that carries a
-//! secret. A list of what is allowed, because nobody can list all names of secrets.
+//! Selects the variables of the user's environment that commands see: those that programs need, and none that carries a
+//! secret. The list names the allowed variables, because a list of all names of secrets is impossible.
 
 use std::ffi::OsString;
 

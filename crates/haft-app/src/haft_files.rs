@@ -1,6 +1,5 @@
-//! haft's own files, which neither tools nor commands reach: whoever could write the journal, the record of trust or the
-//! manifest would decide what is allowed and what is remembered. Where they are is said here; keeping everybody away
-//! is the runtime's and the sandbox's business.
+//! Names haft's own files, which neither tools nor commands reach. A changed journal, record of trust or manifest would
+//! change what haft allows and remembers. The runtime and the sandbox keep tools and commands away from these files.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +7,7 @@ use haft_sandbox::ProtectedPaths;
 
 use crate::app_error::AppError;
 
-/// What SQLite keeps beside a database, under its name and this.
+/// The suffixes of the files that SQLite keeps for a database.
 const JOURNAL_SUFFIXES: &[&str] = &["", "-journal", "-shm", "-wal"];
 
 /// Returns the places that are hidden: the state directory, and the journal wherever it is if it is a file.
@@ -27,8 +26,11 @@ pub fn hidden_paths(state: &Path, journal: Option<&Path>) -> Vec<PathBuf> {
     places
 }
 
-/// Returns what is protected in the roots: the names that are anyway, and the manifest if it lies there under another
-/// one. A manifest that cannot be protected is refused: whoever changed it would decide what holds from the next start.
+/// Returns the protected names with the manifest, if it lies in a root under a name that is not protected.
+///
+/// # Errors
+///
+/// Fails if the manifest cannot be protected: a command that changed it would change the settings of the next start.
 pub fn protect_manifest(
     protected: ProtectedPaths,
     manifest: &Path,

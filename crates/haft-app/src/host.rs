@@ -1,6 +1,6 @@
 //! The machine and the process that haft works in, as one value: environment, home, working directory, clock, the program
-//! that confines processes, and who hears notices. Nothing else in this crate reads them from the system, so that a test
-//! or an embedder decides each of them.
+//! that confines processes, and the listener for notices. Nothing else in this crate reads them from the system, so that a
+//! test or an embedder decides each of them.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -17,6 +17,20 @@ use crate::state::{StateDirectory, state_path};
 type NoticeListener = dyn Fn(&Notice) + Send + Sync;
 
 /// The process that an application of haft runs in. Cloning is cheap.
+///
+/// A program starts with [`AppHost::from_process`], and a test with [`AppHost::isolated`]:
+///
+/// ```
+/// use haft_app::host::AppHost;
+///
+/// # fn main() -> Result<(), haft_app::app_error::AppError> {
+/// let state = std::env::temp_dir().join("haft-state");
+/// let host = AppHost::isolated(&state)?.on_notice(|notice| eprintln!("{}", notice.message));
+/// assert_eq!(host.home(), None);
+/// assert_eq!(host.state().journal(), state.join("journal.sqlite"));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct AppHost {
     variables: Arc<BTreeMap<OsString, OsString>>,
@@ -29,13 +43,16 @@ pub struct AppHost {
 }
 
 /// Something that a person should know and that stops nothing.
+///
+/// haft sends notices where a command line prints warnings: a server that does not start, a setting that is not trusted, a
+/// call in doubt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Notice {
-    /// How much it matters.
+    /// How important the notice is.
     pub level: NoticeLevel,
-    /// The text; it may hold names that others chose.
+    /// The text. It may hold names that strangers chose, so a terminal must escape its control characters.
     pub message: String,
-    /// What helps, if something does.
+    /// The step that helps, if there is one.
     pub next: Option<NextStep>,
 }
 
@@ -51,6 +68,10 @@ pub enum NoticeLevel {
 impl AppHost {
     /// Returns the host of this process: its environment, home, working directory, program and the system's clock.
     /// Notices go to `tracing` as warnings until [`Self::on_notice`] names a listener.
+    ///
+    /// # Errors
+    ///
+    /// Fails if there is neither a home directory nor a variable that names the state directory.
     pub fn from_process() -> Result<Self, AppError> {
         let variables: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
         let home = std::env::home_dir();
@@ -146,14 +167,18 @@ impl AppHost {
         named.or_else(|| Some(home?.join(below_home)))
     }
 
-    /// Returns the directory that relative paths of the command line start at.
+    /// Returns the directory that relative paths start at, and from which a manifest is looked for.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the directory of the process is gone, and on an isolated host that was given none.
     pub fn working_directory(&self) -> Result<PathBuf, AppError> {
         self.working_directory
             .clone()
             .map_err(|why| AppError::configuration(format!("there is no working directory: {why}")))
     }
 
-    /// Returns a path as it is written in the working directory.
+    /// Returns a path for a message: relative to the working directory if it lies there, and whole otherwise.
     pub fn shown_path(&self, path: &Path) -> String {
         let current = self.working_directory.as_deref().unwrap_or(Path::new(""));
         match path.strip_prefix(current) {
@@ -163,14 +188,15 @@ impl AppHost {
         }
     }
 
-    /// Returns the program that starts and confines processes.
+    /// Returns the program that starts and confines processes: the one of this process. Its `main` must call
+    /// `haft_sandbox::helper::run_if_requested` first, or commands do not start.
     pub fn program(&self) -> Result<PathBuf, AppError> {
         let program = self.program.clone();
         program
             .map_err(|why| AppError::failed(format!("haft does not find its own program: {why}")))
     }
 
-    /// Returns the directory of what outlives a process.
+    /// Returns the directory of the files that outlive a process, such as the journal.
     pub fn state(&self) -> &StateDirectory {
         &self.state
     }

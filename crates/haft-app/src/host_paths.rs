@@ -1,6 +1,5 @@
-//! Where on this machine the things lie that commands need, and those that they must not see: system directories,
-//! toolchains on PATH with their package caches, and credentials. It looks at names and links only; what is done with
-//! the places is the sandbox's business.
+//! Finds the places on this machine that commands need, and those that they must not see: system directories, toolchains on
+//! PATH with their package caches, and credentials. This module reads names and links only; the sandbox uses the places.
 
 mod credentials;
 mod git_identity;
@@ -32,7 +31,7 @@ const SYSTEM: &[&str] = &[
     "/usr",
 ];
 
-/// What commands can read beside the roots, and what is kept from them wherever it lies.
+/// The places that commands can read beside the roots, and those that are hidden from commands wherever they lie.
 #[derive(Clone, Debug)]
 pub struct HostPaths {
     /// The user's home directory.
@@ -44,8 +43,8 @@ pub struct HostPaths {
 }
 
 impl HostPaths {
-    /// Finds the places that exist, given this process's environment and home directory, and the canonical roots. What
-    /// lies in a root, or is only reached through one, is none of them: commands could decide what it is.
+    /// Finds the places that exist, given this process's environment and home directory, and the canonical roots. A place
+    /// in a root, or one that is reached through a root, is left out: commands could change it.
     pub fn discover(
         variable: impl Fn(&str) -> Option<OsString> + Send + 'static,
         home: &Path,
@@ -59,14 +58,14 @@ impl HostPaths {
     }
 }
 
-/// Returns what commands can read beside the roots.
+/// Returns the places that commands can read beside the roots.
 fn readable(
     variable: &dyn Fn(&str) -> Option<OsString>,
     home: &Path,
     roots: &[PathBuf],
 ) -> Vec<PathBuf> {
     let system = SYSTEM.iter().map(PathBuf::from).filter(|path| path.exists());
-    // What lies in a root is writable; as a readable place it would be so no more.
+    // A place in a root is writable; as a readable place it would be read-only.
     let is_outside = |place: &PathBuf| !roots.iter().any(|root| place.starts_with(root));
     let mut readable: Vec<PathBuf> = system.filter(is_outside).collect();
     for place in toolchains::find(variable, home, roots) {

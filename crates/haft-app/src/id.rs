@@ -11,12 +11,16 @@ const RANDOM_BYTES: usize = 10;
 /// Characters of a name after its prefix: 48 bits of time and 80 random ones.
 const CHARS: u32 = 26;
 
-/// Returns a new name: the prefix, the time and 80 random bits.
+/// Returns a new name: the prefix, `now_ms` in milliseconds since 1970, and 80 random bits.
+///
+/// # Errors
+///
+/// Fails if the system gives no random bytes.
 pub fn new(prefix: &str, now_ms: u64) -> Result<String, AppError> {
     Ok(spell(prefix, now_ms, random_bytes()?))
 }
 
-/// Returns bytes that nobody can guess.
+/// Returns random bytes of the system, fit for secrets.
 pub fn random_bytes<const COUNT: usize>() -> Result<[u8; COUNT], AppError> {
     let mut random = [0; COUNT];
     let mut filled = 0;

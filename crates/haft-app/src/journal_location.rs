@@ -150,7 +150,13 @@ impl fmt::Display for JournalLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.store {
             JournalStore::File(path) => write!(f, "{}", path.display()),
-            JournalStore::Server(url) => f.write_str(&place_of(url)),
+            JournalStore::Server(url) => {
+                // The text before the last @ names the user; a password may hold any other sign.
+                let (scheme, rest) = url.split_once("://").unwrap_or((url, ""));
+                let place = rest.rsplit_once('@').map_or(rest, |(_, place)| place);
+                let place = place.split_once('?').map_or(place, |(place, _)| place);
+                write!(f, "{scheme}://{place}")
+            }
         }
     }
 }
@@ -159,15 +165,6 @@ impl fmt::Debug for JournalLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "JournalPlace({self})")
     }
-}
-
-/// Returns scheme, host and database of a URL.
-fn place_of(url: &str) -> String {
-    let (scheme, rest) = url.split_once("://").unwrap_or((url, ""));
-    // Whatever comes before the last @ belongs to who one is; a password may hold any other sign.
-    let place = rest.rsplit_once('@').map_or(rest, |(_, place)| place);
-    let place = place.split_once('?').map_or(place, |(place, _)| place);
-    format!("{scheme}://{place}")
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ mod watchdog;
 mod web;
 
 use std::collections::BTreeMap;
-use std::io::{self, Read as _};
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use haft_contract::{RequirementSet, ToolId, sha256_hex};
@@ -48,7 +48,7 @@ pub use sandbox::{
     BENEATH, SANDBOX_FILE_BYTES_MAX, SANDBOX_FILE_BYTES_MIN, SANDBOX_MEMORY_BYTES_MAX,
     SANDBOX_MEMORY_BYTES_MIN, SANDBOX_OPEN_FILES_MAX, SANDBOX_OPEN_FILES_MIN,
     SANDBOX_PROCESSES_MAX, SANDBOX_PROCESSES_MIN, SANDBOX_TEMP_BYTES_MAX, SANDBOX_TEMP_BYTES_MIN,
-    SandboxSection,
+    SandboxSection, WORKSPACE_AGENTS,
 };
 pub use scope::ScopeSection;
 pub use skills::{SKILL_PATHS_MAX, SkillsSection};
@@ -65,7 +65,10 @@ pub const MANIFEST_BYTES_MAX: u64 = 1024 * 1024;
 /// Problems of a manifest that are listed at once.
 pub const MANIFEST_PROBLEMS_MAX: usize = 20;
 
-/// What a manifest says. Everything in it is optional.
+/// The values of a manifest, as they are written there. Every key is optional.
+///
+/// A value that is written here does not always hold: a front end may set another value, and an untrusted manifest cannot
+/// widen what an agent may do. [`crate::settings::resolve`] returns the values that hold.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Manifest {
     pub root: Option<PathBuf>,
@@ -125,7 +128,12 @@ impl ManifestFile {
         let unusable = |why: &dyn std::fmt::Display| {
             AppError::configuration(format!("manifest {} cannot be read: {why}", path.display()))
         };
-        let path = placed(path).map_err(|err| unusable(&err))?;
+        // The file itself may be a link. The link gives the manifest its content and not its place: otherwise a link to a
+        // trusted manifest in a stranger's directory would be trusted there too.
+        let name = path.file_name().ok_or_else(|| unusable(&"it is a directory"))?;
+        let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        let directory = directory.unwrap_or(Path::new(".")).canonicalize();
+        let path = directory.map_err(|err| unusable(&err))?.join(name);
         // Opening something else than a file, such as a FIFO, could wait for ever.
         if !path.metadata().map_err(|err| unusable(&err))?.is_file() {
             return Err(unusable(&"it is not a file"));
@@ -208,7 +216,7 @@ impl ManifestFile {
     }
 }
 
-/// What a file of rules says that is kept for one project.
+/// The content of a file of rules for one project.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProjectText {
     /// The directory that the rules are about, as it was written down.
@@ -226,14 +234,6 @@ pub fn parse_project(
     read::read_project(text, examples).map_err(|problems| {
         AppError::configuration(problem::report("project rules", path, text, problems))
     })
-}
-
-/// Returns where a manifest lies. The file itself may be a link: that lends it a content but no other place, or else a
-/// stranger's link to a manifest that is trusted elsewhere would hold with all that is trusted there.
-fn placed(path: &Path) -> io::Result<PathBuf> {
-    let name = path.file_name().ok_or(io::ErrorKind::IsADirectory)?;
-    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-    Ok(directory.unwrap_or(Path::new(".")).canonicalize()?.join(name))
 }
 
 #[cfg(test)]

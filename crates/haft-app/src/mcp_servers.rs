@@ -18,9 +18,7 @@ use haft_contract::{
     BackgroundProcessRequest, LOCKED_IDS, ProcessChannel, Remedy, ToolError, ToolId, ToolOrigin,
     canonical_json, sha256_hex,
 };
-use haft_mcp::{
-    McpServerSpec, McpServerStatus, McpServers, McpTransport, ServerFailureRemedy, ToolListCache,
-};
+use haft_mcp::{McpServerSpec, McpServerStatus, McpServers, McpTransport, ToolListCache};
 use haft_python::ParsedToolFileCache as _;
 use haft_sandbox::ProtectedPaths;
 use serde_json::json;
@@ -32,7 +30,6 @@ use crate::permission_names;
 use crate::python::KeyedTextCache;
 
 pub use self::grants::grant_summary;
-use self::grants::hint;
 pub use self::remote::authorization;
 pub use self::runners::Download;
 
@@ -75,7 +72,7 @@ impl McpSettings {
         self.entries.iter().filter(|(_, entry)| entry.is_enabled())
     }
 
-    /// Adds to the protected names what of servers lies in the roots: whoever changes it decides what they do.
+    /// Adds to the protected names the files of servers in the roots: a changed file would change the server.
     pub fn protected<'a>(
         &self,
         protected: ProtectedPaths,
@@ -107,7 +104,7 @@ fn patterns(place: &Path, roots: &[PathBuf]) -> Vec<String> {
 }
 
 impl McpBridge {
-    /// Returns the servers that the settings name. None is started.
+    /// Returns the servers that the settings name, and starts no server.
     pub fn new(settings: &McpSettings, extensions: ServerProcesses, host: &AppHost) -> Self {
         let cache: Arc<dyn ToolListCache> =
             Arc::new(McpListingCache(KeyedTextCache::new(host.state().mcp())));
@@ -138,7 +135,13 @@ impl McpBridge {
         }
         let found = self.servers.tools(&|id| taken_id_message(registry, id));
         for (name, left_out) in &found.left_out {
-            warn_of_left_out(name, left_out, &self.host);
+            for why in left_out.iter().take(SERVER_WARNINGS_MAX) {
+                self.host.warn(format!("mcp server {name}: {why}; the tool is left out"));
+            }
+            if let Some(rest @ 1..) = left_out.len().checked_sub(SERVER_WARNINGS_MAX) {
+                let message = format!("mcp server {name}: {rest} more tools are left out");
+                self.host.warn_with(message, NextStep::TestServer(name.to_owned()));
+            }
         }
         for tool in found.tools {
             registry.add(tool)?;
@@ -173,7 +176,7 @@ impl McpBridge {
     }
 }
 
-/// What servers do not bring.
+/// The tools of servers that are left out.
 pub struct OmittedTools {
     /// The servers that bring nothing.
     pub servers: Vec<String>,
@@ -221,18 +224,7 @@ pub fn taken_id_message(registry: &Registry, id: &ToolId) -> Option<String> {
         .then(|| format!("another tool is called {id} already: call the server otherwise"))
 }
 
-fn warn_of_left_out(name: &str, left_out: &[String], host: &AppHost) {
-    for why in left_out.iter().take(SERVER_WARNINGS_MAX) {
-        host.warn(format!("mcp server {name}: {why}; the tool is left out"));
-    }
-    if left_out.len() > SERVER_WARNINGS_MAX {
-        let rest = left_out.len() - SERVER_WARNINGS_MAX;
-        let message = format!("mcp server {name}: {rest} more tools are left out");
-        host.warn_with(message, NextStep::TestServer(name.to_owned()));
-    }
-}
-
-/// Returns a server as it is to be used. What keeps it from that is said when it is called.
+/// Returns the specification of a server. A call reports the reason if the server cannot be used.
 fn spec(
     name: &str,
     entry: &ServerEntry,
@@ -241,7 +233,13 @@ fn spec(
     host: &AppHost,
 ) -> McpServerSpec {
     let (directories, changes, connect) = match entry.url {
-        Some(_) => (Vec::new(), Vec::new(), remote_connection(name, entry, logins, host)),
+        Some(_) => {
+            let transport = match remote::remote(name, entry, logins, host) {
+                Ok(remote) => McpTransport::Remote(Box::new(remote)),
+                Err(why) => McpTransport::Unavailable(why),
+            };
+            (Vec::new(), Vec::new(), transport)
+        }
         None => match start_request(name, entry, extensions, host) {
             Ok((extension, request)) => (
                 extension.directories().map(Path::to_path_buf).collect(),
@@ -252,6 +250,8 @@ fn spec(
         },
     };
     let cache_key = cache_key(entry, &directories, host);
+    let (of_name, of_entry) = (name.to_owned(), entry.clone());
+    let remedy = move |said: &str| grants::missing_grant(&of_name, &of_entry, said);
     McpServerSpec {
         name: name.to_owned(),
         transport: connect,
@@ -260,27 +260,9 @@ fn spec(
         writable_directories: changes,
         trusts_annotations: entry.trust_annotations,
         form_filler: None,
-        failure_remedy: failure_advice(name, entry),
+        failure_remedy: Some(Arc::new(remedy)),
         timeout_ms: entry.timeout_ms,
         cache_key,
-    }
-}
-
-/// Returns what is said to failures of a server that may lack something.
-fn failure_advice(name: &str, entry: &ServerEntry) -> Option<Arc<ServerFailureRemedy>> {
-    let (name, entry) = (name.to_owned(), entry.clone());
-    Some(Arc::new(move |said: &str| grants::missing_grant(&name, &entry, said)))
-}
-
-fn remote_connection(
-    name: &str,
-    entry: &ServerEntry,
-    logins: &Path,
-    host: &AppHost,
-) -> McpTransport {
-    match remote::remote(name, entry, logins, host) {
-        Ok(remote) => McpTransport::Remote(Box::new(remote)),
-        Err(why) => McpTransport::Unavailable(why),
     }
 }
 
@@ -363,11 +345,19 @@ pub fn server_paths_of(entry: &ServerEntry) -> Vec<PathBuf> {
     server_paths::server_paths(entry)
 }
 
-/// Returns the error of a server that cannot be used, for a person.
-pub fn unusable(name: &str, entry: Option<&ServerEntry>, err: &ToolError) -> AppError {
+/// Returns the error of a server that cannot be used, with the step that helps.
+pub fn unusable(
+    name: &str,
+    entry: Option<&ServerEntry>,
+    err: &ToolError,
+    host: &AppHost,
+) -> AppError {
     let failed = AppError::failed(err.message.clone());
-    let advice = || Some(NextStep::Advice(hint(name, entry?, &err.message)?));
-    match login_step(err).or_else(advice) {
+    let step = || {
+        let entry = entry?;
+        grants::start_step(name, entry, err, environment(&entry.env, host).is_ok())
+    };
+    match login_step(err).or_else(step) {
         Some(step) => failed.next(step),
         None => failed,
     }
@@ -383,7 +373,6 @@ fn login_step(err: &ToolError) -> Option<NextStep> {
         | Remedy::AddRule(_)
         | Remedy::Unprotect(_)
         | Remedy::Settle(_)
-        | Remedy::Trust
         | Remedy::NameFiles(_) => None,
     })
 }

@@ -10,7 +10,7 @@ use crate::manifest::ModelSection;
 /// The environment variable that names a file of authorities, as other programs have it.
 const AUTHORITIES: &str = "SSL_CERT_FILE";
 
-/// The model that a front end names. What is empty names nothing.
+/// The model that a front end names. An empty text names no model.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ModelChoice {
     /// `provider/name`.
@@ -89,7 +89,9 @@ fn given(value: Option<&String>) -> Option<String> {
     value.filter(|value| !value.is_empty()).cloned()
 }
 
+/// Returns the error of a request that names no model, and for which the manifest names none.
 pub fn no_model() -> AppError {
-    let message = "no model is named: give --model, set HAFT_MODEL, or put `name` into the table [model] of haft.toml";
+    let message =
+        "no model is named: choose one, or put `name` into the table [model] of haft.toml";
     AppError::configuration(message).next(NextStep::NameModel)
 }

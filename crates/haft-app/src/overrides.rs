@@ -1,4 +1,4 @@
-//! What a front end sets for one process: it comes before the manifest, and that before the defaults.
+//! The settings that a front end makes for one process. They come before the manifest, and the manifest before the defaults.
 
 use std::ffi::OsString;
 use std::path::PathBuf;

@@ -1,7 +1,7 @@
-//! What other processes know this one by, and how they find out whether it still lives. A process is known by its
-//! machine, the start of that machine, its process namespace, its number and when it began: a number alone is soon
-//! somebody else's. Whoever cannot see a process says nothing of it; then its time has to run out. To take a process that
-//! lives for gone is to run its work twice, so only what was seen to be so counts.
+//! The identity by which other processes know this one, and how they find out whether it still lives. An identity names
+//! the machine, the start of that machine, the process namespace, the process number and the start of the process: the
+//! kernel soon gives a number to another process. If a process cannot be seen, haft says nothing of it, and its lease has
+//! to run out. Only a process that was seen to be gone counts as gone: otherwise its work could run twice.
 
 use std::fs;
 use std::path::Path;
@@ -30,7 +30,7 @@ const MACHINE_CHARS: usize = 32;
 /// Stands for a machine that has no number.
 const NO_MACHINE: &str = "-";
 
-/// What identifies a process among all that ever were.
+/// Identifies a process among all that ever ran.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct ProcessIdentity {
     system: MachineIdentity,
@@ -49,7 +49,7 @@ struct MachineIdentity {
     namespace: String,
 }
 
-/// What can be seen of a process number.
+/// The process that has a number, as far as this process can see.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ProcessLiveness {
     /// A process that began then, in ticks since the machine started.
@@ -64,11 +64,14 @@ enum ProcessLiveness {
 pub fn this_process(now_ms: u64) -> Result<LeaseOwner, AppError> {
     let pid = std::process::id();
     let unique = id::new("process", now_ms)?;
-    let Some(identity) = this_identity() else {
-        // Nobody will know when it is gone, so its time has to run out.
+    let (Some(system), ProcessLiveness::Running { began }) =
+        (MachineIdentity::this(), observe_process(Path::new(PROC), pid))
+    else {
+        // Other processes cannot see when this one is gone, so its lease has to run out.
         return Ok(LeaseOwner { id: unique, location: format!("process {pid}") });
     };
-    let place = format!("process {pid} on {}", identity.system.host);
+    let place = format!("process {pid} on {}", system.host);
+    let identity = ProcessIdentity { system, pid, started_ticks: began };
     Ok(LeaseOwner { id: identity.named(&unique), location: place })
 }
 
@@ -91,16 +94,6 @@ pub fn check_gone(owner: &LeaseOwner) -> Option<bool> {
     }
 }
 
-fn this_identity() -> Option<ProcessIdentity> {
-    let (system, pid) = (MachineIdentity::this()?, std::process::id());
-    match observe_process(Path::new(PROC), pid) {
-        ProcessLiveness::Running { began } => {
-            Some(ProcessIdentity { system, pid, started_ticks: began })
-        }
-        ProcessLiveness::Ended | ProcessLiveness::Unknown => None,
-    }
-}
-
 impl MachineIdentity {
     /// Returns the one of this process, if it can be known.
     fn this() -> Option<MachineIdentity> {
@@ -109,7 +102,11 @@ impl MachineIdentity {
         if number.to_str()? != std::process::id().to_string() {
             return None;
         }
-        let word = |path: &str| Some(one_word(&fs::read_to_string(format!("{PROC}/{path}")).ok()?));
+        // A text with a space in it would be two words of the name.
+        let word = |path: &str| {
+            let text = fs::read_to_string(format!("{PROC}/{path}")).ok()?;
+            Some(text.trim().replace(char::is_whitespace, "-"))
+        };
         let namespace = fs::read_link(format!("{PROC}/self/ns/pid")).ok()?;
         Some(MachineIdentity {
             machine: machine(Path::new(MACHINE_ID)),
@@ -121,7 +118,7 @@ impl MachineIdentity {
 }
 
 impl ProcessIdentity {
-    /// Returns the name of the process, which ends in what nobody else ever got.
+    /// Returns the name of the process, which ends in a unique id.
     fn named(&self, unique: &str) -> String {
         let ProcessIdentity {
             system: MachineIdentity { machine, host, boot, namespace },
@@ -143,17 +140,16 @@ fn machine(path: &Path) -> String {
     sha256_hex(format!("{MACHINE_KEY}{number}").as_bytes()).chars().take(MACHINE_CHARS).collect()
 }
 
-/// Returns a text as one word: one with a space in it would be two words of the name.
-fn one_word(text: &str) -> String {
-    text.trim().replace(char::is_whitespace, "-")
-}
-
 /// Looks at the process of that number, where the processes of this namespace are shown.
 fn observe_process(processes: &Path, pid: u32) -> ProcessLiveness {
     match fs::read_to_string(processes.join(pid.to_string()).join("stat")) {
         Ok(stat) => read_stat(&stat),
-        // That nothing is shown says little: processes of others may not be, and reading fails for many reasons.
-        Err(_) => observe_process_by_signal(pid),
+        // A missing file proves little: `/proc` may hide processes of other users, and reading fails for many reasons. The
+        // kernel says for every process whether a signal would reach it.
+        Err(_) => match i32::try_from(pid).ok().and_then(Pid::from_raw).map(test_kill_process) {
+            Some(Err(Errno::SRCH)) => ProcessLiveness::Ended,
+            Some(Ok(()) | Err(_)) | None => ProcessLiveness::Unknown,
+        },
     }
 }
 
@@ -163,7 +159,7 @@ fn read_stat(stat: &str) -> ProcessLiveness {
     let mut fields = rest.split_whitespace();
     match fields.next() {
         Some("Z" | "X") => ProcessLiveness::Ended,
-        // Somebody stopped it, and it does nothing until somebody lets it: that it lives should keep nobody waiting.
+        // A stopped process does nothing until a signal resumes it, so other processes must not wait for its end.
         Some("T" | "t") => ProcessLiveness::Unknown,
         // The 22nd field of all.
         Some(_) => match fields.nth(18).and_then(|began| began.parse().ok()) {
@@ -171,15 +167,6 @@ fn read_stat(stat: &str) -> ProcessLiveness {
             None => ProcessLiveness::Unknown,
         },
         None => ProcessLiveness::Unknown,
-    }
-}
-
-/// Asks the kernel whether a signal would reach anybody, which it answers about processes of others, too.
-fn observe_process_by_signal(pid: u32) -> ProcessLiveness {
-    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
-    match pid.map(test_kill_process) {
-        Some(Err(Errno::SRCH)) => ProcessLiveness::Ended,
-        Some(Ok(()) | Err(_)) | None => ProcessLiveness::Unknown,
     }
 }
 

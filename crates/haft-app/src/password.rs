@@ -1,6 +1,6 @@
 //! Texts that may hold the URL of a database, as they may be shown: with the place in it and without the password.
 
-/// What stands where a password was.
+/// Stands in the place of a password.
 const HIDDEN: &str = "***";
 
 /// Ends of names whose values are not shown. The name of a variable is not secret, but people put the key itself there.
@@ -11,32 +11,23 @@ pub fn without_passwords(text: &str) -> String {
     let mut parts = text.split("://");
     let first = parts.next().unwrap_or_default().to_owned();
     parts.fold(first, |shown, part| {
-        format!("{shown}://{}", without_parameter(&without_authority(part)))
-    })
-}
-
-/// What of a URL follows its scheme, up to the next one.
-fn without_authority(part: &str) -> String {
-    let end = part.find(is_end).unwrap_or(part.len());
-    let (url, rest) = part.split_at(end);
-    // A password that is not spelled as it should be may hold a slash or a question mark.
-    match url.rsplit_once('@') {
-        Some((user, place)) => {
-            let user = user
-                .split_once(':')
-                .map_or(user.to_owned(), |(user, _)| format!("{user}:{HIDDEN}"));
-            format!("{user}@{place}{rest}")
-        }
-        None => part.to_owned(),
-    }
-}
-
-fn without_parameter(part: &str) -> String {
-    let mut pieces = part.split("password=");
-    let first = pieces.next().unwrap_or_default().to_owned();
-    pieces.fold(first, |shown, piece| {
-        let end = piece.find(|character| character == '&' || is_end(character));
-        format!("{shown}password={HIDDEN}{}", piece.split_at(end.unwrap_or(piece.len())).1)
+        // A password may hold a slash or a question mark, although it should not.
+        let (url, rest) = part.split_at(part.find(is_end).unwrap_or(part.len()));
+        let part = match url.rsplit_once('@') {
+            Some((user, place)) => {
+                let hidden = |(user, _)| format!("{user}:{HIDDEN}");
+                let user = user.split_once(':').map_or(user.to_owned(), hidden);
+                format!("{user}@{place}{rest}")
+            }
+            None => part.to_owned(),
+        };
+        let mut pieces = part.split("password=");
+        let first = pieces.next().unwrap_or_default();
+        let url = pieces.fold(first.to_owned(), |shown, piece| {
+            let end = piece.find(|character| character == '&' || is_end(character));
+            format!("{shown}password={HIDDEN}{}", piece.split_at(end.unwrap_or(piece.len())).1)
+        });
+        format!("{shown}://{url}")
     })
 }
 

@@ -10,7 +10,7 @@ use haft_tools::Profile;
 use crate::app_error::{AppError, NextStep};
 use crate::host::AppHost;
 
-/// What accesses need.
+/// The capabilities that accesses need.
 const CAPABILITIES: &[&str] = &["fs.read", "fs.write", "net.fetch", "shell.run"];
 
 /// Tools of the contract that other versions of haft publish; a manifest may be shared with them.
@@ -73,7 +73,16 @@ pub fn known(named: &[String], registry: &Registry) -> Vec<String> {
 
 /// Returns what is wrong with a permission that names nothing of this.
 pub fn problem(permission: &str, known: &[String]) -> Option<String> {
-    (!is_known(permission, known)).then(|| described(permission, known))
+    let is_known = permission.starts_with("mcp:")
+        || match permission.split_once('*') {
+            None => known.iter().any(|name| name == permission),
+            Some((start, end)) => known
+                .iter()
+                .any(|name| name.starts_with(start) && (end.contains('*') || name.ends_with(end))),
+        };
+    let near = near_matches(permission, known.iter().map(String::as_str));
+    let hint = near.first().map(|name| format!(": did you mean {name:?}?")).unwrap_or_default();
+    (!is_known).then(|| format!("{permission:?} names no tool and no capability{hint}"))
 }
 
 /// Returns the ids that are kept for tools of haft, whatever the profile and the version.
@@ -97,30 +106,6 @@ fn own_tools() -> Vec<String> {
     let tools = haft_tools::tools(Profile::Contract, &haft_tools::ToolOptions::default());
     let tools = tools.iter().filter_map(|tool| tool.valid_contract().ok());
     tools.map(|contract| contract.id.to_string()).collect()
-}
-
-fn is_known(permission: &str, known: &[String]) -> bool {
-    if permission.starts_with("mcp:") {
-        return true;
-    }
-    match permission.split_once('*') {
-        None => known.iter().any(|name| name == permission),
-        Some((start, end)) => {
-            let fits = |name: &String| {
-                name.starts_with(start) && (end.contains('*') || name.ends_with(end))
-            };
-            known.iter().any(fits)
-        }
-    }
-}
-
-fn described(permission: &str, known: &[String]) -> String {
-    match near_matches(permission, known.iter().map(String::as_str)).first() {
-        Some(name) => {
-            format!("{permission:?} names no tool and no capability: did you mean {name:?}?")
-        }
-        None => format!("{permission:?} names no tool and no capability"),
-    }
 }
 
 #[cfg(test)]
@@ -148,6 +133,6 @@ mod tests {
         }
         let known = ["bash".to_owned(), "fs.write".to_owned()];
         let expect = "\"fs.wirte\" names no tool and no capability: did you mean \"fs.write\"?";
-        assert_eq!(described("fs.wirte", &known), expect);
+        assert_eq!(problem("fs.wirte", &known).as_deref(), Some(expect));
     }
 }

@@ -1,6 +1,5 @@
-//! What a manifest asks for beyond the defaults, in words and apart from the rest. A manifest that is not trusted keeps
-//! the rest. The rest starts out empty and receives only values of settings that are declared as narrowing, so a key
-//! without a declaration has no effect.
+//! Splits a manifest into the settings that hold without trust, and those that widen what an agent may do. The first part
+//! starts out empty and receives only values that are declared not to widen. A key without a declaration has no effect.
 
 use std::path::Path;
 
@@ -13,9 +12,9 @@ use crate::setting::{SETTINGS, Setting, Widens};
 /// A manifest taken apart.
 #[derive(Debug)]
 pub struct SplitManifest {
-    /// What holds whether the manifest is trusted or not.
+    /// The settings that hold whether the manifest is trusted or not.
     pub unprivileged: Manifest,
-    /// What holds only if it is trusted, in the words of the manifest.
+    /// The settings that hold only if it is trusted, in the words of the manifest.
     pub privileged_keys: Vec<String>,
 }
 
@@ -49,75 +48,31 @@ fn split_table(
     for setting in settings {
         let judged = !matches!(setting.widens, Widens::OfEntry);
         let Some(key) = setting.key.filter(|_| judged) else { continue };
-        let (path, is_list) = match (key.strip_suffix("[]"), key.strip_suffix(".*")) {
-            (Some(path), _) => (path, true),
-            (None, Some(path)) => (path, false),
-            (None, None) => {
-                split.judge(setting, table, manifest, directory);
-                continue;
+        let withheld = &mut split.withheld;
+        let mut holds = |value: &Value, place: usize, name: &str| {
+            let widens = setting.is_widened_by(value, directory);
+            if widens {
+                withheld.push(setting.words(value, manifest, place, name));
             }
+            !widens
         };
-        match (find(table, path), is_list) {
-            (Some(Value::Array(items)), true) => {
-                let kept = split.judge_items(setting, items, manifest, directory);
-                put(&mut split.kept, path, Value::Array(kept));
-            }
-            (Some(Value::Table(entries)), false) => {
-                let kept = split.judge_entries(setting, entries, manifest, directory);
-                put(&mut split.kept, path, Value::Table(kept));
-            }
-            (Some(_) | None, _) => {}
-        }
+        let (path, kept) = if let Some(path) = key.strip_suffix("[]") {
+            let Some(Value::Array(items)) = find(table, path) else { continue };
+            let kept = items.iter().enumerate().filter(|(place, item)| holds(item, *place, ""));
+            (path, Value::Array(kept.map(|(_, item)| item.clone()).collect()))
+        } else if let Some(path) = key.strip_suffix(".*") {
+            let Some(Value::Table(entries)) = find(table, path) else { continue };
+            let kept = entries.iter().filter(|(name, entry)| holds(entry, 0, name));
+            (path, Value::Table(kept.map(|(name, entry)| (name.clone(), entry.clone())).collect()))
+        } else {
+            let Some(value) = find(table, key).filter(|value| holds(value, 0, "")) else {
+                continue;
+            };
+            (key, value.clone())
+        };
+        put(&mut split.kept, path, kept);
     }
     split
-}
-
-impl SplitTable {
-    fn judge(&mut self, setting: &Setting, table: &Table, manifest: &Manifest, directory: &Path) {
-        let key = setting.key.unwrap_or_default();
-        let Some(value) = find(table, key) else { return };
-        if setting.is_widened_by(value, directory) {
-            self.withheld.push(setting.words(value, manifest, 0, ""));
-        } else {
-            put(&mut self.kept, key, value.clone());
-        }
-    }
-
-    fn judge_items(
-        &mut self,
-        setting: &Setting,
-        items: &[Value],
-        manifest: &Manifest,
-        directory: &Path,
-    ) -> Vec<Value> {
-        let mut kept = Vec::new();
-        for (place, item) in items.iter().enumerate() {
-            if setting.is_widened_by(item, directory) {
-                self.withheld.push(setting.words(item, manifest, place, ""));
-            } else {
-                kept.push(item.clone());
-            }
-        }
-        kept
-    }
-
-    fn judge_entries(
-        &mut self,
-        setting: &Setting,
-        entries: &Table,
-        manifest: &Manifest,
-        directory: &Path,
-    ) -> Table {
-        let mut kept = Table::new();
-        for (name, entry) in entries {
-            if setting.is_widened_by(entry, directory) {
-                self.withheld.push(setting.words(entry, manifest, 0, name));
-            } else {
-                kept.insert(name.clone(), entry.clone());
-            }
-        }
-        kept
-    }
 }
 
 fn find<'t>(table: &'t Table, path: &str) -> Option<&'t Value> {

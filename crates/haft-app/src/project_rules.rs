@@ -62,7 +62,7 @@ impl ProjectRuleFile {
             return Ok(Vec::new());
         };
         let project = parse_project(&self.path, &text, examples)?;
-        // Whoever copies the file of another project means well, but nobody decided these rules for this one.
+        // A file may be copied from another project, and the user did not decide its rules for this one.
         if project.root.as_deref() != Some(&*self.root.to_string_lossy()) {
             let message = format!(
                 "project rules {} are about another root: expected root = {:?}, found {}",
@@ -113,7 +113,7 @@ impl ProjectRuleFile {
         })
     }
 
-    /// Changes the rules while nobody else does, and writes them whole or not at all.
+    /// Changes the rules under a lock, and writes the file whole or not at all.
     fn change<T>(
         &self,
         change: impl FnOnce(&mut Vec<Rule>) -> Result<T, AppError>,
@@ -144,7 +144,7 @@ impl ProjectRuleFile {
         let root = self.root.to_string_lossy();
         let text = toml::to_string(&ProjectFileText { root: &root, permissions: rules });
         let text = format!("{HEADING}{}", text.map_err(io::Error::other)?);
-        // Whoever writes holds the lock, so that the name is nobody else's.
+        // Only the writer that holds the lock uses this name.
         let temporary = self.path.with_extension("tmp");
         let mut options = OpenOptions::new();
         options.write(true).create(true).truncate(true).mode(0o600);

@@ -29,11 +29,11 @@ pub const PYTHON_WARNINGS_MAX: usize = 10;
 /// The interpreter unless one is named.
 const INTERPRETER: &str = "python3";
 
-/// What reads METADATA, and how tools are judged.
+/// Finds Python tools: it reads their METADATA and checks them.
 pub struct PythonToolFinder {
     /// Starts the processes that read.
     pub residents: ReadOnlyBackgroundProcesses,
-    /// What was found out before.
+    /// The results of earlier readings.
     pub readings: KeyedTextCache,
     /// The canonical directories that calls may reach: what lies in them is not what reads.
     pub roots: Vec<PathBuf>,
@@ -71,7 +71,9 @@ impl PythonToolFinder {
         let mut checked = haft_python::check_tool_files(&directory, files, taken);
         checked.problems.extend(listing.problems);
         checked.problems.sort();
-        if let Some(problem) = checked.problems.iter().find(is_of_interpreter) {
+        if let Some(problem) =
+            checked.problems.iter().find(|it| it.code == ProblemCode::Interpreter)
+        {
             return Err(format!(
                 "{}: {}; name a newer one as interpreter of the [[python]] entry",
                 directory.parser_interpreter.display(),
@@ -84,10 +86,6 @@ impl PythonToolFinder {
         }
         Ok(PythonToolSource { directory, files: listing.files, checked, options: options(entry) })
     }
-}
-
-fn is_of_interpreter(problem: &&ToolFileProblem) -> bool {
-    problem.code == ProblemCode::Interpreter
 }
 
 /// Adds the tools of all directories to a registry, and says which files are left out; returns whether any are. Several
@@ -136,7 +134,7 @@ fn warn_of_errors(dir: &Path, problems: &[ToolFileProblem], host: &AppHost) -> b
     for problem in problems.iter().filter(|problem| problem.severity == ToolFileSeverity::Error) {
         by_file.entry(&problem.file).or_default().push(problem);
     }
-    let again = format!("haft registry check {}", crate::quote::shell(&host.shown_path(dir)));
+    let dir_shown = host.shown_path(dir);
     for (file, problems) in by_file.iter().take(PYTHON_WARNINGS_MAX) {
         let Some(first) = problems.first() else { continue };
         let path = host.shown_path(&dir.join(file));
@@ -145,11 +143,11 @@ fn warn_of_errors(dir: &Path, problems: &[ToolFileProblem], host: &AppHost) -> b
             0 => String::new(),
             count => format!(" (and {count} more)"),
         };
-        tracing::warn!("{path}{line}: {}{more}; see {again}", first.message);
+        tracing::warn!("{path}{line}: {}{more}; check the tools in {dir_shown}", first.message);
     }
     if by_file.len() > PYTHON_WARNINGS_MAX {
         let rest = by_file.len() - PYTHON_WARNINGS_MAX;
-        tracing::warn!("{rest} more Python files are left out; see {again}");
+        tracing::warn!("{rest} more Python files are left out; check the tools in {dir_shown}");
     }
     !by_file.is_empty()
 }

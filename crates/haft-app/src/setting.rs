@@ -23,7 +23,7 @@ pub struct Setting {
     pub flag: Option<&'static str>,
     /// The environment variable of the same meaning.
     pub env: Option<&'static str>,
-    /// What it sets.
+    /// The value that it sets, in words.
     pub doc: &'static str,
     /// How a flag goes together with the manifest.
     pub merge: SettingMerge,
@@ -113,17 +113,6 @@ impl Setting {
         self
     }
 
-    /// Returns the setting with this key.
-    pub fn of_key(key: &str) -> Option<&'static Self> {
-        SETTINGS.iter().find(|setting| setting.key == Some(key))
-    }
-
-    /// Returns the flag and the variable in words, such as `--db or HAFT_DB`.
-    pub fn flag_names(&self) -> String {
-        let names: Vec<&str> = [self.flag, self.env].into_iter().flatten().collect();
-        names.join(" or ")
-    }
-
     /// Returns whether a value widens what an agent may do.
     pub fn is_widened_by(&self, value: &Value, directory: &Path) -> bool {
         match self.widens {
@@ -161,25 +150,24 @@ impl Setting {
 pub(crate) fn keys_of(section: &str) -> Vec<&'static str> {
     let start = if section.is_empty() { String::new() } else { format!("{section}.") };
     let keys = SETTINGS.iter().filter_map(|setting| setting.key);
-    let mut keys: Vec<&str> = keys.filter_map(|key| key_below(key, &start)).collect();
+    let next_word = |key: &'static str| {
+        let mut rest = key;
+        for word in start.split_terminator('.') {
+            let (first, after) = rest.split_once('.')?;
+            // Items of a list belong to the table of the list.
+            if first.strip_suffix("[]").unwrap_or(first) != word {
+                return None;
+            }
+            rest = after;
+        }
+        let word = rest.split('.').next()?;
+        let word = word.strip_suffix("[]").unwrap_or(word);
+        (word != "*").then_some(word)
+    };
+    let mut keys: Vec<&str> = keys.filter_map(next_word).collect();
     keys.sort_unstable();
     keys.dedup();
     keys
-}
-
-/// Returns the next word of a key after its tables. Items of a list belong to the table of the list.
-fn key_below(key: &'static str, start: &str) -> Option<&'static str> {
-    let mut rest = key;
-    for word in start.split_terminator('.') {
-        let (first, after) = rest.split_once('.')?;
-        if first.strip_suffix("[]").unwrap_or(first) != word {
-            return None;
-        }
-        rest = after;
-    }
-    let word = rest.split('.').next()?;
-    let word = word.strip_suffix("[]").unwrap_or(word);
-    (word != "*").then_some(word)
 }
 
 /// A number widens if it is larger than the default.

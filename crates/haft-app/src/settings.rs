@@ -18,19 +18,17 @@ use crate::journal_location::JournalLocation;
 use crate::manifest::{
     AgentSection, CommandEntry, DurabilitySection, ExampleChecks, FILE_NAME, LanguageEntry,
     Manifest, ManifestFile, ModelSection, PlanSection, SandboxSection, ScopeSection,
-    SnapshotsSection, WatchdogEntry, WebSearchSection,
+    SnapshotsSection, WORKSPACE_AGENTS, WatchdogEntry, WebSearchSection,
 };
 use crate::mcp_servers::McpSettings;
-use crate::network_guard::NetworkGuardName;
 use crate::overrides::SettingOverrides;
 use crate::preset::Preset;
 use crate::privileged_keys::split_privileged;
 use crate::project_rules::ProjectRuleFile;
 use crate::python::{PythonDirectories, directories};
-use crate::setting::Setting;
 use crate::trust::TrustStore;
 
-/// What holds for this process.
+/// The settings that hold for this process. All paths are absolute, or start in the directory that named them.
 #[derive(Clone, Debug)]
 pub struct EffectiveSettings {
     /// Where relative paths start.
@@ -49,7 +47,7 @@ pub struct EffectiveSettings {
     pub lsp: BTreeMap<String, LanguageEntry>,
     /// MCP servers.
     pub mcp: McpSettings,
-    /// What the agent requires beyond its tools.
+    /// The requirements of the agent beyond those of its tools.
     pub requires: RequirementSet,
     /// Rules of the preset, the manifest and the project.
     pub rules: Vec<(RuleScope, Rule)>,
@@ -65,7 +63,7 @@ pub struct EffectiveSettings {
     pub limits: CallLimits,
     /// Whether commands get the ordinary network.
     pub allow_network: bool,
-    /// What is refused by name while commands have no network.
+    /// How many commands are refused by name while commands have no network.
     pub network_guard: NetworkGuard,
     /// Where calls belong that do not say so.
     pub scope: ScopeSection,
@@ -91,13 +89,13 @@ pub struct EffectiveSettings {
     pub reference_watchdog: bool,
     /// The manifest that was used.
     pub manifest: Option<PathBuf>,
-    /// Whether somebody trusted it, and so this workspace; nobody did where there is none.
+    /// Whether the user trusted the manifest, and so this workspace; false without a manifest.
     pub is_trusted: bool,
-    /// What of it does not hold because nobody trusted it, in words, and the command that has it hold.
+    /// The parts of the manifest that do not hold because the user did not trust it.
     pub untrusted_settings: Option<UntrustedSettings>,
 }
 
-/// What of a manifest does not hold.
+/// The parts of a manifest that do not hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UntrustedSettings {
     /// Which manifest it is, and what of it, a line each.
@@ -111,7 +109,7 @@ pub struct UntrustedSettings {
 pub struct DurabilitySettings {
     /// The journal.
     pub journal: JournalLocation,
-    /// What is done about a `once` call that an earlier attempt made as well.
+    /// The treatment of a `once` call that an earlier attempt made as well.
     pub on_repeat: RepeatPolicy,
     /// How long records are kept, in days.
     pub keep_days: Option<u64>,
@@ -130,7 +128,7 @@ pub struct SandboxSettings {
     pub control_groups: bool,
     /// Further directories and files that they can read: absolute, and as they are spelled.
     pub readable: Vec<PathBuf>,
-    /// Names that nobody changes.
+    /// Names that neither tools nor commands change.
     pub protected: ProtectedPaths,
     /// Names that are protected by themselves, and here are not.
     pub unprotect: Vec<String>,
@@ -141,7 +139,7 @@ pub struct SandboxSettings {
 pub struct DeclaredCommands {
     /// Those that hold.
     pub entries: Vec<CommandEntry>,
-    /// Whether there are others, which nobody trusted.
+    /// Whether the manifest declares others, which the user did not trust.
     pub has_untrusted: bool,
 }
 
@@ -173,7 +171,11 @@ impl EffectiveManifest {
     }
 }
 
-/// Finds out what holds. What of the manifest does not is said on standard error.
+/// Returns the settings that hold. It notifies `host` of the parts of an untrusted manifest that do not hold.
+///
+/// # Errors
+///
+/// Fails if the manifest or a rule in it cannot be read, or if an override names something that does not exist.
 pub fn resolve(
     overrides: &SettingOverrides,
     host: &AppHost,
@@ -198,11 +200,14 @@ pub fn resolve_with(
         false => without_asks_for_denied(manifest.permissions, preset, host),
     };
     let project = ProjectRuleFile::for_root(host, &root);
-    let rules = scoped(preset, permissions, project.rules(examples)?);
+    let of_preset = preset.rules().into_iter().map(|rule| (RuleScope::Preset, rule));
+    let of_manifest = permissions.into_iter().map(|rule| (RuleScope::Manifest, rule));
+    let of_project = project.rules(examples)?.into_iter().map(|rule| (RuleScope::Project, rule));
+    let rules = of_preset.chain(of_manifest).chain(of_project).collect();
+    let watchdogs = manifest.watchdogs.into_iter().map(|entry| entry.resolve_paths(directory));
+    let guard = overrides.network_guard.or(manifest.network_guard).unwrap_or_default();
     let durability = durability(overrides, manifest.durability, directory, host)?;
-    let mut sandbox = sandbox(overrides, manifest.sandbox, directory);
-    warn_of_less(&sandbox, host);
-    warn_of_missing(&sandbox, host);
+    let mut sandbox = sandbox(overrides, manifest.sandbox, directory, host);
     let roots = join_all(directory, &manifest.roots);
     let python = PythonDirectories {
         entries: directories::effective_entries(
@@ -238,7 +243,7 @@ pub fn resolve_with(
         allow_hosts: overrides.allow_host.clone(),
         limits: limits(overrides, manifest.limits.output_bytes, manifest.limits.timeout_ms),
         allow_network: overrides.allow_network.or(manifest.allow_network).unwrap_or(false),
-        network_guard: network_guard(overrides, &manifest.network_guard),
+        network_guard: guard.into(),
         scope: manifest.scope,
         model: manifest.model,
         web_search: manifest.web_search,
@@ -248,7 +253,7 @@ pub fn resolve_with(
         sandbox,
         snapshots: snapshots(overrides, &manifest.snapshots),
         skill_paths: join_all(directory, &manifest.skills.paths),
-        watchdogs: resolve_watchdogs(manifest.watchdogs, directory),
+        watchdogs: watchdogs.collect(),
         reference_watchdog: manifest.reference_watchdog.unwrap_or(true),
         is_trusted: is_trusted && file.is_some(),
         untrusted_settings: layer.untrusted_settings,
@@ -256,27 +261,8 @@ pub fn resolve_with(
     })
 }
 
-fn network_guard(
-    overrides: &SettingOverrides,
-    of_manifest: &Option<NetworkGuardName>,
-) -> NetworkGuard {
-    overrides.network_guard.or(*of_manifest).unwrap_or_default().into()
-}
-
-fn resolve_watchdogs(entries: Vec<WatchdogEntry>, directory: &Path) -> Vec<WatchdogEntry> {
-    entries.into_iter().map(|entry| entry.resolve_paths(directory)).collect()
-}
-
 fn join_all(directory: &Path, paths: &[PathBuf]) -> Vec<PathBuf> {
     paths.iter().map(|path| directory.join(path)).collect()
-}
-
-/// Returns rules with the scopes that they come from.
-fn scoped(preset: Preset, of_manifest: Vec<Rule>, of_project: Vec<Rule>) -> Vec<(RuleScope, Rule)> {
-    let of_preset = preset.rules().into_iter().map(|rule| (RuleScope::Preset, rule));
-    let of_manifest = of_manifest.into_iter().map(|rule| (RuleScope::Manifest, rule));
-    let of_project = of_project.into_iter().map(|rule| (RuleScope::Project, rule));
-    of_preset.chain(of_manifest).chain(of_project).collect()
 }
 
 fn root(
@@ -335,10 +321,7 @@ fn durability(
 ) -> Result<DurabilitySettings, AppError> {
     let named = overrides.db.as_deref().filter(|name| !name.is_empty());
     if let Some(problem) = named.and_then(OsStr::to_str).and_then(JournalLocation::problem_of) {
-        return Err(AppError::configuration(format!(
-            "journal of {}: {problem}",
-            flag_names("durability.journal")
-        )));
+        return Err(AppError::configuration(format!("durability.journal: {problem}")));
     }
     let journal = match (named, section.journal) {
         (Some(name), _) => JournalLocation::named(name, Path::new("")),
@@ -353,10 +336,6 @@ fn durability(
     })
 }
 
-fn flag_names(key: &str) -> String {
-    Setting::of_key(key).map(Setting::flag_names).unwrap_or_default()
-}
-
 fn snapshots(
     overrides: &SettingOverrides,
     section: &SnapshotsSection,
@@ -369,31 +348,28 @@ fn sandbox(
     overrides: &SettingOverrides,
     section: SandboxSection,
     directory: &Path,
+    host: &AppHost,
 ) -> SandboxSettings {
     let (resources, protected) = (section.resources(), section.protected());
     let SandboxSection { readable, unprotect, control_groups, .. } = section;
-    let readable = readable.iter().map(|path| directory.join(path));
-    SandboxSettings {
-        is_off: overrides.unsafe_no_sandbox,
-        resources,
-        control_groups,
-        readable: readable.collect(),
-        protected,
-        unprotect,
-    }
-}
-
-/// Says at every start what is less confined than it is by itself.
-fn warn_of_less(sandbox: &SandboxSettings, host: &AppHost) {
-    if sandbox.is_off {
+    let readable = join_all(directory, &readable);
+    // haft says at every start what confines commands less than the defaults do.
+    if overrides.unsafe_no_sandbox {
         let message =
             "commands run without the sandbox (unsafe_no_sandbox) and can do whatever you can";
         host.warn(message);
     }
-    if !sandbox.unprotect.is_empty() {
-        let names = sandbox.unprotect.join(", ");
+    if !unprotect.is_empty() {
+        let names = unprotect.join(", ");
         host.warn(format!("not protected any more (sandbox.unprotect): {names}"));
     }
+    // A manifest may be shared by machines on which these places differ, so a missing place is no error.
+    for place in readable.iter().filter(|place| !place.exists()) {
+        let place = place.display();
+        host.warn(format!("commands cannot read {place}, which is not there (sandbox.readable)"));
+    }
+    let is_off = overrides.unsafe_no_sandbox;
+    SandboxSettings { is_off, resources, control_groups, readable, protected, unprotect }
 }
 
 /// Returns the protected names with what of Python tools and MCP servers lies in the roots.
@@ -405,27 +381,15 @@ fn protected(
     host: &AppHost,
 ) -> Result<ProtectedPaths, AppError> {
     let protection = python.protection(places.iter(), &sandbox.unprotect)?;
-    warn_of_unknown(&protection.unknown, host);
-    let protected = sandbox.protected.clone().with_patterns(&protection.patterns);
-    mcp.protected(protected.map_err(AppError::configuration)?, places.iter())
-}
-
-/// Says which names were to be unprotected and are protected by nothing. It is no error: with other roots they may be.
-fn warn_of_unknown(unknown: &[String], host: &AppHost) {
-    for name in unknown.iter().filter(|name| *name != agents::WORKSPACE_AGENTS) {
+    // With other roots there may be something to unprotect, so an unknown name is no error.
+    let unknown = protection.unknown.iter().filter(|name| *name != WORKSPACE_AGENTS);
+    for name in unknown {
         let message =
             format!("nothing protects {name:?}, which is to be unprotected (sandbox.unprotect)");
         host.warn(message);
     }
-}
-
-/// Says which places commands do not see although they were meant to. A manifest may be shared by machines on which they
-/// lie elsewhere, so this is no error.
-fn warn_of_missing(sandbox: &SandboxSettings, host: &AppHost) {
-    for place in sandbox.readable.iter().filter(|place| !place.exists()) {
-        let place = place.display();
-        host.warn(format!("commands cannot read {place}, which is not there (sandbox.readable)"));
-    }
+    let protected = sandbox.protected.clone().with_patterns(&protection.patterns);
+    mcp.protected(protected.map_err(AppError::configuration)?, places.iter())
 }
 
 /// Returns the manifest that is named, or the one that holds in the working directory.

@@ -52,7 +52,7 @@ pub async fn sidecars_of_run(
     sessions: &Path,
 ) -> Result<BTreeSet<PathBuf>, JournalError> {
     let mut found = BTreeSet::new();
-    // What cannot be resolved is nowhere, and nothing lies beneath it.
+    // No output lies beneath a directory that cannot be resolved.
     let Ok(sessions) = sessions.canonicalize() else { return Ok(found) };
     let mut query = CallQuery { order: CallOrder::Change, ..CallQuery::of_run(run.clone()) };
     loop {

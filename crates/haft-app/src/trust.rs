@@ -16,7 +16,7 @@ pub struct TrustStore {
     directory: PathBuf,
 }
 
-/// What a record says, for people; that it exists is what counts.
+/// The content of a record, for people. Its existence alone decides.
 #[derive(Serialize)]
 struct TrustRecord<'a> {
     path: &'a Path,

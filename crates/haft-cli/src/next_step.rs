@@ -2,8 +2,14 @@
 
 use std::path::Path;
 
-use haft_app::app_error::NextStep;
+use haft_app::app_error::{NextStep, ServerInstall};
 use haft_app::quote;
+
+/// Returns the commands that install the program of a server, and start it in place of the server's command.
+pub(crate) fn install_commands(install: &ServerInstall) -> String {
+    let ServerInstall { server: name, install, program, .. } = install;
+    format!("{install}\nhaft mcp remove {name}\nhaft mcp add {name} -- {program}")
+}
 
 /// Returns the command that a step is.
 pub(crate) fn command_of(step: &NextStep) -> String {
@@ -22,6 +28,9 @@ pub(crate) fn command_of(step: &NextStep) -> String {
         NextStep::ShowRun(run) => format!("haft runs show {run}"),
         NextStep::TestServer(name) => format!("haft mcp test {name}"),
         NextStep::LogIn(name) => format!("haft mcp login {name}"),
+        NextStep::InstallServer(install) => {
+            format!("{}:\n{}", install.problem, install_commands(install))
+        }
         NextStep::CheckSkills => "haft skills check".to_owned(),
         NextStep::CheckAgents => "haft agents check".to_owned(),
         NextStep::RemoveFile(file) => format!("rm {}", path(file)),

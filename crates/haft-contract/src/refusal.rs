@@ -111,8 +111,6 @@ pub enum Remedy {
     Settle(String),
     /// The user logs in to the server of this name.
     Login(String),
-    /// The user trusts the manifest of the workspace.
-    Trust,
     /// The caller names the files that are meant, in place of these directories.
     NameFiles(Vec<String>),
 }
@@ -174,7 +172,6 @@ impl fmt::Display for Remedy {
                 write!(f, "find out whether call {call} happened, and settle it")
             }
             Self::Login(server) => write!(f, "log in to the server {server}"),
-            Self::Trust => f.write_str("trust the manifest of this workspace"),
             Self::NameFiles(paths) => {
                 write!(f, "name the files that are meant, in place of {}", paths.join(", "))
             }
@@ -205,7 +202,6 @@ mod tests {
                     permission: "bash".to_owned(),
                     pattern: "rm a".to_owned(),
                 }),
-                Remedy::Trust,
                 Remedy::NameFiles(vec!["src".to_owned()]),
             ],
         };
@@ -215,7 +211,6 @@ mod tests {
             "because": "bash is denied",
             "remedies": [
                 {"add_rule": {"permission": "bash", "pattern": "rm a"}},
-                "trust",
                 {"name_files": ["src"]},
             ],
         });

@@ -20,8 +20,7 @@ pub(crate) fn sentence_for_model(refusal: &Refusal) -> Option<String> {
             | Remedy::AllowHost(_)
             | Remedy::AddRule(_)
             | Remedy::Unprotect(_)
-            | Remedy::Login(_)
-            | Remedy::Trust => requests.push(remedy.to_string()),
+            | Remedy::Login(_) => requests.push(remedy.to_string()),
         }
     }
     let requests = (!requests.is_empty()).then(|| requests.join(", or "))?;

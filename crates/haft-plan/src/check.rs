@@ -121,26 +121,19 @@ fn check_whole(
         let message = format!("there is no node {found}: the plan has {ids}");
         check.problems.push_for_plan("final_output_node", Code::UnknownFinalNode, message);
     }
-    CheckedPlanParts { nodes, allow: check_allow(plan, check) }
-}
-
-fn check_allow(plan: &Plan, check: &mut PlanCheck<'_>) -> Vec<ToolId> {
-    let mut ids = Vec::new();
+    let mut allow = Vec::new();
     for (place, name) in plan.allow.iter().enumerate() {
         match check.tools.find(name) {
-            Ok(tool) => ids.push(tool.contract.id.clone()),
+            Ok(tool) => allow.push(tool.contract.id.clone()),
             Err(message) => {
-                check.problems.push_for_plan(
-                    &format!("allow[{place}]"),
-                    Code::UnknownTool,
-                    message,
-                );
+                let field = format!("allow[{place}]");
+                check.problems.push_for_plan(&field, Code::UnknownTool, message);
             }
         }
     }
-    ids.sort_unstable();
-    ids.dedup();
-    ids
+    allow.sort_unstable();
+    allow.dedup();
+    CheckedPlanParts { nodes, allow }
 }
 
 /// Every id must be the place of its node, so that ids are places from here on.

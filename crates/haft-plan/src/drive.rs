@@ -22,14 +22,12 @@ use haft::{Call, Connection, ResumeMode, Run, RunError, TaskAttempt};
 use haft_contract::RunId;
 use haft_journal::{Journal, RunQuery};
 use serde::Serialize;
-use serde_json::Value;
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::checked::{CheckedNode, CheckedPlan};
 use crate::node_id::NodeId;
-use crate::plan::Plan;
 use crate::reference::ReferenceSource;
 use crate::schedule::{
     NodeAttemptEnding, NodeStartBlocker, PlanSchedule, ScheduleCommand, ScheduleEvent,
@@ -80,12 +78,18 @@ pub async fn run_plan(
 ) -> Result<PlanRunResult, PlanRunError> {
     plan.check_input(options.input.as_ref()).map_err(PlanRunError::Input)?;
     let (plan_text, input, start) = (plan.plan(), options.input.as_ref(), options.start);
-    if start == RunStartMode::New
-        && !is_run_available(session, &**journal, plan_text, &options).await?
-    {
-        return Err(PlanRunError::RunExists(options.run));
+    if start == RunStartMode::New {
+        let named = RunQuery { run: Some(options.run.clone()), ..RunQuery::default() };
+        // A run that this origin began, and in which only this plan was recorded, is as good as a new one.
+        if let Some(row) = journal.runs(named).await?.pop()
+            && !(session.is_same_origin(&row)
+                && recorded_plan::has_only_this_plan(&**journal, &options.run, plan_text, input)
+                    .await?)
+        {
+            return Err(PlanRunError::RunExists(options.run));
+        }
     }
-    // Also a new run is driven like one that is gone on with: whoever comes in between begins nothing anew.
+    // A new run is driven like a resumed one: if another process drove it in between, its calls are recalled.
     let run = session.resume(options.run.clone(), ResumeMode::Rejudge);
     match recorded_plan::record_plan(&run, plan_text, input).await {
         Err(PlanRunError::Run(RunError::Diverged(_))) if start == RunStartMode::New => {
@@ -93,7 +97,7 @@ pub async fn run_plan(
         }
         kept => kept?,
     }
-    // The run is this process's by now, so nobody else adds to its past.
+    // This process owns the run by now, so no other process adds to its past.
     let past = match start {
         RunStartMode::New => PastAttempts::default(),
         RunStartMode::Resume | RunStartMode::RetryFailed => {
@@ -101,22 +105,6 @@ pub async fn run_plan(
         }
     };
     PlanDriver::new(plan, run, past, options).run_to_end().await
-}
-
-/// Returns whether a run of that name can be begun: there is none, or it was begun in the same way and came no further than
-/// to keep this very plan.
-async fn is_run_available(
-    session: &Connection,
-    journal: &dyn Journal,
-    plan: &Plan,
-    options: &PlanRunOptions,
-) -> Result<bool, PlanRunError> {
-    let named = RunQuery { run: Some(options.run.clone()), ..RunQuery::default() };
-    let Some(row) = journal.runs(named).await?.pop() else { return Ok(true) };
-    let is_alike = session.is_same_origin(&row);
-    Ok(is_alike
-        && recorded_plan::has_only_this_plan(journal, &options.run, plan, options.input.as_ref())
-            .await?)
 }
 
 /// A plan that is being driven.
@@ -228,7 +216,12 @@ impl<'p> PlanDriver<'p> {
             match command {
                 ScheduleCommand::Start { node, attempt } => self.start_attempt(node, attempt),
                 ScheduleCommand::RetryIn { node, delay_ms } => {
-                    self.report_retry(node, delay_ms);
+                    if let Some(traced) = self.nodes.get(node.index())
+                        && let Some(error) = traced.error.clone()
+                    {
+                        let attempt = traced.attempts;
+                        self.report(PlanEvent::NodeRetrying { node, attempt, delay_ms, error });
+                    }
                     self.send_after(delay_ms, ScheduleEvent::RetryDue { node });
                 }
                 ScheduleCommand::WakeAt { at_ms } => {
@@ -243,27 +236,25 @@ impl<'p> PlanDriver<'p> {
                     }
                 }
                 ScheduleCommand::Wait { node, hindrance } => {
-                    self.report_waiting(node, hindrance, now_ms)
+                    let resources = self.plan.node(node).map_or(&[][..], CheckedNode::resources);
+                    let waits_for = match hindrance {
+                        NodeStartBlocker::Resource { place, user } => NodeWaitReason::Resource {
+                            resource: resources.get(place).cloned().unwrap_or_default(),
+                            used_by: user,
+                        },
+                        NodeStartBlocker::AtOnce(most) => {
+                            NodeWaitReason::Concurrency { at_once: most.get() }
+                        }
+                        NodeStartBlocker::PerMinute { most, opens_at_ms } => NodeWaitReason::Rate {
+                            per_minute: most.get(),
+                            wait_ms: opens_at_ms.saturating_sub(now_ms),
+                        },
+                    };
+                    self.report(PlanEvent::NodeWaiting { node, waits_for });
                 }
                 ScheduleCommand::Done(ending) => self.ending = Some(ending),
             }
         }
-    }
-
-    fn report_waiting(&mut self, id: NodeId, hindrance: NodeStartBlocker, now_ms: u64) {
-        let resources = self.plan.node(id).map_or(&[][..], CheckedNode::resources);
-        let waits_for = match hindrance {
-            NodeStartBlocker::Resource { place, user } => NodeWaitReason::Resource {
-                resource: resources.get(place).cloned().unwrap_or_default(),
-                used_by: user,
-            },
-            NodeStartBlocker::AtOnce(most) => NodeWaitReason::Concurrency { at_once: most.get() },
-            NodeStartBlocker::PerMinute { most, opens_at_ms } => NodeWaitReason::Rate {
-                per_minute: most.get(),
-                wait_ms: opens_at_ms.saturating_sub(now_ms),
-            },
-        };
-        self.report(PlanEvent::NodeWaiting { node: id, waits_for });
     }
 
     fn send_after(&mut self, delay_ms: u64, happening: ScheduleEvent) {
@@ -281,8 +272,8 @@ impl<'p> PlanDriver<'p> {
         self.report(PlanEvent::NodeStarted { node: id, tool, attempt });
         let nodes = &self.nodes;
         let outputs = |id: NodeId| nodes.get(id.index())?.output.as_ref();
-        match node.resolve(&outputs, self.options.input.as_ref()) {
-            Ok(inputs) => self.call_tool(node, attempt, inputs),
+        let inputs = match node.resolve(&outputs, self.options.input.as_ref()) {
+            Ok(inputs) => inputs,
             Err(err) => {
                 let is_cut = match err.reference.source {
                     ReferenceSource::Step(id) => {
@@ -291,13 +282,9 @@ impl<'p> PlanDriver<'p> {
                     ReferenceSource::Input => false,
                 };
                 let outcome = NodeOutcome::from_reference_error(&err, is_cut);
-                self.record_outcome(id, outcome);
+                return self.record_outcome(id, outcome);
             }
-        }
-    }
-
-    fn call_tool(&mut self, node: &CheckedNode, attempt: u32, inputs: Value) {
-        let id = node.id();
+        };
         if let Some(traced) = self.nodes.get_mut(id.index()) {
             traced.inputs = Some(shown_inputs(&inputs, node.contract()));
         }
@@ -391,15 +378,6 @@ impl<'p> PlanDriver<'p> {
             });
         }
         self.pending_events.push_back(ScheduleEvent::AttemptEnded { node: id, how });
-    }
-
-    fn report_retry(&mut self, id: NodeId, delay_ms: u64) {
-        if let Some(traced) = self.nodes.get(id.index())
-            && let Some(error) = traced.error.clone()
-        {
-            let attempt = traced.attempts;
-            self.report(PlanEvent::NodeRetrying { node: id, attempt, delay_ms, error });
-        }
     }
 
     fn finish(mut self, ending: PlanEnding) -> Result<PlanRunResult, PlanRunError> {

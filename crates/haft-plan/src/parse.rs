@@ -17,7 +17,7 @@ use crate::limits::{
 use crate::message_text::shortened;
 use crate::node_id::NodeId;
 use crate::plan::{OnFail, Plan, PlanNode};
-use crate::problem::{Code, PlanProblem, PlanProblems};
+use crate::problem::{Code, PlanProblem, PlanProblems, joined_problems};
 use crate::reference::index_of;
 use json::{PlanJson, read_json};
 
@@ -97,10 +97,8 @@ impl<'de> Deserialize<'de> for Plan {
     /// Reads a plan as [`parse`](crate::parse) does, and fails with everything that is wrong with its form.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let value = Value::deserialize(deserializer)?;
-        read(value).into_result().map_err(|problems| {
-            let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
-            serde::de::Error::custom(lines.join("; "))
-        })
+        let read = read(value).into_result();
+        read.map_err(|problems| serde::de::Error::custom(joined_problems(&problems)))
     }
 }
 
@@ -149,25 +147,23 @@ pub(crate) fn read_text(text: &str) -> PlanDraft {
     match read_json(text) {
         Ok(PlanJson { value, duplicates }) => {
             let mut draft = read(value);
-            duplicates.iter().for_each(|way| report_duplicate(way, &mut draft));
+            for way in &duplicates {
+                // A field of a node is reported with its node.
+                let within = way.strip_prefix("nodes[").and_then(|rest| rest.split_once("]."));
+                let node = within.and_then(|(place, field)| {
+                    let node = draft.plan.as_ref()?.nodes.get(place.parse::<usize>().ok()?)?;
+                    Some((node.id, field))
+                });
+                let (code, problems) = (Code::DuplicateField, &mut draft.problems);
+                let message = "it stands twice in the same object: only one of them can be meant, so leave the other out";
+                match node {
+                    Some((id, field)) => problems.push_for_node(id, field, code, message),
+                    None => problems.push_for_plan(way, code, message),
+                }
+            }
             draft
         }
         Err(message) => failed(Code::BadJson, message),
-    }
-}
-
-/// Reports a field that stands twice, of the node that it belongs to.
-fn report_duplicate(way: &str, draft: &mut PlanDraft) {
-    let within = way.strip_prefix("nodes[").and_then(|rest| rest.split_once("]."));
-    let node = within.and_then(|(place, field)| {
-        let node = draft.plan.as_ref()?.nodes.get(place.parse::<usize>().ok()?)?;
-        Some((node.id, field))
-    });
-    let message =
-        "it stands twice in the same object: only one of them can be meant, so leave the other out";
-    match node {
-        Some((id, field)) => draft.problems.push_for_node(id, field, Code::DuplicateField, message),
-        None => draft.problems.push_for_plan(way, Code::DuplicateField, message),
     }
 }
 
@@ -367,17 +363,6 @@ impl PlanFieldReader<'_> {
         }
     }
 
-    fn list(&mut self, field: &'static str, expected: &str) -> Vec<Value> {
-        match self.take(field) {
-            None => Vec::new(),
-            Some(Value::Array(values)) => values,
-            Some(value) => {
-                self.wrong(field, expected, &value);
-                Vec::new()
-            }
-        }
-    }
-
     fn ids(&mut self, field: &'static str) -> Vec<NodeId> {
         let Some(value) = self.take(field) else {
             // What is meant to be the field is reported, and what it says is not known.
@@ -401,7 +386,14 @@ impl PlanFieldReader<'_> {
     }
 
     fn texts(&mut self, field: &'static str) -> Vec<String> {
-        let values = self.list(field, "a list of names, as [\"database\"]");
+        let values = match self.take(field) {
+            None => Vec::new(),
+            Some(Value::Array(values)) => values,
+            Some(value) => {
+                self.wrong(field, "a list of names, as [\"database\"]", &value);
+                Vec::new()
+            }
+        };
         let mut texts = Vec::with_capacity(values.len());
         for (place, value) in values.into_iter().enumerate() {
             match value {
@@ -464,7 +456,7 @@ impl PlanFieldReader<'_> {
         for name in names {
             let message = if elsewhere.contains(&name.as_str()) {
                 "a plan has no such field, only nodes have: write it in each node that it is for"
-            } else if is_unsupported(&name) {
+            } else if UNSUPPORTED.contains(&plain_name(&name).as_ref()) {
                 "plans have no such field, and nothing like it: leave it out"
             } else {
                 continue;
@@ -472,11 +464,6 @@ impl PlanFieldReader<'_> {
             self.report(&name, Code::UnknownField, message.to_owned());
         }
     }
-}
-
-/// Returns whether plans have nothing of that name, and it is no remark either.
-fn is_unsupported(name: &str) -> bool {
-    UNSUPPORTED.contains(&plain_name(name).as_ref())
 }
 
 /// Returns the field that a name which is not one was probably meant for.

@@ -156,11 +156,9 @@ impl<'a> PlannerRequest<'a> {
     /// Returns a brief with the usual number of repairs, without an input, and observed by nobody.
     pub fn new(request: &'a str, tools: &'a dyn PlanToolLookup, offered: &'a [ToolId]) -> Self {
         let (answers, input, repairs_max) = (&[], PlanInput::Absent, REPAIRS_DEFAULT);
-        Self { request, tools, offered, answers, input, repairs_max, observer: &ignore_step }
+        Self { request, tools, offered, answers, input, repairs_max, observer: &|_| {} }
     }
 }
-
-fn ignore_step(_: &PlanningStep<'_>) {}
 
 /// Makes a plan through `model`. Dropping the future ends the work.
 pub async fn make_plan(
@@ -169,19 +167,40 @@ pub async fn make_plan(
 ) -> Result<PlanningResult, PlanningError> {
     let ids: BTreeSet<&ToolId> = brief.offered.iter().collect();
     let tools = OfferedPlanTools::new(brief.tools, &ids);
-    let opening = first_message(&brief, &tools)?;
+    let request = brief.request.trim();
+    if request.is_empty() {
+        return Err(PlanningError::NoRequest);
+    }
+    if request.len() > REQUEST_BYTES_MAX {
+        return Err(PlanningError::RequestTooLong { bytes: request.len() });
+    }
+    let listed = prompt::tools(&tools, brief.answers);
+    let opening = match listed.len() {
+        0 => return Err(PlanningError::NoTools),
+        bytes if bytes > TOOLS_BYTES_MAX => return Err(PlanningError::ToolsTooLong { bytes }),
+        _ => prompt::opening(request, &listed, brief.input),
+    };
     let repairs_max = brief.repairs_max.min(REPAIRS_MAX);
     let mut usage = ModelUsage::default();
     let mut messages = vec![ModelMessage::User(opening.clone())];
     let mut repairs = 0;
     (brief.observer)(&PlanningStep::Asking);
     loop {
-        let answer = ask_model(model, messages, brief.observer).await;
+        let system = Some(prompt::PLANNING.to_owned());
+        let request = ModelRequest { system, messages, ..ModelRequest::default() };
+        let tell = |retry: ModelRetry| (brief.observer)(&PlanningStep::Retrying(&retry));
+        let answer = match model.respond(request).await {
+            Ok(stream) => stream.collect_with_retries(tell).await,
+            Err(error) => Err(error),
+        };
         let answer = answer.map_err(|error| PlanningError::Model { error, usage })?;
         usage = usage.plus(answer.usage);
         let problems = match check_answer(&answer, &tools, brief.input) {
             Ok(PlanningAnswer::Plan(checked)) => {
-                return Ok(PlanningResult::Plan(Box::new(generated_plan(checked, repairs, usage))));
+                let text = serde_json::to_string_pretty(checked.plan())
+                    .expect("a plan was read from JSON");
+                let plan = GeneratedPlan { checked, text, repairs, usage };
+                return Ok(PlanningResult::Plan(Box::new(plan)));
             }
             Ok(PlanningAnswer::Missing(capability)) => {
                 return Ok(PlanningResult::Missing(MissingToolCapability {
@@ -212,36 +231,6 @@ pub async fn make_plan(
             ModelMessage::User(prompt::repair(&problems)),
         ];
     }
-}
-
-fn first_message(
-    brief: &PlannerRequest<'_>,
-    tools: &OfferedPlanTools<'_>,
-) -> Result<String, PlanningError> {
-    let request = brief.request.trim();
-    if request.is_empty() {
-        return Err(PlanningError::NoRequest);
-    }
-    if request.len() > REQUEST_BYTES_MAX {
-        return Err(PlanningError::RequestTooLong { bytes: request.len() });
-    }
-    let listed = prompt::tools(tools, brief.answers);
-    match listed.len() {
-        0 => Err(PlanningError::NoTools),
-        bytes if bytes > TOOLS_BYTES_MAX => Err(PlanningError::ToolsTooLong { bytes }),
-        _ => Ok(prompt::opening(request, &listed, brief.input)),
-    }
-}
-
-async fn ask_model(
-    model: &dyn Model,
-    messages: Vec<ModelMessage>,
-    observer: &(dyn Fn(&PlanningStep<'_>) + Sync),
-) -> Result<ModelAnswer, ModelError> {
-    let system = Some(prompt::PLANNING.to_owned());
-    let request = ModelRequest { system, messages, ..ModelRequest::default() };
-    let tell = |retry: ModelRetry| observer(&PlanningStep::Retrying(&retry));
-    model.respond(request).await?.collect_with_retries(tell).await
 }
 
 enum PlanningAnswer {
@@ -278,9 +267,4 @@ fn check_answer(
 
 fn answer_problem(code: Code, message: &str) -> PlanProblem {
     PlanProblem { node: None, field: String::new(), code, message: message.to_owned() }
-}
-
-fn generated_plan(checked: CheckedPlan, repairs: u32, usage: ModelUsage) -> GeneratedPlan {
-    let text = serde_json::to_string_pretty(checked.plan()).expect("a plan was read from JSON");
-    GeneratedPlan { checked, text, repairs, usage }
 }

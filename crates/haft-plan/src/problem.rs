@@ -135,6 +135,11 @@ impl fmt::Display for PlanProblem {
     }
 }
 
+/// Returns problems as one line.
+pub(crate) fn joined_problems(problems: &[PlanProblem]) -> String {
+    problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+}
+
 /// Problems as they are found: the first ones in full, the rest as a number.
 #[derive(Debug, Default)]
 pub(crate) struct PlanProblems {
@@ -195,19 +200,15 @@ impl PlanProblems {
     /// stands in for them and not of what was written.
     pub(crate) fn append_new(&mut self, later: Self) {
         for LocatedPlanProblem { place, problem } in later.list {
-            if !self.is_unread(place, &problem.field) {
+            let ends = problem.field.match_indices(['.', '[']).map(|(end, _)| end);
+            let mut wholes =
+                ends.chain([problem.field.len()]).filter_map(|end| problem.field.get(..end));
+            if !wholes.any(|whole| self.unread.contains(&(place, whole.to_owned()))) {
                 self.select_node(place);
                 self.push(problem);
             }
         }
         self.unlisted_count += later.unlisted_count;
-    }
-
-    /// Returns whether a field, or one that it is within, could not be read.
-    fn is_unread(&self, place: Option<usize>, field: &str) -> bool {
-        let ends = field.match_indices(['.', '[']).map(|(end, _)| end);
-        let mut wholes = ends.chain([field.len()]).filter_map(|end| field.get(..end));
-        wholes.any(|whole| self.unread.contains(&(place, whole.to_owned())))
     }
 
     pub(crate) fn is_empty(&self) -> bool {

@@ -78,8 +78,8 @@ pub(crate) struct PlanSchedule {
     backoff: NodeRetryBackoff,
     phase: PlanPhase,
     running: usize,
-    /// How many of those that run are recorded already.
-    recalling: usize,
+    /// Whether one of those that run is recorded already.
+    is_recalling: bool,
     backing_off: usize,
     unfinished: usize,
     wakes_at_ms: Option<u64>,
@@ -178,7 +178,7 @@ impl PlanSchedule {
             backoff: bounds.backoff,
             phase: PlanPhase::Running,
             running: 0,
-            recalling: 0,
+            is_recalling: false,
             backing_off: 0,
             wakes_at_ms: None,
             commands: Vec::new(),
@@ -193,7 +193,11 @@ impl PlanSchedule {
             return Vec::new();
         }
         match happening {
-            ScheduleEvent::PlanStarted => self.begin(),
+            ScheduleEvent::PlanStarted => {
+                for place in 0..self.nodes.len() {
+                    self.unblock(NodeId::at(place));
+                }
+            }
             ScheduleEvent::AttemptEnded { node, how } => self.handle_attempt_end(node, how),
             ScheduleEvent::RetryDue { node } => {
                 if self.change_state(node, NodeTransitionCause::RetryDue) {
@@ -206,8 +210,26 @@ impl PlanSchedule {
             ScheduleEvent::AbortRequested => self.change_phase(PlanPhase::Aborting),
         }
         if self.phase == PlanPhase::Running {
-            self.start_ready(now_ms);
-            self.report_tool_waits(now_ms);
+            // Recalls start one at a time, so that they are reported in one order.
+            while self.running < self.parallel && !self.is_recalling {
+                let recalled = self.recalls.pop_first();
+                self.is_recalling = recalled.is_some();
+                let Some(id) = recalled.or_else(|| self.ready.take(now_ms)) else { break };
+                self.running += 1;
+                self.change_state(id, NodeTransitionCause::Started);
+                if let Some(node) = self.nodes.get_mut(id.index()) {
+                    node.attempts_begun += 1;
+                    let attempt = node.attempts_begun;
+                    self.commands.push(ScheduleCommand::Start { node: id, attempt });
+                }
+            }
+            if self.running < self.parallel && !self.is_recalling {
+                // Only the bounds of their tools keep these nodes from starting.
+                let blocked = self.ready.blocked_nodes(now_ms).into_iter();
+                self.commands.extend(
+                    blocked.map(|(node, hindrance)| ScheduleCommand::Wait { node, hindrance }),
+                );
+            }
         }
         self.finish_if_done();
         std::mem::take(&mut self.commands)
@@ -238,12 +260,6 @@ impl PlanSchedule {
         causes
     }
 
-    fn begin(&mut self) {
-        for place in 0..self.nodes.len() {
-            self.unblock(NodeId::at(place));
-        }
-    }
-
     /// Brings a node into another state, unless the cause comes too late for that.
     fn change_state(&mut self, id: NodeId, cause: NodeTransitionCause) -> bool {
         let Some(node) = self.nodes.get_mut(id.index()) else { return false };
@@ -262,66 +278,28 @@ impl PlanSchedule {
             return;
         }
         if node.users_left > 0 {
-            if node.state == PlanNodeState::Waiting {
-                self.report_resource_wait(id);
+            let leaders = self.steps.get(id.index()).into_iter().flat_map(|it| &it.previous_users);
+            let is_before =
+                |user: &NodeId| self.nodes.get(user.index()).is_some_and(|it| !it.has_released);
+            if node.state == PlanNodeState::Waiting
+                && let Some((place, user)) = leaders.copied().find(|(_, user)| is_before(user))
+            {
+                let hindrance = NodeStartBlocker::Resource { place, user };
+                self.commands.push(ScheduleCommand::Wait { node: id, hindrance });
             }
         } else if self.change_state(id, NodeTransitionCause::Unblocked) {
             self.enqueue_node(id);
         }
     }
 
-    /// Says which earlier user of a resource a node waits for.
-    fn report_resource_wait(&mut self, id: NodeId) {
-        let leaders = self.steps.get(id.index()).into_iter().flat_map(|step| &step.previous_users);
-        let is_before =
-            |user: &NodeId| self.nodes.get(user.index()).is_some_and(|it| !it.has_released);
-        let first = leaders.copied().find(|(_, user)| is_before(user));
-        if let Some((place, user)) = first {
-            let hindrance = NodeStartBlocker::Resource { place, user };
-            self.commands.push(ScheduleCommand::Wait { node: id, hindrance });
-        }
-    }
-
-    /// Says which nodes only bounds of tools keep from starting.
-    fn report_tool_waits(&mut self, now_ms: u64) {
-        if self.running >= self.parallel || self.recalling > 0 {
-            return;
-        }
-        let hindered = self.ready.blocked_nodes(now_ms).into_iter();
-        self.commands
-            .extend(hindered.map(|(node, hindrance)| ScheduleCommand::Wait { node, hindrance }));
-    }
-
     /// Puts a ready node where it is taken from when its turn comes.
     fn enqueue_node(&mut self, id: NodeId) {
-        if self.is_recorded(id) {
-            self.recalls.insert(id);
-        } else if let Some(step) = self.steps.get(id.index()) {
-            self.ready.add(step.tool, id);
-        }
-    }
-
-    /// Returns whether the next attempt of a node is recorded already.
-    fn is_recorded(&self, id: NodeId) -> bool {
         let begun = self.nodes.get(id.index()).map_or(0, |node| node.attempts_begun);
-        self.steps.get(id.index()).is_some_and(|step| begun < step.attempts_recorded)
-    }
-
-    fn start_ready(&mut self, now_ms: u64) {
-        while self.running < self.parallel {
-            let recalled = self.recalls.pop_first();
-            if recalled.is_none() && self.recalling > 0 {
-                return;
-            }
-            let Some(id) = recalled.or_else(|| self.ready.take(now_ms)) else { return };
-            self.recalling += usize::from(recalled.is_some());
-            self.running += 1;
-            self.change_state(id, NodeTransitionCause::Started);
-            if let Some(node) = self.nodes.get_mut(id.index()) {
-                node.attempts_begun += 1;
-                let attempt = node.attempts_begun;
-                self.commands.push(ScheduleCommand::Start { node: id, attempt });
-            }
+        let Some(step) = self.steps.get(id.index()) else { return };
+        if begun < step.attempts_recorded {
+            self.recalls.insert(id);
+        } else {
+            self.ready.add(step.tool, id);
         }
     }
 
@@ -337,7 +315,7 @@ impl PlanSchedule {
         let was_recorded = attempt <= step.attempts_recorded;
         self.running -= 1;
         if was_recorded {
-            self.recalling -= 1;
+            self.is_recalling = false;
         } else {
             self.ready.mark_ended(step.tool);
         }
@@ -352,8 +330,27 @@ impl PlanSchedule {
                 }
                 self.release_resources(id);
             }
+            NodeAttemptEnding::Failed if attempt < step.attempts_max && was_recorded => {
+                self.change_state(id, NodeTransitionCause::FailedBefore);
+                self.enqueue_node(id);
+            }
             NodeAttemptEnding::Failed if attempt < step.attempts_max => {
-                self.retry_node(id, attempt, was_recorded)
+                self.change_state(id, NodeTransitionCause::FailedForNow);
+                self.backing_off += 1;
+                let delay_ms = self.backoff.delay_ms(attempt);
+                match self.phase {
+                    PlanPhase::Running => {
+                        self.commands.push(ScheduleCommand::RetryIn { node: id, delay_ms })
+                    }
+                    // The process that resumes the run makes the next attempt.
+                    PlanPhase::Stopping
+                    | PlanPhase::InDoubt
+                    | PlanPhase::Aborting
+                    | PlanPhase::Done => {}
+                    PlanPhase::Halting(_) => {
+                        self.change_state(id, NodeTransitionCause::Halted);
+                    }
+                }
             }
             NodeAttemptEnding::Failed | NodeAttemptEnding::Refused => self.fail_node(id, step),
             NodeAttemptEnding::InDoubt => {
@@ -362,30 +359,6 @@ impl PlanSchedule {
             }
             NodeAttemptEnding::Cancelled => {
                 self.change_state(id, NodeTransitionCause::CallCancelled);
-            }
-        }
-    }
-
-    fn retry_node(&mut self, id: NodeId, attempt: u32, was_recorded: bool) {
-        if was_recorded {
-            self.change_state(id, NodeTransitionCause::FailedBefore);
-            self.enqueue_node(id);
-        } else {
-            self.change_state(id, NodeTransitionCause::FailedForNow);
-            self.backing_off += 1;
-            let delay_ms = self.backoff.delay_ms(attempt);
-            match self.phase {
-                PlanPhase::Running => {
-                    self.commands.push(ScheduleCommand::RetryIn { node: id, delay_ms })
-                }
-                // Whoever goes on with the run makes the next attempt.
-                PlanPhase::Stopping
-                | PlanPhase::InDoubt
-                | PlanPhase::Aborting
-                | PlanPhase::Done => {}
-                PlanPhase::Halting(_) => {
-                    self.change_state(id, NodeTransitionCause::Halted);
-                }
             }
         }
     }
@@ -456,8 +429,22 @@ impl PlanSchedule {
             PlanPhase::Running | PlanPhase::Stopping if self.unfinished == 0 => {
                 PlanEnding::Finished
             }
-            PlanPhase::Running if waits || !self.ready.is_empty() => return self.request_wake(),
-            PlanPhase::Running => PlanEnding::Deadlock { nodes: self.unfinished_nodes() },
+            PlanPhase::Running if waits || !self.ready.is_empty() => {
+                // A tool may be called again later: the driver wakes the schedule then.
+                if let Some(at_ms) = self.ready.opens_at_ms()
+                    && self.wakes_at_ms.is_none_or(|wakes_at_ms| at_ms < wakes_at_ms)
+                {
+                    self.wakes_at_ms = Some(at_ms);
+                    self.commands.push(ScheduleCommand::WakeAt { at_ms });
+                }
+                return;
+            }
+            PlanPhase::Running => {
+                let nodes = self.nodes.iter().enumerate();
+                let unfinished = nodes.filter(|(_, node)| !node.state.is_final());
+                let nodes = unfinished.map(|(place, _)| NodeId::at(place)).collect();
+                PlanEnding::Deadlock { nodes }
+            }
             _ if self.running > 0 => return,
             PlanPhase::Stopping => PlanEnding::Stopped,
             PlanPhase::InDoubt => PlanEnding::InDoubt,
@@ -467,19 +454,5 @@ impl PlanSchedule {
         };
         self.phase = PlanPhase::Done;
         self.commands.push(ScheduleCommand::Done(ending));
-    }
-
-    /// Asks to be woken when a tool may be called again.
-    fn request_wake(&mut self) {
-        let Some(opens_at_ms) = self.ready.opens_at_ms() else { return };
-        if self.wakes_at_ms.is_none_or(|wakes_at_ms| opens_at_ms < wakes_at_ms) {
-            self.wakes_at_ms = Some(opens_at_ms);
-            self.commands.push(ScheduleCommand::WakeAt { at_ms: opens_at_ms });
-        }
-    }
-
-    fn unfinished_nodes(&self) -> Vec<NodeId> {
-        let unfinished = self.nodes.iter().enumerate().filter(|(_, node)| !node.state.is_final());
-        unfinished.map(|(place, _)| NodeId::at(place)).collect()
     }
 }

@@ -35,30 +35,35 @@ pub(crate) fn violations(
     inputs: &Value,
     open: &OpenValues,
 ) -> Vec<PlanInputViolation> {
-    let mut list = unknown_parameters(schema.as_json(), inputs);
+    let json = schema.as_json();
+    let mut list = Vec::new();
+    // The schema neither names nor forbids these parameters, so it does not say what the tool does with them.
+    if let (Some(fields), Some(properties)) =
+        (inputs.as_object(), json.get("properties").and_then(Value::as_object))
+        && !WIDER.iter().any(|keyword| json.get(keyword).is_some())
+    {
+        let invented = fields.keys().filter(|name| !properties.contains_key(*name));
+        list.extend(
+            invented.map(|name| unknown_parameter(named(name).to_string(), name, Some(json))),
+        );
+    }
     list.extend(
         schema.violations(inputs, open).into_iter().map(|found| input_violation(found, schema)),
     );
     list
 }
 
-/// Finds parameters that a schema does not name although it does not forbid others either: what the tool does with them
-/// nobody said.
-fn unknown_parameters(schema: &Value, inputs: &Value) -> Vec<PlanInputViolation> {
-    let (Some(fields), Some(properties)) =
-        (inputs.as_object(), schema.get("properties").and_then(Value::as_object))
-    else {
-        return Vec::new();
-    };
-    if WIDER.iter().any(|keyword| schema.get(keyword).is_some()) {
-        return Vec::new();
-    }
-    let invented = fields.keys().filter(|name| !properties.contains_key(*name));
-    invented.map(|name| unknown_parameter(named(name).to_string(), name, Some(schema))).collect()
-}
-
 fn input_violation(violation: haft::InputViolation, schema: &InputSchema) -> PlanInputViolation {
-    let at = field_of(&violation.pointer);
+    // A JSON pointer, written as a path: `.a[0].b`.
+    let names = violation.pointer.split('/').skip(1);
+    let segment = |name: &str| {
+        let name = name.replace("~1", "/").replace("~0", "~");
+        match crate::reference::index_of(&name) {
+            Some(index) => ReferencePathSegment::Index(index).to_string(),
+            None => named(&name).to_string(),
+        }
+    };
+    let at: String = names.map(segment).collect();
     match violation.kind {
         InputViolationKind::Missing(name) => {
             let message =
@@ -94,14 +99,4 @@ fn unknown_parameter(field: String, name: &str, schema: Option<&Value>) -> PlanI
         None => "no such parameter: leave it out".to_owned(),
     };
     PlanInputViolation { field, code: Code::InventedParameter, message }
-}
-
-/// Writes a JSON pointer as a path: `.a[0].b`.
-fn field_of(pointer: &str) -> String {
-    let names = pointer.split('/').skip(1).map(|name| name.replace("~1", "/").replace("~0", "~"));
-    let segment = |name: String| match crate::reference::index_of(&name) {
-        Some(index) => ReferencePathSegment::Index(index),
-        None => named(&name),
-    };
-    names.map(|name| segment(name).to_string()).collect()
 }

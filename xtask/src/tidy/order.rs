@@ -413,7 +413,6 @@ pub(super) const MODULE_ORDER: &[ModuleOrder] = &[
 
 /// Crates whose modules or files still import from one another in a cycle.
 pub(super) const CRATES_WITH_CYCLES: &[&str] = &[
-    "haft-app",
     "haft-contract",
     "haft-journal",
     "haft-patch",

@@ -1,5 +1,5 @@
-//! Agents put together for the front ends that people talk to them through: models by name, the agents there are, and what
-//! an agent is told of where it works. What happens in a session is the agent crate's business.
+//! Puts agents together for front ends with a conversation: the models by name, the agents of the workspace, and the prompt
+//! context of an agent. The agent crate runs the sessions.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -9,8 +9,8 @@ use haft::{
     load_instructions,
 };
 use haft_agent::{
-    AgentEventObserver, AgentHost, AgentHostParts, AgentPromptContext, AgentRegistry,
-    GitPromptContext, ModelLookup, RandomSource, find_agents,
+    AgentDirectories, AgentEventObserver, AgentHost, AgentHostParts, AgentPromptContext,
+    AgentRegistry, GitPromptContext, ModelLookup, RandomSource, find_agents,
 };
 use haft_contract::{BoxFuture, Envelope, SkillSummary};
 use haft_model::{Model, ModelAnswerStream, ModelError, ModelRequest};
@@ -21,9 +21,9 @@ use crate::host::AppHost;
 use crate::manifest::ModelSection;
 use crate::model_choice::{ModelChoice, provider};
 use crate::settings::EffectiveSettings;
-use crate::{calendar, compose, id, skills};
+use crate::{agents, calendar, compose, id, skills};
 
-/// The agent that is talked to unless somebody names another one.
+/// The agent of a new session, unless the settings or the front end name another one.
 const AGENT_DEFAULT: &str = "build";
 /// The kind of front end that runs of agents are recorded with.
 pub const FRONT_END: &str = "agent";
@@ -34,22 +34,25 @@ pub const GIT_LOOK_MS: u64 = 5_000;
 /// Problems of agents that are said when a session begins; of more it is said how many.
 pub const AGENT_PROBLEMS_SAID_MAX: usize = 3;
 
-/// What a front end brings.
+/// The parts of an agent host that a front end provides.
 pub struct AgentFrontEnd<'a> {
     /// The models by their names.
     pub models: Arc<dyn ModelLookup>,
-    /// The agent that somebody named.
+    /// The agent that the user named.
     pub agent: Option<&'a str>,
     /// Asks the person.
     pub asker: Arc<dyn Asker>,
-    /// Is told what happens.
+    /// Receives the events of all sessions.
     pub watcher: Arc<dyn AgentEventObserver>,
 }
 
-/// A host of agents, and what it stands on.
+/// A host of agents with its runtime. Close it before the program ends.
 pub struct ComposedAgent {
+    /// Runs the sessions.
     pub host: AgentHost,
+    /// Executes the calls of the agents.
     pub runtime: Runtime,
+    /// The agents that a session can have.
     pub agents: Arc<AgentRegistry>,
     /// The agent that a new session is begun with.
     pub agent: String,
@@ -63,21 +66,47 @@ impl ComposedAgent {
     }
 }
 
-/// Puts a host of agents together.
+/// Returns the directories in which haft looks for agents of a workspace.
+pub fn agent_paths(settings: &EffectiveSettings, host: &AppHost) -> AgentDirectories {
+    let whole = settings.manifest.as_deref().filter(|_| settings.is_trusted);
+    AgentDirectories {
+        root: Some(settings.root.clone()),
+        trust: agents::trust(&settings.root, whole),
+        user: host.config_directory().map(|config| config.join("haft/agents")),
+    }
+}
+
+/// Puts a host of agents together, and notifies `host` of agents and skills that cannot be used.
+///
+/// # Errors
+///
+/// Fails as [`compose::runtime`] does.
 pub async fn agent_host(
     front: AgentFrontEnd<'_>,
     settings: &EffectiveSettings,
     host: &AppHost,
 ) -> Result<ComposedAgent, AppError> {
     let told = HostCallbacks { models: front.models, asker: front.asker, watcher: front.watcher };
-    let agents = find_agents(&crate::agents::agent_paths(settings, host));
-    warn_of_problems(&agents, host);
+    let agents = find_agents(&agent_paths(settings, host));
+    for problem in agents.problems.iter().take(AGENT_PROBLEMS_SAID_MAX) {
+        let line = problem.line.map(|line| format!(":{line}")).unwrap_or_default();
+        let left_out = match problem.severity {
+            ProblemSeverity::Error => " (it is left out)",
+            ProblemSeverity::Warning => "",
+        };
+        let place = problem.file.display();
+        host.warn(format!("agent {place}{line}: {}{left_out}", problem.message));
+    }
+    if let Some(more @ 1..) = agents.problems.len().checked_sub(AGENT_PROBLEMS_SAID_MAX) {
+        let problems = if more == 1 { "problem" } else { "problems" };
+        host.warn_with(format!("and {more} more {problems} with agents"), NextStep::CheckAgents);
+    }
     let work = compose_agent(told, agents, settings, host, SurroundingsLookup::Gather).await?;
     let agent = front.agent.map_or(work.agent, str::to_owned);
     Ok(ComposedAgent { agent, ..work })
 }
 
-/// Puts a host together that looks after sessions and asks no model.
+/// Puts a host together that reads and changes sessions and asks no model.
 pub async fn silent_host(
     settings: &EffectiveSettings,
     host: &AppHost,
@@ -87,18 +116,18 @@ pub async fn silent_host(
         asker: Arc::new(HeadlessAsker),
         watcher: Arc::new(()),
     };
-    let agents = find_agents(&crate::agents::agent_paths(settings, host));
+    let agents = find_agents(&agent_paths(settings, host));
     compose_agent(told, agents, settings, host, SurroundingsLookup::Skip).await
 }
 
-/// Whom a host asks and tells.
+/// The parts of a host that ask and notify the front end.
 struct HostCallbacks {
     models: Arc<dyn ModelLookup>,
     asker: Arc<dyn Asker>,
     watcher: Arc<dyn AgentEventObserver>,
 }
 
-/// Whether it is found out where agents work.
+/// Whether haft gathers the prompt context of agents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SurroundingsLookup {
     Gather,
@@ -198,25 +227,7 @@ impl RandomSource for SystemRandom {
     }
 }
 
-fn warn_of_problems(agents: &AgentRegistry, host: &AppHost) {
-    let problems = &agents.problems;
-    for problem in problems.iter().take(AGENT_PROBLEMS_SAID_MAX) {
-        let line = problem.line.map(|line| format!(":{line}")).unwrap_or_default();
-        let left_out = match problem.severity {
-            ProblemSeverity::Error => " (it is left out)",
-            ProblemSeverity::Warning => "",
-        };
-        let place = problem.file.display();
-        host.warn(format!("agent {place}{line}: {}{left_out}", problem.message));
-    }
-    if let Some(more) = problems.len().checked_sub(AGENT_PROBLEMS_SAID_MAX).filter(|more| *more > 0)
-    {
-        let problems = if more == 1 { "problem" } else { "problems" };
-        host.warn_with(format!("and {more} more {problems} with agents"), NextStep::CheckAgents);
-    }
-}
-
-/// Looks where agents work, once for all sessions of this process.
+/// Gathers the prompt context of agents, once for all sessions of this process.
 async fn surroundings(
     session: &Connection,
     settings: &EffectiveSettings,
@@ -240,8 +251,8 @@ async fn surroundings(
     })
 }
 
-/// Asks git as an agent could, through the pipeline and confined: a repository is a stranger's, and its configuration names
-/// programs. Where that is refused or fails, nothing is known of it.
+/// Asks git as an agent could, through the pipeline and confined: the configuration of a stranger's repository may name
+/// programs. If the call is refused or fails, the prompt says nothing of git.
 async fn git(
     session: &Connection,
     root: &Path,

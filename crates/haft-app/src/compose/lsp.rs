@@ -1,6 +1,5 @@
-//! What the tool `lsp` is told: the languages of the settings, and where on this machine the programs of their servers are.
-//! A program that the workspace has a say in is not used, nor is one whose arguments name such a place: whoever can write
-//! there would decide what it does.
+//! The options of the tool `lsp`: the languages of the settings, and the places of their servers' programs on this machine.
+//! haft does not use a program that lies in the workspace, or whose arguments name a place there: a command could change it.
 
 use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt;
@@ -19,7 +18,7 @@ use crate::manifest::ServerEntry;
 use crate::mcp_servers;
 use crate::settings::EffectiveSettings;
 
-/// Returns what the tool is told.
+/// Returns the options of the tool.
 pub(super) fn options(
     settings: &EffectiveSettings,
     host: &AppHost,
@@ -55,9 +54,23 @@ impl ServerProgramFinder for LanguageServerFinder {
         let path = if name.contains('/') {
             self.usable(PathBuf::from(name))?
         } else {
-            self.on_path(name)?
+            // A program in the workspace does not hide a usable one behind it.
+            let mut found = Err(ServerProgramError::Missing);
+            for directory in std::env::split_paths(&self.search) {
+                match self.usable(directory.join(name)) {
+                    Err(ServerProgramError::Missing) => {}
+                    Err(ServerProgramError::InWorkspace) => {
+                        found = Err(ServerProgramError::InWorkspace);
+                    }
+                    Ok(path) => {
+                        found = Ok(path);
+                        break;
+                    }
+                }
+            }
+            found?
         };
-        // What a program is made of is found as for other people's servers.
+        // The files of a program are found as for MCP servers.
         let mut words = command.to_vec();
         if let Some(first) = words.first_mut() {
             *first = path.to_string_lossy().into_owned();
@@ -68,19 +81,6 @@ impl ServerProgramFinder for LanguageServerFinder {
 }
 
 impl LanguageServerFinder {
-    /// Returns the first program of that name that can be used; one in the workspace does not hide one behind it.
-    fn on_path(&self, name: &str) -> Result<PathBuf, ServerProgramError> {
-        let mut why = ServerProgramError::Missing;
-        for directory in std::env::split_paths(&self.search) {
-            match self.usable(directory.join(name)) {
-                Ok(path) => return Ok(path),
-                Err(ServerProgramError::Missing) => {}
-                Err(ServerProgramError::InWorkspace) => why = ServerProgramError::InWorkspace,
-            }
-        }
-        Err(why)
-    }
-
     fn usable(&self, path: PathBuf) -> Result<PathBuf, ServerProgramError> {
         let real = canonical_outside_roots(&path, &self.roots).map_err(|astray| match astray {
             OutsideError::Missing => ServerProgramError::Missing,

@@ -1,5 +1,5 @@
-//! What of the settings is recorded with every run: what a reader of the run must know because it is not as it is by
-//! itself. Nothing secret is among it.
+//! The settings that haft records with every run: those that differ from their defaults, so that a reader of the run knows
+//! them. Secrets are not recorded.
 
 use haft::RepeatPolicy;
 use haft_policy::NetworkGuard;
@@ -16,6 +16,17 @@ pub(super) fn settings_record(settings: &EffectiveSettings) -> String {
     let python: Vec<_> = settings.python.entries.iter().map(|entry| &entry.dir).collect();
     let commands: Vec<_> = settings.commands.entries.iter().map(|entry| &entry.id).collect();
     let default_guard = NetworkGuard::from(NetworkGuardName::default());
+    let is_guard = |name: &NetworkGuardName| NetworkGuard::from(*name) == settings.network_guard;
+    let guard = NetworkGuardName::ALL.into_iter().find(is_guard);
+    let on_repeat = match settings.durability.on_repeat {
+        RepeatPolicy::Warn => "warn",
+        RepeatPolicy::Refuse => "refuse",
+        RepeatPolicy::Recall => "recall",
+    };
+    let profile = match settings.profile {
+        Profile::Contract => "contract",
+        Profile::Smithers => "smithers",
+    };
     let entries = [
         ("allow", !settings.allow.is_empty(), json!(settings.allow)),
         ("allow_hosts", !settings.allow_hosts.is_empty(), json!(settings.allow_hosts)),
@@ -24,15 +35,11 @@ pub(super) fn settings_record(settings: &EffectiveSettings) -> String {
         (
             "network_guard",
             settings.network_guard != default_guard,
-            json!(guard_name(settings.network_guard)),
+            json!(guard.map_or("unknown", NetworkGuardName::name)),
         ),
-        (
-            "on_repeat",
-            settings.durability.on_repeat != RepeatPolicy::default(),
-            json!(repeat_name(settings.durability.on_repeat)),
-        ),
+        ("on_repeat", settings.durability.on_repeat != RepeatPolicy::default(), json!(on_repeat)),
         ("preset", settings.preset != Preset::default(), json!(settings.preset.name())),
-        ("profile", settings.profile != Profile::default(), json!(profile_name(settings.profile))),
+        ("profile", settings.profile != Profile::default(), json!(profile)),
         ("python", !python.is_empty(), json!(python)),
         ("reference_watchdog", !settings.reference_watchdog, json!(false)),
         ("roots", !settings.roots.is_empty(), json!(settings.roots)),
@@ -44,25 +51,4 @@ pub(super) fn settings_record(settings: &EffectiveSettings) -> String {
     let object: Map<String, Value> =
         differing.map(|(name, _, value)| (name.to_owned(), value)).collect();
     Value::Object(object).to_string()
-}
-
-fn guard_name(guard: NetworkGuard) -> &'static str {
-    let of = |guard: NetworkGuardName| (NetworkGuard::from(guard), guard.name());
-    let names = NetworkGuardName::ALL.map(of);
-    names.into_iter().find(|(known, _)| *known == guard).map_or("unknown", |(_, name)| name)
-}
-
-fn profile_name(profile: Profile) -> &'static str {
-    match profile {
-        Profile::Contract => "contract",
-        Profile::Smithers => "smithers",
-    }
-}
-
-fn repeat_name(on_repeat: RepeatPolicy) -> &'static str {
-    match on_repeat {
-        RepeatPolicy::Warn => "warn",
-        RepeatPolicy::Refuse => "refuse",
-        RepeatPolicy::Recall => "recall",
-    }
 }

@@ -1,5 +1,5 @@
-//! Where it is kept what workspaces looked like, and who records it. Each journal has stores of its own: what it does not
-//! know of is removed from them when they are pruned.
+//! The stores that hold earlier states of workspaces, and the hook that records them. Each journal has its own stores:
+//! pruning removes the states that the journal does not name.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::host::AppHost;
 use crate::journal_location::JournalLocation;
 use crate::settings::EffectiveSettings;
 
-/// Returns who records what calls change, if that is wanted.
+/// Returns the hook that records what calls change, if the settings want it.
 pub(super) fn hook(
     journal: &Arc<dyn Journal>,
     settings: &EffectiveSettings,
@@ -32,7 +32,7 @@ pub(super) fn hook(
     Ok(Some(Arc::new(hook)))
 }
 
-/// Returns what was recorded for the calls in a journal.
+/// Returns the states that were recorded for the calls in a journal.
 pub fn history(
     journal: &Arc<dyn Journal>,
     place: &JournalLocation,
@@ -44,7 +44,7 @@ pub fn history(
     SnapshotHistory::new(&directory(place, host), Arc::clone(journal), options)
 }
 
-/// Returns the places of which nothing is recorded and nothing brought back: those that no call reads.
+/// Returns the places that snapshots neither record nor restore: those that no call reads.
 pub fn hidden(settings: &EffectiveSettings, host: &AppHost) -> Vec<PathBuf> {
     // Which roots there are matters to what can be read alone.
     super::host_paths(settings, host, &[]).hidden

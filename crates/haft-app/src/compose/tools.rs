@@ -1,10 +1,10 @@
-//! Which tools there are: those of the profile, the commands that the manifest declares, and the Python tools of the configured directories; and which of them are on
-//! offer, since rules may speak of others, too. They are found once for a command, because looking at Python files takes
-//! time and what they say may change meanwhile.
+//! Finds the tools: those of the profile, the commands that the manifest declares, the Python tools of the configured
+//! directories and the tools of MCP servers. Rules may name more tools than are offered. A command finds its tools once:
+//! reading Python files takes time, and the files may change meanwhile.
 
 use haft::{ReadOnlyBackgroundProcesses, Registry, Runtime, ServerProcessParts, ServerProcesses};
 use haft_contract::{Tool, ToolId};
-use haft_tools::{CommandToolProblem, Profile};
+use haft_tools::Profile;
 
 use super::{command_environment, host_paths, launcher, lsp, roots, sandbox, unknown_tool, web};
 use crate::app_error::AppError;
@@ -23,12 +23,12 @@ pub struct AvailableTools {
     bridge: Option<McpBridge>,
     /// The servers that could not be used, or not yet.
     missing_servers: Vec<String>,
-    /// Whether some of those that are configured could not be used, so that what a name means is not known.
+    /// Whether some configured tools could not be used, so that an unknown name may be theirs.
     has_omitted_tools: bool,
 }
 
 impl AvailableTools {
-    /// Finds the tools. What of the Python tools cannot be used is said on standard error.
+    /// Finds the tools. Python tools and servers that cannot be used are left out, and the host is notified of them.
     pub async fn find(settings: &EffectiveSettings, host: &AppHost) -> Result<Self, AppError> {
         let mut all =
             Registry::new(haft_tools::tools(settings.profile, &web::options(settings, host)?))?;
@@ -38,9 +38,12 @@ impl AvailableTools {
         }
         let mut has_left_out = settings.python.has_untrusted || settings.commands.has_untrusted;
         for entry in &settings.commands.entries {
-            // It was checked when the manifest was read.
-            let tool = entry.tool().map_err(|problems| unusable(&entry.id, &problems))?;
-            all.add(tool)?;
+            // The entry was checked when the manifest was read.
+            all.add(entry.tool().map_err(|problems| {
+                let messages: Vec<&str> = problems.iter().map(|it| it.message.as_str()).collect();
+                let (id, why) = (&entry.id, messages.join("; "));
+                AppError::configuration(format!("command {id} cannot be used: {why}"))
+            })?)?;
         }
         let directories = &settings.python.entries;
         if !directories.is_empty() {
@@ -54,7 +57,18 @@ impl AvailableTools {
             left_out = bridge.add_tools(&mut all).await?;
         }
         has_left_out |= left_out.is_partial || !left_out.servers.is_empty();
-        let offered = on_offer(all.clone(), settings, &left_out)?;
+        let mut offered = all.clone();
+        if let Some(tools) = &settings.tools {
+            // A tool that a missing MCP server would bring is no mistake of the settings.
+            let is_there =
+                |id: &&ToolId| all.contract(id.as_str()).is_some() || !left_out.may_include(id);
+            let tools: Vec<ToolId> = tools.iter().filter(is_there).cloned().collect();
+            if let Err(unknown) = offered.keep_only(&tools) {
+                let names: Vec<String> =
+                    unknown.iter().map(|id| unknown_tool(&all, id.as_str())).collect();
+                return Err(AppError::configuration(format!("tools: {}", names.join("; "))));
+            }
+        }
         Ok(Self {
             all,
             offered,
@@ -72,7 +86,7 @@ impl AvailableTools {
         Ok(id)
     }
 
-    /// Has the tools of a runtime that was made of these follow what MCP servers list, and the servers end with it.
+    /// Lets a runtime of these tools follow changes of the tools of MCP servers. The servers end with the runtime.
     pub fn watch_server_changes(&self, runtime: &Runtime, settings: &EffectiveSettings) {
         if let Some(bridge) = &self.bridge {
             bridge.watch_server_changes(runtime, settings.tools.clone(), &self.missing_servers);
@@ -84,35 +98,10 @@ impl AvailableTools {
         &self.offered
     }
 
-    /// Returns what rules may speak of, also what is not on offer.
+    /// Returns the names that rules may use, also of tools that are not offered.
     pub fn names(&self) -> ToolNames<'_> {
         ToolNames { registry: &self.all, has_omitted_tools: self.has_omitted_tools }
     }
-}
-
-/// Says what is wrong with a declared command.
-fn unusable(id: &ToolId, problems: &[CommandToolProblem]) -> AppError {
-    let messages: Vec<&str> = problems.iter().map(|problem| problem.message.as_str()).collect();
-    AppError::configuration(format!("command {id} cannot be used: {}", messages.join("; ")))
-}
-
-/// Returns those that the settings name. What an MCP server would bring that cannot be used now is no mistake of theirs.
-fn on_offer(
-    mut registry: Registry,
-    settings: &EffectiveSettings,
-    left_out: &OmittedTools,
-) -> Result<Registry, AppError> {
-    let Some(tools) = &settings.tools else { return Ok(registry) };
-    let is_there =
-        |id: &&ToolId| registry.contract(id.as_str()).is_some() || !left_out.may_include(id);
-    let tools: Vec<ToolId> = tools.iter().filter(is_there).cloned().collect();
-    // A registry that refuses to be narrowed stays as it was.
-    if let Err(unknown) = registry.keep_only(&tools) {
-        let names: Vec<String> =
-            unknown.iter().map(|id| unknown_tool(&registry, id.as_str())).collect();
-        return Err(AppError::configuration(format!("tools: {}", names.join("; "))));
-    }
-    Ok(registry)
 }
 
 /// Returns the MCP servers that the settings name, if they name any.
@@ -135,7 +124,7 @@ pub fn bridge(settings: &EffectiveSettings, host: &AppHost) -> Result<Option<Mcp
     Ok(Some(McpBridge::new(&settings.mcp, extensions, host)))
 }
 
-/// Returns what finds out about Python tools. No process is started before a file is met that nothing is known of.
+/// Returns the finder of Python tools. It starts a process only for files that the cache does not know.
 pub fn finder(settings: &EffectiveSettings, host: &AppHost) -> Result<PythonToolFinder, AppError> {
     let roots = roots(settings)?;
     let places = host_paths(settings, host, &roots.paths());

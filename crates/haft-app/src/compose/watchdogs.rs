@@ -1,6 +1,6 @@
-//! The hooks before execution. The programs among them run unconfined, so nothing that decides what they do may lie where
-//! a command can change it: each is found once, at the start, and refused if it is reached through a root. What a program
-//! reads by itself while it runs is its own affair.
+//! The hooks before execution. Programs among them run unconfined, so a command must not be able to change what they do. haft
+//! finds each program once, at the start, and refuses one that is reached through a root. haft does not check the files
+//! that a program reads while it runs.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::DirBuilder;
@@ -48,7 +48,7 @@ pub(super) fn watchdogs(
     Ok(watchdogs)
 }
 
-/// Returns the directory that programs run in, which is there from now on: no command reaches it.
+/// Returns the directory that programs run in, and makes it if it is missing. No command reaches it.
 fn directory(host: &AppHost) -> Result<PathBuf, AppError> {
     let directory = host.state().directory();
     DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(|err| {
@@ -60,7 +60,7 @@ fn directory(host: &AppHost) -> Result<PathBuf, AppError> {
     Ok(directory.to_owned())
 }
 
-/// Where programs run, and what they must keep out of.
+/// The directory that programs run in, and the roots that they must not lie in.
 struct WatchdogPaths<'a> {
     roots: &'a [PathBuf],
     directory: PathBuf,
@@ -76,8 +76,19 @@ impl WatchdogPaths<'_> {
         let mut words = entry.program.iter();
         let name = words.next().map(String::as_str).unwrap_or_default();
         let program = self.find(name)?;
+        let is_in_root = |text: &str| {
+            canonical_outside_roots(&self.directory.join(text), self.roots)
+                == Err(OutsideError::InRoot)
+        };
         for word in words.clone() {
-            self.check_argument(name, word)?;
+            // An argument can be the script of an interpreter, and the text after a `=` can be a path, too.
+            let value = word.split_once('=').map(|(_, value)| value);
+            if [Some(word.as_str()), value].into_iter().flatten().any(is_in_root) {
+                return Err(AppError::configuration(format!(
+                    "watchdog {name:?}: its argument {word:?} lies in a root, or is reached through one, where \
+                     commands could change it: move it elsewhere"
+                )));
+            }
         }
         Ok(ProgramWatchdog {
             program,
@@ -89,11 +100,16 @@ impl WatchdogPaths<'_> {
         })
     }
 
-    /// Returns where the program is, under the name it was called by: some programs go by that.
+    /// Returns the path of a program under the name that the manifest uses: some programs behave by their name.
     fn find(&self, name: &str) -> Result<PathBuf, AppError> {
         let named = Path::new(name);
-        let candidate =
-            if name.contains('/') { Some(named.to_owned()) } else { self.on_path(named) };
+        let candidate = if name.contains('/') {
+            Some(named.to_owned())
+        } else {
+            let path = self.environment.iter().find(|(variable, _)| variable == "PATH");
+            let directories = path.into_iter().flat_map(|(_, path)| std::env::split_paths(path));
+            directories.map(|directory| directory.join(named)).find(|place| is_executable(place))
+        };
         let missing = || {
             let expected = "expected an executable file, by its path or by a name on PATH";
             AppError::configuration(format!(
@@ -110,29 +126,6 @@ impl WatchdogPaths<'_> {
             ))),
         }
     }
-
-    fn on_path(&self, name: &Path) -> Option<PathBuf> {
-        let path = self.environment.iter().find(|(variable, _)| variable == "PATH")?;
-        let mut candidates = std::env::split_paths(&path.1).map(|directory| directory.join(name));
-        candidates.find(|candidate| is_executable(candidate))
-    }
-
-    /// Refuses an argument that names something in a root, such as the script of an interpreter. What follows a `=` can
-    /// be a path, too.
-    fn check_argument(&self, program: &str, word: &str) -> Result<(), AppError> {
-        let value = word.split_once('=').map(|(_, value)| value);
-        let is_in_root = |text: &str| {
-            canonical_outside_roots(&self.directory.join(text), self.roots)
-                == Err(OutsideError::InRoot)
-        };
-        if [Some(word), value].into_iter().flatten().any(is_in_root) {
-            return Err(AppError::configuration(format!(
-                "watchdog {program:?}: its argument {word:?} lies in a root, or is reached through one, where \
-                 commands could change it: move it elsewhere"
-            )));
-        }
-        Ok(())
-    }
 }
 
 fn is_executable(path: &Path) -> bool {
@@ -140,8 +133,7 @@ fn is_executable(path: &Path) -> bool {
     metadata.is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
 }
 
-/// Returns the variables without what names something in a root: an interpreter, or its libraries, would be taken from
-/// there.
+/// Returns the variables without places in a root: an interpreter or its libraries would be loaded from there.
 fn without_roots(
     variables: Vec<(OsString, OsString)>,
     roots: &[PathBuf],

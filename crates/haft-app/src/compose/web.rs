@@ -1,5 +1,5 @@
-//! What the tools that use the web are told: who is asked by web_search, with keys of this environment, and that this very
-//! program turns pages into text.
+//! The options of the tools that use the web: the providers of web_search with their keys, and this program as the reader
+//! that turns pages into text.
 
 use haft_tools::{PageReaderProgram, ToolOptions, WebSearchOptions};
 
@@ -10,7 +10,7 @@ use crate::settings::EffectiveSettings;
 /// The hidden command that turns pages into text.
 const EXTRACT_COMMAND: &str = "extract-worker";
 
-/// Returns what the tools are told.
+/// Returns the options of the tools.
 pub(super) fn options(
     settings: &EffectiveSettings,
     host: &AppHost,
@@ -20,7 +20,7 @@ pub(super) fn options(
     Ok(ToolOptions { page_reader: Some(extractor), web_search: search(settings, host) })
 }
 
-/// Returns who is asked by web_search.
+/// Returns the providers that web_search asks, with the keys that the environment of `host` holds.
 pub fn search(settings: &EffectiveSettings, host: &AppHost) -> WebSearchOptions {
     settings.web_search.options(&|name| host.variable_text(name))
 }

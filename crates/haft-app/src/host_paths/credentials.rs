@@ -59,7 +59,7 @@ const IN_HOME: &[&str] = &[
     ".zsh_history",
 ];
 
-/// Places in system directories. An ordinary user cannot read them; whoever runs haft as root could.
+/// Places in system directories. An ordinary user cannot read them; a user who runs haft as root could.
 const IN_SYSTEM: &[&str] = &[
     "/etc/NetworkManager/system-connections",
     "/etc/docker/key.json",

@@ -19,7 +19,12 @@ pub fn git_identity(
     let mut found = GitIdentity::default();
     // The second file comes before the first, as it does for git.
     for path in [config_home.join("git/config"), home.join(".gitconfig")] {
-        found.take(&read_bounded(&path).unwrap_or_default());
+        let is_small_file = path
+            .metadata()
+            .is_ok_and(|found| found.is_file() && found.len() <= GIT_CONFIG_BYTES_MAX);
+        if is_small_file && let Ok(text) = std::fs::read_to_string(&path) {
+            found.take(&text);
+        }
     }
     let pairs = [
         (found.name, ["GIT_AUTHOR_NAME", "GIT_COMMITTER_NAME"]),
@@ -27,12 +32,6 @@ pub fn git_identity(
     ];
     let named = pairs.into_iter().filter_map(|(value, names)| Some((value?, names)));
     named.flat_map(|(value, names)| names.map(|name| (name.into(), value.clone().into()))).collect()
-}
-
-fn read_bounded(path: &Path) -> Option<String> {
-    let metadata = path.metadata().ok()?;
-    let is_small_file = metadata.is_file() && metadata.len() <= GIT_CONFIG_BYTES_MAX;
-    if is_small_file { std::fs::read_to_string(path).ok() } else { None }
 }
 
 #[derive(Default)]

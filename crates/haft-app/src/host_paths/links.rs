@@ -1,5 +1,5 @@
-//! Paths that the workspace has no say in. Whoever can write a root can put a link there, so that a path that leads
-//! through a root, if only for one step, leads wherever a command of yesterday wanted it to. Nothing is opened here.
+//! Resolves paths that the workspace cannot redirect. A command that can write a root can put a link there. So a path with a
+//! single step through a root may lead wherever an earlier command wanted. This module opens no file.
 
 use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
@@ -63,9 +63,9 @@ pub fn canonical_outside_roots(path: &Path, roots: &[PathBuf]) -> Result<PathBuf
 /// The way that a path leads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinkTrail {
-    /// The links on it that lie in a root, each where it lies: whoever changes one changes where the path leads.
+    /// The links on it that lie in a root, each where it lies. A changed link changes where the path leads.
     pub links: Vec<PathBuf>,
-    /// Where it leads. What is not there yet is named without links.
+    /// The end of the path. If it does not exist yet, its missing part is appended as it is written.
     pub end: PathBuf,
 }
 

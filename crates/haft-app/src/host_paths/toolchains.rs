@@ -98,10 +98,9 @@ fn installation_of(directory: &Path, home: &Path) -> Option<PathBuf> {
         .is_some_and(|name| name == "bin" || name == "shims" || name == "sbin");
     let around = directory.parent().filter(|_| is_bin)?;
     let collects = around.ends_with(".local") || home.starts_with(around);
+    let is_world_writable = |directory: &Path| {
+        directory.metadata().is_ok_and(|metadata| metadata.permissions().mode() & 0o002 != 0)
+    };
     let is_anybodys = around.ancestors().take(2).any(is_world_writable);
     (!collects && !is_anybodys).then(|| around.to_owned())
-}
-
-fn is_world_writable(directory: &Path) -> bool {
-    directory.metadata().is_ok_and(|metadata| metadata.permissions().mode() & 0o002 != 0)
 }

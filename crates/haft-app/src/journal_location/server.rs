@@ -5,7 +5,7 @@
 use haft_contract::canonical_json;
 use serde_json::json;
 
-/// What a URL means by leaving it out.
+/// The port of a URL that names none.
 const PORT_DEFAULT: &str = "5432";
 
 /// Returns one text for all URLs that lead one user to one database.
@@ -43,7 +43,7 @@ pub(super) fn identity(url: &str) -> String {
 fn servers(hosts: &str, more: &[&str], ports: &[&str]) -> Vec<String> {
     let (mut names, mut numbers) = (Vec::new(), Vec::new());
     for host in hosts.split(',').filter(|host| !host.is_empty()) {
-        // An address of IPv6 has colons of its own, between brackets.
+        // An address of IPv6 has colons, between brackets.
         let (name, port) = match host.rsplit_once(':') {
             Some((name, port)) if !port.contains(']') => (name, port),
             Some(_) | None => (host, ""),

@@ -22,14 +22,14 @@ pub(crate) const OUTPUT_TOKENS_MAX: u32 = 1_000_000;
 /// Limit (settings): the manifest is refused.
 pub(crate) const TURN_STEPS_MAX: u32 = 10_000;
 
-/// What the table says. Everything in it is optional.
+/// The values of the table. Every key is optional; a missing key has its default.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct AgentSection {
     /// The agent that is talked to.
     #[serde(rename = "default")]
     pub name: Option<String>,
-    /// What the model can read.
+    /// The tokens that the model can read.
     context_tokens: Option<u64>,
     /// The longest answer.
     output_tokens: Option<u32>,

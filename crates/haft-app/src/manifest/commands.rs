@@ -19,7 +19,7 @@ pub const COMMANDS_MAX: usize = 128;
 pub struct CommandEntry {
     /// The tool's id.
     pub id: ToolId,
-    /// What a model reads to decide whether to call it.
+    /// The text by which a model decides whether to call it.
     pub description: String,
     /// JSON Schema of the input; without it, it takes nothing.
     pub parameters: Value,
@@ -31,7 +31,7 @@ pub struct CommandEntry {
     pub cwd: Option<String>,
     /// Time for a call.
     pub timeout_ms: Option<u64>,
-    /// What a call does to the world; `once` unless declared.
+    /// The effect of a call; `once` unless declared.
     pub effect: Option<Effect>,
     /// Whether a plan runs it only when the user named it; it does unless declared.
     pub dangerous: Option<bool>,
@@ -41,7 +41,7 @@ pub struct CommandEntry {
     pub kind: Option<ToolKind>,
 }
 
-/// What a command needs of the outside. Which programs it runs, its template says.
+/// The files and hosts that a command needs. Its template names the programs that it runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct CommandRequires {

@@ -11,11 +11,11 @@ use crate::journal_location::JournalLocation;
 /// Limit (settings): the manifest is refused.
 pub(crate) const KEEP_DAYS_MAX: u64 = 36_500;
 
-/// What the table says. Everything in it is optional.
+/// The values of the table. Every key is optional; a missing key has its default.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DurabilitySection {
-    /// What is done about a `once` call that an earlier attempt made as well.
+    /// The treatment of a `once` call that an earlier attempt made as well.
     pub on_repeat: Option<RepeatSetting>,
     /// A file, or the URL of a database.
     pub journal: Option<String>,
@@ -25,7 +25,7 @@ pub struct DurabilitySection {
     pub keep_bytes: Option<u64>,
 }
 
-/// What is done about a repeated call, as it is written.
+/// The treatment of a repeated call, as it is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RepeatSetting {

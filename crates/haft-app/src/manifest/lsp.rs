@@ -25,7 +25,7 @@ pub struct LanguageEntry {
     pub extensions: Option<Vec<String>>,
     /// Files that lie where a project begins.
     pub root_markers: Option<Vec<String>>,
-    /// What the server is told.
+    /// The settings that the server receives.
     pub settings: Option<Map<String, Value>>,
     /// Whether it is used.
     pub enabled: Option<bool>,

@@ -35,11 +35,11 @@ pub struct ServerEntry {
     pub cwd: Option<String>,
     /// Where a remote server is.
     pub url: Option<String>,
-    /// What a remote server is sent with every request.
+    /// Headers of every request to a remote server.
     pub headers: ServerVariables,
     /// The variable of haft's environment that holds a token for a remote server.
     pub token_variable: Option<String>,
-    /// What is agreed on about logins to a remote server.
+    /// The OAuth client for logins to a remote server.
     pub oauth: OAuthEntry,
     /// Time for one call, if not that of every call.
     pub timeout_ms: Option<u64>,
@@ -47,23 +47,23 @@ pub struct ServerEntry {
     pub enabled: Option<bool>,
     /// The files and hosts that it is granted.
     pub requires: RequirementSet,
-    /// Directories and files of its own that it reads.
+    /// Its own directories and files that it reads.
     pub readable: Vec<PathBuf>,
     /// Whether what it says of its tools' effects is believed.
     pub trust_annotations: bool,
 }
 
-/// What is agreed on about logins to a server.
+/// The OAuth client that haft is to a server.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct OAuthEntry {
-    /// What haft is called there.
+    /// The id of the client.
     pub client_id: Option<String>,
-    /// What goes with it.
+    /// The secret of the client.
     pub client_secret: Option<VariableValue>,
     /// Where it is written down what haft is.
     pub client_metadata_url: Option<String>,
-    /// What a login is to allow, if not what the server says.
+    /// The scopes that a login asks for, instead of those that the server names.
     pub scopes: Vec<String>,
     /// The port of this machine that browsers are sent to, if not any.
     pub redirect_port: Option<u16>,
@@ -82,7 +82,7 @@ pub struct ServerVariables(pub BTreeMap<String, VariableValue>);
 pub enum VariableValue {
     /// This text.
     Text(String),
-    /// What the variable of this name is in haft's own environment.
+    /// The value of the variable of this name in haft's own environment.
     From(String),
 }
 
@@ -198,7 +198,10 @@ impl ServerEntry {
                         format!("url: expected one that begins with https://, found {url:?}"),
                     ));
                 }
-                if names_user(url) {
+                // A user name stands before the host.
+                let place = url.split_once("://").map_or(url.as_str(), |(_, place)| place);
+                let authority = place.split(['/', '?', '#']).next().unwrap_or_default();
+                if authority.contains('@') {
                     let message = "url: it holds a user name or a password, which a manifest shows to everybody: leave them out and \
                                    name the variable of a token with token_variable";
                     problems.push(("url", message.to_owned()));
@@ -342,12 +345,6 @@ impl<'de> Deserialize<'de> for VariableValue {
 
         deserializer.deserialize_any(VariableValueVisitor)
     }
-}
-
-/// Returns whether a URL names who asks, before its host.
-fn names_user(url: &str) -> bool {
-    let place = url.split_once("://").map_or(url, |(_, place)| place);
-    place.split(['/', '?', '#']).next().is_some_and(|authority| authority.contains('@'))
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use serde::Deserialize;
 /// Limit (settings): the manifest is refused.
 pub(crate) const MODEL_MS_MAX: u64 = 3_600_000;
 
-/// What the table says. Everything in it is optional.
+/// The values of the table. Every key is optional; a missing key has its default.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ModelSection {
@@ -61,7 +61,13 @@ impl ModelSection {
         let Some(settings) = self.settings() else {
             let set = [("base_url", &self.base_url), ("key_variable", &self.key_variable)];
             let lonely = set.into_iter().filter(|(_, value)| value.is_some());
-            return lonely.map(|(key, _)| (key, of_no_model(key))).collect();
+            let problem = |(key, _)| {
+                let message = format!(
+                    "{key}: belongs to a model, and there is no name: expected name = \"provider/name\", too"
+                );
+                (key, message)
+            };
+            return lonely.map(problem).collect();
         };
         let of_name =
             haft_model::ModelSettings { model: settings.model.clone(), ..Default::default() };
@@ -73,10 +79,4 @@ impl ModelSection {
         let wrong = of_place.check().err().map(|err| ("base_url", err)).or_else(of_key);
         wrong.map(|(key, err)| (key, err.to_string())).into_iter().collect()
     }
-}
-
-fn of_no_model(key: &str) -> String {
-    format!(
-        "{key}: belongs to a model, and there is no name: expected name = \"provider/name\", too"
-    )
 }

@@ -1,5 +1,5 @@
-//! What is wrong with a manifest or a file of rules, shown with the line that it is about. The text may come from a stranger, so nothing
-//! of it reaches the terminal as a control character.
+//! Reports the problems of a manifest or a file of rules, each with its line. The text may come from a stranger, so the
+//! report holds none of its control characters.
 
 use std::fmt::Write;
 use std::ops::Range;
@@ -51,15 +51,12 @@ fn write_problem(report: &mut String, path: &Path, text: &str, problem: &Manifes
     let margin = " ".repeat(number.to_string().len());
     let indent = " ".repeat(column - 1);
     let message = without_passwords(problem.message.trim_end());
+    let visible = |character: char| if character.is_control() { ' ' } else { character };
+    let shown = without_secrets(&without_passwords(line));
+    let shown: String = shown.chars().take(LINE_CHARS_MAX).map(visible).collect();
     let _ = write!(
         report,
-        "\n{}:{number}:{column}: {message}\n{margin} |\n{number} | {}\n{margin} | {indent}{carets}\n",
+        "\n{}:{number}:{column}: {message}\n{margin} |\n{number} | {shown}\n{margin} | {indent}{carets}\n",
         path.display(),
-        shown(line),
     );
-}
-
-fn shown(line: &str) -> String {
-    let visible = |character: char| if character.is_control() { ' ' } else { character };
-    without_secrets(&without_passwords(line)).chars().take(LINE_CHARS_MAX).map(visible).collect()
 }

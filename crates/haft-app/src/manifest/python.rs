@@ -31,7 +31,7 @@ pub struct PythonEntry {
     pub readable: Vec<PathBuf>,
     /// Processes of one file that run at once.
     pub workers: Option<usize>,
-    /// Time after which a process that nobody calls is ended.
+    /// Time after which an idle process is ended, in milliseconds.
     pub idle_ms: Option<u64>,
     /// Memory of one process, where that is to be less than what every process may have.
     pub memory_bytes: Option<u64>,

@@ -48,7 +48,7 @@ const FLAGS_ONLY: &[(&str, &str)] = &[(
 )];
 /// The section of the entries of one list.
 const SEARCH_PROVIDERS: &str = "web_search.providers";
-/// What people call a key in the tables of the model and of providers.
+/// Names that people give to an API key in the tables of the model and of providers.
 const KEYS_OF_MODELS: &[&str] = &["api_key", "key", "token"];
 
 type TomlValue<'t> = Spanned<DeValue<'t>>;
@@ -58,7 +58,7 @@ type TomlValue<'t> = Spanned<DeValue<'t>>;
 pub enum ExampleChecks {
     /// It is.
     Checked,
-    /// It is read as it is, for somebody who looks at the examples one by one.
+    /// The rule is read as it is. The caller checks its examples one by one.
     Unchecked,
 }
 
@@ -82,14 +82,8 @@ fn table(text: &str) -> Result<DeTable<'_>, Vec<ManifestProblem>> {
     if errors.is_empty() {
         return Ok(table.into_inner());
     }
-    // What a broken text would mean is a guess, and its mistakes would be listed as mistakes of the user.
+    // The meaning of a broken text is a guess, and its mistakes would be listed as mistakes of the user.
     Err(errors.iter().map(|err| problem_of(err, 0..0)).collect())
-}
-
-/// One entry of a directory of Python tools, and whether it says which.
-struct PythonEntryRead {
-    python: PythonEntry,
-    has_dir: bool,
 }
 
 struct ManifestReader {
@@ -115,7 +109,7 @@ impl ManifestReader {
             if !self.knows("", name, key.span()) {
                 continue;
             }
-            // Entries of Python directories are read on without what nobody knows, and those of commands look for it themselves.
+            // An entry of Python directories is read without its unknown keys, and one of commands reports them itself.
             if name != COMMANDS && !self.knows_below(name, value.get_ref()) && name != PYTHON {
                 continue;
             }
@@ -226,9 +220,40 @@ impl ManifestReader {
         let whole = value.span();
         let mut directories: Vec<PythonEntry> = Vec::new();
         for entry in self.list(value) {
-            let Some(PythonEntryRead { python, has_dir }) = self.python_entry(entry.clone()) else {
-                continue;
+            let span = entry.span();
+            let table = match entry.clone().into_inner() {
+                DeValue::Table(table) => table,
+                other => {
+                    let message = format!("expected a table, found {}", kind_of(&other));
+                    self.problems.push(ManifestProblem { span, message });
+                    continue;
+                }
             };
+            if !table.contains_key("dir") {
+                let message = "missing field `dir`".to_owned();
+                self.problems.push(ManifestProblem { span, message });
+            }
+            let mut dir = None;
+            // The directory that stands in for a missing one is not checked.
+            let mut python = PythonEntry::of_directory(PathBuf::from("."));
+            for (key, value) in table {
+                match key.get_ref().as_ref() {
+                    "dir" => dir = self.one(value),
+                    "interpreter" => python.interpreter = self.one(value),
+                    "package_root" => python.package_root = self.one(value),
+                    "readable" => {
+                        let places = self.list(value).into_iter();
+                        python.readable = places.filter_map(|place| self.one(place)).collect();
+                    }
+                    "workers" => python.workers = self.one(value),
+                    "idle_ms" => python.idle_ms = self.one(value),
+                    "memory_bytes" => python.memory_bytes = self.one(value),
+                    // `knows_below` reported the other keys.
+                    _ => {}
+                }
+            }
+            let has_dir = dir.is_some();
+            python.dir = dir.unwrap_or(python.dir);
             let mut problems = python.problems();
             if has_dir && directories.iter().any(|known| known.dir == python.dir) {
                 let message = format!("dir: {:?} is named by another entry already", python.dir);
@@ -281,43 +306,6 @@ impl ManifestReader {
             self.problems.push(ManifestProblem { span: whole, message });
         }
         servers
-    }
-
-    /// Reads one entry key by key. Keys that nobody knows were reported before.
-    fn python_entry(&mut self, value: TomlValue<'_>) -> Option<PythonEntryRead> {
-        let span = value.span();
-        let table = match value.into_inner() {
-            DeValue::Table(table) => table,
-            other => {
-                let message = format!("expected a table, found {}", kind_of(&other));
-                self.problems.push(ManifestProblem { span, message });
-                return None;
-            }
-        };
-        if !table.contains_key("dir") {
-            self.problems.push(ManifestProblem { span, message: "missing field `dir`".to_owned() });
-        }
-        let mut dir = None;
-        // What stands in for a directory is looked at no further.
-        let mut python = PythonEntry::of_directory(PathBuf::from("."));
-        for (key, value) in table {
-            match key.get_ref().as_ref() {
-                "dir" => dir = self.one(value),
-                "interpreter" => python.interpreter = self.one(value),
-                "package_root" => python.package_root = self.one(value),
-                "readable" => {
-                    let places = self.list(value).into_iter();
-                    python.readable = places.filter_map(|place| self.one(place)).collect();
-                }
-                "workers" => python.workers = self.one(value),
-                "idle_ms" => python.idle_ms = self.one(value),
-                "memory_bytes" => python.memory_bytes = self.one(value),
-                _ => {}
-            }
-        }
-        let has_dir = dir.is_some();
-        python.dir = dir.unwrap_or(python.dir);
-        Some(PythonEntryRead { python, has_dir })
     }
 
     fn languages(&mut self, value: TomlValue<'_>) -> BTreeMap<String, LanguageEntry> {
@@ -381,7 +369,7 @@ impl ManifestReader {
                 checked.match_examples.clear();
                 checked.not_match_examples.clear();
             }
-            // What the variables stand for is not known yet, and nothing that is checked here depends on it.
+            // The values of the variables are not known yet, and no check here depends on them.
             let compiled = RuleSet::compile(
                 [(self.scope, checked)],
                 &PatternVariables::default(),
@@ -492,7 +480,7 @@ fn section_of(section: &str) -> &str {
         return PLAN_TOOL;
     }
     if let Some(name) = section.strip_prefix("lsp.") {
-        // What is below is a server's own affair.
+        // haft does not know the keys below: the language server reads them.
         return if name.contains('.') { section } else { LSP_LANGUAGE };
     }
     match section.strip_prefix("mcp.").map(|rest| rest.split_once('.')) {
@@ -516,16 +504,14 @@ fn span_of_item(table: &TomlValue<'_>, key: &str, place: usize) -> std::ops::Ran
     item.map_or_else(|| span_of(table, key), Spanned::span)
 }
 
-/// Returns the complaint of the reader of TOML; `whole` is where it is about if it does not say.
+/// Returns a problem that the reader of TOML reports. `whole` is its place if the reader names none.
 fn problem_of(err: &toml::de::Error, whole: std::ops::Range<usize>) -> ManifestProblem {
-    ManifestProblem { span: err.span().unwrap_or(whole), message: in_words(err.message()) }
-}
-
-/// Says in words of TOML what is said in words of Rust.
-fn in_words(message: &str) -> String {
+    let span = err.span().unwrap_or(whole);
+    let message = err.message();
     let Some((found, expected)) = message.split_once(", expected ") else {
-        return message.to_owned();
+        return ManifestProblem { span, message: message.to_owned() };
     };
+    // The reader names types of Rust; its user knows those of TOML.
     let expected = match expected {
         "u32" | "u64" | "usize" => "a whole number",
         "path string" | "a string" => "a text",
@@ -534,7 +520,7 @@ fn in_words(message: &str) -> String {
         structure if structure.starts_with("struct ") => "a table",
         other => other,
     };
-    format!("{found}, expected {expected}")
+    ManifestProblem { span, message: format!("{found}, expected {expected}") }
 }
 
 fn kind_of(value: &DeValue<'_>) -> &'static str {

@@ -6,8 +6,6 @@ use std::path::PathBuf;
 use haft_sandbox::{ProtectedPaths, ResourceLimits};
 use serde::Deserialize;
 
-use crate::agents::WORKSPACE_AGENTS;
-
 /// Smallest `sandbox.memory_bytes`.
 ///
 /// Limit (settings): the manifest is refused.
@@ -49,13 +47,15 @@ pub const SANDBOX_OPEN_FILES_MIN: u64 = 64;
 /// Limit (settings): the manifest is refused.
 pub const SANDBOX_OPEN_FILES_MAX: u64 = 1_048_576;
 
+/// The agents of a workspace, beneath its root.
+pub const WORKSPACE_AGENTS: &str = "agents/*.md";
 /// How a pattern ends that is about a directory with all that is beneath.
 pub const BENEATH: &str = "/**";
 
 const MIB: u64 = 1024 * 1024;
 const TIB: u64 = MIB * MIB;
 
-/// What the table says. Everything in it is optional.
+/// The values of the table. Every key is optional; a missing key has its default.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SandboxSection {
@@ -156,19 +156,12 @@ impl SandboxSection {
             let err = ProtectedPaths::builtin().without_patterns([pattern]).err()?;
             Some(("unprotect", format!("unprotect: {err}")))
         });
-        self.bound_problems().into_iter().chain(protect).chain(unprotect).collect()
-    }
-
-    fn bound_problems(&self) -> Vec<(&'static str, String)> {
-        let outside = |bound: &&ResourceBounds| {
-            (bound.of)(self).is_some_and(|value| value < bound.minimum || value > bound.maximum)
-        };
-        let problem = |bound: &ResourceBounds| {
-            let ResourceBounds { key, minimum, maximum, unit, .. } = bound;
-            let value = (bound.of)(self).unwrap_or_default();
-            (*key, format!("{key}: expected {minimum} to {maximum} {unit}, found {value}"))
-        };
-        BOUNDS.iter().filter(outside).map(problem).collect()
+        let outside = BOUNDS.iter().filter_map(|bound| {
+            let ResourceBounds { key, minimum, maximum, unit, of } = bound;
+            let value = of(self).filter(|value| value < minimum || value > maximum)?;
+            Some((*key, format!("{key}: expected {minimum} to {maximum} {unit}, found {value}")))
+        });
+        outside.chain(protect).chain(unprotect).collect()
     }
 }
 

@@ -4,7 +4,7 @@
 use haft_contract::{AttemptAddress, RunId};
 use serde::Deserialize;
 
-/// What the table says. Everything in it is optional.
+/// The values of the table. Every key is optional; a missing key has its default.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ScopeSection {

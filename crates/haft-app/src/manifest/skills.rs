@@ -10,7 +10,7 @@ use serde::Deserialize;
 /// Limit (settings): the manifest is refused.
 pub const SKILL_PATHS_MAX: usize = 16;
 
-/// What the table says. Everything in it is optional.
+/// The values of the table. Every key is optional; a missing key has its default.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SkillsSection {

@@ -17,13 +17,13 @@ pub(crate) const SNAPSHOT_IGNORED_BYTES_MAX: u64 = 64 * 1024 * 1024 * 1024;
 /// Limit (settings): the manifest is refused.
 pub(crate) const SNAPSHOT_FILES_MAX: u64 = 10_000_000;
 
-/// What the table says. Everything in it is optional.
+/// The values of the table. Every key is optional; a missing key has its default.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SnapshotsSection {
     /// Whether anything is recorded.
     pub enabled: Option<bool>,
-    /// What is left out, as in a `.gitignore` at the root.
+    /// Patterns of files that are not recorded, as in a `.gitignore` at the root.
     pub exclude: Vec<String>,
     pub file_bytes: Option<u64>,
     pub files: Option<u64>,

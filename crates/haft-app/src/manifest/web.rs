@@ -14,7 +14,7 @@ pub const SEARCH_PROVIDERS_MAX: usize = 10;
 /// Limit (settings): the manifest is refused.
 pub const SEARCHES_MAX: u32 = 10_000;
 
-/// What the table says. Everything in it is optional.
+/// The values of the table. Every key is optional; a missing key has its default.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct WebSearchSection {
@@ -102,7 +102,7 @@ impl ProviderEntry {
         })
     }
 
-    /// Returns the name of the variable that holds the key, if there is to be one.
+    /// Returns the name of the variable that holds the key, if the provider needs one.
     pub fn variable(&self) -> Option<&str> {
         let usual = || self.kind.parse::<SearchProviderKind>().ok()?.key_variable();
         self.key_variable.as_deref().or_else(usual)

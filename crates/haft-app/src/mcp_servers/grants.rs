@@ -1,11 +1,13 @@
-//! What servers are granted, in words, and what to say where one fails that may lack something. What a grant means is decided
-//! elsewhere.
+//! Describes the grants of MCP servers, and says which grant a failed server may lack. The sandbox enforces the grants.
+
+use haft_contract::{ErrorCode, ToolError};
 
 use super::runners::Download;
+use crate::app_error::NextStep;
 use crate::manifest::ServerEntry;
 
-/// What programs say when a confined one looks for files that it was not granted. Names of errors are in capitals, as a part of
-/// `FileNotFoundError` is one of hosts otherwise.
+/// Words of programs that were not granted the files that they look for. The names of errors are in capitals, because a part of
+/// `FileNotFoundError` would otherwise be one of hosts.
 const FILES_LACKING: [&str; 9] = [
     "No such file",
     "no such file",
@@ -17,7 +19,7 @@ const FILES_LACKING: [&str; 9] = [
     "EACCES",
     "EPERM",
 ];
-/// What they say when it looks for hosts.
+/// Words of programs that were not granted the hosts that they look for.
 const HOSTS_LACKING: [&str; 13] = [
     "Connection refused",
     "connection refused",
@@ -33,10 +35,8 @@ const HOSTS_LACKING: [&str; 13] = [
     "ENOTFOUND",
     "ENETUNREACH",
 ];
-/// What haft says of servers that were started and failed then.
-const BEGUN: [&str; 3] = ["its process", "it did not answer", "it closed its output"];
 
-/// Returns what a server of this machine is granted, in words.
+/// Returns the grants of a server of this machine in words, such as `reads src/**; reaches api.example.org`.
 pub fn grant_summary(entry: &ServerEntry) -> String {
     let requires = &entry.requires;
     let grants = [
@@ -50,7 +50,7 @@ pub fn grant_summary(entry: &ServerEntry) -> String {
     if words.is_empty() { "nothing".to_owned() } else { words.join("; ") }
 }
 
-/// Says what a failed server may lack, judging by its words; nothing if they are about something else.
+/// Returns which grant a failed server may lack, judging by its words; nothing if they are about something else.
 pub(super) fn missing_grant(name: &str, entry: &ServerEntry, said: &str) -> Option<String> {
     if entry.url.is_some() {
         return None;
@@ -67,20 +67,27 @@ pub(super) fn missing_grant(name: &str, entry: &ServerEntry, said: &str) -> Opti
     ))
 }
 
-/// Returns the hint for a server of this machine that did not start: the commands that help, or where more is granted.
-pub(super) fn hint(name: &str, entry: &ServerEntry, said: &str) -> Option<String> {
+/// Returns the step that helps when a server of this machine did not start: the program is installed, or the server is
+/// granted more. `is_startable` says whether haft had everything to start the server.
+pub(super) fn start_step(
+    name: &str,
+    entry: &ServerEntry,
+    err: &ToolError,
+    is_startable: bool,
+) -> Option<NextStep> {
     if let Some(download) = Download::of(entry).filter(|_| entry.requires.net.hosts.is_empty()) {
-        return Some(format!("{}:\n{}", download.problem(), download.install_advice(name)));
+        return Some(NextStep::InstallServer(Box::new(download.install(name))));
     }
-    missing_grant(name, entry, said).or_else(|| {
-        let is_granted = entry.url.is_some() || !entry.requires.is_empty();
-        let has_begun = BEGUN.iter().any(|words| said.contains(words));
-        (has_begun && !is_granted).then(|| {
+    let is_granted = entry.url.is_some() || !entry.requires.is_empty();
+    let has_failed = is_startable && err.code == ErrorCode::Unavailable;
+    let advice = missing_grant(name, entry, &err.message).or_else(|| {
+        (has_failed && !is_granted).then(|| {
             format!(
                 "the server is granted nothing; if it needs files or hosts, name them with requires in [mcp.{name}] of haft.toml"
             )
         })
-    })
+    });
+    advice.map(NextStep::Advice)
 }
 
 #[cfg(test)]

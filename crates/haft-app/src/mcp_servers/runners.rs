@@ -3,6 +3,7 @@
 
 use std::ffi::OsString;
 
+use crate::app_error::ServerInstall;
 use crate::manifest::ServerEntry;
 use crate::quote;
 
@@ -22,7 +23,7 @@ const RUNNERS: [(&[&str], PackageRegistry); 11] = [
 ];
 /// Options whose value is the package.
 const PACKAGE_OPTIONS: [&str; 4] = ["--from", "--package", "--spec", "-p"];
-/// What keeps them from trying again and again to reach what a server without hosts does not reach.
+/// Variables that keep them from retrying to reach a registry that a server without hosts does not reach.
 const OFFLINE: [(&str, &str); 2] = [("npm_config_offline", "true"), ("UV_OFFLINE", "1")];
 /// Where servers are installed, in what is said here and in the documentation.
 const PLACE: &str = "~/.local/share/mcp";
@@ -55,16 +56,12 @@ impl<'a> Download<'a> {
         Some(Self { runner, registry, package: package(rest) })
     }
 
-    /// Says what keeps such a server from starting.
-    pub fn problem(&self) -> String {
+    /// Returns how the program is installed, so that the server of that name needs no download.
+    pub fn install(&self, server: &str) -> ServerInstall {
         let Self { runner, .. } = self;
-        format!(
+        let problem = format!(
             "{runner} downloads what it runs, and a confined server neither downloads nor sees your caches"
-        )
-    }
-
-    /// Returns the commands that install the package, and use it in place of the server `name`.
-    pub fn install_advice(&self, name: &str) -> String {
+        );
         let package = self.package.map_or_else(|| "PACKAGE".to_owned(), quote::shell);
         let (install, program) = match self.registry {
             PackageRegistry::Npm => {
@@ -75,7 +72,8 @@ impl<'a> Download<'a> {
                 "venv/bin/PROGRAM",
             ),
         };
-        format!("{install}\nhaft mcp remove {name}\nhaft mcp add {name} -- {PLACE}/{program}")
+        let (server, program) = (server.to_owned(), format!("{PLACE}/{program}"));
+        ServerInstall { server, problem, install, program }
     }
 }
 

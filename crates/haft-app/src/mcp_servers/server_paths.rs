@@ -15,7 +15,13 @@ const INTERPRETERS: [&str; 9] =
 
 /// Returns the places that a server reads because they are its own.
 pub(super) fn server_paths(entry: &ServerEntry) -> Vec<PathBuf> {
-    let mut places: Vec<PathBuf> = program(entry).into_iter().flat_map(around).collect();
+    let mut places = Vec::new();
+    if let Some(program) = program(entry) {
+        // A program is made of the packages of Node, or of the environment of Python, that it belongs to.
+        places.extend(haft_python::interpreter_paths(program));
+        places.extend(base_programs(program));
+        places.extend(around_script(program));
+    }
     places.extend(script(entry).into_iter().flat_map(around_script));
     places.extend(entry.readable.iter().cloned());
     places.sort();
@@ -65,20 +71,15 @@ fn is_interpreter(program: &str) -> bool {
     name.is_some_and(|name| INTERPRETERS.contains(&name.trim_end_matches(is_version)))
 }
 
-/// Returns a program, and what it is made of: the packages of Node, or the environment of Python, that it belongs to.
-fn around(program: &Path) -> Vec<PathBuf> {
-    let mut places = haft_python::interpreter_paths(program);
-    places.extend(base_programs(program));
-    places.extend(around_script(program));
-    places
-}
-
 /// Returns a script, and the packages of Node that it belongs to. The environment of Python is that of its interpreter:
 /// a file two directories above a script makes none of what lies there.
 fn around_script(script: &Path) -> Vec<PathBuf> {
     let real = script.canonicalize().ok();
     let paths = std::iter::once(script).chain(real.as_deref());
-    let mut places: Vec<PathBuf> = paths.filter_map(packages).collect();
+    let is_packages = |place: &&Path| place.file_name().is_some_and(|name| name == PACKAGES);
+    // The outermost directory of packages counts.
+    let packages = paths.filter_map(|path| path.ancestors().filter(is_packages).last());
+    let mut places: Vec<PathBuf> = packages.map(Path::to_path_buf).collect();
     places.push(script.to_owned());
     places.extend(real);
     places
@@ -98,12 +99,6 @@ fn base_programs(program: &Path) -> Option<PathBuf> {
         (name.trim() == "home").then(|| PathBuf::from(value.trim()))
     });
     home.filter(|home| home.is_absolute())
-}
-
-/// Returns the outermost directory of packages that a path lies in.
-fn packages(path: &Path) -> Option<PathBuf> {
-    let is_packages = |place: &&Path| place.file_name().is_some_and(|name| name == PACKAGES);
-    path.ancestors().filter(is_packages).last().map(Path::to_path_buf)
 }
 
 #[cfg(test)]

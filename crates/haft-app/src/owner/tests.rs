@@ -49,7 +49,7 @@ fn a_process_is_gone_when_it_has_ended_or_its_number_is_somebody_elses() {
 
 #[test]
 fn of_what_cannot_be_seen_nothing_is_said() {
-    let ours = this_identity().unwrap();
+    let ours = parse(&this_process(1).unwrap().id).unwrap();
     // Of a process that is certainly not there.
     let check = |change: &dyn Fn(&mut MachineIdentity)| {
         let mut theirs = ProcessIdentity { pid: i32::MAX.unsigned_abs(), ..ours.clone() };
@@ -59,7 +59,7 @@ fn of_what_cannot_be_seen_nothing_is_said() {
     };
     check(&|system| system.machine = "another".to_owned());
     check(&|system| system.host = "elsewhere".to_owned());
-    // Two machines of one name, or this one after it was started again: nobody can tell.
+    // Two machines of one name look like one machine that was started again.
     check(&|system| system.boot = "another".to_owned());
     check(&|system| system.namespace = "pid:[1]".to_owned());
     for id in ["", "x", "a b c d e f g"] {
@@ -73,7 +73,7 @@ fn nothing_is_said_of_owners_that_were_named_before_machines_were() {
         system: MachineIdentity { host, boot, namespace, .. },
         pid,
         started_ticks: began,
-    } = this_identity().unwrap();
+    } = parse(&this_process(1).unwrap().id).unwrap();
     for began in [began, began + 1] {
         let former = format!("{host} {boot} {namespace} {pid} {began} process_x");
         assert_eq!(check_gone(&owner(former)), None);

@@ -47,7 +47,7 @@ pub fn effective_entries(
         let path = working_directory.join(path);
         if !path.is_dir() {
             return Err(AppError::configuration(format!(
-                "--python: {} is no directory: expected one that holds Python tools",
+                "python: {} is no directory: expected one that holds Python tools",
                 path.display()
             )));
         }

@@ -17,7 +17,7 @@ use crate::manifest::{BENEATH, PythonEntry};
 pub struct PythonProtection {
     /// Patterns of names. Each begins with the name of its root, so that what is called the same deeper down is not meant.
     pub patterns: Vec<String>,
-    /// What was to be unprotected and is not protected by anything.
+    /// Names that the user unprotected and that nothing protects.
     pub unknown: Vec<String>,
 }
 

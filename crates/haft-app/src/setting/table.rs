@@ -1,13 +1,10 @@
 //! The table of settings, in the order in which a reader is told of them.
 
-use std::path::Path;
-
 use haft_agent::limits::{CONTEXT_TOKENS_DEFAULT, STEPS_MAX_DEFAULT};
 use haft_contract::RequirementSet;
 use haft_contract::limits::{OUTPUT_BYTES_DEFAULT, TIMEOUT_MS_DEFAULT};
 use haft_plan::drive::limits::PARALLEL_DEFAULT;
 use haft_sandbox::ResourceLimits;
-use toml::Value;
 
 use super::{Setting, is_allow, is_larger, leads_outside};
 use crate::manifest::LanguageEntry;
@@ -35,7 +32,10 @@ pub const SETTINGS: &[Setting] = &[
     Setting::key("preset", "The rules that hold where no other rule does")
         .flag("--preset")
         .env("HAFT_PRESET")
-        .widens_if(is_wider_preset),
+        .widens_if(|value, _| {
+            let preset = value.as_str().and_then(Preset::parse);
+            preset.is_none_or(|preset| preset > Preset::default())
+        }),
     Setting::key("allow_network", "Whether commands get the ordinary network")
         .flag("--allow-network")
         .env("HAFT_ALLOW_NETWORK")
@@ -51,7 +51,10 @@ pub const SETTINGS: &[Setting] = &[
     Setting::key("network_guard", "How many commands are refused by name without a network")
         .flag("--network-guard")
         .env("HAFT_NETWORK_GUARD")
-        .widens_if(is_weaker_guard),
+        .widens_if(|value, _| {
+            let guard = value.as_str().and_then(NetworkGuardName::parse);
+            guard.is_none_or(|guard| guard < NetworkGuardName::default())
+        }),
     // Another journal is a place that records are sent to, and it holds records of other workspaces, too.
     Setting::key("durability.journal", "Where calls are recorded")
         .flag("--db")
@@ -162,7 +165,10 @@ pub const SETTINGS: &[Setting] = &[
     Setting::part("python[].workers", "The processes of one file"),
     // The settings of a server may have it run programs. To do without a server narrows.
     Setting::key("lsp.*", "A language server")
-        .widens_if(does_more_than_disable)
+        .widens_if(|value, _| {
+            let entry: Result<LanguageEntry, _> = value.clone().try_into();
+            !entry.is_ok_and(|entry| entry.only_disables())
+        })
         .worded(|manifest, _, name| Some(manifest.lsp.get(name)?.summary(name))),
     Setting::part("lsp.*.command", "The program and its arguments"),
     Setting::part("lsp.*.enabled", "Whether it is asked"),
@@ -192,7 +198,10 @@ pub const SETTINGS: &[Setting] = &[
     Setting::key("requires", "What the agent needs beyond its tools")
         .flag("--allow-host")
         .adds()
-        .widens_if(requires_something)
+        .widens_if(|value, _| {
+            let requires: Result<RequirementSet, _> = value.clone().try_into();
+            !requires.is_ok_and(|requires| requires.is_empty())
+        })
         .worded(|manifest, _, _| {
             Some(format!("requires = {}", serde_json::to_string(&manifest.requires).ok()?))
         }),
@@ -212,23 +221,3 @@ pub const SETTINGS: &[Setting] = &[
     Setting::part("permissions[].permission", "A tool or a capability"),
     Setting::part("permissions[].when", "What must hold besides"),
 ];
-
-fn is_wider_preset(value: &Value, _: &Path) -> bool {
-    let preset = value.as_str().and_then(Preset::parse);
-    preset.is_none_or(|preset| preset > Preset::default())
-}
-
-fn requires_something(value: &Value, _: &Path) -> bool {
-    let requires: Result<RequirementSet, _> = value.clone().try_into();
-    !requires.is_ok_and(|requires| requires.is_empty())
-}
-
-fn is_weaker_guard(value: &Value, _: &Path) -> bool {
-    let guard = value.as_str().and_then(NetworkGuardName::parse);
-    guard.is_none_or(|guard| guard < NetworkGuardName::default())
-}
-
-fn does_more_than_disable(value: &Value, _: &Path) -> bool {
-    let entry: Result<LanguageEntry, _> = value.clone().try_into();
-    !entry.is_ok_and(|entry| entry.only_disables())
-}

@@ -41,9 +41,3 @@ fn the_keys_of_a_table_are_those_that_are_declared() {
     check("mcp.*.env", &[]);
     assert_eq!(keys_of("").len(), 25);
 }
-
-#[test]
-fn flags_are_named_in_words() {
-    let setting = Setting::of_key("durability.journal").unwrap();
-    assert_eq!(setting.flag_names(), "--db or HAFT_DB");
-}

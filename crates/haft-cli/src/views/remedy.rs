@@ -39,7 +39,6 @@ pub(crate) fn terminal_advice(refusal: &Refusal) -> TerminalAdvice {
             Remedy::Login(server) => {
                 advice.command = Some(format!("haft mcp login {}", quote::shell(server)));
             }
-            Remedy::Trust => advice.command = Some("haft trust".to_owned()),
             Remedy::NameFiles(_) => others.push(remedy.to_string()),
             // The reason says to leave the file: `haft policy explain` names the setting.
             Remedy::Unprotect(_) => {}
@@ -123,7 +122,6 @@ pub(crate) fn changing_setting(refusal: &Refusal) -> Option<String> {
         | Remedy::AddRule(_)
         | Remedy::Settle(_)
         | Remedy::Login(_)
-        | Remedy::Trust
         | Remedy::NameFiles(_) => None,
     });
     match &refusal.decided_by {

@@ -290,12 +290,12 @@ fn a_url_of_another_kind_is_no_file() {
     let url = "mysql://ada:s3cret@db/haft";
     world.check(&["--db", url, "runs", "list"], &expect![[r#"
         --- stderr
-        error: journal of --db or HAFT_DB: expected the path of a file, or a URL that begins with postgres:// or postgresql://; found one that begins with mysql://
+        error: durability.journal: expected the path of a file, or a URL that begins with postgres:// or postgresql://; found one that begins with mysql://
         --- status 2
     "#]]);
     world.check(&["--db", url, "call", "glob", r#"{"pattern":"*"}"#], &expect![[r#"
         --- stderr
-        error: journal of --db or HAFT_DB: expected the path of a file, or a URL that begins with postgres:// or postgresql://; found one that begins with mysql://
+        error: durability.journal: expected the path of a file, or a URL that begins with postgres:// or postgresql://; found one that begins with mysql://
         --- status 2
     "#]]);
     assert_eq!(names(&world.path("work")), Vec::<String>::new());

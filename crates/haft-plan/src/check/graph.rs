@@ -3,6 +3,7 @@
 use super::ids::{NodeIdNumbering, NodeIdTarget};
 use super::plan_check::PlanCheck;
 use crate::checked::CheckedNode;
+use crate::limits::NAMES_LISTED_MAX;
 use crate::message_text::listed;
 use crate::node_id::NodeId;
 use crate::plan::{Plan, PlanNode};
@@ -34,9 +35,13 @@ pub(super) fn check_cycles(plan: &Plan, check: &mut PlanCheck<'_>) {
         let first = cycle.first().copied();
         let ids = cycle.iter().chain(&first).filter_map(|place| plan.nodes.get(*place));
         let names: Vec<String> = ids.map(|node| node.id.to_string()).collect();
+        let path = if names.len() > NAMES_LISTED_MAX {
+            listed(names.iter().map(String::as_str))
+        } else {
+            names.join(" -> ")
+        };
         let message = format!(
-            "nodes wait for one another in a circle: {} (each waits for the next): remove one of these dependencies",
-            listed_path(&names)
+            "nodes wait for one another in a circle: {path} (each waits for the next): remove one of these dependencies"
         );
         let edges = cycle.iter().zip(cycle.iter().skip(1).chain(&first));
         check.circular.extend(edges.map(|(from, to)| (*from, *to)));
@@ -54,13 +59,6 @@ fn edges(plan: &Plan, check: &PlanCheck<'_>) -> Vec<Vec<usize>> {
         others.collect()
     };
     plan.nodes.iter().enumerate().map(of).collect()
-}
-
-fn listed_path(names: &[String]) -> String {
-    if names.len() > crate::limits::NAMES_LISTED_MAX {
-        return listed(names.iter().map(String::as_str));
-    }
-    names.join(" -> ")
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -1,6 +1,7 @@
 //! A node's inputs: their references, and the tool's schema around them.
 
 use haft::shown_value;
+use serde_json::Value;
 
 use super::ids::NodeIdTarget;
 use super::plan_check::PlanCheck;
@@ -35,7 +36,22 @@ pub(super) fn check_inputs(
     check_steps(node.id, &template, depends_on, check);
     check_input_references(node.id, &template, check.input, check.problems);
     if let Some(tool) = tool {
-        check_shell_line(node, &template, tool, check.problems);
+        // A text out of a file or a page would be code in a line that a shell reads, however the line quotes it.
+        if let Some(line) = tool.contract.shell_line
+            && node.inputs.get(line.words).is_none_or(Value::is_null)
+        {
+            let (parameter, words) = (line.parameter, line.words);
+            template.each_reference("inputs", &mut |at, reference| {
+                if at.is_within_field(parameter) {
+                    let message = format!(
+                        "{reference} would become part of a line that a shell reads, and so could be code: give the \
+                         program alone in {parameter} and its words in {words}, as {{\"{parameter}\": \"grep\", \
+                         \"{words}\": [\"-c\", \"{reference}\", \"notes.txt\"]}}"
+                    );
+                    check.problems.push_for_node(node.id, &at.written(), Code::ShellLine, message);
+                }
+            });
+        }
         check_schema(node.id, (&template, &errors), tool, check);
     }
     template
@@ -75,7 +91,10 @@ fn check_steps(
                 "{reference} refers to a later node: only outputs of earlier ones are there"
             );
             (Code::LaterReference, message)
-        } else if !is_waited_for(id, depends_on) {
+        } else if depends_on.binary_search(&id).is_err()
+            // A dependency that could not be read may mean this node.
+            && depends_on.last() != Some(&NodeId::UNREAD)
+        {
             let message = format!(
                 "{reference} refers to a node that is not waited for: add {id} to depends_on"
             );
@@ -85,11 +104,6 @@ fn check_steps(
         };
         problems.push_for_node(node, &at.written(), code, message);
     });
-}
-
-/// Returns whether a node is waited for, or may be: what could not be read may mean it.
-fn is_waited_for(id: NodeId, depends_on: &[NodeId]) -> bool {
-    depends_on.binary_search(&id).is_ok() || depends_on.last() == Some(&NodeId::UNREAD)
 }
 
 /// Checks that references to the input of the plan name something, as far as the input is known.
@@ -121,31 +135,6 @@ pub(super) fn check_input_references(
     });
 }
 
-/// Checks that nothing is put into a line that a shell reads: text out of a file or a page would be code there, however it is
-/// quoted.
-fn check_shell_line(
-    node: &PlanNode,
-    template: &InputTemplate,
-    tool: PlanTool<'_>,
-    problems: &mut PlanProblems,
-) {
-    let Some(line) = tool.contract.shell_line else { return };
-    if node.inputs.get(line.words).is_some_and(|words| !words.is_null()) {
-        return;
-    }
-    let (parameter, words) = (line.parameter, line.words);
-    template.each_reference("inputs", &mut |at, reference| {
-        if at.is_within_field(parameter) {
-            let message = format!(
-                "{reference} would become part of a line that a shell reads, and so could be code: give the program \
-                 alone in {parameter} and its words in {words}, as {{\"{parameter}\": \"grep\", \"{words}\": \
-                 [\"-c\", \"{reference}\", \"notes.txt\"]}}"
-            );
-            problems.push_for_node(node.id, &at.written(), Code::ShellLine, message);
-        }
-    });
-}
-
 /// Checks what stands around references against the tool's schema. Where a text could not be read, that was reported.
 fn check_schema(
     node: NodeId,
@@ -168,12 +157,12 @@ fn check_schema(
     let (preview, open) = template.preview(input);
     for violation in violations(schema, &preview, &open) {
         let field = format!("inputs{}", violation.field);
-        if !errors.iter().any(|error| is_within(&field, &error.field)) {
+        let is_unread = errors.iter().any(|error| {
+            let rest = field.strip_prefix(&error.field);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+        });
+        if !is_unread {
             check.problems.push_for_node(node, &field, violation.code, violation.message);
         }
     }
-}
-
-fn is_within(field: &str, whole: &str) -> bool {
-    field.strip_prefix(whole).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
 }

@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use haft_contract::{Contract, Effect};
+use haft_contract::Effect;
 
 use super::ids::NodeIdTarget;
 use super::inputs::check_inputs;
@@ -46,13 +46,27 @@ fn check_tool<'a>(node: &PlanNode, check: &mut PlanCheck<'a>) -> Option<PlanTool
             return None;
         }
     };
-    if let Some(function) = &node.function
-        && let Some(message) = function_problem(function, &tool)
-    {
-        check.problems.push_for_node(node.id, "function", Code::WrongFunction, message);
+    let id = &tool.contract.id;
+    if let Some(function) = &node.function {
+        let found = shortened(&format!("{function:?}"));
+        let message = match tool.contract.function.as_deref() {
+            Some(expected) if expected == function => None,
+            Some(expected) => {
+                Some(format!("expected {expected:?}, the function of {id}, found {found}"))
+            }
+            // Smith's plans name a function in every node; the tool's own name says nothing wrong.
+            None if function == id.as_str() => None,
+            None => Some(format!("{id} has no functions, found {found}: leave function out")),
+        };
+        if let Some(message) = message {
+            check.problems.push_for_node(node.id, "function", Code::WrongFunction, message);
+        }
     }
-    if node.retry > 0 && !may_be_repeated(tool.contract) {
-        let id = &tool.contract.id;
+    let may_be_repeated = match tool.contract.effect {
+        Effect::Read | Effect::Idempotent => true,
+        Effect::Once => tool.contract.accepts_key,
+    };
+    if node.retry > 0 && !may_be_repeated {
         let message = format!(
             "{id} changes something each time it is called, and a failed attempt may have done so already: \
              leave retry out, or use a tool that is safe to repeat"
@@ -62,27 +76,6 @@ fn check_tool<'a>(node: &PlanNode, check: &mut PlanCheck<'a>) -> Option<PlanTool
     Some(tool)
 }
 
-fn function_problem(function: &str, tool: &PlanTool<'_>) -> Option<String> {
-    let id = &tool.contract.id;
-    let found = shortened(&format!("{function:?}"));
-    match tool.contract.function.as_deref() {
-        Some(expected) if expected == function => None,
-        Some(expected) => {
-            Some(format!("expected {expected:?}, the function of {id}, found {found}"))
-        }
-        // Smith's plans name a function in every node; the tool's own name says nothing wrong.
-        None if function == id.as_str() => None,
-        None => Some(format!("{id} has no functions, found {found}: leave function out")),
-    }
-}
-
-fn may_be_repeated(contract: &Contract) -> bool {
-    match contract.effect {
-        Effect::Read | Effect::Idempotent => true,
-        Effect::Once => contract.accepts_key,
-    }
-}
-
 /// Checks what the node waits for, and returns it in order, each once.
 fn check_dependencies(node: &PlanNode, check: &mut PlanCheck<'_>) -> Vec<NodeId> {
     let mut places: Vec<(NodeId, usize)> =
@@ -90,11 +83,27 @@ fn check_dependencies(node: &PlanNode, check: &mut PlanCheck<'_>) -> Vec<NodeId>
     places.sort_unstable();
     let mut before = None;
     for (id, place) in &places {
+        let target = check.ids.find_node(*id);
         let problem = if before == Some(*id) {
             let message = format!("node {id} is named already: name it once");
             Some((Code::DuplicateDependency, message))
+        } else if target == NodeIdTarget::Missing {
+            let message = format!("there is no node {id}: the plan has {}", check.ids.describe());
+            Some((Code::UnknownDependency, message))
+        } else if target == NodeIdTarget::At(check.place) {
+            let message = "a node cannot depend on itself: remove it".to_owned();
+            Some((Code::SelfDependency, message))
+        } else if let NodeIdTarget::At(other) = target
+            && other > check.place
+            && !check.circular.contains(&(check.place, other))
+        {
+            let message = format!(
+                "node {id} comes later: a node depends on earlier ones only, so move node {id} before this one and number \
+                 the nodes anew"
+            );
+            Some((Code::LaterDependency, message))
         } else {
-            dependency_problem(*id, check)
+            None
         };
         if let Some((code, message)) = problem {
             check.problems.push_for_node(node.id, &format!("depends_on[{place}]"), code, message);
@@ -104,29 +113,6 @@ fn check_dependencies(node: &PlanNode, check: &mut PlanCheck<'_>) -> Vec<NodeId>
     let mut ids: Vec<NodeId> = places.into_iter().map(|(id, _)| id).collect();
     ids.dedup();
     ids
-}
-
-fn dependency_problem(id: NodeId, check: &PlanCheck<'_>) -> Option<(Code, String)> {
-    let place = match check.ids.find_node(id) {
-        NodeIdTarget::At(place) => place,
-        NodeIdTarget::Ambiguous => return None,
-        NodeIdTarget::Missing => {
-            let message = format!("there is no node {id}: the plan has {}", check.ids.describe());
-            return Some((Code::UnknownDependency, message));
-        }
-    };
-    if place == check.place {
-        let message = "a node cannot depend on itself: remove it".to_owned();
-        Some((Code::SelfDependency, message))
-    } else if place > check.place && !check.circular.contains(&(check.place, place)) {
-        let message = format!(
-            "node {id} comes later: a node depends on earlier ones only, so move node {id} before this one and number \
-             the nodes anew"
-        );
-        Some((Code::LaterDependency, message))
-    } else {
-        None
-    }
 }
 
 fn check_range(

@@ -3,7 +3,7 @@
 
 use super::graph::{DrawingCharset, PlanGraph};
 use super::layers::{GraphLayerItemKind, GraphLayers};
-use super::route::{EAST, EdgeChannel, EdgeGrid, NORTH, SOUTH, WEST, route};
+use super::route::{EAST, EdgeGrid, NORTH, SOUTH, WEST, route};
 use crate::limits::LABEL_CHARS_MAX;
 
 /// Lengths of labels that are tried, the longest that fits is taken.
@@ -13,7 +13,13 @@ const GAP: i64 = 2;
 /// Returns the drawing, or nothing where it is wider than the terminal or its lines find no way.
 pub(super) fn draw(graph: &PlanGraph, columns: usize, charset: DrawingCharset) -> Option<String> {
     LABELS_CHARS.into_iter().find_map(|label_chars| {
-        let width_of = |place: usize| box_width(graph, place, label_chars);
+        // Odd, so that there is a middle, and wide enough for an arrow from each node above.
+        let width_of = |place: usize| {
+            let Some(node) = graph.nodes.get(place) else { return 1 };
+            let label = node.label(place, label_chars).chars().count() + 4;
+            let arrows = 2 * node.depends_on.len() + 5;
+            i64::try_from(label.max(arrows) | 1).unwrap_or(i64::MAX)
+        };
         let layers = GraphLayers::arrange(graph, &width_of, GAP);
         if usize::try_from(layers.width()).ok()? > columns {
             return None;
@@ -21,14 +27,6 @@ pub(super) fn draw(graph: &PlanGraph, columns: usize, charset: DrawingCharset) -
         let page = BoxPage { graph, layers: &layers, charset, label_chars };
         page.draw()
     })
-}
-
-/// Odd, so that there is a middle, and wide enough for an arrow from each node above.
-fn box_width(graph: &PlanGraph, place: usize, label_chars: usize) -> i64 {
-    let Some(node) = graph.nodes.get(place) else { return 1 };
-    let label = node.label(place, label_chars).chars().count() + 4;
-    let arrows = 2 * node.depends_on.len() + 5;
-    i64::try_from(label.max(arrows) | 1).unwrap_or(i64::MAX)
 }
 
 struct BoxPage<'g> {
@@ -86,7 +84,10 @@ impl BoxPage<'_> {
             self.write_layer(layer, &columns, &arrows, &mut text);
             if let Some(lower) = self.layers.layers.get(index + 1) {
                 let channel = route(self.layers, (layer, lower), &mut columns, &mut arrows)?;
-                self.write_channel(&channel, &mut text);
+                for row in EdgeGrid::of(&channel).rows() {
+                    let line: Vec<char> = row.iter().map(|lines| self.glyph(*lines)).collect();
+                    write_line(&line, &mut text);
+                }
             }
         }
         if self.graph.has_final() {
@@ -156,14 +157,6 @@ impl BoxPage<'_> {
             (DrawingCharset::Unicode, true) => &FINAL,
             (DrawingCharset::Ascii, false) => &PLAIN_ASCII,
             (DrawingCharset::Ascii, true) => &FINAL_ASCII,
-        }
-    }
-
-    fn write_channel(&self, channel: &EdgeChannel, text: &mut String) {
-        let grid = EdgeGrid::of(channel);
-        for row in grid.rows() {
-            let line: Vec<char> = row.iter().map(|lines| self.glyph(*lines)).collect();
-            write_line(&line, text);
         }
     }
 

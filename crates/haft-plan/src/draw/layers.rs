@@ -71,13 +71,25 @@ impl GraphLayers {
         let mut chains: Vec<Vec<usize>> = vec![Vec::new(); graph.nodes.len()];
         if is_bounded {
             for (source, (chain, lowest)) in chains.iter_mut().zip(&lowest).enumerate() {
-                *chain = add_chain(&mut items, source, *lowest);
+                // The points where edges of `source` pass layers on their way to the lowest one.
+                let first = items.get(source).map_or(0, |item| item.layer + 1);
+                let mut before = source;
+                for layer in first..*lowest {
+                    let place = items.len();
+                    items.push(GraphLayerItem::new(GraphLayerItemKind::Passing, layer));
+                    join(&mut items, before, place);
+                    chain.push(place);
+                    before = place;
+                }
             }
         }
         for (place, node) in graph.nodes.iter().enumerate() {
             for earlier in &node.depends_on {
-                let from = last_above(&items, chains.get(*earlier), *earlier, place);
-                join(&mut items, from, place);
+                // The point of the edge in the layer above its end: the node itself, or a point of its chain.
+                let layer = |item: usize| items.get(item).map_or(0, |item| item.layer);
+                let between = (layer(place) - layer(*earlier)).checked_sub(2);
+                let point = between.and_then(|index| chains.get(*earlier)?.get(index)).copied();
+                join(&mut items, point.unwrap_or(*earlier), place);
             }
         }
         let count = items.iter().map(|item| item.layer + 1).max().unwrap_or(0);
@@ -208,33 +220,6 @@ fn note_places(layer: &[usize], places: &mut [i64]) {
             *place = number;
         }
     }
-}
-
-/// Adds the points where edges of `source` pass layers on their way to the lowest one, and returns them.
-fn add_chain(items: &mut Vec<GraphLayerItem>, source: usize, lowest: usize) -> Vec<usize> {
-    let first = items.get(source).map_or(0, |item| item.layer + 1);
-    let mut chain = Vec::new();
-    let mut before = source;
-    for layer in first..lowest {
-        let place = items.len();
-        items.push(GraphLayerItem::new(GraphLayerItemKind::Passing, layer));
-        join(items, before, place);
-        chain.push(place);
-        before = place;
-    }
-    chain
-}
-
-/// Returns the point of an edge in the layer above its end: the node itself, or a point of its chain.
-fn last_above(
-    items: &[GraphLayerItem],
-    chain: Option<&Vec<usize>>,
-    source: usize,
-    end: usize,
-) -> usize {
-    let layer = |item: usize| items.get(item).map_or(0, |item| item.layer);
-    let between = (layer(end) - layer(source)).checked_sub(2);
-    between.and_then(|index| chain?.get(index)).copied().unwrap_or(source)
 }
 
 fn join(items: &mut [GraphLayerItem], above: usize, below: usize) {

@@ -13,12 +13,18 @@ const COLUMNS_MIN: usize = 20;
 /// Returns the list. No line is longer than `columns`, or than the narrowest list where that is more.
 pub(super) fn draw(graph: &PlanGraph, columns: usize, charset: DrawingCharset) -> String {
     let columns = columns.max(COLUMNS_MIN);
-    let stages = GraphLayers::place(graph).layers_of_nodes();
+    let GraphLayers { items, layers } = GraphLayers::place(graph);
+    let node = |item: &usize| match items.get(*item)?.kind {
+        GraphLayerItemKind::Node(place) => Some(place),
+        GraphLayerItemKind::Passing => None,
+    };
     let labels = graph.nodes.iter().map(|node| node.tool.chars().count());
     let tool_width = labels.max().unwrap_or(0).min(LABEL_CHARS_MAX);
     let id_width = graph.nodes.len().saturating_sub(1).to_string().len();
     let mut text = String::new();
-    for (stage, places) in stages.iter().enumerate() {
+    for (stage, layer) in layers.iter().enumerate() {
+        let mut places: Vec<usize> = layer.iter().filter_map(node).collect();
+        places.sort_unstable();
         let count = places.len();
         let noun = if count == 1 { "node" } else { "nodes" };
         push_line(&format!("stage {}: {count} {noun}", stage + 1), columns, charset, &mut text);
@@ -29,7 +35,11 @@ pub(super) fn draw(graph: &PlanGraph, columns: usize, charset: DrawingCharset) -
             let tool = cut(&node.tool, tool_width);
             let mut line = format!("{mark} {place:>id_width$} {tool:<tool_width$}");
             if !node.depends_on.is_empty() {
-                let _ = write!(line, " <- {}", listed(&node.depends_on));
+                let shown = node.depends_on.iter().take(NAMES_LISTED_MAX).map(ToString::to_string);
+                let _ = write!(line, " <- {}", shown.collect::<Vec<_>>().join(", "));
+                if let Some(beyond @ 1..) = node.depends_on.len().checked_sub(NAMES_LISTED_MAX) {
+                    let _ = write!(line, " and {beyond} more");
+                }
             }
             if let Some(purpose) = &node.purpose {
                 let _ = write!(line, "  {purpose}");
@@ -41,15 +51,6 @@ pub(super) fn draw(graph: &PlanGraph, columns: usize, charset: DrawingCharset) -
         push_line("* the final output", columns, charset, &mut text);
     }
     text
-}
-
-fn listed(places: &[usize]) -> String {
-    let shown: Vec<String> =
-        places.iter().take(NAMES_LISTED_MAX).map(ToString::to_string).collect();
-    match places.len().checked_sub(NAMES_LISTED_MAX) {
-        Some(beyond @ 1..) => format!("{} and {beyond} more", shown.join(", ")),
-        Some(0) | None => shown.join(", "),
-    }
 }
 
 fn push_line(line: &str, columns: usize, charset: DrawingCharset, text: &mut String) {
@@ -69,17 +70,13 @@ fn push_line(line: &str, columns: usize, charset: DrawingCharset, text: &mut Str
     }
     match charset {
         DrawingCharset::Unicode => text.push_str(&shown),
-        DrawingCharset::Ascii => text.extend(shown.chars().map(in_ascii)),
+        DrawingCharset::Ascii => text.extend(shown.chars().map(|one| match one {
+            '…' => '.',
+            one if one.is_ascii() => one,
+            _ => '?',
+        })),
     }
     text.push('\n');
-}
-
-fn in_ascii(one: char) -> char {
-    match one {
-        '…' => '.',
-        one if one.is_ascii() => one,
-        _ => '?',
-    }
 }
 
 const ELLIPSIS_COLUMNS: usize = 3;
@@ -88,20 +85,4 @@ const ELLIPSIS_COLUMNS: usize = 3;
 /// is cut too early is better than one that breaks.
 fn columns_of(one: char) -> usize {
     if one < '\u{1100}' { 1 } else { 2 }
-}
-
-impl GraphLayers {
-    /// Returns the nodes of each layer, in the order of their places.
-    fn layers_of_nodes(&self) -> Vec<Vec<usize>> {
-        let node = |item: &usize| match self.items.get(*item)?.kind {
-            GraphLayerItemKind::Node(place) => Some(place),
-            GraphLayerItemKind::Passing => None,
-        };
-        let sorted = |layer: &Vec<usize>| {
-            let mut places: Vec<usize> = layer.iter().filter_map(node).collect();
-            places.sort_unstable();
-            places
-        };
-        self.layers.iter().map(sorted).collect()
-    }
 }

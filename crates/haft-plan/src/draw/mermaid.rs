@@ -8,7 +8,15 @@ use super::graph::PlanGraph;
 pub(super) fn draw(graph: &PlanGraph) -> String {
     let mut text = "flowchart TD\n".to_owned();
     for (place, node) in graph.nodes.iter().enumerate() {
-        let label = escaped(&node.label(place, usize::MAX));
+        // Everything that has a meaning in a label is written as a character code.
+        let mut label = String::new();
+        for one in node.label(place, usize::MAX).chars() {
+            if one.is_alphanumeric() || " ._-:/,…".contains(one) {
+                label.push(one);
+            } else {
+                let _ = write!(label, "#{};", u32::from(one));
+            }
+        }
         let (open, close) = if node.is_final { ("[[", "]]") } else { ("[", "]") };
         let _ = writeln!(text, "  n{place}{open}\"{label}\"{close}");
     }
@@ -18,17 +26,4 @@ pub(super) fn draw(graph: &PlanGraph) -> String {
         }
     }
     text
-}
-
-/// Writes everything that has a meaning in a label as a character code.
-fn escaped(text: &str) -> String {
-    let mut safe = String::new();
-    for one in text.chars() {
-        if one.is_alphanumeric() || " ._-:/,…".contains(one) {
-            safe.push(one);
-        } else {
-            let _ = write!(safe, "#{};", u32::from(one));
-        }
-    }
-    safe
 }

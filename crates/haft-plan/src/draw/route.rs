@@ -65,8 +65,21 @@ pub(super) fn route(
             lines.get_mut(line)?.ends.push(end);
         }
     }
-    let rows = assign_rows(&mut lines);
-    Some(EdgeChannel { lines, rows })
+    // Lines that turn get a row each, from the left, in as few rows as possible.
+    let turns = |line: &&mut EdgeLine| line.ends.iter().any(|end| *end != line.start);
+    let mut turning: Vec<&mut EdgeLine> = lines.iter_mut().filter(turns).collect();
+    turning.sort_by_key(|line| line.extent());
+    let mut row_ends: Vec<i64> = Vec::new();
+    for line in turning {
+        let (left, right) = line.extent();
+        let row = row_ends.iter().position(|end| end + 1 < left).unwrap_or(row_ends.len());
+        match row_ends.get_mut(row) {
+            Some(end) => *end = right,
+            None => row_ends.push(right),
+        }
+        line.row = Some(row);
+    }
+    Some(EdgeChannel { lines, rows: row_ends.len().max(1) })
 }
 
 /// Returns which lines lead to `item`, from left to right.
@@ -118,29 +131,7 @@ fn ends_at_box(
     Some(ends)
 }
 
-/// Gives lines that turn a row, from the left, as few rows as possible; returns how many there are.
-fn assign_rows(lines: &mut [EdgeLine]) -> usize {
-    let mut turning: Vec<&mut EdgeLine> = lines.iter_mut().filter(|line| line.turns()).collect();
-    turning.sort_by_key(|line| line.extent());
-    // Where the last line of each row ends.
-    let mut rows: Vec<i64> = Vec::new();
-    for line in turning {
-        let (left, right) = line.extent();
-        let row = rows.iter().position(|end| end + 1 < left).unwrap_or(rows.len());
-        match rows.get_mut(row) {
-            Some(end) => *end = right,
-            None => rows.push(right),
-        }
-        line.row = Some(row);
-    }
-    rows.len().max(1)
-}
-
 impl EdgeLine {
-    fn turns(&self) -> bool {
-        self.ends.iter().any(|end| *end != self.start)
-    }
-
     fn extent(&self) -> (i64, i64) {
         let columns = || self.ends.iter().copied().chain([self.start]);
         (columns().min().unwrap_or(0), columns().max().unwrap_or(0))
@@ -163,7 +154,31 @@ impl EdgeGrid {
             owners: vec![vec![0; columns]; channel.rows],
         };
         for (owner, line) in channel.lines.iter().enumerate() {
-            grid.draw(owner, line, channel.rows);
+            let Some(turn) = line.row else {
+                (0..channel.rows).for_each(|row| grid.add(owner, row, line.start, NORTH | SOUTH));
+                continue;
+            };
+            (0..turn).for_each(|row| grid.add(owner, row, line.start, NORTH | SOUTH));
+            let (left, right) = line.extent();
+            for column in left..=right {
+                let mut lines = EAST | WEST;
+                if column == left {
+                    lines &= !WEST;
+                }
+                if column == right {
+                    lines &= !EAST;
+                }
+                if column == line.start {
+                    lines |= NORTH;
+                }
+                if line.ends.contains(&column) {
+                    lines |= SOUTH;
+                }
+                grid.add(owner, turn, column, lines);
+            }
+            for end in &line.ends {
+                (turn + 1..channel.rows).for_each(|row| grid.add(owner, row, *end, NORTH | SOUTH));
+            }
         }
         grid
     }
@@ -171,34 +186,6 @@ impl EdgeGrid {
     /// Returns the rows, from the top.
     pub(super) fn rows(&self) -> impl Iterator<Item = &[u8]> {
         self.cells.iter().map(Vec::as_slice)
-    }
-
-    fn draw(&mut self, owner: usize, line: &EdgeLine, rows: usize) {
-        let Some(turn) = line.row else {
-            (0..rows).for_each(|row| self.add(owner, row, line.start, NORTH | SOUTH));
-            return;
-        };
-        (0..turn).for_each(|row| self.add(owner, row, line.start, NORTH | SOUTH));
-        let (left, right) = line.extent();
-        for column in left..=right {
-            let mut lines = EAST | WEST;
-            if column == left {
-                lines &= !WEST;
-            }
-            if column == right {
-                lines &= !EAST;
-            }
-            if column == line.start {
-                lines |= NORTH;
-            }
-            if line.ends.contains(&column) {
-                lines |= SOUTH;
-            }
-            self.add(owner, turn, column, lines);
-        }
-        for end in &line.ends {
-            (turn + 1..rows).for_each(|row| self.add(owner, row, *end, NORTH | SOUTH));
-        }
     }
 
     /// Adds lines at a place. Where another line passes already, the one that goes down stays whole.

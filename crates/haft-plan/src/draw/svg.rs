@@ -34,7 +34,19 @@ pub(super) fn draw(graph: &PlanGraph) -> String {
     );
     for item in &layers.items {
         for below in item.below.iter().filter_map(|below| layers.items.get(*below)) {
-            write_edge(item, below, &mut text);
+            let (x, y) = (item.center + MARGIN, top(item) + NODE_HEIGHT);
+            let (end_x, end_y) = (below.center + MARGIN, top(below));
+            let middle = i64::midpoint(y, end_y);
+            let is_node = matches!(below.kind, GraphLayerItemKind::Node(_));
+            let arrow = if is_node { " marker-end=\"url(#arrow)\"" } else { "" };
+            let _ = writeln!(
+                text,
+                "<path d=\"M{x} {y}C{x} {middle} {end_x} {middle} {end_x} {end_y}\" fill=\"none\" stroke=\"#667\"{arrow}/>"
+            );
+            if !is_node {
+                let end = end_y + NODE_HEIGHT;
+                let _ = writeln!(text, "<path d=\"M{end_x} {end_y}V{end}\" stroke=\"#667\"/>");
+            }
         }
     }
     for item in &layers.items {
@@ -46,24 +58,6 @@ pub(super) fn draw(graph: &PlanGraph) -> String {
     }
     text.push_str("</svg>\n");
     text
-}
-
-fn write_edge(from: &GraphLayerItem, to: &GraphLayerItem, text: &mut String) {
-    let (x, y) = (from.center + MARGIN, bottom(from));
-    let (end_x, end_y) = (to.center + MARGIN, top(to));
-    let middle = i64::midpoint(y, end_y);
-    let arrow = match to.kind {
-        GraphLayerItemKind::Node(_) => " marker-end=\"url(#arrow)\"",
-        GraphLayerItemKind::Passing => "",
-    };
-    let _ = writeln!(
-        text,
-        "<path d=\"M{x} {y}C{x} {middle} {end_x} {middle} {end_x} {end_y}\" fill=\"none\" stroke=\"#667\"{arrow}/>"
-    );
-    if to.kind == GraphLayerItemKind::Passing {
-        let end = bottom(to);
-        let _ = writeln!(text, "<path d=\"M{end_x} {end_y}V{end}\" stroke=\"#667\"/>");
-    }
 }
 
 fn write_node(item: &GraphLayerItem, place: usize, node: &DrawnNode, text: &mut String) {
@@ -85,10 +79,6 @@ fn write_node(item: &GraphLayerItem, place: usize, node: &DrawnNode, text: &mut 
 
 fn top(item: &GraphLayerItem) -> i64 {
     i64::try_from(item.layer).unwrap_or(0) * LAYER_HEIGHT + MARGIN
-}
-
-fn bottom(item: &GraphLayerItem) -> i64 {
-    top(item) + NODE_HEIGHT
 }
 
 /// Escapes text; characters that no XML document may hold become a mark.

@@ -66,7 +66,13 @@ impl NodeAttempt {
             }
         };
         let how = match decided {
-            Ok(()) => self.call_tool().await,
+            Ok(()) => {
+                let Self { run, mut call, asker, cancellation, .. } = self;
+                call.cancellation = cancellation.clone();
+                call.asker = asker;
+                let answer = Box::new(run.call_before_record(call).await);
+                AttemptAnswer::Called { answer, is_cancelled: cancellation.is_cancelled() }
+            }
             Err(refusal) => AttemptAnswer::Refused {
                 refusal: Box::new(refusal),
                 call_in_doubt: self.call_in_doubt,
@@ -79,13 +85,5 @@ impl NodeAttempt {
         let place = &self.call.task_attempt;
         let (run, seq) = (self.run.id(), self.seq);
         format!("{run}/{}/{}/{}/{seq}", place.node, place.iteration, place.attempt)
-    }
-
-    async fn call_tool(self) -> AttemptAnswer {
-        let Self { run, mut call, asker, cancellation, .. } = self;
-        call.cancellation = cancellation.clone();
-        call.asker = asker;
-        let answer = Box::new(run.call_before_record(call).await);
-        AttemptAnswer::Called { answer, is_cancelled: cancellation.is_cancelled() }
     }
 }

@@ -65,7 +65,25 @@ impl DangerousToolDecisions {
         };
         let _turn =
             if asking.asker.asks_one_at_a_time() { Some(self.turn.lock().await) } else { None };
-        match asking.asker.ask(question(asking, asked)).await {
+        let end = asked.input.floor_char_boundary(ASKED_INPUT_BYTES);
+        let input = match asked.input.get(..end) {
+            Some(beginning) if end < asked.input.len() => format!("{beginning}…"),
+            _ => asked.input,
+        };
+        let question = Ask {
+            call_id: asked.call_id,
+            driver_call_id: None,
+            tool: tool.clone(),
+            input,
+            accesses: Vec::new(),
+            reasons: vec![format!(
+                "the plan calls {tool}, which is dangerous; the answer holds for all its calls in this run"
+            )],
+            always_rules: Vec::new(),
+            connection: asking.session.clone(),
+            root: asking.root.clone(),
+        };
+        match asking.asker.ask(question).await {
             AskAnswer::AllowOnce | AskAnswer::AllowForSession | AskAnswer::AllowForProject => {
                 Ok(())
             }
@@ -73,27 +91,5 @@ impl DangerousToolDecisions {
             // It was rejected; and whatever else an answer may come to mean, it is no yes.
             _ => Err(refused("the user rejected it")),
         }
-    }
-}
-
-fn question(asking: &DangerousToolAsker, asked: DangerousToolCall<'_>) -> Ask {
-    let tool = &asked.contract.id;
-    let end = asked.input.floor_char_boundary(ASKED_INPUT_BYTES);
-    let input = match asked.input.get(..end) {
-        Some(beginning) if end < asked.input.len() => format!("{beginning}…"),
-        _ => asked.input,
-    };
-    Ask {
-        call_id: asked.call_id,
-        driver_call_id: None,
-        tool: tool.clone(),
-        input,
-        accesses: Vec::new(),
-        reasons: vec![format!(
-            "the plan calls {tool}, which is dangerous; the answer holds for all its calls in this run"
-        )],
-        always_rules: Vec::new(),
-        connection: asking.session.clone(),
-        root: asking.root.clone(),
     }
 }

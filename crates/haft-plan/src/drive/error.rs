@@ -5,7 +5,7 @@ use haft_contract::RunId;
 use haft_journal::JournalError;
 
 use crate::drive_limits::KEPT_PLAN_BYTES_MAX;
-use crate::problem::PlanProblem;
+use crate::problem::{PlanProblem, joined_problems};
 
 /// Says why a plan could not be driven. What became of its nodes is in the journal, and the run can be gone on with once
 /// the reason is gone.
@@ -19,7 +19,7 @@ pub enum PlanRunError {
     #[error(transparent)]
     Journal(#[from] JournalError),
     /// The plan refers to something that its input does not have.
-    #[error("the input does not fit the plan: {}", lines(.0))]
+    #[error("the input does not fit the plan: {}", joined_problems(.0))]
     Input(Vec<PlanProblem>),
     /// There is a run of that name.
     #[error("there is a run {0} already: go on with it, or begin one of another name")]
@@ -61,8 +61,4 @@ pub enum PlanRunError {
         /// Why not.
         message: String,
     },
-}
-
-fn lines(problems: &[PlanProblem]) -> String {
-    problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }

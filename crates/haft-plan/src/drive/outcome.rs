@@ -53,8 +53,11 @@ impl NodeOutcome {
             AttemptAnswer::Recalled(answer) => (*answer, None, false),
             AttemptAnswer::Refused { refusal, call_in_doubt: None } => {
                 let text = refusal.because.clone();
-                let refused = Self::failed(NodeAttemptEnding::Refused, refusal.code, text);
-                return Ok((refused.with_refusal(Some(refusal)), None));
+                let mut refused = Self::failed(NodeAttemptEnding::Refused, refusal.code, text);
+                if let Some(error) = &mut refused.error {
+                    error.refusal = Some(refusal);
+                }
+                return Ok((refused, None));
             }
             AttemptAnswer::Refused { refusal, call_in_doubt: Some(call) } => {
                 return Ok((Self::in_doubt_unprobed(&call, *refusal, node), None));
@@ -108,8 +111,16 @@ impl NodeOutcome {
         } else if is_cancelled && code == ErrorCode::ProcessAborted {
             (NodeAttemptEnding::Cancelled, code, text, None)
         } else if metadata.timeout_ms == Some(node.timeout_ms()) {
-            // Where the tool stood when its time was over depends on the machine, and so does what it says of that.
-            (NodeAttemptEnding::Failed, ErrorCode::ToolTimeout, timeout_text(node), None)
+            // The tool's own text would differ from machine to machine.
+            let seconds = node.timeout_ms() / 1_000;
+            let mut text = format!(
+                "node {} took longer than its timeout of {seconds} s and was stopped",
+                node.id()
+            );
+            if node.contract().effect == Effect::Once {
+                text.push_str("; its effect may or may not have happened: check before repeating");
+            }
+            (NodeAttemptEnding::Failed, ErrorCode::ToolTimeout, text, None)
         } else if is_final(code) {
             (NodeAttemptEnding::Refused, code, text, None)
         } else {
@@ -156,13 +167,6 @@ impl NodeOutcome {
         }
     }
 
-    fn with_refusal(mut self, refusal: Option<Box<Refusal>>) -> Self {
-        if let Some(error) = &mut self.error {
-            error.refusal = refusal;
-        }
-        self
-    }
-
     pub(super) fn ending(&self) -> NodeAttemptEnding {
         self.ending
     }
@@ -207,16 +211,6 @@ impl NodeOutcome {
 fn in_doubt_text(node: &CheckedNode) -> String {
     let tool = &node.contract().id;
     format!("{tool} was begun and nobody knows how it ended, so it may or may not have happened")
-}
-
-fn timeout_text(node: &CheckedNode) -> String {
-    let seconds = node.timeout_ms() / 1_000;
-    let mut text =
-        format!("node {} took longer than its timeout of {seconds} s and was stopped", node.id());
-    if node.contract().effect == Effect::Once {
-        text.push_str("; its effect may or may not have happened: check before repeating");
-    }
-    text
 }
 
 /// Returns whether another attempt would end in the same way, whatever the tool does: the call was refused.

@@ -48,12 +48,6 @@ enum PastAttemptState {
     Open,
 }
 
-/// Returns the node of a plan that made a call, if one did.
-fn caller<'p>(row: &CallRow, plan: &'p CheckedPlan) -> Option<&'p CheckedNode> {
-    let node = plan.node(node_of(&row.scope.node)?)?;
-    (row.scope.iteration == 0 && row.tool == node.contract().id.as_str()).then_some(node)
-}
-
 impl PastAttempts {
     /// Reads what the journal has of a run.
     pub(super) async fn read(
@@ -67,7 +61,11 @@ impl PastAttempts {
         // Of two rows of one call the later one counts.
         rows.sort_by_key(|row| row.seq);
         for row in rows {
-            if let Some(node) = caller(&row, plan) {
+            let node = node_of(&row.scope.node).and_then(|id| plan.node(id));
+            let is_its_call = |node: &&CheckedNode| {
+                row.scope.iteration == 0 && row.tool == node.contract().id.as_str()
+            };
+            if let Some(node) = node.filter(is_its_call) {
                 let (id, attempt) = (node.id(), row.scope.attempt);
                 let known = PastAttempt { state: attempt_state(&row), call: row.id() };
                 past.nodes.entry(id).or_default().insert(attempt, known);
@@ -77,27 +75,23 @@ impl PastAttempts {
                 };
             }
         }
-        past.forget_final_answers(plan);
+        // The answers that ended the plan do not count: those calls are settled before the run is resumed.
+        let nodes = &past.nodes;
+        let has_later = |id: &NodeId, attempt: u32| {
+            let attempts = nodes.get(id);
+            attempts.is_some_and(|known| known.range(attempt.saturating_add(1)..).next().is_some())
+        };
+        past.unclear_answers.retain(|(id, attempt), _| {
+            let is_tolerated =
+                plan.node(*id).is_some_and(|node| node.on_fail() == OnFail::Continue);
+            is_tolerated || has_later(id, *attempt)
+        });
         for (id, attempts) in &mut past.nodes {
             if let Some(node) = plan.node(*id) {
                 mark_uncounted_attempts(attempts, node.attempts_max(), start);
             }
         }
         Ok(past)
-    }
-
-    /// Forgets the answers that ended the plan: what became of those calls is to be settled before anything goes on.
-    fn forget_final_answers(&mut self, plan: &CheckedPlan) {
-        let nodes = &self.nodes;
-        let has_later = |id: &NodeId, attempt: u32| {
-            let attempts = nodes.get(id);
-            attempts.is_some_and(|known| known.range(attempt.saturating_add(1)..).next().is_some())
-        };
-        self.unclear_answers.retain(|(id, attempt), _| {
-            let is_tolerated =
-                plan.node(*id).is_some_and(|node| node.on_fail() == OnFail::Continue);
-            is_tolerated || has_later(id, *attempt)
-        });
     }
 
     /// Returns what an attempt was answered with, where the pipeline would say that it is in doubt and the plan went on.
@@ -208,21 +202,19 @@ fn attempt_state(row: &CallRow) -> PastAttemptState {
     match (row.status, row.verdict) {
         (CallStatus::Succeeded, _) => PastAttemptState::Succeeded,
         (CallStatus::Failed, Some(SettlementVerdict::NotHappened)) => PastAttemptState::Open,
-        (CallStatus::Failed, _) => failed_attempt_state(row),
+        (CallStatus::Failed, _) => {
+            // A call that a stopped or halted driver cancelled says nothing about its node. If such a call may have had
+            // an effect, its record says «unknown», not «failed».
+            match row.parsed_envelope().ok().flatten().and_then(|envelope| envelope.code()) {
+                Some(ErrorCode::ProcessAborted) => PastAttemptState::Uncounted,
+                code => PastAttemptState::Failed { is_final: code.is_some_and(is_final) },
+            }
+        }
         (CallStatus::Unknown, Some(SettlementVerdict::Retry)) => PastAttemptState::Open,
         (CallStatus::Unknown, _) if row.effect == Effect::Once => PastAttemptState::InDoubt,
         (CallStatus::Unknown | CallStatus::Intended | CallStatus::Refused, _) => {
             PastAttemptState::Open
         }
-    }
-}
-
-/// Returns what a call says that failed. One that was cancelled, by a driver that was halted or stopped, says nothing: of
-/// those that may have had an effect the record says that nobody knows, not that they failed.
-fn failed_attempt_state(row: &CallRow) -> PastAttemptState {
-    match row.parsed_envelope().ok().flatten().and_then(|envelope| envelope.code()) {
-        Some(ErrorCode::ProcessAborted) => PastAttemptState::Uncounted,
-        code => PastAttemptState::Failed { is_final: code.is_some_and(is_final) },
     }
 }
 

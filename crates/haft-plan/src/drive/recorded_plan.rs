@@ -123,17 +123,29 @@ pub async fn recorded_plan(
     let unreadable = |message: String| PlanRunError::Unreadable { run: run.clone(), message };
     let query = CallQuery { node: Some(PLAN_NODE.to_owned()), ..CallQuery::of_run(run.clone()) };
     let mut inputs: Vec<(u32, Value)> = Vec::new();
-    for row in all_calls(journal, query).await?.into_iter().filter(is_plan_call) {
+    for row in all_calls(journal, query).await? {
+        // The input of a call that was only begun is on disk as well.
+        let is_kept = match row.status {
+            CallStatus::Succeeded | CallStatus::Unknown | CallStatus::Intended => true,
+            CallStatus::Failed | CallStatus::Refused => false,
+        };
+        if !is_kept || row.tool != PLAN_TOOL {
+            continue;
+        }
         let input = serde_json::from_str(&row.input).map_err(|err| unreadable(err.to_string()))?;
         inputs.push((row.scope.iteration, input));
     }
     inputs.sort_by_key(|(iteration, _)| *iteration);
     // A call that was made again has a second row with the same input.
     inputs.dedup_by_key(|(iteration, _)| *iteration);
-    let mut inputs = inputs.into_iter().map(|(_, input)| input);
-    let Some(first) = inputs.next() else { return Ok(None) };
-    let JoinedPlanText { text, found, expected } =
-        join_parts(&first, inputs).map_err(unreadable)?;
+    let Some((_, first)) = inputs.first() else { return Ok(None) };
+    let expected = first.get("parts").and_then(Value::as_u64).unwrap_or_default();
+    let (mut text, mut found) = (String::new(), 0);
+    for (_, part) in &inputs {
+        let piece = part.get("text").and_then(Value::as_str);
+        text.push_str(piece.ok_or_else(|| unreadable("a part of it has no text".to_owned()))?);
+        found += 1;
+    }
     if found != expected {
         return Err(PlanRunError::Incomplete { run: run.clone(), found, expected });
     }
@@ -141,35 +153,6 @@ pub async fn recorded_plan(
     let plan = whole.get("plan").cloned().unwrap_or_default();
     let plan = serde_json::from_value(plan).map_err(|err| unreadable(err.to_string()))?;
     Ok(Some((plan, whole.get("input").cloned())))
-}
-
-/// Returns whether a call keeps a plan. What was refused does not; what was begun does, since its input is on disk.
-fn is_plan_call(row: &CallRow) -> bool {
-    let is_kept = match row.status {
-        CallStatus::Succeeded | CallStatus::Unknown | CallStatus::Intended => true,
-        CallStatus::Failed | CallStatus::Refused => false,
-    };
-    is_kept && row.tool == PLAN_TOOL
-}
-
-/// The parts of a plan, put together.
-struct JoinedPlanText {
-    text: String,
-    found: u64,
-    expected: u64,
-}
-
-/// Puts the parts of a plan together.
-fn join_parts(first: &Value, rest: impl Iterator<Item = Value>) -> Result<JoinedPlanText, String> {
-    let expected = first.get("parts").and_then(Value::as_u64).unwrap_or_default();
-    let mut text = String::new();
-    let mut found: u64 = 0;
-    for part in std::iter::once(first.clone()).chain(rest) {
-        let piece = part.get("text").and_then(Value::as_str);
-        text.push_str(piece.ok_or("a part of it has no text")?);
-        found += 1;
-    }
-    Ok(JoinedPlanText { text, found, expected })
 }
 
 /// Returns all calls that a query asks for, however many there are.

@@ -32,8 +32,10 @@ pub(super) fn extract_plan(answer: &str) -> ExtractedPlanText {
         };
         let (text, after) = rest.split_at(length);
         match serde_json::from_str::<Map<String, Value>>(text) {
-            Ok(fields) if fields.contains_key("nodes") => {
-                return ExtractedPlanText::Text(plan_text(fields));
+            Ok(mut fields) if fields.contains_key("nodes") => {
+                // A model may not allow itself dangerous tools. `retain` keeps the order of the other fields.
+                fields.retain(|name, _| name != "allow");
+                return ExtractedPlanText::Text(Value::Object(fields).to_string());
             }
             Ok(fields) => {
                 if let Some(Value::String(capability)) = fields.get("missing_capability")
@@ -57,12 +59,6 @@ pub(super) fn extract_plan(answer: &str) -> ExtractedPlanText {
         (None, Some(text)) => ExtractedPlanText::Text(text),
         (None, None) => ExtractedPlanText::Nothing,
     }
-}
-
-/// A model may not allow itself what is dangerous. `retain` keeps the order of the other fields.
-fn plan_text(mut fields: Map<String, Value>) -> String {
-    fields.retain(|name, _| name != "allow");
-    Value::Object(fields).to_string()
 }
 
 /// Returns how many bytes the object takes that `text` begins with.

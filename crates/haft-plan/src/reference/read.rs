@@ -71,14 +71,47 @@ fn reference(inside: &str) -> Result<(Reference, &str), InputTemplateFault> {
     let mut reader = ReferenceReader { rest: inside.trim_start() };
     let name = reader.plain_name();
     let source = match name {
-        "STEPS" => ReferenceSource::Step(reader.step().map_err(|why| bad(inside, why))?),
+        "STEPS" => {
+            let number = match reader.segment().map_err(|why| bad(inside, why))? {
+                Some(ReferencePathSegment::Name(name)) => index_of(&name),
+                Some(ReferencePathSegment::Index(index)) => Some(index),
+                Some(ReferencePathSegment::Quoted(_)) | None => None,
+            };
+            let id = number.and_then(|number| u32::try_from(number).ok()).map(NodeId::new);
+            let missing = "STEPS is followed by the id of a node, as in {{STEPS.0}}";
+            ReferenceSource::Step(id.ok_or_else(|| bad(inside, missing.to_owned()))?)
+        }
         "INPUT" => ReferenceSource::Input,
-        _ => return Err(no_reference(inside, name)),
+        _ => {
+            let meant = ["STEPS", "INPUT"].into_iter().find(|known| {
+                name.eq_ignore_ascii_case(known)
+                    || name.eq_ignore_ascii_case(known.trim_end_matches('S'))
+            });
+            let hint = match meant {
+                Some(known) => format!("write {known} in capitals"),
+                None => format!(
+                    "a reference is {{{{STEPS.<id>.<path>}}}} or {{{{INPUT.<path>}}}}, and {ESCAPE_HINT}"
+                ),
+            };
+            let found = excerpt(inside);
+            return Err(InputTemplateFault::Placeholder(format!(
+                "{found} is a placeholder that nothing fills: {hint}"
+            )));
+        }
     };
     let path = reader.path().map_err(|why| bad(inside, why))?;
     match reader.rest.trim_start().strip_prefix("}}") {
         Some(after) => Ok((Reference { source, path }, after)),
-        None => Err(bad(inside, reader.unexpected())),
+        None => {
+            let why = match reader.rest.trim_start().chars().next() {
+                None => "its closing }} is missing".to_owned(),
+                Some('}') => "it ends with a single }".to_owned(),
+                Some(one) => format!(
+                    "{one:?} is not expected there; a name with such a character stands in quotes, as in [\"total sum\"]"
+                ),
+            };
+            Err(bad(inside, why))
+        }
     }
 }
 
@@ -92,16 +125,6 @@ impl<'t> ReferenceReader<'t> {
         let (name, rest) = self.rest.split_at(end);
         self.rest = rest;
         name
-    }
-
-    fn step(&mut self) -> Result<NodeId, String> {
-        let number = match self.segment()? {
-            Some(ReferencePathSegment::Name(name)) => index_of(&name),
-            Some(ReferencePathSegment::Index(index)) => Some(index),
-            Some(ReferencePathSegment::Quoted(_)) | None => None,
-        };
-        let id = number.and_then(|number| u32::try_from(number).ok()).map(NodeId::new);
-        id.ok_or_else(|| "STEPS is followed by the id of a node, as in {{STEPS.0}}".to_owned())
     }
 
     fn path(&mut self) -> Result<ReferencePath, String> {
@@ -128,7 +151,20 @@ impl<'t> ReferenceReader<'t> {
         let Some(rest) = self.rest.strip_prefix('[') else { return Ok(None) };
         self.rest = rest;
         let segment = match rest.chars().next() {
-            Some(quote @ ('"' | '\'')) => ReferencePathSegment::Quoted(self.quoted(quote)?),
+            Some(quote @ ('"' | '\'')) => {
+                let mut name = String::new();
+                let mut chars = self.rest.char_indices().skip(1);
+                let end = loop {
+                    let (at, one) = chars.next().ok_or("a closing quote is missing")?;
+                    match one {
+                        one if one == quote => break at + quote.len_utf8(),
+                        '\\' => name.extend(chars.next().map(|(_, next)| next)),
+                        one => name.push(one),
+                    }
+                };
+                self.rest = self.rest.get(end..).unwrap_or_default();
+                ReferencePathSegment::Quoted(name)
+            }
             _ => {
                 let name = self.plain_name();
                 let index = index_of(name).ok_or_else(|| {
@@ -141,52 +177,11 @@ impl<'t> ReferenceReader<'t> {
         self.rest = closed;
         Ok(Some(segment))
     }
-
-    fn quoted(&mut self, quote: char) -> Result<String, String> {
-        let mut name = String::new();
-        let mut chars = self.rest.char_indices().skip(1);
-        while let Some((at, one)) = chars.next() {
-            if one == quote {
-                self.rest = self.rest.get(at + quote.len_utf8()..).unwrap_or_default();
-                return Ok(name);
-            }
-            let literal = if one == '\\' { chars.next().map(|(_, next)| next) } else { Some(one) };
-            name.extend(literal);
-        }
-        Err("a closing quote is missing".to_owned())
-    }
-
-    fn unexpected(&self) -> String {
-        let rest = self.rest.trim_start();
-        match rest.chars().next() {
-            None => "its closing }} is missing".to_owned(),
-            Some('}') => "it ends with a single }".to_owned(),
-            Some(one) => format!(
-                "{one:?} is not expected there; a name with such a character stands in quotes, as in [\"total sum\"]"
-            ),
-        }
-    }
 }
 
 fn bad(inside: &str, why: String) -> InputTemplateFault {
     InputTemplateFault::Reference(format!(
         "{} is not a reference that can be read: {why}",
-        excerpt(inside)
-    ))
-}
-
-fn no_reference(inside: &str, name: &str) -> InputTemplateFault {
-    let meant = ["STEPS", "INPUT"].into_iter().find(|known| {
-        name.eq_ignore_ascii_case(known) || name.eq_ignore_ascii_case(known.trim_end_matches('S'))
-    });
-    let hint = match meant {
-        Some(known) => format!("write {known} in capitals"),
-        None => format!(
-            "a reference is {{{{STEPS.<id>.<path>}}}} or {{{{INPUT.<path>}}}}, and {ESCAPE_HINT}"
-        ),
-    };
-    InputTemplateFault::Placeholder(format!(
-        "{} is a placeholder that nothing fills: {hint}",
         excerpt(inside)
     ))
 }

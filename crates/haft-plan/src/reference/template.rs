@@ -94,15 +94,25 @@ impl InputTemplateReader {
             }
             Value::Array(items) => {
                 let parts = items.iter().enumerate();
-                array_of(parts.map(|(index, item)| self.part(item, &at.item(index))).collect())
+                let parts: Vec<_> =
+                    parts.map(|(index, item)| self.part(item, &at.item(index))).collect();
+                if !parts.iter().all(InputTemplatePart::is_literal) {
+                    return InputTemplatePart::Array(parts);
+                }
+                let values = parts.into_iter().filter_map(InputTemplatePart::into_literal);
+                InputTemplatePart::Literal(values.collect())
             }
             Value::Object(fields) => {
                 let parts = fields.iter();
-                object_of(
-                    parts
-                        .map(|(name, field)| (name.clone(), self.field(name, field, at)))
-                        .collect(),
-                )
+                let parts: Vec<_> = parts
+                    .map(|(name, field)| (name.clone(), self.field(name, field, at)))
+                    .collect();
+                if !parts.iter().all(|(_, part)| part.is_literal()) {
+                    return InputTemplatePart::Object(parts);
+                }
+                let values = parts.into_iter();
+                let values = values.filter_map(|(name, part)| Some((name, part.into_literal()?)));
+                InputTemplatePart::Literal(Value::Object(values.collect()))
             }
         }
     }
@@ -144,25 +154,6 @@ impl InputTemplateReader {
         self.errors.push(InputTemplateError { field: at.written(), malformed });
         InputTemplatePart::Literal(Value::Null)
     }
-}
-
-/// Joins parts into an array, which is a literal if they all are.
-fn array_of(parts: Vec<InputTemplatePart>) -> InputTemplatePart {
-    if !parts.iter().all(InputTemplatePart::is_literal) {
-        return InputTemplatePart::Array(parts);
-    }
-    InputTemplatePart::Literal(
-        parts.into_iter().filter_map(InputTemplatePart::into_literal).collect(),
-    )
-}
-
-/// Joins fields into an object, which is a literal if they all are.
-fn object_of(parts: Vec<(String, InputTemplatePart)>) -> InputTemplatePart {
-    if !parts.iter().all(|(_, part)| part.is_literal()) {
-        return InputTemplatePart::Object(parts);
-    }
-    let fields = parts.into_iter().filter_map(|(name, part)| Some((name, part.into_literal()?)));
-    InputTemplatePart::Literal(Value::Object(fields.collect()))
 }
 
 impl InputTemplatePart {
@@ -276,27 +267,24 @@ pub(super) fn written(pieces: &[InputTemplatePiece]) -> String {
             InputTemplatePiece::Literal(literal) => {
                 let braces_follow =
                     matches!(pieces.get(place + 1), Some(InputTemplatePiece::Reference(_)));
-                write_literal(literal, braces_follow, &mut text);
+                let mut rest = literal.as_str();
+                while let Some(at) = rest.find(['\\', '{']) {
+                    let (plain, marks) = rest.split_at(at);
+                    text.push_str(plain);
+                    let after_backslashes = marks.trim_start_matches('\\');
+                    let after = after_backslashes.trim_start_matches('{');
+                    let backslashes = marks.len() - after_backslashes.len();
+                    let braces = after_backslashes.len() - after.len();
+                    let opens = braces >= 2 || (braces_follow && after.is_empty());
+                    let written = if opens { 2 * backslashes } else { backslashes };
+                    text.extend(std::iter::repeat_n('\\', written));
+                    text.push_str(&"\\{{".repeat(braces / 2));
+                    text.extend(std::iter::repeat_n('{', braces % 2));
+                    rest = after;
+                }
+                text.push_str(rest);
             }
         }
     }
     text
-}
-
-fn write_literal(literal: &str, braces_follow: bool, text: &mut String) {
-    let mut rest = literal;
-    while let Some(at) = rest.find(['\\', '{']) {
-        let (plain, marks) = rest.split_at(at);
-        text.push_str(plain);
-        let after_backslashes = marks.trim_start_matches('\\');
-        let after = after_backslashes.trim_start_matches('{');
-        let backslashes = marks.len() - after_backslashes.len();
-        let braces = after_backslashes.len() - after.len();
-        let opens = braces >= 2 || (braces_follow && after.is_empty());
-        text.extend(std::iter::repeat_n('\\', if opens { 2 * backslashes } else { backslashes }));
-        text.push_str(&"\\{{".repeat(braces / 2));
-        text.extend(std::iter::repeat_n('{', braces % 2));
-        rest = after;
-    }
-    text.push_str(rest);
 }

@@ -99,7 +99,16 @@ impl ReadyNodes {
             lane.listing = ToolQueueListing::Nowhere;
             match lane.opening(now_ms) {
                 ToolQueueOpening::Now => {
-                    lane.start(node, now_ms);
+                    lane.nodes.remove(&node);
+                    lane.unreported.remove(&node);
+                    lane.reported_for_rate.remove(&node);
+                    lane.running += 1;
+                    if let Some(most) = lane.bounds.per_minute {
+                        if lane.starts.len() >= to_usize(most) {
+                            lane.starts.pop_front();
+                        }
+                        lane.starts.push_back(now_ms);
+                    }
                     self.len -= 1;
                     self.list_first_node(tool);
                     return Some(node);
@@ -198,19 +207,6 @@ impl ReadyToolQueue {
             self.reported_for_rate.retain(|node| !untold.contains(node));
         }
         untold.into_iter().map(|node| (node, hindrance)).collect()
-    }
-
-    fn start(&mut self, node: NodeId, now_ms: u64) {
-        self.nodes.remove(&node);
-        self.unreported.remove(&node);
-        self.reported_for_rate.remove(&node);
-        self.running += 1;
-        if let Some(most) = self.bounds.per_minute {
-            if self.starts.len() >= to_usize(most) {
-                self.starts.pop_front();
-            }
-            self.starts.push_back(now_ms);
-        }
     }
 }
 

@@ -1,5 +1,5 @@
-//! The entries `[[commands]]` as they are read: key by key, so that a value that cannot be used hides no other mistake, neither of
-//! its own entry nor of another. What the values mean together is checked elsewhere.
+//! Reads the entries `[[commands]]` key by key. So a value that cannot be used hides no other mistake, neither in its entry nor
+//! in another. The entry itself checks that its values fit together.
 
 use haft_contract::{Effect, ToolId, ToolKind};
 use haft_tools::ArgvItem;
@@ -14,12 +14,6 @@ const NEEDED: [&str; 3] = ["argv", "description", "id"];
 /// Keys that are checked against each other.
 const TEMPLATE: [&str; 3] = ["allow_dash", "argv", "parameters"];
 
-/// One entry, and the keys that have no value that can be used. What stands in for them is looked at no further.
-struct CommandEntryRead {
-    command: CommandEntry,
-    unread: Vec<String>,
-}
-
 impl ManifestReader {
     pub(super) fn commands(&mut self, value: TomlValue<'_>) -> Vec<CommandEntry> {
         let whole = value.span();
@@ -27,21 +21,26 @@ impl ManifestReader {
         let found = entries.len();
         let mut commands: Vec<CommandEntry> = Vec::new();
         for entry in entries {
-            let Some(read) = self.command_entry(entry.clone()) else { continue };
-            let mut problems = read.command.problems();
-            if commands.iter().any(|known| known.id == read.command.id) {
-                let message =
-                    format!("id: {} is declared by another entry already", read.command.id);
+            let Some((command, unread)) = self.command_entry(entry.clone()) else { continue };
+            let mut problems = command.problems();
+            if commands.iter().any(|known| known.id == command.id) {
+                let message = format!("id: {} is declared by another entry already", command.id);
                 problems.push(("id", None, message));
             }
-            let problems = problems.into_iter().filter(|(key, ..)| read.is_read(key));
+            let is_unread = |key: &str| unread.iter().any(|unread| unread == key);
+            // The values that stand in for unread ones have no problems of the user.
+            let is_read = |key: &str| {
+                let is_of_template = TEMPLATE.contains(&key);
+                !(is_unread(key) || is_of_template && TEMPLATE.into_iter().any(is_unread))
+            };
+            let problems = problems.into_iter().filter(|(key, ..)| is_read(key));
             self.problems.extend(problems.map(|(key, item, message)| {
                 let span = item
                     .map_or_else(|| span_of(&entry, key), |place| span_of_item(&entry, key, place));
                 ManifestProblem { span, message }
             }));
-            if read.is_read("id") {
-                commands.push(read.command);
+            if is_read("id") {
+                commands.push(command);
             }
         }
         if found > COMMANDS_MAX {
@@ -51,7 +50,8 @@ impl ManifestReader {
         commands
     }
 
-    fn command_entry(&mut self, value: TomlValue<'_>) -> Option<CommandEntryRead> {
+    /// Reads one entry, and returns it with the keys that have no value that can be used.
+    fn command_entry(&mut self, value: TomlValue<'_>) -> Option<(CommandEntry, Vec<String>)> {
         let span = value.span();
         let table = match value.into_inner() {
             DeValue::Table(table) => table,
@@ -67,7 +67,20 @@ impl ManifestReader {
             self.problems.push(ManifestProblem { span: span.clone(), message });
             unread.push(key.to_owned());
         }
-        let mut command = stand_in();
+        // Values that are read replace these.
+        let mut command = CommandEntry {
+            id: ToolId::parse("command").expect("it is a word in lower case"),
+            description: String::new(),
+            parameters: nothing(),
+            argv: Vec::new(),
+            allow_dash: Vec::new(),
+            cwd: None,
+            timeout_ms: None,
+            effect: None,
+            dangerous: None,
+            requires: None,
+            kind: None,
+        };
         for (key, value) in table {
             let (problems_before, name) = (self.problems.len(), key.get_ref().as_ref());
             if self.knows(COMMANDS, name, key.span())
@@ -79,7 +92,7 @@ impl ManifestReader {
                 unread.push(name.to_owned());
             }
         }
-        Some(CommandEntryRead { command, unread })
+        Some((command, unread))
     }
 
     fn command_value(&mut self, name: &str, value: TomlValue<'_>, command: &mut CommandEntry) {
@@ -113,31 +126,5 @@ impl ManifestReader {
             "timeout_ms" => command.timeout_ms = self.one::<u64>(value),
             other => unreachable!("{other:?} is in the list of keys and is read nowhere"),
         }
-    }
-}
-
-impl CommandEntryRead {
-    /// Returns whether what is said of a key is about what the entry says, and not about what stands in for it.
-    fn is_read(&self, key: &str) -> bool {
-        let is_unread = |key: &str| self.unread.iter().any(|unread| unread == key);
-        let is_of_template = TEMPLATE.contains(&key);
-        !(is_unread(key) || is_of_template && TEMPLATE.into_iter().any(is_unread))
-    }
-}
-
-/// Returns an entry about which nothing is wrong, in which what is read replaces what stands there.
-fn stand_in() -> CommandEntry {
-    CommandEntry {
-        id: ToolId::parse("command").expect("it is a word in lower case"),
-        description: String::new(),
-        parameters: nothing(),
-        argv: Vec::new(),
-        allow_dash: Vec::new(),
-        cwd: None,
-        timeout_ms: None,
-        effect: None,
-        dangerous: None,
-        requires: None,
-        kind: None,
     }
 }

@@ -1,4 +1,4 @@
-//! What is named for protection, and what is refused, in directories that are really there.
+//! The names for protection, and the refusals, in directories that exist.
 
 use std::fs;
 use std::os::unix::fs::symlink;

@@ -7,7 +7,7 @@ use haft_agent::{check_agent_files, find_agents};
 use super::unknown_names;
 use crate::commands::file_check_report::FileCheckReport;
 use crate::error::{CommandError, CommandStatus};
-use haft_app::agents::agent_paths;
+use haft_app::compose::agent_paths;
 use haft_app::host::AppHost;
 use haft_app::settings::EffectiveSettings;
 

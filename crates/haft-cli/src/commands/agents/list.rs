@@ -11,7 +11,7 @@ use crate::error::{CommandError, CommandStatus};
 use crate::views::output;
 use crate::views::path_text::shown;
 use crate::views::table::table;
-use haft_app::agents::agent_paths;
+use haft_app::compose::agent_paths;
 use haft_app::host::AppHost;
 use haft_app::settings::EffectiveSettings;
 

@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use crate::error::{CommandError, CommandStatus};
 use crate::views::output;
-use haft_app::agents::agent_paths;
+use haft_app::compose::agent_paths;
 use haft_app::host::AppHost;
 use haft_app::settings::EffectiveSettings;
 

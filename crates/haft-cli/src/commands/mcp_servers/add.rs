@@ -9,6 +9,7 @@ use toml::Value;
 use crate::arguments::setting_args::SettingArgs;
 use crate::error::{CommandError, CommandStatus};
 use crate::manifest_edit::ManifestEdit;
+use crate::next_step::install_commands;
 use crate::views::output;
 use haft_app::host::AppHost;
 use haft_app::manifest::{ManifestFile, server_name_problem};
@@ -114,8 +115,9 @@ fn confirmation_text(name: &str, file: &ManifestFile) -> Result<String, CommandE
         false => format!("granted: {}\n", grant_summary(entry)),
     };
     if let Some(download) = Download::of(entry) {
-        let instead = download.install_advice(name).replace('\n', "\n  ");
-        about.push_str(&format!("{}; install it once instead:\n  {instead}\n", download.problem()));
+        let install = download.install(name);
+        let instead = install_commands(&install).replace('\n', "\n  ");
+        about.push_str(&format!("{}; install it once instead:\n  {instead}\n", install.problem));
     }
     Ok(about)
 }

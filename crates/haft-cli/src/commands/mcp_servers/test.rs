@@ -65,7 +65,7 @@ pub(super) async fn run(
     bridge.end().await;
     let entry = settings.mcp.entries.get(&args.name);
     let tried = tried.ok_or_else(|| super::unknown(&args.name))?;
-    let trial = tried.map_err(|err| unusable(&args.name, entry, &err))?;
+    let trial = tried.map_err(|err| unusable(&args.name, entry, &err, host))?;
     if setting_args.json {
         output::write_json(&answer(&args.name, &trial))?;
     } else {

@@ -117,13 +117,16 @@ fn what_cannot_be_begun_says_what_to_do() {
         --- status 2
     "#]],
     );
-    world.check(&["agent", "Hello"], &expect![[r#"
+    world.check(
+        &["agent", "Hello"],
+        &expect![[r#"
         --- stderr
-        error: no model is named: give --model, set HAFT_MODEL, or put `name` into the table [model] of haft.toml
+        error: no model is named: choose one, or put `name` into the table [model] of haft.toml
 
         hint: export HAFT_MODEL=openai/gpt-5
         --- status 2
-    "#]]);
+    "#]],
+    );
     let stage = Stage::new(World::new(), []);
     expect![[r#"
         --- stderr

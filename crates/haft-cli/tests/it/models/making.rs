@@ -242,13 +242,16 @@ fn an_input_is_part_of_what_is_planned() {
 #[test]
 fn a_model_must_be_named_and_its_key_be_set() {
     let world = World::with_files();
-    world.check(&MAKE, &expect![[r#"
+    world.check(
+        &MAKE,
+        &expect![[r#"
         --- stderr
-        error: no model is named: give --model, set HAFT_MODEL, or put `name` into the table [model] of haft.toml
+        error: no model is named: choose one, or put `name` into the table [model] of haft.toml
 
         hint: export HAFT_MODEL=openai/gpt-5
         --- status 2
-    "#]]);
+    "#]],
+    );
     let with = |model: &'static str| [&MAKE[..], &["--model", model]].concat();
     world.check(
         &with("anthropic/claude-x"),
@@ -392,11 +395,12 @@ fn a_manifest_that_nobody_trusted_sends_nothing_anywhere() {
 
         hint: haft trust /world/work/haft.toml
 
-        error: no model is named: give --model, set HAFT_MODEL, or put `name` into the table [model] of haft.toml
+        error: no model is named: choose one, or put `name` into the table [model] of haft.toml
 
         hint: export HAFT_MODEL=openai/gpt-5
         --- status 2
-    "#]].assert_eq(&with_key(&MAKE));
+    "#]]
+    .assert_eq(&with_key(&MAKE));
     world.write("work/haft.toml", &manifest);
     with_key(&MAKE);
     assert!(server.asked().is_empty());

@@ -89,8 +89,8 @@ fn a_broken_file_is_a_warning_and_the_rest_works() {
     world.check(&CALL, &expect![[r#"
         {"symbol":"X","price":12.5}
         --- stderr
-        warning: tools/bash.py:1: the name bash is that of another tool, bash; see haft registry check tools
-        warning: tools/broken.py:1: the file is not Python: '{' was never closed; see haft registry check tools
+        warning: tools/bash.py:1: the name bash is that of another tool, bash; check the tools in tools
+        warning: tools/broken.py:1: the file is not Python: '{' was never closed; check the tools in tools
         looking up X
         --- status 0
     "#]]);
@@ -99,8 +99,8 @@ fn a_broken_file_is_a_warning_and_the_rest_works() {
             println!("two");
         }
         --- stderr
-        warning: tools/bash.py:1: the name bash is that of another tool, bash; see haft registry check tools
-        warning: tools/broken.py:1: the file is not Python: '{' was never closed; see haft registry check tools
+        warning: tools/bash.py:1: the name bash is that of another tool, bash; check the tools in tools
+        warning: tools/broken.py:1: the file is not Python: '{' was never closed; check the tools in tools
         --- status 0
     "#]]);
 }
@@ -133,7 +133,7 @@ fn an_interpreter_is_needed_only_for_what_is_not_known_yet() {
     world.write("work/tools/finance_price.py", &format!("{PRICE}\n# It has changed.\n"));
     world.check(&CALL, &expect![[r#"
         --- stderr
-        warning: tools/finance_price.py: Python's parser ended with status 3 over it; it printed "broken"; see haft registry check tools
+        warning: tools/finance_price.py: Python's parser ended with status 3 over it; it printed "broken"; check the tools in tools
         error: no tool is called "finance_price": list the tools to see what there is
 
         hint: haft tools list
@@ -448,7 +448,7 @@ fn mistakes_of_the_manifest_are_said_together() {
         &["tools", "list", "--python", "none"],
         &expect![[r#"
         --- stderr
-        error: --python: /world/work/none is no directory: expected one that holds Python tools
+        error: python: /world/work/none is no directory: expected one that holds Python tools
         --- status 2
     "#]],
     );
