@@ -389,6 +389,28 @@ pub(super) const MODULE_ORDER: &[ModuleOrder] = &[
         ],
     },
     ModuleOrder {
+        crate_name: "haft-snapshot",
+        modules: &[
+            "bytes",
+            "hidden_paths",
+            "id",
+            "limits",
+            "quoting",
+            "state",
+            "conflict",
+            "directory",
+            "error",
+            "objects",
+            "tree",
+            "store",
+            "diff",
+            "compose",
+            "record",
+            "restore",
+            "unified",
+        ],
+    },
+    ModuleOrder {
         crate_name: "xtask",
         modules: &[
             "markers",
@@ -420,7 +442,6 @@ pub(super) const CRATES_WITH_CYCLES: &[&str] = &[
     "haft-policy",
     "haft-sandbox",
     "haft-shell",
-    "haft-snapshot",
     "haft-tools",
 ];
 

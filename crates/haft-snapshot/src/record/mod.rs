@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use haft_sandbox::{Root, RootError};
 
-pub use self::options::{RecordDurability, RecordOptions};
+pub use self::options::RecordOptions;
 
 use self::cache::{RecordCache, RecordCacheWriter};
 use self::gitignore_rules::SnapshotIgnoreRules;
