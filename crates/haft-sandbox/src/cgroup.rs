@@ -16,7 +16,7 @@ use std::time::Duration;
 use rustix::process::Pid;
 
 use crate::confinement::ResourceLimits;
-use crate::process::ExceededLimit;
+use crate::exit::ExceededLimit;
 use directory::{CgroupDirectory, CgroupInterface};
 
 pub(crate) use usage::uses_more_than;

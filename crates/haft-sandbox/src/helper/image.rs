@@ -14,7 +14,7 @@ use rustix::process::{Pid, Signal, WaitOptions, setsid, waitpid};
 use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
 
 use super::inherited;
-use crate::process::{CHANNEL_DESCRIPTOR, CommandChannel};
+use crate::channel::{CHANNEL_DESCRIPTOR, CommandChannel};
 use crate::wire::{MechanismFlags, StartFailure, StartStage, WireCommandSpec};
 
 /// Size of the new process's stack until it executes the program, in bytes.

@@ -20,7 +20,7 @@ use super::order::SpawnOrder;
 use super::spawn_descriptors::{SpawnDescriptors, send_reply, status};
 use crate::confine::{self, OuterUser};
 use crate::confinement::Network;
-use crate::process::ExceededLimit;
+use crate::exit::ExceededLimit;
 use crate::wire::{self, HelperReply, StartFailure, StartStage, WireConfinement};
 
 /// Time that the namespace has to end before survivors are reported, in milliseconds.

@@ -19,7 +19,7 @@ use super::limiter::CommandLimiter;
 use super::search;
 use super::spawn_descriptors::{SpawnDescriptors, send_reply, status};
 use crate::confine::{KernelConfinement, PrivateDirectory};
-use crate::process::ExceededLimit;
+use crate::exit::ExceededLimit;
 use crate::process_tree;
 use crate::wire::{
     self, HelperReply, MechanismFlags, StartFailure, StartStage, WireCommandSpec, WireConfinement,

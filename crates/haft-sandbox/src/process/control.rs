@@ -11,10 +11,10 @@ use rustix::process::{Pid, Signal, pidfd_send_signal};
 use tokio::time::Instant;
 
 use super::error::WaitError;
-use super::exit::{ExceededLimit, ProcessExit};
 use super::helper_socket::HelperSocket;
 use super::pending_reconciliation::PendingReconciliation;
 use super::zygote::ZygoteHandle;
+use crate::exit::{ExceededLimit, ProcessExit};
 use crate::process_tree;
 use crate::protect::{ProtectedPathScan, RevertedChange};
 use crate::wire::{HelperReply, MechanismFlags, StartFailure};

@@ -19,7 +19,6 @@ use super::command::SandboxCommand;
 use super::control::{ProcessControl, StartResult};
 use super::enforcement::Enforcement;
 use super::error::{SpawnError, WaitError};
-use super::exit::{ExceededLimit, ProcessExit};
 use super::helper_socket::HelperSocket;
 use super::hidden_paths::HiddenPathResolver;
 use super::missing_layers::missing_layers;
@@ -27,6 +26,7 @@ use super::output::ProcessOutput;
 use super::recovery::{RecoveryReport, reconcile_all};
 use super::zygote::ZygoteHandle;
 use crate::confinement::{Confinement, Mechanisms, Network};
+use crate::exit::{ExceededLimit, ProcessExit};
 use crate::protect::{
     ProtectedPathScan, ProtectedPaths, ProtectionMode, ProtectiveMountKind, RevertedChange,
     ScanCache, ScanOptions,

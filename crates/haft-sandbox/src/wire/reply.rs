@@ -3,8 +3,8 @@
 
 use std::io;
 
-use super::bytes::malformed;
-use crate::process::ExceededLimit;
+use crate::bytes::malformed;
+use crate::exit::ExceededLimit;
 
 /// The size of the header of every reply.
 pub(crate) const FRAME_HEADER_BYTES: usize = 8;
