@@ -9,15 +9,15 @@ mod usage;
 
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
 use rustix::process::Pid;
 
 use crate::confinement::ResourceLimits;
-use crate::process::ExceededLimit;
-use directory::{CgroupDirectory, CgroupInterface};
+use crate::exit::ExceededLimit;
+use directory::CgroupInterface;
 
 pub(crate) use usage::uses_more_than;
 
@@ -48,7 +48,9 @@ impl Cgroup {
         let mut group = Cgroup { parts: Vec::new() };
         // Dropping an incomplete group removes it.
         for place in directory::find_directories() {
-            group.add_part(&place, name).ok()?;
+            let directory = place.directory.join(name);
+            fs::create_dir(&directory).ok()?;
+            group.parts.push(CgroupPart { directory, interface: place.interface });
         }
         group.parts.iter().try_for_each(|part| part.bound(resources)).ok()?;
         (!group.parts.is_empty()).then_some(group)
@@ -65,20 +67,20 @@ impl Cgroup {
         let has_met = |what| self.parts.iter().any(|part| part.has_met(what));
         [ExceededLimit::Memory, ExceededLimit::Processes].into_iter().find(|what| has_met(*what))
     }
-
-    fn add_part(&mut self, place: &CgroupDirectory, name: &str) -> io::Result<()> {
-        let directory = place.directory.join(name);
-        fs::create_dir(&directory)?;
-        self.parts.push(CgroupPart { directory, interface: place.interface });
-        Ok(())
-    }
 }
 
 impl Drop for Cgroup {
     fn drop(&mut self) {
         for part in &self.parts {
-            // A directory that cannot be removed stays empty and harmless.
-            let _ = remove(&part.directory);
+            let mut tries = 0;
+            while let Err(error) = fs::remove_dir(&part.directory) {
+                // A directory that cannot be removed stays empty and harmless.
+                if error.kind() != io::ErrorKind::ResourceBusy || tries >= REMOVALS_MAX {
+                    break;
+                }
+                tries += 1;
+                thread::sleep(Duration::from_millis(REMOVAL_PAUSE_MS));
+            }
         }
     }
 }
@@ -157,19 +159,6 @@ fn count(events: &str, name: &str) -> u64 {
         .find(|(event, _)| *event == name)
         .and_then(|(_, count)| count.trim().parse().ok())
         .unwrap_or(0)
-}
-
-fn remove(directory: &Path) -> io::Result<()> {
-    let mut tries = 0;
-    loop {
-        match fs::remove_dir(directory) {
-            Err(error) if error.kind() == io::ErrorKind::ResourceBusy && tries < REMOVALS_MAX => {
-                tries += 1;
-                thread::sleep(Duration::from_millis(REMOVAL_PAUSE_MS));
-            }
-            result => return result,
-        }
-    }
 }
 
 #[cfg(test)]

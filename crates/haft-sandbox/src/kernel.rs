@@ -181,7 +181,21 @@ impl KernelSupport {
     /// Parses the output of [`KernelSupport::encode`]; returns `None` for anything else.
     #[cfg(target_os = "linux")]
     pub(crate) fn decode(text: &str) -> Option<KernelSupport> {
-        let offers: Vec<MechanismSupport> = text.lines().map(decode_line).collect::<Option<_>>()?;
+        let lines = text.lines().map(|line| {
+            let mut fields = line.split('\t');
+            let name = fields.next()?;
+            let mut all = KernelMechanism::ALL.into_iter();
+            let mechanism = all.find(|mechanism| mechanism.name() == name)?;
+            let state = match (fields.next()?, fields.next()?, fields.next(), fields.next()) {
+                ("available", detail, None, None) => Availability::Available(detail.to_owned()),
+                ("missing", why, Some(remedy), None) => {
+                    Availability::Missing { why: why.to_owned(), remedy: remedy.to_owned() }
+                }
+                _ => return None,
+            };
+            Some(MechanismSupport { mechanism, state })
+        });
+        let offers: Vec<MechanismSupport> = lines.collect::<Option<_>>()?;
         let is_complete = offers.iter().map(|offer| offer.mechanism).eq(KernelMechanism::ALL);
         is_complete.then_some(KernelSupport { mechanisms: offers })
     }
@@ -201,21 +215,6 @@ pub(crate) fn print_if_requested(argument: &std::ffi::OsStr) -> bool {
         );
     }
     is_requested
-}
-
-#[cfg(target_os = "linux")]
-fn decode_line(line: &str) -> Option<MechanismSupport> {
-    let mut fields = line.split('\t');
-    let name = fields.next()?;
-    let mechanism = KernelMechanism::ALL.into_iter().find(|mechanism| mechanism.name() == name)?;
-    let state = match (fields.next()?, fields.next()?, fields.next(), fields.next()) {
-        ("available", detail, None, None) => Availability::Available(detail.to_owned()),
-        ("missing", why, Some(remedy), None) => {
-            Availability::Missing { why: why.to_owned(), remedy: remedy.to_owned() }
-        }
-        _ => return None,
-    };
-    Some(MechanismSupport { mechanism, state })
 }
 
 /// Returns the text without line and field separators.

@@ -69,12 +69,16 @@
 #![deny(missing_docs)]
 
 #[cfg(target_os = "linux")]
+mod bytes;
+#[cfg(target_os = "linux")]
 mod cgroup;
+mod channel;
 #[cfg(target_os = "linux")]
 mod confine;
 mod confinement;
 #[cfg(target_os = "linux")]
 mod directory_watch;
+mod exit;
 #[cfg(target_os = "linux")]
 pub mod helper;
 mod kernel;
@@ -92,13 +96,15 @@ mod unsupported;
 #[cfg(target_os = "linux")]
 mod wire;
 
+pub use channel::{CHANNEL_DESCRIPTOR, CommandChannel};
 pub use confinement::{Confinement, Mechanisms, Network, PROXY_PORT, ResourceLimits};
 #[cfg(target_os = "linux")]
 pub use directory_watch::{DirectoryWatch, NameChange, WatchedChanges, WatchedEvents};
+pub use exit::{ExceededLimit, ProcessExit};
 pub use kernel::{Availability, KernelMechanism, KernelSupport, MechanismSupport};
 pub use process::{
-    CHANNEL_DESCRIPTOR, CommandChannel, Enforcement, EnforcementLevel, ExceededLimit, MissingLayer,
-    ProcessExit, SandboxCommand, SandboxLayer, SpawnError, WaitError,
+    Enforcement, EnforcementLevel, MissingLayer, SandboxCommand, SandboxLayer, SpawnError,
+    WaitError,
 };
 #[cfg(target_os = "linux")]
 pub use process::{Launcher, ProcessControl, ProcessOutput, RecoveryReport, SandboxProcess};

@@ -4,13 +4,11 @@
 //! come from one build.
 
 mod bounds;
-mod bytes;
 mod descriptor_passing;
 mod reply;
 mod spec;
 
 pub(crate) use bounds::{WireConfinement, WireMount};
-pub(crate) use bytes::{WireReader, WireWriter};
 pub(crate) use descriptor_passing::{receive, send, send_all};
 pub(crate) use reply::{FRAME_HEADER_BYTES, HelperReply, MechanismFlags, StartFailure, StartStage};
 pub(crate) use spec::WireCommandSpec;

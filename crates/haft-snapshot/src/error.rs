@@ -2,11 +2,12 @@
 //! the workspace and objects of the store, but never the location of the store.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use haft_sandbox::RootError;
+use rustix::io::Errno;
 
-use crate::restore::RestoreConflict;
+use crate::conflict::RestoreConflict;
 
 /// The store could not be used.
 #[derive(Debug, thiserror::Error)]
@@ -113,7 +114,7 @@ pub enum RestoreError {
         "{} {} in the way of restoring, first {}",
         .conflicts.len(),
         if .conflicts.len() == 1 { "path is" } else { "paths are" },
-        shown_first(.conflicts)
+        .conflicts.first().map_or_else(String::new, RestoreConflict::to_string)
     )]
     Conflicts {
         /// Every conflicting path, with the reason.
@@ -138,8 +139,11 @@ pub enum RestoreError {
     },
 }
 
-fn shown_first(conflicts: &[RestoreConflict]) -> String {
-    conflicts.first().map_or_else(String::new, RestoreConflict::to_string)
+impl RestoreError {
+    /// Wraps the error of a refused change of `path`.
+    pub(crate) fn io(path: &Path, errno: Errno) -> RestoreError {
+        RestoreError::Io { path: path.to_path_buf(), source: errno.into() }
+    }
 }
 
 impl SnapshotStoreError {

@@ -100,6 +100,7 @@
 
 mod bytes;
 mod compose;
+mod conflict;
 mod diff;
 mod directory;
 mod error;
@@ -116,16 +117,14 @@ mod tree;
 mod unified;
 
 pub use compose::ComposedChanges;
+pub use conflict::{RestoreConflict, RestoreConflictReason};
 pub use diff::{PathChange, PathChangeKind};
 pub use error::{RecordError, RestoreError, SnapshotStoreError};
 pub use id::{ContentId, ParseTreeIdError, TreeId};
+pub use objects::RecordDurability;
 pub use quoting::quote_path;
-pub use record::{
-    ChangeScope, OmittedPath, RecordDurability, RecordOptions, RecordReport, RecordTracker,
-};
-pub use restore::{
-    OverwritePolicy, RestoreConflict, RestoreConflictReason, RestoreReport, SkipReason, SkippedPath,
-};
+pub use record::{ChangeScope, OmittedPath, RecordOptions, RecordReport, RecordTracker};
+pub use restore::{OverwritePolicy, RestoreReport, SkipReason, SkippedPath};
 pub use state::{FileOwner, OmissionReason, OmittedEntry, PathState, RecordedFile};
 pub use store::{ExclusiveStore, SharedStoreLock, SnapshotPruneReport, SnapshotStore, StoreSize};
 pub use unified::UnifiedDiff;

@@ -13,7 +13,6 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use crate::error::SnapshotStoreError;
 use crate::id::ObjectId;
 use crate::limits::{NAME_ATTEMPTS_MAX, SYNCED_EACH_MAX, SYNCED_LATER_EACH_MAX};
-use crate::record::RecordDurability;
 
 /// The directories of a store that contain objects and their temporaries.
 #[derive(Debug)]
@@ -173,6 +172,17 @@ impl ObjectStore {
         let (first, rest) = name.split_at(2);
         self.directory.join(first).join(rest)
     }
+}
+
+/// When a record survives a loss of power.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum RecordDurability {
+    /// As soon as it is made.
+    #[default]
+    AtOnce,
+    /// After [`SnapshotStore::sync`](crate::SnapshotStore::sync), or once the system has written
+    /// it. It survives the death of processes at once.
+    Later,
 }
 
 /// Writes objects; unless the caller chose otherwise, they survive a loss of power from

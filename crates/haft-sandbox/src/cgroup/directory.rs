@@ -36,6 +36,14 @@ pub(super) fn find_directories() -> Vec<CgroupDirectory> {
     {
         return vec![CgroupDirectory { directory, interface: CgroupInterface::Unified }];
     }
+    // Old kernels could be configured not to count a group's memory in its ancestors. A command
+    // would then escape their limits.
+    let is_hierarchical =
+        |directory: &Path| match fs::read_to_string(directory.join("memory.use_hierarchy")) {
+            Ok(value) => value.trim() == "1",
+            // Kernels without this file always count hierarchically.
+            Err(error) => error.kind() == io::ErrorKind::NotFound,
+        };
     let memory = directory(&groups, &mounts, CgroupHierarchy::Controller("memory"));
     let pids = directory(&groups, &mounts, CgroupHierarchy::Controller("pids"));
     match (
@@ -61,7 +69,18 @@ pub(super) enum CgroupHierarchy {
 /// Returns the directory of the group that `/proc/self/cgroup` names, on the first mount that
 /// contains it.
 pub(super) fn directory(groups: &str, mounts: &str, hierarchy: CgroupHierarchy) -> Option<PathBuf> {
-    let path = groups.lines().find_map(|line| group_path(line, hierarchy))?;
+    // A line such as `4:memory:/user`. Version 2 has number 0 and names no controller.
+    let path = groups.lines().find_map(|line| {
+        let mut fields = line.splitn(3, ':');
+        let (number, controllers, path) = (fields.next()?, fields.next()?, fields.next()?);
+        let is_match = match hierarchy {
+            CgroupHierarchy::Unified => number == "0" && controllers.is_empty(),
+            CgroupHierarchy::Controller(name) => {
+                controllers.split(',').any(|controller| controller == name)
+            }
+        };
+        is_match.then_some(path)
+    })?;
     mounts.lines().find_map(|line| {
         let (root, mounted_at) = mount(line, hierarchy)?;
         // A container may see only a part of the tree. A group outside that part has no directory
@@ -73,19 +92,6 @@ pub(super) fn directory(groups: &str, mounts: &str, hierarchy: CgroupHierarchy) 
             if below.as_os_str().is_empty() { mounted_at.clone() } else { mounted_at.join(below) }
         })
     })
-}
-
-/// Parses a line such as `4:memory:/user`. Version 2 has number 0 and names no controller.
-fn group_path(line: &str, hierarchy: CgroupHierarchy) -> Option<&str> {
-    let mut fields = line.splitn(3, ':');
-    let (number, controllers, path) = (fields.next()?, fields.next()?, fields.next()?);
-    let is_match = match hierarchy {
-        CgroupHierarchy::Unified => number == "0" && controllers.is_empty(),
-        CgroupHierarchy::Controller(name) => {
-            controllers.split(',').any(|controller| controller == name)
-        }
-    };
-    is_match.then_some(path)
 }
 
 /// Parses a line of `/proc/self/mountinfo`. Returns which part of the tree is mounted where.
@@ -110,8 +116,12 @@ fn mount(line: &str, hierarchy: CgroupHierarchy) -> Option<(PathBuf, PathBuf)> {
 /// Returns the directory below which groups of version 2 can be created with both controllers. This
 /// is the own group or, if the init system delegated a group for this purpose, its parent.
 fn unified(own: &Path) -> Option<PathBuf> {
-    let above = own.parent().filter(|above| is_delegated(above)).map(Path::to_owned);
-    [Some(own.to_owned()), above]
+    let above = own.parent().filter(|above| {
+        let mut value = [0; 4];
+        let length = rustix::fs::getxattr(*above, "user.delegate", &mut value[..]);
+        length.is_ok_and(|length| value.get(..length) == Some(b"1"))
+    });
+    [Some(own.to_owned()), above.map(Path::to_owned)]
         .into_iter()
         .flatten()
         .find(|path| is_ours(path) && has_controllers(path))
@@ -134,26 +144,9 @@ fn has_controllers(directory: &Path) -> bool {
         && lists("cgroup.subtree_control")
 }
 
-/// Returns whether the init system has delegated this group.
-fn is_delegated(directory: &Path) -> bool {
-    let mut value = [0; 4];
-    let length = rustix::fs::getxattr(directory, "user.delegate", &mut value[..]);
-    length.is_ok_and(|length| value.get(..length) == Some(b"1"))
-}
-
 fn is_ours(directory: &Path) -> bool {
     access(directory, Access::WRITE_OK | Access::EXEC_OK).is_ok()
         && access(directory.join("cgroup.procs"), Access::WRITE_OK).is_ok()
-}
-
-/// Old kernels could be configured not to count a group's memory in its ancestors. A command would
-/// then escape their limits.
-fn is_hierarchical(directory: &Path) -> bool {
-    match fs::read_to_string(directory.join("memory.use_hierarchy")) {
-        Ok(value) => value.trim() == "1",
-        // Kernels without this file always count hierarchically.
-        Err(error) => error.kind() == io::ErrorKind::NotFound,
-    }
 }
 
 #[cfg(test)]

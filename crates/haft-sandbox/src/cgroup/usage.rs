@@ -22,8 +22,15 @@ pub(crate) fn uses_more_than(root: Pid, memory_bytes: u64) -> io::Result<bool> {
     }
     let mut used_bytes = 0_u64;
     for process in tree(root)? {
-        // A process that cannot be inspected (its program is not readable) counts in full.
-        let bytes = shared_out_bytes(process).unwrap_or_else(|| mapped_bytes(process));
+        let rollup =
+            fs::read_to_string(format!("/proc/{process}/smaps_rollup")).unwrap_or_default();
+        // The kernel distinguishes these pages since 5.4. A process that cannot be inspected (its
+        // program is not readable) counts in full.
+        let bytes = if rollup.contains("Pss_Anon:") {
+            sum_kib(&rollup, &["Pss_Anon:", "Pss_Shmem:", "SwapPss:"]).saturating_mul(1024)
+        } else {
+            mapped_bytes(process)
+        };
         used_bytes = used_bytes.saturating_add(bytes);
     }
     Ok(used_bytes > memory_bytes)
@@ -71,14 +78,6 @@ fn children(process: i32) -> io::Result<Vec<i32>> {
 fn mapped_bytes(process: i32) -> u64 {
     let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
     sum_kib(&status, &["RssAnon:", "RssShmem:", "VmSwap:"]).saturating_mul(1024)
-}
-
-/// Returns the same with shared pages divided, if the kernel distinguishes them (since 5.4).
-fn shared_out_bytes(process: i32) -> Option<u64> {
-    let rollup = fs::read_to_string(format!("/proc/{process}/smaps_rollup")).ok()?;
-    rollup
-        .contains("Pss_Anon:")
-        .then(|| sum_kib(&rollup, &["Pss_Anon:", "Pss_Shmem:", "SwapPss:"]).saturating_mul(1024))
 }
 
 /// Adds up lines such as `RssAnon:     120 kB`.

@@ -25,37 +25,37 @@ pub(super) const NONE: CapabilitySets = CapabilitySets {
 /// left.
 pub(crate) fn drop_all() -> io::Result<()> {
     set_no_new_privs(true)?;
-    let is_bounded = empty_bounding_set()?;
-    let is_locked = lock_secure_bits()?;
-    clear_ambient_capability_set()?;
-    set_capabilities(None, NONE)?;
-    verify(is_bounded, is_locked)
-}
-
-/// Empties the bounding set if possible, and returns whether it is empty. Shrinking it needs a
-/// privilege. A process without that privilege gains nothing from the set, because of
-/// `no_new_privs`.
-fn empty_bounding_set() -> io::Result<bool> {
+    // Emptying the bounding set needs a privilege. A process without that privilege gains nothing
+    // from the set, because of `no_new_privs`.
+    let mut is_bounded = true;
     for capability in 0..=CAPABILITY_MAX {
         match bounding(libc::PR_CAPBSET_DROP, capability) {
             Ok(_) => {}
             // The first number that this kernel does not know.
-            Err(Errno::INVAL) => return Ok(true),
-            Err(Errno::PERM) => return Ok(false),
+            Err(Errno::INVAL) => break,
+            Err(Errno::PERM) => {
+                is_bounded = false;
+                break;
+            }
             Err(errno) => return Err(errno.into()),
         }
     }
-    Ok(true)
-}
-
-/// Ensures that being root restores no capability, and returns whether that was possible. The same
-/// condition applies.
-fn lock_secure_bits() -> io::Result<bool> {
-    match set_capabilities_secure_bits(locked()) {
-        Ok(()) => Ok(true),
-        Err(Errno::PERM) => Ok(false),
-        Err(errno) => Err(errno.into()),
+    // With these bits, being root restores no capability. The same condition applies.
+    let is_locked = match set_capabilities_secure_bits(locked()) {
+        Ok(()) => true,
+        Err(Errno::PERM) => false,
+        Err(errno) => return Err(errno.into()),
+    };
+    clear_ambient_capability_set()?;
+    set_capabilities(None, NONE)?;
+    let is_clean = capabilities(None)? == NONE
+        && no_new_privs()?
+        && (!is_bounded || is_bounding_set_empty()?)
+        && (!is_locked || capabilities_secure_bits()? == locked());
+    if is_clean {
+        return Ok(());
     }
+    Err(io::Error::new(io::ErrorKind::PermissionDenied, "some capability could not be given up"))
 }
 
 /// Neither executing as root nor becoming root grants capabilities, none are kept, and these bits
@@ -68,17 +68,6 @@ fn locked() -> CapabilitiesSecureBits {
         | CapabilitiesSecureBits::KEEP_CAPS_LOCKED
         | CapabilitiesSecureBits::NO_CAP_AMBIENT_RAISE
         | CapabilitiesSecureBits::NO_CAP_AMBIENT_RAISE_LOCKED
-}
-
-fn verify(is_bounded: bool, is_locked: bool) -> io::Result<()> {
-    let is_clean = capabilities(None)? == NONE
-        && no_new_privs()?
-        && (!is_bounded || is_bounding_set_empty()?)
-        && (!is_locked || capabilities_secure_bits()? == locked());
-    if is_clean {
-        return Ok(());
-    }
-    Err(io::Error::new(io::ErrorKind::PermissionDenied, "some capability could not be given up"))
 }
 
 fn is_bounding_set_empty() -> io::Result<bool> {

@@ -5,12 +5,11 @@
 //! these.
 
 use std::io;
-use std::os::fd::OwnedFd;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use landlock::{
-    ABI, Access, AccessFs, BitFlags, LandlockStatus, PathBeneath, RestrictionStatus, Ruleset,
-    RulesetAttr, RulesetCreatedAttr, RulesetError, RulesetStatus, Scope,
+    ABI, Access, AccessFs, BitFlags, LandlockStatus, PathBeneath, Ruleset, RulesetAttr,
+    RulesetCreatedAttr, RulesetError, RulesetStatus, Scope,
 };
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat, openat2};
 use rustix::io::Errno;
@@ -50,7 +49,27 @@ const COMPLETE: ABI = ABI::V3;
 /// Landlock, or only an incomplete one. The incomplete one is in force then, but does not count as
 /// confinement.
 pub(crate) fn restrict(rules: &[LandlockRule]) -> io::Result<bool> {
-    let status = enforce(rules)?;
+    let mut ruleset = Ruleset::default()
+        .handle_access(AccessFs::from_all(NEWEST))
+        .and_then(|ruleset| ruleset.scope(Scope::from_all(NEWEST)))
+        .and_then(Ruleset::create)
+        .map_err(refused)?
+        // The caller sets it and must verify it.
+        .no_new_privs(false);
+    for rule in rules {
+        let flags = OFlags::PATH | OFlags::CLOEXEC;
+        // No link is followed: a path that was replaced by a link since it was checked must not
+        // open another file.
+        let file = match openat2(CWD, &rule.path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
+            Ok(file) => file,
+            // Missing, behind a link, or behind a directory that the command could not enter either.
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::ACCESS) => continue,
+            Err(errno) => return Err(errno.into()),
+        };
+        let rights = rule.access.rights(FileType::from_raw_mode(fstat(&file)?.st_mode));
+        ruleset = ruleset.add_rule(PathBeneath::new(file, rights)).map_err(refused)?;
+    }
+    let status = ruleset.restrict_self().map_err(refused)?;
     Ok(match (status.ruleset, status.landlock) {
         (RulesetStatus::NotEnforced, _) => false,
         (
@@ -89,22 +108,6 @@ pub(crate) fn gaps(version: i32) -> Vec<&'static str> {
     gaps.iter().filter(|(since, _)| version < *since).map(|(_, gap)| *gap).collect()
 }
 
-fn enforce(rules: &[LandlockRule]) -> io::Result<RestrictionStatus> {
-    let mut ruleset = Ruleset::default()
-        .handle_access(AccessFs::from_all(NEWEST))
-        .and_then(|ruleset| ruleset.scope(Scope::from_all(NEWEST)))
-        .and_then(Ruleset::create)
-        .map_err(refused)?
-        // The caller sets it and must verify it.
-        .no_new_privs(false);
-    for rule in rules {
-        let Some(file) = open(&rule.path)? else { continue };
-        let rights = rule.access.rights(FileType::from_raw_mode(fstat(&file)?.st_mode));
-        ruleset = ruleset.add_rule(PathBeneath::new(file, rights)).map_err(refused)?;
-    }
-    ruleset.restrict_self().map_err(refused)
-}
-
 impl LandlockAccess {
     /// Returns the rights for a file of this kind; the kernel accepts directory rights only for
     /// directories.
@@ -118,18 +121,6 @@ impl LandlockAccess {
             }
         };
         if kind == FileType::Directory { rights } else { rights & AccessFs::from_file(NEWEST) }
-    }
-}
-
-/// Opens the path of a rule without following any link. A path that was replaced by a link since it
-/// was checked must not open another file.
-fn open(path: &Path) -> io::Result<Option<OwnedFd>> {
-    let flags = OFlags::PATH | OFlags::CLOEXEC;
-    match openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
-        Ok(file) => Ok(Some(file)),
-        // Missing, behind a link, or behind a directory that the command could not enter either.
-        Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::ACCESS) => Ok(None),
-        Err(errno) => Err(errno.into()),
     }
 }
 

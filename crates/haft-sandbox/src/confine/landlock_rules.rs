@@ -36,8 +36,10 @@ pub(super) fn without_view(
     let readable = bounds.readable.iter().map(|path| (path, LandlockAccess::Read));
     let writable = bounds.writable.iter().map(|path| (path, LandlockAccess::Write));
     for (path, access) in readable.chain(writable) {
-        grant(path, access, &bounds.hidden, &mut rules)
-            .map_err(|error| StartFailure::new(StartStage::Confine, at(path), &error))?;
+        grant(path, access, &bounds.hidden, &mut rules).map_err(|error| {
+            let at = format!("granting the siblings of hidden paths in {}", path.display());
+            StartFailure::new(StartStage::Confine, at, &error)
+        })?;
     }
     Ok(rules)
 }
@@ -63,7 +65,16 @@ fn grant(
         let entries = match fs::read_dir(&path) {
             Ok(entries) => entries,
             // A path that does not exist or cannot be read is not granted.
-            Err(error) if is_out_of_reach(&error) => continue,
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::NotFound
+                        | io::ErrorKind::NotADirectory
+                        | io::ErrorKind::PermissionDenied
+                ) =>
+            {
+                continue;
+            }
             Err(error) => return Err(error),
         };
         for entry in entries {
@@ -80,17 +91,6 @@ fn grant(
     Ok(())
 }
 
-fn is_out_of_reach(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory | io::ErrorKind::PermissionDenied
-    )
-}
-
 fn rule(path: &Path, access: LandlockAccess) -> LandlockRule {
     LandlockRule { path: path.to_path_buf(), access }
-}
-
-fn at(path: &Path) -> String {
-    format!("granting the siblings of hidden paths in {}", path.display())
 }

@@ -47,13 +47,12 @@ pub(crate) fn apply(resources: &ResourceLimits) -> io::Result<()> {
         (Resource::Nice, 0),
         (Resource::Rtprio, 0),
     ];
-    limits.into_iter().try_for_each(|(resource, most)| lower(resource, most))
-}
-
-/// Sets both limits to the value, or keeps a lower hard limit.
-fn lower(resource: Resource, most: u64) -> io::Result<()> {
-    let hard = getrlimit(resource).maximum.map_or(most, |maximum| maximum.min(most));
-    Ok(setrlimit(resource, Rlimit { current: Some(hard), maximum: Some(hard) })?)
+    for (resource, most) in limits {
+        // A lower hard limit stays.
+        let hard = getrlimit(resource).maximum.map_or(most, |maximum| maximum.min(most));
+        setrlimit(resource, Rlimit { current: Some(hard), maximum: Some(hard) })?;
+    }
+    Ok(())
 }
 
 /// Limits the processes and threads in this process's pid namespace, and returns whether the limit

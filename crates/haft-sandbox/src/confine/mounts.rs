@@ -120,7 +120,15 @@ impl MountView {
         mut self,
         bounds: &WireConfinement,
     ) -> Result<EnteredMountView, StartFailure> {
-        self.size(&bounds.resources).map_err(|error| {
+        let limit_size = || -> io::Result<()> {
+            let flags = FsPickFlags::FSPICK_EMPTY_PATH | FsPickFlags::FSPICK_CLOEXEC;
+            let picked = fspick(&self.base, "", flags)?;
+            for (key, value) in options(&bounds.resources) {
+                fsconfig_set_string(&picked, key, value.as_str())?;
+            }
+            Ok(fsconfig_reconfigure(&picked)?)
+        };
+        limit_size().map_err(|error| {
             StartFailure::new(StartStage::Confine, "bounding temporary files", &error)
         })?;
         view_entries::granted_entries(bounds)
@@ -150,16 +158,6 @@ impl MountView {
         }
         let device = fstat(&base)?.st_dev;
         Ok(MountView { base, device, top, open: Vec::new(), hidden_count: 0, mask })
-    }
-
-    /// Limits the size of the temporary file system.
-    fn size(&self, resources: &ResourceLimits) -> io::Result<()> {
-        let picked =
-            fspick(&self.base, "", FsPickFlags::FSPICK_EMPTY_PATH | FsPickFlags::FSPICK_CLOEXEC)?;
-        for (key, value) in options(resources) {
-            fsconfig_set_string(&picked, key, value.as_str())?;
-        }
-        Ok(fsconfig_reconfigure(&picked)?)
     }
 
     fn add_or_fail(&mut self, entry: &ViewEntry) -> Result<(), StartFailure> {
@@ -352,19 +350,16 @@ impl MountView {
             return Err(Errno::INVAL.into());
         };
         let parent = self.mount_point(parent, FileType::Directory)?;
-        self.check_own(&parent)?;
+        // Nothing is ever created in the machine's file systems.
+        if fstat(&parent)?.st_dev != self.device {
+            return Err(Errno::NOENT.into());
+        }
         if file_type == FileType::Directory {
             mkdirat(&parent, name, Mode::from_raw_mode(0o755))?;
         } else {
             make_file(&parent, Path::new(name))?;
         }
         Ok(openat(&parent, name, HANDLE, Mode::empty())?)
-    }
-
-    /// Refuses a directory that is not the view's own: nothing is ever created in the machine's
-    /// file systems.
-    fn check_own(&self, directory: &OwnedFd) -> io::Result<()> {
-        if fstat(directory)?.st_dev == self.device { Ok(()) } else { Err(Errno::NOENT.into()) }
     }
 
     fn find(&self, path: &Path) -> io::Result<Option<OwnedFd>> {
@@ -391,35 +386,28 @@ impl MountView {
         fchdir(&self.top)?;
         // The old root is now stacked on the new one, and is unmounted from there.
         pivot_root(".", ".")?;
-        unmount_all(&self.top)?;
-        chdir("/")?;
-        self.open.push(self.top);
-        Ok(EnteredMountView { open: self.open })
-    }
-}
-
-/// Unmounts everything that is stacked on the top of the view.
-///
-/// There are several file systems if some were stacked on the machine's own top directory. A
-/// remaining one could be reached through `..` from the top.
-fn unmount_all(top: &OwnedFd) -> io::Result<()> {
-    let identity = |directory: BorrowedFd<'_>, path: &str| -> io::Result<(u64, u64)> {
-        let mask = StatxFlags::INO | StatxFlags::MNT_ID;
-        let stat = statx(directory, path, AtFlags::EMPTY_PATH, mask)?;
-        // Without the mount's identity the loop could not detect the end.
-        if stat.stx_mask & StatxFlags::MNT_ID.bits() == 0 {
-            return Err(Errno::NOSYS.into());
+        // There are several file systems if some were stacked on the machine's own top directory. A
+        // remaining one could be reached through `..` from the top.
+        let identity = |directory: BorrowedFd<'_>, path: &str| -> io::Result<(u64, u64)> {
+            let mask = StatxFlags::INO | StatxFlags::MNT_ID;
+            let stat = statx(directory, path, AtFlags::EMPTY_PATH, mask)?;
+            // Without the mount's identity the loop could not detect the end.
+            if stat.stx_mask & StatxFlags::MNT_ID.bits() == 0 {
+                return Err(Errno::NOSYS.into());
+            }
+            Ok((stat.stx_mnt_id, stat.stx_ino))
+        };
+        let own = identity(self.top.as_fd(), "")?;
+        for _ in 0..UPON_TOP_MAX {
+            unmount(".", UnmountFlags::DETACH)?;
+            if identity(CWD, "/..")? == own {
+                chdir("/")?;
+                self.open.push(self.top);
+                return Ok(EnteredMountView { open: self.open });
+            }
         }
-        Ok((stat.stx_mnt_id, stat.stx_ino))
-    };
-    let own = identity(top.as_fd(), "")?;
-    for _ in 0..UPON_TOP_MAX {
-        unmount(".", UnmountFlags::DETACH)?;
-        if identity(CWD, "/..")? == own {
-            return Ok(());
-        }
+        Err(Errno::BUSY.into())
     }
-    Err(Errno::BUSY.into())
 }
 
 /// Creates a file system that is not mounted yet.

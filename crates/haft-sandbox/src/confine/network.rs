@@ -19,7 +19,20 @@ pub(super) fn raise_loopback() -> Result<(), StartFailure> {
     let raise = || {
         let kind = SocketType::DGRAM;
         let socket = socket_with(AddressFamily::INET, kind, SocketFlags::CLOEXEC, None)?;
-        set_up(&socket)
+        let flags = c_short::try_from(libc::IFF_UP).map_err(io::Error::other)?;
+        let mut name = [0; libc::IFNAMSIZ];
+        for (place, byte) in name.iter_mut().zip(LOOPBACK) {
+            *place = libc::c_char::try_from(*byte).map_err(io::Error::other)?;
+        }
+        let request = libc::ifreq {
+            ifr_name: name,
+            ifr_ifru: libc::__c_anonymous_ifr_ifru { ifru_flags: flags },
+        };
+        #[expect(unsafe_code, reason = "no safe interface sets the flags of an interface")]
+        // SAFETY: the kernel reads one request, which lives through the call.
+        let answer =
+            unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS, &raw const request) };
+        if answer == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     };
     raise().map_err(|error: io::Error| {
         StartFailure::new(StartStage::Confine, "raising the loopback interface", &error)
@@ -38,20 +51,4 @@ pub(super) fn listen() -> Result<OwnedFd, StartFailure> {
     listen().map_err(|error: io::Error| {
         StartFailure::new(StartStage::Confine, "listening on the proxy's port", &error)
     })
-}
-
-fn set_up(socket: &OwnedFd) -> io::Result<()> {
-    let flags = c_short::try_from(libc::IFF_UP).map_err(io::Error::other)?;
-    let mut name = [0; libc::IFNAMSIZ];
-    for (place, byte) in name.iter_mut().zip(LOOPBACK) {
-        *place = libc::c_char::try_from(*byte).map_err(io::Error::other)?;
-    }
-    let request = libc::ifreq {
-        ifr_name: name,
-        ifr_ifru: libc::__c_anonymous_ifr_ifru { ifru_flags: flags },
-    };
-    #[expect(unsafe_code, reason = "no safe interface sets the flags of an interface")]
-    // SAFETY: the kernel reads one request, which lives through the call.
-    let answer = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS, &raw const request) };
-    if answer == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }

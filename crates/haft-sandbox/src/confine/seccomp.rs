@@ -167,7 +167,20 @@ impl SeccompFilter {
         );
         search(&mut program, 0, &table::rows(options))?;
         check_arguments(&mut program)?;
-        answer(&mut program)?;
+        let answers = [
+            (FilterLabel::Allow, libc::SECCOMP_RET_ALLOW),
+            (FilterLabel::Verdict(SyscallRule::NotPermitted), refusal(libc::EPERM)?),
+            (FilterLabel::Verdict(SyscallRule::Absent), refusal(libc::ENOSYS)?),
+            (FilterLabel::TooLarge, refusal(libc::EINVAL)?),
+            (FilterLabel::NoFamily, refusal(libc::EAFNOSUPPORT)?),
+            (FilterLabel::NoProtocol, refusal(libc::EPROTONOSUPPORT)?),
+            (FilterLabel::Verdict(SyscallRule::Unsupported), refusal(libc::EOPNOTSUPP)?),
+            (FilterLabel::Kill, libc::SECCOMP_RET_KILL_PROCESS),
+        ];
+        for (place, action) in answers {
+            program.place(place);
+            program.return_action(action);
+        }
         Ok(SeccompFilter { program: program.finish()? })
     }
 
@@ -246,30 +259,16 @@ fn check_arguments(program: &mut SeccompAssembler<FilterLabel>) -> io::Result<()
     program.jump_if(JumpCondition::AtLeast(SEGMENT_BYTES_MAX + 1), FilterLabel::TooLarge);
     program.jump(FilterLabel::Allow);
 
-    check_modes(program);
-    check_other_processes(program);
-    check_socket(program)?;
-    check_socket_pair(program)
-}
-
-/// A set-user-id program in a directory of the user would escape every limit: it runs with the
-/// user's rights whichever process executes it.
-fn check_modes(program: &mut SeccompAssembler<FilterLabel>) {
+    // A set-user-id program in a directory of the user would escape every limit: it runs with the
+    // user's rights whichever process executes it.
     for (verdict, index) in [(SyscallRule::SecondIsMode, 1), (SyscallRule::ThirdIsMode, 2)] {
         program.place(FilterLabel::Verdict(verdict));
         program.load(argument(index));
-        program.jump_if(
-            JumpCondition::AnyBitOf(LENDING),
-            FilterLabel::Verdict(SyscallRule::NotPermitted),
-        );
+        program.jump_if(JumpCondition::AnyBitOf(LENDING), refuse);
         program.jump(FilterLabel::Allow);
     }
-}
 
-/// Calls that name a process by its number, where zero is the caller.
-fn check_other_processes(program: &mut SeccompAssembler<FilterLabel>) {
-    let refuse = FilterLabel::Verdict(SyscallRule::NotPermitted);
-    // Reading limits is harmless.
+    // Calls that name a process by its number, where zero is the caller. Reading limits is harmless.
     program.place(FilterLabel::Verdict(SyscallRule::Limits));
     for half in [0, UPPER_HALF] {
         program.load(argument(2) + half);
@@ -293,9 +292,11 @@ fn check_other_processes(program: &mut SeccompAssembler<FilterLabel>) {
         program.jump_if(JumpCondition::Equal(one_process), FilterLabel::Allow);
         program.jump(refuse);
     }
+
+    check_sockets(program)
 }
 
-fn check_socket(program: &mut SeccompAssembler<FilterLabel>) -> io::Result<()> {
+fn check_sockets(program: &mut SeccompAssembler<FilterLabel>) -> io::Result<()> {
     program.place(FilterLabel::Verdict(SyscallRule::Socket));
     program.load(argument(0));
     for family in [libc::AF_INET, libc::AF_INET6] {
@@ -327,12 +328,9 @@ fn check_socket(program: &mut SeccompAssembler<FilterLabel>) -> io::Result<()> {
         program.jump_if(JumpCondition::Equal(value(protocol)?), FilterLabel::Allow);
     }
     program.jump(FilterLabel::NoProtocol);
-    Ok(())
-}
 
-/// Pairs are allowed if their kind stays connected. A datagram socket could be reconnected to any
-/// service's socket on the machine.
-fn check_socket_pair(program: &mut SeccompAssembler<FilterLabel>) -> io::Result<()> {
+    // Pairs are allowed if their kind stays connected. A datagram socket could be reconnected to any
+    // service's socket on the machine.
     program.place(FilterLabel::Verdict(SyscallRule::SocketPair));
     program.load(argument(0));
     program.jump_if(JumpCondition::Equal(value(libc::AF_UNIX)?), FilterLabel::UnixPair);
@@ -345,24 +343,6 @@ fn check_socket_pair(program: &mut SeccompAssembler<FilterLabel>) -> io::Result<
         program.jump_if(JumpCondition::Equal(value(kind)?), FilterLabel::Allow);
     }
     program.jump(FilterLabel::Verdict(SyscallRule::NotPermitted));
-    Ok(())
-}
-
-fn answer(program: &mut SeccompAssembler<FilterLabel>) -> io::Result<()> {
-    let answers = [
-        (FilterLabel::Allow, libc::SECCOMP_RET_ALLOW),
-        (FilterLabel::Verdict(SyscallRule::NotPermitted), refusal(libc::EPERM)?),
-        (FilterLabel::Verdict(SyscallRule::Absent), refusal(libc::ENOSYS)?),
-        (FilterLabel::TooLarge, refusal(libc::EINVAL)?),
-        (FilterLabel::NoFamily, refusal(libc::EAFNOSUPPORT)?),
-        (FilterLabel::NoProtocol, refusal(libc::EPROTONOSUPPORT)?),
-        (FilterLabel::Verdict(SyscallRule::Unsupported), refusal(libc::EOPNOTSUPP)?),
-        (FilterLabel::Kill, libc::SECCOMP_RET_KILL_PROCESS),
-    ];
-    for (place, action) in answers {
-        program.place(place);
-        program.return_action(action);
-    }
     Ok(())
 }
 

@@ -88,7 +88,9 @@ pub(super) fn granted_entries(bounds: &WireConfinement) -> Vec<ViewEntry> {
     entries.dedup();
     let mut view: Vec<ViewEntry> = Vec::with_capacity(entries.len());
     for mut entry in entries {
-        let parent = view.iter().rfind(|other| is_beneath(&entry, other));
+        let parent = view
+            .iter()
+            .rfind(|other| other.depth < entry.depth && entry.path.starts_with(&other.path));
         let nearest = parent.map(|parent| parent.kind);
         let is_upon_another = view.last().is_some_and(|last| last.path == entry.path);
         if entry.kind == ViewEntryKind::Readable
@@ -133,10 +135,6 @@ fn anchors(bounds: &WireConfinement) -> BTreeSet<&Path> {
         anchors.extend(between);
     }
     anchors
-}
-
-fn is_beneath(entry: &ViewEntry, other: &ViewEntry) -> bool {
-    other.depth < entry.depth && entry.path.starts_with(&other.path)
 }
 
 fn entry(path: impl AsRef<Path>, kind: ViewEntryKind) -> ViewEntry {

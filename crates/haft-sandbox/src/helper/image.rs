@@ -14,7 +14,7 @@ use rustix::process::{Pid, Signal, WaitOptions, setsid, waitpid};
 use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
 
 use super::inherited;
-use crate::process::{CHANNEL_DESCRIPTOR, CommandChannel};
+use crate::channel::{CHANNEL_DESCRIPTOR, CommandChannel};
 use crate::wire::{MechanismFlags, StartFailure, StartStage, WireCommandSpec};
 
 /// Size of the new process's stack until it executes the program, in bytes.
@@ -142,7 +142,19 @@ impl ProgramLaunch<'_> {
         if is_prepared {
             // No descriptors are opened or used any more, so the number is free.
             let error = match self.place_channel() {
-                Ok(()) => self.execute(),
+                Ok(()) => {
+                    inherited::restore_signal(Signal::PIPE.as_raw());
+                    #[expect(
+                        unsafe_code,
+                        reason = "the standard library cannot execute without forking on its own"
+                    )]
+                    // SAFETY: the three point to strings and to null-terminated lists of strings,
+                    // which this value borrows from their owner.
+                    unsafe {
+                        libc::execvpe(self.program, self.args, self.env);
+                    }
+                    io::Error::last_os_error()
+                }
                 Err(error) => error,
             };
             self.outcome = Err(StartFailure::new(StartStage::Execute, "", &error));
@@ -179,20 +191,6 @@ impl ProgramLaunch<'_> {
         // its own process.
         let answer = unsafe { libc::dup2(channel.as_raw_fd(), CHANNEL_DESCRIPTOR) };
         if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
-    }
-
-    fn execute(&self) -> io::Error {
-        inherited::restore_signal(Signal::PIPE.as_raw());
-        #[expect(
-            unsafe_code,
-            reason = "the standard library cannot execute without forking on its own"
-        )]
-        // SAFETY: the three point to strings and to null-terminated lists of strings, which this
-        // value borrows from their owner.
-        unsafe {
-            libc::execvpe(self.program, self.args, self.env);
-        }
-        io::Error::last_os_error()
     }
 }
 

@@ -9,8 +9,8 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::SendFlags;
 use rustix::process::{
-    DumpableBehavior, Pid, Signal, WaitOptions, WaitStatus, kill_process_group,
-    set_dumpable_behavior, set_parent_process_death_signal, wait,
+    DumpableBehavior, Pid, Signal, WaitOptions, kill_process_group, set_dumpable_behavior,
+    set_parent_process_death_signal, wait,
 };
 
 use super::image::{CommandStreams, ProgramImage};
@@ -60,8 +60,12 @@ pub(super) fn run(links: InitPipes, user: OuterUser, network: Network) -> i32 {
     // If the supervisor cannot be notified, it is gone.
     let sent = match launched {
         Ok(launched) => {
-            let command = launched.command;
-            report_start(&reports, launched).and_then(|()| reap_all(command, &reports))
+            let LaunchedCommand { command, applied, listener } = launched;
+            let sockets: Vec<BorrowedFd<'_>> = listener.iter().map(AsFd::as_fd).collect();
+            let started = send(&reports, &HelperReply::Started(applied), &sockets);
+            // From now on only the launcher holds the proxy's socket.
+            drop(listener);
+            started.and_then(|()| reap_all(command, &reports))
         }
         Err(failure) => send(&reports, &HelperReply::Failed(failure), &[]),
     };
@@ -120,62 +124,44 @@ fn launch(settled: NamespacedProcess, task: InitTask) -> Result<LaunchedCommand,
     Ok(LaunchedCommand { command, applied, listener })
 }
 
-/// Reports the start. From then on only the launcher holds the proxy's socket.
-fn report_start(reports: &OwnedFd, launched: LaunchedCommand) -> io::Result<()> {
-    let listener: Vec<BorrowedFd<'_>> = launched.listener.iter().map(AsFd::as_fd).collect();
-    send(reports, &HelperReply::Started(launched.applied), &listener)
-}
-
-/// Collects children until the command has ended, then until no child is left.
+/// Collects children until the command has ended, then kills and collects the others.
 fn reap_all(command: Pid, reports: &OwnedFd) -> io::Result<()> {
-    let end = loop {
+    let status = loop {
         match wait(WaitOptions::empty()) {
-            Ok(Some((pid, status))) if pid == command => break end_reply(status),
+            Ok(Some((pid, status))) if pid == command => break status,
             Ok(_) | Err(Errno::INTR) => {}
             Err(errno) => return Err(errno.into()),
         }
     };
-    if has_others()? {
-        // Reported first, so that the supervisor does not wait for the others forever.
-        send(reports, &HelperReply::Clearing, &[])?;
-        kill_others()?;
-    }
-    send(reports, &end, &[])
-}
-
-/// Returns whether any other process is left in the namespace.
-fn has_others() -> io::Result<bool> {
-    loop {
+    let has_others = loop {
         match wait(WaitOptions::NOHANG) {
-            Ok(None) => return Ok(true),
+            Ok(None) => break true,
             // Collected; there may be more.
             Ok(Some(_)) | Err(Errno::INTR) => {}
-            Err(Errno::CHILD) => return Ok(false),
+            Err(Errno::CHILD) => break false,
             Err(errno) => return Err(errno.into()),
         }
-    }
-}
-
-/// Kills every other process in the namespace, and returns when no other process is left.
-fn kill_others() -> io::Result<()> {
-    // The group of number 1 stands for every process of the namespace except this one.
-    loop {
-        // The next round kills processes that were forked meanwhile. The wait notices if there was
-        // none to kill.
-        let _ = kill_process_group(Pid::INIT, Signal::KILL);
-        match wait(WaitOptions::empty()) {
-            Ok(_) | Err(Errno::INTR) => {}
-            Err(Errno::CHILD) => return Ok(()),
-            Err(errno) => return Err(errno.into()),
+    };
+    if has_others {
+        // Reported first, so that the supervisor does not wait for the others forever.
+        send(reports, &HelperReply::Clearing, &[])?;
+        loop {
+            // The group of number 1 stands for every process of the namespace except this one. The
+            // next round kills processes that were forked meanwhile. The wait notices if there was
+            // none to kill.
+            let _ = kill_process_group(Pid::INIT, Signal::KILL);
+            match wait(WaitOptions::empty()) {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(Errno::CHILD) => break,
+                Err(errno) => return Err(errno.into()),
+            }
         }
     }
-}
-
-fn end_reply(status: WaitStatus) -> HelperReply {
-    match status.terminating_signal() {
+    let end = match status.terminating_signal() {
         Some(signal) => HelperReply::Signalled(signal),
         None => HelperReply::Exited(status.exit_status().unwrap_or_default()),
-    }
+    };
+    send(reports, &end, &[])
 }
 
 fn send(reports: &OwnedFd, reply: &HelperReply, descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {

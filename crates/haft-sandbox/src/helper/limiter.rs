@@ -4,7 +4,7 @@
 use rustix::process::{Pid, getpid};
 
 use crate::cgroup::{self, Cgroup};
-use crate::process::ExceededLimit;
+use crate::exit::ExceededLimit;
 use crate::wire::{StartFailure, StartStage, WireConfinement};
 
 /// The limits on one command's processes together.

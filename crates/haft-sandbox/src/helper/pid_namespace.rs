@@ -20,7 +20,7 @@ use super::order::SpawnOrder;
 use super::spawn_descriptors::{SpawnDescriptors, send_reply, status};
 use crate::confine::{self, OuterUser};
 use crate::confinement::Network;
-use crate::process::ExceededLimit;
+use crate::exit::ExceededLimit;
 use crate::wire::{self, HelperReply, StartFailure, StartStage, WireConfinement};
 
 /// Time that the namespace has to end before survivors are reported, in milliseconds.
@@ -72,13 +72,10 @@ impl PreparedNamespaces {
     pub(super) fn is_usable_for(&self, network: Network) -> bool {
         // Both kinds of private network are created in the same way.
         let is_own = |network| matches!(network, Network::Loopback | Network::Proxied);
-        is_own(network) == is_own(self.network) && self.is_fresh()
-    }
-
-    /// Returns whether the machine's mounts have not changed since these namespaces were created.
-    fn is_fresh(&self) -> bool {
-        let mut events = [PollFd::new(&self.mounts, PollFlags::PRI)];
-        matches!(poll(&mut events, Some(&Timespec::default())), Ok(0))
+        // The machine's mounts must not have changed since these namespaces were created.
+        let mut mounts = [PollFd::new(&self.mounts, PollFlags::PRI)];
+        is_own(network) == is_own(self.network)
+            && matches!(poll(&mut mounts, Some(&Timespec::default())), Ok(0))
     }
 
     /// Runs the one command of these namespaces, and returns the exit status of this process.
@@ -168,7 +165,10 @@ impl PidNamespace {
                 NamespaceEvent::Report(reply @ HelperReply::Failed(_), _) => return Ok(reply),
                 NamespaceEvent::Report(reply, descriptors) => {
                     self.has_started = true;
-                    relay(lifeline, &reply, &descriptors);
+                    let borrowed: Vec<BorrowedFd<'_>> =
+                        descriptors.iter().map(AsFd::as_fd).collect();
+                    // A closed launcher appears at its lifeline.
+                    let _ = wire::send_all(lifeline, &reply.encode(), &borrowed);
                 }
                 NamespaceEvent::Gone => return self.final_reply(),
                 NamespaceEvent::Cut => self.kill(),
@@ -265,10 +265,4 @@ impl PidNamespace {
         }
         Ok(HelperReply::Survivors(1))
     }
-}
-
-fn relay(lifeline: &OwnedFd, reply: &HelperReply, descriptors: &[OwnedFd]) {
-    let borrowed: Vec<BorrowedFd<'_>> = descriptors.iter().map(AsFd::as_fd).collect();
-    // A closed launcher appears at its lifeline.
-    let _ = wire::send_all(lifeline, &reply.encode(), &borrowed);
 }

@@ -24,7 +24,9 @@ pub(super) fn find(spec: &WireCommandSpec) -> Result<PathBuf, StartFailure> {
         };
     }
     let mut denied = None;
-    for directory in search_path(spec) {
+    let path = spec.env.iter().rev().find(|(name, _)| name == "PATH");
+    let path = path.map(|(_, path)| path.as_bytes()).filter(|path| !path.is_empty());
+    for directory in path.into_iter().flat_map(|path| path.split(|byte| *byte == b':')) {
         // An empty entry means the working directory, as in every shell.
         let directory = if directory.is_empty() { b"." } else { directory };
         let path = Path::new(OsStr::from_bytes(directory)).join(&spec.program);
@@ -39,13 +41,6 @@ pub(super) fn find(spec: &WireCommandSpec) -> Result<PathBuf, StartFailure> {
         Some(errno) => failure(StartStage::Denied, errno),
         None => failure(StartStage::Missing, Errno::NOENT),
     })
-}
-
-/// Returns the directories on the command's PATH; empty if it has no PATH.
-fn search_path(spec: &WireCommandSpec) -> impl Iterator<Item = &[u8]> {
-    let last = spec.env.iter().rev().find(|(name, _)| name == "PATH");
-    let path = last.map(|(_, path)| path.as_bytes()).filter(|path| !path.is_empty());
-    path.into_iter().flat_map(|path| path.split(|byte| *byte == b':'))
 }
 
 fn check(path: &Path) -> rustix::io::Result<()> {

@@ -19,7 +19,7 @@ use super::limiter::CommandLimiter;
 use super::search;
 use super::spawn_descriptors::{SpawnDescriptors, send_reply, status};
 use crate::confine::{KernelConfinement, PrivateDirectory};
-use crate::process::ExceededLimit;
+use crate::exit::ExceededLimit;
 use crate::process_tree;
 use crate::wire::{
     self, HelperReply, MechanismFlags, StartFailure, StartStage, WireCommandSpec, WireConfinement,
@@ -46,17 +46,13 @@ pub(super) fn run(
     bounds: Option<&WireConfinement>,
 ) -> i32 {
     let reply = match bounds {
-        None => run_free(call, spec),
+        None => match start(&call, spec, &mut || Ok(MechanismFlags::default())) {
+            Ok(started) => supervise(call, started, None),
+            Err(failure) => fail(&call, failure),
+        },
         Some(bounds) => run_confined(call, spec, bounds),
     };
     status(&reply)
-}
-
-fn run_free(call: SpawnDescriptors, spec: &WireCommandSpec) -> HelperReply {
-    match start(&call, spec, &mut || Ok(MechanismFlags::default())) {
-        Ok(started) => supervise(call, started, None),
-        Err(failure) => fail(&call, failure),
-    }
 }
 
 fn run_confined(
@@ -197,16 +193,13 @@ impl SubreaperTree<'_> {
                 return Ok(());
             }
             self.collect();
-            if self.uses_too_much() {
+            let resources = self.resources;
+            if resources.is_some_and(|resources| resources.bound.is_memory_exceeded(getpid())) {
                 send_reply(socket, &HelperReply::Exceeded(ExceededLimit::Memory));
                 return Ok(());
             }
         }
         Ok(())
-    }
-
-    fn uses_too_much(&self) -> bool {
-        self.resources.is_some_and(|resources| resources.bound.is_memory_exceeded(getpid()))
     }
 
     /// Collects every child that has ended; returns whether any is left.
@@ -233,20 +226,17 @@ impl SubreaperTree<'_> {
             }
             match process_tree::kill_descendants(getpid()) {
                 Ok(count) => survivors = count,
-                Err(_) => self.kill_blindly(),
+                // The others cannot be listed. The command is not collected yet, so its number is
+                // still valid.
+                Err(_) if self.status.is_none() => {
+                    let _ = kill_process(self.command, Signal::KILL);
+                }
+                Err(_) => {}
             }
             std::thread::sleep(Duration::from_millis(pause_ms));
             pause_ms = (pause_ms * 2).min(PAUSE_MS_MAX);
         }
         Ok(())
-    }
-
-    /// Kills the one child with a known number, if the others cannot be listed.
-    fn kill_blindly(&self) {
-        if self.status.is_none() {
-            // It is not collected yet, so its number is still valid.
-            let _ = kill_process(self.command, Signal::KILL);
-        }
     }
 
     fn end(&self) -> HelperReply {

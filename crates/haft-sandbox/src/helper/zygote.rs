@@ -51,7 +51,28 @@ pub(super) fn run(socket: OwnedFd) -> io::Result<()> {
         sweeps: 0,
     };
     while zygote.socket.is_some() || !zygote.supervisors.is_empty() {
-        zygote.handle_next_event()?;
+        let has_request = zygote.wait()?;
+        zygote.collect();
+        if zygote.sweeps > 0 {
+            zygote.kill_strays();
+        }
+        if !has_request && zygote.spare_due.is_some_and(|due| Instant::now() >= due) {
+            zygote.make_spare();
+        }
+        if let (true, Some(socket)) = (has_request, &zygote.socket) {
+            match SpawnDescriptors::receive(socket.as_fd()) {
+                Ok(Some((request, call))) => zygote.serve_request(request, call),
+                Ok(None) => {
+                    zygote.socket = None;
+                    zygote.spare_due = None;
+                    // This closes its socket.
+                    zygote.retire_spare();
+                }
+                // Only this request is lost, not the next one.
+                Err(error) if error.kind() == io::ErrorKind::InvalidData => {}
+                Err(error) => return Err(error),
+            }
+        }
     }
     if zygote.sweeps == 0 {
         // No process of any call is alive. The file's modification time records when that was;
@@ -92,28 +113,6 @@ struct SpareSupervisor {
 }
 
 impl Zygote {
-    /// Waits for one event, and handles it.
-    fn handle_next_event(&mut self) -> io::Result<()> {
-        let has_request = self.wait()?;
-        self.collect();
-        if self.sweeps > 0 {
-            self.kill_strays();
-        }
-        if !has_request && self.spare_due.is_some_and(|due| Instant::now() >= due) {
-            self.make_spare();
-        }
-        if let (true, Some(socket)) = (has_request, &self.socket) {
-            match SpawnDescriptors::receive(socket.as_fd()) {
-                Ok(Some((request, call))) => self.serve_request(request, call),
-                Ok(None) => self.stop_requests(),
-                // Only this request is lost, not the next one.
-                Err(error) if error.kind() == io::ErrorKind::InvalidData => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(())
-    }
-
     /// Waits for a request, an event or the next due time; returns whether it is a request.
     fn wait(&self) -> io::Result<bool> {
         let socket = self.socket.iter();
@@ -136,14 +135,6 @@ impl Zygote {
         }
         let is_first = events.first().is_some_and(|event| !event.revents().is_empty());
         Ok(is_first && self.socket.is_some())
-    }
-
-    /// Stops accepting requests.
-    fn stop_requests(&mut self) {
-        self.socket = None;
-        self.spare_due = None;
-        // This closes its socket.
-        self.retire_spare();
     }
 
     /// Turns the spare into an ordinary supervisor, and returns the socket for its call.

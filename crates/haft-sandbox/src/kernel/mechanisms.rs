@@ -22,12 +22,26 @@ pub(super) fn state(mechanism: KernelMechanism) -> Availability {
     match mechanism {
         KernelMechanism::UserNamespaces => namespaces(trial::run(become_other_user)),
         KernelMechanism::MountNamespaces => namespaces(trial::run(mount_something)),
-        KernelMechanism::ProcessNamespaces => processes(trial::run(mount_processes)),
+        KernelMechanism::ProcessNamespaces => match trial::run(mount_processes) {
+            Ok(()) => Availability::Available("with its own /proc".to_owned()),
+            // If these namespaces are missing altogether, the reason is different.
+            Err(_) if trial::run(|| unshare_as_other(UnshareFlags::NEWPID)).is_ok() => {
+                remedy::masked_proc()
+            }
+            Err(error) => remedy::namespaces(&error),
+        },
         KernelMechanism::NetworkNamespaces => {
             namespaces(trial::run(|| unshare_as_other(UnshareFlags::NEWNET)))
         }
         KernelMechanism::MountDescriptors => since(mount_by_descriptor(), "5.12"),
-        KernelMechanism::Landlock => landlock_version(),
+        KernelMechanism::Landlock => match landlock::version() {
+            Ok(version) => {
+                let mut parts = vec![format!("version {version}")];
+                parts.extend(landlock::gaps(version).into_iter().map(str::to_owned));
+                Availability::Available(parts.join("; "))
+            }
+            Err(error) => remedy::landlock(&error),
+        },
         KernelMechanism::Seccomp => match trial::run(filter_something) {
             Ok(()) => Availability::Available(String::new()),
             Err(error) => missing(&error, remedy::SECCOMP),
@@ -35,8 +49,15 @@ pub(super) fn state(mechanism: KernelMechanism) -> Availability {
         KernelMechanism::NoNewPrivileges => {
             since(trial::run(|| Ok(set_no_new_privs(true)?)), "3.5")
         }
-        KernelMechanism::ControlGroups => control_groups(),
-        KernelMechanism::Openat2 => since(open_here(), "5.6"),
+        KernelMechanism::ControlGroups => match crate::cgroup::description() {
+            Some(description) => Availability::Available(description),
+            None => remedy::control_groups(),
+        },
+        KernelMechanism::Openat2 => {
+            let flags = OFlags::PATH | OFlags::CLOEXEC;
+            let opened = openat2(CWD, ".", flags, Mode::empty(), ResolveFlags::BENEATH);
+            since(opened.map(drop).map_err(io::Error::from), "5.6")
+        }
         KernelMechanism::Pidfd => since(
             pidfd_open(getpid(), PidfdFlags::empty()).map(drop).map_err(io::Error::from),
             "5.3",
@@ -95,22 +116,6 @@ fn mount_by_descriptor() -> io::Result<()> {
     }
 }
 
-fn open_here() -> io::Result<()> {
-    openat2(CWD, ".", OFlags::PATH | OFlags::CLOEXEC, Mode::empty(), ResolveFlags::BENEATH)?;
-    Ok(())
-}
-
-fn landlock_version() -> Availability {
-    match landlock::version() {
-        Ok(version) => {
-            let mut parts = vec![format!("version {version}")];
-            parts.extend(landlock::gaps(version).into_iter().map(str::to_owned));
-            Availability::Available(parts.join("; "))
-        }
-        Err(error) => remedy::landlock(&error),
-    }
-}
-
 fn filter_something() -> io::Result<()> {
     let options = SeccompOptions {
         sockets: SocketAccess::All,
@@ -122,27 +127,9 @@ fn filter_something() -> io::Result<()> {
     SeccompFilter::build(options)?.install()
 }
 
-fn control_groups() -> Availability {
-    match crate::cgroup::description() {
-        Some(description) => Availability::Available(description),
-        None => remedy::control_groups(),
-    }
-}
-
 fn namespaces(result: io::Result<()>) -> Availability {
     match result {
         Ok(()) => Availability::Available(String::new()),
-        Err(error) => remedy::namespaces(&error),
-    }
-}
-
-fn processes(result: io::Result<()>) -> Availability {
-    match result {
-        Ok(()) => Availability::Available("with its own /proc".to_owned()),
-        // If these namespaces are missing altogether, the reason is different.
-        Err(_) if trial::run(|| unshare_as_other(UnshareFlags::NEWPID)).is_ok() => {
-            remedy::masked_proc()
-        }
         Err(error) => remedy::namespaces(&error),
     }
 }

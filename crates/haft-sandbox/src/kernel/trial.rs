@@ -19,38 +19,37 @@ pub(crate) fn run(trial: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
     let forked = unsafe { libc::fork() };
     match forked {
         -1 => Err(io::Error::last_os_error()),
-        0 => end(trial()),
-        number => wait(number),
-    }
-}
-
-fn end(result: io::Result<()>) -> ! {
-    let status = match result {
-        Ok(()) => 0,
-        // The system's error numbers are below this one.
-        Err(error) => {
-            error.raw_os_error().filter(|number| *number < STATUS_UNKNOWN).unwrap_or(STATUS_UNKNOWN)
+        0 => {
+            let status = match trial() {
+                Ok(()) => 0,
+                // The system's error numbers are below this one.
+                Err(error) => error
+                    .raw_os_error()
+                    .filter(|number| *number < STATUS_UNKNOWN)
+                    .unwrap_or(STATUS_UNKNOWN),
+            };
+            #[expect(
+                unsafe_code,
+                reason = "the standard library's exit runs handlers of the whole program"
+            )]
+            // SAFETY: the call does not return, and the kernel releases everything.
+            unsafe {
+                libc::_exit(status)
+            }
         }
-    };
-    #[expect(
-        unsafe_code,
-        reason = "the standard library's exit runs handlers of the whole program"
-    )]
-    // SAFETY: the call does not return, and the kernel releases everything.
-    unsafe {
-        libc::_exit(status)
-    }
-}
-
-fn wait(number: i32) -> io::Result<()> {
-    let Some((_, status)) = waitpid(Pid::from_raw(number), WaitOptions::empty())? else {
-        return Err(io::ErrorKind::InvalidData.into());
-    };
-    match (status.exit_status(), status.terminating_signal()) {
-        (Some(0), _) => Ok(()),
-        (Some(errno), _) if errno != STATUS_UNKNOWN => Err(io::Error::from_raw_os_error(errno)),
-        // A system call filter may kill a process that creates one.
-        (None, Some(signal)) => Err(io::Error::other(format!("ended by signal {signal}"))),
-        _ => Err(io::Error::other("it did not say what went wrong")),
+        number => {
+            let Some((_, status)) = waitpid(Pid::from_raw(number), WaitOptions::empty())? else {
+                return Err(io::ErrorKind::InvalidData.into());
+            };
+            match (status.exit_status(), status.terminating_signal()) {
+                (Some(0), _) => Ok(()),
+                (Some(errno), _) if errno != STATUS_UNKNOWN => {
+                    Err(io::Error::from_raw_os_error(errno))
+                }
+                // A system call filter may kill a process that creates one.
+                (None, Some(signal)) => Err(io::Error::other(format!("ended by signal {signal}"))),
+                _ => Err(io::Error::other("it did not say what went wrong")),
+            }
+        }
     }
 }

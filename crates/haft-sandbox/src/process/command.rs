@@ -6,9 +6,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::fd::OwnedFd;
 
 use super::error::SpawnError;
-
-/// The descriptor number of the channel of a command with [`CommandChannel::Descriptor`].
-pub const CHANNEL_DESCRIPTOR: i32 = 3;
+use crate::channel::CommandChannel;
 
 /// A command to run.
 #[derive(Debug)]
@@ -24,19 +22,6 @@ pub struct SandboxCommand {
     pub env: Vec<(OsString, OsString)>,
     /// The channel to the command, if it has one.
     pub channel: Option<CommandChannel>,
-}
-
-/// How a running command communicates with the caller: over a connected pair of stream sockets. The
-/// command holds one end; [`SandboxProcess::take_channel`](crate::SandboxProcess::take_channel)
-/// returns the other.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum CommandChannel {
-    /// The command's end is [`CHANNEL_DESCRIPTOR`]. The standard streams are the same as without a
-    /// channel.
-    Descriptor,
-    /// The command's end is both standard input and standard output. Only standard error is
-    /// captured as output.
-    Stdio,
 }
 
 impl SandboxCommand {

@@ -11,10 +11,10 @@ use rustix::process::{Pid, Signal, pidfd_send_signal};
 use tokio::time::Instant;
 
 use super::error::WaitError;
-use super::exit::{ExceededLimit, ProcessExit};
 use super::helper_socket::HelperSocket;
 use super::pending_reconciliation::PendingReconciliation;
 use super::zygote::ZygoteHandle;
+use crate::exit::{ExceededLimit, ProcessExit};
 use crate::process_tree;
 use crate::protect::{ProtectedPathScan, RevertedChange};
 use crate::wire::{HelperReply, MechanismFlags, StartFailure};
@@ -233,7 +233,18 @@ impl ProcessControl {
             .await?;
         }
         if signal.is_none() {
-            signal = self.receive_death().await;
+            // The zygote reports the signal, if it is alive.
+            let death = async {
+                loop {
+                    match self.next_reply().await {
+                        Ok(Some((HelperReply::Orphaned(signal), _))) => return Some(signal),
+                        Ok(Some(_)) => {}
+                        Ok(None) | Err(_) => return None,
+                    }
+                }
+            };
+            let wait = Duration::from_millis(BURY_MS_MAX);
+            signal = tokio::time::timeout(wait, death).await.ok().flatten();
         }
         if let Some(command) = self.command {
             in_background(move || process_tree::kill_session(command)).await?;
@@ -241,20 +252,6 @@ impl ProcessControl {
         let ended = CommandEnd::HelperDied(signal.filter(|signal| *signal > 0));
         self.ended = Some(ended);
         Ok(ended)
-    }
-
-    /// Receives the signal that killed the supervisor, if the zygote is alive to report it.
-    async fn receive_death(&mut self) -> Option<i32> {
-        let death = async {
-            loop {
-                match self.next_reply().await {
-                    Ok(Some((HelperReply::Orphaned(signal), _))) => return Some(signal),
-                    Ok(Some(_)) => {}
-                    Ok(None) | Err(_) => return None,
-                }
-            }
-        };
-        tokio::time::timeout(Duration::from_millis(BURY_MS_MAX), death).await.ok().flatten()
     }
 
     /// Receives one reply, and wakes stopped helpers meanwhile.

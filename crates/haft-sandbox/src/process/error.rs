@@ -34,7 +34,11 @@ pub enum SpawnError {
         source: io::Error,
     },
     /// The working directory cannot be entered.
-    #[error("the working directory of {} cannot be entered{}: {source}", program.display(), aside(at))]
+    #[error(
+        "the working directory of {} cannot be entered{}: {source}",
+        program.display(),
+        if at.is_empty() { String::new() } else { format!(" ({at})") }
+    )]
     WorkingDirectory {
         /// The program as the caller named it.
         program: OsString,
@@ -151,7 +155,10 @@ impl fmt::Display for SandboxLayer {
 pub enum WaitError {
     /// The helper was killed by another process, perhaps by the command. The command was then
     /// killed.
-    #[error("the helper of the command died{}; the command was killed, but processes that left its process group may still run", because(.signal))]
+    #[error(
+        "the helper of the command died{}; the command was killed, but processes that left its process group may still run",
+        .signal.map(|signal| format!(" by signal {signal}")).unwrap_or_default()
+    )]
     HelperDied {
         /// The signal that killed the helper, if it was a signal.
         signal: Option<i32>,
@@ -172,12 +179,4 @@ fn list(missing: &[MissingLayer]) -> String {
         format!("{} cannot be confined ({}); {}", missing.layer, missing.why, missing.remedy)
     };
     missing.iter().map(entry).collect::<Vec<_>>().join("; ")
-}
-
-fn aside(at: &str) -> String {
-    if at.is_empty() { String::new() } else { format!(" ({at})") }
-}
-
-fn because(signal: &Option<i32>) -> String {
-    signal.map(|signal| format!(" by signal {signal}")).unwrap_or_default()
 }

@@ -3,7 +3,7 @@
 //! decides how they are hidden.
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::confinement::Confinement;
@@ -38,14 +38,12 @@ impl HiddenPathResolver {
         }
         places.sort();
         places.dedup();
-        places.retain(|place| confinement.hidden.contains(place) || can_hide(confinement, place));
+        // Hiding a directory around all granted paths would remove them too, and a command can
+        // create a link to such a directory.
+        places.retain(|place| {
+            let mut granted = confinement.writable.iter().chain(&confinement.readable);
+            confinement.hidden.contains(place) || !granted.any(|granted| granted.starts_with(place))
+        });
         places
     }
-}
-
-/// Returns whether a link's target can be hidden. Hiding a directory around all granted paths would
-/// remove them too, and a command can create such a link.
-fn can_hide(confinement: &Confinement, place: &Path) -> bool {
-    let mut granted = confinement.writable.iter().chain(&confinement.readable);
-    !granted.any(|granted| granted.starts_with(place))
 }

@@ -19,7 +19,6 @@ use super::command::SandboxCommand;
 use super::control::{ProcessControl, StartResult};
 use super::enforcement::Enforcement;
 use super::error::{SpawnError, WaitError};
-use super::exit::{ExceededLimit, ProcessExit};
 use super::helper_socket::HelperSocket;
 use super::hidden_paths::HiddenPathResolver;
 use super::missing_layers::missing_layers;
@@ -27,14 +26,15 @@ use super::output::ProcessOutput;
 use super::recovery::{RecoveryReport, reconcile_all};
 use super::zygote::ZygoteHandle;
 use crate::confinement::{Confinement, Mechanisms, Network};
+use crate::exit::{ExceededLimit, ProcessExit};
 use crate::protect::{
     ProtectedPathScan, ProtectedPaths, ProtectionMode, ProtectiveMountKind, RevertedChange,
     ScanCache, ScanOptions,
 };
 use crate::recovery_log::RecoveryLog;
 use crate::wire::{
-    MechanismFlags, SPEC_BYTES_MAX, StartFailure, StartStage, WireCommandSpec, WireConfinement,
-    WireMount, ZygoteRequest,
+    MechanismFlags, SPEC_BYTES_MAX, StartStage, WireCommandSpec, WireConfinement, WireMount,
+    ZygoteRequest,
 };
 
 /// Time that a helper has to start a command, in milliseconds. It usually needs one.
@@ -171,7 +171,12 @@ impl Launcher {
             .map_err(|reason| SpawnError::Invalid { program: command.program.clone(), reason })?;
         let offer = self.running_zygote().await?.mechanisms();
         let has_namespaces = offer.namespaces && confinement.mechanisms.namespaces;
-        let confinement = &self.with_hidden_targets(confinement).await?;
+        let (places, mut requested) = (self.hidden_places.clone(), confinement.clone());
+        let finding = tokio::task::spawn_blocking(move || {
+            requested.hidden = places.resolve_hidden(&requested);
+            requested
+        });
+        let confinement = &finding.await.map_err(|error| self.failed(io::Error::other(error)))?;
         let scan = self.scan_protected(&command, confinement, has_namespaces).await?;
         let bounds =
             WireConfinement { wants_group: self.uses_groups, ..bounds(confinement, scan.as_ref()) };
@@ -223,19 +228,6 @@ impl Launcher {
             && self.running_zygote().await.is_ok_and(|zygote| zygote.mechanisms().namespaces)
     }
 
-    /// Adds the targets of the hidden paths.
-    async fn with_hidden_targets(
-        &self,
-        confinement: &Confinement,
-    ) -> Result<Confinement, SpawnError> {
-        let (places, mut confinement) = (self.hidden_places.clone(), confinement.clone());
-        let finding = tokio::task::spawn_blocking(move || {
-            confinement.hidden = places.resolve_hidden(&confinement);
-            confinement
-        });
-        finding.await.map_err(|error| self.failed(io::Error::other(error)))
-    }
-
     /// Scans for protected paths. Does nothing if no path is protected.
     async fn scan_protected(
         &self,
@@ -281,7 +273,14 @@ impl Launcher {
             channel: command.channel,
             bounds,
         };
-        let spec = encode_spec(&spec)?;
+        let body = spec.encode();
+        let length = match u32::try_from(body.len()) {
+            Ok(length) if body.len() <= SPEC_BYTES_MAX => length,
+            Ok(_) | Err(_) => {
+                return Err(SpawnError::TooLarge { bytes: body.len(), bytes_max: SPEC_BYTES_MAX });
+            }
+        };
+        let spec = [length.to_le_bytes().as_slice(), &body].concat();
         let mut attempt = 1;
         loop {
             let zygote = self.running_zygote().await?;
@@ -326,7 +325,18 @@ impl Launcher {
         }
         let (applied, listener) = match answer {
             StartResult::Started(applied, listener) => (applied, listener),
-            StartResult::Failed(failure) => return Err(self.spawn_error(failure, command)),
+            StartResult::Failed(failure) => {
+                let source = failure.source();
+                let (program, at) = (command.program, failure.at);
+                return Err(match failure.stage {
+                    StartStage::Setup => self.failed(source),
+                    StartStage::Confine => SpawnError::Confine { program, at, source },
+                    StartStage::Directory => SpawnError::WorkingDirectory { program, at, source },
+                    StartStage::Missing => SpawnError::NotFound { program },
+                    StartStage::Denied => SpawnError::Denied { program },
+                    StartStage::Execute => SpawnError::Execute { program, source },
+                });
+            }
             StartResult::Lacking(applied, obstacle) => {
                 let missing = confinement
                     .map(|requested| missing_layers(requested, applied, obstacle.as_ref()));
@@ -347,19 +357,6 @@ impl Launcher {
         Ok(SandboxProcess { output, control, enforced, listener, channel })
     }
 
-    fn spawn_error(&self, failure: StartFailure, command: SandboxCommand) -> SpawnError {
-        let source = failure.source();
-        let (program, at) = (command.program, failure.at);
-        match failure.stage {
-            StartStage::Setup => self.failed(source),
-            StartStage::Confine => SpawnError::Confine { program, at, source },
-            StartStage::Directory => SpawnError::WorkingDirectory { program, at, source },
-            StartStage::Missing => SpawnError::NotFound { program },
-            StartStage::Denied => SpawnError::Denied { program },
-            StartStage::Execute => SpawnError::Execute { program, source },
-        }
-    }
-
     /// Returns the zygote; starts one if there is none.
     async fn running_zygote(&self) -> Result<Arc<ZygoteHandle>, SpawnError> {
         let mut place = self.zygote.lock().await;
@@ -367,21 +364,20 @@ impl Launcher {
             return Ok(Arc::clone(zygote));
         }
         let wait = Duration::from_millis(ANSWER_MS_MAX);
-        let underway = self.create_recovery_log().await?;
+        let underway = match self.notes.clone() {
+            None => None,
+            Some(directory) => {
+                let begun = tokio::task::spawn_blocking(move || RecoveryLog::create(&directory));
+                let begun = begun.await.map_err(io::Error::other).flatten();
+                Some(Arc::new(begun.map_err(|source| self.failed(source))?))
+            }
+        };
         let started = tokio::time::timeout(wait, ZygoteHandle::start(&self.helper, underway)).await;
         let zygote =
             started.map_err(|_| self.no_answer())?.map_err(|source| self.failed(source))?;
         let zygote = Arc::new(zygote);
         *place = Some(Arc::clone(&zygote));
         Ok(zygote)
-    }
-
-    /// Creates the recovery log of one zygote's commands.
-    async fn create_recovery_log(&self) -> Result<Option<Arc<RecoveryLog>>, SpawnError> {
-        let Some(directory) = self.notes.clone() else { return Ok(None) };
-        let begun = tokio::task::spawn_blocking(move || RecoveryLog::create(&directory)).await;
-        let begun = begun.map_err(io::Error::other).flatten();
-        begun.map(|underway| Some(Arc::new(underway))).map_err(|source| self.failed(source))
     }
 
     /// Drops a zygote that has died, unless another call already did.
@@ -540,19 +536,6 @@ async fn connect(
     }
     let frames = HelperSocket::new(UnixStream::from_std(socket)?);
     Ok((ProcessControl::new(frames, Arc::clone(zygote)), StreamEnds { output, channel }))
-}
-
-/// Returns the specification, preceded by its length.
-fn encode_spec(spec: &WireCommandSpec) -> Result<Vec<u8>, SpawnError> {
-    let body = spec.encode();
-    match u32::try_from(body.len()) {
-        Ok(length) if body.len() <= SPEC_BYTES_MAX => {
-            Ok([length.to_le_bytes().as_slice(), &body].concat())
-        }
-        Ok(_) | Err(_) => {
-            Err(SpawnError::TooLarge { bytes: body.len(), bytes_max: SPEC_BYTES_MAX })
-        }
-    }
 }
 
 fn bounds(confinement: &Confinement, scan: Option<&ProtectedPathScan>) -> WireConfinement {

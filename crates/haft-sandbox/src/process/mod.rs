@@ -12,7 +12,6 @@ mod command;
 mod control;
 mod enforcement;
 mod error;
-mod exit;
 #[cfg(target_os = "linux")]
 mod helper_socket;
 #[cfg(target_os = "linux")]
@@ -30,12 +29,11 @@ mod recovery;
 #[cfg(target_os = "linux")]
 mod zygote;
 
-pub use command::{CHANNEL_DESCRIPTOR, CommandChannel, SandboxCommand};
+pub use command::SandboxCommand;
 #[cfg(target_os = "linux")]
 pub use control::ProcessControl;
 pub use enforcement::{Enforcement, EnforcementLevel};
 pub use error::{MissingLayer, SandboxLayer, SpawnError, WaitError};
-pub use exit::{ExceededLimit, ProcessExit};
 #[cfg(target_os = "linux")]
 pub use launcher::{Launcher, SandboxProcess};
 #[cfg(target_os = "linux")]

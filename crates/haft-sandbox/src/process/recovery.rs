@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::protect::{FileTime, RevertedChange, end_time, reconcile_interrupted};
+use crate::protect::{RevertedChange, end_time, reconcile_interrupted};
 use crate::recovery_log::{
     HELPERS_LOCK_FILE, OWNER_LOCK_FILE, list_entries, lock_logs, remove_log, try_lock,
 };
@@ -72,6 +72,7 @@ fn take_over_logs(top: &Path) -> io::Result<Vec<(PathBuf, File)>> {
     Ok(taken)
 }
 
+/// Waits until no process of the commands is alive, then reverts their changes.
 fn reconcile_one(
     directory: &Path,
     quarantine: Option<&Path>,
@@ -80,7 +81,16 @@ fn reconcile_one(
     let failed = |err: io::Error| format!("{} cannot be read: {err}", directory.display());
     let notes = list_entries(directory).map_err(failed)?;
     if !notes.is_empty() {
-        let ended = await_helpers(directory).map_err(failed)?;
+        let helpers = File::open(directory.join(HELPERS_LOCK_FILE)).map_err(failed)?;
+        let deadline = Instant::now() + Duration::from_millis(LEFT_WAIT_MS_MAX);
+        while !try_lock(&helpers).map_err(failed)? {
+            if Instant::now() >= deadline {
+                let message = "a process of a command is still running, although its haft has died; end it, and start haft again";
+                return Err(failed(io::Error::other(message)));
+            }
+            thread::sleep(Duration::from_millis(LEFT_PAUSE_MS));
+        }
+        let ended = end_time(helpers.as_fd()).map_err(failed)?;
         let contents: io::Result<Vec<Vec<u8>>> = notes.iter().map(|path| read(path)).collect();
         let (undone, problems) =
             reconcile_interrupted(&contents.map_err(failed)?, quarantine, ended);
@@ -92,20 +102,6 @@ fn reconcile_one(
     }
     remove_log(directory);
     Ok(())
-}
-
-/// Waits until no process of the commands is alive. Returns since when, if that is known.
-fn await_helpers(directory: &Path) -> io::Result<Option<FileTime>> {
-    let helpers = File::open(directory.join(HELPERS_LOCK_FILE))?;
-    let deadline = Instant::now() + Duration::from_millis(LEFT_WAIT_MS_MAX);
-    while !try_lock(&helpers)? {
-        if Instant::now() >= deadline {
-            let message = "a process of a command is still running, although its haft has died; end it, and start haft again";
-            return Err(io::Error::other(message));
-        }
-        thread::sleep(Duration::from_millis(LEFT_PAUSE_MS));
-    }
-    end_time(helpers.as_fd())
 }
 
 fn read(path: &Path) -> io::Result<Vec<u8>> {

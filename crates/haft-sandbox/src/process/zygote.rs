@@ -61,7 +61,14 @@ impl ZygoteHandle {
         let no_offer = MechanismFlags::default();
         let mut zygote =
             ZygoteHandle { socket: ours, handle, child: Some(child), offer: no_offer, underway };
-        zygote.offer = zygote.receive_mechanisms().await?;
+        let socket = StdUnixStream::from(zygote.socket.try_clone()?);
+        socket.set_nonblocking(true)?;
+        let mut frames = HelperSocket::new(UnixStream::from_std(socket)?);
+        match frames.next().await? {
+            Some((HelperReply::Ready(offer, _), _)) => zygote.offer = offer,
+            Some(_) => return Err(io::ErrorKind::InvalidData.into()),
+            None => return Err(io::ErrorKind::UnexpectedEof.into()),
+        }
         Ok(zygote)
     }
 
@@ -97,17 +104,6 @@ impl ZygoteHandle {
     pub(super) fn wake(&self) {
         // An error means that it has ended, which the next request reports.
         let _ = pidfd_send_signal(&self.handle, Signal::CONT);
-    }
-
-    async fn receive_mechanisms(&self) -> io::Result<MechanismFlags> {
-        let socket = StdUnixStream::from(self.socket.try_clone()?);
-        socket.set_nonblocking(true)?;
-        let mut frames = HelperSocket::new(UnixStream::from_std(socket)?);
-        match frames.next().await? {
-            Some((HelperReply::Ready(offer, _), _)) => Ok(offer),
-            Some(_) => Err(io::ErrorKind::InvalidData.into()),
-            None => Err(io::ErrorKind::UnexpectedEof.into()),
-        }
     }
 }
 

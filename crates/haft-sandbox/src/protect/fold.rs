@@ -11,7 +11,17 @@ use unicode_normalization::UnicodeNormalization;
 pub(super) fn fold_into(name: &[u8], folded: &mut Vec<u8>) {
     folded.clear();
     match std::str::from_utf8(name) {
-        Ok(text) if !text.is_ascii() => folded.extend_from_slice(fold_text(text).as_bytes()),
+        Ok(text) if !text.is_ascii() => {
+            // Upper case before lower case unifies letters that share an upper case, such as the
+            // two sigmas and the long s. Both steps can produce text that is not normalised, and
+            // normalising can produce upper case again: hence twice.
+            let once = |text: &str| -> String {
+                let seen = text.chars().filter(|character| !is_ignorable(*character));
+                let cased = seen.nfkc().flat_map(char::to_uppercase).flat_map(char::to_lowercase);
+                cased.nfkc().filter(|character| !is_ignorable(*character)).collect()
+            };
+            folded.extend_from_slice(once(&once(text)).as_bytes());
+        }
         Ok(_) | Err(_) => folded.extend(name.iter().map(u8::to_ascii_lowercase)),
     }
 }
@@ -21,18 +31,6 @@ pub(super) fn fold(name: &[u8]) -> Vec<u8> {
     let mut folded = Vec::with_capacity(name.len());
     fold_into(name, &mut folded);
     folded
-}
-
-fn fold_text(text: &str) -> String {
-    // Upper case before lower case unifies letters that share an upper case, such as the two sigmas
-    // and the long s. Both steps can produce text that is not normalised, and normalising can
-    // produce upper case again: hence twice.
-    let once = |text: &str| -> String {
-        let seen = text.chars().filter(|character| !is_ignorable(*character));
-        let cased = seen.nfkc().flat_map(char::to_uppercase).flat_map(char::to_lowercase);
-        cased.nfkc().filter(|character| !is_ignorable(*character)).collect()
-    };
-    once(&once(text))
 }
 
 /// Returns whether file systems that fold names ignore this code point: the property

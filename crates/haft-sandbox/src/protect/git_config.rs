@@ -60,45 +60,43 @@ fn parse(text: &[u8]) -> Option<Vec<GitSetting>> {
             continue;
         }
         if let Some(header) = line.strip_prefix('[') {
-            section = Some(parse_section(header)?);
+            // `name]` or `name "part"]`. A setting on the same line is not accepted.
+            let header = header.strip_suffix(']')?;
+            let (name, subsection) = match header.split_once([' ', '\t']) {
+                None => (header, None),
+                Some((name, rest)) => {
+                    let rest = rest.trim_start_matches([' ', '\t']);
+                    let part = rest.strip_prefix('"')?.strip_suffix('"')?;
+                    (name, Some(part.to_owned()))
+                }
+            };
+            let is_plain = subsection.as_ref().is_none_or(|part| !part.contains(['"', '\\']));
+            if !is_plain || !is_word(name) {
+                return None;
+            }
+            section = Some((name.to_ascii_lowercase(), subsection));
             continue;
         }
         let (section, subsection) = section.clone()?;
-        let (key, value) = parse_setting(line)?;
+        let (key, value) = match line.split_once('=') {
+            None => (line, GitSettingValue::Absent),
+            Some((key, value)) => {
+                let value = value.trim_matches([' ', '\t']);
+                // A new repository needs no quotes, escapes, continuation lines or comments after a
+                // value, and each of them can hide a value.
+                if value.contains(['"', '\\', '#', ';']) {
+                    return None;
+                }
+                (key.trim_end_matches([' ', '\t']), GitSettingValue::Text(value.to_owned()))
+            }
+        };
+        if !is_word(key) {
+            return None;
+        }
+        let key = key.to_ascii_lowercase();
         settings.push(GitSetting { section, subsection, key, value });
     }
     Some(settings)
-}
-
-/// Parses `name]` or `name "part"]`. A setting on the same line is not accepted.
-fn parse_section(header: &str) -> Option<(String, Option<String>)> {
-    let header = header.strip_suffix(']')?;
-    let (name, subsection) = match header.split_once([' ', '\t']) {
-        None => (header, None),
-        Some((name, rest)) => {
-            let rest = rest.trim_start_matches([' ', '\t']);
-            let part = rest.strip_prefix('"')?.strip_suffix('"')?;
-            (name, Some(part.to_owned()))
-        }
-    };
-    let is_plain = subsection.as_ref().is_none_or(|part| !part.contains(['"', '\\']));
-    (is_plain && is_word(name)).then(|| (name.to_ascii_lowercase(), subsection))
-}
-
-fn parse_setting(line: &str) -> Option<(String, GitSettingValue)> {
-    let (key, value) = match line.split_once('=') {
-        None => (line, GitSettingValue::Absent),
-        Some((key, value)) => {
-            let value = value.trim_matches([' ', '\t']);
-            // A new repository needs no quotes, escapes, continuation lines or comments after a
-            // value, and each of them can hide a value.
-            if value.contains(['"', '\\', '#', ';']) {
-                return None;
-            }
-            (key.trim_end_matches([' ', '\t']), GitSettingValue::Text(value.to_owned()))
-        }
-    };
-    is_word(key).then(|| (key.to_ascii_lowercase(), value))
 }
 
 fn is_word(text: &str) -> bool {

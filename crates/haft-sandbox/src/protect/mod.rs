@@ -41,7 +41,7 @@ pub use report::{
     ScanOptions,
 };
 #[cfg(target_os = "linux")]
-pub(crate) use scan::{FileTime, end_time, reconcile_interrupted};
-#[cfg(target_os = "linux")]
 pub use scan::{ProtectedPathScan, ScanCache};
+#[cfg(target_os = "linux")]
+pub(crate) use scan::{end_time, reconcile_interrupted};
 pub use worktree::{LinkedWorktree, worktree_directories};

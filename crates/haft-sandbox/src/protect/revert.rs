@@ -80,13 +80,24 @@ impl<'a> ChangeReverter<'a> {
         parent: &OwnedFd,
         name: &CStr,
     ) -> io::Result<PathBuf> {
-        let slot_path = self.make_slot(quarantine)?;
+        DirBuilder::new().recursive(true).mode(0o700).create(quarantine)?;
+        // Each file has its own directory, because names repeat.
+        let slot_path = loop {
+            if self.slots >= SLOTS_MAX {
+                let message = format!("the quarantine has more than {SLOTS_MAX} slots");
+                return Err(io::Error::other(message));
+            }
+            self.slots += 1;
+            let slot = quarantine.join(self.slots.to_string());
+            match DirBuilder::new().mode(0o700).create(&slot) {
+                Ok(()) => break slot,
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error),
+            }
+        };
         let slot = openat(CWD, &slot_path, DIRECTORY, Mode::empty())?;
-        let state = InodeState::at(parent.as_fd(), name)?;
         // Moving a directory changes its `..` entry, so the directory itself must be writable.
-        if let Some(unlocked) = UnlockedDirectory::new(parent.as_fd(), name, &state, 0o700) {
-            unlocked.keep_unlocked();
-        }
+        unlock(parent, name)?;
         match renameat(parent, name, &slot, name) {
             Ok(()) => {}
             Err(Errno::XDEV) => {
@@ -102,21 +113,6 @@ impl<'a> ChangeReverter<'a> {
             Err(errno) => return Err(errno.into()),
         }
         Ok(slot_path.join(OsStr::from_bytes(name.to_bytes())))
-    }
-
-    /// Creates a separate directory for each file, because names repeat.
-    fn make_slot(&mut self, quarantine: &Path) -> io::Result<PathBuf> {
-        DirBuilder::new().recursive(true).mode(0o700).create(quarantine)?;
-        while self.slots < SLOTS_MAX {
-            self.slots += 1;
-            let slot = quarantine.join(self.slots.to_string());
-            match DirBuilder::new().mode(0o700).create(&slot) {
-                Ok(()) => return Ok(slot),
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Err(io::Error::other(format!("the quarantine has more than {SLOTS_MAX} slots")))
     }
 
     /// Writes a file in one step, and creates missing parent directories.
@@ -228,7 +224,8 @@ impl<'a> ChangeReverter<'a> {
             pending.push(raised);
             return Ok(());
         }
-        let directory = open_unlocked(parent, name)?;
+        unlock(parent, name)?;
+        let directory = openat(parent, name, DIRECTORY, Mode::empty())?;
         for listed in names_in(&directory)? {
             self.remove_to_depth(top, (&directory, &listed.name), depth + 1, pending)?;
         }
@@ -258,13 +255,13 @@ fn make_directory(at: &OwnedFd, name: &CStr) -> rustix::io::Result<OwnedFd> {
     openat(at, name, DIRECTORY, Mode::empty())
 }
 
-/// Opens a directory that is about to be removed, even if its owner has locked it.
-fn open_unlocked(parent: &OwnedFd, name: &CStr) -> rustix::io::Result<OwnedFd> {
+/// Unlocks a directory that is about to be moved or removed, if its owner has locked it.
+fn unlock(parent: &OwnedFd, name: &CStr) -> rustix::io::Result<()> {
     let state = InodeState::at(parent.as_fd(), name)?;
     if let Some(unlocked) = UnlockedDirectory::new(parent.as_fd(), name, &state, 0o700) {
         unlocked.keep_unlocked();
     }
-    openat(parent, name, DIRECTORY, Mode::empty())
+    Ok(())
 }
 
 /// Makes the names in a directory changeable until the returned value is dropped.
@@ -298,7 +295,17 @@ fn copy(
     let state = InodeState::at(from, name)?;
     match state.kind {
         ScannedKind::Symlink => Ok(symlinkat(readlinkat(from, name, Vec::new())?, to, name)?),
-        ScannedKind::File => copy_file(from, name, to, budget),
+        ScannedKind::File => {
+            let source = open_file(from, name)?;
+            let flags =
+                OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            let made = File::from(openat(to, name, flags, Mode::RUSR | Mode::WUSR)?);
+            let copied = io::copy(&mut source.take(*budget.bytes_left + 1), &mut &made)?;
+            *budget.bytes_left = budget.bytes_left.checked_sub(copied).ok_or_else(|| {
+                io::Error::other(format!("it holds more than {COPY_BYTES_MAX} bytes"))
+            })?;
+            Ok(())
+        }
         ScannedKind::Directory => {
             let directory = openat(from, name, DIRECTORY, Mode::empty())?;
             mkdirat(to, name, Mode::RWXU)?;
@@ -312,23 +319,6 @@ fn copy(
         }
         ScannedKind::Other => Ok(()),
     }
-}
-
-fn copy_file(
-    from: BorrowedFd<'_>,
-    name: &CStr,
-    to: BorrowedFd<'_>,
-    budget: &mut CopyBudget<'_>,
-) -> io::Result<()> {
-    let source = open_file(from, name)?;
-    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let made = File::from(openat(to, name, flags, Mode::RUSR | Mode::WUSR)?);
-    let copied = io::copy(&mut source.take(*budget.bytes_left + 1), &mut &made)?;
-    *budget.bytes_left = budget
-        .bytes_left
-        .checked_sub(copied)
-        .ok_or_else(|| io::Error::other(format!("it holds more than {COPY_BYTES_MAX} bytes")))?;
-    Ok(())
 }
 
 /// Opens a regular file without following a link and without blocking.

@@ -90,34 +90,26 @@ const TUNNELLED: Ipv6Range = ipv6([0x2002, 0, 0, 0, 0, 0, 0, 0], 16, "6to4");
 pub fn reserved_range(address: IpAddr) -> Option<&'static str> {
     match address {
         IpAddr::V4(address) => reserved_ipv4(address),
-        IpAddr::V6(address) => match embedded_ipv4(address) {
-            Some(embedded) => reserved_ipv4(embedded),
-            None => reserved_ipv6(address),
-        },
+        IpAddr::V6(address) => {
+            // The IPv4 address at which packets to this IPv6 address would arrive.
+            let [_, _, a, b, c, d, .., w, x, y, z] = address.octets();
+            if address.to_ipv4_mapped().is_some() || TRANSLATED.contains(address) {
+                return reserved_ipv4(Ipv4Addr::new(w, x, y, z));
+            }
+            if TUNNELLED.contains(address) {
+                return reserved_ipv4(Ipv4Addr::new(a, b, c, d));
+            }
+            match IPV6_RANGES.iter().find(|range| range.contains(address)) {
+                Some(range) => Some(range.name),
+                None if GLOBAL_UNICAST.contains(address) => None,
+                None => Some("not assigned"),
+            }
+        }
     }
 }
 
 fn reserved_ipv4(address: Ipv4Addr) -> Option<&'static str> {
     IPV4_RANGES.iter().find(|range| range.contains(address)).map(|range| range.name)
-}
-
-fn reserved_ipv6(address: Ipv6Addr) -> Option<&'static str> {
-    let range = IPV6_RANGES.iter().find(|range| range.contains(address));
-    match range {
-        Some(range) => Some(range.name),
-        None if GLOBAL_UNICAST.contains(address) => None,
-        None => Some("not assigned"),
-    }
-}
-
-/// Returns the IPv4 address at which packets to this IPv6 address would arrive.
-fn embedded_ipv4(address: Ipv6Addr) -> Option<Ipv4Addr> {
-    let [.., a, b, c, d] = address.octets();
-    if address.to_ipv4_mapped().is_some() || TRANSLATED.contains(address) {
-        return Some(Ipv4Addr::new(a, b, c, d));
-    }
-    let [_, _, a, b, c, d, ..] = address.octets();
-    TUNNELLED.contains(address).then(|| Ipv4Addr::new(a, b, c, d))
 }
 
 impl Ipv4Range {

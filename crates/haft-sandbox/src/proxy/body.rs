@@ -9,6 +9,9 @@ use super::head::HttpBodyFraming;
 /// Bytes around the chunks that are not content, per chunk and for the trailer.
 pub(crate) const LINE_BYTES_MAX: usize = 8_192;
 
+/// A chunk's size with this many digits always fits in 64 bits.
+const SIZE_DIGITS_MAX: u32 = 15;
+
 /// The bytes are not a body of the announced kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -155,7 +158,17 @@ impl HttpBodyTracker {
         }
         let is_text = matches!(byte, b'\t' | b' '..=b'~' | 0x80..);
         self.state = match (self.state, byte) {
-            (HttpBodyState::Size { size, digits }, _) => next_in_size(size, digits, byte)?,
+            (HttpBodyState::Size { size, digits }, _) => {
+                match (char::from(byte).to_digit(16), byte) {
+                    (Some(digit), _) if digits < SIZE_DIGITS_MAX => {
+                        let size = size * 16 + u64::from(digit);
+                        HttpBodyState::Size { size, digits: digits + 1 }
+                    }
+                    (None, b'\r') if digits > 0 => HttpBodyState::SizeEnd { size },
+                    (None, b';' | b' ' | b'\t') if digits > 0 => HttpBodyState::Extension { size },
+                    _ => return Err(HttpBodyError::Chunk(byte)),
+                }
+            }
             (HttpBodyState::SizeEnd { size }, b'\n') => {
                 self.line_bytes = 0;
                 if size == 0 {
@@ -181,20 +194,6 @@ impl HttpBodyTracker {
             _ => return Err(HttpBodyError::Chunk(byte)),
         };
         Ok(())
-    }
-}
-
-/// Consumes a byte of a size, or the one after it.
-fn next_in_size(size: u64, digits: u32, byte: u8) -> Result<HttpBodyState, HttpBodyError> {
-    /// A size with this many digits always fits in 64 bits.
-    const DIGITS_MAX: u32 = 15;
-    match (char::from(byte).to_digit(16), byte) {
-        (Some(digit), _) if digits < DIGITS_MAX => {
-            Ok(HttpBodyState::Size { size: size * 16 + u64::from(digit), digits: digits + 1 })
-        }
-        (None, b'\r') if digits > 0 => Ok(HttpBodyState::SizeEnd { size }),
-        (None, b';' | b' ' | b'\t') if digits > 0 => Ok(HttpBodyState::Extension { size }),
-        _ => Err(HttpBodyError::Chunk(byte)),
     }
 }
 

@@ -51,7 +51,23 @@ impl ProxyClient {
     ) -> Result<ProxyRequest, ProxyRequestError> {
         self.fill().await?;
         if self.buffer.first() == Some(&socks::VERSION) {
-            return self.read_socks().await.map(ProxyRequest::Socks);
+            // Each length in the two messages is one byte, which limits their size.
+            let greeting = loop {
+                match socks::parse_greeting(&self.buffer)? {
+                    Some(length) => break length,
+                    None => self.fill().await?,
+                }
+            };
+            self.buffer.drain(..greeting);
+            self.stream.write_all(socks::ACCEPTED).await?;
+            let (request, length) = loop {
+                match socks::parse_request(&self.buffer)? {
+                    Some(parsed) => break parsed,
+                    None => self.fill().await?,
+                }
+            };
+            self.buffer.drain(..length);
+            return Ok(ProxyRequest::Socks(request));
         }
         let mut scanner = HttpHeadScanner::new(head_bytes_max);
         loop {
@@ -63,26 +79,6 @@ impl ProxyClient {
             }
             self.fill().await?;
         }
-    }
-
-    /// Reads both messages. Each length is one byte, which limits the size.
-    async fn read_socks(&mut self) -> Result<socks::SocksRequest, ProxyRequestError> {
-        let greeting = loop {
-            match socks::parse_greeting(&self.buffer)? {
-                Some(length) => break length,
-                None => self.fill().await?,
-            }
-        };
-        self.buffer.drain(..greeting);
-        self.stream.write_all(socks::ACCEPTED).await?;
-        let (request, length) = loop {
-            match socks::parse_request(&self.buffer)? {
-                Some(parsed) => break parsed,
-                None => self.fill().await?,
-            }
-        };
-        self.buffer.drain(..length);
-        Ok(request)
     }
 
     /// Waits for more bytes.

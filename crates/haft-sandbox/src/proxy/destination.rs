@@ -35,7 +35,7 @@ pub enum ConnectionDenial {
     #[error(
         "port {port} of host {host} is not granted to this call: a host granted by name is reachable at \
          {}; use one of these",
-        listed(.ports)
+        .ports.iter().map(u16::to_string).collect::<Vec<_>>().join(" and ")
     )]
     OtherPorts {
         /// The host.
@@ -107,23 +107,20 @@ pub async fn admitted_addresses(
         }
         EgressDecision::ByName | EgressDecision::AnyAddress => {}
     }
-    permitted(host, resolved(host, resolver).await?, admitted)
-}
-
-async fn resolved(
-    host: &Host,
-    resolver: &dyn HostResolver,
-) -> Result<Vec<IpAddr>, ConnectionDenial> {
-    let unresolved = |reason: String| ConnectionDenial::Unresolved { host: host.clone(), reason };
-    if let Some(address) = host.address() {
-        return Ok(vec![address]);
-    }
-    let addresses = resolver.resolve(&host.to_string()).await;
-    let addresses = addresses.map_err(|err| unresolved(err.to_string()))?;
-    if addresses.is_empty() {
-        return Err(unresolved("the resolver found none".to_owned()));
-    }
-    Ok(addresses)
+    let addresses = match host.address() {
+        Some(address) => vec![address],
+        None => {
+            let unresolved =
+                |reason: String| ConnectionDenial::Unresolved { host: host.clone(), reason };
+            let addresses = resolver.resolve(&host.to_string()).await;
+            let addresses = addresses.map_err(|err| unresolved(err.to_string()))?;
+            if addresses.is_empty() {
+                return Err(unresolved("the resolver found none".to_owned()));
+            }
+            addresses
+        }
+    };
+    permitted(host, addresses, admitted)
 }
 
 /// Returns the addresses that may be connected to. If a name has public and other addresses, only
@@ -169,10 +166,6 @@ pub(super) fn local_range(address: IpAddr) -> Option<&'static str> {
     socket.connect((address, PORT)).ok()?;
     let is_elsewhere = socket.local_addr().is_ok_and(|source| source.ip() != address);
     (!is_elsewhere).then_some("one of this machine")
-}
-
-fn listed(ports: &[u16]) -> String {
-    ports.iter().map(u16::to_string).collect::<Vec<_>>().join(" and ")
 }
 
 impl ConnectionDenial {

@@ -80,7 +80,11 @@ impl HttpExchange<'_> {
         let upload = async {
             let mut to = CountingWriter { writer: server_writer, count: |n| traffic.count_sent(n) };
             to.write(&head).await.map_err(HttpExchangeError::Server)?;
-            copy(body, received, client_reader, to).await.map_err(BodyCopyError::of_upload)
+            copy(body, received, client_reader, to).await.map_err(|err| match err {
+                BodyCopyError::Read(err) => HttpExchangeError::Client(err),
+                BodyCopyError::Write(err) => HttpExchangeError::Server(err),
+                BodyCopyError::Body(err) => HttpExchangeError::Request(err),
+            })
         };
         let download = async {
             let response =
@@ -90,7 +94,11 @@ impl HttpExchange<'_> {
             let head = response.head.forwarded();
             client_writer.write_all(&head).await.map_err(HttpExchangeError::Client)?;
             let to = CountingWriter { writer: client_writer, count: |n| traffic.count_received(n) };
-            copy(body, response.rest, server_reader, to).await.map_err(BodyCopyError::of_download)
+            copy(body, response.rest, server_reader, to).await.map_err(|err| match err {
+                BodyCopyError::Read(err) => HttpExchangeError::Server(err),
+                BodyCopyError::Write(err) => HttpExchangeError::Client(err),
+                BodyCopyError::Body(err) => HttpExchangeError::ResponseBody(err),
+            })
         };
         let both = async {
             tokio::pin!(download);
@@ -126,33 +134,25 @@ async fn read_response(
 ) -> Result<UpstreamResponse, HttpExchangeError> {
     let mut buffer = Vec::new();
     for _ in 0..INTERIM_MAX {
-        let head = read_response_head(server, &mut buffer, limits.head_bytes_max).await?;
+        let mut scanner = HttpHeadScanner::new(limits.head_bytes_max);
+        let head = loop {
+            if let Some(head) = scanner.scan(&buffer)? {
+                let response = ResponseHead::parse(&head)?;
+                let length = head.length();
+                buffer.drain(..length);
+                break response;
+            }
+            buffer.reserve(RELAY_BYTES);
+            if server.read_buf(&mut buffer).await.map_err(HttpExchangeError::Server)? == 0 {
+                return Err(HttpExchangeError::NoResponse);
+            }
+        };
         if !head.is_interim() {
             return Ok(UpstreamResponse { head, rest: buffer });
         }
         client.write_all(&head.forwarded()).await.map_err(HttpExchangeError::Client)?;
     }
     Err(HttpExchangeError::TooManyInterim)
-}
-
-async fn read_response_head(
-    server: &mut (impl AsyncRead + Unpin),
-    buffer: &mut Vec<u8>,
-    bytes_max: usize,
-) -> Result<ResponseHead, HttpExchangeError> {
-    let mut scanner = HttpHeadScanner::new(bytes_max);
-    loop {
-        if let Some(head) = scanner.scan(buffer)? {
-            let response = ResponseHead::parse(&head)?;
-            let length = head.length();
-            buffer.drain(..length);
-            return Ok(response);
-        }
-        buffer.reserve(RELAY_BYTES);
-        if server.read_buf(buffer).await.map_err(HttpExchangeError::Server)? == 0 {
-            return Err(HttpExchangeError::NoResponse);
-        }
-    }
 }
 
 /// A writer that counts its bytes.
@@ -187,24 +187,6 @@ async fn copy<Writer: AsyncWrite + Unpin, Count: Fn(usize)>(
         buffer.reserve(RELAY_BYTES);
         if from.read_buf(&mut buffer).await.map_err(BodyCopyError::Read)? == 0 {
             return body.end().map_err(BodyCopyError::Body);
-        }
-    }
-}
-
-impl BodyCopyError {
-    fn of_upload(self) -> HttpExchangeError {
-        match self {
-            BodyCopyError::Read(err) => HttpExchangeError::Client(err),
-            BodyCopyError::Write(err) => HttpExchangeError::Server(err),
-            BodyCopyError::Body(err) => HttpExchangeError::Request(err),
-        }
-    }
-
-    fn of_download(self) -> HttpExchangeError {
-        match self {
-            BodyCopyError::Read(err) => HttpExchangeError::Server(err),
-            BodyCopyError::Write(err) => HttpExchangeError::Client(err),
-            BodyCopyError::Body(err) => HttpExchangeError::ResponseBody(err),
         }
     }
 }

@@ -8,7 +8,6 @@ mod tests;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio::net::TcpStream;
 use tokio::time::timeout;
@@ -103,20 +102,20 @@ impl ConnectionGate {
         let mut last = io::Error::from(io::ErrorKind::AddrNotAvailable);
         for address in addresses.into_iter().take(ADDRESSES_MAX) {
             let address = SocketAddr::new(address, port);
-            match connect_within(part, address).await {
+            let connecting = async {
+                let stream = timeout(part, TcpStream::connect(address));
+                let stream =
+                    stream.await.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
+                // Small packets are small because the client sent them so; waiting for more would
+                // only delay them.
+                stream.set_nodelay(true)?;
+                io::Result::Ok(stream)
+            };
+            match connecting.await {
                 Ok(upstream) => return Ok((upstream, address)),
                 Err(err) => last = err,
             }
         }
         Err(ConnectionDenial::Unreachable { host: host.clone(), port, error: last })
     }
-}
-
-async fn connect_within(time: Duration, address: SocketAddr) -> io::Result<TcpStream> {
-    let connecting = timeout(time, TcpStream::connect(address));
-    let stream = connecting.await.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
-    // Small packets are small because the client sent them so; waiting for more would only delay
-    // them.
-    stream.set_nodelay(true)?;
-    Ok(stream)
 }

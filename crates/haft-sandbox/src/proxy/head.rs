@@ -142,28 +142,23 @@ impl HttpHeadScanner {
                 return Err(HttpHeadError::TooLong { bytes_max: self.bytes_max });
             }
             self.scanned += 1;
-            if self.is_end(byte)? {
-                return Ok(bytes.get(..self.scanned).map(|bytes| HttpHead { bytes }));
+            match (self.is_after_return, byte) {
+                (false, b'\r') => self.is_after_return = true,
+                (true, b'\n') if self.line_bytes == 0 => {
+                    if self.scanned <= 2 {
+                        return Err(HttpHeadError::StartLine);
+                    }
+                    return Ok(bytes.get(..self.scanned).map(|bytes| HttpHead { bytes }));
+                }
+                (true, b'\n') => {
+                    self.is_after_return = false;
+                    self.line_bytes = 0;
+                }
+                (false, b'\t' | b' '..=b'~' | 0x80..) => self.line_bytes += 1,
+                (_, other) => return Err(HttpHeadError::Byte(other)),
             }
         }
         Ok(None)
-    }
-
-    /// Consumes the next byte and returns whether it ends the head.
-    fn is_end(&mut self, byte: u8) -> Result<bool, HttpHeadError> {
-        match (self.is_after_return, byte) {
-            (false, b'\r') => self.is_after_return = true,
-            (true, b'\n') => {
-                if self.line_bytes == 0 {
-                    return if self.scanned > 2 { Ok(true) } else { Err(HttpHeadError::StartLine) };
-                }
-                self.is_after_return = false;
-                self.line_bytes = 0;
-            }
-            (false, b'\t' | b' '..=b'~' | 0x80..) => self.line_bytes += 1,
-            (_, other) => return Err(HttpHeadError::Byte(other)),
-        }
-        Ok(false)
     }
 }
 

@@ -82,13 +82,34 @@ impl Host {
             return Host::from_address(IpAddr::V6(address));
         }
         let name = text.strip_suffix('.').unwrap_or(text);
-        let is_number = name.rsplit('.').next().is_some_and(looks_like_number);
+        // Some resolver would read a name with such a last label as a number. No top-level domain is
+        // a number.
+        let is_number = name.rsplit('.').next().is_some_and(|label| {
+            match label.strip_prefix("0x").or_else(|| label.strip_prefix("0X")) {
+                Some(digits) => digits.bytes().all(|byte| byte.is_ascii_hexdigit()),
+                None => !label.is_empty() && label.bytes().all(|byte| byte.is_ascii_digit()),
+            }
+        });
         if is_number {
             // A trailing dot does not belong to an address.
             let address: Ipv4Addr = text.parse().map_err(|_| HostError::Number)?;
             return Ok(Host(HostKind::Address(IpAddr::V4(address))));
         }
-        check_name(name)?;
+        if name.is_empty() {
+            return Err(HostError::Empty);
+        }
+        let is_allowed =
+            |character: char| character.is_ascii_alphanumeric() || ".-".contains(character);
+        if let Some(character) = name.chars().find(|character| !is_allowed(*character)) {
+            return Err(HostError::Character(character));
+        }
+        if name.split('.').any(str::is_empty) {
+            return Err(HostError::EmptyLabel);
+        }
+        let is_long = |label: &str| label.len() > LABEL_CHARS_MAX;
+        if name.len() > NAME_CHARS_MAX || name.split('.').any(is_long) {
+            return Err(HostError::TooLong);
+        }
         Ok(Host(HostKind::Name(name.to_ascii_lowercase())))
     }
 
@@ -148,32 +169,4 @@ impl fmt::Display for Host {
             HostKind::Address(address) => address.fmt(formatter),
         }
     }
-}
-
-/// Returns whether some resolver would read a name with this last label as a number. No top-level
-/// domain is a number.
-fn looks_like_number(label: &str) -> bool {
-    let hexadecimal = label.strip_prefix("0x").or_else(|| label.strip_prefix("0X"));
-    match hexadecimal {
-        Some(digits) => digits.bytes().all(|byte| byte.is_ascii_hexdigit()),
-        None => !label.is_empty() && label.bytes().all(|byte| byte.is_ascii_digit()),
-    }
-}
-
-fn check_name(name: &str) -> Result<(), HostError> {
-    if name.is_empty() {
-        return Err(HostError::Empty);
-    }
-    let is_allowed =
-        |character: char| character.is_ascii_alphanumeric() || ".-".contains(character);
-    if let Some(character) = name.chars().find(|character| !is_allowed(*character)) {
-        return Err(HostError::Character(character));
-    }
-    if name.split('.').any(str::is_empty) {
-        return Err(HostError::EmptyLabel);
-    }
-    if name.len() > NAME_CHARS_MAX || name.split('.').any(|label| label.len() > LABEL_CHARS_MAX) {
-        return Err(HostError::TooLong);
-    }
-    Ok(())
 }

@@ -108,18 +108,6 @@ pub fn parse_greeting(bytes: &[u8]) -> Result<Option<usize>, SocksError> {
 /// If it requests something that is not supported.
 pub fn parse_request(bytes: &[u8]) -> Result<Option<(SocksRequest, usize)>, SocksError> {
     let mut message = SocksMessage { rest: bytes };
-    let Some(kind) = read_start(&mut message)? else { return Ok(None) };
-    let Some(destination) = read_destination(&mut message, kind)? else { return Ok(None) };
-    let Some(port) = message.take().map(u16::from_be_bytes) else { return Ok(None) };
-    if port == 0 {
-        return Err(SocksError::Port);
-    }
-    let length = bytes.len().saturating_sub(message.rest.len());
-    Ok(Some((SocksRequest { destination, port }, length)))
-}
-
-/// Parses up to the address type and returns it.
-fn read_start(message: &mut SocksMessage<'_>) -> Result<Option<u8>, SocksError> {
     let Some([version]) = message.take() else { return Ok(None) };
     if version != VERSION {
         return Err(SocksError::Version(version));
@@ -132,20 +120,24 @@ fn read_start(message: &mut SocksMessage<'_>) -> Result<Option<u8>, SocksError> 
     if reserved != 0 {
         return Err(SocksError::Reserved(reserved));
     }
-    Ok(message.take().map(|[kind]| kind))
-}
-
-fn read_destination(
-    message: &mut SocksMessage<'_>,
-    kind: u8,
-) -> Result<Option<SocksDestination>, SocksError> {
-    let address = match kind {
-        KIND_IPV4 => message.take().map(|octets: [u8; 4]| Ipv4Addr::from(octets).into()),
-        KIND_IPV6 => message.take().map(|octets: [u8; 16]| Ipv6Addr::from(octets).into()),
-        KIND_NAME => return Ok(message.take_name().map(SocksDestination::Name)),
+    let Some([kind]) = message.take() else { return Ok(None) };
+    let destination = match kind {
+        KIND_IPV4 => message
+            .take()
+            .map(|octets: [u8; 4]| SocksDestination::Address(Ipv4Addr::from(octets).into())),
+        KIND_IPV6 => message
+            .take()
+            .map(|octets: [u8; 16]| SocksDestination::Address(Ipv6Addr::from(octets).into())),
+        KIND_NAME => message.take_name().map(SocksDestination::Name),
         other => return Err(SocksError::AddressKind(other)),
     };
-    Ok(address.map(SocksDestination::Address))
+    let Some(destination) = destination else { return Ok(None) };
+    let Some(port) = message.take().map(u16::from_be_bytes) else { return Ok(None) };
+    if port == 0 {
+        return Err(SocksError::Port);
+    }
+    let length = bytes.len().saturating_sub(message.rest.len());
+    Ok(Some((SocksRequest { destination, port }, length)))
 }
 
 impl SocksError {
@@ -169,11 +161,7 @@ impl SocksReply {
     /// need to know the host's network.
     #[must_use]
     pub fn bytes(self) -> [u8; 10] {
-        [VERSION, self.code(), 0, KIND_IPV4, 0, 0, 0, 0, 0, 0]
-    }
-
-    fn code(self) -> u8 {
-        match self {
+        let code = match self {
             SocksReply::Succeeded => 0,
             SocksReply::GeneralFailure => 1,
             SocksReply::NotAllowed => 2,
@@ -181,7 +169,8 @@ impl SocksReply {
             SocksReply::ConnectionRefused => 5,
             SocksReply::CommandNotSupported => 7,
             SocksReply::AddressKindNotSupported => 8,
-        }
+        };
+        [VERSION, code, 0, KIND_IPV4, 0, 0, 0, 0, 0, 0]
     }
 }
 

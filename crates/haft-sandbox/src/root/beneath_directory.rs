@@ -53,14 +53,9 @@ impl BeneathDirectory {
     /// is `ELOOP`.
     pub(super) fn open(&self, canonical: &Path, flags: OFlags) -> Result<OwnedFd> {
         let flags = flags | OFlags::CLOEXEC;
-        if self.has_openat2 {
-            self.open_at_once(canonical, flags)
-        } else {
-            self.walk(canonical, flags)
+        if !self.has_openat2 {
+            return self.walk(canonical, flags);
         }
-    }
-
-    fn open_at_once(&self, canonical: &Path, flags: OFlags) -> Result<OwnedFd> {
         let path = if canonical.as_os_str().is_empty() { Path::new(".") } else { canonical };
         // With O_NOFOLLOW and O_PATH together the kernel would open a trailing link itself.
         let flags = flags.difference(OFlags::NOFOLLOW);

@@ -2,7 +2,7 @@
 //! follows links. The caller walks a tree by canonical paths, so that no handle is kept per
 //! directory.
 
-use std::ffi::{CStr, OsStr, OsString};
+use std::ffi::{OsStr, OsString};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -12,7 +12,7 @@ use rustix::io::{self, Errno};
 
 use super::Root;
 use super::error::RootError;
-use super::file::{DirEntry, InodeKind};
+use super::file::DirEntry;
 
 /// Bytes of entries that are read per system call; about 700 names of usual length.
 const BUFFER_BYTES: usize = 32 * 1024;
@@ -44,23 +44,18 @@ fn read_entries(directory: &OwnedFd) -> io::Result<Vec<DirEntry>> {
         if name == c"." || name == c".." {
             continue;
         }
-        if let Some(kind) = kind_of(directory, name, entry.file_type())? {
-            entries
-                .push(DirEntry { name: OsString::from(OsStr::from_bytes(name.to_bytes())), kind });
-        }
+        let kind = match entry.file_type() {
+            // Some file systems do not store kinds in their directories.
+            FileType::Unknown => match statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
+                Ok(stat) => FileType::from_raw_mode(stat.st_mode),
+                // It was removed meanwhile.
+                Err(Errno::NOENT) => continue,
+                Err(errno) => return Err(errno),
+            },
+            listed => listed,
+        };
+        let name = OsString::from(OsStr::from_bytes(name.to_bytes()));
+        entries.push(DirEntry { name, kind: kind.into() });
     }
     Ok(entries)
-}
-
-/// Returns the kind of a name, or `None` if it was removed meanwhile.
-fn kind_of(directory: &OwnedFd, name: &CStr, listed: FileType) -> io::Result<Option<InodeKind>> {
-    if listed != FileType::Unknown {
-        return Ok(Some(listed.into()));
-    }
-    // Some file systems do not store kinds in their directories.
-    match statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
-        Ok(stat) => Ok(Some(FileType::from_raw_mode(stat.st_mode).into())),
-        Err(Errno::NOENT) => Ok(None),
-        Err(errno) => Err(errno),
-    }
 }

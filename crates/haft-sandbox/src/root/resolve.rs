@@ -139,7 +139,14 @@ impl<'a> ResolveWalk<'a> {
         let at = self.directory.as_ref().unwrap_or(self.root.inner.beneath.directory());
         let entry = match openat(at, name, HANDLE, Mode::empty()) {
             Ok(entry) => entry,
-            Err(Errno::NOENT) => return self.missing(path).map(Some),
+            // The walk ends at a name that does not exist.
+            Err(Errno::NOENT) if self.pending.iter().any(|step| step.name == "..") => {
+                return Err(RootError::NotFound { path });
+            }
+            Err(Errno::NOENT) => {
+                let path = self.pending.iter().rev().fold(path, |path, step| path.join(&step.name));
+                return Ok(Some(ResolvedPath { path, kind: None }));
+            }
             Err(errno) => return Err(RootError::from_errno(&path, errno)),
         };
         let stat = fstat(&entry).map_err(|errno| RootError::from_errno(&path, errno))?;
@@ -199,15 +206,6 @@ impl<'a> ResolveWalk<'a> {
         self.directory =
             Some(parent.map_err(|errno| RootError::from_errno(&self.canonical, errno))?);
         Ok(())
-    }
-
-    /// Ends the walk at a name that does not exist.
-    fn missing(&mut self, path: PathBuf) -> Result<ResolvedPath, RootError> {
-        if self.pending.iter().any(|step| step.name == "..") {
-            return Err(RootError::NotFound { path });
-        }
-        let path = self.pending.iter().rev().fold(path, |path, step| path.join(&step.name));
-        Ok(ResolvedPath { path, kind: None })
     }
 
     fn push(&mut self, path: &Path, link: Option<Rc<Path>>) {

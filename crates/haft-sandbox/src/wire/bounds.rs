@@ -4,7 +4,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use super::bytes::{WireReader, WireWriter, malformed};
+use crate::bytes::{WireReader, WireWriter, malformed};
 use crate::confinement::{Mechanisms, Network, ResourceLimits};
 
 /// The confinement of a command.

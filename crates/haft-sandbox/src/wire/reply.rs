@@ -3,8 +3,8 @@
 
 use std::io;
 
-use super::bytes::malformed;
-use crate::process::ExceededLimit;
+use crate::bytes::malformed;
+use crate::exit::ExceededLimit;
 
 /// The size of the header of every reply.
 pub(crate) const FRAME_HEADER_BYTES: usize = 8;
@@ -109,7 +109,8 @@ impl HelperReply {
             HelperReply::Started(applied) => (3, *applied, None, 0),
             HelperReply::Failed(failure) => (4, none, Some(failure), 0),
             HelperReply::Lacking(applied, obstacle) => (5, *applied, obstacle.as_ref(), 0),
-            HelperReply::Exceeded(bound) => (6, none, None, number_of(*bound)),
+            HelperReply::Exceeded(ExceededLimit::Memory) => (6, none, None, 0),
+            HelperReply::Exceeded(ExceededLimit::Processes) => (6, none, None, 1),
             HelperReply::Exited(code) => (7, none, None, *code),
             HelperReply::Signalled(signal) => (8, none, None, *signal),
             HelperReply::Clearing => (9, none, None, 0),
@@ -156,7 +157,8 @@ impl HelperReply {
             3 => HelperReply::Started(applied),
             4 => HelperReply::Failed(failure()?),
             5 => HelperReply::Lacking(applied, obstacle()?),
-            6 => HelperReply::Exceeded(bound_of(number)?),
+            6 if number == 0 => HelperReply::Exceeded(ExceededLimit::Memory),
+            6 if number == 1 => HelperReply::Exceeded(ExceededLimit::Processes),
             7 => HelperReply::Exited(number),
             8 => HelperReply::Signalled(number),
             9 => HelperReply::Clearing,
@@ -210,21 +212,6 @@ impl StartStage {
             _ => return Err(malformed()),
         })
     }
-}
-
-fn number_of(bound: ExceededLimit) -> i32 {
-    match bound {
-        ExceededLimit::Memory => 0,
-        ExceededLimit::Processes => 1,
-    }
-}
-
-fn bound_of(number: i32) -> io::Result<ExceededLimit> {
-    Ok(match number {
-        0 => ExceededLimit::Memory,
-        1 => ExceededLimit::Processes,
-        _ => return Err(malformed()),
-    })
 }
 
 fn frame([tag, flags]: [u8; 2], number: i32, text: &str) -> Vec<u8> {

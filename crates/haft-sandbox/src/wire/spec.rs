@@ -5,8 +5,8 @@ use std::ffi::OsString;
 use std::io;
 
 use super::bounds::WireConfinement;
-use super::bytes::{WireReader, WireWriter, malformed};
-use crate::process::CommandChannel;
+use crate::bytes::{WireReader, WireWriter, malformed};
+use crate::channel::CommandChannel;
 
 /// The command that a supervisor must run.
 #[derive(Debug, Clone, PartialEq, Eq)]

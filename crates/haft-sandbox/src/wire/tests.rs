@@ -8,8 +8,9 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::*;
+use crate::channel::CommandChannel;
 use crate::confinement::{Mechanisms, Network, ResourceLimits};
-use crate::process::{CommandChannel, ExceededLimit};
+use crate::exit::ExceededLimit;
 
 fn text() -> impl Strategy<Value = OsString> {
     vec(1_u8..=255, 0..40).prop_map(OsString::from_vec)

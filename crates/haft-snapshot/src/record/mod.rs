@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 use haft_sandbox::{DirectoryWatch, InodeStamp, Root, RootError};
 
-pub use self::options::{RecordDurability, RecordOptions};
+pub use self::options::RecordOptions;
 pub use self::tracker::RecordTracker;
 
 use self::cache::{LazyCache, RecordCacheWriter};

@@ -3,20 +3,10 @@
 use crate::error::RecordError;
 use crate::id::ObjectId;
 use crate::limits::{FILE_BYTES_MAX, FILES_MAX, IGNORED_BYTES_MAX, IGNORED_FILES_MAX};
+use crate::objects::RecordDurability;
 
 /// The file with the kernel's identifier of the current boot.
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
-
-/// When a record survives a loss of power.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum RecordDurability {
-    /// As soon as it is made.
-    #[default]
-    AtOnce,
-    /// After [`SnapshotStore::sync`](crate::SnapshotStore::sync), or once the system has written
-    /// it. It survives the death of processes at once.
-    Later,
-}
 
 /// Options of a record.
 #[derive(Debug, Clone, PartialEq, Eq)]

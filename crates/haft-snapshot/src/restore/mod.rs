@@ -8,7 +8,6 @@ mod replacement;
 mod steps;
 
 use std::collections::BTreeSet;
-use std::fmt;
 use std::path::PathBuf;
 
 use haft_sandbox::Root;
@@ -20,7 +19,6 @@ use self::steps::RestoreExecutor;
 use crate::compose::ComposedChanges;
 use crate::error::{RestoreError, SnapshotStoreError};
 use crate::id::TreeId;
-use crate::quoting::quote_path;
 use crate::record::{ChangeScope, OmittedPath, RecordOptions};
 use crate::state::OmissionReason;
 use crate::store::{SnapshotStore, open_lock};
@@ -81,54 +79,6 @@ pub enum SkipReason {
     NotEmpty,
     /// It is [hidden](SnapshotStore::with_hidden) now, but was not when it was recorded.
     Hidden,
-}
-
-/// A path that prevents the restore.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RestoreConflict {
-    /// The canonical path.
-    pub path: PathBuf,
-    /// The reason.
-    pub reason: RestoreConflictReason,
-}
-
-/// Why a path prevents the restore.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum RestoreConflictReason {
-    /// It is in neither the old nor the new state: something else has changed it since.
-    ChangedSince,
-    /// Something else changed it between two of the changes to undo. Undoing both would undo that
-    /// change as well.
-    ChangedBetween,
-    /// Its state cannot be read.
-    Unreadable,
-    /// Its current content was omitted from the record, and would be lost.
-    NotRecorded(OmissionReason),
-    /// It was never recorded, and is where something must be written. Not even
-    /// [`OverwritePolicy::Force`] removes it.
-    Obstructed,
-}
-
-impl fmt::Display for RestoreConflict {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: ", quote_path(&self.path))?;
-        match self.reason {
-            RestoreConflictReason::ChangedSince => f.write_str("it changed since"),
-            RestoreConflictReason::ChangedBetween => {
-                f.write_str("something else changed it between the changes that are to be undone")
-            }
-            RestoreConflictReason::Unreadable => {
-                f.write_str("it cannot be read to see whether it changed")
-            }
-            RestoreConflictReason::NotRecorded(reason) => {
-                write!(f, "it would be lost, because it was left out of the record as {reason}")
-            }
-            RestoreConflictReason::Obstructed => {
-                f.write_str("it lies where something must be written; move it away")
-            }
-        }
-    }
 }
 
 impl SnapshotStore {

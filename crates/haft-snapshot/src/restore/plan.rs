@@ -8,10 +8,9 @@ use std::path::{Path, PathBuf};
 use haft_sandbox::{InodeKind, Root};
 
 use super::present::{self, PresentEntry, PresentState};
-use super::{
-    OverwritePolicy, RestoreConflict, RestoreConflictReason, RestoreReport, SkipReason, SkippedPath,
-};
+use super::{OverwritePolicy, RestoreReport, SkipReason, SkippedPath};
 use crate::compose::{ComposedChanges, PathHistory};
+use crate::conflict::{RestoreConflict, RestoreConflictReason};
 use crate::directory::{EntryMetadata, parent_of};
 use crate::error::{RestoreError, SnapshotStoreError};
 use crate::hidden_paths::RootHiddenPaths;

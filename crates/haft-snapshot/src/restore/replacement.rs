@@ -11,7 +11,6 @@ use rustix::fs::{AtFlags, RenameFlags, linkat, renameat, renameat_with, unlinkat
 use rustix::io::{self, Errno};
 
 use super::plan::ExpectedEntry;
-use super::steps::failed;
 use crate::directory::{EntryMetadata, OpenDirectory, name_of};
 use crate::error::RestoreError;
 use crate::id::ObjectId;
@@ -187,7 +186,7 @@ impl<'a> ReplacementTarget<'a> {
     }
 
     fn failed(&self) -> impl FnOnce(Errno) -> RestoreError {
-        move |errno| failed(self.path, errno)
+        move |errno| RestoreError::io(self.path, errno)
     }
 }
 

@@ -110,7 +110,7 @@ impl<'a> RestoreExecutor<'a> {
             Err(Errno::NOTEMPTY | Errno::EXIST | Errno::NOTDIR) => {
                 return Err(RestoreError::Changed { path });
             }
-            Err(errno) => return Err(failed(&path, errno)),
+            Err(errno) => return Err(RestoreError::io(&path, errno)),
         }
         Ok(())
     }
@@ -119,7 +119,10 @@ impl<'a> RestoreExecutor<'a> {
     /// removed at the end.
     fn make_directory(&mut self, path: &Path, mode: u32) -> Result<(), RestoreError> {
         let directory = self.open_for_changes(parent_of(path))?;
-        match directory.entry_metadata(name_of(path)).map_err(|errno| failed(path, errno))? {
+        match directory
+            .entry_metadata(name_of(path))
+            .map_err(|errno| RestoreError::io(path, errno))?
+        {
             None => {}
             Some(observed) if observed.metadata.kind == InodeKind::Directory => return Ok(()),
             Some(_) => return Err(RestoreError::Changed { path: path.to_path_buf() }),
@@ -130,7 +133,7 @@ impl<'a> RestoreExecutor<'a> {
             .and_then(|()| set_bits(&directory, OsStr::new(&spot.temporary), bits));
         if let Err(errno) = made {
             let _ = unlinkat(&directory.handle, &spot.temporary, AtFlags::REMOVEDIR);
-            return Err(failed(path, errno));
+            return Err(RestoreError::io(path, errno));
         }
         spot.put_directory()?;
         self.outcome.paths.insert(path.to_path_buf());
@@ -152,7 +155,7 @@ impl<'a> RestoreExecutor<'a> {
         // A user who may not read the file must not read it while it is being written.
         let private = Mode::RUSR | Mode::WUSR;
         let new = openat(&directory.handle, &spot.temporary, flags, private)
-            .map_err(|errno| failed(path, errno))?;
+            .map_err(|errno| RestoreError::io(path, errno))?;
         let bits = match fill(File::from(new), &bytes, file, expected.observed()) {
             Ok(bits) => bits,
             Err(source) => {
@@ -178,7 +181,7 @@ impl<'a> RestoreExecutor<'a> {
         let directory = self.open_for_changes(parent_of(path))?;
         let spot = ReplacementTarget::of(&directory, path);
         symlinkat(target, &directory.handle, &spot.temporary)
-            .map_err(|errno| failed(path, errno))?;
+            .map_err(|errno| RestoreError::io(path, errno))?;
         spot.put(expected)?;
         self.outcome.paths.insert(path.to_path_buf());
         self.outcome.written += 1;
@@ -198,7 +201,7 @@ impl<'a> RestoreExecutor<'a> {
             (Some(owner), Some(observed)) if observed.owner != owner => file.mode & !SET_ID,
             _ => file.mode,
         };
-        set_bits(&directory, name_of(path), bits).map_err(|errno| failed(path, errno))?;
+        set_bits(&directory, name_of(path), bits).map_err(|errno| RestoreError::io(path, errno))?;
         if bits != file.mode {
             self.outcome.weakened.push(path.to_path_buf());
         }
@@ -231,7 +234,8 @@ impl<'a> RestoreExecutor<'a> {
     fn add_owner_bits(&mut self, path: &Path) -> Result<(), RestoreError> {
         let parent = OpenDirectory::open(self.root, parent_of(path))?;
         let name = name_of(path);
-        let observed = parent.entry_metadata(name).map_err(|errno| failed(path, errno))?;
+        let observed =
+            parent.entry_metadata(name).map_err(|errno| RestoreError::io(path, errno))?;
         let Some(observed) =
             observed.filter(|observed| observed.metadata.kind == InodeKind::Directory)
         else {
@@ -239,7 +243,8 @@ impl<'a> RestoreExecutor<'a> {
         };
         let mode = observed.metadata.stamp.permissions();
         if mode & WORKING_BITS != WORKING_BITS {
-            set_bits(&parent, name, mode | WORKING_BITS).map_err(|errno| failed(path, errno))?;
+            set_bits(&parent, name, mode | WORKING_BITS)
+                .map_err(|errno| RestoreError::io(path, errno))?;
             self.final_modes.entry(path.to_path_buf()).or_insert(mode);
         }
         Ok(())
@@ -249,7 +254,7 @@ impl<'a> RestoreExecutor<'a> {
     fn sync(&self) -> Result<(), RestoreError> {
         for path in &self.touched {
             match OpenDirectory::open(self.root, path) {
-                Ok(directory) => directory.sync().map_err(|errno| failed(path, errno))?,
+                Ok(directory) => directory.sync().map_err(|errno| RestoreError::io(path, errno))?,
                 // It was removed as well.
                 Err(err) if is_gone(&err) => {}
                 Err(err) => return Err(err.into()),
@@ -267,14 +272,15 @@ impl<'a> RestoreExecutor<'a> {
                 Err(err) => return Err(err.into()),
             };
             let name = name_of(&path);
-            let observed = parent.entry_metadata(name).map_err(|errno| failed(&path, errno))?;
+            let observed =
+                parent.entry_metadata(name).map_err(|errno| RestoreError::io(&path, errno))?;
             let Some(observed) =
                 observed.filter(|observed| observed.metadata.kind == InodeKind::Directory)
             else {
                 continue;
             };
             if observed.metadata.stamp.permissions() != mode {
-                set_bits(&parent, name, mode).map_err(|errno| failed(&path, errno))?;
+                set_bits(&parent, name, mode).map_err(|errno| RestoreError::io(&path, errno))?;
                 self.outcome.changed_modes += 1;
                 // The others were opened to work in them, and are otherwise unchanged.
                 if planned.contains(&path) {
@@ -351,8 +357,4 @@ fn is_gone(err: &RootError) -> bool {
         err,
         RootError::NotFound { .. } | RootError::NotADirectory { .. } | RootError::Exchanged { .. }
     )
-}
-
-pub(super) fn failed(path: &Path, errno: Errno) -> RestoreError {
-    RestoreError::Io { path: path.to_path_buf(), source: errno.into() }
 }

@@ -8,7 +8,8 @@ use std::path::Path;
 use super::replacement::temporary_name;
 use super::*;
 use crate::id::ObjectId;
-use crate::record::{ChangeScope, RecordDurability, RecordOptions};
+use crate::objects::RecordDurability;
+use crate::record::{ChangeScope, RecordOptions};
 use crate::state::{FileOwner, RecordedFile};
 use crate::tree::{TreeNode, TreeObject};
 

@@ -117,7 +117,11 @@ fn walk(
         let names = read_names(&directory, &mut buffer, |_, kind| {
             matches!(kind, ScannedKind::Directory | ScannedKind::File)
         });
-        for listed in names.map_err(|errno| unreadable(root, &path, errno))? {
+        let unreadable = |errno: rustix::io::Errno| ScanError::Unreadable {
+            path: absolute(root, &path),
+            source: errno.into(),
+        };
+        for listed in names.map_err(unreadable)? {
             match listed.kind {
                 ScannedKind::Directory => pending.push((join(&path, &listed.name), depth + 1)),
                 ScannedKind::File => {
@@ -135,10 +139,6 @@ fn walk(
         }
     }
     Ok(())
-}
-
-fn unreadable(root: &ScanRoot, path: &[u8], errno: rustix::io::Errno) -> ScanError {
-    ScanError::Unreadable { path: absolute(root, path), source: errno.into() }
 }
 
 fn absolute(root: &ScanRoot, path: &[u8]) -> PathBuf {

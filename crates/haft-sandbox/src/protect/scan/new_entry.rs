@@ -53,7 +53,13 @@ impl NewEntryJudge<'_> {
             // The contents of a repository are protected by their own patterns.
             (Some(GitPart::Entry), ScannedKind::Directory) => NewEntryVerdict::Keep,
             (Some(GitPart::Hooks), ScannedKind::Directory) => NewEntryVerdict::Enter,
-            (Some(GitPart::Hook), ScannedKind::File) if has_sample_name(&entry.path) => {
+            // git runs no hook whose name has a suffix.
+            (Some(GitPart::Hook), ScannedKind::File)
+                if entry
+                    .path
+                    .file_name()
+                    .is_some_and(|name| name.as_bytes().ends_with(b".sample")) =>
+            {
                 NewEntryVerdict::Keep
             }
             (Some(GitPart::Config), ScannedKind::File) => {
@@ -103,16 +109,11 @@ impl NewEntryJudge<'_> {
     fn is_harmless_config(&self, path: &Path, previous: Option<&[u8]>) -> bool {
         let Some(text) = self.read(path, CONFIG_BYTES_MAX) else { return false };
         let directory = path.parent().unwrap_or(Path::new(""));
+        // A worktree may be where the command could write anyway, after links are resolved.
         git_config::is_config_harmless(&text, previous, |worktree| {
-            self.is_writable(&directory.join(worktree))
+            let canonical = directory.join(worktree).canonicalize();
+            canonical.is_ok_and(|path| beneath(self.scope.roots, &path).is_some())
         })
-    }
-
-    /// Returns whether the command could write to a path anyway, after its links are resolved.
-    fn is_writable(&self, path: &Path) -> bool {
-        let canonical = path.canonicalize().ok();
-        // A path that does not exist yet is judged by its existing part.
-        canonical.is_some_and(|path| beneath(self.scope.roots, &path).is_some())
     }
 
     /// Returns whether a file contains the path of a repository that this scan has found, so that
@@ -137,9 +138,4 @@ impl NewEntryJudge<'_> {
 
 fn keep_if(is_harmless: bool) -> NewEntryVerdict {
     if is_harmless { NewEntryVerdict::Keep } else { NewEntryVerdict::Undo }
-}
-
-/// git runs no hook whose name has a suffix.
-fn has_sample_name(path: &Path) -> bool {
-    path.file_name().is_some_and(|name| name.as_bytes().ends_with(b".sample"))
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use super::cache::{is_settled, now};
 use super::directory::{InodeState, ScannedKind};
 use super::report::{ProtectionMode, ScanError};
-use super::result::{PatternPosition, ProtectedEntry, ScanResult};
+use super::result::{PatternPosition, ScanResult};
 use super::traversal::{ScanScope, beneath};
 use crate::protect::revert::read_small;
 
@@ -42,14 +42,19 @@ impl ProtectedCopies {
         let mut bytes = 0_u64;
         for entry in scan.entries.iter().filter(|entry| entry.state.kind == ScannedKind::File) {
             let total = bytes.saturating_add(entry.state.size_bytes);
+            // A mount may not be enough: it is lost if another process replaces the file, and
+            // bypassed through another name of the file.
+            let can_be_replaced = match entry.place {
+                PatternPosition::End { .. } => true,
+                PatternPosition::Inside => entry.state.links > 1,
+            };
+            let needs_copy = can_be_replaced && entry.state.size_bytes <= SMALL_BYTES_MAX;
             match mode {
                 ProtectionMode::Copies if total > COPIES_BYTES_MAX => {
                     let path = entry.path.clone();
                     return Err(ScanError::Copies { path, max: COPIES_BYTES_MAX });
                 }
-                ProtectionMode::ReadOnlyMounts
-                    if total > SMALL_BYTES_TOTAL || !needs_copy(entry) =>
-                {
+                ProtectionMode::ReadOnlyMounts if total > SMALL_BYTES_TOTAL || !needs_copy => {
                     continue;
                 }
                 ProtectionMode::Copies | ProtectionMode::ReadOnlyMounts => {}
@@ -75,16 +80,6 @@ impl FromIterator<(PathBuf, Arc<[u8]>)> for ProtectedCopies {
     fn from_iter<I: IntoIterator<Item = (PathBuf, Arc<[u8]>)>>(contents: I) -> ProtectedCopies {
         ProtectedCopies { contents: contents.into_iter().collect() }
     }
-}
-
-/// Returns whether a mount may not be enough. A mount is lost if another process replaces the file,
-/// and bypassed through another name of the file.
-fn needs_copy(entry: &ProtectedEntry) -> bool {
-    let can_be_replaced = match entry.place {
-        PatternPosition::End { .. } => true,
-        PatternPosition::Inside => entry.state.links > 1,
-    };
-    can_be_replaced && entry.state.size_bytes <= SMALL_BYTES_MAX
 }
 
 fn read(

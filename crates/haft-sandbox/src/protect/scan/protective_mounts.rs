@@ -33,7 +33,19 @@ pub(super) fn choose_mounts(
             | (ProtectionMode::ReadOnlyMounts, _) => add(&mut mounts, mount.path, mount.kind),
         }
     }
-    without_covered(mounts)
+    // A directory around a mount may already cover it.
+    let mut chosen: Vec<ProtectiveMount> = Vec::new();
+    let mut cover: Option<PathBuf> = None;
+    for (path, kind) in mounts {
+        let is_covered = cover.as_ref().is_some_and(|cover| path.starts_with(cover));
+        match kind {
+            ProtectiveMountKind::Anchor | ProtectiveMountKind::ReadOnly if is_covered => continue,
+            ProtectiveMountKind::ReadOnly => cover = Some(path.clone()),
+            ProtectiveMountKind::Anchor | ProtectiveMountKind::Hidden => {}
+        }
+        chosen.push(ProtectiveMount { path, kind });
+    }
+    chosen
 }
 
 fn add_entries(
@@ -75,22 +87,6 @@ fn add(
 ) {
     let current = mounts.entry(path).or_insert(kind);
     *current = (*current).max(kind);
-}
-
-/// Removes mounts that a directory around them already covers.
-fn without_covered(mounts: BTreeMap<PathBuf, ProtectiveMountKind>) -> Vec<ProtectiveMount> {
-    let mut chosen: Vec<ProtectiveMount> = Vec::new();
-    let mut cover: Option<PathBuf> = None;
-    for (path, kind) in mounts {
-        let is_covered = cover.as_ref().is_some_and(|cover| path.starts_with(cover));
-        match kind {
-            ProtectiveMountKind::Anchor | ProtectiveMountKind::ReadOnly if is_covered => continue,
-            ProtectiveMountKind::ReadOnly => cover = Some(path.clone()),
-            ProtectiveMountKind::Anchor | ProtectiveMountKind::Hidden => {}
-        }
-        chosen.push(ProtectiveMount { path, kind });
-    }
-    chosen
 }
 
 #[cfg(test)]

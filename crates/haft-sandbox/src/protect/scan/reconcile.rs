@@ -11,7 +11,7 @@ use std::path::Path;
 use super::ProtectedPathScan;
 use super::directory::{FileIdentity, InodeState, ScannedKind};
 use super::new_entry::{NewEntryJudge, NewEntryVerdict};
-use super::report::{ProtectionMode, RevertResult, RevertedChange, ScanError};
+use super::report::{ProtectionMode, RevertResult, RevertedChange};
 use super::result::{PatternPosition, ProtectedEntry, ScanResult};
 use super::traversal::{FollowedLinks, beneath};
 use crate::protect::pattern::ProtectionExtent;
@@ -45,7 +45,11 @@ pub(super) fn reconcile(scan: &ProtectedPathScan) -> Vec<RevertedChange> {
             // The obstacle to a complete scan may just have been removed.
             Some(_) if removed_any && look < LOOKS_MAX => {}
             Some(problem) => {
-                undone.push(report_unknown(scan, &problem));
+                // There may be more changes than were found. The next command in these roots is
+                // refused until a scan is complete.
+                let path = scan.roots.first().map(|root| root.path.clone()).unwrap_or_default();
+                let result = RevertResult::Failed(problem.to_string());
+                undone.push(RevertedChange { path, pattern: String::new(), result });
                 return undone;
             }
             None => return undone,
@@ -56,17 +60,6 @@ pub(super) fn reconcile(scan: &ProtectedPathScan) -> Vec<RevertedChange> {
 
 /// Maximum number of scans, because reverted entries can obstruct a scan.
 pub(crate) const LOOKS_MAX: usize = 8;
-
-/// Reports that there may be more changes than were found. The next command in these roots is
-/// refused until a scan is complete.
-fn report_unknown(scan: &ProtectedPathScan, problem: &ScanError) -> RevertedChange {
-    let path = scan.roots.first().map(|root| root.path.clone()).unwrap_or_default();
-    RevertedChange {
-        path,
-        pattern: String::new(),
-        result: RevertResult::Failed(problem.to_string()),
-    }
-}
 
 struct Reconciliation<'a> {
     scan: &'a ProtectedPathScan,
@@ -115,7 +108,12 @@ impl<'a> Reconciliation<'a> {
         for entry in &after.entries {
             let is_in =
                 |directory: Option<&Path>| directory.is_some_and(|it| entry.path.starts_with(it));
-            if is_in(settled) || (is_in(mounted) && !self.has_other_names(entry)) {
+            // A file that had several names may have been changed through another name although one
+            // was mounted.
+            let had_other_names = self.by_path.get(entry.path.as_path()).is_some_and(|before| {
+                before.state.kind == ScannedKind::File && before.state.links > 1
+            });
+            if is_in(settled) || (is_in(mounted) && !had_other_names) {
                 continue;
             }
             let previous = match self.entry_status(entry) {
@@ -134,15 +132,28 @@ impl<'a> Reconciliation<'a> {
                 Some(_) | None => judge.judge_entry(entry, content.map(|content| &**content)),
             };
             match verdict {
+                // The directory stands for everything below it.
                 NewEntryVerdict::Keep
-                    if entry.state.kind == ScannedKind::Directory && is_whole(entry) =>
+                    if entry.state.kind == ScannedKind::Directory
+                        && !matches!(
+                            entry.place,
+                            PatternPosition::End { extent: ProtectionExtent::Name, .. }
+                        ) =>
                 {
                     settled = Some(&entry.path);
                 }
                 NewEntryVerdict::Keep | NewEntryVerdict::Enter => {}
                 NewEntryVerdict::Undo => {
                     settled = Some(&entry.path);
-                    self.revert_entry(entry, previous);
+                    let how = match self.remove_path(&entry.path) {
+                        Err(error) => RevertResult::Failed(error.to_string()),
+                        Ok(RemovalResult::Quarantined(path)) => RevertResult::Quarantined(path),
+                        Ok(RemovalResult::Removed) => RevertResult::Removed,
+                    };
+                    self.report_change(entry, how);
+                    if let Some(previous) = previous {
+                        self.restore_entry(previous);
+                    }
                 }
             }
         }
@@ -159,7 +170,25 @@ impl<'a> Reconciliation<'a> {
         let same_file = self.by_identity.get(&entry.state.identity).copied();
         let same_file = same_file.filter(|before| before.state.kind == entry.state.kind);
         match entry.state.kind {
-            ScannedKind::Directory => self.directory_status(entry, same_place, same_file),
+            ScannedKind::Directory => match (self.scan.means.mode, same_file) {
+                (ProtectionMode::ReadOnlyMounts, Some(before))
+                    if is_tree_end(before) && is_tree_end(entry) =>
+                {
+                    EntryStatus::Unchanged
+                }
+                (ProtectionMode::ReadOnlyMounts | ProtectionMode::Copies, Some(_)) => {
+                    EntryStatus::ExistingDirectory
+                }
+                // A restored directory is a different one.
+                (ProtectionMode::Copies, None)
+                    if same_place.is_some_and(|it| it.state.kind == ScannedKind::Directory) =>
+                {
+                    EntryStatus::ExistingDirectory
+                }
+                (ProtectionMode::ReadOnlyMounts | ProtectionMode::Copies, None) => {
+                    EntryStatus::New(same_place)
+                }
+            },
             ScannedKind::Symlink => {
                 let is_alike = |before: &ProtectedEntry| before.target == entry.target;
                 let is_there = same_file.is_some_and(is_alike)
@@ -186,41 +215,6 @@ impl<'a> Reconciliation<'a> {
         }
     }
 
-    fn directory_status(
-        &self,
-        entry: &ProtectedEntry,
-        same_place: Option<&'a ProtectedEntry>,
-        same_file: Option<&'a ProtectedEntry>,
-    ) -> EntryStatus<'a> {
-        match (self.scan.means.mode, same_file) {
-            (ProtectionMode::ReadOnlyMounts, Some(before))
-                if is_tree_end(before) && is_tree_end(entry) =>
-            {
-                EntryStatus::Unchanged
-            }
-            (ProtectionMode::ReadOnlyMounts | ProtectionMode::Copies, Some(_)) => {
-                EntryStatus::ExistingDirectory
-            }
-            // A restored directory is a different one.
-            (ProtectionMode::Copies, None)
-                if same_place.is_some_and(|it| it.state.kind == ScannedKind::Directory) =>
-            {
-                EntryStatus::ExistingDirectory
-            }
-            (ProtectionMode::ReadOnlyMounts | ProtectionMode::Copies, None) => {
-                EntryStatus::New(same_place)
-            }
-        }
-    }
-
-    /// Returns whether a file had several names. It may have been changed through another name
-    /// although one was mounted.
-    fn has_other_names(&self, entry: &ProtectedEntry) -> bool {
-        let before = self.by_path.get(entry.path.as_path());
-        before
-            .is_some_and(|before| before.state.kind == ScannedKind::File && before.state.links > 1)
-    }
-
     fn uses_mounts(&self) -> bool {
         match self.scan.means.mode {
             ProtectionMode::ReadOnlyMounts => true,
@@ -243,20 +237,6 @@ impl<'a> Reconciliation<'a> {
         let Some(root) = self.scan.roots.get(root) else { return false };
         let read = read_small(root.directory.as_fd(), relative, before.state.size_bytes);
         matches!(read, Ok(Some((content, _))) if content == **copy)
-    }
-
-    /// Removes an entry and restores the previous one.
-    fn revert_entry(&mut self, entry: &ProtectedEntry, previous: Option<&ProtectedEntry>) {
-        let taken = self.remove_path(&entry.path);
-        let how = match taken {
-            Err(error) => RevertResult::Failed(error.to_string()),
-            Ok(RemovalResult::Quarantined(path)) => RevertResult::Quarantined(path),
-            Ok(RemovalResult::Removed) => RevertResult::Removed,
-        };
-        self.report_change(entry, how);
-        if let Some(previous) = previous {
-            self.restore_entry(previous);
-        }
     }
 
     fn remove_path(&mut self, path: &Path) -> std::io::Result<RemovalResult> {
@@ -333,11 +313,6 @@ impl<'a> Reconciliation<'a> {
 
 fn is_tree_end(entry: &ProtectedEntry) -> bool {
     matches!(entry.place, PatternPosition::End { extent: ProtectionExtent::Tree, .. })
-}
-
-/// Returns whether an entry stands for everything below it.
-fn is_whole(entry: &ProtectedEntry) -> bool {
-    !matches!(entry.place, PatternPosition::End { extent: ProtectionExtent::Name, .. })
 }
 
 #[cfg(test)]

@@ -17,9 +17,9 @@ use super::report::{ProtectionMode, RevertedChange, ScanOptions};
 use super::result::{PatternPosition, ProtectedEntry, ScanResult, ScanRoot};
 use super::traversal::ScanLimits;
 use super::{ProtectedPathScan, ScanCache};
+use crate::bytes::{WireReader, WireWriter};
 use crate::protect::ProtectedPaths;
 use crate::protect::pattern::ProtectionExtent;
-use crate::wire::{WireReader, WireWriter};
 
 /// The first byte of an entry. A different build may read it.
 const FORMAT: u8 = 1;

@@ -188,7 +188,18 @@ impl<'a> ScanWalk<'a> {
         match &pending.at {
             DirectoryProtection::Open(runs) => self.visit_open(pending, runs, &listing),
             DirectoryProtection::Protected(pattern) => {
-                self.visit_protected(pending, *pattern, &listing)
+                if listing.is_repository {
+                    self.look.repositories.insert(self.absolute(pending.root, &pending.path));
+                }
+                for listed in &listing.names {
+                    let place = PatternPosition::Inside;
+                    let found = self.record(pending, &listed.name, *pattern, place)?;
+                    if found == Some(ScannedKind::Directory) {
+                        let at = DirectoryProtection::Protected(*pattern);
+                        self.descend(pending, &listed.name, at);
+                    }
+                }
+                Ok(())
             }
         }
     }
@@ -244,24 +255,6 @@ impl<'a> ScanWalk<'a> {
                     ProtectionExtent::Name => DirectoryProtection::Open(taken.partial_matches),
                 };
                 self.descend(pending, &listed.name, at);
-            }
-        }
-        Ok(())
-    }
-
-    fn visit_protected(
-        &mut self,
-        pending: &PendingDirectory,
-        pattern: usize,
-        listing: &DirectoryListing,
-    ) -> Result<(), ScanError> {
-        if listing.is_repository {
-            self.look.repositories.insert(self.absolute(pending.root, &pending.path));
-        }
-        for listed in &listing.names {
-            let found = self.record(pending, &listed.name, pattern, PatternPosition::Inside)?;
-            if found == Some(ScannedKind::Directory) {
-                self.descend(pending, &listed.name, DirectoryProtection::Protected(pattern));
             }
         }
         Ok(())

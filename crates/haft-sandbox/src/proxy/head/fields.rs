@@ -74,7 +74,13 @@ impl HeaderFields {
                 if lengths.next().is_some() {
                     return Err(HttpHeadError::Framing("there is more than one Content-Length"));
                 }
-                parse_length(length).map(|length| Some(HttpBodyFraming::Length(length)))
+                // A length is digits only: no sign, no list.
+                let length = ascii(length)
+                    .filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()))
+                    .and_then(|text| text.parse().ok());
+                length
+                    .map(|length| Some(HttpBodyFraming::Length(length)))
+                    .ok_or(HttpHeadError::Framing("Content-Length is not a number of bytes"))
             }
         }
     }
@@ -130,12 +136,4 @@ pub(super) fn write_framing(bytes: &mut Vec<u8>, framing: HttpBodyFraming) {
         }
         HttpBodyFraming::Chunked => write_field(bytes, "Transfer-Encoding", b"chunked"),
     }
-}
-
-/// Parses a length, which is digits only: no sign, no list.
-fn parse_length(value: &[u8]) -> Result<u64, HttpHeadError> {
-    ascii(value)
-        .filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()))
-        .and_then(|text| text.parse().ok())
-        .ok_or(HttpHeadError::Framing("Content-Length is not a number of bytes"))
 }

@@ -9,6 +9,8 @@ use crate::proxy::Host;
 
 const HTTP_PORT: u16 = 80;
 
+const SCHEME: &[u8] = b"http://";
+
 /// The head of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequestHead {
@@ -124,7 +126,13 @@ fn parse_target(method: &str, target: &[u8]) -> Result<RequestTarget, HttpHeadEr
         let (host, port) = authority.ok_or(HttpHeadError::Target("one without a port"))?;
         return Ok(RequestTarget::Connect(RequestAuthority { host, port }));
     }
-    let rest = strip_scheme(target)?;
+    let rest = match target.split_at_checked(SCHEME.len()) {
+        Some((scheme, rest)) if scheme.eq_ignore_ascii_case(SCHEME) => rest,
+        _ if target.starts_with(b"/") || target == b"*" => {
+            return Err(HttpHeadError::Target("one for a server, and this is a proxy"));
+        }
+        _ => return Err(HttpHeadError::Target("not one of plain HTTP")),
+    };
     let end = rest.iter().position(|byte| b"/?#".contains(byte)).unwrap_or(rest.len());
     let (authority, path) = rest.split_at_checked(end).unwrap_or((rest, b""));
     let authority = match parse_authority(authority)? {
@@ -143,17 +151,6 @@ fn parse_target(method: &str, target: &[u8]) -> Result<RequestTarget, HttpHeadEr
         _ => path.insert(0, b'/'),
     }
     Ok(RequestTarget::Forward { authority, path })
-}
-
-fn strip_scheme(target: &[u8]) -> Result<&[u8], HttpHeadError> {
-    const SCHEME: &[u8] = b"http://";
-    match target.split_at_checked(SCHEME.len()) {
-        Some((scheme, rest)) if scheme.eq_ignore_ascii_case(SCHEME) => Ok(rest),
-        _ if target.starts_with(b"/") || target == b"*" => {
-            Err(HttpHeadError::Target("one for a server, and this is a proxy"))
-        }
-        _ => Err(HttpHeadError::Target("not one of plain HTTP")),
-    }
 }
 
 /// Splits a host from its port; returns `None` if there is no port.

@@ -27,7 +27,11 @@ impl ResponseHead {
         let line = head.lines().next().unwrap_or_default();
         let mut parts = line.splitn(3, |byte| *byte == b' ');
         let version = HttpVersion::parse(parts.next().unwrap_or_default())?;
-        let status = parts.next().and_then(parse_status).ok_or(HttpHeadError::StartLine)?;
+        let status = parts.next().and_then(|text| {
+            let is_number = text.len() == 3 && text.iter().all(u8::is_ascii_digit);
+            ascii(text).filter(|_| is_number)?.parse().ok().filter(|status| *status >= 100)
+        });
+        let status = status.ok_or(HttpHeadError::StartLine)?;
         if status == SWITCHING_PROTOCOLS {
             return Err(HttpHeadError::Upgrade);
         }
@@ -69,10 +73,4 @@ impl ResponseHead {
         bytes.extend_from_slice(b"\r\n");
         bytes
     }
-}
-
-fn parse_status(text: &[u8]) -> Option<u16> {
-    let is_number = text.len() == 3 && text.iter().all(u8::is_ascii_digit);
-    let status: u16 = ascii(text).filter(|_| is_number)?.parse().ok()?;
-    (status >= 100).then_some(status)
 }

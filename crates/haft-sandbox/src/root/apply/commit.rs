@@ -164,20 +164,17 @@ impl StagedChange {
                 self.check_original(old, &self.temporary)
             }
             Err(errno) if is_unsupported(errno) => {
-                self.keep_original().map_err(failed)?;
+                // The original gets a second name, or moves where files can have only one name.
+                let handle = &self.directory.handle;
+                linkat(handle, &self.name, handle, &self.spare, AtFlags::empty())
+                    .or_else(|_| self.rename(&self.name, &self.spare))
+                    .map_err(failed)?;
                 steps.push(CommitStep::Spared);
                 self.rename(&self.temporary, &self.name).map_err(failed)?;
                 self.check_original(old, &self.spare)
             }
             Err(errno) => Err(failed(errno).into()),
         }
-    }
-
-    /// Gives the original a second name, or moves it where files can have only one name.
-    fn keep_original(&self) -> io::Result<()> {
-        let handle = &self.directory.handle;
-        linkat(handle, &self.name, handle, &self.spare, AtFlags::empty())
-            .or_else(|_| self.rename(&self.name, &self.spare))
     }
 
     /// Verifies that the moved file is the one that was checked: another process may have replaced

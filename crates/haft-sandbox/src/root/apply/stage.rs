@@ -93,35 +93,41 @@ impl<'a> FileTransaction<'a> {
         super::super::handle::require_canonical(change.path())?;
         let staged = match change {
             RootFileChange::Write { path, contents, mode, expected } => {
-                self.stage_write(path, &contents, mode, expected)?
+                let mut attempts = 0;
+                loop {
+                    attempts += 1;
+                    match self.try_stage_write(&path, &contents, mode, expected) {
+                        // Another set that failed has removed a directory which it had created and
+                        // this set had found.
+                        Err(ChangeSetError::Path(RootError::NotFound { .. }))
+                            if attempts < ATTEMPTS_MAX =>
+                        {
+                            // A directory that contains a temporary of this set cannot be removed.
+                            self.directories.retain(|known| {
+                                Rc::strong_count(known) > 1 || !path.starts_with(&known.path)
+                            });
+                        }
+                        answer => break answer?,
+                    }
+                }
             }
-            RootFileChange::Remove { path, expected } => self.stage_remove(path, expected)?,
+            RootFileChange::Remove { path, expected } => {
+                let parent = self.directory(parent_of(&path), MissingParent::Refuse);
+                let directory = match (parent, expected) {
+                    (Err(RootError::NotFound { .. }), ExpectedFile::Unchanged(_)) => {
+                        return Err(ChangeSetError::Changed { path });
+                    }
+                    (parent, _) => parent?,
+                };
+                let target = (path, directory);
+                let staged =
+                    StagedChange::new(target, expected, TargetAction::Remove, &self.names)?;
+                staged.check_target()?;
+                staged
+            }
         };
         self.staged.push(staged);
         Ok(())
-    }
-
-    fn stage_write(
-        &mut self,
-        path: PathBuf,
-        contents: &[u8],
-        mode: Option<u32>,
-        expected: ExpectedFile,
-    ) -> Result<StagedChange, ChangeSetError> {
-        let mut attempts = 0;
-        loop {
-            attempts += 1;
-            match self.try_stage_write(&path, contents, mode, expected) {
-                // Another set that failed has removed a directory which it had created and this set
-                // had found.
-                Err(ChangeSetError::Path(RootError::NotFound { .. }))
-                    if attempts < ATTEMPTS_MAX =>
-                {
-                    self.forget_unused(&path);
-                }
-                answer => return answer,
-            }
-        }
     }
 
     fn try_stage_write(
@@ -137,30 +143,6 @@ impl<'a> FileTransaction<'a> {
         let old = staged.check_target()?;
         staged.write_temporary(contents, mode, old.as_ref())?;
         Ok(staged)
-    }
-
-    fn stage_remove(
-        &mut self,
-        path: PathBuf,
-        expected: ExpectedFile,
-    ) -> Result<StagedChange, ChangeSetError> {
-        let directory = match (self.directory(parent_of(&path), MissingParent::Refuse), expected) {
-            (Err(RootError::NotFound { .. }), ExpectedFile::Unchanged(_)) => {
-                return Err(ChangeSetError::Changed { path });
-            }
-            (directory, _) => directory?,
-        };
-        let staged =
-            StagedChange::new((path, directory), expected, TargetAction::Remove, &self.names)?;
-        staged.check_target()?;
-        Ok(staged)
-    }
-
-    /// Forgets the directories above `path` that contain no temporary of this set; one that does
-    /// cannot be removed.
-    fn forget_unused(&mut self, path: &Path) {
-        self.directories
-            .retain(|known| Rc::strong_count(known) > 1 || !path.starts_with(&known.path));
     }
 
     /// Returns the handle of a directory, the same one for every change in it.
