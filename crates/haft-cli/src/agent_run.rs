@@ -1,5 +1,5 @@
-//! Talking to an agent at a terminal, or from a program: what is shown of a turn, who is asked and how, and the lines that
-//! are typed. What an agent does in a turn is the agent crate's business; which command begins one is the commands'.
+//! A session with an agent at a terminal or from a program: the turns, the typed lines, and the questions to the person.
+//! The agent crate runs the turns. The commands decide which session a turn belongs to.
 
 mod conversation;
 mod failure;
@@ -18,7 +18,7 @@ pub(crate) use conversation::TerminalConversation;
 pub(crate) use failure::agent_command_error;
 pub(crate) use turn::{ShutdownSignals, TurnRunner, can_continue, turn_status, unfinished_note};
 
-/// Whoever is asked: the person at the terminal, while a view is on it.
+/// Asks the person at the terminal while the session's view is on it.
 pub(crate) type AgentAsker = ScreenAsker<SessionScreen>;
 
 /// Returns the asker for a session on this screen, if there is a person who may be asked.

@@ -52,8 +52,8 @@ Exit status:
   70  haft itself is at fault
 
 Files:
-  haft.toml in the working directory or above it says what an agent may do there. One that nobody
-  trusted (haft trust) may narrow what is allowed, not widen it.
+  haft.toml in the working directory or above it says what an agent may do there. Until you trust
+  it (haft trust), it can restrict what is allowed, but not extend it.
   What you allowed for a project when you were asked is in the directory projects beside the journal;
   haft policy list shows it.
   The journal is journal.sqlite in $HAFT_STATE_DIR, else $XDG_STATE_HOME/haft, else

@@ -1,5 +1,5 @@
-//! What is wrong with a command line, as clap says it, but for two things: a value that comes from the environment is
-//! blamed on its variable, and where JSON was asked for the refusal is JSON, too.
+//! Errors of the command line. clap words them, with two exceptions: an error in a value from the environment names the
+//! variable, and with --json the error is printed as JSON too.
 
 mod read;
 
@@ -13,7 +13,7 @@ use crate::cli::Cli;
 use crate::error::{CommandError, CommandStatus};
 use crate::views::output;
 
-/// Says why a command line is not usable, or what it asked to be told: help, the version.
+/// Prints the error of a command line, or the help or version that it asks for.
 pub(crate) fn report_clap_error(mut err: clap::Error) -> CommandStatus {
     let words: Vec<OsString> = std::env::args_os().skip(1).collect();
     if !err.use_stderr() {
@@ -23,8 +23,13 @@ pub(crate) fn report_clap_error(mut err: clap::Error) -> CommandStatus {
     }
     blame_variable(&mut err, &words);
     if wants_json(&words) {
+        // The part up to the first blank line is the error; the usage of the command follows it.
+        let text = err.render().to_string();
+        let text = text.strip_prefix("error: ").unwrap_or(&text);
+        let first = text.split("\n\n").next().unwrap_or(text);
+        let summary = first.lines().map(str::trim).collect::<Vec<_>>().join(" ");
         // The words on standard error say it as well.
-        let _ = output::write_json(&CommandError::usage(summary(&err)).failure());
+        let _ = output::write_json(&CommandError::usage(summary).failure());
     }
     let _ = err.print();
     CommandStatus::Usage
@@ -32,14 +37,6 @@ pub(crate) fn report_clap_error(mut err: clap::Error) -> CommandStatus {
 
 fn wants_json(words: &[OsString]) -> bool {
     words.iter().take_while(|word| *word != "--").any(|word| word == "--json")
-}
-
-/// Returns what is wrong, without how the command is used.
-fn summary(err: &clap::Error) -> String {
-    let text = err.render().to_string();
-    let text = text.strip_prefix("error: ").unwrap_or(&text);
-    let first = text.split("\n\n").next().unwrap_or(text);
-    first.lines().map(str::trim).collect::<Vec<_>>().join(" ")
 }
 
 /// Names the variable that a value came from in place of the option that was not given.

@@ -1,13 +1,12 @@
-//! How a command ends: its exit status, and for a person the message and the hint. What a tool did, or was not allowed
-//! to do, is no error here: that is an envelope, and only its code is sorted into a status.
+//! How a command ends: its exit status and, for a person, the message and the hint. The outcome of a tool is not an error
+//! here: an envelope reports it, and only its code determines a status.
 
 use std::fmt;
 use std::io;
-use std::path::Path;
 
 use haft::{RegistryError, RunError, RuntimeError, WorkspaceRootsError};
 use haft_contract::{Envelope, ErrorCode, RunId};
-use haft_journal::{JournalError, LeaseHolder};
+use haft_journal::JournalError;
 use haft_model::ModelError;
 use haft_plan::PlanProblem;
 use serde::Serialize;
@@ -20,7 +19,7 @@ use haft_app::quote;
 /// The exit statuses of haft. There are no others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CommandStatus {
-    /// Everything was done, or nobody reads the output any more.
+    /// Everything was done, or the reader of the output closed the pipe.
     Done,
     /// The call failed.
     Failed,
@@ -78,7 +77,7 @@ impl CommandStatus {
     }
 }
 
-/// What kind of failure it is, for programs: with --json it is told in these words, which stay as they are.
+/// The kind of a failure, for programs. `--json` prints these words, so they never change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum CommandErrorKind {
@@ -88,7 +87,7 @@ pub(crate) enum CommandErrorKind {
     Failed,
     /// It was refused.
     Refused,
-    /// Another process has the run; nothing was executed.
+    /// Another process holds the run; nothing was executed.
     Held,
     /// The run was taken over by another process.
     Fenced,
@@ -121,17 +120,17 @@ pub(crate) enum CommandErrorKind {
 pub(crate) struct CommandError {
     /// The status to exit with.
     pub(crate) status: CommandStatus,
-    /// What kind of failure it is.
+    /// The kind of the failure.
     pub(crate) kind: CommandErrorKind,
-    /// What was wrong. Empty for a closed pipe, about which nobody wants to hear.
+    /// The words for a person. Empty for a closed pipe, which haft does not report.
     pub(crate) message: String,
     /// A command that helps, ready to be pasted.
     pub(crate) hint: Option<String>,
-    /// What is wrong with a plan, where that is why; the message says it in words.
+    /// The problems of the plan, if they are the reason. The message lists them in words.
     pub(crate) problems: Vec<PlanProblem>,
 }
 
-/// What a program is told of a command that could not do its work; a call that failed is told as its envelope.
+/// The JSON form of a command's error. A call that failed is printed as its envelope instead.
 #[derive(Serialize)]
 pub(crate) struct CommandFailure<'a> {
     r#type: &'static str,
@@ -158,7 +157,7 @@ impl CommandError {
         Self::new(CommandStatus::Refused, CommandErrorKind::Refused, message)
     }
 
-    /// Returns the error of a call of which nobody can say whether its effect happened.
+    /// Returns the error of a call that may or may not have taken effect.
     pub(crate) fn in_doubt(message: impl fmt::Display) -> Self {
         Self::new(CommandStatus::InDoubt, CommandErrorKind::InDoubt, message)
     }
@@ -195,7 +194,7 @@ impl CommandError {
         self
     }
 
-    /// Returns what programs are told.
+    /// Returns the JSON form of the error.
     pub(crate) fn failure(&self) -> CommandFailure<'_> {
         let Self { status: _, kind, message, hint, problems } = self;
         CommandFailure {
@@ -304,14 +303,21 @@ impl From<JournalError> for CommandError {
     fn from(err: JournalError) -> Self {
         match err {
             JournalError::LeaseHeld { holder } => {
-                Self::failed(held(&holder)).kind(CommandErrorKind::Held).hint(show(&holder.run))
+                let (run, place) = (&holder.run, &holder.owner.location);
+                let until = rfc3339(holder.expires_at_ms);
+                Self::failed(format!(
+                    "run {run} is held by {place}, until {until} at least: nothing was executed; wait for that process, \
+                     end it, or name another run"
+                ))
+                .kind(CommandErrorKind::Held)
+                .hint(show(run))
             }
             JournalError::Fenced { ref run, .. } => {
                 let hint = show(run);
                 Self::failed(err).kind(CommandErrorKind::Fenced).hint(hint)
             }
             JournalError::Stuck { ref run, .. } => {
-                // What became of the call is for a person to find out, so no verdict is proposed.
+                // Only a person can find out the state of the call, so the hint proposes no verdict.
                 let hint = show(run);
                 Self::failed(err).kind(CommandErrorKind::Stuck).hint(hint)
             }
@@ -327,8 +333,28 @@ impl From<JournalError> for CommandError {
                 Self::usage(err).kind(CommandErrorKind::UnknownRun).hint("haft runs list")
             }
             JournalError::Unreachable { .. } => Self::usage(err).kind(CommandErrorKind::JournalUnreachable),
-            JournalError::Locked { path, waited_ms } => locked(&path, waited_ms),
-            JournalError::Damaged { path, detail } => damaged(&path, &detail),
+            // A lock ends with its process. The hint does not propose another journal: it would not know these runs.
+            JournalError::Locked { path, waited_ms } => Self::failed(format!(
+                "journal {} stayed locked by another process for {waited_ms} ms: wait for that process, or find it and end it",
+                path.display()
+            ))
+            .kind(CommandErrorKind::JournalLocked)
+            .hint(format!("fuser -v {}", quote::shell(&path.to_string_lossy()))),
+            JournalError::Damaged { path, detail } => {
+                // The person works on a copy: each further use of the journal may make the damage worse.
+                let message = format!(
+                    "journal {} is damaged: {detail}; copy it first, with the files beside it whose names begin like its \
+                     own; of the copy, save what can still be read: haft --db COPY runs export, or sqlite3 COPY .recover; a \
+                     new journal knows nothing of what was done, so a run that goes on there does it again",
+                    path.display()
+                );
+                let aside = path.with_file_name("damaged");
+                let [journal, aside] =
+                    [&path, &aside].map(|path| quote::shell(&path.to_string_lossy()));
+                Self::failed(message)
+                    .kind(CommandErrorKind::Journal)
+                    .hint(format!("mkdir -p {aside} && cp {journal}* {aside}"))
+            }
             JournalError::NewerSchema { path, found, supported } => Self::usage(format!(
                 "journal {} has schema version {found} and this haft knows versions up to {supported}: use the newer haft \
                  that wrote it",
@@ -351,42 +377,10 @@ fn show(run: &RunId) -> String {
     format!("haft runs show {run}")
 }
 
-/// A lock ends with its process. Another journal would not do: it knows nothing of the runs in this one.
-fn locked(path: &Path, waited_ms: u64) -> CommandError {
-    let message = format!(
-        "journal {} stayed locked by another process for {waited_ms} ms: wait for that process, or find it and end it",
-        path.display()
-    );
-    let hint = format!("fuser -v {}", quote::shell(&path.to_string_lossy()));
-    CommandError::failed(message).kind(CommandErrorKind::JournalLocked).hint(hint)
-}
-
-/// What of a damaged journal can be saved is saved from a copy: each further use may make it worse.
-fn damaged(path: &Path, detail: &str) -> CommandError {
-    let message = format!(
-        "journal {} is damaged: {detail}; copy it first, with the files beside it whose names begin like its own; of the \
-         copy, save what can still be read: haft --db COPY runs export, or sqlite3 COPY .recover; a new journal knows \
-         nothing of what was done, so a run that goes on there does it again",
-        path.display()
-    );
-    let aside = path.with_file_name("damaged");
-    let [journal, aside] = [path, &aside].map(|path| quote::shell(&path.to_string_lossy()));
-    let hint = format!("mkdir -p {aside} && cp {journal}* {aside}");
-    CommandError::failed(message).kind(CommandErrorKind::Journal).hint(hint)
-}
-
-/// Says who has a run, with a moment that a person can read.
-fn held(holder: &LeaseHolder) -> String {
-    let (run, place) = (&holder.run, &holder.owner.location);
-    let until = rfc3339(holder.expires_at_ms);
-    format!(
-        "run {run} is held by {place}, until {until} at least: nothing was executed; wait for that process, end it, or \
-         name another run"
-    )
-}
-
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use haft_contract::EnvelopeMetadata;
 
     use super::*;

@@ -1,5 +1,5 @@
-//! Warnings of the libraries on standard error, in the form of haft's own. One that comes again and again while nothing
-//! changes is said once. What is below a warning is not said at all.
+//! Warnings of the libraries on standard error, in the form of haft's own warnings. A repeated warning is printed once.
+//! Events below a warning are not printed.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -16,12 +16,12 @@ use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::views::output;
 
-/// Time for which a warning must not have come up before it is said again, in milliseconds. What is tried every few
-/// seconds and does not work is said once; when it worked for a while and fails anew, it is said anew.
+/// Time after which haft prints a repeated warning again, in milliseconds. It counts from the last time that the warning
+/// came up. A retry that fails every few seconds is therefore reported once.
 pub(crate) const WARNING_AGAIN_MS: u64 = 60_000;
 
-/// Sends warnings of the libraries to standard error. The SDKs of MCP and ACP warn of what clients and servers do wrong, and
-/// of each error that is answered: clients know it, and what of it is the user's business haft says itself.
+/// Sends warnings of the libraries to standard error. The SDKs of MCP and ACP are off: they warn of faults of clients and
+/// servers, which the clients see in their answers. haft itself reports those that concern the user.
 pub(crate) fn to_stderr() {
     let targets = Targets::new()
         .with_default(LevelFilter::WARN)
@@ -45,10 +45,10 @@ struct WarningTimes {
 }
 
 impl WarningTimes {
-    /// Notes that a warning came up, and returns whether it is to be said.
+    /// Notes that a warning came up, and returns whether to print it.
     fn is_new(&mut self, text: &str, now_ms: u64) -> bool {
         let is_recent = |at_ms: u64| now_ms.saturating_sub(at_ms) < WARNING_AGAIN_MS;
-        // What is not recent needs no keeping.
+        // Old entries go, so that the map stays small.
         self.at_ms.retain(|_, at_ms| is_recent(*at_ms));
         self.at_ms.insert(text.to_owned(), now_ms).is_none()
     }
@@ -66,7 +66,7 @@ impl<S: Subscriber> Layer<S> for Warnings {
     }
 }
 
-/// What an event says: its message, why, and what it is about.
+/// The parts of an event: its message, the reason and the fields.
 #[derive(Default)]
 struct EventText {
     message: String,

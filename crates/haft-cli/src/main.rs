@@ -65,7 +65,7 @@ fn report_error(err: CommandError, settings: &SettingArgs) -> CommandStatus {
         .map(|hint| hint::with_journal_options(&output::escape_controls(hint), settings));
     let err = CommandError { message: output::escape_controls(&err.message), hint, ..err };
     if settings.json {
-        // Whoever does not read standard output reads the words.
+        // A failed write is ignored: the person still gets the words below.
         let _ = output::write_json(&err.failure());
     }
     output::print_error(&err.message, err.hint.as_deref());

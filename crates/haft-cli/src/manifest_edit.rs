@@ -16,18 +16,18 @@ use haft_app::manifest::{FILE_NAME, Manifest, ManifestFile};
 use haft_app::settings;
 use haft_app::trust::TrustStore;
 
-/// A manifest that is to be changed, and what it is before.
+/// A manifest that a command changes, and its trust before the change.
 pub(crate) struct ManifestEdit {
     pub(crate) file: ManifestFile,
     before: PriorTrust,
     trust: TrustStore,
 }
 
-/// What a manifest is before it is changed.
+/// The trust in a manifest before the change.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum PriorTrust {
     Absent,
-    /// It is named, and holds for that.
+    /// An option names it, which makes it trusted.
     Named,
     Trusted,
     Untrusted,
@@ -79,7 +79,7 @@ impl ManifestEdit {
             _ => "\n\n",
         };
         let changed = self.with_text(format!("{text}{gap}{entry}"));
-        // What it goes into may be written in one line, to which no entry of its own can be added.
+        // The section may be written as one inline table, which takes no further entry.
         changed.parse().map(|_| changed).map_err(|err| {
             CommandError::usage(format!(
                 "the entry cannot be put at the end of {}, so nothing was changed: put it in by hand, as\n\n{entry}\n{}",
@@ -112,7 +112,7 @@ impl ManifestEdit {
         ManifestFile::of_text(self.file.path().to_owned(), text)
     }
 
-    /// Writes the manifest, and has it trusted if it was and the user confirms it, or has done so.
+    /// Writes the manifest. If it was trusted, it stays trusted only if the user confirms that, or did so before.
     pub(crate) async fn write(
         self,
         changed: ManifestFile,
@@ -123,10 +123,14 @@ impl ManifestEdit {
         })?;
         let is_trusted = match self.before {
             PriorTrust::Absent | PriorTrust::Named => true,
-            PriorTrust::Trusted => is_confirmed || confirmed_again(&changed).await,
+            PriorTrust::Trusted => {
+                let path = output::escape_controls(&changed.path().to_string_lossy());
+                let question = format!("{path} was trusted and has changed. Trust it again?");
+                is_confirmed || ask_confirmation(&question).await.unwrap_or(false)
+            }
             PriorTrust::Untrusted => false,
         };
-        // That what nobody trusts does not hold is said where the settings are found out.
+        // For an untrusted manifest, reading the settings prints the note about trust.
         if is_trusted && self.before != PriorTrust::Named {
             self.trust.grant(&changed, SystemClock.now_ms())?;
         }
@@ -141,24 +145,17 @@ fn write(file: &ManifestFile) -> io::Result<()> {
     let permissions: Option<Permissions> =
         fs::metadata(&path).ok().map(|found| found.permissions());
     let temporary = path.with_extension(format!("{}.tmp", std::process::id()));
-    // A link that somebody put in its place is not followed.
+    // `create_new` does not follow a link that another process put there.
     let mut new = File::options().write(true).create_new(true).open(&temporary)?;
     let written = new.write_all(file.text().as_bytes()).and_then(|()| new.sync_all());
     let placed = written
         .and_then(|()| permissions.map_or(Ok(()), |found| new.set_permissions(found)))
         .and_then(|()| fs::rename(&temporary, &path));
     if placed.is_err() {
-        // What is half written is of no use to anybody.
+        // A partly written file must not stay behind.
         let _ = fs::remove_file(&temporary);
     }
     placed
-}
-
-/// Asks whether the manifest is to be trusted as it is now. Where nobody can be asked it is not.
-async fn confirmed_again(file: &ManifestFile) -> bool {
-    let path = output::escape_controls(&file.path().to_string_lossy());
-    let question = format!("{path} was trusted and has changed. Trust it again?");
-    ask_confirmation(&question).await.unwrap_or(false)
 }
 
 /// Returns a text of TOML without one entry of a section, and without the comment directly above the entry. All other

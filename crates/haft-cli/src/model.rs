@@ -1,5 +1,5 @@
-//! The model that a command asks: flags and environment before the manifest. Keys are taken from the environment and from
-//! nowhere else; who may be sent one is decided here, and that it is seen nowhere is the client's business.
+//! The model that a command asks: flags and environment come before the manifest. Keys come only from the environment. This
+//! module decides which server gets a key; the client keeps the key out of all output.
 
 mod answers;
 pub(crate) mod planning;
@@ -77,7 +77,7 @@ impl ModelArgs {
         self.model.clone().filter(|name| !name.is_empty()).filter(|_| self.named.in_command)
     }
 
-    /// Returns what there is to say of a session that keeps its model where the environment names another one.
+    /// Returns a note if a session keeps its model although the environment names another one.
     pub(crate) fn kept_model_note(&self, model: &str) -> Option<String> {
         let named =
             self.model.clone().filter(|name| !name.is_empty()).filter(|named| named != model)?;
@@ -86,7 +86,7 @@ impl ModelArgs {
         ))
     }
 
-    /// Returns the error of a command that asks a model where none is named; nothing if one is.
+    /// Returns an error if flags, environment and manifest name no model.
     pub(crate) fn check_named(&self, section: &ModelSection) -> Result<(), CommandError> {
         if self.choice().is_named(section) { Ok(()) } else { Err(no_model().into()) }
     }

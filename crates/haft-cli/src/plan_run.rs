@@ -1,9 +1,7 @@
-//! Driving plans from the command line: the composition of a checked plan, the tools, the rules that its run needs, the
-//! live view, questions and signals. What a plan means and what happens in which order is the plan crate's business;
-//! which command drives which plan is the commands'.
+//! Driving plans from the command line: the tools of a checked plan, the rules that its run needs, the live view, questions
+//! and signals. The plan crate defines the meaning and the order of a plan. The commands choose the plan.
 
 mod allow_list;
-mod asker;
 pub(crate) mod doubt_settlement;
 mod doubts;
 pub(crate) mod dry_run;
@@ -28,12 +26,11 @@ use haft_policy::{Rule, RuleAction, RuleScope};
 use serde_json::Value;
 
 use crate::arguments::setting_args::SettingArgs;
-use crate::asking::TerminalAsker;
+use crate::asking::{ScreenAsker, TerminalAsker};
 use crate::error::CommandError;
 use crate::views::output;
-use crate::views::plan::PlanView;
+use crate::views::plan::{PlanScreen, PlanView};
 use allow_list::UnconfirmedListAction;
-use asker::PlanAsker;
 use haft_app::compose;
 use haft_app::compose::AvailableTools;
 use haft_app::host::AppHost;
@@ -42,6 +39,9 @@ use stop_tokens::PlanStopTokens;
 
 pub(crate) use end::{plan_status, print_end, print_output};
 pub(crate) use plan_file::{PlanText, invalid_plan_error, problem_line, unreadable_plan_error};
+
+/// Asks the person at the terminal while the view of a plan is on it.
+type PlanAsker = ScreenAsker<PlanScreen>;
 
 /// The kind of front end that runs of plans are recorded with.
 pub(crate) const FRONT_END: &str = haft::PLAN_FRONT_END;
@@ -52,13 +52,13 @@ pub(crate) const FRONT_END: &str = haft::PLAN_FRONT_END;
 pub(crate) struct DriveArgs {
     /// Nodes that run at the same time; 16 unless given
     ///
-    /// What becomes of the nodes does not depend on it. The manifest may name another number ([plan] parallel).
+    /// The results of the nodes do not depend on it. The manifest may name another number ([plan] parallel).
     #[arg(long, value_name = "N", value_parser = parallel)]
     pub(crate) parallel: Option<NonZeroUsize>,
     /// Allow every dangerous tool that the plan calls, as --allow does one by one
     #[arg(long)]
     pub(crate) allow_dangerous: bool,
-    /// Ask nobody, also on a terminal: what would be asked is refused
+    /// Ask no questions, not even on a terminal: refuse each call that would need an answer
     #[arg(long)]
     pub(crate) headless: bool,
 }
@@ -68,7 +68,7 @@ fn parallel(text: &str) -> Result<NonZeroUsize, String> {
     text.parse().ok().filter(|number| *number <= PARALLEL_MAX).ok_or_else(expected)
 }
 
-/// A plan that is to be driven.
+/// A plan to drive.
 #[derive(Clone)]
 pub(crate) struct PlanRun {
     /// The plan.
@@ -77,7 +77,7 @@ pub(crate) struct PlanRun {
     pub(crate) tools: AvailableTools,
     /// Its run.
     pub(crate) run: RunId,
-    /// Whether the run is begun or gone on with.
+    /// Whether the run begins or resumes.
     pub(crate) start: RunStartMode,
     /// The input of the plan.
     pub(crate) input: Option<Value>,
@@ -88,8 +88,8 @@ pub(crate) fn catalogue(registry: &Registry) -> PlanToolCatalogue {
     PlanToolCatalogue::new(registry.contracts().cloned())
 }
 
-/// Drives a plan to its end, shows what happens meanwhile, and returns what became of it. Whoever is at the terminal is
-/// asked what is to be asked, and stops it with an interrupt.
+/// Drives a plan to its end, shows its progress, and returns its result. Questions go to the person at the terminal, who
+/// can stop the plan with an interrupt.
 pub(crate) async fn drive(
     work: PlanRun,
     args: &DriveArgs,
@@ -131,15 +131,23 @@ pub(crate) async fn drive(
     view.finish().await;
     let driven = match driven {
         Ok(driven) => doubts::add_interrupted_calls(driven, &**runtime.journal(), &work.plan).await,
-        Err(err) => Err(drive_command_error(err, &work.run)),
+        Err(err) => Err(match err {
+            PlanRunError::Run(err) => CommandError::from(err),
+            PlanRunError::Journal(err) => CommandError::from(err),
+            PlanRunError::RunExists(_) => {
+                CommandError::usage(err).hint(format!("haft resume {}", work.run))
+            }
+            PlanRunError::Input(_) | PlanRunError::TooLarge { .. } => CommandError::usage(err),
+            err => CommandError::failed(err).hint(format!("haft runs show {}", work.run)),
+        }),
     };
     runtime.shut_down().await;
     driven
 }
 
-/// Returns the settings in which the plan may call its tools: those that only look at files inside the roots where no rule
-/// of the user's says otherwise, since whoever runs a plan wants them called, and dangerous ones as if the user had named
-/// them, if somebody allowed them. All others are judged as in any call.
+/// Returns the settings in which the plan may call its tools. Two groups of tools need no further question: dangerous tools
+/// that the user allowed, and tools that only read files inside the roots, unless a rule of the user says otherwise. All
+/// other tools follow the usual rules.
 async fn allow_plan_tools(
     work: &PlanRun,
     mut settings: EffectiveSettings,
@@ -162,24 +170,21 @@ async fn allow_plan_tools(
     Ok(settings)
 }
 
-/// Returns whether all that a tool can do is to look at files inside the roots: an effect that it declares says nothing of
-/// what it could reach.
+/// Returns whether a tool can only read files inside the roots. The declared effect alone does not show what it can reach.
 fn only_looks_at_roots(contract: &Contract) -> bool {
     let RequirementSet { fs, net, shell, capabilities } = &contract.requires;
     let reaches_beyond = !net.is_empty() || !shell.is_empty() || !capabilities.is_empty();
     let has_effect = contract.effect != Effect::Read || !fs.write.is_empty();
-    let is_inside = |pattern: &String| is_inside_roots(pattern);
-    !contract.dangerous && !has_effect && !reaches_beyond && fs.read.iter().all(is_inside)
+    let is_inside_roots = |pattern: &String| {
+        let below = pattern.strip_prefix("{workspace}").unwrap_or(pattern);
+        let is_absolute = below.len() == pattern.len() && pattern.starts_with(['/', '{', '~']);
+        !is_absolute && !below.split('/').any(|part| part == "..")
+    };
+    !contract.dangerous && !has_effect && !reaches_beyond && fs.read.iter().all(is_inside_roots)
 }
 
-fn is_inside_roots(pattern: &str) -> bool {
-    let below = pattern.strip_prefix("{workspace}").unwrap_or(pattern);
-    let is_absolute = below.len() == pattern.len() && pattern.starts_with(['/', '{', '~']);
-    !is_absolute && !below.split('/').any(|part| part == "..")
-}
-
-/// Returns how much happens at the same time. What waits inside a tool waits in its node's time, so no more calls of it
-/// begin than it works on.
+/// Returns how many nodes and calls run at the same time. A call that waits inside its tool uses up the time of its node, so
+/// haft begins no more calls of a tool than the tool handles at once.
 fn bounds(args: &DriveArgs, settings: &EffectiveSettings, plan: &CheckedPlan) -> PlanBounds {
     let mut tools = settings.plan.tool_bounds();
     for contract in plan.nodes().iter().map(|node| node.contract()) {
@@ -191,7 +196,7 @@ fn bounds(args: &DriveArgs, settings: &EffectiveSettings, plan: &CheckedPlan) ->
     PlanBounds { parallel, tools, ..PlanBounds::default() }
 }
 
-/// Bounds of a tool that is not there bound nothing, which whoever misspelt one does not expect.
+/// Warns about bounds for tools that do not exist, such as misspelt names.
 pub(crate) fn warn_unknown_tools(settings: &EffectiveSettings, registry: &Registry) {
     let bounds = settings.plan.tool_bounds();
     for id in bounds.keys().filter(|id| registry.contract(id.as_str()).is_none()) {
@@ -213,14 +218,4 @@ fn allowed_dangerous_tools(
     }
     let contracts = settings.allow.iter().filter_map(|name| registry.contract(name));
     AllowedDangerousTools::Tools(contracts.map(|contract| contract.id.clone()).collect())
-}
-
-fn drive_command_error(err: PlanRunError, run: &RunId) -> CommandError {
-    match err {
-        PlanRunError::Run(err) => CommandError::from(err),
-        PlanRunError::Journal(err) => CommandError::from(err),
-        PlanRunError::RunExists(_) => CommandError::usage(err).hint(format!("haft resume {run}")),
-        PlanRunError::Input(_) | PlanRunError::TooLarge { .. } => CommandError::usage(err),
-        err => CommandError::failed(err).hint(format!("haft runs show {run}")),
-    }
 }

@@ -34,23 +34,12 @@ pub(crate) async fn record_verdict(
     said: VerdictArg,
     result: Option<Value>,
 ) -> Result<CallRow, JournalError> {
-    let settlement = Settlement {
-        call: call.clone(),
-        verdict: said.into(),
-        by: SettledBy::Operator,
-        envelope: settled_envelope(call, said, result),
-        settled_at_ms: SystemClock.now_ms(),
-    };
-    journal.resolve(settlement).await
-}
-
-/// Returns the envelope that a resume answers for the call.
-fn settled_envelope(call: &CallAddress, said: VerdictArg, result: Option<Value>) -> Envelope {
     let metadata =
         EnvelopeMetadata { call_id: Some(call.to_string()), ..EnvelopeMetadata::default() };
     let error =
         |text: &str| Envelope::Error { error_text: text.to_owned(), metadata: metadata.clone() };
-    match said {
+    // A resume answers the call with this envelope.
+    let envelope = match said {
         VerdictArg::Happened => {
             let unknown =
                 "an operator found out that this call happened; what it answered is not known";
@@ -61,5 +50,13 @@ fn settled_envelope(call: &CallAddress, said: VerdictArg, result: Option<Value>)
         VerdictArg::Retry => {
             error("an operator wants this call repeated, although it may have happened")
         }
-    }
+    };
+    let settlement = Settlement {
+        call: call.clone(),
+        verdict: said.into(),
+        by: SettledBy::Operator,
+        envelope,
+        settled_at_ms: SystemClock.now_ms(),
+    };
+    journal.resolve(settlement).await
 }

@@ -1,4 +1,4 @@
-//! Being told to stop. The first signal stops the work, which then says how it ended; the second ends the process.
+//! Signals that stop haft. The first signal stops the work, which then reports how it ended. The second ends the process.
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
@@ -23,7 +23,7 @@ pub(crate) fn stop_token() -> Result<CancellationToken, CommandError> {
     Ok(token)
 }
 
-/// What a signal asks of work that is made of many calls.
+/// The request of a signal to work that consists of many calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StopStep {
     /// To begin nothing more.
@@ -46,10 +46,10 @@ pub(crate) fn on_stop_steps(tell: impl Fn(StopStep) + Send + 'static) -> Result<
     Ok(())
 }
 
-/// What one signal asks for.
+/// The request of one signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StopSignal {
-    /// To stop what is being done: somebody pressed Ctrl-C.
+    /// Stop the current work: the person pressed Ctrl-C.
     Interrupt,
     /// To end.
     Terminate,
@@ -63,7 +63,7 @@ pub(crate) struct StopSignals {
 }
 
 impl StopSignals {
-    /// Receives the signals from now on, so that none of them ends the process by itself any more.
+    /// Receives the signals from now on. A signal no longer ends the process by itself.
     pub(crate) fn listen() -> Result<Self, CommandError> {
         let cannot = |err| CommandError::failed(format!("signals cannot be received: {err}"));
         Ok(Self {
@@ -87,12 +87,12 @@ fn exit_in_doubt(message: &str) -> ! {
     exit_now(message, "haft runs list")
 }
 
-/// Ends the process in the middle of something, so that it is not known what that did.
+/// Ends the process in the middle of work whose outcome is then unknown.
 pub(crate) fn exit_now(message: &str, hint: &str) -> ! {
     exit_with(CommandStatus::InDoubt, message, Some(hint))
 }
 
-/// Ends the process, and waits for nobody who ought to read what was written.
+/// Ends the process, and does not wait for readers of the output.
 pub(crate) fn exit_with(status: CommandStatus, message: &str, hint: Option<&str>) -> ! {
     output::print_error_nonblocking(message, hint);
     std::process::exit(status.code());

@@ -1,5 +1,5 @@
-//! A conversation at the terminal: a line is typed, the agent has a turn, and so on. What is typed to haft itself begins
-//! with a slash.
+//! A conversation at the terminal. Each typed line starts a turn of the agent. Lines that begin with a slash are commands
+//! to haft.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -26,12 +26,13 @@ pub(crate) struct TerminalConversation<'w> {
     screen: SessionScreen,
     asker: Option<Arc<AgentAsker>>,
     /// Whether there is something that an empty line goes on with.
+    /// Whether an empty line starts a turn without a new prompt.
     can_continue: bool,
-    /// What stands in the next line already.
+    /// The text that the next input line starts with.
     prefilled_text: String,
 }
 
-/// What is to be done next.
+/// The next step of a conversation.
 enum ConversationStep {
     SendPrompt(String),
     ContinueTurn,
@@ -60,9 +61,26 @@ impl<'w> TerminalConversation<'w> {
         })
     }
 
-    /// Talks until the person ends it.
+    /// Greets the person, then reads lines and runs turns until the person ends the conversation.
     pub(crate) async fn run_loop(mut self) -> Result<(), CommandError> {
-        self.print_greeting().await?;
+        let history = self.chat.history().await.map_err(agent_command_error)?;
+        let said = history.iter().filter(|(message, _)| message.kind == MessageKind::Said);
+        let prompts = said.clone().filter(|(message, _)| message.role == MessageRole::User).count();
+        self.can_continue = said.clone().next_back().is_some_and(|(message, _)| {
+            let is_whole =
+                matches!(message.finish, Some(MessageFinish::Stop | MessageFinish::Other));
+            message.role == MessageRole::User || !is_whole
+        });
+        if prompts > 0 {
+            let prompts =
+                if prompts == 1 { "1 prompt".to_owned() } else { format!("{prompts} prompts") };
+            let hint = self.turns.journal_hint(&format!("haft sessions show {}", self.chat.id()));
+            self.screen.show_note(format!("{prompts} so far; {hint} shows them"));
+        }
+        if self.can_continue {
+            self.screen.show_note("the last turn is not finished: press Enter to go on with it");
+        }
+        self.screen.show_note("/help shows what can be typed");
         loop {
             let done = match self.read_step().await {
                 ConversationStep::End => break,
@@ -75,7 +93,13 @@ impl<'w> TerminalConversation<'w> {
                 ConversationStep::RunSlashCommand(slash) => self.run_slash_command(slash).await,
             };
             if let Err(err) = done {
-                let is_over = ends_conversation(&err);
+                let is_over = matches!(
+                    err,
+                    AgentError::Panicked
+                        | AgentError::Closed
+                        | AgentError::Run(_)
+                        | AgentError::Journal(_)
+                );
                 let is_of_model = matches!(err, AgentError::Model(_) | AgentError::Summary(_));
                 let err = agent_command_error(err);
                 if is_over {
@@ -96,29 +120,6 @@ impl<'w> TerminalConversation<'w> {
         }
         let hint = self.turns.journal_hint(&format!("haft agent --resume {}", self.chat.id()));
         self.screen.show_note(format!("to go on: {hint}"));
-        Ok(())
-    }
-
-    /// Says where a session stands that is gone on with, and what can be typed.
-    async fn print_greeting(&mut self) -> Result<(), CommandError> {
-        let history = self.chat.history().await.map_err(agent_command_error)?;
-        let said = history.iter().filter(|(message, _)| message.kind == MessageKind::Said);
-        let prompts = said.clone().filter(|(message, _)| message.role == MessageRole::User).count();
-        self.can_continue = said.clone().next_back().is_some_and(|(message, _)| {
-            let is_whole =
-                matches!(message.finish, Some(MessageFinish::Stop | MessageFinish::Other));
-            message.role == MessageRole::User || !is_whole
-        });
-        if prompts > 0 {
-            let prompts =
-                if prompts == 1 { "1 prompt".to_owned() } else { format!("{prompts} prompts") };
-            let hint = self.turns.journal_hint(&format!("haft sessions show {}", self.chat.id()));
-            self.screen.show_note(format!("{prompts} so far; {hint} shows them"));
-        }
-        if self.can_continue {
-            self.screen.show_note("the last turn is not finished: press Enter to go on with it");
-        }
-        self.screen.show_note("/help shows what can be typed");
         Ok(())
     }
 
@@ -151,10 +152,6 @@ impl<'w> TerminalConversation<'w> {
         if let Some(asker) = &self.asker {
             asker.wait_for_answers().await;
         }
-        self.step_of_input(typed)
-    }
-
-    fn step_of_input(&mut self, typed: TypedInput) -> ConversationStep {
         let line = match typed {
             TypedInput::End => return ConversationStep::End,
             TypedInput::Interrupted => {
@@ -190,8 +187,28 @@ impl<'w> TerminalConversation<'w> {
         match slash {
             SlashCommand::Help => self.screen.show_note(HELP),
             SlashCommand::Unknown(why) => self.screen.show_note(why),
-            SlashCommand::Todos => self.print_todos(),
-            SlashCommand::Agent(None) => self.print_agents(),
+            SlashCommand::Todos => {
+                let todos = self.chat.connection().todos();
+                if todos.is_empty() {
+                    self.screen.show_note("nothing is on the agent's list");
+                }
+                for todo in todos {
+                    let mark = match todo.status {
+                        TodoStatus::Pending => " ",
+                        TodoStatus::InProgress => ">",
+                        TodoStatus::Completed => "x",
+                        TodoStatus::Cancelled => "-",
+                    };
+                    self.screen.show_note(format!("[{mark}] {}", on_one_line(&todo.content)));
+                }
+            }
+            SlashCommand::Agent(None) => {
+                for agent in self.work.agents.iter().filter(|agent| agent.mode.is_primary()) {
+                    let mark = if agent.name == self.chat.agent() { "*" } else { " " };
+                    let description = on_one_line(&agent.description);
+                    self.screen.show_note(format!("{mark} {}: {description}", agent.name));
+                }
+            }
             SlashCommand::New => self.begin_session(self.chat.agent().to_owned()).await?,
             SlashCommand::Agent(Some(name)) => self.begin_session(name).await?,
             SlashCommand::Fork => {
@@ -216,8 +233,8 @@ impl<'w> TerminalConversation<'w> {
         Ok(())
     }
 
-    /// Goes on in another session. Whoever works in the background of this one is stopped: nobody would see what it does, and
-    /// its questions would come out of nowhere.
+    /// Continues in another session. haft stops this session's background subagents: their progress and questions would
+    /// appear in the wrong conversation.
     async fn switch_session(&mut self, chat: AgentSession) {
         let stopped = match self.chat.stop_background().await {
             0 => None,
@@ -253,40 +270,4 @@ impl<'w> TerminalConversation<'w> {
             if text.contains('\n') { String::new() } else { output::escape_controls(&text) };
         Ok(())
     }
-
-    fn print_todos(&self) {
-        let todos = self.chat.connection().todos();
-        if todos.is_empty() {
-            self.screen.show_note("nothing is on the agent's list");
-        }
-        for todo in todos {
-            let mark = match todo.status {
-                TodoStatus::Pending => " ",
-                TodoStatus::InProgress => ">",
-                TodoStatus::Completed => "x",
-                TodoStatus::Cancelled => "-",
-            };
-            self.screen.show_note(format!("[{mark}] {}", on_one_line(&todo.content)));
-        }
-    }
-
-    fn print_agents(&self) {
-        for agent in self.work.agents.iter().filter(|agent| agent.mode.is_primary()) {
-            let is_this = agent.name == self.chat.agent();
-            let mark = if is_this { "*" } else { " " };
-            self.screen.show_note(format!(
-                "{mark} {}: {}",
-                agent.name,
-                on_one_line(&agent.description)
-            ));
-        }
-    }
-}
-
-/// Returns whether nothing more can be done in this session.
-fn ends_conversation(err: &AgentError) -> bool {
-    matches!(
-        err,
-        AgentError::Panicked | AgentError::Closed | AgentError::Run(_) | AgentError::Journal(_)
-    )
 }

@@ -2,7 +2,7 @@
 
 use haft::RunError;
 use haft_agent::AgentError;
-use haft_journal::{JournalError, LeaseHolder};
+use haft_journal::JournalError;
 use haft_model::ModelError;
 
 use crate::error::{CommandError, CommandErrorKind};
@@ -38,7 +38,17 @@ pub(crate) fn agent_command_error(err: AgentError) -> CommandError {
         }
         AgentError::Summary(_) | AgentError::EmptySummary => CommandError::model(err),
         AgentError::Run(RunError::Journal(JournalError::LeaseHeld { holder }))
-        | AgentError::Journal(JournalError::LeaseHeld { holder }) => session_held_error(&holder),
+        | AgentError::Journal(JournalError::LeaseHeld { holder }) => {
+            let (session, place) = (&holder.run, &holder.owner.location);
+            let until = rfc3339(holder.expires_at_ms);
+            // A fork does not take the session from the process that holds it.
+            CommandError::failed(format!(
+                "session {session} is held by {place}, until {until} at least: nothing was done; go on there, end that \
+                 process, or fork the session"
+            ))
+            .kind(CommandErrorKind::Held)
+            .hint(format!("haft sessions fork {session}"))
+        }
         AgentError::Run(RunError::Journal(JournalError::UnknownMessage { ref run, .. })) => {
             let hint = format!("haft sessions show {run}");
             CommandError::usage(err).hint(hint)
@@ -47,16 +57,4 @@ pub(crate) fn agent_command_error(err: AgentError) -> CommandError {
         AgentError::Journal(err) => CommandError::from(err),
         err => CommandError::failed(err),
     }
-}
-
-/// A fork does not take the session from whoever has it.
-fn session_held_error(holder: &LeaseHolder) -> CommandError {
-    let (session, place) = (&holder.run, &holder.owner.location);
-    let until = rfc3339(holder.expires_at_ms);
-    CommandError::failed(format!(
-        "session {session} is held by {place}, until {until} at least: nothing was done; go on there, end that process, or \
-         fork the session"
-    ))
-    .kind(CommandErrorKind::Held)
-    .hint(format!("haft sessions fork {session}"))
 }

@@ -1,6 +1,6 @@
-//! What can be typed to haft instead of to the agent: words that begin with a slash.
+//! Slash commands: lines that a person types to haft instead of to the agent.
 
-/// What a line that begins with a slash asks for.
+/// The request of a line that begins with a slash.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum SlashCommand {
     Help,
@@ -8,15 +8,15 @@ pub(super) enum SlashCommand {
     /// To set aside what was said since the prompt so many prompts ago, from 1.
     Rewind(usize),
     Fork,
-    /// To begin with that agent, or to say which ones there are.
+    /// Begin a session with that agent, or list the agents.
     Agent(Option<String>),
     Todos,
     Quit,
-    /// None of them, and why.
+    /// The line is not a slash command; holds the reason.
     Unknown(String),
 }
 
-/// What there is, as `/help` says it.
+/// The text of `/help`.
 pub(super) const HELP: &str = "\
 /new           begin a new session
 /agent [NAME]  begin a new session with another agent; without a name, list the agents
@@ -43,11 +43,7 @@ impl SlashCommand {
         if words.next().is_some() {
             return Some(Self::Unknown(format!("/{name} takes no more than one word")));
         }
-        Some(Self::from_words(name, argument))
-    }
-
-    fn from_words(name: &str, argument: Option<&str>) -> Self {
-        match (name, argument) {
+        Some(match (name, argument) {
             ("help", None) => Self::Help,
             ("new", None) => Self::New,
             ("fork", None) => Self::Fork,
@@ -67,7 +63,7 @@ impl SlashCommand {
             (name, _) => Self::Unknown(format!(
                 "/{name} is no command: see /help; a line that begins with a space is said to the agent"
             )),
-        }
+        })
     }
 }
 

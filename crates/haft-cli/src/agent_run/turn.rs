@@ -1,5 +1,5 @@
-//! Turns as they are had from the command line: an interrupt stops the turn, a second one the process. What a turn came to
-//! is kept by the session, so either leaves it as it was when it was stopped.
+//! Turns that the command line runs. The first interrupt stops the turn, and the second one ends the process. The session
+//! records each step, so both leave it as it was at that moment.
 
 use std::sync::Arc;
 
@@ -13,14 +13,14 @@ use crate::error::{CommandError, CommandStatus};
 use crate::signals::{StopSignal, StopSignals, exit_now, exit_with};
 use crate::views::session::SessionScreen;
 
-/// Has turns, and hears signals meanwhile.
+/// Runs turns and receives signals meanwhile.
 pub(crate) struct TurnRunner {
     signals: StopSignals,
     screen: SessionScreen,
     asker: Option<Arc<AgentAsker>>,
-    /// What names the journal that the sessions are in.
+    /// The settings that name the journal of the sessions.
     settings: SettingArgs,
-    /// Whether haft was told to end, and not only the turn.
+    /// Whether a signal asked haft to end, and not only the turn.
     is_ending: bool,
 }
 
@@ -35,7 +35,7 @@ impl TurnRunner {
         Ok(Self { signals: StopSignals::listen()?, screen, asker, settings, is_ending: false })
     }
 
-    /// Returns whether haft was told to end.
+    /// Returns whether a signal asked haft to end.
     pub(super) fn is_ending(&self) -> bool {
         self.is_ending
     }
@@ -53,7 +53,7 @@ impl TurnRunner {
         hint::with_journal_options(hint, &self.settings)
     }
 
-    /// Has one turn.
+    /// Runs one turn.
     pub(crate) async fn run_turn(
         &mut self,
         chat: &mut AgentSession,
@@ -83,7 +83,7 @@ impl TurnRunner {
         }
     }
 
-    /// Has turns until no subagent in the background is left whose end the agent is to be told.
+    /// Runs turns until the agent has the result of every subagent in the background.
     pub(crate) async fn run_turns(
         &mut self,
         chat: &mut AgentSession,
@@ -91,12 +91,12 @@ impl TurnRunner {
     ) -> Result<TurnEnd, AgentError> {
         let mut end = self.run_turn(chat, prompt).await?;
         while matches!(end, TurnEnd::Done { .. }) && !self.is_ending {
-            let is_told = tokio::select! {
-                is_told = chat.wait_for_background() => is_told,
-                // What is in the background ends with the host.
+            let has_news = tokio::select! {
+                has_news = chat.wait_for_background() => has_news,
+                // Subagents in the background end with the host.
                 _ = self.signals.next_signal() => return Ok(TurnEnd::Aborted),
             };
-            if !is_told {
+            if !has_news {
                 break;
             }
             end = self.run_turn(chat, TurnPrompt::Continue).await?;
@@ -104,23 +104,23 @@ impl TurnRunner {
         Ok(end)
     }
 
-    /// Waits for a signal while no turn is had, and returns what it asks for.
+    /// Waits for a signal while no turn runs, and returns its request.
     pub(super) async fn next_signal(&mut self) -> StopSignal {
         self.signals.next_signal().await
     }
 }
 
-/// What is left when the last turn is over: nothing that could be stopped, so that any signal ends haft at once.
+/// Receives signals after the last turn. There is no work left to stop, so any signal ends haft at once.
 pub(crate) struct ShutdownSignals(StopSignals);
 
 impl ShutdownSignals {
-    /// Goes on to receive the signals of the turns, so that none is lost that came with the end of the last; from now on
-    /// where there were no turns.
+    /// Takes over the signals of the turns, so that a signal at the end of the last turn is not lost. Listens from now on
+    /// if there were no turns.
     pub(crate) fn from_turns(turns: Option<TurnRunner>) -> Result<Self, CommandError> {
         turns.map_or_else(StopSignals::listen, |turns| Ok(turns.signals)).map(Self)
     }
 
-    /// Waits for some work, or ends the process with the first signal, which is said so.
+    /// Waits for some work. The first signal prints the message and ends the process.
     pub(crate) async fn wait_or_exit<T>(
         &mut self,
         status: CommandStatus,
@@ -160,7 +160,7 @@ pub(crate) fn unfinished_note(end: &TurnEnd) -> Option<String> {
     }
 }
 
-/// Returns whether a turn that ended so can be gone on with as it is.
+/// Returns whether another turn can continue a turn that ended like this.
 pub(crate) fn can_continue(end: &TurnEnd) -> bool {
     match end {
         TurnEnd::Aborted | TurnEnd::StepsSpent | TurnEnd::OutputCut => true,

@@ -1,7 +1,7 @@
-//! Hints that can be pasted as they are: a command about what is recorded is about the journal that this process was told
-//! to use, so whatever of the command line named that journal belongs to the hint.
+//! Hints that a person can paste as they are. If options of the command line name the journal, then a hint about the
+//! journal repeats these options.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 
 use crate::arguments::setting_args::SettingArgs;
 use haft_app::password::without_passwords;
@@ -17,15 +17,15 @@ const JOURNAL_COMMANDS: [&str; 6] = [
     "haft agent --resume ",
 ];
 
-/// Returns the hint with the options that name the journal. What variables say holds for the next command by itself.
+/// Returns the hint with the options that name the journal. Variables need no option: the next command reads them too.
 pub(crate) fn with_journal_options(hint: &str, settings: &SettingArgs) -> String {
-    let options = journal_options(settings, |name| std::env::var_os(name));
-    with_options(hint, &options)
+    with_options_unless_set(hint, settings, |name| std::env::var_os(name))
 }
 
-fn journal_options(
+fn with_options_unless_set(
+    hint: &str,
     settings: &SettingArgs,
-    variable: impl Fn(&str) -> Option<std::ffi::OsString>,
+    variable: impl Fn(&str) -> Option<OsString>,
 ) -> String {
     let named = [
         ("--config", "HAFT_CONFIG", settings.config.as_ref().map(|path| path.as_os_str())),
@@ -36,10 +36,7 @@ fn journal_options(
         let value = value.filter(|value| !value.is_empty() && !said(name, value))?;
         Some(format!(" {flag} {}", quote::shell(&without_passwords(&value.to_string_lossy()))))
     });
-    options.collect()
-}
-
-fn with_options(hint: &str, options: &str) -> String {
+    let options: String = options.collect();
     let lines = hint.lines().map(|line| {
         let rest = line.trim_start();
         let indent = &line[..line.len() - rest.len()];
@@ -65,9 +62,8 @@ mod tests {
         let check = |words: &[&str], set: Option<&str>, hint: &str, expect: &str| {
             let words = [&["haft"], words, &["runs", "list"]].concat();
             let settings = Cli::try_parse_from(words).unwrap().settings;
-            let variable =
-                |name: &str| set.filter(|_| name == "HAFT_DB").map(std::ffi::OsString::from);
-            assert_eq!(with_options(hint, &journal_options(&settings, variable)), expect);
+            let variable = |name: &str| set.filter(|_| name == "HAFT_DB").map(OsString::from);
+            assert_eq!(with_options_unless_set(hint, &settings, variable), expect);
         };
         let show = "haft runs show r1";
         check(&[], None, show, show);

@@ -1,5 +1,5 @@
-//! `last`: the session, or the run, that was used last in a workspace, for everybody who does not want to copy a name. Which one
-//! was used last is found out anew each time, so whoever changes something says first which one that is.
+//! `last`: the session or the run that was used last in a workspace. haft looks it up anew for each command. A command that
+//! changes something therefore first prints the name that `last` stands for.
 
 use std::cmp::Reverse;
 
@@ -21,7 +21,7 @@ use haft_app::settings::{self, EffectiveSettings};
 /// The tool that the journal names for the call of an undo.
 pub(crate) const UNDO_TOOL: &str = "undo";
 
-/// What stands for the session, or the run, that was used last in a workspace.
+/// Stands for the session or the run that was used last in a workspace.
 pub(crate) const LAST: &str = "last";
 
 /// A run that a command names.
@@ -30,7 +30,7 @@ pub(crate) enum RunArgument {
     ById(RunId),
     /// As the last one, which is the session of an agent.
     LatestSession(RecentSession),
-    /// As the last one, which is none.
+    /// As the last one, which is not the session of an agent.
     LatestRun(RunRow),
 }
 
@@ -65,18 +65,33 @@ pub(crate) async fn find_session(
     })
 }
 
-/// Returns the run of that name, of a workspace that is asked for only if it matters. One that is really called `last` is
-/// meant by that word.
+/// Returns the run of that name. A run whose name really is `last` comes before the last run. The workspace is looked up
+/// only if it matters.
 pub(crate) async fn find_run(
     named: &str,
     journal: &dyn Journal,
     root: impl FnOnce() -> Result<String, CommandError>,
 ) -> Result<RunArgument, CommandError> {
     let run = RunId::parse(named).map_err(CommandError::usage)?;
-    if named != LAST || run_exists(journal, &run).await? {
+    let query = RunQuery { run: Some(run.clone()), ..RunQuery::default() };
+    if named != LAST || !journal.runs(query).await?.is_empty() {
         return Ok(RunArgument::ById(run));
     }
-    latest_run(journal, &root()?).await?.ok_or_else(no_run_error)
+    let root = root()?;
+    // A session has work only if it made steps itself. A fork copies the title of the session that it was forked from.
+    let has_work = |session: &SessionRow| {
+        has_messages(session) && (session.forked_from_id.is_none() || session.steps > 0)
+    };
+    let session = latest_session(journal, &root, has_work).await?;
+    let run = latest_other_run(journal, &root).await?;
+    match (session, run) {
+        (Some(session), Some(run)) if used_ms(&run) > session.used_ms => {
+            Ok(RunArgument::LatestRun(run))
+        }
+        (Some(session), _) => Ok(RunArgument::LatestSession(session)),
+        (None, Some(run)) => Ok(RunArgument::LatestRun(run)),
+        (None, None) => Err(no_run_error()),
+    }
 }
 
 /// Returns the root of the workspace that a command is about, for those commands that need no other settings.
@@ -84,15 +99,9 @@ pub(crate) fn workspace_of(args: &SettingArgs, host: &AppHost) -> Result<String,
     workspace(&settings::resolve(&args.overrides(), host)?)
 }
 
-/// Returns whether something was said in a session: whoever began one and left it at that does not look for it.
+/// Returns whether a session has a message. A person who left a session empty does not look for it.
 pub(crate) fn has_messages(session: &SessionRow) -> bool {
     session.title.is_some() || session.steps > 0
-}
-
-/// Returns whether a session did anything that can be looked at or taken back: one that only shares the beginning of another
-/// has that one's title and none of its calls.
-fn has_work(session: &SessionRow) -> bool {
-    has_messages(session) && (session.forked_from_id.is_none() || session.steps > 0)
 }
 
 /// Returns the error of a command about the latest session where there is none.
@@ -108,22 +117,22 @@ pub(crate) fn no_run_error() -> CommandError {
         .hint("haft runs list")
 }
 
-/// Returns the session of people that was used last in a workspace, of those that are meant. Who goes on with the session of a
-/// subagent uses the one that had it work.
+/// Returns the latest session in a workspace that `is_meant` accepts. If that is the session of a subagent, returns the
+/// session at its top.
 async fn latest_session(
     journal: &dyn Journal,
     root: &str,
-    is_meant: fn(&SessionRow) -> bool,
+    is_meant: impl Fn(&SessionRow) -> bool,
 ) -> Result<Option<RecentSession>, JournalError> {
     let root = Some(root.to_owned());
     let mut query = SessionQuery { root, with_opaque: true, ..SessionQuery::default() };
     let mut latest: Option<SessionRow> = None;
-    // An old session may have been gone on with, so all of them are looked at.
+    // A person may have resumed an old session, so this reads all of them.
     loop {
         let page = journal.sessions(query.clone()).await?;
         let Some(oldest) = page.last() else { break };
         query.before = Some(oldest.id.clone());
-        // One that nobody began and nobody sees is a fork that is not finished.
+        // A session that has no parent and is not inspectable is an unfinished fork.
         let is_seen = |session: &SessionRow| session.inspectable || session.parent_id.is_some();
         let meant = page.into_iter().filter(|session| is_seen(session) && is_meant(session));
         latest = latest
@@ -133,37 +142,13 @@ async fn latest_session(
     }
     let Some(latest) = latest else { return Ok(None) };
     let used_ms = latest.updated_at_ms;
-    Ok(Some(RecentSession { session: root_session(journal, latest).await?, used_ms }))
-}
-
-/// Returns the session that a session works for in the end, which may be itself.
-async fn root_session(
-    journal: &dyn Journal,
-    session: SessionRow,
-) -> Result<SessionRow, JournalError> {
-    let mut top = session;
+    let mut top = latest;
     for _ in 0..SUBAGENT_DEPTH_MAX {
         let Some(parent) = &top.parent_id else { break };
         let Some(above) = journal.session(parent).await? else { break };
         top = above;
     }
-    Ok(top)
-}
-
-/// Returns what was used last in a workspace. What subagents did belongs to the session that had them work.
-async fn latest_run(
-    journal: &dyn Journal,
-    root: &str,
-) -> Result<Option<RunArgument>, JournalError> {
-    let session = latest_session(journal, root, has_work).await?;
-    let run = latest_other_run(journal, root).await?;
-    Ok(match (session, run) {
-        (Some(session), Some(run)) if used_ms(&run) > session.used_ms => {
-            Some(RunArgument::LatestRun(run))
-        }
-        (Some(session), _) => Some(RunArgument::LatestSession(session)),
-        (None, run) => run.map(RunArgument::LatestRun),
-    })
+    Ok(Some(RecentSession { session: top, used_ms }))
 }
 
 /// Returns the run that was used last in a workspace, of those that are no sessions of agents.
@@ -178,13 +163,17 @@ async fn latest_other_run(
         let page = journal.runs(query.clone()).await?;
         let Some(oldest) = page.last() else { break };
         query.before = Some(oldest.id.clone());
-        // What haft looks up for a session is nobody's work.
+        // haft itself begins these runs to look things up for a session.
         let is_meant = |run: &RunRow| run.root == root && run.front_end != FRONT_END;
         runs.extend(page.into_iter().filter(is_meant));
     }
     runs.sort_by_key(|run| Reverse(used_ms(run)));
     for run in runs {
-        if !is_undo(journal, &run).await? {
+        // An undo does not count: a second `haft undo last` must not redo the work.
+        let calls = CallQuery { limit: 1, ..CallQuery::of_run(run.id.clone()) };
+        let is_undo = run.calls == 1
+            && journal.calls(calls).await?.first().is_some_and(|call| call.tool == UNDO_TOOL);
+        if !is_undo {
             return Ok(Some(run));
         }
     }
@@ -193,20 +182,6 @@ async fn latest_other_run(
 
 fn used_ms(run: &RunRow) -> u64 {
     run.last_call_at_ms.unwrap_or_default().max(run.started_at_ms)
-}
-
-/// Returns whether a run is an undo, which is no work of its own: to undo the last work twice is not to do it again.
-async fn is_undo(journal: &dyn Journal, run: &RunRow) -> Result<bool, JournalError> {
-    if run.calls != 1 {
-        return Ok(false);
-    }
-    let calls = CallQuery { limit: 1, ..CallQuery::of_run(run.id.clone()) };
-    Ok(journal.calls(calls).await?.first().is_some_and(|call| call.tool == UNDO_TOOL))
-}
-
-async fn run_exists(journal: &dyn Journal, run: &RunId) -> Result<bool, JournalError> {
-    let query = RunQuery { run: Some(run.clone()), ..RunQuery::default() };
-    Ok(!journal.runs(query).await?.is_empty())
 }
 
 impl RunArgument {
@@ -219,7 +194,7 @@ impl RunArgument {
         }
     }
 
-    /// Says which one it is, unless somebody named it.
+    /// Returns a note that names the run, unless the person named it.
     pub(crate) fn latest_note(&self) -> Option<String> {
         match self {
             Self::ById(_) => None,

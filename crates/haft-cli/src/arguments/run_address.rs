@@ -1,5 +1,5 @@
-//! Where in which run a command's calls belong: flags and environment before the manifest, the manifest before a run of
-//! the command's own. That the parts make sense together is seen when the run is opened.
+//! The run and the attempt that a command's calls belong to. Flags and environment come before the manifest, and the
+//! manifest comes before a new run. Opening the run checks that the parts fit together.
 
 use clap::{Args, ValueEnum};
 use haft::{ResumeMode, TaskAttempt};
@@ -9,7 +9,7 @@ use crate::error::CommandError;
 use haft_app::compose;
 use haft_app::manifest::ScopeSection;
 
-/// Where calls belong, and how to go on there.
+/// The address of calls, and the way to resume there.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Place in a run")]
 pub(crate) struct RunAddressArgs {
@@ -27,21 +27,20 @@ pub(crate) struct RunAddressArgs {
 
     /// Retry number of the task, from 1
     ///
-    /// Keys stay the same in every attempt. Where earlier attempts called tools whose effect is not safe to repeat, that
-    /// is said before one of them is called again.
+    /// Keys stay the same in every attempt. If an earlier attempt called a tool whose effect is not safe to repeat, haft
+    /// reports that before it calls the tool again.
     #[arg(long, env = "HAFT_ATTEMPT", hide_env_values = true)]
     attempt: Option<u32>,
 
-    /// How to go on with an attempt that was begun before; continue unless given
+    /// How to resume an attempt that was begun before; continue unless given
     ///
-    /// With replay each process counts from the start: the same call made again by another process is the same call, and
-    /// is answered from the record. Calls with names of their own (--call of haft call, `haft/call` over MCP) are known
-    /// by them without replay.
+    /// With replay, each process counts from the start: if another process makes the same call again, the record answers
+    /// it. A call with a name (--call of haft call, `haft/call` over MCP) is known by its name, without replay.
     #[arg(long, value_enum, value_name = "HOW", env = "HAFT_RESUME", hide_env_values = true)]
     resume: Option<ResumeName>,
 }
 
-/// How to go on with an attempt, as it is written.
+/// How to resume an attempt, as a person writes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum ResumeName {
     /// After what was called so far: calls are new ones

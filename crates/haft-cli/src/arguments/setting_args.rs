@@ -86,7 +86,7 @@ pub(crate) struct SettingArgs {
     )]
     pub(crate) allow_network: Option<bool>,
 
-    /// Host that tools may reach, and commands through a proxy of their own (can be repeated)
+    /// Host that tools may reach, and commands through a proxy (can be repeated)
     ///
     /// A name such as docs.rs, or a pattern such as *.crates.io. An address of this machine or its networks, such as
     /// 127.0.0.1 or localhost, must be given as it is. A deny rule of the manifest still holds.
@@ -97,7 +97,10 @@ pub(crate) struct SettingArgs {
     #[arg(
         long,
         global = true,
-        value_parser = guard_parser(),
+        value_parser = PossibleValuesParser::new(NetworkGuardName::ALL.map(|it| {
+            PossibleValue::new(it.name()).help(it.summary())
+        }))
+        .map(|name| NetworkGuardName::parse(&name).expect("the parser takes names of guards alone")),
         value_name = "STRENGTH",
         env = "HAFT_NETWORK_GUARD",
         hide_env_values = true
@@ -132,7 +135,7 @@ pub(crate) struct SettingArgs {
         long,
         global = true,
         value_name = "BYTES",
-        value_parser = clap::value_parser!(u64).range(1..=bound(OUTPUT_BYTES_MAX)),
+        value_parser = clap::value_parser!(u64).range(1..=OUTPUT_BYTES_MAX as u64),
         env = "HAFT_OUTPUT_BYTES",
         hide_env_values = true
     )]
@@ -195,12 +198,6 @@ pub(crate) fn preset_parser() -> impl TypedValueParser<Value = Preset> {
         .map(|name| Preset::parse(&name).expect("the parser takes names of presets alone"))
 }
 
-fn guard_parser() -> impl TypedValueParser<Value = NetworkGuardName> {
-    let values = NetworkGuardName::ALL.map(|it| PossibleValue::new(it.name()).help(it.summary()));
-    PossibleValuesParser::new(values)
-        .map(|name| NetworkGuardName::parse(&name).expect("the parser takes names of guards alone"))
-}
-
 /// A profile as it is written on the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ProfileName {
@@ -217,8 +214,4 @@ impl From<ProfileName> for haft_tools::Profile {
             ProfileName::Smithers => Self::Smithers,
         }
     }
-}
-
-const fn bound(bytes: usize) -> u64 {
-    bytes as u64
 }

@@ -69,20 +69,6 @@ impl QuestionTerminal {
             OpenQuestionGuard { _withdraw: withdraw, is_answered: false },
         ))
     }
-
-    /// Waits for a line, and returns whether there is one; else the question was withdrawn.
-    fn has_line(&self) -> bool {
-        let stdin = io::stdin();
-        loop {
-            let mut ends =
-                [PollFd::new(&stdin, PollFlags::IN), PollFd::new(&self.withdrawn, PollFlags::IN)];
-            match poll(&mut ends, None) {
-                Ok(_) => return ends.last().is_some_and(|end| end.revents().is_empty()),
-                Err(rustix::io::Errno::INTR) => {}
-                Err(_) => return false,
-            }
-        }
-    }
 }
 
 fn write_stderr(text: &str) {
@@ -107,7 +93,17 @@ impl QuestionScreen for QuestionTerminal {
         // Lines typed before the question was shown do not answer it.
         let _ = rustix::termios::tcflush(&stdin, rustix::termios::QueueSelector::IFlush);
         self.show_text(text);
-        if !self.has_line() {
+        // Waits for a line, or for the end of the question: the pipe closes when the caller withdraws it.
+        let has_line = loop {
+            let mut ends =
+                [PollFd::new(&stdin, PollFlags::IN), PollFd::new(&self.withdrawn, PollFlags::IN)];
+            match poll(&mut ends, None) {
+                Ok(_) => break ends.last().is_some_and(|end| end.revents().is_empty()),
+                Err(rustix::io::Errno::INTR) => {}
+                Err(_) => break false,
+            }
+        };
+        if !has_line {
             self.is_withdrawn = true;
             return None;
         }

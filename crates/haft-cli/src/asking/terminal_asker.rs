@@ -1,6 +1,5 @@
-//! Asking the person at the terminal about a call, and what tools want to know: what is shown, what is answered. What an
-//! answer changes is the runtime's affair. Everything that is shown may have been written by a model, so none of it reaches the terminal
-//! unescaped, and each line of it is set in.
+//! Asks the person at the terminal about a call, and puts the questions of tools. The runtime applies the answers. A model
+//! may have written any shown text, so haft escapes and indents each line of it.
 
 use std::io::{self, IsTerminal as _};
 
@@ -51,7 +50,7 @@ impl Asker for TerminalAsker {
                 return AskAnswer::Unanswered;
             };
             let answered = tokio::task::spawn_blocking(move || {
-                ApprovalPrompt::new(&ask, &file, terminal).with_span(span).ask_for_approval()
+                ApprovalPrompt { ask: &ask, file: &file, screen: terminal, span }.ask_for_approval()
             });
             let answer = answered.await.unwrap_or(AskAnswer::Reject);
             unanswered.mark_answered();
@@ -82,7 +81,7 @@ struct ApprovalPrompt<'a, S> {
     span: AskSpan,
 }
 
-/// What a line says.
+/// A typed answer to a question about a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ApprovalChoice {
     Once,
@@ -92,15 +91,7 @@ enum ApprovalChoice {
     RejectSession,
 }
 
-impl<'a, S: QuestionScreen> ApprovalPrompt<'a, S> {
-    fn new(ask: &'a Ask, file: &'a str, screen: S) -> Self {
-        Self { ask, file, screen, span: AskSpan::OneCall }
-    }
-
-    fn with_span(self, span: AskSpan) -> Self {
-        Self { span, ..self }
-    }
-
+impl<S: QuestionScreen> ApprovalPrompt<'_, S> {
     fn ask_for_approval(mut self) -> AskAnswer {
         self.screen.show_text(&question_text(self.ask, self.screen.columns()));
         for _ in 0..ANSWER_TRIES_MAX {
@@ -115,7 +106,9 @@ impl<'a, S: QuestionScreen> ApprovalPrompt<'a, S> {
                 }
                 Some(ApprovalChoice::Reject) => return AskAnswer::Reject,
                 Some(ApprovalChoice::RejectSession) => {
-                    self.show_session_rules(self.ask.always_rules.iter().map(deny_rule).collect());
+                    let deny =
+                        |rule: &Rule| Rule::new(&rule.permission, &rule.pattern, RuleAction::Deny);
+                    self.show_session_rules(self.ask.always_rules.iter().map(deny).collect());
                     return AskAnswer::RejectForSession;
                 }
                 Some(ApprovalChoice::Project) => match self.confirm_project_rules() {
@@ -145,7 +138,7 @@ impl<'a, S: QuestionScreen> ApprovalPrompt<'a, S> {
 
     fn parse_choice(&self, line: &str) -> Option<ApprovalChoice> {
         match line.trim().to_lowercase().as_str() {
-            // What a yes or a no means is never in doubt, whatever the words are.
+            // A yes or a no counts, whichever words the question offers.
             "o" | "once" | "y" | "yes" => Some(ApprovalChoice::Once),
             "r" | "reject" | "n" | "no" => Some(ApprovalChoice::Reject),
             "s" | "session" if self.offers_session() => Some(ApprovalChoice::Session),
@@ -183,11 +176,6 @@ impl<'a, S: QuestionScreen> ApprovalPrompt<'a, S> {
         self.screen.show_text("\n");
         AskAnswer::Reject
     }
-}
-
-/// Returns the rule that denies what a rule allows.
-fn deny_rule(rule: &Rule) -> Rule {
-    Rule::new(&rule.permission, &rule.pattern, RuleAction::Deny)
 }
 
 /// Returns what is asked, without the answers to choose from.

@@ -8,7 +8,7 @@ use super::question_terminal::{
     ANSWER_TRIES_MAX, QuestionScreen, escape_text, indent_untrusted_within,
 };
 
-/// Puts the questions one after the other. Whoever ends the input leaves all of them without an answer.
+/// Asks the questions one after the other. If the person ends the input, all questions stay unanswered.
 pub(super) fn ask_questions(
     inquiry: &Elicitation,
     screen: &mut impl QuestionScreen,
@@ -32,8 +32,13 @@ pub(super) fn ask_questions(
 
 /// Returns what is answered, or nothing at the end of the input or of the tries.
 fn read_answer(question: &UserQuestion, screen: &mut impl QuestionScreen) -> Option<Vec<String>> {
+    let prompt = match (question.options.is_empty(), question.multi_select) {
+        (true, _) => "\nYour answer: ",
+        (false, false) => "\nYour answer (a number, or your own words): ",
+        (false, true) => "\nYour answer (numbers, separated by commas, or your own words): ",
+    };
     for _ in 0..ANSWER_TRIES_MAX {
-        let line = screen.read_answer(prompt(question))?;
+        let line = screen.read_answer(prompt)?;
         match TypedAnswer::parse(line.trim(), question) {
             TypedAnswer::Answers(answers) => return Some(answers),
             TypedAnswer::Nothing => {
@@ -47,14 +52,6 @@ fn read_answer(question: &UserQuestion, screen: &mut impl QuestionScreen) -> Opt
         }
     }
     None
-}
-
-fn prompt(question: &UserQuestion) -> &'static str {
-    match (question.options.is_empty(), question.multi_select) {
-        (true, _) => "\nYour answer: ",
-        (false, false) => "\nYour answer (a number, or your own words): ",
-        (false, true) => "\nYour answer (numbers, separated by commas, or your own words): ",
-    }
 }
 
 fn question_text(number: &str, question: &UserQuestion, columns: usize) -> String {
@@ -74,7 +71,7 @@ fn question_text(number: &str, question: &UserQuestion, columns: usize) -> Strin
     format!("\n{title}{lines}{gap}{options}")
 }
 
-/// What a line says.
+/// The meaning of a typed line.
 #[derive(Debug, PartialEq, Eq)]
 enum TypedAnswer {
     Answers(Vec<String>),

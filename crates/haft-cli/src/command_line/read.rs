@@ -71,16 +71,16 @@ pub(crate) fn parse_command_line(words: &[OsString]) -> Result<Cli, clap::Error>
     read.or_else(|_| Cli::try_parse_from(words))
 }
 
+fn without_args(command: Command) -> Command {
+    command
+}
+
 /// Returns the definition of the command line with the commands that the words name.
 fn command_for_words(words: &[OsString]) -> Command {
     let is_named = |name: &str| words.iter().skip(1).any(|word| word == name);
     let named = COMMANDS.iter().filter(|(name, _)| is_named(name));
     SettingArgs::augment_args(Command::new("haft"))
         .subcommands(named.map(|(name, augment)| augment(Command::new(*name))))
-}
-
-fn without_args(command: Command) -> Command {
-    command
 }
 
 #[cfg(test)]

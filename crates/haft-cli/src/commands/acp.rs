@@ -1,5 +1,5 @@
-//! `haft acp`: agents for an editor over standard input and output. What is spoken there is the business of the ACP crate;
-//! this file makes what it serves and ends with it.
+//! `haft acp`: agents for an editor over standard input and output. The ACP crate speaks the protocol. This file builds the
+//! parts that it serves, and closes them at the end.
 
 use std::io::IsTerminal as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -27,9 +27,9 @@ use haft_app::{compose, settings};
 /// Let an editor talk to agents over standard input and output, by the Agent Client Protocol
 ///
 /// An editor that speaks ACP, such as Zed, starts this command. Each of its threads is a session of haft agent in this
-/// directory: it is kept while it is had, the editor can load it again, and haft sessions and haft agent --resume know it, too.
-/// What is to be asked about a call is asked in the editor. Several sessions may be had at once; when the editor goes away,
-/// their turns end and what was done until then is recorded.
+/// directory. haft saves sessions as they go, so the editor can reopen them, and haft sessions and haft agent --resume know
+/// them too. The editor asks its user about calls. Several sessions may be open at once. When the editor closes the
+/// connection, their turns end; the record keeps all work up to then.
 ///
 /// The editor's directory must lie within the root (--root). Files and commands are haft's own: the editor is asked for
 /// neither, and MCP servers that the editor is set up with are not started.
@@ -72,7 +72,7 @@ pub(crate) async fn run(
     });
     let shutdown = signals::stop_token()?;
     let is_by_hand = std::io::stdin().is_terminal();
-    // No call is made yet: whoever wants haft to end while it prepares has it end.
+    // No call has begun yet, so a signal during the preparation ends haft at once.
     let parts = tokio::select! {
         biased;
         () = shutdown.cancelled() => return Ok(CommandStatus::Done),
@@ -81,7 +81,7 @@ pub(crate) async fn run(
     match parts {
         Ok(parts) => preparation.prepared().parts = Some(parts),
         Err(err) if is_by_hand => return Err(err),
-        // What stands on standard error few editors show, and what they are answered, all: so they are.
+        // Few editors show standard error. They do show the answer to a request, so the answer reports the failure.
         Err(err) => drop(preparation.report_failure(err)),
     }
     if is_by_hand {
@@ -99,8 +99,8 @@ pub(crate) async fn run(
     Ok(refused.map_or(CommandStatus::Done, |refused| refused.status))
 }
 
-/// Puts together what an editor is served with: at once, and where that fails, with each session that the editor wants. So a
-/// configuration that was put right holds without another start.
+/// Builds the parts that an editor is served with: once at the start and, if that fails, again for each session that the
+/// editor wants. After the user mends the configuration, the next session works without a restart.
 struct AcpPreparation {
     args: AcpArgs,
     settings: SettingArgs,
@@ -112,11 +112,11 @@ struct AcpPreparation {
 
 #[derive(Default)]
 struct AcpPreparationState {
-    /// Parts that nobody has asked for yet.
+    /// Parts for the first session, which has not asked for them yet.
     parts: Option<AcpServeParts>,
-    /// What is to be closed.
+    /// The host and the runtime to close at the end.
     work: Option<(Arc<AgentHost>, Runtime)>,
-    /// What was in the way last.
+    /// The latest failure.
     last_error: Option<AcpPreparationError>,
 }
 
@@ -151,9 +151,13 @@ impl AcpPreparation {
             watcher: self.editor.watcher(),
         };
         let work = compose::agent_host(front, &settings, &self.host).await?;
-        if let Err(err) = check_agent(&work.agents, &work.agent) {
+        // An unknown agent is reported now, and not when the first session begins.
+        if !work.agents.get(&work.agent).is_some_and(|agent| agent.mode.is_primary()) {
+            let offered = work.agents.iter().filter(|agent| agent.mode.is_primary());
+            let available = offered.map(|agent| agent.name.clone()).collect();
+            let name = work.agent.clone();
             work.close().await;
-            return Err(err);
+            return Err(agent_command_error(AgentError::UnknownAgent { name, available }));
         }
         let ComposedAgent { host, runtime, agents, agent } = work;
         let host = Arc::new(host);
@@ -169,7 +173,7 @@ impl AcpPreparation {
         })
     }
 
-    /// Says on standard error what is in the way, where it is something new, and returns it as an editor is told.
+    /// Prints a failure on standard error, unless it is the same as the last one. Returns its text for the editor.
     fn report_failure(&self, err: CommandError) -> String {
         let message = output::escape_controls(&err.message);
         let hint = err.hint.map(|hint| {
@@ -188,7 +192,7 @@ impl AcpPreparation {
     }
 }
 
-/// Returns what of the configuration is not as somebody may think, for those who do not see standard error.
+/// Returns notices about the configuration for the person at the editor, who does not see standard error.
 fn notices(settings: &EffectiveSettings, agents: &AgentRegistry) -> Vec<String> {
     let withheld =
         settings.untrusted_settings.as_ref().map(|UntrustedSettings { message, next }| {
@@ -202,14 +206,4 @@ fn notices(settings: &EffectiveSettings, agents: &AgentRegistry) -> Vec<String> 
         problems => Some(format!("Agents have {problems} problems: haft agents check")),
     };
     withheld.into_iter().chain(problems).collect()
-}
-
-/// Says at once that there is no such agent, and not to whoever begins a session.
-fn check_agent(agents: &AgentRegistry, name: &str) -> Result<(), CommandError> {
-    if agents.get(name).is_some_and(|agent| agent.mode.is_primary()) {
-        return Ok(());
-    }
-    let offered = agents.iter().filter(|agent| agent.mode.is_primary());
-    let available = offered.map(|agent| agent.name.clone()).collect();
-    Err(agent_command_error(AgentError::UnknownAgent { name: name.to_owned(), available }))
 }

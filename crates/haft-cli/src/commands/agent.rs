@@ -1,5 +1,5 @@
-//! `haft agent`: one turn of an agent for a prompt, or a conversation at the terminal. Which events there are and what
-//! happens in a turn is the agent crate's business.
+//! `haft agent`: one turn of an agent for a prompt, or a conversation at the terminal. The agent crate runs the turns and
+//! defines their events.
 
 use std::io::{self, IsTerminal as _};
 
@@ -26,13 +26,13 @@ use haft_app::{compose, settings};
 
 /// Talk to an agent that works in this directory
 ///
-/// With a prompt the agent has one turn: it is asked, makes the calls that it wants, and its last answer is printed; what
-/// happens meanwhile is said on standard error. Without one, on a terminal, a conversation begins: /help shows what can be
+/// With a prompt, the agent has one turn: it reads the prompt, makes calls and answers. haft prints the last answer, and
+/// shows the progress on standard error. Without a prompt, a conversation begins on a terminal: /help shows what can be
 /// typed there. Text that is piped in is the prompt.
 ///
-/// Every call is checked, journaled and confined as by haft call. What is to be asked is asked on the terminal; where nobody
-/// can be asked it is refused. Ctrl-C stops the turn, a second one ends haft; what was said and done is kept either way, and a
-/// session is gone on with by --resume: calls that were made before are not made again.
+/// Every call is checked, journaled and confined as by haft call. Questions are asked on the terminal; without one, the call
+/// is refused. Ctrl-C stops the turn, and a second one ends haft. The session is kept either way, and --resume continues it:
+/// calls that were made before are not made again.
 #[derive(Args)]
 #[command(after_long_help = "\
 Examples:
@@ -53,36 +53,36 @@ In haft.toml:
 The status is 0 if the agent said all that it had to say, 1 if the turn failed or was stopped, and 4 if it is
 not known whether an effect happened.")]
 pub(crate) struct AgentArgs {
-    /// What is to be done, @FILE to read it from a file, or - for standard input
+    /// The task, @FILE to read it from a file, or - for standard input
     prompt: Option<String>,
     /// Agent to talk to: build, unless the manifest names another one ([agent] default)
     ///
-    /// A session that is gone on with keeps the agent that it was begun with.
+    /// A session that --resume names keeps the agent that it was begun with.
     #[arg(long, value_name = "NAME", conflicts_with = "resume")]
     agent: Option<String>,
-    /// Session to go on with, as haft sessions list shows it, or last for the one used last in this workspace
+    /// Session to resume, as haft sessions list shows it, or last for the one used last in this workspace
     ///
-    /// A turn that was interrupted is gone on with unless a prompt is given. The session keeps its model, unless --model
-    /// names another one here: that one answers from then on.
+    /// Without a prompt, an interrupted turn continues. The session keeps its model, unless --model names another one here:
+    /// that model answers from then on.
     #[arg(long, value_name = "SESSION")]
     resume: Option<String>,
-    /// Ask nobody, also on a terminal: what would be asked is refused
+    /// Ask no questions, not even on a terminal: refuse each call that would need an answer
     #[arg(long)]
     headless: bool,
     #[command(flatten)]
     model: ModelArgs,
 }
 
-/// What is to be done in a session.
+/// The work of one command.
 enum AgentCommandWork {
     Turn(TurnPrompt),
     Conversation,
 }
 
-/// What came of it.
+/// The result of that work.
 enum AgentCommandEnd {
     TurnOver(SessionId, TurnEnd),
-    /// The turn began, and its end was told with all that happened in it.
+    /// The turn failed after it began; its events have reported the failure.
     Failed(CommandError),
     ConversationOver,
 }
@@ -129,7 +129,7 @@ pub(crate) async fn run(
         composed.close(),
     )
     .await;
-    // Once nobody tells it anything more, what it was told is shown.
+    // The hosts are gone, so no further event comes: the view shows the rest.
     drop(composed);
     let unread = "ended before all of it was read: haft sessions show has the rest";
     end.wait_or_exit(CommandStatus::Failed, unread, view.finish()).await;
@@ -173,7 +173,7 @@ fn no_prompt_error() -> CommandError {
     CommandError::usage(message).hint("haft agent 'What is this project about?'")
 }
 
-/// What a session is had with.
+/// The parts that a session needs.
 struct AgentSessionSetup<'a> {
     args: &'a AgentArgs,
     setting_args: &'a SettingArgs,
@@ -184,7 +184,7 @@ struct AgentSessionSetup<'a> {
 }
 
 impl AgentSessionSetup<'_> {
-    /// Begins the session, or opens the one that is gone on with.
+    /// Begins a session, or opens the one to resume.
     async fn open(&self) -> Result<AgentSession, CommandError> {
         let Some(named) = &self.args.resume else {
             let agent = self.composed.agent.clone();
@@ -213,7 +213,7 @@ impl AgentSessionSetup<'_> {
         Ok(chat)
     }
 
-    /// Begins to have turns, and leaves them to what comes after the last.
+    /// Begins to receive signals for turns. `turns` keeps the runner for the end of the command.
     fn start_turns<'t>(
         &self,
         turns: &'t mut Option<TurnRunner>,
@@ -229,13 +229,20 @@ impl AgentSessionSetup<'_> {
     ) -> Result<AgentCommandEnd, CommandError> {
         let mut chat = self.open().await?;
         let turns = self.start_turns(turns)?;
-        match turns.run_turns(&mut chat, prompt).await {
-            Ok(end) => Ok(AgentCommandEnd::TurnOver(chat.id().clone(), end)),
+        let err = match turns.run_turns(&mut chat, prompt).await {
+            Ok(end) => return Ok(AgentCommandEnd::TurnOver(chat.id().clone(), end)),
             Err(err @ (AgentError::EmptyPrompt | AgentError::PromptTooLong { .. })) => {
-                Err(agent_command_error(err))
+                return Err(agent_command_error(err));
             }
-            Err(err) => Ok(AgentCommandEnd::Failed(turn_error(err, chat.id()))),
-        }
+            Err(err) => err,
+        };
+        // After a failure of the model, resuming the session tries the turn again.
+        let is_of_model = matches!(err, AgentError::Model(_) | AgentError::Summary(_));
+        let err = agent_command_error(err);
+        Ok(AgentCommandEnd::Failed(match err.hint.is_none() && is_of_model {
+            true => err.hint(format!("haft agent --resume {}", chat.id())),
+            false => err,
+        }))
     }
 
     async fn run_conversation(
@@ -251,23 +258,13 @@ impl AgentSessionSetup<'_> {
     }
 }
 
-/// Returns why a turn failed. One that failed at the model is tried again by going on with the session.
-fn turn_error(err: AgentError, session: &SessionId) -> CommandError {
-    let is_of_model = matches!(err, AgentError::Model(_) | AgentError::Summary(_));
-    let err = agent_command_error(err);
-    match err.hint.is_none() && is_of_model {
-        true => err.hint(format!("haft agent --resume {session}")),
-        false => err,
-    }
-}
-
-/// Prints the answer where it was not read while it came, and says why a turn is not done.
+/// Prints the answer unless the view has shown it, and says why a turn is not done.
 fn print_end(done: AgentCommandEnd, settings: &SettingArgs) -> Result<CommandStatus, CommandError> {
     let (session, end) = match done {
         AgentCommandEnd::TurnOver(session, end) => (session, end),
         AgentCommandEnd::ConversationOver => return Ok(CommandStatus::Done),
         AgentCommandEnd::Failed(err) if settings.json => {
-            // Programs were told by the last event.
+            // The last event has reported it to programs.
             let hint = err.hint.as_deref();
             let hint = hint
                 .map(|hint| hint::with_journal_options(&output::escape_controls(hint), settings));

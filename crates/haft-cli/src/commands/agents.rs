@@ -1,5 +1,5 @@
-//! `haft agents`: the agents of a workspace as a session finds them, looked over before anybody has one work. Each subcommand
-//! is a file of its own below `agents/`.
+//! `haft agents`: lists, shows and checks the agents of a workspace as a session finds them. Each subcommand has a file below
+//! `agents/`.
 
 mod check;
 mod list;
@@ -17,12 +17,12 @@ use haft_app::settings;
 
 /// List, show and check agents
 ///
-/// An agent is a file NAME.md: its front matter says what it is good for, who has it work, and what of tools, files, hosts
-/// and commands it keeps; what stands below is the prompt. Agents are looked for in the directory agents of the workspace,
-/// then in ~/.config/haft/agents, and then haft brings some along. Of two with one name the nearest counts. A workspace
-/// whose haft.toml nobody trusted may add agents, but its agents take the place of none, and choose no model.
+/// An agent is a file NAME.md. Its front matter says what it is good for, who can call it, and which tools, files, hosts and
+/// commands it keeps; the text below is the prompt. haft looks for agents in the directory agents of the workspace, then in
+/// ~/.config/haft/agents, and then takes its own. Of two with one name, the nearest counts. An untrusted haft.toml may add
+/// agents, but its agents replace no other agent and choose no model.
 ///
-/// An agent only narrows: what it asks for beyond what the settings allow is not there.
+/// An agent can only restrict: it does not get more than the settings allow.
 #[derive(Args)]
 #[command(after_long_help = "\
 Examples:
@@ -46,8 +46,8 @@ enum AgentsCommand {
     },
     /// Say what is wrong with which agent, and in which line
     ///
-    /// An agent with an error is left out. A warning says of an agent of a workspace that nobody trusted what of it does
-    /// not hold, and of any agent which tools it names that there are not. The exit status is 1 if there is an error.
+    /// An agent with an error is left out. A warning names a part of an untrusted workspace's agent that does not hold, or a
+    /// tool that does not exist. The exit status is 1 if there is an error.
     Check {
         /// File of an agent, or directory of such files; all places unless given
         path: Option<PathBuf>,

@@ -26,9 +26,9 @@ use haft_app::{compose, quote, settings};
 
 /// Call a tool and print its answer
 ///
-/// The call is checked and journaled like one of an agent. What a rule wants asked is asked on the terminal; where there
-/// is none, and with --headless, it is refused, unless --allow names the tool. With --json the whole envelope is
-/// printed, also when the call failed.
+/// The call is checked and journaled like one of an agent. If a rule asks, haft asks on the terminal; without a terminal, or
+/// with --headless, it refuses the call, unless --allow names the tool. With --json, haft prints the whole envelope, even if
+/// the call failed.
 #[derive(Args)]
 #[command(after_long_help = "\
 Examples:
@@ -53,7 +53,7 @@ pub(crate) struct CallArgs {
     /// The input as JSON, @FILE to read it from a file, or - for standard input
     #[arg(default_value = "{}")]
     input: String,
-    /// Ask nobody, also on a terminal: what a rule wants asked is refused
+    /// Ask no questions, not even on a terminal: refuse each call that would need an answer
     #[arg(long)]
     headless: bool,
     /// Name of the call by which it is known when it comes again
@@ -111,25 +111,21 @@ struct CallStart<'a> {
     at_ms: u64,
 }
 
-/// Returns whether an error says that nothing was executed.
-fn is_before_execution(err: &RunError) -> bool {
-    matches!(
-        err,
-        RunError::Scope(_)
-            | RunError::Diverged(_)
-            | RunError::PlanRun { .. }
-            | RunError::OtherWorkspace { .. }
-            | RunError::Journal(JournalError::LeaseHeld { .. } | JournalError::Stuck { .. })
-    )
-}
-
 /// Returns the error of a call of which haft cannot say what happened. If it was begun, it is in doubt.
 async fn unrecorded_call_error(
     runtime: &Runtime,
     began: &CallStart<'_>,
     err: RunError,
 ) -> CommandError {
-    if is_before_execution(&err) {
+    let is_before_execution = matches!(
+        &err,
+        RunError::Scope(_)
+            | RunError::Diverged(_)
+            | RunError::PlanRun { .. }
+            | RunError::OtherWorkspace { .. }
+            | RunError::Journal(JournalError::LeaseHeld { .. } | JournalError::Stuck { .. })
+    );
+    if is_before_execution {
         return CommandError::from(err);
     }
     let CallStart { tool, run, at_ms } = began;
@@ -142,7 +138,7 @@ async fn unrecorded_call_error(
     }
     let latest =
         CallQuery { limit: 1, order: CallOrder::Latest, ..CallQuery::of_run((*run).clone()) };
-    // A journal that does not answer either leaves the first error to be told.
+    // If the journal does not answer either, the first error is the one to report.
     let rows = runtime.journal().calls(latest).await.unwrap_or_default();
     let is_open = |row: &CallRow| {
         let is_ours = row.started_at_ms >= *at_ms;
@@ -160,7 +156,7 @@ async fn unrecorded_call_error(
     }
 }
 
-/// Returns whoever is at the terminal.
+/// Returns the person at the terminal as the asker of the call.
 fn asker(args: &CallArgs, settings: &EffectiveSettings) -> Option<Arc<dyn Asker>> {
     if args.headless {
         return None;
@@ -197,7 +193,10 @@ fn print_result(
         ));
     }
     if std::io::stdout().is_terminal() {
-        output::print_aside(summary(envelope));
+        let metadata = envelope.metadata();
+        let call = metadata.call_id.as_deref().unwrap_or("not recorded");
+        let cut = if metadata.truncated { ", output cut" } else { "" };
+        output::print_aside(format!("{} ms{cut}, call {call}", metadata.duration_ms));
     }
     Ok(())
 }
@@ -231,11 +230,4 @@ fn command_with_flag(flag: &str) -> String {
     let words =
         before.iter().map(String::as_str).chain([flag]).chain(after.iter().map(String::as_str));
     std::iter::once("haft").chain(words).collect::<Vec<_>>().join(" ")
-}
-
-fn summary(envelope: &Envelope) -> String {
-    let metadata = envelope.metadata();
-    let call = metadata.call_id.as_deref().unwrap_or("not recorded");
-    let cut = if metadata.truncated { ", output cut" } else { "" };
-    format!("{} ms{cut}, call {call}", metadata.duration_ms)
 }

@@ -1,5 +1,5 @@
-//! `haft diff`: what calls changed, as it was recorded around them. Nothing is changed here, and no file of the workspace is
-//! read unless nobody saw how a call ended.
+//! `haft diff`: shows what calls changed, from the records made around them. It changes nothing. It reads the workspace only
+//! if the end of a call was not recorded.
 
 use std::fmt::Write as _;
 use std::io::IsTerminal as _;
@@ -29,9 +29,9 @@ const PLACE: Style = AnsiColor::Cyan.on_default();
 
 /// Show what a call changed, or a whole run
 ///
-/// Shows the difference between the workspace before the call and after it, whatever became of the files since. What a
-/// command changed outside of the workspace is not among it, and neither is what is ignored and large, or excluded. To the
-/// session of an agent belongs what its subagents did.
+/// Shows the difference between the workspace before the call and after it, regardless of later changes. Changes outside of
+/// the workspace are not shown, nor are files that are ignored and large, or excluded. The session of an agent includes the
+/// work of its subagents.
 #[derive(Args)]
 #[command(after_long_help = "\
 Examples:
@@ -77,7 +77,7 @@ pub(crate) async fn run(
         }
         let mut unknown: Option<PathBuf> = None;
         for change in root.changes() {
-            // Of a directory that one record left out, nothing is known of what is in it either.
+            // If one record left a directory out, its content is unknown too.
             if unknown.as_ref().is_some_and(|above| change.path.starts_with(above)) {
                 continue;
             }
@@ -94,7 +94,12 @@ fn show(root: &RootChanges, change: &PathChange, only_list: bool) -> Result<(), 
     let unified = root.unified(change).map_err(CommandError::failed)?;
     let mut line = headline(change);
     let remark = match &unified {
-        UnifiedDiff::Text(text) if only_list => Some(count(text)),
+        UnifiedDiff::Text(text) if only_list => {
+            // The first two lines name the files.
+            let lines = text.split(|byte| *byte == b'\n').skip(2);
+            let count = |mark: u8| lines.clone().filter(|line| line.first() == Some(&mark)).count();
+            Some(format!("+{} -{}", count(b'+'), count(b'-')))
+        }
         UnifiedDiff::Text(_) | UnifiedDiff::Nothing => None,
         UnifiedDiff::Binary => Some("not text".to_owned()),
         UnifiedDiff::TooLarge => Some("too large to be compared".to_owned()),
@@ -186,21 +191,6 @@ fn modes(before: &Recorded, after: &Recorded) -> String {
     }
 }
 
-/// Counts the lines that were added and removed, in a text whose first two lines name the files.
-fn count(unified: &[u8]) -> String {
-    let lines = unified.split(|byte| *byte == b'\n').skip(2);
-    let first = lines.filter_map(|line| line.first().copied());
-    let (mut added, mut removed) = (0_u64, 0_u64);
-    for byte in first {
-        match byte {
-            b'+' => added += 1,
-            b'-' => removed += 1,
-            _ => {}
-        }
-    }
-    format!("+{added} -{removed}")
-}
-
 /// Returns the text of files for standard output. A terminal gets none of the characters that would control it.
 fn shown(text: &[u8]) -> String {
     let stdout = std::io::stdout();
@@ -244,7 +234,14 @@ fn as_json(root: &RootChanges, only_list: bool) -> Result<Value, CommandError> {
         };
         changes.push(json!({
             "path": change.path.to_string_lossy(),
-            "change": change_name(change.kind()),
+            "change": match change.kind() {
+                PathChangeKind::Added => "added",
+                PathChangeKind::Removed => "removed",
+                PathChangeKind::Kind => "replaced",
+                PathChangeKind::Content => "modified",
+                PathChangeKind::Mode => "mode",
+                PathChangeKind::Unknown => "unknown",
+            },
             "before": change.before.as_ref().map(state_json),
             "after": change.after.as_ref().map(state_json),
             "text": text,
@@ -260,17 +257,6 @@ fn as_json(root: &RootChanges, only_list: bool) -> Result<Value, CommandError> {
         "remarks": remarks,
         "changes": changes,
     }))
-}
-
-fn change_name(kind: PathChangeKind) -> &'static str {
-    match kind {
-        PathChangeKind::Added => "added",
-        PathChangeKind::Removed => "removed",
-        PathChangeKind::Kind => "replaced",
-        PathChangeKind::Content => "modified",
-        PathChangeKind::Mode => "mode",
-        PathChangeKind::Unknown => "unknown",
-    }
 }
 
 fn state_json(state: &Recorded) -> Value {

@@ -1,5 +1,5 @@
-//! `haft do`: a request becomes a plan, the plan is run, and what came of it becomes an answer. The model is asked at both
-//! ends and never in between.
+//! `haft do`: a model makes a plan of a request, haft runs the plan, and the model answers from its result. While the plan
+//! runs, the model is not asked.
 
 use std::fs::File;
 use std::io::{self, IsTerminal as _, Write as _};
@@ -7,7 +7,6 @@ use std::iter;
 use std::path::Path;
 
 use clap::Args;
-use haft::Registry;
 use haft_contract::Contract;
 use haft_model::{ModelAnswer, ModelStopReason, ModelUsage, ProviderModel};
 use haft_plan::drive::{PlanEnding, PlanRunResult, RunStartMode};
@@ -54,7 +53,7 @@ The status is that of the plan: 1 if one of its nodes failed, 3 if it was refuse
 whether an effect happened. It is 6 if the tools cannot do what is asked, and 1 if the plan was run and
 there is no answer.")]
 pub(crate) struct DoArgs {
-    /// What is to be done, @FILE to read it from a file, or - for standard input
+    /// The request, @FILE to read it from a file, or - for standard input
     request: String,
     /// Run the plan without asking
     ///
@@ -70,7 +69,7 @@ pub(crate) struct DoArgs {
     model: ModelArgs,
 }
 
-/// What programs are told at the end.
+/// The last JSON line of the command.
 #[derive(Serialize)]
 struct DoReport<'a> {
     event: &'static str,
@@ -93,15 +92,24 @@ pub(crate) async fn run(
     let model = args.model.choice().open(&settings.model, host)?;
     if !args.yes && !has_person(&args.drive) {
         return Err(CommandError::refused(
-            "nobody can be asked here whether the plan is to be run, so none was made: give --yes, or make a plan, look at \
+            "haft cannot ask here whether to run the plan, so it made none: give --yes, or make a plan, look at \
              it and run it",
         )
         .hint(format!("haft plan make {}", quote::shell(&args.request))));
     }
     let wish = PlanMakingRequest { request: &request, input: given.as_ref(), settings: &settings };
     let tools = AvailableTools::find(&settings, host).await?;
-    let (plan, usage) = make_plan(&model, &wish, tools.offered()).await?;
-    show(&plan, usage, setting_args)?;
+    let catalogue = plan_run::catalogue(tools.offered());
+    let made = planning::request_plan(&model, tools.offered(), &catalogue, &wish).await?;
+    let plan = made.checked;
+    let graph = draw_graph(&PlanGraph::new(plan.plan()), &io::stderr());
+    output::print_note(format_args!("\n{}", graph.trim_end()));
+    output::print_note(format_args!("\n{}\n", planning::nodes(plan.plan())));
+    output::print_note(format_args!("made a plan ({})", usage_summary(made.usage)));
+    planning::warn_of_dangerous(&plan);
+    if setting_args.json {
+        output::write_json(&serde_json::json!({"event": "plan_made", "plan": plan.plan()}))?;
+    }
     if let Err(err) = confirm_plan(&plan, &args, &settings).await {
         return Err(keep_plan(err, &plan, &args));
     }
@@ -114,7 +122,7 @@ pub(crate) async fn run(
     plan_run::print_end(&driven, &args.drive, setting_args);
     let status = plan_run::plan_status(&driven);
     match driven.trace.ending {
-        // Who stopped it wants to go on with it, or nothing more at all.
+        // A person who stopped the plan wants no answer from it.
         PlanEnding::Stopped | PlanEnding::Aborted => return Ok(status),
         PlanEnding::Finished
         | PlanEnding::Halted { .. }
@@ -125,7 +133,7 @@ pub(crate) async fn run(
     match (status, answered) {
         (_, Ok(())) => Ok(status),
         (CommandStatus::Done, Err(err)) => Err(err),
-        // What became of the plan is worse to know too little of than of the answer.
+        // The status of the plan matters more than the missing answer.
         (status, Err(err)) => Err(CommandError { status, ..err }),
     }
 }
@@ -134,32 +142,8 @@ fn has_person(args: &DriveArgs) -> bool {
     !args.headless && io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 
-async fn make_plan(
-    model: &ProviderModel,
-    wish: &PlanMakingRequest<'_>,
-    registry: &Registry,
-) -> Result<(CheckedPlan, ModelUsage), CommandError> {
-    let catalogue = plan_run::catalogue(registry);
-    let made = planning::request_plan(model, registry, &catalogue, wish).await?;
-    Ok((made.checked, made.usage))
-}
-
-fn show(plan: &CheckedPlan, usage: ModelUsage, settings: &SettingArgs) -> Result<(), CommandError> {
-    output::print_note(format_args!(
-        "\n{}",
-        draw_graph(&PlanGraph::new(plan.plan()), &io::stderr()).trim_end()
-    ));
-    output::print_note(format_args!("\n{}\n", planning::nodes(plan.plan())));
-    output::print_note(format_args!("made a plan ({})", usage_summary(usage)));
-    planning::warn_of_dangerous(plan);
-    match settings.json {
-        true => output::write_json(&serde_json::json!({"event": "plan_made", "plan": plan.plan()})),
-        false => Ok(()),
-    }
-}
-
-/// Returns once the plan may be run. Where nobody can be asked about a dangerous tool, it is not begun at all: half of what
-/// was asked for would be done, and the plan would be gone.
+/// Returns once the plan may be run. If a dangerous tool needs an answer that the person cannot give here, the plan does not
+/// begin at all: it would stop half done.
 async fn confirm_plan(
     plan: &CheckedPlan,
     args: &DoArgs,
@@ -182,14 +166,14 @@ async fn confirm_plan(
     match refused.as_slice() {
         [] => Ok(()),
         tools => Err(CommandError::refused(format!(
-            "the plan calls dangerous tools that nobody allowed, so it was not run: {}; give --allow with each, or offer \
+            "the plan calls dangerous tools that you did not allow, so it was not run: {}; give --allow with each, or offer \
              others with --tools",
             tools.join(", ")
         ))),
     }
 }
 
-/// Keeps a plan that is not run, because it cost time and money, and says where it is and how it is run all the same.
+/// Saves a plan that is not run, because it cost time and money. Names the file and the command that runs it.
 fn keep_plan(err: CommandError, plan: &CheckedPlan, args: &DoArgs) -> CommandError {
     let message = &err.message;
     let text = serde_json::to_string_pretty(plan.plan()).map_err(io::Error::other);
@@ -212,7 +196,7 @@ fn keep_plan(err: CommandError, plan: &CheckedPlan, args: &DoArgs) -> CommandErr
     }
 }
 
-/// Writes a plan into a file of its own beside others of its kind, and returns the name of that.
+/// Writes a plan into a new file beside other saved plans, and returns the name of the file.
 fn save(text: &str, directory: &Path) -> io::Result<String> {
     let numbered = (2..=KEPT_PLANS_MAX).map(|number| format!("plan-{number}.json"));
     for name in iter::once("plan.json".to_owned()).chain(numbered) {
@@ -225,7 +209,7 @@ fn save(text: &str, directory: &Path) -> io::Result<String> {
     Err(io::Error::other(format!("there are {KEPT_PLANS_MAX} plans here already")))
 }
 
-/// Lets the model answer from what came of the plan. Without an answer the output of the plan is printed instead of one.
+/// Lets the model answer from the result of the plan. If there is no answer, prints the output of the plan instead.
 async fn answer_request(
     model: &ProviderModel,
     request: &str,
@@ -234,7 +218,7 @@ async fn answer_request(
 ) -> Result<(), CommandError> {
     output::print_note(format_args!("asking {} for the answer", model.name()));
     let trace = driven.trace.to_json().to_string();
-    // The signals are received since the plan was run, so that none of them ends the process by itself any more.
+    // Since the plan ran, haft receives the signals itself, so they do not end the process.
     let stop = signals::stop_token()?;
     let answered = tokio::select! {
         answered = synthesise(model, request, &trace) => answered,
@@ -246,7 +230,18 @@ async fn answer_request(
             if !settings.json {
                 plan_run::print_output(driven, settings)?;
             }
-            Err(synthesis_command_error(err, driven))
+            let err = match err {
+                SynthesisError::Model(err) => {
+                    let err = CommandError::from(err);
+                    let message = format!(
+                        "the plan was run, but its outcome was not put into words: {}",
+                        err.message
+                    );
+                    CommandError { message, ..err }
+                }
+                err => CommandError::model(err),
+            };
+            Err(err.hint(format!("haft runs show {}", driven.run)))
         }
     }
 }
@@ -276,21 +271,6 @@ fn print_answer(
     }
     output::print_aside(usage_summary(answer.usage));
     Ok(())
-}
-
-fn synthesis_command_error(err: SynthesisError, driven: &PlanRunResult) -> CommandError {
-    let err = match err {
-        SynthesisError::Model(err) => {
-            let err = CommandError::from(err);
-            let message = format!(
-                "the plan was run, but its outcome was not put into words: {}",
-                err.message
-            );
-            CommandError { message, ..err }
-        }
-        err => CommandError::model(err),
-    };
-    err.hint(format!("haft runs show {}", driven.run))
 }
 
 #[cfg(test)]

@@ -11,10 +11,9 @@ mod searches;
 mod text;
 mod visible_paths;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
-use haft::Connection;
 use haft_policy::RuleAction;
 use haft_sandbox::{Availability, KernelSupport, Launcher, MechanismSupport, Network};
 use serde::Serialize;
@@ -39,10 +38,9 @@ use visible_paths::VisiblePathsReport;
 
 /// Say what confines commands here, and what is missing
 ///
-/// Lists what the kernel offers for the sandbox, what commands see and what is hidden from them, which Python runs the tools
-/// that are written in it, which model is asked and whether its key is set, where haft keeps its files, and whether bash
-/// runs without asking. Nothing is sent to the model. The exit status is 0 if the sandbox can be enforced in full and haft can
-/// write its files, else 1.
+/// Lists the kernel's mechanisms for the sandbox, the paths that commands see, the interpreters of Python tools, the model
+/// and whether its key is set, the files of haft, and whether bash runs without asking. haft sends nothing to the model. The
+/// exit status is 0 if the sandbox can be enforced in full and haft can write its files, else 1.
 #[derive(Args)]
 #[command(after_long_help = "\
 Examples:
@@ -97,14 +95,14 @@ enum SandboxReport {
 struct MechanismReport {
     name: &'static str,
     available: bool,
-    /// What exactly is offered, or why nothing is.
+    /// The offered version or feature, or the reason why there is none.
     detail: String,
     /// A command that changes it.
     #[serde(skip_serializing_if = "Option::is_none")]
     remedy: Option<String>,
 }
 
-/// Whether bash runs without anybody being asked.
+/// Whether bash runs without a question to the person.
 #[derive(Serialize)]
 struct BashReport {
     freely: bool,
@@ -123,7 +121,14 @@ pub(crate) async fn run(
     let settings = settings::resolve(&setting_args.overrides(), host)?;
     let helper = host.program()?;
     let kernel = KernelSupport::probe(&helper).map_err(|err| unknown(&err))?;
-    let layers = layers_here(&helper, &settings, &kernel, host).await?;
+    let (network, networking) = if settings.allow_network {
+        (Network::Host, CommandNetworking::Open)
+    } else {
+        (Network::Loopback, CommandNetworking::Granted)
+    };
+    let launcher = Launcher::new(helper.clone());
+    let enforceable = launcher.probe_enforcement(network, compose::mechanisms(host)).await;
+    let layers = layers(&enforceable.map_err(|err| unknown(&err))?, networking, &kernel);
     let bash = bash(&settings, host).await?;
     let roots = compose::roots(&settings)?.paths();
     let places = compose::host_paths(&settings, host, &roots);
@@ -158,22 +163,6 @@ fn unknown(err: &dyn std::error::Error) -> CommandError {
     CommandError::failed(format!("what can be enforced here cannot be found out: {err}"))
 }
 
-async fn layers_here(
-    helper: &Path,
-    settings: &EffectiveSettings,
-    kernel: &KernelSupport,
-    host: &AppHost,
-) -> Result<Vec<LayerReport>, CommandError> {
-    let (network, networking) = if settings.allow_network {
-        (Network::Host, CommandNetworking::Open)
-    } else {
-        (Network::Loopback, CommandNetworking::Granted)
-    };
-    let launcher = Launcher::new(helper.to_owned());
-    let enforceable = launcher.probe_enforcement(network, compose::mechanisms(host)).await;
-    Ok(layers(&enforceable.map_err(|err| unknown(&err))?, networking, kernel))
-}
-
 fn mechanism(offer: &MechanismSupport) -> MechanismReport {
     let (available, detail, remedy) = match &offer.state {
         Availability::Available(detail) => (true, detail.clone(), None),
@@ -182,7 +171,7 @@ fn mechanism(offer: &MechanismSupport) -> MechanismReport {
     MechanismReport { name: offer.mechanism.name(), available, detail, remedy }
 }
 
-/// Judges a command that is plain, and a line that nobody can know before it runs.
+/// Judges a plain command, and a line whose command is known only when it runs.
 async fn bash(settings: &EffectiveSettings, host: &AppHost) -> Result<BashReport, CommandError> {
     let preset = settings.preset.name();
     let runtime = compose::unrecorded_runtime(settings, host).await?;
@@ -192,18 +181,15 @@ async fn bash(settings: &EffectiveSettings, host: &AppHost) -> Result<BashReport
         return Ok(BashReport { freely: false, preset, why });
     }
     let session = compose::open_connection(&runtime, settings, host, "cli")?;
-    let why = why_not_freely(&session).await?;
-    Ok(BashReport { freely: why.is_none(), preset, why })
-}
-
-async fn why_not_freely(session: &Connection) -> Result<Option<String>, CommandError> {
+    let mut why = None;
     for line in ["true", "eval \"$LINE\""] {
         let explanation = session.explain("bash", json!({ "cmd": line })).await?;
         if explanation.outcome != RuleAction::Allow {
             let refusal = explanation.refusal.map(|refusal| refusal.because);
-            let why = refusal.or_else(|| explanation.reasons.into_iter().next());
-            return Ok(Some(why.unwrap_or_else(|| format!("{line} would not be executed"))));
+            let reason = refusal.or_else(|| explanation.reasons.into_iter().next());
+            why = Some(reason.unwrap_or_else(|| format!("{line} would not be executed")));
+            break;
         }
     }
-    Ok(None)
+    Ok(BashReport { freely: why.is_none(), preset, why })
 }

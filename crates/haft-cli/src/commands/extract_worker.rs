@@ -1,5 +1,5 @@
-//! `haft extract-worker`: reads pages for `web_fetch`, in a process of its own that is confined to nothing else. It is
-//! started by haft, spoken to through standard input and output, and ends when there is nothing more to read.
+//! `haft extract-worker`: reads pages for `web_fetch` in a separate process with no other work. haft starts it, speaks to it
+//! over standard input and output, and ends it by closing the input.
 
 use std::io;
 
@@ -7,7 +7,7 @@ use crate::error::{CommandError, CommandStatus};
 
 /// Runs the command.
 pub(crate) fn run() -> Result<CommandStatus, CommandError> {
-    // That a page brings a library down is told to whoever asked, and is no fault of haft.
+    // If a page crashes a library, haft reports that to the caller. It is not a fault of haft, so no panic is printed.
     std::panic::set_hook(Box::new(|_| {}));
     match haft_reader::serve(io::stdin(), io::stdout()) {
         Ok(()) => Ok(CommandStatus::Done),

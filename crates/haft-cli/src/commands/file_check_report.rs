@@ -1,5 +1,4 @@
-//! What `haft skills check` and `haft agents check` answer: which there are, what is wrong with them, and how much of it
-//! leaves one out.
+//! The report of `haft skills check` and `haft agents check`: the names, the problems, and the errors that leave a file out.
 
 use haft::{FileProblem, ProblemSeverity};
 use serde_json::json;
@@ -8,16 +7,16 @@ use crate::error::{CommandError, CommandStatus};
 use crate::views::output;
 use crate::views::path_text::counted;
 
-/// What was looked at, and what is wrong with it.
+/// The checked files and their problems.
 pub(super) struct FileCheckReport<'a> {
-    /// What each of them is, such as `skill`.
+    /// The kind of the files, such as `skill`.
     pub(super) noun: &'static str,
     pub(super) names: Vec<&'a str>,
     pub(super) problems: &'a [FileProblem],
 }
 
 impl FileCheckReport<'_> {
-    /// Says it. It fails if anything is an error.
+    /// Prints the report. The command fails if there is an error.
     pub(super) fn print_report(&self, is_json: bool) -> Result<CommandStatus, CommandError> {
         let errors = self.count(ProblemSeverity::Error);
         let warnings = self.count(ProblemSeverity::Warning);

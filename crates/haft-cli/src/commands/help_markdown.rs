@@ -29,7 +29,7 @@ enum Depth {
 }
 
 fn write_command(command: Command, depth: Depth, text: &mut String) {
-    // Repeating what all commands share would bury what each is about.
+    // The arguments that all commands share are shown once, at the top.
     let mut shown = match depth {
         Depth::Top => command.clone(),
         Depth::Below => command.clone().mut_args(|arg| {

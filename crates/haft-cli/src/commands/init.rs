@@ -1,4 +1,4 @@
-//! `haft init`: a manifest to start from, with everything that can be said in it.
+//! `haft init`: writes a manifest to start from, with every setting in comments.
 
 use std::fs::OpenOptions;
 use std::io::{self, Write};
@@ -14,13 +14,13 @@ use haft_app::manifest::{FILE_NAME, ManifestFile};
 use haft_app::quote;
 use haft_app::trust::TrustStore;
 
-/// What is written.
+/// The text of the new manifest.
 pub(crate) const TEMPLATE: &str = include_str!("../haft.toml.template");
 
 /// Write a haft.toml to start from
 ///
-/// It says everything that can be said in a manifest, in comments, and holds for this directory and those below it.
-/// What was written is trusted; after a change, haft trust makes it so again.
+/// The file lists every setting of a manifest in comments, and holds for this directory and those below it. haft trusts the
+/// new file; after a change, haft trust trusts it again.
 #[derive(Args)]
 #[command(after_long_help = "\
 Examples:

@@ -1,5 +1,5 @@
-//! `haft mcp`: the tools for an MCP client over standard input and output. What is spoken there is the business of the
-//! MCP crate; this file makes what it serves and ends with it.
+//! `haft mcp`: the tools for an MCP client over standard input and output. The MCP crate speaks the protocol. This file
+//! builds the parts that it serves, and closes them at the end.
 
 use std::io::IsTerminal;
 

@@ -1,5 +1,5 @@
-//! `haft mcp add`, `list`, `remove`, `test`, `login` and `logout`: MCP servers of other people, whose tools become haft's. Each subcommand is a file
-//! of its own below `mcp_servers/`; `haft mcp` alone is the server that haft is itself.
+//! `haft mcp add`, `list`, `remove`, `test`, `login` and `logout`: other MCP servers, whose tools become haft's. Each
+//! subcommand has a file below `mcp_servers/`. `haft mcp` alone is haft's own server.
 
 mod add;
 mod list;
@@ -25,11 +25,11 @@ use haft_app::host::AppHost;
 /// Without a subcommand, the tools are served over standard input and output. The client starts this command and ends it by
 /// closing its input. Both eras of the protocol are spoken, with handshake and without. All calls of one connection belong to
 /// one run, a new one unless --run names it, or the client names another in `_meta` with the key `haft/run`; `haft/node`,
-/// `haft/iteration` and `haft/attempt` say where in the run, `haft/call` is the client's own name of the call, and
-/// `haft/resume` says `replay` to start a run over: what was answered is recalled, and what may have happened is not repeated.
+/// `haft/iteration` and `haft/attempt` say where in the run, and `haft/call` is the client's name for the call. With
+/// `haft/resume` set to `replay`, a run starts over: the record answers its calls, and a call in doubt is not repeated.
 ///
-/// The subcommands are about servers of other people. Each is started in the sandbox with a grant of its own, which is
-/// nothing unless you say so, and its tools get ids that begin with its name.
+/// The subcommands are about other servers. Each server is started in the sandbox and may reach only what you grant it; its
+/// tools get ids that begin with its name.
 #[derive(Args)]
 #[command(
     args_conflicts_with_subcommands = true,
@@ -55,9 +55,9 @@ pub(crate) struct McpArgs {
 pub(crate) enum McpCommand {
     /// Use the tools of an MCP server from now on
     ///
-    /// Writes a table [mcp.NAME] into haft.toml, and makes one where there is none; what stands in it stays as it is. A
-    /// haft.toml that was trusted is so again once you confirm it, since what changed in it widens what is allowed. The server
-    /// is granted nothing unless --read, --write or --host say so. See haft mcp test NAME for whether it works.
+    /// Writes a table [mcp.NAME] at the end of haft.toml, and makes the file if there is none. If haft.toml was trusted, it
+    /// stays trusted once you confirm that, since the new table may widen what is allowed. The server is granted nothing
+    /// unless --read, --write or --host say so. haft mcp test NAME shows whether it works.
     Add(McpAddArgs),
     /// List the servers, how each is started, and how many tools it has
     List,
@@ -71,13 +71,13 @@ pub(crate) enum McpCommand {
     Test(McpTestArgs),
     /// Log in to a server that runs elsewhere
     ///
-    /// Prints an address, and opens nothing. Who agrees there is sent back to a port of this machine; over ssh, or where the
-    /// browser runs on another machine, paste the address that it ends at. The login is kept in the state directory, for
-    /// this server alone; it is shown to nobody, and renewed by itself as long as the server allows that.
+    /// Prints an address, and opens nothing. After you agree there, the browser returns to a port of this machine; over ssh,
+    /// or if the browser runs on another machine, paste the address that it ends at. The state directory keeps the login,
+    /// for this server only. haft never prints it, and renews it as long as the server allows that.
     Login(McpLoginArgs),
     /// Forget the login to a server
     ///
-    /// What was kept is deleted here; whoever gave it is not told.
+    /// haft deletes its copy of the login. The server is not notified.
     Logout(McpLogoutArgs),
 }
 

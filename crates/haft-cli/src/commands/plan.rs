@@ -1,5 +1,5 @@
-//! `haft plan`: plans as texts, before anything runs. Each subcommand is a file of its own below `plan/`; running a plan
-//! is `haft run`.
+//! `haft plan`: checks, draws and makes plans, and runs none. Each subcommand has a file below `plan/`. `haft run` runs a
+//! plan.
 
 mod check;
 mod make;

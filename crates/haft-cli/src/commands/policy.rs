@@ -1,5 +1,5 @@
-//! `haft policy`: what the rules say, before a call says it the hard way. Each subcommand is a file of its own below
-//! `policy/`; nothing here executes a tool or writes the journal.
+//! `haft policy`: shows, explains and checks the rules. Each subcommand has a file below `policy/`. None of them executes a
+//! tool or writes the journal.
 
 mod check;
 mod examples;

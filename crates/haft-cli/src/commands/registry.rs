@@ -1,5 +1,5 @@
-//! `haft registry`: directories of Python tools, looked over before a call or a plan meets what is wrong with them. Each
-//! subcommand is a file of its own below `registry/`; nothing here runs a tool.
+//! `haft registry`: lists, checks and registers directories of Python tools. Each subcommand has a file below `registry/`.
+//! None of them runs a tool.
 
 mod add;
 mod check;
@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use self::add::RegistryAddArgs;
-pub(crate) use self::directory_scan::scan_entries;
+pub(crate) use self::directory_scan::{ScannedDirectory, scan_entries};
 use crate::arguments::setting_args::SettingArgs;
 use crate::error::{CommandError, CommandStatus};
 use haft_app::host::AppHost;
@@ -45,9 +45,9 @@ enum RegistryCommand {
     List(RegistryDirectoryArgs),
     /// Write registry.json, as Smith has it, from the METADATA of the files
     ///
-    /// Files with errors are not in it. One that is there and cannot be read stays as it is, since nobody knows what
-    /// somebody wrote into it. The exit status is 1 if there are such files or such a registry, and with --check also if
-    /// the registry differs from the files.
+    /// Files with errors are not in it. A registry that cannot be read stays as it is, because a person may have edited it.
+    /// The exit status is 1 if there are such files or such a registry, and with --check also if the registry differs from
+    /// the files.
     Sync {
         #[command(flatten)]
         directory: RegistryDirectoryArgs,
@@ -60,13 +60,13 @@ enum RegistryCommand {
     },
     /// Offer the tools in a directory from now on
     ///
-    /// Writes a [[python]] entry into haft.toml, and makes one where there is none; what stands in it stays as it is.
-    /// Then the directory is checked as by haft registry check. A haft.toml that was trusted is so again once you confirm
-    /// it, since what changed in it widens what is allowed.
+    /// Writes a [[python]] entry at the end of haft.toml, and makes the file if there is none. Then checks the directory as
+    /// haft registry check does. If haft.toml was trusted, it stays trusted once you confirm that, since the new entry may
+    /// widen what is allowed.
     Add(RegistryAddArgs),
 }
 
-/// Which directories it is about.
+/// The directories to look at.
 #[derive(Args)]
 struct RegistryDirectoryArgs {
     /// Directory of Python tools; all that are configured unless given

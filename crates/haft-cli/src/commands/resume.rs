@@ -1,9 +1,9 @@
-//! `haft resume`: goes on with the run of a plan from its record alone. What was done is recalled; what may have happened
-//! is not repeated.
+//! `haft resume`: resumes the run of a plan from its record alone. Finished calls are recalled. A call in doubt is not
+//! repeated.
 
 use clap::Args;
 use haft_contract::RunId;
-use haft_journal::{Journal, RunQuery, RunRow};
+use haft_journal::{RunQuery, RunRow};
 use haft_plan::drive::{PlanRunError, RunStartMode, recorded_plan};
 use haft_plan::{Plan, PlanInput, check};
 use serde_json::Value;
@@ -18,11 +18,10 @@ use haft_app::{quote, settings};
 
 /// Go on with the run of a plan that was stopped or killed
 ///
-/// The plan and its input are those that the run was begun with. Nodes that have ended are recalled and not repeated, and
-/// their outputs are there as they were; the rest runs as with haft run, by the rules and with the tools of now. A call that
-/// was begun and whose end nobody recorded is repeated if it is safe to repeat. If it is not, and nothing tells whether it
-/// happened, somebody has to say so: at a terminal it is asked, elsewhere the run stops there and haft runs show tells what
-/// to type.
+/// The plan and its input are those of the record. Nodes that have ended are recalled with their outputs and not repeated;
+/// the rest runs as with haft run, by the present rules and tools. If the end of a call was not recorded, haft repeats it
+/// only if that is safe. If it is not, you have to say whether the call happened: haft asks at a terminal, and elsewhere the
+/// run stops there and haft runs show prints the command to type.
 ///
 /// A run that is finished is only recalled: its output is printed again, and nothing is executed. So is one that failed or
 /// was halted, unless --retry-failed says otherwise.
@@ -38,11 +37,11 @@ What was allowed by --allow is not kept with the run: name it again.")]
 pub(crate) struct ResumeArgs {
     /// The run, as haft runs list shows it
     run: String,
-    /// Try nodes anew that failed for good, whatever their effect
+    /// Retry nodes that failed for good, whatever their effect
     ///
-    /// For a run that was halted, once what made its node fail is mended. A node that failed gets as many attempts as it had,
-    /// and what was skipped or cancelled because of it is called. What succeeded is not repeated. A node that is not safe to
-    /// repeat and failed is repeated all the same; one that is in doubt is not.
+    /// For a run that was halted, once you mended the cause. A failed node gets as many attempts as before, and nodes that
+    /// were skipped or cancelled because of it are called. Nodes that succeeded are not repeated. A failed node is repeated
+    /// even if that is not safe; a node in doubt is not.
     #[arg(long)]
     retry_failed: bool,
     #[command(flatten)]
@@ -69,11 +68,11 @@ pub(crate) async fn run(
         let (again, settings) = (work.clone(), settings.clone());
         let journal = settings.durability.journal.clone();
         let driven = plan_run::drive(again, &args.drive, setting_args, settings, host).await?;
-        // What was said of a call stays said, so each time round fewer are in doubt.
+        // A verdict stays recorded, so each round leaves fewer calls in doubt.
         if !(may_ask && doubt_settlement::settle_doubts(&driven, &journal).await?) {
             break driven;
         }
-        // What failed was tried anew, once.
+        // The failed nodes had their retry.
         work.start = RunStartMode::Resume;
     };
     plan_run::print_output(&driven, setting_args)?;
@@ -94,25 +93,19 @@ async fn open_recorded_plan(
     let journal = settings.durability.journal.open_to_read().await?.ok_or_else(unknown)?;
     let query = RunQuery { run: Some(run.clone()), ..RunQuery::default() };
     let row = journal.runs(query).await?.into_iter().next().ok_or_else(unknown)?;
-    let kept = plan_from_journal(&*journal, run).await?.ok_or_else(|| no_plan_error(&row))?;
-    check_root(&row, settings)?;
-    Ok(kept)
-}
-
-async fn plan_from_journal(
-    journal: &dyn Journal,
-    run: &RunId,
-) -> Result<Option<(Plan, Option<Value>)>, CommandError> {
-    recorded_plan(journal, run).await.map_err(|err| match err {
+    let kept = recorded_plan(&*journal, run).await.map_err(|err| match err {
         PlanRunError::Journal(err) => CommandError::from(err),
         err @ PlanRunError::Incomplete { .. } => {
             CommandError::usage(err).hint(format!("haft run PLAN --run {run}"))
         }
         err => CommandError::failed(err).hint(format!("haft runs show {run}")),
-    })
+    });
+    let kept = kept?.ok_or_else(|| no_plan_error(&row))?;
+    check_root(&row, settings)?;
+    Ok(kept)
 }
 
-/// Returns the error of a run that is not of a plan, with what goes on with it.
+/// Returns the error of a run without a plan, with the command that resumes it.
 fn no_plan_error(row: &RunRow) -> CommandError {
     let RunRow { id, front_end, .. } = row;
     if front_end == plan_run::FRONT_END {
@@ -127,12 +120,12 @@ fn no_plan_error(row: &RunRow) -> CommandError {
         _ => format!("haft runs show {id}"),
     };
     let message = format!(
-        "run {id} was begun by {front_end} and keeps no plan: whoever made its calls goes on with it"
+        "run {id} was begun by {front_end} and keeps no plan: only the client that made its calls can resume it"
     );
     CommandError::usage(message).hint(hint)
 }
 
-/// A plan goes on where it was begun: in another workspace its paths would mean something else.
+/// Returns an error in another workspace than the plan's: its paths would mean other files there.
 fn check_root(row: &RunRow, settings: &EffectiveSettings) -> Result<(), CommandError> {
     let root = settings.root.canonicalize().map_err(|err| {
         CommandError::usage(format!("root {} cannot be used: {err}", settings.root.display()))

@@ -1,4 +1,4 @@
-//! `haft run`: a plan from its beginning to its end, its output on standard output.
+//! `haft run`: runs a plan and prints its output.
 
 use std::path::PathBuf;
 
@@ -18,14 +18,14 @@ use haft_app::{compose, settings};
 /// Run a plan and print its output
 ///
 /// The plan is checked as a whole before anything runs. Its nodes then run in parallel as far as their dependencies let
-/// them; each is a call like any other, checked, confined and recorded. Tools that only look
-/// at files inside the roots may be called because the plan names them, where no rule of yours says otherwise. What others
-/// need is judged as with haft call: what would be asked is asked at a terminal and refused elsewhere, unless --allow names
-/// the tool. Dangerous tools are called only if --allow names them, if somebody at the terminal says yes, or if somebody
-/// did so before for the list `allow` of this very plan. What a manifest denies stays denied in any case.
+/// them; each is a call like any other, checked, confined and recorded. Tools that only read files inside the roots need no
+/// further permission, unless a rule of yours says otherwise. Other calls are judged as with haft call: haft asks at a
+/// terminal, and elsewhere refuses, unless --allow names the tool. Dangerous tools are called only if --allow names them, if
+/// you allow them at the terminal, or if you did so before for the list `allow` of this very plan. A manifest's deny rules
+/// always hold.
 ///
-/// An interrupt lets what runs end and begins nothing more; a second one cancels what runs. A run that was stopped or killed,
-/// at whatever moment, is gone on with by haft resume: what was done is recalled and not repeated.
+/// After an interrupt, running calls end and no new ones begin; a second one cancels the running calls. haft resume continues
+/// a run that was stopped or killed at any moment: finished calls are recalled and not repeated.
 #[derive(Args)]
 #[command(after_long_help = "\
 Examples:

@@ -1,5 +1,5 @@
-//! `haft runs`: what the journal holds, and looking after it: one file for each thing that can be done. Looking changes
-//! nothing; where no journal is yet, none is made.
+//! `haft runs`: shows and manages the records of the journal. Each subcommand has a file below `runs/`. The commands that
+//! only read make no journal.
 
 mod addressed;
 mod call;
@@ -16,8 +16,6 @@ mod text;
 mod undo_references;
 mod verify;
 
-use std::sync::Arc;
-
 use clap::{Args, Subcommand};
 use haft_contract::RunId;
 use haft_journal::Journal;
@@ -26,12 +24,11 @@ use crate::arguments::latest;
 use crate::arguments::setting_args::SettingArgs;
 use crate::error::{CommandError, CommandErrorKind, CommandStatus};
 use haft_app::host::AppHost;
-use haft_app::journal_location::JournalLocation;
 use haft_app::settings;
 
 pub(crate) use doubts::DOUBTS_SHOWN_MAX;
 
-/// Show what was recorded, and look after it
+/// Show the records of the journal, and manage them
 ///
 /// A run is one piece of work: the calls of one MCP connection, one haft call, or one session of an agent. Times are UTC.
 #[derive(Args)]
@@ -69,12 +66,21 @@ pub(crate) async fn run(
 ) -> Result<CommandStatus, CommandError> {
     let json = setting_args.json;
     let durability = settings::resolve_durability(&setting_args.overrides(), host)?;
-    let recorded = RunsJournal { place: &durability.journal, host };
-    recorded.check_journal_exists()?;
+    let place = &durability.journal;
+    // A named journal must exist. A user without a call has no default journal yet, which counts as an empty one.
+    let is_default = place.file() == Some(host.state().journal().as_path());
+    if !is_default && place.is_missing() {
+        let message = format!(
+            "there is no journal at {place}: expected one there, because --db, HAFT_DB or [durability] of the manifest \
+             names it"
+        );
+        return Err(CommandError::usage(message).kind(CommandErrorKind::Journal));
+    }
     let looking = match args.command {
-        RunsCommand::Tail(args) => return tail::run(&args, &recorded, setting_args).await,
+        RunsCommand::Tail(args) => return tail::run(&args, place, setting_args, host).await,
         RunsCommand::Settle(args) => {
-            return settle::run(args, recorded.open_to_write().await?.as_deref(), json).await;
+            let journal = if place.is_missing() { None } else { Some(place.open().await?) };
+            return settle::run(args, journal.as_deref(), json).await;
         }
         RunsCommand::Prune(args) => return prune::run(&args, &durability, host, json).await,
         RunsCommand::List(args) => RunsReadCommand::List(args),
@@ -82,45 +88,11 @@ pub(crate) async fn run(
         RunsCommand::Export(args) => RunsReadCommand::Export(args),
         RunsCommand::Verify(args) => RunsReadCommand::Verify(args),
     };
-    let journal = recorded.open().await?;
+    let journal = place.open_to_read().await?;
     looking.run(journal.as_deref(), setting_args, host).await
 }
 
-/// The journal that is looked after, which need not be there.
-struct RunsJournal<'a> {
-    place: &'a JournalLocation,
-    host: &'a AppHost,
-}
-
-impl RunsJournal<'_> {
-    /// Refuses a journal that somebody named and that is not there. That of a user who has made no call yet is only empty.
-    fn check_journal_exists(&self) -> Result<(), CommandError> {
-        let is_default = self.place.file() == Some(self.host.state().journal().as_path());
-        if is_default || !self.place.is_missing() {
-            return Ok(());
-        }
-        let message = format!(
-            "there is no journal at {}: expected one there, because --db, HAFT_DB or [durability] of the manifest names it",
-            self.place
-        );
-        Err(CommandError::usage(message).kind(CommandErrorKind::Journal))
-    }
-
-    /// Opens the journal to look at it, `None` if there is none yet.
-    async fn open(&self) -> Result<Option<Arc<dyn Journal>>, CommandError> {
-        Ok(self.place.open_to_read().await?)
-    }
-
-    /// Opens the journal to change what is in it, `None` if there is none yet.
-    async fn open_to_write(&self) -> Result<Option<Arc<dyn Journal>>, CommandError> {
-        if self.place.is_missing() {
-            return Ok(None);
-        }
-        Ok(Some(self.place.open().await?))
-    }
-}
-
-/// What changes nothing.
+/// The commands that change nothing.
 enum RunsReadCommand {
     List(list::RunsListArgs),
     Show(show::RunsShowArgs),
@@ -129,7 +101,7 @@ enum RunsReadCommand {
 }
 
 impl RunsReadCommand {
-    /// Looks at the journal, `None` if there is none yet.
+    /// Runs the command on the journal, which is `None` if there is none yet.
     async fn run(
         self,
         journal: Option<&dyn Journal>,
@@ -156,12 +128,12 @@ async fn find_named_run(
     Ok(latest::find_run(name, journal, root).await?.id())
 }
 
-/// Says of a run that somebody named that it is not there, because nothing is.
+/// Returns the error of a command about a named run where there is no journal.
 fn no_journal_error(run: &str) -> CommandError {
     if run == latest::LAST { latest::no_run_error() } else { unknown_run_error(run) }
 }
 
-/// Says that there is no such run.
+/// Returns the error of a command about an unknown run.
 fn unknown_run_error(run: &str) -> CommandError {
     CommandError::usage(format!("no run is called {run:?}"))
         .kind(CommandErrorKind::UnknownRun)

@@ -1,5 +1,5 @@
-//! `haft serve`: the tools for any number of MCP clients over HTTP. Who may speak to the server is the business of the
-//! server crate, and what is spoken that of the MCP crate; this file puts the two together, and says where they are.
+//! `haft serve`: the tools for any number of MCP clients over HTTP. The server crate checks who may connect, and the MCP
+//! crate speaks the protocol. This file connects the two and prints the address.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -29,10 +29,10 @@ const TOKEN_FILE_BYTES_MAX: u64 = 4_096;
 
 /// Serve the tools to MCP clients over HTTP
 ///
-/// MCP is at /mcp, in both eras of the protocol; /healthz answers `ok`. Each client that begins with a handshake has a
-/// session and a run of its own; requests without one share a session and a run of the server, unless `_meta` names another
-/// run with the key `haft/run`. Clients send the header `Authorization: Bearer TOKEN`. The token is that of --token-file or
-/// of HAFT_TOKEN, else one is made up and printed with the address.
+/// MCP is at /mcp, in both eras of the protocol; /healthz answers `ok`. Each client that begins with a handshake gets a
+/// session and a run. Requests without a handshake share one session and one run, unless `_meta` names another run with the
+/// key `haft/run`. Clients send the header `Authorization: Bearer TOKEN`. The token comes from --token-file or HAFT_TOKEN;
+/// without them, haft makes one up and prints it with the address.
 #[derive(Args, Clone, Debug)]
 #[command(after_long_help = "\
 Examples:
@@ -65,7 +65,7 @@ pub(crate) struct ServeArgs {
 
     /// Name that the server is reached by, beside its address (can be repeated)
     ///
-    /// Requests that name another host are refused: a name that somebody points at this machine is one of theirs.
+    /// Requests that name another host are refused: a web site could point a name at this machine.
     #[arg(long = "host", value_name = "NAME")]
     hosts: Vec<String>,
 
@@ -82,7 +82,7 @@ pub(crate) struct ServeArgs {
 enum ServeToken {
     /// There is none.
     NotRequired,
-    /// Whoever started the server knows it.
+    /// The user gave it.
     GivenByUser(BearerToken),
     /// It was made up, and is printed.
     Generated(BearerToken, String),
@@ -93,13 +93,6 @@ impl ServeToken {
         match self {
             Self::NotRequired => None,
             Self::GivenByUser(token) | Self::Generated(token, _) => Some(token),
-        }
-    }
-
-    fn printed_token(&self) -> Option<&str> {
-        match self {
-            Self::NotRequired | Self::GivenByUser(_) => None,
-            Self::Generated(_, text) => Some(text),
         }
     }
 }
@@ -122,7 +115,14 @@ pub(crate) async fn run(
     let runtime = compose::runtime(&settings, host).await?;
     compose::recover(&runtime, host).await?;
     let shutdown = signals::stop_token()?;
-    let server = http_server(&runtime, settings, host)?;
+    let stateless = open_server(&runtime, &settings, host)?;
+    // All sessions find the same skills, so one warning is enough.
+    if runtime.registry().contract("skill").is_some() {
+        skills::warn_of_problems(&stateless.connection, host);
+    }
+    let (opened, of_session) = (runtime.clone(), host.clone());
+    let open = move || open_server(&opened, &settings, &of_session).map_err(|err| err.message);
+    let server = HttpServer::new(stateless, Box::new(open));
     let site = HttpSite::new(guard).mount(MCP_PATH, server.service());
     print_address(args, address, &secret)?;
     haft_server::serve(listener, site, shutdown, server.shut_down()).await;
@@ -130,22 +130,7 @@ pub(crate) async fn run(
     Ok(CommandStatus::Done)
 }
 
-fn http_server(
-    runtime: &Runtime,
-    settings: EffectiveSettings,
-    host: &AppHost,
-) -> Result<HttpServer, CommandError> {
-    let stateless = open_server(runtime, &settings, host)?;
-    // Every session finds the same skills, so it is said once.
-    if runtime.registry().contract("skill").is_some() {
-        skills::warn_of_problems(&stateless.connection, host);
-    }
-    let (runtime, host) = (runtime.clone(), host.clone());
-    let open = move || open_server(&runtime, &settings, &host).map_err(|err| err.message);
-    Ok(HttpServer::new(stateless, Box::new(open)))
-}
-
-/// Opens a session with a run of its own.
+/// Opens a session with a new run.
 fn open_server(
     runtime: &Runtime,
     settings: &EffectiveSettings,
@@ -197,6 +182,7 @@ fn secret(args: &ServeArgs) -> Result<ServeToken, CommandError> {
     Ok(ServeToken::Generated(token, text))
 }
 
+/// Returns the content of a token file, which may hold no more than a token.
 fn token_in(file: &Path) -> Result<String, CommandError> {
     let cannot =
         |err: io::Error| CommandError::usage(format!("--token-file {}: {err}", file.display()));
@@ -247,17 +233,14 @@ fn cannot_listen(args: &ServeArgs, err: &io::Error) -> CommandError {
         io::ErrorKind::AddrInUse => {
             let message =
                 format!("{address} is in use by another program, perhaps another haft serve");
-            CommandError::failed(message).hint(format!("haft serve --listen {}", any_port(address)))
+            let free = SocketAddr::new(address.ip(), 0);
+            CommandError::failed(message).hint(format!("haft serve --listen {free}"))
         }
         io::ErrorKind::AddrNotAvailable => {
             CommandError::usage(format!("{address} is no address of this machine"))
         }
         _ => CommandError::failed(format!("cannot listen on {address}: {err}")),
     }
-}
-
-fn any_port(address: SocketAddr) -> SocketAddr {
-    SocketAddr::new(address.ip(), 0)
 }
 
 /// Returns an address that the server goes by. «All addresses of this machine» is none: no request may name it.
@@ -276,7 +259,11 @@ fn print_address(
 ) -> Result<(), CommandError> {
     let url = url(args, address);
     if args.json {
-        return output::write_json(&json!({ "url": url, "token": secret.printed_token() }));
+        let token = match secret {
+            ServeToken::NotRequired | ServeToken::GivenByUser(_) => None,
+            ServeToken::Generated(_, text) => Some(text),
+        };
+        return output::write_json(&json!({ "url": url, "token": token }));
     }
     output::write_data(&url)?;
     match secret {

@@ -1,5 +1,5 @@
-//! `haft sessions`: what was said in sessions of agents: one file for each thing that can be done. Looking changes nothing;
-//! where no journal is yet, none is made.
+//! `haft sessions`: shows and manages the recorded sessions of agents. Each subcommand has a file below `sessions/`. The
+//! commands that only read make no journal.
 
 mod export;
 mod fork;
@@ -20,10 +20,10 @@ use crate::error::{CommandError, CommandStatus};
 use haft_app::host::AppHost;
 use haft_app::settings;
 
-/// Show what was said in sessions of agents, and look after them
+/// Show the recorded sessions of agents, and manage them
 ///
-/// A session is one conversation with an agent; each subagent that it had work has one of its own. What was said is kept in
-/// the journal, and the calls of a session are the calls of the run that is called like it (haft runs show). Times are UTC.
+/// A session is one conversation with an agent; each of its subagents has its own session. The journal keeps the messages.
+/// The calls of a session are the calls of the run with the same name (haft runs show). Times are UTC.
 #[derive(Args)]
 #[command(after_long_help = "\
 Examples:
@@ -69,7 +69,7 @@ pub(crate) async fn run(
     looking.run(&kept, setting_args.json).await
 }
 
-/// What changes nothing.
+/// The commands that change nothing.
 enum SessionsReadCommand {
     List(list::SessionsListArgs),
     Show(show::SessionsShowArgs),

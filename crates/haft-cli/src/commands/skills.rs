@@ -1,5 +1,5 @@
-//! `haft skills`: the skills of a workspace as a session finds them, looked over before a model meets what is wrong with
-//! them. Each subcommand is a file of its own below `skills/`.
+//! `haft skills`: lists, shows and checks the skills of a workspace as a session finds them. Each subcommand has a file below
+//! `skills/`.
 
 mod check;
 mod instructions;

@@ -40,7 +40,7 @@ enum ToolsCommand {
     /// Ranks all tools on offer as tool_search does, best first, at most ten. A model is shown the same where there are so many
     /// that most are not listed.
     Search {
-        /// What the tool should do, in a few words, or its id
+        /// The wanted tool in a few words, or its id
         #[arg(required = true)]
         words: Vec<String>,
         /// Form of the list

@@ -1,4 +1,4 @@
-//! `haft trust`: lets a manifest widen what is allowed, after saying what that is.
+//! `haft trust`: lets a manifest widen what is allowed, and prints its grants.
 
 mod agents;
 mod python;
@@ -24,9 +24,8 @@ use haft_app::trust::TrustStore;
 /// Prints what the manifest grants. Only its present content at its present place is trusted: after a change it may
 /// only narrow again.
 ///
-/// Python tools are listed with what they may do beyond reading. What is trusted of them is their directories: files
-/// that come later, and what is changed in these, is trusted as well. So it is with agents, where the manifest lies in the
-/// root.
+/// The Python tools are listed with what they may do beyond reading. Trust covers their whole directories: new and changed
+/// files are trusted too. The same holds for agents, if the manifest lies in the root.
 #[derive(Args)]
 #[command(after_long_help = "\
 Examples:
@@ -75,7 +74,7 @@ pub(crate) async fn run(
         python: Vec::new(),
         agents: Vec::new(),
     };
-    // What cannot be read need not be trusted, but can still be trusted no longer.
+    // A manifest that cannot be parsed cannot be trusted, but its trust can be revoked.
     if args.revoke {
         trust.revoke(&file)?;
     } else {

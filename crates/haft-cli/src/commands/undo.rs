@@ -1,6 +1,6 @@
-//! `haft undo`: brings back what was there before calls changed it. The undoing is a call itself, in a run of its own and
-//! through the same pipeline as every other, so that it is journaled and can be undone in turn. No rules are asked: whoever
-//! types this owns the workspace.
+//! `haft undo`: restores the files that calls changed. The undo is itself a call in a new run, through the same pipeline as
+//! every other call, so it is journaled and can be undone. No rules apply: the person who types this command owns the
+//! workspace.
 
 mod perform;
 mod text;
@@ -32,11 +32,10 @@ pub(super) type UnrecordedCall = (CallAddress, String);
 
 /// Bring back what was there before a call, or a whole run, changed it
 ///
-/// Where something else changed one of the paths since, nothing is brought back, and every such path is listed. What was not
-/// recorded cannot be brought back: it stays, is listed, and the exit status is 5 instead of 0. What the call did elsewhere
-/// than in the workspace stays done. A run that a living process executes is not undone. To the session of an agent belongs
-/// what its subagents did. An undo is recorded as a call of its own, which can be undone as well; it is never what last
-/// stands for.
+/// If something else changed one of the paths since, haft restores nothing and lists every such path. Content that was not
+/// recorded cannot be restored: it stays, is listed, and the exit status is 5 instead of 0. Changes outside of the workspace
+/// stay. haft does not undo a run that a living process executes. The session of an agent includes the work of its
+/// subagents. An undo is recorded as a call, which can be undone as well; last never stands for an undo.
 #[derive(Args)]
 #[command(after_long_help = "\
 Examples:
@@ -58,7 +57,7 @@ pub(crate) struct UndoArgs {
     /// Undo what the run did after this call
     #[arg(long, value_name = "CALL")]
     to: Option<String>,
-    /// Undo also where something else changed the same paths since, which is lost
+    /// Also overwrite later changes of the same paths, which are lost
     #[arg(long)]
     force: bool,
     /// Show what would be brought back, and change nothing
@@ -87,7 +86,9 @@ pub(crate) async fn run(
     print_remarks(&roots);
     let overwrite = if args.force { OverwritePolicy::Force } else { OverwritePolicy::Refuse };
     let rehearsed = preview_undo(&of, &roots, overwrite)?;
-    let options = overwrite_options(&roots, &settings);
+    // By the settings, and in any case all that was recorded before.
+    let options = settings.snapshots.clone().unwrap_or_default();
+    let options = roots.iter().fold(options, |options, root| root.widen_options(&options));
     require_recorded(&roots, overwrite, &options)?;
     let is_as_before = rehearsed.iter().all(|root| root.paths.is_empty());
     let roots = Arc::new(roots);
@@ -123,7 +124,7 @@ pub(super) fn selection(target: &str) -> Result<CallSelection, CommandError> {
     Ok(CallSelection::Run(RunId::parse(target).map_err(CommandError::usage)?))
 }
 
-/// Returns the calls with the run that `last` stands for, which is said before anything is shown or done.
+/// Returns the calls in the run that `last` stands for, and prints the name of that run first.
 pub(super) async fn resolve_selection(
     of: CallSelection,
     journal: &dyn Journal,
@@ -134,29 +135,15 @@ pub(super) async fn resolve_selection(
     if let Some(told) = named.latest_note() {
         output::print_note(told);
     }
-    Ok(selection_in_run(of, named.id()))
-}
-
-/// Returns the same calls of another run.
-fn selection_in_run(of: CallSelection, run: RunId) -> CallSelection {
-    let moved = |call: CallAddress, run| CallAddress {
-        scope: AttemptAddress { run, ..call.scope },
+    let moved = |call: CallAddress| CallAddress {
+        scope: AttemptAddress { run: named.id(), ..call.scope },
         ..call
     };
-    match of {
-        CallSelection::Call(call) => CallSelection::Call(moved(call, run)),
-        CallSelection::After(call) => CallSelection::After(moved(call, run)),
-        CallSelection::Run(_) => CallSelection::Run(run),
-    }
-}
-
-/// Returns how the calls are named on the command line.
-fn as_argument(of: &CallSelection) -> String {
-    match of {
-        CallSelection::Call(call) => call.to_string(),
-        CallSelection::After(call) => format!("--to {call}"),
-        CallSelection::Run(run) => run.to_string(),
-    }
+    Ok(match of {
+        CallSelection::Call(call) => CallSelection::Call(moved(call)),
+        CallSelection::After(call) => CallSelection::After(moved(call)),
+        CallSelection::Run(_) => CallSelection::Run(named.id()),
+    })
 }
 
 fn selection_words(of: &CallSelection) -> String {
@@ -200,7 +187,7 @@ pub(super) async fn changes_of_calls(
     })
 }
 
-/// Returns the calls of which it is not known what they changed, and says so of each.
+/// Returns the calls whose changes are not known, and prints a warning for each.
 pub(super) async fn warn_unrecorded_calls(
     history: &SnapshotHistory,
     of: &CallSelection,
@@ -211,15 +198,15 @@ pub(super) async fn warn_unrecorded_calls(
         let message = format!("nothing was recorded of what call {call} changed: {why}");
         output::print_warning(&message, None);
     }
-    // What was noted of these is told with all other remarks.
+    // `print_remarks` prints the remarks about these calls.
     let lacking = roots.iter().flat_map(|root| {
         root.remarks.iter().filter(|(call, _)| !root.calls.contains(call)).cloned()
     });
     Ok(found.into_iter().chain(lacking).collect())
 }
 
-/// Refuses while a process that lives executes the run: what it did last it may be doing still, and what it does next builds
-/// on that. One call can be undone as soon as nothing of its run is under way.
+/// Refuses while a living process executes the run: its last call may still be changing files, and its next calls build on
+/// those changes. A single call can be undone as soon as no call of its run is under way.
 async fn require_no_live_holder(
     journal: &dyn Journal,
     history: &SnapshotHistory,
@@ -249,27 +236,34 @@ async fn require_no_live_holder(
         .hint(format!("haft runs show {run}")))
 }
 
-/// Says what is not certain of what will be shown or done.
+/// Prints what is uncertain about the shown or undone changes.
 pub(super) fn print_remarks(roots: &[RootChanges]) {
     for root in roots {
         for (call, remark) in &root.remarks {
             output::print_note(format_args!("call {call}: {remark}"));
         }
         if root.ends_now {
-            output::print_note("it is compared with what is there now, whoever changed that");
+            output::print_note(
+                "it is compared with the present files, which anything may have changed",
+            );
         }
     }
 }
 
-/// Finds out what undoing would do, and refuses if it cannot be done in every root.
+/// Predicts the undo, and refuses if it cannot be done in every root.
 fn preview_undo(
     of: &CallSelection,
     roots: &[RootChanges],
     overwrite: OverwritePolicy,
 ) -> Result<Vec<RestoreReport>, CommandError> {
-    let again = format!("haft undo --force {}", as_argument(of));
+    let named = match of {
+        CallSelection::Call(call) => call.to_string(),
+        CallSelection::After(call) => format!("--to {call}"),
+        CallSelection::Run(run) => run.to_string(),
+    };
+    let again = format!("haft undo --force {named}");
     if overwrite == OverwritePolicy::Refuse && roots.iter().any(|root| root.ends_now) {
-        let message = "nobody saw how the last of these calls ended, so everything that changed since it began would \
+        let message = "the end of the last of these calls was not recorded, so everything that changed since it began would \
                        be undone; look at it with haft diff; --force undoes it";
         return Err(CommandError::failed(message).hint(again));
     }
@@ -295,13 +289,7 @@ fn preview_undo(
     Err(if overwrite == OverwritePolicy::Refuse { err.hint(again) } else { err })
 }
 
-/// Returns how what an undo overwrites is recorded: by the settings, and in any case whatever was recorded before.
-fn overwrite_options(roots: &[RootChanges], settings: &EffectiveSettings) -> RecordOptions {
-    let options = settings.snapshots.clone().unwrap_or_default();
-    roots.iter().fold(options, |options, root| root.widen_options(&options))
-}
-
-/// Refuses to overwrite what could not be brought back by undoing the undo.
+/// Refuses to overwrite content that undoing the undo could not restore.
 fn require_recorded(
     roots: &[RootChanges],
     overwrite: OverwritePolicy,

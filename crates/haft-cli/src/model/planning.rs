@@ -2,12 +2,11 @@
 //! meanwhile, and what it means when there is none. Nothing is executed here.
 
 use haft::Registry;
-use haft_contract::{Contract, Effect, PatternVariables, ToolId};
+use haft_contract::{Contract, Effect, PatternVariables, ToolId, cut};
 use haft_model::{ModelRetry, ProviderModel};
 use haft_plan::drive::PLAN_TOOL;
 use haft_plan::planner::{
-    GeneratedPlan, MissingToolCapability, PlannerRequest, PlanningError, PlanningResult,
-    PlanningStep, make_plan,
+    GeneratedPlan, PlannerRequest, PlanningError, PlanningResult, PlanningStep, make_plan,
 };
 use haft_plan::{CheckedPlan, Plan, PlanInput, PlanProblem, PlanToolCatalogue};
 use haft_policy::{Conditions, RuleAction, RuleSet, decide_access};
@@ -18,7 +17,6 @@ use crate::asking::escape_text;
 use crate::error::CommandError;
 use crate::views::model_text::retrying;
 use crate::views::output;
-use crate::views::table::shortened;
 use haft_app::compose;
 use haft_app::preset::Preset;
 use haft_app::settings::EffectiveSettings;
@@ -27,17 +25,17 @@ use haft_app::settings::EffectiveSettings;
 pub(crate) const PROBLEMS_SHOWN_MAX: usize = 20;
 /// Nodes of a plan that are listed before it is agreed to.
 pub(crate) const NODES_LISTED_MAX: usize = 100;
-/// What is shown there of the inputs of a node, and of its purpose, in characters.
+/// Longest shown inputs and longest shown purpose of a node in that list, in characters.
 pub(crate) const NODE_CHARS_MAX: usize = 400;
 
-/// What a plan is wanted for.
+/// The request for a plan.
 pub(crate) struct PlanMakingRequest<'a> {
     pub(crate) request: &'a str,
     pub(crate) input: Option<&'a Value>,
     pub(crate) settings: &'a EffectiveSettings,
 }
 
-/// Lets the model make a plan of the tools on offer. What happens meanwhile is said on standard error.
+/// Lets the model make a plan of the tools on offer. Prints its progress on standard error.
 pub(crate) async fn request_plan(
     model: &ProviderModel,
     registry: &Registry,
@@ -57,12 +55,26 @@ pub(crate) async fn request_plan(
     };
     match make_plan(model, brief).await {
         Ok(PlanningResult::Plan(made)) => Ok(*made),
-        Ok(PlanningResult::Missing(missing)) => Err(missing_tools_error(&missing)),
-        Err(err) => Err(planner_error(err)),
+        Ok(PlanningResult::Missing(missing)) => Err(CommandError::missing(format!(
+            "the tools on offer cannot do this, so there is no plan; the model says what is missing: {}",
+            missing.capability
+        ))
+        .hint("haft tools list")),
+        Err(PlanningError::Model { error, .. }) => {
+            let err = CommandError::from(error);
+            Err(CommandError { message: format!("no plan was made: {}", err.message), ..err })
+        }
+        Err(PlanningError::GaveUp { problems, repairs, .. }) => Err(CommandError::model(format!(
+            "the model wrote no valid plan, and {repairs} repairs did not help: say the request more exactly, offer fewer \
+             tools (--tools), or take another model (--model); the last one has these problems:\n{}",
+            listed(&problems)
+        ))
+        .problems(problems)),
+        Err(err) => Err(CommandError::usage(err)),
     }
 }
 
-/// Says what the plan is going to need that is not given by itself.
+/// Prints a note that names the dangerous tools of the plan.
 pub(crate) fn warn_of_dangerous(plan: &CheckedPlan) {
     let names = dangerous(plan);
     if !names.is_empty() {
@@ -73,8 +85,8 @@ pub(crate) fn warn_of_dangerous(plan: &CheckedPlan) {
     }
 }
 
-/// Returns the tools that a plan could call: not those that are refused whatever they are called with, because a model that
-/// is told of them makes plans that fail.
+/// Returns the tools that a plan may call. Tools that are always refused are left out: a model that knows of them makes
+/// plans that fail.
 fn offered(registry: &Registry, settings: &EffectiveSettings) -> Result<Vec<ToolId>, CommandError> {
     let rules = compose::rules_in_force(settings, registry)?;
     // Patterns do not matter to calls that touch nothing, and so neither does what variables stand for.
@@ -97,11 +109,11 @@ pub(crate) fn is_name_of(name: &str, id: &ToolId) -> bool {
     name == id.as_str() || name == id.wire_name()
 }
 
-/// Returns for each node what it calls, with what, and why: a drawing shows none of that, and who agrees must know. What a model
-/// wrote could look like something else, so none of it is shown unescaped.
+/// Returns for each node the tool, the inputs and the purpose. A drawing shows none of that, and the person must know it
+/// before agreeing. A model wrote these texts, so they are escaped.
 pub(crate) fn nodes(plan: &Plan) -> String {
     let lines = plan.nodes.iter().take(NODES_LISTED_MAX).map(|node| {
-        let short = |text: &str| shortened(&escape_text(text), NODE_CHARS_MAX);
+        let short = |text: &str| cut(&escape_text(text), NODE_CHARS_MAX);
         let purpose = node.purpose().map(|purpose| format!(" ({})", short(purpose)));
         let (tool, inputs) = (escape_text(&node.tool), short(&node.inputs.to_string()));
         format!("{} {tool} {inputs}{}", node.id, purpose.unwrap_or_default())
@@ -131,7 +143,7 @@ fn report_step(model: &str, step: &PlanningStep<'_>) {
                 listed(problems)
             ))
         }
-        // What is added there later needs not be said.
+        // The plan crate may add further steps.
         _ => {}
     }
 }
@@ -143,30 +155,6 @@ fn listed(problems: &[PlanProblem]) -> String {
         lines.push(format!("  and {} more", problems.len() - PROBLEMS_SHOWN_MAX));
     }
     lines.join("\n")
-}
-
-fn missing_tools_error(missing: &MissingToolCapability) -> CommandError {
-    let message = format!(
-        "the tools on offer cannot do this, so there is no plan; the model says what is missing: {}",
-        missing.capability
-    );
-    CommandError::missing(message).hint("haft tools list")
-}
-
-fn planner_error(err: PlanningError) -> CommandError {
-    match err {
-        PlanningError::Model { error, .. } => {
-            let err = CommandError::from(error);
-            CommandError { message: format!("no plan was made: {}", err.message), ..err }
-        }
-        PlanningError::GaveUp { problems, repairs, .. } => CommandError::model(format!(
-            "the model wrote no valid plan, and {repairs} repairs did not help: say the request more exactly, offer fewer \
-             tools (--tools), or take another model (--model); the last one has these problems:\n{}",
-            listed(&problems)
-        ))
-        .problems(problems),
-        err => CommandError::usage(err),
-    }
 }
 
 #[cfg(test)]

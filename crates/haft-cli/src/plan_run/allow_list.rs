@@ -1,13 +1,13 @@
-//! The list of dangerous tools that a plan itself asks to be allowed. It counts once somebody at a terminal saw what they
-//! would be called with and said yes to that very plan with that very input in that very workspace; what was confirmed is
-//! kept in the user's state, as trusted manifests are.
+//! The list of dangerous tools that a plan itself asks to be allowed. The list counts only after a person at a terminal saw
+//! the planned calls and confirmed that plan, with that input, in that workspace. haft keeps the confirmation in the user's
+//! state, as it does for trusted manifests.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use haft::{Clock as _, SystemClock};
 use haft_contract::{ToolId, canonical_json, sha256_hex};
-use haft_plan::{CheckedNode, CheckedPlan};
+use haft_plan::CheckedNode;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -21,7 +21,7 @@ use haft_app::host::AppHost;
 use haft_app::settings::EffectiveSettings;
 use haft_app::state_file;
 
-/// What a record says, for people; that it exists is what counts.
+/// The content of a record, for people. Its existence is the confirmation.
 #[derive(Serialize)]
 struct ConfirmationRecord<'a> {
     root: &'a Path,
@@ -31,36 +31,42 @@ struct ConfirmationRecord<'a> {
     confirmed_at_ms: u64,
 }
 
-/// What is done about a list that nobody confirmed.
+/// How to handle a list that the user has not confirmed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum UnconfirmedListAction {
-    /// Somebody is at the terminal, and is asked.
+    /// A person is at the terminal: ask.
     Ask,
-    /// It is said that the list does not hold.
+    /// Print a warning that the list does not hold.
     Warn,
-    /// Nothing.
+    /// Do nothing.
     Ignore,
 }
 
-/// Returns the dangerous tools that the plan asks for and somebody confirmed, now or before. Those that were named on the
-/// command line are not asked about again.
+/// Returns the dangerous tools that the plan asks for and the user confirmed, now or before. Tools that the command line
+/// allows need no confirmation.
 pub(super) async fn confirmed_tools(
     work: &PlanRun,
     settings: &EffectiveSettings,
     unconfirmed: UnconfirmedListAction,
     host: &AppHost,
 ) -> Result<Vec<ToolId>, CommandError> {
-    let wanted = unconfirmed_tools(&work.plan, &settings.allow);
+    let is_given = |id: &ToolId| {
+        settings.allow.iter().any(|name| *name == id.as_str() || *name == id.wire_name())
+    };
+    let called = work.plan.dangerous_tools().into_iter().map(|contract| &contract.id);
+    let wanted = called.filter(|id| work.plan.allow().contains(id) && !is_given(id));
+    let wanted: Vec<ToolId> = wanted.cloned().collect();
     if wanted.is_empty() {
         return Ok(wanted);
     }
     let record = PlanConfirmation::of(work, &settings.root, host)?;
-    if record.is_recorded() {
+    // A record that cannot be read confirms nothing.
+    if record.path.is_file() {
         return Ok(wanted);
     }
     match unconfirmed {
         UnconfirmedListAction::Ask => {
-            // Without an answer it is as if there had been a no.
+            // No answer counts as a no.
             if ask_confirmation(&question(work, &wanted)).await != Some(true) {
                 let message = "the user did not allow what the plan asks for, so nothing was run";
                 return Err(CommandError::refused(message));
@@ -69,10 +75,12 @@ pub(super) async fn confirmed_tools(
             Ok(wanted)
         }
         UnconfirmedListAction::Warn => {
-            let (names, flags) = (names(&wanted), allow_flags(&wanted));
+            let flags: Vec<String> = wanted.iter().map(|id| format!("--allow {id}")).collect();
             let message = format!(
-                "the plan asks to be allowed {names}, which nobody confirmed, so it is not: confirm it at a terminal, or \
-                 start haft with {flags}"
+                "the plan asks to be allowed {}, which you have not confirmed, so it is not: confirm it at a terminal, or \
+                 start haft with {}",
+                names(&wanted),
+                flags.join(" ")
             );
             output::print_warning(&message, None);
             Ok(Vec::new())
@@ -81,21 +89,20 @@ pub(super) async fn confirmed_tools(
     }
 }
 
-/// Returns the dangerous tools that the plan calls, asks for and was not given.
-fn unconfirmed_tools(plan: &CheckedPlan, given: &[String]) -> Vec<ToolId> {
-    let is_given =
-        |id: &ToolId| given.iter().any(|name| *name == id.as_str() || *name == id.wire_name());
-    let called = plan.dangerous_tools().into_iter().map(|contract| &contract.id);
-    called.filter(|id| plan.allow().contains(id) && !is_given(id)).cloned().collect()
-}
-
 /// Returns what is asked: the nodes that call the tools, with their inputs.
 fn question(work: &PlanRun, wanted: &[ToolId]) -> String {
+    let call = |node: &&CheckedNode| {
+        // An input that refers to outputs is shown as the plan has it: the outputs do not exist yet.
+        let resolved = node.resolve(&|_| None, work.input.as_ref()).ok();
+        let written = work.plan.plan().nodes.get(node.id().index());
+        let input = resolved.or_else(|| written.map(|node| json!(node.inputs))).unwrap_or_default();
+        let input = indent_untrusted(&[input.to_string()]);
+        format!("node {}: {}\n{input}", node.id(), node.contract().id)
+    };
     let nodes = work.plan.nodes().iter();
     let nodes: Vec<&CheckedNode> =
         nodes.filter(|node| wanted.contains(&node.contract().id)).collect();
-    let mut lines: String =
-        nodes.iter().take(NODES_LISTED_MAX).map(|node| call(work, node)).collect();
+    let mut lines: String = nodes.iter().take(NODES_LISTED_MAX).map(call).collect();
     if nodes.len() > NODES_LISTED_MAX {
         lines.push_str(&format!("and {} more nodes\n", nodes.len() - NODES_LISTED_MAX));
     }
@@ -110,29 +117,11 @@ fn question(work: &PlanRun, wanted: &[ToolId]) -> String {
     )
 }
 
-/// Returns a node with the input of its call, as far as that is known: outputs are not there yet.
-fn call(work: &PlanRun, node: &CheckedNode) -> String {
-    let resolved = node.resolve(&|_| None, work.input.as_ref()).ok();
-    let written = work.plan.plan().nodes.get(node.id().index());
-    let input = resolved.or_else(|| written.map(|node| json!(node.inputs))).unwrap_or_default();
-    format!(
-        "node {}: {}\n{}",
-        node.id(),
-        node.contract().id,
-        indent_untrusted(&[input.to_string()])
-    )
-}
-
 fn names(tools: &[ToolId]) -> String {
     tools.iter().map(ToolId::as_str).collect::<Vec<_>>().join(", ")
 }
 
-fn allow_flags(tools: &[ToolId]) -> String {
-    let flags: Vec<String> = tools.iter().map(|id| format!("--allow {id}")).collect();
-    flags.join(" ")
-}
-
-/// Where it is kept that somebody confirmed the list of a plan.
+/// The record that the user confirmed the list of a plan.
 struct PlanConfirmation {
     path: PathBuf,
     root: PathBuf,
@@ -153,11 +142,6 @@ impl PlanConfirmation {
         let identity = [root.as_os_str().as_encoded_bytes(), b"\0", hashes.as_bytes()].concat();
         let path = host.state().confirmed_plans().join(format!("{}.json", sha256_hex(&identity)));
         Ok(Self { path, root, plan_sha256, input_sha256 })
-    }
-
-    /// A record that cannot be read confirms nothing.
-    fn is_recorded(&self) -> bool {
-        self.path.is_file()
     }
 
     fn write_record(&self, tools: &[ToolId]) -> Result<(), CommandError> {

@@ -1,49 +1,46 @@
-//! Calls that were stopped and may have happened all the same: those that were cancelled, and those because of whose end the plan
-//! was halted. The driver of a plan leaves it open how much of such a call was done; the journal knows which of them
-//! somebody has to look after before the run goes on.
+//! Calls that were stopped and may have happened all the same: cancelled calls, and the failed call that halted the plan.
+//! The driver of a plan does not know how far such a call got. The journal knows which calls a person must settle before
+//! the run resumes.
 
 use haft_contract::{Effect, ErrorCode, RefusalGrounds, RefusalSource, Remedy};
 use haft_journal::{CallQuery, CallStatus, Journal};
 use haft_plan::drive::{InDoubtNode, PlanRunResult};
-use haft_plan::{CheckedNode, CheckedPlan, NodeId, NodeStatus, OnFail, TracedNode};
+use haft_plan::{CheckedNode, CheckedPlan, NodeStatus, OnFail, TracedNode};
 
 use crate::arguments::call_address;
 use crate::error::CommandError;
 
-/// Adds to what became of a plan the calls that ended before anybody knows whether they happened.
+/// Adds to the result of a plan the calls that may or may not have happened.
 pub(super) async fn add_interrupted_calls(
     mut driven: PlanRunResult,
     journal: &dyn Journal,
     plan: &CheckedPlan,
 ) -> Result<PlanRunResult, CommandError> {
     let mut doubts = Vec::new();
-    for (id, how) in interrupted_nodes(&driven, plan) {
-        if let Some(call) = unsettled_call(&driven, id, journal).await? {
-            let text = format!(
-                "call {call} {how}, so it may or may not have happened. It is not repeated."
-            );
-            let refusal = RefusalGrounds::new(RefusalSource::Journal)
-                .with_remedy(Remedy::Settle(call.clone()))
-                .into_refusal(ErrorCode::InDoubt, text.clone());
-            let (call, refusal) = (Some(call), Some(Box::new(refusal)));
-            doubts.push(InDoubtNode { node: id, call, text, refusal });
+    for (traced, node) in driven.trace.nodes.iter().zip(plan.nodes()) {
+        let Some(how) = interruption_words(traced, node) else { continue };
+        let id = traced.id;
+        let timing = driven.timings.nodes.iter().find(|timing| timing.id == id);
+        let Some(call) = timing.and_then(|timing| timing.call.clone()) else { continue };
+        let rows = journal.calls(CallQuery::of_call(call_address::parse(&call)?)).await?;
+        if !rows.iter().any(|row| row.status == CallStatus::Unknown && row.verdict.is_none()) {
+            continue;
         }
+        let text =
+            format!("call {call} {how}, so it may or may not have happened. It is not repeated.");
+        let refusal = RefusalGrounds::new(RefusalSource::Journal)
+            .with_remedy(Remedy::Settle(call.clone()))
+            .into_refusal(ErrorCode::InDoubt, text.clone());
+        let (call, refusal) = (Some(call), Some(Box::new(refusal)));
+        doubts.push(InDoubtNode { node: id, call, text, refusal });
     }
     driven.doubts.extend(doubts);
     driven.doubts.sort_by_key(|doubt| doubt.node);
     Ok(driven)
 }
 
-/// Returns the nodes whose calls may have been stopped in the middle, with what became of them.
-fn interrupted_nodes(driven: &PlanRunResult, plan: &CheckedPlan) -> Vec<(NodeId, &'static str)> {
-    let nodes = driven.trace.nodes.iter().zip(plan.nodes());
-    nodes
-        .filter_map(|(traced, node)| Some((traced.id, interruption_words(traced, node)?)))
-        .collect()
-}
-
-/// Returns how a call that is not safe to repeat was stopped, if it was. Where the plan was to go on whatever becomes of the
-/// node, its failure stays one.
+/// Returns how a call that is not safe to repeat was stopped, if it was. If the plan continues after a failure of the node,
+/// the failure stays a failure.
 fn interruption_words(traced: &TracedNode, node: &CheckedNode) -> Option<&'static str> {
     if node.contract().effect != Effect::Once {
         return None;
@@ -57,17 +54,4 @@ fn interruption_words(traced: &TracedNode, node: &CheckedNode) -> Option<&'stati
             _,
         ) => None,
     }
-}
-
-/// Returns the call that a node made, if it may have happened.
-async fn unsettled_call(
-    driven: &PlanRunResult,
-    id: NodeId,
-    journal: &dyn Journal,
-) -> Result<Option<String>, CommandError> {
-    let timing = driven.timings.nodes.iter().find(|timing| timing.id == id);
-    let Some(call) = timing.and_then(|timing| timing.call.clone()) else { return Ok(None) };
-    let rows = journal.calls(CallQuery::of_call(call_address::parse(&call)?)).await?;
-    let is_open = rows.iter().any(|row| row.status == CallStatus::Unknown && row.verdict.is_none());
-    Ok(is_open.then_some(call))
 }

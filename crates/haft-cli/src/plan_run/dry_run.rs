@@ -1,5 +1,5 @@
-//! What would become of a plan: what runs in which order, which calls have effects, and what rules say of them as far as
-//! their inputs are known. Nothing is executed, asked or recorded.
+//! Predicts a plan: the order of its calls, the calls with effects, and the answer of the rules to each known input. Nothing
+//! is executed, asked or recorded.
 
 use std::collections::BTreeSet;
 
@@ -34,13 +34,13 @@ struct DryRunNode {
     why: Option<String>,
 }
 
-/// What would become of a call.
+/// The predicted outcome of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum PredictedOutcome {
     /// It is executed.
     Run,
-    /// Somebody is asked; where nobody is, it is refused.
+    /// The person is asked; without a terminal, the call is refused.
     BeAsked,
     /// It is refused.
     BeRefused,
@@ -54,7 +54,7 @@ struct DryRunReport<'a> {
     nodes: &'a [DryRunNode],
 }
 
-/// Says what would become of a plan.
+/// Prints the predicted outcome of a plan.
 pub(crate) async fn print_dry_run(
     work: &PlanRun,
     args: &DriveArgs,
@@ -67,15 +67,24 @@ pub(crate) async fn print_dry_run(
         output::write_json(&DryRunReport { dry_run: true, nodes: &nodes })?;
     } else {
         output::write_data(&output::escape_controls(&text(&nodes)))?;
-        output::print_note(format_args!(
-            "dry run: {}; nothing was executed or recorded",
-            counts(&nodes)
-        ));
+        let count = nodes.len();
+        let mut counts = if count == 1 { "1 node".to_owned() } else { format!("{count} nodes") };
+        for (would, words) in [
+            (PredictedOutcome::BeAsked, "would be asked about"),
+            (PredictedOutcome::BeRefused, "would be refused"),
+            (PredictedOutcome::BeJudged, "judged when the input is known"),
+        ] {
+            match nodes.iter().filter(|node| node.would == would).count() {
+                0 => {}
+                count => counts.push_str(&format!(", {count} {words}")),
+            }
+        }
+        output::print_note(format_args!("dry run: {counts}; nothing was executed or recorded"));
     }
     Ok(CommandStatus::Done)
 }
 
-/// Returns the tools of a plan that are not dangerous, and of which somebody would be asked all the same.
+/// Returns the tools of a plan that are not dangerous, but need an answer of the person.
 pub(crate) async fn tools_that_ask(
     work: &PlanRun,
     settings: EffectiveSettings,
@@ -130,7 +139,7 @@ fn stages(plan: &CheckedPlan) -> Vec<usize> {
     stages
 }
 
-/// Returns what would become of a call, and why if it would not simply run.
+/// Returns the predicted outcome of a call, and the reason unless the call simply runs.
 async fn predict_outcome(
     session: &Connection,
     node: &CheckedNode,
@@ -173,54 +182,26 @@ fn text(nodes: &[DryRunNode]) -> String {
     let row = |node: &DryRunNode| {
         let danger = if node.dangerous { ", dangerous" } else { "" };
         let after: Vec<String> = node.depends_on.iter().map(ToString::to_string).collect();
+        let effect = match node.effect {
+            Effect::Read => "read",
+            Effect::Idempotent => "idempotent",
+            Effect::Once => "once",
+        };
+        let would = match node.would {
+            PredictedOutcome::Run => "run",
+            PredictedOutcome::BeAsked => "be asked",
+            PredictedOutcome::BeRefused => "be refused",
+            PredictedOutcome::BeJudged => "be judged",
+        };
         vec![
             node.stage.to_string(),
             node.node.to_string(),
             node.tool.to_string(),
-            format!("{}{danger}", effect_name(node.effect)),
+            format!("{effect}{danger}"),
             if after.is_empty() { "-".to_owned() } else { after.join(",") },
-            node.would.in_words().to_owned(),
+            would.to_owned(),
             node.why.clone().unwrap_or_else(|| "-".to_owned()),
         ]
     };
     table(&headings, nodes.iter().map(row))
-}
-
-fn effect_name(effect: Effect) -> &'static str {
-    match effect {
-        Effect::Read => "read",
-        Effect::Idempotent => "idempotent",
-        Effect::Once => "once",
-    }
-}
-
-fn counts(nodes: &[DryRunNode]) -> String {
-    let all = match nodes.len() {
-        1 => "1 node".to_owned(),
-        count => format!("{count} nodes"),
-    };
-    let count = |would: PredictedOutcome| nodes.iter().filter(|node| node.would == would).count();
-    let mut text = all;
-    for (would, words) in [
-        (PredictedOutcome::BeAsked, "would be asked about"),
-        (PredictedOutcome::BeRefused, "would be refused"),
-        (PredictedOutcome::BeJudged, "judged when the input is known"),
-    ] {
-        match count(would) {
-            0 => {}
-            count => text.push_str(&format!(", {count} {words}")),
-        }
-    }
-    text
-}
-
-impl PredictedOutcome {
-    fn in_words(self) -> &'static str {
-        match self {
-            Self::Run => "run",
-            Self::BeAsked => "be asked",
-            Self::BeRefused => "be refused",
-            Self::BeJudged => "be judged",
-        }
-    }
 }

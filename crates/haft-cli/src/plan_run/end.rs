@@ -1,4 +1,4 @@
-//! How a plan ended: the exit status, what is said of it, and what to type next. Nodes were told of while they ran.
+//! The end of a plan: the exit status, the summary and the next command. The nodes were reported while they ran.
 
 use haft_contract::{Envelope, EnvelopeMetadata, ErrorCode};
 use haft_plan::drive::{PlanEnding, PlanRunResult};
@@ -33,7 +33,7 @@ pub(crate) fn plan_status(driven: &PlanRunResult) -> CommandStatus {
     }
 }
 
-/// Prints the output of a plan that came to it, or with JSON all that became of the plan.
+/// Prints the output of a plan that succeeded, or with JSON the whole result of the plan.
 pub(crate) fn print_output(
     driven: &PlanRunResult,
     setting_args: &SettingArgs,
@@ -57,7 +57,7 @@ pub(crate) fn print_output(
     }
 }
 
-/// Says how a plan ended, and where it did not succeed what to do next.
+/// Prints how a plan ended. If it did not succeed, prints the next command too.
 pub(crate) fn print_end(driven: &PlanRunResult, args: &DriveArgs, setting_args: &SettingArgs) {
     let status = plan_status(driven);
     let counts = counts(driven);
@@ -66,7 +66,15 @@ pub(crate) fn print_end(driven: &PlanRunResult, args: &DriveArgs, setting_args: 
         output::print_note(format_args!("run {} finished in {took}: {counts}", driven.run));
         return;
     }
-    let mut message = format!("run {} {}; {counts}", driven.run, ending_words(driven));
+    let ending = match &driven.trace.ending {
+        PlanEnding::Finished => "finished without an output".to_owned(),
+        PlanEnding::Halted { by } => format!("was halted, because node {by} failed"),
+        PlanEnding::InDoubt => "stopped, because a call is in doubt".to_owned(),
+        PlanEnding::Stopped => "was stopped".to_owned(),
+        PlanEnding::Aborted => "was stopped, and what ran was cancelled".to_owned(),
+        ending @ PlanEnding::Deadlock { .. } => format!("came to a {ending}"),
+    };
+    let mut message = format!("run {} {ending}; {counts}", driven.run);
     if let Some(node) = failed_node(driven)
         && let Some(NodeError { code, text, refusal }) = &node.error
     {
@@ -128,24 +136,13 @@ fn counts(driven: &PlanRunResult) -> String {
     text
 }
 
-fn ending_words(driven: &PlanRunResult) -> String {
-    match &driven.trace.ending {
-        PlanEnding::Finished => "finished without an output".to_owned(),
-        PlanEnding::Halted { by } => format!("was halted, because node {by} failed"),
-        PlanEnding::InDoubt => "stopped, because a call is in doubt".to_owned(),
-        PlanEnding::Stopped => "was stopped".to_owned(),
-        PlanEnding::Aborted => "was stopped, and what ran was cancelled".to_owned(),
-        ending @ PlanEnding::Deadlock { .. } => format!("came to a {ending}"),
-    }
-}
-
-/// What somebody does next.
+/// The step that haft advises after a plan ended.
 enum PlanNextStep {
-    /// Looks at what became of the calls.
+    /// Look at the calls.
     ShowRun,
-    /// Goes on, with the options that allow what was refused.
+    /// Resume, with the options that allow the refused call.
     Resume { with: Option<String> },
-    /// Goes on with what failed, once the cause of that is mended.
+    /// Retry the failed nodes, once their cause is mended.
     RetryFailed,
 }
 
@@ -153,30 +150,31 @@ fn next_step(driven: &PlanRunResult, status: CommandStatus) -> PlanNextStep {
     match (&driven.trace.ending, status) {
         (_, CommandStatus::InDoubt) => PlanNextStep::ShowRun,
         (PlanEnding::Stopped | PlanEnding::Aborted, _) => PlanNextStep::Resume { with: None },
-        (_, CommandStatus::Refused) => match failed_node(driven).and_then(allowing_options) {
-            Some(options) => PlanNextStep::Resume { with: Some(options) },
-            None => PlanNextStep::ShowRun,
-        },
-        (_, CommandStatus::Failed) if failed_node(driven).is_some_and(was_called) => {
+        (_, CommandStatus::Refused) => {
+            // Returns the options that allow what was refused, if any do.
+            let allowing = |node: &TracedNode| {
+                let error = node.error.as_ref()?;
+                let is_denied = error.code == ErrorCode::PermissionDenied;
+                remedy::terminal_advice(error.refusal.as_deref().filter(|_| is_denied)?).options
+            };
+            match failed_node(driven).and_then(allowing) {
+                Some(options) => PlanNextStep::Resume { with: Some(options) },
+                None => PlanNextStep::ShowRun,
+            }
+        }
+        // The tool itself failed, so another call may succeed.
+        (_, CommandStatus::Failed)
+            if failed_node(driven).and_then(|node| node.error.as_ref()).is_some_and(|error| {
+                CommandStatus::of_code(error.code) == CommandStatus::Failed
+            }) =>
+        {
             PlanNextStep::RetryFailed
         }
         _ => PlanNextStep::ShowRun,
     }
 }
 
-/// Returns whether a node failed in a call of its tool, so that another may fare better.
-fn was_called(node: &TracedNode) -> bool {
-    let code = node.error.as_ref().map(|error| error.code);
-    code.is_some_and(|code| CommandStatus::of_code(code) == CommandStatus::Failed)
-}
-
-/// Returns the options that allow what was refused, if any do.
-fn allowing_options(node: &TracedNode) -> Option<String> {
-    let error = node.error.as_ref().filter(|error| error.code == ErrorCode::PermissionDenied)?;
-    remedy::terminal_advice(error.refusal.as_deref()?).options
-}
-
-/// Returns the command that goes on with a run: what was allowed is not kept with it, so it is named again.
+/// Returns the command that resumes a run. The run does not keep what was allowed, so the command names it again.
 fn resume_command(
     driven: &PlanRunResult,
     with: Option<&str>,

@@ -1,5 +1,5 @@
-//! A plan as it is given on the command line: in a file, or on standard input. It is read once and within its bound;
-//! what is wrong with it is said all at once.
+//! A plan that the command line names: a file or standard input. haft reads it once and up to a bound, and reports all of
+//! its problems together.
 
 use std::io::Read;
 use std::path::Path;
@@ -12,9 +12,9 @@ use haft_app::quote;
 
 /// A plan as it was given.
 pub(crate) struct PlanText {
-    /// What it is called in messages.
+    /// Its name in messages.
     pub(crate) name: String,
-    /// What it says.
+    /// Its text.
     pub(crate) text: String,
     /// Whether the name is that of a file.
     is_file: bool,
@@ -40,7 +40,7 @@ impl PlanText {
         Ok(Self { name, text, is_file: true })
     }
 
-    /// Checks the plan, or returns the error that says everything that is wrong with it.
+    /// Checks the plan, or returns an error with all of its problems.
     pub(crate) fn check(
         &self,
         tools: &dyn PlanToolLookup,
@@ -55,7 +55,7 @@ impl PlanText {
         })
     }
 
-    /// Returns the command that shows what the first of these problems is about that there is a command for.
+    /// Returns the command that helps with the first problem for which there is such a command.
     fn hint(&self, problems: &[PlanProblem], input: PlanInput<'_>) -> Option<String> {
         problems.iter().find_map(|problem| match problem.code {
             Code::MissingParameter
@@ -66,7 +66,10 @@ impl PlanText {
                 let node = plan.nodes.get(problem.node?.index())?;
                 Some(format!("haft tools show {}", quote::shell(&node.tool)))
             }
-            Code::NoInput if input == PlanInput::Absent => Some(self.command_with_input()),
+            Code::NoInput if input == PlanInput::Absent => {
+                let file = if self.is_file { quote::shell(&self.name) } else { "-".to_owned() };
+                Some(format!("haft run {file} --input @input.json"))
+            }
             Code::Cycle
             | Code::LaterDependency
             | Code::UnknownDependency
@@ -77,12 +80,6 @@ impl PlanText {
             }
             _ => None,
         })
-    }
-
-    /// Returns the command that runs the plan with an input.
-    fn command_with_input(&self) -> String {
-        let file = if self.is_file { quote::shell(&self.name) } else { "-".to_owned() };
-        format!("haft run {file} --input @input.json")
     }
 }
 

@@ -1,23 +1,23 @@
-//! Stopping a plan by signals: the first lets what runs end and begins nothing more, the second cancels what runs. What
-//! was done by then is recorded, so the run can be gone on with.
+//! Stopping a plan by signals. After the first signal, running calls end and no new ones begin. The second signal cancels
+//! the running calls. The record stays, so the run can be resumed.
 
 use std::sync::Arc;
 
 use haft_contract::RunId;
 use tokio_util::sync::CancellationToken;
 
-use super::asker::PlanAsker;
+use super::PlanAsker;
 use crate::error::CommandError;
 use crate::signals::{self, StopStep};
 use crate::views::plan::PlanScreen;
 
-/// What the driver of a plan is told by signals.
+/// The stop requests to the driver of a plan.
 pub(super) struct PlanStopTokens {
     /// Cancelled by the first signal.
     pub(super) stop: CancellationToken,
     /// Cancelled by the second.
     pub(super) abort: CancellationToken,
-    /// Cancelled when the plan is not driven any more: then there is nothing to say of what a signal does to it.
+    /// Cancelled when the driver is done: a signal then changes nothing and prints nothing.
     finished: CancellationToken,
 }
 
@@ -40,7 +40,7 @@ impl PlanStopTokens {
         signals::on_stop_steps(move |step| match step {
             StopStep::Stop | StopStep::Abort if over.is_cancelled() => {}
             StopStep::Stop => {
-                // A question is the beginning of a line.
+                // The open question ends in the middle of a line.
                 let (begun, waits) = match asker.as_ref().is_some_and(|asker| asker.is_asking()) {
                     true => ("\n", "the question still waits for its answer"),
                     false => ("", "what runs may end"),

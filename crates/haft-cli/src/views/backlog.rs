@@ -1,6 +1,6 @@
-//! How much waits to be shown, and models that are read no faster than that. Whoever tells what happens never waits, because
-//! its thread does everything else, too, and hears the signals that end haft; what waits is the reading of answers, from
-//! which nearly all comes that there is to show. Showing it is not here.
+//! Keeps models from answering faster than a view can show. The senders of events never wait: their thread does all other
+//! work and receives the signals that end haft. Instead, haft stops reading the models' answers, which cause nearly all
+//! events. The views show the events.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -11,38 +11,38 @@ use haft_contract::BoxFuture;
 use haft_model::{Model, ModelAnswerStream, ModelError, ModelRequest};
 use tokio::sync::Notify;
 
-/// Events that wait to be shown before models are read no further.
+/// Events that may wait to be shown before haft stops reading answers.
 pub(crate) const EVENTS_WAITING_MAX: usize = 1_000;
 
-/// How much waits to be shown.
+/// The number of events that wait to be shown.
 #[derive(Default)]
 pub(crate) struct EventBacklog {
     waiting: AtomicUsize,
-    /// Nothing is shown any more, so that nobody needs to wait for it.
+    /// The view has ended, so no reader needs to wait for it.
     is_over: AtomicBool,
     has_room: Notify,
 }
 
 impl EventBacklog {
-    /// Says that one more waits.
+    /// Counts an event that was sent.
     pub(crate) fn add_event(&self) {
         self.waiting.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// Says that one waits no more.
+    /// Counts an event that was shown.
     pub(crate) fn remove_event(&self) {
         if self.waiting.fetch_sub(1, Ordering::SeqCst) == EVENTS_WAITING_MAX {
             self.has_room.notify_waiters();
         }
     }
 
-    /// Says that nothing is shown any more.
+    /// Ends the waiting, because the view has ended.
     pub(crate) fn close(&self) {
         self.is_over.store(true, Ordering::SeqCst);
         self.has_room.notify_waiters();
     }
 
-    /// Returns these models, read no faster than what comes of it is shown.
+    /// Returns these models. Their answers are read only while there is room for events.
     pub(crate) fn pace_models(
         self: Arc<Self>,
         models: Arc<dyn ModelLookup>,
@@ -53,7 +53,7 @@ impl EventBacklog {
     /// Waits until there is room for more.
     async fn wait_for_room(&self) {
         loop {
-            // Whoever makes room after this line is heard, also before anybody waits.
+            // Comes first, so that no notification between the check and the wait is lost.
             let has_room = self.has_room.notified();
             let is_full = self.waiting.load(Ordering::SeqCst) >= EVENTS_WAITING_MAX;
             if !is_full || self.is_over.load(Ordering::SeqCst) {

@@ -1,5 +1,4 @@
-//! The forms in which tools are listed: one file for each API that takes them, its exact wire shape, under the names
-//! that the API can carry.
+//! The formats of tool lists: one file for each API, with its exact wire format and the names that it accepts.
 
 mod anthropic;
 mod gemini;
@@ -13,14 +12,14 @@ use haft_contract::Contract;
 
 use crate::error::CommandError;
 
-/// A form of listing tools.
+/// A format of a tool list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ToolListFormat {
     /// For people
     Table,
     /// Everything that haft knows of a tool
     Json,
-    /// The tools of a request to OpenAI's chat completions
+    /// The tools of a request to OpenAI's Chat Completions API
     Openai,
     /// The tools of a request to Anthropic's messages
     Anthropic,

@@ -4,7 +4,7 @@ use haft_model::ModelUsage;
 
 use super::time::duration_in_words;
 
-/// Returns that a model is asked again, in words: what happened, and when which attempt is made.
+/// Returns the words about a retry: the error, the pause and the number of the attempt.
 pub(crate) fn retrying(error: &str, wait_ms: u64, attempt: u32, attempts_max: u32) -> String {
     format!(
         "{error}: trying again in {} (attempt {attempt} of {attempts_max})",
@@ -12,7 +12,7 @@ pub(crate) fn retrying(error: &str, wait_ms: u64, attempt: u32, attempts_max: u3
     )
 }
 
-/// Returns what requests took, in words.
+/// Returns the tokens that requests used, in words.
 pub(crate) fn usage_summary(usage: ModelUsage) -> String {
     let read = usage.input.saturating_add(usage.cache_read).saturating_add(usage.cache_write);
     let written = usage.output.saturating_add(usage.reasoning);

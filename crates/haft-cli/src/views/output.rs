@@ -1,5 +1,5 @@
-//! Where text goes: data to standard output, everything else to standard error, colour only where somebody sees it.
-//! What is said is the commands' affair.
+//! Writes text: data to standard output, everything else to standard error, and colours only to a terminal or on request.
+//! The commands decide what to write.
 
 use std::fmt;
 use std::io::{self, IsTerminal, Write};
@@ -18,7 +18,7 @@ const ERROR: Style = AnsiColor::Red.on_default().effects(Effects::BOLD);
 const WARNING: Style = AnsiColor::Yellow.on_default().effects(Effects::BOLD);
 const HINT: Style = AnsiColor::Cyan.on_default().effects(Effects::BOLD);
 const DIM: Style = Style::new().dimmed();
-/// What a pipe takes whole if it takes anything, in bytes: a page.
+/// Bytes that a ready pipe takes without waiting: a page.
 const AT_ONCE_BYTES_MAX: usize = 4_096;
 
 /// When to colour.
@@ -33,7 +33,7 @@ pub(crate) enum Color {
 }
 
 impl Color {
-    /// Makes the choice hold for the rest of the process.
+    /// Applies the choice to the whole process.
     pub(crate) fn apply(self) {
         let choice = match self {
             Self::Auto => ColorChoice::Auto,
@@ -53,8 +53,8 @@ pub(crate) fn write_data(text: &str) -> Result<(), CommandError> {
     }
 }
 
-/// Writes data that has colours of haft's own, ended by a newline if there is any. For a terminal, what of it was written by
-/// others must be visible text already.
+/// Writes data with haft's own colours, ended by a newline if there is any. For a terminal, the caller escapes those parts
+/// that others wrote.
 pub(crate) fn write_coloured_data(text: &str) -> Result<(), CommandError> {
     let newline = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
     let mut stdout = io::stdout().lock();
@@ -63,13 +63,13 @@ pub(crate) fn write_coloured_data(text: &str) -> Result<(), CommandError> {
         .map_err(|err| CommandError::of_stdout(&err))
 }
 
-/// Writes a piece of data that comes bit by bit, without a newline. When nobody takes it there is nobody to tell.
+/// Writes a piece of streamed data, without a newline. Ignores errors: a reader that closed the pipe wants no report.
 pub(crate) fn write_data_piece(text: &str) {
     let mut stdout = io::stdout().lock();
     let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
 }
 
-/// Writes a piece of a line that has colours of haft's own. What of it was written by others must be visible text already.
+/// Writes a piece of a line with haft's own colours. The caller escapes those parts that others wrote.
 pub(crate) fn write_stderr_piece(text: &str) {
     let mut stderr = anstream::stderr().lock();
     let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());
@@ -82,25 +82,25 @@ pub(crate) fn write_json(value: &impl Serialize) -> Result<(), CommandError> {
     write_data(&text)
 }
 
-/// Writes data as JSON for people to read and for tools to take as it is.
+/// Writes data as indented JSON.
 pub(crate) fn write_pretty_json(value: &impl Serialize) -> Result<(), CommandError> {
     let text = serde_json::to_string_pretty(value)
         .map_err(|err| CommandError::failed(format!("the answer is not JSON: {err}")))?;
     write_data(&text)
 }
 
-/// Says what went wrong, and after a blank line what helps.
+/// Prints an error, and after a blank line the hint.
 pub(crate) fn print_error(message: &str, hint: Option<&str>) {
     print_labelled(ERROR, "error", message, hint);
 }
 
-/// Says what went wrong, right before the process ends: nobody is waited for.
+/// Prints an error right before the process ends, without waiting for a reader.
 pub(crate) fn print_error_nonblocking(message: &str, hint: Option<&str>) {
     print_nonblocking(&labelled_text(ERROR, "error", message, hint));
 }
 
-/// Says something at once, or not at all where standard error takes nothing at the moment. Neither a reader is waited for
-/// nor whoever is in the middle of writing there. What of it was written by others must be visible text already.
+/// Prints a text at once, or drops it if standard error takes nothing at the moment. Waits neither for a reader nor for other
+/// writers. The caller escapes those parts that others wrote.
 pub(crate) fn print_nonblocking(text: &str) {
     let stderr = io::stderr();
     let mut ends = [PollFd::new(&stderr, PollFlags::OUT)];
@@ -115,12 +115,12 @@ pub(crate) fn print_nonblocking(text: &str) {
     let _ = rustix::io::write(&stderr, pipe_sized_prefix(&text).as_bytes());
 }
 
-/// Returns as much of a text as a pipe that takes something takes without waiting.
+/// Returns the part of a text that a ready pipe takes without waiting.
 fn pipe_sized_prefix(text: &str) -> &str {
     text.get(..text.floor_char_boundary(AT_ONCE_BYTES_MAX)).unwrap_or_default()
 }
 
-/// Says what is not as somebody may think, and what helps. More may follow, so that a hint ends with a blank line.
+/// Prints a warning and the hint. More output may follow, so a blank line ends the hint.
 pub(crate) fn print_warning(message: &str, hint: Option<&str>) {
     print_labelled(WARNING, "warning", message, hint);
     if hint.is_some() {
@@ -128,16 +128,27 @@ pub(crate) fn print_warning(message: &str, hint: Option<&str>) {
     }
 }
 
-/// Returns a text in which the characters are spelled out that would control a terminal or turn the direction of writing.
-/// Line ends and tabs stay. Names of files, texts of manifests and all that tools answer are chosen by strangers.
+/// Returns a text in which characters that control a terminal, or turn the direction of writing, are escaped. Line ends and
+/// tabs stay. File names, manifests and the answers of tools come from outside, so haft must not trust them.
 pub(crate) fn escape_controls(text: &str) -> String {
     let is_harmless = |character: char| matches!(character, '\n' | '\t');
-    let controls = |character: char| character.is_control() || turns_direction(character);
+    // The second part turns the direction of writing.
+    let controls = |character: char| {
+        character.is_control()
+            || matches!(
+                character,
+                '\u{61c}'
+                    | '\u{200e}'
+                    | '\u{200f}'
+                    | '\u{202a}'..='\u{202e}'
+                    | '\u{2066}'..='\u{2069}'
+            )
+    };
     escape_where(text, |character| controls(character) && !is_harmless(character))
 }
 
-/// Returns a text on one line in which every character is spelled out that is not plainly to be seen: also those that have
-/// no width or belong to the letter before. It is for questions, whose readers must not be deceived about anything.
+/// Returns a text on one line in which every invisible character is escaped, including those without a width or that join the
+/// letter before. It is for questions, whose text must not deceive the person.
 pub(crate) fn escape_nonprinting(text: &str) -> String {
     let is_sign = |character: char| matches!(character, '"' | '\'' | '\\');
     escape_where(text, |character| character.escape_debug().len() > 1 && !is_sign(character))
@@ -155,31 +166,24 @@ fn escape_where(text: &str, is_spelled_out: impl Fn(char) -> bool) -> String {
     shown
 }
 
-fn turns_direction(character: char) -> bool {
-    matches!(
-        character,
-        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
-    )
-}
-
-/// Says something beside the data, where a person is there to read it.
+/// Prints a remark if standard error is a terminal.
 pub(crate) fn print_aside(message: impl fmt::Display) {
     if io::stderr().is_terminal() {
         write_stderr(format_args!("{DIM}{}{DIM:#}\n", escape_controls(&message.to_string())));
     }
 }
 
-/// Says something that a command did.
+/// Prints a note on standard error.
 pub(crate) fn print_note(message: impl fmt::Display) {
     write_stderr(format_args!("{}\n", escape_controls(&message.to_string())));
 }
 
-/// Says something that has colours of haft's own. What of it was written by others must be visible text already.
+/// Prints a note with haft's own colours. The caller escapes those parts that others wrote.
 pub(crate) fn print_coloured_note(text: &str) {
     write_stderr(format_args!("{text}\n"));
 }
 
-/// Returns whether somebody sees colours on standard error, for what is drawn there by other means.
+/// Returns whether standard error shows colours, for output that does not go through `anstream`.
 pub(crate) fn stderr_has_colours() -> bool {
     anstream::AutoStream::choice(&io::stderr()) != ColorChoice::Never
 }
@@ -214,7 +218,7 @@ fn labelled_text(style: Style, label: &str, message: &str, hint: Option<&str>) -
     }
 }
 
-/// When nobody takes what is said there is nobody to tell either.
+/// Writes to standard error. Ignores errors: there is no other place to report them.
 fn write_stderr(text: fmt::Arguments<'_>) {
     let _ = anstream::stderr().lock().write_fmt(text);
 }

@@ -1,6 +1,6 @@
-//! What is seen of a plan while it is driven. Events go to a thread of their own, because a terminal or a pipe that
-//! takes nothing must not hold up the plan: a live view on a terminal, plain lines elsewhere, and events as lines of
-//! JSON on standard output where those were asked for. What became of the plan in the end is not told here.
+//! The view of a plan while it is driven. Its own thread shows the events, so that a slow terminal or pipe does not hold up
+//! the plan. There is a live view on a terminal, plain lines elsewhere, and lines of JSON on standard output with `--json`.
+//! The commands report the result of the plan.
 
 mod colour;
 mod events;
@@ -10,21 +10,22 @@ mod live;
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
+use haft_contract::BoxFuture;
 use haft_plan::CheckedPlan;
 use haft_plan::drive::{PlanEvent, PlanEventSink};
 use tokio::sync::oneshot;
 
 use crate::error::CommandError;
 use crate::views::output;
+use crate::views::screen::{SharedScreen, ViewThread, wait_for_terminal};
 use events::PlanJsonEvents;
 use label::NodeLabels;
 use lines::PlanLines;
 use live::LivePlanView;
 
-/// Nodes of a plan up to which each that succeeds has a line of its own; of larger plans only how far they are is told.
+/// Largest plan of which each successful node gets a line. For a larger plan, lines show only the progress.
 pub(crate) const TOLD_NODES_MAX: usize = 200;
 /// Lines about nodes that did not succeed.
 pub(crate) const TOLD_FAILURES_MAX: usize = 200;
@@ -35,26 +36,26 @@ pub(crate) const LOG_LINE_CHARS_MAX: usize = 400;
 /// How often durations on a live view move on.
 const TICK: Duration = Duration::from_millis(100);
 
-/// What the thread of a view is told. There are at most as many events as a plan has nodes and attempts.
+/// A message to the thread of a view. A plan sends at most as many events as it has nodes and attempts.
 enum PlanViewMessage {
     Event(PlanEvent),
     Note(String),
-    /// Something else is about to use the terminal, and waits until it may.
+    /// Another writer needs the terminal, and waits until it is free.
     ReleaseTerminal(oneshot::Sender<()>),
     ReclaimTerminal,
     Finish,
 }
 
-/// A way of showing what happens.
+/// A way to show the events of a plan.
 trait PlanRenderer {
     fn show_event(&mut self, event: &PlanEvent);
 
-    /// Returns whether events are shown where questions are asked, and so wait for the answer.
+    /// Returns whether events appear where questions are asked, and so wait for the answer.
     fn is_on_terminal(&self) -> bool {
         true
     }
 
-    /// Says something that is not about a node.
+    /// Shows a text that is not about a node.
     fn show_note(&mut self, text: &str) {
         output::print_note(text);
     }
@@ -63,19 +64,19 @@ trait PlanRenderer {
 
     fn show_live_lines(&mut self) {}
 
-    /// Time has passed.
+    /// Shows the durations as they are now.
     fn update_durations(&mut self) {}
 
     fn finish(&mut self) {}
 }
 
-/// A view of a plan that is being driven.
+/// The view of a plan while it is driven.
 pub(crate) struct PlanView {
     messages: Sender<PlanViewMessage>,
-    thread: JoinHandle<()>,
+    thread: ViewThread,
 }
 
-/// The screen that a view is on, for others who want to say something there.
+/// The screen of a view, for other writers.
 #[derive(Clone)]
 pub(crate) struct PlanScreen(Sender<PlanViewMessage>);
 
@@ -84,21 +85,18 @@ impl PlanView {
     pub(crate) fn begin(plan: &CheckedPlan, is_json: bool) -> Result<Self, CommandError> {
         let labels = NodeLabels::new(plan);
         let (told, heard) = channel();
-        let thread = std::thread::Builder::new().name("plan view".to_owned());
-        let thread = thread
-            .spawn(move || {
-                let live = if is_json { None } else { LivePlanView::new(&labels) };
-                match live {
-                    Some(live) => run_view(live, &heard),
-                    None if is_json => run_view(PlanJsonEvents, &heard),
-                    None => run_view(PlanLines::new(&labels), &heard),
-                }
-            })
-            .map_err(|err| CommandError::failed(format!("no thread can be started: {err}")))?;
+        let thread = ViewThread::start("plan view", move || {
+            let live = if is_json { None } else { LivePlanView::new(&labels) };
+            match live {
+                Some(live) => run_view(live, &heard),
+                None if is_json => run_view(PlanJsonEvents, &heard),
+                None => run_view(PlanLines::new(&labels), &heard),
+            }
+        })?;
         Ok(Self { messages: told, thread })
     }
 
-    /// Returns what takes the events of the plan.
+    /// Returns the receiver of the plan's events.
     pub(crate) fn event_sink(&self) -> Arc<dyn PlanEventSink> {
         let told = self.messages.clone();
         Arc::new(move |event: &PlanEvent| {
@@ -107,22 +105,20 @@ impl PlanView {
         })
     }
 
-    /// Returns the screen that the view is on.
+    /// Returns the screen of the view.
     pub(crate) fn screen(&self) -> PlanScreen {
         PlanScreen(self.messages.clone())
     }
 
-    /// Shows what is left to show, and leaves the screen to others.
+    /// Shows the remaining events, and ends the view.
     pub(crate) async fn finish(self) {
-        let Self { messages: told, thread } = self;
-        let _ = told.send(PlanViewMessage::Finish);
-        // A pipe that takes nothing is waited for, and signals are heard meanwhile.
-        let _ = tokio::task::spawn_blocking(move || thread.join()).await;
+        let _ = self.messages.send(PlanViewMessage::Finish);
+        self.thread.join().await;
     }
 }
 
 impl PlanScreen {
-    /// Says something that is not about a node.
+    /// Shows a text that is not about a node.
     pub(crate) fn show_note(&self, text: String) {
         if let Err(unheard) = self.0.send(PlanViewMessage::Note(text))
             && let PlanViewMessage::Note(text) = unheard.0
@@ -130,24 +126,23 @@ impl PlanScreen {
             output::print_note(text);
         }
     }
+}
 
-    /// Returns once the terminal is free for somebody else.
-    pub(crate) async fn release_terminal(&self) {
-        let (free, is_free) = oneshot::channel();
-        let _ = self.0.send(PlanViewMessage::ReleaseTerminal(free));
-        // A view that has ended is in nobody's way.
-        let _ = is_free.await;
+impl SharedScreen for PlanScreen {
+    fn release_terminal(&self) -> BoxFuture<'_, ()> {
+        Box::pin(wait_for_terminal(|free| {
+            let _ = self.0.send(PlanViewMessage::ReleaseTerminal(free));
+        }))
     }
 
-    /// Takes the terminal back.
-    pub(crate) fn reclaim_terminal(&self) {
+    fn reclaim_terminal(&self) {
         let _ = self.0.send(PlanViewMessage::ReclaimTerminal);
     }
 }
 
 fn run_view(mut view: impl PlanRenderer, heard: &Receiver<PlanViewMessage>) {
     let mut is_away = false;
-    // What came while a question was before the person: lines in the middle of it would hide it.
+    // Events that came during a question. Their lines would tear the question apart.
     let mut held: Vec<PlanEvent> = Vec::new();
     loop {
         match heard.recv_timeout(TICK) {

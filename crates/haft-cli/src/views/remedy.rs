@@ -1,5 +1,5 @@
-//! Words the remedies of a refusal as commands of the command line. This is the one place that says so: the crates below
-//! give values.
+//! Turns the remedies of a refusal into commands of the command line. Only this module does so: the crates below return
+//! values.
 
 use haft_app::quote;
 use haft_contract::{AllowingRule, Refusal, RefusalSource, Remedy};
@@ -26,11 +26,17 @@ pub(crate) fn terminal_advice(refusal: &Refusal) -> TerminalAdvice {
     let mut advice = TerminalAdvice::default();
     let (mut hosts, mut tools, mut rules, mut others) = (vec![], vec![], vec![], vec![]);
     let mut settling = None;
+    // TOML escapes a text as JSON does.
+    let quoted_text = |text: &str| serde_json::Value::from(text).to_string();
     for remedy in &refusal.remedies {
         match remedy {
             Remedy::AllowHost(host) => hosts.push(host),
             Remedy::AllowTool(tool) => tools.push(tool),
-            Remedy::AddRule(rule) => rules.push(rule_as_toml(rule)),
+            Remedy::AddRule(AllowingRule { permission, pattern }) => rules.push(format!(
+                "[[permissions]]\npermission = {}\npattern = {}\naction = \"allow\"",
+                quoted_text(permission),
+                quoted_text(pattern)
+            )),
             Remedy::Settle(call) => {
                 settling = Some(format!(
                     "Find out which, then say so with: haft runs settle {call} happened|not-happened|retry"
@@ -157,13 +163,6 @@ pub(crate) fn changing_setting(refusal: &Refusal) -> Option<String> {
         | RefusalSource::Journal
         | RefusalSource::Caller => None,
     }
-}
-
-/// Writes a rule as the manifest has it. TOML escapes a text as JSON does.
-fn rule_as_toml(rule: &AllowingRule) -> String {
-    let quoted = |text: &str| serde_json::Value::from(text).to_string();
-    let (permission, pattern) = (quoted(&rule.permission), quoted(&rule.pattern));
-    format!("[[permissions]]\npermission = {permission}\npattern = {pattern}\naction = \"allow\"")
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
-//! What is seen of a session. Events go to a thread of their own, because a terminal or a pipe that is slow must not hold up
-//! the session; of one that takes nothing at all the models feel it in the end (see the backlog). Lines of text for people,
-//! lines of JSON for programs.
+//! The view of a session. Its own thread shows the events, so that a slow terminal or pipe does not hold up the session. If
+//! the reader takes nothing at all, haft stops reading the models' answers (see `backlog`). People get lines of text, and
+//! programs get lines of JSON.
 
 mod changes;
 mod editor;
@@ -12,7 +12,6 @@ mod renderer;
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::thread::JoinHandle;
 
 use haft::WorkspaceRoots;
 use haft_agent::{AgentEvent, AgentEventKind, AgentEventObserver};
@@ -29,30 +28,30 @@ use self::renderer::{FileTextBeforeCall, SessionRenderer};
 use crate::error::CommandError;
 use crate::views::backlog::EventBacklog;
 use crate::views::output;
-use crate::views::screen::SharedScreen;
+use crate::views::screen::{SharedScreen, ViewThread, wait_for_terminal};
 
 pub(crate) use self::editor::{TerminalLineEditor, TypedInput};
 pub(crate) use self::outcome::{line_of_result, on_one_line};
 
-/// How a session is shown.
+/// The format of a session's view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SessionViewFormat {
-    /// Text as it comes where a terminal takes it; else the last answer alone, as data.
+    /// Streamed text on a terminal; elsewhere only the last answer, as data.
     Text,
     /// Every event as a line of JSON.
     Json,
 }
 
-/// What the thread of a view is told.
+/// A message to the thread of a view.
 enum SessionViewMessage {
     Event(Box<AgentEvent>),
-    /// What a file says that a call is about to replace.
+    /// The text of a file that a call is about to replace.
     FileText(Box<FileTextBeforeCall>),
     Note(String),
-    /// Something else is about to use the terminal, and waits until it may.
+    /// Another writer needs the terminal, and waits until it is free.
     ReleaseTerminal(oneshot::Sender<()>),
     ReclaimTerminal,
-    /// A line is being typed from now on; what is said meanwhile goes above it.
+    /// The person types a line from now on; other output goes above it.
     StartTyping(AbovePromptWriter),
     StopTyping,
     Finish,
@@ -62,17 +61,17 @@ enum SessionViewMessage {
 pub(crate) struct SessionView {
     sender: SessionViewSender,
     format: SessionViewFormat,
-    thread: JoinHandle<()>,
+    thread: ViewThread,
 }
 
-/// Tells the thread of a view, and never waits for it.
+/// Sends messages to the thread of a view, and never waits for it.
 #[derive(Clone)]
 struct SessionViewSender {
     messages: Sender<SessionViewMessage>,
     backlog: Arc<EventBacklog>,
 }
 
-/// The screen that a view is on, for others who want to say something there.
+/// The screen of a view, for other writers.
 #[derive(Clone)]
 pub(crate) struct SessionScreen {
     sender: SessionViewSender,
@@ -81,12 +80,12 @@ pub(crate) struct SessionScreen {
 
 struct SessionViewWatcher {
     sender: SessionViewSender,
-    /// Where files are whose former text is shown, if that is shown at all.
+    /// The roots of files whose former text the view shows, if it shows changes.
     roots: Option<WorkspaceRoots>,
 }
 
 impl SessionViewSender {
-    /// Tells something, or returns it if nothing is shown any more.
+    /// Sends a message, or returns it if the view has ended.
     fn send_message(&self, told: SessionViewMessage) -> Result<(), SessionViewMessage> {
         self.backlog.add_event();
         self.messages.send(told).map_err(|unheard| {
@@ -99,26 +98,22 @@ impl SessionViewSender {
 impl AgentEventObserver for SessionViewWatcher {
     fn on_event(&self, event: AgentEvent) {
         // A view that has ended shows nothing more.
-        if let Some(before) = self.roots.as_ref().and_then(|roots| text_before_call(roots, &event))
+        if let Some(roots) = &self.roots
+            && let AgentEventKind::ToolCall { id, kind, input, .. } = &event.kind
+            && let Some(DescribedChange::Content { path: Some(path), .. }) =
+                described_change(*kind, input)
+            // Read now: the call is about to replace the text.
+            && let Some(text) = roots.read_text(path, COMPARED_BYTES_MAX)
         {
+            let before =
+                FileTextBeforeCall { session: event.session.clone(), call: id.clone(), text };
             let _ = self.sender.send_message(SessionViewMessage::FileText(Box::new(before)));
         }
         let _ = self.sender.send_message(SessionViewMessage::Event(Box::new(event)));
     }
 }
 
-/// Returns what a file says that is about to be written: once it is, nobody can tell.
-fn text_before_call(roots: &WorkspaceRoots, event: &AgentEvent) -> Option<FileTextBeforeCall> {
-    let AgentEventKind::ToolCall { id, kind, input, .. } = &event.kind else { return None };
-    let Some(DescribedChange::Content { path: Some(path), .. }) = described_change(*kind, input)
-    else {
-        return None;
-    };
-    let text = roots.read_text(path, COMPARED_BYTES_MAX)?;
-    Some(FileTextBeforeCall { session: event.session.clone(), call: id.clone(), text })
-}
-
-/// Says, however the thread of a view ends, that nobody needs to wait for it.
+/// Ends the backlog when the thread of a view ends, whatever the reason.
 struct BacklogEndGuard(Arc<EventBacklog>);
 
 impl Drop for BacklogEndGuard {
@@ -128,29 +123,24 @@ impl Drop for BacklogEndGuard {
 }
 
 impl SessionView {
-    /// Begins to show what happens.
+    /// Begins to show the events of a session.
     pub(crate) fn begin(look: SessionViewFormat) -> Result<Self, CommandError> {
         let (told, heard) = channel();
         let teller = SessionViewSender { messages: told, backlog: Arc::default() };
         let backlog = Arc::clone(&teller.backlog);
-        let thread = std::thread::Builder::new().name("agent view".to_owned());
-        let thread = thread
-            .spawn(move || {
-                let _ending = BacklogEndGuard(Arc::clone(&backlog));
-                match look {
-                    SessionViewFormat::Json => {
-                        run_view(SessionJsonEvents::default(), &heard, &backlog)
-                    }
-                    SessionViewFormat::Text => {
-                        run_view(SessionLines::new(StandardStreams::standard()), &heard, &backlog)
-                    }
+        let thread = ViewThread::start("agent view", move || {
+            let _ending = BacklogEndGuard(Arc::clone(&backlog));
+            match look {
+                SessionViewFormat::Json => run_view(SessionJsonEvents::default(), &heard, &backlog),
+                SessionViewFormat::Text => {
+                    run_view(SessionLines::new(StandardStreams::standard()), &heard, &backlog)
                 }
-            })
-            .map_err(|err| CommandError::failed(format!("no thread can be started: {err}")))?;
+            }
+        })?;
         Ok(Self { sender: teller, format: look, thread })
     }
 
-    /// Returns what takes the events of sessions that work beneath these roots.
+    /// Returns the receiver of the events of sessions that work below these roots.
     pub(crate) fn watcher(&self, roots: WorkspaceRoots) -> Arc<dyn AgentEventObserver> {
         let roots = match self.format {
             SessionViewFormat::Text => Some(roots),
@@ -159,31 +149,29 @@ impl SessionView {
         Arc::new(SessionViewWatcher { sender: self.sender.clone(), roots })
     }
 
-    /// Returns how much waits to be shown.
+    /// Returns the number of events that wait to be shown.
     pub(crate) fn backlog(&self) -> Arc<EventBacklog> {
         Arc::clone(&self.sender.backlog)
     }
 
-    /// Returns the screen that the view is on.
+    /// Returns the screen of the view.
     pub(crate) fn screen(&self) -> SessionScreen {
         SessionScreen { sender: self.sender.clone(), format: self.format }
     }
 
-    /// Shows what is left to show.
+    /// Shows the remaining events, and ends the view.
     pub(crate) async fn finish(self) {
-        let Self { sender: teller, thread, .. } = self;
-        let _ = teller.send_message(SessionViewMessage::Finish);
-        // A pipe that takes nothing is waited for, and signals are heard meanwhile.
-        let _ = tokio::task::spawn_blocking(move || thread.join()).await;
+        let _ = self.sender.send_message(SessionViewMessage::Finish);
+        self.thread.join().await;
     }
 }
 
 impl SessionScreen {
-    /// Says something that is no event.
+    /// Shows a text that is not an event.
     pub(crate) fn show_note(&self, text: impl Into<String>) {
         let text = text.into();
         if self.format == SessionViewFormat::Json {
-            // What programs read is elsewhere, and may wait to be read for ever.
+            // Programs read standard output, which may block for ever. This note must not wait for it.
             output::print_nonblocking(&format!("{}\n", output::escape_controls(&text)));
         } else if let Err(SessionViewMessage::Note(text)) =
             self.sender.send_message(SessionViewMessage::Note(text))
@@ -192,17 +180,17 @@ impl SessionScreen {
         }
     }
 
-    /// Has what is said from now on go above the line that is typed.
+    /// Shows output above the typed line from now on.
     pub(crate) fn start_typing(&self, aside: AbovePromptWriter) {
         let _ = self.sender.send_message(SessionViewMessage::StartTyping(aside));
     }
 
-    /// Takes back that a line is typed.
+    /// Shows output as usual again.
     pub(crate) fn stop_typing(&self) {
         let _ = self.sender.send_message(SessionViewMessage::StopTyping);
     }
 
-    /// Returns once all that was told until now is shown.
+    /// Returns once all messages up to now are shown.
     pub(crate) async fn wait_until_shown(&self) {
         self.release_terminal().await;
         self.reclaim_terminal();
@@ -211,12 +199,9 @@ impl SessionScreen {
 
 impl SharedScreen for SessionScreen {
     fn release_terminal(&self) -> BoxFuture<'_, ()> {
-        Box::pin(async move {
-            let (free, is_free) = oneshot::channel();
+        Box::pin(wait_for_terminal(|free| {
             let _ = self.sender.send_message(SessionViewMessage::ReleaseTerminal(free));
-            // A view that has ended is in nobody's way.
-            let _ = is_free.await;
-        })
+        }))
     }
 
     fn reclaim_terminal(&self) {
@@ -224,7 +209,7 @@ impl SharedScreen for SessionScreen {
     }
 }
 
-/// What is said while somebody types, for a question that has to wait for it.
+/// The note about a question that waits until the typed line is finished.
 const QUESTION_WAITS_NOTE: &str = "a subagent asks about a call: press Enter to be asked";
 
 fn run_view(
@@ -234,9 +219,9 @@ fn run_view(
 ) {
     let mut is_away = false;
     let mut is_typing = false;
-    // Whoever waits for the line that is typed to be over.
+    // The question that waits until the typed line is finished.
     let mut waiting: Option<oneshot::Sender<()>> = None;
-    // What came while a question was before the person: lines in the middle of it would hide it.
+    // Events that came during a question. Their lines would tear the question apart.
     let mut held: Vec<AgentEvent> = Vec::new();
     let mut left_out = 0_usize;
     while let Ok(told) = heard.recv() {
@@ -275,7 +260,7 @@ fn run_view(
             SessionViewMessage::StopTyping => {
                 view.stop_typing();
                 is_typing = false;
-                // Who gave up waiting has said so, and says it no second time.
+                // An asker that stopped waiting has closed its end of the channel.
                 is_away = waiting.take().is_some_and(|free| free.send(()).is_ok());
             }
             SessionViewMessage::Finish => break,

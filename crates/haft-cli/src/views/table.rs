@@ -1,11 +1,11 @@
-//! Columns of text without lines around them, so that they can be read, copied and cut. On a terminal they fit its width:
-//! the last column is shortened, and where that is not enough each row becomes a paragraph.
+//! Columns of text without lines around them, easy to read, copy and cut. On a terminal, the last column is cut to fit its
+//! width; if that is not enough, each row becomes a paragraph.
 
 use std::os::fd::AsFd;
 
 use comfy_table::{Table, presets};
-
-/// Characters of the last column below which nothing can be made of it.
+use haft_contract::cut;
+/// Least useful width of the last column, in characters.
 const LAST_COLUMN_CHARS_MIN: usize = 12;
 
 /// Returns rows under their headings, within the width of the terminal if standard output is one.
@@ -13,23 +13,12 @@ pub(crate) fn table(headings: &[&str], rows: impl Iterator<Item = Vec<String>>) 
     table_within(headings, rows.collect(), terminal_width())
 }
 
-/// Returns the beginning of a text, with a sign at its end if there was more.
-pub(crate) fn shortened(text: &str, chars_max: usize) -> String {
-    match text.char_indices().nth(chars_max) {
-        Some(_) => {
-            let begun: String = text.chars().take(chars_max.saturating_sub(1)).collect();
-            format!("{}…", begun.trim_end())
-        }
-        None => text.to_owned(),
-    }
-}
-
-/// Returns how many columns standard output has, if it is a terminal that knows.
+/// Returns the columns of standard output, if it is a terminal that knows them.
 pub(crate) fn terminal_width() -> Option<usize> {
     columns_of(std::io::stdout())
 }
 
-/// Returns how many columns a stream has, if it is a terminal that knows.
+/// Returns the columns of a stream, if it is a terminal that knows them.
 pub(crate) fn columns_of(stream: impl AsFd) -> Option<usize> {
     let size = rustix::termios::tcgetwinsize(&stream).ok()?;
     // A terminal that does not know its width says 0.
@@ -53,10 +42,17 @@ pub(crate) fn table_within(
     let is_enough = left >= LAST_COLUMN_CHARS_MIN;
     let label = headings.iter().map(|heading| width(heading)).max().unwrap_or_default();
     let left = if is_enough { left } else { columns.saturating_sub(label + 2).max(left) };
-    for cell in rows.iter_mut().filter_map(|row| row.last_mut()) {
-        *cell = shortened(cell, left);
+    for cell in rows.iter_mut().filter_map(|row| row.last_mut()).filter(|it| width(it) > left) {
+        *cell = cut(cell, left.saturating_sub(1));
     }
-    if is_enough { aligned(headings, &rows) } else { paragraphs(headings, &rows, label) }
+    if is_enough {
+        return aligned(headings, &rows);
+    }
+    let paragraph = |row: &Vec<String>| {
+        let lines = headings.iter().zip(row);
+        lines.map(|(heading, cell)| format!("{heading:<label$}  {cell}\n")).collect::<String>()
+    };
+    rows.iter().map(paragraph).collect::<Vec<_>>().join("\n")
 }
 
 fn width(text: &str) -> usize {
@@ -71,14 +67,6 @@ fn aligned(headings: &[&str], rows: &[Vec<String>]) -> String {
         column.set_padding((0, 2));
     }
     table.trim_fmt()
-}
-
-fn paragraphs(headings: &[&str], rows: &[Vec<String>], label: usize) -> String {
-    let paragraph = |row: &Vec<String>| {
-        let lines = headings.iter().zip(row);
-        lines.map(|(heading, cell)| format!("{heading:<label$}  {cell}\n")).collect::<String>()
-    };
-    rows.iter().map(paragraph).collect::<Vec<_>>().join("\n")
 }
 
 #[cfg(test)]
@@ -105,7 +93,7 @@ mod tests {
             Some(40),
             &expect![[r#"
                 CALL           TOOL  INPUT
-                r1/main/0/1/1  read  a long input of a…
+                r1/main/0/1/1  read  a long input of a …
                 r2             bash  ls"#]],
         );
         check(
@@ -113,7 +101,7 @@ mod tests {
             &expect![[r#"
                 CALL   r1/main/0/1/1
                 TOOL   read
-                INPUT  a long input of a…
+                INPUT  a long input of a …
 
                 CALL   r2
                 TOOL   bash

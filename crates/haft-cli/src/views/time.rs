@@ -1,4 +1,4 @@
-//! Ages, moments and durations as people write and read them. Moments in RFC 3339 are the calendar's.
+//! Ages, moments and durations as people write and read them. The calendar has the moments in RFC 3339.
 
 use haft_app::calendar::{DAY_MS, days_since_1970};
 

@@ -46,7 +46,9 @@ fn ask() -> Ask {
 fn answered(ask: &Ask, answers: &[&'static str]) -> (AskAnswer, String) {
     let mut shown = String::new();
     let script = Script { answers: answers.iter().copied(), shown: &mut shown };
-    let answer = ApprovalPrompt::new(ask, "/state/projects/ab.toml", script).ask_for_approval();
+    let file = "/state/projects/ab.toml";
+    let prompt = ApprovalPrompt { ask, file, screen: script, span: AskSpan::OneCall };
+    let answer = prompt.ask_for_approval();
     (answer, shown)
 }
 
@@ -73,9 +75,8 @@ fn a_session_of_many_calls_can_be_allowed_something_as_a_whole() {
     let check = |ask: &Ask, span: AskSpan, answers: &[&'static str], expect: AskAnswer| {
         let mut shown = String::new();
         let script = Script { answers: answers.iter().copied(), shown: &mut shown };
-        let answer = ApprovalPrompt::new(ask, "/state/projects/ab.toml", script)
-            .with_span(span)
-            .ask_for_approval();
+        let file = "/state/projects/ab.toml";
+        let answer = ApprovalPrompt { ask, file, screen: script, span }.ask_for_approval();
         assert_eq!(answer, expect, "{answers:?}");
         let is_of_session =
             [AskAnswer::AllowForSession, AskAnswer::RejectForSession].contains(&expect);

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::error::{CommandError, CommandStatus};
 use crate::views::output;
-use crate::views::path_text::shown;
+use crate::views::path_text::shown_with_home;
 use crate::views::table::table;
 use haft_app::compose::agent_paths;
 use haft_app::host::AppHost;
@@ -37,7 +37,13 @@ pub(super) fn run(
     is_json: bool,
 ) -> Result<CommandStatus, CommandError> {
     let found = find_agents(&agent_paths(settings, host));
-    warn(&found);
+    if !found.problems.is_empty() {
+        let message = match found.problems.len() {
+            1 => "something is wrong with an agent".to_owned(),
+            count => format!("{count} things are wrong with agents"),
+        };
+        output::print_warning(&message, Some("haft agents check"));
+    }
     let listed: Vec<AgentListEntry<'_>> = found.iter().map(|agent| listed(agent, &found)).collect();
     if is_json {
         output::write_json(&listed)?;
@@ -46,8 +52,11 @@ pub(super) fn run(
     let home = host.home().and_then(|home| home.canonicalize().ok());
     let rows = listed.iter().map(|one| {
         let place = place(one.file, home.as_deref());
-        let hides: Vec<String> =
-            one.hides.iter().map(|hidden| place_of(hidden, home.as_deref())).collect();
+        let hides = one.hides.iter().map(|hidden| match &hidden.file {
+            Some(file) => self::place(Some(file), home.as_deref()),
+            None => "the bundled one".to_owned(),
+        });
+        let hides: Vec<String> = hides.collect();
         let description = match hides.as_slice() {
             [] => one.description.to_owned(),
             hides => format!("{} (hides {})", one.description, hides.join(" and ")),
@@ -73,27 +82,6 @@ fn listed<'a>(agent: &'a AgentDefinition, found: &'a AgentRegistry) -> AgentList
     }
 }
 
-fn place_of(hidden: &ShadowedAgent, home: Option<&Path>) -> String {
-    match &hidden.file {
-        Some(file) => place(Some(file), home),
-        None => "the bundled one".to_owned(),
-    }
-}
-
-/// Returns a file as it is written in the working directory, or in the home.
 fn place(file: Option<&Path>, home: Option<&Path>) -> String {
-    let Some(file) = file else { return "(bundled)".to_owned() };
-    let shown = shown(file);
-    let of_home = home.and_then(|home| Path::new(&shown).strip_prefix(home).ok());
-    of_home.map_or_else(|| shown.clone(), |rest| format!("~/{}", rest.display()))
-}
-
-fn warn(found: &AgentRegistry) {
-    if !found.problems.is_empty() {
-        let message = match found.problems.len() {
-            1 => "something is wrong with an agent".to_owned(),
-            count => format!("{count} things are wrong with agents"),
-        };
-        output::print_warning(&message, Some("haft agents check"));
-    }
+    file.map_or_else(|| "(bundled)".to_owned(), |file| shown_with_home(file, home))
 }

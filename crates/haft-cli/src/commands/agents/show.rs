@@ -1,11 +1,10 @@
-//! `haft agents show`: what an agent declares, and its prompt. What of it there is in the end depends on the settings, which
-//! only narrow it further.
+//! `haft agents show`: prints what an agent declares, and its prompt. The settings may restrict it further.
 
 use std::fmt::Write as _;
 use std::path::Path;
 
 use haft::near_matches;
-use haft_agent::{AgentDefinition, AgentMode, AgentRegistry, AgentSource, find_agents};
+use haft_agent::{AgentDefinition, AgentMode, AgentSource, find_agents};
 use haft_contract::RequirementSet;
 use haft_policy::Rule;
 use serde::Serialize;
@@ -46,7 +45,23 @@ pub(super) fn run(
     is_json: bool,
 ) -> Result<CommandStatus, CommandError> {
     let found = find_agents(&agent_paths(settings, host));
-    let agent = found.get(name).ok_or_else(|| unknown(name, &found))?;
+    let agent = found.get(name).ok_or_else(|| {
+        let near = near_matches(name, found.names().into_iter());
+        let advice = if near.is_empty() {
+            format!("expected one of {}", found.names().join(", "))
+        } else {
+            format!("did you mean {}?", near.join(" or "))
+        };
+        // If the agent's file has a problem, that is why the agent is left out.
+        let problem = found
+            .problems
+            .iter()
+            .find(|problem| problem.file.file_stem().is_some_and(|stem| stem == name))
+            .map(|problem| format!("\n{problem}"));
+        let problem = problem.unwrap_or_default();
+        CommandError::usage(format!("no agent is called {name:?}: {advice}{problem}"))
+            .hint("haft agents list")
+    })?;
     if is_json {
         output::write_json(&AgentDetails {
             name: &agent.name,
@@ -95,26 +110,11 @@ fn text(agent: &AgentDefinition) -> String {
         let _ = write!(text, "\nrule: {rule}");
     }
     if !agent.inspectable {
-        text.push_str("\nits work for others is no session of its own");
+        text.push_str("\nits work for others is not a separate session");
     }
     if let Some(steps) = agent.max_steps {
         let _ = write!(text, "\nat most {steps} answers in one turn");
     }
     let _ = write!(text, "\n\n{}", agent.prompt);
     text
-}
-
-fn unknown(name: &str, found: &AgentRegistry) -> CommandError {
-    let near = near_matches(name, found.names().into_iter());
-    let advice = if near.is_empty() {
-        format!("expected one of {}", found.names().join(", "))
-    } else {
-        format!("did you mean {}?", near.join(" or "))
-    };
-    let of_name =
-        |problem: &&haft::FileProblem| problem.file.file_stem().is_some_and(|stem| stem == name);
-    // Whoever asks for an agent that is left out wants to know why.
-    let problem = found.problems.iter().find(of_name).map(|problem| format!("\n{problem}"));
-    let message = format!("no agent is called {name:?}: {advice}{}", problem.unwrap_or_default());
-    CommandError::usage(message).hint("haft agents list")
 }

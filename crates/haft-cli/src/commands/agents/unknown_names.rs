@@ -1,5 +1,5 @@
-//! Tools, and what tools need, that agents name and that there are not. An agent that names one is no worse for it, since an
-//! agent only narrows; but whoever wrote `raed` gets an agent that cannot read, and nobody says so.
+//! Names of tools and capabilities that agents use and that do not exist. An agent can only restrict, so an unknown name is
+//! no danger. But a misspelt `raed` makes an agent that cannot read, and only these warnings show why.
 
 use std::collections::BTreeSet;
 
@@ -19,14 +19,14 @@ use haft_app::settings::EffectiveSettings;
 struct KnownNames {
     tools: BTreeSet<ToolId>,
     capabilities: BTreeSet<String>,
-    /// What rules may speak of.
+    /// Names that rules may use.
     permissions: Vec<String>,
-    /// Whether there are tools that could not be used, whose names are not known.
+    /// Whether some tools could not be used, so that their names are unknown.
     has_left_out: bool,
 }
 
-/// Returns a warning for each name that stands for nothing. Tools that are configured are looked for only if a name is not
-/// one of haft's own: programs may have to be started for that.
+/// Returns a warning for each unknown name. Looks for configured tools only if a name is not one of haft's own, because that
+/// may start programs.
 pub(super) async fn name_problems(
     named: &[AgentFileReference],
     settings: &EffectiveSettings,
@@ -41,14 +41,14 @@ pub(super) async fn name_problems(
         Ok(tools) => KnownNames::new(tools.names(), settings).unknown_names(named),
         Err(err) => {
             let err = CommandError::from(err);
-            output::print_warning(&tools_not_read_note(&err), err.hint.as_deref());
+            let message = format!(
+                "whether there are the tools that agents name is not known: {}",
+                err.message
+            );
+            output::print_warning(&message, err.hint.as_deref());
             Vec::new()
         }
     }
-}
-
-fn tools_not_read_note(err: &CommandError) -> String {
-    format!("whether there are the tools that agents name is not known: {}", err.message)
 }
 
 impl KnownNames {

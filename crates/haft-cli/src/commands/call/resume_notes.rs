@@ -1,6 +1,5 @@
-//! What is said when a call goes on with something: what earlier attempts did, that there is nothing to go on with, or
-//! that others went further since. None of it is an error: a supervisor may use one command line for the first start and
-//! for all later ones.
+//! Notes for a call that resumes an attempt: earlier attempts made risky calls, there is nothing to resume, or a later
+//! attempt exists. None of them is an error: a supervisor may use one command line for the first start and all later ones.
 
 use haft::{ResumeMode, Run, RunError, TaskAttempt};
 use haft_contract::{AttemptAddress, RunId};
@@ -8,16 +7,17 @@ use haft_journal::{CallOrder, CallQuery, Journal, JournalError, RunQuery};
 
 use crate::views::output;
 
-/// Says what somebody who goes on there may not expect.
+/// Prints a note about anything that the caller may not expect.
 pub(super) async fn print_resume_notes(
     journal: &dyn Journal,
     run: &Run,
     place: &TaskAttempt,
     resume: ResumeMode,
 ) -> Result<(), RunError> {
+    let TaskAttempt { node, iteration, attempt } = place;
     match resume {
         ResumeMode::Continue => {
-            // What starts over repeats nothing.
+            // Only this mode repeats calls of an earlier attempt.
             if let Some(warning) = run.retry_warning(place).await? {
                 output::print_warning(&warning.to_string(), None);
             }
@@ -26,43 +26,31 @@ pub(super) async fn print_resume_notes(
             }
         }
         ResumeMode::Replay | ResumeMode::Rejudge => {
-            if let Some(note) = note_empty_replay(journal, run.id(), place).await? {
-                output::print_note(note);
+            let run = run.id();
+            let scope = AttemptAddress {
+                run: run.clone(),
+                node: node.clone(),
+                iteration: *iteration,
+                attempt: *attempt,
+            };
+            let calls = CallQuery { limit: 1, ..CallQuery::of_attempt(scope) };
+            if journal.calls(calls).await?.is_empty() {
+                let query = RunQuery { run: Some(run.clone()), ..RunQuery::default() };
+                let what = if journal.runs(query).await?.is_empty() {
+                    format!("run {run}")
+                } else {
+                    format!("attempt {attempt} of {node}/{iteration} in run {run}")
+                };
+                output::print_note(format_args!(
+                    "nothing was recorded of {what}, so there is nothing to recall: it begins now"
+                ));
             }
         }
     }
     Ok(())
 }
 
-/// Says that a replay has nothing to recall, because nothing of it was recorded.
-async fn note_empty_replay(
-    journal: &dyn Journal,
-    run: &RunId,
-    place: &TaskAttempt,
-) -> Result<Option<String>, JournalError> {
-    let TaskAttempt { node, iteration, attempt } = place;
-    let scope = AttemptAddress {
-        run: run.clone(),
-        node: node.clone(),
-        iteration: *iteration,
-        attempt: *attempt,
-    };
-    let calls = CallQuery { limit: 1, ..CallQuery::of_attempt(scope) };
-    if !journal.calls(calls).await?.is_empty() {
-        return Ok(None);
-    }
-    let query = RunQuery { run: Some(run.clone()), ..RunQuery::default() };
-    let what = if journal.runs(query).await?.is_empty() {
-        format!("run {run}")
-    } else {
-        format!("attempt {attempt} of {node}/{iteration} in run {run}")
-    };
-    Ok(Some(format!(
-        "nothing was recorded of {what}, so there is nothing to recall: it begins now"
-    )))
-}
-
-/// Says that the attempt is not the latest one, or that there was none before it.
+/// Returns a note if the attempt is not the latest one, or if no attempt before it was recorded.
 async fn note_attempts(
     journal: &dyn Journal,
     run: &RunId,

@@ -1,5 +1,5 @@
-//! Where haft keeps its files, and whether it could write them: a call that cannot be recorded is not made. Whether it
-//! could is asked of the system; nothing is made to find out.
+//! The places of haft's files, and whether haft could write them: a call that cannot be recorded is not made. This only asks
+//! the system and writes nothing.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -45,7 +45,7 @@ impl FilesReport {
     }
 }
 
-/// What a path should lead to.
+/// The kind of file that a path should lead to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ExpectedFileKind {
     Directory,

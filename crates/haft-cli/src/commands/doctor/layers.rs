@@ -1,5 +1,5 @@
-//! What confinement comes to here, layer by layer: how far each can be enforced, and which mechanisms of the kernel it is
-//! made of. It tries nothing by itself; what held a certain command is in that command's envelope.
+//! The layers of confinement: how far each can be enforced here, and which mechanisms of the kernel it uses. Nothing is tried
+//! out. The envelope of a command says how that command was confined.
 
 use haft_sandbox::{Enforcement, EnforcementLevel, KernelMechanism, KernelSupport};
 use serde::Serialize;
@@ -82,7 +82,7 @@ pub(super) fn layers(
         (SYSTEM_CALLS, reach(enforced.system_calls)),
         (RESOURCES, reach(enforced.resources)),
     ]
-    .map(|(recipe, reach)| layer(recipe, reach, kernel))
+    .map(|(mechanisms, reach)| layer(mechanisms, reach, kernel))
     .into()
 }
 

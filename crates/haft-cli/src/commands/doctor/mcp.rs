@@ -1,5 +1,5 @@
-//! The configured MCP servers: how many tools each listed last, and what keeps it from being used as far as that is known
-//! without starting it. Whether one works is told by `haft mcp test`.
+//! The configured MCP servers: how many tools each listed last, and known problems. No server is started; `haft mcp test`
+//! does that.
 
 use serde::Serialize;
 

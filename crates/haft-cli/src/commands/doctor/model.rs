@@ -39,7 +39,7 @@ pub(super) fn model_report(
     let settings = choice.settings(section).map_err(|err| err.message);
     let settings = settings.and_then(|settings| match settings.key_variable() {
         Ok(variable) => Ok((settings, variable)),
-        // What is wrong may hold a key by mistake, and is not shown.
+        // The rejected setting may be a key by mistake, so it is not shown.
         Err(err) => Err(err.to_string()),
     });
     let (settings, key_variable) = match settings {

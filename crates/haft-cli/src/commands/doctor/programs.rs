@@ -27,27 +27,23 @@ pub(super) struct ProgramReport {
 /// Returns those of the programs that are on PATH.
 pub(super) fn programs(path: &OsStr, places: &HostPaths, roots: &[PathBuf]) -> Vec<ProgramReport> {
     let directories: Vec<PathBuf> = std::env::split_paths(path).collect();
+    let is_executable = |path: &PathBuf| {
+        let metadata = path.metadata();
+        metadata.is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+    };
+    let is_visible = |program: &Path| {
+        let holds =
+            |place: &PathBuf| program.starts_with(place.canonicalize().as_ref().unwrap_or(place));
+        places.readable.iter().chain(roots).any(holds)
+            && !places.hidden.iter().any(|place| program.starts_with(place))
+    };
     let find = |name: &&'static str| {
-        let candidates = directories.iter().map(|directory| directory.join(name));
-        let path = candidates.into_iter().find(|path| is_executable(path))?;
-        let visible = path.canonicalize().is_ok_and(|program| is_visible(&program, places, roots));
+        let path = directories.iter().map(|directory| directory.join(name)).find(is_executable)?;
+        let visible = path.canonicalize().is_ok_and(|program| is_visible(&program));
         Some(ProgramReport { name, path, visible })
     };
     NAMES.iter().filter_map(find).collect()
 }
-
-fn is_executable(path: &Path) -> bool {
-    let metadata = path.metadata();
-    metadata.is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
-}
-
-fn is_visible(program: &Path, places: &HostPaths, roots: &[PathBuf]) -> bool {
-    let holds =
-        |place: &PathBuf| program.starts_with(place.canonicalize().as_ref().unwrap_or(place));
-    places.readable.iter().chain(roots).any(holds)
-        && !places.hidden.iter().any(|place| program.starts_with(place))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -24,7 +24,7 @@ pub(super) struct PythonReport {
     pub(super) tools: usize,
     pub(super) errors: usize,
     pub(super) warnings: usize,
-    /// What the entry wants to be readable and is not there.
+    /// Paths that the entry makes readable and that do not exist.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) not_readable: Vec<PathBuf>,
     /// Why nothing of the directory can be used.

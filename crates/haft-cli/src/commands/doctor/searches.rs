@@ -1,4 +1,4 @@
-//! Who is asked by web_search, and what keeps a provider from being asked. Nobody is asked here.
+//! The providers that web_search asks, and known problems with them. haft sends no request here.
 
 use haft_tools::{SearchProvider, WebSearchOptions};
 use serde::Serialize;

@@ -17,7 +17,17 @@ const HASH_CHARS: usize = 12;
 
 /// Returns the report.
 pub(super) fn text(report: &DoctorReport) -> String {
-    let shown = |path: &Path| abbreviated(path, &report.home);
+    // As people write it, with `~` for the home directory.
+    let shown = |path: &Path| match path.strip_prefix(&report.home) {
+        Ok(inside) if !report.home.as_os_str().is_empty() => {
+            Path::new("~").join(inside).display().to_string()
+        }
+        Ok(_) | Err(_) => path.display().to_string(),
+    };
+    let search = |report: &SearchReport| match &report.problem {
+        None => labelled("ok", report.kind, &report.url),
+        Some(problem) => labelled("--", report.kind, &format!("{}: {problem}", report.url)),
+    };
     let sections = [
         ("Sandbox", vec![verdict(report), report.layers.iter().map(layer).collect()]),
         ("Kernel", report.kernel.iter().map(mechanism).collect()),
@@ -26,7 +36,7 @@ pub(super) fn text(report: &DoctorReport) -> String {
         ("Python tools", report.python.iter().map(|one| python(one, &shown)).collect()),
         ("MCP servers", report.mcp.iter().map(server).collect()),
         ("Searches", report.web_search.iter().map(search).collect()),
-        ("Model", vec![report.model.as_ref().map_or_else(no_model, model)]),
+        ("Model", vec![model(report.model.as_ref())]),
         ("Files of haft", files(&report.files, &shown)),
         ("bash", vec![bash(&report.bash)]),
     ];
@@ -111,13 +121,6 @@ fn visible_paths(seen: &VisiblePathsReport, shown: &dyn Fn(&Path) -> String) -> 
     lines
 }
 
-fn search(report: &SearchReport) -> String {
-    match &report.problem {
-        None => labelled("ok", report.kind, &report.url),
-        Some(problem) => labelled("--", report.kind, &format!("{}: {problem}", report.url)),
-    }
-}
-
 fn python(report: &PythonReport, shown: &dyn Fn(&Path) -> String) -> String {
     let dir = shown(&report.dir);
     let missing = report.not_readable.iter().map(|path| {
@@ -142,7 +145,12 @@ fn python(report: &PythonReport, shown: &dyn Fn(&Path) -> String) -> String {
     labelled(if report.errors == 0 { "ok" } else { "~" }, "directory", &text) + &missing
 }
 
-fn model(report: &ModelReport) -> String {
+fn model(report: Option<&ModelReport>) -> String {
+    let Some(report) = report else {
+        let text = "haft agent, haft acp, haft plan make and haft do need a model: --model, HAFT_MODEL, or name \
+                    in [model] of haft.toml";
+        return labelled("~", "model", text);
+    };
     let Some(name) = &report.name else {
         return labelled("--", "cannot be asked", report.problem.as_deref().unwrap_or_default());
     };
@@ -153,12 +161,6 @@ fn model(report: &ModelReport) -> String {
         (None, None) => format!("{name}{place}; no key is sent"),
     };
     labelled(if report.problem.is_none() { "ok" } else { "--" }, "model", &text)
-}
-
-fn no_model() -> String {
-    let text = "none is named, and haft agent, haft acp, haft plan make and haft do ask one: --model, HAFT_MODEL, or name \
-                in [model] of haft.toml";
-    labelled("~", "model", text)
 }
 
 fn server(report: &ServerReport) -> String {
@@ -217,22 +219,12 @@ fn list(words: &[String]) -> String {
     if words.is_empty() { "nothing".to_owned() } else { words.join(", ") }
 }
 
-/// Returns a path with the home directory as people write it.
-fn abbreviated(path: &Path, home: &Path) -> String {
-    match path.strip_prefix(home) {
-        Ok(inside) if !home.as_os_str().is_empty() => {
-            Path::new("~").join(inside).display().to_string()
-        }
-        Ok(_) | Err(_) => path.display().to_string(),
-    }
-}
-
 /// Returns a text beside its label, folded.
 fn labelled(mark: &str, label: &str, text: &str) -> String {
     folded(&format!("  {mark:<2}  {label:<21} "), text)
 }
 
-/// Returns a text after something that ends with a gap, folded between words and set in. What has no gap stays whole.
+/// Returns a text after a label that ends with a gap, folded between words and indented. A long word stays whole.
 fn folded(before: &str, text: &str) -> String {
     let indent = before.chars().count();
     let mut line = before.to_owned();

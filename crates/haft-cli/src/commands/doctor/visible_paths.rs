@@ -1,5 +1,5 @@
-//! What commands see and change, as far as it can be said before one runs: the roots, what may be read beside them, what
-//! is hidden, and what of the settings came to nothing. Which names are protected is listed with the rules.
+//! The paths that commands see and change, as far as that is known before one runs: the roots, other readable paths, hidden
+//! paths, and settings that have no effect. `haft policy list` shows the protected names.
 
 use std::path::{Path, PathBuf};
 
@@ -8,13 +8,13 @@ use serde::Serialize;
 use haft_app::host_paths::{HostPaths, OutsideError, canonical_outside_roots};
 use haft_app::settings::SandboxSettings;
 
-/// What commands see and change.
+/// The paths that commands see and change.
 #[derive(Serialize)]
 pub(super) struct VisiblePathsReport {
     /// The roots.
     pub(super) writable: Vec<PathBuf>,
     pub(super) readable: Vec<PathBuf>,
-    /// What `sandbox.readable` names and commands do not see.
+    /// Paths of `sandbox.readable` that commands do not see.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) not_readable: Vec<UnreadablePath>,
     /// Those that exist.
@@ -45,10 +45,8 @@ impl VisiblePathsReport {
     /// Returns it for these places, settings and canonical roots.
     pub(super) fn find(places: HostPaths, sandbox: &SandboxSettings, roots: &[PathBuf]) -> Self {
         let above = |root: &PathBuf| {
-            repository_above(root).map(|worktree| EnclosingRepository {
-                root: root.clone(),
-                worktree: worktree.into(),
-            })
+            let worktree = repository_above(root)?.into();
+            Some(EnclosingRepository { root: root.clone(), worktree })
         };
         Self {
             writable: roots.to_vec(),

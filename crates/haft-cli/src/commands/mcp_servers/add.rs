@@ -1,4 +1,4 @@
-//! `haft mcp add`: a table `[mcp.NAME]` at the end of haft.toml. Whether the server works is not found out here.
+//! `haft mcp add`: writes a table `[mcp.NAME]` at the end of haft.toml. It does not try out the server.
 
 use std::path::Path;
 
@@ -15,10 +15,10 @@ use haft_app::host::AppHost;
 use haft_app::manifest::{ManifestFile, server_name_problem};
 use haft_app::mcp_servers::{Download, grant_summary};
 
-/// What is added.
+/// The server to add.
 #[derive(Args)]
 pub(crate) struct McpAddArgs {
-    /// What its tools' ids begin with: lower-case letters, digits and underscores
+    /// Name of the server, which its tools' ids begin with: lower-case letters, digits and underscores
     name: String,
     /// Address of a server that runs elsewhere
     #[arg(long, conflicts_with = "command")]
@@ -38,7 +38,7 @@ pub(crate) struct McpAddArgs {
     /// Host that the server may reach (can be repeated)
     #[arg(long, value_name = "HOST")]
     host: Vec<String>,
-    /// Further directory or file of its own that the server reads, such as a package cache (can be repeated)
+    /// Further directory or file that the server reads, such as a package cache (can be repeated)
     #[arg(long, value_name = "PATH", conflicts_with = "url")]
     readable: Vec<String>,
     /// Believe what the server says of its tools' effects
@@ -72,7 +72,11 @@ pub(super) async fn run(
         return Err(CommandError::usage(problem));
     }
     let edit = ManifestEdit::open(setting_args, host)?;
-    check_new(&args.name, &edit.file)?;
+    if edit.file.parse()?.mcp.contains_key(&args.name) {
+        let (name, path) = (&args.name, edit.file.path().display());
+        let message = format!("a server {name} is in {path} already");
+        return Err(CommandError::usage(message).hint(format!("haft mcp remove {name}")));
+    }
     let entry = text_of(&args)?;
     let text = edit.with_entry(&entry)?;
     let changed = edit.write(text, args.yes).await?;
@@ -102,7 +106,7 @@ pub(super) async fn run(
     Ok(CommandStatus::Done)
 }
 
-/// Says what the server is granted, and what it takes for one that would be downloaded.
+/// Returns the grants of a server that is started here, and a warning if its program would be downloaded.
 fn confirmation_text(name: &str, file: &ManifestFile) -> Result<String, CommandError> {
     let manifest = file.parse()?;
     let Some(entry) = manifest.mcp.get(name).filter(|entry| entry.url.is_none()) else {
@@ -122,14 +126,6 @@ fn confirmation_text(name: &str, file: &ManifestFile) -> Result<String, CommandE
     Ok(about)
 }
 
-fn check_new(name: &str, file: &ManifestFile) -> Result<(), CommandError> {
-    if file.parse()?.mcp.contains_key(name) {
-        let message = format!("a server {name} is in {} already", file.path().display());
-        return Err(CommandError::usage(message).hint(format!("haft mcp remove {name}")));
-    }
-    Ok(())
-}
-
 /// Returns the table as it is written.
 fn text_of(args: &McpAddArgs) -> Result<String, CommandError> {
     let list = |items: &[String]| Value::from(items.to_vec()).to_string();
@@ -146,8 +142,19 @@ fn text_of(args: &McpAddArgs) -> Result<String, CommandError> {
         }
     }
     if !args.header.is_empty() {
-        let headers = args.header.iter().map(|header| header_of(header));
-        let headers = headers.collect::<Result<Vec<_>, _>>()?;
+        let header = |header: &String| {
+            let named = header.split_once('=');
+            let named = named.filter(|(name, from)| !name.is_empty() && !from.is_empty());
+            let (name, from) = named.ok_or_else(|| {
+                CommandError::usage(format!(
+                    "--header {header:?}: expected a header and the variable that holds its value, such as \
+                     Authorization=MY_TOKEN"
+                ))
+            })?;
+            let (name, from) = (Value::from(name.to_owned()), Value::from(from.to_owned()));
+            Ok::<_, CommandError>(format!("{name} = {{ from = {from} }}"))
+        };
+        let headers = args.header.iter().map(header).collect::<Result<Vec<_>, _>>()?;
         lines.push(format!("headers = {{ {} }}", headers.join(", ")));
     }
     if args.trust_annotations {
@@ -168,15 +175,4 @@ fn text_of(args: &McpAddArgs) -> Result<String, CommandError> {
     let granted = grants.iter().filter(|(_, items)| !items.is_empty());
     lines.extend(granted.map(|(key, items)| format!("{key} = {}", list(items))));
     Ok(lines.join("\n") + "\n")
-}
-
-fn header_of(header: &str) -> Result<String, CommandError> {
-    let named = header.split_once('=').filter(|(name, from)| !name.is_empty() && !from.is_empty());
-    let (name, from) = named.ok_or_else(|| {
-        CommandError::usage(format!(
-            "--header {header:?}: expected a header and the variable that holds its value, such as Authorization=MY_TOKEN"
-        ))
-    })?;
-    let (name, from) = (Value::from(name.to_owned()), Value::from(from.to_owned()));
-    Ok(format!("{name} = {{ from = {from} }}"))
 }

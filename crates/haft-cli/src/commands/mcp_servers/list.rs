@@ -1,7 +1,6 @@
-//! `haft mcp list`: the servers of the settings. None is started; of one that never was, it is not known which tools it has.
+//! `haft mcp list`: lists the configured servers and starts none. The tools of a server are known after its first start.
 
 use haft_contract::RequirementSet;
-use haft_mcp::McpServerStatus;
 use serde::Serialize;
 
 use crate::arguments::setting_args::SettingArgs;
@@ -11,7 +10,6 @@ use crate::views::table::table;
 use haft_app::host::AppHost;
 use haft_app::manifest::ServerEntry;
 use haft_app::mcp_servers::grant_summary;
-use haft_app::settings::EffectiveSettings;
 use haft_app::{compose, quote, settings};
 
 #[derive(Serialize)]
@@ -22,7 +20,7 @@ struct McpServerListEntry {
     command: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     url: Option<String>,
-    /// What it is granted, where it is started here.
+    /// Its grants, if it is started here.
     #[serde(skip_serializing_if = "Option::is_none")]
     granted: Option<RequirementSet>,
     #[serde(skip)]
@@ -46,7 +44,8 @@ pub(super) fn run(
     host: &AppHost,
 ) -> Result<CommandStatus, CommandError> {
     let settings = settings::resolve(&setting_args.overrides(), host)?;
-    let known = known_servers(&settings, host)?;
+    let bridge = compose::bridge(&settings, host)?;
+    let known = bridge.map_or_else(Vec::new, |bridge| bridge.servers().statuses());
     let listed = |(name, entry): (&'_ String, &'_ ServerEntry)| {
         let known = known.iter().find(|known| known.name == *name);
         McpServerListEntry {
@@ -80,15 +79,7 @@ pub(super) fn run(
     Ok(CommandStatus::Done)
 }
 
-/// Returns what is known of the servers that are used.
-fn known_servers(
-    settings: &EffectiveSettings,
-    host: &AppHost,
-) -> Result<Vec<McpServerStatus>, CommandError> {
-    let bridge = compose::bridge(settings, host)?;
-    Ok(bridge.map_or_else(Vec::new, |bridge| bridge.servers().statuses()))
-}
-
+/// Returns the cells of a server.
 fn row(listed: &McpServerListEntry) -> Vec<String> {
     let tools = match (listed.enabled, listed.tools) {
         (false, _) => "off".to_owned(),

@@ -1,5 +1,5 @@
-//! `haft mcp login`: a person tells one who vouches for them that haft may use a server in their name. The address is printed
-//! and nothing is opened; what comes back comes to a port of this machine, or is pasted where the browser runs elsewhere.
+//! `haft mcp login`: the user logs in to a server at its issuer, so that haft may act in the user's name. haft prints the
+//! address and opens nothing. The redirect comes to a port of this machine, or the user pastes its address.
 
 use std::io::{self, BufRead as _, IsTerminal as _, Read as _};
 use std::time::Duration;
@@ -30,9 +30,9 @@ pub(crate) struct McpLoginArgs {
 #[derive(Serialize)]
 struct McpLoginReport<'a> {
     name: &'a str,
-    /// Who vouches for the user.
+    /// The server that vouches for the user.
     issuer: &'a str,
-    /// What was asked for.
+    /// The requested scopes.
     scopes: &'a [String],
 }
 
@@ -54,7 +54,14 @@ pub(super) async fn run(
     })?;
     let login = authorization.begin_login(&listener.uri(), id::random_bytes()?).await;
     let login = login.map_err(|err| CommandError::failed(format!("mcp server {name}: {err}")))?;
-    print_login_steps(&login, &listener);
+    let mut text = format!("Open this address in a browser, and agree:\n\n  {}\n\n", login.url);
+    if io::stdin().is_terminal() {
+        let uri = listener.uri();
+        text.push_str(&format!(
+            "If the browser runs on another machine, it ends at an address that begins with\n{uri} and shows nothing: paste that address here.\n"
+        ));
+    }
+    output::print_note(output::escape_controls(&text));
     let redirected = wait_for_redirect(&login, &listener).await?;
     let finished = login.finish(&redirected).await;
     finished.map_err(|err| CommandError::failed(format!("mcp server {name}: {err}")))?;
@@ -71,17 +78,6 @@ pub(super) async fn run(
     Ok(CommandStatus::Done)
 }
 
-fn print_login_steps(login: &Login, listener: &RedirectListener) {
-    let mut text = format!("Open this address in a browser, and agree:\n\n  {}\n\n", login.url);
-    if io::stdin().is_terminal() {
-        let uri = listener.uri();
-        text.push_str(&format!(
-            "If the browser runs on another machine, it ends at an address that begins with\n{uri} and shows nothing: paste that address here.\n"
-        ));
-    }
-    output::print_note(output::escape_controls(&text));
-}
-
 /// Waits for the address that the browser ends at, wherever it comes from.
 async fn wait_for_redirect(
     login: &Login,
@@ -91,10 +87,12 @@ async fn wait_for_redirect(
     tokio::select! {
         answer = listener.answer(login) => answer.map_err(CommandError::failed),
         pasted = read_pasted_address(), if io::stdin().is_terminal() => {
-            pasted.ok_or_else(|| CommandError::failed("nobody logged in: the input has ended"))
+            pasted.ok_or_else(|| CommandError::failed("the login was not finished: the input has ended"))
         }
-        () = time => Err(CommandError::failed("nobody logged in within 15 minutes")),
-        _ = tokio::signal::ctrl_c() => Err(CommandError::failed("nobody logged in: interrupted")),
+        () = time => Err(CommandError::failed("the login was not finished within 15 minutes")),
+        _ = tokio::signal::ctrl_c() => {
+            Err(CommandError::failed("the login was not finished: interrupted"))
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-//! `haft mcp logout`: the login to a server forgotten here. Whoever gave it is not told.
+//! `haft mcp logout`: deletes haft's login to a server. The issuer is not notified.
 
 use clap::Args;
 use serde::Serialize;

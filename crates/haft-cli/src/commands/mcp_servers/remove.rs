@@ -1,4 +1,4 @@
-//! `haft mcp remove`: the table `[mcp.NAME]` taken out of haft.toml.
+//! `haft mcp remove`: removes the table `[mcp.NAME]` from haft.toml.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use crate::views::output;
 use haft_app::host::AppHost;
 use haft_app::settings;
 
-/// What is removed.
+/// The server to remove.
 #[derive(Args)]
 pub(crate) struct McpRemoveArgs {
     /// Name of the server

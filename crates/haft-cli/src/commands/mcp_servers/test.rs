@@ -1,7 +1,7 @@
-//! `haft mcp test`: one server, started as a call would start it, and what haft makes of what it says.
+//! `haft mcp test`: starts one server as a call would, and prints what haft makes of its tools.
 
 use clap::Args;
-use haft_contract::EnforcedConfinement;
+use haft_contract::{EnforcedConfinement, cut};
 use haft_mcp::{McpServerTest, TestedServerTool};
 use serde::Serialize;
 
@@ -18,7 +18,7 @@ use haft_app::{compose, settings};
 /// Longest description in the table, in characters.
 const DESCRIPTION_CHARS_MAX: usize = 100;
 
-/// Which server.
+/// The server to test.
 #[derive(Args)]
 pub(crate) struct McpTestArgs {
     /// Name of the server
@@ -32,19 +32,19 @@ struct McpTestReport<'a> {
     server: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     enforced: Option<EnforcedConfinement>,
-    tools: Vec<TestedMcpTool<'a>>,
+    tools: Vec<TestedMcpTool>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     left_out: &'a [String],
 }
 
 #[derive(Serialize)]
-struct TestedMcpTool<'a> {
-    name: &'a str,
+struct TestedMcpTool {
+    name: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    id: Option<&'a str>,
-    permission: &'a str,
+    id: Option<String>,
+    permission: String,
     effect: &'static str,
-    description: &'a str,
+    description: String,
 }
 
 /// Runs the command.
@@ -54,8 +54,16 @@ pub(super) async fn run(
     host: &AppHost,
 ) -> Result<CommandStatus, CommandError> {
     let settings = settings::resolve(&setting_args.overrides(), host)?;
-    check_named(&args.name, &settings)?;
-    // The tools of other servers are of no matter here, and need not be found out.
+    match settings.mcp.entries.get(&args.name) {
+        None => return Err(super::unknown(&args.name)),
+        Some(entry) if !entry.is_enabled() => {
+            let name = &args.name;
+            let message = format!("server {name} is switched off by enabled = false in haft.toml");
+            return Err(CommandError::usage(message));
+        }
+        Some(_) => {}
+    }
+    // This test needs no tools of other servers.
     let own = EffectiveSettings { mcp: Default::default(), tools: None, ..settings.clone() };
     let registry = compose::registry(&own, host).await?;
     let bridge = compose::bridge(&settings, host)?;
@@ -67,41 +75,26 @@ pub(super) async fn run(
     let tried = tried.ok_or_else(|| super::unknown(&args.name))?;
     let trial = tried.map_err(|err| unusable(&args.name, entry, &err, host))?;
     if setting_args.json {
-        output::write_json(&answer(&args.name, &trial))?;
+        let tool = |tried: &'_ TestedServerTool| TestedMcpTool {
+            name: tried.name.clone(),
+            id: tried.id.as_ref().ok().map(ToString::to_string),
+            permission: tried.permission.clone(),
+            effect: tried.effect.as_str(),
+            description: tried.description.clone(),
+        };
+        output::write_json(&McpTestReport {
+            name: &args.name,
+            protocol: &trial.protocol,
+            server: &trial.server,
+            enforced: trial.confined.as_ref().map(|confined| confined.enforced),
+            tools: trial.tools.iter().map(tool).collect(),
+            left_out: &trial.left_out,
+        })?;
     } else {
         let text = text(&args.name, &trial, entry);
         output::write_data(&output::escape_controls(&text))?;
     }
     Ok(CommandStatus::Done)
-}
-
-fn check_named(name: &str, settings: &EffectiveSettings) -> Result<(), CommandError> {
-    match settings.mcp.entries.get(name) {
-        None => Err(super::unknown(name)),
-        Some(entry) if !entry.is_enabled() => {
-            let message = format!("server {name} is switched off by enabled = false in haft.toml");
-            Err(CommandError::usage(message))
-        }
-        Some(_) => Ok(()),
-    }
-}
-
-fn answer<'a>(name: &'a str, trial: &'a McpServerTest) -> McpTestReport<'a> {
-    let tool = |tried: &'a TestedServerTool| TestedMcpTool {
-        name: &tried.name,
-        id: tried.id.as_ref().ok().map(haft_contract::ToolId::as_str),
-        permission: &tried.permission,
-        effect: tried.effect.as_str(),
-        description: &tried.description,
-    };
-    McpTestReport {
-        name,
-        protocol: &trial.protocol,
-        server: &trial.server,
-        enforced: trial.confined.as_ref().map(|confined| confined.enforced),
-        tools: trial.tools.iter().map(tool).collect(),
-        left_out: &trial.left_out,
-    }
 }
 
 fn text(name: &str, trial: &McpServerTest, entry: Option<&ServerEntry>) -> String {
@@ -125,7 +118,7 @@ fn text(name: &str, trial: &McpServerTest, entry: Option<&ServerEntry>) -> Strin
             id.to_string(),
             tried.effect.as_str().to_owned(),
             tried.permission.clone(),
-            crate::views::table::shortened(&description, DESCRIPTION_CHARS_MAX),
+            cut(&description, DESCRIPTION_CHARS_MAX),
         ]
     });
     let rows: Vec<_> = rows.collect();

@@ -1,4 +1,4 @@
-//! `haft plan check`: everything that is wrong with a plan, at once. Nothing is run, and nothing is recorded.
+//! `haft plan check`: reports all problems of a plan together. Nothing is run or recorded.
 
 use std::path::PathBuf;
 
@@ -15,12 +15,11 @@ use crate::views::output;
 use haft_app::host::AppHost;
 use haft_app::{compose, settings};
 
-/// Say everything that is wrong with a plan
+/// Check a plan, and print all of its problems
 ///
 /// The plan is checked against the tools that are on offer, as haft run does: form, ids, tools and their inputs,
-/// dependencies and references. One problem is one line: the node, the field, what was found and expected, and a code
-/// that stays the same. Whether rules allow the calls is not looked at; haft run --dry-run says that. The exit status is 1 if
-/// the plan has problems.
+/// dependencies and references. Each problem is one line: the node, the field, what was found and expected, and a stable
+/// code. The rules are not checked; haft run --dry-run does that. The exit status is 1 if the plan has problems.
 #[derive(Args)]
 #[command(after_long_help = "\
 Examples:
@@ -35,7 +34,7 @@ pub(super) struct PlanCheckArgs {
     input: Option<String>,
 }
 
-/// What a program is told of a plan.
+/// The JSON form of the result.
 #[derive(Serialize)]
 struct PlanCheckReport<'a> {
     valid: bool,
@@ -59,41 +58,39 @@ pub(super) async fn run(
     let input = given.as_ref().map_or(PlanInput::Unknown, PlanInput::Given);
     let checked = check_text(&text, &plan_run::catalogue(&registry), input);
     if setting_args.json {
-        output::write_json(&answer(&checked))?;
+        output::write_json(&match &checked {
+            Ok(plan) => PlanCheckReport {
+                valid: true,
+                nodes: Some(plan.nodes().len()),
+                dangerous: Some(dangerous(plan)),
+                problems: &[],
+            },
+            Err(problems) => {
+                PlanCheckReport { valid: false, nodes: None, dangerous: None, problems }
+            }
+        })?;
     } else {
-        output::write_data(&output::escape_controls(&words(&name, &checked)))?;
+        let text = match &checked {
+            Ok(plan) => {
+                let nodes = match plan.nodes().len() {
+                    1 => "1 node".to_owned(),
+                    count => format!("{count} nodes"),
+                };
+                let names: Vec<&str> = dangerous(plan).into_iter().map(ToolId::as_str).collect();
+                match names.as_slice() {
+                    [] => format!("{name} is valid: {nodes}, no dangerous tools"),
+                    names => {
+                        format!("{name} is valid: {nodes}, dangerous tools: {}", names.join(", "))
+                    }
+                }
+            }
+            Err(problems) => {
+                problems.iter().map(|problem| plan_run::problem_line(problem) + "\n").collect()
+            }
+        };
+        output::write_data(&output::escape_controls(&text))?;
     }
     Ok(if checked.is_ok() { CommandStatus::Done } else { CommandStatus::Failed })
-}
-
-fn answer(checked: &Result<CheckedPlan, Vec<PlanProblem>>) -> PlanCheckReport<'_> {
-    match checked {
-        Ok(plan) => PlanCheckReport {
-            valid: true,
-            nodes: Some(plan.nodes().len()),
-            dangerous: Some(dangerous(plan)),
-            problems: &[],
-        },
-        Err(problems) => PlanCheckReport { valid: false, nodes: None, dangerous: None, problems },
-    }
-}
-
-fn words(name: &str, checked: &Result<CheckedPlan, Vec<PlanProblem>>) -> String {
-    let plan = match checked {
-        Ok(plan) => plan,
-        Err(problems) => {
-            return problems.iter().map(|problem| plan_run::problem_line(problem) + "\n").collect();
-        }
-    };
-    let nodes = match plan.nodes().len() {
-        1 => "1 node".to_owned(),
-        count => format!("{count} nodes"),
-    };
-    let names: Vec<&str> = dangerous(plan).into_iter().map(ToolId::as_str).collect();
-    match names.as_slice() {
-        [] => format!("{name} is valid: {nodes}, no dangerous tools"),
-        names => format!("{name} is valid: {nodes}, dangerous tools: {}", names.join(", ")),
-    }
 }
 
 fn dangerous(plan: &CheckedPlan) -> Vec<&ToolId> {

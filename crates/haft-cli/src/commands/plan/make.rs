@@ -1,6 +1,5 @@
-//! `haft plan make`: a model turns a request into a plan, which is shown and saved. It is not run.
+//! `haft plan make`: a model turns a request into a plan, which haft shows and saves, and does not run.
 
-use std::collections::BTreeSet;
 use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -28,14 +27,14 @@ use haft_app::{compose, quote, settings};
 
 /// Where a plan is saved unless another file is named.
 const FILE_NAME: &str = "plan.json";
-/// What stands for standard output.
+/// Stands for standard output.
 const STDOUT: &str = "-";
 
 /// Let a model make a plan of a request
 ///
-/// The model is told the tools on offer and writes a plan, which is checked like any other; what is wrong with it goes
-/// back to the model, at most three times. Nothing is executed. The plan is drawn, and saved to be looked at, changed and
-/// run (haft run). Where the tools cannot do what is asked, the model says what is missing, and the status is 6.
+/// The model reads the tools on offer and writes a plan, which is checked like any other; its problems go back to the model,
+/// at most three times. Nothing is executed. haft draws the plan and saves it, so that you can read, change and run it (haft
+/// run). If the tools cannot do what is asked, the model says what is missing, and the status is 6.
 #[derive(Args)]
 #[command(after_long_help = "\
 Examples:
@@ -45,7 +44,7 @@ Examples:
   haft plan make 'List the largest files' --out - | haft plan check -
   haft plan make 'List the largest files' --model openai/any --base-url http://127.0.0.1:8000/v1")]
 pub(crate) struct PlanMakeArgs {
-    /// What is to be done, @FILE to read it from a file, or - for standard input
+    /// The request, @FILE to read it from a file, or - for standard input
     request: String,
     /// File to save the plan in, or - to print it instead; plan.json unless given
     #[arg(long, value_name = "FILE")]
@@ -81,9 +80,26 @@ pub(crate) async fn run(
     let given = args.input.as_deref().map(input::read_plan_input).transpose()?;
     let settings = settings::resolve(&setting_args.overrides(), host)?;
     let model = args.model.choice().open(&settings.model, host)?;
-    let destination = PlanDestination::of(&args);
-    // An answer costs time and money: what would refuse to take it is found out before.
-    destination.check()?;
+    let path = args.out.clone().unwrap_or_else(|| PathBuf::from(FILE_NAME));
+    let destination = match (path.as_os_str() == STDOUT, args.force) {
+        (true, _) => PlanDestination::Stdout,
+        (false, false) => PlanDestination::New(path),
+        (false, true) => PlanDestination::Replaced(path),
+    };
+    // A model's answer costs time and money, so an unusable file is reported before haft asks.
+    if let Some(path) = destination.file() {
+        if path.is_dir() {
+            return Err(file_write_error(path, &"it is a directory"));
+        }
+        let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        if let Some(directory) = directory.filter(|directory| !directory.is_dir()) {
+            let why = format!("{} is no directory", directory.display());
+            return Err(file_write_error(path, &why));
+        }
+        if matches!(destination, PlanDestination::New(_)) && path.symlink_metadata().is_ok() {
+            return Err(file_exists_error(path));
+        }
+    }
     let tools = AvailableTools::find(&settings, host).await?;
     let catalogue = plan_run::catalogue(tools.offered());
     let wish = PlanMakingRequest { request: &request, input: given.as_ref(), settings: &settings };
@@ -101,7 +117,14 @@ pub(crate) async fn run(
         };
         output::write_json(&answer)?;
     } else {
-        show(&destination, &made, saved.is_ok())?;
+        // The plan itself is printed if the user asked for that, or if it could not be saved.
+        let graph = PlanGraph::new(made.checked.plan());
+        if destination.file().is_some() && saved.is_ok() {
+            output::write_data(&draw_graph(&graph, &io::stdout()))?;
+        } else {
+            output::print_note(draw_graph(&graph, &io::stderr()).trim_end());
+            output::write_data(&made.text)?;
+        }
     }
     saved?;
     print_next_steps(&destination, &made, &args);
@@ -113,25 +136,18 @@ pub(crate) async fn run(
         start: RunStartMode::New,
         input: given,
     };
-    print_tools_that_ask(&dry_run::tools_that_ask(&work, settings, host).await?);
+    let asked = dry_run::tools_that_ask(&work, settings, host).await?;
+    if !asked.is_empty() {
+        let names: Vec<&str> = asked.iter().map(ToolId::as_str).collect();
+        output::print_note(format_args!(
+            "not dangerous, but asked about when the plan is run, and refused without a terminal; --allow lets them run: {}",
+            names.join(", ")
+        ));
+    }
     Ok(CommandStatus::Done)
 }
 
-/// Prints the drawing; or the plan itself, where it was to be printed and where it could not be saved.
-fn show(
-    destination: &PlanDestination,
-    made: &GeneratedPlan,
-    is_saved: bool,
-) -> Result<(), CommandError> {
-    let graph = PlanGraph::new(made.checked.plan());
-    if destination.file().is_some() && is_saved {
-        return output::write_data(&draw_graph(&graph, &io::stdout()));
-    }
-    output::print_note(draw_graph(&graph, &io::stderr()).trim_end());
-    output::write_data(&made.text)
-}
-
-/// Says what came of it, and how to go on.
+/// Prints the size of the plan and the command that runs it.
 fn print_next_steps(destination: &PlanDestination, made: &GeneratedPlan, args: &PlanMakeArgs) {
     let nodes = match made.checked.nodes().len() {
         1 => "1 node".to_owned(),
@@ -158,18 +174,6 @@ fn print_next_steps(destination: &PlanDestination, made: &GeneratedPlan, args: &
     output::print_note(format_args!("saved in {}; to run it: {command}", file.display()));
 }
 
-/// Says which tools are not dangerous, and asked about all the same when the plan is run as it is.
-fn print_tools_that_ask(tools: &BTreeSet<ToolId>) {
-    if tools.is_empty() {
-        return;
-    }
-    let names: Vec<&str> = tools.iter().map(ToolId::as_str).collect();
-    output::print_note(format_args!(
-        "not dangerous, but asked about when the plan is run, and refused where nobody is there; --allow lets them run: {}",
-        names.join(", ")
-    ));
-}
-
 /// Where the plan goes.
 enum PlanDestination {
     Stdout,
@@ -178,40 +182,12 @@ enum PlanDestination {
 }
 
 impl PlanDestination {
-    fn of(args: &PlanMakeArgs) -> Self {
-        let path = args.out.clone().unwrap_or_else(|| PathBuf::from(FILE_NAME));
-        match (path.as_os_str() == STDOUT, args.force) {
-            (true, _) => Self::Stdout,
-            (false, false) => Self::New(path),
-            (false, true) => Self::Replaced(path),
-        }
-    }
-
     fn file(&self) -> Option<&Path> {
         match self {
             Self::Stdout => None,
             Self::New(path) | Self::Replaced(path) => Some(path),
         }
     }
-
-    fn check(&self) -> Result<(), CommandError> {
-        let Some(path) = self.file() else { return Ok(()) };
-        if path.is_dir() {
-            return Err(file_write_error(path, &"it is a directory"));
-        }
-        let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-        if let Some(directory) = directory.filter(|directory| !directory.is_dir()) {
-            return Err(file_write_error(
-                path,
-                &format!("{} is no directory", directory.display()),
-            ));
-        }
-        match self {
-            Self::New(path) if path.symlink_metadata().is_ok() => Err(file_exists_error(path)),
-            Self::Stdout | Self::New(_) | Self::Replaced(_) => Ok(()),
-        }
-    }
-
     fn save(&self, text: &str) -> Result<(), CommandError> {
         let (path, options) = match self {
             Self::Stdout => return Ok(()),

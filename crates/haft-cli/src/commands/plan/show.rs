@@ -1,4 +1,4 @@
-//! `haft plan show`: a drawing of a plan. Only its form is looked at, so that one that is not valid yet can be seen, too.
+//! `haft plan show`: a drawing of a plan. It checks only the form, so it also draws a plan that is not valid yet.
 
 use std::path::PathBuf;
 
@@ -14,8 +14,8 @@ use crate::views::output;
 
 /// Draw a plan
 ///
-/// In the terminal nodes are boxes, from the first to the last; where they do not fit, and for large plans, the drawing
-/// is a list. Nothing is checked but the form: haft plan check looks at what a plan means.
+/// In the terminal, nodes are boxes, from the first to the last; a drawing that does not fit, or of a large plan, becomes a
+/// list. Only the form is checked: haft plan check checks the rest.
 #[derive(Args)]
 #[command(after_long_help = "\
 Examples:
@@ -26,7 +26,7 @@ Examples:
 pub(super) struct PlanShowArgs {
     /// The plan, or - for standard input
     file: PathBuf,
-    /// What to draw it as
+    /// Format of the drawing
     #[arg(long, value_enum, default_value_t = PlanDrawingFormat::Text)]
     format: PlanDrawingFormat,
 }

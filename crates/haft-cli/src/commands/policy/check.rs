@@ -1,4 +1,4 @@
-//! `haft policy check`: whether all rules can be used, and which of them never decide.
+//! `haft policy check`: checks that all rules can be used, and finds those that never decide.
 
 use serde::Serialize;
 

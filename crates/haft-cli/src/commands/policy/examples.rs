@@ -1,11 +1,10 @@
-//! What one example of a rule shows. A rule can only be compiled with examples that hold, so that compiling it with the one
-//! example is the question.
+//! Checks one example of a rule. A rule compiles only if its examples hold, so this compiles the rule with that one example.
 
 use haft_contract::PatternVariables;
 use haft_policy::{Conditions, Rule, RuleScope, RuleSet};
 use serde::Serialize;
 
-/// What is expected of an example.
+/// The expected result of an example.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum ExampleExpectation {
@@ -13,7 +12,7 @@ pub(super) enum ExampleExpectation {
     NotMatch,
 }
 
-/// What an example shows.
+/// The result of an example.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum ExampleResult {

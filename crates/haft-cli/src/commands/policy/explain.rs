@@ -1,4 +1,4 @@
-//! `haft policy explain`: what would become of a call, in words. The judging is the runtime's.
+//! `haft policy explain`: prints the outcome that a call would have. The runtime judges the call.
 
 use haft::CallExplanation;
 use haft_contract::{ErrorCode, Refusal};
@@ -17,24 +17,24 @@ use haft_app::{compose, quote, settings};
 struct PolicyExplainReport<'a> {
     tool: &'a str,
     outcome: RuleAction,
-    accesses: Vec<ExplainedAccess<'a>>,
+    accesses: Vec<ExplainedAccess>,
     #[serde(skip_serializing_if = "Option::is_none")]
     refusal: Option<ExplainedRefusal<'a>>,
     reasons: &'a [String],
 }
 
 #[derive(Serialize)]
-struct ExplainedAccess<'a> {
-    access: &'a str,
+struct ExplainedAccess {
+    access: String,
     action: RuleAction,
-    text: &'a str,
+    text: String,
 }
 
 #[derive(Serialize)]
 struct ExplainedRefusal<'a> {
     code: ErrorCode,
     message: &'a str,
-    /// What would change it; rules say so in the message.
+    /// The setting that would change it. For rules, the message says so.
     #[serde(skip_serializing_if = "Option::is_none")]
     change: Option<String>,
 }
@@ -51,46 +51,38 @@ pub(super) async fn run(
     let runtime = compose::unrecorded_runtime(&settings, host).await?;
     let session = compose::open_connection(&runtime, &settings, host, "cli")?;
     let explanation = session.explain(tool, input).await?;
-    check_usage(&explanation, tool)?;
+    // Without a usable tool and input, there is no judgement to explain.
+    if let Some(Refusal { code, because, .. }) = &explanation.refusal
+        && CommandStatus::of_code(*code) == CommandStatus::Usage
+    {
+        let hint = match code {
+            ErrorCode::ToolNotFound => "haft tools list".to_owned(),
+            _ => format!("haft tools show {}", quote::shell(tool)),
+        };
+        return Err(CommandError::usage(because).hint(hint));
+    }
     if setting_args.json {
-        output::write_json(&answer(&explanation))?;
+        let access = |one: &'_ haft::AccessExplanation| ExplainedAccess {
+            access: one.access.clone(),
+            action: one.action,
+            text: one.text.clone(),
+        };
+        let refusal = explanation.refusal.as_ref();
+        output::write_json(&PolicyExplainReport {
+            tool: &explanation.tool,
+            outcome: explanation.outcome,
+            accesses: explanation.accesses.iter().map(access).collect(),
+            refusal: refusal.map(|refusal| ExplainedRefusal {
+                code: refusal.code,
+                message: &refusal.because,
+                change: remedy::changing_setting(refusal),
+            }),
+            reasons: &explanation.reasons,
+        })?;
     } else {
         output::write_data(&output::escape_controls(&text(&explanation)))?;
     }
     Ok(CommandStatus::Done)
-}
-
-/// An unknown tool, or an input that does not fit, has not been judged: there is nothing to explain.
-fn check_usage(explanation: &CallExplanation, tool: &str) -> Result<(), CommandError> {
-    let Some(Refusal { code, because, .. }) = &explanation.refusal else { return Ok(()) };
-    match CommandStatus::of_code(*code) {
-        CommandStatus::Usage => {
-            let hint = match code {
-                ErrorCode::ToolNotFound => "haft tools list".to_owned(),
-                _ => format!("haft tools show {}", quote::shell(tool)),
-            };
-            Err(CommandError::usage(because).hint(hint))
-        }
-        _ => Ok(()),
-    }
-}
-
-fn answer(explanation: &CallExplanation) -> PolicyExplainReport<'_> {
-    let accesses = explanation.accesses.iter();
-    let refusal = explanation.refusal.as_ref();
-    PolicyExplainReport {
-        tool: &explanation.tool,
-        outcome: explanation.outcome,
-        accesses: accesses
-            .map(|one| ExplainedAccess { access: &one.access, action: one.action, text: &one.text })
-            .collect(),
-        refusal: refusal.map(|refusal| ExplainedRefusal {
-            code: refusal.code,
-            message: &refusal.because,
-            change: remedy::changing_setting(refusal),
-        }),
-        reasons: &explanation.reasons,
-    }
 }
 
 fn text(explanation: &CallExplanation) -> String {
@@ -98,7 +90,7 @@ fn text(explanation: &CallExplanation) -> String {
     let mut text = match explanation.outcome {
         RuleAction::Allow => format!("{tool} would be executed\n"),
         RuleAction::Ask => {
-            format!("somebody would be asked about {tool}; where nobody is, it is refused\n")
+            format!("haft would ask about {tool}; without a terminal, it would refuse the call\n")
         }
         RuleAction::Deny => format!("{tool} would be refused\n"),
     };
@@ -113,7 +105,7 @@ fn text(explanation: &CallExplanation) -> String {
             text.push_str(&format!("\nwhat would change it\n      {change}\n"));
         }
     }
-    // What rules ask about is said above; what is left are the reasons of watchdogs.
+    // The accesses above show what rules ask about. The other reasons come from watchdogs.
     let is_new =
         |reason: &&String| explanation.accesses.iter().all(|access| access.text != **reason);
     let others: Vec<&String> = explanation.reasons.iter().filter(is_new).collect();

@@ -1,5 +1,5 @@
-//! Rules that never decide, as far as that is certain whatever the call. What only may be so is not reported: a check
-//! that cries wolf is switched off.
+//! Finds rules that certainly never decide, whatever the call. It does not report doubtful cases: users switch off a check
+//! that raises false alarms.
 
 use haft_contract::PatternVariables;
 use haft_policy::{Rule, RuleAction, RuleScope, ScopedRule};
@@ -22,34 +22,40 @@ pub(super) fn unused_rules(
     rules: &[(RuleScope, Rule)],
     variables: &PatternVariables,
 ) -> Vec<UnusedRule> {
+    // The user cannot change the rules of presets and of haft.
+    let is_written = |scope: RuleScope| match scope {
+        RuleScope::Manifest | RuleScope::Project | RuleScope::Session => true,
+        RuleScope::Preset | RuleScope::Builtin | RuleScope::Agent => false,
+    };
     let written = rules.iter().enumerate().filter(|(_, (scope, _))| is_written(*scope));
     written
         .filter_map(|(index, (scope, rule))| {
+            let is_empty = || {
+                let example = (ExampleExpectation::Match, "anything");
+                check_example(*scope, rule, example, variables) == ExampleResult::NothingToMatch
+            };
             let why = same_rule_reason(rules, index)
                 .or_else(|| manifest_deny_reason(rules, index))
-                .or_else(|| empty_variable_reason(*scope, rule, variables))?;
+                .or_else(|| {
+                    is_empty().then(|| {
+                        "its pattern matches nothing here, where its variable stands for nothing"
+                            .to_owned()
+                    })
+                })?;
             let rule = ScopedRule { scope: *scope, rule: rule.clone() }.to_string();
             Some(UnusedRule { rule, why })
         })
         .collect()
 }
 
-/// Rules of presets and of haft itself are nobody's to change.
-fn is_written(scope: RuleScope) -> bool {
-    match scope {
-        RuleScope::Manifest | RuleScope::Project | RuleScope::Session => true,
-        RuleScope::Preset | RuleScope::Builtin | RuleScope::Agent => false,
-    }
-}
-
-/// A rule of the same scope that speaks of exactly the same: the stricter decides, and of two equals one is enough.
+/// Returns a reason if another rule of the same scope has the same pattern and is stricter, or equal and earlier.
 fn same_rule_reason(rules: &[(RuleScope, Rule)], index: usize) -> Option<String> {
     let (scope, rule) = rules.get(index)?;
     let others = rules.iter().enumerate().filter(|(other, (other_scope, other_rule))| {
         *other != index && other_scope == scope && has_same_pattern(other_rule, rule)
     });
     for (other, (_, stricter)) in others {
-        // A condition that does not hold takes the other rule away.
+        // If its condition does not hold, the stricter rule does not apply.
         if stricter.when.is_some() && stricter.when != rule.when {
             continue;
         }
@@ -63,7 +69,7 @@ fn same_rule_reason(rules: &[(RuleScope, Rule)], index: usize) -> Option<String>
     None
 }
 
-/// A deny of the manifest that covers the rule, where nothing else of the manifest could come before the deny.
+/// Returns a reason if a deny rule of the manifest covers the rule and no other rule of the manifest could come before it.
 fn manifest_deny_reason(rules: &[(RuleScope, Rule)], index: usize) -> Option<String> {
     let (scope, rule) = rules.get(index)?;
     let is_nearer = matches!(scope, RuleScope::Project | RuleScope::Session);
@@ -72,46 +78,31 @@ fn manifest_deny_reason(rules: &[(RuleScope, Rule)], index: usize) -> Option<Str
     }
     let manifest =
         || rules.iter().filter(|(scope, _)| *scope == RuleScope::Manifest).map(|(_, rule)| rule);
-    let softer = |rule: &&Rule| rule.action != RuleAction::Deny;
+    let softer = |deny: &&Rule| deny.action != RuleAction::Deny;
     if manifest().filter(softer).any(|softer| may_overlap(&softer.permission, &rule.permission)) {
         return None;
     }
     let mut denies = manifest().filter(|rule| rule.action == RuleAction::Deny);
-    let deny = denies.find(|deny| covers(deny, rule))?;
+    // Permissions give patterns their meaning, so only `*` and the same pattern certainly cover a rule.
+    let deny = denies.find(|deny| {
+        let permission = deny.permission == "*" || deny.permission == rule.permission;
+        (permission && deny.pattern == "*") || has_same_pattern(deny, rule)
+    })?;
     Some(format!("`{deny}` of the manifest always holds"))
-}
-
-/// A pattern with a variable that stands for nothing, so that it matches nothing.
-fn empty_variable_reason(
-    scope: RuleScope,
-    rule: &Rule,
-    variables: &PatternVariables,
-) -> Option<String> {
-    let found = check_example(scope, rule, (ExampleExpectation::Match, "anything"), variables);
-    (found == ExampleResult::NothingToMatch).then(|| {
-        "its pattern matches nothing here, where its variable stands for nothing".to_owned()
-    })
 }
 
 fn has_same_pattern(one: &Rule, other: &Rule) -> bool {
     one.permission == other.permission && one.pattern == other.pattern
 }
 
-/// Returns whether everything that the rule matches is matched by the deny, as their texts show.
-fn covers(deny: &Rule, rule: &Rule) -> bool {
-    let permission = deny.permission == "*" || deny.permission == rule.permission;
-    // What a pattern other than * means depends on what its permission is about.
-    (permission && deny.pattern == "*") || has_same_pattern(deny, rule)
-}
-
-/// Returns whether one call may answer to both permissions. A tool and a capability may meet in one call; two tools, or
-/// two capabilities, do not in one access.
+/// Returns whether one call may need both permissions. A tool and a capability may meet in one call. Two tools, or two
+/// capabilities, do not meet in one access.
 fn may_overlap(one: &str, other: &str) -> bool {
     let is_exact = |name: &str| !name.contains('*');
     if !is_exact(one) || !is_exact(other) || one == other {
         return true;
     }
-    // What is neither may be a tool of the user's, or a capability that one needs.
+    // An unknown name may be a tool of the user's, or a capability that such a tool needs.
     let are_alike = |is_one: fn(&str) -> bool| is_one(one) && is_one(other);
     !are_alike(is_tool) && !are_alike(is_capability)
 }
@@ -180,7 +171,7 @@ mod tests {
                 (Project, "bash", "git status", Allow),
                 // A deny of a capability is less exact than a rule for a tool of the manifest.
                 (Manifest, "shell.run", "git*", Ask),
-                // Presets and haft's own rules are nobody's to change.
+                // The user cannot change the rules of presets and of haft.
                 (Preset, "todo", "*", Allow),
                 (Preset, "todo", "*", Allow),
                 (Builtin, "fs.write", "a", Deny),

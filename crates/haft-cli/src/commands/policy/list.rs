@@ -8,7 +8,6 @@ use crate::error::{CommandError, CommandStatus};
 use crate::views::output;
 use crate::views::table::table;
 use haft_app::host::AppHost;
-use haft_app::settings::EffectiveSettings;
 use haft_app::{compose, settings};
 
 /// Columns of a line of names.
@@ -28,7 +27,7 @@ struct RuleListEntry<'a> {
 #[derive(Serialize)]
 struct PolicyListReport<'a> {
     rules: Vec<RuleListEntry<'a>>,
-    /// Names that nobody changes, whatever the rules say.
+    /// Protected names, which no rule makes writable.
     protected: Vec<&'a str>,
     project_file: &'a std::path::Path,
 }
@@ -43,14 +42,25 @@ pub(super) async fn run(
     let mut rules = compose::rules_in_force(&settings, &registry)?;
     // A stable sort: rules of one scope stay in the order in which they were written.
     rules.sort_by_key(|(scope, _)| std::cmp::Reverse(*scope));
-    let origins = RuleOrigins::of(&settings);
+    let manifest = settings.manifest.as_ref();
+    let manifest = manifest.map_or("-".to_owned(), |path| path.display().to_string());
+    let preset = format!("haft policy preset {}", settings.preset.name());
+    let project = settings.project.path().display().to_string();
+    let origin = |scope: RuleScope| match scope {
+        RuleScope::Preset => preset.as_str(),
+        RuleScope::Builtin => "haft",
+        RuleScope::Manifest => &manifest,
+        RuleScope::Agent => "the agent's file",
+        RuleScope::Project => &project,
+        RuleScope::Session => "command line",
+    };
     let mut project_rules = 0;
     let listed = rules.iter().map(|(scope, rule)| {
         let number = (*scope == RuleScope::Project).then(|| {
             project_rules += 1;
             project_rules
         });
-        RuleListEntry { number, scope: *scope, origin: origins.of_scope(*scope), rule }
+        RuleListEntry { number, scope: *scope, origin: origin(*scope), rule }
     });
     let answer = PolicyListReport {
         rules: listed.collect(),
@@ -60,47 +70,14 @@ pub(super) async fn run(
     if setting_args.json {
         output::write_json(&answer)?;
     } else {
-        output::write_data(&output::escape_controls(&text(&answer)))?;
+        // The origin is often a long path, so it stands once above its rules.
+        let sections = answer.rules.chunk_by(|one, other| one.scope == other.scope);
+        let protected =
+            format!("protected names (haft, sandbox.protect)\n{}", folded(&answer.protected));
+        let sections: Vec<String> = sections.map(section).chain([protected]).collect();
+        output::write_data(&output::escape_controls(&sections.join("\n")))?;
     }
     Ok(CommandStatus::Done)
-}
-
-/// Where the rules of each scope come from.
-struct RuleOrigins {
-    manifest: String,
-    preset: String,
-    project: String,
-}
-
-impl RuleOrigins {
-    fn of(settings: &EffectiveSettings) -> Self {
-        let manifest = settings.manifest.as_ref();
-        Self {
-            manifest: manifest.map_or("-".to_owned(), |path| path.display().to_string()),
-            preset: format!("haft policy preset {}", settings.preset.name()),
-            project: settings.project.path().display().to_string(),
-        }
-    }
-
-    fn of_scope(&self, scope: RuleScope) -> &str {
-        match scope {
-            RuleScope::Preset => &self.preset,
-            RuleScope::Builtin => "haft",
-            RuleScope::Manifest => &self.manifest,
-            RuleScope::Agent => "the agent's file",
-            RuleScope::Project => &self.project,
-            RuleScope::Session => "command line",
-        }
-    }
-}
-
-/// The origin is a path more often than not; said once above its rules, it leaves the rules their width.
-fn text(answer: &PolicyListReport<'_>) -> String {
-    let sections = answer.rules.chunk_by(|one, other| one.scope == other.scope);
-    let protected =
-        format!("protected names (haft, sandbox.protect)\n{}", folded(&answer.protected));
-    let sections: Vec<String> = sections.map(section).chain([protected]).collect();
-    sections.join("\n")
 }
 
 fn section(rules: &[RuleListEntry<'_>]) -> String {

@@ -1,4 +1,4 @@
-//! `haft policy preset`: a preset as it ships, comments and all, to read or to start a manifest from.
+//! `haft policy preset`: prints a preset with its comments, to read or to start a manifest from.
 
 use crate::error::{CommandError, CommandStatus};
 use crate::views::output;

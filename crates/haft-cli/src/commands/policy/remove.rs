@@ -1,4 +1,4 @@
-//! `haft policy remove`: takes back what was allowed for a project.
+//! `haft policy remove`: removes a rule that the user allowed for a project.
 
 use haft_policy::Rule;
 use serde::Serialize;

@@ -1,8 +1,7 @@
-//! `haft policy test`: the examples that rules carry, one by one. When a manifest is used they are checked, too, but then
-//! the first look at a mistake is an error; here it is a list.
+//! `haft policy test`: checks the examples of all rules, one by one. Reading a manifest checks them too, but stops with an
+//! error at the first mistake; this command lists them all.
 
-use haft_contract::PatternVariables;
-use haft_policy::{Rule, RuleScope};
+use haft_policy::RuleScope;
 use serde::Serialize;
 
 use super::examples::{ExampleExpectation, ExampleResult, check_example};
@@ -37,14 +36,24 @@ pub(super) fn run(
         settings::resolve_with(&setting_args.overrides(), host, ExampleChecks::Unchecked)?;
     let manifest = settings::find_manifest(&setting_args.overrides(), host)?;
     let manifest = manifest.map(|file| file.parse_with(ExampleChecks::Unchecked)).transpose()?;
-    // All of the manifest's, trusted or not: its author wants to know.
+    // All rules of the manifest, even if it is not trusted: its author wants to test them.
     let of_manifest = manifest.unwrap_or_default().permissions;
     let of_others = settings.rules.iter().filter(|(scope, _)| *scope != RuleScope::Manifest);
     let rules =
         of_others.cloned().chain(of_manifest.into_iter().map(|rule| (RuleScope::Manifest, rule)));
     let variables = compose::variables(&compose::roots(&settings)?, host);
-    let examples: Vec<TestedExample> =
-        rules.flat_map(|(scope, rule)| examples_of(scope, &rule, &variables)).collect();
+    let mut examples = Vec::new();
+    for (scope, rule) in rules {
+        let matching = rule.match_examples.iter().map(|it| (ExampleExpectation::Match, it));
+        let other = rule.not_match_examples.iter().map(|it| (ExampleExpectation::NotMatch, it));
+        examples.extend(matching.chain(other).map(|(expected, example)| TestedExample {
+            scope,
+            rule: rule.to_string(),
+            example: example.clone(),
+            expected,
+            found: check_example(scope, &rule, (expected, example), &variables),
+        }));
+    }
     let failed = examples.iter().filter(|example| example.found == ExampleResult::Fails).count();
     let answer = PolicyTestReport { examples, failed };
     if setting_args.json {
@@ -53,24 +62,6 @@ pub(super) fn run(
         output::write_data(&output::escape_controls(&text(&answer)))?;
     }
     Ok(if failed == 0 { CommandStatus::Done } else { CommandStatus::Failed })
-}
-
-fn examples_of(scope: RuleScope, rule: &Rule, variables: &PatternVariables) -> Vec<TestedExample> {
-    let with = |expected: ExampleExpectation| {
-        let examples = match expected {
-            ExampleExpectation::Match => &rule.match_examples,
-            ExampleExpectation::NotMatch => &rule.not_match_examples,
-        };
-        examples.iter().map(move |example| (expected, example))
-    };
-    let tested = |(expected, example): (ExampleExpectation, &String)| TestedExample {
-        scope,
-        rule: rule.to_string(),
-        example: example.clone(),
-        expected,
-        found: check_example(scope, rule, (expected, example), variables),
-    };
-    with(ExampleExpectation::Match).chain(with(ExampleExpectation::NotMatch)).map(tested).collect()
 }
 
 fn text(answer: &PolicyTestReport) -> String {

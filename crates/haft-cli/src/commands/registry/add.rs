@@ -1,5 +1,5 @@
-//! `haft registry add`: a `[[python]]` entry at the end of haft.toml. What stands there is not touched, not even its spaces;
-//! whether the file is trusted afterwards is for the user to say.
+//! `haft registry add`: writes a `[[python]]` entry at the end of haft.toml. The rest of the file stays as it is. The user
+//! decides whether the file stays trusted.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -17,7 +17,7 @@ use haft_app::manifest::{ManifestFile, PythonEntry};
 use haft_app::python::PythonDirectories;
 use haft_app::{python, settings};
 
-/// What is added.
+/// The directory to add.
 #[derive(Args)]
 pub(crate) struct RegistryAddArgs {
     /// Directory of Python tools
@@ -75,7 +75,7 @@ pub(super) async fn run(
     Ok(status)
 }
 
-/// Returns the entry with paths as they are best written into the manifest: from its directory, where they lie within.
+/// Returns the entry with paths as the manifest should have them: relative to its directory, if they lie inside.
 fn manifest_entry(
     args: &RegistryAddArgs,
     file: &ManifestFile,
@@ -83,7 +83,7 @@ fn manifest_entry(
 ) -> Result<PythonEntry, CommandError> {
     let current = host.working_directory()?;
     let written = |path: &Path| -> PathBuf {
-        // The last name is left as it is: an interpreter knows its environment by the link that it is.
+        // The last name is not resolved: an interpreter finds its environment by the link that started it.
         let absolute = current.join(path);
         let parent = absolute.parent().and_then(|parent| parent.canonicalize().ok());
         let place = match (parent, absolute.components().next_back()) {
@@ -107,7 +107,7 @@ fn manifest_entry(
     })
 }
 
-/// Refuses an entry of which nothing could be used, or which is there already.
+/// Refuses an entry that cannot be used, or that the manifest has already.
 fn check_usable(
     placed: &PythonEntry,
     file: &ManifestFile,

@@ -1,4 +1,4 @@
-//! `haft registry check`: what is wrong with which file, and how to mend it.
+//! `haft registry check`: reports the problems of each file, and how to mend them.
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,7 @@ use crate::views::path_text::{counted, shown};
 use haft_app::host::AppHost;
 use haft_app::quote;
 
-/// What is said of all directories.
+/// The report about all directories.
 #[derive(Serialize)]
 pub(super) struct RegistryCheckReport<'a> {
     directories: Vec<CheckedDirectoryReport<'a>>,
@@ -22,7 +22,7 @@ pub(super) struct RegistryCheckReport<'a> {
     warnings: usize,
 }
 
-/// What is said of one directory.
+/// The report about one directory.
 #[derive(Serialize)]
 struct CheckedDirectoryReport<'a> {
     dir: &'a Path,

@@ -1,5 +1,4 @@
-//! The directories that a subcommand is about, each with what is in it. A directory that cannot be used is one of them, with
-//! the reason.
+//! The directories of a subcommand, each with its content. For a directory that cannot be used, the content is the reason.
 
 use std::path::Path;
 
@@ -17,7 +16,7 @@ use haft_app::{compose, quote, settings};
 pub(crate) struct ScannedDirectory {
     /// As it is configured.
     pub(crate) entry: PythonEntry,
-    /// What is in it, or why nothing of it can be used.
+    /// Its content, or why it cannot be used.
     pub(crate) contents: Result<PythonToolSource, String>,
 }
 
@@ -35,7 +34,18 @@ pub(super) async fn scan_directories(
         return Err(CommandError::usage(message).hint("haft registry check"));
     }
     if named.is_none() && settings.python.entries.is_empty() {
-        return Err(no_directories_error(&settings));
+        return Err(match &settings.manifest {
+            Some(manifest) if settings.python.has_untrusted => {
+                let message = "the directories of Python tools in the manifest do not hold, because it is not trusted";
+                let manifest = quote::shell(&manifest.to_string_lossy());
+                CommandError::usage(message).hint(format!("haft trust {manifest}"))
+            }
+            _ => {
+                let message =
+                    "no directory of Python tools is configured: name one, or add one to haft.toml";
+                CommandError::usage(message).hint("haft registry add tools")
+            }
+        });
     }
     let mut entries = settings.python.entries.clone();
     if let Some(dir) = named.as_deref()
@@ -50,22 +60,7 @@ pub(super) async fn scan_directories(
     Ok(surveyed)
 }
 
-fn no_directories_error(settings: &EffectiveSettings) -> CommandError {
-    match &settings.manifest {
-        Some(manifest) if settings.python.has_untrusted => {
-            let message = "the directories of Python tools in the manifest do not hold, because it is not trusted";
-            let manifest = quote::shell(&manifest.to_string_lossy());
-            CommandError::usage(message).hint(format!("haft trust {manifest}"))
-        }
-        _ => {
-            let message =
-                "no directory of Python tools is configured: name one, or add one to haft.toml";
-            CommandError::usage(message).hint("haft registry add tools")
-        }
-    }
-}
-
-/// Looks at directories in the order in which their tools are registered: of two tools of one name the first has it.
+/// Looks at directories in the order of registration: of two tools with one name, the first keeps it.
 pub(crate) async fn scan_entries(
     settings: &EffectiveSettings,
     entries: Vec<PythonEntry>,

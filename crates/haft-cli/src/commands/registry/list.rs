@@ -1,4 +1,4 @@
-//! `haft registry list`: the Python tools with what decides how they are called.
+//! `haft registry list`: lists the Python tools with the facts that decide how they are called.
 
 use std::path::{Path, PathBuf};
 
@@ -62,7 +62,17 @@ pub(super) async fn run(
     } else if listed.is_empty() {
         output::write_data("no tools")?;
     } else {
-        output::write_data(&output::escape_controls(&text(&listed)))?;
+        let rows = listed.iter().map(|one| {
+            vec![
+                one.tool.to_owned(),
+                shown(&one.file),
+                one.effect.as_str().to_owned(),
+                if one.dangerous { "yes" } else { "no" }.to_owned(),
+                parameters(one.parameters),
+            ]
+        });
+        let text = table(&["TOOL", "FILE", "EFFECT", "DANGEROUS", "PARAMETERS"], rows);
+        output::write_data(&output::escape_controls(&text))?;
     }
     Ok(status)
 }
@@ -86,20 +96,7 @@ fn listed(surveyed: &ScannedDirectory) -> Vec<PythonToolListEntry<'_>> {
         .collect()
 }
 
-fn text(listed: &[PythonToolListEntry<'_>]) -> String {
-    let rows = listed.iter().map(|one| {
-        vec![
-            one.tool.to_owned(),
-            shown(&one.file),
-            one.effect.as_str().to_owned(),
-            if one.dangerous { "yes" } else { "no" }.to_owned(),
-            parameters(one.parameters),
-        ]
-    });
-    table(&["TOOL", "FILE", "EFFECT", "DANGEROUS", "PARAMETERS"], rows)
-}
-
-/// Returns the names of parameters, in brackets those that may be left out.
+/// Returns the names of parameters. Those that may be left out are in brackets.
 fn parameters(schema: &Value) -> String {
     let required = schema.get("required").and_then(Value::as_array);
     let is_required =

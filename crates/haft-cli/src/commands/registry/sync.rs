@@ -1,5 +1,5 @@
-//! `haft registry sync`: `registry.json` as Smith has it, from the METADATA of the files. It is written whole or not at all,
-//! and only where it would say something else.
+//! `haft registry sync`: writes `registry.json`, in the format of Smith, from the METADATA of the files. It replaces the file
+//! in one step, and only if the content changes.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
@@ -24,24 +24,24 @@ pub(super) const FILE_NAME: &str = "registry.json";
 /// Largest registry that is read, in bytes.
 pub(crate) const REGISTRY_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
-/// Whether anything is written.
+/// Whether the command writes the registry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SyncMode {
-    /// It is, unless something stands there that cannot be read.
+    /// Write, unless there is a registry that cannot be read.
     Write,
-    /// It is, whatever stands there.
+    /// Write in any case.
     WriteOver,
-    /// It is not.
+    /// Only report the differences.
     Report,
 }
 
-/// What the registry of a directory is like.
+/// The state of a directory's registry.
 pub(super) enum RegistryFileState {
     /// There is none.
     Missing,
-    /// There is one, which differs so from the files.
+    /// There is one, with these differences from the files.
     Read(Vec<RegistryDifference>),
-    /// There is one that says nothing.
+    /// There is one that cannot be read.
     Unusable(String),
 }
 
@@ -109,7 +109,7 @@ fn read(path: &Path) -> Result<Option<RegistryFile>, String> {
 
 /// Returns the text of a regular file of bounded size.
 fn read_text(path: &Path) -> io::Result<String> {
-    // Opening a FIFO would wait for whoever writes into it.
+    // Without this flag, opening a FIFO would wait for a writer.
     let flags = i32::try_from(OFlags::NONBLOCK.bits()).map_err(io::Error::other)?;
     let file = File::options().read(true).custom_flags(flags).open(path)?;
     if !file.metadata()?.is_file() {
@@ -146,7 +146,7 @@ fn sync_directory(
     };
     let registered = match (read(&found.directory.path.join(FILE_NAME)), mode) {
         (Ok(registered), _) => registered.unwrap_or_default(),
-        // One typing mistake must not cost what somebody wrote by hand.
+        // One typing mistake must not destroy a registry that a person wrote.
         (Err(why), SyncMode::Write | SyncMode::Report) => {
             let error = format!("{why}; it stays as it is: {}", registry_remedy(&nothing.dir));
             return Ok(RegistrySyncReport { error: Some(error), ..nothing });
@@ -158,10 +158,14 @@ fn sync_directory(
         SyncMode::Write | SyncMode::WriteOver => write_changed(found)?,
         SyncMode::Report => false,
     };
-    Ok(RegistrySyncReport { written, differences, left_out: files_with_errors(found), ..nothing })
+    let problems = found.checked.problems.iter();
+    let errors = problems.filter(|it| it.severity == haft_python::ToolFileSeverity::Error);
+    let mut left_out: Vec<String> = errors.map(|problem| problem.file.clone()).collect();
+    left_out.dedup();
+    Ok(RegistrySyncReport { written, differences, left_out, ..nothing })
 }
 
-/// Says of a registry that cannot be used what to do about it.
+/// Returns the advice about a registry that cannot be used.
 pub(super) fn registry_remedy(dir: &Path) -> String {
     if check_replaceable(&dir.join(FILE_NAME)).is_err() {
         return "remove it first".to_owned();
@@ -170,16 +174,7 @@ pub(super) fn registry_remedy(dir: &Path) -> String {
     format!("mend it, or write it anew with haft registry sync --force {dir}")
 }
 
-/// Returns the files that have errors.
-fn files_with_errors(found: &PythonToolSource) -> Vec<String> {
-    let errors = found.checked.problems.iter();
-    let errors = errors.filter(|problem| problem.severity == haft_python::ToolFileSeverity::Error);
-    let mut files: Vec<String> = errors.map(|problem| problem.file.clone()).collect();
-    files.dedup();
-    files
-}
-
-/// Writes the registry of the tools unless that is what stands there; returns whether it did.
+/// Writes the registry of the tools if it changed, and returns whether it did.
 fn write_changed(found: &PythonToolSource) -> Result<bool, CommandError> {
     let directory = &found.directory.path;
     let path = directory.join(FILE_NAME);
@@ -187,13 +182,24 @@ fn write_changed(found: &PythonToolSource) -> Result<bool, CommandError> {
     if read_text(&path).is_ok_and(|present| present == text) {
         return Ok(false);
     }
-    let written = check_replaceable(&path).and_then(|()| replace_registry(directory, &path, &text));
-    written
+    let replace = || {
+        let temporary = directory.join(format!(".{FILE_NAME}.{}.tmp", std::process::id()));
+        let mut file = File::create(&temporary)?;
+        let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
+        let replaced = written.and_then(|()| fs::rename(&temporary, &path));
+        if replaced.is_err() {
+            // A partly written file must not stay behind.
+            let _ = fs::remove_file(&temporary);
+        }
+        replaced
+    };
+    check_replaceable(&path)
+        .and_then(|()| replace())
         .map(|()| true)
         .map_err(|err| CommandError::failed(format!("{} cannot be written: {err}", path.display())))
 }
 
-/// Refuses to put a registry in the place of what is no file: somebody made that for another purpose.
+/// Refuses to replace anything but a regular file, which has another purpose.
 fn check_replaceable(path: &Path) -> io::Result<()> {
     match fs::metadata(path) {
         Ok(found) if found.is_file() => Ok(()),
@@ -203,18 +209,6 @@ fn check_replaceable(path: &Path) -> io::Result<()> {
         Err(err) if err.kind() == io::ErrorKind::NotFound => Ok(()),
         Err(err) => Err(err),
     }
-}
-
-fn replace_registry(directory: &Path, path: &Path, text: &str) -> io::Result<()> {
-    let temporary = directory.join(format!(".{FILE_NAME}.{}.tmp", std::process::id()));
-    let mut file = File::create(&temporary)?;
-    let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
-    let replaced = written.and_then(|()| fs::rename(&temporary, path));
-    if replaced.is_err() {
-        // What is half written is of no use to anybody.
-        let _ = fs::remove_file(&temporary);
-    }
-    replaced
 }
 
 fn text(answer: &RegistrySyncReport, mode: SyncMode) -> String {

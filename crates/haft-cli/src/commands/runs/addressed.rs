@@ -1,4 +1,4 @@
-//! Records as JSON has them: with the name of the call in one word, as all commands take it.
+//! The JSON form of records: each with the name of its call in one word, as all commands take it.
 
 use haft_contract::{AttemptAddress, CallAddress};
 use haft_journal::{CallRow, EarlierEffect, LateOutcome, SnapshotNote};
@@ -21,7 +21,7 @@ impl<'a> From<&'a CallRow> for AddressedCall<'a> {
     }
 }
 
-/// A call that a retry is warned of, with its name.
+/// A call that a retry warns about, with its name.
 #[derive(Serialize)]
 pub(super) struct AddressedEffect {
     call: String,
@@ -54,7 +54,7 @@ impl<'a> TryFrom<&'a LateOutcome> for AddressedLateOutcome<'a> {
     fn try_from(late: &'a LateOutcome) -> Result<Self, CommandError> {
         let LateOutcome { call, tool, fencing_token: epoch, status, envelope, finished_at_ms } =
             late;
-        // What is no JSON is shown as a text.
+        // An envelope that is not JSON is shown as a text.
         let envelope = RawValue::from_string(envelope.clone())
             .or_else(|_| serde_json::value::to_raw_value(envelope))
             .map_err(|err| CommandError::failed(format!("the answer is not JSON: {err}")))?;
@@ -63,7 +63,7 @@ impl<'a> TryFrom<&'a LateOutcome> for AddressedLateOutcome<'a> {
     }
 }
 
-/// What is recorded of snapshots, with the name of its call.
+/// The snapshots of a call, with the name of the call.
 #[derive(Serialize)]
 pub(super) struct AddressedSnapshot<'a> {
     call: String,

@@ -1,5 +1,4 @@
-//! One call as `haft runs show` shows it: everything that was recorded of it. Nothing is left out, and nothing is looked up
-//! elsewhere but what was undone of it.
+//! One call in full, as `haft runs show` prints it. The record alone is the source, except for later undos of the call.
 
 use haft_contract::{CallAddress, Effect, Envelope};
 use haft_journal::{CallQuery, CallRow, Journal, LateOutcome, RunQuery, RunRow, SnapshotNote};
@@ -27,12 +26,12 @@ struct CallDetails {
     undone: Vec<UndoReference>,
 }
 
-/// What a program is told of a call.
+/// The JSON form of a call.
 #[derive(Serialize)]
 struct CallDetailsReport<'a> {
     #[serde(flatten)]
     call: AddressedCall<'a>,
-    /// Whether somebody has to say what became of it.
+    /// Whether a person has to settle it.
     in_doubt: bool,
     late_outcomes: Vec<AddressedLateOutcome<'a>>,
     snapshots: Vec<AddressedSnapshot<'a>>,
@@ -49,7 +48,13 @@ pub(super) async fn show(
     let query = RunQuery { run: Some(id.scope.run.clone()), ..RunQuery::default() };
     let run = journal.runs(query).await?.pop().ok_or_else(|| unknown_run_error(name))?;
     let call = journal.calls(CallQuery::of_call(id.clone())).await?.pop();
-    let call = call.ok_or_else(|| unknown_call(id, settings))?;
+    let call = call.ok_or_else(|| {
+        let run = &id.scope.run;
+        let command = hint::with_journal_options(&format!("haft runs show {run}"), settings);
+        CommandError::usage(format!("run {run} has no call {id}"))
+            .kind(CommandErrorKind::UnknownCall)
+            .hint(command)
+    })?;
     let mut late_outcomes = journal.late_outcomes(&id.scope.run).await?;
     late_outcomes.retain(|late| late.call == *id);
     let session = run_session::find_run_session(journal, &id.scope.run).await?;
@@ -58,30 +63,19 @@ pub(super) async fn show(
     let snapshots = journal.snapshots(&id.scope.run, Some(id)).await?;
     let found = CallDetails { run, session, call, late_outcomes, snapshots, undone };
     if settings.json {
-        output::write_json(&call_report(&found)?)?;
+        let found = &found;
+        let late = found.late_outcomes.iter().map(AddressedLateOutcome::try_from);
+        output::write_json(&CallDetailsReport {
+            call: AddressedCall::from(&found.call),
+            in_doubt: doubts::is_in_doubt(&found.call, text::is_holder_dead(&found.run)),
+            late_outcomes: late.collect::<Result<_, _>>()?,
+            snapshots: found.snapshots.iter().map(AddressedSnapshot::from).collect(),
+            undone: &found.undone,
+        })?;
     } else {
         output::write_data(&call_text(&found, settings))?;
     }
     Ok(CommandStatus::Done)
-}
-
-fn unknown_call(id: &CallAddress, settings: &SettingArgs) -> CommandError {
-    let run = &id.scope.run;
-    let command = hint::with_journal_options(&format!("haft runs show {run}"), settings);
-    CommandError::usage(format!("run {run} has no call {id}"))
-        .kind(CommandErrorKind::UnknownCall)
-        .hint(command)
-}
-
-fn call_report(found: &CallDetails) -> Result<CallDetailsReport<'_>, CommandError> {
-    let late = found.late_outcomes.iter().map(AddressedLateOutcome::try_from);
-    Ok(CallDetailsReport {
-        call: AddressedCall::from(&found.call),
-        in_doubt: doubts::is_in_doubt(&found.call, text::is_holder_dead(&found.run)),
-        late_outcomes: late.collect::<Result<_, _>>()?,
-        snapshots: found.snapshots.iter().map(AddressedSnapshot::from).collect(),
-        undone: &found.undone,
-    })
 }
 
 fn call_text(found: &CallDetails, settings: &SettingArgs) -> String {
@@ -94,11 +88,20 @@ fn call_text(found: &CallDetails, settings: &SettingArgs) -> String {
             &format!("{} at {when}, epoch {}; it does not count", late.status, late.fencing_token),
         ));
     }
-    snapshots.iter().for_each(|noted| text.push_str(&line("snapshot", &snapshot(noted))));
+    for noted in snapshots {
+        let side = |side: &Option<String>| side.clone().unwrap_or_else(|| "none".to_owned());
+        let (before, after) = (side(&noted.before), side(&noted.after));
+        let note = noted.note.as_ref().map_or(String::new(), |note| format!("; {note}"));
+        let snapshot = format!("{}: {before} before, {after} after{note}", noted.root);
+        text.push_str(&line("snapshot", &output::escape_controls(&snapshot)));
+    }
     undone.iter().for_each(|undone| text.push_str(&line("undone", &undone.text())));
     text.push_str(&part("input", &pretty(&call.input)));
     if call.accesses != "[]" {
-        text.push_str(&part("accesses", &list_one_per_line(&call.accesses)));
+        // One item a line. A text that is not a JSON list stays as it is.
+        let items: Option<Vec<Value>> = serde_json::from_str(&call.accesses).ok();
+        let lines = |items: Vec<Value>| items.iter().map(|item| format!("{item}\n")).collect();
+        text.push_str(&part("accesses", &items.map_or(call.accesses.clone(), lines)));
     }
     text.push_str(
         &call.details.as_deref().map_or(String::new(), |it| part("details", &pretty(it))),
@@ -152,23 +155,13 @@ fn line(label: &str, text: &str) -> String {
     format!("{label:<10}{text}\n")
 }
 
-/// Returns a part of its own under its name, set in so that it cannot be taken for another part.
+/// Returns a part under its name, indented so that its text cannot look like another part.
 fn part(name: &str, text: &str) -> String {
     let lines: String = output::escape_controls(text.trim_end())
         .lines()
         .map(|line| format!("  {line}\n"))
         .collect();
     format!("\n{name}:\n{lines}")
-}
-
-fn snapshot(noted: &SnapshotNote) -> String {
-    let side = |side: &Option<String>| side.clone().unwrap_or_else(|| "none".to_owned());
-    let mut text =
-        format!("{}: {} before, {} after", noted.root, side(&noted.before), side(&noted.after));
-    if let Some(note) = &noted.note {
-        text.push_str(&format!("; {note}"));
-    }
-    output::escape_controls(&text)
 }
 
 fn answer(call: &CallRow) -> String {
@@ -189,14 +182,7 @@ fn answer(call: &CallRow) -> String {
     text + &part("metadata", &pretty(&metadata.to_string()))
 }
 
-/// Returns a JSON list with one item a line; what is none stays as it is.
-fn list_one_per_line(json: &str) -> String {
-    let items: Option<Vec<Value>> = serde_json::from_str(json).ok();
-    let lines = |items: Vec<Value>| items.iter().map(|item| format!("{item}\n")).collect();
-    items.map_or(json.to_owned(), lines)
-}
-
-/// Returns JSON as people read it; what is none stays as it is.
+/// Returns JSON with line breaks. A text that is not JSON stays as it is.
 fn pretty(json: &str) -> String {
     let value: Option<Value> = serde_json::from_str(json).ok();
     value.and_then(|value| serde_json::to_string_pretty(&value).ok()).unwrap_or(json.to_owned())

@@ -1,4 +1,4 @@
-//! The calls of a run that may or may not have happened, and what to type about each.
+//! The calls of a run that may or may not have happened, and the command to type about each.
 
 use haft_contract::Effect;
 use haft_journal::{CallOrder, CallQuery, CallRow, CallStatus, Journal, JournalError, RunRow};
@@ -8,10 +8,10 @@ use crate::arguments::hint;
 use crate::arguments::setting_args::SettingArgs;
 use crate::views::output;
 
-/// Calls in doubt that are shown with what to type about them.
+/// Calls in doubt that are shown with their commands.
 pub(crate) const DOUBTS_SHOWN_MAX: usize = 20;
 
-/// Returns the calls of a run that wait for somebody to say what became of them, in the order of their change.
+/// Returns the calls of a run that a person has to settle, in the order of their last change.
 pub(super) async fn find_doubts(
     journal: &dyn Journal,
     run: &RunRow,
@@ -20,7 +20,7 @@ pub(super) async fn find_doubts(
     if run.unknown + run.intended == 0 {
         return Ok(doubts);
     }
-    // What a process that is gone left open is in doubt as soon as anybody looks after its runs.
+    // If the holder is dead, its open calls are in doubt as soon as another process takes over the run.
     let owner_is_gone = text::is_holder_dead(run);
     let mut query = CallQuery { order: CallOrder::Change, ..CallQuery::of_run(run.id.clone()) };
     loop {
@@ -31,7 +31,7 @@ pub(super) async fn find_doubts(
     }
 }
 
-/// Returns whether somebody has to say what became of a call.
+/// Returns whether a person has to settle a call.
 pub(super) fn is_in_doubt(call: &CallRow, owner_is_gone: bool) -> bool {
     let is_open = match call.status {
         CallStatus::Unknown => call.verdict.is_none(),
@@ -41,7 +41,7 @@ pub(super) fn is_in_doubt(call: &CallRow, owner_is_gone: bool) -> bool {
     is_open && call.effect == Effect::Once
 }
 
-/// Returns what is to be said and typed about calls in doubt, and to go on then; empty if there are none.
+/// Returns the list of calls in doubt with the commands that settle them and that resume the run. Empty without doubts.
 pub(super) fn doubts_text(
     doubts: &[CallRow],
     going_on: Option<String>,

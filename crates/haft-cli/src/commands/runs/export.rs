@@ -1,4 +1,4 @@
-//! `haft runs export`: what was recorded as lines of JSON, for other programs to keep. Asks for a page at a time, so that
+//! `haft runs export`: writes the records as lines of JSON, for other programs to keep. It reads the journal page by page, so
 //! a long journal needs no more memory than a short one.
 
 use std::collections::HashSet;
@@ -20,9 +20,9 @@ use haft_app::host::AppHost;
 /// Write runs and calls as lines of JSON
 ///
 /// Each line is an object whose "record" says what it is: "run", "late_outcome", "snapshot" or "call", with the fields
-/// that haft runs show --json has; "call" is the call's name, as all commands take it. The runs come first, the newest first, each followed by its late outcomes and its
-/// snapshots; then the calls of all of them, in the order in which they were recorded or settled last. A call that
-/// changes meanwhile comes once more: its last line holds.
+/// that haft runs show --json has; "call" is the call's name, as all commands take it. The runs come first, the newest first,
+/// each followed by its late outcomes and its snapshots; then the calls of all of them, in the order in which they were
+/// recorded or settled last. A call that changes meanwhile comes once more: its last line holds.
 #[derive(Args)]
 #[command(after_long_help = "\
 Examples:
@@ -47,7 +47,7 @@ enum RunsExportLine<'a> {
     Call(AddressedCall<'a>),
 }
 
-/// Which runs are written.
+/// The runs to write.
 enum ExportedRuns {
     All,
     Named(HashSet<RunId>),
@@ -72,22 +72,8 @@ pub(super) async fn run(
     for run in &args.runs {
         names.push(find_named_run(run, journal, settings, host).await?);
     }
-    let chosen = if names.is_empty() {
-        all_runs(journal, since_ms).await?
-    } else {
-        named_runs(journal, &names, since_ms).await?
-    };
-    calls(journal, &chosen).await?;
-    Ok(CommandStatus::Done)
-}
-
-async fn named_runs(
-    journal: &dyn Journal,
-    names: &[RunId],
-    since_ms: Option<u64>,
-) -> Result<ExportedRuns, CommandError> {
     let mut chosen = HashSet::new();
-    for name in names {
+    for name in &names {
         let query = RunQuery { run: Some(name.clone()), ..RunQuery::default() };
         let runs = journal.runs(query).await?;
         let run = runs.first().ok_or_else(|| unknown_run_error(name.as_str()))?;
@@ -95,10 +81,16 @@ async fn named_runs(
             write_run(journal, run).await?;
         }
     }
-    Ok(ExportedRuns::Named(chosen))
+    let chosen = if names.is_empty() {
+        write_all_runs(journal, since_ms).await?
+    } else {
+        ExportedRuns::Named(chosen)
+    };
+    calls(journal, &chosen).await?;
+    Ok(CommandStatus::Done)
 }
 
-async fn all_runs(
+async fn write_all_runs(
     journal: &dyn Journal,
     since_ms: Option<u64>,
 ) -> Result<ExportedRuns, CommandError> {
@@ -110,7 +102,7 @@ async fn all_runs(
         query.before = Some(last.id.clone());
         for run in runs.iter().filter(|run| is_since(run, since_ms)) {
             write_run(journal, run).await?;
-            // Without a bound nothing is chosen from, and no list of all runs is kept.
+            // Without a bound all calls are written, so haft keeps no list of the runs.
             if since_ms.is_some() {
                 chosen.insert(run.id.clone());
             }
@@ -135,7 +127,7 @@ async fn write_run(journal: &dyn Journal, run: &RunRow) -> Result<(), CommandErr
     Ok(())
 }
 
-/// Writes the calls in one pass over the journal: a pass for each run would cost its whole length each time.
+/// Writes the calls in one pass over the journal. A pass for each run would read the whole journal each time.
 async fn calls(journal: &dyn Journal, chosen: &ExportedRuns) -> Result<(), CommandError> {
     let mut query = CallQuery { order: CallOrder::Change, ..CallQuery::default() };
     if let ExportedRuns::Named(runs) = chosen {

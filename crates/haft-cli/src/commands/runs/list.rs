@@ -1,4 +1,4 @@
-//! `haft runs list`: the latest runs and how they stand.
+//! `haft runs list`: lists the latest runs and their state.
 
 use clap::Args;
 use haft_journal::limits::QUERY_RUNS_MAX;

@@ -1,21 +1,21 @@
-//! `haft runs prune`: removing what is old or too much, with the outputs that were kept for it.
+//! `haft runs prune`: removes old runs, or the oldest beyond a size, with their kept outputs.
 
 mod due_runs;
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 use std::time::SystemTime;
 
 use clap::Args;
 use haft::{Clock as _, SystemClock};
 use haft_contract::RunId;
-use haft_journal::{Journal, Retention};
+use haft_journal::Retention;
 use serde::Serialize;
 
 use self::due_runs::DueRunReport;
 use super::{DOUBTS_SHOWN_MAX, dead_holders, run_session};
 use crate::error::{CommandError, CommandStatus};
 use crate::views::output;
+use crate::views::path_text::counted;
 use crate::views::time;
 use haft_app::host::AppHost;
 use haft_app::settings::DurabilitySettings;
@@ -23,10 +23,10 @@ use haft_app::{compose, sidecars};
 
 /// Remove old runs with all that belongs to them
 ///
-/// The runs that were quiet for longest go first; one that a process holds stays, and so does one with a call in doubt, of
-/// which somebody has yet to say whether it happened. Sessions of agents are runs, too: what was said in one goes with it, and
-/// the sessions of its subagents go with it and not before. What is gone can be neither recalled nor undone, nor gone on with.
-/// Without flags, keep_days and keep_bytes of the manifest's [durability] hold.
+/// The runs that were quiet for longest go first. A run that a process holds stays, and so does a run with a call in doubt,
+/// which you have to settle first. Sessions of agents are runs, too: the messages of a session and the sessions of its
+/// subagents go with it. A removed run cannot be recalled, undone or resumed. Without flags, keep_days and keep_bytes of the
+/// manifest's [durability] hold.
 #[derive(Args)]
 #[command(after_long_help = "\
 Examples:
@@ -51,7 +51,7 @@ pub(super) struct RunsPruneArgs {
 #[derive(Default, Serialize)]
 struct RunsPruneReport {
     runs: Vec<RunId>,
-    /// What is known of runs that would go.
+    /// Details of the runs that would go.
     due: Vec<DueRunReport>,
     /// Runs that were due and stay, because calls of theirs are in doubt.
     kept_in_doubt: Vec<RunId>,
@@ -73,7 +73,25 @@ pub(super) async fn run(
     let retention = retention(args, durability)?;
     let removed = if args.dry_run {
         match durability.journal.open_to_read().await? {
-            Some(journal) => print_due_runs(&*journal, retention, host).await?,
+            Some(journal) => {
+                let due_now = journal.due_runs(retention).await?;
+                let haft_journal::DueRuns { runs, kept_in_doubt } = due_now;
+                let (mut outputs, sessions) = (0, host.state().sidecars());
+                for run in &runs {
+                    outputs += sidecars::sidecars_of_run(&*journal, run, &sessions).await?.len();
+                }
+                let due = due_runs::describe_runs(&*journal, &runs, retention).await?;
+                let calls = Some(due.iter().map(|run| run.calls).sum());
+                RunsPruneReport {
+                    runs,
+                    due,
+                    kept_in_doubt,
+                    calls,
+                    outputs,
+                    snapshot_bytes: 0,
+                    dry_run: true,
+                }
+            }
             None => RunsPruneReport { dry_run: true, ..RunsPruneReport::default() },
         }
     } else {
@@ -83,30 +101,6 @@ pub(super) async fn run(
     Ok(CommandStatus::Done)
 }
 
-/// Finds out what would go.
-async fn print_due_runs(
-    journal: &dyn Journal,
-    retention: Retention,
-    host: &AppHost,
-) -> Result<RunsPruneReport, CommandError> {
-    let haft_journal::DueRuns { runs, kept_in_doubt } = journal.due_runs(retention).await?;
-    let mut outputs = 0;
-    for run in &runs {
-        outputs += sidecars::sidecars_of_run(journal, run, &host.state().sidecars()).await?.len();
-    }
-    let due = due_runs::describe_runs(journal, &runs, retention).await?;
-    let calls = Some(due.iter().map(|run| run.calls).sum());
-    Ok(RunsPruneReport {
-        runs,
-        due,
-        kept_in_doubt,
-        calls,
-        outputs,
-        dry_run: true,
-        ..RunsPruneReport::default()
-    })
-}
-
 async fn prune(
     durability: &DurabilitySettings,
     retention: Retention,
@@ -114,7 +108,7 @@ async fn prune(
 ) -> Result<RunsPruneReport, CommandError> {
     let opened = durability.journal.open().await?;
     let (journal, sessions) = (&*opened, host.state().sidecars());
-    // A run whose process died is held by it until somebody takes it.
+    // A dead process holds its runs until another one takes them over.
     dead_holders::abandon_dead_runs(journal, |_| true).await?;
     let mut outputs = Vec::new();
     for run in journal.due_runs(retention).await?.runs {
@@ -128,29 +122,20 @@ async fn prune(
         .collect();
     let outputs = sidecars::remove_sidecars(&gone);
     sidecars::remove_old_sidecars(&sessions, SystemTime::now(), durability.keep_days);
+    let history = compose::snapshots::history(&opened, &durability.journal, None, host);
+    let snapshots = history.prune().await.map_err(CommandError::failed)?;
+    if snapshots.busy > 0 {
+        output::print_note("snapshots that a process is using were left for another time");
+    }
     Ok(RunsPruneReport {
         runs: pruned.runs,
         due: Vec::new(),
         kept_in_doubt: pruned.kept_in_doubt,
         calls: Some(pruned.calls),
         outputs,
-        snapshot_bytes: prune_snapshots(&opened, durability, host).await?,
+        snapshot_bytes: snapshots.removed_bytes,
         dry_run: false,
     })
-}
-
-/// Removes what was recorded around calls that are gone, and returns how many bytes it had.
-async fn prune_snapshots(
-    journal: &Arc<dyn Journal>,
-    durability: &DurabilitySettings,
-    host: &AppHost,
-) -> Result<u64, CommandError> {
-    let history = compose::snapshots::history(journal, &durability.journal, None, host);
-    let pruned = history.prune().await.map_err(CommandError::failed)?;
-    if pruned.busy > 0 {
-        output::print_note("snapshots that a process is using were left for another time");
-    }
-    Ok(pruned.removed_bytes)
 }
 
 fn retention(
@@ -199,9 +184,12 @@ fn print_report(removed: &RunsPruneReport, json: bool) -> Result<(), CommandErro
     if !removed.kept_in_doubt.is_empty() {
         let kept: Vec<&str> = removed.kept_in_doubt.iter().map(RunId::as_str).collect();
         let runs = counted(kept.len(), "run");
+        let (first, rest) = kept.split_at(kept.len().min(DOUBTS_SHOWN_MAX));
+        let more =
+            if rest.is_empty() { String::new() } else { format!(" and {} more", rest.len()) };
         output::print_note(format_args!(
-            "kept {runs} with calls in doubt, which haft runs show lists and --in-doubt removes: {}",
-            shortened(&kept)
+            "kept {runs} with calls in doubt, which haft runs show lists and --in-doubt removes: {}{more}",
+            first.join(", ")
         ));
     }
     for run in &removed.due {
@@ -221,18 +209,6 @@ fn print_report(removed: &RunsPruneReport, json: bool) -> Result<(), CommandErro
     let verb = if removed.dry_run { "would remove" } else { "removed" };
     output::print_note(format_args!("{verb} {runs} with {calls} and {outputs}"));
     Ok(())
-}
-
-fn counted(count: usize, noun: &str) -> String {
-    let plural = if count == 1 { "" } else { "s" };
-    format!("{count} {noun}{plural}")
-}
-
-/// Returns the first of these names, and how many more there are.
-fn shortened(names: &[&str]) -> String {
-    let (first, more) = names.split_at(names.len().min(DOUBTS_SHOWN_MAX));
-    let more = if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
-    format!("{}{more}", first.join(", "))
 }
 
 #[cfg(test)]

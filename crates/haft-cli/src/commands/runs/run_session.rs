@@ -1,4 +1,4 @@
-//! The session of an agent that a run is, for those runs that are one. What was said in it is shown by `haft sessions`.
+//! The session of an agent that a run is, if it is one. `haft sessions` shows its messages.
 
 use haft_agent::limits::SUBAGENT_DEPTH_MAX;
 use haft_contract::RunId;
@@ -11,7 +11,7 @@ use crate::plan_run;
 /// The session that a run is, and those that it works for.
 pub(super) struct RunSession {
     pub(super) session: SessionRow,
-    /// Those that it works for, the nearest first, of the session of a subagent.
+    /// The sessions above the session of a subagent, the nearest first.
     pub(super) ancestors: Vec<SessionId>,
 }
 
@@ -38,25 +38,24 @@ pub(super) fn is_session_run(run: &RunId) -> bool {
 }
 
 impl RunSession {
-    /// Returns the session that people go on with.
-    fn root_session(&self) -> &SessionId {
-        self.ancestors.last().unwrap_or(&self.session.id)
-    }
-
-    /// Returns the command that shows what was said.
+    /// Returns the command that shows the messages.
     pub(super) fn show_command(&self, settings: &SettingArgs) -> String {
         hint::with_journal_options(&format!("haft sessions show {}", self.session.id), settings)
     }
 }
 
-/// Returns what is said of going on with a run, where a command does that.
+/// Returns the words about resuming a run, if a command does that.
 pub(super) fn resume_note(
     run: &RunRow,
     session: Option<&RunSession>,
     settings: &SettingArgs,
 ) -> Option<String> {
     let (what, command) = match session {
-        Some(session) => ("session", format!("haft agent --resume {}", session.root_session())),
+        Some(RunSession { session, ancestors }) => {
+            // A person resumes the session at the top.
+            let root = ancestors.last().unwrap_or(&session.id);
+            ("session", format!("haft agent --resume {root}"))
+        }
         None if run.front_end == plan_run::FRONT_END => ("plan", format!("haft resume {}", run.id)),
         None => return None,
     };

@@ -1,7 +1,6 @@
-//! `haft runs settle`: what became of a call in doubt, according to whoever types it.
+//! `haft runs settle`: records a person's verdict about a call in doubt.
 
 use clap::Args;
-use haft_contract::CallAddress;
 use haft_journal::{CallStatus, Journal, JournalError};
 use haft_plan::drive::nodes_using_call;
 
@@ -13,11 +12,11 @@ use crate::error::{self, CommandError, CommandErrorKind};
 use crate::settlement::{VerdictArg, record_verdict};
 use crate::views::output;
 
-/// Say what became of a call that may or may not have happened
+/// Settle a call that may or may not have happened
 ///
-/// Such a call is answered with IN_DOUBT until somebody finds out. A resume (haft resume, haft call --resume replay,
-/// or haft/resume over MCP) goes by what is said here. What was said is final, but for retry, which leaves the call in doubt until it was
-/// repeated.
+/// haft answers such a call with IN_DOUBT until you settle it. A resume (haft resume, haft call --resume replay, or
+/// haft/resume over MCP) follows your verdict. The verdict is final, except for retry, which leaves the call in doubt until
+/// it was repeated.
 #[derive(Args)]
 #[command(after_long_help = "\
 Examples:
@@ -27,13 +26,13 @@ Examples:
 pub(super) struct RunsSettleArgs {
     /// The call: run/node/iteration/attempt/seq, as haft runs show spells it
     call: String,
-    /// What became of it
+    /// The verdict
     #[arg(value_enum)]
     verdict: VerdictArg,
-    /// What the call answered, as JSON, @FILE to read it from a file, or - for standard input
+    /// The answer of the call, as JSON, @FILE to read it from a file, or - for standard input
     ///
-    /// It is answered as it is given: nobody compares it with what the tool's own answers look like. Where nodes of a plan refer
-    /// to what the call answered, happened needs it.
+    /// A resume answers with it as it is: haft does not check its form. If nodes of a plan use the answer of the call,
+    /// happened needs it.
     #[arg(long, value_name = "JSON")]
     result: Option<String>,
 }
@@ -56,65 +55,51 @@ pub(super) async fn run(
     let journal = journal.ok_or_else(|| unknown_run_error(call.scope.run.as_str()))?;
     dead_holders::abandon_dead_runs(journal, |holder| holder.run == call.scope.run).await?;
     if args.verdict == VerdictArg::Happened && result.is_none() {
-        warn_unused_result(journal, &call).await?;
+        // The verdict is final, and nodes of a plan that use the answer could never be called without it.
+        let users = nodes_using_call(journal, &call).await.map_err(CommandError::failed)?;
+        let nodes: Vec<String> = users.iter().map(ToString::to_string).collect();
+        let who = match nodes.as_slice() {
+            [] => None,
+            [one] => Some(format!("node {one} of its plan uses")),
+            many => Some(format!("nodes {} of its plan use", many.join(", "))),
+        };
+        if let Some(who) = who {
+            let message = format!(
+                "{who} what call {call} answered: say what that was with --result, as JSON"
+            );
+            let hint = format!("haft runs settle {call} happened --result JSON");
+            return Err(CommandError::usage(message).hint(hint));
+        }
     }
     let row = match record_verdict(journal, &call, args.verdict, result).await {
         Err(JournalError::NotInDoubt { status: CallStatus::Intended, .. }) => {
-            return Err(still_running_error(journal, &call).await?);
+            let run = &call.scope.run;
+            let holder = journal.lease_holders().await?.into_iter().find(|it| it.run == *run);
+            let place = holder.map_or("another process".to_owned(), |it| it.owner.location);
+            return Err(CommandError::failed(format!(
+                "call {call} is not in doubt yet: {place} has its run and may still record how it ended; wait for that \
+                 process, or end it"
+            ))
+            .kind(CommandErrorKind::Held)
+            .hint(format!("haft runs show {run}")));
         }
         settled => settled?,
     };
     if json {
         output::write_json(&AddressedCall::from(&row))?;
     } else {
-        let meaning = verdict_words(args.verdict);
+        let meaning = match args.verdict {
+            VerdictArg::Happened => {
+                "counts as succeeded: a resume answers it from the record and does not execute it"
+            }
+            VerdictArg::NotHappened => {
+                "counts as failed: a resume executes it, with the same idempotency key"
+            }
+            VerdictArg::Retry => {
+                "is repeated by a resume although it may have happened, with the same idempotency key"
+            }
+        };
         output::write_data(&format!("{call} ({}) {meaning}", output::escape_controls(&row.tool)))?;
     }
     Ok(error::CommandStatus::Done)
-}
-
-/// Nodes of a plan that refer to what the call answered could not be called, and what was said is final.
-async fn warn_unused_result(journal: &dyn Journal, call: &CallAddress) -> Result<(), CommandError> {
-    let users = nodes_using_call(journal, call).await.map_err(CommandError::failed)?;
-    let nodes: Vec<String> = users.iter().map(ToString::to_string).collect();
-    let who = match nodes.as_slice() {
-        [] => return Ok(()),
-        [one] => format!("node {one} of its plan uses"),
-        many => format!("nodes {} of its plan use", many.join(", ")),
-    };
-    let message =
-        format!("{who} what call {call} answered: say what that was with --result, as JSON");
-    Err(CommandError::usage(message)
-        .hint(format!("haft runs settle {call} happened --result JSON")))
-}
-
-/// Says that a call is still being executed, and by whom.
-async fn still_running_error(
-    journal: &dyn Journal,
-    call: &CallAddress,
-) -> Result<CommandError, CommandError> {
-    let holders = journal.lease_holders().await?;
-    let holder = holders.into_iter().find(|holder| holder.run == call.scope.run);
-    let place = holder.map_or("another process".to_owned(), |holder| holder.owner.location);
-    let run = &call.scope.run;
-    Ok(CommandError::failed(format!(
-        "call {call} is not in doubt yet: {place} has its run and may still record how it ended; wait for that process, \
-         or end it"
-    ))
-    .kind(CommandErrorKind::Held)
-    .hint(format!("haft runs show {run}")))
-}
-
-fn verdict_words(said: VerdictArg) -> &'static str {
-    match said {
-        VerdictArg::Happened => {
-            "counts as succeeded: a resume answers it from the record and does not execute it"
-        }
-        VerdictArg::NotHappened => {
-            "counts as failed: a resume executes it, with the same idempotency key"
-        }
-        VerdictArg::Retry => {
-            "is repeated by a resume although it may have happened, with the same idempotency key"
-        }
-    }
 }

@@ -1,4 +1,4 @@
-//! `haft runs show`: one run, what is in doubt of it, and its calls.
+//! `haft runs show`: prints one run, its calls in doubt, and its calls.
 
 use std::collections::BTreeMap;
 
@@ -24,16 +24,15 @@ use haft_app::calendar::rfc3339;
 use haft_app::host::AppHost;
 use haft_app::owner;
 
-/// Tasks of which it is shown what a retry would be warned of.
+/// Tasks for which the warnings of a retry are shown.
 pub(crate) const RETRIES_SHOWN_MAX: usize = 10;
-/// Calls of one task that a retry would be warned of and that are shown.
+/// Calls of one task that such a warning shows.
 const RETRY_CALLS_SHOWN_MAX: u32 = haft::limits::WARNED_CALLS_MAX;
 
 /// Show a run and its calls in their order
 ///
-/// Begins with the run itself, with what a retry of a task would be warned of, with what was undone, and with the calls in doubt
-/// and what to type about them. Of a single call all that was recorded is shown: input, answer, what the tool printed,
-/// snapshots and keys.
+/// Begins with the run itself, the warnings of a retry, the undone calls, and the calls in doubt with the commands that
+/// settle them. For a single call, haft shows the whole record: input, answer, the tool's printed text, snapshots and keys.
 #[derive(Args)]
 #[command(after_long_help = "\
 Examples:
@@ -53,7 +52,7 @@ pub(super) struct RunsShowArgs {
     limit: u32,
 }
 
-/// All that is known of a run and may be shown.
+/// The shown facts about a run.
 struct RunDetails {
     run: RunRow,
     session: Option<RunSession>,
@@ -65,18 +64,18 @@ struct RunDetails {
     undone: Vec<UndoReference>,
 }
 
-/// What a program is told of a run.
+/// The JSON form of a run.
 #[derive(Serialize)]
 struct RunDetailsReport<'a> {
     run: &'a RunRow,
     /// The session of an agent that the run is.
     #[serde(skip_serializing_if = "Option::is_none")]
     session: Option<&'a SessionRow>,
-    /// Whether the process that holds the run is known to be gone; `None` if nobody holds it.
+    /// Whether the process that holds the run is known to be dead; `None` without a holder.
     holder_is_gone: Option<bool>,
-    /// Calls that wait for somebody to say what became of them.
+    /// Calls that a person has to settle.
     in_doubt: Vec<String>,
-    /// What the next attempt of each task would be warned of.
+    /// The warnings that the next attempt of each task would get.
     retries: &'a [RetryPreview],
     calls: Vec<AddressedCall<'a>>,
     late_outcomes: Vec<AddressedLateOutcome<'a>>,
@@ -84,7 +83,7 @@ struct RunDetailsReport<'a> {
     undone: &'a [UndoReference],
 }
 
-/// What the next attempt of a task would be warned of.
+/// The warning that the next attempt of a task would get.
 #[derive(Serialize)]
 struct RetryPreview {
     node: String,
@@ -114,9 +113,18 @@ pub(super) async fn run(
     let query = RunQuery { run: Some(id.clone()), ..RunQuery::default() };
     let run = journal.runs(query).await?.into_iter().next();
     let run = run.ok_or_else(|| unknown_run_error(&args.run))?;
-    let calls = latest_calls(journal, &run, args.limit).await?;
+    let of_run = CallQuery { limit: args.limit, ..CallQuery::of_run(run.id.clone()) };
+    let calls = if run.calls <= u64::from(args.limit) {
+        journal.calls(of_run).await?
+    } else {
+        // The calls that were recorded or settled last, in the order of their addresses.
+        let latest = CallQuery { order: CallOrder::Latest, ..of_run };
+        let mut calls = journal.calls(latest).await?;
+        calls.sort_by(|one, other| place_of(one).cmp(&place_of(other)));
+        calls
+    };
     let session = run_session::find_run_session(journal, &id).await?;
-    // A session is gone on with in its only attempt.
+    // A session has only one attempt, so there is no retry.
     let retries = match session {
         Some(_) => Vec::new(),
         None => retry_previews(journal, &calls).await?,
@@ -132,7 +140,20 @@ pub(super) async fn run(
         calls,
     };
     if settings.json {
-        output::write_json(&run_report(&found)?)?;
+        let RunDetails { run, session, doubts, retries, calls, late_outcomes, snapshots, undone } =
+            &found;
+        let late = late_outcomes.iter().map(AddressedLateOutcome::try_from);
+        output::write_json(&RunDetailsReport {
+            run,
+            session: session.as_ref().map(|of_run| &of_run.session),
+            holder_is_gone: run.holder.as_ref().map(|holder| owner::is_gone(&holder.owner)),
+            in_doubt: doubts.iter().map(|call| call.id().to_string()).collect(),
+            retries,
+            calls: calls.iter().map(AddressedCall::from).collect(),
+            late_outcomes: late.collect::<Result<_, _>>()?,
+            snapshots: snapshots.iter().map(AddressedSnapshot::from).collect(),
+            undone,
+        })?;
     } else {
         let going_on = run_session::resume_note(&found.run, found.session.as_ref(), settings);
         let doubts = doubts::doubts_text(&found.doubts, going_on, settings);
@@ -149,46 +170,12 @@ pub(super) async fn run(
     Ok(CommandStatus::Done)
 }
 
-/// Returns the calls of a run that were recorded or settled last, in the order of their places.
-async fn latest_calls(
-    journal: &dyn Journal,
-    run: &RunRow,
-    limit: u32,
-) -> Result<Vec<CallRow>, JournalError> {
-    let of_run = CallQuery { limit, ..CallQuery::of_run(run.id.clone()) };
-    if run.calls <= u64::from(limit) {
-        return journal.calls(of_run).await;
-    }
-    let mut calls = journal.calls(CallQuery { order: CallOrder::Latest, ..of_run }).await?;
-    calls.sort_by(|one, other| place_of(one).cmp(&place_of(other)));
-    Ok(calls)
-}
-
 fn place_of(call: &CallRow) -> (&str, u32, u32, u32) {
     let AttemptAddress { run: _, node, iteration, attempt } = &call.scope;
     (node, *iteration, *attempt, call.seq)
 }
 
-fn run_report(found: &RunDetails) -> Result<RunDetailsReport<'_>, CommandError> {
-    let RunDetails { run, session, doubts, retries, calls, late_outcomes, snapshots, undone } =
-        found;
-    Ok(RunDetailsReport {
-        run,
-        session: session.as_ref().map(|of_run| &of_run.session),
-        holder_is_gone: run.holder.as_ref().map(|holder| owner::is_gone(&holder.owner)),
-        in_doubt: doubts.iter().map(|call| call.id().to_string()).collect(),
-        retries,
-        calls: calls.iter().map(AddressedCall::from).collect(),
-        late_outcomes: late_outcomes
-            .iter()
-            .map(AddressedLateOutcome::try_from)
-            .collect::<Result<_, _>>()?,
-        snapshots: snapshots.iter().map(AddressedSnapshot::from).collect(),
-        undone,
-    })
-}
-
-/// Returns what the next attempts of the tasks of these calls would be warned of.
+/// Returns the warnings that the next attempts of the tasks of these calls would get.
 async fn retry_previews(
     journal: &dyn Journal,
     calls: &[CallRow],
@@ -256,35 +243,31 @@ fn body(found: &RunDetails) -> String {
     let mut text = String::new();
     if !found.calls.is_empty() {
         let headings = ["CALL", "TOOL", "STATUS", "STARTED", "MS", "CODE", "INPUT"];
-        let rows = found.calls.iter().map(|call| cells(call, &found.run));
+        let rows = found.calls.iter().map(|call| {
+            vec![
+                call.id().to_string(),
+                output::escape_controls(&call.tool),
+                text::status_in_run(call, &found.run),
+                rfc3339(call.started_at_ms),
+                text::duration(call),
+                text::code(call),
+                text::input_summary(&call.input),
+            ]
+        });
         text.push_str(&format!("\n{}\n", table(&headings, rows)));
     }
     if !found.late_outcomes.is_empty() {
         let headings = ["LATE OUTCOME OF", "TOOL", "STATUS", "FINISHED", "EPOCH"];
-        let rows = found.late_outcomes.iter().map(late_cells);
+        let rows = found.late_outcomes.iter().map(|late| {
+            vec![
+                late.call.to_string(),
+                output::escape_controls(&late.tool),
+                late.status.to_string(),
+                rfc3339(late.finished_at_ms),
+                late.fencing_token.to_string(),
+            ]
+        });
         text.push_str(&format!("\n{}\n", table(&headings, rows)));
     }
     text
-}
-
-fn cells(call: &CallRow, run: &RunRow) -> Vec<String> {
-    vec![
-        call.id().to_string(),
-        output::escape_controls(&call.tool),
-        text::status_in_run(call, run),
-        rfc3339(call.started_at_ms),
-        text::duration(call),
-        text::code(call),
-        text::input_summary(&call.input),
-    ]
-}
-
-fn late_cells(late: &LateOutcome) -> Vec<String> {
-    vec![
-        late.call.to_string(),
-        output::escape_controls(&late.tool),
-        late.status.to_string(),
-        rfc3339(late.finished_at_ms),
-        late.fencing_token.to_string(),
-    ]
 }

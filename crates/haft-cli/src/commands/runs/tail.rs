@@ -1,22 +1,23 @@
 //! `haft runs tail`: calls as they are recorded.
 
 use std::io;
-use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
 use haft_contract::RunId;
-use haft_journal::{CallOrder, CallQuery, CallRow, Journal, RunQuery};
+use haft_journal::{CallOrder, CallQuery, Journal, RunQuery};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio_util::sync::CancellationToken;
 
 use super::addressed::AddressedCall;
-use super::{RunsJournal, find_named_run, no_journal_error, text, unknown_run_error};
+use super::{find_named_run, no_journal_error, text, unknown_run_error};
 use crate::arguments::setting_args::SettingArgs;
 use crate::error::{CommandError, CommandStatus};
 use crate::signals;
 use crate::views::output;
 use haft_app::calendar::rfc3339;
+use haft_app::host::AppHost;
+use haft_app::journal_location::JournalLocation;
 
 /// Calls that a tail begins with.
 pub(crate) const TAIL_CALLS: u32 = 10;
@@ -25,8 +26,8 @@ pub(crate) const TAIL_POLL_MS: u64 = 200;
 
 /// Follow calls as they are recorded
 ///
-/// A call with an effect appears twice: when it is about to execute, and when its outcome is known; once more when
-/// somebody settles it. Begins with the latest ones and goes on until it is interrupted or nobody reads any more.
+/// A call with an effect appears twice: when it is about to execute, and when its outcome is known; once more when you settle
+/// it. Begins with the latest calls, and ends after an interrupt or when the reader closes the pipe.
 #[derive(Args)]
 pub(super) struct RunsTailArgs {
     /// Only the calls of this run; last is the one that was used last in this workspace
@@ -35,28 +36,33 @@ pub(super) struct RunsTailArgs {
 
 pub(super) async fn run(
     args: &RunsTailArgs,
-    place: &RunsJournal<'_>,
+    place: &JournalLocation,
     settings: &SettingArgs,
+    host: &AppHost,
 ) -> Result<CommandStatus, CommandError> {
     args.run.as_deref().map(RunId::parse).transpose().map_err(CommandError::usage)?;
     let stop = signals::stop_token()?;
-    let journal = match place.open().await? {
+    let journal = match place.open_to_read().await? {
         Some(journal) => journal,
         None => {
             if let Some(run) = &args.run {
                 return Err(no_journal_error(run));
             }
             output::print_note("no runs were recorded yet; waiting for the first one");
-            match wait_for_journal(place, &stop).await? {
-                Some(journal) => journal,
-                None => return Ok(CommandStatus::Done),
+            loop {
+                if !wait_for_next_poll(&stop).await {
+                    return Ok(CommandStatus::Done);
+                }
+                if let Some(journal) = place.open_to_read().await? {
+                    break journal;
+                }
             }
         }
     };
     let Some(name) = &args.run else {
         return follow_calls(&*journal, None, &stop, settings.json).await;
     };
-    let run = find_named_run(name, &*journal, settings, place.host).await?;
+    let run = find_named_run(name, &*journal, settings, host).await?;
     let query = RunQuery { run: Some(run.clone()), ..RunQuery::default() };
     if journal.runs(query).await?.is_empty() {
         return Err(unknown_run_error(run.as_str()));
@@ -64,24 +70,19 @@ pub(super) async fn run(
     follow_calls(&*journal, Some(run), &stop, settings.json).await
 }
 
-/// Waits for somebody to make the journal; `None` if that is given up.
-async fn wait_for_journal(
-    place: &RunsJournal<'_>,
-    stop: &CancellationToken,
-) -> Result<Option<Arc<dyn Journal>>, CommandError> {
-    while wait_for_next_poll(stop).await {
-        if let Some(journal) = place.open().await? {
-            return Ok(Some(journal));
-        }
-    }
-    Ok(None)
-}
-
-/// Waits for a moment; returns whether anybody wants more then.
+/// Waits for a moment, and returns whether to poll again.
 async fn wait_for_next_poll(stop: &CancellationToken) -> bool {
     tokio::select! {
         () = stop.cancelled() => false,
-        () = tokio::time::sleep(Duration::from_millis(TAIL_POLL_MS)) => !is_stdout_closed(),
+        () = tokio::time::sleep(Duration::from_millis(TAIL_POLL_MS)) => {
+            // Without new calls, only this shows that the reader has closed the pipe.
+            let stdout = io::stdout();
+            let mut fds = [PollFd::new(&stdout, PollFlags::empty())];
+            let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+            let polled = poll(&mut fds, Some(&at_once));
+            let is_closed = fds.iter().any(|fd| fd.revents().contains(PollFlags::ERR));
+            !(polled.is_ok() && is_closed)
+        }
     }
 }
 
@@ -106,7 +107,16 @@ async fn follow_calls(
             if json {
                 output::write_json(&AddressedCall::from(call))?
             } else {
-                output::write_data(&line(call))?
+                let fields = [
+                    rfc3339(call.finished_at_ms.unwrap_or(call.started_at_ms)),
+                    call.id().to_string(),
+                    output::escape_controls(&call.tool),
+                    text::status(call),
+                    format!("{}ms", text::duration(call)),
+                    text::code(call),
+                    text::input_summary(&call.input),
+                ];
+                output::write_data(&fields.join("  "))?
             }
         }
         // A full answer may be followed by more at once.
@@ -121,26 +131,4 @@ async fn follow_calls(
         };
         calls = journal.calls(after).await?;
     }
-}
-
-/// Returns whether whoever read standard output is gone, which else only the next line would tell.
-fn is_stdout_closed() -> bool {
-    let stdout = io::stdout();
-    let mut fds = [PollFd::new(&stdout, PollFlags::empty())];
-    let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
-    let polled = poll(&mut fds, Some(&at_once));
-    polled.is_ok() && fds.iter().any(|fd| fd.revents().contains(PollFlags::ERR))
-}
-
-fn line(call: &CallRow) -> String {
-    let fields = [
-        rfc3339(call.finished_at_ms.unwrap_or(call.started_at_ms)),
-        call.id().to_string(),
-        output::escape_controls(&call.tool),
-        text::status(call),
-        format!("{}ms", text::duration(call)),
-        text::code(call),
-        text::input_summary(&call.input),
-    ];
-    fields.join("  ")
 }

@@ -2,18 +2,18 @@
 
 use haft::{Clock as _, SystemClock};
 use haft_contract::Effect;
+use haft_contract::cut;
 use haft_journal::{CallRow, CallStatus, LeaseHolder, RunRow};
 use serde_json::{Map, Value};
 
 use crate::views::output;
-use crate::views::table::shortened;
 use haft_app::calendar::rfc3339;
 use haft_app::owner;
 
 /// Characters of an input that a line shows.
 pub(crate) const INPUT_CHARS_MAX: usize = 60;
 
-/// Returns the status, and where it was found out later what became of the call, by whom.
+/// Returns the status of a call, with the verdict and its author if the call was settled.
 pub(super) fn status(call: &CallRow) -> String {
     match (call.verdict, call.settled_by) {
         (Some(verdict), Some(by)) => {
@@ -24,7 +24,7 @@ pub(super) fn status(call: &CallRow) -> String {
     }
 }
 
-/// Returns the status of a call of a run: one that was begun by a process that is gone is not under way any more.
+/// Returns the status of a call of a run. An open call of a dead process is no longer running.
 pub(super) fn status_in_run(call: &CallRow, run: &RunRow) -> String {
     match (call.status, call.effect) {
         (CallStatus::Intended, Effect::Once) if is_holder_dead(run) => {
@@ -55,52 +55,55 @@ pub(super) fn code(call: &CallRow) -> String {
     code.map_or("-".to_owned(), |code| code.to_string())
 }
 
-/// Members of inputs that tell most of what a call does, the most telling first.
+/// Members of inputs that show best what a call does, the best first.
 const SUMMARY_KEYS: [&str; 6] = ["cmd", "path", "pattern", "url", "query", "file_path"];
 
-/// Returns the beginning of an input, on one line: what tells most comes first, and of what is not recorded its size.
+/// Returns the beginning of an input on one line, the most useful member first. A redacted input is shown as its size.
 pub(super) fn input_summary(input: &str) -> String {
     let text = match serde_json::from_str(input) {
-        Ok(Value::Object(members)) => of_members(&members),
+        Ok(Value::Object(members)) => match redacted_size(&members) {
+            Some(size) => size,
+            None => {
+                let best = SUMMARY_KEYS
+                    .iter()
+                    .find_map(|name| Some((*name, members.get(*name)?.as_str()?)));
+                let first = best.map(|(_, text)| text.to_owned());
+                let is_other = |name: &str| best.is_none_or(|(first, _)| first != name);
+                let others = members.iter().filter(|(name, _)| is_other(name));
+                let others = others.map(|(name, value)| {
+                    let text = match value {
+                        Value::String(text) => text.clone(),
+                        Value::Object(members) => {
+                            redacted_size(members).unwrap_or_else(|| value.to_string())
+                        }
+                        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => {
+                            value.to_string()
+                        }
+                    };
+                    format!("{name}={text}")
+                });
+                first.into_iter().chain(others).collect::<Vec<_>>().join("  ")
+            }
+        },
         Ok(_) | Err(_) => input.to_owned(),
     };
     let text = output::escape_controls(&text).replace(['\n', '\t'], " ");
-    shortened(&text, INPUT_CHARS_MAX)
+    cut(&text, INPUT_CHARS_MAX)
 }
 
-fn of_members(members: &Map<String, Value>) -> String {
-    if let Some(size) = redacted_size(members) {
-        return size;
-    }
-    let told = SUMMARY_KEYS.iter().find_map(|name| Some((*name, members.get(*name)?.as_str()?)));
-    let first = told.map(|(_, text)| text.to_owned());
-    let is_other = |name: &str| told.is_none_or(|(first, _)| first != name);
-    let others = members.iter().filter(|(name, _)| is_other(name));
-    let others = others.map(|(name, value)| format!("{name}={}", value_text(value)));
-    first.into_iter().chain(others).collect::<Vec<_>>().join("  ")
-}
-
-fn value_text(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        Value::Object(members) => redacted_size(members).unwrap_or_else(|| value.to_string()),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => value.to_string(),
-    }
-}
-
-/// Returns how long a text was of which only size and digest are recorded.
+/// Returns the size of a redacted text, of which the journal has only size and hash.
 fn redacted_size(members: &Map<String, Value>) -> Option<String> {
     let bytes = members.get("bytes")?.as_u64().filter(|_| members.len() == 2)?;
     members.get("sha256").map(|_| format!("{bytes} bytes"))
 }
 
-/// Returns who holds a run, and whether anything is to be expected of them.
+/// Returns the holder of a run, and whether it is dead or its lease has expired.
 pub(super) fn holder_text(holder: &LeaseHolder) -> String {
     let place = output::escape_controls(&holder.owner.location);
     if owner::is_gone(&holder.owner) {
         format!("{place}, which is gone")
     } else if holder.is_expired(SystemClock.now_ms()) {
-        format!("{place}, not heard of since {}", rfc3339(holder.expires_at_ms))
+        format!("{place}, whose lease expired at {}", rfc3339(holder.expires_at_ms))
     } else {
         place
     }

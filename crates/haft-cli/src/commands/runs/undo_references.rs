@@ -1,5 +1,4 @@
-//! Which calls of a run somebody has brought back with `haft undo`. An undo is a call in a run of its own, so it is looked for
-//! there.
+//! The calls of a run that `haft undo` has undone. Each undo is a call in a separate run.
 
 use haft_journal::{CallQuery, CallStatus, Journal, JournalError, RunQuery, RunRow, SessionId};
 use serde::Serialize;
@@ -10,7 +9,7 @@ use crate::arguments::latest::UNDO_TOOL;
 use crate::views::output;
 use haft_app::calendar::rfc3339;
 
-/// How an undo names that it was about what came after a call.
+/// The prefix of an undo's target if it undid all calls after another call.
 const AFTER: &str = "after ";
 
 /// Something that was undone.
@@ -23,8 +22,8 @@ pub(super) struct UndoReference {
     at_ms: u64,
 }
 
-/// Returns what was undone of a run, the first first, as far as the latest runs of the journal say. What a subagent did is
-/// undone with the session that it worked for.
+/// Returns what was undone of a run, the earliest first, as far as the latest runs of the journal tell. The work of a
+/// subagent is undone with the session at its top.
 pub(super) async fn find_undo_references(
     journal: &dyn Journal,
     run: &RunRow,
@@ -36,7 +35,7 @@ pub(super) async fn find_undo_references(
         is_of_run(of, run.id.as_str()) || above.iter().any(|above| is_of_tree(of, above))
     };
     let mut undone = Vec::new();
-    // An undo is all that its run holds, and comes later than what it undoes.
+    // An undo is the only call of its run, and comes later than the undone calls.
     let may_be_undo = |later: &RunRow| later.calls == 1 && later.started_at_ms >= run.started_at_ms;
     for later in journal.runs(RunQuery::default()).await?.iter().rev().filter(|it| may_be_undo(it))
     {
@@ -60,13 +59,13 @@ fn is_of_run(of: &str, run: &str) -> bool {
     of.strip_prefix(run).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// Returns whether an undo of this was one of all that was done for a session, also by those who worked for it.
+/// Returns whether an undo of `of` also undid the work of a session's subagents: it undid the session, or its end.
 fn is_of_tree(of: &str, session: &str) -> bool {
     of == session || of.strip_prefix(AFTER).is_some_and(|call| is_of_run(call, session))
 }
 
 impl UndoReference {
-    /// Returns whether a call may be among what was undone.
+    /// Returns whether a call may be among the undone ones.
     pub(super) fn covers_call(&self, call: &str) -> bool {
         match self.of.strip_prefix(AFTER) {
             Some(earlier) => earlier != call,
@@ -74,7 +73,7 @@ impl UndoReference {
         }
     }
 
-    /// Says what was undone, when, and by which call.
+    /// Returns the undone calls, the time and the undoing call in words.
     pub(super) fn text(&self) -> String {
         let what = match self.of.strip_prefix(AFTER) {
             Some(call) => format!("what came after {call}"),

@@ -1,4 +1,4 @@
-//! `haft runs verify`: whether the journal is sound.
+//! `haft runs verify`: checks the journal for corruption.
 
 use std::collections::HashSet;
 
@@ -8,10 +8,10 @@ use haft_journal::{Journal, JournalFinding};
 use crate::error::{CommandError, CommandStatus};
 use crate::views::output;
 
-/// Look whether the journal is sound
+/// Check the journal for corruption
 ///
-/// Reads all of it: the file, its references, and what haft promises of every row. Prints what is not as haft leaves it,
-/// a line each, and ends with status 1 if there is anything.
+/// Reads all of it: the file, its references, and what haft promises of every row. Prints each violation on a line, and ends
+/// with status 1 if there is one.
 #[derive(Args)]
 pub(super) struct RunsVerifyArgs {}
 
@@ -39,7 +39,7 @@ pub(super) async fn run(
     Ok(if findings.is_empty() { CommandStatus::Done } else { CommandStatus::Failed })
 }
 
-/// A database may tell several things in one answer, and the same thing more than once.
+/// Returns each finding once, a line each. A database may report several problems in one answer, or a problem twice.
 fn split_findings(findings: Vec<JournalFinding>) -> Vec<JournalFinding> {
     let mut seen = HashSet::new();
     let mut all = Vec::new();

@@ -1,4 +1,4 @@
-//! `haft sessions export`: a session for other programs or for people, to keep elsewhere.
+//! `haft sessions export`: writes sessions for other programs or for people.
 
 use clap::{Args, ValueEnum};
 use haft_journal::{MessagePart, SessionMessage, SessionRow};
@@ -11,8 +11,8 @@ use crate::views::output;
 /// Write sessions as lines of JSON or as Markdown
 ///
 /// Each line of JSON is an object whose "record" says what it is: "session", "message" or "part", with the columns that the
-/// journal has for it; a session comes before its messages, and a message before its parts, in their order, those that were
-/// set aside among them. Markdown has what holds: what was said, and each call as a line.
+/// journal has for it; a session comes before its messages, and a message before its parts, in their order, including those
+/// that were set aside. Markdown has the present messages, and each call as a line.
 #[derive(Args)]
 pub(super) struct SessionsExportArgs {
     /// The sessions, as haft sessions list shows them, or last for the one used last in this workspace
@@ -49,6 +49,12 @@ pub(super) async fn run(
         match args.format {
             SessionsExportFormat::Jsonl => {
                 output::write_json(&SessionsExportLine::Session(&session))?;
+                let lines = |message: &SessionMessage, parts: &[MessagePart]| {
+                    output::write_json(&SessionsExportLine::Message(message))?;
+                    parts
+                        .iter()
+                        .try_for_each(|part| output::write_json(&SessionsExportLine::Part(part)))
+                };
                 pages::for_each_message(journal, &session.id, true, lines).await?;
             }
             SessionsExportFormat::Markdown => {
@@ -61,9 +67,4 @@ pub(super) async fn run(
         }
     }
     Ok(CommandStatus::Done)
-}
-
-fn lines(message: &SessionMessage, parts: &[MessagePart]) -> Result<(), CommandError> {
-    output::write_json(&SessionsExportLine::Message(message))?;
-    parts.iter().try_for_each(|part| output::write_json(&SessionsExportLine::Part(part)))
 }

@@ -1,4 +1,4 @@
-//! `haft sessions fork`: another session with the same beginning.
+//! `haft sessions fork`: begins a session that shares the beginning of another.
 
 use clap::Args;
 use haft_journal::MessageId;
@@ -14,8 +14,8 @@ use haft_app::settings::EffectiveSettings;
 
 /// Begin a session that shares the beginning of another
 ///
-/// Prints the name of the new one; haft agent --resume goes on with it. Nothing that was done is done again or undone, and the
-/// other session stays as it is, also if another process has it.
+/// Prints the name of the new session, which haft agent --resume continues. No call is made again or undone. The other
+/// session stays as it is, even if another process holds it.
 #[derive(Args)]
 pub(super) struct SessionsForkArgs {
     /// The session, as haft sessions list shows it, or last for the one used last in this workspace

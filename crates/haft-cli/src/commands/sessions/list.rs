@@ -1,4 +1,4 @@
-//! `haft sessions list`: the sessions of a workspace that were used last, and how they stand.
+//! `haft sessions list`: lists the sessions of a workspace that were used last, and their state.
 
 use std::cmp::Reverse;
 
@@ -16,17 +16,16 @@ use crate::views::table::{table, terminal_width};
 use haft_app::calendar::rfc3339;
 use haft_app::owner;
 
-/// Columns of a terminal from which on all is shown of a session.
+/// Least columns of a terminal that shows all columns of the list.
 const WIDE_COLUMNS_MIN: usize = 140;
 /// Characters of a moment to the minute, `2026-01-31T09:05`.
 const MINUTE_CHARS: usize = 16;
 
 /// List the sessions of this workspace, the one that was used last first
 ///
-/// A session in which nothing was said yet is not listed. READ and WRITTEN are the tokens that the model read and wrote,
-/// without those of subagents, which have sessions of their own.
-/// STATUS is running while a process has a turn under way, and interrupted where that process is gone: haft agent --resume
-/// goes on with it. A terminal of less than 140 columns is shown less of each.
+/// A session without a message is not listed. READ and WRITTEN are the tokens that the model read and wrote, without those of
+/// its subagents' sessions. STATUS is running while a process has a turn under way, and interrupted if that process is gone:
+/// haft agent --resume continues the session. A terminal of less than 140 columns shows less of each.
 #[derive(Args)]
 pub(super) struct SessionsListArgs {
     /// Sessions of all workspaces
@@ -98,13 +97,13 @@ async fn latest_sessions(
         let Some(last) = page.last() else { return Ok(sessions) };
         before = Some(last.id.clone());
         sessions.extend(page.into_iter().filter(has_messages));
-        // An old session may have been gone on with, so all of them are looked at, and no more are kept than are wanted.
+        // A person may have resumed an old session, so this reads all of them and keeps the latest.
         sessions.sort_by_key(|session| Reverse((session.updated_at_ms, session.id.clone())));
         sessions.truncate(limit);
     }
 }
 
-/// Returns how a session stands: one whose process is gone runs no more.
+/// Returns the status of a session. A session whose process is dead is interrupted.
 pub(super) async fn status(
     journal: &dyn Journal,
     session: &SessionRow,
@@ -127,7 +126,7 @@ pub(super) fn fields(session: &SessionRow, status: &str) -> Value {
     fields
 }
 
-/// What is shown of a session.
+/// A column of the list.
 #[derive(Clone, Copy)]
 enum SessionColumn {
     Session,
@@ -157,7 +156,7 @@ impl SessionColumn {
         Self::Title,
     ];
 
-    /// Returns those that are shown, with the root where sessions of all workspaces are.
+    /// Returns the shown columns. Only a list of all workspaces has the root.
     fn visible_columns(of_all: bool, is_narrow: bool) -> Vec<Self> {
         let is_shown = |column: &Self| match column {
             Self::Root => of_all,
@@ -233,7 +232,7 @@ mod tests {
         let row = row.map(str::to_owned).to_vec();
         let lines = table_within(&narrow, vec![row], Some(80));
         let (_, line) = lines.split_once('\n').unwrap();
-        assert_eq!(line, format!("{id}  2026-01-31T09:05  interrupted  Find the failing…"));
+        assert_eq!(line, format!("{id}  2026-01-31T09:05  interrupted  Find the failing …"));
         assert_eq!(headings(false, false).len(), 9);
         assert_eq!(headings(true, true), ["SESSION", "CHANGED", "STATUS", "ROOT", "TITLE"]);
     }

@@ -1,4 +1,4 @@
-//! A session as Markdown, for people to read and to keep elsewhere: what was said as it was written, calls as lines.
+//! A session as Markdown: messages as they were written, and calls as lines.
 
 use haft_journal::{MessageKind, MessagePart, MessageRole, PartKind, SessionMessage, SessionRow};
 
@@ -40,7 +40,7 @@ pub(super) fn message(message: &SessionMessage, parts: &[MessagePart]) -> String
             PartKind::Reasoning => {}
             PartKind::Tool => {
                 let gap = if is_list { "" } else { "\n" };
-                // A code span cannot end early: what would end it is taken out.
+                // A backtick in the line would end the code span.
                 let line = line_of_part(part).replace('`', "'");
                 text.push_str(&format!("{gap}- `{line}`\n"));
                 is_list = true;

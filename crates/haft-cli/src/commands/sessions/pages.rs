@@ -1,10 +1,10 @@
-//! The messages of a session, a page at a time, so that a long session needs no more memory than a short one.
+//! The messages of a session, page by page, so that a long session needs no more memory than a short one.
 
 use haft_journal::{Journal, MessagePart, MessageQuery, SessionId, SessionMessage};
 
 use crate::error::CommandError;
 
-/// Hands each message over with its parts, the oldest first; those that were set aside only if they are wanted.
+/// Calls `take` with each message and its parts, the oldest first. Messages that were set aside come only if wanted.
 pub(crate) async fn for_each_message(
     journal: &dyn Journal,
     session: &SessionId,

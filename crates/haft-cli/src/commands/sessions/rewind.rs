@@ -1,4 +1,4 @@
-//! `haft sessions rewind`: the end of a session set aside.
+//! `haft sessions rewind`: sets the end of a session aside.
 
 use clap::Args;
 use haft_journal::MessageId;
@@ -15,8 +15,8 @@ use haft_app::settings::EffectiveSettings;
 
 /// Set a message and all that followed aside
 ///
-/// The agent does not read them any more. Nothing is deleted (haft sessions show --rewound), and nothing that was done is
-/// undone: haft undo does that.
+/// The agent does not read them any more. Nothing is deleted (haft sessions show --rewound), and no call is undone: haft undo
+/// does that.
 #[derive(Args)]
 pub(super) struct SessionsRewindArgs {
     /// The session, as haft sessions list shows it, or last for the one used last in this workspace

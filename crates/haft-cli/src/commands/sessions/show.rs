@@ -1,4 +1,4 @@
-//! `haft sessions show`: what was said in a session, each call on one line.
+//! `haft sessions show`: prints the messages of a session, each call on one line.
 
 use std::collections::HashMap;
 
@@ -19,7 +19,7 @@ use crate::views::output;
 use crate::views::session::{line_of_result, on_one_line};
 use haft_app::calendar::rfc3339;
 
-/// Show what was said in a session
+/// Show the messages of a session
 ///
 /// Calls are one line each, with the session of the subagent that one began. Their inputs and answers are shown with --json,
 /// and by haft runs show SESSION.
@@ -27,15 +27,15 @@ use haft_app::calendar::rfc3339;
 pub(super) struct SessionsShowArgs {
     /// The session, as haft sessions list shows it, or last for the one used last in this workspace
     session: String,
-    /// What was set aside, too
+    /// Include messages that were set aside
     #[arg(long)]
     rewound: bool,
-    /// What the agent thought, too, where its model shows that
+    /// Include the agent's thoughts, if its model shows them
     #[arg(long)]
     thoughts: bool,
 }
 
-/// What a program is told of a session.
+/// The JSON form of a session.
 #[derive(Serialize)]
 struct SessionReport {
     session: Value,
@@ -87,7 +87,7 @@ pub(super) async fn run(
     Ok(CommandStatus::Done)
 }
 
-/// Returns the columns of a session, with how it stands.
+/// Returns the columns of a session, with its present status.
 async fn session_fields(
     journal: &dyn Journal,
     session: &SessionRow,
@@ -95,7 +95,7 @@ async fn session_fields(
     Ok(list::fields(session, list::status(journal, session).await?))
 }
 
-/// Returns the sessions of the subagents that a session had work, as many as one answer of the journal has.
+/// Returns the sessions of a session's subagents, as many as one page of the journal has.
 async fn subagents(
     journal: &dyn Journal,
     session: &SessionRow,
@@ -135,7 +135,7 @@ fn message_text(
         (MessageKind::Said, MessageRole::Assistant) => {
             on_one_line(message.agent.as_deref().unwrap_or("agent"))
         }
-        (MessageKind::Summary, _) => "summary of what was said before".to_owned(),
+        (MessageKind::Summary, _) => "summary of the messages before".to_owned(),
         (MessageKind::Notice, _) => "haft, to the agent".to_owned(),
     };
     let mut text = format!("\n[{}] {who}{}\n", message.id, remarks(message));
@@ -144,7 +144,15 @@ fn message_text(
             PartKind::Text => text.push_str(&part_text(part, "")),
             PartKind::Reasoning if with_thoughts => text.push_str(&part_text(part, "  ~ ")),
             PartKind::Reasoning => {}
-            PartKind::Tool => text.push_str(&call_text(part, subagents)),
+            PartKind::Tool => {
+                let subagent = part.tool_call_id.as_deref().and_then(|id| subagents.get(id));
+                let session = subagent.map(|subagent| {
+                    let opaque = if subagent.inspectable { "" } else { " (opaque)" };
+                    format!("    session {}{opaque}\n", subagent.id)
+                });
+                let line = line_of_part(part);
+                text.push_str(&format!("  → {line}\n{}", session.unwrap_or_default()));
+            }
         }
     }
     text.extend(failure_text(message).map(|why| format!("  ! {why}\n")));
@@ -159,25 +167,20 @@ fn remarks(message: &SessionMessage) -> String {
     if message.role == MessageRole::Assistant {
         match message.finish {
             None => remarks.push("not finished".to_owned()),
-            Some(finish) => remarks.extend(finish_words(finish).map(str::to_owned)),
+            Some(MessageFinish::Stop | MessageFinish::ToolCalls) => {}
+            Some(MessageFinish::Error) => remarks.push("failed".to_owned()),
+            Some(
+                finish @ (MessageFinish::Length
+                | MessageFinish::Interrupted
+                | MessageFinish::Aborted
+                | MessageFinish::Other),
+            ) => remarks.push(finish.as_str().to_owned()),
         }
     }
     if remarks.is_empty() { String::new() } else { format!(" ({})", remarks.join("; ")) }
 }
 
-/// Returns how an answer ended, if it did not end as answers do.
-fn finish_words(finish: MessageFinish) -> Option<&'static str> {
-    match finish {
-        MessageFinish::Stop | MessageFinish::ToolCalls => None,
-        MessageFinish::Error => Some("failed"),
-        MessageFinish::Length
-        | MessageFinish::Interrupted
-        | MessageFinish::Aborted
-        | MessageFinish::Other => Some(finish.as_str()),
-    }
-}
-
-/// Returns why there is no answer, or no whole one.
+/// Returns why there is no answer, or no complete one.
 pub(super) fn failure_text(message: &SessionMessage) -> Option<String> {
     message.error.as_deref().map(on_one_line)
 }
@@ -185,16 +188,6 @@ pub(super) fn failure_text(message: &SessionMessage) -> Option<String> {
 fn part_text(part: &MessagePart, mark: &str) -> String {
     let text = part.text.as_deref().unwrap_or_default().trim();
     text.lines().map(|line| format!("{mark}{line}\n")).collect()
-}
-
-fn call_text(part: &MessagePart, subagents: &HashMap<&str, &SessionRow>) -> String {
-    let line = line_of_part(part);
-    let subagent = part.tool_call_id.as_deref().and_then(|id| subagents.get(id));
-    let session = subagent.map(|subagent| {
-        let opaque = if subagent.inspectable { "" } else { " (opaque)" };
-        format!("    session {}{opaque}\n", subagent.id)
-    });
-    format!("  → {line}\n{}", session.unwrap_or_default())
 }
 
 /// Returns the line of a call.

@@ -1,4 +1,4 @@
-//! `haft skills check`: what is wrong with which skill, and in which line.
+//! `haft skills check`: reports the problems of skills, each with its line.
 
 use std::path::Path;
 

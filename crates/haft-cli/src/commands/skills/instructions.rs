@@ -1,4 +1,4 @@
-//! `haft skills instructions`: what the project tells agents, as one text.
+//! `haft skills instructions`: prints the project's instructions for agents as one text.
 
 use haft::{InstructionFile, Instructions, load_instructions};
 use serde::Serialize;

@@ -1,8 +1,8 @@
-//! `haft skills show`: a skill as a model gets it.
+//! `haft skills show`: prints a skill as a model gets it.
 
 use std::path::PathBuf;
 
-use haft::{FoundSkills, SkillSource, find_skills, load_skill, near_matches};
+use haft::{SkillSource, find_skills, load_skill, near_matches};
 use serde::Serialize;
 
 use crate::error::{CommandError, CommandStatus};
@@ -32,7 +32,23 @@ pub(super) fn run(
 ) -> Result<CommandStatus, CommandError> {
     let found = find_skills(&skill_paths(settings, host));
     let skill = found.skills.iter().find(|skill| skill.name == name);
-    let skill = skill.ok_or_else(|| unknown(name, &found))?;
+    let skill = skill.ok_or_else(|| {
+        let names = || found.skills.iter().map(|skill| skill.name.as_str());
+        let near = near_matches(name, names());
+        let advice = if near.is_empty() {
+            format!("expected one of {}", names().collect::<Vec<_>>().join(", "))
+        } else {
+            format!("did you mean {}?", near.join(" or "))
+        };
+        // If the skill's directory has a problem, that is why the skill is left out.
+        let of_name = |problem: &&haft::FileProblem| {
+            problem.file.ancestors().any(|part| part.file_name().is_some_and(|part| part == name))
+        };
+        let problem = found.problems.iter().find(of_name).map(|problem| format!("\n{problem}"));
+        let problem = problem.unwrap_or_default();
+        CommandError::usage(format!("no skill is called {name:?}: {advice}{problem}"))
+            .hint("haft skills list")
+    })?;
     let loaded = load_skill(skill).map_err(|err| CommandError::failed(err.message))?;
     if !is_json {
         output::write_data(&haft_tools::skill_text(&loaded))?;
@@ -48,21 +64,4 @@ pub(super) fn run(
         body: loaded.body,
     })?;
     Ok(CommandStatus::Done)
-}
-
-fn unknown(name: &str, found: &FoundSkills) -> CommandError {
-    let names = || found.skills.iter().map(|skill| skill.name.as_str());
-    let near = near_matches(name, names());
-    let advice = if near.is_empty() {
-        format!("expected one of {}", names().collect::<Vec<_>>().join(", "))
-    } else {
-        format!("did you mean {}?", near.join(" or "))
-    };
-    let of_name = |problem: &&haft::FileProblem| {
-        problem.file.ancestors().any(|part| part.file_name().is_some_and(|part| part == name))
-    };
-    // Whoever asks for a skill that is left out wants to know why.
-    let problem = found.problems.iter().find(of_name).map(|problem| format!("\n{problem}"));
-    let message = format!("no skill is called {name:?}: {advice}{}", problem.unwrap_or_default());
-    CommandError::usage(message).hint("haft skills list")
 }

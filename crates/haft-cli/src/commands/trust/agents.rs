@@ -1,5 +1,5 @@
-//! Which agents of the workspace are trusted with its manifest: those that take the place of others, and the models that they
-//! name. What is wrong with them `haft agents check` says.
+//! The agents of the workspace that are trusted with its manifest: those that replace others, and the models that they name.
+//! `haft agents check` reports their problems.
 
 use haft_agent::{AgentDirectories, AgentSource, WorkspaceTrust, find_agents};
 use serde::Serialize;
@@ -15,7 +15,7 @@ pub(super) struct TrustedAgentReport {
     /// The model that it names.
     #[serde(skip_serializing_if = "Option::is_none")]
     model: Option<String>,
-    /// Where the agents of the same name are that it takes the place of.
+    /// The origins of the agents that it replaces.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     hides: Vec<AgentSource>,
 }
@@ -49,7 +49,7 @@ pub(super) fn agents(
     .collect()
 }
 
-/// Returns what is said of the agents; nothing if there are none.
+/// Returns the lines about the agents. Empty without agents.
 pub(super) fn text(agents: &[TrustedAgentReport]) -> String {
     if agents.is_empty() {
         return String::new();
@@ -59,20 +59,19 @@ pub(super) fn text(agents: &[TrustedAgentReport]) -> String {
         "\n{} in agents/ {is} trusted as well, and so is what will be there later:",
         counted(agents.len(), "agent")
     );
-    agents.iter().fold(head, |text, one| text + &text_of(one))
-}
-
-fn text_of(agent: &TrustedAgentReport) -> String {
-    let mut says: Vec<String> = Vec::new();
-    if agent.hides.contains(&AgentSource::User) {
-        says.push("takes the place of yours".to_owned());
-    }
-    if agent.hides.contains(&AgentSource::Bundled) {
-        says.push("takes the place of the bundled one".to_owned());
-    }
-    says.extend(agent.model.as_ref().map(|model| format!("asks {model}")));
-    match says.as_slice() {
-        [] => format!("\n  {}", agent.agent),
-        says => format!("\n  {}: {}", agent.agent, says.join("; ")),
-    }
+    let line = |agent: &TrustedAgentReport| {
+        let mut says: Vec<String> = Vec::new();
+        if agent.hides.contains(&AgentSource::User) {
+            says.push("takes the place of yours".to_owned());
+        }
+        if agent.hides.contains(&AgentSource::Bundled) {
+            says.push("takes the place of the bundled one".to_owned());
+        }
+        says.extend(agent.model.as_ref().map(|model| format!("asks {model}")));
+        match says.as_slice() {
+            [] => format!("\n  {}", agent.agent),
+            says => format!("\n  {}: {}", agent.agent, says.join("; ")),
+        }
+    };
+    head + &agents.iter().map(line).collect::<String>()
 }

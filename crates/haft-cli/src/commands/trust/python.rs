@@ -1,19 +1,17 @@
-//! What the Python tools of a manifest may do, said when it is trusted: the manifest names directories, and their files say
-//! the rest. Whether the tools do what they say is not looked at.
+//! The access of a manifest's Python tools, printed when the manifest is trusted. The manifest names directories, and their
+//! files declare the access. haft does not check that the tools keep to it.
 
 use std::path::PathBuf;
 
 use haft_contract::{Effect, RequirementSet};
-use haft_python::CheckedTool;
 use serde::Serialize;
 
 use crate::arguments::setting_args::SettingArgs;
-use crate::commands::registry::scan_entries;
+use crate::commands::registry::{ScannedDirectory, scan_entries};
 use crate::error::CommandError;
 use crate::views::path_text::{counted, shown};
 use haft_app::host::AppHost;
-use haft_app::manifest::{ManifestFile, PythonEntry};
-use haft_app::python::PythonToolSource;
+use haft_app::manifest::ManifestFile;
 use haft_app::{quote, settings};
 
 /// Tools of one directory that are listed with what they may do.
@@ -40,7 +38,7 @@ struct TrustedToolReport {
     requires: RequirementSet,
 }
 
-/// Returns what the directories that a manifest names hold.
+/// Returns the tools in the directories that a manifest names.
 pub(super) async fn directories(
     file: &ManifestFile,
     setting_args: &SettingArgs,
@@ -48,29 +46,29 @@ pub(super) async fn directories(
 ) -> Result<Vec<TrustedDirectoryReport>, CommandError> {
     let config = Some(file.path().to_owned());
     let args = SettingArgs { config, python: Vec::new(), ..setting_args.clone() };
-    // As it will hold: what cannot hold need not be trusted.
+    // Resolved as if the manifest were trusted, so that only usable directories are listed.
     let settings = settings::resolve(&args.overrides(), host)?;
     let surveyed = scan_entries(&settings, settings.python.entries.clone(), host).await?;
-    Ok(surveyed.into_iter().map(|one| answer(one.entry, one.contents)).collect())
-}
-
-fn answer(entry: PythonEntry, found: Result<PythonToolSource, String>) -> TrustedDirectoryReport {
-    let dir = entry.dir;
-    match found {
-        Err(why) => TrustedDirectoryReport { dir, files: 0, tools: Vec::new(), problem: Some(why) },
-        Ok(found) => {
-            let tools = found.checked.tools.into_iter().map(tool_answer).collect();
-            TrustedDirectoryReport { dir, files: found.files.len(), tools, problem: None }
+    let report = |ScannedDirectory { entry, contents }| match contents {
+        Err(why) => {
+            let problem = Some(why);
+            TrustedDirectoryReport { dir: entry.dir, files: 0, tools: Vec::new(), problem }
         }
-    }
+        Ok(found) => {
+            let tools = found.checked.tools.into_iter().map(|tool| TrustedToolReport {
+                tool: tool.id.to_string(),
+                effect: tool.effect,
+                dangerous: tool.dangerous,
+                requires: tool.permissions.requires,
+            });
+            let (dir, files) = (entry.dir, found.files.len());
+            TrustedDirectoryReport { dir, files, tools: tools.collect(), problem: None }
+        }
+    };
+    Ok(surveyed.into_iter().map(report).collect())
 }
 
-fn tool_answer(tool: CheckedTool) -> TrustedToolReport {
-    let CheckedTool { id, effect, dangerous, permissions, .. } = tool;
-    TrustedToolReport { tool: id.to_string(), effect, dangerous, requires: permissions.requires }
-}
-
-/// Returns what is said of the directories; nothing if there are none.
+/// Returns the lines about the directories. Empty without directories.
 pub(super) fn text(directories: &[TrustedDirectoryReport]) -> String {
     if directories.is_empty() {
         return String::new();
@@ -84,6 +82,25 @@ fn text_of(directory: &TrustedDirectoryReport) -> String {
     if let Some(problem) = &directory.problem {
         return format!("\n  {dir}: {problem}");
     }
+    // The access beyond reading, if there is any.
+    let tool_effects = |tool: &TrustedToolReport| {
+        let requires = &tool.requires;
+        let lists = [
+            ("writes", &requires.fs.write),
+            ("reaches", &requires.net.hosts),
+            ("needs", &requires.capabilities),
+        ];
+        let lists = lists.into_iter().filter(|(_, names)| !names.is_empty());
+        let mut effects: Vec<String> =
+            lists.map(|(verb, names)| format!("{verb} {}", names.join(" and "))).collect();
+        if effects.is_empty() && tool.effect != Effect::Read {
+            effects.push("has a side effect".to_owned());
+        }
+        if tool.dangerous {
+            effects.push("is dangerous".to_owned());
+        }
+        (!effects.is_empty()).then(|| effects.join(", "))
+    };
     let lines = directory.tools.iter().filter_map(|tool| Some((tool, tool_effects(tool)?)));
     let lines: Vec<String> =
         lines.map(|(tool, doings)| format!("\n    {}: {doings}", tool.tool)).collect();
@@ -103,24 +120,4 @@ fn text_of(directory: &TrustedDirectoryReport) -> String {
         text.push_str(&format!("\n    and {rest} more: haft registry list {dir}"));
     }
     text
-}
-
-/// Says what a tool may do beyond reading, if there is anything.
-fn tool_effects(tool: &TrustedToolReport) -> Option<String> {
-    let requires = &tool.requires;
-    let lists = [
-        ("writes", &requires.fs.write),
-        ("reaches", &requires.net.hosts),
-        ("needs", &requires.capabilities),
-    ];
-    let lists = lists.into_iter().filter(|(_, names)| !names.is_empty());
-    let mut doings: Vec<String> =
-        lists.map(|(verb, names)| format!("{verb} {}", names.join(" and "))).collect();
-    if doings.is_empty() && tool.effect != Effect::Read {
-        doings.push("has a side effect".to_owned());
-    }
-    if tool.dangerous {
-        doings.push("is dangerous".to_owned());
-    }
-    (!doings.is_empty()).then(|| doings.join(", "))
 }

@@ -1,5 +1,5 @@
-//! The call that undoes, in a runtime of its own: its only tool undoes just this, and whatever it touches is recorded before
-//! and after, so that the undoing can be undone.
+//! The call that undoes, in a separate runtime with no other tool. haft records all paths that it touches before and after,
+//! so that the undo can be undone.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -24,31 +24,31 @@ use haft_app::host::AppHost;
 use haft_app::settings::EffectiveSettings;
 use haft_app::{compose, id, owner};
 
-/// What is to be undone, and how.
+/// The undo to perform.
 pub(super) struct UndoRequest {
-    /// As people name it.
+    /// Its target, as a person names it.
     pub(super) of: String,
     pub(super) roots: Arc<Vec<RootChanges>>,
     pub(super) overwrite: OverwritePolicy,
-    /// How what is overwritten is recorded.
+    /// How to record the overwritten paths.
     pub(super) options: RecordOptions,
 }
 
-/// What the call did to each root, for whoever waits for it.
+/// The result of the call for each root. The call's thread writes it once, before `execute` reads it.
 type RestoredRoots = Arc<Mutex<Vec<RestoreReport>>>;
 
-/// The input of the call that undoes.
+/// The input of the undoing call.
 #[derive(Deserialize, JsonSchema)]
 struct UndoInput {
-    /// What is undone.
-    #[expect(dead_code, reason = "it is for whoever reads the journal")]
+    /// The target of the undo.
+    #[expect(dead_code, reason = "it is for readers of the journal")]
     of: String,
-    /// Whether what others changed since is overwritten.
+    /// Whether to overwrite later changes.
     force: bool,
 }
 
 impl UndoRequest {
-    /// Makes the call, in a run that begins with it, and returns what it did to each root.
+    /// Makes the call in a new run, and returns its result for each root.
     pub(super) async fn execute(
         &self,
         settings: &EffectiveSettings,
@@ -66,7 +66,7 @@ impl UndoRequest {
         Ok((envelope?, done))
     }
 
-    /// Puts a runtime together whose only tool undoes just this.
+    /// Returns a runtime whose only tool performs this undo.
     fn runtime(
         &self,
         journal: Arc<dyn Journal>,
@@ -122,7 +122,7 @@ fn tool(
         .dangerous()
         .execute_blocking(move |input: UndoInput, cx: &Cx| {
             if !snapshots.has_recorded_before(cx.call_address()) {
-                // Other calls go on without a record; this one may overwrite the last that there is of something.
+                // Other calls go on without a record. This one could overwrite the only copy of a file.
                 let message =
                     "nothing was undone, because what is there now could not be recorded before";
                 return Err(ToolError::new(ErrorCode::ToolFailed, message));

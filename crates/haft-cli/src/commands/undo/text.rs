@@ -1,10 +1,9 @@
-//! What `haft undo` did, or would do, in words and as JSON. Only what is brought back is listed as undone; what stays is
-//! listed beside it.
+//! The report of `haft undo`, in words and as JSON. It lists the restored paths, and beside them the paths that stay.
 
 use std::path::Path;
 
 use haft::{CallSelection, RootChanges};
-use haft_snapshot::{PathChangeKind, RestoreReport, SkipReason, SkippedPath, quote_path};
+use haft_snapshot::{PathChangeKind, RestoreReport, SkipReason, quote_path};
 use serde_json::{Value, json};
 
 use super::{UnrecordedCall, selection_words};
@@ -12,11 +11,11 @@ use crate::commands::diff::headline;
 use crate::error::{CommandError, CommandStatus};
 use crate::views::output;
 
-/// What there is to tell of an undo.
+/// The report about an undo.
 pub(super) struct UndoReport<'a> {
     pub(super) of: &'a CallSelection,
     pub(super) roots: &'a [RootChanges],
-    /// What was done to each of the roots, or would be.
+    /// What the undo did to each of the roots, or would do.
     pub(super) restored: &'a [RestoreReport],
     pub(super) unrecorded: &'a [UnrecordedCall],
     /// The call that undid it; none if nothing was changed.
@@ -24,7 +23,7 @@ pub(super) struct UndoReport<'a> {
 }
 
 impl UndoReport<'_> {
-    /// Tells it, and returns the status that says whether it was all.
+    /// Prints the report. The status says whether everything was undone.
     pub(super) fn print_report(&self, json: bool) -> Result<CommandStatus, CommandError> {
         let is_all =
             self.unrecorded.is_empty() && self.restored.iter().all(|root| root.skipped.is_empty());
@@ -34,7 +33,29 @@ impl UndoReport<'_> {
             return Ok(status);
         }
         if !is_all {
-            output::print_warning(&self.partial_words(), None);
+            let stay: usize = self
+                .roots
+                .iter()
+                .zip(self.restored)
+                .map(|(root, restored)| count_staying(root, restored))
+                .sum();
+            let done: usize = self.restored.iter().map(|root| root.paths.len()).sum();
+            let mut parts = Vec::new();
+            if stay > 0 {
+                let verb = if stay == 1 { "is" } else { "are" };
+                parts.push(format!("{stay} of {} paths {verb} not as before", stay + done));
+            }
+            match self.unrecorded.len() {
+                0 => {}
+                1 => parts.push("nothing is known of what 1 call changed".to_owned()),
+                calls => parts.push(format!("nothing is known of what {calls} calls changed")),
+            }
+            let what = match (self.call, done) {
+                (Some(_), _) => "partly undone",
+                (None, 0) => "nothing can be undone",
+                (None, _) => "would be partly undone",
+            };
+            output::print_warning(&format!("{what}: {}", parts.join(", and ")), None);
         }
         for (root, restored) in self.roots.iter().zip(self.restored) {
             if self.roots.len() > 1 {
@@ -42,7 +63,19 @@ impl UndoReport<'_> {
             }
             show_root(root, restored)?;
         }
-        self.print_conclusion(is_all);
+        match self.call {
+            Some(call) => output::print_note(format_args!(
+                "undone by call {call}; to take that back: haft undo {call}"
+            )),
+            None if self.restored.iter().any(|root| !root.paths.is_empty()) => {
+                output::print_note("nothing was changed: that is what undoing would do");
+            }
+            None if !is_all => {}
+            None if self.roots.iter().all(|root| root.paths().is_empty()) => {
+                output::print_note("no change was recorded, so there is nothing to undo");
+            }
+            None => output::print_note("all of it is as before already"),
+        }
         Ok(status)
     }
 
@@ -63,61 +96,27 @@ impl UndoReport<'_> {
             "roots": roots,
         })
     }
-
-    /// Says how much of it stays.
-    fn partial_words(&self) -> String {
-        let mut parts = Vec::new();
-        let pairs = || self.roots.iter().zip(self.restored);
-        let stay: usize = pairs().map(|(root, restored)| count_staying(root, restored)).sum();
-        let done: usize = self.restored.iter().map(|root| root.paths.len()).sum();
-        if stay > 0 {
-            let verb = if stay == 1 { "is" } else { "are" };
-            parts.push(format!("{stay} of {} paths {verb} not as before", stay + done));
-        }
-        match self.unrecorded.len() {
-            0 => {}
-            1 => parts.push("nothing is known of what 1 call changed".to_owned()),
-            calls => parts.push(format!("nothing is known of what {calls} calls changed")),
-        }
-        let what = match (self.call, done) {
-            (Some(_), _) => "partly undone",
-            (None, 0) => "nothing can be undone",
-            (None, _) => "would be partly undone",
-        };
-        format!("{what}: {}", parts.join(", and "))
-    }
-
-    fn print_conclusion(&self, is_all: bool) {
-        match self.call {
-            Some(call) => output::print_note(format_args!(
-                "undone by call {call}; to take that back: haft undo {call}"
-            )),
-            None if self.restored.iter().any(|root| !root.paths.is_empty()) => {
-                output::print_note("nothing was changed: that is what undoing would do");
-            }
-            None if !is_all => {}
-            None if self.roots.iter().all(|root| root.paths().is_empty()) => {
-                output::print_note("no change was recorded, so there is nothing to undo");
-            }
-            None => output::print_note("all of it is as before already"),
-        }
-    }
 }
 
 fn show_root(root: &RootChanges, restored: &RestoreReport) -> Result<(), CommandError> {
     let mut paths = restored.paths.clone();
     for change in root.changes() {
-        // Of what is not known there is no more to say than what happens to it now.
+        // The state of an unknown path is not known, so only its restoring is shown below.
         if change.kind() != PathChangeKind::Unknown && paths.remove(&change.path) {
             output::write_data(&format!("undo {}", headline(&change)))?;
         }
     }
-    // Such also as a directory that somebody removed since, and in which something is brought back.
+    // These include removed directories in which something is restored.
     for path in &paths {
         output::write_data(&format!("bring back {}", quote_path(path)))?;
     }
     for left in &restored.skipped {
-        output::print_note(left_alone(left));
+        let (path, reason) = (quote_path(&left.path), reason(left.reason));
+        output::print_note(match left.reason {
+            SkipReason::Gone(_) => format!("{path} does not come back: {reason}"),
+            SkipReason::Outgrown => format!("{path} keeps what came into it: {reason}"),
+            _ => format!("{path} stays: {reason}"),
+        });
     }
     for path in &restored.weakened {
         output::print_note(format_args!("{} does not run as its owner any more", quote_path(path)));
@@ -129,21 +128,19 @@ fn show_root(root: &RootChanges, restored: &RestoreReport) -> Result<(), Command
 fn count_staying(root: &RootChanges, restored: &RestoreReport) -> usize {
     let left = &restored.skipped;
     let is_listed = |path: &Path| left.iter().any(|left| left.path == path);
-    let is_beneath = |path: &Path| left.iter().any(|left| is_below_skipped_path(left, path));
+    // Nothing below a path without a record is restored either.
+    let is_beneath = |path: &Path| {
+        left.iter().any(|left| match left.reason {
+            SkipReason::NotRecorded(_) | SkipReason::Gone(_) => path.starts_with(&left.path),
+            _ => false,
+        })
+    };
     let beneath = root.changes().into_iter().filter(|change| {
         !is_listed(&change.path)
             && is_beneath(&change.path)
             && !restored.paths.contains(&change.path)
     });
     left.len() + beneath.count()
-}
-
-/// Tells whether a path stays because one above it does.
-fn is_below_skipped_path(left: &SkippedPath, path: &Path) -> bool {
-    match left.reason {
-        SkipReason::NotRecorded(_) | SkipReason::Gone(_) => path.starts_with(&left.path),
-        _ => false,
-    }
 }
 
 /// Returns what undoing did to one root.
@@ -164,15 +161,6 @@ pub(super) fn as_json(root: &RootChanges, restored: &RestoreReport) -> Value {
         "left_alone": left.collect::<Vec<_>>(),
         "weakened": restored.weakened.iter().map(lossy).collect::<Vec<_>>(),
     })
-}
-
-fn left_alone(left: &SkippedPath) -> String {
-    let (path, reason) = (quote_path(&left.path), reason(left.reason));
-    match left.reason {
-        SkipReason::Gone(_) => format!("{path} does not come back: {reason}"),
-        SkipReason::Outgrown => format!("{path} keeps what came into it: {reason}"),
-        _ => format!("{path} stays: {reason}"),
-    }
 }
 
 fn reason(reason: SkipReason) -> String {

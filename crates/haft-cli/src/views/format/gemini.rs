@@ -1,6 +1,6 @@
-//! Tools as Gemini takes them: one tool that holds all function declarations. Parameters are not JSON Schema there but
-//! a message of its own that is like a part of it, and an unknown field is an error, so that only known ones are kept.
-//! What is lost is checked by haft all the same when the tool is called.
+//! Tools in the format of Gemini: one tool that holds all function declarations. Its parameters are like a part of JSON
+//! Schema, and an unknown field is an error, so only known fields are kept. haft checks the lost fields when the tool is
+//! called.
 
 use haft_contract::Contract;
 use serde_json::{Map, Value, json};
@@ -54,7 +54,20 @@ fn schema(json_schema: &Value) -> Value {
     let mut schema = Map::new();
     for (name, value) in fields {
         match (name.as_str(), value) {
-            ("type", value) => put_type(value, &mut schema),
+            // Types are upper case there, there is one of them, and null is not one.
+            ("type", value) => {
+                let names: Vec<&str> = match value {
+                    Value::String(name) => vec![name],
+                    Value::Array(names) => names.iter().filter_map(Value::as_str).collect(),
+                    Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => vec![],
+                };
+                if names.contains(&"null") {
+                    schema.insert("nullable".to_owned(), true.into());
+                }
+                if let Some(name) = names.iter().find(|name| **name != "null") {
+                    schema.insert("type".to_owned(), name.to_ascii_uppercase().into());
+                }
+            }
             ("properties", Value::Object(properties)) => {
                 let properties =
                     properties.iter().map(|(name, of)| (name.clone(), self::schema(of)));
@@ -68,7 +81,12 @@ fn schema(json_schema: &Value) -> Value {
                 schema.insert("anyOf".to_owned(), choices.into());
             }
             // Choices and constants exist for texts alone.
-            ("enum", Value::Array(choices)) => put_choices(choices, &mut schema),
+            ("enum", Value::Array(choices)) => {
+                let texts: Vec<&Value> = choices.iter().filter(|it| !it.is_null()).collect();
+                if texts.iter().all(|choice| choice.is_string()) {
+                    schema.insert("enum".to_owned(), json!(texts));
+                }
+            }
             ("const", Value::String(_)) => {
                 schema.insert("enum".to_owned(), json!([value]));
                 schema.entry("type").or_insert_with(|| json!("STRING"));
@@ -80,28 +98,6 @@ fn schema(json_schema: &Value) -> Value {
         }
     }
     schema.into()
-}
-
-fn put_choices(choices: &[Value], schema: &mut Map<String, Value>) {
-    let texts: Vec<&Value> = choices.iter().filter(|choice| !choice.is_null()).collect();
-    if texts.iter().all(|choice| choice.is_string()) {
-        schema.insert("enum".to_owned(), json!(texts));
-    }
-}
-
-/// Types are upper case there, there is one of them, and null is not one.
-fn put_type(value: &Value, schema: &mut Map<String, Value>) {
-    let names: Vec<&str> = match value {
-        Value::String(name) => vec![name],
-        Value::Array(names) => names.iter().filter_map(Value::as_str).collect(),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => Vec::new(),
-    };
-    if names.contains(&"null") {
-        schema.insert("nullable".to_owned(), true.into());
-    }
-    if let Some(name) = names.iter().find(|name| **name != "null") {
-        schema.insert("type".to_owned(), name.to_ascii_uppercase().into());
-    }
 }
 
 #[cfg(test)]

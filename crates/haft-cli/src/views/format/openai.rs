@@ -1,5 +1,5 @@
-//! Tools as OpenAI's chat completions take them in `tools`. Strict mode is left alone: it wants every parameter to be
-//! required, which haft's are not.
+//! Tools in the format of OpenAI's Chat Completions API, for its field `tools`. Strict mode is not used: it requires every
+//! parameter, and haft's tools have optional ones.
 
 use haft_contract::Contract;
 use serde_json::{Value, json};

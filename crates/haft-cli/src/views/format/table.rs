@@ -1,4 +1,4 @@
-//! Tools as people read them: a line each, or one with everything that decides whether to call it.
+//! Tools as people read them: a table, or one tool with all that decides whether to call it.
 
 use haft_contract::{Contract, OutputLimit, RequirementSet};
 
@@ -8,11 +8,14 @@ use crate::views::table::table;
 
 pub(super) fn print_list(contracts: &[&Contract]) -> Result<(), CommandError> {
     let rows = contracts.iter().map(|contract| {
+        // The first sentence of the description fits a line.
+        let about = contract.description.as_str();
+        let about = about.split_once(". ").map_or(about, |(first, _)| first).trim_end_matches('.');
         vec![
             contract.id.to_string(),
             contract.effect.as_str().to_owned(),
             contract.kind.as_str().to_owned(),
-            first_sentence(&contract.description).to_owned(),
+            about.to_owned(),
         ]
     });
     output::write_data(&output::escape_controls(&table(
@@ -41,10 +44,6 @@ pub(super) fn print_one(contract: &Contract) -> Result<(), CommandError> {
         "{}\n\n{}\n\n{rows}\nparameters\n{parameters}\n",
         contract.id, contract.description
     )))
-}
-
-fn first_sentence(text: &str) -> &str {
-    text.split_once(". ").map_or(text, |(first, _)| first).trim_end_matches('.')
 }
 
 fn requires(requires: &RequirementSet) -> String {

@@ -1,4 +1,4 @@
-//! The colours of states. Standard error takes them out again where nobody sees them; what is drawn past it asks first.
+//! The colours of states. Writing to standard error removes them if it shows none; other drawing code checks first.
 
 use clap::builder::styling::{AnsiColor, Style};
 use haft_plan::NodeStatus;
@@ -11,7 +11,7 @@ pub(super) const RUNNING: Style = AnsiColor::Cyan.on_default();
 pub(super) const FAILED_FOR_NOW: Style = LEFT_OUT;
 pub(super) const WAITING: Style = Style::new().dimmed();
 
-/// Returns the colour of what became of a node.
+/// Returns the colour of a node's status.
 pub(super) fn of_status(status: NodeStatus) -> Style {
     match status {
         NodeStatus::Succeeded => SUCCEEDED,

@@ -10,7 +10,7 @@ pub(super) struct PlanJsonEvents;
 
 impl PlanRenderer for PlanJsonEvents {
     fn show_event(&mut self, event: &PlanEvent) {
-        // Whoever does not read events any longer still wants the plan driven.
+        // If the reader has gone, the plan still runs on.
         let _ = output::write_json(event);
     }
 

@@ -1,15 +1,13 @@
-//! What nodes are called on a screen: id, tool and what they are for, in so many characters and without anything that a
-//! terminal would obey.
+//! The labels of nodes on a screen: id, tool and purpose, bounded in length and with terminal controls escaped.
 
+use crate::views::session::on_one_line;
+use haft_contract::cut;
 use haft_plan::{CheckedPlan, NodeId};
 
-use crate::views::output;
-use crate::views::table::shortened;
-
-/// Longest text of what a node is for, in characters.
+/// Longest shown purpose of a node, in characters.
 pub(crate) const PURPOSE_CHARS_MAX: usize = 40;
 
-/// What the nodes of a plan are called on a screen.
+/// The labels of a plan's nodes.
 pub(super) struct NodeLabels {
     nodes: Vec<NodeLabel>,
     number_width: usize,
@@ -31,7 +29,7 @@ impl NodeLabels {
                 tool: node.contract().id.to_string(),
                 purpose: written
                     .purpose()
-                    .map(|purpose| shortened(&on_one_line(purpose), PURPOSE_CHARS_MAX)),
+                    .map(|purpose| cut(&on_one_line(purpose), PURPOSE_CHARS_MAX)),
             })
             .collect();
         let number_width = nodes.len().saturating_sub(1).to_string().len();
@@ -39,12 +37,12 @@ impl NodeLabels {
         Self { nodes, number_width, tool_width }
     }
 
-    /// Returns how many nodes there are.
+    /// Returns the number of nodes.
     pub(super) fn count(&self) -> usize {
         self.nodes.len()
     }
 
-    /// Returns a line about a node: what it is called, what is said of it, what it is for, and then the rest.
+    /// Returns a line about a node: its label, `said`, its purpose and the rest.
     pub(super) fn line(&self, node: NodeId, said: &str, rest: &str) -> String {
         let (number_width, tool_width) = (self.number_width, self.tool_width);
         let (number, label) = (node.number(), self.nodes.get(node.index()));
@@ -55,9 +53,4 @@ impl NodeLabels {
             None => line + rest,
         }
     }
-}
-
-/// Returns a text on one line, without characters that would control a terminal.
-pub(super) fn on_one_line(text: &str) -> String {
-    output::escape_controls(text).split_whitespace().collect::<Vec<_>>().join(" ")
 }

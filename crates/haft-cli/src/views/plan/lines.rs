@@ -1,22 +1,23 @@
-//! Plain lines on standard error, for logs and pipes: one for each node that ended, and of large plans only what did not
-//! succeed and how far they are.
+//! Plain lines on standard error, for logs and pipes: one for each node that ended. A large plan gets lines only for nodes
+//! without success, and for the progress.
 
+use haft_contract::cut;
 use haft_plan::drive::PlanEvent;
 use haft_plan::{NodeError, NodeId, NodeStatus};
 
 use super::colour::{self, painted};
-use super::label::{NodeLabels, on_one_line};
+use super::label::NodeLabels;
 use super::{
     LOG_LINE_CHARS_MAX, LOG_LINES_SHOWN_MAX, PlanRenderer, TOLD_FAILURES_MAX, TOLD_NODES_MAX,
 };
 use crate::views::output;
-use crate::views::table::shortened;
+use crate::views::session::on_one_line;
 use crate::views::time::duration_in_words;
 
-/// Parts of a large plan after each of which it is told how far it is.
+/// Parts of a large plan. A line shows the progress after each of them.
 const PROGRESS_PARTS: usize = 10;
 
-/// What is said of a plan line by line.
+/// A plan as plain lines.
 pub(super) struct PlanLines<'p> {
     labels: &'p NodeLabels,
     ended: usize,
@@ -28,7 +29,7 @@ impl<'p> PlanLines<'p> {
         Self { labels, ended: 0, failures: 0 }
     }
 
-    /// Returns the line about an event, if it has one: coloured, and else visible text.
+    /// Returns the line about an event, if there is one. All but its colours is escaped.
     pub(super) fn line(&mut self, event: &PlanEvent) -> Option<String> {
         match event {
             PlanEvent::PlanStarted { run, nodes } => {
@@ -92,18 +93,18 @@ impl<'p> PlanLines<'p> {
             std::cmp::Ordering::Less => Some(line(self.labels)),
             std::cmp::Ordering::Equal => {
                 let line = line(self.labels);
-                Some(format!("{line}\nfurther nodes that do not succeed are not told one by one"))
+                Some(format!("{line}\nhaft shows no further nodes without success"))
             }
             std::cmp::Ordering::Greater => None,
         }
     }
 }
 
-/// Returns what a tool printed, each line marked with its node.
+/// Returns the printed lines of a tool, each marked with its node.
 fn log_lines(node: NodeId, log: &str) -> String {
     let lines = log.trim_end().lines();
     let line = |line: &str| {
-        format!("\n{node} | {}", output::escape_controls(&shortened(line, LOG_LINE_CHARS_MAX)))
+        format!("\n{node} | {}", output::escape_controls(&cut(line, LOG_LINE_CHARS_MAX)))
     };
     let mut text: String = lines.clone().take(LOG_LINES_SHOWN_MAX).map(line).collect();
     match lines.count().saturating_sub(LOG_LINES_SHOWN_MAX) {
@@ -113,7 +114,7 @@ fn log_lines(node: NodeId, log: &str) -> String {
     text
 }
 
-/// Returns an error up to its first line that is set in: where in a tool it was raised is for whoever looks at the call.
+/// Returns an error up to its first indented line. `haft runs show` has the rest, such as a stack trace.
 fn error_text(error: &NodeError) -> String {
     let lines = error.text.trim_start().lines();
     let said: Vec<&str> = lines.take_while(|line| !line.starts_with([' ', '\t'])).collect();

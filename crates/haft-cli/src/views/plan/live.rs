@@ -1,5 +1,5 @@
-//! The live view on a terminal: lines of nodes that ended scroll by, beneath them a line for each node that runs or that
-//! waits for its next attempt, for a resource or for the bounds of its tool, and at the bottom how far the plan is.
+//! The live view on a terminal. The lines of ended nodes scroll by. Below them, each running or waiting node has a line, and
+//! the last line shows the progress of the plan.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -11,26 +11,28 @@ use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::PlanRenderer;
 use super::colour::{self, painted};
-use super::label::{NodeLabels, on_one_line};
+use super::label::NodeLabels;
 use super::lines::PlanLines;
+use crate::views::session::on_one_line;
+use crate::views::table::columns_of;
 use crate::views::time::duration_in_words;
 
 /// Lines of nodes that run or wait; further ones are counted.
 pub(crate) const RUNNING_LINES_MAX: usize = 8;
-/// How often the terminal is drawn anew in a second, at most.
+/// Most redraws of the terminal in a second.
 const DRAWN_PER_SECOND: u8 = 15;
 const TOTAL_TEMPLATE: &str = "{bar:24} {pos}/{len} nodes, {wide_msg}";
 const TOTAL_TEMPLATE_NARROW: &str = "{bar:6} {pos}/{len} nodes, {wide_msg}";
 /// Columns below which the bar is short.
-const NARROW_COLUMNS: u16 = 72;
+const NARROW_COLUMNS: usize = 72;
 const NODE_TEMPLATE: &str = "  {wide_msg}";
-/// Terminals that can do nothing but print.
+/// The name of terminals that can only print.
 const DUMB_TERMINAL: &str = "dumb";
 
-/// What is seen of a plan on a terminal.
+/// A plan on a terminal.
 pub(super) struct LivePlanView<'p> {
     labels: &'p NodeLabels,
-    /// What scrolls by is what is said elsewhere line by line.
+    /// The lines that scroll by, as on other outputs.
     lines: PlanLines<'p>,
     screen: MultiProgress,
     total_bar: ProgressBar,
@@ -54,7 +56,7 @@ enum NodeActivity {
     Running {
         attempt: u32,
     },
-    /// It failed, and its next attempt is made after so many milliseconds.
+    /// It failed, and its next attempt begins after this time.
     Failed {
         attempt: u32,
         waits_ms: u64,
@@ -62,7 +64,7 @@ enum NodeActivity {
 }
 
 impl<'p> LivePlanView<'p> {
-    /// Returns a view on standard error, if that is a terminal on which lines can be drawn anew.
+    /// Returns a view on standard error, if that is a terminal that can redraw lines.
     pub(super) fn new(labels: &'p NodeLabels) -> Option<Self> {
         if std::env::var("TERM").is_ok_and(|term| term == DUMB_TERMINAL) {
             return None;
@@ -72,7 +74,7 @@ impl<'p> LivePlanView<'p> {
             return None;
         }
         let count = u64::try_from(labels.count()).unwrap_or(u64::MAX);
-        let is_narrow = columns().is_some_and(|columns| columns < NARROW_COLUMNS);
+        let is_narrow = columns_of(std::io::stderr()).is_some_and(|it| it < NARROW_COLUMNS);
         let template = if is_narrow { TOTAL_TEMPLATE_NARROW } else { TOTAL_TEMPLATE };
         let whole = screen.add(ProgressBar::new(count).with_style(style(template)));
         Some(Self {
@@ -88,67 +90,48 @@ impl<'p> LivePlanView<'p> {
         })
     }
 
-    /// Notes what a node does now. Those that run have lines before those that wait.
+    /// Sets the activity of a node. Running nodes get lines before waiting nodes.
     fn set_activity(&mut self, node: NodeId, doing: NodeActivity) {
         let kept = self.active_nodes.remove(&node).and_then(|under_way| under_way.line);
         let shown = self.active_nodes.values().filter(|other| other.line.is_some()).count();
         let line = match (kept, &doing) {
             (Some(line), _) => Some(line),
-            (None, _) if shown < RUNNING_LINES_MAX => Some(self.add_line()),
+            (None, _) if shown < RUNNING_LINES_MAX => Some(new_line(&self.screen, &self.total_bar)),
             (None, NodeActivity::Waiting(_)) => None,
             (None, NodeActivity::Running { .. } | NodeActivity::Failed { .. }) => {
-                self.take_waiting_line()
+                // Takes the line of the last node that only waits.
+                let nodes = self.active_nodes.values_mut().rev();
+                nodes.filter(|other| other.is_waiting()).find_map(|other| other.line.take())
             }
         };
         self.active_nodes.insert(node, ActiveNode { activity: doing, since: Instant::now(), line });
     }
 
-    /// Takes the line of the last node that only waits.
-    fn take_waiting_line(&mut self) -> Option<ProgressBar> {
-        let mut waiting = self.active_nodes.values_mut().rev().filter(|other| other.is_waiting());
-        waiting.find_map(|other| other.line.take())
-    }
-
-    fn add_line(&self) -> ProgressBar {
-        self.screen.insert_before(
-            &self.total_bar,
-            ProgressBar::new_spinner().with_style(style(NODE_TEMPLATE)),
-        )
-    }
-
     fn end_node(&mut self, node: NodeId) {
-        if let Some(line) = self.active_nodes.remove(&node).and_then(|under_way| under_way.line) {
-            self.screen.remove(&line);
-            self.assign_line();
+        if let Some(free) = self.active_nodes.remove(&node).and_then(|under_way| under_way.line) {
+            self.screen.remove(&free);
+            // The line goes to the first running node without one, or else to the first waiting node.
+            let mut without = self.active_nodes.values_mut().filter(|it| it.line.is_none());
+            let mut next = without.next();
+            if next.as_ref().is_some_and(|first| first.is_waiting())
+                && let Some(running) = without.find(|other| !other.is_waiting())
+            {
+                next = Some(running);
+            }
+            if let Some(next) = next {
+                next.line = Some(new_line(&self.screen, &self.total_bar));
+            }
         }
         self.total_bar.inc(1);
     }
 
-    /// Gives a line that became free to the first node that has none.
-    fn assign_line(&mut self) {
-        let line = self.add_line();
-        let mut first = None;
-        for under_way in self.active_nodes.values_mut().filter(|under_way| under_way.line.is_none())
-        {
-            if !under_way.is_waiting() {
-                under_way.line = Some(line);
-                return;
-            }
-            first.get_or_insert(under_way);
-        }
-        match first {
-            Some(under_way) => under_way.line = Some(line),
-            None => self.screen.remove(&line),
-        }
-    }
-
-    /// Lets something be said above the lines that are drawn anew.
+    /// Prints a text above the redrawn lines.
     fn print_above(&self, say: impl FnOnce()) {
-        // A hidden screen prints nothing, and what is said beside a question must not be lost.
+        // A hidden screen prints nothing, but a note during a question must not be lost.
         if self.is_hidden {
             say();
         } else {
-            // What a key of an interrupt leaves on the screen goes with the lines that are drawn anew.
+            // Redrawing also removes the `^C` that a terminal shows for an interrupt.
             self.screen.suspend(say);
         }
     }
@@ -156,7 +139,22 @@ impl<'p> LivePlanView<'p> {
     fn draw(&self) {
         for (node, under_way) in &self.active_nodes {
             if let Some(line) = &under_way.line {
-                let said = under_way.activity_text();
+                // The current activity, in words.
+                let passed_ms = millis(under_way.since);
+                let tried = |attempt: u32| match attempt {
+                    1 => String::new(),
+                    attempt => format!(", attempt {attempt}"),
+                };
+                let said = match &under_way.activity {
+                    NodeActivity::Waiting(waits_for) => waiting_text(waits_for, passed_ms),
+                    NodeActivity::Running { attempt } => {
+                        format!("running {}{}", in_seconds(passed_ms), tried(*attempt))
+                    }
+                    NodeActivity::Failed { attempt, waits_ms } => {
+                        let left = in_seconds(waits_ms.saturating_sub(passed_ms));
+                        format!("failed{}, the next in {left}", tried(*attempt))
+                    }
+                };
                 let style = under_way.activity.style();
                 let said = if self.is_coloured { painted(style, &said) } else { said };
                 line.set_message(self.labels.line(*node, &said, ""));
@@ -185,24 +183,6 @@ impl ActiveNode {
             NodeActivity::Running { .. } | NodeActivity::Failed { .. } => false,
         }
     }
-
-    fn activity_text(&self) -> String {
-        let passed_ms = millis(self.since);
-        let tried = |attempt: u32| match attempt {
-            1 => String::new(),
-            attempt => format!(", attempt {attempt}"),
-        };
-        match &self.activity {
-            NodeActivity::Waiting(waits_for) => waiting_text(waits_for, passed_ms),
-            NodeActivity::Running { attempt } => {
-                format!("running {}{}", in_seconds(passed_ms), tried(*attempt))
-            }
-            NodeActivity::Failed { attempt, waits_ms } => {
-                let left = in_seconds(waits_ms.saturating_sub(passed_ms));
-                format!("failed{}, the next in {left}", tried(*attempt))
-            }
-        }
-    }
 }
 
 impl NodeActivity {
@@ -215,7 +195,7 @@ impl NodeActivity {
     }
 }
 
-/// Says what a node waits for.
+/// Returns the reason why a node waits.
 fn waiting_text(waits_for: &NodeWaitReason, passed_ms: u64) -> String {
     match waits_for {
         NodeWaitReason::Resource { resource, used_by } => {
@@ -229,7 +209,7 @@ fn waiting_text(waits_for: &NodeWaitReason, passed_ms: u64) -> String {
             let left = in_seconds(wait_ms.saturating_sub(passed_ms));
             format!("waiting: {per_minute} calls of it a minute, the next in {left}")
         }
-        // What is added there later is at least a reason to wait.
+        // The plan crate may add further reasons.
         _ => "waiting".to_owned(),
     }
 }
@@ -288,7 +268,7 @@ impl PlanRenderer for LivePlanView<'_> {
     }
 }
 
-/// Returns a duration that moves on before somebody's eyes, without digits that only flicker.
+/// Returns a running duration, without digits that only flicker.
 fn in_seconds(duration_ms: u64) -> String {
     match duration_ms {
         0..1_000 => format!("0.{} s", duration_ms / 100),
@@ -300,12 +280,10 @@ fn draw_target() -> ProgressDrawTarget {
     ProgressDrawTarget::stderr_with_hz(DRAWN_PER_SECOND)
 }
 
-/// Returns how many columns the terminal has, if it knows.
-fn columns() -> Option<u16> {
-    let size = rustix::termios::tcgetwinsize(std::io::stderr()).ok()?;
-    Some(size.ws_col).filter(|columns| *columns > 0)
+fn new_line(screen: &MultiProgress, total_bar: &ProgressBar) -> ProgressBar {
+    let line = ProgressBar::new_spinner().with_style(style(NODE_TEMPLATE));
+    screen.insert_before(total_bar, line)
 }
-
 fn style(template: &str) -> ProgressStyle {
     ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
 }

@@ -1,8 +1,8 @@
-//! What a call changed in a file, as few lines with colours: the old and the new text as its input has them, and of a file
-//! that was replaced what it said before. The whole of what a session changed is for `haft diff`.
+//! The change that a call made to a file, as a few coloured lines: the old and the new text of its input or, if it replaced
+//! the file, the file's former text. `haft diff` shows all changes of a session.
 
 use clap::builder::styling::{AnsiColor, Style};
-use haft_contract::ToolKind;
+use haft_contract::{ToolKind, cut};
 use haft_patch::DescribedChange;
 use serde_json::Value;
 
@@ -10,7 +10,6 @@ use super::limits::{
     CHANGE_LINE_CHARS_MAX, CHANGE_LINES_MAX, COMPARED_BYTES_MAX, COMPARED_LINES_MAX,
 };
 use crate::views::output;
-use crate::views::table::shortened;
 
 const ADDED: Style = AnsiColor::Green.on_default();
 const REMOVED: Style = AnsiColor::Red.on_default();
@@ -24,15 +23,38 @@ pub(super) fn change_lines(kind: ToolKind, input: &Value, before: Option<&str>) 
             diff_lines(old, new, LineNumbering::InPassage)
         }
         Some(DescribedChange::Patch { patch, .. }) => {
-            patch.lines().filter(|line| says_something(line)).map(str::to_owned).collect()
+            // Frame lines repeat the line of the call, or mean nothing without the file.
+            let frame = ["diff ", "index ", "--- ", "*** Begin", "*** End"];
+            let is_frame = |line: &&str| frame.iter().any(|it| line.starts_with(it));
+            patch.lines().filter(|line| !is_frame(line)).map(str::to_owned).collect()
         }
         Some(DescribedChange::Content { new, .. }) => match before {
-            Some(before) => replacement_lines(before, new),
+            Some(before) => {
+                // A file keeps its line ends, so the comparison ignores them unless the new text sets them.
+                let plain = before.replace("\r\n", "\n");
+                let before = if new.contains('\r') { before } else { plain.as_str() };
+                let lines = diff_lines(before, new, LineNumbering::InFile);
+                if lines.is_empty() { vec!["(nothing is different)".to_owned()] } else { lines }
+            }
             None => new.lines().map(|line| format!("+{line}")).collect(),
         },
         None => Vec::new(),
     };
-    limited_lines(lines)
+    let coloured = |line: &String| {
+        let style = match line.bytes().next() {
+            Some(b'+') => ADDED,
+            Some(b'-') => REMOVED,
+            Some(_) | None => DIM,
+        };
+        let line = output::escape_controls(&cut(line, CHANGE_LINE_CHARS_MAX));
+        format!("{style}{line}{style:#}")
+    };
+    let mut shown: Vec<String> = lines.iter().take(CHANGE_LINES_MAX).map(coloured).collect();
+    let more = lines.len().saturating_sub(CHANGE_LINES_MAX);
+    if more > 0 {
+        shown.push(format!("{DIM}… ({more} more lines){DIM:#}"));
+    }
+    shown
 }
 
 /// Returns the change that a call's input describes, if the tool changes files.
@@ -41,28 +63,13 @@ pub(super) fn described_change(kind: ToolKind, input: &Value) -> Option<Describe
     DescribedChange::from_fields(text).filter(|_| kind == ToolKind::Edit)
 }
 
-/// What the places of lines are in.
+/// The text that line numbers count in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum LineNumbering {
-    /// A passage, so that they say nothing.
+    /// A passage, whose line numbers mean nothing.
     InPassage,
     /// The whole file.
     InFile,
-}
-
-fn replacement_lines(before: &str, new: &str) -> Vec<String> {
-    // A file keeps its line ends, whatever the new text has.
-    let plain = before.replace("\r\n", "\n");
-    let before = if new.contains('\r') { before } else { plain.as_str() };
-    let lines = diff_lines(before, new, LineNumbering::InFile);
-    if lines.is_empty() { vec!["(nothing is different)".to_owned()] } else { lines }
-}
-
-/// Names of files and places are on the line of the call, or say nothing without the file beside them.
-fn says_something(line: &str) -> bool {
-    let is_frame =
-        ["diff ", "index ", "--- ", "*** Begin", "*** End"].iter().any(|it| line.starts_with(it));
-    !is_frame
 }
 
 fn diff_lines(old: &str, new: &str, places: LineNumbering) -> Vec<String> {
@@ -76,26 +83,6 @@ fn diff_lines(old: &str, new: &str, places: LineNumbering) -> Vec<String> {
     let lines = patch.lines().skip(2).filter(|line| !line.starts_with('\\'));
     let lines = lines.filter(|line| places == LineNumbering::InFile || !line.starts_with("@@"));
     lines.map(str::to_owned).collect()
-}
-
-fn limited_lines(lines: Vec<String>) -> Vec<String> {
-    let more = lines.len().saturating_sub(CHANGE_LINES_MAX);
-    let mut shown: Vec<String> =
-        lines.iter().take(CHANGE_LINES_MAX).map(|line| coloured(line)).collect();
-    if more > 0 {
-        shown.push(format!("{DIM}… ({more} more lines){DIM:#}"));
-    }
-    shown
-}
-
-fn coloured(line: &str) -> String {
-    let style = match line.bytes().next() {
-        Some(b'+') => ADDED,
-        Some(b'-') => REMOVED,
-        Some(_) | None => DIM,
-    };
-    let line = output::escape_controls(&shortened(line, CHANGE_LINE_CHARS_MAX));
-    format!("{style}{line}{style:#}")
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! The line that is typed: editing and history, on a thread of its own, because reading a line waits for a person. What is
-//! typed is kept in the user's state, so many lines of it, for nobody else to read.
+//! The line editor and its history, on a separate thread, because reading a line waits for the person. haft keeps the last
+//! lines in the user's state, which only the user can read.
 
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -15,20 +15,20 @@ use tokio::sync::mpsc;
 use super::limits::{HISTORY_LINE_BYTES_MAX, HISTORY_LINES_MAX};
 use crate::error::CommandError;
 
-/// What came of asking for a line.
+/// The result of a request for a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum TypedInput {
     Line(String),
     /// Ctrl-C.
     Interrupted,
-    /// Ctrl-D, or there is no terminal any more.
+    /// Ctrl-D, or the terminal is gone.
     End,
 }
 
-/// A line that is to be typed.
+/// A request for a line.
 struct LineRequest {
     prompt: String,
-    /// What stands there already.
+    /// The text that the line starts with.
     prefilled_text: String,
 }
 
@@ -48,8 +48,7 @@ pub(crate) struct AbovePromptWriter {
     unfinished_line: String,
 }
 
-/// The settings of the terminal as they were, which come back when this goes: the thread may wait for a line until the
-/// process ends.
+/// Restores the settings of the terminal when it is dropped: the thread may wait for a line until the process ends.
 struct TerminalSettingsGuard(Option<Termios>);
 
 impl Drop for TerminalSettingsGuard {
@@ -61,7 +60,7 @@ impl Drop for TerminalSettingsGuard {
 }
 
 impl TerminalLineEditor {
-    /// Begins to read lines, with those that were typed before as history.
+    /// Begins to read lines, with the lines typed before as history.
     pub(crate) fn begin(history: PathBuf) -> Result<Self, CommandError> {
         let unusable = |err: &dyn std::fmt::Display| {
             CommandError::failed(format!("this terminal cannot be typed on: {err}"))
@@ -79,32 +78,32 @@ impl TerminalLineEditor {
         Ok(Self { line_requests: wanted, inputs: typed, printer, _settings: settings })
     }
 
-    /// Asks for a line, which `typed` returns.
+    /// Requests a line, which `next_input` returns.
     pub(crate) fn request_line(&self, prompt: &str, begun: String) {
         let _ = self
             .line_requests
             .send(LineRequest { prompt: prompt.to_owned(), prefilled_text: begun });
     }
 
-    /// Waits for the line that was asked for.
+    /// Waits for the requested line.
     pub(crate) async fn next_input(&mut self) -> TypedInput {
         self.inputs.recv().await.unwrap_or(TypedInput::End)
     }
 
-    /// Returns what writes above the line.
+    /// Returns a writer of lines above the typed line.
     pub(crate) fn above_prompt_writer(&self) -> AbovePromptWriter {
         AbovePromptWriter { printer: self.printer.clone(), unfinished_line: String::new() }
     }
 }
 
 impl AbovePromptWriter {
-    /// Returns what writes nowhere.
+    /// Returns a writer that drops its text.
     #[cfg(test)]
     pub(crate) fn disabled() -> Self {
         Self { printer: None, unfinished_line: String::new() }
     }
 
-    /// Takes a piece of text, and writes the lines that are whole.
+    /// Takes a piece of text, and writes its complete lines.
     pub(crate) fn write_text(&mut self, text: &str) {
         self.unfinished_line.push_str(text);
         let Some(end) = self.unfinished_line.rfind('\n') else { return };
@@ -115,7 +114,7 @@ impl AbovePromptWriter {
             false => anstream::adapter::strip_str(&lines).to_string(),
         };
         if let Some(printer) = &self.printer {
-            // When nobody sees it there is nobody to tell.
+            // A terminal that is gone shows nothing more.
             let _ = printer.lock().unwrap_or_else(PoisonError::into_inner).print(lines);
         }
     }
@@ -128,9 +127,9 @@ fn editor(history: &PathBuf) -> Result<DefaultEditor, ReadlineError> {
         .history_ignore_dups(true)?
         .build();
     let mut editor = LineEditor::<(), FileHistory>::with_config(config)?;
-    // There may be none yet; and one that cannot be read costs nobody the conversation.
+    // There may be no history yet, and a conversation needs none.
     if editor.load_history(history).is_ok() {
-        // What was added line by line is cut to its bound.
+        // Lines were appended one by one; saving cuts the file to its bound.
         let _ = editor.save_history(history);
     }
     Ok(editor)
@@ -161,7 +160,7 @@ fn save_history_line(editor: &mut DefaultEditor, history: &PathBuf, line: &str) 
     if line.trim().is_empty() || line.len() > HISTORY_LINE_BYTES_MAX {
         return;
     }
-    // A history that cannot be written is only missed.
+    // A conversation goes on even if the history cannot be written.
     if editor.add_history_entry(line).is_ok_and(|is_new| is_new) {
         let _ = editor.append_history(history);
     }

@@ -1,4 +1,4 @@
-//! What happens as lines of JSON on standard output, for programs. The last line is the end of the last turn.
+//! Events as lines of JSON on standard output, for programs. The last line is the end of the last turn.
 
 use haft_agent::{AgentEvent, AgentEventKind};
 use haft_journal::SessionId;
@@ -10,10 +10,10 @@ use crate::views::output;
 #[derive(Default)]
 pub(super) struct SessionJsonEvents {
     session: Option<SessionId>,
-    /// The end of a turn, which is written once it is known whether more follows in that session: until then only
-    /// subagents in the background have something to tell.
+    /// The end of a turn. It is written once it is known whether more of that session follows. Until then, only background
+    /// subagents send events.
     held_end: Option<AgentEvent>,
-    /// Nobody reads any more.
+    /// The reader has closed the pipe.
     is_reader_gone: bool,
 }
 
@@ -25,7 +25,7 @@ impl SessionJsonEvents {
 
 impl SessionRenderer for SessionJsonEvents {
     fn show_event(&mut self, event: AgentEvent) {
-        // The first is the one that is asked, also where it is a subagent's that is gone on with.
+        // The first session is the one that the user talks to, even if it is a resumed session of a subagent.
         if let AgentEventKind::Session { parent, .. } = &event.kind
             && (parent.is_none() || self.session.is_none())
         {

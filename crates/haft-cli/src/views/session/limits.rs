@@ -1,6 +1,6 @@
 //! The limits of `haft agent`, each with its unit in its name.
 
-/// Events that are held while a question is before the person; of further ones only the number is kept.
+/// Events that are held during a question to the person; further ones are only counted.
 pub(crate) const EVENTS_HELD_MAX: usize = 10_000;
 /// Calls of one answer that are named before they are made.
 pub(crate) const ANNOUNCED_CALLS_MAX: usize = 5;
@@ -18,9 +18,9 @@ pub(crate) const CHANGE_LINES_MAX: usize = 16;
 pub(crate) const CHANGE_LINE_CHARS_MAX: usize = 160;
 /// Largest text of a change that is compared with another, in bytes.
 pub(crate) const COMPARED_BYTES_MAX: usize = 64 * 1024;
-/// Lines of a text of a change that is compared with another: what it takes grows with their square.
+/// Lines of a text that is compared with another: the time grows with their square.
 pub(crate) const COMPARED_LINES_MAX: usize = 2_000;
-/// Lines that were typed and are kept.
+/// Typed lines that the history keeps.
 pub(crate) const HISTORY_LINES_MAX: usize = 1_000;
 /// Longest line that is kept, in bytes.
 pub(crate) const HISTORY_LINE_BYTES_MAX: usize = 4_096;

@@ -1,12 +1,12 @@
-//! A session as plain lines: text as it comes, each call on a line of its own with what came of it, subagents set in.
-//! Nothing that was written is drawn anew, so that it reads the same in a log, over a slow line and in a screen reader.
+//! A session as plain lines: streamed text, and each call on a line with its result. The lines of subagents are indented.
+//! Written lines never change, so the text reads the same in a log, over a slow line and in a screen reader.
 
 use std::collections::HashMap;
 use std::io::IsTerminal as _;
 
 use clap::builder::styling::Style;
 use haft_agent::{AgentEvent, AgentEventKind};
-use haft_contract::{Envelope, ToolKind};
+use haft_contract::{Envelope, ToolKind, cut};
 use haft_journal::SessionId;
 use serde_json::Value;
 
@@ -17,23 +17,22 @@ use super::outcome::{line_of_result, on_one_line};
 use super::renderer::{FileTextBeforeCall, SessionRenderer};
 use crate::views::model_text::{retrying, usage_summary};
 use crate::views::output;
-use crate::views::table::shortened;
 
 const DIM: Style = Style::new().dimmed();
-/// How far what a subagent does is set in, for each level.
+/// The indent of a subagent's lines, for each level.
 const DEPTH_INDENT: &str = "  ";
 
-/// Where lines go.
+/// The receiver of lines.
 pub(super) trait SessionOutput {
-    /// Writes a piece of what was asked for.
+    /// Writes a piece of the requested output.
     fn write_data(&mut self, text: &str);
-    /// Writes a piece of everything else.
+    /// Writes a piece of the other output.
     fn write_side(&mut self, text: &str);
-    /// Returns whether what was asked for is read while it comes.
+    /// Returns whether the requested output is shown while it streams.
     fn is_data_streamed(&self) -> bool;
-    /// Returns whether everything else is.
+    /// Returns whether the other output is shown on a terminal.
     fn is_side_visible(&self) -> bool;
-    /// From now on a line is being typed, or no more.
+    /// Sets the writer above the typed line, while a line is typed.
     fn set_prompt_writer(&mut self, aside: Option<AbovePromptWriter>);
 }
 
@@ -79,17 +78,17 @@ impl SessionOutput for StandardStreams {
     }
 }
 
-/// The line that has no end yet.
+/// The present line, which is not finished yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum UnfinishedLine {
     None,
-    /// What the agent says.
+    /// Text of the agent.
     Text {
         at_line_start: bool,
     },
-    /// What it thinks.
+    /// A thought of the agent.
     Thought,
-    /// The calls that are about to be made.
+    /// The calls that are about to begin.
     Calls(Vec<String>),
 }
 
@@ -101,7 +100,7 @@ struct DisplayedCall {
 }
 
 struct SubagentLabel {
-    /// What its lines begin with: its agent's name, with a number from the second one on.
+    /// The beginning of its lines: its agent's name, with a number from the second one on.
     label: String,
     depth: usize,
 }
@@ -117,16 +116,16 @@ pub(super) struct SessionLines<O> {
     out: O,
     session: Option<SessionId>,
     subagents: HashMap<SessionId, SubagentLabel>,
-    /// How many subagents there were of each name.
+    /// How many subagents each name has had.
     label_counts: HashMap<String, usize>,
     calls: HashMap<(SessionId, String), DisplayedCall>,
-    /// What files said that calls under way replace.
+    /// The former texts of files that running calls replace.
     texts_before_calls: HashMap<(SessionId, String), String>,
     unfinished_line: UnfinishedLine,
-    /// What the agent said since it was last asked, where that is not read while it comes.
+    /// The agent's text since the last prompt, if it is not shown while it streams.
     unstreamed_text: String,
     thought_chars: usize,
-    /// Whether the last line was none of the agent's text, so that a gap is due before it.
+    /// Whether a blank line is due before the agent's next text.
     needs_gap: bool,
 }
 
@@ -146,7 +145,7 @@ impl<O: SessionOutput> SessionLines<O> {
         }
     }
 
-    /// Ends the line that has no end yet.
+    /// Ends the unfinished line.
     fn end_open_line(&mut self) {
         match std::mem::replace(&mut self.unfinished_line, UnfinishedLine::None) {
             UnfinishedLine::None | UnfinishedLine::Text { at_line_start: true } => {}
@@ -182,7 +181,7 @@ impl<O: SessionOutput> SessionLines<O> {
         self.unfinished_line = UnfinishedLine::Text { at_line_start: delta.ends_with('\n') };
     }
 
-    /// Writes what the agent said beside its answer, and nobody read while it came.
+    /// Writes text that the agent wrote beside its answer and that was not streamed.
     fn write_unstreamed_text(&mut self) {
         let said = std::mem::take(&mut self.unstreamed_text);
         if !said.trim().is_empty() {
@@ -216,18 +215,7 @@ impl<O: SessionOutput> SessionLines<O> {
         self.needs_gap = true;
     }
 
-    fn add_call(&mut self, session: &SessionId, id: String, called: DisplayedCall) {
-        let is_own = !self.subagents.contains_key(session);
-        if is_own {
-            self.write_unstreamed_text();
-        }
-        if is_own && self.out.is_side_visible() {
-            self.announce_call(&id, &called.title);
-        }
-        self.calls.insert((session.clone(), id), called);
-    }
-
-    /// Names a call on the line of those that are about to be made.
+    /// Names a call of the session itself on the line of calls that are about to begin.
     fn announce_call(&mut self, id: &str, title: &str) {
         if let UnfinishedLine::Calls(ids) = &mut self.unfinished_line {
             ids.push(id.to_owned());
@@ -247,14 +235,14 @@ impl<O: SessionOutput> SessionLines<O> {
     fn write_result(&mut self, session: &SessionId, id: &str, tool: String, envelope: &Envelope) {
         let key = (session.clone(), id.to_owned());
         let (called, before) = (self.calls.remove(&key), self.texts_before_calls.remove(&key));
-        // One that was never made was not told of before, and its name is what the model wrote.
+        // A call that was never made has no entry. Its name is the model's text.
         let called = called.unwrap_or_else(|| DisplayedCall {
             title: on_one_line(&tool),
             tool,
             kind: ToolKind::Other,
             input: Value::Null,
         });
-        // A call that is recalled replaces nothing: it did so when it was made.
+        // A recalled call replaces nothing now.
         let before = before.filter(|_| !envelope.metadata().replayed);
         let line = line_of_result(&called.title, &called.tool, envelope);
         let indent = match self.subagents.get(session) {
@@ -281,36 +269,20 @@ impl<O: SessionOutput> SessionLines<O> {
             for line in change_lines(called.kind, &called.input, before.as_deref()) {
                 self.write_line(&format!("{indent}    {line}"));
             }
-            self.forget_file_text(session, &called.input);
+            // Other calls that wait to replace the same file find it as this call left it.
+            let path_of =
+                |input: &Value| Some(input.get("path").and_then(Value::as_str)?.to_owned());
+            if let Some(path) = path_of(&called.input) {
+                let calls = &self.calls;
+                self.texts_before_calls.retain(|key, _| {
+                    let other = calls.get(key).and_then(|called| path_of(&called.input));
+                    key.0 != *session || other.as_ref() != Some(&path)
+                });
+            }
         }
     }
 
-    /// Forgets what the file of a call said before it, where others wait to replace that: they find it as this one left it.
-    fn forget_file_text(&mut self, session: &SessionId, input: &Value) {
-        let Some(path) = path_of(input) else { return };
-        let calls = &self.calls;
-        self.texts_before_calls.retain(|key, _| {
-            let is_same = calls.get(key).and_then(|called| path_of(&called.input)) == Some(path);
-            !(key.0 == *session && is_same)
-        });
-    }
-
-    fn write_subagent_start(&mut self, begun: SubagentStart) {
-        let SubagentStart { parent, call, agent, child, background } = begun;
-        let how = if background { "works in the background" } else { "works" };
-        let (indent, label) = self.register_subagent(&parent, &agent, child.clone());
-        let mut task = String::new();
-        if let Some(called) = self.calls.get_mut(&(parent, call)) {
-            let prompt = called.input.get("prompt").and_then(Value::as_str).unwrap_or_default();
-            task = shortened(&on_one_line(prompt), TASK_CHARS_MAX);
-            // Of several tasks of one answer each ends by itself.
-            called.title = format!("{} {label}", on_one_line(&called.tool));
-        }
-        let task = if task.is_empty() { task } else { format!(": {task}") };
-        self.write_line(&format!("{indent}{DIM}{label} {how} ({child}){task}{DIM:#}"));
-    }
-
-    /// Remembers whose subagent it is, and returns how far it is set in and what its lines begin with.
+    /// Registers a subagent, and returns the indent and the label of its lines.
     fn register_subagent(
         &mut self,
         parent: &SessionId,
@@ -329,25 +301,6 @@ impl<O: SessionOutput> SessionLines<O> {
         (subagent.indent(), subagent.label.clone())
     }
 
-    /// Says who asks, where that is no call that was just named.
-    fn write_subagent_question(&mut self, session: &SessionId, id: &str) {
-        let Some(subagent) = self.subagents.get(session).filter(|_| self.out.is_side_visible())
-        else {
-            return;
-        };
-        let called = self.calls.get(&(session.clone(), id.to_owned()));
-        let title = called.map_or("a call", |called| &called.title);
-        let line = format!("{}{} asks about {title}", subagent.indent(), subagent.label);
-        self.write_line(&line);
-    }
-
-    fn write_retry(&mut self, session: &SessionId, retry: &str) {
-        let who = self.subagents.get(session).map_or_else(String::new, |subagent| {
-            format!("{}{} · ", subagent.indent(), subagent.label)
-        });
-        self.write_line(&format!("{DIM}{who}{retry}{DIM:#}"));
-    }
-
     fn write_turn_end(
         &mut self,
         session: &SessionId,
@@ -357,21 +310,29 @@ impl<O: SessionOutput> SessionLines<O> {
     ) {
         self.calls.retain(|(of, _), _| of != session);
         self.texts_before_calls.retain(|(of, _), _| of != session);
-        // Of what failed before it began nobody wants to know what it took.
+        // A turn that failed before it began used nothing worth a report.
         let took = (end == "done" || usage != haft_model::ModelUsage::default())
             .then(|| usage_summary(usage));
         if let Some(subagent) = self.subagents.get(session) {
             let (indent, label) = (subagent.indent(), &subagent.label);
-            let why = error.map(|error| shortened(&on_one_line(error), NOTICE_CHARS_MAX));
+            let why = error.map(|error| cut(&on_one_line(error), NOTICE_CHARS_MAX));
             let why = why.map_or_else(String::new, |why| format!(": {why}"));
             let took = took.map_or_else(String::new, |took| format!(" ({took})"));
-            let line = format!("{indent}{DIM}{label} {}{why}{took}{DIM:#}", turn_end_words(end));
+            let ending = match end {
+                "done" => "is done",
+                "aborted" => "was stopped",
+                "steps_spent" => "has answered as often as it may, and is not done",
+                "output_cut" => "reached the greatest length of an answer, and is not done",
+                "refused" => "would not answer",
+                _ => "failed",
+            };
+            let line = format!("{indent}{DIM}{label} {ending}{why}{took}{DIM:#}");
             self.write_line(&line);
             return;
         }
         self.end_open_line();
         match end {
-            // The answer itself is printed by whoever asked for it.
+            // The command prints the answer itself.
             "done" => self.unstreamed_text.clear(),
             _ => self.write_unstreamed_text(),
         }
@@ -379,37 +340,6 @@ impl<O: SessionOutput> SessionLines<O> {
             self.write_line(&format!("{DIM}{took}{DIM:#}"));
         }
         self.needs_gap = false;
-    }
-
-    fn write_notice(&mut self, text: &str) {
-        let text = shortened(&on_one_line(text), NOTICE_CHARS_MAX);
-        self.write_line(&format!("{DIM}the agent is told: {text}{DIM:#}"));
-    }
-}
-
-/// Returns the file that a call has to do with, as the model names it.
-fn path_of(input: &Value) -> Option<&str> {
-    input.get("path").and_then(Value::as_str)
-}
-
-/// That a subagent begins.
-struct SubagentStart {
-    parent: SessionId,
-    call: String,
-    agent: String,
-    child: SessionId,
-    background: bool,
-}
-
-/// Returns how a subagent's turn ended, after its name.
-fn turn_end_words(end: &str) -> &str {
-    match end {
-        "done" => "is done",
-        "aborted" => "was stopped",
-        "steps_spent" => "has answered as often as it may, and is not done",
-        "output_cut" => "reached the greatest length of an answer, and is not done",
-        "refused" => "would not answer",
-        _ => "failed",
     }
 }
 
@@ -423,7 +353,7 @@ impl<O: SessionOutput> SessionRenderer for SessionLines<O> {
         let AgentEvent { kind: happened, session } = event;
         let is_own = self.session.as_ref() == Some(&session);
         match happened {
-            // The first is the one that is talked to, also where it is a subagent's that is gone on with.
+            // The first session is the one that the user talks to, even if it is a resumed session of a subagent.
             AgentEventKind::Session { agent, model, parent }
                 if parent.is_none() || self.session.is_none() =>
             {
@@ -440,7 +370,14 @@ impl<O: SessionOutput> SessionRenderer for SessionLines<O> {
             AgentEventKind::Reasoning { delta } if is_own => self.write_thought(&delta),
             AgentEventKind::ToolCall { id, tool, kind, input, title, .. } => {
                 let title = on_one_line(&title);
-                self.add_call(&session, id, DisplayedCall { tool, kind, title, input });
+                if !self.subagents.contains_key(&session) {
+                    self.write_unstreamed_text();
+                    if self.out.is_side_visible() {
+                        self.announce_call(&id, &title);
+                    }
+                }
+                let called = DisplayedCall { tool, kind, title, input };
+                self.calls.insert((session, id), called);
             }
             AgentEventKind::ToolResult { id, tool, envelope, .. } => {
                 self.write_result(&session, &id, tool, &envelope);
@@ -449,29 +386,50 @@ impl<O: SessionOutput> SessionRenderer for SessionLines<O> {
                 self.register_subagent(&parent, &agent, session);
             }
             AgentEventKind::Subagent { call, agent, child, background } => {
-                self.write_subagent_start(SubagentStart {
-                    parent: session,
-                    call,
-                    agent,
-                    child,
-                    background,
-                });
+                let how = if background { "works in the background" } else { "works" };
+                let (indent, label) = self.register_subagent(&session, &agent, child.clone());
+                let mut task = String::new();
+                if let Some(called) = self.calls.get_mut(&(session, call)) {
+                    let prompt = called.input.get("prompt").and_then(Value::as_str);
+                    task = cut(&on_one_line(prompt.unwrap_or_default()), TASK_CHARS_MAX);
+                    // Of several tasks in one answer, each ends at its own time.
+                    called.title = format!("{} {label}", on_one_line(&called.tool));
+                }
+                let task = if task.is_empty() { task } else { format!(": {task}") };
+                self.write_line(&format!("{indent}{DIM}{label} {how} ({child}){task}{DIM:#}"));
             }
-            AgentEventKind::Asked { id } => self.write_subagent_question(&session, &id),
+            // A call of the session itself was named just before the question, so only subagents need this line.
+            AgentEventKind::Asked { id } => {
+                let side = self.out.is_side_visible();
+                if let Some(subagent) = self.subagents.get(&session).filter(|_| side) {
+                    let called = self.calls.get(&(session, id));
+                    let title = called.map_or("a call", |called| &called.title);
+                    let line =
+                        format!("{}{} asks about {title}", subagent.indent(), subagent.label);
+                    self.write_line(&line);
+                }
+            }
             AgentEventKind::Retry { error, wait_ms, attempt, attempts_max } => {
-                let error = shortened(&on_one_line(&error), NOTICE_CHARS_MAX);
-                self.write_retry(&session, &retrying(&error, wait_ms, attempt, attempts_max));
+                let error = cut(&on_one_line(&error), NOTICE_CHARS_MAX);
+                let retry = retrying(&error, wait_ms, attempt, attempts_max);
+                let who = self.subagents.get(&session).map_or_else(String::new, |subagent| {
+                    format!("{}{} · ", subagent.indent(), subagent.label)
+                });
+                self.write_line(&format!("{DIM}{who}{retry}{DIM:#}"));
             }
             AgentEventKind::Compacted { .. } if is_own => {
                 self.write_line(&format!(
-                    "{DIM}what was said before is summarised from here on{DIM:#}"
+                    "{DIM}the messages before are summarised from here on{DIM:#}"
                 ));
             }
-            AgentEventKind::Notice { text } if is_own => self.write_notice(&text),
+            AgentEventKind::Notice { text } if is_own => {
+                let text = cut(&on_one_line(&text), NOTICE_CHARS_MAX);
+                self.write_line(&format!("{DIM}notice to the agent: {text}{DIM:#}"));
+            }
             AgentEventKind::TurnEnded { end, error, usage } => {
                 self.write_turn_end(&session, end, error.as_deref(), usage);
             }
-            // What a subagent says is its call's answer, and the rest is seen by what follows.
+            // A subagent's text is the answer of its call. Later events show the effect of the other events.
             _ => {}
         }
     }

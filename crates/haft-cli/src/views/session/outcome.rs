@@ -1,45 +1,40 @@
-//! What became of a call, in a few words on one line. All of it was written by models, tools and the files that they read.
+//! The result of a call in a few words on one line. Models, tools and the files that they read wrote the text, so haft
+//! escapes it.
 
 use clap::builder::styling::{AnsiColor, Style};
-use haft_contract::{Envelope, ErrorCode};
+use haft_contract::{Envelope, ErrorCode, cut};
 use serde_json::Value;
 
 use super::limits::OUTCOME_CHARS_MAX;
 use crate::views::output;
-use crate::views::table::shortened;
 use crate::views::time::duration_in_words;
 
 const FAILED: Style = AnsiColor::Red.on_default();
 const IN_DOUBT: Style = AnsiColor::Magenta.on_default();
 const DIM: Style = Style::new().dimmed();
 
-/// Returns the line of a call that has ended: what it was, what came of it, and how long that took.
+/// Returns the line of a call that has ended: its title, result and duration.
 pub(crate) fn line_of_result(title: &str, tool: &str, envelope: &Envelope) -> String {
-    let (style, text) = outcome_text(tool, envelope);
+    let metadata = envelope.metadata();
+    let (style, text) = match envelope {
+        Envelope::Error { error_text, .. } => {
+            let style = if metadata.code == Some(ErrorCode::InDoubt) { IN_DOUBT } else { FAILED };
+            let code =
+                metadata.code.map_or_else(String::new, |code| format!("{}: ", code.as_str()));
+            (style, format!("{code}{}", cut(&on_one_line(error_text), OUTCOME_CHARS_MAX)))
+        }
+        Envelope::Output { data, .. } => match metadata.exit_code {
+            Some(status) if status != 0 => (FAILED, format!("exit {status}")),
+            Some(_) | None => (DIM, answer_summary(tool, data, envelope)),
+        },
+    };
     let text = if text.is_empty() { text } else { format!(" · {text}") };
     let replayed = if envelope.metadata().replayed { " · recalled" } else { "" };
     let time = duration_in_words(envelope.metadata().duration_ms);
     format!("{title}{style}{text}{style:#}{DIM}{replayed} · {time}{DIM:#}")
 }
 
-fn outcome_text(tool: &str, envelope: &Envelope) -> (Style, String) {
-    let metadata = envelope.metadata();
-    match envelope {
-        Envelope::Error { error_text, .. } => {
-            let style = if metadata.code == Some(ErrorCode::InDoubt) { IN_DOUBT } else { FAILED };
-            let code =
-                metadata.code.map_or_else(String::new, |code| format!("{}: ", code.as_str()));
-            let text = shortened(&on_one_line(error_text), OUTCOME_CHARS_MAX);
-            (style, format!("{code}{text}"))
-        }
-        Envelope::Output { data, .. } => match metadata.exit_code {
-            Some(status) if status != 0 => (FAILED, format!("exit {status}")),
-            Some(_) | None => (DIM, answer_summary(tool, data, envelope)),
-        },
-    }
-}
-
-/// Returns how much a tool answered, where that says something.
+/// Returns the size of an answer, if that is useful for the tool.
 fn answer_summary(tool: &str, data: &Value, envelope: &Envelope) -> String {
     if ["write", "edit", "todo", "question"].contains(&tool) {
         return String::new();

@@ -14,30 +14,30 @@ pub(super) struct FileTextBeforeCall {
     pub(super) text: String,
 }
 
-/// A way of showing what happens.
+/// A way to show the events of a session.
 pub(super) trait SessionRenderer {
     fn show_event(&mut self, event: AgentEvent);
 
-    /// Keeps what a file says, for the end of the call that is going to replace it.
+    /// Keeps the text of a file for the end of the call that is about to replace it.
     fn keep_file_text(&mut self, _: FileTextBeforeCall) {}
 
-    /// Returns whether events are shown where questions are asked, and so wait for the answer.
+    /// Returns whether events appear where questions are asked, and so wait for the answer.
     fn is_on_terminal(&self) -> bool {
         true
     }
 
-    /// Says something that is no event.
+    /// Shows a text that is not an event.
     fn show_note(&mut self, text: &str) {
         output::print_note(text);
     }
 
-    /// Ends the line that is being written.
+    /// Ends the unfinished line.
     fn end_line(&mut self) {}
 
-    /// A line is being typed.
+    /// The person types a line from now on.
     fn start_typing(&mut self, _: AbovePromptWriter) {}
 
-    /// No line is being typed any more.
+    /// The person has finished the line.
     fn stop_typing(&mut self) {}
 
     fn finish(&mut self) {}

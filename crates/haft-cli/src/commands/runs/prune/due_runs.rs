@@ -1,14 +1,11 @@
-//! What is to be known of a run before it goes: how much it holds, for how long nothing happened in it, and which bound
-//! chose it. Nothing is chosen or removed here.
+//! Details of a run that would be removed: its size, how long it was quiet, and the bound that chose it. Nothing is chosen or
+//! removed here.
 
 use std::fmt;
 
 use haft::{Clock as _, SystemClock};
 use haft_contract::RunId;
-use haft_journal::{
-    CallOrder, CallQuery, CallRow, Journal, JournalError, MessagePart, Retention, RunQuery,
-    SessionRow,
-};
+use haft_journal::{CallOrder, CallQuery, CallRow, Journal, JournalError, Retention, RunQuery};
 use serde::Serialize;
 
 use crate::commands::runs::run_session;
@@ -20,17 +17,17 @@ use crate::views::session::on_one_line;
 #[derive(Serialize)]
 pub(super) struct DueRunReport {
     run: RunId,
-    /// What the session of an agent is about, where the run is one.
+    /// The title of the session, if the run is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     title: Option<String>,
     pub(super) calls: u64,
     bytes: u64,
-    /// How long ago its last call was made, or something was said in it.
+    /// Time since its last call or message.
     quiet_ms: u64,
     because: ExceededRetention,
 }
 
-/// What makes a run go.
+/// The bound that a run exceeds.
 #[derive(Clone, Copy, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum ExceededRetention {
@@ -40,7 +37,7 @@ enum ExceededRetention {
     Bytes,
 }
 
-/// Says of each of the runs why it goes, and what goes with it.
+/// Returns the size of each of the runs, and why it would go.
 pub(super) async fn describe_runs(
     journal: &dyn Journal,
     runs: &[RunId],
@@ -54,15 +51,25 @@ pub(super) async fn describe_runs(
     for id in runs {
         let query = RunQuery { run: Some(id.clone()), ..RunQuery::default() };
         for run in journal.runs(query).await? {
-            let session =
-                run_session::find_run_session(journal, id).await?.map(|of_run| of_run.session);
+            let session = run_session::find_run_session(journal, id).await?;
+            let session = session.map(|of_run| of_run.session);
             let said_ms = session.as_ref().map(|session| session.updated_at_ms);
             let last_ms = run.last_call_at_ms.max(said_ms).unwrap_or(run.started_at_ms);
+            let mut bytes = call_bytes_of_run(journal, id).await?;
+            if let Some(session) = &session {
+                pages::for_each_message(journal, &session.id, true, |_, parts| {
+                    let texts = parts.iter().flat_map(|part| {
+                        [&part.text, &part.input_json, &part.output_json, &part.signatures_json]
+                    });
+                    bytes += texts.flatten().map(String::len).sum::<usize>();
+                    Ok(())
+                })
+                .await?;
+            }
             due.push(DueRunReport {
                 run: id.clone(),
                 calls: run.calls,
-                bytes: call_bytes_of_run(journal, id).await?
-                    + message_bytes(journal, session.as_ref()).await?,
+                bytes: u64::try_from(bytes).unwrap_or(u64::MAX),
                 title: session.and_then(|session| session.title),
                 quiet_ms: SystemClock.now_ms().saturating_sub(last_ms),
                 because: if aged.contains(id) {
@@ -76,44 +83,23 @@ pub(super) async fn describe_runs(
     Ok(due)
 }
 
-/// Returns how much a run's calls hold, as a journal counts it.
-async fn call_bytes_of_run(journal: &dyn Journal, run: &RunId) -> Result<u64, JournalError> {
+/// Returns the size of a run's calls, as the journal counts it.
+async fn call_bytes_of_run(journal: &dyn Journal, run: &RunId) -> Result<usize, JournalError> {
     let mut query = CallQuery { order: CallOrder::Change, ..CallQuery::of_run(run.clone()) };
     let mut bytes = 0;
     loop {
         let calls = journal.calls(query.clone()).await?;
         let Some(last) = calls.last() else { return Ok(bytes) };
         query.after_change = Some(last.change);
-        bytes += calls.iter().map(call_bytes).sum::<u64>();
+        let optional = |text: &Option<String>| text.as_ref().map_or(0, String::len);
+        let bytes_of = |call: &CallRow| {
+            call.input.len()
+                + call.accesses.len()
+                + optional(&call.details)
+                + optional(&call.envelope)
+        };
+        bytes += calls.iter().map(bytes_of).sum::<usize>();
     }
-}
-
-/// Returns how much was said in a session, as a journal counts it.
-async fn message_bytes(
-    journal: &dyn Journal,
-    session: Option<&SessionRow>,
-) -> Result<u64, CommandError> {
-    let Some(session) = session else { return Ok(0) };
-    let mut bytes = 0;
-    pages::for_each_message(journal, &session.id, true, |_, parts| {
-        bytes += parts.iter().map(part_bytes).sum::<u64>();
-        Ok(())
-    })
-    .await?;
-    Ok(bytes)
-}
-
-fn part_bytes(part: &MessagePart) -> u64 {
-    let texts = [&part.text, &part.input_json, &part.output_json, &part.signatures_json];
-    let bytes = texts.into_iter().flatten().map(String::len).sum::<usize>();
-    u64::try_from(bytes).unwrap_or(u64::MAX)
-}
-
-fn call_bytes(call: &CallRow) -> u64 {
-    let optional = |text: &Option<String>| text.as_ref().map_or(0, String::len);
-    let bytes =
-        call.input.len() + call.accesses.len() + optional(&call.details) + optional(&call.envelope);
-    u64::try_from(bytes).unwrap_or(u64::MAX)
 }
 
 impl fmt::Display for DueRunReport {
