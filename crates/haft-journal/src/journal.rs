@@ -1,20 +1,14 @@
 //! The trait of a journal. One suite checks its promises for every store. Which recorded call may stand in for a new one is
 //! not decided here.
 
-use haft_contract::{AttemptAddress, BoxFuture, CallAddress, RunId};
+use haft_contract::{AttemptAddress, CallAddress, RunId};
 
 use crate::{
-    AttemptState, CallQuery, CallRow, DueRuns, EarlierEffects, Intent, JournalError,
-    JournalFinding, LateOutcome, Lease, LeaseHolder, LeaseRequest, NewRun, Outcome, PlannedCall,
-    PrunedRuns, RecordedCall, Retention, RunQuery, RunRow, SessionJournal, Settlement,
+    AttemptState, CallQuery, CallRow, CommitFuture, DueRuns, EarlierEffects, Intent,
+    JournalFinding, JournalFuture, LateOutcome, Lease, LeaseHolder, LeaseRequest, NewRun, Outcome,
+    PlannedCall, PrunedRuns, RecordedCall, Retention, RunQuery, RunRow, SessionJournal, Settlement,
     SnapshotNote,
 };
-
-/// The answer of a method of a journal.
-pub type JournalFuture<'a, T> = BoxFuture<'a, Result<T, JournalError>>;
-
-/// The end of a record that is on its way: whether it was made, as durably as was promised.
-pub type CommitFuture = BoxFuture<'static, Result<(), JournalError>>;
 
 /// Records runs, calls and [sessions](SessionJournal), and returns what was recorded.
 ///

@@ -7,7 +7,6 @@ use haft_contract::{AttemptAddress, CallAddress, Effect, Envelope, RunId};
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
-use crate::machine::envelope_json;
 use crate::{CallStatus, LeaseHolder, SettledBy, Settlement, SettlementVerdict};
 
 /// How far an attempt has come.
@@ -229,6 +228,12 @@ pub(crate) fn as_optional_json<S: Serializer>(
         Some(text) => as_json(text, serializer),
         None => serializer.serialize_none(),
     }
+}
+
+/// Returns the text that a journal keeps of an envelope.
+pub(crate) fn envelope_json(envelope: &Envelope) -> String {
+    serde_json::to_string(envelope)
+        .expect("an envelope is made of strings, numbers and JSON values, which always serialize")
 }
 
 /// Returns the effect that is called so in the database.

@@ -4,11 +4,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use haft_contract::{CallAddress, Effect, Envelope};
+use haft_contract::{CallAddress, Effect};
 
 use super::Stop;
 use super::codec::{self, Cells, TooLarge, call_key, integer, run_key};
 use super::lease::{self, ADMISSION};
+use crate::row::envelope_json;
 use crate::store::{
     Column, Counter, Durability, Inserted, RowNeed, RowPlace, RowUpdate, Transaction, Value, calls,
     late_outcomes, runs, snapshots,
@@ -274,12 +275,6 @@ pub(super) fn note_snapshot(tx: &mut dyn Transaction, note: &SnapshotNote) -> Re
         tx.insert(table, &[key_cells, rest.clone()].concat())?;
     }
     Ok(())
-}
-
-/// Returns the text that a journal keeps of an envelope.
-pub(crate) fn envelope_json(envelope: &Envelope) -> String {
-    serde_json::to_string(envelope)
-        .expect("an envelope is made of strings, numbers and JSON values, which always serialize")
 }
 
 fn no_open_intent(call: &PlannedCall) -> JournalError {

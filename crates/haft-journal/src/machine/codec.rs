@@ -4,7 +4,7 @@ use std::path::Path;
 
 use haft_contract::{AttemptAddress, CallAddress, RunId};
 
-use crate::lease::LeaseState;
+use super::lease_state::LeaseState;
 use crate::row::parse_effect;
 use crate::store::{
     Column, Condition, Row, RowError, RowQuery, Value, calls, late_outcomes, messages, parts, runs,

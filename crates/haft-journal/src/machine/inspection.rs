@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 use haft_contract::{Effect, RunId};
 use serde::de::IgnoredAny;
 
-use crate::lease::LeaseState;
+use super::lease_state::LeaseState;
 use crate::limits::FINDINGS_MAX;
 use crate::{
     CallRow, CallStatus, JournalFinding, LateOutcome, MessageId, MessageKind, MessagePart,

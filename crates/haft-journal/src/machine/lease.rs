@@ -4,8 +4,8 @@
 use haft_contract::{CallAddress, RunId};
 
 use super::codec::{self, calls_of_run, integer, run_key};
+use super::lease_state::LeaseState;
 use super::{Stop, Writing, retention};
-use crate::lease::LeaseState;
 use crate::limits::RESUMES_MAX;
 use crate::store::{
     Column, Condition, Counter, Durability, Reader, RowQuery, RowUpdate, Transaction, Value, calls,

@@ -20,6 +20,7 @@ mod call;
 mod codec;
 mod inspection;
 mod lease;
+mod lease_state;
 mod pending;
 mod query;
 mod recall;
@@ -48,7 +49,6 @@ use crate::{
     SessionQuery, SessionRecord, SessionRow, Settlement, SnapshotNote,
 };
 use call::CallRecord;
-pub(crate) use call::envelope_json;
 use codec::TooLarge;
 use pending::{Pending, PendingAnswer, PendingRead};
 use retention::{Candidate, Removal};

@@ -7,7 +7,6 @@ use std::path::Path;
 use tokio_postgres::Error;
 use tokio_postgres::error::SqlState;
 
-use super::schema;
 use crate::JournalError;
 use crate::limits::LOCK_WAIT_MS_MAX;
 
@@ -20,8 +19,13 @@ pub(super) enum Trouble {
     Unreachable(String),
     /// The database is something else.
     NotAJournal(String),
-    /// A newer haft wrote the database, in this version.
-    Newer(i64),
+    /// A newer haft wrote the database.
+    Newer {
+        /// The version of its schema.
+        found: i64,
+        /// The newest version that this haft knows.
+        supported: i64,
+    },
     /// The server said no.
     Database(Error),
 }
@@ -40,8 +44,8 @@ impl Trouble {
             Self::Lost(detail) => JournalError::Failed { path, detail: detail.clone() },
             Self::Unreachable(reason) => JournalError::Unreachable { path, reason: reason.clone() },
             Self::NotAJournal(reason) => JournalError::NotAJournal { path, reason: reason.clone() },
-            Self::Newer(found) => {
-                JournalError::NewerSchema { path, found: *found, supported: schema::newest() }
+            Self::Newer { found, supported } => {
+                JournalError::NewerSchema { path, found: *found, supported: *supported }
             }
             Self::Database(err) => database_error(&path, err),
         }
@@ -60,7 +64,9 @@ impl Trouble {
     pub(super) fn is_about_an_entry(&self) -> bool {
         match self {
             Self::Database(err) => err.code() != Some(&SqlState::LOCK_NOT_AVAILABLE),
-            Self::Lost(_) | Self::Unreachable(_) | Self::NotAJournal(_) | Self::Newer(_) => false,
+            Self::Lost(_) | Self::Unreachable(_) | Self::NotAJournal(_) | Self::Newer { .. } => {
+                false
+            }
         }
     }
 }

@@ -70,10 +70,8 @@ async fn missing_steps(client: &Client) -> Result<&'static [&'static str], Troub
     let row = client.query_typed_one("SELECT version FROM haft.schema_version", &[]).await?;
     let version: i64 = row.try_get(0)?;
     let steps = usize::try_from(version).ok().and_then(|taken| STEPS.get(taken..));
-    steps.ok_or(Trouble::Newer(version))
-}
-
-/// Returns the version that this haft writes.
-pub(super) fn newest() -> i64 {
-    i64::try_from(STEPS.len()).unwrap_or(i64::MAX)
+    steps.ok_or_else(|| Trouble::Newer {
+        found: version,
+        supported: i64::try_from(STEPS.len()).unwrap_or(i64::MAX),
+    })
 }

@@ -1,7 +1,7 @@
 //! What can be asked of chats.
 
-use super::{MessageId, SessionId};
 use crate::limits::{QUERY_CHATS_MAX, QUERY_MESSAGES_MAX};
+use crate::{MessageId, SessionId};
 
 /// Asks for chats: those that fit every field that is set.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,10 +3,10 @@
 
 use haft_contract::RunId;
 
-use super::{MessagePart, SessionId, SessionMessage, SessionRow};
-use crate::JournalError;
+use super::{MessagePart, SessionMessage, SessionRow};
 use crate::limits::{CHAT_RECORD_BYTES_MAX, CHAT_RECORDS_MAX, TOOL_CALL_ID_BYTES_MAX};
 use crate::store::Durability;
+use crate::{JournalError, SessionId};
 
 /// One row on its way into a chat.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,10 +4,10 @@
 use serde::Serialize;
 
 use super::{
-    MessageFinish, MessageId, MessageKind, MessageRole, PartId, PartKind, PartState, SessionId,
-    SessionMode, SessionStatus,
+    MessageFinish, MessageKind, MessageRole, PartKind, PartState, SessionMode, SessionStatus,
 };
 use crate::row::{as_json, as_optional_json};
+use crate::{MessageId, PartId, SessionId};
 
 /// One chat: a row of `chat_sessions`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

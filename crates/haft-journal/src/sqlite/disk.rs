@@ -30,10 +30,13 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 
-use super::writer::{Batch, answer};
 use crate::JournalError;
 use crate::limits::{SYNC_PAUSE_MS, UNSYNCED_COMMITS_MAX};
+use crate::store::WriteOperation;
 use crate::worker::Worker;
+
+/// Operations that share a commit.
+pub(super) type Batch = Vec<Box<dyn WriteOperation>>;
 
 /// What brings commits to the disk.
 pub(super) struct Disk {
@@ -201,6 +204,12 @@ fn run(log: &Log, path: &Path, mut commits: mpsc::Receiver<Commit>) {
         for commit in waiting.drain(..) {
             answer(commit.jobs, || synced.clone().map_err(|failure| failure.to_error(path)));
         }
+    }
+}
+
+pub(super) fn answer(jobs: Batch, committed: impl Fn() -> Result<(), JournalError>) {
+    for job in jobs {
+        job.finish(committed());
     }
 }
 

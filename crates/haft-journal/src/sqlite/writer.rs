@@ -9,16 +9,13 @@ use std::sync::Arc;
 use rusqlite::{Connection, ErrorCode, TransactionBehavior, ffi};
 use tokio::sync::mpsc;
 
-use super::disk::{Disk, Log};
+use super::disk::{Batch, Disk, Log, answer};
 use super::sql::Texts;
 use super::transaction::SqliteTransaction;
 use super::{failure, open};
 use crate::JournalError;
 use crate::limits::COMMIT_ENTRIES_MAX;
 use crate::store::{Durability, WriteOperation};
-
-/// Operations that share a commit.
-pub(super) type Batch = Vec<Box<dyn WriteOperation>>;
 
 /// The only connection of this journal that writes.
 pub(super) struct Writer {
@@ -160,12 +157,6 @@ fn needs_no_sync(operation: &dyn WriteOperation) -> bool {
 fn file_at(path: &Path) -> Option<FileId> {
     let metadata = std::fs::metadata(path).ok()?;
     Some((metadata.dev(), metadata.ino()))
-}
-
-pub(super) fn answer(jobs: Batch, committed: impl Fn() -> Result<(), JournalError>) {
-    for job in jobs {
-        job.finish(committed());
-    }
 }
 
 /// Returns whether another job may fare better. A lock that did not come free would be waited for once per job,

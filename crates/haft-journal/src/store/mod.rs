@@ -25,6 +25,7 @@
 mod query;
 mod row;
 mod table;
+mod value;
 
 use std::fmt;
 use std::ops::ControlFlow;
@@ -35,11 +36,12 @@ use haft_contract::BoxFuture;
 use crate::JournalError;
 
 pub use query::{Condition, RowQuery, Tallied, Tally};
-pub use row::{Row, RowError, Value};
+pub use row::{Row, RowError};
 pub use table::{
     Column, ColumnKind, TABLES, Table, calls, late_outcomes, messages, parts, runs, sessions,
     snapshots,
 };
+pub use value::Value;
 
 /// Keeps the rows of a journal.
 pub trait Store: Send + Sync + fmt::Debug + 'static {

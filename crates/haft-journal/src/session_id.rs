@@ -138,3 +138,6 @@ fn number(digits: &str) -> Option<u128> {
         number.checked_mul(32)?.checked_add(u128::try_from(digit).ok()?)
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,62 @@
+//! The lease of a run, as the row of the run holds it, and the records that it admits.
+
+use haft_contract::RunId;
+
+use crate::{JournalError, Lease, LeaseHolder, LeaseOwner};
+
+/// What a run's row says about who may advance the run.
+#[derive(Clone, Debug, Default)]
+pub(super) struct LeaseState {
+    /// The fencing_token of the latest lease, 0 if there was none.
+    pub(super) fencing_token: u64,
+    /// Who has the run.
+    pub(super) holder: Option<LeaseHolder>,
+    /// How many owners in a row died without getting the run any further.
+    pub(super) failed_resumes: u32,
+    /// The last change number when the first of them was given up.
+    pub(super) failed_since: u64,
+    /// Whether the run is being removed.
+    pub(super) is_being_removed: bool,
+}
+
+impl LeaseState {
+    /// Counts an owner that died. `got_further` says whether a call of the run was settled since
+    /// `failed_since`; nobody's probe counts as that.
+    pub(super) fn count_death(&mut self, got_further: bool, last_change: u64) {
+        if got_further || self.failed_resumes == 0 {
+            self.failed_resumes = 1;
+            self.failed_since = last_change;
+        } else {
+            self.failed_resumes += 1;
+        }
+    }
+
+    /// Answers [`JournalError::Fenced`] unless records of `fencing_token` may change the run.
+    pub(super) fn admit(&self, run: &RunId, fencing_token: u64) -> Result<(), JournalError> {
+        match &self.holder {
+            Some(holder) if holder.fencing_token == fencing_token => Ok(()),
+            Some(holder) => Err(fenced(run, fencing_token, Some(holder.owner.clone()))),
+            None => Err(fenced(run, fencing_token, None)),
+        }
+    }
+
+    /// Answers [`JournalError::Fenced`] unless the run is held under this very lease.
+    pub(super) fn admit_lease(&self, lease: &Lease) -> Result<(), JournalError> {
+        match &self.holder {
+            Some(holder)
+                if holder.fencing_token == lease.fencing_token
+                    && holder.owner.id == lease.owner.id =>
+            {
+                Ok(())
+            }
+            Some(holder) => {
+                Err(fenced(&lease.run, lease.fencing_token, Some(holder.owner.clone())))
+            }
+            None => Err(fenced(&lease.run, lease.fencing_token, None)),
+        }
+    }
+}
+
+fn fenced(run: &RunId, fencing_token: u64, by: Option<LeaseOwner>) -> JournalError {
+    JournalError::Fenced { run: run.clone(), fencing_token, by }
+}
