@@ -74,6 +74,7 @@ mod session;
 mod session_id;
 mod settlement;
 mod snapshot;
+mod sql;
 mod sqlite;
 pub mod store;
 mod upkeep;

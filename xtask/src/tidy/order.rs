@@ -415,7 +415,6 @@ pub(super) const MODULE_ORDER: &[ModuleOrder] = &[
 pub(super) const CRATES_WITH_CYCLES: &[&str] = &[
     "haft-app",
     "haft-contract",
-    "haft-journal",
     "haft-patch",
     "haft-policy",
     "haft-sandbox",

@@ -9,6 +9,7 @@ use haft_contract::{CallAddress, Effect};
 use super::Stop;
 use super::codec::{self, Cells, TooLarge, call_key, integer, run_key};
 use super::lease::{self, ADMISSION};
+use super::lease_state::lease_state;
 use crate::row::envelope_json;
 use crate::store::{
     Column, Counter, Durability, Inserted, RowNeed, RowPlace, RowUpdate, Transaction, Value, calls,
@@ -264,7 +265,7 @@ pub(super) fn acknowledge(tx: &mut dyn Transaction, call: &CallAddress) -> Resul
 /// Records which snapshots belong to a call.
 pub(super) fn note_snapshot(tx: &mut dyn Transaction, note: &SnapshotNote) -> Result<(), Stop> {
     let run = &note.call.scope.run;
-    if lease::lease_state(tx, run)?.is_none_or(|state| state.is_being_removed) {
+    if lease_state(tx, run)?.is_none_or(|state| state.is_being_removed) {
         return Err(JournalError::UnknownRun { run: run.clone() }.into());
     }
     let (key_cells, rest) = codec::snapshot_cells(note)?;

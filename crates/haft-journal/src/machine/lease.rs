@@ -4,7 +4,7 @@
 use haft_contract::{CallAddress, RunId};
 
 use super::codec::{self, calls_of_run, integer, run_key};
-use super::lease_state::LeaseState;
+use super::lease_state::{self, LEASE, LeaseState, lease_state};
 use super::{Stop, Writing, retention};
 use crate::limits::RESUMES_MAX;
 use crate::store::{
@@ -12,19 +12,6 @@ use crate::store::{
     runs, sessions,
 };
 use crate::{CallStatus, JournalError, Lease, LeaseHolder, LeaseRequest, NewRun, SessionStatus};
-
-/// What is read of a run to know who has it.
-pub(super) const LEASE: &[Column] = &[
-    runs::ID,
-    runs::FENCING_TOKEN,
-    runs::OWNER_ID,
-    runs::OWNER_LOCATION,
-    runs::HELD_SINCE_MS,
-    runs::LEASE_EXPIRES_AT_MS,
-    runs::FAILED_RESUMES,
-    runs::FAILED_SINCE,
-    runs::IS_BEING_REMOVED,
-];
 
 /// What is read of a run for each record: whether the lease is the right one.
 pub(super) const ADMISSION: &[Column] =
@@ -112,7 +99,7 @@ pub(super) fn holders(reader: &mut dyn Reader) -> Result<Vec<LeaseHolder>, Stop>
     let query = RowQuery::of(&runs::TABLE, LEASE).in_order(&[runs::NUMBER]).with([held]);
     let mut holders = Vec::new();
     for mut row in reader.select(&query)? {
-        holders.extend(codec::holder(&mut row)?);
+        holders.extend(lease_state::holder(&mut row)?);
     }
     Ok(holders)
 }
@@ -144,15 +131,6 @@ pub(super) fn admit_lease(tx: &mut dyn Transaction, lease: &Lease) -> Result<Lea
 /// Says that the run got further, so that owners who died before count for nothing.
 pub(super) fn reset_failed_resumes(tx: &mut dyn Transaction, run: &RunId) -> Result<(), Stop> {
     change(tx, run, &[(runs::FAILED_RESUMES, Value::Integer(0))])
-}
-
-/// Returns what the run's row says about who may advance it, `None` if there is none.
-pub(super) fn lease_state(
-    reader: &mut (impl Reader + ?Sized),
-    run: &RunId,
-) -> Result<Option<LeaseState>, Stop> {
-    let row = reader.get(&runs::TABLE, &run_key(run), LEASE)?;
-    Ok(row.map(|mut row| codec::lease_state(&mut row)).transpose()?)
 }
 
 /// Returns what is known of a run that is not being removed.

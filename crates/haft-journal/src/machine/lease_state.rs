@@ -2,7 +2,23 @@
 
 use haft_contract::RunId;
 
+use super::Stop;
+use super::codec::run_key;
+use crate::store::{Column, Reader, Row, RowError, runs};
 use crate::{JournalError, Lease, LeaseHolder, LeaseOwner};
+
+/// What is read of a run to know who has it.
+pub(super) const LEASE: &[Column] = &[
+    runs::ID,
+    runs::FENCING_TOKEN,
+    runs::OWNER_ID,
+    runs::OWNER_LOCATION,
+    runs::HELD_SINCE_MS,
+    runs::LEASE_EXPIRES_AT_MS,
+    runs::FAILED_RESUMES,
+    runs::FAILED_SINCE,
+    runs::IS_BEING_REMOVED,
+];
 
 /// What a run's row says about who may advance the run.
 #[derive(Clone, Debug, Default)]
@@ -20,6 +36,17 @@ pub(super) struct LeaseState {
 }
 
 impl LeaseState {
+    /// Reads who may advance a run.
+    pub(super) fn of_row(row: &mut Row) -> Result<Self, RowError> {
+        Ok(Self {
+            fencing_token: row.number(runs::FENCING_TOKEN)?,
+            holder: holder(row)?,
+            failed_resumes: row.number(runs::FAILED_RESUMES)?,
+            failed_since: row.number(runs::FAILED_SINCE)?,
+            is_being_removed: row.flag(runs::IS_BEING_REMOVED)?,
+        })
+    }
+
     /// Counts an owner that died. `got_further` says whether a call of the run was settled since
     /// `failed_since`; nobody's probe counts as that.
     pub(super) fn count_death(&mut self, got_further: bool, last_change: u64) {
@@ -59,4 +86,25 @@ impl LeaseState {
 
 fn fenced(run: &RunId, fencing_token: u64, by: Option<LeaseOwner>) -> JournalError {
     JournalError::Fenced { run: run.clone(), fencing_token, by }
+}
+
+/// Reads the holder of a run, if there is one.
+pub(super) fn holder(row: &mut Row) -> Result<Option<LeaseHolder>, RowError> {
+    let Some(id) = row.optional_text(runs::OWNER_ID)? else { return Ok(None) };
+    Ok(Some(LeaseHolder {
+        run: row.word(runs::ID, |text| RunId::parse(text).ok())?,
+        fencing_token: row.number(runs::FENCING_TOKEN)?,
+        owner: LeaseOwner { id, location: row.text(runs::OWNER_LOCATION)? },
+        since_ms: row.number(runs::HELD_SINCE_MS)?,
+        expires_at_ms: row.optional_number(runs::LEASE_EXPIRES_AT_MS)?.unwrap_or_default(),
+    }))
+}
+
+/// Returns the lease of a run, `None` if the run is not there.
+pub(super) fn lease_state(
+    reader: &mut (impl Reader + ?Sized),
+    run: &RunId,
+) -> Result<Option<LeaseState>, Stop> {
+    let row = reader.get(&runs::TABLE, &run_key(run), LEASE)?;
+    Ok(row.map(|mut row| LeaseState::of_row(&mut row)).transpose()?)
 }

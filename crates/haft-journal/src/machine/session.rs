@@ -6,6 +6,7 @@ use std::collections::{HashMap, VecDeque};
 use haft_contract::RunId;
 
 use super::codec::{self, Cells, run_key};
+use super::lease_state::{LEASE, lease_state};
 use super::recall::all;
 use super::{Stop, lease};
 use crate::limits::QUERY_BYTES_MAX;
@@ -27,13 +28,13 @@ const PART_HEAD: &[Column] = &[parts::MESSAGE_ID, parts::SESSION_ID];
 pub(super) fn needs(run: &RunId, batch: &Batch) -> Vec<RowNeed> {
     let need = |table, id: &str, columns| RowNeed { table, key: vec![id.into()], columns };
     let mut needs = vec![
-        need(&runs::TABLE, run.as_str(), lease::LEASE),
+        need(&runs::TABLE, run.as_str(), LEASE),
         need(&sessions::TABLE, run.as_str(), SESSION_HEAD),
     ];
     for record in batch.records() {
         match record {
             SessionRecord::Session(session) => {
-                needs.push(need(&runs::TABLE, session.id.as_str(), lease::LEASE));
+                needs.push(need(&runs::TABLE, session.id.as_str(), LEASE));
                 needs.push(need(&sessions::TABLE, session.id.as_str(), SESSION_HEAD));
             }
             SessionRecord::Message(message) => {
@@ -179,7 +180,7 @@ impl Known {
         tx: &mut dyn Transaction,
         session: &SessionRow,
     ) -> Result<Option<RowWrite>, Stop> {
-        let run = lease::lease_state(tx, &session.id.run())?;
+        let run = lease_state(tx, &session.id.run())?;
         let known = self.session(tx, &session.id)?;
         let is_moved = known.as_ref().is_some_and(|(parent, _)| *parent != session.parent_id);
         if is_moved || run.is_none_or(|run| run.is_being_removed) {
@@ -413,6 +414,6 @@ impl PartSource {
 }
 
 fn is_being_removed(reader: &mut dyn Reader, session: &SessionId) -> Result<bool, Stop> {
-    let state = lease::lease_state(reader, &session.run())?;
+    let state = lease_state(reader, &session.run())?;
     Ok(state.is_some_and(|state| state.is_being_removed))
 }

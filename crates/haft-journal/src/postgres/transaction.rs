@@ -16,7 +16,7 @@ use tokio_postgres::types::ToSql;
 
 use super::failure::Trouble;
 use super::session::Session;
-use super::sql::{self, Array, Select, unnested};
+use super::sql::{self, DIALECT, Parameter, array, unnested};
 use crate::limits::ANSWER_MS_MAX;
 use crate::store::{
     Column, Condition, Counter, Inserted, Reader, Row, RowNeed, RowQuery, RowUpdate, StoreFailure,
@@ -331,7 +331,7 @@ impl Lookup {
     /// Returns the rows that are there, each with the place of its key.
     async fn find(&self, session: &Session) -> Result<Vec<(usize, Row)>, Trouble> {
         let arrays = transposed(self.table.key, &self.keys);
-        let parameters: Vec<_> = arrays.iter().map(Array::parameter).collect();
+        let parameters: Vec<_> = arrays.iter().map(|array| &**array).collect();
         let rows = session.client.query(session.statement(&self.text()), &parameters).await?;
         rows.iter()
             .map(|row| {
@@ -351,7 +351,7 @@ impl WriteGroup {
             (1..=self.columns.len()).map(|number| format!("c{number}")).collect();
         let columns = columns.join(", ");
         if self.key_columns == 0 {
-            let names = sql::names(&self.columns);
+            let names = DIALECT.names(&self.columns);
             return format!(
                 "INSERT INTO haft.{name} ({names}) SELECT {columns} FROM {given} AS given ({columns}, place) \
                  ORDER BY place"
@@ -374,7 +374,7 @@ impl WriteGroup {
 
     async fn write(&self, session: &Session, text: &str) -> Result<u64, Trouble> {
         let arrays = transposed(&self.columns, &self.rows);
-        let parameters: Vec<_> = arrays.iter().map(Array::parameter).collect();
+        let parameters: Vec<_> = arrays.iter().map(|array| &**array).collect();
         Ok(session.client.execute(session.statement(text), &parameters).await?)
     }
 }
@@ -414,11 +414,9 @@ async fn joined<F: Future>(futures: impl Iterator<Item = F>) -> Vec<F::Output> {
     sent.iter_mut().map(output).collect()
 }
 
-fn transposed(columns: &[Column], rows: &[Vec<Value>]) -> Vec<Array> {
-    let array = |(place, column): (usize, &Column)| {
-        Array::of(*column, rows.iter().map(move |row| &row[place]))
-    };
-    columns.iter().enumerate().map(array).collect()
+fn transposed<'a>(columns: &[Column], rows: &'a [Vec<Value>]) -> Vec<Parameter<'a>> {
+    let values = |place: usize| rows.iter().map(move |row| &row[place]);
+    columns.iter().enumerate().map(|(place, column)| array(*column, values(place))).collect()
 }
 
 impl Reader for PostgresTransaction<'_> {
@@ -429,10 +427,8 @@ impl Reader for PostgresTransaction<'_> {
     ) -> Result<(), StoreFailure> {
         let flushed = self.flush();
         self.checked(flushed)?;
-        let scanned = wait(self.runtime, async {
-            let rows = Select::rows(query).ask(&self.session.client).await?;
-            sql::show(rows, query.columns, visit).await
-        });
+        let scan = sql::scan(&self.session.client, async { Ok(()) }, query, visit);
+        let scanned = wait(self.runtime, scan);
         self.checked(scanned)
     }
 
@@ -458,10 +454,8 @@ impl Reader for PostgresTransaction<'_> {
     fn tally(&mut self, tally: &Tally) -> Result<Vec<Tallied>, StoreFailure> {
         let flushed = self.flush();
         self.checked(flushed)?;
-        let tallied = wait(self.runtime, async {
-            let rows = Select::tally(tally).ask(&self.session.client).await?;
-            sql::tallied(rows, tally).await
-        });
+        let tally = sql::tally(&self.session.client, async { Ok(()) }, tally);
+        let tallied = wait(self.runtime, tally);
         self.checked(tallied)
     }
 }
@@ -490,8 +484,8 @@ impl Transaction for PostgresTransaction<'_> {
         let flushed = self.flush();
         self.checked(flushed)?;
         self.known.retain(|(name, _), _| *name != table.name);
-        let delete = Select::delete(table, conditions, rows_max);
-        let deleted = wait(self.runtime, delete.execute(&self.session.client));
+        let delete = DIALECT.delete(table, conditions, rows_max);
+        let deleted = wait(self.runtime, sql::execute(&self.session.client, &delete));
         self.checked(deleted)
     }
 

@@ -105,7 +105,7 @@ impl Reader for Explained<'_> {
     }
 
     fn tally(&mut self, tally: &Tally) -> Result<Vec<Tallied>, StoreFailure> {
-        self.explain(&sql::tally_text(tally, &mut Vec::new()));
+        self.explain(&sql::DIALECT.tally(tally).text);
         self.transaction.tally(tally)
     }
 }
@@ -129,7 +129,7 @@ impl Transaction for Explained<'_> {
         conditions: &[Condition],
         rows_max: u32,
     ) -> Result<u64, StoreFailure> {
-        self.explain(&transaction::delete_text(table, conditions, &mut Vec::new()));
+        self.explain(&sql::DIALECT.delete(table, conditions, rows_max).text);
         self.transaction.delete(table, conditions, rows_max)
     }
 

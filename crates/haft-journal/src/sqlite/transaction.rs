@@ -8,8 +8,9 @@ use std::path::Path;
 use rusqlite::{CachedStatement, Connection, OptionalExtension, ffi};
 
 use super::failure;
-use super::sql::{self, Bound, Texts, placeholders, shape};
+use super::sql::{self, Bound, DIALECT, Texts, placeholders, shape};
 use crate::CallStatus;
+use crate::sql::Statement;
 use crate::store::{
     Column, Condition, Counter, Inserted, Reader, Row, RowPlace, RowQuery, RowUpdate, StoreFailure,
     Table, Tallied, Tally, Transaction, Value, calls, runs,
@@ -72,7 +73,7 @@ impl<'a> SqliteTransaction<'a> {
         });
         let mut statement = self.db.prepare_cached(text)?;
         bind(&mut statement, key)?;
-        statement.raw_query().next()?.map(|row| sql::row(row, 0, columns)).transpose()
+        statement.raw_query().next()?.map(|row| sql::row(row, columns)).transpose()
     }
 
     fn put(&mut self, table: &Table, row: &[(Column, Value)]) -> rusqlite::Result<Inserted> {
@@ -146,24 +147,11 @@ impl<'a> SqliteTransaction<'a> {
             // No number is given out again although the calls that have it are about to go.
             self.db.prepare_cached(CHANGE_KEEP)?.execute([self.change])?;
         }
-        let mut parameters = Vec::new();
-        let text = delete_text(table, conditions, &mut parameters);
-        parameters.push(rows_max.into());
+        let Statement { text, parameters } = DIALECT.delete(table, conditions, rows_max);
         let mut statement = self.db.prepare_cached(&text)?;
         bind(&mut statement, &parameters)?;
         Ok(u64::try_from(statement.raw_execute()?).unwrap_or(u64::MAX))
     }
-}
-
-/// Returns the text of a statement that deletes some of the rows that meet the conditions.
-pub(super) fn delete_text(
-    table: &Table,
-    conditions: &[Condition],
-    parameters: &mut Vec<Value>,
-) -> String {
-    let terms = sql::filter(conditions, parameters, |column| column.name.to_owned());
-    let (name, terms) = (table.name, terms.join(" AND "));
-    format!("DELETE FROM {name} WHERE rowid IN (SELECT rowid FROM {name} WHERE {terms} LIMIT ?)")
 }
 
 fn bind<'v>(
