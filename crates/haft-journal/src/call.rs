@@ -1,4 +1,4 @@
-//! What is handed to a journal: a run that begins, a call that is planned, the leave to execute it and how it ended.
+//! The values that a caller gives to a journal: a new run, a planned call and its outcome. An intent permits one call to execute.
 //! Nothing here knows how it is stored.
 
 use std::sync::Arc;
@@ -21,7 +21,7 @@ pub struct NewRun {
     pub started_at_ms: u64,
     /// The version of haft.
     pub version: String,
-    /// What the operator chose that a reader of the run must know, as a JSON object: protection given up, for one.
+    /// The settings that a reader of the run must know, as a JSON object: for example, protection that the operator gave up.
     pub settings: String,
 }
 

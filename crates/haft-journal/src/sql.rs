@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use crate::store::{Column, Condition, Row, RowQuery, Table, Tallied, Tally, Value};
 
-/// What databases spell in different ways.
+/// The parts of SQL that databases spell in different ways.
 pub(crate) struct Dialect {
     /// The text before the name of a table.
     pub(crate) schema: &'static str,

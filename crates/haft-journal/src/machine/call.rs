@@ -20,7 +20,7 @@ use crate::{
     SnapshotNote,
 };
 
-/// What is looked at of a call before its outcome is written.
+/// The columns of a call that are read before its outcome is written.
 const STATUS: &[Column] = &[calls::STATUS];
 
 /// One record of a call.
@@ -36,7 +36,7 @@ enum RecordKind {
     Insert(Cells),
     /// The outcome of an open row.
     Settle(Option<RowPlace>, Cells),
-    /// What exactly is about to change, for an open row. The change number stays: a follower sees it with the outcome.
+    /// The details of the change that an open call will make. The change number stays: a follower sees them with the outcome.
     Amend(Option<RowPlace>, Cells),
 }
 

@@ -16,7 +16,7 @@ use crate::{
     SnapshotNote, TokenCounts,
 };
 
-/// What a row is made of.
+/// The columns of a row with their values.
 pub(super) type Cells = Vec<(Column, Value)>;
 
 /// A number that no column holds.
@@ -33,10 +33,6 @@ impl TooLarge {
 /// Returns the number as a column holds it.
 pub(super) fn integer(number: u64) -> Result<Value, TooLarge> {
     i64::try_from(number).map(Value::Integer).map_err(|_| TooLarge(number))
-}
-
-fn optional_integer(number: Option<u64>) -> Result<Value, TooLarge> {
-    number.map_or(Ok(Value::Null), integer)
 }
 
 /// Returns the key of a run, and of its session.
@@ -288,7 +284,7 @@ pub(super) fn message_cells(message: &SessionMessage) -> Result<Cells, TooLarge>
         (of::TOKENS_CACHE_READ, integer(tokens.cache_read)?),
         (of::TOKENS_CACHE_WRITE, integer(tokens.cache_write)?),
         (of::CREATED_AT_MS, integer(message.created_at_ms)?),
-        (of::COMPLETED_AT_MS, optional_integer(message.completed_at_ms)?),
+        (of::COMPLETED_AT_MS, message.completed_at_ms.map_or(Ok(Value::Null), integer)?),
     ])
 }
 

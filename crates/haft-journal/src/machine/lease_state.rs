@@ -7,7 +7,7 @@ use super::codec::run_key;
 use crate::store::{Column, Reader, Row, RowError, runs};
 use crate::{JournalError, Lease, LeaseHolder, LeaseOwner};
 
-/// What is read of a run to know who has it.
+/// The columns of a run that make its lease.
 pub(super) const LEASE: &[Column] = &[
     runs::ID,
     runs::FENCING_TOKEN,
@@ -20,7 +20,7 @@ pub(super) const LEASE: &[Column] = &[
     runs::IS_BEING_REMOVED,
 ];
 
-/// What a run's row says about who may advance the run.
+/// The lease of a run as its row holds it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LeaseState {
     /// The fencing_token of the latest lease, 0 if there was none.
@@ -48,7 +48,7 @@ impl LeaseState {
     }
 
     /// Counts an owner that died. `got_further` says whether a call of the run was settled since
-    /// `failed_since`; nobody's probe counts as that.
+    /// `failed_since`; a settlement by a probe does not count.
     pub(super) fn count_death(&mut self, got_further: bool, last_change: u64) {
         if got_further || self.failed_resumes == 0 {
             self.failed_resumes = 1;

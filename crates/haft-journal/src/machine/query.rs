@@ -74,11 +74,6 @@ pub(super) fn runs(reader: &mut dyn Reader, query: &RunQuery) -> Result<Vec<RunR
             unknown: 0,
         })
     })?;
-    count_calls(reader, &mut found)?;
-    Ok(found)
-}
-
-fn count_calls(reader: &mut dyn Reader, found: &mut [RunRow]) -> Result<(), Stop> {
     let ids = found.iter().map(|run| run.id.as_str().into()).collect();
     let tally = Tally {
         table: &calls::TABLE,
@@ -104,7 +99,7 @@ fn count_calls(reader: &mut dyn Reader, found: &mut [RunRow]) -> Result<(), Stop
             CallStatus::Succeeded => {}
         }
     }
-    Ok(())
+    Ok(found)
 }
 
 /// Returns the snapshots of a run, or of one call of it.

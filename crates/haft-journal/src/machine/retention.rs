@@ -38,7 +38,7 @@ pub(super) enum Removal {
     Kept,
 }
 
-/// What is known of all calls of a run.
+/// Sums over all calls of a run.
 #[derive(Default)]
 struct CallSums {
     latest_ms: u64,

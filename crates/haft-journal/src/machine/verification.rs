@@ -66,7 +66,7 @@ fn rows(reader: &mut dyn Reader, inspection: &mut Inspection) -> Result<(), Stor
         Ok(())
     })?;
     show(&sessions::TABLE, sessions::TABLE.key, |row, inspection| {
-        inspection.chat(&codec::session_row(row)?);
+        inspection.session(&codec::session_row(row)?);
         Ok(())
     })?;
     show(&messages::TABLE, messages::TABLE.key, |row, inspection| {

@@ -17,7 +17,7 @@ use crate::store::{ReadOperation, Reader, Row, RowQuery, StoreFailure, Tallied, 
 
 const BEGIN: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
 
-/// Reads until nobody can ask any more.
+/// Reads until the queue is closed.
 pub(super) fn run(
     mut connection: Connection,
     path: &Path,

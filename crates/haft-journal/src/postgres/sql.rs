@@ -26,7 +26,7 @@ pub(super) const DIALECT: Dialect = Dialect {
     among: ["= ANY (ARRAY(", "))"],
 };
 
-/// What PostgreSQL takes as a parameter.
+/// A parameter of a statement.
 pub(super) type Parameter<'a> = Box<dyn ToSql + Sync + 'a>;
 
 /// Returns the parameters of a statement, each with the type that it has for PostgreSQL.

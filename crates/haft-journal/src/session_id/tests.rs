@@ -59,7 +59,7 @@ fn ids_sort_as_their_bits_do() {
 }
 
 #[test]
-fn the_run_of_a_chat_has_its_name() {
+fn the_run_of_a_session_has_its_name() {
     let id = SessionId::from_bits(7);
     assert_eq!(id.run().as_str(), id.as_str());
 }

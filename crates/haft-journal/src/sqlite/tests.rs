@@ -1,4 +1,4 @@
-//! What cannot be seen from outside: how statements find their rows, and what callers are answered when a thread is gone.
+//! Two things that callers do not see: how statements find their rows, and the answers after a thread has ended.
 
 use std::sync::Mutex;
 
@@ -194,7 +194,7 @@ fn check_no_scan(plans: &str) {
     assert_eq!(scans.count(), 0, "{plans}");
 }
 
-/// What is done with single calls and runs must not cost more the longer the journal is.
+/// An operation on a single call or run must not cost more in a longer journal.
 #[tokio::test]
 async fn no_statement_of_a_call_scans() {
     let directory = tempfile::tempdir().unwrap();
@@ -258,7 +258,7 @@ async fn no_statement_of_a_call_scans() {
     "#]].assert_eq(&plans);
 }
 
-/// What is removed costs as much as there is of it.
+/// The cost of a removal follows the number of removed rows.
 #[tokio::test]
 async fn no_statement_that_removes_scans() {
     let directory = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Rows of values. What is read may have been changed by others, so a value that makes no sense is an error that
+//! Rows of values. Other programs may have changed a row, so a value that makes no sense is an error that
 //! names its column, never a panic.
 
 use super::{Column, Value};
@@ -9,7 +9,7 @@ use super::{Column, Value};
 pub struct RowError {
     /// The column.
     pub column: &'static str,
-    /// What it holds.
+    /// The value that was found.
     pub found: String,
 }
 

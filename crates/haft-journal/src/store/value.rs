@@ -1,6 +1,6 @@
 //! Values: what a column of a row holds.
 
-/// What a column of a row holds.
+/// The value of a column of a row.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Value {
     /// Nothing.
