@@ -1,12 +1,11 @@
-//! What is handed to a journal: a run that begins, a call that is planned, the leave to execute it and how it ended.
+//! The values that a caller gives to a journal: a new run, a planned call and its outcome. An intent permits one call to execute.
 //! Nothing here knows how it is stored.
 
-use std::fmt;
 use std::sync::Arc;
 
 use haft_contract::{CallAddress, CallKey, Effect, Envelope, RunId};
-use serde::{Deserialize, Serialize};
 
+use crate::CallStatus;
 use crate::store::RowPlace;
 
 /// A run that begins.
@@ -22,7 +21,7 @@ pub struct NewRun {
     pub started_at_ms: u64,
     /// The version of haft.
     pub version: String,
-    /// What the operator chose that a reader of the run must know, as a JSON object: protection given up, for one.
+    /// The settings that a reader of the run must know, as a JSON object: for example, protection that the operator gave up.
     pub settings: String,
 }
 
@@ -95,48 +94,4 @@ pub struct Outcome {
     pub envelope: Envelope,
     /// When it ended, in milliseconds since 1970.
     pub finished_at_ms: u64,
-}
-
-/// How far a recorded call has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum CallStatus {
-    /// It was about to execute; whether it did is not known yet.
-    Intended,
-    /// It did what was asked.
-    Succeeded,
-    /// It was executed and reported an error.
-    Failed,
-    /// It was not executed.
-    Refused,
-    /// It may or may not have happened.
-    Unknown,
-}
-
-impl CallStatus {
-    /// All statuses.
-    pub const ALL: [Self; 5] =
-        [Self::Intended, Self::Succeeded, Self::Failed, Self::Refused, Self::Unknown];
-
-    /// Returns the name used in JSON and in the database.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Intended => "intended",
-            Self::Succeeded => "succeeded",
-            Self::Failed => "failed",
-            Self::Refused => "refused",
-            Self::Unknown => "unknown",
-        }
-    }
-
-    /// Returns the one that is called so.
-    pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|word| word.as_str() == text)
-    }
-}
-
-impl fmt::Display for CallStatus {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
 }

@@ -1,4 +1,4 @@
-//! Why a journal could not record or answer, in words that say what to do next. What a call itself did wrong is never
+//! The errors of a journal, in words that say what to do next. A failure of a call itself is never
 //! an error here: that is its outcome.
 
 use std::path::PathBuf;
@@ -35,7 +35,7 @@ pub enum JournalError {
         /// The run.
         run: RunId,
     },
-    /// Somebody else has the run.
+    /// Another owner has the lease of the run.
     #[error(
         "run {} is held by {} until {} at least: wait for it, end that process, or work in a run of another name",
         holder.run, holder.owner.location, holder.expires_at_ms
@@ -46,7 +46,7 @@ pub enum JournalError {
     },
     /// The lease that the record was made under is over.
     #[error(
-        "run {run} was taken over while this process was not heard of (its epoch {fencing_token} is over{}): nothing of the \
+        "run {run} was taken over while this process was not heard of (its fencing token {fencing_token} is over{}): nothing of the \
          run was changed, and an outcome that came with it was kept as a late one; open the run again to go on",
         by.as_ref().map_or_else(String::new, |by| format!("; {} has it now", by.location))
     )]
@@ -58,7 +58,7 @@ pub enum JournalError {
         /// Who has the run now.
         by: Option<LeaseOwner>,
     },
-    /// Each time somebody went on with the run, it died at the same place.
+    /// Each process that resumed the run died at the same place.
     #[error(
         "run {run} was taken up {times} times and came no further each time: look at what happens {}, or begin another \
          run", last.as_ref().map_or_else(
@@ -74,7 +74,7 @@ pub enum JournalError {
         /// The call that was open last.
         last: Option<CallAddress>,
     },
-    /// Nobody doubts what became of the call.
+    /// The call is not in doubt.
     #[error(
         "call {call} is not in doubt: it is recorded as {status}, and only an unknown call can be settled"
     )]
@@ -90,22 +90,22 @@ pub enum JournalError {
         /// The call.
         call: CallAddress,
     },
-    /// The row of a chat does not belong where it was brought, or is too large.
+    /// The row of a session does not belong where it was brought, or is too large.
     #[error(
         "{record} cannot be recorded in session {run}, and nothing that came with it was: expected {expected}"
     )]
     UnfitRecord {
         /// The row.
         record: String,
-        /// The run, and so the chat, that it was brought to.
+        /// The run, and so the session, that it was brought to.
         run: RunId,
-        /// What fits.
+        /// The records that fit.
         expected: String,
     },
     /// There is no such message.
     #[error("message {message} is not in session {run}")]
     UnknownMessage {
-        /// The chat.
+        /// The session.
         run: RunId,
         /// The message.
         message: MessageId,
@@ -138,7 +138,7 @@ pub enum JournalError {
     NotAJournal {
         /// The file.
         path: PathBuf,
-        /// What it is instead.
+        /// The kind of file that was found.
         reason: String,
     },
     /// The file or its directory could not be created or opened.
@@ -146,7 +146,7 @@ pub enum JournalError {
     CannotOpen {
         /// The database file.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the operating system.
         reason: String,
     },
     /// The server cannot be reached, or does not let haft in.
@@ -154,7 +154,7 @@ pub enum JournalError {
     Unreachable {
         /// Host, port and database.
         path: PathBuf,
-        /// What the server or the system says.
+        /// The error of the server or the operating system.
         reason: String,
     },
     /// The file cannot be written.
@@ -190,7 +190,7 @@ pub enum JournalError {
     Damaged {
         /// The database file.
         path: PathBuf,
-        /// What is broken.
+        /// The damage that was found.
         detail: String,
     },
     /// The file is not where it was.
@@ -207,7 +207,7 @@ pub enum JournalError {
     Failed {
         /// The database file.
         path: PathBuf,
-        /// What the database says.
+        /// The error of the database.
         detail: String,
     },
     /// The journal has stopped.

@@ -1,20 +1,14 @@
 //! The trait of a journal. One suite checks its promises for every store. Which recorded call may stand in for a new one is
 //! not decided here.
 
-use haft_contract::{AttemptAddress, BoxFuture, CallAddress, RunId};
+use haft_contract::{AttemptAddress, CallAddress, RunId};
 
 use crate::{
-    AttemptState, CallQuery, CallRow, DueRuns, EarlierEffects, Intent, JournalError,
-    JournalFinding, LateOutcome, Lease, LeaseHolder, LeaseRequest, NewRun, Outcome, PlannedCall,
-    PrunedRuns, RecordedCall, Retention, RunQuery, RunRow, SessionJournal, Settlement,
+    AttemptState, CallQuery, CallRow, CommitFuture, DueRuns, EarlierEffects, Intent,
+    JournalFinding, JournalFuture, LateOutcome, Lease, LeaseHolder, LeaseRequest, NewRun, Outcome,
+    PlannedCall, PrunedRuns, RecordedCall, Retention, RunQuery, RunRow, SessionJournal, Settlement,
     SnapshotNote,
 };
-
-/// The answer of a method of a journal.
-pub type JournalFuture<'a, T> = BoxFuture<'a, Result<T, JournalError>>;
-
-/// The end of a record that is on its way: whether it was made, as durably as was promised.
-pub type CommitFuture = BoxFuture<'static, Result<(), JournalError>>;
 
 /// Records runs, calls and [sessions](SessionJournal), and returns what was recorded.
 ///
@@ -30,22 +24,27 @@ pub trait Journal: SessionJournal {
     /// Takes a run for an owner. A new run is recorded first. A known run keeps what was recorded of it, and that is durable from
     /// then on, because the new owner builds on it.
     ///
-    /// If the owner has the run already, it gets its lease again, for as long as the request says. If another owner has it, the run
-    /// is taken only if that lease [is expired](LeaseHolder::is_expired): the run is [abandoned](Journal::abandon_run) first. Else
+    /// If the owner has the run already, it gets its lease again, for as long as the request says. If another owner has it,
+    /// the run
+    /// is taken only if that lease [is expired](LeaseHolder::is_expired): the run is [abandoned](Journal::abandon_run) first.
+    /// Else
     /// the answer is [`JournalError::LeaseHeld`]. No fencing token is given twice, not even after a run was removed.
     ///
-    /// If [`RESUMES_MAX`](crate::limits::RESUMES_MAX) owners in a row died and none of them settled a call of its own, the answer is
-    /// [`JournalError::Stuck`]. In a session, only owners count that died during a turn, and every message of the turn is progress.
+    /// If [`RESUMES_MAX`](crate::limits::RESUMES_MAX) owners in a row died and settled no call that they made, the answer is
+    /// [`JournalError::Stuck`]. In a session, only owners count that died during a turn, and every message of the turn is
+    /// progress.
     /// A settlement by an operator opens the run again. A settlement by a probe does not, because a probe finds the same each
     /// time.
     fn open_run(&self, run: NewRun, request: LeaseRequest) -> JournalFuture<'_, Lease>;
 
-    /// Extends a lease, counted from the request's time: if the clock was set back, a lease gets shorter, never longer. An expired
-    /// lease that nobody took can be renewed.
+    /// Extends a lease, counted from the request's time: if the clock was set back, a lease gets shorter, never longer. An
+    /// expired
+    /// lease can be renewed until another owner takes the run.
     fn renew_lease(&self, lease: Lease, request: LeaseRequest) -> JournalFuture<'_, ()>;
 
-    /// Gives a run back. Its open calls become [`Unknown`](crate::CallStatus::Unknown), because no process is left to settle them.
-    /// The cost does not grow with the run.
+    /// Gives a run back. Its open calls become [`Unknown`](crate::CallStatus::Unknown), because no process is left to settle
+    /// them.
+    /// The cost does not grow with the run. Closing a lease again does nothing, so a caller that lost the answer may retry.
     fn close_run(&self, lease: Lease) -> JournalFuture<'_, ()>;
 
     /// Returns the owner of each run that has one, also if the lease is expired.
@@ -71,7 +70,8 @@ pub trait Journal: SessionJournal {
         driver_call_id: &str,
     ) -> JournalFuture<'_, Option<CallRow>>;
 
-    /// Returns the `once` calls that earlier attempts of the same node and iteration made: their count, and the first `calls_max`.
+    /// Returns the `once` calls that earlier attempts of the same node and iteration made: their count, and the first
+    /// `calls_max`.
     /// Calls that were refused, or are known not to have happened, do not count.
     fn earlier_effects(
         &self,
@@ -81,7 +81,8 @@ pub trait Journal: SessionJournal {
 
     /// Records that a call is about to execute, and returns the permission to execute it.
     ///
-    /// Durable unless the effect is [`Read`](haft_contract::Effect::Read). A read has no row before it is settled, so a conflict of
+    /// Durable unless the effect is [`Read`](haft_contract::Effect::Read). A read has no row before it is settled, so a
+    /// conflict of
     /// its number shows only then.
     fn intend(&self, call: PlannedCall) -> JournalFuture<'_, Intent>;
 
@@ -91,7 +92,7 @@ pub trait Journal: SessionJournal {
     /// The row keeps its change number: a follower sees the addition together with the next status.
     fn amend(&self, intent: &Intent, details: String) -> JournalFuture<'_, ()>;
 
-    /// Records how an intended call ended. Durable unless it was a read, which waits for no sync of its own.
+    /// Records how an intended call ended. Durable unless it was a read, which waits for no sync.
     ///
     /// If the fencing token is over, the outcome is kept as a [`LateOutcome`], that of a read too, and the answer is
     /// [`JournalError::Fenced`].
@@ -113,7 +114,8 @@ pub trait Journal: SessionJournal {
     fn refuse(&self, call: PlannedCall, outcome: Outcome) -> JournalFuture<'_, ()>;
 
     /// Records what became of a call whose status is [`Unknown`](crate::CallStatus::Unknown), durably, and returns its row. Any
-    /// other call answers [`JournalError::NotInDoubt`]. A call that is to be repeated stays in doubt and can be settled again. This
+    /// other call answers [`JournalError::NotInDoubt`]. A call that is to be repeated stays in doubt and can be settled again.
+    /// This
     /// needs no lease.
     fn resolve(&self, settlement: Settlement) -> JournalFuture<'_, CallRow>;
 
@@ -144,7 +146,8 @@ pub trait Journal: SessionJournal {
     /// Returns what [`prune`](Journal::prune) would remove now, in the same order, and what it would keep.
     fn due_runs(&self, retention: Retention) -> JournalFuture<'_, DueRuns>;
 
-    /// Removes runs with everything that belongs to them, durably, and returns them. The run that was quiet for longest goes first.
+    /// Removes runs with everything that belongs to them, durably, and returns them. The run that was quiet for longest goes
+    /// first.
     /// A run that is used meanwhile stays. An interrupted removal is finished by the next one, or when the run is opened again.
     fn prune(&self, retention: Retention) -> JournalFuture<'_, PrunedRuns>;
 

@@ -5,7 +5,6 @@
 use haft_contract::RunId;
 use serde::{Deserialize, Serialize};
 
-use crate::JournalError;
 use crate::limits::LEASE_MS_MAX;
 
 /// A process that advances runs.
@@ -77,61 +76,4 @@ impl LeaseHolder {
             .checked_sub(now_ms)
             .is_none_or(|left_ms| left_ms == 0 || left_ms > LEASE_MS_MAX)
     }
-}
-
-/// What a run's row says about who may advance the run.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct LeaseState {
-    /// The fencing_token of the latest lease, 0 if there was none.
-    pub(crate) fencing_token: u64,
-    /// Who has the run.
-    pub(crate) holder: Option<LeaseHolder>,
-    /// How many owners in a row died without getting the run any further.
-    pub(crate) failed_resumes: u32,
-    /// The last change number when the first of them was given up.
-    pub(crate) failed_since: u64,
-    /// Whether the run is being removed.
-    pub(crate) is_being_removed: bool,
-}
-
-impl LeaseState {
-    /// Counts an owner that died. `got_further` says whether a call of the run was settled since
-    /// `failed_since`; nobody's probe counts as that.
-    pub(crate) fn count_death(&mut self, got_further: bool, last_change: u64) {
-        if got_further || self.failed_resumes == 0 {
-            self.failed_resumes = 1;
-            self.failed_since = last_change;
-        } else {
-            self.failed_resumes += 1;
-        }
-    }
-
-    /// Answers [`JournalError::Fenced`] unless records of `fencing_token` may change the run.
-    pub(crate) fn admit(&self, run: &RunId, fencing_token: u64) -> Result<(), JournalError> {
-        match &self.holder {
-            Some(holder) if holder.fencing_token == fencing_token => Ok(()),
-            Some(holder) => Err(fenced(run, fencing_token, Some(holder.owner.clone()))),
-            None => Err(fenced(run, fencing_token, None)),
-        }
-    }
-
-    /// Answers [`JournalError::Fenced`] unless the run is held under this very lease.
-    pub(crate) fn admit_lease(&self, lease: &Lease) -> Result<(), JournalError> {
-        match &self.holder {
-            Some(holder)
-                if holder.fencing_token == lease.fencing_token
-                    && holder.owner.id == lease.owner.id =>
-            {
-                Ok(())
-            }
-            Some(holder) => {
-                Err(fenced(&lease.run, lease.fencing_token, Some(holder.owner.clone())))
-            }
-            None => Err(fenced(&lease.run, lease.fencing_token, None)),
-        }
-    }
-}
-
-fn fenced(run: &RunId, fencing_token: u64, by: Option<LeaseOwner>) -> JournalError {
-    JournalError::Fenced { run: run.clone(), fencing_token, by }
 }

@@ -56,9 +56,11 @@
 #![deny(missing_docs)]
 
 mod call;
+mod call_status;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 mod error;
+mod future;
 mod journal;
 mod lease;
 pub mod limits;
@@ -69,14 +71,17 @@ mod postgres;
 mod query;
 mod row;
 mod session;
+mod session_id;
 mod settlement;
 mod snapshot;
+mod sql;
 mod sqlite;
 pub mod store;
 mod upkeep;
 mod worker;
 
-pub use journal::{CommitFuture, Journal, JournalFuture};
+pub use future::{CommitFuture, JournalFuture};
+pub use journal::Journal;
 pub use lease::{Lease, LeaseHolder, LeaseOwner, LeaseRequest};
 pub use machine::JournalMachine;
 pub use memory::{MemoryJournal, MemoryStore};
@@ -84,18 +89,19 @@ pub use memory::{MemoryJournal, MemoryStore};
 pub use postgres::PostgresJournal;
 pub use sqlite::SqliteJournal;
 
-pub use call::{CallStatus, Intent, NewRun, Outcome, PlannedCall};
+pub use call::{Intent, NewRun, Outcome, PlannedCall};
+pub use call_status::CallStatus;
 pub use query::{CallOrder, CallQuery, RunQuery};
 pub use row::{
     AttemptState, CallRow, EarlierEffect, EarlierEffects, LateOutcome, RecordedCall, RunRow,
     UnacknowledgedCall,
 };
 pub use session::{
-    MessageFinish, MessageId, MessageKind, MessagePart, MessageQuery, MessageRole, PartId,
-    PartKind, PartState, SessionDurability, SessionId, SessionIdError, SessionJournal,
-    SessionMessage, SessionMode, SessionQuery, SessionRecord, SessionRow, SessionStatus,
-    TokenCounts,
+    MessageFinish, MessageKind, MessagePart, MessageQuery, MessageRole, PartKind, PartState,
+    SessionDurability, SessionJournal, SessionMessage, SessionMode, SessionQuery, SessionRecord,
+    SessionRow, SessionStatus, TokenCounts,
 };
+pub use session_id::{MessageId, PartId, SessionId, SessionIdError};
 pub use settlement::{SettledBy, Settlement, SettlementVerdict};
 pub use snapshot::SnapshotNote;
 pub use upkeep::{DueRuns, JournalFinding, PrunedRuns, Retention};

@@ -1,14 +1,14 @@
 //! The limits of the journal, each with its unit in its name.
 
-/// Records that may wait for the writer before whoever brings another one has to wait.
+/// Records that may wait for the writer. If the queue is full, the next caller waits.
 pub const QUEUE_ENTRIES_MAX: usize = 1_024;
 /// Records that share one commit.
 pub const COMMIT_ENTRIES_MAX: usize = 256;
 /// Commits that may wait for the disk, beside as many that it is busy with, before the writer waits with the next one.
 pub const UNSYNCED_COMMITS_MAX: usize = 8;
-/// Longest time that a commit which nobody is in a hurry for waits for one that somebody is, in milliseconds.
+/// Longest time that a commit without haste waits to share the sync of an urgent one, in milliseconds.
 pub const SYNC_PAUSE_MS: u64 = 1;
-/// Queries that may wait for the reader before whoever brings another one has to wait.
+/// Queries that may wait for the reader. If the queue is full, the next caller waits.
 pub const QUEUE_QUERIES_MAX: usize = 64;
 /// Compiled statements that a connection keeps; the one unused for longest goes first.
 pub const STATEMENTS_MAX: usize = 64;
@@ -45,7 +45,7 @@ pub const QUERY_RUNS_MAX: u32 = 1_000;
 /// Sessions in the answer to one query.
 ///
 /// Limit (journal): the answer ends there.
-pub const QUERY_CHATS_MAX: u32 = 1_000;
+pub const QUERY_SESSIONS_MAX: u32 = 1_000;
 /// Messages in the answer to one query.
 ///
 /// Limit (journal): the answer ends there.
@@ -58,21 +58,21 @@ pub const EARLIER_INPUT_CHARS: usize = 200;
 /// Bytes after which the view `_smithers_tool_calls` cuts an output.
 pub const VIEW_OUTPUT_BYTES_MAX: usize = haft_contract::limits::OUTPUT_BYTES_DEFAULT;
 
-/// Longest time that a run stays somebody's without a word from them, in milliseconds.
+/// Longest time that a lease lasts without a renewal, in milliseconds.
 pub const LEASE_MS_MAX: u64 = 10 * 60 * 1_000;
 /// Resumes of a run that makes no progress.
 ///
 /// Limit (journal): a person has to settle its call first.
 pub const RESUMES_MAX: u32 = 10;
-/// Rows of a chat that are recorded together.
-pub const CHAT_RECORDS_MAX: usize = 4_096;
+/// Rows of a session that are recorded together.
+pub const SESSION_RECORDS_MAX: usize = 4_096;
 /// Longest text of one part of a message, in bytes.
 ///
 /// Limit (journal): the step is not recorded.
-pub const CHAT_RECORD_BYTES_MAX: usize = 8 * 1024 * 1024;
+pub const SESSION_RECORD_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// Bytes of the id that a provider gives a tool call: databases bound what they sort by.
 pub const TOOL_CALL_ID_BYTES_MAX: usize = 1_024;
-/// Calls that one commit removes, and rows of chats.
+/// Calls that one commit removes, and rows of sessions.
 pub const PRUNE_CALLS_MAX: u32 = 256;
 /// Findings with which one look at a journal ends.
 pub const FINDINGS_MAX: usize = 1_000;

@@ -1,4 +1,4 @@
-//! The store that forgets everything when it is dropped: for tests, and for runs that nobody will resume. It keeps every
+//! The store that loses its rows when it is dropped: for tests, and for runs that are never resumed. It keeps every
 //! promise of a store but durability, which it cannot have.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,7 +20,7 @@ pub type MemoryJournal = JournalMachine<MemoryStore>;
 /// Keeps rows in memory.
 #[derive(Debug, Default)]
 pub struct MemoryStore {
-    /// Written and read by whoever calls; held for the few lines that one operation takes, so that a thread of its own
+    /// Callers write and read the rows. An operation locks them for a few lines, so that a separate thread
     /// would only add a wait.
     rows: Mutex<MemoryRows>,
 }

@@ -1,4 +1,4 @@
-//! What can be asked of a journal. How an answer is found is the backend's affair.
+//! Queries for calls and runs. The machine finds the answers.
 
 use haft_contract::{AttemptAddress, CallAddress, RunId};
 
@@ -22,7 +22,7 @@ pub struct CallQuery {
     /// Answers no more calls than this, and never more than [`QUERY_CALLS_MAX`].
     ///
     /// An answer may also end early, after at least one call, at
-    /// [`QUERY_BYTES_MAX`](crate::limits::QUERY_BYTES_MAX). Whoever wants all calls asks in [`CallOrder::Change`]
+    /// [`QUERY_BYTES_MAX`](crate::limits::QUERY_BYTES_MAX). To get all calls, ask in [`CallOrder::Change`]
     /// with the last change number until nothing comes.
     pub limit: u32,
     /// Which calls come first.

@@ -1,4 +1,4 @@
-//! What a journal answers: its rows, as they are shown, exported and recalled. Rows are read back from a file that
+//! The rows of a journal, as they are shown, exported and recalled. Rows are read back from a file that
 //! others can change, so what they hold is not trusted to be well formed.
 
 use std::collections::HashMap;
@@ -7,7 +7,6 @@ use haft_contract::{AttemptAddress, CallAddress, Effect, Envelope, RunId};
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
-use crate::machine::envelope_json;
 use crate::{CallStatus, LeaseHolder, SettledBy, Settlement, SettlementVerdict};
 
 /// How far an attempt has come.
@@ -49,11 +48,11 @@ pub struct RecordedCall {
     pub effect: Effect,
     /// How far the call has come.
     pub status: CallStatus,
-    /// What was found out later about a call in doubt.
+    /// The verdict of a later settlement, if the call was in doubt.
     pub verdict: Option<SettlementVerdict>,
 }
 
-/// What earlier attempts of a node and iteration did that is not safe to repeat.
+/// The effects of earlier attempts of a node and iteration that are not safe to repeat.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EarlierEffects {
     /// How many such calls there are.
@@ -77,14 +76,14 @@ pub struct EarlierEffect {
     pub status: CallStatus,
     /// The key of the call, in hexadecimal.
     pub call_key: String,
-    /// What was found out later about a call in doubt.
+    /// The verdict of a later settlement, if the call was in doubt.
     pub verdict: Option<SettlementVerdict>,
     /// The input as JSON, no more of it than its first [`EARLIER_INPUT_CHARS`](crate::limits::EARLIER_INPUT_CHARS)
     /// characters.
     pub input: String,
 }
 
-/// An outcome that came when its run was somebody else's.
+/// An outcome that came after another owner took the run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LateOutcome {
     /// The call.
@@ -138,15 +137,15 @@ pub struct CallRow {
     /// The fencing token of the lease that it was made under; 0 in journals of before there were any.
     #[serde(rename = "epoch")]
     pub fencing_token: u64,
-    /// What exactly was about to change, as JSON, where that is known.
+    /// The change that the call was about to make, as JSON, where that is known.
     #[serde(serialize_with = "as_optional_json")]
     pub details: Option<String>,
     /// The answer as JSON, `None` while the call is open, and if its owner died.
     #[serde(serialize_with = "as_optional_json")]
     pub envelope: Option<String>,
-    /// What was found out later about a call in doubt.
+    /// The verdict of a later settlement, if the call was in doubt.
     pub verdict: Option<SettlementVerdict>,
-    /// Who found it out.
+    /// Who settled the call.
     pub settled_by: Option<SettledBy>,
 }
 
@@ -205,7 +204,7 @@ pub struct RunRow {
     pub intended: u64,
     /// How many may or may not have happened.
     pub unknown: u64,
-    /// What the operator chose that a reader must know, as JSON.
+    /// The settings that a reader of the run must know, as JSON.
     #[serde(serialize_with = "as_json")]
     pub settings: String,
     /// Who holds the run.
@@ -229,6 +228,12 @@ pub(crate) fn as_optional_json<S: Serializer>(
         Some(text) => as_json(text, serializer),
         None => serializer.serialize_none(),
     }
+}
+
+/// Returns the text that a journal keeps of an envelope.
+pub(crate) fn envelope_json(envelope: &Envelope) -> String {
+    serde_json::to_string(envelope)
+        .expect("an envelope is made of strings, numbers and JSON values, which always serialize")
 }
 
 /// Returns the effect that is called so in the database.

@@ -1,5 +1,5 @@
-//! What is found out later about a call that may or may not have happened. Finding it out is the work of probes and of
-//! people; here is only what they say.
+//! Settlements of calls that may or may not have happened. Probes and people find out which, and
+//! a settlement holds their answer.
 
 use std::fmt;
 
@@ -8,12 +8,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::CallStatus;
 
-/// What became of a call in doubt, according to somebody.
+/// The answer of a probe or an operator about a call in doubt.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settlement {
     /// The call.
     pub call: CallAddress,
-    /// What became of it.
+    /// Whether the call happened.
     pub verdict: SettlementVerdict,
     /// Who says so.
     pub by: SettledBy,
@@ -23,7 +23,7 @@ pub struct Settlement {
     pub settled_at_ms: u64,
 }
 
-/// What became of a call in doubt.
+/// Whether a call in doubt happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SettlementVerdict {
@@ -36,7 +36,7 @@ pub enum SettlementVerdict {
     Retry,
 }
 
-/// Who said what became of a call in doubt.
+/// Who settled a call in doubt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SettledBy {

@@ -1,4 +1,4 @@
-//! What is recorded about snapshots of a workspace. Making and keeping them is another crate's work; a journal only knows
+//! Notes about snapshots of a workspace. Another crate makes and keeps the snapshots; a journal only knows
 //! which ones belong to which call.
 
 use haft_contract::CallAddress;
@@ -11,9 +11,9 @@ pub struct SnapshotNote {
     pub call: CallAddress,
     /// The root that was recorded.
     pub root: String,
-    /// What the root looked like before the effect.
+    /// The snapshot of the root before the effect.
     pub before: Option<String>,
-    /// What it looked like after.
+    /// The snapshot of the root after the effect.
     pub after: Option<String>,
     /// Why one of them is missing, or what they do not hold.
     pub note: Option<String>,

@@ -1,24 +1,25 @@
-//! What operators do with a journal as a whole: keep it small, and look whether it is sound.
+//! The upkeep of a journal as a whole: which runs are removed, and the findings of a check.
 
 use std::collections::{HashMap, HashSet};
 
 use haft_contract::RunId;
 use serde::Serialize;
 
-/// Says which runs may go. A run that somebody holds stays, whatever its age. A chat and those that it began go together, when
-/// all of them were quiet that long.
+/// Says which runs may go. A run with a lease stays, whatever its age. A session and those that it began go together, when all of
+/// them were quiet that long.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Retention {
     /// Runs whose latest record is older than this go, in milliseconds since 1970.
     pub before_ms: Option<u64>,
-    /// While the texts of all calls and chats together hold more than this many bytes, the run that was quiet for longest goes.
+    /// While the texts of all calls and sessions together hold more than this many bytes, the run that was quiet for longest
+    /// goes.
     pub bytes_max: Option<u64>,
-    /// Whether a run stays that has a call in doubt, of which nobody has said yet whether it happened: who does not know of
-    /// the call makes it again. Another run goes in its place.
+    /// Whether a run stays that has a call in doubt without a verdict. A driver that does not know of the call would make it
+    /// again. Another run goes in its place.
     pub keeps_in_doubt: bool,
 }
 
-/// What would be removed.
+/// The runs that would be removed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DueRuns {
     /// The runs that would go, the one that was quiet for longest first.
@@ -27,7 +28,7 @@ pub struct DueRuns {
     pub kept_in_doubt: Vec<RunId>,
 }
 
-/// What was removed.
+/// The runs that were removed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct PrunedRuns {
     /// The runs that are gone.
@@ -47,22 +48,22 @@ pub struct JournalFinding {
     pub detail: String,
 }
 
-/// What decides whether a run may go.
+/// The facts that decide whether a run may go.
 #[derive(Debug)]
 pub(crate) struct RunAge {
     pub(crate) run: RunId,
-    /// The run of the chat that began it.
+    /// The run of the session that began it.
     pub(crate) parent: Option<RunId>,
     /// When the run was heard of last, in milliseconds since 1970.
     pub(crate) latest_ms: u64,
     /// How much its calls hold, and what was said.
     pub(crate) bytes: u64,
     pub(crate) is_held: bool,
-    /// Whether it has a `once` call of which nobody knows whether it happened.
+    /// Whether it has a `once` call in doubt.
     pub(crate) is_in_doubt: bool,
 }
 
-/// What is to be removed, as a backend knows it, and what is not.
+/// The runs that are to be removed, and those that are kept.
 pub(crate) struct Candidates<C> {
     /// The runs that go, with those whose removal was interrupted.
     pub(crate) going: Vec<C>,
@@ -90,7 +91,7 @@ impl Retention {
         Candidates { going, kept_in_doubt }
     }
 
-    /// Returns those of all runs that go, the one that was quiet for longest first; of a family whoever began another before it.
+    /// Returns the runs that go, the one that was quiet for longest first. In a family, a parent comes before its children.
     pub(crate) fn chosen(self, ages: Vec<RunAge>) -> DueRuns {
         let mut bytes: u64 = ages.iter().map(|age| age.bytes).sum();
         let mut chosen = DueRuns::default();
@@ -113,7 +114,7 @@ impl Retention {
     }
 }
 
-/// A run, and the runs of the chats that were begun in it: what decides whether one may go decides it for all.
+/// A run, and the runs of the sessions that were begun in it: what decides whether one may go decides it for all.
 #[derive(Debug, Default)]
 struct Family {
     runs: Vec<RunId>,
@@ -123,24 +124,12 @@ struct Family {
     is_held: bool,
 }
 
-impl Family {
-    fn add(&mut self, age: RunAge) {
-        self.latest_ms = self.latest_ms.max(age.latest_ms);
-        self.bytes += age.bytes;
-        self.is_held |= age.is_held;
-        if age.is_in_doubt {
-            self.in_doubt.push(age.run.clone());
-        }
-        self.runs.push(age.run);
-    }
-}
-
 /// Puts runs together that go together, each behind the one that began it, which was recorded before.
 fn families(ages: Vec<RunAge>) -> Vec<Family> {
     let mut families: Vec<Family> = Vec::new();
     let mut by_run: HashMap<RunId, usize> = HashMap::new();
     for age in ages {
-        // One whose parent is gone already is the first of its own.
+        // A run whose parent is gone already begins a family.
         let known = age.parent.as_ref().and_then(|parent| by_run.get(parent).copied());
         let index = known.unwrap_or(families.len());
         by_run.insert(age.run.clone(), index);
@@ -148,7 +137,11 @@ fn families(ages: Vec<RunAge>) -> Vec<Family> {
             families.push(Family::default());
         }
         if let Some(family) = families.get_mut(index) {
-            family.add(age);
+            family.latest_ms = family.latest_ms.max(age.latest_ms);
+            family.bytes += age.bytes;
+            family.is_held |= age.is_held;
+            family.in_doubt.extend(age.is_in_doubt.then(|| age.run.clone()));
+            family.runs.push(age.run);
         }
     }
     families

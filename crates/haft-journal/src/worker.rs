@@ -1,5 +1,5 @@
 //! A thread that owns something which blocks, and the bounded queue that leads to it. It does not restart: a thread that
-//! ended is reported to whoever comes next.
+//! ended is reported to the next caller.
 
 use std::io;
 use std::thread::JoinHandle;

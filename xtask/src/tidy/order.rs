@@ -139,6 +139,32 @@ pub(super) const MODULE_ORDER: &[ModuleOrder] = &[
     },
     ModuleOrder { crate_name: "haft-faults", modules: &["journal", "random", "crash"] },
     ModuleOrder {
+        crate_name: "haft-journal",
+        modules: &[
+            "call_status",
+            "limits",
+            "lease",
+            "query",
+            "session_id",
+            "error",
+            "future",
+            "settlement",
+            "row",
+            "snapshot",
+            "store",
+            "call",
+            "session",
+            "sql",
+            "upkeep",
+            "journal",
+            "machine",
+            "memory",
+            "worker",
+            "postgres",
+            "sqlite",
+        ],
+    },
+    ModuleOrder {
         crate_name: "haft-lsp",
         modules: &[
             "limits",
@@ -458,7 +484,6 @@ pub(super) const MODULE_ORDER: &[ModuleOrder] = &[
 /// Crates whose modules or files still import from one another in a cycle.
 pub(super) const CRATES_WITH_CYCLES: &[&str] = &[
     "haft-contract",
-    "haft-journal",
     "haft-patch",
     "haft-policy",
     "haft-shell",

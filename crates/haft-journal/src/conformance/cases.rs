@@ -1,4 +1,4 @@
-//! What every store makes of a journal. Each case is written once and runs on all of them.
+//! The cases that every store must pass. Each case is written once and runs on all stores.
 
 mod doubt;
 mod keeping;
@@ -17,7 +17,7 @@ use serde_json::json;
 
 use crate::conformance::Shared;
 use crate::conformance::fixture::{
-    call, call_of, claim, lines, open, outcome, output, record, run, run_lines, scope,
+    call, call_of, lines, open, outcome, output, record, request, run, run_lines, scope,
 };
 
 pub use doubt::*;
@@ -79,7 +79,7 @@ pub async fn what_is_settled_ahead_is_there_before_what_comes_later(journal: Sha
         let intent = journal.intend(call(&scope("r"), seq, effect)).await.unwrap();
         settled.push(journal.settle_ahead(intent, outcome(CallStatus::Succeeded)).await.unwrap());
     }
-    // Nobody has waited for them.
+    // No caller has waited for them.
     let last = journal.intend(call(&scope("r"), 4, Effect::Once)).await.unwrap();
     let rows = journal.calls(CallQuery::default()).await.unwrap();
     let statuses: Vec<CallStatus> = rows.iter().map(|row| row.status).collect();
@@ -90,7 +90,7 @@ pub async fn what_is_settled_ahead_is_there_before_what_comes_later(journal: Sha
     for settled in settled {
         settled.await.unwrap();
     }
-    // What comes too late is said to whoever waits.
+    // The caller that waits gets the error of an outcome that comes too late.
     journal.close_run(lease).await.unwrap();
     let late = async { journal.settle_ahead(last, outcome(CallStatus::Succeeded)).await?.await };
     let late = late.await;
@@ -146,7 +146,7 @@ pub async fn what_is_never_settled_stays_intended(journal: Shared) {
 pub async fn a_run_begins_once(journal: Shared) {
     open(&*journal, "r").await;
     let elsewhere = NewRun { root: "/elsewhere".to_owned(), ..run("r") };
-    journal.open_run(elsewhere, claim("one")).await.unwrap();
+    journal.open_run(elsewhere, request("one")).await.unwrap();
     let mut runs = journal.runs(RunQuery::default()).await.unwrap();
     // When is the backend's affair.
     runs[0].holder = None;

@@ -22,20 +22,20 @@ pub fn run(id: &str) -> NewRun {
     }
 }
 
-/// Returns the claim of an owner who will not be gone before the test is.
-pub fn claim(owner: &str) -> LeaseRequest {
+/// Returns a request whose lease outlasts the test.
+pub fn request(owner: &str) -> LeaseRequest {
     let owner = LeaseOwner { id: owner.to_owned(), location: format!("process {owner}") };
     LeaseRequest { owner, now_ms: 1_000, lasts_ms: 300_000 }
 }
 
-/// Returns the claim of an owner whose time is over at once, by whatever clock.
-pub fn brief_claim(owner: &str) -> LeaseRequest {
-    LeaseRequest { lasts_ms: 0, ..claim(owner) }
+/// Returns a request whose lease is expired at once, by every clock.
+pub fn brief_request(owner: &str) -> LeaseRequest {
+    LeaseRequest { lasts_ms: 0, ..request(owner) }
 }
 
-/// Takes a run that nobody had before, so that its epoch is 1.
+/// Takes a new run, so that its fencing token is 1.
 pub async fn open(journal: &dyn Journal, id: &str) -> Lease {
-    let lease = journal.open_run(run(id), claim("one")).await.unwrap();
+    let lease = journal.open_run(run(id), request("one")).await.unwrap();
     assert_eq!(lease.fencing_token, 1);
     lease
 }

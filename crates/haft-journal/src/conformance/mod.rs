@@ -1,4 +1,4 @@
-//! What every journal promises, as tests. A store that is written elsewhere runs them with one line:
+//! The promises of every journal, as tests. A store that is written elsewhere runs them with one line:
 //!
 //! ```ignore
 //! haft_journal::conformance_tests!(lines, |directory| Arc::new(open(&directory.join("journal.jsonl"))));
@@ -6,7 +6,7 @@
 //!
 //! The line makes a module of that name with a test for each case. The crate that has it needs tokio with its macros and
 //! its runtime of several threads. The expression gets a directory that is empty and goes after the test, and returns a
-//! journal that nobody used before.
+//! journal that was never used.
 #![expect(missing_docs, reason = "the name of a case says what it checks")]
 #![expect(clippy::unwrap_used, reason = "these are tests")]
 
@@ -47,9 +47,10 @@ macro_rules! conformance_tests {
             an_owner_gets_its_lease_again,
             a_lease_is_held_for_longer_or_it_is_over,
             a_run_given_back_is_free_and_leaves_doubt,
+            a_lease_that_is_closed_can_be_closed_again,
             giving_up_an_owner_leaves_its_open_calls_in_doubt,
             a_holder_that_was_heard_of_is_not_given_up,
-            under_an_epoch_that_is_over_nothing_changes,
+            under_a_lease_that_is_over_nothing_changes,
             an_outcome_that_comes_too_late_is_kept,
             a_run_that_gets_no_further_is_given_to_nobody,
             getting_further_starts_the_count_anew,
@@ -60,30 +61,30 @@ macro_rules! conformance_tests {
             a_call_is_found_by_its_drivers_name,
             a_repeated_call_counts_once,
             what_was_held_back_is_still_to_be_made,
-            calls_are_unheard_of_until_they_are_executed_again,
+            calls_are_unacknowledged_until_they_are_executed_again,
             earlier_effects_are_those_that_may_have_happened,
             snapshots_belong_to_calls,
             old_runs_go_and_held_ones_stay,
             runs_with_calls_in_doubt_stay_where_they_are_to_be_kept,
             the_quietest_runs_go_until_the_rest_fits,
             a_long_run_goes_whole,
-            a_run_that_is_made_again_has_new_epochs,
+            a_run_that_is_made_again_has_new_fencing_tokens,
             a_sound_journal_has_no_findings,
-            a_chat_is_kept_as_it_was_recorded,
+            a_session_is_kept_as_it_was_recorded,
             what_is_recorded_again_replaces_what_was_there,
             what_does_not_fit_leaves_nothing_behind,
-            a_chat_says_what_became_of_one_that_it_began,
-            under_an_epoch_that_is_over_nothing_is_said,
+            a_session_says_what_became_of_one_that_it_began,
+            under_a_lease_that_is_over_nothing_is_said,
             what_is_rewound_is_set_aside,
-            chats_are_found_by_what_is_asked_for,
+            sessions_are_found_by_what_is_asked_for,
             messages_are_asked_for_in_parts,
             an_answer_of_messages_is_bounded,
-            what_is_recorded_of_a_chat_is_bounded,
-            an_answer_ends_at_so_many_chats_and_messages,
+            what_is_recorded_of_a_session_is_bounded,
+            an_answer_ends_at_so_many_sessions_and_messages,
             who_speaks_gets_further,
             who_dies_while_nothing_is_under_way_counts_for_nothing,
-            a_chat_goes_with_its_run_and_with_those_that_it_began,
-            calls_of_a_chat_are_rows_of_the_journal,
+            a_session_goes_with_its_run_and_with_those_that_it_began,
+            calls_of_a_session_are_rows_of_the_journal,
         ]);
     };
     ($store:ident, $open:expr; [$($case:ident,)*]) => {

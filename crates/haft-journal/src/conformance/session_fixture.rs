@@ -1,4 +1,4 @@
-//! Chats to record, and what was said in them as text to compare. Ids follow from numbers, so that they sort as those do.
+//! Sessions to record, and what was said in them as text to compare. Ids follow from numbers, so that they sort as those do.
 
 use std::fmt::Write;
 
@@ -8,9 +8,9 @@ use crate::{
     SessionMessage, SessionMode, SessionRecord, SessionRow, SessionStatus, TokenCounts,
 };
 
-use crate::conformance::fixture::{claim, run};
+use crate::conformance::fixture::{request, run};
 
-pub fn chat_id(number: u128) -> SessionId {
+pub fn session_id(number: u128) -> SessionId {
     SessionId::from_bits(number)
 }
 
@@ -22,14 +22,14 @@ pub fn part_id(number: u128) -> PartId {
     PartId::from_bits(number)
 }
 
-/// Takes the run of a chat for its first owner.
-pub async fn open_chat(journal: &dyn Journal, number: u128) -> Lease {
-    journal.open_run(run(chat_id(number).as_str()), claim("one")).await.unwrap()
+/// Takes the run of a session for its first owner.
+pub async fn open_session(journal: &dyn Journal, number: u128) -> Lease {
+    journal.open_run(run(session_id(number).as_str()), request("one")).await.unwrap()
 }
 
-/// Takes the run of a chat, and records the chat.
-pub async fn begin_chat(journal: &dyn Journal, number: u128) -> Lease {
-    let lease = open_chat(journal, number).await;
+/// Takes the run of a session, and records the session.
+pub async fn begin_session(journal: &dyn Journal, number: u128) -> Lease {
+    let lease = open_session(journal, number).await;
     let session = SessionRecord::Session(session(number));
     record_all(journal, &lease, vec![session]).await.unwrap();
     lease
@@ -45,7 +45,7 @@ pub async fn record_all(
 
 pub fn session(number: u128) -> SessionRow {
     SessionRow {
-        id: chat_id(number),
+        id: session_id(number),
         parent_id: None,
         parent_tool_call_id: None,
         forked_from_id: None,
@@ -68,10 +68,10 @@ pub fn session(number: u128) -> SessionRow {
     }
 }
 
-/// Returns a chat that another one began.
+/// Returns a session that another one began.
 pub fn child(number: u128, parent: u128) -> SessionRow {
     SessionRow {
-        parent_id: Some(chat_id(parent)),
+        parent_id: Some(session_id(parent)),
         parent_tool_call_id: Some("toolu_1".to_owned()),
         mode: SessionMode::Background,
         depth: 1,
@@ -80,10 +80,10 @@ pub fn child(number: u128, parent: u128) -> SessionRow {
 }
 
 /// Returns what the person says.
-pub fn said(chat: u128, number: u128) -> SessionMessage {
+pub fn said(session: u128, number: u128) -> SessionMessage {
     SessionMessage {
         id: message_id(number),
-        session_id: chat_id(chat),
+        session_id: session_id(session),
         role: MessageRole::User,
         kind: MessageKind::Said,
         agent: None,
@@ -99,7 +99,7 @@ pub fn said(chat: u128, number: u128) -> SessionMessage {
 }
 
 /// Returns what the model answers.
-pub fn answer(chat: u128, number: u128, finish: Option<MessageFinish>) -> SessionMessage {
+pub fn answer(session: u128, number: u128, finish: Option<MessageFinish>) -> SessionMessage {
     SessionMessage {
         role: MessageRole::Assistant,
         agent: Some("build".to_owned()),
@@ -107,15 +107,15 @@ pub fn answer(chat: u128, number: u128, finish: Option<MessageFinish>) -> Sessio
         finish,
         tokens: TokenCounts { input: 5, output: 4, reasoning: 3, cache_read: 2, cache_write: 1 },
         completed_at_ms: finish.map(|_| 3_500),
-        ..said(chat, number)
+        ..said(session, number)
     }
 }
 
-pub fn text_part(chat: u128, message: u128, number: u128, text: &str) -> MessagePart {
+pub fn text_part(session: u128, message: u128, number: u128, text: &str) -> MessagePart {
     MessagePart {
         id: part_id(number),
         message_id: message_id(message),
-        session_id: chat_id(chat),
+        session_id: session_id(session),
         kind: PartKind::Text,
         text: Some(text.to_owned()),
         tool_call_id: None,
@@ -130,7 +130,7 @@ pub fn text_part(chat: u128, message: u128, number: u128, text: &str) -> Message
     }
 }
 
-pub fn tool_part(chat: u128, message: u128, number: u128, state: PartState) -> MessagePart {
+pub fn tool_part(session: u128, message: u128, number: u128, state: PartState) -> MessagePart {
     let output = r#"{"type":"output","data":"ok","metadata":{"duration_ms":3}}"#;
     MessagePart {
         kind: PartKind::Tool,
@@ -140,15 +140,19 @@ pub fn tool_part(chat: u128, message: u128, number: u128, state: PartState) -> M
         state: Some(state),
         input_json: Some(r#"{"path":"a"}"#.to_owned()),
         output_json: state.is_finished().then(|| output.to_owned()),
-        call_id: state.is_finished().then(|| format!("{}/main/0/1/1", chat_id(chat))),
+        call_id: state.is_finished().then(|| format!("{}/main/0/1/1", session_id(session))),
         signatures_json: Some(r#"{"acme":"c2ln"}"#.to_owned()),
-        ..text_part(chat, message, number, "")
+        ..text_part(session, message, number, "")
     }
 }
 
-/// Renders the messages of a chat one a line, with their parts behind them.
-pub async fn transcript(journal: &dyn SessionJournal, chat: u128, query: MessageQuery) -> String {
-    let messages = journal.session_messages(&chat_id(chat), query).await.unwrap();
+/// Renders the messages of a session one a line, with their parts behind them.
+pub async fn transcript(
+    journal: &dyn SessionJournal,
+    session: u128,
+    query: MessageQuery,
+) -> String {
+    let messages = journal.session_messages(&session_id(session), query).await.unwrap();
     messages.into_iter().fold(String::new(), |mut text, (message, parts)| {
         let finish = message.finish.map_or("-", MessageFinish::as_str);
         let (number, role) = (message.id.bits(), message.role);

@@ -4,11 +4,13 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use haft_contract::{CallAddress, Effect, Envelope};
+use haft_contract::{CallAddress, Effect};
 
 use super::Stop;
 use super::codec::{self, Cells, TooLarge, call_key, integer, run_key};
 use super::lease::{self, ADMISSION};
+use super::lease_state::lease_state;
+use crate::row::envelope_json;
 use crate::store::{
     Column, Counter, Durability, Inserted, RowNeed, RowPlace, RowUpdate, Transaction, Value, calls,
     late_outcomes, runs, snapshots,
@@ -18,7 +20,7 @@ use crate::{
     SnapshotNote,
 };
 
-/// What is looked at of a call before its outcome is written.
+/// The columns of a call that are read before its outcome is written.
 const STATUS: &[Column] = &[calls::STATUS];
 
 /// One record of a call.
@@ -34,7 +36,7 @@ enum RecordKind {
     Insert(Cells),
     /// The outcome of an open row.
     Settle(Option<RowPlace>, Cells),
-    /// What exactly is about to change, for an open row. The change number stays: a follower sees it with the outcome.
+    /// The details of the change that an open call will make. The change number stays: a follower sees them with the outcome.
     Amend(Option<RowPlace>, Cells),
 }
 
@@ -263,7 +265,7 @@ pub(super) fn acknowledge(tx: &mut dyn Transaction, call: &CallAddress) -> Resul
 /// Records which snapshots belong to a call.
 pub(super) fn note_snapshot(tx: &mut dyn Transaction, note: &SnapshotNote) -> Result<(), Stop> {
     let run = &note.call.scope.run;
-    if lease::lease_state(tx, run)?.is_none_or(|state| state.is_being_removed) {
+    if lease_state(tx, run)?.is_none_or(|state| state.is_being_removed) {
         return Err(JournalError::UnknownRun { run: run.clone() }.into());
     }
     let (key_cells, rest) = codec::snapshot_cells(note)?;
@@ -274,12 +276,6 @@ pub(super) fn note_snapshot(tx: &mut dyn Transaction, note: &SnapshotNote) -> Re
         tx.insert(table, &[key_cells, rest.clone()].concat())?;
     }
     Ok(())
-}
-
-/// Returns the text that a journal keeps of an envelope.
-pub(crate) fn envelope_json(envelope: &Envelope) -> String {
-    serde_json::to_string(envelope)
-        .expect("an envelope is made of strings, numbers and JSON values, which always serialize")
 }
 
 fn no_open_intent(call: &PlannedCall) -> JournalError {

@@ -4,20 +4,19 @@ use std::path::Path;
 
 use haft_contract::{AttemptAddress, CallAddress, RunId};
 
-use crate::lease::LeaseState;
 use crate::row::parse_effect;
 use crate::store::{
     Column, Condition, Row, RowError, RowQuery, Value, calls, late_outcomes, messages, parts, runs,
     sessions, snapshots,
 };
 use crate::{
-    CallRow, CallStatus, JournalError, LateOutcome, LeaseHolder, LeaseOwner, MessageFinish,
-    MessageId, MessageKind, MessagePart, MessageRole, NewRun, PartId, PartKind, PartState,
-    PlannedCall, SessionId, SessionMessage, SessionMode, SessionRow, SessionStatus, SettledBy,
-    SettlementVerdict, SnapshotNote, TokenCounts,
+    CallRow, CallStatus, JournalError, LateOutcome, MessageFinish, MessageId, MessageKind,
+    MessagePart, MessageRole, NewRun, PartId, PartKind, PartState, PlannedCall, SessionId,
+    SessionMessage, SessionMode, SessionRow, SessionStatus, SettledBy, SettlementVerdict,
+    SnapshotNote, TokenCounts,
 };
 
-/// What a row is made of.
+/// The columns of a row with their values.
 pub(super) type Cells = Vec<(Column, Value)>;
 
 /// A number that no column holds.
@@ -34,10 +33,6 @@ impl TooLarge {
 /// Returns the number as a column holds it.
 pub(super) fn integer(number: u64) -> Result<Value, TooLarge> {
     i64::try_from(number).map(Value::Integer).map_err(|_| TooLarge(number))
-}
-
-fn optional_integer(number: Option<u64>) -> Result<Value, TooLarge> {
-    number.map_or(Ok(Value::Null), integer)
 }
 
 /// Returns the key of a run, and of its session.
@@ -86,29 +81,6 @@ pub(super) fn new_run(run: &NewRun, fencing_token: u64) -> Result<Cells, TooLarg
         (runs::FAILED_SINCE, Value::Integer(0)),
         (runs::IS_BEING_REMOVED, false.into()),
     ])
-}
-
-/// Reads who may advance a run.
-pub(super) fn lease_state(row: &mut Row) -> Result<LeaseState, RowError> {
-    Ok(LeaseState {
-        fencing_token: row.number(runs::FENCING_TOKEN)?,
-        holder: holder(row)?,
-        failed_resumes: row.number(runs::FAILED_RESUMES)?,
-        failed_since: row.number(runs::FAILED_SINCE)?,
-        is_being_removed: row.flag(runs::IS_BEING_REMOVED)?,
-    })
-}
-
-/// Reads who holds a run, if it is held.
-pub(super) fn holder(row: &mut Row) -> Result<Option<LeaseHolder>, RowError> {
-    let Some(id) = row.optional_text(runs::OWNER_ID)? else { return Ok(None) };
-    Ok(Some(LeaseHolder {
-        run: row.word(runs::ID, |text| RunId::parse(text).ok())?,
-        fencing_token: row.number(runs::FENCING_TOKEN)?,
-        owner: LeaseOwner { id, location: row.text(runs::OWNER_LOCATION)? },
-        since_ms: row.number(runs::HELD_SINCE_MS)?,
-        expires_at_ms: row.optional_number(runs::LEASE_EXPIRES_AT_MS)?.unwrap_or_default(),
-    }))
 }
 
 /// Returns the row of a call that is about to execute. Its change number comes first, and is filled in by the record.
@@ -312,7 +284,7 @@ pub(super) fn message_cells(message: &SessionMessage) -> Result<Cells, TooLarge>
         (of::TOKENS_CACHE_READ, integer(tokens.cache_read)?),
         (of::TOKENS_CACHE_WRITE, integer(tokens.cache_write)?),
         (of::CREATED_AT_MS, integer(message.created_at_ms)?),
-        (of::COMPLETED_AT_MS, optional_integer(message.completed_at_ms)?),
+        (of::COMPLETED_AT_MS, message.completed_at_ms.map_or(Ok(Value::Null), integer)?),
     ])
 }
 

@@ -1,4 +1,4 @@
-//! What haft promises of the rows of a journal, as far as it can be seen in them later. Every backend shows its rows
+//! The promises about the rows of a journal, as far as they can be checked later. Every store shows its rows
 //! and adds what only it can know of its file. Only what also holds after any process was killed at any instruction is
 //! a promise: numbers, for one, may have gaps, because a read leaves no trace before it has ended.
 
@@ -7,14 +7,15 @@ use std::collections::{HashMap, HashSet};
 use haft_contract::{Effect, RunId};
 use serde::de::IgnoredAny;
 
-use crate::lease::LeaseState;
+use super::lease_state::LeaseState;
 use crate::limits::FINDINGS_MAX;
 use crate::{
     CallRow, CallStatus, JournalFinding, LateOutcome, MessageId, MessageKind, MessagePart,
     MessageRole, PartState, SessionId, SessionMessage, SessionRow, SettlementVerdict,
 };
 
-/// One look at all rows: first every run, then the calls in the order of their places; and every chat, then every message, then
+/// One look at all rows: first every run, then the calls in the order of their places; and every session, then every message,
+/// then
 /// every part.
 #[derive(Debug, Default)]
 pub(crate) struct Inspection {
@@ -22,12 +23,12 @@ pub(crate) struct Inspection {
     leases: HashMap<RunId, LeaseState>,
     /// Of the run whose calls are being shown.
     keys: RunKeys,
-    chats: HashSet<SessionId>,
-    /// The chat of each message.
+    sessions: HashSet<SessionId>,
+    /// The session of each message.
     messages: HashMap<MessageId, SessionId>,
 }
 
-/// What the keys of one run stand for.
+/// The meaning of the keys of one run.
 #[derive(Debug, Default)]
 struct RunKeys {
     run: Option<RunId>,
@@ -67,7 +68,7 @@ impl Inspection {
         self.status(row);
         self.verdict(row);
         self.texts(row);
-        self.epoch(row);
+        self.fencing_token(row);
         self.keys(row);
     }
 
@@ -80,21 +81,21 @@ impl Inspection {
         }
     }
 
-    /// Looks at a chat.
-    pub(crate) fn chat(&mut self, chat: &SessionRow) {
-        let name = || format!("session {}", chat.id);
-        self.chats.insert(chat.id.clone());
-        if !self.leases.contains_key(&chat.id.run()) {
+    /// Looks at a session.
+    pub(crate) fn session(&mut self, session: &SessionRow) {
+        let name = || format!("session {}", session.id);
+        self.sessions.insert(session.id.clone());
+        if !self.leases.contains_key(&session.id.run()) {
             self.find("sessions are runs", format!("{} has no run", name()));
         }
-        self.json("what is noted of sessions is JSON", &chat.permissions_json, name);
-        self.json("what is noted of sessions is JSON", &chat.metadata_json, name);
+        self.json("what is noted of sessions is JSON", &session.permissions_json, name);
+        self.json("what is noted of sessions is JSON", &session.metadata_json, name);
     }
 
     /// Looks at a message.
     pub(crate) fn message(&mut self, message: &SessionMessage) {
         self.messages.insert(message.id.clone(), message.session_id.clone());
-        if !self.chats.contains(&message.session_id) {
+        if !self.sessions.contains(&message.session_id) {
             self.find("messages belong to sessions", format!("message {}", message.id));
         }
         let is_summary = message.kind == MessageKind::Summary;
@@ -119,7 +120,7 @@ impl Inspection {
                 format!("{} is {} with {found}", name(), part.kind),
             );
         }
-        // What a model wrote and nobody could read was answered with an error.
+        // If the arguments of a model were no JSON, the call was answered with an error.
         let is_read =
             matches!(part.state, Some(PartState::InputAvailable | PartState::OutputAvailable));
         let texts = [
@@ -187,21 +188,24 @@ impl Inspection {
         }
     }
 
-    /// Looks whether the row was made under an epoch that there was, and under the latest if it is open.
-    fn epoch(&mut self, row: &CallRow) {
+    /// Checks that the run had the fencing token of the row, and that an open call has the token of the holder.
+    fn fencing_token(&mut self, row: &CallRow) {
         let Some(lease) = self.leases.get(&row.scope.run) else {
             return self.find("calls belong to runs", format!("call {} has no run", row.id()));
         };
         let (latest, holder) =
             (lease.fencing_token, lease.holder.as_ref().map(|holder| holder.fencing_token));
         if row.fencing_token > latest {
-            let detail =
-                format!("call {} has epoch {} and its run {latest}", row.id(), row.fencing_token);
-            self.find("epochs are those of the run", detail);
+            let detail = format!(
+                "call {} has fencing token {} and its run {latest}",
+                row.id(),
+                row.fencing_token
+            );
+            self.find("fencing tokens are those of the run", detail);
         }
         if row.status == CallStatus::Intended && holder != Some(row.fencing_token) {
             let detail = format!(
-                "call {} is open, and nobody has its epoch {}",
+                "call {} is open, and no process has its fencing token {}",
                 row.id(),
                 row.fencing_token
             );

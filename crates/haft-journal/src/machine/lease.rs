@@ -4,8 +4,8 @@
 use haft_contract::{CallAddress, RunId};
 
 use super::codec::{self, calls_of_run, integer, run_key};
+use super::lease_state::{self, LEASE, LeaseState, lease_state};
 use super::{Stop, Writing, retention};
-use crate::lease::LeaseState;
 use crate::limits::RESUMES_MAX;
 use crate::store::{
     Column, Condition, Counter, Durability, Reader, RowQuery, RowUpdate, Transaction, Value, calls,
@@ -13,20 +13,7 @@ use crate::store::{
 };
 use crate::{CallStatus, JournalError, Lease, LeaseHolder, LeaseRequest, NewRun, SessionStatus};
 
-/// What is read of a run to know who has it.
-pub(super) const LEASE: &[Column] = &[
-    runs::ID,
-    runs::FENCING_TOKEN,
-    runs::OWNER_ID,
-    runs::OWNER_LOCATION,
-    runs::HELD_SINCE_MS,
-    runs::LEASE_EXPIRES_AT_MS,
-    runs::FAILED_RESUMES,
-    runs::FAILED_SINCE,
-    runs::IS_BEING_REMOVED,
-];
-
-/// What is read of a run for each record: whether the lease is the right one.
+/// The columns of a run that decide whether a record is admitted.
 pub(super) const ADMISSION: &[Column] =
     &[runs::FENCING_TOKEN, runs::HELD_SINCE_MS, runs::IS_BEING_REMOVED];
 
@@ -41,7 +28,7 @@ pub(super) fn open(
     let mut state = match lease_state(tx, &run.id)? {
         None => begin(tx, run)?,
         Some(state) => {
-            // The owner before may have died between a commit and its sync. What is seen of the run now is answered from
+            // The owner before may have died between a commit and its sync. Rows that are seen now are answered from
             // now on, and only the new owner adds to it.
             writing.durability = Durability::Power;
             if state.is_being_removed {
@@ -67,12 +54,26 @@ pub(super) fn open(
         give_up(tx, &run.id, &mut state)?;
     }
     if state.failed_resumes >= RESUMES_MAX {
-        let last = last_in_doubt(tx, &run.id, state.failed_since)?;
-        return Err(
-            JournalError::Stuck { run: run.id.clone(), times: state.failed_resumes, last }.into()
-        );
+        let columns = calls::TABLE.key;
+        let query =
+            calls_of_run(&run.id, columns).latest_first(&[calls::CHANGE]).at_most(1).with([
+                Condition::Above(calls::CHANGE, integer(state.failed_since)?),
+                Condition::Equal(calls::STATUS, CallStatus::Unknown.as_str().into()),
+            ]);
+        let last = tx.select(&query)?.pop().map(|mut row| codec::call_id(&mut row)).transpose()?;
+        let times = state.failed_resumes;
+        return Err(JournalError::Stuck { run: run.id.clone(), times, last }.into());
     }
-    take(tx, &run.id, state.fencing_token + 1, request)
+    let (owner, fencing_token) = (request.owner.clone(), state.fencing_token + 1);
+    let changes = [
+        (runs::FENCING_TOKEN, integer(fencing_token)?),
+        (runs::OWNER_ID, owner.id.as_str().into()),
+        (runs::OWNER_LOCATION, owner.location.as_str().into()),
+        (runs::HELD_SINCE_MS, integer(request.now_ms)?),
+        (runs::LEASE_EXPIRES_AT_MS, integer(request.expires_at_ms())?),
+    ];
+    change(tx, &run.id, &changes)?;
+    Ok(Lease { run: run.id.clone(), fencing_token, owner })
 }
 
 /// Holds a run for longer.
@@ -88,7 +89,12 @@ pub(super) fn renew(
 
 /// Gives a run back.
 pub(super) fn close(tx: &mut dyn Transaction, lease: &Lease) -> Result<(), Stop> {
-    admit_lease(tx, lease)?;
+    let state = known_state(tx, &lease.run)?;
+    // A caller that lost the answer closes the lease a second time.
+    if state.holder.is_none() && state.fencing_token == lease.fencing_token {
+        return Ok(());
+    }
+    state.admit_lease(lease)?;
     leave_open_calls(tx, &lease.run)?;
     free(tx, &lease.run)
 }
@@ -112,7 +118,7 @@ pub(super) fn holders(reader: &mut dyn Reader) -> Result<Vec<LeaseHolder>, Stop>
     let query = RowQuery::of(&runs::TABLE, LEASE).in_order(&[runs::NUMBER]).with([held]);
     let mut holders = Vec::new();
     for mut row in reader.select(&query)? {
-        holders.extend(codec::holder(&mut row)?);
+        holders.extend(lease_state::holder(&mut row)?);
     }
     Ok(holders)
 }
@@ -146,15 +152,6 @@ pub(super) fn reset_failed_resumes(tx: &mut dyn Transaction, run: &RunId) -> Res
     change(tx, run, &[(runs::FAILED_RESUMES, Value::Integer(0))])
 }
 
-/// Returns what the run's row says about who may advance it, `None` if there is none.
-pub(super) fn lease_state(
-    reader: &mut (impl Reader + ?Sized),
-    run: &RunId,
-) -> Result<Option<LeaseState>, Stop> {
-    let row = reader.get(&runs::TABLE, &run_key(run), LEASE)?;
-    Ok(row.map(|mut row| codec::lease_state(&mut row)).transpose()?)
-}
-
 /// Returns what is known of a run that is not being removed.
 fn known_state(tx: &mut dyn Transaction, run: &RunId) -> Result<LeaseState, Stop> {
     let state = lease_state(tx, run)?.filter(|state| !state.is_being_removed);
@@ -166,24 +163,6 @@ fn begin(tx: &mut dyn Transaction, run: &NewRun) -> Result<LeaseState, Stop> {
         LeaseState { fencing_token: tx.last(Counter::RemovedToken)?, ..LeaseState::default() };
     tx.insert(&runs::TABLE, &codec::new_run(run, state.fencing_token)?)?;
     Ok(state)
-}
-
-fn take(
-    tx: &mut dyn Transaction,
-    run: &RunId,
-    fencing_token: u64,
-    request: &LeaseRequest,
-) -> Result<Lease, Stop> {
-    let owner = request.owner.clone();
-    let changes = [
-        (runs::FENCING_TOKEN, integer(fencing_token)?),
-        (runs::OWNER_ID, owner.id.as_str().into()),
-        (runs::OWNER_LOCATION, owner.location.as_str().into()),
-        (runs::HELD_SINCE_MS, integer(request.now_ms)?),
-        (runs::LEASE_EXPIRES_AT_MS, integer(request.expires_at_ms())?),
-    ];
-    change(tx, run, &changes)?;
-    Ok(Lease { run: run.clone(), fencing_token, owner })
 }
 
 fn extend(tx: &mut dyn Transaction, run: &RunId, request: &LeaseRequest) -> Result<(), Stop> {
@@ -208,8 +187,19 @@ fn give_up(
     run: &RunId,
     state: &mut LeaseState,
 ) -> Result<Vec<CallAddress>, Stop> {
-    if !is_at_rest(tx, run)? {
-        let got_further = has_got_further(tx, run, state.failed_since)?;
+    const STATUS: &[Column] = &[sessions::STATUS];
+    let session = tx.get(&sessions::TABLE, &run_key(run), STATUS)?;
+    let status = session.map(|row| row.word(sessions::STATUS, SessionStatus::parse)).transpose()?;
+    // Between the turns of a session, the owner did nothing that it can have died of.
+    if status.is_none_or(|status| status == SessionStatus::Running) {
+        let settled = [CallStatus::Succeeded, CallStatus::Failed, CallStatus::Refused];
+        let progress = calls_of_run(run, &[calls::CHANGE]).in_order(&[calls::CHANGE]).with([
+            Condition::Above(calls::CHANGE, integer(state.failed_since)?),
+            Condition::OneOf(calls::STATUS, settled.map(|status| status.as_str().into()).to_vec()),
+            // A settlement by a probe is no progress: the probe finds the same after each death.
+            Condition::Equal(calls::SETTLED_BY, Value::Null),
+        ]);
+        let got_further = !tx.select(&progress.at_most(1))?.is_empty();
         state.count_death(got_further, tx.last(Counter::Change)?);
         let changes = [
             (runs::FAILED_RESUMES, state.failed_resumes.into()),
@@ -221,41 +211,6 @@ fn give_up(
     let left = leave_open_calls(tx, run)?;
     free(tx, run)?;
     Ok(left)
-}
-
-/// Returns whether the run is of a session without a turn under way: its owner died of nothing that it did there.
-fn is_at_rest(tx: &mut dyn Transaction, run: &RunId) -> Result<bool, Stop> {
-    const STATUS: &[Column] = &[sessions::STATUS];
-    let session = tx.get(&sessions::TABLE, &run_key(run), STATUS)?;
-    let status = session.map(|row| row.word(sessions::STATUS, SessionStatus::parse)).transpose()?;
-    Ok(status.is_some_and(|status| status != SessionStatus::Running))
-}
-
-/// Returns whether a call of the run was settled by the owner that made it. A probe's answer is no progress: the call that kills
-/// each owner is found not to have happened each time.
-fn has_got_further(tx: &mut dyn Transaction, run: &RunId, since: u64) -> Result<bool, Stop> {
-    let settled = [CallStatus::Succeeded, CallStatus::Failed, CallStatus::Refused];
-    let query = calls_of_run(run, &[calls::CHANGE]).in_order(&[calls::CHANGE]).at_most(1).with([
-        Condition::Above(calls::CHANGE, integer(since)?),
-        Condition::OneOf(calls::STATUS, settled.map(|status| status.as_str().into()).to_vec()),
-        Condition::Equal(calls::SETTLED_BY, Value::Null),
-    ]);
-    Ok(!tx.select(&query)?.is_empty())
-}
-
-/// Returns the call that was left open last.
-fn last_in_doubt(
-    tx: &mut dyn Transaction,
-    run: &RunId,
-    since: u64,
-) -> Result<Option<CallAddress>, Stop> {
-    let query =
-        calls_of_run(run, calls::TABLE.key).latest_first(&[calls::CHANGE]).at_most(1).with([
-            Condition::Above(calls::CHANGE, integer(since)?),
-            Condition::Equal(calls::STATUS, CallStatus::Unknown.as_str().into()),
-        ]);
-    let last = tx.select(&query)?.pop();
-    Ok(last.map(|mut row| codec::call_id(&mut row)).transpose()?)
 }
 
 fn leave_open_calls(tx: &mut dyn Transaction, run: &RunId) -> Result<Vec<CallAddress>, Stop> {

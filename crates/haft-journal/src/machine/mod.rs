@@ -20,6 +20,7 @@ mod call;
 mod codec;
 mod inspection;
 mod lease;
+mod lease_state;
 mod pending;
 mod query;
 mod recall;
@@ -48,7 +49,6 @@ use crate::{
     SessionQuery, SessionRecord, SessionRow, Settlement, SnapshotNote,
 };
 use call::CallRecord;
-pub(crate) use call::envelope_json;
 use codec::TooLarge;
 use pending::{Pending, PendingAnswer, PendingRead};
 use retention::{Candidate, Removal};
@@ -63,7 +63,7 @@ pub struct JournalMachine<S> {
 /// Why an operation ends before its end.
 #[derive(Debug)]
 enum Stop {
-    /// The answer is no. What was written until then stays.
+    /// The machine refuses. Rows that were written before the refusal stay.
     Refusal(JournalError),
     /// The store holds what makes no sense.
     Senseless(RowError),
@@ -97,10 +97,10 @@ impl From<StoreFailure> for Stop {
     }
 }
 
-/// What a write operation works with.
+/// The transaction of a write operation, and how durable its commit must be.
 struct Writing<'a> {
     tx: &'a mut dyn Transaction,
-    /// What the commit must survive.
+    /// The loss that the commit must survive.
     durability: Durability,
 }
 
@@ -219,11 +219,11 @@ impl<S: Store> SessionJournal for JournalMachine<S> {
 
     fn session_messages(
         &self,
-        chat: &SessionId,
+        session: &SessionId,
         query: MessageQuery,
     ) -> JournalFuture<'_, Vec<(SessionMessage, Vec<MessagePart>)>> {
-        let chat = chat.clone();
-        Box::pin(self.read_snapshot(move |reader| session::messages(reader, &chat, &query)))
+        let session = session.clone();
+        Box::pin(self.read_snapshot(move |reader| session::messages(reader, &session, &query)))
     }
 }
 

@@ -6,6 +6,7 @@ use haft_contract::{CallAddress, RunId};
 
 use super::Stop;
 use super::codec;
+use super::lease_state;
 use super::recall::{all, bound};
 use crate::limits::QUERY_BYTES_MAX;
 use crate::store::{
@@ -58,7 +59,7 @@ pub(super) fn runs(reader: &mut dyn Reader, query: &RunQuery) -> Result<Vec<RunR
     let asked = asked.latest_first(&[runs::NUMBER]).at_most(query.rows_max());
     let mut found = all(reader, &asked, |row| {
         Ok(RunRow {
-            holder: codec::holder(row)?,
+            holder: lease_state::holder(row)?,
             id: row.word(runs::ID, |text| RunId::parse(text).ok())?,
             front_end: row.text(runs::FRONT_END)?,
             root: row.text(runs::ROOT)?,
@@ -73,11 +74,6 @@ pub(super) fn runs(reader: &mut dyn Reader, query: &RunQuery) -> Result<Vec<RunR
             unknown: 0,
         })
     })?;
-    count_calls(reader, &mut found)?;
-    Ok(found)
-}
-
-fn count_calls(reader: &mut dyn Reader, found: &mut [RunRow]) -> Result<(), Stop> {
     let ids = found.iter().map(|run| run.id.as_str().into()).collect();
     let tally = Tally {
         table: &calls::TABLE,
@@ -103,7 +99,7 @@ fn count_calls(reader: &mut dyn Reader, found: &mut [RunRow]) -> Result<(), Stop
             CallStatus::Succeeded => {}
         }
     }
-    Ok(())
+    Ok(found)
 }
 
 /// Returns the snapshots of a run, or of one call of it.

@@ -1,4 +1,4 @@
-//! What an attempt did so far: how far it has come, which calls it made, and what earlier attempts did. Which recorded call
+//! The calls of an attempt: how far it has come, and the effects of earlier attempts. Which recorded call
 //! may stand in for a new one is decided elsewhere.
 
 use std::collections::{BTreeSet, HashMap};

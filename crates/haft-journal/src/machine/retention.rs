@@ -5,9 +5,10 @@ use std::collections::HashMap;
 
 use haft_contract::{Effect, RunId};
 
+use super::Stop;
 use super::codec::{calls_of_run, run_key};
+use super::lease_state::lease_state;
 use super::recall::all;
-use super::{Stop, lease};
 use crate::limits::PRUNE_CALLS_MAX;
 use crate::store::{
     Column, Condition, Counter, Reader, Row, RowError, RowQuery, RowUpdate, Table, Tally,
@@ -37,7 +38,7 @@ pub(super) enum Removal {
     Kept,
 }
 
-/// What is known of all calls of a run.
+/// Sums over all calls of a run.
 #[derive(Default)]
 struct CallSums {
     latest_ms: u64,
@@ -159,7 +160,7 @@ fn said_bytes(reader: &mut dyn Reader) -> Result<HashMap<String, u64>, Stop> {
 /// Removes a part of a run, unless it was used since it was looked at. One that is not there is gone.
 pub(super) fn remove(tx: &mut dyn Transaction, candidate: &Candidate) -> Result<Removal, Stop> {
     let run = &candidate.run;
-    let Some(state) = lease::lease_state(tx, run)? else { return Ok(Removal::Done(0)) };
+    let Some(state) = lease_state(tx, run)? else { return Ok(Removal::Done(0)) };
     if !state.is_being_removed {
         let is_as_seen = state.holder.is_none()
             && state.fencing_token == candidate.fencing_token
@@ -199,7 +200,7 @@ fn remove_part(tx: &mut dyn Transaction, run: &RunId) -> Result<Removal, Stop> {
         return Ok(Removal::Begun(calls));
     }
     delete(&sessions::TABLE, sessions::ID)?;
-    let fencing_token = lease::lease_state(tx, run)?.map_or(0, |state| state.fencing_token);
+    let fencing_token = lease_state(tx, run)?.map_or(0, |state| state.fencing_token);
     if fencing_token > tx.last(Counter::RemovedToken)? {
         tx.set_last(Counter::RemovedToken, fencing_token)?;
     }

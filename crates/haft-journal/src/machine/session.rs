@@ -6,6 +6,7 @@ use std::collections::{HashMap, VecDeque};
 use haft_contract::RunId;
 
 use super::codec::{self, Cells, run_key};
+use super::lease_state::{LEASE, lease_state};
 use super::recall::all;
 use super::{Stop, lease};
 use crate::limits::QUERY_BYTES_MAX;
@@ -27,13 +28,13 @@ const PART_HEAD: &[Column] = &[parts::MESSAGE_ID, parts::SESSION_ID];
 pub(super) fn needs(run: &RunId, batch: &Batch) -> Vec<RowNeed> {
     let need = |table, id: &str, columns| RowNeed { table, key: vec![id.into()], columns };
     let mut needs = vec![
-        need(&runs::TABLE, run.as_str(), lease::LEASE),
+        need(&runs::TABLE, run.as_str(), LEASE),
         need(&sessions::TABLE, run.as_str(), SESSION_HEAD),
     ];
     for record in batch.records() {
         match record {
             SessionRecord::Session(session) => {
-                needs.push(need(&runs::TABLE, session.id.as_str(), lease::LEASE));
+                needs.push(need(&runs::TABLE, session.id.as_str(), LEASE));
                 needs.push(need(&sessions::TABLE, session.id.as_str(), SESSION_HEAD));
             }
             SessionRecord::Message(message) => {
@@ -69,7 +70,7 @@ pub(super) fn record(tx: &mut dyn Transaction, lease: &Lease, batch: &Batch) -> 
             },
         }
     }
-    if let Some(latest_ms) = batch.heard_at_ms() {
+    if let Some(latest_ms) = batch.recorded_at_ms() {
         touch(tx, &lease.run, latest_ms)?;
     }
     if state.failed_resumes > 0 && batch.is_step_ahead() {
@@ -127,7 +128,7 @@ struct RowWrite {
     is_known: bool,
 }
 
-/// What is there, with what the batch brought so far.
+/// The rows that are in the store, with the rows of the batch so far.
 #[derive(Default)]
 struct Known {
     /// The parent of each session, and when it was updated last.
@@ -135,7 +136,7 @@ struct Known {
     /// The session of each message.
     messages: HashMap<MessageId, Option<SessionId>>,
     /// The message and session of each part.
-    parts: HashMap<String, Option<(String, String)>>,
+    parts: HashMap<String, (String, String)>,
     /// The part of each tool call of the session.
     tool_calls: HashMap<String, String>,
 }
@@ -168,71 +169,62 @@ impl Known {
         record: &SessionRecord,
     ) -> Result<Option<RowWrite>, Stop> {
         match record {
-            SessionRecord::Session(session) => self.place_session(tx, session),
-            SessionRecord::Message(message) => self.place_message(tx, message),
-            SessionRecord::Part(part) => self.place_part(tx, part),
+            SessionRecord::Session(session) => {
+                let run = lease_state(tx, &session.id.run())?;
+                let known = self.session(tx, &session.id)?;
+                let is_moved =
+                    known.as_ref().is_some_and(|(parent, _)| *parent != session.parent_id);
+                if is_moved || run.is_none_or(|run| run.is_being_removed) {
+                    return Ok(None);
+                }
+                let is_known = known.is_some();
+                let before_ms = known.map_or(0, |(_, updated_at_ms)| updated_at_ms);
+                let updated_at_ms = session.updated_at_ms.max(before_ms);
+                let cells = codec::session_cells(&SessionRow { updated_at_ms, ..session.clone() })?;
+                let now = Some((session.parent_id.clone(), updated_at_ms));
+                self.sessions.insert(session.id.clone(), now);
+                Ok(Some(RowWrite { table: &sessions::TABLE, cells, is_known }))
+            }
+            SessionRecord::Message(message) => {
+                let known = self.message(tx, &message.id)?;
+                let is_moved = known.as_ref().is_some_and(|session| *session != message.session_id);
+                if is_moved || self.session(tx, &message.session_id)?.is_none() {
+                    return Ok(None);
+                }
+                let (cells, is_known) = (codec::message_cells(message)?, known.is_some());
+                self.messages.insert(message.id.clone(), Some(message.session_id.clone()));
+                Ok(Some(RowWrite { table: &messages::TABLE, cells, is_known }))
+            }
+            SessionRecord::Part(part) => {
+                if self.message(tx, &part.message_id)?.as_ref() != Some(&part.session_id) {
+                    return Ok(None);
+                }
+                let id = part.id.as_str();
+                let place = (part.message_id.to_string(), part.session_id.to_string());
+                let known = match self.parts.get(id) {
+                    Some(known) => Some(known.clone()),
+                    None => match tx.get(&parts::TABLE, &[id.into()], PART_HEAD)? {
+                        Some(mut row) => {
+                            Some((row.text(parts::MESSAGE_ID)?, row.text(parts::SESSION_ID)?))
+                        }
+                        None => None,
+                    },
+                };
+                let is_moved = known.as_ref().is_some_and(|known| *known != place);
+                let owner = part.tool_call_id.as_ref().and_then(|call| self.tool_calls.get(call));
+                if is_moved || owner.is_some_and(|owner| owner != id) {
+                    return Ok(None);
+                }
+                if let Some(call) = &part.tool_call_id {
+                    // The part may have had another call before.
+                    self.tool_calls.retain(|_, owner| owner != id);
+                    self.tool_calls.insert(call.clone(), id.to_owned());
+                }
+                self.parts.insert(id.to_owned(), place);
+                let cells = codec::part_cells(part)?;
+                Ok(Some(RowWrite { table: &parts::TABLE, cells, is_known: known.is_some() }))
+            }
         }
-    }
-
-    fn place_session(
-        &mut self,
-        tx: &mut dyn Transaction,
-        session: &SessionRow,
-    ) -> Result<Option<RowWrite>, Stop> {
-        let run = lease::lease_state(tx, &session.id.run())?;
-        let known = self.session(tx, &session.id)?;
-        let is_moved = known.as_ref().is_some_and(|(parent, _)| *parent != session.parent_id);
-        if is_moved || run.is_none_or(|run| run.is_being_removed) {
-            return Ok(None);
-        }
-        let is_known = known.is_some();
-        let before_ms = known.map_or(0, |(_, updated_at_ms)| updated_at_ms);
-        let updated_at_ms = session.updated_at_ms.max(before_ms);
-        let cells = codec::session_cells(&SessionRow { updated_at_ms, ..session.clone() })?;
-        let now = Some((session.parent_id.clone(), updated_at_ms));
-        self.sessions.insert(session.id.clone(), now);
-        Ok(Some(RowWrite { table: &sessions::TABLE, cells, is_known }))
-    }
-
-    fn place_message(
-        &mut self,
-        tx: &mut dyn Transaction,
-        message: &SessionMessage,
-    ) -> Result<Option<RowWrite>, Stop> {
-        let known = self.message(tx, &message.id)?;
-        let is_moved = known.as_ref().is_some_and(|session| *session != message.session_id);
-        if is_moved || self.session(tx, &message.session_id)?.is_none() {
-            return Ok(None);
-        }
-        let (cells, is_known) = (codec::message_cells(message)?, known.is_some());
-        self.messages.insert(message.id.clone(), Some(message.session_id.clone()));
-        Ok(Some(RowWrite { table: &messages::TABLE, cells, is_known }))
-    }
-
-    fn place_part(
-        &mut self,
-        tx: &mut dyn Transaction,
-        part: &MessagePart,
-    ) -> Result<Option<RowWrite>, Stop> {
-        if self.message(tx, &part.message_id)?.as_ref() != Some(&part.session_id) {
-            return Ok(None);
-        }
-        let place = (part.message_id.as_str().to_owned(), part.session_id.as_str().to_owned());
-        let id = part.id.as_str();
-        let known = self.part(tx, id)?;
-        let is_moved = known.as_ref().is_some_and(|known| *known != place);
-        let owner = part.tool_call_id.as_ref().and_then(|call| self.tool_calls.get(call));
-        if is_moved || owner.is_some_and(|owner| owner != id) {
-            return Ok(None);
-        }
-        if let Some(call) = &part.tool_call_id {
-            // The part may have had another call before.
-            self.tool_calls.retain(|_, owner| owner != id);
-            self.tool_calls.insert(call.clone(), id.to_owned());
-        }
-        self.parts.insert(id.to_owned(), Some(place));
-        let cells = codec::part_cells(part)?;
-        Ok(Some(RowWrite { table: &parts::TABLE, cells, is_known: known.is_some() }))
     }
 
     fn session(
@@ -268,21 +260,6 @@ impl Known {
         let known = row.map(|row| row.word(messages::SESSION_ID, session)).transpose()?;
         self.messages.insert(id.clone(), known.clone());
         Ok(known)
-    }
-
-    fn part(
-        &mut self,
-        tx: &mut dyn Transaction,
-        id: &str,
-    ) -> Result<Option<(String, String)>, Stop> {
-        if let Some(known) = self.parts.get(id) {
-            return Ok(known.clone());
-        }
-        let row = tx.get(&parts::TABLE, &[id.into()], PART_HEAD)?;
-        Ok(match row {
-            None => None,
-            Some(mut row) => Some((row.text(parts::MESSAGE_ID)?, row.text(parts::SESSION_ID)?)),
-        })
     }
 }
 
@@ -361,15 +338,15 @@ struct PartSource {
     read: VecDeque<MessagePart>,
     /// The messages from the first of them on whose parts were not all read.
     last: Option<MessageId>,
+    /// The message and the part that were read last, `None` if there are no more.
     behind: Option<(MessageId, Value)>,
-    is_exhausted: bool,
 }
 
 impl PartSource {
     fn of(messages: &[SessionMessage]) -> Self {
         let behind = messages.first().map(|message| (message.id.clone(), "".into()));
         let last = messages.last().map(|message| message.id.clone());
-        Self { read: VecDeque::new(), last, behind, is_exhausted: false }
+        Self { read: VecDeque::new(), last, behind }
     }
 
     /// Returns the parts of a message. Messages are asked for in their order.
@@ -378,6 +355,7 @@ impl PartSource {
         reader: &mut dyn Reader,
         message: &MessageId,
     ) -> Result<Vec<MessagePart>, Stop> {
+        const ORDER: &[Column] = &[parts::MESSAGE_ID, parts::ID];
         let mut taken = Vec::new();
         loop {
             match self.read.front() {
@@ -387,32 +365,27 @@ impl PartSource {
                     let part = self.read.pop_front();
                     taken.extend(part.filter(|part| part.message_id == *message));
                 }
-                None if self.is_exhausted => return Ok(taken),
-                None => self.read_more(reader)?,
+                None => {
+                    let (Some((message, part)), Some(last)) = (&self.behind, &self.last) else {
+                        return Ok(taken);
+                    };
+                    let query =
+                        RowQuery::of(&parts::TABLE, parts::TABLE.columns).in_order(ORDER).with([
+                            Condition::Behind(ORDER, vec![message.as_str().into(), part.clone()]),
+                            Condition::AtMost(parts::MESSAGE_ID, last.as_str().into()),
+                        ]);
+                    let query = RowQuery { bytes_max: Some(QUERY_BYTES_MAX), ..query };
+                    self.read = all(reader, &query, codec::part_row)?.into();
+                    let end = self.read.back();
+                    self.behind =
+                        end.map(|part| (part.message_id.clone(), part.id.as_str().into()));
+                }
             }
         }
-    }
-
-    fn read_more(&mut self, reader: &mut dyn Reader) -> Result<(), Stop> {
-        const ORDER: &[Column] = &[parts::MESSAGE_ID, parts::ID];
-        let (Some((message, part)), Some(last)) = (&self.behind, &self.last) else {
-            self.is_exhausted = true;
-            return Ok(());
-        };
-        let query = RowQuery::of(&parts::TABLE, parts::TABLE.columns).in_order(ORDER).with([
-            Condition::Behind(ORDER, vec![message.as_str().into(), part.clone()]),
-            Condition::AtMost(parts::MESSAGE_ID, last.as_str().into()),
-        ]);
-        let query = RowQuery { bytes_max: Some(QUERY_BYTES_MAX), ..query };
-        self.read = all(reader, &query, codec::part_row)?.into();
-        let end = self.read.back().map(|part| (part.message_id.clone(), part.id.as_str().into()));
-        self.is_exhausted = end.is_none();
-        self.behind = end;
-        Ok(())
     }
 }
 
 fn is_being_removed(reader: &mut dyn Reader, session: &SessionId) -> Result<bool, Stop> {
-    let state = lease::lease_state(reader, &session.run())?;
+    let state = lease_state(reader, &session.run())?;
     Ok(state.is_some_and(|state| state.is_being_removed))
 }

@@ -1,4 +1,4 @@
-//! What happens between the steps of the machine, where no caller can be.
+//! Changes between two steps of the machine, which no caller can cause.
 
 use haft_contract::RunId;
 
@@ -48,6 +48,6 @@ async fn a_run_that_is_used_again_is_not_removed() {
     assert!(again.fencing_token > lease.fencing_token);
     let seen = candidate(&journal).await;
     assert_eq!(remove(&journal, &seen).await, Removal::Done(0));
-    // It is gone, whoever removed it.
+    // A run that is gone already counts as removed.
     assert_eq!(remove(&journal, &seen).await, Removal::Done(0));
 }

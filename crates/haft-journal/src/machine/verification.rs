@@ -7,6 +7,7 @@ use haft_contract::RunId;
 use super::Stop;
 use super::codec;
 use super::inspection::Inspection;
+use super::lease_state::LeaseState;
 use crate::store::{
     Reader, Row, RowError, RowQuery, StoreFailure, Table, calls, late_outcomes, messages, parts,
     runs, sessions,
@@ -53,7 +54,7 @@ fn rows(reader: &mut dyn Reader, inspection: &mut Inspection) -> Result<(), Stor
     show(&runs::TABLE, &[runs::NUMBER], |row, inspection| {
         let run: RunId = row.word(runs::ID, |text| RunId::parse(text).ok())?;
         let settings = row.text(runs::SETTINGS)?;
-        inspection.run(&run, codec::lease_state(row)?, &settings);
+        inspection.run(&run, LeaseState::of_row(row)?, &settings);
         Ok(())
     })?;
     show(&calls::TABLE, calls::TABLE.key, |row, inspection| {
@@ -65,7 +66,7 @@ fn rows(reader: &mut dyn Reader, inspection: &mut Inspection) -> Result<(), Stor
         Ok(())
     })?;
     show(&sessions::TABLE, sessions::TABLE.key, |row, inspection| {
-        inspection.chat(&codec::session_row(row)?);
+        inspection.session(&codec::session_row(row)?);
         Ok(())
     })?;
     show(&messages::TABLE, messages::TABLE.key, |row, inspection| {

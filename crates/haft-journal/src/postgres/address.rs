@@ -2,6 +2,7 @@
 //! the password. Reaching the place is not done here.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use tokio_postgres::Config;
 use tokio_postgres::config::{Host, SslMode};
@@ -47,7 +48,7 @@ type Parameter<'a> = (&'a str, &'a str);
 impl Address {
     /// Reads a URL such as `postgres://user:password@host:5432/database?sslmode=verify-full`.
     ///
-    /// What tokio-postgres does not know of PostgreSQL's parameters and haft does is taken out first: `sslrootcert`, and
+    /// tokio-postgres does not know all parameters of PostgreSQL. haft takes those that it knows out first: `sslrootcert`, and
     /// the values of `sslmode` that verify.
     pub(super) fn parse(url: &str) -> Result<Self, JournalError> {
         let (base, query) = url.split_once('?').unwrap_or((url, ""));
@@ -75,7 +76,22 @@ impl Address {
         let (mode, trust) = protection(last("sslmode"), last("sslrootcert"))
             .map_err(|reason| unusable(path.clone(), &reason))?;
         config.ssl_mode(mode);
-        use_bounds(&mut config);
+        // A server that is gone must be noticed in seconds. The URL may say otherwise.
+        if config.get_connect_timeout().is_none() {
+            config.connect_timeout(Duration::from_millis(CONNECT_MS_MAX));
+        }
+        if config.get_keepalives_idle() == Config::new().get_keepalives_idle() {
+            config.keepalives_idle(Duration::from_millis(KEEPALIVE_IDLE_MS));
+        }
+        if config.get_keepalives_interval().is_none() {
+            config.keepalives_interval(Duration::from_millis(KEEPALIVE_INTERVAL_MS));
+        }
+        if config.get_keepalives_retries().is_none() {
+            config.keepalives_retries(KEEPALIVE_RETRIES_MAX);
+        }
+        if config.get_application_name().is_none() {
+            config.application_name("haft");
+        }
         Ok(Self { path, config, trust })
     }
 }
@@ -84,7 +100,7 @@ fn unusable(path: PathBuf, reason: &str) -> JournalError {
     JournalError::Unreachable { path, reason: reason.to_owned() }
 }
 
-/// What is not said means what it means to PostgreSQL's own clients: `prefer`, and with a file of authorities
+/// The defaults are those of PostgreSQL's own clients: `prefer`, and with a file of authorities
 /// `require` verifies.
 fn protection(mode: Option<&str>, roots: Option<&str>) -> Result<(SslMode, Trust), String> {
     let file = roots.map(|roots| match roots {
@@ -127,26 +143,6 @@ fn decoded(text: &str) -> Result<String, String> {
         }
     }
     String::from_utf8(bytes).map_err(|_| format!("{text:?} is not UTF-8"))
-}
-
-/// A server that is gone without a word is to be noticed in seconds. What the URL says of it goes first.
-fn use_bounds(config: &mut Config) {
-    let ours = Config::new();
-    if config.get_connect_timeout().is_none() {
-        config.connect_timeout(std::time::Duration::from_millis(CONNECT_MS_MAX));
-    }
-    if config.get_keepalives_idle() == ours.get_keepalives_idle() {
-        config.keepalives_idle(std::time::Duration::from_millis(KEEPALIVE_IDLE_MS));
-    }
-    if config.get_keepalives_interval().is_none() {
-        config.keepalives_interval(std::time::Duration::from_millis(KEEPALIVE_INTERVAL_MS));
-    }
-    if config.get_keepalives_retries().is_none() {
-        config.keepalives_retries(KEEPALIVE_RETRIES_MAX);
-    }
-    if config.get_application_name().is_none() {
-        config.application_name("haft");
-    }
 }
 
 /// Returns the name of the place for messages: all hosts with their ports, and the database.

@@ -1,13 +1,13 @@
-//! What PostgreSQL reports, in the words of the journal, and whether the connection is to blame. Errors about a single
+//! The errors of PostgreSQL in the words of the journal, and whether the connection is to blame. Errors about a single
 //! entry are made where the entry is written.
 
 use std::error::Error as _;
+use std::iter::successors;
 use std::path::Path;
 
 use tokio_postgres::Error;
 use tokio_postgres::error::SqlState;
 
-use super::schema;
 use crate::JournalError;
 use crate::limits::LOCK_WAIT_MS_MAX;
 
@@ -20,30 +20,71 @@ pub(super) enum Trouble {
     Unreachable(String),
     /// The database is something else.
     NotAJournal(String),
-    /// A newer haft wrote the database, in this version.
-    Newer(i64),
+    /// A newer haft wrote the database.
+    Newer {
+        /// The version of its schema.
+        found: i64,
+        /// The newest version that this haft knows.
+        supported: i64,
+    },
     /// The server said no.
     Database(Error),
 }
 
 impl From<Error> for Trouble {
     fn from(err: Error) -> Self {
-        if is_passing(&err) { Self::Lost(told(&err)) } else { Self::Database(err) }
+        const PASSING: [SqlState; 6] = [
+            SqlState::ADMIN_SHUTDOWN,
+            SqlState::CRASH_SHUTDOWN,
+            SqlState::CANNOT_CONNECT_NOW,
+            SqlState::IDLE_SESSION_TIMEOUT,
+            SqlState::IDLE_IN_TRANSACTION_SESSION_TIMEOUT,
+            SqlState::TOO_MANY_CONNECTIONS,
+        ];
+        // Another connection may work: this one broke, or the server is going down or coming up.
+        let is_passing = match err.code() {
+            Some(code) => code.code().starts_with("08") || PASSING.contains(code),
+            // The socket may have failed before anything was sent over it.
+            None => {
+                let mut causes = successors(err.source(), |cause| (**cause).source());
+                err.is_closed() || causes.any(|cause| cause.is::<std::io::Error>())
+            }
+        };
+        if is_passing { Self::Lost(told(&err)) } else { Self::Database(err) }
     }
 }
 
 impl Trouble {
-    /// Returns what the trouble means to whoever waits for an answer from the journal at `path`.
+    /// Returns the error for the callers of the journal at `path`.
     pub(super) fn error(&self, path: &Path) -> JournalError {
         let path = path.to_owned();
         match self {
             Self::Lost(detail) => JournalError::Failed { path, detail: detail.clone() },
             Self::Unreachable(reason) => JournalError::Unreachable { path, reason: reason.clone() },
             Self::NotAJournal(reason) => JournalError::NotAJournal { path, reason: reason.clone() },
-            Self::Newer(found) => {
-                JournalError::NewerSchema { path, found: *found, supported: schema::newest() }
+            Self::Newer { found, supported } => {
+                JournalError::NewerSchema { path, found: *found, supported: *supported }
             }
-            Self::Database(err) => database_error(&path, err),
+            Self::Database(err) => {
+                let detail = told(err);
+                match err.code() {
+                    Some(&SqlState::LOCK_NOT_AVAILABLE) => {
+                        JournalError::Locked { path, waited_ms: LOCK_WAIT_MS_MAX }
+                    }
+                    Some(&SqlState::DISK_FULL) => JournalError::Full { path },
+                    Some(&SqlState::READ_ONLY_SQL_TRANSACTION) => {
+                        let reason = "the server takes no writes: it is a standby, or was told to be read-only";
+                        JournalError::Unreachable { path, reason: reason.to_owned() }
+                    }
+                    Some(&SqlState::INSUFFICIENT_PRIVILEGE) => {
+                        JournalError::Unreachable { path, reason: detail }
+                    }
+                    Some(&(SqlState::DATA_CORRUPTED | SqlState::INDEX_CORRUPTED)) => {
+                        JournalError::Damaged { path, detail }
+                    }
+                    _ => JournalError::Failed { path, detail },
+                }
+            }
         }
     }
 
@@ -60,7 +101,9 @@ impl Trouble {
     pub(super) fn is_about_an_entry(&self) -> bool {
         match self {
             Self::Database(err) => err.code() != Some(&SqlState::LOCK_NOT_AVAILABLE),
-            Self::Lost(_) | Self::Unreachable(_) | Self::NotAJournal(_) | Self::Newer(_) => false,
+            Self::Lost(_) | Self::Unreachable(_) | Self::NotAJournal(_) | Self::Newer { .. } => {
+                false
+            }
         }
     }
 }
@@ -70,59 +113,9 @@ pub(super) fn told(err: &dyn std::error::Error) -> String {
     let mut text = err.to_string();
     let mut source = err.source();
     while let Some(cause) = source {
-        // What the server says needs no heading.
+        // The message of the server needs no heading.
         text = if text == "db error" { cause.to_string() } else { format!("{text}: {cause}") };
         source = cause.source();
     }
     text
-}
-
-/// Returns whether another connection may fare better: this one broke, or the server is going down or coming up.
-fn is_passing(err: &Error) -> bool {
-    const PASSING: [SqlState; 6] = [
-        SqlState::ADMIN_SHUTDOWN,
-        SqlState::CRASH_SHUTDOWN,
-        SqlState::CANNOT_CONNECT_NOW,
-        SqlState::IDLE_SESSION_TIMEOUT,
-        SqlState::IDLE_IN_TRANSACTION_SESSION_TIMEOUT,
-        SqlState::TOO_MANY_CONNECTIONS,
-    ];
-    match err.code() {
-        Some(code) => code.code().starts_with("08") || PASSING.contains(code),
-        None => err.is_closed() || is_about_the_wire(err),
-    }
-}
-
-/// Returns whether the error comes from the socket, also before anything was sent over it.
-fn is_about_the_wire(err: &Error) -> bool {
-    let mut source = err.source();
-    while let Some(cause) = source {
-        if cause.is::<std::io::Error>() {
-            return true;
-        }
-        source = cause.source();
-    }
-    false
-}
-
-fn database_error(path: &Path, err: &Error) -> JournalError {
-    let path = path.to_owned();
-    let detail = told(err);
-    let Some(code) = err.code() else {
-        return JournalError::Failed { path, detail };
-    };
-    if *code == SqlState::LOCK_NOT_AVAILABLE {
-        JournalError::Locked { path, waited_ms: LOCK_WAIT_MS_MAX }
-    } else if *code == SqlState::DISK_FULL {
-        JournalError::Full { path }
-    } else if *code == SqlState::READ_ONLY_SQL_TRANSACTION {
-        let reason = "the server takes no writes: it is a standby, or was told to be read-only";
-        JournalError::Unreachable { path, reason: reason.to_owned() }
-    } else if *code == SqlState::INSUFFICIENT_PRIVILEGE {
-        JournalError::Unreachable { path, reason: detail }
-    } else if *code == SqlState::DATA_CORRUPTED || *code == SqlState::INDEX_CORRUPTED {
-        JournalError::Damaged { path, detail }
-    } else {
-        JournalError::Failed { path, detail }
-    }
 }

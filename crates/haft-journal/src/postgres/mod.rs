@@ -1,5 +1,5 @@
 //! The store in a PostgreSQL database, which several machines may share. One thread writes what callers queue up, in common
-//! commits, over a connection of its own; another reads. A connection that breaks is replaced, and whether a commit that was
+//! commits; another reads. Each has its own connection. A connection that breaks is replaced, and whether a commit that was
 //! under way took place is looked up, never guessed.
 
 mod address;
@@ -46,8 +46,8 @@ pub struct PostgresStore {
 }
 
 impl JournalMachine<PostgresStore> {
-    /// Connects to the database that a URL such as `postgres://user:password@host:5432/database` names. What the
-    /// journal needs there is created in the schema `haft`, or brought up to date.
+    /// Connects to the database that a URL such as `postgres://user:password@host:5432/database` names. The tables that the
+    /// journal needs are created in the schema `haft`, or brought up to date.
     ///
     /// The URL's parameters are those of PostgreSQL's own clients, with `sslmode` (`disable`, `prefer`, `require`,
     /// `verify-ca`, `verify-full`) and `sslrootcert` (a file, or `system`). Needs PostgreSQL 14 or newer.

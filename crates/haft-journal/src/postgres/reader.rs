@@ -7,17 +7,17 @@ use std::task::{Context, Waker};
 
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
-use tokio_postgres::{Client, RowStream};
+use tokio_postgres::Client;
 
 use super::Connection;
 use super::failure::Trouble;
-use super::sql::{self, Select};
+use super::sql;
 use crate::limits::SESSIONS_MAX;
 use crate::store::{ReadOperation, Reader, Row, RowQuery, StoreFailure, Tallied, Tally};
 
 const BEGIN: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
 
-/// Reads until nobody can ask any more.
+/// Reads until the queue is closed.
 pub(super) fn run(
     mut connection: Connection,
     path: &Path,
@@ -67,21 +67,12 @@ struct PostgresReader<'a> {
     trouble: Option<Trouble>,
 }
 
-impl PostgresReader<'_> {
-    /// Asks; what begins the transaction is sent together with the first question.
-    async fn ask(db: &Client, begins: bool, select: &Select) -> Result<RowStream, Trouble> {
-        if !begins {
-            return select.ask(db).await;
-        }
-        let (begun, rows) = tokio::join!(biased; db.batch_execute(BEGIN), select.ask(db));
-        begun?;
-        rows
-    }
-
-    fn begins_now(&mut self) -> bool {
-        let begins = std::mem::take(&mut self.begins);
+impl<'a> PostgresReader<'a> {
+    /// Returns what begins the transaction with the first question, and ends at once for each later one.
+    fn begin(&mut self) -> impl Future<Output = Result<(), Trouble>> + use<'a> {
+        let (db, begins) = (self.db, std::mem::take(&mut self.begins));
         self.has_begun |= begins;
-        begins
+        async move { if begins { Ok(db.batch_execute(BEGIN).await?) } else { Ok(()) } }
     }
 
     fn checked<T>(&mut self, result: Result<T, Trouble>) -> Result<T, StoreFailure> {
@@ -107,30 +98,22 @@ impl Reader for PostgresReader<'_> {
         query: &RowQuery,
         visit: &mut dyn FnMut(Row) -> ControlFlow<()>,
     ) -> Result<(), StoreFailure> {
-        let (db, begins) = (self.db, self.begins_now());
-        let scanned = self.runtime.block_on(async {
-            let rows = Self::ask(db, begins, &Select::rows(query)).await?;
-            sql::show(rows, query.columns, visit).await
-        });
+        let begun = self.begin();
+        let scanned = self.runtime.block_on(sql::scan(self.db, begun, query, visit));
         self.checked(scanned)
     }
 
     fn tally(&mut self, tally: &Tally) -> Result<Vec<Tallied>, StoreFailure> {
-        let (db, begins) = (self.db, self.begins_now());
-        let tallied = self.runtime.block_on(async {
-            let rows = Self::ask(db, begins, &Select::tally(tally)).await?;
-            sql::tallied(rows, tally).await
-        });
+        let begun = self.begin();
+        let tallied = self.runtime.block_on(sql::tally(self.db, begun, tally));
         self.checked(tallied)
     }
 
     fn inspect(&mut self) -> Result<Vec<(String, String)>, StoreFailure> {
-        let (db, begins) = (self.db, self.begins_now());
+        let begun = self.begin();
         let inspected = self.runtime.block_on(async {
-            if begins {
-                db.batch_execute(BEGIN).await?;
-            }
-            inspect(db).await
+            begun.await?;
+            inspect(self.db).await
         });
         self.checked(inspected)
     }

@@ -1,5 +1,5 @@
 //! The versions of the schema, and how a database gets from one to the next. A version is never skipped and never taken
-//! back. Whoever comes while another brings the database up to date waits for it.
+//! back. A process waits while another one brings the database up to date.
 
 use tokio_postgres::Client;
 
@@ -31,29 +31,29 @@ pub(super) async fn bring_up_to_date(client: &Client) -> Result<(), Trouble> {
     client
         .batch_execute(&format!("BEGIN READ WRITE; SELECT pg_advisory_xact_lock({LOCK})"))
         .await?;
-    let result = migrate(client).await;
+    let result = async {
+        // Counted under the lock: another process may have come first.
+        let missing = missing_steps(client).await?;
+        if missing.len() == STEPS.len() {
+            client
+                .batch_execute(
+                    "CREATE SCHEMA IF NOT EXISTS haft; \
+                     CREATE TABLE haft.schema_version (id bigint PRIMARY KEY CHECK (id = 1), version bigint NOT NULL); \
+                     INSERT INTO haft.schema_version (id, version) VALUES (1, 0)",
+                )
+                .await?;
+        }
+        for step in missing {
+            client.batch_execute(step).await?;
+        }
+        let version = format!("UPDATE haft.schema_version SET version = {}", STEPS.len());
+        Ok(client.batch_execute(&version).await?)
+    };
+    let result: Result<(), Trouble> = result.await;
     let end = if result.is_ok() { "COMMIT" } else { "ROLLBACK" };
     let ended = client.batch_execute(end).await;
     result?;
     Ok(ended?)
-}
-
-async fn migrate(client: &Client) -> Result<(), Trouble> {
-    // Counted under the lock: another process may have come first.
-    let missing = missing_steps(client).await?;
-    if missing.len() == STEPS.len() {
-        client.batch_execute(
-            "CREATE SCHEMA IF NOT EXISTS haft; \
-             CREATE TABLE haft.schema_version (id bigint PRIMARY KEY CHECK (id = 1), version bigint NOT NULL); \
-             INSERT INTO haft.schema_version (id, version) VALUES (1, 0)",
-        )
-        .await?;
-    }
-    for step in missing {
-        client.batch_execute(step).await?;
-    }
-    let version = format!("UPDATE haft.schema_version SET version = {}", STEPS.len());
-    Ok(client.batch_execute(&version).await?)
 }
 
 /// Returns the steps that the database has not taken yet.
@@ -70,10 +70,8 @@ async fn missing_steps(client: &Client) -> Result<&'static [&'static str], Troub
     let row = client.query_typed_one("SELECT version FROM haft.schema_version", &[]).await?;
     let version: i64 = row.try_get(0)?;
     let steps = usize::try_from(version).ok().and_then(|taken| STEPS.get(taken..));
-    steps.ok_or(Trouble::Newer(version))
-}
-
-/// Returns the version that this haft writes.
-pub(super) fn newest() -> i64 {
-    i64::try_from(STEPS.len()).unwrap_or(i64::MAX)
+    steps.ok_or_else(|| Trouble::Newer {
+        found: version,
+        supported: i64::try_from(STEPS.len()).unwrap_or(i64::MAX),
+    })
 }

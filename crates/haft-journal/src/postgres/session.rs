@@ -1,6 +1,6 @@
 //! A connection that is set up, and the next one when it breaks. Before the next one is used the server has ended what it
 //! was still doing for the last one, so that nothing that was sent before the break can take effect behind what is
-//! looked up after it. What is done in a session is decided elsewhere.
+//! looked up after it. The reader and the writer decide how a session is used.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -66,9 +66,30 @@ impl Link {
         if self.session.as_ref().is_some_and(|session| session.client.is_closed()) {
             self.give_up();
         }
-        if self.session.is_none() {
-            let session = self.reconnect().await?;
-            self.session = Some(session);
+        let end = Instant::now() + Duration::from_millis(RECONNECT_MS_MAX);
+        let mut pause_ms = PAUSE_MS_MIN;
+        while self.session.is_none() {
+            let opened = async {
+                let session = Session::open(&self.address, self.role).await?;
+                if let (Role::Write, Some(last)) = (self.role, &self.last) {
+                    session.end(last).await?;
+                }
+                Ok(session)
+            };
+            match opened.await {
+                Ok(session) => {
+                    self.last = None;
+                    self.session = Some(session);
+                }
+                Err(trouble) => {
+                    let pause = Duration::from_millis(pause_ms);
+                    if !matches!(trouble, Trouble::Lost(_)) || Instant::now() + pause >= end {
+                        return Err(trouble.while_connecting());
+                    }
+                    tokio::time::sleep(pause).await;
+                    pause_ms = (pause_ms * 2).min(PAUSE_MS_MAX);
+                }
+            }
         }
         Ok(self.session.as_mut().expect("there is a session now"))
     }
@@ -83,33 +104,6 @@ impl Link {
     /// Returns a name that no other session has: that of the first one.
     pub(super) fn name(&self) -> String {
         self.session.as_ref().map_or_else(String::new, |session| session.name.application.clone())
-    }
-
-    async fn reconnect(&mut self) -> Result<Session, Trouble> {
-        let end = Instant::now() + Duration::from_millis(RECONNECT_MS_MAX);
-        let mut pauses = pauses();
-        loop {
-            let trouble = match self.successor().await {
-                Ok(session) => return Ok(session),
-                Err(trouble) => trouble,
-            };
-            let pause = pauses.next().unwrap_or_default();
-            let may_pass = matches!(trouble, Trouble::Lost(_));
-            if !may_pass || Instant::now() + pause >= end {
-                return Err(trouble.while_connecting());
-            }
-            tokio::time::sleep(pause).await;
-        }
-    }
-
-    /// Returns a new session once the last one is over.
-    async fn successor(&mut self) -> Result<Session, Trouble> {
-        let session = Session::open(&self.address, self.role).await?;
-        if let (Role::Write, Some(last)) = (self.role, &self.last) {
-            session.end(last).await?;
-        }
-        self.last = None;
-        Ok(session)
     }
 }
 
@@ -137,12 +131,39 @@ impl Session {
     async fn connect(address: &Address, role: Role) -> Result<Self, Trouble> {
         let tls = tls::Connector::new(&address.trust).map_err(Trouble::Unreachable)?;
         let (client, connection) = address.config.connect(tls).await?;
-        // Whoever waits for an answer is told why the connection ended.
+        // A caller that waits for an answer gets the reason why the connection ended.
         let driver = tokio::spawn(async move { drop(connection.await) }).abort_handle();
         let name = Name { pid: 0, application: String::new() };
         let mut session = Self { client, statements: HashMap::new(), name, driver };
-        session.client.batch_execute(&settings(role)).await?;
-        session.name = introduce(&session.client).await?;
+        // A writer that falls silent in the middle of a transaction would keep all others waiting. The statements of a writer
+        // are planned while the tables may be empty, and kept while the tables grow. So plans that are right only for
+        // small tables are turned off.
+        let of_role = match role {
+            Role::Write => {
+                "SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off; SET enable_hashjoin = off; \
+                 SET enable_mergejoin = off; SET enable_bitmapscan = off"
+            }
+            Role::Read => "SET default_transaction_read_only = on",
+        };
+        let settings = format!(
+            "SET search_path = pg_catalog; SET lock_timeout = {LOCK_WAIT_MS_MAX}; \
+             SET idle_in_transaction_session_timeout = {LOCK_WAIT_MS_MAX}; SET jit = off; {of_role}"
+        );
+        session.client.batch_execute(&settings).await?;
+        let row = session.client.query_typed_one(INTRODUCTION, &[]).await?;
+        let version: i32 = row.try_get(2)?;
+        if version < SERVER_VERSION_MIN {
+            let (found, wanted) = (version / 10_000, SERVER_VERSION_MIN / 10_000);
+            let reason = format!("the server is PostgreSQL {found}; expected {wanted} or newer");
+            return Err(Trouble::Unreachable(reason));
+        }
+        let encoding: &str = row.try_get(3)?;
+        if encoding != "UTF8" {
+            let reason =
+                format!("its encoding is {encoding}; expected UTF8, which holds every text");
+            return Err(Trouble::NotAJournal(reason));
+        }
+        session.name = Name { pid: row.try_get(0)?, application: row.try_get(1)? };
         Ok(session)
     }
 
@@ -189,43 +210,3 @@ CASE current_setting('synchronous_commit') WHEN 'off' THEN set_config('synchrono
 
 const SESSION_END: &str = "\
 SELECT pg_terminate_backend(pid, $3::bigint) FROM pg_stat_activity WHERE pid = $1::int AND application_name = $2::text";
-
-/// Gives the session its name, and looks whether the server is one that can hold a journal.
-async fn introduce(client: &Client) -> Result<Name, Trouble> {
-    let row = client.query_typed_one(INTRODUCTION, &[]).await?;
-    let version: i32 = row.try_get(2)?;
-    if version < SERVER_VERSION_MIN {
-        let (found, wanted) = (version / 10_000, SERVER_VERSION_MIN / 10_000);
-        let reason = format!("the server is PostgreSQL {found}; expected {wanted} or newer");
-        return Err(Trouble::Unreachable(reason));
-    }
-    let encoding: &str = row.try_get(3)?;
-    if encoding != "UTF8" {
-        let reason = format!("its encoding is {encoding}; expected UTF8, which holds every text");
-        return Err(Trouble::NotAJournal(reason));
-    }
-    Ok(Name { pid: row.try_get(0)?, application: row.try_get(1)? })
-}
-
-/// Returns the settings of a session. A writer that is no longer heard of in the middle of a transaction would keep
-/// all others waiting. Its statements are planned while the tables may be empty and kept while they grow, so the plans
-/// that are right only for small tables are turned off.
-fn settings(role: Role) -> String {
-    let both = format!(
-        "SET search_path = pg_catalog; SET lock_timeout = {LOCK_WAIT_MS_MAX}; \
-         SET idle_in_transaction_session_timeout = {LOCK_WAIT_MS_MAX}; SET jit = off"
-    );
-    match role {
-        Role::Write => format!(
-            "{both}; SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off; SET enable_hashjoin = off; \
-             SET enable_mergejoin = off; SET enable_bitmapscan = off"
-        ),
-        Role::Read => format!("{both}; SET default_transaction_read_only = on"),
-    }
-}
-
-/// Returns the pauses between attempts, without end.
-fn pauses() -> impl Iterator<Item = Duration> {
-    std::iter::successors(Some(PAUSE_MS_MIN), |pause| Some((pause * 2).min(PAUSE_MS_MAX)))
-        .map(Duration::from_millis)
-}

@@ -1,4 +1,4 @@
-//! What cannot be seen through a server: how URLs are read, and how texts are stored.
+//! Two things that no test with a server sees: how URLs are read, and how texts are stored.
 
 use std::fmt::Write as _;
 

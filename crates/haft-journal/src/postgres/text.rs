@@ -25,7 +25,7 @@ pub(super) fn stored(text: &str) -> Cow<'_, str> {
     Cow::Owned(stored)
 }
 
-/// Returns the text that was stored so. A mark that announces nothing was written by somebody else, and stays.
+/// Returns the text that was stored so. A mark that announces nothing comes from another program, and stays.
 pub(super) fn restored(text: String) -> String {
     if !text.contains(MARK) {
         return text;

@@ -1,4 +1,4 @@
-//! The encrypted connection: rustls under tokio-postgres. What the URL says of certificates means what it means to
+//! The encrypted connection: rustls under tokio-postgres. The parameters about certificates mean the same as to
 //! PostgreSQL's own clients; certificates of clients are not supported, nor is the binding of a password to a channel.
 
 use std::fmt::Debug;

@@ -1,6 +1,7 @@
-//! One transaction of the writer. It holds the lock of all writers, so that nothing which it has read can change. What the
-//! operations of a commit need is read at once when it begins. After that they decide on the rows that are here, and
-//! what they write is sent together with the commit.
+//! One transaction of the writer. It holds the lock of all writers, so that nothing which it has read can change. The rows
+//! that the
+//! operations of a commit need are read at once when it begins. After that they decide on the rows that are here, and
+//! their writes are sent together with the commit.
 
 use std::collections::HashMap;
 use std::future::poll_fn;
@@ -16,7 +17,7 @@ use tokio_postgres::types::ToSql;
 
 use super::failure::Trouble;
 use super::session::Session;
-use super::sql::{self, Array, Select, unnested};
+use super::sql::{self, DIALECT, Parameter, array, unnested};
 use crate::limits::ANSWER_MS_MAX;
 use crate::store::{
     Column, Condition, Counter, Inserted, Reader, Row, RowNeed, RowQuery, RowUpdate, StoreFailure,
@@ -38,7 +39,7 @@ const NO_SYNC: &str = "SET LOCAL synchronous_commit = off";
 
 type RowKey = (&'static str, Vec<Value>);
 
-/// What is known of a row.
+/// The part of a row that this transaction knows.
 enum Known {
     Absent,
     /// The columns that were read or written, in the order of the table.
@@ -70,7 +71,7 @@ pub(super) struct PostgresTransaction<'a> {
     /// The last group that writes a row.
     latest: HashMap<RowKey, usize>,
     counters: Counters,
-    /// What went wrong.
+    /// The failure of the server or the connection, if there was one.
     pub(super) trouble: Option<Trouble>,
 }
 
@@ -163,7 +164,7 @@ impl<'a> PostgresTransaction<'a> {
         for (place, key) in keys.into_iter().enumerate() {
             let row = rows.remove(&place);
             match (self.known.get_mut(&(table.name, key.clone())), row) {
-                // What was written here since is newer than what was read.
+                // The row was written here since, so it is newer than the one that was read.
                 (Some(Known::Absent), _) | (Some(Known::Present(_)), None) => {}
                 (Some(Known::Present(values)), Some(row)) => {
                     for (column, value) in columns.iter().zip(row.values()) {
@@ -213,43 +214,6 @@ impl<'a> PostgresTransaction<'a> {
         Ok(self.known.get_mut(&row_key).expect("a row that was looked up is known"))
     }
 
-    fn put(&mut self, table: &'static Table, row: &[(Column, Value)]) -> Result<Inserted, Trouble> {
-        let value = |wanted: &Column| {
-            row.iter().find(|(column, _)| column == wanted).map(|(_, value)| value.clone())
-        };
-        let key: Option<Vec<Value>> = table.key.iter().map(value).collect();
-        // A row whose key is its number has a new one.
-        if let Some(key) = &key {
-            if let Known::Present(_) = self.row(table, key, &[])? {
-                return Ok(Inserted::Taken);
-            }
-            let mut values: Vec<Option<Value>> = table.empty_row().into_iter().map(Some).collect();
-            row.iter().for_each(|(column, value)| values[column.at] = Some(value.clone()));
-            if let Some(number) = table.number {
-                values[number.at] = None;
-            }
-            self.known.insert((table.name, key.clone()), Known::Present(values));
-        }
-        self.write(table, key, 0, row.to_vec());
-        Ok(Inserted::At(None))
-    }
-
-    fn change(&mut self, update: &RowUpdate<'_>) -> Result<bool, Trouble> {
-        let RowUpdate { table, key, expected, changes, .. } = *update;
-        let looked_at: Vec<Column> = expected.iter().map(|(column, _)| *column).collect();
-        let Known::Present(values) = self.row(table, key, &looked_at)? else { return Ok(false) };
-        let is_expected =
-            |(column, value): &(Column, Value)| values[column.at].as_ref() == Some(value);
-        if !expected.iter().all(is_expected) {
-            return Ok(false);
-        }
-        changes.iter().for_each(|(column, value)| values[column.at] = Some(value.clone()));
-        let key_cells = table.key.iter().copied().zip(key.iter().cloned());
-        let cells = key_cells.chain(changes.iter().cloned()).collect();
-        self.write(table, Some(key.to_vec()), table.key.len(), cells);
-        Ok(true)
-    }
-
     /// Adds a row to what is to be written: to a group of its shape where that changes nothing, else behind all others.
     fn write(
         &mut self,
@@ -295,8 +259,12 @@ impl<'a> PostgresTransaction<'a> {
         })
     }
 
-    fn checked<T>(&mut self, result: Result<T, Trouble>) -> Result<T, StoreFailure> {
-        result.map_err(|trouble| {
+    /// Works, and keeps what went wrong for the writer.
+    fn checked<T>(
+        &mut self,
+        work: impl FnOnce(&mut Self) -> Result<T, Trouble>,
+    ) -> Result<T, StoreFailure> {
+        work(self).map_err(|trouble| {
             let error = trouble.error(self.path);
             self.trouble = Some(trouble);
             error.into()
@@ -331,7 +299,7 @@ impl Lookup {
     /// Returns the rows that are there, each with the place of its key.
     async fn find(&self, session: &Session) -> Result<Vec<(usize, Row)>, Trouble> {
         let arrays = transposed(self.table.key, &self.keys);
-        let parameters: Vec<_> = arrays.iter().map(Array::parameter).collect();
+        let parameters: Vec<_> = arrays.iter().map(|array| &**array).collect();
         let rows = session.client.query(session.statement(&self.text()), &parameters).await?;
         rows.iter()
             .map(|row| {
@@ -351,7 +319,7 @@ impl WriteGroup {
             (1..=self.columns.len()).map(|number| format!("c{number}")).collect();
         let columns = columns.join(", ");
         if self.key_columns == 0 {
-            let names = sql::names(&self.columns);
+            let names = DIALECT.names(&self.columns);
             return format!(
                 "INSERT INTO haft.{name} ({names}) SELECT {columns} FROM {given} AS given ({columns}, place) \
                  ORDER BY place"
@@ -374,7 +342,7 @@ impl WriteGroup {
 
     async fn write(&self, session: &Session, text: &str) -> Result<u64, Trouble> {
         let arrays = transposed(&self.columns, &self.rows);
-        let parameters: Vec<_> = arrays.iter().map(Array::parameter).collect();
+        let parameters: Vec<_> = arrays.iter().map(|array| &**array).collect();
         Ok(session.client.execute(session.statement(text), &parameters).await?)
     }
 }
@@ -414,11 +382,9 @@ async fn joined<F: Future>(futures: impl Iterator<Item = F>) -> Vec<F::Output> {
     sent.iter_mut().map(output).collect()
 }
 
-fn transposed(columns: &[Column], rows: &[Vec<Value>]) -> Vec<Array> {
-    let array = |(place, column): (usize, &Column)| {
-        Array::of(*column, rows.iter().map(move |row| &row[place]))
-    };
-    columns.iter().enumerate().map(array).collect()
+fn transposed<'a>(columns: &[Column], rows: &'a [Vec<Value>]) -> Vec<Parameter<'a>> {
+    let values = |place: usize| rows.iter().map(move |row| &row[place]);
+    columns.iter().enumerate().map(|(place, column)| array(*column, values(place))).collect()
 }
 
 impl Reader for PostgresTransaction<'_> {
@@ -427,13 +393,11 @@ impl Reader for PostgresTransaction<'_> {
         query: &RowQuery,
         visit: &mut dyn FnMut(Row) -> ControlFlow<()>,
     ) -> Result<(), StoreFailure> {
-        let flushed = self.flush();
-        self.checked(flushed)?;
-        let scanned = wait(self.runtime, async {
-            let rows = Select::rows(query).ask(&self.session.client).await?;
-            sql::show(rows, query.columns, visit).await
-        });
-        self.checked(scanned)
+        self.checked(|this| {
+            this.flush()?;
+            let begun = async { Ok(()) };
+            wait(this.runtime, sql::scan(&this.session.client, begun, query, visit))
+        })
     }
 
     fn get(
@@ -442,27 +406,20 @@ impl Reader for PostgresTransaction<'_> {
         key: &[Value],
         columns: &'static [Column],
     ) -> Result<Option<Row>, StoreFailure> {
-        let value = |values: &Vec<Option<Value>>, column: &Column| {
-            values[column.at].clone().unwrap_or(Value::Null)
-        };
-        let row = self.row(table, key, columns).map(|known| match known {
-            Known::Absent => None,
+        self.checked(|this| match this.row(table, key, columns)? {
+            Known::Absent => Ok(None),
             Known::Present(values) => {
-                let values = columns.iter().map(|column| value(values, column)).collect();
-                Some(Row::new(columns, values))
+                let value = |column: &Column| values[column.at].clone().unwrap_or(Value::Null);
+                Ok(Some(Row::new(columns, columns.iter().map(value).collect())))
             }
-        });
-        self.checked(row)
+        })
     }
 
     fn tally(&mut self, tally: &Tally) -> Result<Vec<Tallied>, StoreFailure> {
-        let flushed = self.flush();
-        self.checked(flushed)?;
-        let tallied = wait(self.runtime, async {
-            let rows = Select::tally(tally).ask(&self.session.client).await?;
-            sql::tallied(rows, tally).await
-        });
-        self.checked(tallied)
+        self.checked(|this| {
+            this.flush()?;
+            wait(this.runtime, sql::tally(&this.session.client, async { Ok(()) }, tally))
+        })
     }
 }
 
@@ -472,13 +429,47 @@ impl Transaction for PostgresTransaction<'_> {
         table: &'static Table,
         row: &[(Column, Value)],
     ) -> Result<Inserted, StoreFailure> {
-        let inserted = self.put(table, row);
-        self.checked(inserted)
+        self.checked(|this| {
+            let value = |wanted: &Column| {
+                row.iter().find(|(column, _)| column == wanted).map(|(_, value)| value.clone())
+            };
+            let key: Option<Vec<Value>> = table.key.iter().map(value).collect();
+            // A row whose key is its number has a new one.
+            if let Some(key) = &key {
+                if let Known::Present(_) = this.row(table, key, &[])? {
+                    return Ok(Inserted::Taken);
+                }
+                let mut values: Vec<Option<Value>> =
+                    table.empty_row().into_iter().map(Some).collect();
+                row.iter().for_each(|(column, value)| values[column.at] = Some(value.clone()));
+                if let Some(number) = table.number {
+                    values[number.at] = None;
+                }
+                this.known.insert((table.name, key.clone()), Known::Present(values));
+            }
+            this.write(table, key, 0, row.to_vec());
+            Ok(Inserted::At(None))
+        })
     }
 
     fn update(&mut self, update: &RowUpdate<'_>) -> Result<bool, StoreFailure> {
-        let changed = self.change(update);
-        self.checked(changed)
+        self.checked(|this| {
+            let RowUpdate { table, key, expected, changes, .. } = *update;
+            let looked_at: Vec<Column> = expected.iter().map(|(column, _)| *column).collect();
+            let Known::Present(values) = this.row(table, key, &looked_at)? else {
+                return Ok(false);
+            };
+            let is_expected =
+                |(column, value): &(Column, Value)| values[column.at].as_ref() == Some(value);
+            if !expected.iter().all(is_expected) {
+                return Ok(false);
+            }
+            changes.iter().for_each(|(column, value)| values[column.at] = Some(value.clone()));
+            let key_cells = table.key.iter().copied().zip(key.iter().cloned());
+            let cells = key_cells.chain(changes.iter().cloned()).collect();
+            this.write(table, Some(key.to_vec()), table.key.len(), cells);
+            Ok(true)
+        })
     }
 
     fn delete(
@@ -487,12 +478,12 @@ impl Transaction for PostgresTransaction<'_> {
         conditions: &[Condition],
         rows_max: u32,
     ) -> Result<u64, StoreFailure> {
-        let flushed = self.flush();
-        self.checked(flushed)?;
-        self.known.retain(|(name, _), _| *name != table.name);
-        let delete = Select::delete(table, conditions, rows_max);
-        let deleted = wait(self.runtime, delete.execute(&self.session.client));
-        self.checked(deleted)
+        self.checked(|this| {
+            this.flush()?;
+            this.known.retain(|(name, _), _| *name != table.name);
+            let delete = DIALECT.delete(table, conditions, rows_max);
+            wait(this.runtime, sql::execute(&this.session.client, &delete))
+        })
     }
 
     fn last(&mut self, counter: Counter) -> Result<u64, StoreFailure> {
@@ -514,10 +505,12 @@ impl Transaction for PostgresTransaction<'_> {
 
     /// The machines that share a journal need not agree on the time.
     fn now_ms(&mut self, _callers_ms: u64) -> Result<u64, StoreFailure> {
-        let db = &self.session.client;
-        let now = wait(self.runtime, async {
-            Ok(db.query_typed_one(CLOCK, &[]).await?.try_get::<_, i64>(0)?)
-        });
-        self.checked(now).map(|now| u64::try_from(now).unwrap_or_default())
+        self.checked(|this| {
+            let db = &this.session.client;
+            let now: i64 = wait(this.runtime, async {
+                Ok(db.query_typed_one(CLOCK, &[]).await?.try_get(0)?)
+            })?;
+            Ok(u64::try_from(now).unwrap_or_default())
+        })
     }
 }

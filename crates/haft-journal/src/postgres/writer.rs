@@ -7,7 +7,6 @@ use tokio::sync::mpsc;
 
 use super::Connection;
 use super::failure::Trouble;
-use super::session::Session;
 use super::transaction::PostgresTransaction;
 use crate::limits::{COMMIT_ENTRIES_MAX, SESSIONS_MAX};
 use crate::store::{Durability, StoreFailure, WriteOperation};
@@ -20,7 +19,7 @@ const LAST_COMMIT: &str = "SELECT last_commit FROM haft.writers WHERE id = $1";
 const WRITERS_END: &str =
     "DELETE FROM haft.writers WHERE id = $1 OR written_at < now() - interval '1 day'";
 
-/// What writes.
+/// The writer of a journal.
 pub(super) struct Writer {
     connection: Connection,
     path: PathBuf,
@@ -36,7 +35,7 @@ impl Writer {
         Self { connection, path, id, commits: 0 }
     }
 
-    /// Writes until nobody can send any more and the queue is empty.
+    /// Writes until the queue is closed and empty.
     pub(super) fn run(mut self, mut operations: mpsc::Receiver<Box<dyn WriteOperation>>) {
         let mut batch = Vec::new();
         loop {
@@ -47,7 +46,12 @@ impl Writer {
             }
             self.write(std::mem::take(&mut batch));
         }
-        self.end();
+        let Connection { runtime, link } = &mut self.connection;
+        // If it cannot be removed now, a later writer removes it.
+        let _ = runtime.block_on(async {
+            let session = link.session().await?;
+            session.client.execute(WRITERS_END, &[&self.id]).await.map_err(Trouble::from)
+        });
     }
 
     /// Writes the operations in one commit. If that fails, each is tried alone, so that one that cannot be written takes no
@@ -72,43 +76,52 @@ impl Writer {
         let mut sessions_left = SESSIONS_MAX;
         let mut is_sent = false;
         loop {
-            let session = self.connection.runtime.block_on(self.connection.link.session());
-            let session = session.map_err(|trouble| unknown_if(is_sent, trouble))?;
-            let looked_up = match is_sent {
-                true => self.connection.runtime.block_on(last_commit(session, &self.id)),
+            let Connection { runtime, link } = &mut self.connection;
+            let session = runtime.block_on(link.session()).map_err(|trouble| match trouble {
+                // A commit that was sent in the session before stays in doubt.
+                Trouble::Unreachable(reason) if is_sent => {
+                    Trouble::Lost(format!("the connection broke, and there is no other: {reason}"))
+                }
+                trouble => trouble,
+            })?;
+            let looked_up: Result<Option<i64>, Trouble> = match is_sent {
+                true => runtime.block_on(async {
+                    let row = session.client.query_opt(LAST_COMMIT, &[&self.id]).await?;
+                    Ok(row.map(|row| row.try_get(0)).transpose()?)
+                }),
                 false => Ok(None),
             };
             let committed = match looked_up {
                 Ok(last) if is_sent && last == Some(self.commits) => return Ok(()),
-                Ok(_) => self.commit_once(batch, &mut is_sent),
+                Ok(_) => {
+                    is_sent = false;
+                    self.try_commit(batch, &mut is_sent)
+                }
                 Err(trouble) => Err(trouble),
             };
+            let Connection { runtime, link } = &mut self.connection;
             sessions_left -= 1;
             match committed {
-                Err(Trouble::Lost(_)) if sessions_left > 0 => self.connection.link.give_up(),
+                // The server rolls back by itself in a session that is lost.
                 Err(Trouble::Lost(reason)) => {
-                    self.connection.link.give_up();
-                    return Err(Trouble::Lost(reason));
+                    link.give_up();
+                    if sessions_left == 0 {
+                        return Err(Trouble::Lost(reason));
+                    }
                 }
-                result => return result,
+                Err(trouble) => {
+                    let _ = runtime.block_on(async {
+                        let session = link.session().await?;
+                        session.client.batch_execute("ROLLBACK").await.map_err(Trouble::from)
+                    });
+                    return Err(trouble);
+                }
+                Ok(()) => return Ok(()),
             }
         }
     }
 
-    /// Commits the operations, once. Says when the commit is sent, from when on it may take place.
-    fn commit_once(&mut self, batch: &mut Batch, is_sent: &mut bool) -> Result<(), Trouble> {
-        *is_sent = false;
-        let result = self.try_commit(batch, is_sent);
-        if result.as_ref().is_err_and(|trouble| !matches!(trouble, Trouble::Lost(_))) {
-            // In a session that is lost the server does so by itself.
-            let Connection { runtime, link } = &mut self.connection;
-            let _ = runtime.block_on(async {
-                link.session().await?.client.batch_execute("ROLLBACK").await.map_err(Trouble::from)
-            });
-        }
-        result
-    }
-
+    /// Commits the operations, once. Says when the commit is sent: from then on it may take place.
     fn try_commit(&mut self, batch: &mut Batch, is_sent: &mut bool) -> Result<(), Trouble> {
         let Connection { runtime, link } = &mut self.connection;
         let session = runtime.block_on(link.session())?;
@@ -128,30 +141,5 @@ impl Writer {
         self.commits += 1;
         *is_sent = true;
         transaction.commit((&self.id, self.commits), syncs)
-    }
-
-    fn end(&mut self) {
-        let Connection { runtime, link } = &mut self.connection;
-        // If it cannot be removed now, a later writer removes it.
-        let _ = runtime.block_on(async {
-            let session = link.session().await?;
-            session.client.execute(WRITERS_END, &[&self.id]).await.map_err(Trouble::from)
-        });
-    }
-}
-
-/// Returns the last commit of a writer that took place.
-async fn last_commit(session: &mut Session, id: &str) -> Result<Option<i64>, Trouble> {
-    let row = session.client.query_opt(LAST_COMMIT, &[&id]).await?;
-    Ok(row.map(|row| row.try_get(0)).transpose()?)
-}
-
-/// If there is no session any more, a commit that was sent in the one before stays in doubt.
-fn unknown_if(is_sent: bool, trouble: Trouble) -> Trouble {
-    match trouble {
-        Trouble::Unreachable(reason) if is_sent => {
-            Trouble::Lost(format!("the connection broke, and there is no other: {reason}"))
-        }
-        trouble => trouble,
     }
 }

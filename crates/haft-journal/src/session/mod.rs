@@ -3,7 +3,6 @@
 //! the agent.
 
 mod gather;
-mod id;
 mod query;
 mod record;
 mod row;
@@ -12,10 +11,9 @@ mod words;
 #[cfg(test)]
 mod tests;
 
-use crate::{JournalFuture, Lease};
+use crate::{JournalFuture, Lease, MessageId, SessionId};
 
 pub(crate) use gather::{Gathered, Gathering};
-pub use id::{MessageId, PartId, SessionId, SessionIdError};
 pub use query::{MessageQuery, SessionQuery};
 pub(crate) use record::Batch;
 pub use record::{SessionDurability, SessionRecord};

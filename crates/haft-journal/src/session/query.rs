@@ -1,32 +1,32 @@
-//! What can be asked of chats.
+//! Queries for sessions and messages.
 
-use super::{MessageId, SessionId};
-use crate::limits::{QUERY_CHATS_MAX, QUERY_MESSAGES_MAX};
+use crate::limits::{QUERY_MESSAGES_MAX, QUERY_SESSIONS_MAX};
+use crate::{MessageId, SessionId};
 
-/// Asks for chats: those that fit every field that is set.
+/// Asks for sessions: those that fit every field that is set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionQuery {
-    /// Only chats in this workspace root.
+    /// Only sessions in this workspace root.
     pub root: Option<String>,
-    /// Only chats that this one began.
+    /// Only sessions that this one began.
     pub parent: Option<SessionId>,
-    /// Only chats that no other began.
+    /// Only sessions that no other began.
     pub only_top: bool,
-    /// Chats that people are not to see, too.
+    /// Sessions that people are not to see, too.
     pub with_opaque: bool,
-    /// Only chats that are older than this one: the last one of an answer, to get the next answer.
+    /// Only sessions that are older than this one: the last one of an answer, to get the next answer.
     pub before: Option<SessionId>,
-    /// Answers no more chats than this, and never more than [`QUERY_CHATS_MAX`].
+    /// Answers no more sessions than this, and never more than [`QUERY_SESSIONS_MAX`].
     pub limit: u32,
 }
 
 impl SessionQuery {
     pub(crate) fn rows_max(&self) -> u32 {
-        self.limit.min(QUERY_CHATS_MAX)
+        self.limit.min(QUERY_SESSIONS_MAX)
     }
 }
 
-/// Asks for the newest chats that people are to see, as far as the bounds allow.
+/// Asks for the newest sessions that people are to see, as far as the bounds allow.
 impl Default for SessionQuery {
     fn default() -> Self {
         Self {
@@ -35,12 +35,12 @@ impl Default for SessionQuery {
             only_top: false,
             with_opaque: false,
             before: None,
-            limit: QUERY_CHATS_MAX,
+            limit: QUERY_SESSIONS_MAX,
         }
     }
 }
 
-/// Asks for messages of a chat.
+/// Asks for messages of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MessageQuery {
     /// Only messages behind this one: the last one of an answer, to get the next answer.

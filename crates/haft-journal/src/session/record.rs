@@ -1,25 +1,25 @@
-//! What is brought to a chat, and whether it can belong there, as far as that is seen without the database: that decides the
-//! rest. Storing it is the backend's work.
+//! The records of a session, and the checks of a record that need no database. The machine checks the
+//! rest.
 
 use haft_contract::RunId;
 
-use super::{MessagePart, SessionId, SessionMessage, SessionRow};
-use crate::JournalError;
-use crate::limits::{CHAT_RECORD_BYTES_MAX, CHAT_RECORDS_MAX, TOOL_CALL_ID_BYTES_MAX};
+use super::{MessagePart, SessionMessage, SessionRow};
+use crate::limits::{SESSION_RECORD_BYTES_MAX, SESSION_RECORDS_MAX, TOOL_CALL_ID_BYTES_MAX};
 use crate::store::Durability;
+use crate::{JournalError, SessionId};
 
-/// One row on its way into a chat.
+/// One row on its way into a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SessionRecord {
-    /// The chat itself, or one that it began.
+    /// The session itself, or one that it began.
     Session(SessionRow),
-    /// A message of the chat.
+    /// A message of the session.
     Message(SessionMessage),
-    /// A part of a message of the chat.
+    /// A part of a message of the session.
     Part(MessagePart),
 }
 
-/// What a record of a chat has survived when it is answered.
+/// The loss that a record of a session survives once it is answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SessionDurability {
     /// The death of the process; the loss of power together with whatever is recorded later in the run.
@@ -37,25 +37,58 @@ impl From<SessionDurability> for Durability {
     }
 }
 
-/// Records that are made together, each of which can belong to the chat of the run.
+/// Records that are made together, each of which can belong to the session of the run.
 #[derive(Debug)]
 pub(crate) struct Batch {
     records: Vec<SessionRecord>,
 }
 
 impl Batch {
-    /// Takes the records if they can belong to the chat of `run`.
+    /// Takes the records if they can belong to the session of `run`.
     pub(crate) fn new(run: &RunId, records: Vec<SessionRecord>) -> Result<Self, JournalError> {
-        if records.len() > CHAT_RECORDS_MAX {
+        if records.len() > SESSION_RECORDS_MAX {
             return Err(JournalError::UnfitRecord {
                 record: format!("a batch of {} records", records.len()),
                 run: run.clone(),
                 expected: format!(
-                    "at most {CHAT_RECORDS_MAX} at once: bring the others after them"
+                    "at most {SESSION_RECORDS_MAX} at once: bring the others after them"
                 ),
             });
         }
-        records.iter().try_for_each(|record| record.check(run))?;
+        for record in &records {
+            let unfit = |found: String, expected: String| {
+                let record = format!("{} with {found}", record.id());
+                Err(JournalError::UnfitRecord { record, run: run.clone(), expected })
+            };
+            let is_of_run = |session: &SessionId| session.as_str() == run.as_str();
+            let (text_bytes, can_belong) = match record {
+                SessionRecord::Session(session) => {
+                    let is_child = session.parent_id.as_ref().is_some_and(is_of_run);
+                    (session.text_bytes(), is_child || is_of_run(&session.id))
+                }
+                SessionRecord::Message(message) => {
+                    (message.text_bytes(), is_of_run(&message.session_id))
+                }
+                SessionRecord::Part(part) => (part.text_bytes(), is_of_run(&part.session_id)),
+            };
+            if text_bytes > SESSION_RECORD_BYTES_MAX {
+                let expected = format!("at most {SESSION_RECORD_BYTES_MAX} bytes");
+                return unfit(format!("{text_bytes} bytes of text"), expected);
+            }
+            if let SessionRecord::Part(part) = record {
+                let id_bytes = part.tool_call_id.as_ref().map_or(0, String::len);
+                if id_bytes > TOOL_CALL_ID_BYTES_MAX {
+                    let expected = format!("at most {TOOL_CALL_ID_BYTES_MAX} bytes");
+                    return unfit(format!("a tool call id of {id_bytes} bytes"), expected);
+                }
+                if let Some(found) = part.misfit() {
+                    return unfit(found.to_owned(), part.shape().to_owned());
+                }
+            }
+            if !can_belong {
+                return Err(record.unfit(run));
+            }
+        }
         Ok(Self { records })
     }
 
@@ -64,8 +97,8 @@ impl Batch {
         &self.records
     }
 
-    /// Returns when the latest message or part of them was recorded, which is when something of the chat was.
-    pub(crate) fn heard_at_ms(&self) -> Option<u64> {
+    /// Returns when the latest message or part of them was recorded, which is when something of the session was.
+    pub(crate) fn recorded_at_ms(&self) -> Option<u64> {
         let times = self.records.iter().filter_map(|record| match record {
             SessionRecord::Session(_) => None,
             SessionRecord::Message(message) => {
@@ -76,7 +109,7 @@ impl Batch {
         times.max()
     }
 
-    /// Returns whether the chat has come further by them, so that whoever dies after that has not died in vain.
+    /// Returns whether the session has come further by them: then a later death of the owner is not a failed resume.
     pub(crate) fn is_step_ahead(&self) -> bool {
         self.records.iter().any(|record| match record {
             SessionRecord::Message(message) => message.is_step_ahead(),
@@ -107,42 +140,5 @@ impl SessionRecord {
         };
         let (record, expected) = (self.id().to_owned(), expected.to_owned());
         JournalError::UnfitRecord { record, run: run.clone(), expected }
-    }
-
-    fn check(&self, run: &RunId) -> Result<(), JournalError> {
-        self.check_shape().map_err(|(found, expected)| JournalError::UnfitRecord {
-            record: format!("{} with {found}", self.id()),
-            run: run.clone(),
-            expected,
-        })?;
-        let is_of_run = |chat: &SessionId| chat.as_str() == run.as_str();
-        let can_belong = match self {
-            Self::Session(session) => {
-                is_of_run(&session.id) || session.parent_id.as_ref().is_some_and(is_of_run)
-            }
-            Self::Message(message) => is_of_run(&message.session_id),
-            Self::Part(part) => is_of_run(&part.session_id),
-        };
-        if can_belong { Ok(()) } else { Err(self.unfit(run)) }
-    }
-
-    /// Returns what is wrong with the row by itself, and what was expected instead.
-    fn check_shape(&self) -> Result<(), (String, String)> {
-        let bytes = match self {
-            Self::Session(session) => session.text_bytes(),
-            Self::Message(message) => message.text_bytes(),
-            Self::Part(part) => part.text_bytes(),
-        };
-        if bytes > CHAT_RECORD_BYTES_MAX {
-            let expected = format!("at most {CHAT_RECORD_BYTES_MAX} bytes");
-            return Err((format!("{bytes} bytes of text"), expected));
-        }
-        let Self::Part(part) = self else { return Ok(()) };
-        let id_bytes = part.tool_call_id.as_ref().map_or(0, String::len);
-        if id_bytes > TOOL_CALL_ID_BYTES_MAX {
-            let expected = format!("at most {TOOL_CALL_ID_BYTES_MAX} bytes");
-            return Err((format!("a tool call id of {id_bytes} bytes"), expected));
-        }
-        part.misfit().map_or(Ok(()), |found| Err((found.to_owned(), part.shape().to_owned())))
     }
 }

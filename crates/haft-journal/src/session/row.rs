@@ -1,30 +1,30 @@
-//! The rows of chats, as they are recorded, read and exported. What they hold was said by models and people, and may have
+//! The rows of sessions, as they are recorded, read and exported. Their texts come from models and people, and may have
 //! been changed by others since: it is not trusted to be well formed.
 
 use serde::Serialize;
 
 use super::{
-    MessageFinish, MessageId, MessageKind, MessageRole, PartId, PartKind, PartState, SessionId,
-    SessionMode, SessionStatus,
+    MessageFinish, MessageKind, MessageRole, PartKind, PartState, SessionMode, SessionStatus,
 };
 use crate::row::{as_json, as_optional_json};
+use crate::{MessageId, PartId, SessionId};
 
-/// One chat: a row of `chat_sessions`.
+/// One session: a row of `chat_sessions`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SessionRow {
-    /// Names the chat, and the run that its calls are made in.
+    /// Names the session, and the run that its calls are made in.
     pub id: SessionId,
-    /// The chat that began it, for a task.
+    /// The session that began it, for a task.
     pub parent_id: Option<SessionId>,
     /// The tool call of the parent that began it.
     pub parent_tool_call_id: Option<String>,
-    /// The chat whose beginning it shares.
+    /// The session whose beginning it shares.
     pub forked_from_id: Option<SessionId>,
     /// The last message of that beginning.
     pub forked_from_message_id: Option<MessageId>,
     /// The agent that answers.
     pub agent: String,
-    /// What it is about, in a few words.
+    /// The subject, in a few words.
     pub title: Option<String>,
     /// The model that answers, as the configuration names it.
     pub model: String,
@@ -32,21 +32,21 @@ pub struct SessionRow {
     pub root: String,
     /// How it stands.
     pub status: SessionStatus,
-    /// Whether somebody waits for it.
+    /// Whether a person or a call waits for it.
     pub mode: SessionMode,
     /// Whether people are to see it; what one that is opaque did is part of its parent's call.
     pub inspectable: bool,
-    /// Whether its end was told to the chat that began it.
+    /// Whether its end was told to the session that began it.
     pub delivered: bool,
-    /// What the chat is narrowed to, as JSON.
+    /// The restrictions of the session, as JSON.
     #[serde(serialize_with = "as_json")]
     pub permissions_json: String,
-    /// What whoever began it noted, as a JSON object.
+    /// Notes of the program that began it, as a JSON object.
     #[serde(serialize_with = "as_json")]
     pub metadata_json: String,
-    /// How many chats are above it.
+    /// How many sessions are above it.
     pub depth: u32,
-    /// What all its messages together cost.
+    /// The tokens of all its messages.
     #[serde(flatten)]
     pub tokens: TokenCounts,
     /// How many answers of the model it has.
@@ -57,16 +57,16 @@ pub struct SessionRow {
     pub updated_at_ms: u64,
 }
 
-/// One message of a chat: a row of `chat_messages`.
+/// One message of a session: a row of `chat_messages`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SessionMessage {
     /// Names the message; a later one has a greater id.
     pub id: MessageId,
-    /// The chat.
+    /// The session.
     pub session_id: SessionId,
     /// Who it is from.
     pub role: MessageRole,
-    /// What it is for.
+    /// The purpose of the message.
     pub kind: MessageKind,
     /// The agent that answered.
     pub agent: Option<String>,
@@ -74,18 +74,19 @@ pub struct SessionMessage {
     pub model: Option<String>,
     /// Why a message of a model ended, `None` while it comes in.
     pub finish: Option<MessageFinish>,
-    /// What went wrong, for people.
+    /// The error, for people.
     pub error: Option<String>,
     /// Of a summary: the last message that it stands for.
     pub covers_through: Option<MessageId>,
-    /// What it cost.
+    /// The tokens of the message.
     #[serde(flatten)]
     pub tokens: TokenCounts,
     /// When it began, in milliseconds since 1970.
     pub created_at_ms: u64,
     /// When it was whole, in milliseconds since 1970.
     pub completed_at_ms: Option<u64>,
-    /// When it was set aside, in milliseconds since 1970. Only [rewinding](super::SessionJournal::rewind_session) says so: of a message
+    /// When it was set aside, in milliseconds since 1970. Only [rewinding](super::SessionJournal::rewind_session) says so: of
+    /// a message
     /// that is recorded this is not looked at.
     pub rewound_at_ms: Option<u64>,
 }
@@ -97,14 +98,14 @@ pub struct MessagePart {
     pub id: PartId,
     /// The message.
     pub message_id: MessageId,
-    /// The chat.
+    /// The session.
     pub session_id: SessionId,
-    /// What it is.
+    /// The kind of part.
     #[serde(rename = "type")]
     pub kind: PartKind,
-    /// What is said, of a text or of reasoning.
+    /// The text of a text or of reasoning.
     pub text: Option<String>,
-    /// Names the call of a tool; no other part of the chat has the same.
+    /// Names the call of a tool; no other part of the session has the same.
     pub tool_call_id: Option<String>,
     /// The tool that is called, by the name that the model used.
     pub tool: Option<String>,
@@ -118,7 +119,7 @@ pub struct MessagePart {
     pub output_json: Option<String>,
     /// The call in this journal, `run/node/iteration/attempt/seq`, if one was made.
     pub call_id: Option<String>,
-    /// What a provider wants to have back with the part, as JSON.
+    /// The signatures that a provider needs with the part in later requests, as JSON.
     #[serde(serialize_with = "as_optional_json")]
     pub signatures_json: Option<String>,
     /// When it began, in milliseconds since 1970.
@@ -165,7 +166,7 @@ impl SessionMessage {
         bytes(&[self.agent.as_deref(), self.model.as_deref(), self.error.as_deref()])
     }
 
-    /// Returns whether the chat has come further by it: somebody said something, or a model has answered.
+    /// Returns whether the session has come further by it: a person said something, or a model has answered.
     pub(crate) fn is_step_ahead(&self) -> bool {
         match (self.role, self.kind) {
             (MessageRole::User, MessageKind::Said) => true,

@@ -1,4 +1,4 @@
-//! The words in the columns of a chat: of each column a few, the same in JSON and in the database.
+//! The words in the columns of a session: of each column a few, the same in JSON and in the database.
 
 use std::fmt;
 
@@ -42,9 +42,9 @@ macro_rules! words {
 }
 
 words! {
-    /// How a chat stands.
+    /// How a session stands.
     SessionStatus {
-        /// It waits for somebody to say something.
+        /// It waits for the next message of a person.
         Idle = "idle",
         /// A turn is under way, or the process in which it was has died.
         Running = "running",
@@ -58,11 +58,11 @@ words! {
 }
 
 words! {
-    /// Whether somebody waits for a chat.
+    /// Whether a person or a call waits for a session.
     SessionMode {
         /// A person, or the call that began it, waits for its answers.
         Foreground = "foreground",
-        /// It was begun for a task, and its end is told to the chat that began it.
+        /// It was begun for a task, and its end is told to the session that began it.
         Background = "background",
     }
 }
@@ -78,9 +78,9 @@ words! {
 }
 
 words! {
-    /// What a message is for.
+    /// The purpose of a message.
     MessageKind {
-        /// Somebody said it.
+        /// A person or a model said it.
         Said = "said",
         /// It stands for all messages until [`covers_through`](super::SessionMessage::covers_through).
         Summary = "summary",
@@ -100,7 +100,7 @@ words! {
         Length = "length",
         /// The process in which it came in has died.
         Interrupted = "interrupted",
-        /// Somebody stopped the turn.
+        /// The turn was stopped.
         Aborted = "aborted",
         /// The model could not go on.
         Error = "error",
@@ -110,11 +110,11 @@ words! {
 }
 
 words! {
-    /// What a part of a message is.
+    /// The kind of a part of a message.
     PartKind {
         /// Text that is said.
         Text = "text",
-        /// What the model thought before.
+        /// The reasoning of the model before the text.
         Reasoning = "reasoning",
         /// A call of a tool, with its answer.
         Tool = "tool",
@@ -122,7 +122,7 @@ words! {
 }
 
 words! {
-    /// How far a call of a tool has come in a chat.
+    /// How far a call of a tool has come in a session.
     PartState {
         /// The model is writing the arguments.
         InputStreaming = "input-streaming",
@@ -136,7 +136,7 @@ words! {
 }
 
 impl MessageFinish {
-    /// Returns whether the chat has come further by such a message.
+    /// Returns whether the session has come further by such a message.
     pub(crate) fn is_step_ahead(self) -> bool {
         match self {
             Self::Stop | Self::ToolCalls | Self::Length | Self::Aborted | Self::Other => true,

@@ -1,24 +1,25 @@
 //! The thread that brings commits to the disk while the writer goes on with the next ones. SQLite could sync each commit
-//! itself, but then nothing is written as long as the disk works. So it only writes them, and whoever was promised more
+//! itself, but then nothing is written as long as the disk works. So it only writes them. A caller that was promised more
 //! is answered after a sync of the write-ahead log that began when the commit was in it.
 //!
-//! A commit is seen by readers before that. Nobody is told of what was seen too early all the same:
+//! Readers see a commit before that. An answer never rests on a commit that can still be lost:
 //!
 //! - Readers of this process are answered after a sync, too, if there are commits that none has covered.
-//! - Other processes do not see what is missing. But a sync is of the whole log, whoever wrote into it: whatever another
-//!   process makes durable comes after all that it had seen. An effect has its intent synced first; whoever takes over a
-//!   run, and answers from what is recorded of it, has the log synced between taking and looking; and who does not have a
-//!   run answers none of its calls.
+//! - Other processes do not see which commits are not synced. But each sync covers the whole log, with the commits of all
+//!   processes. So the commits that a process makes durable come after all that it has seen. The intent of an effect is synced
+//!   before the effect. A process that takes over a run syncs the log after taking it, and only then answers from its rows.
+//!   A process without the lease of a run answers none of its calls.
 //!
-//! Who brings an outcome [ahead](crate::Journal::settle_ahead) has gone on meanwhile. What comes next will most likely be
-//! synced at once and this with it, so it is left a moment for that before it has a sync of its own.
+//! A caller that brings an outcome [ahead](crate::Journal::settle_ahead) has gone on meanwhile. The next commit will most
+//! likely be
+//! synced at once and this one with it, so it waits a moment for that before it is synced alone.
 //!
 //! All else that keeps the file whole stays SQLite's business, in whichever process: before pages are moved out of the log
 //! it is synced; the database is, before the log begins anew, so that a commit which is overwritten before its sync is
 //! in the database; and the process that writes a log's first block syncs it together with its directory. The log is not
 //! replaced as long as any connection is open.
 //!
-//! What this does not cover is a disk that loses what it took. After a sync that failed, this process promises nothing any
+//! This does not cover a disk that loses data which it took. After a sync that failed, this process promises nothing any
 //! more, nor does any that had the log open; one that opens it later cannot know.
 
 use std::fs::File;
@@ -30,12 +31,15 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 
-use super::writer::{Batch, answer};
 use crate::JournalError;
 use crate::limits::{SYNC_PAUSE_MS, UNSYNCED_COMMITS_MAX};
+use crate::store::WriteOperation;
 use crate::worker::Worker;
 
-/// What brings commits to the disk.
+/// Operations that share a commit.
+pub(super) type Batch = Vec<Box<dyn WriteOperation>>;
+
+/// The thread that brings commits to the disk, and the log that it syncs.
 pub(super) struct Disk {
     log: Arc<Log>,
     worker: Worker<Commit>,
@@ -54,14 +58,14 @@ struct Commit {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Haste {
     Now,
-    /// Nobody is kept from anything: the next sync that somebody is in a hurry for will most likely cover it.
+    /// No caller is blocked: the next urgent sync will most likely cover it.
     Soon,
 }
 
 /// The write-ahead log as a file.
 ///
 /// The writer, the thread and the reader all sync it, each under the lock: the kernel reports a failure to one of them
-/// only, and the others must not take the data for safe. What is locked is the failure, once there was one.
+/// only, and the others must not take the data for safe. The lock holds the failure, once there was one.
 pub(super) struct Log {
     file: File,
     failure: Mutex<Option<Failure>>,
@@ -78,8 +82,8 @@ pub(super) struct Log {
 pub(super) struct Failure(String);
 
 impl Disk {
-    /// Takes the log that lies beside the database at `path`, which SQLite must have open already: as long as it has, nobody
-    /// replaces the log.
+    /// Takes the log that lies beside the database at `path`. SQLite must have the log open already: until SQLite closes it, the
+    /// log is not replaced.
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         let mut name = path.canonicalize()?.into_os_string();
         name.push("-wal");
@@ -96,9 +100,24 @@ impl Disk {
             synced: AtomicU64::new(0),
         });
         let (synced, path) = (Arc::clone(&log), path.to_owned());
-        let worker = Worker::spawn("journal-disk", UNSYNCED_COMMITS_MAX, move |commits| {
-            run(&synced, &path, commits);
-        })?;
+        let run = move |mut commits: mpsc::Receiver<Commit>| {
+            let mut waiting = Vec::new();
+            while commits.blocking_recv_many(&mut waiting, UNSYNCED_COMMITS_MAX) > 0 {
+                if waiting.iter().all(|commit| commit.haste == Haste::Soon) {
+                    // A commit that is in a hurry wakes this thread.
+                    std::thread::park_timeout(Duration::from_millis(SYNC_PAUSE_MS));
+                }
+                // One sync covers all commits that are in the queue.
+                let ended = waiting.iter().map(|commit| commit.ended).max().unwrap_or_default();
+                let synced = synced.sync(ended);
+                for commit in waiting.drain(..) {
+                    answer(commit.jobs, || {
+                        synced.clone().map_err(|failure| failure.to_error(&path))
+                    });
+                }
+            }
+        };
+        let worker = Worker::spawn("journal-disk", UNSYNCED_COMMITS_MAX, run)?;
         Ok(Self { log, worker })
     }
 
@@ -125,7 +144,7 @@ impl Disk {
     fn send(&self, commit: Commit) {
         // It may be pausing, and this is more than it pauses for.
         self.worker.wake();
-        // The thread takes until nobody can send any more, so there is always somebody to send to.
+        // The thread takes commits until the queue is closed, so the send succeeds.
         self.worker.send_blocking(commit);
         self.worker.wake();
     }
@@ -154,7 +173,7 @@ impl Log {
         self.sync(self.ended.load(Ordering::SeqCst))
     }
 
-    /// Brings all commits to the disk that anybody can have seen. That includes one that has not ended: readers see it a
+    /// Brings all commits to the disk that a reader can have seen. They include one that has not ended: readers see it a
     /// moment earlier than the thread that commits it.
     pub(super) fn sync_seen(&self) -> Result<(), Failure> {
         let begun = self.begun.load(Ordering::SeqCst);
@@ -188,19 +207,9 @@ impl Log {
     }
 }
 
-/// Syncs for all commits that have queued up meanwhile at once.
-fn run(log: &Log, path: &Path, mut commits: mpsc::Receiver<Commit>) {
-    let mut waiting = Vec::new();
-    while commits.blocking_recv_many(&mut waiting, UNSYNCED_COMMITS_MAX) > 0 {
-        if waiting.iter().all(|commit| commit.haste == Haste::Soon) {
-            // Whoever is in a hurry wakes this thread.
-            std::thread::park_timeout(Duration::from_millis(SYNC_PAUSE_MS));
-        }
-        let ended = waiting.iter().map(|commit| commit.ended).max().unwrap_or_default();
-        let synced = log.sync(ended);
-        for commit in waiting.drain(..) {
-            answer(commit.jobs, || synced.clone().map_err(|failure| failure.to_error(path)));
-        }
+pub(super) fn answer(jobs: Batch, committed: impl Fn() -> Result<(), JournalError>) {
+    for job in jobs {
+        job.finish(committed());
     }
 }
 

@@ -1,4 +1,4 @@
-//! What SQLite reports, in the words of the journal. Errors about a single entry are made where the entry is written.
+//! The errors of SQLite in the words of the journal. Errors about a single entry are made where the entry is written.
 
 use std::path::Path;
 
@@ -12,10 +12,13 @@ pub(super) fn journal_error(path: &Path, err: &Error) -> JournalError {
     let path = path.to_owned();
     let detail = err.to_string();
     let Some(code) = err.sqlite_error_code() else {
-        return if is_about_content(err) {
-            JournalError::Damaged { path, detail }
-        } else {
-            JournalError::Failed { path, detail }
+        return match err {
+            // A stored value has another type than its column should have.
+            Error::FromSqlConversionFailure(..)
+            | Error::IntegralValueOutOfRange(..)
+            | Error::InvalidColumnType(..)
+            | Error::QueryReturnedNoRows => JournalError::Damaged { path, detail },
+            _ => JournalError::Failed { path, detail },
         };
     };
     match code {
@@ -23,8 +26,14 @@ pub(super) fn journal_error(path: &Path, err: &Error) -> JournalError {
             JournalError::Locked { path, waited_ms: LOCK_WAIT_MS_MAX }
         }
         ErrorCode::DiskFull => JournalError::Full { path },
-        // What is shared between processes beside the file could not be made longer.
-        ErrorCode::SystemIoFailure if is_without_room(err) => JournalError::Full { path },
+        // The disk has no room for the memory that processes share beside the file.
+        ErrorCode::SystemIoFailure
+            if err
+                .sqlite_error()
+                .is_some_and(|error| error.extended_code == ffi::SQLITE_IOERR_SHMSIZE) =>
+        {
+            JournalError::Full { path }
+        }
         ErrorCode::ReadOnly | ErrorCode::PermissionDenied => JournalError::ReadOnly { path },
         ErrorCode::CannotOpen => JournalError::CannotOpen { path, reason: detail },
         ErrorCode::NotADatabase => {
@@ -33,18 +42,4 @@ pub(super) fn journal_error(path: &Path, err: &Error) -> JournalError {
         ErrorCode::DatabaseCorrupt => JournalError::Damaged { path, detail },
         _ => JournalError::Failed { path, detail },
     }
-}
-
-fn is_without_room(err: &Error) -> bool {
-    err.sqlite_error().is_some_and(|error| error.extended_code == ffi::SQLITE_IOERR_SHMSIZE)
-}
-
-fn is_about_content(err: &Error) -> bool {
-    matches!(
-        err,
-        Error::FromSqlConversionFailure(..)
-            | Error::IntegralValueOutOfRange(..)
-            | Error::InvalidColumnType(..)
-            | Error::QueryReturnedNoRows
-    )
 }

@@ -67,13 +67,13 @@ impl JournalMachine<SqliteStore> {
 }
 
 impl SqliteStore {
+    /// Starts the threads of a store. Tests bring a writer whose log cannot be synced.
     fn start(writer: Writer, path: PathBuf) -> Result<Self, JournalError> {
-        let log = writer.log();
-        let reader = spawn_reader(open::reading(&path)?, &path, Some(log))?;
+        let reader = spawn_reader(open::reading(&path)?, &path, Some(writer.log()))?;
         let run = |operations| writer.run(operations);
         let writer = Worker::spawn("journal-writer", QUEUE_ENTRIES_MAX, run);
-        let writer = writer.map_err(|err| no_thread(&path, &err))?;
-        Ok(Self { path, reader, writer: Some(writer) })
+        let writer = Some(writer.map_err(|err| no_thread(&path, &err))?);
+        Ok(Self { path, reader, writer })
     }
 }
 

@@ -42,16 +42,19 @@ pub(super) fn reading(path: &Path) -> Result<Connection, JournalError> {
     connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)
 }
 
-/// Returns a connection that reads a database which perhaps nobody can write.
+/// Returns a connection that reads a database, also one that cannot be written.
 pub(super) fn looking(path: &Path) -> Result<Connection, JournalError> {
+    let mut log = path.as_os_str().to_owned();
+    log.push("-wal");
+    let has_log = || std::fs::metadata(&log).is_ok_and(|log| log.len() > 0);
     match checked(reading(path)?, path) {
-        // Even who only reads needs a place for what SQLite keeps beside the file, unless nobody writes into it.
+        // SQLite keeps files beside the database even for a reader, unless the database is immutable.
         Err(
             JournalError::CannotOpen { .. }
             | JournalError::ReadOnly { .. }
             | JournalError::Full { .. }
             | JournalError::Failed { .. },
-        ) if !has_log(path) => checked(
+        ) if !has_log() => checked(
             connect_to(
                 &immutable(path),
                 path,
@@ -71,14 +74,7 @@ fn checked(mut db: Connection, path: &Path) -> Result<Connection, JournalError> 
     }
 }
 
-/// Returns whether something lies beside the database that belongs to it.
-fn has_log(path: &Path) -> bool {
-    let mut log = path.as_os_str().to_owned();
-    log.push("-wal");
-    std::fs::metadata(log).is_ok_and(|log| log.len() > 0)
-}
-
-/// Returns the name by which SQLite takes it that nobody changes the file.
+/// Returns the name that tells SQLite that the file does not change.
 fn immutable(path: &Path) -> PathBuf {
     let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"/._-".contains(byte);
     let spelled = path.as_os_str().as_bytes().iter().map(|byte| match plain(byte) {

@@ -1,4 +1,4 @@
-//! What cannot be seen from outside: how statements find their rows, and what callers are answered when a thread is gone.
+//! Two things that callers do not see: how statements find their rows, and the answers after a thread has ended.
 
 use std::sync::Mutex;
 
@@ -105,7 +105,7 @@ impl Reader for Explained<'_> {
     }
 
     fn tally(&mut self, tally: &Tally) -> Result<Vec<Tallied>, StoreFailure> {
-        self.explain(&sql::tally_text(tally, &mut Vec::new()));
+        self.explain(&sql::DIALECT.tally(tally).text);
         self.transaction.tally(tally)
     }
 }
@@ -129,7 +129,7 @@ impl Transaction for Explained<'_> {
         conditions: &[Condition],
         rows_max: u32,
     ) -> Result<u64, StoreFailure> {
-        self.explain(&transaction::delete_text(table, conditions, &mut Vec::new()));
+        self.explain(&sql::DIALECT.delete(table, conditions, rows_max).text);
         self.transaction.delete(table, conditions, rows_max)
     }
 
@@ -194,7 +194,7 @@ fn check_no_scan(plans: &str) {
     assert_eq!(scans.count(), 0, "{plans}");
 }
 
-/// What is done with single calls and runs must not cost more the longer the journal is.
+/// An operation on a single call or run must not cost more in a longer journal.
 #[tokio::test]
 async fn no_statement_of_a_call_scans() {
     let directory = tempfile::tempdir().unwrap();
@@ -258,7 +258,7 @@ async fn no_statement_of_a_call_scans() {
     "#]].assert_eq(&plans);
 }
 
-/// What is removed costs as much as there is of it.
+/// The cost of a removal follows the number of removed rows.
 #[tokio::test]
 async fn no_statement_that_removes_scans() {
     let directory = tempfile::tempdir().unwrap();

@@ -1,5 +1,5 @@
 //! The thread that writes: it takes what has queued up while it was busy and commits that together, so that many
-//! callers share one commit and one sync. What a job writes, and how it gets to the disk, is decided elsewhere.
+//! callers share one commit and one sync. Other files decide the rows of a job and how they get to the disk.
 
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -9,16 +9,13 @@ use std::sync::Arc;
 use rusqlite::{Connection, ErrorCode, TransactionBehavior, ffi};
 use tokio::sync::mpsc;
 
-use super::disk::{Disk, Log};
+use super::disk::{Batch, Disk, Log, answer};
 use super::sql::Texts;
 use super::transaction::SqliteTransaction;
 use super::{failure, open};
 use crate::JournalError;
 use crate::limits::COMMIT_ENTRIES_MAX;
 use crate::store::{Durability, WriteOperation};
-
-/// Operations that share a commit.
-pub(super) type Batch = Vec<Box<dyn WriteOperation>>;
 
 /// The only connection of this journal that writes.
 pub(super) struct Writer {
@@ -59,7 +56,7 @@ impl Writer {
         Arc::clone(self.disk.log())
     }
 
-    /// Writes until nobody can send any more and the queue is empty, or until commits cannot be trusted any more.
+    /// Writes until the queue is closed and empty, or until commits cannot be trusted any more.
     pub(super) fn run(mut self, mut jobs: mpsc::Receiver<Box<dyn WriteOperation>>) {
         let mut batch = Vec::new();
         while jobs.blocking_recv_many(&mut batch, COMMIT_ENTRIES_MAX) > 0 {
@@ -76,40 +73,49 @@ impl Writer {
             answer(batch, || Err(failure.to_error(&self.path)));
             return Health::Lost;
         }
-        // Into a file without a name SQLite writes without complaint, and nobody ever reads it.
+        // SQLite reports no error for a file that was removed, and its rows would be lost.
         if file_at(&self.path) != self.file {
             answer(batch, || Err(JournalError::Removed { path: self.path.clone() }));
             return Health::Lost;
         }
+        // Waiting for a lock would take as long for each job, and a disk that failed has failed for all.
+        let is_about_all = |err: &rusqlite::Error| {
+            matches!(
+                err.sqlite_error_code(),
+                Some(
+                    ErrorCode::DatabaseBusy
+                        | ErrorCode::DatabaseLocked
+                        | ErrorCode::SystemIoFailure
+                )
+            )
+        };
         match self.commit(&mut batch) {
             Ok(()) => {
                 self.committed(batch);
                 Health::Sound
             }
-            Err(err) if batch.len() > 1 && is_about_a_job(&err) => self.write_singly(batch),
-            Err(err) => {
+            Err(err) if batch.len() == 1 || is_about_all(&err) => {
                 answer(batch, || Err(failure::journal_error(&self.path, &err)));
                 health_after(&err)
             }
-        }
-    }
-
-    fn write_singly(&mut self, batch: Batch) -> Health {
-        let mut jobs = batch.into_iter();
-        while let Some(job) = jobs.next() {
-            let mut alone = vec![job];
-            let Err(err) = self.commit(&mut alone) else {
-                self.committed(alone);
-                continue;
-            };
-            let failed = || Err(failure::journal_error(&self.path, &err));
-            answer(alone, failed);
-            if health_after(&err) == Health::Lost {
-                answer(jobs.collect(), failed);
-                return Health::Lost;
+            Err(_) => {
+                let mut jobs = batch.into_iter();
+                while let Some(job) = jobs.next() {
+                    let mut alone = vec![job];
+                    let Err(err) = self.commit(&mut alone) else {
+                        self.committed(alone);
+                        continue;
+                    };
+                    let failed = || Err(failure::journal_error(&self.path, &err));
+                    answer(alone, failed);
+                    if health_after(&err) == Health::Lost {
+                        answer(jobs.collect(), failed);
+                        return Health::Lost;
+                    }
+                }
+                Health::Sound
             }
         }
-        Health::Sound
     }
 
     /// Commits the operations together; `Err` if nothing was committed.
@@ -133,8 +139,8 @@ impl Writer {
         committed
     }
 
-    /// Answers who needs no sync, and the others after one. For a single job nobody else's is written meanwhile, so that
-    /// it is not worth waking another thread; those who have time are answered with it, or else by that thread.
+    /// Answers the jobs that need no sync, and the others after one. If a single job is urgent, this thread syncs for it, because
+    /// no other job could be written meanwhile. Jobs that can wait are answered with it, or else by the disk thread.
     fn committed(&self, batch: Batch) {
         let (durable, ordinary): (Batch, Batch) =
             batch.into_iter().partition(|job| !needs_no_sync(&**job));
@@ -162,23 +168,8 @@ fn file_at(path: &Path) -> Option<FileId> {
     Some((metadata.dev(), metadata.ino()))
 }
 
-pub(super) fn answer(jobs: Batch, committed: impl Fn() -> Result<(), JournalError>) {
-    for job in jobs {
-        job.finish(committed());
-    }
-}
-
-/// Returns whether another job may fare better. A lock that did not come free would be waited for once per job,
-/// and a disk that failed has failed for all.
-fn is_about_a_job(err: &rusqlite::Error) -> bool {
-    !matches!(
-        err.sqlite_error_code(),
-        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked | ErrorCode::SystemIoFailure)
-    )
-}
-
 /// After a sync of SQLite's that failed, the same holds as after one of [`Disk`]: the next may succeed although the data
-/// is gone. What was written before it may then be missing in the middle of the log, and with it everything after, so
+/// is gone. Commits before it may then be missing in the middle of the log, and with them everything after, so
 /// nothing more is promised.
 fn health_after(err: &rusqlite::Error) -> Health {
     let syncs = [ffi::SQLITE_IOERR_FSYNC, ffi::SQLITE_IOERR_DIR_FSYNC];

@@ -1,4 +1,4 @@
-//! What a journal is kept in. A store holds rows of a few [tables](Table) and can do little with them: find, insert,
+//! The storage of a journal. A store holds rows of a few [tables](Table) and can do little with them: find, insert,
 //! update, delete, count. It does not know what a lease, a call or a session is. The [machine](crate::JournalMachine) knows,
 //! and does everything with these primitives, for every store in the same way.
 //!
@@ -15,16 +15,17 @@
 //!
 //! # What a store promises
 //!
-//! - A transaction is all or nothing, and nobody else writes while it runs.
+//! - A transaction is all or nothing, and keeps out all other writers.
 //! - An operation whose commit succeeded is finished with `Ok`. One that is finished with an error may be committed only
 //!   where the error says that this is not known.
 //! - An operation is applied again only if its last transaction was rolled back. A store whose connection breaks during a
 //!   commit finds out whether it took place.
-//! - What is committed is in the order in which the operations came.
+//! - Commits keep the order in which the operations came.
 
 mod query;
 mod row;
 mod table;
+mod value;
 
 use std::fmt;
 use std::ops::ControlFlow;
@@ -35,11 +36,12 @@ use haft_contract::BoxFuture;
 use crate::JournalError;
 
 pub use query::{Condition, RowQuery, Tallied, Tally};
-pub use row::{Row, RowError, Value};
+pub use row::{Row, RowError};
 pub use table::{
     Column, ColumnKind, TABLES, Table, calls, late_outcomes, messages, parts, runs, sessions,
     snapshots,
 };
+pub use value::Value;
 
 /// Keeps the rows of a journal.
 pub trait Store: Send + Sync + fmt::Debug + 'static {
@@ -61,7 +63,7 @@ pub trait Store: Send + Sync + fmt::Debug + 'static {
     fn read(&self, operation: Box<dyn ReadOperation>) -> BoxFuture<'_, ()>;
 }
 
-/// What a commit survives before its operation is finished.
+/// The loss that a commit survives before its operation is finished.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Durability {
     /// The death of this process: the operating system or the server has the data.
@@ -119,7 +121,7 @@ pub struct RowNeed {
     pub table: &'static Table,
     /// The values of the table's key.
     pub key: Vec<Value>,
-    /// What is needed of the row.
+    /// The columns that the operation will look at.
     pub columns: &'static [Column],
 }
 
@@ -201,7 +203,7 @@ pub trait Transaction: Reader {
     }
 }
 
-/// What became of a new row.
+/// Whether a new row was inserted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Inserted {
     /// It is there. Where that is, if knowing it helps to find the row again.
@@ -223,9 +225,9 @@ pub struct RowUpdate<'a> {
     pub key: &'a [Value],
     /// Where the row was put. The key decides; this is a quicker way to it.
     pub place: Option<RowPlace>,
-    /// What the row must hold, or it stays as it is.
+    /// The values that the row must hold, or it stays as it is.
     pub expected: &'a [(Column, Value)],
-    /// What the row holds from now on.
+    /// The new values of the row.
     pub changes: &'a [(Column, Value)],
 }
 

@@ -1,4 +1,5 @@
-//! What can be asked of a table. A store may answer by looking at every row: [`Condition::holds`] and [`Tally::count`] say what
+//! Queries for the rows of a table. A store may answer by looking at every row: [`Condition::holds`] and [`Tally::count`] say
+//! what
 //! the answer is. A database translates the question instead.
 
 use std::collections::BTreeMap;
@@ -54,9 +55,9 @@ impl Condition {
 pub struct RowQuery {
     /// The table.
     pub table: &'static Table,
-    /// What is wanted of each row.
+    /// The columns that are wanted of each row.
     pub columns: &'static [Column],
-    /// What each row must fulfil.
+    /// The conditions that each row must fulfil.
     pub conditions: Vec<Condition>,
     /// The columns in whose order the rows come.
     pub order: &'static [Column],
@@ -146,10 +147,10 @@ impl RowQuery {
     }
 }
 
-/// What rows have that are counted together.
+/// The counts of a group of rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tallied {
-    /// What they have in common.
+    /// The values that the rows have in common.
     pub group: Row,
     /// How many they are.
     pub rows: u64,
@@ -164,7 +165,7 @@ pub struct Tallied {
 pub struct Tally {
     /// The table.
     pub table: &'static Table,
-    /// What each row must fulfil.
+    /// The conditions that each row must fulfil.
     pub conditions: Vec<Condition>,
     /// Rows that have the same values here are counted together.
     pub group: &'static [Column],

@@ -8,13 +8,13 @@ use super::Value;
 pub struct Column {
     /// Where it is in the table.
     pub at: usize,
-    /// What it is called.
+    /// The name in the database.
     pub name: &'static str,
-    /// What it holds.
+    /// The kind of its values.
     pub kind: ColumnKind,
 }
 
-/// What a column holds, if anything.
+/// The kind of the values in a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColumnKind {
     /// A number.
@@ -30,7 +30,7 @@ pub enum ColumnKind {
 /// A table.
 #[derive(Debug)]
 pub struct Table {
-    /// What it is called.
+    /// The name in the database.
     pub name: &'static str,
     /// All columns, in their order.
     pub columns: &'static [Column],
@@ -119,7 +119,7 @@ table! {
         VERSION = "version" Text,
         /// When it began.
         STARTED_AT_MS = "started_at_ms" Integer,
-        /// What the operator chose, as JSON.
+        /// The settings of the run, as JSON.
         SETTINGS = "settings" Text,
         /// Grows each time the run changes hands.
         FENCING_TOKEN = "fencing_token" Integer,
@@ -167,7 +167,7 @@ table! {
         EFFECT = "effect" Word,
         /// How far the call has come.
         STATUS = "status" Word,
-        /// What was found out later about a call in doubt.
+        /// The verdict of a later settlement, if the call was in doubt.
         VERDICT = "verdict" Word,
         /// Who found it out.
         SETTLED_BY = "settled_by" Word,
@@ -189,7 +189,7 @@ table! {
         INPUT = "input" Text,
         /// The accesses that the input implies, as JSON.
         ACCESSES = "accesses" Text,
-        /// What exactly was about to change, as JSON.
+        /// The change that the call was about to make, as JSON.
         DETAILS = "details" Text,
         /// The answer as JSON.
         ENVELOPE = "envelope" Text,
@@ -249,9 +249,9 @@ table! {
         SEQ = "seq" Integer,
         /// The root that was recorded.
         ROOT = "root" Text,
-        /// What it was like before the effect.
+        /// The snapshot before the effect.
         BEFORE = "before" Text,
-        /// What it was like after.
+        /// The snapshot after the effect.
         AFTER = "after" Text,
         /// Why one of them is missing.
         NOTE = "note" Text,
@@ -293,9 +293,9 @@ table! {
         INSPECTABLE = "inspectable" Flag,
         /// Whether its end was told to its parent.
         DELIVERED = "delivered" Flag,
-        /// What it is restricted to, as JSON.
+        /// The restrictions of the session, as JSON.
         PERMISSIONS_JSON = "permissions_json" Text,
-        /// What its beginner noted, as JSON.
+        /// Notes of the program that began it, as JSON.
         METADATA_JSON = "metadata_json" Text,
         /// How many sessions are above it.
         DEPTH = "depth" Integer,
@@ -331,7 +331,7 @@ table! {
         SESSION_ID = "session_id" Text,
         /// Who it is from.
         ROLE = "role" Word,
-        /// What it is for.
+        /// The purpose of the message.
         KIND = "kind" Word,
         /// The agent that answered.
         AGENT = "agent" Text,
@@ -339,7 +339,7 @@ table! {
         MODEL = "model" Text,
         /// Why it ended.
         FINISH = "finish" Word,
-        /// What went wrong.
+        /// The error, for people.
         ERROR = "error" Text,
         /// Of a summary: the last message that it stands for.
         COVERS_THROUGH = "covers_through" Text,
@@ -375,7 +375,7 @@ table! {
         MESSAGE_ID = "message_id" Text,
         /// The session.
         SESSION_ID = "session_id" Text,
-        /// What it is.
+        /// The kind of part.
         KIND = "type" Word,
         /// How far a tool call has come.
         STATE = "state" Word,
@@ -389,13 +389,13 @@ table! {
         TOOL = "tool" Text,
         /// The call in the table of calls.
         CALL_ID = "call_id" Text,
-        /// What is said.
+        /// The text.
         TEXT = "text" Text,
         /// The arguments of a tool call.
         INPUT_JSON = "input_json" Text,
         /// The envelope that answered it.
         OUTPUT_JSON = "output_json" Text,
-        /// What a provider wants to have back.
+        /// The signatures that a provider needs in later requests.
         SIGNATURES_JSON = "signatures_json" Text,
     }
     key [ID]

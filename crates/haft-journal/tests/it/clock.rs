@@ -1,4 +1,4 @@
-//! What a clock decides about leases, and what it does not, in the backends that go by the claim's: when a run may be
+//! Decisions of the clock about leases, in the stores that use the clock of the request: when a run may be
 //! taken, never what is kept.
 
 use std::path::Path;
@@ -11,7 +11,7 @@ use haft_journal::{
     PlannedCall, SqliteJournal,
 };
 
-use crate::fixture::{call, claim, record, run, scope};
+use crate::fixture::{call, record, request, run, scope};
 
 /// Now, as the tests have it.
 const NOON_MS: u64 = 43_200_000;
@@ -29,7 +29,7 @@ async fn open_at(
     now_ms: u64,
     lasts_ms: u64,
 ) -> Result<Lease, JournalError> {
-    journal.open_run(run("r"), LeaseRequest { now_ms, lasts_ms, ..claim(owner) }).await
+    journal.open_run(run("r"), LeaseRequest { now_ms, lasts_ms, ..request(owner) }).await
 }
 
 async fn holder(journal: &dyn Journal) -> LeaseHolder {
@@ -58,7 +58,7 @@ async fn no_lease_lasts_longer_than_the_bound() {
         journal
             .renew_lease(
                 lease,
-                LeaseRequest { now_ms: NOON_MS + 1, lasts_ms: u64::MAX, ..claim("one") },
+                LeaseRequest { now_ms: NOON_MS + 1, lasts_ms: u64::MAX, ..request("one") },
             )
             .await
             .unwrap();
@@ -78,7 +78,7 @@ async fn a_clock_that_is_set_back_makes_no_lease_eternal() {
         journal
             .renew_lease(
                 lease.clone(),
-                LeaseRequest { now_ms: NOON_MS, lasts_ms: 30_000, ..claim("one") },
+                LeaseRequest { now_ms: NOON_MS, lasts_ms: 30_000, ..request("one") },
             )
             .await
             .unwrap();
@@ -86,7 +86,10 @@ async fn a_clock_that_is_set_back_makes_no_lease_eternal() {
 
         // Nor is it one if the owner did not live to renew it.
         journal
-            .renew_lease(lease, LeaseRequest { now_ms: ahead_ms, lasts_ms: 30_000, ..claim("one") })
+            .renew_lease(
+                lease,
+                LeaseRequest { now_ms: ahead_ms, lasts_ms: 30_000, ..request("one") },
+            )
             .await
             .unwrap();
         open_at(&*journal, "two", NOON_MS, 30_000).await.unwrap();

@@ -115,7 +115,7 @@ fn write_for_ever(path: &Path, life: &str) {
             let scope = AttemptAddress { iteration, ..scope.clone() };
             tasks.spawn(write_calls(Arc::clone(&journal), scope));
         }
-        // Nobody is left to write to when the parent is gone; the panic that follows is the end.
+        // If the parent is gone, the task fails to write, and the panic that follows is the end.
         tasks.join_next().await.unwrap().unwrap();
     });
 }

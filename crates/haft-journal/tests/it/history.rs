@@ -12,7 +12,7 @@ use haft_journal::{
 };
 use rusqlite::Connection;
 
-use crate::fixture::{call, claim, lines, record, run, run_lines, scope};
+use crate::fixture::{call, lines, record, request, run, run_lines, scope};
 
 const VERSION_1: &str = include_str!("../fixtures/journal-1.sql");
 const VERSION_2: &str = include_str!("../fixtures/journal-2.sql");
@@ -59,7 +59,7 @@ async fn take_up(journal: &SqliteJournal, rows: &[CallRow]) {
     for id in ["first", "second"] {
         let now_ms = 1_797_000_000_000;
         let lease = journal
-            .open_run(run(id), haft_journal::LeaseRequest { now_ms, ..claim("next") })
+            .open_run(run(id), haft_journal::LeaseRequest { now_ms, ..request("next") })
             .await
             .unwrap();
         let scope = AttemptAddress { attempt: 9, ..scope(id) };
@@ -261,7 +261,7 @@ async fn version_4_keeps_what_was_said() {
     expect![[r#"[{"id":"msg_01m93vx380000000000000000b","session_id":"ses_01m93vx3800000000000000001","role":"assistant","kind":"said","agent":"build","model":"acme/large","finish":"tool-calls","error":null,"covers_through":null,"tokens_input":5,"tokens_output":4,"tokens_reasoning":3,"tokens_cache_read":2,"tokens_cache_write":1,"created_at_ms":1796500004100,"completed_at_ms":1796500004200,"rewound_at_ms":null},[{"id":"prt_01m93vx3800000000000000035","message_id":"msg_01m93vx380000000000000000b","session_id":"ses_01m93vx3800000000000000001","type":"reasoning","text":"The file comes first.","tool_call_id":null,"tool":null,"state":null,"input_json":null,"output_json":null,"call_id":null,"signatures_json":["c2ln"],"created_at_ms":1796500004100,"updated_at_ms":1796500004150},{"id":"prt_01m93vx3800000000000000036","message_id":"msg_01m93vx380000000000000000b","session_id":"ses_01m93vx3800000000000000001","type":"text","text":"I look at it.","tool_call_id":null,"tool":null,"state":null,"input_json":null,"output_json":null,"call_id":null,"signatures_json":null,"created_at_ms":1796500004110,"updated_at_ms":1796500004160},{"id":"prt_01m93vx3800000000000000037","message_id":"msg_01m93vx380000000000000000b","session_id":"ses_01m93vx3800000000000000001","type":"tool","text":null,"tool_call_id":"toolu_1","tool":"read","state":"output-available","input_json":{"path":"a"},"output_json":{"type":"output","data":"x","metadata":{"duration_ms":3}},"call_id":"ses_01m93vx3800000000000000001/main/0/1/1","signatures_json":{"acme":"c2ln"},"created_at_ms":1796500004120,"updated_at_ms":1796500004170},{"id":"prt_01m93vx3800000000000000038","message_id":"msg_01m93vx380000000000000000b","session_id":"ses_01m93vx3800000000000000001","type":"tool","text":null,"tool_call_id":"toolu_2","tool":"task","state":"output-available","input_json":{"subagent_type":"explore","prompt":"where is it?","background":true},"output_json":{"type":"output","data":{"session_id":"ses_01m93vx3800000000000000002"},"metadata":{"duration_ms":3}},"call_id":"ses_01m93vx3800000000000000001/main/0/1/2","signatures_json":{"acme":"c2ln"},"created_at_ms":1796500004130,"updated_at_ms":1796500004180}]]"#]].assert_eq(&serde_json::to_string(&messages[1]).unwrap());
 
     // Another process goes on.
-    let now = haft_journal::LeaseRequest { now_ms: 1_797_000_000_000, ..claim("next") };
+    let now = haft_journal::LeaseRequest { now_ms: 1_797_000_000_000, ..request("next") };
     let lease = journal.open_run(run(session.id.as_str()), now).await.unwrap();
     let (mut open, _) = messages.into_iter().next_back().unwrap();
     assert_eq!((open.finish, lease.fencing_token), (None, 2));
@@ -285,7 +285,7 @@ async fn an_older_haft_that_has_the_file_open_cannot_write_into_it() {
     expect!["table calls has no column named change"].assert_eq(&err);
 }
 
-/// People query journals with SQL. What they have written down goes on working for one release.
+/// People query journals with SQL. Their queries work for one more release.
 #[tokio::test]
 async fn the_columns_and_tables_of_version_4_are_readable_under_their_names() {
     let directory = tempfile::tempdir().unwrap();

@@ -16,11 +16,11 @@ mod opening;
 #[cfg(feature = "postgres")]
 mod postgres;
 #[cfg(feature = "postgres")]
-mod postgres_chats;
-#[cfg(feature = "postgres")]
 mod postgres_proxy;
 #[cfg(feature = "postgres")]
 mod postgres_server;
+#[cfg(feature = "postgres")]
+mod postgres_sessions;
 mod power_cut;
 mod pruning;
 mod small_disk;
@@ -28,4 +28,4 @@ mod soundness;
 mod two_journals;
 mod view;
 
-use haft_journal::conformance::{fixture, session_fixture as chat_fixture};
+use haft_journal::conformance::{fixture, session_fixture};

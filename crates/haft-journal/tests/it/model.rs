@@ -12,12 +12,12 @@ use haft_journal::{
 use proptest::prelude::*;
 use proptest::sample::select;
 
-use crate::fixture::{call, claim, outcome, run, scope};
+use crate::fixture::{call, outcome, request, run, scope};
 
 #[derive(Clone, Debug)]
 enum Step {
-    Open { run: usize, claim: LeaseRequest },
-    Renew { lease: usize, claim: LeaseRequest },
+    Open { run: usize, request: LeaseRequest },
+    Renew { lease: usize, request: LeaseRequest },
     Close { lease: usize },
     Abandon { holder: usize },
     Intend { lease: usize, place: Place, effect: Effect },
@@ -56,7 +56,7 @@ fn place() -> impl Strategy<Value = Place> {
 /// Claims of few owners at times near each other, so that leases run out and change hands.
 fn any_claim() -> impl Strategy<Value = LeaseRequest> {
     (select(vec!["one", "two", "three"]), 0..6_u64, 0..3_u64).prop_map(|(owner, now, lasts)| {
-        LeaseRequest { now_ms: now * 1_000, lasts_ms: lasts * 1_000, ..claim(owner) }
+        LeaseRequest { now_ms: now * 1_000, lasts_ms: lasts * 1_000, ..request(owner) }
     })
 }
 
@@ -73,8 +73,8 @@ fn step() -> impl Strategy<Value = Step> {
     let by = select(SettledBy::ALL.to_vec());
     let order = select(vec![CallOrder::Address, CallOrder::Change, CallOrder::Latest]);
     prop_oneof![
-        6 => (0..RUNS.len(), any_claim()).prop_map(|(run, claim)| Step::Open { run, claim }),
-        1 => (0..8_usize, any_claim()).prop_map(|(lease, claim)| Step::Renew { lease, claim }),
+        6 => (0..RUNS.len(), any_claim()).prop_map(|(run, request)| Step::Open { run, request }),
+        1 => (0..8_usize, any_claim()).prop_map(|(lease, request)| Step::Renew { lease, request }),
         1 => (0..8_usize).prop_map(|lease| Step::Close { lease }),
         2 => (0..2_usize).prop_map(|holder| Step::Abandon { holder }),
         8 => (0..8_usize, place(), effect).prop_map(|(lease, place, effect)| {
@@ -145,12 +145,12 @@ impl Users<'_> {
     async fn move_lease(&mut self, step: Step) -> String {
         let journal = self.journal;
         match step {
-            Step::Open { run: number, claim } => {
-                let lease = journal.open_run(run(RUNS[number]), claim).await;
+            Step::Open { run: number, request } => {
+                let lease = journal.open_run(run(RUNS[number]), request).await;
                 told(lease.inspect(|lease| self.leases.push(lease.clone())))
             }
-            Step::Renew { lease, claim } => match self.lease(lease) {
-                Some(lease) => told(journal.renew_lease(lease, claim).await),
+            Step::Renew { lease, request } => match self.lease(lease) {
+                Some(lease) => told(journal.renew_lease(lease, request).await),
                 None => "no lease".to_owned(),
             },
             Step::Close { lease } => match self.lease(lease) {

@@ -1,4 +1,5 @@
-//! What a path can turn out to be: nothing yet, an older or a newer journal, something else, a place that cannot be
+//! The kinds of path that a journal is opened at: nothing yet, an older or a newer journal, something else, a place that
+//! cannot be
 //! written. A file that is not ours is left as it was.
 
 use std::fs;
@@ -10,7 +11,7 @@ use haft_contract::Effect;
 use haft_journal::{CallQuery, CallStatus, Journal, JournalError, SqliteJournal};
 use rusqlite::Connection;
 
-use crate::fixture::{call, claim, lines, open, record, run, scope};
+use crate::fixture::{call, lines, open, record, request, run, scope};
 
 /// Opens what `prepare` makes inside a directory, and expects this error; the directory is written `DIR`.
 fn check_error(prepare: impl Fn(&Path) -> PathBuf, expect: Expect) {
@@ -243,7 +244,7 @@ async fn a_journal_can_be_looked_at_without_changing_it() {
     use_once(&path, 1).await;
     let journal = SqliteJournal::open_to_read(&path).unwrap();
     assert_eq!(lines(&journal.calls(CallQuery::default()).await.unwrap()).lines().count(), 1);
-    let refused = journal.open_run(run("s"), claim("one")).await;
+    let refused = journal.open_run(run("s"), request("one")).await;
     assert!(matches!(refused, Err(JournalError::ReadOnly { .. })), "{refused:?}");
     let nothing = SqliteJournal::open_to_read(directory.path().join("none.db"));
     assert!(matches!(nothing, Err(JournalError::CannotOpen { .. })), "{nothing:?}");

@@ -1,4 +1,4 @@
-//! What only a server can do to a journal: it is restarted, its connections are cut, several machines share it, and it may
+//! The failures that only a server causes: it is restarted, its connections are cut, several machines share it, and it may
 //! belong to others.
 
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use haft_journal::{
 use serde_json::json;
 
 use crate::fixture::{
-    brief_claim, call, call_of, claim, lines, open, outcome, output, record, run, scope,
+    brief_request, call, call_of, lines, open, outcome, output, record, request, run, scope,
 };
 use crate::postgres_proxy::{Cut, Proxy};
 use crate::postgres_server::Server;
@@ -137,9 +137,9 @@ async fn an_action_whose_answer_is_lost_answers_as_if_it_were_not() {
             proxy.cut_next(cut);
             &journal
         };
-        let lease = cutting().open_run(run("r"), claim("one")).await.unwrap();
+        let lease = cutting().open_run(run("r"), request("one")).await.unwrap();
         assert_eq!(lease.fencing_token, 1);
-        cutting().renew_lease(lease.clone(), claim("one")).await.unwrap();
+        cutting().renew_lease(lease.clone(), request("one")).await.unwrap();
         let read = journal.intend(call(&scope("r"), 1, Effect::Read)).await.unwrap();
         cutting().settle(read, outcome(CallStatus::Succeeded)).await.unwrap();
         cutting()
@@ -164,7 +164,7 @@ async fn an_action_whose_answer_is_lost_answers_as_if_it_were_not() {
             (settled.status, settled.verdict),
             (CallStatus::Succeeded, Some(SettlementVerdict::Happened))
         );
-        let again = journal.open_run(run("r"), claim("two")).await.unwrap();
+        let again = journal.open_run(run("r"), request("two")).await.unwrap();
         assert_eq!(again.fencing_token, 2);
         cutting().close_run(again).await.unwrap();
         expect![[r#"
@@ -194,15 +194,15 @@ async fn a_conflict_is_one_after_a_cut_too() {
 async fn two_journals_share_a_database_and_only_one_has_a_run() {
     let url = Server::shared().url();
     let (first, second) = (connect(&url).await, connect(&url).await);
-    let lease = first.open_run(run("r"), claim("one")).await.unwrap();
-    let refused = second.open_run(run("r"), claim("two")).await.unwrap_err();
+    let lease = first.open_run(run("r"), request("one")).await.unwrap();
+    let refused = second.open_run(run("r"), request("two")).await.unwrap_err();
     let JournalError::LeaseHeld { holder } = &refused else { panic!("{refused:?}") };
     assert_eq!((holder.owner.location.as_str(), holder.fencing_token), ("process one", 1));
 
     let intent = first.intend(call(&scope("r"), 1, Effect::Once)).await.unwrap();
     // Its time is over, as if it had not been heard of for long.
-    first.renew_lease(lease, brief_claim("one")).await.unwrap();
-    let taken = second.open_run(run("r"), claim("two")).await.unwrap();
+    first.renew_lease(lease, brief_request("one")).await.unwrap();
+    let taken = second.open_run(run("r"), request("two")).await.unwrap();
     assert_eq!(taken.fencing_token, 2);
     let late = first.settle(intent, outcome(CallStatus::Succeeded)).await.unwrap_err();
     let JournalError::Fenced { fencing_token: 1, by: Some(by), .. } = &late else {
@@ -271,7 +271,7 @@ async fn texts_hold_what_postgresql_cannot() {
     let lease = journal
         .open_run(
             haft_journal::NewRun { root: "/a\0b\u{1a}0".to_owned(), ..run("r") },
-            claim("o\0ne"),
+            request("o\0ne"),
         )
         .await
         .unwrap();
@@ -305,7 +305,7 @@ async fn the_view_has_a_row_for_every_call_that_is_not_open() {
     drop(journal.intend(call(&scope("r"), 3, Effect::Once)).await.unwrap());
     let holder = journal.lease_holders().await.unwrap().remove(0);
     journal.abandon_run(holder).await.unwrap();
-    let again = journal.open_run(run("r"), claim("two")).await.unwrap();
+    let again = journal.open_run(run("r"), request("two")).await.unwrap();
     let open =
         PlannedCall { fencing_token: again.fencing_token, ..call(&scope("r"), 4, Effect::Once) };
     drop(journal.intend(open).await.unwrap());
@@ -382,7 +382,7 @@ async fn a_database_of_the_first_version_is_brought_up_to_date() {
     assert_eq!(unheard().await, [] as [u32; 0]);
     assert_eq!(journal.verify().await.unwrap(), []);
     assert_eq!(server.ask(&database, "SELECT version FROM haft.schema_version"), "4\n");
-    // What people have written down goes on working for one release.
+    // Queries that people wrote work for one more release.
     let old = [
         (
             "SELECT id, epoch, owner_place, fruitless, fruitless_since, is_going FROM haft.runs",
@@ -466,7 +466,7 @@ async fn a_lease_outlives_a_crash_of_the_server() {
     let lease = open(&journal, "r").await;
     server.crash();
     server.restart();
-    let refused = connect(&url).await.open_run(run("r"), claim("two")).await;
+    let refused = connect(&url).await.open_run(run("r"), request("two")).await;
     assert!(matches!(refused, Err(JournalError::LeaseHeld { .. })), "{refused:?}");
     record(&journal, call(&scope("r"), 1, Effect::Once), CallStatus::Succeeded).await;
     journal.close_run(lease).await.unwrap();
@@ -529,7 +529,7 @@ async fn a_server_is_trusted_as_the_url_says() {
     .assert_eq(&told);
 }
 
-/// Somebody who locks what haft writes to, until dropped.
+/// A client that locks the tables that haft writes to, until dropped.
 struct Blocker(std::process::Child);
 
 impl Blocker {
@@ -570,7 +570,7 @@ async fn a_lock_is_waited_for_until_the_bound() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_that_says_nothing_is_given_up() {
-    // The system lets everybody in, and nobody ever answers.
+    // The system accepts every connection, and no server answers.
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("postgres://haft@{}/silent", silent.local_addr().unwrap());
     let refused = PostgresJournal::connect(&url).await.unwrap_err();

@@ -39,7 +39,7 @@ impl Proxy {
         let shared = Arc::clone(&state);
         std::thread::spawn(move || {
             for client in listener.incoming().map_while(Result::ok) {
-                // While the server is down nobody is let in.
+                // While the server is down, the proxy accepts no connection.
                 if let Ok(server) = TcpStream::connect(("127.0.0.1", server)) {
                     relay(client, server, &shared);
                 }

@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use haft_journal::{Journal, PostgresJournal};
 
-/// Starts and ends the server on orders, and ends it and removes its files when nobody can give orders any more.
+/// Starts and ends the server on orders. When the orders end, it ends the server and removes its files.
 const GUARDIAN: &str = r#"
 directory=$1; shift
 while read -r order; do
@@ -27,8 +27,8 @@ done
 kill -QUIT "$server"; wait "$server"; rm -rf "$directory"
 "#;
 
-/// What a server is told beside where its files and ports are. It has little memory, and no disk to wait for: what
-/// survives the death of its processes does not depend on that.
+/// The settings of a server beside its files and ports. It has little memory, and does not wait for the disk: rows
+/// survive the death of its processes without that.
 const SETTINGS: &str = "\
 listen_addresses = '127.0.0.1'
 fsync = off
@@ -81,7 +81,7 @@ impl Server {
             .args(server)
             .current_dir("/")
             .env("LC_ALL", "C")
-            // What ends the tests from a terminal is not to end the guardian before it has tidied up.
+            // A signal from the terminal ends the tests. It must not end the guardian before it has tidied up.
             .process_group(0)
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
@@ -90,7 +90,7 @@ impl Server {
             .unwrap();
         let (lines, told) = channel();
         let stderr = BufReader::new(guardian.stderr.take().unwrap());
-        // Reads on for as long as somebody writes: a server whose log is full stands still.
+        // Reads until the log is closed: a server whose log is full stands still.
         std::thread::spawn(move || {
             for line in stderr.lines().map_while(Result::ok) {
                 let _ = lines.send(line);
@@ -175,15 +175,15 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // Nobody can give orders any more once this is closed.
+        // Closing this ends the orders.
         let orders = std::mem::replace(self.orders.get_mut().unwrap(), no_orders());
         drop(orders);
         self.guardian.wait().unwrap();
     }
 }
 
-/// Returns a port for a server that goes away and comes back: one that the kernel gives to nobody who asks for any, be it
-/// to listen or to connect. A client that knocks at a closed port of that range may even reach itself.
+/// Returns a port for a server that goes away and comes back. The kernel gives it to no program that asks for any port, to
+/// listen or to connect. A client that knocks at a closed port of that range may even reach itself.
 fn free_port() -> u16 {
     const FIRST: u16 = 1024;
     let range = std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").unwrap();
@@ -257,13 +257,13 @@ fn is_root() -> bool {
     run(Command::new("id").arg("-u")).trim() == "0"
 }
 
-/// The server refuses to work for root, who hands it over to nobody.
+/// The server refuses to work for root, so another user runs it.
 fn as_user() -> Vec<std::ffi::OsString> {
     let nobody = ["setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups"];
     if is_root() { nobody.map(Into::into).into() } else { Vec::new() }
 }
 
-/// Makes files the server's own, which nobody else may read.
+/// Gives files to the server, which alone may read them.
 fn give_away(path: &Path) {
     if is_root() {
         run(Command::new("chown").args(["-R", "nobody:nogroup"]).arg(path));
@@ -286,7 +286,7 @@ fn run(command: &mut Command) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Returns a journal in a database of its own, for tests that run on every backend.
+/// Returns a journal in a new database, for tests that run on every store.
 pub(crate) fn journal() -> Arc<dyn Journal> {
     let url = Server::shared().url();
     let connect = async move { PostgresJournal::connect(&url).await.unwrap() };

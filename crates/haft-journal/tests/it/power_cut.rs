@@ -18,7 +18,7 @@ use haft_journal::{
     SqliteJournal,
 };
 
-use crate::fixture::{claim, run};
+use crate::fixture::{request, run};
 use disk::{Disk, Loss, Random};
 use trace::Change;
 
@@ -146,8 +146,8 @@ async fn check(path: &Path, said: &[String], at: &str) {
         all.iter().map(|row| (row.id().to_string(), row.status.as_str())).collect();
     let messages = messages(&journal).await;
     for row in &all {
-        let Ok(chat) = SessionId::parse(row.scope.run.as_str()) else { continue };
-        let message = calls::said_before(chat.bits(), row.seq);
+        let Ok(session) = SessionId::parse(row.scope.run.as_str()) else { continue };
+        let message = calls::said_before(session.bits(), row.seq);
         assert!(messages.contains(message.as_str()), "{at}: nobody asked for {}", row.id());
     }
     for line in said {
@@ -165,7 +165,10 @@ async fn check(path: &Path, said: &[String], at: &str) {
     }
     assert_eq!(journal.verify().await.unwrap(), [], "{at}");
     // It goes on from there.
-    journal.open_run(run("next"), claim("next")).await.unwrap_or_else(|err| panic!("{at}: {err}"));
+    journal
+        .open_run(run("next"), request("next"))
+        .await
+        .unwrap_or_else(|err| panic!("{at}: {err}"));
 }
 
 async fn has_come_late(journal: &SqliteJournal, call: &str) -> bool {
@@ -177,8 +180,8 @@ async fn has_come_late(journal: &SqliteJournal, call: &str) -> bool {
 /// Returns the messages that are there.
 async fn messages(journal: &SqliteJournal) -> HashSet<String> {
     let mut messages = HashSet::new();
-    for chat in journal.sessions(SessionQuery::default()).await.unwrap() {
-        let found = journal.session_messages(&chat.id, MessageQuery::default()).await.unwrap();
+    for session in journal.sessions(SessionQuery::default()).await.unwrap() {
+        let found = journal.session_messages(&session.id, MessageQuery::default()).await.unwrap();
         // A message and its part were brought together.
         assert!(found.iter().all(|(_, parts)| parts.len() == 1), "a message without its part");
         messages.extend(found.into_iter().map(|(message, _)| message.id.to_string()));

@@ -6,7 +6,7 @@ use haft_journal::{
 };
 use rusqlite::Connection;
 
-use crate::fixture::{call, claim, open, record, run, scope};
+use crate::fixture::{call, open, record, request, run, scope};
 
 /// Records a run of three calls and leaves it as a removal does that was killed after the first call.
 async fn interrupted(directory: &tempfile::TempDir) -> SqliteJournal {
@@ -37,7 +37,7 @@ async fn the_next_removal_finishes_it() {
 async fn a_run_of_that_name_begins_anew() {
     let directory = tempfile::tempdir().unwrap();
     let journal = interrupted(&directory).await;
-    let lease = journal.open_run(run("r"), claim("two")).await.unwrap();
+    let lease = journal.open_run(run("r"), request("two")).await.unwrap();
     assert_eq!(lease.fencing_token, 2);
     assert_eq!(journal.calls(CallQuery::default()).await.unwrap(), []);
     assert_eq!(

@@ -85,7 +85,7 @@ async fn fill(disk: &Path) {
     assert_eq!(seqs, (1..=seq).collect::<Vec<_>>());
 }
 
-/// Whoever only looks needs nothing to write to.
+/// A reader needs no space on the disk.
 fn check_read_only(disk: &Path) {
     let journal = SqliteJournal::open_to_read(disk.join("journal.db")).unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();

@@ -1,4 +1,4 @@
-//! What `verify` finds in a file that somebody else has changed. Each case breaks one thing that haft never does.
+//! The findings of `verify` in a file that another program has changed. Each case breaks one promise of haft.
 
 use std::path::Path;
 
@@ -112,16 +112,16 @@ async fn keys_and_epochs_that_are_wrong_are_found() {
     check(
         "UPDATE calls SET fencing_token = 2 WHERE seq IN (1, 3)",
         expect![[r#"
-        epochs are those of the run: call r/main/0/1/1 has epoch 2 and its run 1
-        epochs are those of the run: call r/main/0/1/3 has epoch 2 and its run 1
-        open calls have an owner: call r/main/0/1/3 is open, and nobody has its epoch 2
+        fencing tokens are those of the run: call r/main/0/1/1 has fencing token 2 and its run 1
+        fencing tokens are those of the run: call r/main/0/1/3 has fencing token 2 and its run 1
+        open calls have an owner: call r/main/0/1/3 is open, and no process has its fencing token 2
     "#]],
     )
     .await;
     check(
         "UPDATE runs SET owner_id = NULL",
         expect![[r#"
-        open calls have an owner: call r/main/0/1/3 is open, and nobody has its epoch 1
+        open calls have an owner: call r/main/0/1/3 is open, and no process has its fencing token 1
     "#]],
     )
     .await;

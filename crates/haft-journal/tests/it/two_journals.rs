@@ -8,7 +8,7 @@ use haft_journal::{
     CallOrder, CallQuery, CallRow, CallStatus, Journal, JournalError, PlannedCall, SqliteJournal,
 };
 
-use crate::fixture::{brief_claim, call, claim, open, outcome, record, run, scope};
+use crate::fixture::{brief_request, call, open, outcome, record, request, run, scope};
 
 const TASKS: u32 = 8;
 const CALLS: u32 = 40;
@@ -65,21 +65,21 @@ async fn a_run_is_one_process_s_and_the_other_is_told_whose() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("journal.db");
     let [first, second] = [(); 2].map(|()| SqliteJournal::open(&path).unwrap());
-    first.open_run(run("r"), brief_claim("one")).await.unwrap();
+    first.open_run(run("r"), brief_request("one")).await.unwrap();
     let intent = first.intend(call(&scope("r"), 1, Effect::Once)).await.unwrap();
 
-    let lease = second.open_run(run("r"), claim("two")).await.unwrap();
-    let loser = first.open_run(run("r"), claim("one")).await;
+    let lease = second.open_run(run("r"), request("two")).await.unwrap();
+    let loser = first.open_run(run("r"), request("one")).await;
     let Err(JournalError::LeaseHeld { holder }) = loser else {
         panic!("both have the run: {loser:?}")
     };
-    assert_eq!(holder.owner, claim("two").owner);
+    assert_eq!(holder.owner, request("two").owner);
 
     let settled = first.settle(intent, outcome(CallStatus::Succeeded)).await;
     let Err(JournalError::Fenced { fencing_token, by, .. }) = settled else {
         panic!("{settled:?}")
     };
-    assert_eq!((fencing_token, by), (1, Some(claim("two").owner)));
+    assert_eq!((fencing_token, by), (1, Some(request("two").owner)));
     let late = second.late_outcomes(&run("r").id).await.unwrap();
     assert_eq!((late.len(), late[0].status, late[0].fencing_token), (1, CallStatus::Succeeded, 1));
     let rows = second.calls(CallQuery::default()).await.unwrap();
@@ -98,7 +98,8 @@ async fn of_many_that_want_a_run_at_once_one_gets_it() {
     let mut tasks = tokio::task::JoinSet::new();
     for number in 0..8 {
         let journal = SqliteJournal::open(&path).unwrap();
-        tasks.spawn(async move { journal.open_run(run("r"), claim(&format!("p{number}"))).await });
+        tasks
+            .spawn(async move { journal.open_run(run("r"), request(&format!("p{number}"))).await });
     }
     let mut leases = Vec::new();
     while let Some(answer) = tasks.join_next().await {

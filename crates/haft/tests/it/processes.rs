@@ -181,7 +181,7 @@ async fn a_process_that_stood_still_for_too_long_is_fenced_and_its_outcome_is_la
 
     other.signal(Signal::CONT);
     other.end_effect();
-    expect![[r#"Err: run r1 was taken over while this process was not heard of (its epoch 1 is over; test later has it now): nothing of the run was changed, and an outcome that came with it was kept as a late one; open the run again to go on"#]].assert_eq(&other.hear());
+    expect![[r#"Err: run r1 was taken over while this process was not heard of (its fencing token 1 is over; test later has it now): nothing of the run was changed, and an outcome that came with it was kept as a late one; open the run again to go on"#]].assert_eq(&other.hear());
     expect!["Err: run r1 is held by test later until 1700000060000 at least: wait for it, end that process, or work in a run of another name"].assert_eq(&other.hear());
     other.end();
 

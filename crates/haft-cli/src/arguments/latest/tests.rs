@@ -1,6 +1,6 @@
 //! What `last` stands for, in journals that are longer than one answer and in those with subagents and forks.
 
-use haft_journal::limits::{QUERY_CHATS_MAX, QUERY_RUNS_MAX};
+use haft_journal::limits::{QUERY_SESSIONS_MAX, QUERY_RUNS_MAX};
 use haft_journal::{
     Lease, LeaseOwner, LeaseRequest, MemoryJournal, NewRun, SessionDurability, SessionJournal as _,
     SessionMode, SessionRecord, SessionStatus, TokenCounts,
@@ -88,7 +88,7 @@ async fn a_run_that_was_begun_before_very_many_is_the_last_if_it_was_used_last()
 async fn a_session_that_was_begun_before_very_many_is_the_last_if_it_was_used_last() {
     let journal = MemoryJournal::new();
     record(&journal, session(1, 9_000)).await;
-    for number in 0..u128::from(QUERY_CHATS_MAX) {
+    for number in 0..u128::from(QUERY_SESSIONS_MAX) {
         record(&journal, session(2 + number, 2_000)).await;
     }
     assert_eq!(last_session(&journal).await, 1);

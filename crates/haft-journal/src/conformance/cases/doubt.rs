@@ -1,4 +1,4 @@
-//! What a resume and a retry need to know: what was recorded, what may have happened, and what was found out about it
+//! Facts that a resume and a retry need: the recorded calls, the calls in doubt, and what was found out about them
 //! later.
 
 use crate::{
@@ -10,7 +10,9 @@ use haft_contract::{AttemptAddress, CallAddress, Effect, Envelope, EnvelopeMetad
 
 use super::{check_error, told};
 use crate::conformance::Shared;
-use crate::conformance::fixture::{call, call_of, claim, lines, open, outcome, record, run, scope};
+use crate::conformance::fixture::{
+    call, call_of, lines, open, outcome, record, request, run, scope,
+};
 
 fn settlement(seq: u32, verdict: SettlementVerdict, by: SettledBy) -> Settlement {
     Settlement {
@@ -242,7 +244,7 @@ pub async fn what_was_held_back_is_still_to_be_made(journal: Shared) {
     assert_eq!(seqs, [1]);
 }
 
-pub async fn calls_are_unheard_of_until_they_are_executed_again(journal: Shared) {
+pub async fn calls_are_unacknowledged_until_they_are_executed_again(journal: Shared) {
     let lease = open(&*journal, "r").await;
     let same = |seq, occurrence| {
         let call = call_of(&scope("r"), seq, ("order", Effect::Once), "{}");
@@ -267,7 +269,7 @@ pub async fn calls_are_unheard_of_until_they_are_executed_again(journal: Shared)
         };
         state.unacknowledged.iter().map(line).collect::<Vec<_>>().join(" ")
     };
-    // What is open is its owner's.
+    // An open call belongs to its owner.
     assert_eq!(unheard().await, "");
     journal.close_run(lease).await.unwrap();
     assert_eq!(unheard().await, "1 2");
@@ -275,7 +277,7 @@ pub async fn calls_are_unheard_of_until_they_are_executed_again(journal: Shared)
         journal.resolve(settlement(seq, verdict, SettledBy::Operator)).await.unwrap();
     }
     assert_eq!(unheard().await, "1 2 3");
-    let epoch = journal.open_run(run("r"), claim("one")).await.unwrap().fencing_token;
+    let epoch = journal.open_run(run("r"), request("one")).await.unwrap().fencing_token;
     // Held back, it was not executed again.
     hold_back(&*journal, PlannedCall { fencing_token: epoch, ..same(6, 1) }).await;
     assert_eq!(unheard().await, "1 2 3");
@@ -304,7 +306,7 @@ pub async fn earlier_effects_are_those_that_may_have_happened(journal: Shared) {
         journal.refuse(call(&scope, 5, Effect::Once), outcome(CallStatus::Refused)).await.unwrap();
         drop(journal.intend(call(&scope, 6, Effect::Once)).await.unwrap());
     }
-    // What is known not to have happened is nothing to be warned of; an input is cut.
+    // A call that is known not to have happened needs no warning. Its input is cut.
     let long = format!(r#"{{"text":"{}"}}"#, "ä".repeat(300));
     record(&*journal, call_of(&attempt(2), 7, ("bash", Effect::Once), &long), CallStatus::Unknown)
         .await;

@@ -1,4 +1,4 @@
-//! What is kept beside calls, what goes when there is too much, and whether what is there is sound.
+//! Snapshots beside calls, the removal of old runs, and the check of a journal.
 
 use crate::limits::PRUNE_CALLS_MAX;
 use crate::{
@@ -11,7 +11,7 @@ use haft_contract::{CallAddress, Effect, RunId};
 use super::{check_calls, check_error};
 use crate::conformance::Shared;
 use crate::conformance::fixture::{
-    brief_claim, call, call_of, claim, open, outcome, record, run, run_lines, scope,
+    brief_request, call, call_of, open, outcome, record, request, run, run_lines, scope,
 };
 
 fn note(run: &str, seq: u32, root: &str, after: &str) -> SnapshotNote {
@@ -75,7 +75,7 @@ async fn runs_left(journal: &dyn Journal) -> String {
     run_lines(&journal.runs(RunQuery::default()).await.unwrap())
 }
 
-/// Makes a run with one call whose end nobody knows, and returns the call.
+/// Makes a run with one call in doubt, and returns the call.
 async fn doubtful_run(journal: &dyn Journal, id: &str, finished_at_ms: u64) -> CallAddress {
     let lease = open(journal, id).await;
     let planned = PlannedCall {
@@ -128,7 +128,7 @@ pub async fn old_runs_go_and_held_ones_stay(journal: Shared) {
     finished_run(&*journal, "old", 2, 5_000).await;
     finished_run(&*journal, "older", 1, 4_000).await;
     open(&*journal, "held").await;
-    journal.open_run(run("dead"), brief_claim("two")).await.unwrap();
+    journal.open_run(run("dead"), brief_request("two")).await.unwrap();
     journal.note_snapshot(note("old", 1, "/a", "a1")).await.unwrap();
     let before = |before_ms| Retention {
         before_ms: Some(before_ms),
@@ -213,9 +213,9 @@ pub async fn a_long_run_goes_whole(journal: Shared) {
     assert_eq!(journal.runs(RunQuery::default()).await.unwrap(), []);
 }
 
-pub async fn a_run_that_is_made_again_has_new_epochs(journal: Shared) {
+pub async fn a_run_that_is_made_again_has_new_fencing_tokens(journal: Shared) {
     finished_run(&*journal, "r", 1, 3_000).await;
-    let last = journal.open_run(run("r"), claim("one")).await.unwrap();
+    let last = journal.open_run(run("r"), request("one")).await.unwrap();
     let open_still = crate::PlannedCall {
         fencing_token: last.fencing_token,
         ..call(&scope("r"), 2, Effect::Once)
@@ -228,7 +228,7 @@ pub async fn a_run_that_is_made_again_has_new_epochs(journal: Shared) {
         .prune(Retention { bytes_max: Some(0), before_ms: None, keeps_in_doubt: false })
         .await
         .unwrap();
-    let again = journal.open_run(run("r"), claim("two")).await.unwrap();
+    let again = journal.open_run(run("r"), request("two")).await.unwrap();
     assert!(again.fencing_token > last.fencing_token, "{again:?} follows {last:?}");
     assert!(journal.settle(late, outcome(CallStatus::Succeeded)).await.is_err());
     let planned = crate::PlannedCall {

@@ -11,7 +11,9 @@ use haft_contract::Effect;
 
 use super::{check_calls, check_error, told};
 use crate::conformance::Shared;
-use crate::conformance::fixture::{brief_claim, call, claim, open, outcome, record, run, scope};
+use crate::conformance::fixture::{
+    brief_request, call, open, outcome, record, request, run, scope,
+};
 
 /// Returns who holds which run, without the times, which are the backend's.
 async fn holders(journal: &dyn Journal) -> String {
@@ -24,7 +26,7 @@ async fn holders(journal: &dyn Journal) -> String {
 
 /// Takes a run whose owner's time is over, as one who dies after that.
 async fn take_over(journal: &dyn Journal, owner: &str) -> Lease {
-    journal.open_run(run("r"), brief_claim(owner)).await.unwrap()
+    journal.open_run(run("r"), brief_request(owner)).await.unwrap()
 }
 
 fn under(lease: &Lease, call: PlannedCall) -> PlannedCall {
@@ -33,7 +35,7 @@ fn under(lease: &Lease, call: PlannedCall) -> PlannedCall {
 
 pub async fn one_owner_at_a_time_has_a_run(journal: Shared) {
     open(&*journal, "r").await;
-    let err = journal.open_run(run("r"), claim("two")).await.unwrap_err().to_string();
+    let err = journal.open_run(run("r"), request("two")).await.unwrap_err().to_string();
     let (who, when) = err.split_once(" until ").unwrap();
     expect!["run r is held by process one"].assert_eq(who);
     assert!(
@@ -53,30 +55,30 @@ pub async fn one_owner_at_a_time_has_a_run(journal: Shared) {
 }
 
 pub async fn an_owner_gets_its_lease_again(journal: Shared) {
-    let lease = journal.open_run(run("r"), brief_claim("one")).await.unwrap();
+    let lease = journal.open_run(run("r"), brief_request("one")).await.unwrap();
     let intent = journal.intend(call(&scope("r"), 1, Effect::Once)).await.unwrap();
     assert_eq!(open(&*journal, "r").await, lease);
     journal.settle(intent, outcome(CallStatus::Succeeded)).await.unwrap();
-    let refusal = journal.open_run(run("r"), claim("two")).await;
+    let refusal = journal.open_run(run("r"), request("two")).await;
     assert!(matches!(refusal, Err(crate::JournalError::LeaseHeld { .. })), "{refusal:?}");
 }
 
 pub async fn a_lease_is_held_for_longer_or_it_is_over(journal: Shared) {
-    let lease = journal.open_run(run("r"), brief_claim("one")).await.unwrap();
-    journal.renew_lease(lease.clone(), claim("one")).await.unwrap();
-    let refusal = journal.open_run(run("r"), claim("two")).await;
+    let lease = journal.open_run(run("r"), brief_request("one")).await.unwrap();
+    journal.renew_lease(lease.clone(), request("one")).await.unwrap();
+    let refusal = journal.open_run(run("r"), request("two")).await;
     assert!(matches!(refusal, Err(crate::JournalError::LeaseHeld { .. })), "{refusal:?}");
-    journal.renew_lease(lease.clone(), brief_claim("one")).await.unwrap();
-    // Nobody took it meanwhile, so it can still be renewed.
-    journal.renew_lease(lease.clone(), brief_claim("one")).await.unwrap();
-    let next = journal.open_run(run("r"), claim("two")).await.unwrap();
+    journal.renew_lease(lease.clone(), brief_request("one")).await.unwrap();
+    // No other owner took the run meanwhile, so the lease can still be renewed.
+    journal.renew_lease(lease.clone(), brief_request("one")).await.unwrap();
+    let next = journal.open_run(run("r"), request("two")).await.unwrap();
     assert!(next.fencing_token > lease.fencing_token);
     let late = || {
         expect![
-            "run r was taken over while this process was not heard of (its epoch 1 is over; process two has it now): nothing of the run was changed, and an outcome that came with it was kept as a late one; open the run again to go on"
+            "run r was taken over while this process was not heard of (its fencing token 1 is over; process two has it now): nothing of the run was changed, and an outcome that came with it was kept as a late one; open the run again to go on"
         ]
     };
-    check_error(journal.renew_lease(lease.clone(), claim("one")).await, late());
+    check_error(journal.renew_lease(lease.clone(), request("one")).await, late());
     check_error(journal.close_run(lease).await, late());
     let elsewhere = Lease { run: run("s").id, ..next };
     check_error(
@@ -106,11 +108,31 @@ pub async fn a_run_given_back_is_free_and_leaves_doubt(journal: Shared) {
     check_error(
         journal.settle(read, outcome(CallStatus::Succeeded)).await,
         expect![
-            "run r was taken over while this process was not heard of (its epoch 1 is over): nothing of the run was changed, and an outcome that came with it was kept as a late one; open the run again to go on"
+            "run r was taken over while this process was not heard of (its fencing token 1 is over): nothing of the run was changed, and an outcome that came with it was kept as a late one; open the run again to go on"
         ],
     );
-    let next = journal.open_run(run("r"), claim("one")).await.unwrap();
+    let next = journal.open_run(run("r"), request("one")).await.unwrap();
     assert!(next.fencing_token > lease.fencing_token);
+}
+
+pub async fn a_lease_that_is_closed_can_be_closed_again(journal: Shared) {
+    let lease = open(&*journal, "r").await;
+    drop(journal.intend(call(&scope("r"), 1, Effect::Once)).await.unwrap());
+    journal.close_run(lease.clone()).await.unwrap();
+    let closed = journal.calls(CallQuery::default()).await.unwrap();
+    journal.close_run(lease.clone()).await.unwrap();
+    assert_eq!(journal.calls(CallQuery::default()).await.unwrap(), closed);
+    // The next lease is not that lease, whether it is open or closed.
+    let next = journal.open_run(run("r"), request("two")).await.unwrap();
+    let refused = journal.close_run(lease.clone()).await;
+    assert!(matches!(refused, Err(crate::JournalError::Fenced { .. })), "{refused:?}");
+    expect![[r#"
+        r 2 two
+    "#]]
+    .assert_eq(&holders(&*journal).await);
+    journal.close_run(next).await.unwrap();
+    let refused = journal.close_run(lease).await;
+    assert!(matches!(refused, Err(crate::JournalError::Fenced { .. })), "{refused:?}");
 }
 
 pub async fn giving_up_an_owner_leaves_its_open_calls_in_doubt(journal: Shared) {
@@ -144,10 +166,10 @@ pub async fn giving_up_an_owner_leaves_its_open_calls_in_doubt(journal: Shared) 
 }
 
 pub async fn a_holder_that_was_heard_of_is_not_given_up(journal: Shared) {
-    let lease = journal.open_run(run("r"), brief_claim("one")).await.unwrap();
+    let lease = journal.open_run(run("r"), brief_request("one")).await.unwrap();
     drop(journal.intend(call(&scope("r"), 1, Effect::Once)).await.unwrap());
     let holder = journal.lease_holders().await.unwrap().remove(0);
-    journal.renew_lease(lease, claim("one")).await.unwrap();
+    journal.renew_lease(lease, request("one")).await.unwrap();
     assert_eq!(journal.abandon_run(holder.clone()).await.unwrap(), []);
     let other = LeaseHolder { fencing_token: holder.fencing_token + 1, ..holder };
     assert_eq!(journal.abandon_run(other).await.unwrap(), []);
@@ -161,10 +183,10 @@ pub async fn a_holder_that_was_heard_of_is_not_given_up(journal: Shared) {
     .await;
 }
 
-pub async fn under_an_epoch_that_is_over_nothing_changes(journal: Shared) {
+pub async fn under_a_lease_that_is_over_nothing_changes(journal: Shared) {
     take_over(&*journal, "one").await;
     let intent = journal.intend(call(&scope("r"), 1, Effect::Once)).await.unwrap();
-    let next = journal.open_run(run("r"), claim("two")).await.unwrap();
+    let next = journal.open_run(run("r"), request("two")).await.unwrap();
     let results = [
         told(journal.intend(call(&scope("r"), 2, Effect::Once)).await),
         told(journal.amend(&intent, "{}".to_owned()).await),
@@ -195,7 +217,7 @@ pub async fn an_outcome_that_comes_too_late_is_kept(journal: Shared) {
     take_over(&*journal, "one").await;
     let effect = journal.intend(call(&scope("r"), 1, Effect::Once)).await.unwrap();
     let read = journal.intend(call(&scope("r"), 2, Effect::Read)).await.unwrap();
-    let next = journal.open_run(run("r"), claim("two")).await.unwrap();
+    let next = journal.open_run(run("r"), request("two")).await.unwrap();
     // The new owner uses the very number that the read had.
     record(&*journal, under(&next, call(&scope("r"), 2, Effect::Once)), CallStatus::Failed).await;
     let before = journal.calls(CallQuery::default()).await.unwrap();
@@ -274,11 +296,11 @@ pub async fn a_run_that_gets_no_further_is_given_to_nobody(journal: Shared) {
             "run r was taken up 10 times and came no further each time: look at what happens at call r/main/0/1/10 and settle that call, or begin another run"
         ]
     };
-    check_error(journal.open_run(run("r"), claim("last")).await, stuck());
-    check_error(journal.open_run(run("r"), claim("last")).await, stuck());
+    check_error(journal.open_run(run("r"), request("last")).await, stuck());
+    check_error(journal.open_run(run("r"), request("last")).await, stuck());
     expect![""].assert_eq(&holders(&*journal).await);
     settle(&*journal, RESUMES_MAX, SettledBy::Operator).await;
-    journal.open_run(run("r"), claim("last")).await.unwrap();
+    journal.open_run(run("r"), request("last")).await.unwrap();
 }
 
 pub async fn getting_further_starts_the_count_anew(journal: Shared) {
@@ -290,15 +312,16 @@ pub async fn getting_further_starts_the_count_anew(journal: Shared) {
         }
     }
     for life in 0..RESUMES_MAX * 2 {
-        let lease = journal.open_run(run("s"), brief_claim(&format!("life-{life}"))).await.unwrap();
+        let lease =
+            journal.open_run(run("s"), brief_request(&format!("life-{life}"))).await.unwrap();
         // One that says goodbye did not die.
         journal.close_run(lease).await.unwrap();
     }
     for life in 0..RESUMES_MAX {
-        journal.open_run(run("empty"), brief_claim(&format!("life-{life}"))).await.unwrap();
+        journal.open_run(run("empty"), brief_request(&format!("life-{life}"))).await.unwrap();
     }
     check_error(
-        journal.open_run(run("empty"), claim("last")).await,
+        journal.open_run(run("empty"), request("last")).await,
         expect![
             "run empty was taken up 10 times and came no further each time: look at what happens after the last of its calls, or begin another run"
         ],

@@ -1,8 +1,8 @@
-//! What is kept of chats, who may write it, and what goes with what.
+//! The rows of sessions, who may write them, and what is removed together.
 
 use crate::limits::{
-    CHAT_RECORD_BYTES_MAX, CHAT_RECORDS_MAX, PRUNE_CALLS_MAX, QUERY_BYTES_MAX, QUERY_CHATS_MAX,
-    QUERY_MESSAGES_MAX, RESUMES_MAX, TOOL_CALL_ID_BYTES_MAX,
+    PRUNE_CALLS_MAX, QUERY_BYTES_MAX, QUERY_MESSAGES_MAX, QUERY_SESSIONS_MAX, RESUMES_MAX,
+    SESSION_RECORD_BYTES_MAX, SESSION_RECORDS_MAX, TOOL_CALL_ID_BYTES_MAX,
 };
 use crate::{
     CallStatus, Journal, JournalError, Lease, MessageFinish, MessageKind, MessagePart,
@@ -14,19 +14,19 @@ use haft_contract::{Effect, RunId};
 
 use super::check_error;
 use crate::conformance::Shared;
-use crate::conformance::fixture::{brief_claim, call, claim, record, run};
+use crate::conformance::fixture::{brief_request, call, record, request, run};
 use crate::conformance::session_fixture::{
-    answer, begin_chat, chat_id, child, message_id, open_chat, record_all, said, session,
+    answer, begin_session, child, message_id, open_session, record_all, said, session, session_id,
     text_part, tool_part, transcript,
 };
 
 use SessionRecord::{Message, Part, Session};
 
-pub async fn a_chat_is_kept_as_it_was_recorded(journal: Shared) {
-    open_chat(&*journal, 1).await;
-    let lease = begin_chat(&*journal, 2).await;
+pub async fn a_session_is_kept_as_it_was_recorded(journal: Shared) {
+    open_session(&*journal, 1).await;
+    let lease = begin_session(&*journal, 2).await;
     let session = SessionRow {
-        forked_from_id: Some(chat_id(1)),
+        forked_from_id: Some(session_id(1)),
         forked_from_message_id: Some(message_id(9)),
         title: Some("a \0 in a title \u{1A}".to_owned()),
         status: SessionStatus::Running,
@@ -57,21 +57,21 @@ pub async fn a_chat_is_kept_as_it_was_recorded(journal: Shared) {
     records.extend(parts.iter().cloned().map(Part));
     journal.record_session(&lease, records, SessionDurability::Durable).await.unwrap();
 
-    assert_eq!(journal.session(&chat_id(2)).await.unwrap().as_ref(), Some(&session));
-    assert_eq!(journal.session(&chat_id(3)).await.unwrap(), None);
+    assert_eq!(journal.session(&session_id(2)).await.unwrap().as_ref(), Some(&session));
+    assert_eq!(journal.session(&session_id(3)).await.unwrap(), None);
     let [question, answered] = messages;
     assert_eq!(
-        journal.session_messages(&chat_id(2), MessageQuery::default()).await.unwrap(),
+        journal.session_messages(&session_id(2), MessageQuery::default()).await.unwrap(),
         [(question, Vec::new()), (answered, parts.to_vec()), (summary, Vec::new())]
     );
     expect![[r#"{"id":"ses_00000000000000000000000002","parent_id":null,"parent_tool_call_id":"toolu_1","forked_from_id":"ses_00000000000000000000000001","forked_from_message_id":"msg_00000000000000000000000009","agent":"build","title":"a \u0000 in a title \u001a","model":"acme/large","root":"/project","status":"running","mode":"background","inspectable":false,"delivered":true,"permissions_json":{"tools":["read"]},"metadata_json":{"ticket":18446744073709551616},"depth":3,"tokens_input":5,"tokens_output":4,"tokens_reasoning":3,"tokens_cache_read":2,"tokens_cache_write":1,"steps":7,"created_at_ms":2000,"updated_at_ms":9000}"#]].assert_eq(&serde_json::to_string(&session).unwrap());
-    let rows = journal.session_messages(&chat_id(2), MessageQuery::default()).await.unwrap();
+    let rows = journal.session_messages(&session_id(2), MessageQuery::default()).await.unwrap();
     expect![[r#"[{"id":"msg_0000000000000000000000000b","session_id":"ses_00000000000000000000000002","role":"assistant","kind":"said","agent":"build","model":"acme/large","finish":"tool-calls","error":null,"covers_through":null,"tokens_input":5,"tokens_output":4,"tokens_reasoning":3,"tokens_cache_read":2,"tokens_cache_write":1,"created_at_ms":3000,"completed_at_ms":3500,"rewound_at_ms":null},[{"id":"prt_0000000000000000000000000m","message_id":"msg_0000000000000000000000000b","session_id":"ses_00000000000000000000000002","type":"reasoning","text":"hm \u0000","tool_call_id":null,"tool":null,"state":null,"input_json":null,"output_json":null,"call_id":null,"signatures_json":null,"created_at_ms":3100,"updated_at_ms":3200},{"id":"prt_0000000000000000000000000n","message_id":"msg_0000000000000000000000000b","session_id":"ses_00000000000000000000000002","type":"tool","text":null,"tool_call_id":"toolu_21","tool":"read","state":"output-available","input_json":{"path":"a"},"output_json":{"type":"output","data":"ok","metadata":{"duration_ms":3}},"call_id":"ses_00000000000000000000000002/main/0/1/1","signatures_json":{"acme":"c2ln"},"created_at_ms":3100,"updated_at_ms":3200}]]"#]].assert_eq(&serde_json::to_string(&rows[1]).unwrap());
     assert_eq!(journal.verify().await.unwrap(), []);
 }
 
 pub async fn what_is_recorded_again_replaces_what_was_there(journal: Shared) {
-    let lease = begin_chat(&*journal, 1).await;
+    let lease = begin_session(&*journal, 1).await;
     let records = vec![
         Message(answer(1, 10, None)),
         Part(text_part(1, 10, 20, "I l")),
@@ -90,7 +90,7 @@ pub async fn what_is_recorded_again_replaces_what_was_there(journal: Shared) {
         10 assistant said aborted | 20 text - "I look" | 21 tool output-error ""
     "#]]
     .assert_eq(&transcript(&*journal, 1, MessageQuery::default()).await);
-    let session = journal.session(&chat_id(1)).await.unwrap().unwrap();
+    let session = journal.session(&session_id(1)).await.unwrap().unwrap();
     // The row that came with them was older.
     assert_eq!((session.status, session.updated_at_ms), (SessionStatus::Aborted, 8_000));
     record_all(&*journal, &lease, Vec::new()).await.unwrap();
@@ -120,9 +120,9 @@ fn said_first() -> SessionMessage {
 }
 
 pub async fn what_does_not_fit_leaves_nothing_behind(journal: Shared) {
-    begin_chat(&*journal, 2).await;
-    let lease = begin_chat(&*journal, 1).await;
-    let other = journal.open_run(run(chat_id(2).as_str()), claim("one")).await.unwrap();
+    begin_session(&*journal, 2).await;
+    let lease = begin_session(&*journal, 1).await;
+    let other = journal.open_run(run(session_id(2).as_str()), request("one")).await.unwrap();
     record_all(&*journal, &other, vec![Message(said(2, 30))]).await.unwrap();
     let first =
         vec![Message(answer(1, 10, None)), Part(tool_part(1, 10, 21, PartState::InputAvailable))];
@@ -145,9 +145,9 @@ pub async fn what_does_not_fit_leaves_nothing_behind(journal: Shared) {
     check_unfit(&journal, &lease, vec![Part(over)], expect!["prt_0000000000000000000000000r with no output cannot be recorded in session ses_00000000000000000000000001, and nothing that came with it was: expected a state and a tool call id, and an output once the call is over"]).await;
     let spoken = MessagePart { state: Some(PartState::InputAvailable), ..text_part(1, 10, 25, "") };
     check_unfit(&journal, &lease, vec![Part(spoken)], expect!["prt_0000000000000000000000000s with a state cannot be recorded in session ses_00000000000000000000000001, and nothing that came with it was: expected neither state, tool call id nor output"]).await;
-    // A call of another chat may have the same name.
+    // A call of another session may have the same name.
     let elsewhere =
-        MessagePart { session_id: chat_id(2), message_id: message_id(30), ..first_call() };
+        MessagePart { session_id: session_id(2), message_id: message_id(30), ..first_call() };
     record_all(&*journal, &other, vec![Part(elsewhere)]).await.unwrap();
     assert_eq!(journal.verify().await.unwrap(), []);
 }
@@ -159,28 +159,28 @@ fn first_call() -> MessagePart {
     }
 }
 
-pub async fn a_chat_says_what_became_of_one_that_it_began(journal: Shared) {
-    let lease = begin_chat(&*journal, 1).await;
-    let of_child = open_chat(&*journal, 2).await;
+pub async fn a_session_says_what_became_of_one_that_it_began(journal: Shared) {
+    let lease = begin_session(&*journal, 1).await;
+    let of_child = open_session(&*journal, 2).await;
     record_all(&*journal, &of_child, vec![Session(child(2, 1))]).await.unwrap();
     let ended = SessionRow { status: SessionStatus::Failed, delivered: true, ..child(2, 1) };
     let notice = SessionMessage { kind: MessageKind::Notice, ..said(1, 10) };
     let told = vec![Message(notice), Session(ended.clone())];
     record_all(&*journal, &lease, told.clone()).await.unwrap();
-    assert_eq!(journal.session(&chat_id(2)).await.unwrap(), Some(ended));
+    assert_eq!(journal.session(&session_id(2)).await.unwrap(), Some(ended));
     let orphan = vec![Session(SessionRow { parent_id: None, ..child(2, 1) })];
     let moved = record_all(&*journal, &of_child, orphan).await;
     assert!(matches!(moved, Err(JournalError::UnfitRecord { .. })), "{moved:?}");
-    // Nobody above that may write what is said in it.
+    // Only its own lease may write its messages.
     let words = record_all(&*journal, &lease, vec![Message(said(2, 11))]).await;
     assert!(matches!(words, Err(JournalError::UnfitRecord { .. })), "{words:?}");
 }
 
-pub async fn under_an_epoch_that_is_over_nothing_is_said(journal: Shared) {
-    let id = chat_id(1);
-    let late = journal.open_run(run(id.as_str()), brief_claim("one")).await.unwrap();
+pub async fn under_a_lease_that_is_over_nothing_is_said(journal: Shared) {
+    let id = session_id(1);
+    let late = journal.open_run(run(id.as_str()), brief_request("one")).await.unwrap();
     record_all(&*journal, &late, vec![Session(session(1)), Message(said(1, 10))]).await.unwrap();
-    let lease = journal.open_run(run(id.as_str()), claim("two")).await.unwrap();
+    let lease = journal.open_run(run(id.as_str()), request("two")).await.unwrap();
     let results = [
         record_all(&*journal, &late, vec![Message(said(1, 11))]).await,
         journal.rewind_session(&late, &message_id(10), 4_000).await.map(drop),
@@ -194,7 +194,7 @@ pub async fn under_an_epoch_that_is_over_nothing_is_said(journal: Shared) {
         10 user said -
     "#]]
     .assert_eq(&transcript(&*journal, 1, MessageQuery::default()).await);
-    let unknown = Lease { run: chat_id(9).run(), ..lease.clone() };
+    let unknown = Lease { run: session_id(9).run(), ..lease.clone() };
     check_error(
         record_all(&*journal, &unknown, Vec::new()).await,
         expect![
@@ -207,7 +207,7 @@ pub async fn under_an_epoch_that_is_over_nothing_is_said(journal: Shared) {
 }
 
 pub async fn what_is_rewound_is_set_aside(journal: Shared) {
-    let lease = begin_chat(&*journal, 1).await;
+    let lease = begin_session(&*journal, 1).await;
     let messages = (10..15).map(|number| Message(said(1, number))).collect();
     record_all(&*journal, &lease, messages).await.unwrap();
     assert_eq!(journal.rewind_session(&lease, &message_id(13), 4_000).await.unwrap(), 2);
@@ -228,15 +228,15 @@ pub async fn what_is_rewound_is_set_aside(journal: Shared) {
     "#]]
     .assert_eq(&transcript(&*journal, 1, MessageQuery::default()).await);
     let all = MessageQuery { with_rewound: true, ..MessageQuery::default() };
-    let rows = journal.session_messages(&chat_id(1), all).await.unwrap();
+    let rows = journal.session_messages(&session_id(1), all).await.unwrap();
     let times: Vec<_> = rows.iter().map(|(message, _)| message.rewound_at_ms).collect();
     assert_eq!(times, [None, None, Some(5_000), Some(4_000), Some(4_000), None]);
-    assert_eq!(journal.session(&chat_id(1)).await.unwrap().unwrap().updated_at_ms, 6_000);
+    assert_eq!(journal.session(&session_id(1)).await.unwrap().unwrap().updated_at_ms, 6_000);
 }
 
-pub async fn chats_are_found_by_what_is_asked_for(journal: Shared) {
+pub async fn sessions_are_found_by_what_is_asked_for(journal: Shared) {
     for number in 1..=5 {
-        let lease = open_chat(&*journal, number).await;
+        let lease = open_session(&*journal, number).await;
         let session = match number {
             2 => child(2, 1),
             3 => SessionRow { inspectable: false, ..child(3, 1) },
@@ -247,22 +247,22 @@ pub async fn chats_are_found_by_what_is_asked_for(journal: Shared) {
     }
     let check = async |query: SessionQuery, expected: &[u128]| {
         let found = journal.sessions(query.clone()).await.unwrap();
-        let numbers: Vec<u128> = found.iter().map(|chat| chat.id.bits()).collect();
+        let numbers: Vec<u128> = found.iter().map(|session| session.id.bits()).collect();
         assert_eq!(numbers, expected, "{query:?}");
     };
     let any = SessionQuery::default;
     check(any(), &[5, 4, 2, 1]).await;
     check(SessionQuery { with_opaque: true, ..any() }, &[5, 4, 3, 2, 1]).await;
     check(SessionQuery { only_top: true, ..any() }, &[5, 4, 1]).await;
-    check(SessionQuery { parent: Some(chat_id(1)), ..any() }, &[2]).await;
-    let children = SessionQuery { parent: Some(chat_id(1)), with_opaque: true, ..any() };
+    check(SessionQuery { parent: Some(session_id(1)), ..any() }, &[2]).await;
+    let children = SessionQuery { parent: Some(session_id(1)), with_opaque: true, ..any() };
     check(children, &[3, 2]).await;
     check(SessionQuery { root: Some("/project".to_owned()), ..any() }, &[5, 2, 1]).await;
-    check(SessionQuery { before: Some(chat_id(4)), ..any() }, &[2, 1]).await;
+    check(SessionQuery { before: Some(session_id(4)), ..any() }, &[2, 1]).await;
     check(SessionQuery { limit: 2, ..any() }, &[5, 4]).await;
     let all = SessionQuery {
         root: Some("/project".to_owned()),
-        before: Some(chat_id(5)),
+        before: Some(session_id(5)),
         only_top: true,
         limit: 1,
         ..any()
@@ -271,7 +271,7 @@ pub async fn chats_are_found_by_what_is_asked_for(journal: Shared) {
 }
 
 pub async fn messages_are_asked_for_in_parts(journal: Shared) {
-    let lease = begin_chat(&*journal, 1).await;
+    let lease = begin_session(&*journal, 1).await;
     let mut records: Vec<_> = (10..14).map(|number| Message(said(1, number))).collect();
     records.push(Part(text_part(1, 11, 21, "second")));
     records.push(Part(text_part(1, 11, 20, "first")));
@@ -295,24 +295,24 @@ pub async fn messages_are_asked_for_in_parts(journal: Shared) {
 }
 
 pub async fn an_answer_of_messages_is_bounded(journal: Shared) {
-    let lease = begin_chat(&*journal, 1).await;
-    let text = "x".repeat(CHAT_RECORD_BYTES_MAX);
-    let per_answer = u128::try_from(QUERY_BYTES_MAX / CHAT_RECORD_BYTES_MAX).unwrap();
+    let lease = begin_session(&*journal, 1).await;
+    let text = "x".repeat(SESSION_RECORD_BYTES_MAX);
+    let per_answer = u128::try_from(QUERY_BYTES_MAX / SESSION_RECORD_BYTES_MAX).unwrap();
     for number in 0..=per_answer {
         let part = Part(text_part(1, 10 + number, 20 + number, &text));
         record_all(&*journal, &lease, vec![Message(said(1, 10 + number)), part]).await.unwrap();
     }
-    let first = journal.session_messages(&chat_id(1), MessageQuery::default()).await.unwrap();
+    let first = journal.session_messages(&session_id(1), MessageQuery::default()).await.unwrap();
     assert_eq!(u128::try_from(first.len()).unwrap(), per_answer);
     let after = Some(first.last().unwrap().0.id.clone());
     let rest = MessageQuery { after, ..MessageQuery::default() };
-    assert_eq!(journal.session_messages(&chat_id(1), rest).await.unwrap().len(), 1);
+    assert_eq!(journal.session_messages(&session_id(1), rest).await.unwrap().len(), 1);
 }
 
-pub async fn what_is_recorded_of_a_chat_is_bounded(journal: Shared) {
-    let lease = begin_chat(&*journal, 1).await;
+pub async fn what_is_recorded_of_a_session_is_bounded(journal: Shared) {
+    let lease = begin_session(&*journal, 1).await;
     record_all(&*journal, &lease, vec![Message(said(1, 10))]).await.unwrap();
-    let whole = "x".repeat(CHAT_RECORD_BYTES_MAX);
+    let whole = "x".repeat(SESSION_RECORD_BYTES_MAX);
     let long = format!("{whole}x");
     record_all(&*journal, &lease, vec![Part(text_part(1, 10, 20, &whole))]).await.unwrap();
     let refused = record_all(&*journal, &lease, vec![Part(text_part(1, 10, 21, &long))]).await;
@@ -337,40 +337,40 @@ pub async fn what_is_recorded_of_a_chat_is_bounded(journal: Shared) {
     let many = |count: usize| -> Vec<SessionRecord> {
         (100..).take(count).map(|number| Message(said(1, number))).collect()
     };
-    record_all(&*journal, &lease, many(CHAT_RECORDS_MAX)).await.unwrap();
+    record_all(&*journal, &lease, many(SESSION_RECORDS_MAX)).await.unwrap();
     check_error(
-        record_all(&*journal, &lease, many(CHAT_RECORDS_MAX + 1)).await,
+        record_all(&*journal, &lease, many(SESSION_RECORDS_MAX + 1)).await,
         expect![
             "a batch of 4097 records cannot be recorded in session ses_00000000000000000000000001, and nothing that came with it was: expected at most 4096 at once: bring the others after them"
         ],
     );
 }
 
-pub async fn an_answer_ends_at_so_many_chats_and_messages(journal: Shared) {
-    let mut parent = begin_chat(&*journal, 1).await;
-    for number in 0..u128::from(QUERY_CHATS_MAX) {
-        parent = begin_chat(&*journal, 2 + number).await;
+pub async fn an_answer_ends_at_so_many_sessions_and_messages(journal: Shared) {
+    let mut parent = begin_session(&*journal, 1).await;
+    for number in 0..u128::from(QUERY_SESSIONS_MAX) {
+        parent = begin_session(&*journal, 2 + number).await;
     }
-    let asked = SessionQuery { limit: QUERY_CHATS_MAX + 1, ..SessionQuery::default() };
+    let asked = SessionQuery { limit: QUERY_SESSIONS_MAX + 1, ..SessionQuery::default() };
     let found = journal.sessions(asked).await.unwrap();
-    assert_eq!(u32::try_from(found.len()).unwrap(), QUERY_CHATS_MAX);
-    let chat = found[0].id.bits();
+    assert_eq!(u32::try_from(found.len()).unwrap(), QUERY_SESSIONS_MAX);
+    let session = found[0].id.bits();
     let messages: Vec<_> = (0..=u128::from(QUERY_MESSAGES_MAX))
-        .map(|number| Message(said(chat, 1 + number)))
+        .map(|number| Message(said(session, 1 + number)))
         .collect();
-    for messages in messages.chunks(CHAT_RECORDS_MAX) {
+    for messages in messages.chunks(SESSION_RECORDS_MAX) {
         record_all(&*journal, &parent, messages.to_vec()).await.unwrap();
     }
     let asked = MessageQuery { limit: QUERY_MESSAGES_MAX + 1, ..MessageQuery::default() };
-    let found = journal.session_messages(&chat_id(chat), asked).await.unwrap();
+    let found = journal.session_messages(&session_id(session), asked).await.unwrap();
     assert_eq!(u32::try_from(found.len()).unwrap(), QUERY_MESSAGES_MAX);
 }
 
 pub async fn who_speaks_gets_further(journal: Shared) {
-    let id = chat_id(1);
+    let id = session_id(1);
     let take = async |life: u32| {
         let owner = format!("life-{life}");
-        journal.open_run(run(id.as_str()), brief_claim(&owner)).await
+        journal.open_run(run(id.as_str()), brief_request(&owner)).await
     };
     let lease = take(0).await.unwrap();
     let running = SessionRow { status: SessionStatus::Running, ..session(1) };
@@ -395,10 +395,10 @@ pub async fn who_speaks_gets_further(journal: Shared) {
 }
 
 pub async fn who_dies_while_nothing_is_under_way_counts_for_nothing(journal: Shared) {
-    let id = chat_id(1);
+    let id = session_id(1);
     let take = async |life: u32| {
         let owner = format!("life-{life}");
-        journal.open_run(run(id.as_str()), brief_claim(&owner)).await
+        journal.open_run(run(id.as_str()), brief_request(&owner)).await
     };
     let lease = take(0).await.unwrap();
     record_all(&*journal, &lease, vec![Session(session(1))]).await.unwrap();
@@ -416,10 +416,10 @@ pub async fn who_dies_while_nothing_is_under_way_counts_for_nothing(journal: Sha
     assert!(matches!(stuck, Err(JournalError::Stuck { .. })), "{stuck:?}");
 }
 
-/// Records a chat of so many messages that ended so late, and gives it back.
-async fn ended_chat(journal: &dyn Journal, session: SessionRow, messages: u128, at_ms: u64) {
+/// Records a session of so many messages that ended so late, and gives it back.
+async fn ended_session(journal: &dyn Journal, session: SessionRow, messages: u128, at_ms: u64) {
     let number = session.id.bits();
-    let lease = open_chat(journal, number).await;
+    let lease = open_session(journal, number).await;
     record_all(journal, &lease, vec![Session(session)]).await.unwrap();
     for message in 0..messages {
         let id = number * 10_000 + message;
@@ -430,23 +430,24 @@ async fn ended_chat(journal: &dyn Journal, session: SessionRow, messages: u128, 
     journal.close_run(lease).await.unwrap();
 }
 
-async fn chats_left(journal: &dyn Journal) -> Vec<u128> {
+async fn sessions_left(journal: &dyn Journal) -> Vec<u128> {
     let query = SessionQuery { with_opaque: true, ..SessionQuery::default() };
-    let chats = journal.sessions(query).await.unwrap();
-    chats.iter().map(|chat| chat.id.bits()).collect()
+    let sessions = journal.sessions(query).await.unwrap();
+    sessions.iter().map(|session| session.id.bits()).collect()
 }
 
 fn runs(numbers: &[u128]) -> Vec<RunId> {
-    numbers.iter().map(|number| chat_id(*number).run()).collect()
+    numbers.iter().map(|number| session_id(*number).run()).collect()
 }
 
-pub async fn a_chat_goes_with_its_run_and_with_those_that_it_began(journal: Shared) {
-    ended_chat(&*journal, session(1), 1, 5_000).await;
-    ended_chat(&*journal, child(2, 1), 1, 9_000).await;
-    ended_chat(&*journal, session(3), u128::from(PRUNE_CALLS_MAX) + 2, 6_000).await;
-    ended_chat(&*journal, child(4, 3), 1, 4_000).await;
-    ended_chat(&*journal, SessionRow { mode: SessionMode::Foreground, ..child(5, 4) }, 0, 0).await;
-    ended_chat(&*journal, session(6), 2, 8_000).await;
+pub async fn a_session_goes_with_its_run_and_with_those_that_it_began(journal: Shared) {
+    ended_session(&*journal, session(1), 1, 5_000).await;
+    ended_session(&*journal, child(2, 1), 1, 9_000).await;
+    ended_session(&*journal, session(3), u128::from(PRUNE_CALLS_MAX) + 2, 6_000).await;
+    ended_session(&*journal, child(4, 3), 1, 4_000).await;
+    ended_session(&*journal, SessionRow { mode: SessionMode::Foreground, ..child(5, 4) }, 0, 0)
+        .await;
+    ended_session(&*journal, session(6), 2, 8_000).await;
     let until = |before_ms| Retention {
         before_ms: Some(before_ms),
         bytes_max: None,
@@ -454,29 +455,29 @@ pub async fn a_chat_goes_with_its_run_and_with_those_that_it_began(journal: Shar
     };
     assert_eq!(journal.due_runs(until(6_000)).await.unwrap().runs, []);
     // The parent was quiet for long, what it began was not.
-    let held = open_chat(&*journal, 5).await;
+    let held = open_session(&*journal, 5).await;
     assert_eq!(journal.due_runs(until(7_000)).await.unwrap().runs, []);
     journal.close_run(held).await.unwrap();
     assert_eq!(journal.due_runs(until(7_000)).await.unwrap().runs, runs(&[3, 4, 5]));
     assert_eq!(journal.prune(until(7_000)).await.unwrap().runs, runs(&[3, 4, 5]));
-    assert_eq!(chats_left(&*journal).await, [6, 2, 1]);
-    assert_eq!(journal.session(&chat_id(3)).await.unwrap(), None);
+    assert_eq!(sessions_left(&*journal).await, [6, 2, 1]);
+    assert_eq!(journal.session(&session_id(3)).await.unwrap(), None);
     expect![[r#""#]].assert_eq(&transcript(&*journal, 3, MessageQuery::default()).await);
     let fits = Retention { before_ms: None, bytes_max: Some(48), keeps_in_doubt: false };
     assert_eq!(journal.due_runs(fits).await.unwrap().runs, []);
     let crowded = Retention { bytes_max: Some(47), ..fits };
     assert_eq!(journal.prune(crowded).await.unwrap().runs, runs(&[6]));
-    // A chat of that name begins with nothing.
-    let lease = open_chat(&*journal, 6).await;
-    assert_eq!(journal.session(&chat_id(6)).await.unwrap(), None);
+    // A session of that name begins with nothing.
+    let lease = open_session(&*journal, 6).await;
+    assert_eq!(journal.session(&session_id(6)).await.unwrap(), None);
     record_all(&*journal, &lease, vec![Session(session(6))]).await.unwrap();
     expect![[r#""#]].assert_eq(&transcript(&*journal, 6, MessageQuery::default()).await);
     assert_eq!(journal.verify().await.unwrap(), []);
 }
 
-pub async fn calls_of_a_chat_are_rows_of_the_journal(journal: Shared) {
-    let lease = begin_chat(&*journal, 1).await;
-    let scope = haft_contract::AttemptAddress::first_of_run(chat_id(1).run());
+pub async fn calls_of_a_session_are_rows_of_the_journal(journal: Shared) {
+    let lease = begin_session(&*journal, 1).await;
+    let scope = haft_contract::AttemptAddress::first_of_run(session_id(1).run());
     let made = call(&scope, 1, Effect::Once);
     record_all(&*journal, &lease, vec![Message(answer(1, 10, Some(MessageFinish::ToolCalls)))])
         .await
@@ -485,7 +486,7 @@ pub async fn calls_of_a_chat_are_rows_of_the_journal(journal: Shared) {
     let part = tool_part(1, 10, 20, PartState::OutputAvailable);
     record_all(&*journal, &lease, vec![Part(part)]).await.unwrap();
     let rows = journal.runs(crate::RunQuery::default()).await.unwrap();
-    assert_eq!((rows[0].id.as_str(), rows[0].calls), (chat_id(1).as_str(), 1));
+    assert_eq!((rows[0].id.as_str(), rows[0].calls), (session_id(1).as_str(), 1));
     assert_eq!(journal.verify().await.unwrap(), []);
     let stray = MessagePart {
         call_id: Some("elsewhere/main/0/1/1".to_owned()),

@@ -103,7 +103,7 @@ fn who_has_time_is_answered_without_a_sync_of_somebody_else_and_with_one() {
     disk.log.sync_ended().unwrap();
     assert!(answers.iter().take(3 * UNSYNCED_COMMITS_MAX).all(|is_well| is_well));
 
-    // What was lost meanwhile is said to those who had time, too.
+    // Callers that could wait get the loss as an error, too.
     let lost = Disk::over(File::open("/dev/null").unwrap(), Path::new("/dev/null")).unwrap();
     lost.log.begin_commit();
     lost.log.end_commit();

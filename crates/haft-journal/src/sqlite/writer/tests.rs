@@ -55,7 +55,7 @@ fn fixture() -> Fixture {
     fixture
 }
 
-/// What is brought to the journal.
+/// The records that a test brings to the journal.
 enum Entry {
     Open(&'static str),
     Intend(PlannedCall),
@@ -243,7 +243,7 @@ async fn nobody_is_answered_from_what_cannot_be_synced() {
     // The row is there, and might not be tomorrow.
     assert!(failed(first.calls(CallQuery::default()).await.map(drop)));
 
-    // Whoever takes the run answers from that row, so it is synced first.
+    // The next owner of the run answers from that row, so it is synced first.
     let second = journal(true);
     assert_eq!(second.calls(CallQuery::default()).await.unwrap().len(), 1);
     assert!(failed(second.open_run(run("r"), request("one")).await.map(drop)));
@@ -252,7 +252,7 @@ async fn nobody_is_answered_from_what_cannot_be_synced() {
     let lease = third.open_run(run("r"), request("one")).await.unwrap();
     assert_eq!(third.calls(CallQuery::default()).await.unwrap().len(), 1);
 
-    // What was removed does not come back.
+    // A run that was removed does not come back.
     third.close_run(lease).await.unwrap();
     let fourth = journal(true);
     let everything =

@@ -1,5 +1,5 @@
-//! What is done while the power is on, by two processes: calls of some size, one by one and several at a time, checkpoints, and
-//! a run that changes hands. What was answered is said by writing to a file beside the journal.
+//! The work of two processes while the power is on: calls of some size, one by one and several at a time, checkpoints, and
+//! a run that changes hands. Each answer is noted in a file beside the journal.
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, Write};
@@ -15,8 +15,10 @@ use haft_journal::{
 };
 use rusqlite::Connection;
 
-use crate::chat_fixture::{answer, begin_chat, chat_id, message_id, record_all, text_part};
-use crate::fixture::{brief_claim, call, call_of, claim, open, outcome, run, scope};
+use crate::fixture::{brief_request, call, call_of, open, outcome, request, run, scope};
+use crate::session_fixture::{
+    answer, begin_session, message_id, record_all, session_id, text_part,
+};
 
 /// Lives of the journal; each one's end brings the log into the database.
 pub(super) const LIVES: u32 = 2;
@@ -59,7 +61,7 @@ pub(super) fn record(home: &Path) {
             speak_and_act(&journal, &place, u128::from(life) + 1).await;
             one_ahead_of_the_other(&journal, &place, &format!("ahead{life}")).await;
             let run_id = shared(&life.to_string());
-            journal.open_run(run(&run_id), brief_claim("first")).await.unwrap();
+            journal.open_run(run(&run_id), brief_request("first")).await.unwrap();
             let second = spawn_second(life);
             until_the_run_is_lost(&journal, &place, &run_id).await;
             assert!(second.wait_with_output().unwrap().status.success());
@@ -107,18 +109,18 @@ async fn one_by_one(journal: &SqliteJournal, place: &Place, run: &str) {
     }
 }
 
-/// Records what an agent says before each of its calls. Whoever has the intent of a call has that, too, although nobody waited
-/// for it.
-async fn speak_and_act(journal: &SqliteJournal, place: &Place, chat: u128) {
-    let lease = begin_chat(journal, chat).await;
-    let scope = scope(chat_id(chat).as_str());
+/// Records what an agent says before each of its calls. If the intent of a call is there, so are the words before it,
+/// although no caller waited for them.
+async fn speak_and_act(journal: &SqliteJournal, place: &Place, session: u128) {
+    let lease = begin_session(journal, session).await;
+    let scope = scope(session_id(session).as_str());
     let words = |number: u128| {
-        let message = answer(chat, number, Some(MessageFinish::ToolCalls));
-        let part = text_part(chat, number, number, &"so ".repeat(700));
+        let message = answer(session, number, Some(MessageFinish::ToolCalls));
+        let part = text_part(session, number, number, &"so ".repeat(700));
         vec![SessionRecord::Message(message), SessionRecord::Part(part)]
     };
     for seq in 1..=CALLS_ONE_BY_ONE {
-        let message = said_before(chat, seq);
+        let message = said_before(session, seq);
         record_all(journal, &lease, words(message.bits())).await.unwrap();
         let planned = call(&scope, seq, Effect::Once);
         let id = planned.id.to_string();
@@ -128,17 +130,17 @@ async fn speak_and_act(journal: &SqliteJournal, place: &Place, chat: u128) {
         journal.settle(intent, outcome(CallStatus::Succeeded)).await.unwrap();
         place.say(&id, "succeeded");
     }
-    let last = said_before(chat, CALLS_ONE_BY_ONE + 1);
+    let last = said_before(session, CALLS_ONE_BY_ONE + 1);
     journal.record_session(&lease, words(last.bits()), SessionDurability::Durable).await.unwrap();
     place.say(last.as_str(), "said");
 }
 
-/// Returns the message that is said before a call of a chat.
-pub(super) fn said_before(chat: u128, seq: u32) -> MessageId {
-    message_id(chat * 1_000 + u128::from(seq))
+/// Returns the message that is said before a call of a session.
+pub(super) fn said_before(session: u128, seq: u32) -> MessageId {
+    message_id(session * 1_000 + u128::from(seq))
 }
 
-/// Goes on with each call while the one before is still being settled: whoever has an intent has all outcomes before it.
+/// Makes each call while the one before is still being settled: an intent is there only with all outcomes before it.
 async fn one_ahead_of_the_other(journal: &SqliteJournal, place: &Place, run: &str) {
     open(journal, run).await;
     let mut ahead: Vec<(String, CommitFuture)> = Vec::new();
@@ -170,7 +172,7 @@ async fn until_the_run_is_lost(journal: &Arc<SqliteJournal>, place: &Arc<Place>,
     }
 }
 
-/// Makes calls until the run is somebody else's.
+/// Makes calls until another owner has the run.
 async fn lane(journal: Arc<SqliteJournal>, place: Arc<Place>, scope: AttemptAddress) {
     for seq in 1..=LANE_CALLS_MAX {
         let planned = call(&scope, seq, Effect::Once);
@@ -190,8 +192,8 @@ async fn lane(journal: Arc<SqliteJournal>, place: Arc<Place>, scope: AttemptAddr
     panic!("nobody took the run");
 }
 
-/// The second process: it writes in between, begins the log anew, and takes the first one's run. What it finds there it says
-/// at once, as an answer from what is recorded would.
+/// The second process: it writes in between, begins the log anew, and takes the first one's run. It notes the rows
+/// that it finds there at once, as an answer from them would.
 async fn interfere(place: &Place, life: &str) {
     let journal = SqliteJournal::open(&place.journal).unwrap();
     println!("\nready");
@@ -202,7 +204,7 @@ async fn interfere(place: &Place, life: &str) {
         checkpoint(&place.journal, kind);
     }
     let taken = shared(life);
-    let lease = journal.open_run(run(&taken), claim("second")).await.unwrap();
+    let lease = journal.open_run(run(&taken), request("second")).await.unwrap();
     let of_taken = CallQuery { run: Some(run(&taken).id), ..CallQuery::default() };
     for row in journal.calls(of_taken).await.unwrap() {
         place.say(&row.id().to_string(), row.status.as_str());
@@ -220,7 +222,7 @@ async fn succeed(journal: &SqliteJournal, place: &Place, planned: PlannedCall) {
     place.say(&id, "succeeded");
 }
 
-/// Brings the log into the database; whoever writes next begins it anew.
+/// Brings the log into the database. The next writer begins it anew.
 fn checkpoint(journal: &Path, kind: &str) {
     let db = Connection::open(journal).unwrap();
     db.busy_timeout(Duration::from_secs(10)).unwrap();

@@ -8,7 +8,7 @@ use super::trace::Change;
 
 const SECTOR_BYTES: usize = 512;
 
-/// What is lost of that which was not synced.
+/// The part of the unsynced changes that is lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Loss {
     All,
@@ -45,7 +45,7 @@ pub(super) struct Disk {
     syncs: HashMap<u32, Covered>,
 }
 
-/// What a name led to, one after the other; before that there was none.
+/// The files that a name led to, one after the other; before that there was none.
 struct Name<T> {
     led_to: Vec<Option<T>>,
     /// How many of these changes are on disk for certain.
@@ -54,15 +54,15 @@ struct Name<T> {
 
 #[derive(Default)]
 struct Contents {
-    /// What is there for certain.
+    /// The content that is on the disk for certain.
     synced: Vec<u8>,
-    /// What was done to it since.
+    /// The writes since then.
     pending: Vec<Pending>,
     /// How much was ever done to it.
     done: usize,
 }
 
-/// What was done when a sync began.
+/// The changes that a sync covers.
 enum Covered {
     Contents { file: usize, done: usize },
     Names { files: Vec<(PathBuf, usize)>, directories: Vec<(PathBuf, usize)> },
@@ -166,7 +166,7 @@ impl Disk {
         }
         for (path, name) in &self.files {
             let is_lost = lost.iter().any(|directory| path.starts_with(directory));
-            // The index of the log is made anew by whoever opens it first.
+            // The first process that opens the log makes its index anew.
             let is_index = path.extension().is_some_and(|extension| extension == "db-shm");
             let Some(file) = chance.choose(name).filter(|_| !is_lost && !is_index) else {
                 continue;

@@ -1,4 +1,4 @@
-//! What strace saw of a process, as changes of the files beneath one directory, in the order in which they were done.
+//! The changes that strace saw a process make beneath one directory, in their order.
 //! Files that are mapped into memory are not seen: of SQLite's, that is the index of the log, which it makes anew.
 
 use std::collections::HashMap;

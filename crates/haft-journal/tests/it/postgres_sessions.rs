@@ -1,4 +1,4 @@
-//! Chats on a server whose connections are cut and that crashes: what was acknowledged is kept, once, and as it was said.
+//! Sessions on a server whose connections are cut and that crashes: what was acknowledged is kept, once, and as it was said.
 
 use std::sync::Arc;
 
@@ -10,25 +10,25 @@ use haft_journal::{
     SessionMessage, SessionRow, SessionStatus,
 };
 
-use crate::chat_fixture::{
-    answer, begin_chat, chat_id, child, message_id, open_chat, record_all, said, session,
-    text_part, tool_part, transcript,
-};
-use crate::fixture::{call, claim, outcome, run, scope};
+use crate::fixture::{call, outcome, request, run, scope};
 use crate::postgres_proxy::{Cut, Proxy};
 use crate::postgres_server::Server;
+use crate::session_fixture::{
+    answer, begin_session, child, message_id, open_session, record_all, said, session, session_id,
+    text_part, tool_part, transcript,
+};
 
 /// Names what a conversation begins: apart from the names of all conversations of a test.
 const CHILDREN: u128 = 1_000_000;
 
 /// Has a conversation with everything that is recorded of one: both firmnesses, rows that replace others, a subagent, and an
 /// end that is set aside. Before each record `prepare` is called.
-async fn converse(journal: &dyn Journal, chat: u128, prepare: impl Fn()) {
-    let (own, begun) = (chat, CHILDREN + chat);
-    let of = |number: u128| chat * 100 + number;
+async fn converse(journal: &dyn Journal, number: u128, prepare: impl Fn()) {
+    let (own, begun) = (number, CHILDREN + number);
+    let of = |part: u128| number * 100 + part;
     prepare();
-    let lease = journal.open_run(run(chat_id(own).as_str()), claim("one")).await.unwrap();
-    let of_child = open_chat(journal, begun).await;
+    let lease = journal.open_run(run(session_id(own).as_str()), request("one")).await.unwrap();
+    let of_child = open_session(journal, begun).await;
     let text = |text: &str| Part(text_part(own, of(20), of(21), text));
     let call = |state: PartState| Part(tool_part(own, of(20), of(22), state));
     let ended =
@@ -72,22 +72,22 @@ async fn converse(journal: &dyn Journal, chat: u128, prepare: impl Fn()) {
     }
 }
 
-/// One chat with everything that was said in it.
+/// One session with everything that was said in it.
 type Kept = (SessionRow, Vec<(SessionMessage, Vec<MessagePart>)>);
 
-async fn kept(journal: &dyn Journal, chat: u128) -> Vec<Kept> {
+async fn kept(journal: &dyn Journal, session: u128) -> Vec<Kept> {
     let mut kept = Vec::new();
-    for number in [chat, CHILDREN + chat] {
-        let session = journal.session(&chat_id(number)).await.unwrap().unwrap();
+    for number in [session, CHILDREN + session] {
+        let session = journal.session(&session_id(number)).await.unwrap().unwrap();
         let query = MessageQuery { with_rewound: true, ..MessageQuery::default() };
-        kept.push((session, journal.session_messages(&chat_id(number), query).await.unwrap()));
+        kept.push((session, journal.session_messages(&session_id(number), query).await.unwrap()));
     }
     kept
 }
 
 /// Each use of the connection is cut in one of the conversations, up to the answer to the last commit of the longest record.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_chat_is_as_if_its_connection_had_never_been_cut() {
+async fn a_session_is_as_if_its_connection_had_never_been_cut() {
     for cut in [Cut::BeforeRequest, Cut::InsideRequest, Cut::BeforeAnswer] {
         let server = Server::shared();
         let proxy = Proxy::start(server.port());
@@ -97,13 +97,13 @@ async fn a_chat_is_as_if_its_connection_had_never_been_cut() {
         let watch = PostgresJournal::connect(&server.url_of(&database)).await.unwrap();
         let memory = MemoryJournal::new();
         for uses in 0_u32.. {
-            let (chat, before) = (u128::from(uses) + 1, proxy.cuts());
-            converse(&journal, chat, || proxy.cut_after(cut, uses)).await;
+            let (session, before) = (u128::from(uses) + 1, proxy.cuts());
+            converse(&journal, session, || proxy.cut_after(cut, uses)).await;
             let is_uncut = proxy.cuts() == before;
-            converse(&memory, chat, || {}).await;
+            converse(&memory, session, || {}).await;
             assert_eq!(
-                kept(&watch, chat).await,
-                kept(&memory, chat).await,
+                kept(&watch, session).await,
+                kept(&memory, session).await,
                 "{cut:?} after {uses} uses"
             );
             if is_uncut {
@@ -117,14 +117,14 @@ async fn a_chat_is_as_if_its_connection_had_never_been_cut() {
     }
 }
 
-/// What was only brought in order before an effect is there when the effect is, and what was to be durable is.
+/// Messages that were recorded before an effect are there if the effect is, and durable messages are there in any case.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_was_said_before_a_crash_of_the_server_is_kept() {
     const CRASHES: u128 = 4;
-    // Nothing is written to the disk but what somebody waits for.
+    // Only commits that a caller waits for are written to the disk.
     let server = Arc::new(Server::start("fsync = on\nwal_writer_delay = 10s"));
     let journal = PostgresJournal::connect(&server.url()).await.unwrap();
-    let lease = begin_chat(&journal, 1).await;
+    let lease = begin_session(&journal, 1).await;
     for number in 1..=CRASHES {
         let id = number * 10;
         let words = Part(text_part(1, id, id, &format!("words {number}")));
@@ -134,7 +134,7 @@ async fn what_was_said_before_a_crash_of_the_server_is_kept() {
             journal.record_session(&lease, message, SessionDurability::Durable).await.unwrap();
         } else {
             let seq = u32::try_from(number).unwrap();
-            let call = call(&scope(chat_id(1).as_str()), seq, Effect::Once);
+            let call = call(&scope(session_id(1).as_str()), seq, Effect::Once);
             let intent = journal.intend(call).await.unwrap();
             journal.settle(intent, outcome(CallStatus::Succeeded)).await.unwrap();
         }

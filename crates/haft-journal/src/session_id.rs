@@ -1,6 +1,6 @@
-//! The ids of chats, their messages and the parts of these. An id is 48 bits of time and 80 bits of chance, written so that
+//! The ids of sessions, their messages and the parts of these. An id is 48 bits of time and 80 bits of chance, written so that
 //! texts compare as the numbers do: who makes ids in order can have them sorted. Reading the clock and rolling the dice
-//! is done by whoever makes them.
+//! is done by the code that makes them.
 
 use std::fmt;
 
@@ -19,11 +19,11 @@ const DIGITS_COUNT: usize = 26;
     "{found:?} is no id of a {what}: expected {prefix} and 26 digits and letters, such as {example}"
 )]
 pub struct SessionIdError {
-    /// What the id would name.
+    /// The kind of thing that the id would name.
     pub what: &'static str,
-    /// What such ids begin with.
+    /// The prefix of such ids.
     pub prefix: &'static str,
-    /// What was given, or its beginning.
+    /// The text that was given, or its beginning.
     pub found: String,
     /// One that would be valid.
     pub example: String,
@@ -38,7 +38,7 @@ macro_rules! id {
         pub struct $name(String);
 
         impl $name {
-            /// What every such id begins with.
+            /// The prefix of every such id.
             pub const PREFIX: &'static str = $prefix;
 
             /// Returns the id that `text` spells.
@@ -93,11 +93,11 @@ macro_rules! id {
 }
 
 id!(
-    /// Names a chat, and the run that its calls are made in.
+    /// Names a session, and the run that its calls are made in.
     SessionId, "ses_", "session"
 );
 id!(
-    /// Names a message of a chat.
+    /// Names a message of a session.
     MessageId, "msg_", "message"
 );
 id!(
@@ -106,16 +106,16 @@ id!(
 );
 
 impl SessionId {
-    /// Returns the run of the chat, which has the same name.
+    /// Returns the run of the session, which has the same name.
     pub fn run(&self) -> RunId {
-        RunId::parse(&self.0).expect("an id of a chat is made of letters, digits and a low line")
+        RunId::parse(&self.0).expect("an id of a session is made of letters, digits and a low line")
     }
 }
 
 /// Characters of what is no id that an error repeats.
 const FOUND_CHARS_MAX: usize = 64;
 
-/// What the example of an error is made of.
+/// The bits of the example in an error.
 const EXAMPLE: u128 = 0x0199_8a2b_3c4d_5e6f_7081_92a3_b4c5_d6e7;
 
 fn spelled(prefix: &str, bits: u128) -> String {
@@ -138,3 +138,6 @@ fn number(digits: &str) -> Option<u128> {
         number.checked_mul(32)?.checked_add(u128::try_from(digit).ok()?)
     })
 }
+
+#[cfg(test)]
+mod tests;
