@@ -29,7 +29,7 @@ pub mod privileged_keys;
 pub mod project_rules;
 pub mod python;
 pub mod quote;
-pub mod setting;
+
 pub mod settings;
 pub mod sidecars;
 pub mod skills;

@@ -13,6 +13,7 @@ mod python;
 mod read;
 mod sandbox;
 mod scope;
+pub mod setting;
 mod skills;
 mod snapshots;
 mod watchdog;

@@ -6,8 +6,8 @@ use std::path::Path;
 use toml::{Table, Value};
 
 use crate::app_error::AppError;
+use crate::manifest::setting::{SETTINGS, Setting, Widens};
 use crate::manifest::{Manifest, ManifestFile};
-use crate::setting::{SETTINGS, Setting, Widens};
 
 /// A manifest taken apart.
 #[derive(Debug)]

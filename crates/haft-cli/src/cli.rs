@@ -94,7 +94,7 @@ pub(crate) enum CliCommand {
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory as _;
-    use haft_app::setting::SETTINGS;
+    use haft_app::manifest::setting::SETTINGS;
 
     use super::*;
 

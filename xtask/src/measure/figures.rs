@@ -237,6 +237,22 @@ pub(super) fn percentile(values: &[usize], percent: usize) -> usize {
     sorted.get(rank.saturating_sub(1)).copied().unwrap_or_default()
 }
 
+fn private_functions(file: &ProductionFile) -> impl Iterator<Item = &FunctionDefinition> {
+    file.functions.iter().filter(|function| function.visibility == DefinitionVisibility::Private)
+}
+
+/// Returns the private functions whose name is used once in their file, besides the definition.
+pub(super) fn single_use_functions(
+    file: &ProductionFile,
+) -> impl Iterator<Item = &FunctionDefinition> {
+    let mut uses: BTreeMap<&str, usize> = BTreeMap::new();
+    for word in words(&file.code) {
+        *uses.entry(word).or_default() += 1;
+    }
+    // The name occurs where it is defined and where it is used.
+    private_functions(file).filter(move |function| uses.get(function.name.as_str()) == Some(&2))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -253,20 +269,4 @@ mod tests {
         assert_eq!(shared_locks("a:Arc<Mutex<A>>,b:Arc<std::sync::RwLock<B>>"), 2);
         assert_eq!(shared_locks("Arc::new(Mutex::new(1)),Arc<A<Mutex<B>>>"), 0);
     }
-}
-
-fn private_functions(file: &ProductionFile) -> impl Iterator<Item = &FunctionDefinition> {
-    file.functions.iter().filter(|function| function.visibility == DefinitionVisibility::Private)
-}
-
-/// Returns the private functions whose name is used once in their file, besides the definition.
-pub(super) fn single_use_functions(
-    file: &ProductionFile,
-) -> impl Iterator<Item = &FunctionDefinition> {
-    let mut uses: BTreeMap<&str, usize> = BTreeMap::new();
-    for word in words(&file.code) {
-        *uses.entry(word).or_default() += 1;
-    }
-    // The name occurs where it is defined and where it is used.
-    private_functions(file).filter(move |function| uses.get(function.name.as_str()) == Some(&2))
 }

@@ -70,7 +70,7 @@ pub(super) const FOREIGN_MESSAGES: &[ForeignMessages] = &[
 /// Crates whose readers are at a command line, or that are not shipped.
 const COMMAND_LINE_CRATES: &[&str] = &[
     // The one declaration of each setting names its flag.
-    "crates/haft-app/src/setting/",
+    "crates/haft-app/src/manifest/setting/",
     "crates/haft-cli/",
     "crates/haft-conformance/",
     "crates/haft-faults/",

@@ -22,7 +22,7 @@ use super::{
     SandboxSection, ScopeSection, ServerEntry, SkillsSection, SnapshotsSection, WATCHDOGS_MAX,
     WatchdogEntry, WebSearchSection, language_name_problem, server_name_problem,
 };
-use crate::setting::keys_of;
+use crate::manifest::setting::keys_of;
 
 /// The section that stands for the whole of a file of rules for a project. No key of a manifest is called so.
 const PROJECT: &str = "(project)";

@@ -102,7 +102,7 @@ pub(crate) async fn run(
     let catalogue = plan_run::catalogue(tools.offered());
     let made = planning::request_plan(&model, tools.offered(), &catalogue, &wish).await?;
     let plan = made.checked;
-    let graph = draw_graph(&PlanGraph::new(plan.plan()), &io::stderr());
+    let graph = draw_graph(&PlanGraph::new(plan.plan()), io::stderr());
     output::print_note(format_args!("\n{}", graph.trim_end()));
     output::print_note(format_args!("\n{}\n", planning::nodes(plan.plan())));
     output::print_note(format_args!("made a plan ({})", usage_summary(made.usage)));

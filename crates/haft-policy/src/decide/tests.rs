@@ -7,7 +7,7 @@ use haft_contract::{CommandLine, PatternVariables, ToolId};
 
 use super::{PolicyDecision, PolicyRequest, RuleRemedy, decide};
 use crate::access::{PathReach, PathSubject, ResolvedAccess, SHOWN_CHARS_MAX};
-use crate::explain::SUGGESTION_BYTES_MAX;
+use crate::decide::SUGGESTION_BYTES_MAX;
 use crate::rule::{Conditions, Rule, RuleAction, RuleScope};
 use crate::rule_set::RuleSet;
 

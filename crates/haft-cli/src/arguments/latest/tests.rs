@@ -1,6 +1,6 @@
 //! What `last` stands for, in journals that are longer than one answer and in those with subagents and forks.
 
-use haft_journal::limits::{QUERY_SESSIONS_MAX, QUERY_RUNS_MAX};
+use haft_journal::limits::{QUERY_RUNS_MAX, QUERY_SESSIONS_MAX};
 use haft_journal::{
     Lease, LeaseOwner, LeaseRequest, MemoryJournal, NewRun, SessionDurability, SessionJournal as _,
     SessionMode, SessionRecord, SessionStatus, TokenCounts,

@@ -120,9 +120,9 @@ pub(crate) async fn run(
         // The plan itself is printed if the user asked for that, or if it could not be saved.
         let graph = PlanGraph::new(made.checked.plan());
         if destination.file().is_some() && saved.is_ok() {
-            output::write_data(&draw_graph(&graph, &io::stdout()))?;
+            output::write_data(&draw_graph(&graph, io::stdout()))?;
         } else {
-            output::print_note(draw_graph(&graph, &io::stderr()).trim_end());
+            output::print_note(draw_graph(&graph, io::stderr()).trim_end());
             output::write_data(&made.text)?;
         }
     }

@@ -59,7 +59,7 @@ pub(super) fn run(
         .map_err(|problems| plan_run::unreadable_plan_error(&name, &problems))?;
     let graph = PlanGraph::new(&plan);
     let drawing = match args.format {
-        PlanDrawingFormat::Text => draw_graph(&graph, &std::io::stdout()),
+        PlanDrawingFormat::Text => draw_graph(&graph, std::io::stdout()),
         PlanDrawingFormat::Dot => graph.dot(),
         PlanDrawingFormat::Mermaid => graph.mermaid(),
         PlanDrawingFormat::Svg => graph.svg(),

@@ -7,8 +7,9 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 use rustix::time::{ClockId, clock_gettime};
 
 use super::concurrent_scans::OpenScans;
-use super::directory::{FileIdentity, FileTime, InodeState, ListedName};
+use super::directory::{FileTime, InodeState};
 use super::followed_roots::FollowedRoots;
+use super::listing::{DirectoryListing, DirectoryListings, ListingKey, NAME_SETS_MAX};
 use crate::protect::ProtectedPaths;
 
 /// Time that a directory must be unchanged before it is read, so that a later change is visible in
@@ -17,10 +18,6 @@ const SETTLED_NANOSECONDS: i64 = 20_000_000;
 
 /// The same for times kept in whole seconds, or in steps of two.
 const SETTLED_COARSELY_NANOSECONDS: i64 = 3_000_000_000;
-
-/// Maximum number of name sets that directories are remembered for. More than one is in use if
-/// sessions differ.
-pub(crate) const NAME_SETS_MAX: usize = 8;
 
 /// Maximum number of directories that are remembered for one set of names.
 pub(crate) const DIRECTORIES_MAX: usize = 524_288;
@@ -40,37 +37,6 @@ pub struct ScanCache {
     contents: Arc<RwLock<HashMap<InodeState, Arc<[u8]>>>>,
     followed: FollowedRoots,
     open: OpenScans,
-}
-
-/// The cached listings for one set of names.
-pub(super) type DirectoryListings = HashMap<ListingKey, Arc<DirectoryListing>>;
-
-/// A directory, and how much of it is listed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct ListingKey {
-    pub(super) identity: FileIdentity,
-    pub(super) detail: ListingDetail,
-}
-
-/// How much of a directory is listed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum ListingDetail {
-    /// Directories, and names that can begin a run.
-    Notable,
-    /// All names.
-    Whole,
-}
-
-/// The names of a directory at one point in time.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct DirectoryListing {
-    pub(super) modified: FileTime,
-    pub(super) changed: FileTime,
-    pub(super) names: Vec<ListedName>,
-    /// For each name, whether it can begin a run.
-    pub(super) is_notable: Vec<bool>,
-    /// Whether git would take the directory for a repository.
-    pub(super) is_repository: bool,
 }
 
 impl ScanCache {

@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::{Mode, OFlags, openat};
 
-use super::cache::{DirectoryListing, ListingDetail, NAME_SETS_MAX};
 use super::directory::{FileIdentity, InodeState};
+use super::listing::{DirectoryListing, ListingDetail, NAME_SETS_MAX};
 use super::result::ScanRoot;
 use crate::directory_watch::{DirectoryWatch, WatchedChanges, WatchedEvents};
 use crate::protect::ProtectedPaths;

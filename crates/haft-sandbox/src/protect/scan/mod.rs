@@ -7,6 +7,7 @@ mod concurrent_scans;
 mod directory;
 mod followed_roots;
 mod hard_links;
+mod listing;
 mod new_entry;
 mod protected_copies;
 mod protective_mounts;

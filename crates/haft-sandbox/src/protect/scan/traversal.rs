@@ -12,13 +12,12 @@ use std::sync::Arc;
 use rustix::fs::readlinkat;
 use rustix::io::Errno;
 
-use super::cache::{
-    DirectoryListing, DirectoryListings, ListingDetail, ListingKey, ScanCache, is_settled, now,
-};
+use super::cache::{ScanCache, is_settled, now};
 use super::directory::{
     BUFFER_BYTES, InodeState, ScannedKind, UnlockedDirectory, open_beneath, read_names,
 };
 use super::followed_roots::FollowedRoot;
+use super::listing::{DirectoryListing, DirectoryListings, ListingDetail, ListingKey};
 use super::report::ScanError;
 use super::repository_shape::RepositoryShape;
 use super::result::{PatternPosition, ProtectedEntry, ScanResult, ScanRoot};
