@@ -1,6 +1,5 @@
-//! The subagents that chats have at work, as those who begin and stop them know them: which are in the background, which of
-//! these have ended without the chat being told, and how many there are beneath the chat that a person talks to. Beginning one,
-//! and what it does, is not here.
+//! Counts subagents and tracks the ones in the background: which ones run, and which ended without a notice to their parent.
+//! Limits hold for the whole tree below the session that a person talks to. This module does not begin or run subagents.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,12 +10,12 @@ use tokio_util::sync::CancellationToken;
 
 use crate::limits::{BACKGROUND_MAX, SUBAGENTS_AT_ONCE_MAX, SUBAGENTS_BEGUN_MAX};
 
-/// The subagents that one chat has in the background.
+/// The background subagents of one session.
 pub(crate) struct BackgroundSubagents {
-    /// All that are beneath the same chat of a person.
+    /// All subagents below the same top session.
     pub(crate) tree: Arc<SubagentTree>,
-    // Written by the calls that begin subagents and by these when they end; read by the chat's turns. Each holds the lock for
-    // a look.
+    // Calls write it when they begin a subagent, and subagents write it when they end. The session's turns read it. The lock
+    // is never held across an await.
     state: Mutex<BackgroundSubagentsState>,
     end_added: Notify,
 }
@@ -24,20 +23,20 @@ pub(crate) struct BackgroundSubagents {
 #[derive(Default)]
 struct BackgroundSubagentsState {
     running: HashMap<SessionId, CancellationToken>,
-    /// Those whose end was not told, in the order in which they ended.
+    /// The ends that the model has not been notified of, oldest first.
     ended: VecDeque<SubagentEnd>,
 }
 
-/// That a subagent in the background has ended.
+/// The end of a background subagent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SubagentEnd {
     pub(crate) child: SessionId,
-    /// Why it failed, where that is not in its chat.
+    /// Why it failed, if its session does not record that.
     pub(crate) why: Option<String>,
 }
 
 impl BackgroundSubagents {
-    /// Returns those of a chat that is in this tree.
+    /// Returns the empty state of a session in this tree.
     pub(crate) fn in_tree(tree: Arc<SubagentTree>) -> Self {
         Self { tree, state: Mutex::default(), end_added: Notify::new() }
     }
@@ -46,33 +45,33 @@ impl BackgroundSubagents {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a place for one more, if there is one left.
+    /// Reserves a slot for one more background subagent.
     pub(crate) fn reserve_slot(
         self: &Arc<Self>,
         child: &SessionId,
         stop: CancellationToken,
-    ) -> Option<BackgroundSlot> {
+    ) -> Result<BackgroundSlot, SubagentLimitReached> {
         let mut state = self.state();
         if state.running.len() >= BACKGROUND_MAX {
-            return None;
+            return Err(SubagentLimitReached::InBackground);
         }
         state.running.insert(child.clone(), stop.clone());
-        Some(BackgroundSlot { background: Arc::clone(self), child: child.clone(), stop })
+        Ok(BackgroundSlot { background: Arc::clone(self), child: child.clone(), stop })
     }
 
-    /// Says that one has ended.
+    /// Adds the end of a subagent and wakes the tasks that wait for it.
     pub(crate) fn push_end(&self, end: SubagentEnd) {
         self.state().ended.push_back(end);
         self.end_added.notify_waiters();
     }
 
-    /// Returns whether one is known: it runs here, or its end is waiting to be told.
+    /// Returns whether the subagent runs here or its end awaits a notice.
     pub(crate) fn contains(&self, child: &SessionId) -> bool {
         let state = self.state();
         state.running.contains_key(child) || state.ended.iter().any(|end| end.child == *child)
     }
 
-    /// Returns whether one runs, or the end of one is waiting to be told.
+    /// Returns whether any subagent runs here or any end awaits a notice.
     pub(crate) fn has_any(&self) -> bool {
         let state = self.state();
         !state.running.is_empty() || !state.ended.is_empty()
@@ -86,28 +85,28 @@ impl BackgroundSubagents {
         self.state().ended.pop_front();
     }
 
-    /// Tells all of them to stop.
+    /// Cancels all running subagents.
     pub(crate) fn stop_all(&self) {
         self.state().running.values().for_each(CancellationToken::cancel);
     }
 
-    /// Stops all of them, and returns how many there were once they have ended.
+    /// Cancels all running subagents, waits for their ends and returns how many ran.
     pub(crate) async fn stop_and_wait(&self) -> usize {
         let running = self.state().running.len();
         self.stop_all();
         loop {
-            let news = self.end_added.notified();
+            let added = self.end_added.notified();
             if self.state().running.is_empty() {
                 return running;
             }
-            news.await;
+            added.await;
         }
     }
 
-    /// Waits for an end that was not told; returns `false` if there is none and none runs.
+    /// Waits for an end that awaits a notice. Returns `false` if no subagent runs and no end is left.
     pub(crate) async fn wait_for_end(&self) -> bool {
         loop {
-            let news = self.end_added.notified();
+            let added = self.end_added.notified();
             {
                 let state = self.state();
                 if !state.ended.is_empty() {
@@ -117,12 +116,12 @@ impl BackgroundSubagents {
                     return false;
                 }
             }
-            news.await;
+            added.await;
         }
     }
 }
 
-/// The place of a subagent in the background, which it has until it is over.
+/// The slot of a background subagent. Dropping it frees the slot.
 pub(crate) struct BackgroundSlot {
     background: Arc<BackgroundSubagents>,
     pub(crate) child: SessionId,
@@ -130,7 +129,7 @@ pub(crate) struct BackgroundSlot {
 }
 
 impl BackgroundSlot {
-    /// Says that the subagent has ended, and why it failed where that is not in its chat.
+    /// Reports the end of the subagent, and why it failed if its session does not record that.
     pub(crate) fn report_end(&self, why: Option<String>) {
         self.background.push_end(SubagentEnd { child: self.child.clone(), why });
     }
@@ -143,11 +142,11 @@ impl Drop for BackgroundSlot {
     }
 }
 
-/// The subagents beneath one chat that a person talks to, on all levels, whether somebody waits for them or not. Each may
-/// have others begin, so that no bound of one chat bounds them all.
+/// The number of subagents below one top session, on all levels, in foreground and background. Subagents begin subagents, so
+/// a limit per session would not limit their total.
 #[derive(Default)]
 pub(crate) struct SubagentTree {
-    // Written by each call that begins a subagent, when that ends, and when a person says something.
+    // Calls that begin a subagent, slots that are dropped and prompts of a person write it.
     counts: Mutex<SubagentCounts>,
 }
 
@@ -157,16 +156,29 @@ struct SubagentCounts {
     begun: usize,
 }
 
-/// Why no further subagent is begun beneath a chat.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The limit that keeps a session from beginning another subagent.
+#[derive(Clone, Copy, Debug, thiserror::Error, PartialEq, Eq)]
 pub(crate) enum SubagentLimitReached {
-    /// As many are at work as can be.
+    /// The tree runs its maximum of subagents.
+    #[error(
+        "{SUBAGENTS_AT_ONCE_MAX} subagents are at work beneath this session already, those of subagents included: \
+         wait until one of them is done, or do the task with the other tools"
+    )]
     AtWork,
-    /// As many were begun as can be until a person says something.
+    /// The tree began its maximum of subagents since the last prompt of a person.
+    #[error(
+        "{SUBAGENTS_BEGUN_MAX} subagents were begun since the last message of the user, those of subagents included: \
+         do what is left with the other tools, or end with saying what is left"
+    )]
     Begun,
+    /// The session runs its maximum of background subagents.
+    #[error(
+        "{BACKGROUND_MAX} subagents are in the background already: wait until one of them is done"
+    )]
+    InBackground,
 }
 
-/// The place of a subagent in a tree, which it has until it is over.
+/// The slot of a subagent in a tree. Dropping it frees the slot.
 pub(crate) struct SubagentSlot {
     tree: Arc<SubagentTree>,
 }
@@ -176,7 +188,7 @@ impl SubagentTree {
         self.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a place for one that is to be begun.
+    /// Reserves a slot for a new subagent.
     pub(crate) fn reserve_slot(self: &Arc<Self>) -> Result<SubagentSlot, SubagentLimitReached> {
         let mut counts = self.counts();
         if counts.at_work >= SUBAGENTS_AT_ONCE_MAX {
@@ -190,13 +202,13 @@ impl SubagentTree {
         Ok(SubagentSlot { tree: Arc::clone(self) })
     }
 
-    /// Takes a place for one that was begun before, which there always is.
+    /// Reserves a slot for a subagent that an earlier process began. This never fails.
     pub(crate) fn reserve_resumed_slot(self: &Arc<Self>) -> SubagentSlot {
         self.counts().at_work += 1;
         SubagentSlot { tree: Arc::clone(self) }
     }
 
-    /// Counts those that are begun anew: a person has said something.
+    /// Resets the number of begun subagents, because a person sent a prompt.
     pub(crate) fn reset_begun_count(&self) {
         self.counts().begun = 0;
     }

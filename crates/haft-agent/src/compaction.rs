@@ -1,10 +1,10 @@
-//! A conversation that gets too long for the model: what was said before is summarised, and the summary stands for it from
-//! then on. The last turns stay as they are, and nothing is deleted.
+//! Compaction of sessions that become too long for the model. The model reads a summary instead of the older messages. The
+//! last turns stay as they are, and haft deletes nothing.
 
 use std::sync::Arc;
 
 use haft_contract::{cut, end_of};
-use haft_journal::{MessageId, MessageKind, MessageRole, PartKind, SessionDurability};
+use haft_journal::{MessageKind, MessageRole, PartKind, SessionDurability};
 use haft_model::{
     ModelAnswer, ModelError, ModelMessage, ModelRequest, ModelRetry, ModelUsage, ToolOffer,
 };
@@ -21,16 +21,15 @@ use crate::session_context::AgentSessionContext;
 use crate::session_log::{SessionLog, tokens_of, usage_of};
 use crate::transcript::{CHARS_PER_TOKEN, TranscriptEntry, estimate_tokens, result_text};
 
-/// What stands before a summary in the conversation.
+/// The heading above a summary in the conversation.
 const HEADING: &str =
-    "[haft: what was said before this is too long to be kept. This is a summary of it.]\n\n";
+    "[haft: the conversation before this is too long to be kept. This is a summary of it.]\n\n";
 
-/// Returns whether so much was said that the model can soon read no more.
-pub(crate) fn is_context_full(ledger: &SessionLog, system: &str, tools: &[ToolOffer]) -> bool {
-    let context_tokens = ledger.context.host.parts.bounds.context_tokens;
-    let entries = ledger.visible_entries();
-    // What the model itself counted last holds all that came before it, the tools and the system prompt too, unless a summary
-    // came since.
+/// Returns whether the conversation nearly fills the model's context.
+pub(crate) fn is_context_full(log: &SessionLog, system: &str, tools: &[ToolOffer]) -> bool {
+    let context_tokens = log.context.host.parts.bounds.context_tokens;
+    let entries = log.visible_entries();
+    // The last count by the model covers all before it, with tools and system prompt. A summary since then makes it useless.
     let summary = entries.first().filter(|first| first.message.kind == MessageKind::Summary);
     let is_since =
         |entry: &&TranscriptEntry| summary.is_none_or(|it| entry.message.id > it.message.id);
@@ -38,11 +37,11 @@ pub(crate) fn is_context_full(ledger: &SessionLog, system: &str, tools: &[ToolOf
         entries.iter().rposition(|entry| recorded_input_tokens(entry) > 0 && is_since(entry));
     let tokens = match last {
         Some(place) => {
-            let behind = entries.get(place + 1..).unwrap_or_default();
-            // The results of its own calls came behind the answer, its text and arguments with it.
+            let later = entries.get(place + 1..).unwrap_or_default();
+            // The model counted before it wrote this answer and before the calls had results.
             let own = entries.get(place).map_or(0, |entry| estimate_tokens(&[entry]));
             let counted = entries.get(place).map_or(0, |entry| recorded_input_tokens(entry));
-            counted.saturating_add(own).saturating_add(estimate_tokens(behind))
+            counted.saturating_add(own).saturating_add(estimate_tokens(later))
         }
         None => {
             let tools: usize = tools
@@ -69,21 +68,24 @@ fn percent(tokens: u64, percent: u64) -> u64 {
     tokens.saturating_mul(percent) / 100
 }
 
-/// Has what was said before summarised. Returns what that took.
+/// Summarises the older messages. Returns the tokens that this used.
 pub(crate) async fn compact_session(
-    ledger: &mut SessionLog,
+    log: &mut SessionLog,
     stop: &CancellationToken,
 ) -> Result<ModelUsage, AgentError> {
-    let core = Arc::clone(&ledger.context);
-    let context_tokens = core.host.parts.bounds.context_tokens;
+    let context = Arc::clone(&log.context);
+    let context_tokens = context.host.parts.bounds.context_tokens;
     let (summarised, covers_through) = {
-        let entries = ledger.visible_entries();
+        let entries = log.visible_entries();
         let kept = kept_entry_count(&entries, percent(context_tokens, CONTEXT_KEPT_PERCENT));
         let covered = entries.get(..entries.len().saturating_sub(kept)).unwrap_or_default();
-        let Some(last) = covered.last().map(|last| covered_through(last)) else {
+        let Some(TranscriptEntry { message: last, .. }) = covered.last() else {
             return Ok(ModelUsage::default());
         };
-        (summarise_entries(&core, covered, stop).await?, last)
+        // A summary that is summarised again passes on its own end.
+        let end = last.covers_through.as_ref().filter(|_| last.kind == MessageKind::Summary);
+        let covers_through = end.unwrap_or(&last.id).clone();
+        (summarise_entries(&context, covered, stop).await?, covers_through)
     };
     let Some((model, answer)) = summarised else { return Ok(ModelUsage::default()) };
     let summary = answer.text.trim();
@@ -92,31 +94,22 @@ pub(crate) async fn compact_session(
     }
     let end = summary.floor_char_boundary(SUMMARY_BYTES_MAX);
     let text = format!("{HEADING}{}", summary.get(..end).unwrap_or_default());
-    let mut message = ledger.new_message(MessageRole::User, MessageKind::Summary);
+    let mut message = log.new_message(MessageRole::User, MessageKind::Summary);
     message.covers_through = Some(covers_through.clone());
     message.tokens = tokens_of(answer.usage);
     message.agent = Some(SUMMARY.to_owned());
     message.model = Some(model);
     let id = message.id.clone();
-    let entry = ledger.text_entry(message, text);
-    ledger.add_usage(answer.usage);
-    let session = ledger.row_record();
-    ledger.append_message(entry, vec![session], SessionDurability::Ordered).await?;
-    core.notify_observer(AgentEventKind::Compacted { message: id, covers_through });
+    let entry = log.text_entry(message, text);
+    log.add_usage(answer.usage);
+    let session = log.row_record();
+    log.append_message(entry, vec![session], SessionDurability::Ordered).await?;
+    context.notify_observer(AgentEventKind::Compacted { message: id, covers_through });
     Ok(answer.usage)
 }
 
-/// Returns the last message that a summary stands for which stands for this one as well.
-fn covered_through(entry: &TranscriptEntry) -> MessageId {
-    let covered = entry.message.covers_through.as_ref();
-    covered
-        .filter(|_| entry.message.kind == MessageKind::Summary)
-        .unwrap_or(&entry.message.id)
-        .clone()
-}
-
-/// Has messages summarised, and says by which model; nothing when the turn was stopped meanwhile. How much a model reads it
-/// knows best itself: while it is too much, half of it is left out.
+/// Returns the name of the summarising model and its summary, or `None` if the turn was stopped meanwhile. While the model
+/// rejects the text as too long, haft halves it.
 async fn summarise_entries(
     core: &AgentSessionContext,
     covered: &[&TranscriptEntry],
@@ -137,8 +130,8 @@ async fn summarise_entries(
             cancellation: stop.child_token(),
             ..ModelRequest::default()
         };
-        let tell = |retry: ModelRetry| core.notify_observer(AgentEventKind::retry(&retry));
-        let answered = async { model.respond(request).await?.collect_with_retries(tell).await };
+        let notify = |retry: ModelRetry| core.notify_observer(AgentEventKind::retry(&retry));
+        let answered = async { model.respond(request).await?.collect_with_retries(notify).await };
         let answer = tokio::select! {
             biased;
             () = stop.cancelled() => return Ok(None),
@@ -155,18 +148,18 @@ async fn summarise_entries(
     }
 }
 
-/// What a summary is made of at least, in bytes, before it is given up because the model cannot read it.
+/// The smallest text in bytes that haft tries to summarise when the model rejects longer ones.
 const SUMMARISED_BYTES_MIN: usize = 4_096;
 
-/// Returns how many of the last messages are kept: those of the last turns, of fewer turns if they do not fit, and if one does
-/// not fit by itself, as much of its end as does. The first message that is no summary never is, or there would be nothing to
-/// gain.
+/// Returns how many of the last messages stay. These are the messages of the last turns, or of fewer turns if those do not
+/// fit. If even one turn does not fit, the end of it stays. The first message that is not a summary never stays, because
+/// compaction would otherwise gain nothing.
 fn kept_entry_count(entries: &[&TranscriptEntry], tokens_max: u64) -> usize {
     let mut tokens = 0_u64;
     let is_summary = |entry: &&TranscriptEntry| entry.message.kind == MessageKind::Summary;
     let from = if entries.first().is_some_and(is_summary) { 2 } else { 1 };
-    let behind_first = entries.get(from..).unwrap_or_default();
-    let fit = behind_first.iter().rev().take_while(|entry| {
+    let after_first = entries.get(from..).unwrap_or_default();
+    let fit = after_first.iter().rev().take_while(|entry| {
         tokens = tokens.saturating_add(estimate_tokens(&[entry]));
         tokens <= tokens_max
     });
@@ -177,12 +170,35 @@ fn kept_entry_count(entries: &[&TranscriptEntry], tokens_max: u64) -> usize {
     last.copied().filter(|count| *count <= fit).max().unwrap_or(fit)
 }
 
-/// Returns what was said as a text for whoever summarises it. Of one that is too long the middle is left out: it begins with
-/// the task, and ends with how things stand.
+/// Returns the messages as one text for the summarising model. If the text is too long, its middle is left out: the
+/// beginning holds the task, and the end holds the current state.
 fn render_entries(entries: &[&TranscriptEntry], bytes_max: usize) -> String {
     let mut text = String::from("Summarise this conversation.\n");
     for entry in entries.iter().filter(|entry| !entry.is_failed_answer()) {
-        render_entry(&mut text, entry);
+        let speaker = match (entry.message.role, entry.message.kind) {
+            (MessageRole::Assistant, _) => "assistant",
+            (MessageRole::User, MessageKind::Said) => "user",
+            (MessageRole::User, MessageKind::Summary) => "summary of what was before",
+            (MessageRole::User, MessageKind::Notice) => "haft",
+        };
+        text.push_str(&format!("\n## {speaker}\n"));
+        for part in &entry.parts {
+            match part.kind {
+                PartKind::Text => {
+                    text.push_str(&without_headings(part.text.as_deref().unwrap_or_default()));
+                    text.push('\n');
+                }
+                PartKind::Reasoning => {}
+                PartKind::Tool => {
+                    let tool = part.tool.as_deref().unwrap_or_default();
+                    let input = part.input_json.as_deref().unwrap_or_default();
+                    let input = cut(input, SUMMARISED_RESULT_CHARS_MAX);
+                    let result = cut(&result_text(part), SUMMARISED_RESULT_CHARS_MAX);
+                    let (input, result) = (without_headings(&input), without_headings(&result));
+                    text.push_str(&format!("[call of {tool} {input}]\n[result]\n{result}\n"));
+                }
+            }
+        }
     }
     if text.len() <= bytes_max {
         return text;
@@ -192,34 +208,7 @@ fn render_entries(entries: &[&TranscriptEntry], bytes_max: usize) -> String {
     format!("{beginning}\n\n[the middle is left out]\n\n{}", end_of(&text, half))
 }
 
-fn render_entry(text: &mut String, entry: &TranscriptEntry) {
-    let speaker = match (entry.message.role, entry.message.kind) {
-        (MessageRole::Assistant, _) => "assistant",
-        (MessageRole::User, MessageKind::Said) => "user",
-        (MessageRole::User, MessageKind::Summary) => "summary of what was before",
-        (MessageRole::User, MessageKind::Notice) => "haft",
-    };
-    text.push_str(&format!("\n## {speaker}\n"));
-    for part in &entry.parts {
-        match part.kind {
-            PartKind::Text => {
-                text.push_str(&without_headings(part.text.as_deref().unwrap_or_default()));
-                text.push('\n');
-            }
-            PartKind::Reasoning => {}
-            PartKind::Tool => {
-                let tool = part.tool.as_deref().unwrap_or_default();
-                let input = part.input_json.as_deref().unwrap_or_default();
-                let input = cut(input, SUMMARISED_RESULT_CHARS_MAX);
-                let result = cut(&result_text(part), SUMMARISED_RESULT_CHARS_MAX);
-                let (input, result) = (without_headings(&input), without_headings(&result));
-                text.push_str(&format!("[call of {tool} {input}]\n[result]\n{result}\n"));
-            }
-        }
-    }
-}
-
-/// Returns a text in which no line passes for one of the headings that say who speaks.
+/// Escapes lines that could pass for one of the headings that name the speaker.
 fn without_headings(text: &str) -> String {
     let line = |line: &str| {
         let (before, word) = line.split_at(line.len() - line.trim_start().len());

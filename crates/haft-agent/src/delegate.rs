@@ -1,6 +1,6 @@
-//! Has subagents do tasks: each in a chat of its own, beneath all that the chat above is held to. A call of `task` waits for
-//! its subagent or only begins it; what became of one in the background is told to the model later. What a subagent may do is
-//! decided by the runtime, from the layers that its chat is begun with.
+//! Lets subagents do tasks. Each subagent has its own session, restricted by all restrictions of its parent. A call of `task`
+//! waits for a foreground subagent and only begins a background one. A later notice tells the model the result of a background
+//! subagent. The runtime decides what a subagent may do, from the restrictions that its session begins with.
 
 use std::sync::Arc;
 
@@ -8,18 +8,14 @@ use haft_contract::{
     BoxFuture, CallKey, Cx, ErrorCode, SubagentAnswer, SubagentCall, SubagentTask, Subagents,
     ToolError,
 };
-use haft_journal::{CallQuery, CallRow, SessionId, SessionMode, SessionRow, SessionStatus};
+use haft_journal::{CallQuery, SessionMode, SessionRow, SessionStatus};
 use tokio_util::sync::CancellationToken;
 
 use crate::abandon::{abandon_children, abandon_session};
 use crate::background::{BackgroundSlot, SubagentLimitReached, SubagentSlot};
-use crate::definition::AgentDefinition;
 use crate::error::AgentError;
 use crate::event::AgentEventKind;
-use crate::limits::{
-    BACKGROUND_MAX, NESTED_CALLS_MAX, SUBAGENT_DEPTH_MAX, SUBAGENTS_AT_ONCE_MAX,
-    SUBAGENTS_BEGUN_MAX,
-};
+use crate::limits::{NESTED_CALLS_MAX, SUBAGENT_DEPTH_MAX};
 use crate::open;
 use crate::restrictions::AgentRestrictions;
 use crate::session::AgentSession;
@@ -36,20 +32,16 @@ pub(crate) fn subagents_of_call(
     Arc::new(SubagentDelegate { parent: Arc::clone(parent), tool_call_id: tool_call_id.to_owned() })
 }
 
-/// What one call of `task` reaches subagents through.
+/// The [`Subagents`] of one call of `task`.
 struct SubagentDelegate {
     parent: Arc<AgentSessionContext>,
     tool_call_id: String,
 }
 
-/// How a task ended that somebody waited for.
-enum SubagentTaskEnd {
-    Done(SubagentAnswer),
-    /// It was not done, and it is known why.
-    NotDone(ToolError),
-}
+/// The result of a foreground task. An error here is a known failure; an unknown outcome is an [`AgentError`] around it.
+type SubagentTaskResult = Result<SubagentAnswer, ToolError>;
 
-/// What comes of a task whose subagent was stopped.
+/// The message of a task whose subagent was stopped.
 const STOPPED: &str = "the subagent was stopped before it was done";
 
 impl Subagents for SubagentDelegate {
@@ -59,21 +51,60 @@ impl Subagents for SubagentDelegate {
         cx: &'a Cx,
     ) -> BoxFuture<'a, Result<SubagentAnswer, ToolError>> {
         Box::pin(async move {
-            let agent = self.find_subagent(&task.subagent_type)?;
-            let row = self.new_child_row(&agent, &task)?;
-            let seat = self.reserve_subagent_slot()?;
-            let place =
-                if task.background { Some(self.reserve_background_slot(&row.id)?) } else { None };
-            let child = self.begin_child_session(row, &agent).await?;
-            match place {
-                Some(place) => Ok(self.spawn_in_background(child, (place, seat), task.prompt)),
+            let (parent, host) = (&self.parent, &self.parent.host);
+            let depth = parent.depth.saturating_add(1);
+            if depth > SUBAGENT_DEPTH_MAX {
+                let message = format!(
+                    "subagents are {SUBAGENT_DEPTH_MAX} levels deep already, and no deeper: do the task with the other tools"
+                );
+                return Err(ToolError::new(ErrorCode::DepthExceeded, message).not_begun());
+            }
+            let not_begun = |err: AgentError| tool_error(&err).not_begun();
+            // The tool has already checked that this session may delegate to the agent.
+            let agent = host.any_agent(&task.subagent_type).map_err(not_begun)?;
+            let mut restrictions = parent.restrictions.clone();
+            restrictions.push(AgentRestrictions::from_agent(&agent));
+            let model = agent.model.as_deref().unwrap_or(&parent.model_name);
+            let metadata = task.metadata.map(serde_json::Value::Object);
+            let mode =
+                if task.background { SessionMode::Background } else { SessionMode::Foreground };
+            let row = SessionRow {
+                parent_id: Some(parent.id.clone()),
+                parent_tool_call_id: Some(self.tool_call_id.clone()),
+                mode,
+                inspectable: agent.inspectable,
+                metadata_json: metadata.map_or_else(|| "{}".to_owned(), |it| it.to_string()),
+                depth,
+                ..host.new_row(&agent, Some(model), &restrictions).map_err(not_begun)?
+            };
+            let over_limit = |limit: SubagentLimitReached| {
+                ToolError::new(ErrorCode::QuotaExceeded, limit.to_string()).not_begun()
+            };
+            let slot = parent.background.tree.reserve_slot().map_err(over_limit)?;
+            let background_slot = match mode {
+                SessionMode::Foreground => None,
+                SessionMode::Background => {
+                    let stop = host.closing.child_token();
+                    Some(parent.background.reserve_slot(&row.id, stop).map_err(over_limit)?)
+                }
+            };
+            let begun_event = AgentEventKind::Subagent {
+                call: self.tool_call_id.clone(),
+                agent: agent.name.clone(),
+                child: row.id.clone(),
+                background: task.background,
+            };
+            let child = open::begin_session(host, row, agent, &restrictions).await;
+            let child = child.map_err(|err| tool_error(&err))?;
+            parent.notify_observer(begun_event);
+            match background_slot {
+                Some(background_slot) => {
+                    Ok(self.spawn_in_background(child, (background_slot, slot), task.prompt))
+                }
                 None => {
-                    let waited =
-                        self.run_in_foreground(child, TurnPrompt::Message(task.prompt), cx).await;
-                    match waited.map_err(|err| tool_error(&err))? {
-                        SubagentTaskEnd::Done(answer) => Ok(answer),
-                        SubagentTaskEnd::NotDone(err) => Err(err),
-                    }
+                    let prompt = TurnPrompt::Message(task.prompt);
+                    let result = self.run_in_foreground(child, prompt, cx).await;
+                    result.map_err(|err| tool_error(&err))?
                 }
             }
         })
@@ -85,162 +116,85 @@ impl Subagents for SubagentDelegate {
         cx: &'a Cx,
     ) -> BoxFuture<'a, Result<Option<SubagentAnswer>, ToolError>> {
         Box::pin(async move {
-            let Some(row) = self.find_begun_session(cx).await.map_err(|err| tool_error(&err))?
-            else {
-                return Ok(None);
-            };
             let resumed = async {
-                let waited = self.resume_session(&row, task, cx).await?;
+                let Some(row) = self.find_begun_session(cx).await? else { return Ok(None) };
+                let result = self.resume_session(&row, task, cx).await?;
                 if row.mode == SessionMode::Foreground {
-                    self.abandon_grandchildren(&row).await?;
-                }
-                Ok(match waited {
-                    SubagentTaskEnd::Done(answer) => answer,
-                    // It was seen how it ended, so there is nothing to be in doubt about.
-                    SubagentTaskEnd::NotDone(err) => {
-                        self.not_done_answer(&row, &err.message).await?
+                    // The subagent is over, so its own subagents are never resumed.
+                    match abandon_children(&self.parent.host, &row.id).await {
+                        Err(err) if !err.is_open_elsewhere() && !err.is_permanent() => {
+                            return Err(err);
+                        }
+                        Ok(()) | Err(_) => {}
                     }
-                })
+                }
+                let why = match result {
+                    Ok(answer) => return Ok(Some(answer)),
+                    Err(err) => err.message,
+                };
+                // The call itself is answered, because its end is known. Only calls of the subagent can be in doubt.
+                let doubts = describe_calls_in_doubt(&self.parent.host, &row.id).await?;
+                let text = match doubts.trim_end() {
+                    "" => format!("[haft: {why}]"),
+                    doubts => format!("[haft: {}. {doubts}]", why.trim_end_matches(['.', ' '])),
+                };
+                self.done_answer(&row, text).await.map(Some)
             };
-            resumed.await.map(Some).map_err(|err| tool_error(&err))
+            resumed.await.map_err(|err| tool_error(&err))
         })
     }
 }
 
 impl SubagentDelegate {
-    fn find_subagent(&self, name: &str) -> Result<Arc<AgentDefinition>, ToolError> {
-        let depth = self.parent.depth.saturating_add(1);
-        if depth > SUBAGENT_DEPTH_MAX {
-            let message = format!(
-                "subagents are {SUBAGENT_DEPTH_MAX} levels deep already, and no deeper: do the task with the other tools"
-            );
-            return Err(ToolError::new(ErrorCode::DepthExceeded, message).not_begun());
-        }
-        // Whom the chat may give tasks to is checked before.
-        self.parent.host.any_agent(name).map_err(|err| tool_error(&err).not_begun())
-    }
-
-    /// Returns the row of a chat that does a task.
-    fn new_child_row(
-        &self,
-        agent: &AgentDefinition,
-        task: &SubagentTask,
-    ) -> Result<SessionRow, ToolError> {
-        let parent = &self.parent;
-        let model = agent.model.as_deref().unwrap_or(&parent.model_name);
-        let row = parent.host.new_row(agent, Some(model), &self.child_restrictions(agent));
-        let metadata = task.metadata.clone().map(serde_json::Value::Object);
-        Ok(SessionRow {
-            parent_id: Some(parent.id.clone()),
-            parent_tool_call_id: Some(self.tool_call_id.clone()),
-            mode: if task.background { SessionMode::Background } else { SessionMode::Foreground },
-            inspectable: agent.inspectable,
-            metadata_json: metadata.map_or_else(|| "{}".to_owned(), |it| it.to_string()),
-            depth: parent.depth.saturating_add(1),
-            ..row.map_err(|err| tool_error(&err).not_begun())?
-        })
-    }
-
-    /// Returns what a subagent is narrowed to: all that its parent is, and what it declares.
-    fn child_restrictions(&self, agent: &AgentDefinition) -> Vec<AgentRestrictions> {
-        let above = self.parent.restrictions.iter().cloned();
-        above.chain([AgentRestrictions::from_agent(agent)]).collect()
-    }
-
-    fn reserve_subagent_slot(&self) -> Result<SubagentSlot, ToolError> {
-        self.parent.background.tree.reserve_slot().map_err(|full| {
-            let message = match full {
-                SubagentLimitReached::AtWork => format!(
-                    "{SUBAGENTS_AT_ONCE_MAX} subagents are at work beneath this session already, those of subagents included: \
-                     wait until one of them is done, or do the task with the other tools"
-                ),
-                SubagentLimitReached::Begun => format!(
-                    "{SUBAGENTS_BEGUN_MAX} subagents were begun since somebody last said something, those of subagents \
-                     included: do what is left with the other tools, or end with saying what is left"
-                ),
-            };
-            ToolError::new(ErrorCode::QuotaExceeded, message).not_begun()
-        })
-    }
-
-    fn reserve_background_slot(&self, child: &SessionId) -> Result<BackgroundSlot, ToolError> {
-        let stop = self.parent.host.closing.child_token();
-        self.parent.background.reserve_slot(child, stop).ok_or_else(|| {
-            let message = format!(
-                "{BACKGROUND_MAX} subagents are in the background already: wait until one of them is done"
-            );
-            ToolError::new(ErrorCode::QuotaExceeded, message).not_begun()
-        })
-    }
-
-    async fn begin_child_session(
-        &self,
-        row: SessionRow,
-        agent: &Arc<AgentDefinition>,
-    ) -> Result<AgentSession, ToolError> {
-        let told = AgentEventKind::Subagent {
-            call: self.tool_call_id.clone(),
-            agent: agent.name.clone(),
-            child: row.id.clone(),
-            background: row.mode == SessionMode::Background,
-        };
-        let layers = self.child_restrictions(agent);
-        let begun = open::begin_session(&self.parent.host, row, Arc::clone(agent), &layers).await;
-        let child = begun.map_err(|err| tool_error(&err))?;
-        self.parent.notify_observer(told);
-        Ok(child)
-    }
-
-    /// Has a subagent go on by itself, for as long as the host is there.
+    /// Runs a subagent in a task of the host.
     fn spawn_in_background(
         &self,
         mut child: AgentSession,
-        (place, seat): (BackgroundSlot, SubagentSlot),
+        (background_slot, slot): (BackgroundSlot, SubagentSlot),
         prompt: String,
     ) -> SubagentAnswer {
         let session_id = child.id().to_string();
         self.parent.host.tasks.spawn(async move {
-            let end = run_subagent(&mut child, TurnPrompt::Message(prompt), &place.stop).await;
+            let end =
+                run_subagent(&mut child, TurnPrompt::Message(prompt), &background_slot.stop).await;
             let why = match &end {
                 Ok(TurnEnd::Done { .. } | TurnEnd::Aborted) => None,
                 Ok(end) => Some(unfinished_reason(end).to_owned()),
                 Err(err) => Some(err.to_string()),
             };
-            // Who is told of the end may open the chat.
+            // The reader of the end may open the session at once.
             drop(child);
-            drop(seat);
-            place.report_end(why);
+            drop(slot);
+            background_slot.report_end(why);
         });
         SubagentAnswer::Begun { session_id }
     }
 
-    /// Has a subagent do its task. An error means that nobody knows what became of it.
+    /// Runs a subagent to its end. An error means that the outcome is unknown.
     async fn run_in_foreground(
         &self,
         mut child: AgentSession,
         prompt: TurnPrompt,
         cx: &Cx,
-    ) -> Result<SubagentTaskEnd, AgentError> {
+    ) -> Result<SubagentTaskResult, AgentError> {
         child.set_parent_call_time(cx.time());
         let end = match run_subagent(&mut child, prompt, cx.cancellation()).await {
             Err(err) if err.is_outcome_known() => {
-                return Ok(SubagentTaskEnd::NotDone(tool_error(&err)));
+                return Ok(Err(tool_error(&err)));
             }
             end => end?,
         };
         let row = child.row().await?;
         Ok(match end {
-            TurnEnd::Done { text } => SubagentTaskEnd::Done(self.done_answer(&row, text).await?),
-            TurnEnd::Aborted => {
-                SubagentTaskEnd::NotDone(ToolError::new(ErrorCode::ProcessAborted, STOPPED))
-            }
+            TurnEnd::Done { text } => Ok(self.done_answer(&row, text).await?),
+            TurnEnd::Aborted => Err(ToolError::new(ErrorCode::ProcessAborted, STOPPED)),
             end @ (TurnEnd::StepsSpent | TurnEnd::OutputCut | TurnEnd::Refused { .. }) => {
-                let said = load_last_agent_text(&self.parent, &row.id).await?;
+                let said = load_last_agent_text(&self.parent.host, &row.id).await?;
                 let message = format!(
                     "the subagent ended before it was done: {}. {said}",
                     unfinished_reason(&end)
                 );
-                SubagentTaskEnd::NotDone(ToolError::new(ErrorCode::ToolFailed, message))
+                Err(ToolError::new(ErrorCode::ToolFailed, message))
             }
         })
     }
@@ -258,34 +212,20 @@ impl SubagentDelegate {
         }
         let query = CallQuery { limit: NESTED_CALLS_MAX, ..CallQuery::of_run(row.id.run()) };
         let rows = self.parent.host.parts.runtime.journal().calls(query).await?;
-        let calls = rows.iter().map(nested_call).collect();
+        let calls = rows.iter().map(|row| SubagentCall {
+            tool: row.tool.clone(),
+            status: row.status.to_string(),
+            duration_ms: row
+                .finished_at_ms
+                .map(|end| end.saturating_sub(row.started_at_ms))
+                .unwrap_or_default(),
+        });
+        let calls = calls.collect();
         Ok(SubagentAnswer::Done { output, session_id: None, calls })
     }
 
-    /// Ends what a subagent that is over had begun and nobody goes on with, as far as that can be.
-    async fn abandon_grandchildren(&self, row: &SessionRow) -> Result<(), AgentError> {
-        match abandon_children(&self.parent.host, &row.id).await {
-            Err(err) if !err.is_open_elsewhere() && !err.is_permanent() => Err(err),
-            Ok(()) | Err(_) => Ok(()),
-        }
-    }
-
-    /// Returns the answer of a task that was gone on with and is not done, and what may have happened of it.
-    async fn not_done_answer(
-        &self,
-        row: &SessionRow,
-        why: &str,
-    ) -> Result<SubagentAnswer, AgentError> {
-        let doubts = describe_calls_in_doubt(&self.parent.host, &row.id).await?;
-        let text = match doubts.trim_end() {
-            "" => format!("[haft: {why}]"),
-            doubts => format!("[haft: {}. {doubts}]", why.trim_end_matches(['.', ' '])),
-        };
-        self.done_answer(row, text).await
-    }
-
-    /// Returns the chat that this very call began before, under its name or, where nobody heard what became of it, under the
-    /// name that it had then.
+    /// Returns the session that this call began before. If its answer was not acknowledged, the model may have repeated the
+    /// call under a new id, so the idempotency key is compared as well.
     async fn find_begun_session(&self, cx: &Cx) -> Result<Option<SessionRow>, AgentError> {
         let rows = child_sessions(&self.parent.host, &self.parent.id).await?;
         let name_of = |row: &SessionRow| row.parent_tool_call_id.clone().unwrap_or_default();
@@ -307,29 +247,29 @@ impl SubagentDelegate {
         row: &SessionRow,
         task: SubagentTask,
         cx: &Cx,
-    ) -> Result<SubagentTaskEnd, AgentError> {
+    ) -> Result<SubagentTaskResult, AgentError> {
         match (row.mode, row.status) {
-            // What became of it is told by itself.
+            // A notice reports its end.
             (SessionMode::Background, _) => {
-                Ok(SubagentTaskEnd::Done(SubagentAnswer::Begun { session_id: row.id.to_string() }))
+                Ok(Ok(SubagentAnswer::Begun { session_id: row.id.to_string() }))
             }
             (SessionMode::Foreground, SessionStatus::Completed) => {
-                let text = load_last_agent_text(&self.parent, &row.id).await?;
-                Ok(SubagentTaskEnd::Done(self.done_answer(row, text).await?))
+                let text = load_last_agent_text(&self.parent.host, &row.id).await?;
+                Ok(Ok(self.done_answer(row, text).await?))
             }
             (SessionMode::Foreground, SessionStatus::Aborted) => {
-                Ok(SubagentTaskEnd::NotDone(ToolError::new(ErrorCode::ProcessAborted, STOPPED)))
+                Ok(Err(ToolError::new(ErrorCode::ProcessAborted, STOPPED)))
             }
             (
                 SessionMode::Foreground,
                 SessionStatus::Idle | SessionStatus::Running | SessionStatus::Failed,
             ) => {
-                let _seat = self.parent.background.tree.reserve_resumed_slot();
+                let _slot = self.parent.background.tree.reserve_resumed_slot();
                 let child = match open::open_child_session(&self.parent, row).await {
                     Err(err) if err.is_outcome_known() => {
-                        // Nobody goes on with its calls, so they are answered as the journal knows them.
+                        // It is never resumed, so its calls are answered from the journal.
                         abandon_session(&self.parent.host, row.clone()).await?;
-                        return Ok(SubagentTaskEnd::NotDone(tool_error(&err)));
+                        return Ok(Err(tool_error(&err)));
                     }
                     child => child?,
                 };
@@ -342,47 +282,33 @@ impl SubagentDelegate {
     }
 }
 
-/// Has a subagent do its task, with all that its own subagents in the background tell it.
+/// Runs the turns of a subagent until it is done and its own background subagents are reported to it.
 async fn run_subagent(
     child: &mut AgentSession,
     prompt: TurnPrompt,
     stop: &CancellationToken,
 ) -> Result<TurnEnd, AgentError> {
-    let end = run_turns(child, prompt, stop).await;
+    let turns = async {
+        let mut end = child.run_turn(prompt, stop.clone()).await?;
+        while matches!(end, TurnEnd::Done { .. }) {
+            let has_end = tokio::select! {
+                biased;
+                () = stop.cancelled() => return child.abort_background().await,
+                has_end = child.wait_for_background() => has_end,
+            };
+            if !has_end {
+                break;
+            }
+            end = child.run_turn(TurnPrompt::Continue, stop.clone()).await?;
+        }
+        Ok(end)
+    };
+    let end = turns.await;
     if !matches!(end, Ok(TurnEnd::Done { .. })) {
-        // Nobody is left whom they could tell anything. Whoever waits for the end of this one waits for that of all beneath.
+        // The subagent can no longer report them. The caller, which waits for this subagent, waits for them as well.
         child.context().background.stop_and_wait().await;
     }
     end
-}
-
-async fn run_turns(
-    child: &mut AgentSession,
-    prompt: TurnPrompt,
-    stop: &CancellationToken,
-) -> Result<TurnEnd, AgentError> {
-    let mut end = child.run_turn(prompt, stop.clone()).await?;
-    while matches!(end, TurnEnd::Done { .. }) {
-        let has_news = tokio::select! {
-            biased;
-            () = stop.cancelled() => return child.abort_background().await,
-            has_news = child.wait_for_background() => has_news,
-        };
-        if !has_news {
-            break;
-        }
-        end = child.run_turn(TurnPrompt::Continue, stop.clone()).await?;
-    }
-    Ok(end)
-}
-
-fn nested_call(row: &CallRow) -> SubagentCall {
-    let duration_ms = row.finished_at_ms.map(|end| end.saturating_sub(row.started_at_ms));
-    SubagentCall {
-        tool: row.tool.clone(),
-        status: row.status.to_string(),
-        duration_ms: duration_ms.unwrap_or_default(),
-    }
 }
 
 fn unfinished_reason(end: &TurnEnd) -> &str {

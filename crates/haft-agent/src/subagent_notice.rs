@@ -1,10 +1,8 @@
-//! The texts about a subagent that has ended: the notice that its parent's model reads, its last words, and the calls of it
-//! that may or may not have happened. Nothing is changed here.
+//! Texts about a subagent that has ended: the notice to its parent's model, its last text, and its calls in doubt. This
+//! module changes nothing.
 
 use haft_contract::{BoxFuture, Effect, cut};
-use haft_journal::{
-    CallRow, CallStatus, MessagePart, MessageRole, SessionId, SessionRecord, SessionStatus,
-};
+use haft_journal::{CallStatus, MessageRole, SessionId, SessionRecord, SessionStatus};
 
 use crate::background::SubagentEnd;
 use crate::call_title::call_title;
@@ -14,13 +12,13 @@ use crate::session_context::{AgentHostShared, AgentSessionContext};
 use crate::stored_session::{child_sessions, find_begun_call, load_entries};
 use crate::transcript::TranscriptEntry;
 
-/// What the model is told of an end, and the row that says it was told.
+/// The notice to the model about an end, and the row that marks it as delivered.
 pub(crate) struct SubagentNotice {
     pub(crate) text: String,
     pub(crate) rows: Vec<SessionRecord>,
 }
 
-/// Returns what the model is told of the end of a subagent.
+/// Returns the notice to the model about the end of a subagent.
 pub(crate) async fn subagent_notice(
     parent: &AgentSessionContext,
     end: &SubagentEnd,
@@ -52,12 +50,12 @@ pub(crate) async fn subagent_notice(
     Ok(SubagentNotice { text: text.trim_end().to_owned(), rows: vec![SessionRecord::Session(row)] })
 }
 
-/// Returns the last thing that the agent of a chat said.
+/// Returns the last text of the agent of a session.
 pub(crate) async fn load_last_agent_text(
-    parent: &AgentSessionContext,
-    chat: &SessionId,
+    host: &AgentHostShared,
+    session: &SessionId,
 ) -> Result<String, AgentError> {
-    Ok(last_agent_text(&load_entries(&parent.host, chat).await?))
+    Ok(last_agent_text(&load_entries(host, session).await?))
 }
 
 fn last_agent_text(entries: &[TranscriptEntry]) -> String {
@@ -65,13 +63,13 @@ fn last_agent_text(entries: &[TranscriptEntry]) -> String {
     answers.map(TranscriptEntry::text).find(|text| !text.is_empty()).unwrap_or_default()
 }
 
-/// Says which calls of a subagent, and of all that it had others do, may or may not have happened, in a sentence that another
-/// one can follow.
+/// Returns a sentence that lists the calls in doubt of a subagent and of all subagents below it, with a space at its end.
+/// Returns an empty text if no call is in doubt.
 pub(crate) async fn describe_calls_in_doubt(
     host: &AgentHostShared,
-    chat: &SessionId,
+    session: &SessionId,
 ) -> Result<String, AgentError> {
-    let titles = titles_in_doubt(host, chat).await?;
+    let titles = titles_in_doubt(host, session).await?;
     if titles.is_empty() {
         return Ok(String::new());
     }
@@ -79,35 +77,31 @@ pub(crate) async fn describe_calls_in_doubt(
     Ok(format!("It may or may not have done this, so look before you repeat it: {titles}. "))
 }
 
-/// Returns the calls in doubt of a chat and of all beneath it. The journal is asked and not the answers: one of a call that was
-/// stopped midway has the code of what stopped it.
+/// Returns the titles of the calls in doubt of a session and of all sessions below it. The journal decides, not the answer: the
+/// answer of a stopped call has the error code of the stop.
 fn titles_in_doubt<'a>(
     host: &'a AgentHostShared,
-    chat: &'a SessionId,
+    session: &'a SessionId,
 ) -> BoxFuture<'a, Result<Vec<String>, AgentError>> {
     Box::pin(async move {
         let mut titles = Vec::new();
-        let entries = load_entries(host, chat).await?;
+        let entries = load_entries(host, session).await?;
         for part in entries.iter().flat_map(|entry| &entry.parts) {
             let Some(name) = part.tool_call_id.as_deref() else { continue };
-            if find_begun_call(host, chat, name).await?.is_some_and(|call| is_in_doubt(&call)) {
-                titles.extend(part_title(part));
+            let Some(call) = find_begun_call(host, session, name).await? else { continue };
+            let is_open = matches!(call.status, CallStatus::Intended | CallStatus::Unknown);
+            if is_open
+                && call.effect == Effect::Once
+                && call.verdict.is_none()
+                && let Some(tool) = &part.tool
+                && let Some(Ok(input)) = part.input_json.as_deref().map(serde_json::from_str)
+            {
+                titles.push(call_title(tool, &input));
             }
         }
-        for child in child_sessions(host, chat).await? {
+        for child in child_sessions(host, session).await? {
             titles.extend(titles_in_doubt(host, &child.id).await?);
         }
         Ok(titles)
     })
-}
-
-/// Returns whether nobody knows what became of a call that is not safe to repeat.
-fn is_in_doubt(call: &CallRow) -> bool {
-    let is_open = matches!(call.status, CallStatus::Intended | CallStatus::Unknown);
-    is_open && call.effect == Effect::Once && call.verdict.is_none()
-}
-
-fn part_title(part: &MessagePart) -> Option<String> {
-    let input = serde_json::from_str(part.input_json.as_deref()?).ok()?;
-    Some(call_title(part.tool.as_deref()?, &input))
 }

@@ -1,12 +1,12 @@
-//! The calls that one answer asks for, through the pipeline: those that are safe beside each other at the same time, and
-//! those whose effect is not safe to repeat alone and in order, unless subagents do them. Whether a call may execute, and
-//! whether it did before, is the pipeline's business.
+//! Makes the calls that one answer asks for. Calls that are safe beside each other are made at the same time. A call that is
+//! not safe to repeat is made alone and in order, unless it delegates to a subagent. The pipeline decides whether a call may
+//! execute and whether it was executed before.
 
 use std::sync::Arc;
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
-use haft::{Ask, AskAnswer, Asker, Call, Divergence, Elicitation, ElicitationReply, RunError};
+use haft::{Ask, AskAnswer, Asker, Call, Elicitation, ElicitationReply, RunError};
 use haft_contract::{BoxFuture, Effect, Envelope, EnvelopeMetadata, ErrorCode, ToolKind};
 use haft_journal::{MessagePart, PartState, SessionDurability, SessionRecord};
 use haft_model::ToolCallArguments;
@@ -20,115 +20,128 @@ use crate::event::AgentEventKind;
 use crate::limits::CALLS_AT_ONCE_MAX;
 use crate::session_context::AgentSessionContext;
 use crate::session_log::SessionLog;
+use crate::stored_session::find_begun_call;
 use crate::transcript::parse_arguments;
 
-/// A call that is to be made.
+/// A call that is not answered yet.
 #[derive(Clone, Debug)]
 struct PendingToolCall {
-    /// Its place among the parts of the message.
+    /// The index of the call among the parts of its message.
     part_index: usize,
     id: String,
     tool: String,
     arguments: ToolCallArguments,
     effect: Effect,
-    /// Whether subagents do it.
+    /// Whether a subagent does it.
     is_delegation: bool,
     kind: ToolKind,
 }
 
-/// Which open calls are made.
+/// Selects the open calls to make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OpenCallSelection {
-    /// All, of an answer that has just come.
+    /// All calls of an answer that has just arrived.
     New,
-    /// All that a process left open which was killed.
+    /// All calls that a killed process left open.
     Interrupted,
-    /// Of these the ones that were begun; the others are not made any more.
+    /// Only those calls of a killed process that it had begun. The others are dropped.
     InterruptedBegun,
 }
 
-/// Makes the open calls of a message and takes down their answers. Once told to stop it begins no more: those of a new answer are
-/// not made then, and those that were left stay open, because nobody knows what they came to before.
+/// Makes the open calls of a message and records their answers. After a stop, no further call begins: calls of a new answer
+/// are recorded as not made. Interrupted calls stay open, because an earlier process may have made them.
 pub(crate) async fn make_open_calls(
-    ledger: &mut SessionLog,
+    log: &mut SessionLog,
     message: usize,
     which: OpenCallSelection,
     stop: &CancellationToken,
 ) -> Result<(), AgentError> {
-    let asked = pending_calls(ledger, message);
-    for call in &asked {
-        ledger.context.notify_observer(tool_call_event(call));
+    let context = Arc::clone(&log.context);
+    let pending = pending_calls(log, message);
+    for call in &pending {
+        let input = match &call.arguments {
+            ToolCallArguments::Object(input) => input.clone(),
+            ToolCallArguments::Malformed { text, .. } => Value::from(text.as_str()),
+        };
+        let path = input.get("path").and_then(Value::as_str);
+        context.notify_observer(AgentEventKind::ToolCall {
+            id: call.id.clone(),
+            tool: call.tool.clone(),
+            kind: call.kind,
+            title: call_title(&call.tool, &input),
+            locations: path.map(str::to_owned).into_iter().collect(),
+            input,
+        });
     }
-    // What was begun comes first: a call like it that was not begun would else be taken for it.
-    let (begun, new) = match which {
-        OpenCallSelection::New => (Vec::new(), asked),
-        OpenCallSelection::Interrupted | OpenCallSelection::InterruptedBegun => {
-            split_begun_calls(&ledger.context, asked).await?
+    // Calls that were begun go first. Otherwise recall could take an equal call that was not begun for one of them.
+    let (mut begun, mut new) = (Vec::new(), Vec::new());
+    if which == OpenCallSelection::New {
+        new = pending;
+    } else {
+        for call in pending {
+            let row = find_begun_call(&context.host, &context.id, &call.id).await?;
+            if row.is_some() { begun.push(call) } else { new.push(call) }
         }
-    };
-    let (new, dropped) = match which {
-        OpenCallSelection::New | OpenCallSelection::Interrupted => (new, Vec::new()),
-        OpenCallSelection::InterruptedBegun => (Vec::new(), new),
-    };
-    record_unmade_calls(ledger, message, dropped, SUPERSEDED).await?;
+    }
+    if which == OpenCallSelection::InterruptedBegun {
+        record_unmade_calls(log, message, std::mem::take(&mut new), SUPERSEDED).await?;
+    }
     for group in group_calls(begun).into_iter().chain(group_calls(new)) {
         if !stop.is_cancelled() {
-            make_call_group(ledger, message, group, stop).await?;
+            make_call_group(log, message, group, stop).await?;
         } else if which == OpenCallSelection::New {
-            record_unmade_calls(ledger, message, group, STOPPED).await?;
+            record_unmade_calls(log, message, group, "the turn was stopped").await?;
         }
     }
     Ok(())
 }
 
-/// Why a call was not made when the turn was stopped.
-const STOPPED: &str = "the turn was stopped";
-/// Why a call is not made any more that a process left which was killed.
+/// The reason for dropping a call that a killed process had not begun.
 const SUPERSEDED: &str = "haft ended before it was begun, and was asked for something else since";
 
-fn pending_calls(ledger: &SessionLog, message: usize) -> Vec<PendingToolCall> {
-    let registry = ledger.context.host.parts.runtime.registry();
-    let Some(entry) = ledger.entries.get(message) else { return Vec::new() };
-    let of_part = |(place, part): (usize, &MessagePart)| {
+fn pending_calls(log: &SessionLog, message: usize) -> Vec<PendingToolCall> {
+    let registry = log.context.host.parts.runtime.registry();
+    let Some(entry) = log.entries.get(message) else { return Vec::new() };
+    let pending_call = |(part_index, part): (usize, &MessagePart)| {
         if part.state != Some(PartState::InputAvailable) {
             return None;
         }
         let tool = part.tool.clone()?;
         let contract = registry.contract(&tool);
         Some(PendingToolCall {
-            part_index: place,
+            part_index,
             id: part.tool_call_id.clone()?,
             arguments: parse_arguments(part.input_json.as_deref().unwrap_or_default()),
-            // A tool that nobody knows does nothing.
+            // An unknown tool does nothing.
             effect: contract.map_or(Effect::Read, |contract| contract.effect),
             is_delegation: contract.is_some_and(|contract| contract.delegates),
             kind: contract.map_or(ToolKind::Other, |contract| contract.kind),
             tool,
         })
     };
-    entry.parts.iter().enumerate().filter_map(of_part).collect()
+    entry.parts.iter().enumerate().filter_map(pending_call).collect()
 }
 
-/// Divides calls into those that were begun and those that left no trace.
-async fn split_begun_calls(
-    core: &AgentSessionContext,
-    asked: Vec<PendingToolCall>,
-) -> Result<(Vec<PendingToolCall>, Vec<PendingToolCall>), AgentError> {
-    let scope = haft_contract::AttemptAddress::first_of_run(core.run.id().clone());
-    let (mut begun, mut left) = (Vec::new(), Vec::new());
-    for call in asked {
-        let row = core.host.parts.runtime.journal().by_driver_id(&scope, &call.id).await?;
-        if row.is_some() { begun.push(call) } else { left.push(call) }
-    }
-    Ok((begun, left))
-}
-
-/// Divides calls into those that are made at the same time, in their order.
-fn group_calls(asked: Vec<PendingToolCall>) -> Vec<Vec<PendingToolCall>> {
+/// Divides calls into groups. The calls of one group are made at the same time; the groups keep the order of the calls.
+fn group_calls(calls: Vec<PendingToolCall>) -> Vec<Vec<PendingToolCall>> {
+    // A call that is not safe to repeat runs alone. Two calls of one tool with a side effect do not run together. A
+    // delegation runs beside reads and other delegations whatever its effect, because the pipeline judges and records each
+    // call of the subagent separately.
+    let is_quiet = |call: &PendingToolCall| call.is_delegation || call.effect == Effect::Read;
+    let can_run_together = |one: &PendingToolCall, other: &PendingToolCall| {
+        if one.is_delegation || other.is_delegation {
+            return is_quiet(one) && is_quiet(other);
+        }
+        match (one.effect, other.effect) {
+            (Effect::Once, _) | (_, Effect::Once) => false,
+            (Effect::Idempotent, Effect::Idempotent) => one.tool != other.tool,
+            (Effect::Read, _) | (_, Effect::Read) => true,
+        }
+    };
     let mut groups: Vec<Vec<PendingToolCall>> = Vec::new();
-    for call in asked {
+    for call in calls {
         match groups.last_mut() {
-            Some(group) if group.iter().all(|other| are_made_together(other, &call)) => {
+            Some(group) if group.iter().all(|other| can_run_together(other, &call)) => {
                 group.push(call);
             }
             Some(_) | None => groups.push(vec![call]),
@@ -137,33 +150,18 @@ fn group_calls(asked: Vec<PendingToolCall>) -> Vec<Vec<PendingToolCall>> {
     groups
 }
 
-/// Returns whether two calls are made at the same time. One with an effect that is not safe to repeat stands alone, and one with
-/// an effect is never beside another of the same tool. What subagents do is made beside other such calls and beside what
-/// changes nothing, whatever its effect: each call of theirs is judged and recorded by itself.
-fn are_made_together(one: &PendingToolCall, other: &PendingToolCall) -> bool {
-    let is_quiet = |call: &PendingToolCall| call.is_delegation || call.effect == Effect::Read;
-    if one.is_delegation || other.is_delegation {
-        return is_quiet(one) && is_quiet(other);
-    }
-    match (one.effect, other.effect) {
-        (Effect::Once, _) | (_, Effect::Once) => false,
-        (Effect::Idempotent, Effect::Idempotent) => one.tool != other.tool,
-        (Effect::Read, _) | (_, Effect::Read) => true,
-    }
-}
-
-/// Makes calls at the same time, as many as may be. Where one cannot be taken down, no further one is begun, and those that
-/// were come to their ends: what they did is in the journal, and so in the chat if it can be.
+/// Makes the calls of a group at the same time. If an answer cannot be recorded, no further call begins. The calls under way
+/// still finish, so their outcomes are in the journal and, if possible, in the session.
 async fn make_call_group(
-    ledger: &mut SessionLog,
+    log: &mut SessionLog,
     message: usize,
     group: Vec<PendingToolCall>,
     stop: &CancellationToken,
 ) -> Result<(), AgentError> {
-    let core = Arc::clone(&ledger.context);
+    let context = Arc::clone(&log.context);
     let make = |call: PendingToolCall| {
-        let (core, stop) = (Arc::clone(&core), stop.clone());
-        async move { (call.part_index, make_call(&core, &call, &stop).await) }
+        let (context, stop) = (Arc::clone(&context), stop.clone());
+        async move { (call.part_index, make_call(&context, &call, &stop).await) }
     };
     let mut waiting = group.into_iter();
     let mut under_way = FuturesUnordered::new();
@@ -176,11 +174,11 @@ async fn make_call_group(
             under_way.push(make(call));
         }
         let Some((place, envelope)) = under_way.next().await else { break };
-        let taken = match envelope {
-            Ok(envelope) => record_call_answer(ledger, message, place, envelope).await,
+        let recorded = match envelope {
+            Ok(envelope) => record_call_answer(log, message, place, envelope).await,
             Err(err) => Err(err.into()),
         };
-        if let Err(err) = taken {
+        if let Err(err) = recorded {
             failure.get_or_insert(err);
         }
     }
@@ -188,106 +186,85 @@ async fn make_call_group(
 }
 
 async fn make_call(
-    core: &Arc<AgentSessionContext>,
-    asked: &PendingToolCall,
+    context: &Arc<AgentSessionContext>,
+    pending: &PendingToolCall,
     stop: &CancellationToken,
 ) -> Result<Envelope, RunError> {
-    let input = match &asked.arguments {
+    let input = match &pending.arguments {
         ToolCallArguments::Object(input) => input.clone(),
         ToolCallArguments::Malformed { problem, .. } => {
-            return Ok(malformed_envelope(&asked.tool, problem));
+            let tool = &pending.tool;
+            return Ok(Envelope::Error {
+                error_text: format!(
+                    "{tool} was not called, because its arguments cannot be read: {problem}"
+                ),
+                metadata: EnvelopeMetadata {
+                    code: Some(ErrorCode::InvalidInput),
+                    ..EnvelopeMetadata::default()
+                },
+            });
         }
     };
-    let asker = NotifyingAsker { core: Arc::clone(core), id: asked.id.clone() };
+    let asker = NotifyingAsker { context: Arc::clone(context), id: pending.id.clone() };
     let call = Call {
-        driver_call_id: Some(asked.id.clone()),
+        driver_call_id: Some(pending.id.clone()),
         cancellation: stop.child_token(),
-        parent_time: core.parent_call_time.get().cloned().unwrap_or_else(|| Arc::new(())),
+        parent_time: context.parent_call_time.get().cloned().unwrap_or_else(|| Arc::new(())),
         asker: Some(Arc::new(asker)),
-        subagents: (core.host.subagents_of_call)(core, &asked.id),
-        ..Call::new(&asked.tool, input)
+        subagents: (context.host.subagents_of_call)(context, &pending.id),
+        ..Call::new(&pending.tool, input)
     };
-    match core.run.call(call).await {
-        // The tool reads its input in another way than when the call was begun.
-        Err(RunError::Diverged(divergence)) => Ok(diverged_envelope(&divergence)),
+    match context.run.call(call).await {
+        // The tool may parse its input differently since the call was begun.
+        Err(RunError::Diverged(divergence)) => {
+            let error_text = format!(
+                "in doubt: this call was begun before and may or may not have happened, and it cannot be told which call it was: \
+                 {divergence}"
+            );
+            Ok(Envelope::in_doubt(divergence.call.to_string(), error_text))
+        }
         called => called,
     }
 }
 
-/// Takes down the answer of a call.
+/// Records the answer of a call.
 async fn record_call_answer(
-    ledger: &mut SessionLog,
+    log: &mut SessionLog,
     message: usize,
     place: usize,
     envelope: Envelope,
 ) -> Result<(), AgentError> {
-    let now_ms = ledger.context.now_ms();
-    let entry = ledger.entries.get_mut(message);
+    let now_ms = log.context.now_ms();
+    let entry = log.entries.get_mut(message);
     let Some(part) = entry.and_then(|entry| entry.parts.get_mut(place)) else { return Ok(()) };
     set_call_answer(part, &envelope, now_ms);
     let record = SessionRecord::Part(part.clone());
-    let told = tool_result_event(part, envelope);
-    ledger.record_rows(vec![record], SessionDurability::Ordered).await?;
-    ledger.context.notify_observer(told);
+    let event = tool_result_event(part, envelope);
+    log.record_rows(vec![record], SessionDurability::Ordered).await?;
+    log.context.notify_observer(event);
     Ok(())
 }
 
-/// Takes down that calls are not made.
+/// Records that calls are not made.
 async fn record_unmade_calls(
-    ledger: &mut SessionLog,
+    log: &mut SessionLog,
     message: usize,
     calls: Vec<PendingToolCall>,
     why: &str,
 ) -> Result<(), AgentError> {
     for call in calls {
-        record_call_answer(ledger, message, call.part_index, unmade_envelope(why)).await?;
+        record_call_answer(log, message, call.part_index, unmade_envelope(why)).await?;
     }
     Ok(())
 }
 
-fn malformed_envelope(tool: &str, problem: &str) -> Envelope {
-    let metadata =
-        EnvelopeMetadata { code: Some(ErrorCode::InvalidInput), ..EnvelopeMetadata::default() };
-    let error_text =
-        format!("{tool} was not called, because its arguments cannot be read: {problem}");
-    Envelope::Error { error_text, metadata }
-}
-
-fn diverged_envelope(divergence: &Divergence) -> Envelope {
-    let error_text = format!(
-        "in doubt: this call was begun before and may or may not have happened, and it cannot be told which call it was: \
-         {divergence}"
-    );
-    Envelope::in_doubt(divergence.call.to_string(), error_text)
-}
-
-fn tool_call_event(call: &PendingToolCall) -> AgentEventKind {
-    let input = match &call.arguments {
-        ToolCallArguments::Object(input) => input.clone(),
-        ToolCallArguments::Malformed { text, .. } => Value::from(text.as_str()),
-    };
-    AgentEventKind::ToolCall {
-        id: call.id.clone(),
-        tool: call.tool.clone(),
-        kind: call.kind,
-        title: call_title(&call.tool, &input),
-        locations: input
-            .get("path")
-            .and_then(Value::as_str)
-            .map(str::to_owned)
-            .into_iter()
-            .collect(),
-        input,
-    }
-}
-
-/// Asks the person behind the front end, and tells whoever watches that it does.
+/// Asks the person behind the front end, and sends the events of the question to the observer.
 struct NotifyingAsker {
-    core: Arc<AgentSessionContext>,
+    context: Arc<AgentSessionContext>,
     id: String,
 }
 
-/// Tells that a question is over when it goes, however that comes about.
+/// Sends the event that a question is over when it is dropped.
 struct AskEventGuard<'a> {
     asker: &'a NotifyingAsker,
     answer: &'static str,
@@ -295,11 +272,11 @@ struct AskEventGuard<'a> {
 
 impl NotifyingAsker {
     fn inner_asker(&self) -> &dyn Asker {
-        &*self.core.host.parts.asker
+        &*self.context.host.parts.asker
     }
 
     fn begin_ask_event(&self) -> AskEventGuard<'_> {
-        self.core.notify_observer(AgentEventKind::Asked { id: self.id.clone() });
+        self.context.notify_observer(AgentEventKind::Asked { id: self.id.clone() });
         AskEventGuard { asker: self, answer: "nobody" }
     }
 }
@@ -307,7 +284,7 @@ impl NotifyingAsker {
 impl Drop for AskEventGuard<'_> {
     fn drop(&mut self) {
         let id = self.asker.id.clone();
-        self.asker.core.notify_observer(AgentEventKind::Answered { id, answer: self.answer });
+        self.asker.context.notify_observer(AgentEventKind::Answered { id, answer: self.answer });
     }
 }
 

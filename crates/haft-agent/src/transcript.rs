@@ -1,5 +1,5 @@
-//! What a model gets to read of a chat: rows in, messages out. Pure; which rows there are, and what is left out because a
-//! summary stands for it, is seen from the rows themselves.
+//! Converts the rows of a session to the messages that a model reads. The functions are pure: the rows themselves show which
+//! messages a summary replaces.
 
 use haft_contract::Envelope;
 use haft_journal::{
@@ -19,25 +19,25 @@ pub(crate) struct TranscriptEntry {
 }
 
 impl TranscriptEntry {
-    /// Returns what was said in it, without calls and thoughts.
+    /// Returns the text of the message, without calls and reasoning.
     pub(crate) fn text(&self) -> String {
         let texts = self.parts.iter().filter(|part| part.kind == PartKind::Text);
         texts.filter_map(|part| part.text.as_deref()).collect()
     }
 
-    /// Returns whether a call of it has no answer yet.
+    /// Returns whether a call of the message has no answer yet.
     pub(crate) fn has_open_calls(&self) -> bool {
         self.parts.iter().any(is_open_call)
     }
 
-    /// Returns whether it is an answer of which nothing came: it only says why.
+    /// Returns whether this is an empty answer that only records an error.
     pub(crate) fn is_failed_answer(&self) -> bool {
         self.message.role == MessageRole::Assistant
             && self.message.finish == Some(MessageFinish::Error)
             && self.parts.is_empty()
     }
 
-    /// Returns whether a person said it.
+    /// Returns whether a person wrote the message.
     pub(crate) fn is_prompt(&self) -> bool {
         self.message.role == MessageRole::User && self.message.kind == MessageKind::Said
     }
@@ -48,70 +48,58 @@ pub(crate) fn is_open_call(part: &MessagePart) -> bool {
     part.state.is_some_and(|state| !state.is_finished())
 }
 
-/// Returns the rows that the model gets to read: the last summary, and what it does not stand for.
+/// Returns the messages that the model reads: the last summary and all messages that it does not replace.
 pub(crate) fn visible_entries(entries: &[TranscriptEntry]) -> Vec<&TranscriptEntry> {
     let is_summary = |entry: &&TranscriptEntry| entry.message.kind == MessageKind::Summary;
     let Some(summary) = entries.iter().rev().find(is_summary) else {
         return entries.iter().collect();
     };
     let covers_through = summary.message.covers_through.as_ref();
-    let is_left = |entry: &&TranscriptEntry| {
+    let is_visible = |entry: &&TranscriptEntry| {
         !is_summary(entry) && covers_through.is_none_or(|last| entry.message.id > *last)
     };
-    std::iter::once(summary).chain(entries.iter().filter(is_left)).collect()
+    std::iter::once(summary).chain(entries.iter().filter(is_visible)).collect()
 }
 
-/// Returns the conversation as the model of that name reads it. What a provider wants to have back with a call is for the model
-/// that made it, and for no other one.
+/// Returns the conversation for the model of that name. Signatures of a call go only to the model that made the call.
 pub(crate) fn model_messages(entries: &[&TranscriptEntry], model: &str) -> Vec<ModelMessage> {
     let mut messages: Vec<ModelMessage> = Vec::new();
     for entry in entries {
-        match entry.message.role {
-            MessageRole::User => push_user_text(&mut messages, entry),
-            MessageRole::Assistant => {
-                let is_own = entry.message.model.as_deref() == Some(model);
-                push_answer(&mut messages, entry, is_own);
+        let text = entry.text();
+        if entry.message.role == MessageRole::User {
+            let text = match entry.message.kind {
+                // The tag keeps the model from reading a notice as a person's words. It may quote a subagent.
+                MessageKind::Notice => enclose_in_tag("notice", &text),
+                MessageKind::Said | MessageKind::Summary => text,
+            };
+            // Some providers want the two sides to alternate.
+            if let Some(ModelMessage::User(last)) = messages.last_mut() {
+                last.push_str("\n\n");
+                last.push_str(&text);
+            } else {
+                messages.push(ModelMessage::User(text));
             }
+            continue;
+        }
+        let is_own = entry.message.model.as_deref() == Some(model);
+        let calls = entry.parts.iter().filter_map(|part| {
+            let call = tool_call(part)?;
+            let call = if is_own { call } else { ToolCall { signatures: Vec::new(), ..call } };
+            Some((call, part))
+        });
+        let calls: Vec<(ToolCall, &MessagePart)> = calls.collect();
+        // No provider accepts an empty answer.
+        if text.is_empty() && calls.is_empty() {
+            continue;
+        }
+        let tool_calls = calls.iter().map(|(call, _)| call.clone()).collect();
+        messages.push(ModelMessage::Assistant { text, tool_calls });
+        for (call, part) in calls {
+            let text = result_text(part);
+            messages.push(ModelMessage::ToolResult { call_id: call.id, name: call.name, text });
         }
     }
     messages
-}
-
-/// Adds what somebody said. What comes behind one another without an answer between is one message: some providers
-/// want both sides to take turns. What no person said is marked, so that it passes for nobody's word.
-fn push_user_text(messages: &mut Vec<ModelMessage>, entry: &TranscriptEntry) {
-    let text = match entry.message.kind {
-        // It may hold the words of a subagent, and so of whatever that read.
-        MessageKind::Notice => enclose_in_tag("notice", &entry.text()),
-        MessageKind::Said | MessageKind::Summary => entry.text(),
-    };
-    if let Some(ModelMessage::User(last)) = messages.last_mut() {
-        last.push_str("\n\n");
-        last.push_str(&text);
-    } else {
-        messages.push(ModelMessage::User(text));
-    }
-}
-
-/// Adds an answer with its calls, each of which has a result behind it. An answer of nothing is left out, because no
-/// provider takes it back.
-fn push_answer(messages: &mut Vec<ModelMessage>, entry: &TranscriptEntry, is_own: bool) {
-    let call = |part: &MessagePart| {
-        let call = tool_call(part)?;
-        Some(if is_own { call } else { ToolCall { signatures: Vec::new(), ..call } })
-    };
-    let made: Vec<(ToolCall, &MessagePart)> =
-        entry.parts.iter().filter_map(|part| Some((call(part)?, part))).collect();
-    let text = entry.text();
-    if text.is_empty() && made.is_empty() {
-        return;
-    }
-    let tool_calls = made.iter().map(|(call, _)| call.clone()).collect();
-    messages.push(ModelMessage::Assistant { text, tool_calls });
-    for (call, part) in made {
-        let text = result_text(part);
-        messages.push(ModelMessage::ToolResult { call_id: call.id, name: call.name, text });
-    }
 }
 
 /// Returns the call that a part is, once its arguments are whole.
@@ -122,12 +110,12 @@ pub(crate) fn tool_call(part: &MessagePart) -> Option<ToolCall> {
         id: part.tool_call_id.clone()?,
         name: plain_name(part.tool.as_deref()?),
         arguments: parse_arguments(input),
-        // What cannot be read any more was somebody else's: without it the call is still what it was.
+        // Signatures that cannot be parsed belong to another model. The call is valid without them.
         signatures: serde_json::from_str(signatures).unwrap_or_default(),
     })
 }
 
-/// Returns a name of a tool that every provider takes back, whatever the model called: letters, digits, `_` and `-`.
+/// Returns a tool name that every provider accepts: letters, digits, `_` and `-`.
 fn plain_name(name: &str) -> String {
     let plain = |letter: char| {
         if letter.is_ascii_alphanumeric() || letter == '-' { letter } else { '_' }
@@ -136,10 +124,10 @@ fn plain_name(name: &str) -> String {
     if plain.is_empty() { "_".to_owned() } else { plain }
 }
 
-/// Characters of a name that every provider takes.
+/// The longest tool name, in characters, that every provider accepts.
 const NAME_CHARS_MAX: usize = 64;
 
-/// Returns arguments as they are kept: an object as it is, and anything else as the text that the model wrote.
+/// Returns arguments as rows store them: an object as JSON, anything else as a JSON string of the model's text.
 pub(crate) fn input_json(arguments: &ToolCallArguments) -> String {
     match arguments {
         ToolCallArguments::Object(value) => value.to_string(),
@@ -147,7 +135,7 @@ pub(crate) fn input_json(arguments: &ToolCallArguments) -> String {
     }
 }
 
-/// Reads arguments as they are kept.
+/// Parses arguments from a row.
 pub(crate) fn parse_arguments(input_json: &str) -> ToolCallArguments {
     match serde_json::from_str(input_json) {
         Ok(Value::String(text)) => ToolCallArguments::parse(&text),
@@ -155,19 +143,17 @@ pub(crate) fn parse_arguments(input_json: &str) -> ToolCallArguments {
     }
 }
 
-/// Returns what the model is told of a call.
+/// Returns the result of a call as the model reads it.
 pub(crate) fn result_text(part: &MessagePart) -> String {
-    let envelope = part.output_json.as_deref().map(serde_json::from_str::<Envelope>);
-    match envelope {
-        Some(Ok(envelope)) => envelope_text(&envelope, part.state),
-        Some(Err(_)) => "[haft: the answer of this call is recorded and cannot be read]".to_owned(),
-        None => "[haft: this call has no answer yet]".to_owned(),
-    }
-}
-
-fn envelope_text(envelope: &Envelope, state: Option<PartState>) -> String {
+    let envelope = match part.output_json.as_deref().map(serde_json::from_str::<Envelope>) {
+        Some(Ok(envelope)) => envelope,
+        Some(Err(_)) => {
+            return "[haft: the answer of this call is recorded and cannot be read]".to_owned();
+        }
+        None => return "[haft: this call has no answer yet]".to_owned(),
+    };
     let mut text = envelope.text();
-    if text.is_empty() && state == Some(PartState::OutputAvailable) {
+    if text.is_empty() && part.state == Some(PartState::OutputAvailable) {
         text.push_str("[haft: no output]");
     }
     if let Some(advice) = envelope.metadata().refusal.as_deref().and_then(sentence_for_agent) {
@@ -179,23 +165,19 @@ fn envelope_text(envelope: &Envelope, state: Option<PartState>) -> String {
     text
 }
 
-/// Returns about how many tokens rows take, by their length.
+/// Estimates the tokens of messages from their length.
 pub(crate) fn estimate_tokens(entries: &[&TranscriptEntry]) -> u64 {
-    entries.iter().map(|entry| count_chars(entry)).sum::<u64>() / CHARS_PER_TOKEN
-}
-
-/// Characters that are taken for a token.
-pub(crate) const CHARS_PER_TOKEN: u64 = 4;
-
-fn count_chars(entry: &TranscriptEntry) -> u64 {
-    let of_part = |part: &MessagePart| match part.kind {
+    let part_bytes = |part: &MessagePart| match part.kind {
         PartKind::Text => part.text.as_deref().map_or(0, str::len),
         PartKind::Reasoning => 0,
         PartKind::Tool => part.input_json.as_deref().map_or(0, str::len) + result_text(part).len(),
     };
-    let bytes: usize = entry.parts.iter().map(of_part).sum();
-    u64::try_from(bytes).unwrap_or(u64::MAX)
+    let bytes: usize = entries.iter().flat_map(|entry| &entry.parts).map(part_bytes).sum();
+    u64::try_from(bytes).unwrap_or(u64::MAX) / CHARS_PER_TOKEN
 }
+
+/// The characters that haft counts as one token.
+pub(crate) const CHARS_PER_TOKEN: u64 = 4;
 
 #[cfg(test)]
 pub(crate) mod tests;

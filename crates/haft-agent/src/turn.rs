@@ -1,7 +1,7 @@
-//! One turn: the model is asked, the calls that it asks for are made, and it is asked again, until it has said all or
-//! something stops it. What an answer is, how calls are made and how a conversation is shortened is done by the modules of
-//! these names.
+//! One turn: the model is asked, haft makes the calls that the answer asks for, and the model is asked again. The turn ends
+//! when the agent is done or something stops it. Other modules receive answers, make calls and compact sessions.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use haft_journal::{
@@ -24,69 +24,65 @@ use crate::subagent_notice::subagent_notice;
 use crate::tool_calls::{self, OpenCallSelection};
 use crate::transcript::{TranscriptEntry, model_messages};
 
-/// What a turn begins with.
+/// The input that a turn begins with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TurnPrompt {
-    /// A person says something. Calls that a process which was killed had not begun are not made any more.
+    /// A message from a person. If an earlier process was killed, haft drops the calls that it had not begun.
     Message(String),
-    /// The turn that was not finished is gone on with, or the model is told what came of subagents in the background. Where
-    /// there is nothing to go on with, the last answer is the answer.
+    /// Resumes an unfinished turn, or reports ended background subagents to the model. If the last turn is finished, its
+    /// answer is returned.
     Continue,
 }
 
 /// How a turn ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TurnEnd {
-    /// The agent has said all.
+    /// The agent is done.
     Done {
-        /// The last thing that it said.
+        /// The text of the agent's last answer.
         text: String,
     },
-    /// It was told to stop.
+    /// The caller stopped the turn.
     Aborted,
-    /// The agent has answered as often as it may in one turn. It can be gone on with.
+    /// The agent reached its limit of steps. The turn can be resumed.
     StepsSpent,
-    /// The answer reached its greatest length. It can be gone on with.
+    /// The answer reached the model's output limit. The turn can be resumed.
     OutputCut,
-    /// The model, or a filter around it, would not answer.
+    /// The model, or a filter around it, refused to answer.
     Refused {
-        /// Why.
+        /// The reason that the provider gave.
         reason: String,
     },
 }
 
-/// Has one turn in a chat, and leaves its row as it is then.
+/// Runs one turn in a session and updates the session's row.
 pub(crate) async fn run_turn(
-    core: &Arc<AgentSessionContext>,
+    context: &Arc<AgentSessionContext>,
     row: &mut SessionRow,
     prompt: TurnPrompt,
     stop: CancellationToken,
 ) -> Result<TurnEnd, AgentError> {
-    core.notify_observer(AgentEventKind::TurnStarted);
+    context.notify_observer(AgentEventKind::TurnStarted);
     let mut usage = ModelUsage::default();
-    let end = match SessionLog::load(core, row.clone()).await {
+    let end = match SessionLog::load(context, row.clone()).await {
         Err(err) => Err(err),
-        Ok(ledger) => {
+        Ok(log) => {
             let mut turn = AgentTurn {
-                log: ledger,
+                log,
                 stop,
                 usage: ModelUsage::default(),
                 broken_answers: 0,
                 failed_message: None,
             };
             let end = turn.run(prompt).await;
-            let end = turn.record_end(end).await;
+            let recorded = turn.record_end(&end).await;
             usage = turn.usage;
             *row = turn.log.row;
-            end
+            // If both failed, the first failure is the one to report.
+            end.and_then(|end| recorded.map(|()| end))
         }
     };
-    core.notify_observer(turn_ended_event(&end, usage));
-    end
-}
-
-fn turn_ended_event(end: &Result<TurnEnd, AgentError>, usage: ModelUsage) -> AgentEventKind {
-    let (end, error) = match end {
+    let (name, error) = match &end {
         Ok(TurnEnd::Done { .. }) => ("done", None),
         Ok(TurnEnd::Aborted) => ("aborted", None),
         Ok(TurnEnd::StepsSpent) => ("steps_spent", None),
@@ -94,33 +90,37 @@ fn turn_ended_event(end: &Result<TurnEnd, AgentError>, usage: ModelUsage) -> Age
         Ok(TurnEnd::Refused { reason }) => ("refused", Some(reason.clone())),
         Err(err) => ("failed", Some(err.to_string())),
     };
-    AgentEventKind::TurnEnded { end, error, usage }
+    context.notify_observer(AgentEventKind::TurnEnded { end: name, error, usage });
+    end
 }
 
 struct AgentTurn {
     log: SessionLog,
     stop: CancellationToken,
     usage: ModelUsage,
-    /// Answers in a row that broke off.
+    /// The number of answers in a row that broke off.
     broken_answers: u32,
-    /// The answer of nothing that the turn fails with.
+    /// The empty answer that records why the turn failed.
     failed_message: Option<SessionMessage>,
-}
-
-/// What follows a step.
-enum StepResult {
-    Continue,
-    End(TurnEnd),
 }
 
 impl AgentTurn {
     async fn run(&mut self, prompt: TurnPrompt) -> Result<TurnEnd, AgentError> {
         self.log.set_status(SessionStatus::Running, SessionDurability::Ordered).await?;
         self.log.finish_interrupted_answer().await?;
-        self.finish_interrupted_calls(&prompt).await?;
+        let interrupted = match &prompt {
+            TurnPrompt::Message(_) => OpenCallSelection::InterruptedBegun,
+            TurnPrompt::Continue => OpenCallSelection::Interrupted,
+        };
+        for message in 0..self.log.entries.len() {
+            if self.log.entries.get(message).is_some_and(TranscriptEntry::has_open_calls) {
+                tool_calls::make_open_calls(&mut self.log, message, interrupted, &self.stop)
+                    .await?;
+            }
+        }
         if self.stop.is_cancelled() {
             if self.log.row.parent_id.is_some() {
-                // Nobody goes on with a task that was stopped.
+                // A stopped task is never resumed, so its calls need answers now.
                 abandon::answer_open_calls(&mut self.log).await?;
             }
             return Ok(TurnEnd::Aborted);
@@ -134,8 +134,12 @@ impl AgentTurn {
                 self.log.append_prompt(text).await?;
             }
             TurnPrompt::Continue => {
-                // Subagents that are begun whenever one ends would keep an agent at work for ever.
-                if self.notices_since_prompt() > TOLD_MAX {
+                // An agent that begins a subagent each time one ends would otherwise never stop.
+                let entries = self.log.entries.iter().rev();
+                let since_prompt = entries.take_while(|entry| !entry.is_prompt());
+                let is_notice =
+                    |entry: &&TranscriptEntry| entry.message.kind == MessageKind::Notice;
+                if since_prompt.filter(is_notice).count() > TOLD_MAX {
                     return Ok(TurnEnd::StepsSpent);
                 }
                 if let Some(end) = self.continue_last_turn().await? {
@@ -143,24 +147,25 @@ impl AgentTurn {
                 }
             }
         }
-        self.run_steps().await
-    }
-
-    /// Makes the calls that a process left open which was killed, or takes down that they are not made.
-    async fn finish_interrupted_calls(&mut self, prompt: &TurnPrompt) -> Result<(), AgentError> {
-        let which = match prompt {
-            TurnPrompt::Message(_) => OpenCallSelection::InterruptedBegun,
-            TurnPrompt::Continue => OpenCallSelection::Interrupted,
-        };
-        for message in 0..self.log.entries.len() {
-            if self.log.entries.get(message).is_some_and(TranscriptEntry::has_open_calls) {
-                tool_calls::make_open_calls(&mut self.log, message, which, &self.stop).await?;
+        let context = Arc::clone(&self.log.context);
+        let limit = context.host.parts.bounds.steps;
+        let steps_max = context.agent.max_steps.map_or(limit, |steps| steps.min(limit));
+        let system = system_prompt(&context.agent, &context.host.parts.prompt_context);
+        for step in 1..=steps_max {
+            if self.stop.is_cancelled() {
+                return Ok(TurnEnd::Aborted);
+            }
+            if step > 1 {
+                self.append_background_ends().await?;
+            }
+            if let ControlFlow::Break(end) = self.run_step(step, &system).await? {
+                return Ok(end);
             }
         }
-        Ok(())
+        Ok(TurnEnd::StepsSpent)
     }
 
-    /// Tells the model what there is to go on with, or returns how the last turn ended.
+    /// Gives the model a notice to continue from, or returns how the last turn ended.
     async fn continue_last_turn(&mut self) -> Result<Option<TurnEnd>, AgentError> {
         let is_spoken = |entry: &&TranscriptEntry| {
             entry.message.kind != MessageKind::Summary && !entry.is_failed_answer()
@@ -176,13 +181,13 @@ impl AgentTurn {
                 return Ok(Some(TurnEnd::Done { text: last.text() }));
             }
             (MessageRole::Assistant, Some(MessageFinish::Length)) => {
-                "Your last answer was cut because it reached its greatest length. Go on where it stops."
+                "Your last answer was cut because it reached its greatest length. Continue where it stops."
             }
             (MessageRole::Assistant, Some(MessageFinish::Interrupted) | None) => {
-                "haft ended while your last answer came, so it is not whole, and none of its calls was made. Go on."
+                "haft ended while your last answer was arriving. The answer is incomplete, and none of its calls was made. Continue."
             }
             (MessageRole::Assistant, Some(MessageFinish::Aborted)) => {
-                "Your last answer was stopped, and is now to be gone on with. Calls that say so were not made."
+                "Your last answer was stopped. Continue it now. Some of its calls were not made; their results say so."
             }
             (MessageRole::Assistant, Some(MessageFinish::Error)) => BROKE_OFF,
         };
@@ -190,72 +195,61 @@ impl AgentTurn {
         Ok(None)
     }
 
-    /// Tells the model what came of subagents in the background.
+    /// Reports ended background subagents to the model.
     async fn append_background_ends(&mut self) -> Result<(), AgentError> {
-        let children = Arc::clone(&self.log.context.background);
-        while let Some(end) = children.first_end() {
-            let told = subagent_notice(&self.log.context, &end).await?;
-            self.log.append_notice(told.text, told.rows).await?;
-            children.remove_first_end();
+        let background = Arc::clone(&self.log.context.background);
+        while let Some(end) = background.first_end() {
+            let notice = subagent_notice(&self.log.context, &end).await?;
+            self.log.append_notice(notice.text, notice.rows).await?;
+            background.remove_first_end();
         }
         Ok(())
     }
 
-    /// Returns how often the agent was told something since somebody last said something.
-    fn notices_since_prompt(&self) -> usize {
-        let since = self.log.entries.iter().rev().take_while(|entry| !entry.is_prompt());
-        since.filter(|entry| entry.message.kind == MessageKind::Notice).count()
-    }
-
-    async fn run_steps(&mut self) -> Result<TurnEnd, AgentError> {
-        let core = Arc::clone(&self.log.context);
-        let bound = core.host.parts.bounds.steps;
-        let steps_max = core.agent.max_steps.map_or(bound, |steps| steps.min(bound));
-        let system = system_prompt(&core.agent, &core.host.parts.prompt_context);
-        for step in 1..=steps_max {
-            if self.stop.is_cancelled() {
-                return Ok(TurnEnd::Aborted);
-            }
-            if step > 1 {
-                self.append_background_ends().await?;
-            }
-            match self.run_step(step, &system).await? {
-                StepResult::Continue => {}
-                StepResult::End(end) => return Ok(end),
-            }
-        }
-        Ok(TurnEnd::StepsSpent)
-    }
-
-    /// Asks the model once, and makes the calls that it asks for.
-    async fn run_step(&mut self, step: u32, system: &str) -> Result<StepResult, AgentError> {
-        let mut was_shortened = false;
+    /// Asks the model once, and makes the calls that its answer asks for.
+    async fn run_step(
+        &mut self,
+        step: u32,
+        system: &str,
+    ) -> Result<ControlFlow<TurnEnd>, AgentError> {
+        let context = Arc::clone(&self.log.context);
+        let mut is_compacted = false;
         loop {
-            let tools = tool_offers(&self.log.context);
-            if compaction::is_context_full(&self.log, system, &tools) && !was_shortened {
-                was_shortened = true;
+            let offer = |contract: Arc<haft_contract::Contract>| ToolOffer {
+                name: contract.id.wire_name(),
+                description: contract.listed_description().into_owned(),
+                parameters: contract.parameters.clone(),
+            };
+            let tools: Vec<ToolOffer> =
+                context.connection.listed_tools().into_iter().map(offer).collect();
+            if compaction::is_context_full(&self.log, system, &tools) && !is_compacted {
+                is_compacted = true;
                 self.compact_session().await?;
                 if self.stop.is_cancelled() {
-                    return Ok(StepResult::End(TurnEnd::Aborted));
+                    return Ok(ControlFlow::Break(TurnEnd::Aborted));
                 }
             }
-            let request = self.model_request(system, tools);
-            let core = Arc::clone(&self.log.context);
+            let request = ModelRequest {
+                system: Some(system.to_owned()),
+                messages: model_messages(&self.log.visible_entries(), &context.model_name),
+                tools,
+                max_output_tokens: context.host.parts.bounds.output_tokens,
+                cancellation: self.stop.child_token(),
+                ..ModelRequest::default()
+            };
             let incoming = IncomingAnswer::new(&mut self.log);
             let message = incoming.message().id.clone();
-            core.notify_observer(AgentEventKind::StepStarted { step, message });
+            context.notify_observer(AgentEventKind::StepStarted { step, message });
             let received = incoming.receive(request, &self.stop).await?;
             if let Some(finish) = received.finish_if_incomplete() {
-                core.notify_observer(AgentEventKind::StepEnded {
-                    finish,
-                    usage: ModelUsage::default(),
-                });
+                let usage = ModelUsage::default();
+                context.notify_observer(AgentEventKind::StepEnded { finish, usage });
             }
             if let ReceivedAnswer::Failed { error: ModelError::ContextTooLong { .. }, .. } =
                 &received
-                && !was_shortened
+                && !is_compacted
             {
-                was_shortened = true;
+                is_compacted = true;
                 self.compact_session().await?;
                 continue;
             }
@@ -274,88 +268,66 @@ impl AgentTurn {
         Ok(())
     }
 
-    fn model_request(&self, system: &str, tools: Vec<ToolOffer>) -> ModelRequest {
-        ModelRequest {
-            system: Some(system.to_owned()),
-            messages: model_messages(&self.log.visible_entries(), &self.log.context.model_name),
-            tools,
-            max_output_tokens: self.log.context.host.parts.bounds.output_tokens,
-            cancellation: self.stop.child_token(),
-            ..ModelRequest::default()
-        }
-    }
-
-    async fn handle_answer(&mut self, received: ReceivedAnswer) -> Result<StepResult, AgentError> {
+    async fn handle_answer(
+        &mut self,
+        received: ReceivedAnswer,
+    ) -> Result<ControlFlow<TurnEnd>, AgentError> {
         match received {
-            ReceivedAnswer::Stopped => Ok(StepResult::End(TurnEnd::Aborted)),
-            ReceivedAnswer::Failed {
-                error: ModelError::Refused { detail },
-                failed_message: unsaid,
-            } => {
-                self.failed_message = unsaid.map(|message| *message);
-                Ok(StepResult::End(TurnEnd::Refused { reason: detail }))
+            ReceivedAnswer::Stopped => Ok(ControlFlow::Break(TurnEnd::Aborted)),
+            ReceivedAnswer::Failed { error: ModelError::Refused { detail }, failed_message } => {
+                self.failed_message = failed_message.map(|message| *message);
+                Ok(ControlFlow::Break(TurnEnd::Refused { reason: detail }))
             }
-            ReceivedAnswer::Failed { error, failed_message: unsaid } => {
+            ReceivedAnswer::Failed { error, failed_message } => {
                 self.broken_answers += 1;
-                // What failed before anything came was tried again where that helps.
-                let is_final = unsaid.is_some() || !error.is_passing();
+                // The model has already retried a request that failed before its first event.
+                let is_final = failed_message.is_some() || !error.is_passing();
                 if is_final || self.broken_answers > BROKEN_ANSWERS_MAX {
-                    self.failed_message = unsaid.map(|message| *message);
+                    self.failed_message = failed_message.map(|message| *message);
                     return Err(error.into());
                 }
                 self.log.append_notice(BROKE_OFF.to_owned(), Vec::new()).await?;
-                Ok(StepResult::Continue)
+                Ok(ControlFlow::Continue(()))
             }
             ReceivedAnswer::Whole { finish, usage } => {
                 self.broken_answers = 0;
                 self.usage = self.usage.plus(usage);
-                let end = self.handle_finish(finish).await;
+                let result = match finish {
+                    MessageFinish::ToolCalls => {
+                        let last = self.log.entries.len().saturating_sub(1);
+                        let new = OpenCallSelection::New;
+                        let made =
+                            tool_calls::make_open_calls(&mut self.log, last, new, &self.stop).await;
+                        made.map(|()| match self.stop.is_cancelled() {
+                            true => ControlFlow::Break(TurnEnd::Aborted),
+                            false => ControlFlow::Continue(()),
+                        })
+                    }
+                    MessageFinish::Length => Ok(ControlFlow::Break(TurnEnd::OutputCut)),
+                    MessageFinish::Stop
+                    | MessageFinish::Other
+                    | MessageFinish::Interrupted
+                    | MessageFinish::Aborted
+                    | MessageFinish::Error => {
+                        let last = self.log.entries.last();
+                        let text = last.map(TranscriptEntry::text).unwrap_or_default();
+                        Ok(ControlFlow::Break(TurnEnd::Done { text }))
+                    }
+                };
                 self.log.context.notify_observer(AgentEventKind::StepEnded { finish, usage });
-                end
+                result
             }
         }
     }
 
-    async fn handle_finish(&mut self, finish: MessageFinish) -> Result<StepResult, AgentError> {
-        match finish {
-            MessageFinish::ToolCalls => {
-                let last = self.log.entries.len().saturating_sub(1);
-                tool_calls::make_open_calls(
-                    &mut self.log,
-                    last,
-                    OpenCallSelection::New,
-                    &self.stop,
-                )
-                .await?;
-                if self.stop.is_cancelled() {
-                    return Ok(StepResult::End(TurnEnd::Aborted));
-                }
-                Ok(StepResult::Continue)
-            }
-            MessageFinish::Length => Ok(StepResult::End(TurnEnd::OutputCut)),
-            MessageFinish::Stop
-            | MessageFinish::Other
-            | MessageFinish::Interrupted
-            | MessageFinish::Aborted
-            | MessageFinish::Error => {
-                let text = self.log.entries.last().map(TranscriptEntry::text).unwrap_or_default();
-                Ok(StepResult::End(TurnEnd::Done { text }))
-            }
-        }
-    }
-
-    /// Records how the turn ended. Of a turn that failed that may fail, too; what failed first is what is said.
-    async fn record_end(
-        &mut self,
-        end: Result<TurnEnd, AgentError>,
-    ) -> Result<TurnEnd, AgentError> {
+    async fn record_end(&mut self, end: &Result<TurnEnd, AgentError>) -> Result<(), AgentError> {
         if matches!(end, Ok(TurnEnd::Aborted)) {
             self.log.context.background.stop_all();
         }
         let is_task = self.log.row.parent_id.is_some();
-        let status = match &end {
+        let status = match end {
             _ if !is_task => SessionStatus::Idle,
-            // A turn follows for what its own subagents come to, and whoever goes on with it has to have that one.
+            // Another turn will report the task's own subagents. If this process dies first, the next one must resume the task.
             Ok(TurnEnd::Done { .. }) if self.log.context.background.has_any() => {
                 SessionStatus::Running
             }
@@ -365,25 +337,13 @@ impl AgentTurn {
                 SessionStatus::Failed
             }
         };
-        let recorded = match self.failed_message.take() {
+        match self.failed_message.take() {
             Some(message) => self.log.set_status_with_failure(status, message).await,
             None => self.log.set_status(status, SessionDurability::Durable).await,
-        };
-        end.and_then(|end| recorded.map(|()| end))
+        }
     }
 }
 
-/// What the model is told of an answer that broke off.
+/// The notice to the model after an answer broke off.
 const BROKE_OFF: &str =
-    "Your last answer broke off before its end, and none of its calls was made. Go on.";
-
-/// Returns the tools that the agent may call, as a model is told of them.
-fn tool_offers(core: &AgentSessionContext) -> Vec<ToolOffer> {
-    let listed = core.connection.listed_tools().into_iter();
-    let offer = |contract: Arc<haft_contract::Contract>| ToolOffer {
-        name: contract.id.wire_name(),
-        description: contract.listed_description().into_owned(),
-        parameters: contract.parameters.clone(),
-    };
-    listed.map(offer).collect()
-}
+    "Your last answer broke off before its end, and none of its calls was made. Continue.";

@@ -163,7 +163,7 @@ async fn so_many_subagents_are_at_work_beneath_one_session() {
 #[tokio::test]
 async fn so_many_subagents_are_begun_until_somebody_says_something() {
     let place = Place::new().agent("helper", HELPER);
-    let is_full = |text: &str| text.contains("were begun since somebody last said something");
+    let is_full = |text: &str| text.contains("were begun since the last message of the user");
     let parent = Actor::new(move |request| match request.messages.last() {
         Some(ModelMessage::ToolResult { text, .. }) if is_full(text) => says("Too many."),
         Some(ModelMessage::ToolResult { .. }) if last_said(request) == "one more" => says("One."),

@@ -344,7 +344,9 @@ async fn an_answer_that_was_cut_by_a_kill_keeps_its_text() {
     assert_eq!(end, TurnEnd::Done { text: "Gone on.".to_owned() });
     let request = again.request(0);
     assert!(matches!(&request.messages[1], ModelMessage::Assistant { text, .. } if *text == long));
-    assert!(crate::models::last_said(&request).contains("ended while your last answer came"));
+    assert!(
+        crate::models::last_said(&request).contains("ended while your last answer was arriving")
+    );
 }
 
 #[tokio::test]
