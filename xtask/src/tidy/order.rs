@@ -389,6 +389,33 @@ pub(super) const MODULE_ORDER: &[ModuleOrder] = &[
         ],
     },
     ModuleOrder {
+        crate_name: "haft-tools",
+        modules: &[
+            "question",
+            "skill",
+            "task",
+            "text_file",
+            "bash",
+            "command_tool",
+            "edit",
+            "apply_patch",
+            "read",
+            "repo_clone",
+            "todo",
+            "tool_search",
+            "walk",
+            "glob",
+            "grep",
+            "repo_overview",
+            "web_fetch",
+            "web_search",
+            "options",
+            "write",
+            "smithers",
+            "profile",
+        ],
+    },
+    ModuleOrder {
         crate_name: "xtask",
         modules: &[
             "markers",
@@ -421,7 +448,6 @@ pub(super) const CRATES_WITH_CYCLES: &[&str] = &[
     "haft-sandbox",
     "haft-shell",
     "haft-snapshot",
-    "haft-tools",
 ];
 
 /// Fails imports from later modules, cycles of files, and rows that no longer fit.
