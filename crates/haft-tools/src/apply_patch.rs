@@ -99,10 +99,17 @@ fn run(input: ApplyPatchInput, cx: &Cx) -> Result<ApplyPatchOutput, ToolError> {
         for file in &patch.files {
             plan(cx, file, &mut changes)?;
         }
-        Ok((
-            changes,
-            ApplyPatchOutput { status: "ok", files: patch.files.iter().map(summary).collect() },
-        ))
+        let changed = patch.files.iter().map(|file| {
+            let path = file.new_path.clone().or_else(|| file.old_path.clone()).unwrap_or_default();
+            let (operation, renamed_from) = match file.operation {
+                PatchOperation::Create => ("create", None),
+                PatchOperation::Delete => ("delete", None),
+                PatchOperation::Modify => ("modify", None),
+                PatchOperation::Rename => ("rename", file.old_path.clone()),
+            };
+            ChangedFile { path, operation, renamed_from }
+        });
+        Ok((changes, ApplyPatchOutput { status: "ok", files: changed.collect() }))
     })
 }
 
@@ -116,8 +123,10 @@ struct FileBeforePatch {
 /// Works out what happens to one file, without changing it.
 fn plan(cx: &Cx, file: &FilePatch, changes: &mut Vec<FileChange>) -> Result<(), ToolError> {
     let original = file.old_path.as_deref().map(|path| original(cx, path)).transpose()?;
-    if matches!(file.operation, PatchOperation::Delete | PatchOperation::Rename) {
-        file.old_path.as_deref().map_or(Ok(()), |path| refuse_link(cx, path))?;
+    if matches!(file.operation, PatchOperation::Delete | PatchOperation::Rename)
+        && let Some(path) = file.old_path.as_deref()
+    {
+        refuse_link(cx, path)?;
     }
     let contents = patched(file, original.as_ref())?;
     let target =
@@ -153,7 +162,7 @@ fn plan(cx: &Cx, file: &FilePatch, changes: &mut Vec<FileChange>) -> Result<(), 
     Ok(())
 }
 
-/// Refuses to delete or move what is a symlink: it is the file that it points to which would go.
+/// Refuses to delete or move a symlink, because the file that it points to would go instead.
 fn refuse_link(cx: &Cx, path: &str) -> Result<(), ToolError> {
     let (place, _) = cx.fs().resolve(path)?;
     let given = Path::new(path);
@@ -214,7 +223,7 @@ fn patched(
     }
 }
 
-/// Resolves where a file is written. What is created or moved there must not exist.
+/// Resolves the path that a file is written to. A created or moved file must not exist there.
 fn target(cx: &Cx, path: &str, operation: PatchOperation) -> Result<FilePath, ToolError> {
     let (place, kind) = cx.fs().resolve(path)?;
     match (operation, kind) {
@@ -230,15 +239,4 @@ fn target(cx: &Cx, path: &str, operation: PatchOperation) -> Result<FilePath, To
         | (PatchOperation::Modify, Some(_))
         | (PatchOperation::Delete, _) => Ok(place),
     }
-}
-
-fn summary(file: &FilePatch) -> ChangedFile {
-    let path = file.new_path.clone().or_else(|| file.old_path.clone()).unwrap_or_default();
-    let (operation, renamed_from) = match file.operation {
-        PatchOperation::Create => ("create", None),
-        PatchOperation::Delete => ("delete", None),
-        PatchOperation::Modify => ("modify", None),
-        PatchOperation::Rename => ("rename", file.old_path.clone()),
-    };
-    ChangedFile { path, operation, renamed_from }
 }

@@ -88,7 +88,7 @@ const SHELL_WORDS: &[&str] = &[
     "while",
 ];
 
-/// Built-ins that touch nothing but the shell itself: beside another command nobody needs to judge them.
+/// Built-ins that touch nothing but the shell itself: beside another command they need no judgement.
 const SHELL_STATE_BUILTINS: &[&str] = &[
     ":", "break", "cd", "continue", "exit", "false", "pwd", "return", "set", "shift", "true",
     "wait",
@@ -139,7 +139,7 @@ pub(crate) fn bash() -> Tool {
         .execute_with(|input: BashInput, cx: Cx| async move { run(&input, &cx).await })
 }
 
-/// What a shell needs: any command, and the workspace to work in.
+/// Returns the requirement of a shell: any command, and the workspace to work in.
 pub(crate) fn shell_requirements() -> RequirementSet {
     let shell = vec![ShellRequirement { cmd: "*".to_owned(), args: None }];
     RequirementSet { shell, ..workspace_write_requirements() }
@@ -155,54 +155,44 @@ fn accesses(input: &BashInput) -> Vec<Access> {
     accesses_of(&judgement, &line, cwd)
 }
 
-/// Returns what a line or a command that was judged would touch when it is run in `cwd`.
+/// Returns what a line or a command that was judged would touch when it is run in `cwd`. A command that is not fully
+/// known counts as unknown by itself, and the other commands stay known.
 pub(crate) fn accesses_of(judgement: &ShellAnalysis, line: &str, cwd: Option<&str>) -> Vec<Access> {
-    let shell: Vec<Access> = without_shell_builtins(commands(judgement).collect())
-        .into_iter()
-        .map(|command| Access::Shell { command })
-        .collect();
-    let files: Vec<Access> = judgement.files.iter().map(|file| file_access(file, cwd)).collect();
-    let whole = || vec![Access::Shell { command: CommandLine::Unknown(line.to_owned()) }];
-    let is_counted = !shell.is_empty() && shell.len() + files.len() <= ACCESSES_MAX;
-    let mut accesses = if is_counted { shell } else { whole() };
-    accesses.extend(files.into_iter().take(ACCESSES_MAX - 1));
-    accesses.extend(cwd.map(Access::read));
-    accesses
-}
-
-/// Returns the commands of a line. One of which not every word is known, and each part that is not known at all, is
-/// unknown by itself and leaves the others as they are.
-fn commands(judgement: &ShellAnalysis) -> impl Iterator<Item = CommandLine> {
     let known = judgement.commands.iter().map(|command| match command.argv() {
         Some(argv) => CommandLine::Argv(argv),
         None => CommandLine::Unknown(command.text()),
     });
-    known.chain(judgement.unknown.iter().map(|unknown| CommandLine::Unknown(unknown.text.clone())))
-}
-
-/// Leaves out what only steers the shell, unless there is nothing else.
-fn without_shell_builtins(commands: Vec<CommandLine>) -> Vec<CommandLine> {
+    let unknown =
+        judgement.unknown.iter().map(|unknown| CommandLine::Unknown(unknown.text.clone()));
+    let mut commands: Vec<CommandLine> = known.chain(unknown).collect();
     let steers = |command: &CommandLine| match command {
         CommandLine::Argv(argv) => {
             argv.first().is_some_and(|it| SHELL_STATE_BUILTINS.contains(&it.as_str()))
         }
         CommandLine::Unknown(_) => false,
     };
-    if commands.iter().all(steers) {
-        return commands;
+    if !commands.iter().all(steers) {
+        commands.retain(|command| !steers(command));
     }
-    commands.into_iter().filter(|command| !steers(command)).collect()
-}
-
-fn file_access(file: &FileUse, cwd: Option<&str>) -> Access {
-    let path = match cwd {
-        Some(cwd) if !file.path.starts_with('/') => format!("{cwd}/{}", file.path),
-        Some(_) | None => file.path.clone(),
+    let shell: Vec<Access> =
+        commands.into_iter().map(|command| Access::Shell { command }).collect();
+    let file_access = |file: &FileUse| {
+        let path = match cwd {
+            Some(cwd) if !file.path.starts_with('/') => format!("{cwd}/{}", file.path),
+            Some(_) | None => file.path.clone(),
+        };
+        match file.mode {
+            FileUseMode::Read => Access::read(path),
+            FileUseMode::Write => Access::write(path),
+        }
     };
-    match file.mode {
-        FileUseMode::Read => Access::read(path),
-        FileUseMode::Write => Access::write(path),
-    }
+    let files: Vec<Access> = judgement.files.iter().map(file_access).collect();
+    let whole = || vec![Access::Shell { command: CommandLine::Unknown(line.to_owned()) }];
+    let is_counted = !shell.is_empty() && shell.len() + files.len() <= ACCESSES_MAX;
+    let mut accesses = if is_counted { shell } else { whole() };
+    accesses.extend(files.into_iter().take(ACCESSES_MAX - 1));
+    accesses.extend(cwd.map(Access::read));
+    accesses
 }
 
 /// Returns the words of a line in which no character means anything to a shell but the spaces between words.

@@ -9,8 +9,8 @@ mod tests;
 
 use haft_contract::limits::{BASH_ARG_CHARS_MAX, BASH_ARGS_MAX};
 use haft_contract::{
-    Access, Cx, Effect, ErrorCode, RequirementSet, ShellRequest, ShellRequirement, Tool, ToolError,
-    ToolId, ToolKind, ToolOrigin, ToolOutput,
+    Cx, Effect, ErrorCode, RequirementSet, ShellRequest, ShellRequirement, Tool, ToolError, ToolId,
+    ToolKind, ToolOrigin, ToolOutput,
 };
 use haft_shell::analyze_argv;
 use serde::Deserialize;
@@ -18,7 +18,6 @@ use serde_json::Value;
 
 use self::check::CheckedCommandTool;
 pub use self::check::CommandToolProblem;
-use self::template::CommandTemplate;
 use crate::bash;
 use crate::text_file::{workspace_read_requirements, workspace_write_requirements};
 
@@ -27,7 +26,7 @@ use crate::text_file::{workspace_read_requirements, workspace_write_requirements
 pub struct CommandToolSpec {
     /// The tool's id.
     pub id: ToolId,
-    /// What a model reads to decide whether to call it.
+    /// The text by which a model decides whether to call it.
     pub description: String,
     /// JSON Schema of the input.
     pub parameters: Value,
@@ -39,7 +38,7 @@ pub struct CommandToolSpec {
     pub cwd: Option<String>,
     /// Time for a call, in milliseconds.
     pub timeout_ms: Option<u64>,
-    /// What a call does to the world.
+    /// The effect of a call.
     pub effect: Effect,
     /// Whether a plan runs it only when the user named it.
     pub dangerous: bool,
@@ -66,7 +65,10 @@ pub fn command_tool(spec: CommandToolSpec) -> Result<Tool, Vec<CommandToolProble
         id, description, cwd, timeout_ms, effect, dangerous, requires, kind, ..
     } = spec;
     let shell = programs.into_iter().map(|cmd| ShellRequirement { cmd, args: None }).collect();
-    let around = requires.unwrap_or_else(|| default_requirements(effect));
+    let around = requires.unwrap_or_else(|| match effect.side_effect() {
+        true => workspace_write_requirements(),
+        false => workspace_read_requirements(),
+    });
     let builder = Tool::new(id.as_str())
         .description(description)
         .effect(effect)
@@ -77,7 +79,11 @@ pub fn command_tool(spec: CommandToolSpec) -> Result<Tool, Vec<CommandToolProble
     let builder = if dangerous { builder.dangerous() } else { builder };
     let (judged, judged_cwd) = (template.clone(), cwd.clone());
     let tool = builder
-        .try_accesses(move |input: &Value| accesses(&judged, input, judged_cwd.as_deref()))
+        .try_accesses(move |input: &Value| {
+            let argv = judged.fill(input)?;
+            check_argv_size(&argv)?;
+            Ok(bash::accesses_of(&analyze_argv(&argv), &argv.join(" "), judged_cwd.as_deref()))
+        })
         .execute_json(parameters, move |input, cx| {
             let (words, cwd) = (template.fill(&input), cwd.clone());
             async move { run(words?, cwd, &cx).await }
@@ -85,26 +91,7 @@ pub fn command_tool(spec: CommandToolSpec) -> Result<Tool, Vec<CommandToolProble
     Ok(tool)
 }
 
-/// What a command needs unless its declaration says so: it reads the workspace, and changes it if it changes anything.
-fn default_requirements(effect: Effect) -> RequirementSet {
-    if effect.side_effect() {
-        workspace_write_requirements()
-    } else {
-        workspace_read_requirements()
-    }
-}
-
-fn accesses(
-    template: &CommandTemplate,
-    input: &Value,
-    cwd: Option<&str>,
-) -> Result<Vec<Access>, ToolError> {
-    let argv = template.fill(input)?;
-    check_argv_size(&argv)?;
-    Ok(bash::accesses_of(&analyze_argv(&argv), &argv.join(" "), cwd))
-}
-
-/// A command has as many words as `bash` takes, and as long ones.
+/// Refuses more or longer words than `bash` takes.
 fn check_argv_size(argv: &[String]) -> Result<(), ToolError> {
     let args = argv.len().saturating_sub(1);
     if args > BASH_ARGS_MAX {

@@ -56,7 +56,11 @@ fn run(input: EditInput, cx: &Cx) -> Result<EditOutput, ToolError> {
         let file = load_text_file(cx, &input.path)?;
         let replaced = haft_patch::replace(&file.text, &input.old_string, &input.new_string, mode)
             .map_err(|err| {
-                let code = error_code(&err);
+                let code = match err {
+                    ReplaceError::NoMatch { .. } => ErrorCode::EditNoMatch,
+                    ReplaceError::Ambiguous { .. } => ErrorCode::EditAmbiguous,
+                    _ => ErrorCode::InvalidInput,
+                };
                 // The message quotes the passage, which the journal must not hold.
                 ToolError::new(code, format!("{}: {err}", input.path))
                     .recorded_as(format!("{}: old_string and the file do not fit", input.path))
@@ -73,7 +77,7 @@ fn run(input: EditInput, cx: &Cx) -> Result<EditOutput, ToolError> {
     })
 }
 
-/// Works out changes and makes them, anew for as long as somebody else changes the files in between.
+/// Works out changes and applies them. If another writer changes a file in between, it starts over.
 pub(crate) fn apply_with_retries<T: Serialize>(
     cx: &Cx,
     work_out: impl Fn() -> Result<(Vec<FileChange>, T), ToolError>,
@@ -89,13 +93,5 @@ pub(crate) fn apply_with_retries<T: Serialize>(
             }
             Err(err) => return Err(err.into()),
         }
-    }
-}
-
-fn error_code(err: &ReplaceError) -> ErrorCode {
-    match err {
-        ReplaceError::NoMatch { .. } => ErrorCode::EditNoMatch,
-        ReplaceError::Ambiguous { .. } => ErrorCode::EditAmbiguous,
-        _ => ErrorCode::InvalidInput,
     }
 }

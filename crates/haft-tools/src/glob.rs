@@ -1,5 +1,5 @@
-//! The tool `glob`: lists files by the shape of their paths. What a pattern means is decided in `walk::pattern`;
-//! which files can be seen at all, in `walk::rules`.
+//! The tool `glob`: lists files by the shape of their paths. `walk::glob` decides what a pattern means;
+//! `walk::ignore_rules` decides which files can be seen at all.
 
 #[cfg(test)]
 mod tests;
@@ -8,8 +8,8 @@ use std::num::NonZeroUsize;
 
 use haft_contract::limits::{GLOB_ENTRIES_MAX, SEARCH_SIDECAR_BYTES_MAX};
 use haft_contract::{
-    Access, Cx, ErrorCode, FilePath, FsEntryKind, FsRequirement, OutputBody, OutputLimit,
-    RequirementSet, Tool, ToolError, ToolKind, ToolOutput,
+    Access, Cx, ErrorCode, FsEntryKind, FsRequirement, OutputBody, OutputLimit, RequirementSet,
+    Tool, ToolError, ToolKind, ToolOutput,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -62,10 +62,17 @@ fn run(args: &GlobInput, cx: &Cx, threads: NonZeroUsize) -> Result<ToolOutput, T
             DirectoryWalk { cx, base: &base, selector: &selector, threads }.run()?
         }
         // A pattern whose directories do not exist matches nothing, but a `path` has to be one.
-        _ if pattern.has_directory() && is_directory(cx, args.path())? => {
+        _ if pattern.has_directory()
+            && cx.fs().resolve(args.path())?.1 == Some(FsEntryKind::Directory) =>
+        {
             return Ok(lines(Vec::new(), false));
         }
-        (place, found) => return Err(not_a_directory(&place, found)),
+        (place, found) => {
+            let found = found.map_or("nothing", FsEntryKind::with_article);
+            let message =
+                format!("{:?} is no directory to look in: found {found}", place.display());
+            return Err(ToolError::new(ErrorCode::PathInvalid, message));
+        }
     };
     let mut paths = Vec::new();
     let mut bytes = 0;
@@ -87,14 +94,4 @@ fn run(args: &GlobInput, cx: &Cx, threads: NonZeroUsize) -> Result<ToolOutput, T
 
 fn lines(lines: Vec<String>, incomplete: bool) -> ToolOutput {
     ToolOutput::new(OutputBody::Lines { key: "paths", lines, incomplete })
-}
-
-fn is_directory(cx: &Cx, path: &str) -> Result<bool, ToolError> {
-    Ok(cx.fs().resolve(path)?.1 == Some(FsEntryKind::Directory))
-}
-
-fn not_a_directory(place: &FilePath, found: Option<FsEntryKind>) -> ToolError {
-    let found = found.map_or("nothing", FsEntryKind::with_article);
-    let message = format!("{:?} is no directory to look in: found {found}", place.display());
-    ToolError::new(ErrorCode::PathInvalid, message)
 }

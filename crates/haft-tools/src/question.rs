@@ -46,7 +46,7 @@ pub(crate) fn question() -> Tool {
         })
 }
 
-/// Refuses what nobody could answer, or whose answers could not be told apart.
+/// Refuses a question that cannot be answered, or whose answers could not be told apart.
 fn check(place: usize, one: &UserQuestion) -> Result<(), ToolError> {
     let refused = |what: String| {
         let message = format!("questions[{place}]: {what}");

@@ -98,7 +98,7 @@ fn read_lines(cx: &Cx, path: &str, first: u64, last: u64) -> Result<String, Tool
         }
         // Lines before the first wanted one are only passed over, however long they are.
         let count = if number + 1 < first {
-            skip_line(&mut lines)?
+            lines.skip_until(b'\n')?
         } else {
             read_line(&mut lines, &mut wanted, cx, path)?
         };
@@ -112,10 +112,6 @@ fn read_lines(cx: &Cx, path: &str, first: u64, last: u64) -> Result<String, Tool
         return Err(ToolError::new(ErrorCode::InvalidInput, message));
     }
     crate::text_file::decode_text(path, wanted)
-}
-
-fn skip_line(lines: &mut BufReader<std::fs::File>) -> Result<usize, ToolError> {
-    Ok(lines.skip_until(b'\n')?)
 }
 
 fn read_line(

@@ -1,9 +1,10 @@
 //! `web_search`: a query in, titles, addresses and snippets out. A session asks one provider from its first search to its
-//! last, so that a provider that fails is seen to fail, instead of now one answering and now another. How each is asked is in
-//! a file of its own; what is found is not fetched here.
+//! last, so that a provider that fails is seen to fail, instead of now one answering and now another. Each kind of
+//! provider has a file; results are not fetched here.
 
 mod brave;
 mod provider;
+mod result;
 mod searxng;
 mod tavily;
 #[cfg(test)]
@@ -21,6 +22,7 @@ pub use self::provider::{
     SearchApiKey, SearchProvider, SearchProviderError, SearchProviderKind,
     UnknownSearchProviderKind,
 };
+use self::result::SearchResult;
 use crate::web_fetch::host_of;
 
 /// Default number of searches of a connection.
@@ -85,16 +87,12 @@ struct WebSearchOutput {
     note: Option<&'static str>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-struct SearchResult {
-    title: String,
-    url: String,
-    snippet: String,
-}
-
 pub(crate) fn web_search(search: &WebSearchOptions) -> Tool {
     let timeout_ms = search.timeout_ms;
-    let hosts = hosts(&search.providers);
+    let mut hosts: Vec<String> =
+        search.providers.iter().filter_map(|provider| host_of(provider.base()).ok()).collect();
+    hosts.sort();
+    hosts.dedup();
     let net = NetRequirement { hosts: hosts.clone() };
     let search = Arc::new(search.clone());
     Tool::new("web_search")
@@ -117,20 +115,19 @@ pub(crate) fn web_search(search: &WebSearchOptions) -> Tool {
         })
 }
 
-fn hosts(providers: &[SearchProvider]) -> Vec<String> {
-    let mut hosts: Vec<String> =
-        providers.iter().filter_map(|provider| host_of(provider.base()).ok()).collect();
-    hosts.sort();
-    hosts.dedup();
-    hosts
-}
-
 async fn run(
     input: &WebSearchInput,
     cx: &Cx,
     search: &WebSearchOptions,
 ) -> Result<WebSearchOutput, ToolError> {
-    let provider = provider_of(cx.session(), &search.providers).ok_or_else(no_provider_error)?;
+    // A session always asks the same provider, and each provider serves its part of all sessions.
+    let digest = sha256_hex(cx.session().as_bytes());
+    let number = digest.get(..15).and_then(|digits| u64::from_str_radix(digits, 16).ok());
+    let provider = number
+        .zip(u64::try_from(search.providers.len()).ok())
+        .and_then(|(number, count)| usize::try_from(number.checked_rem(count)?).ok())
+        .and_then(|index| search.providers.get(index))
+        .ok_or_else(no_provider_error)?;
     if input.query.trim().is_empty() {
         let message = "query: expected words to search for, found only white space";
         return Err(ToolError::new(ErrorCode::InvalidInput, message));
@@ -148,14 +145,6 @@ async fn run(
     // An empty list alone would be shown to a model as an empty text.
     let note = results.is_empty().then_some("nothing was found: other words may find something");
     Ok(WebSearchOutput { results, note })
-}
-
-/// Returns the provider of a session: always the same one, and each of them for its part of all sessions.
-fn provider_of<'a>(session: &str, providers: &'a [SearchProvider]) -> Option<&'a SearchProvider> {
-    let count = u64::try_from(providers.len()).ok().filter(|count| *count > 0)?;
-    let digest = sha256_hex(session.as_bytes());
-    let number = u64::from_str_radix(digest.get(..15)?, 16).ok()?;
-    providers.get(usize::try_from(number % count).ok()?)
 }
 
 fn no_provider_error() -> ToolError {

@@ -90,15 +90,20 @@ pub(crate) fn write_file(cx: &Cx, path: &str, content: String) -> Result<&'stati
     Ok(OK)
 }
 
-/// Gives new content the BOM and the CRLF line ends of the file that it replaces. A file that cannot be read is
-/// replaced as it is asked for: its form is then nobody's to keep.
+/// Gives new content the BOM and the CRLF line ends of the file that it replaces. If that file cannot be
+/// read, its form is lost and the content is written unchanged.
 fn keep_bom_and_line_endings(cx: &Cx, place: &FilePath, content: String) -> String {
     let mut former = Vec::new();
     let Ok(opened) = cx.fs().open(place) else { return content };
     if opened.file.take(SNIFFED_BYTES).read_to_end(&mut former).is_err() {
         return content;
     }
-    let content = if has_only_crlf(&former) && !content.contains('\r') {
+    let mut ends = former
+        .split_inclusive(|byte| *byte == b'\n')
+        .filter(|line| line.ends_with(b"\n"))
+        .peekable();
+    let has_only_crlf = ends.peek().is_some() && ends.all(|line| line.ends_with(b"\r\n"));
+    let content = if has_only_crlf && !content.contains('\r') {
         content.replace('\n', "\r\n")
     } else {
         content
@@ -108,19 +113,4 @@ fn keep_bom_and_line_endings(cx: &Cx, place: &FilePath, content: String) -> Stri
     } else {
         content
     }
-}
-
-fn has_only_crlf(contents: &[u8]) -> bool {
-    let mut previous = 0;
-    let mut found = false;
-    for &byte in contents {
-        if byte == b'\n' {
-            if previous != b'\r' {
-                return false;
-            }
-            found = true;
-        }
-        previous = byte;
-    }
-    found
 }

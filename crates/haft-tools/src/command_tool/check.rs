@@ -1,5 +1,5 @@
 //! Whether a declared command is usable: everything that is wrong with it at once, each with the key that it is about, so that
-//! whoever wrote it sees it before the first call.
+//! its author sees it before the first call.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use haft_contract::limits::{
 use haft_shell::analyze_argv;
 use serde_json::{Map, Value, json};
 
-use super::template::{CommandTemplate, TemplateItem, TemplateWord};
+use super::template::{CommandTemplate, TemplateWord};
 use super::{ArgvItem, CommandToolSpec};
 
 /// Programs that run what an option gives them as code.
@@ -28,11 +28,11 @@ pub struct CommandToolProblem {
     pub key: &'static str,
     /// The number of the item, where the key is a list and one item is to blame.
     pub item: Option<usize>,
-    /// What is wrong, and what was expected.
+    /// The fault, and the expected form.
     pub message: String,
 }
 
-/// What a declaration comes to.
+/// The parts of a usable declaration.
 pub(super) struct CheckedCommandTool {
     pub(super) template: CommandTemplate,
     pub(super) parameters: Value,
@@ -53,7 +53,10 @@ pub(super) fn check_spec(
             problems.check_code(&template);
             problems.check_use(&template, &parameters, spec);
             let programs = programs(&template);
-            problems.finish(CheckedCommandTool { template, parameters, programs })
+            match problems.all.is_empty() {
+                true => Ok(CheckedCommandTool { template, parameters, programs }),
+                false => Err(problems.all),
+            }
         }
         Err(unreadable) => {
             let unreadable = unreadable.into_iter();
@@ -79,13 +82,6 @@ impl CommandToolProblems {
 
     fn add_item(&mut self, key: &'static str, item: usize, message: impl Into<String>) {
         self.all.push(CommandToolProblem { key, item: Some(item), message: message.into() });
-    }
-
-    fn finish(
-        self,
-        checked: CheckedCommandTool,
-    ) -> Result<CheckedCommandTool, Vec<CommandToolProblem>> {
-        if self.all.is_empty() { Ok(checked) } else { Err(self.all) }
     }
 
     fn check_texts(&mut self, spec: &CommandToolSpec) {
@@ -116,8 +112,8 @@ impl CommandToolProblems {
         }
     }
 
-    /// Returns the schema of the input as it is published. What the template does not use would be ignored without a word, so
-    /// other parameters are refused unless the schema says otherwise.
+    /// Returns the schema of the input as it is published. The template would silently ignore other
+    /// parameters, so they are refused unless the schema says otherwise.
     fn check_parameters(&mut self, declared: &Value) -> Value {
         let Value::Object(declared) = declared else {
             self.add("parameters", "parameters: expected a table, which is a JSON Schema");
@@ -220,8 +216,22 @@ impl CommandToolProblems {
     ) {
         let none = Map::new();
         let properties = parameters.get("properties").and_then(Value::as_object).unwrap_or(&none);
-        for (place, item) in template.items().iter().enumerate() {
-            self.check_item(place, item, properties);
+        let words = template.items().iter().enumerate();
+        let words =
+            words.flat_map(|(place, item)| item.words.iter().map(move |word| (place, word)));
+        let names =
+            words.flat_map(|(place, word)| word.parameters().map(move |name| (place, word, name)));
+        for (place, word, name) in names {
+            let message = match properties.get(name) {
+                None => format!(
+                    "argv: {{{name}}} is no parameter: describe it in parameters.properties"
+                ),
+                Some(property) if is_list(property) && word.whole_parameter().is_none() => {
+                    format!("argv: {{{name}}} is a list, which is several words: write it alone")
+                }
+                Some(_) => continue,
+            };
+            self.add_item("argv", place, message);
         }
         let used: BTreeSet<&str> = template.parameters().collect();
         for name in properties.keys().filter(|name| !used.contains(name.as_str())) {
@@ -237,32 +247,6 @@ impl CommandToolProblems {
                     place,
                     format!("allow_dash: no parameter is called {name:?}"),
                 );
-            }
-        }
-    }
-
-    fn check_item(&mut self, place: usize, item: &TemplateItem, properties: &Map<String, Value>) {
-        for word in &item.words {
-            for name in word.parameters() {
-                let Some(property) = properties.get(name) else {
-                    self.add_item(
-                        "argv",
-                        place,
-                        format!(
-                            "argv: {{{name}}} is no parameter: describe it in parameters.properties"
-                        ),
-                    );
-                    continue;
-                };
-                if is_list(property) && word.whole_parameter().is_none() {
-                    self.add_item(
-                        "argv",
-                        place,
-                        format!(
-                            "argv: {{{name}}} is a list, which is words of its own: write it alone"
-                        ),
-                    );
-                }
             }
         }
     }

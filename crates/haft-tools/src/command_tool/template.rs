@@ -92,8 +92,11 @@ impl TemplateItem {
         for word in &self.words {
             is_before_operands &= !word.ends_options();
             let Some(words) = word.fill(input)? else { return Ok(None) };
-            let guarded = is_before_operands && !word.may_be_option;
-            if let Some((name, option)) = guarded.then(|| word.option_among(&words)).flatten() {
+            if is_before_operands
+                && !word.may_be_option
+                && let Some(TemplatePiece::Parameter(name)) = word.pieces.first()
+                && let Some(option) = words.iter().find(|word| word.starts_with('-'))
+            {
                 let message = format!(
                     "{name}: {option:?} begins with a dash, so that the program would take it for an option: give a value \
                      that does not, such as ./{option} for a file"
@@ -177,13 +180,6 @@ impl TemplateWord {
             [TemplatePiece::Parameter(name)] => Some(name),
             _ => None,
         }
-    }
-
-    /// Returns the parameter that the word begins with and the word that begins with a dash, if there is one.
-    fn option_among<'a>(&'a self, words: &'a [String]) -> Option<(&'a str, &'a str)> {
-        let Some(TemplatePiece::Parameter(name)) = self.pieces.first() else { return None };
-        let option = words.iter().find(|word| word.starts_with('-'))?;
-        Some((name, option))
     }
 
     fn fill(&self, input: &Value) -> Result<Option<Vec<String>>, ToolError> {

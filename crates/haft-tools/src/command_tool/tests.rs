@@ -162,7 +162,7 @@ fn everything_wrong_is_said_at_once() {
         parameters parameters: absent is required and not described
         argv[0] argv: expected the program first, as a word without parameters
         argv[2] argv: expected words in the group, found none
-        argv[1] argv: {list} is a list, which is words of its own: write it alone
+        argv[1] argv: {list} is a list, which is several words: write it alone
         argv[3] argv: {missing} is no parameter: describe it in parameters.properties
         parameters parameters: unused is used nowhere: write {unused} into argv
         parameters parameters: untyped is used nowhere: write {untyped} into argv

@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use expect_test::{Expect, expect};
 use haft_contract::limits::PATH_BYTES_MAX;
-use haft_contract::{DirectoryEntry, FileChange, FileChangeError, Fs, OpenRegularFile};
+use haft_contract::{DirectoryEntry, FileChange, FileChangeError, FilePath, Fs, OpenRegularFile};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 

@@ -17,7 +17,7 @@ use haft_contract::limits::SEARCH_SIDECAR_BYTES_MAX;
 ///
 /// Limit (files): the line is cut around its match.
 pub(crate) const LINE_BYTES_MAX: usize = 1_000;
-/// What is shown of a long line before the match, in bytes.
+/// Longest part of a long line that is shown before the match, in bytes.
 const LEAD_BYTES_MAX: usize = 200;
 /// Stands between groups of lines that are not neighbours.
 pub(crate) const GROUP_SEPARATOR: &str = "--";
@@ -35,7 +35,7 @@ pub(crate) struct MatchCollector<'a> {
     is_binary: bool,
 }
 
-/// What was found in one file.
+/// The matches in one file.
 #[derive(Debug, Default)]
 pub(crate) struct FileMatches {
     /// One per match, in the order of lines.
@@ -61,15 +61,6 @@ impl<'a> MatchCollector<'a> {
         FileMatches { entries: self.entries, bytes: self.bytes, is_binary: false }
     }
 
-    /// Returns what is shown of a line that matches; where it does is looked up only if that matters.
-    fn shown_match<'l>(&self, line: &'l [u8]) -> Cow<'l, str> {
-        if line.len() <= LINE_BYTES_MAX {
-            return String::from_utf8_lossy(line);
-        }
-        let found = self.matcher.find(line).ok().flatten();
-        shown(line, found.map_or(0..0, |found| found.start()..found.end()))
-    }
-
     fn line(&self, separator: char, number: Option<u64>, text: &str) -> String {
         let number = number.unwrap_or(0);
         format!("{}{separator}{number}{separator}{text}", self.display)
@@ -81,7 +72,10 @@ impl Sink for &mut MatchCollector<'_> {
 
     fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> Result<bool, io::Error> {
         let line = without_end(found.bytes());
-        let text = self.line(':', found.line_number(), &self.shown_match(line));
+        // Only a long line is cut around its match, so only there haft looks up the place of the match.
+        let focus = (line.len() > LINE_BYTES_MAX).then(|| self.matcher.find(line).ok().flatten());
+        let focus = focus.flatten().map_or(0..0, |focus| focus.start()..focus.end());
+        let text = self.line(':', found.line_number(), &shown(line, focus));
         let mut entry = std::mem::take(&mut self.before);
         entry.push_str(&text);
         self.bytes += entry.len() + 1;

@@ -29,7 +29,7 @@ pub(crate) const LINE_BUFFER_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// Files that a thread claims at a time.
 pub(crate) const CHUNK_FILES: usize = 16;
 
-/// What to search for, and where.
+/// The pattern of a search, and the files to search.
 #[derive(Clone, Debug)]
 pub(crate) struct GrepQuery {
     /// A Rust regex.
@@ -46,7 +46,7 @@ pub(crate) struct GrepQuery {
     pub(crate) threads: NonZeroUsize,
 }
 
-/// What a search found.
+/// The matches of a search.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct GrepMatches {
     /// One per match, ordered by path, then line; each holds the match's context lines too.
@@ -65,7 +65,18 @@ pub(crate) fn search(cx: &Cx, request: &GrepQuery) -> Result<GrepMatches, ToolEr
     let matcher = compile(&request.pattern, request.ignore_case)?;
     let search = GrepSearch { cx, matcher, context_lines: usize::try_from(request.context_lines)? };
     let found = match cx.fs().resolve(&request.path)? {
-        (file, Some(FsEntryKind::Regular)) => search.search_file(&file)?,
+        // The caller named this file, so the exceptions of the walk do not hold for it.
+        (file, Some(FsEntryKind::Regular)) => {
+            let found = search.worker().search(&file)?;
+            if found.is_binary {
+                let message =
+                    format!("{:?} is a binary file: only text can be searched", file.display());
+                return Err(ToolError::new(ErrorCode::GrepFailed, message));
+            }
+            let mut answer = GrepMatchesBuilder::default();
+            answer.add(found, false);
+            answer.finish(cx.is_cancelled())
+        }
         (base, Some(FsEntryKind::Directory)) => {
             let selector = match request.glob.as_deref() {
                 Some(glob) => WalkGlob::parse_filter(glob)?,
@@ -94,24 +105,24 @@ pub(crate) fn search(cx: &Cx, request: &GrepQuery) -> Result<GrepMatches, ToolEr
     Ok(found)
 }
 
-/// What stays the same for all files of a search.
+/// The parts of a search that are the same for all files.
 struct GrepSearch<'a> {
     cx: &'a Cx,
     matcher: RegexMatcher,
     context_lines: usize,
 }
 
-/// What one thread needs, and reuses from file to file.
+/// The state of one thread, which it reuses from file to file.
 struct GrepWorker<'a> {
     search: &'a GrepSearch<'a>,
-    /// A copy of its own: threads that share one wait for each other's scratch memory.
+    /// A separate copy: threads that share one wait for each other's scratch memory.
     matcher: RegexMatcher,
     searcher: Searcher,
     buffer: Vec<u8>,
     tally: GrepWorkerMatches,
 }
 
-/// What one thread has found.
+/// The matches that one thread found.
 #[derive(Default)]
 struct GrepWorkerMatches {
     /// Entries by the number of their file.
@@ -121,42 +132,14 @@ struct GrepWorkerMatches {
     unreadable: Option<(usize, ToolError)>,
 }
 
-/// Hands out the files of a listing in order, a chunk at a time, as long as more can matter.
+/// The files of a listing, which threads claim in order, a chunk at a time.
 struct FileChunks<'a> {
     listing: &'a WalkListing,
     next: AtomicUsize,
     found_bytes: AtomicUsize,
 }
 
-impl FileChunks<'_> {
-    /// Returns the numbers of some files that no one has searched yet.
-    ///
-    /// Chunks are handed out in order, so once those handed out hold more than fits, no later one matters: what
-    /// is cut off is the same however the threads run.
-    fn next_chunk(&self) -> Option<std::ops::Range<usize>> {
-        if self.found_bytes.load(Ordering::Relaxed) > SEARCH_SIDECAR_BYTES_MAX {
-            return None;
-        }
-        let start = self.next.fetch_add(CHUNK_FILES, Ordering::Relaxed);
-        let end = self.listing.len().min(start + CHUNK_FILES);
-        (start < end).then_some(start..end)
-    }
-}
-
 impl GrepSearch<'_> {
-    /// Searches one file that the caller named, for which the walk's exceptions do not hold.
-    fn search_file(&self, file: &FilePath) -> Result<GrepMatches, ToolError> {
-        let found = self.worker().search(file)?;
-        if found.is_binary {
-            let message =
-                format!("{:?} is a binary file: only text can be searched", file.display());
-            return Err(ToolError::new(ErrorCode::GrepFailed, message));
-        }
-        let mut answer = GrepMatchesBuilder::default();
-        answer.add(found, false);
-        Ok(answer.finish(self.cx.is_cancelled()))
-    }
-
     /// Searches all files of a listing.
     fn search_files(
         &self,
@@ -179,11 +162,6 @@ impl GrepSearch<'_> {
             tallies
         });
         let stopped = self.cx.is_cancelled() || !listing.is_complete();
-        self.merge(tallies).map(|answer| answer.finish(stopped))
-    }
-
-    /// Puts what the threads found in the order of files.
-    fn merge(&self, tallies: Vec<GrepWorkerMatches>) -> Result<GrepMatchesBuilder, ToolError> {
         let readable: usize = tallies.iter().map(|tally| tally.readable).sum();
         let (found, unreadable): (Vec<_>, Vec<_>) =
             tallies.into_iter().map(|tally| (tally.found, tally.unreadable)).unzip();
@@ -198,7 +176,7 @@ impl GrepSearch<'_> {
         for (_, file) in found {
             answer.add(file, self.context_lines > 0);
         }
-        Ok(answer)
+        Ok(answer.finish(stopped))
     }
 
     fn worker(&self) -> GrepWorker<'_> {
@@ -221,14 +199,32 @@ impl GrepSearch<'_> {
 
 impl GrepWorker<'_> {
     fn run(mut self, claims: &FileChunks<'_>) -> GrepWorkerMatches {
-        while let Some(chunk) = claims.next_chunk() {
+        // Chunks are claimed in order. Once the claimed ones hold more than fits, no later one matters, so the cut is the
+        // same however the threads run.
+        while claims.found_bytes.load(Ordering::Relaxed) <= SEARCH_SIDECAR_BYTES_MAX {
+            let start = claims.next.fetch_add(CHUNK_FILES, Ordering::Relaxed);
+            let end = claims.listing.len().min(start + CHUNK_FILES);
+            if start >= end {
+                break;
+            }
             let mut chunk_bytes = 0;
-            for index in chunk {
+            for index in start..end {
                 if self.search.cx.is_cancelled() {
                     return self.tally;
                 }
                 let Some(path) = claims.listing.path(index) else { continue };
-                chunk_bytes += self.search_and_count(index, &path);
+                match self.search(&path) {
+                    Ok(file) => {
+                        chunk_bytes += file.bytes;
+                        self.tally.readable += 1;
+                        if !file.entries.is_empty() {
+                            self.tally.found.push((index, file));
+                        }
+                    }
+                    Err(err) => {
+                        self.tally.unreadable.get_or_insert((index, err));
+                    }
+                }
                 // Nothing after this in the chunk can matter, whatever others find.
                 if chunk_bytes > SEARCH_SIDECAR_BYTES_MAX {
                     break;
@@ -237,24 +233,6 @@ impl GrepWorker<'_> {
             claims.found_bytes.fetch_add(chunk_bytes, Ordering::Relaxed);
         }
         self.tally
-    }
-
-    /// Searches the file of that number and returns the size of what was found.
-    fn search_and_count(&mut self, index: usize, path: &FilePath) -> usize {
-        match self.search(path) {
-            Ok(file) => {
-                let bytes = file.bytes;
-                self.tally.readable += 1;
-                if !file.entries.is_empty() {
-                    self.tally.found.push((index, file));
-                }
-                bytes
-            }
-            Err(err) => {
-                self.tally.unreadable.get_or_insert((index, err));
-                0
-            }
-        }
     }
 
     fn search(&mut self, path: &FilePath) -> Result<FileMatches, ToolError> {
@@ -273,7 +251,10 @@ impl GrepWorker<'_> {
                 searcher.search_slice(&*matcher, contents, &mut collector).map_err(failed)?;
                 let mut found = collector.finish();
                 // The searcher looks for NUL only where it starts and where it matches.
-                if !found.entries.is_empty() && !is_utf16(contents) && contents.contains(&0) {
+                // In UTF-16, NUL is nothing special.
+                let is_utf16 =
+                    contents.starts_with(b"\xff\xfe") || contents.starts_with(b"\xfe\xff");
+                if !found.entries.is_empty() && !is_utf16 && contents.contains(&0) {
                     found = FileMatches { is_binary: true, ..FileMatches::default() };
                 }
                 Ok(found)
@@ -303,11 +284,6 @@ fn read_whole<'b>(mut file: &File, size: usize, buffer: &'b mut Vec<u8>) -> io::
         }
     }
     Ok(buffer.get(..filled).unwrap_or_default())
-}
-
-/// Returns whether the text is marked as UTF-16, in which NUL is nothing special.
-fn is_utf16(contents: &[u8]) -> bool {
-    contents.starts_with(b"\xff\xfe") || contents.starts_with(b"\xfe\xff")
 }
 
 /// Ends a large file early when the call is cancelled, also where nothing matches.

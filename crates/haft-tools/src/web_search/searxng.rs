@@ -1,28 +1,22 @@
-//! SearXNG, as its search API is documented: `/search` with `format=json`. It has no bound of its own for results.
+//! SearXNG, as its search API is documented: `/search` with `format=json`. It takes no bound for the number of results.
 
-use haft_contract::{NetRequest, ToolError};
+use haft_contract::NetRequest;
 use serde_json::Value;
 use url::Url;
 
-use super::SearchResult;
-use super::provider::{SearchApiKey, endpoint, parse_results};
+use super::result::SearchResult;
 
-/// Returns the request. An instance by itself knows no keys; one behind a guard may.
-pub(super) fn request(
-    base: &Url,
-    query: &str,
-    key: Option<&SearchApiKey>,
-) -> Result<NetRequest, ToolError> {
-    let mut url = endpoint(base, "search")?;
+/// Returns the request. SearXNG itself knows no keys; a proxy in front of it may.
+pub(super) fn request(mut url: Url, query: &str, key: Option<&str>) -> NetRequest {
     url.query_pairs_mut().append_pair("q", query).append_pair("format", "json");
     let mut request = NetRequest::get(url);
     request.headers.push(("accept".to_owned(), "application/json".to_owned()));
     if let Some(key) = key {
-        request.headers.push(("authorization".to_owned(), format!("Bearer {}", key.text())));
+        request.headers.push(("authorization".to_owned(), format!("Bearer {}", key)));
     }
-    Ok(request)
+    request
 }
 
 pub(super) fn results(answer: &Value) -> Option<Vec<SearchResult>> {
-    parse_results(answer.get("results")?, "content")
+    SearchResult::parse_list(answer.get("results")?, "content")
 }

@@ -1,9 +1,9 @@
-//! Which providers can be asked, and that their keys are shown to nobody.
+//! Which providers can be asked, and that no message shows a key.
 
 use expect_test::{Expect, expect};
 
-use super::provider::limit_result;
-use super::{SearchApiKey, SearchProvider, SearchProviderKind, SearchResult};
+use super::result::SearchResult;
+use super::{SearchApiKey, SearchProvider, SearchProviderKind};
 
 const KEY: &str = "k-0123456789";
 
@@ -25,7 +25,7 @@ fn results_hold_nothing_that_nobody_sees() {
         url: " https://a.example/b\nc\u{e0041}".to_owned(),
         snippet: "d\u{200b} \u{e0042}e".to_owned(),
     };
-    let SearchResult { title, url, snippet } = limit_result(result).unwrap();
+    let SearchResult { title, url, snippet } = result.bounded().unwrap();
     assert_eq!([title, snippet], ["ab [2Jc", "d e"]);
     assert_eq!(url, "https://a.example/bc%F3%A0%81%81");
 }
