@@ -256,6 +256,25 @@ pub(super) const MODULE_ORDER: &[ModuleOrder] = &[
         modules: &["limits", "refusal", "body", "token", "guard", "site", "connections"],
     },
     ModuleOrder {
+        crate_name: "haft-shell",
+        modules: &[
+            "analysis",
+            "arithmetic",
+            "directories",
+            "links",
+            "findings",
+            "programs",
+            "operands",
+            "syntax",
+            "limits",
+            "variables",
+            "builtin",
+            "word",
+            "wrappers",
+            "analyzer",
+        ],
+    },
+    ModuleOrder {
         crate_name: "haft-agent",
         modules: &[
             "call_title",
@@ -419,7 +438,6 @@ pub(super) const CRATES_WITH_CYCLES: &[&str] = &[
     "haft-patch",
     "haft-policy",
     "haft-sandbox",
-    "haft-shell",
     "haft-snapshot",
     "haft-tools",
 ];
