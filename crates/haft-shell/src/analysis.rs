@@ -48,7 +48,7 @@ impl SimpleCommand {
 
     /// Returns the command as a line.
     pub fn text(&self) -> String {
-        crate::word::render_line(&self.words)
+        render_line(&self.words)
     }
 }
 
@@ -69,6 +69,31 @@ impl CommandWord {
             Self::Unknown(_) => None,
         }
     }
+}
+
+/// Words that are not a program unless they are quoted.
+const RESERVED: &[&str] = &[
+    "case", "coproc", "do", "done", "elif", "else", "esac", "fi", "for", "function", "if", "in",
+    "select", "then", "time", "until", "while",
+];
+
+/// Formats words as a line that bash parses to the same words.
+pub(crate) fn render_line(words: &[CommandWord]) -> String {
+    let is_plain = |char: char| char.is_ascii_alphanumeric() || "_./:=@%+,-".contains(char);
+    let spelled = words.iter().enumerate().map(|(index, word)| match word {
+        CommandWord::Literal(text) => {
+            // The first word must not be parsed as syntax or as an assignment.
+            let is_special =
+                index == 0 && (RESERVED.contains(&text.as_str()) || text.contains('='));
+            if is_special || text.is_empty() || !text.chars().all(is_plain) {
+                format!("'{}'", text.replace('\'', r"'\''"))
+            } else {
+                text.clone()
+            }
+        }
+        CommandWord::Unknown(source) => source.clone(),
+    });
+    spelled.collect::<Vec<_>>().join(" ")
 }
 
 /// A file that a line names.

@@ -5,29 +5,24 @@
 use std::collections::BTreeSet;
 
 use crate::analysis::{
-    self, FileUse, FileUseMode, FileUseOrigin, ShellAnalysis, UnknownPart, UnknownReason,
+    CommandWord, FileUseMode, FileUseOrigin, ShellAnalysis, UnknownPart, UnknownReason, render_line,
 };
-use crate::arithmetic::DataFlow;
 use crate::builtin;
-use crate::command;
 use crate::directories::WorkingDirectories;
-use crate::links::LinkUses;
-use crate::redirect;
+use crate::findings::{DirectoriesAfter, LineFindings, StatementScope};
+use crate::operands;
+use crate::programs::{self, base_name};
 use crate::syntax::{
-    self, AssignedValue, Assignment, ChainOperator, EmbeddedCode, LoopStatement, Redirect,
-    ShellScript, SimpleStatement, Statement,
+    self, AssignedValue, Assignment, ChainOperator, EmbeddedCode, LineRedirectKind, LoopStatement,
+    Redirect, ShellScript, ShellWord, SimpleStatement, Statement, UncomparedSource,
 };
 use crate::variables;
 use crate::word::{self, DecodedWord};
+use crate::wrappers::{self, StartedCode};
 
-/// Commands that one command line runs.
-///
-/// Limit (commands): haft asks about the whole line.
-pub const COMMANDS_MAX: usize = 256;
-/// Maximum number of file uses in a line.
-pub const FILES_MAX: usize = 1_024;
-/// Maximum nesting of wrappers, and of lines within lines.
-pub const THROUGH_MAX: usize = 8;
+/// Paths through which bash itself accesses the network.
+const SOCKETS: &[&str] = &["/dev/tcp/", "/dev/udp/"];
+
 /// Pages are allocated on use, so unused stack costs nothing.
 const STACK_BYTES: usize = 16 * 1024 * 1024;
 
@@ -37,8 +32,8 @@ pub(crate) fn analyze_line(line: &str) -> ShellAnalysis {
 }
 
 /// Analyses a command that needs no shell.
-pub(crate) fn analyze_command(words: &[analysis::CommandWord]) -> ShellAnalysis {
-    analyze_in_thread(&word::render_line(words), |walk, scope| {
+pub(crate) fn analyze_command(words: &[CommandWord]) -> ShellAnalysis {
+    analyze_in_thread(&render_line(words), |walk, scope| {
         walk.analyze_command(words, scope);
         Ok(())
     })
@@ -50,41 +45,37 @@ fn analyze_in_thread(
     line: &str,
     step: impl Fn(&mut LineAnalyzer, &StatementScope) -> Result<(), UnknownReason> + Send,
 ) -> ShellAnalysis {
-    let judged = std::thread::scope(|threads| {
-        let thread = std::thread::Builder::new().stack_size(STACK_BYTES);
-        let judged = thread.spawn_scoped(threads, || analyze_on_this_thread(line, step)).ok()?;
-        judged.join().ok()
-    });
-    judged.unwrap_or_else(|| unknown_line(line, UnknownReason::Syntax))
-}
-
-fn analyze_on_this_thread(
-    line: &str,
-    step: impl Fn(&mut LineAnalyzer, &StatementScope) -> Result<(), UnknownReason>,
-) -> ShellAnalysis {
-    let run = |is_moving: bool| {
-        let mut walk = LineAnalyzer { changes_directory: is_moving, ..LineAnalyzer::default() };
+    let run = move |changes_directory: bool| {
+        let mut walk = LineAnalyzer { changes_directory, ..LineAnalyzer::default() };
         step(&mut walk, &StatementScope::start()).map(|()| walk)
     };
-    // A function may be called in another directory than where it is defined. Only a first walk
-    // shows whether the line changes its directory at all.
-    let walked = match run(false) {
-        Ok(walk) if walk.directory_changed && !walk.functions.is_empty() => run(true),
-        walked => walked,
-    };
-    match walked {
-        Ok(walk) if walk.is_full => unknown_line(line, UnknownReason::TooLarge),
-        Ok(mut walk) => {
-            if walk.data.may_run_code() {
-                walk.add_unknown(line, UnknownReason::Arithmetic);
-            }
-            if let Some(path) = walk.links.crossed_link().map(str::to_owned) {
-                walk.add_unknown(&path, UnknownReason::Link);
-            }
-            walk.analysis
+    let analyze = move || {
+        // A function may be called in another directory than where it is defined. Only a first walk
+        // shows whether the line changes its directory at all.
+        let walked = match run(false) {
+            Ok(walk) if walk.findings.directory_changed && !walk.functions.is_empty() => run(true),
+            walked => walked,
+        };
+        let mut findings = match walked {
+            Ok(walk) => walk.findings,
+            Err(reason) => return unknown_line(line, reason),
+        };
+        if findings.is_full {
+            return unknown_line(line, UnknownReason::TooLarge);
         }
-        Err(reason) => unknown_line(line, reason),
-    }
+        if findings.data.may_run_code() {
+            findings.add_unknown(line, UnknownReason::Arithmetic);
+        }
+        if let Some(path) = findings.links.crossed_link().map(str::to_owned) {
+            findings.add_unknown(&path, UnknownReason::Link);
+        }
+        findings.analysis
+    };
+    let judged = std::thread::scope(|threads| {
+        let thread = std::thread::Builder::new().stack_size(STACK_BYTES);
+        thread.spawn_scoped(threads, analyze).ok()?.join().ok()
+    });
+    judged.unwrap_or_else(|| unknown_line(line, UnknownReason::Syntax))
 }
 
 fn unknown_line(line: &str, reason: UnknownReason) -> ShellAnalysis {
@@ -92,187 +83,105 @@ fn unknown_line(line: &str, reason: UnknownReason) -> ShellAnalysis {
     ShellAnalysis { unknown, ..ShellAnalysis::default() }
 }
 
-/// The findings of a walk.
+/// A walk through a line.
 #[derive(Default)]
-pub(crate) struct LineAnalyzer {
-    analysis: ShellAnalysis,
+struct LineAnalyzer {
+    findings: LineFindings,
     functions: BTreeSet<String>,
-    pub(crate) data: DataFlow,
-    links: LinkUses,
-    /// There were more findings than the limits allow.
-    is_full: bool,
     /// The line changes its directory, as an earlier walk found.
     changes_directory: bool,
-    /// The line has changed its directory.
-    pub(crate) directory_changed: bool,
-}
-
-/// The context in which statements run.
-#[derive(Clone)]
-pub(crate) struct StatementScope {
-    pub(crate) directories: WorkingDirectories,
-    /// The programs that start them.
-    pub(crate) launchers: Vec<String>,
-}
-
-impl StatementScope {
-    fn start() -> Self {
-        Self { directories: WorkingDirectories::start(), launchers: Vec::new() }
-    }
-
-    /// Returns the scope of statements that run in `places`.
-    pub(crate) fn in_directories(&self, places: WorkingDirectories) -> Self {
-        Self { directories: places, launchers: self.launchers.clone() }
-    }
-
-    /// Returns the scope of statements that `program` starts.
-    pub(crate) fn started_by(&self, program: &str) -> Self {
-        let mut through = self.launchers.clone();
-        through.push(program.to_owned());
-        Self { directories: self.directories.clone(), launchers: through }
-    }
-
-    pub(crate) fn is_too_deep(&self) -> bool {
-        self.launchers.len() > THROUGH_MAX
-    }
-}
-
-/// The directories of the shell after a statement.
-pub(crate) struct DirectoriesAfter {
-    pub(crate) succeeded: WorkingDirectories,
-    pub(crate) failed: WorkingDirectories,
-}
-
-impl DirectoriesAfter {
-    /// For a statement that does not change the directory.
-    pub(crate) fn unchanged(scope: &StatementScope) -> Self {
-        Self { succeeded: scope.directories.clone(), failed: scope.directories.clone() }
-    }
-
-    pub(crate) fn unknown() -> Self {
-        Self { succeeded: WorkingDirectories::Unknown, failed: WorkingDirectories::Unknown }
-    }
-
-    fn either(self) -> WorkingDirectories {
-        self.succeeded.union(self.failed)
-    }
 }
 
 impl LineAnalyzer {
     /// Analyses a separate line, such as the argument of `bash -c`.
-    pub(crate) fn analyze_line(
-        &mut self,
-        line: &str,
-        scope: &StatementScope,
-    ) -> Result<(), UnknownReason> {
+    fn analyze_line(&mut self, line: &str, scope: &StatementScope) -> Result<(), UnknownReason> {
         let script = syntax::parse(line)?;
         self.analyze_script(&script, scope);
         Ok(())
     }
 
-    pub(crate) fn add_unknown(&mut self, text: &str, reason: UnknownReason) {
-        let unknown = UnknownPart { text: text.to_owned(), reason };
-        if !self.analysis.unknown.contains(&unknown) {
-            self.analysis.unknown.push(unknown);
-        }
-        self.is_full |= self.analysis.unknown.len() > COMMANDS_MAX;
-    }
-
-    pub(crate) fn add_command(&mut self, words: &[analysis::CommandWord], scope: &StatementScope) {
-        let command =
-            analysis::SimpleCommand { launchers: scope.launchers.clone(), words: words.to_vec() };
-        if !self.analysis.commands.contains(&command) {
-            self.analysis.commands.push(command);
-        }
-        self.is_full |= self.analysis.commands.len() > COMMANDS_MAX;
-    }
-
-    pub(crate) fn add_host(&mut self, host: &str) {
-        self.analysis.hosts.push(host.to_owned());
-    }
-
-    pub(crate) fn add_file(
+    /// Analyses a command in a scope and returns the shell's directories after it.
+    ///
+    /// A command is a function, a built-in, a wrapper, or any other program. Compilers, package
+    /// managers, interpreters and build tools are ordinary programs: the commands that they run are
+    /// not in the line, and the sandbox confines them.
+    fn analyze_command(
         &mut self,
-        path: &str,
-        kind: (FileUseMode, FileUseOrigin),
+        words: &[CommandWord],
         scope: &StatementScope,
-    ) {
-        for path in self.add_file_uses(path, kind, scope) {
-            self.links.add_use(&path, "");
+    ) -> DirectoriesAfter {
+        let text = || render_line(words);
+        if scope.is_too_deep() {
+            self.findings.add_unknown(&text(), UnknownReason::TooLarge);
+            return DirectoriesAfter::unknown();
         }
-    }
-
-    /// Records a file argument of a command that is spelled with the bare name of its program.
-    /// Files that `ln` writes are links.
-    pub(crate) fn add_operand(
-        &mut self,
-        (path, how): (&str, FileUseMode),
-        command: &str,
-        scope: &StatementScope,
-    ) {
-        let makes_link = how == FileUseMode::Write && command.starts_with("ln ");
-        for path in self.add_file_uses(path, (how, FileUseOrigin::Operand), scope) {
-            if makes_link {
-                self.links.add_link(&path, command);
-            } else {
-                self.links.add_use(&path, command);
-            }
-        }
-    }
-
-    /// Records a file and returns its possible paths.
-    fn add_file_uses(
-        &mut self,
-        path: &str,
-        (how, why): (FileUseMode, FileUseOrigin),
-        scope: &StatementScope,
-    ) -> Vec<String> {
-        // A dash is standard input for a program that reads.
-        let is_input = path == "-" && how == FileUseMode::Read && why == FileUseOrigin::Operand;
-        if path.is_empty() || is_input || redirect::is_device(path) {
-            return Vec::new();
-        }
-        let Some(paths) = scope.directories.resolve(path) else {
-            self.add_unknown(path, UnknownReason::Directory);
-            return Vec::new();
+        let Some((CommandWord::Literal(program), arguments)) = words.split_first() else {
+            self.findings.add_unknown(&text(), UnknownReason::Program);
+            return DirectoriesAfter::unknown();
         };
-        // If a `cd` failed, the path may lie outside of the start directory. Whether the line
-        // touches that file is then unknown.
-        let climbs = |path: &String| path == ".." || path.starts_with("../");
-        let (outside, inside): (Vec<String>, Vec<String>) = paths.into_iter().partition(climbs);
-        let is_open = !outside.is_empty() && !inside.is_empty();
-        if is_open {
-            self.add_unknown(path, UnknownReason::Directory);
+        if self.functions.contains(program) {
+            if arguments.iter().any(|word| word.literal().is_none()) {
+                self.findings.data.add_unknown();
+            }
+            self.findings.add_command(words, scope);
+            return if self.changes_directory {
+                DirectoriesAfter::unknown()
+            } else {
+                DirectoriesAfter::unchanged(scope)
+            };
         }
-        let paths = if is_open { inside } else { [outside, inside].concat() };
-        for path in &paths {
-            let file = FileUse { path: path.clone(), mode: how, origin: why };
-            if !self.analysis.files.contains(&file) {
-                self.analysis.files.push(file);
+        if let Some(after) = builtin::analyze_builtin(&mut self.findings, words, scope) {
+            return after;
+        }
+        let name = base_name(program);
+        let mut started = Vec::new();
+        let wrapped = wrappers::parse_wrapper(&mut self.findings, words, scope, &mut started);
+        if let Some(mut parsed) = wrapped {
+            let runs_builtins = wrappers::RUNS_BUILTINS.contains(&name);
+            let mut after = DirectoriesAfter::unchanged(scope);
+            for code in started {
+                match code {
+                    StartedCode::Command(words, scope) => {
+                        let inner = self.analyze_command(&words, &scope);
+                        if runs_builtins {
+                            after = inner;
+                        }
+                    }
+                    StartedCode::Line(line, scope) => {
+                        parsed = parsed.and(self.analyze_line(&line, &scope));
+                    }
+                }
+            }
+            if let Err(reason) = parsed {
+                self.findings.add_unknown(&text(), reason);
+                if runs_builtins {
+                    after = DirectoriesAfter::unknown();
+                }
+            }
+            return after;
+        }
+        let refusal = if operands::touches_other_files(name, arguments) {
+            Some(UnknownReason::Files)
+        } else {
+            programs::unknown_reason(name, arguments)
+        };
+        if let Some(reason) = refusal {
+            self.findings.add_unknown(&text(), reason);
+        } else {
+            self.findings.add_command(words, scope);
+            let command = format!("{name} {}", render_line(arguments));
+            for (path, how) in operands::operand_files(name, arguments) {
+                self.findings.add_operand((&path, how), &command, scope);
             }
         }
-        self.is_full |= self.analysis.files.len() + self.links.len() > FILES_MAX;
-        paths
-    }
-
-    pub(crate) fn is_function(&self, name: &str) -> bool {
-        self.functions.contains(name)
-    }
-
-    /// Returns the possible directories of the shell after a function call.
-    pub(crate) fn after_function(&self, scope: &StatementScope) -> DirectoriesAfter {
-        if self.changes_directory {
-            DirectoriesAfter::unknown()
-        } else {
-            DirectoriesAfter::unchanged(scope)
-        }
+        DirectoriesAfter::unchanged(scope)
     }
 
     fn analyze_script(&mut self, script: &ShellScript, scope: &StatementScope) -> DirectoriesAfter {
         let mut after = DirectoriesAfter::unchanged(scope);
         for statement in &script.0 {
             after = self.analyze_statement(statement, &scope.in_directories(after.either()));
-            if self.is_full {
+            if self.findings.is_full {
                 break;
             }
         }
@@ -327,8 +236,15 @@ impl LineAnalyzer {
                 DirectoriesAfter { succeeded: places.clone(), failed: places }
             }
             Statement::Function { name, body } => self.define_function(name, body, scope),
-            Statement::Test(source) => {
-                self.check_test_expression(&source.0);
+            Statement::Test(UncomparedSource(source)) => {
+                self.add_unknown_if_err(source, word::check_no_code(source));
+                let compares = ["-eq ", "-ne ", "-lt ", "-le ", "-gt ", "-ge "];
+                self.findings.data.evaluates |=
+                    compares.iter().any(|operator| source.contains(operator));
+                // These options take a name with a subscript, which is evaluated.
+                if source.contains(" -v ") || source.contains(" -R ") {
+                    self.findings.add_unknown(source, UnknownReason::Arithmetic);
+                }
                 DirectoriesAfter::unchanged(scope)
             }
             Statement::Arithmetic(source) => {
@@ -336,7 +252,9 @@ impl LineAnalyzer {
                 DirectoriesAfter::unchanged(scope)
             }
             Statement::Redirected(inner, redirects) => {
-                self.analyze_redirects(redirects, scope);
+                for redirect in redirects {
+                    self.analyze_redirect(redirect, scope);
+                }
                 self.analyze_statement(inner, scope)
             }
         }
@@ -401,15 +319,15 @@ impl LineAnalyzer {
         }
         for word in &repeated.words {
             if self.analyze_word(word, scope) != WordKind::Literal {
-                self.data.add_unknown();
+                self.findings.data.add_unknown();
             }
         }
-        let before = self.analysis.clone();
+        let before = self.findings.analysis.clone();
         let end = self.analyze_loop_round(repeated, scope);
         let places = if scope.directories.covers(&end) {
             end.union(scope.directories.clone())
         } else {
-            self.analysis = before;
+            self.findings.analysis = before;
             self.analyze_loop_round(repeated, &scope.in_directories(WorkingDirectories::Unknown));
             WorkingDirectories::Unknown
         };
@@ -433,8 +351,14 @@ impl LineAnalyzer {
         body: &Statement,
         scope: &StatementScope,
     ) -> DirectoriesAfter {
-        if command::is_well_known(name) {
-            self.add_unknown(name, UnknownReason::Redefinition);
+        // The name would hide a command that is recognised by its name.
+        let program = base_name(name);
+        let is_well_known = builtin::is_builtin(program)
+            || wrappers::is_wrapper(program)
+            || programs::is_special(program)
+            || operands::is_utility(program);
+        if is_well_known {
+            self.findings.add_unknown(name, UnknownReason::Redefinition);
         }
         self.functions.insert(name.to_owned());
         let places = if self.changes_directory {
@@ -455,13 +379,12 @@ impl LineAnalyzer {
         for assignment in &simple.assignments {
             // `IFS= read` splits the input, and does not affect later commands.
             let is_for_read = assignment.name == "IFS" && program == Some("read");
-            self.analyze_assignment(
-                assignment,
-                if is_for_read { AssignmentScope::NextRead } else { AssignmentScope::Shell },
-                scope,
-            );
+            let sets = if is_for_read { AssignmentScope::NextRead } else { AssignmentScope::Shell };
+            self.analyze_assignment(assignment, sets, scope);
         }
-        self.analyze_redirects(&simple.redirects, scope);
+        for redirect in &simple.redirects {
+            self.analyze_redirect(redirect, scope);
+        }
         let text = || {
             let sources = simple.words.iter().map(|word| word.source.as_str());
             sources.collect::<Vec<_>>().join(" ")
@@ -472,8 +395,8 @@ impl LineAnalyzer {
             match word::decode(word) {
                 Ok(decoded) => words.push(self.decode_argument(word, decoded)),
                 Err(reason) => {
-                    self.add_unknown(&text(), reason);
-                    let stays = words.first().and_then(analysis::CommandWord::literal);
+                    self.findings.add_unknown(&text(), reason);
+                    let stays = words.first().and_then(CommandWord::literal);
                     let stays = stays.is_some_and(|program| !builtin::changes_directory(program));
                     return if stays {
                         DirectoriesAfter::unchanged(scope)
@@ -491,20 +414,16 @@ impl LineAnalyzer {
     }
 
     /// Records the data that an argument may carry into arithmetic.
-    fn decode_argument(
-        &mut self,
-        word: &syntax::ShellWord,
-        decoded: DecodedWord,
-    ) -> analysis::CommandWord {
+    fn decode_argument(&mut self, word: &ShellWord, decoded: DecodedWord) -> CommandWord {
         match decoded {
             DecodedWord::Literal(text) => {
-                self.data.add_literal(&text);
-                analysis::CommandWord::Literal(text)
+                self.findings.data.add_literal(&text);
+                CommandWord::Literal(text)
             }
             DecodedWord::Dynamic { prefix, has_arithmetic } => {
-                self.data.add_literal(&prefix);
-                self.data.evaluates |= has_arithmetic;
-                analysis::CommandWord::Unknown(word.source.clone())
+                self.findings.data.add_literal(&prefix);
+                self.findings.data.evaluates |= has_arithmetic;
+                CommandWord::Unknown(word.source.clone())
             }
         }
     }
@@ -524,7 +443,7 @@ impl LineAnalyzer {
                 let text = format!("{name}={}", word.source);
                 self.analyze_embedded_code(word, scope);
                 if word.code_expansions.iter().any(|hole| hole.code != EmbeddedCode::Arithmetic) {
-                    self.data.add_unknown();
+                    self.findings.data.add_unknown();
                 }
                 match word::decode(word) {
                     Ok(decoded) => {
@@ -533,36 +452,77 @@ impl LineAnalyzer {
                             self.check_variable(&text, name, value.literal());
                         }
                     }
-                    Err(reason) => self.add_unknown(&text, reason),
+                    Err(reason) => self.findings.add_unknown(&text, reason),
                 }
             }
             AssignedValue::Array(source) => {
                 let text = format!("{name}={}", source.0);
-                self.data.add_unknown();
+                self.findings.data.add_unknown();
                 self.add_unknown_if_err(&text, word::check_no_code(&source.0));
                 self.check_variable(&text, name, None);
             }
         }
     }
 
-    pub(crate) fn check_variable(&mut self, text: &str, name: &str, value: Option<&str>) {
+    fn check_variable(&mut self, text: &str, name: &str, value: Option<&str>) {
         if variables::decides_what_runs(name, value) {
-            self.add_unknown(text, UnknownReason::Variable);
+            self.findings.add_unknown(text, UnknownReason::Variable);
         }
     }
 
-    fn analyze_redirects(&mut self, redirects: &[Redirect], scope: &StatementScope) {
-        for redirect in redirects {
-            redirect::analyze_redirect(self, redirect, scope);
+    /// Analyses the target of a redirection.
+    fn analyze_redirect(&mut self, redirect: &Redirect, scope: &StatementScope) {
+        let target = &redirect.target;
+        let uses: &[FileUseMode] = match redirect.kind {
+            LineRedirectKind::Read => &[FileUseMode::Read],
+            LineRedirectKind::Write => &[FileUseMode::Write],
+            LineRedirectKind::ReadWrite => &[FileUseMode::Read, FileUseMode::Write],
+            LineRedirectKind::HereString => {
+                self.analyze_word(target, scope);
+                return;
+            }
+            LineRedirectKind::Document => {
+                self.analyze_embedded_code(target, scope);
+                match word::decode_document(target) {
+                    Ok(DecodedWord::Dynamic { has_arithmetic, .. }) => {
+                        self.findings.data.evaluates |= has_arithmetic;
+                    }
+                    Ok(DecodedWord::Literal(_)) => {}
+                    Err(reason) => self.findings.add_unknown(&target.source, reason),
+                }
+                return;
+            }
+            LineRedirectKind::QuotedDocument => return,
+        };
+        self.analyze_embedded_code(target, scope);
+        let is_process = || {
+            let whole = 0..target.source.len();
+            matches!(target.code_expansions.as_slice(), [hole] if hole.range == whole
+                && matches!(hole.code, EmbeddedCode::Process(_)))
+        };
+        match word::decode(target) {
+            Ok(DecodedWord::Literal(path)) => {
+                if let Some(address) = SOCKETS.iter().find_map(|socket| path.strip_prefix(socket)) {
+                    let host = address.split('/').next().unwrap_or_default();
+                    self.findings.add_host(&host.to_ascii_lowercase());
+                    return self.findings.add_unknown(&path, UnknownReason::Network);
+                }
+                for how in uses {
+                    self.findings.add_file(&path, (*how, FileUseOrigin::Redirect), scope);
+                }
+            }
+            // The commands on the other side of a process substitution were walked as the code of the
+            // word.
+            Ok(DecodedWord::Dynamic { .. }) if is_process() => {}
+            Ok(DecodedWord::Dynamic { .. }) => {
+                self.findings.add_unknown(&target.source, UnknownReason::RedirectTarget)
+            }
+            Err(reason) => self.findings.add_unknown(&target.source, reason),
         }
     }
 
     /// Walks a word whose value names nothing.
-    pub(crate) fn analyze_word(
-        &mut self,
-        word: &syntax::ShellWord,
-        scope: &StatementScope,
-    ) -> WordKind {
+    fn analyze_word(&mut self, word: &ShellWord, scope: &StatementScope) -> WordKind {
         self.analyze_embedded_code(word, scope);
         match word::decode(word) {
             Ok(decoded @ DecodedWord::Literal(_)) => {
@@ -574,18 +534,14 @@ impl LineAnalyzer {
                 WordKind::Dynamic
             }
             Err(reason) => {
-                self.add_unknown(&word.source, reason);
+                self.findings.add_unknown(&word.source, reason);
                 WordKind::Dynamic
             }
         }
     }
 
     /// Walks the code inside a word, which runs in separate shells.
-    pub(crate) fn analyze_embedded_code(
-        &mut self,
-        word: &syntax::ShellWord,
-        scope: &StatementScope,
-    ) {
+    fn analyze_embedded_code(&mut self, word: &ShellWord, scope: &StatementScope) {
         for hole in &word.code_expansions {
             match &hole.code {
                 EmbeddedCode::Command(script) | EmbeddedCode::Process(script) => {
@@ -599,29 +555,19 @@ impl LineAnalyzer {
         }
     }
 
-    fn check_test_expression(&mut self, source: &str) {
-        self.add_unknown_if_err(source, word::check_no_code(source));
-        let compares = ["-eq ", "-ne ", "-lt ", "-le ", "-gt ", "-ge "];
-        self.data.evaluates |= compares.iter().any(|operator| source.contains(operator));
-        // These options take a name with a subscript, which is evaluated.
-        if source.contains(" -v ") || source.contains(" -R ") {
-            self.add_unknown(source, UnknownReason::Arithmetic);
-        }
-    }
-
     fn check_arithmetic(&mut self, source: &str) {
         let inner = source.strip_prefix("$((").unwrap_or(source);
         self.add_unknown_if_err(source, word::check_no_code(inner));
         if variables::mentions_execution_variable(source) {
-            self.add_unknown(source, UnknownReason::Variable);
+            self.findings.add_unknown(source, UnknownReason::Variable);
         }
         let names = |char: char| char.is_alphabetic() || char == '_' || char == '$';
-        self.data.evaluates |= inner.contains(names);
+        self.findings.data.evaluates |= inner.contains(names);
     }
 
     fn add_unknown_if_err(&mut self, text: &str, checked: Result<(), UnknownReason>) {
         if let Err(reason) = checked {
-            self.add_unknown(text, reason);
+            self.findings.add_unknown(text, reason);
         }
     }
 }
@@ -635,7 +581,7 @@ enum AssignmentScope {
 
 /// Whether a word is known.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum WordKind {
+enum WordKind {
     Literal,
     Dynamic,
 }

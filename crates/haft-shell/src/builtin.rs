@@ -1,10 +1,10 @@
 //! The bash built-ins that affect other commands: they change the directory, set variables, change
 //! the meaning of names, or run text. All others are treated like programs.
 
-use crate::analysis::{CommandWord, UnknownReason};
-use crate::analyzer::{DirectoriesAfter, LineAnalyzer, StatementScope};
+use crate::analysis::{CommandWord, UnknownReason, render_line};
+use crate::directories::WorkingDirectories;
+use crate::findings::{DirectoriesAfter, LineFindings, StatementScope};
 use crate::variables;
-use crate::word::render_line;
 
 /// Built-ins that run their arguments, or a file, as code.
 const EVALUATING: &[&str] = &[".", "eval", "source"];
@@ -41,7 +41,7 @@ pub(crate) fn changes_directory(name: &str) -> bool {
 
 /// Analyses a built-in; returns `None` for any other command.
 pub(crate) fn analyze_builtin(
-    walk: &mut LineAnalyzer,
+    findings: &mut LineFindings,
     words: &[CommandWord],
     scope: &StatementScope,
 ) -> Option<DirectoriesAfter> {
@@ -50,15 +50,28 @@ pub(crate) fn analyze_builtin(
     if !is_builtin(name) {
         return None;
     }
-    let refusal = unknown_reason(walk, name, arguments);
-    match refusal {
-        Some(reason) => walk.add_unknown(&render_line(words), reason),
-        None => walk.add_command(words, scope),
+    match unknown_reason(findings, name, arguments) {
+        Some(reason) => findings.add_unknown(&render_line(words), reason),
+        None => findings.add_command(words, scope),
     }
     Some(match name {
-        "cd" => change_directory(walk, arguments, scope),
+        "cd" => {
+            findings.directory_changed = true;
+            let mut operands = arguments
+                .iter()
+                .skip_while(|word| matches!(word.literal(), Some("-P" | "-L" | "-e" | "--")));
+            let succeeded = match (operands.next(), operands.next()) {
+                (Some(CommandWord::Literal(directory)), None)
+                    if !directory.starts_with('-') && !directory.is_empty() =>
+                {
+                    scope.directories.enter(directory)
+                }
+                _ => WorkingDirectories::Unknown,
+            };
+            DirectoriesAfter { succeeded, failed: scope.directories.clone() }
+        }
         "pushd" | "popd" => {
-            walk.directory_changed = true;
+            findings.directory_changed = true;
             DirectoriesAfter::unknown()
         }
         _ if EVALUATING.contains(&name) => DirectoriesAfter::unknown(),
@@ -68,7 +81,7 @@ pub(crate) fn analyze_builtin(
 
 /// Returns why the built-in makes the line unknown.
 fn unknown_reason(
-    walk: &mut LineAnalyzer,
+    findings: &mut LineFindings,
     name: &str,
     arguments: &[CommandWord],
 ) -> Option<UnknownReason> {
@@ -76,15 +89,15 @@ fn unknown_reason(
     match name {
         _ if EVALUATING.contains(&name) => Some(UnknownReason::Evaluation),
         _ if REDEFINING.contains(&name) => Some(UnknownReason::Redefinition),
-        _ if DECLARING.contains(&name) => check_declaration(walk, arguments),
+        _ if DECLARING.contains(&name) => check_declaration(findings, arguments),
         _ if READING.contains(&name) => {
-            walk.data.add_unknown();
+            findings.data.add_unknown();
             let calls_back = name != "read" && is_option("C");
             let reason = calls_back.then_some(UnknownReason::Evaluation);
             reason.or_else(|| check_variable_names(arguments))
         }
         "let" => {
-            walk.data.evaluates = true;
+            findings.data.evaluates = true;
             arguments.iter().find_map(|word| match word.literal() {
                 Some(text) => {
                     variables::mentions_execution_variable(text).then_some(UnknownReason::Variable)
@@ -92,10 +105,10 @@ fn unknown_reason(
                 None => Some(UnknownReason::Arithmetic),
             })
         }
-        "set" => check_set_options(walk, arguments),
+        "set" => check_set_options(findings, arguments),
         "unset" | "getopts" => check_variable_names(arguments),
         "printf" if is_option("v") => {
-            walk.data.add_unknown();
+            findings.data.add_unknown();
             check_variable_names(arguments)
         }
         "hash" if is_option("p") => Some(UnknownReason::Redefinition),
@@ -110,7 +123,10 @@ fn unknown_reason(
 
 /// Checks a built-in that sets variables by name. A word that the shell expands could be any option
 /// or name.
-fn check_declaration(walk: &mut LineAnalyzer, arguments: &[CommandWord]) -> Option<UnknownReason> {
+fn check_declaration(
+    findings: &mut LineFindings,
+    arguments: &[CommandWord],
+) -> Option<UnknownReason> {
     // Integers are evaluated, name references hide the variable that is set, and exported functions
     // reach other shells.
     if has_option(arguments, "infF") {
@@ -122,21 +138,18 @@ fn check_declaration(walk: &mut LineAnalyzer, arguments: &[CommandWord]) -> Opti
             CommandWord::Literal(text) => (text, text.split_once('=').map(|(_, value)| value)),
             // Only a literal `NAME=` certainly sets this one variable.
             CommandWord::Unknown(source) if source.contains('=') => {
-                walk.data.add_unknown();
+                findings.data.add_unknown();
                 (source, None)
             }
             CommandWord::Unknown(_) => return Some(UnknownReason::Variable),
         };
         let name = text.split('=').next().unwrap_or_default();
         let name = name.strip_suffix('+').unwrap_or(name);
-        let is_refused = !is_name(name) || variables::decides_what_runs(name, value);
+        let is_name_char = |char: char| char.is_ascii_alphanumeric() || char == '_';
+        let is_name = !name.is_empty() && name.chars().all(is_name_char);
+        let is_refused = !is_name || variables::decides_what_runs(name, value);
         is_refused.then_some(UnknownReason::Variable)
     })
-}
-
-fn is_name(text: &str) -> bool {
-    let is_name = |char: char| char.is_ascii_alphanumeric() || char == '_';
-    !text.is_empty() && text.chars().all(is_name)
 }
 
 /// Checks a built-in whose arguments are names and other text: every argument is treated as a name.
@@ -150,7 +163,10 @@ fn check_variable_names(arguments: &[CommandWord]) -> Option<UnknownReason> {
     arguments.iter().find_map(refused)
 }
 
-fn check_set_options(walk: &mut LineAnalyzer, arguments: &[CommandWord]) -> Option<UnknownReason> {
+fn check_set_options(
+    findings: &mut LineFindings,
+    arguments: &[CommandWord],
+) -> Option<UnknownReason> {
     let mut takes_name = false;
     for (index, word) in arguments.iter().enumerate() {
         let Some(text) = word.literal() else {
@@ -162,7 +178,7 @@ fn check_set_options(walk: &mut LineAnalyzer, arguments: &[CommandWord]) -> Opti
             }
         } else if text == "--" {
             if arguments.iter().skip(index).any(|word| word.literal().is_none()) {
-                walk.data.add_unknown();
+                findings.data.add_unknown();
             }
             return None;
         } else if let Some(letters) = text.strip_prefix(['-', '+']) {
@@ -175,26 +191,6 @@ fn check_set_options(walk: &mut LineAnalyzer, arguments: &[CommandWord]) -> Opti
         }
     }
     None
-}
-
-fn change_directory(
-    walk: &mut LineAnalyzer,
-    arguments: &[CommandWord],
-    scope: &StatementScope,
-) -> DirectoriesAfter {
-    walk.directory_changed = true;
-    let mut operands = arguments
-        .iter()
-        .skip_while(|word| matches!(word.literal(), Some("-P" | "-L" | "-e" | "--")));
-    let succeeded = match (operands.next(), operands.next()) {
-        (Some(CommandWord::Literal(directory)), None)
-            if !directory.starts_with('-') && !directory.is_empty() =>
-        {
-            scope.directories.enter(directory)
-        }
-        _ => crate::directories::WorkingDirectories::Unknown,
-    };
-    DirectoriesAfter { succeeded, failed: scope.directories.clone() }
 }
 
 /// Returns whether an option word contains one of the letters. A word that the shell expands may.

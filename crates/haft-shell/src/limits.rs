@@ -2,6 +2,6 @@
 //! used. Beyond most of them the whole line is unknown, because a decision must not be based on a
 //! part of it.
 
-pub use crate::analyzer::{COMMANDS_MAX, FILES_MAX, THROUGH_MAX};
 pub use crate::directories::PLACES_MAX;
+pub use crate::findings::{COMMANDS_MAX, FILES_MAX, THROUGH_MAX};
 pub use crate::syntax::{DESCRIPTOR_DIGITS_MAX, FUEL_MAX, LINE_BYTES_MAX, NESTING_MAX};

@@ -2,8 +2,6 @@
 //! named here counts as ordinary.
 
 use crate::analysis::{CommandWord, FileUseMode, UnknownReason};
-use crate::command::CommandVerdict;
-use crate::operands;
 
 mod awk;
 mod git;
@@ -124,12 +122,15 @@ pub(crate) fn is_special(name: &str) -> bool {
         || RUNNING_OPTIONS.iter().any(|options| options.program == name)
 }
 
-/// Checks a program by its arguments.
-pub(crate) fn check_program(name: &str, arguments: &[CommandWord]) -> CommandVerdict {
-    let is_surprising = operands::touches_other_files(name, arguments)
-        || (name == "tar" && tar::touches_other_files(arguments));
-    if is_surprising {
-        return CommandVerdict::Unknown(UnknownReason::Files);
+/// Returns a program's file name.
+pub(crate) fn base_name(program: &str) -> &str {
+    program.rsplit('/').next().unwrap_or(program)
+}
+
+/// Returns why a program with these arguments does more than its words say.
+pub(crate) fn unknown_reason(name: &str, arguments: &[CommandWord]) -> Option<UnknownReason> {
+    if name == "tar" && tar::touches_other_files(arguments) {
+        return Some(UnknownReason::Files);
     }
     let runs_others = if RUNNERS.contains(&name) || name.starts_with("ld-linux") {
         true
@@ -145,11 +146,7 @@ pub(crate) fn check_program(name: &str, arguments: &[CommandWord]) -> CommandVer
                 .any(|options| options.are_given(arguments)),
         }
     };
-    if runs_others {
-        CommandVerdict::Unknown(UnknownReason::RunsOthers)
-    } else {
-        CommandVerdict::Plain
-    }
+    runs_others.then_some(UnknownReason::RunsOthers)
 }
 
 /// Returns the file arguments of a program whose arguments are parsed here; `None` for other
@@ -179,23 +176,20 @@ fn path_within(directory: &str, path: &str) -> String {
 
 impl LauncherOptions {
     fn are_given(&self, arguments: &[CommandWord]) -> bool {
-        arguments.iter().enumerate().any(|(index, word)| match word.literal() {
-            Some(text) => self.is_given(text, index),
-            // The command is unknown anyway.
-            None => false,
-        })
-    }
-
-    fn is_given(&self, text: &str, index: usize) -> bool {
         let holds_letter = |text: &str| text.contains(|char| self.letters.contains(char));
-        if text.starts_with("--") {
-            let name = text.split('=').next().unwrap_or(text);
-            return name != "--" && self.names.iter().any(|option| option.starts_with(name));
-        }
-        match text.strip_prefix('-') {
-            Some(letters) => holds_letter(letters),
-            // `tar xIf` has its letters without a dash.
-            None => self.program == "tar" && index == 0 && holds_letter(text),
-        }
+        // A word that is not literal makes the command unknown anyway.
+        let mut literals = arguments.iter().map(CommandWord::literal).enumerate();
+        literals.any(|(index, text)| {
+            let Some(text) = text else { return false };
+            if text.starts_with("--") {
+                let name = text.split('=').next().unwrap_or(text);
+                return name != "--" && self.names.iter().any(|option| option.starts_with(name));
+            }
+            match text.strip_prefix('-') {
+                Some(letters) => holds_letter(letters),
+                // `tar xIf` has its letters without a dash.
+                None => self.program == "tar" && index == 0 && holds_letter(text),
+            }
+        })
     }
 }

@@ -2,7 +2,7 @@
 //! performed: such a word is unknown. Code that hides in a word, where the parsers were not asked
 //! for code, makes the whole line unknown.
 
-use crate::analysis::{self, UnknownReason};
+use crate::analysis::UnknownReason;
 use crate::syntax::{self, EmbeddedCode};
 
 #[cfg(test)]
@@ -42,40 +42,6 @@ pub(crate) fn check_no_code(source: &str) -> Result<(), UnknownReason> {
         return Err(UnknownReason::Expansion);
     }
     Ok(())
-}
-
-/// Words that are not a program unless they are quoted.
-const RESERVED: &[&str] = &[
-    "case", "coproc", "do", "done", "elif", "else", "esac", "fi", "for", "function", "if", "in",
-    "select", "then", "time", "until", "while",
-];
-
-/// Formats words as a line that bash parses to the same words.
-pub(crate) fn render_line(words: &[analysis::CommandWord]) -> String {
-    let spelled = words.iter().enumerate().map(|(index, word)| match word {
-        analysis::CommandWord::Literal(text) if index == 0 && is_special_first(text) => {
-            quoted(text)
-        }
-        analysis::CommandWord::Literal(text) if is_plain(text) => text.clone(),
-        analysis::CommandWord::Literal(text) => quoted(text),
-        analysis::CommandWord::Unknown(source) => source.clone(),
-    });
-    spelled.collect::<Vec<_>>().join(" ")
-}
-
-/// Returns whether a word in the position of a program would be parsed as syntax or as an
-/// assignment.
-fn is_special_first(text: &str) -> bool {
-    RESERVED.contains(&text) || text.contains('=')
-}
-
-fn is_plain(text: &str) -> bool {
-    let is_plain = |char: char| char.is_ascii_alphanumeric() || "_./:=@%+,-".contains(char);
-    !text.is_empty() && text.chars().all(is_plain)
-}
-
-fn quoted(text: &str) -> String {
-    format!("'{}'", text.replace('\'', r"'\''"))
 }
 
 struct WordDecoder<'a> {

@@ -2,13 +2,20 @@
 //! an option that is not in the table makes the command unknown.
 
 use crate::analysis::{CommandWord, FileUseMode, FileUseOrigin, UnknownReason};
-use crate::analyzer::{DirectoriesAfter, LineAnalyzer, StatementScope};
+use crate::findings::{LineFindings, StatementScope};
+use crate::programs::base_name;
 use crate::variables;
-use crate::word::render_line;
 
 mod find;
 mod shell;
 mod xargs;
+
+/// Code that a wrapper starts, with its scope.
+pub(crate) enum StartedCode {
+    Command(Vec<CommandWord>, StatementScope),
+    /// A line that the wrapper parses as a shell.
+    Line(String, StatementScope),
+}
 
 /// A wrapper whose command follows its options and a fixed number of operands.
 struct Wrapper {
@@ -74,7 +81,7 @@ const WRAPPERS: &[Wrapper] = &[
 ];
 
 /// Wrappers that run built-ins in the shell itself.
-const RUNS_BUILTINS: &[&str] = &["builtin", "command"];
+pub(crate) const RUNS_BUILTINS: &[&str] = &["builtin", "command"];
 const SHELLS: &[&str] = &["bash", "dash", "ksh", "sh"];
 
 const fn plain(name: &'static str) -> Wrapper {
@@ -94,61 +101,43 @@ pub(crate) fn is_wrapper(name: &str) -> bool {
         || WRAPPERS.iter().any(|wrapper| wrapper.name == name)
 }
 
-/// Analyses a wrapper and the command that it starts; returns `None` for any other command.
-pub(crate) fn analyze_wrapper(
-    walk: &mut LineAnalyzer,
+/// Records a wrapper, and adds the code that it starts to `started`; returns `None` for any other
+/// command.
+pub(crate) fn parse_wrapper(
+    findings: &mut LineFindings,
     words: &[CommandWord],
     scope: &StatementScope,
-) -> Option<DirectoriesAfter> {
+    started: &mut Vec<StartedCode>,
+) -> Option<Result<(), UnknownReason>> {
     let (CommandWord::Literal(program), arguments) = words.split_first()? else { return None };
-    let name = crate::command::base_name(program);
-    let unmoved = |()| DirectoriesAfter::unchanged(scope);
-    let judged = match name {
-        "find" => find::analyze_find(walk, words, scope).map(unmoved),
-        "xargs" => xargs::analyze_xargs(walk, arguments, &scope.started_by(program)).map(unmoved),
-        name if SHELLS.contains(&name) => shell::analyze_shell(walk, words, scope).map(unmoved),
+    let name = base_name(program);
+    Some(match name {
+        "find" => find::parse_find(findings, words, scope, started),
+        "xargs" => xargs::parse_xargs(findings, arguments, &scope.started_by(program))
+            .map(|code| started.push(code)),
+        name if SHELLS.contains(&name) => {
+            shell::parse_shell(findings, words, scope).map(|line| started.extend(line))
+        }
         name => {
             let wrapper = WRAPPERS.iter().find(|wrapper| wrapper.name == name)?;
-            analyze_started_command(walk, wrapper, words, scope)
+            let option = arguments.first().and_then(CommandWord::literal);
+            if name == "command" && matches!(option, Some("-v" | "-V")) {
+                findings.add_command(words, scope);
+                return Some(Ok(()));
+            }
+            wrapper.started_command(arguments).map(|inner| {
+                // `exec` without a command only redirects, and `env` without one prints the
+                // environment.
+                let is_bare = inner.is_empty();
+                if is_bare || wrapper.listing == WrapperListing::WrapperAndStartedCommand {
+                    findings.add_command(words, scope);
+                }
+                if !is_bare {
+                    let scope = scope.started_by(program);
+                    started.push(StartedCode::Command(inner.to_vec(), scope));
+                }
+            })
         }
-    };
-    Some(judged.unwrap_or_else(|reason| {
-        walk.add_unknown(&render_line(words), reason);
-        if RUNS_BUILTINS.contains(&name) {
-            DirectoriesAfter::unknown()
-        } else {
-            DirectoriesAfter::unchanged(scope)
-        }
-    }))
-}
-
-fn analyze_started_command(
-    walk: &mut LineAnalyzer,
-    wrapper: &Wrapper,
-    words: &[CommandWord],
-    scope: &StatementScope,
-) -> Result<DirectoriesAfter, UnknownReason> {
-    let (program, arguments) = words.split_first().ok_or(UnknownReason::RunsOthers)?;
-    let looks_up = matches!(arguments.first().and_then(CommandWord::literal), Some("-v" | "-V"));
-    if wrapper.name == "command" && looks_up {
-        walk.add_command(words, scope);
-        return Ok(DirectoriesAfter::unchanged(scope));
-    }
-    let inner = wrapper.started_command(arguments)?;
-    let is_bare = inner.is_empty();
-    // `exec` without a command only redirects, and `env` without one prints the environment.
-    if is_bare || wrapper.listing == WrapperListing::WrapperAndStartedCommand {
-        walk.add_command(words, scope);
-    }
-    let after = if is_bare {
-        DirectoriesAfter::unchanged(scope)
-    } else {
-        walk.analyze_command(inner, &scope.started_by(program.literal().unwrap_or_default()))
-    };
-    Ok(if RUNS_BUILTINS.contains(&wrapper.name) {
-        after
-    } else {
-        DirectoriesAfter::unchanged(scope)
     })
 }
 
@@ -215,6 +204,6 @@ impl Wrapper {
 }
 
 /// Records that a wrapper reads a file.
-fn add_read_file(walk: &mut LineAnalyzer, path: &str, scope: &StatementScope) {
-    walk.add_file(path, (FileUseMode::Read, FileUseOrigin::Operand), scope);
+fn add_read_file(findings: &mut LineFindings, path: &str, scope: &StatementScope) {
+    findings.add_file(path, (FileUseMode::Read, FileUseOrigin::Operand), scope);
 }

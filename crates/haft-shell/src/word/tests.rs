@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 
-use super::{DecodedWord, check_no_code, decode, render_line};
-use crate::analysis::{CommandWord, UnknownReason};
+use super::{DecodedWord, check_no_code, decode};
+use crate::analysis::{CommandWord, UnknownReason, render_line};
 use crate::syntax;
 
 fn decoded(source: &str) -> Result<DecodedWord, UnknownReason> {

@@ -1,15 +1,17 @@
 //! `find`: a program that may also run commands on found files, delete them, and write lists of
 //! them.
 
+use super::StartedCode;
 use crate::analysis::{CommandWord, FileUseMode, FileUseOrigin, UnknownReason};
-use crate::analyzer::{LineAnalyzer, StatementScope};
 use crate::directories::WorkingDirectories;
+use crate::findings::{LineFindings, StatementScope};
 
-/// Analyses `find`, which counts as a command in addition to those that it runs.
-pub(super) fn analyze_find(
-    walk: &mut LineAnalyzer,
+/// Records `find`, which counts as a command in addition to those that it runs.
+pub(super) fn parse_find(
+    findings: &mut LineFindings,
     words: &[CommandWord],
     scope: &StatementScope,
+    started: &mut Vec<StartedCode>,
 ) -> Result<(), UnknownReason> {
     let (program, arguments) = words.split_first().ok_or(UnknownReason::RunsOthers)?;
     if arguments.iter().any(|word| matches!(word.literal(), Some("-files0-from"))) {
@@ -17,9 +19,9 @@ pub(super) fn analyze_find(
     }
     let (starts, expression) = starting_directories(arguments);
     let inner = scope.started_by(program.literal().unwrap_or_default());
-    walk.add_command(words, scope);
+    findings.add_command(words, scope);
     for start in &starts {
-        walk.add_file(start, (FileUseMode::Read, FileUseOrigin::Operand), scope);
+        findings.add_file(start, (FileUseMode::Read, FileUseOrigin::Operand), scope);
     }
     let mut rest = expression;
     while let Some((first, after)) = rest.split_first() {
@@ -27,16 +29,23 @@ pub(super) fn analyze_find(
         match first.literal() {
             Some("-delete") => {
                 for start in &starts {
-                    walk.add_file(start, (FileUseMode::Write, FileUseOrigin::Operand), scope);
+                    findings.add_file(start, (FileUseMode::Write, FileUseOrigin::Operand), scope);
                 }
             }
             Some("-fprint" | "-fprint0" | "-fprintf" | "-fls") => {
                 let path = after.first().and_then(CommandWord::literal);
                 let path = path.ok_or(UnknownReason::RedirectTarget)?;
-                walk.add_file(path, (FileUseMode::Write, FileUseOrigin::Operand), scope);
+                findings.add_file(path, (FileUseMode::Write, FileUseOrigin::Operand), scope);
             }
             Some(action @ ("-exec" | "-execdir" | "-ok" | "-okdir")) => {
-                let (command, after) = split_command(after).ok_or(UnknownReason::RunsOthers)?;
+                // The command ends at `;`, or at `+` after `{}`.
+                let literal = |index: usize| after.get(index).and_then(CommandWord::literal);
+                let is_end = |index: &usize| match literal(*index) {
+                    Some("+") => index.checked_sub(1).and_then(literal) == Some("{}"),
+                    other => other == Some(";"),
+                };
+                let end = (0..after.len()).find(is_end).ok_or(UnknownReason::RunsOthers)?;
+                let (command, after) = after.split_at(end);
                 let mut command = command.to_vec();
                 replace_marker(&mut command, "{}");
                 // The directory of a command differs from file to file.
@@ -44,7 +53,7 @@ pub(super) fn analyze_find(
                     "-execdir" | "-okdir" => inner.in_directories(WorkingDirectories::Unknown),
                     _ => inner.clone(),
                 };
-                walk.analyze_command(&command, &scope);
+                started.push(StartedCode::Command(command, scope));
                 rest = after;
             }
             Some(_) => {}
@@ -52,20 +61,6 @@ pub(super) fn analyze_find(
         }
     }
     Ok(())
-}
-
-/// Returns the command after `-exec`, and the words after it. It ends at `;`, or at `+` after `{}`.
-fn split_command(words: &[CommandWord]) -> Option<(&[CommandWord], &[CommandWord])> {
-    let is_end = |index: &usize| match words.get(*index).and_then(CommandWord::literal) {
-        Some("+") => {
-            let before = index.checked_sub(1).and_then(|before| words.get(before));
-            before.and_then(CommandWord::literal) == Some("{}")
-        }
-        Some(text) => text == ";",
-        None => false,
-    };
-    let end = (0..words.len()).find(is_end)?;
-    Some(words.split_at(end))
 }
 
 /// Makes words unknown that contain `mark`, which stands for an unknown value.

@@ -1,8 +1,10 @@
 //! Shells: `bash -c 'line'` is analysed by its line, `bash script` is an ordinary program, and a
 //! shell that reads its standard input runs unknown code.
 
+use super::StartedCode;
 use crate::analysis::{CommandWord, UnknownReason};
-use crate::analyzer::{LineAnalyzer, StatementScope};
+use crate::findings::{LineFindings, StatementScope};
+use crate::programs::base_name;
 
 /// Letters that change neither the input nor its source.
 const HARMLESS: &str = "eux";
@@ -12,13 +14,15 @@ const HARMLESS: &str = "eux";
 const DIFFERENT: &[&str] =
     &["((", "[[", "$'", "$\"", "<(", ">(", "&>", "|&", "<<<", "function", "+="];
 
-pub(super) fn analyze_shell(
-    walk: &mut LineAnalyzer,
+/// Records a shell, and returns the line that it runs.
+pub(super) fn parse_shell(
+    findings: &mut LineFindings,
     words: &[CommandWord],
     scope: &StatementScope,
-) -> Result<(), UnknownReason> {
+) -> Result<Option<StartedCode>, UnknownReason> {
     let (program, arguments) = words.split_first().ok_or(UnknownReason::Evaluation)?;
     let program = program.literal().unwrap_or_default();
+    let is_known = |letter: char| letter == 'c' || HARMLESS.contains(letter);
     let mut rest = arguments;
     let mut is_line = false;
     while let Some((first, after)) = rest.split_first() {
@@ -26,8 +30,8 @@ pub(super) fn analyze_shell(
         let Some(letters) = text.strip_prefix('-') else { break };
         rest = after;
         if text == "--version" || text == "--help" {
-            walk.add_command(words, scope);
-            return Ok(());
+            findings.add_command(words, scope);
+            return Ok(None);
         }
         let flags = letters.strip_suffix('o');
         if flags.is_some_and(|flags| flags.chars().all(|flag| HARMLESS.contains(flag))) {
@@ -47,20 +51,20 @@ pub(super) fn analyze_shell(
     let (first, arguments) = split(rest);
     match first {
         Some(CommandWord::Literal(line)) if is_line && !line.starts_with('+') => {
-            let is_bash = crate::command::base_name(program) == "bash";
+            let is_bash = base_name(program) == "bash";
             if !is_bash && DIFFERENT.iter().any(|syntax| line.contains(syntax)) {
                 return Err(UnknownReason::Ambiguous);
             }
             if arguments.iter().any(|word| word.literal().is_none()) {
-                walk.data.add_unknown();
+                findings.data.add_unknown();
             }
-            walk.analyze_line(line, &scope.started_by(program))
+            Ok(Some(StartedCode::Line(line.clone(), scope.started_by(program))))
         }
         // A plus sign begins options too.
         Some(CommandWord::Literal(script)) if !script.starts_with('+') => {
-            walk.add_command(words, scope);
-            super::add_read_file(walk, script, scope);
-            Ok(())
+            findings.add_command(words, scope);
+            super::add_read_file(findings, script, scope);
+            Ok(None)
         }
         Some(CommandWord::Literal(_) | CommandWord::Unknown(_)) | None => {
             Err(UnknownReason::Evaluation)
@@ -73,8 +77,4 @@ fn split(words: &[CommandWord]) -> (Option<&CommandWord>, &[CommandWord]) {
         Some((first, rest)) => (Some(first), rest),
         None => (None, &[]),
     }
-}
-
-fn is_known(letter: char) -> bool {
-    letter == 'c' || HARMLESS.contains(letter)
 }

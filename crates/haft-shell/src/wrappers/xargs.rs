@@ -1,7 +1,8 @@
 //! `xargs`: the program that it starts is known, but some of its arguments are always unknown.
 
+use super::StartedCode;
 use crate::analysis::{CommandWord, UnknownReason};
-use crate::analyzer::{LineAnalyzer, StatementScope};
+use crate::findings::{LineFindings, StatementScope};
 
 const FLAGS: &[&str] =
     &["-0", "--null", "-r", "--no-run-if-empty", "-t", "--verbose", "-x", "--exit"];
@@ -22,12 +23,12 @@ const VALUED_JOINED: &[&str] = &["--max-lines"];
 const REPLACING: &[&str] = &["-I", "--replace"];
 const READING: &[&str] = &["-a", "--arg-file"];
 
-/// Analyses the arguments of `xargs` in the scope of the command that it starts.
-pub(super) fn analyze_xargs(
-    walk: &mut LineAnalyzer,
+/// Returns the command that `xargs` starts, in the scope of that command.
+pub(super) fn parse_xargs(
+    findings: &mut LineFindings,
     arguments: &[CommandWord],
     scope: &StatementScope,
-) -> Result<(), UnknownReason> {
+) -> Result<StartedCode, UnknownReason> {
     let mut rest = arguments;
     let mut replaced: Option<&str> = None;
     while let Some((first, after)) = rest.split_first() {
@@ -54,27 +55,21 @@ pub(super) fn analyze_xargs(
         if text == "-I" {
             replaced = Some(value);
         } else if READING.contains(&text) {
-            super::add_read_file(walk, value, scope);
+            super::add_read_file(findings, value, scope);
         } else if !VALUED.contains(&text) {
             return Err(UnknownReason::RunsOthers);
         }
     }
-    let words = with_unknown(rest, replaced);
-    walk.analyze_command(&words, scope);
-    Ok(())
-}
-
-/// Returns the words of the started command, with the input in place of a marker or at the end.
-fn with_unknown(words: &[CommandWord], replaced: Option<&str>) -> Vec<CommandWord> {
-    let mut words = words.to_vec();
+    let mut words = rest.to_vec();
     if words.is_empty() {
         words.push(CommandWord::Literal("echo".to_owned()));
     }
+    // The input takes the place of a marker, or follows at the end.
     match replaced {
         Some(mark) => super::find::replace_marker(&mut words, mark),
         None => words.push(CommandWord::Unknown("…".to_owned())),
     }
-    words
+    Ok(StartedCode::Command(words, scope.clone()))
 }
 
 /// Returns the value in `-n1` or `--max-args=1`.
