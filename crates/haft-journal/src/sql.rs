@@ -21,12 +21,12 @@ pub(crate) struct Dialect {
 
 /// A statement, with its parameters in their order.
 #[derive(Default)]
-pub(crate) struct Statement {
+pub(crate) struct SqlStatement {
     pub(crate) text: String,
     pub(crate) parameters: Vec<Value>,
 }
 
-impl Statement {
+impl SqlStatement {
     /// Adds a parameter, and returns how the text names it.
     pub(crate) fn parameter(&mut self, value: impl Into<Value>) -> String {
         self.parameters.push(value.into());
@@ -56,8 +56,8 @@ impl Dialect {
         columns: &str,
         (index, first): (&str, &str),
         name: impl Fn(Column) -> String,
-    ) -> Statement {
-        let mut statement = Statement::default();
+    ) -> SqlStatement {
+        let mut statement = SqlStatement::default();
         let (schema, table) = (self.schema, query.table.name);
         statement.push(format_args!("SELECT {columns} FROM {schema}{table}{index} WHERE {first}"));
         self.filter(&mut statement, &query.conditions, name);
@@ -74,8 +74,8 @@ impl Dialect {
     }
 
     /// Returns a query that counts rows: the group first, then the rows, the bytes and the greatest numbers.
-    pub(crate) fn tally(&self, tally: &Tally) -> Statement {
-        let mut statement = Statement::default();
+    pub(crate) fn tally(&self, tally: &Tally) -> SqlStatement {
+        let mut statement = SqlStatement::default();
         let bytes = if tally.with_bytes { weight(tally.table) } else { "0".to_owned() };
         let greatest = tally.greatest.iter().map(|column| (self.column)(*column));
         let greatest: String = greatest.map(|name| format!(", max({name})")).collect();
@@ -95,8 +95,8 @@ impl Dialect {
         table: &Table,
         conditions: &[Condition],
         rows_max: u32,
-    ) -> Statement {
-        let mut statement = Statement::default();
+    ) -> SqlStatement {
+        let mut statement = SqlStatement::default();
         let Self { schema, place, among: [before, after], .. } = self;
         let name = table.name;
         statement.push(format_args!(
@@ -111,11 +111,11 @@ impl Dialect {
     /// Adds the conditions, each behind an `AND`.
     pub(crate) fn filter(
         &self,
-        statement: &mut Statement,
+        statement: &mut SqlStatement,
         conditions: &[Condition],
         name: impl Fn(Column) -> String,
     ) {
-        let value = |statement: &mut Statement, column: Column, value: &Value| {
+        let value = |statement: &mut SqlStatement, column: Column, value: &Value| {
             (self.literal)(column, value).unwrap_or_else(|| statement.parameter(value.clone()))
         };
         for condition in conditions {

@@ -37,7 +37,6 @@ pub(super) const SHARED_TYPE_NAMES: &[SharedTypeName] = &[
     SharedTypeName { name: "Refusal", why: TO_RENAME },
     SharedTypeName { name: "Root", why: ONE_A_PLATFORM },
     SharedTypeName { name: "SandboxProcess", why: ONE_A_PLATFORM },
-    SharedTypeName { name: "Select", why: ONE_A_STORE },
     SharedTypeName { name: "Writer", why: ONE_A_STORE },
 ];
 

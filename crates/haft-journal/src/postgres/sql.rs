@@ -10,7 +10,7 @@ use tokio_postgres::{Client, Row as PgRow, RowStream};
 
 use super::failure::Trouble;
 use super::text::{restored, stored};
-use crate::sql::{Dialect, Statement, tallied, weight};
+use crate::sql::{Dialect, SqlStatement, tallied, weight};
 use crate::store::{Column, ColumnKind, Row, RowQuery, Tallied, Tally, Value, calls};
 
 /// Flags and words are spelled out. A single `IN` would not find rows by their places.
@@ -30,7 +30,7 @@ pub(super) const DIALECT: Dialect = Dialect {
 pub(super) type Parameter<'a> = Box<dyn ToSql + Sync + 'a>;
 
 /// Returns the parameters of a statement, each with the type that it has for PostgreSQL.
-fn parameters(statement: &Statement) -> impl Iterator<Item = (Parameter<'_>, Type)> {
+fn parameters(statement: &SqlStatement) -> impl Iterator<Item = (Parameter<'_>, Type)> {
     statement.parameters.iter().map(|value| -> (Parameter<'_>, Type) {
         match value {
             Value::Integer(number) => (Box::new(number), Type::INT8),
@@ -82,7 +82,7 @@ impl<'a> FromSql<'a> for Found {
 }
 
 /// Returns how rows are asked for.
-fn select(query: &RowQuery) -> Statement {
+fn select(query: &RowQuery) -> SqlStatement {
     // The index that follows a run is of the expression `run || ''`: see the schema.
     let follows_run = query.order == [calls::CHANGE];
     let name = |column: Column| match column {
@@ -94,7 +94,7 @@ fn select(query: &RowQuery) -> Statement {
         return DIALECT.select(query, &columns, ("", "true"), name);
     };
     let measured = format!("*, {} AS bytes", weight(query.table));
-    let Statement { text, parameters } = DIALECT.select(query, &measured, ("", "true"), name);
+    let SqlStatement { text, parameters } = DIALECT.select(query, &measured, ("", "true"), name);
     let order = DIALECT.order(query);
     // The row that crosses the bound is the last. Nothing has to be unpacked to know how much it holds.
     let text = format!(
@@ -102,15 +102,15 @@ fn select(query: &RowQuery) -> Statement {
          SELECT *, sum(bytes) OVER (ORDER BY {order} ROWS UNBOUNDED PRECEDING) - bytes AS bytes_before FROM (\
          {text}) AS found) AS measured WHERE bytes_before < {bytes_max} ORDER BY {order}"
     );
-    Statement { text, parameters }
+    SqlStatement { text, parameters }
 }
 
-async fn ask(db: &Client, statement: &Statement) -> Result<RowStream, Trouble> {
+async fn ask(db: &Client, statement: &SqlStatement) -> Result<RowStream, Trouble> {
     Ok(db.query_typed_raw(&statement.text, parameters(statement)).await?)
 }
 
 /// Executes a statement that answers no rows, and returns how many it was about.
-pub(super) async fn execute(db: &Client, statement: &Statement) -> Result<u64, Trouble> {
+pub(super) async fn execute(db: &Client, statement: &SqlStatement) -> Result<u64, Trouble> {
     let parameters: Vec<_> = parameters(statement).collect();
     let parameters: Vec<(&(dyn ToSql + Sync), Type)> =
         parameters.iter().map(|(value, of)| (&**value, of.clone())).collect();

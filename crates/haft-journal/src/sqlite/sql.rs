@@ -8,7 +8,7 @@ use rusqlite::types::{ToSql, ToSqlOutput, ValueRef};
 use rusqlite::{Connection, Row as SqliteRow, params_from_iter};
 
 use crate::CallStatus;
-use crate::sql::{Dialect, Statement, tallied};
+use crate::sql::{Dialect, SqlStatement, tallied};
 use crate::store::{
     Column, ColumnKind, Condition, Row, RowQuery, Table, Tallied, Tally, Value, calls,
 };
@@ -99,7 +99,7 @@ pub(super) fn scan(
     query: &RowQuery,
     visit: &mut dyn FnMut(Row) -> ControlFlow<()>,
 ) -> rusqlite::Result<()> {
-    let Statement { text, parameters } = select(query);
+    let SqlStatement { text, parameters } = select(query);
     let mut statement = db.prepare_cached(&text)?;
     let mut rows = statement.query(params_from_iter(parameters.iter().map(Bound)))?;
     let weighed: Vec<usize> = query
@@ -123,7 +123,7 @@ pub(super) fn scan(
 
 /// Counts rows.
 pub(super) fn tally(db: &Connection, tally: &Tally) -> rusqlite::Result<Vec<Tallied>> {
-    let Statement { text, parameters } = DIALECT.tally(tally);
+    let SqlStatement { text, parameters } = DIALECT.tally(tally);
     let mut statement = db.prepare_cached(&text)?;
     let mut rows = statement.query(params_from_iter(parameters.iter().map(Bound)))?;
     let mut found = Vec::new();
@@ -136,7 +136,7 @@ pub(super) fn tally(db: &Connection, tally: &Tally) -> rusqlite::Result<Vec<Tall
 }
 
 /// Returns how SQLite is asked.
-pub(super) fn select(query: &RowQuery) -> Statement {
+pub(super) fn select(query: &RowQuery) -> SqlStatement {
     if *query.table == calls::TABLE && query.order == [calls::CHANGE] {
         return select_by_change(query);
     }
@@ -160,7 +160,7 @@ pub(super) fn select(query: &RowQuery) -> Statement {
 /// longer open; an open one has none. So what is open, of which there is never much, is merged with all else; an
 /// index has either in the order of its changes. No other column is looked up in an index, whose order would
 /// then have to be sorted away: following a long run would cost its whole length each time.
-fn select_by_change(query: &RowQuery) -> Statement {
+fn select_by_change(query: &RowQuery) -> SqlStatement {
     let (bounds, others): (Vec<Condition>, Vec<Condition>) = query
         .conditions
         .iter()
@@ -170,7 +170,7 @@ fn select_by_change(query: &RowQuery) -> Statement {
         Some(Condition::Above(_, since)) => since,
         _ => Value::Integer(0),
     };
-    let half = |statement: &mut Statement,
+    let half = |statement: &mut SqlStatement,
                 change: &str,
                 (index, begin): (&str, &str),
                 looks_up_run: bool| {
@@ -187,7 +187,7 @@ fn select_by_change(query: &RowQuery) -> Statement {
             other => format!("+{}", other.name),
         });
     };
-    let mut statement = Statement::default();
+    let mut statement = SqlStatement::default();
     let intended = Value::from(CallStatus::Intended.as_str());
     let may_be_open = others.iter().all(|condition| match condition {
         Condition::Equal(calls::STATUS, status) => *status == intended,

@@ -10,7 +10,7 @@ use rusqlite::{CachedStatement, Connection, OptionalExtension, ffi};
 use super::failure;
 use super::sql::{self, Bound, DIALECT, Texts, placeholders, shape};
 use crate::CallStatus;
-use crate::sql::Statement;
+use crate::sql::SqlStatement;
 use crate::store::{
     Column, Condition, Counter, Inserted, Reader, Row, RowPlace, RowQuery, RowUpdate, StoreFailure,
     Table, Tallied, Tally, Transaction, Value, calls, runs,
@@ -214,7 +214,7 @@ impl Transaction for SqliteTransaction<'_> {
                 // No number is given out again although the calls that have it are about to go.
                 this.db.prepare_cached(CHANGE_KEEP)?.execute([this.change])?;
             }
-            let Statement { text, parameters } = DIALECT.delete(table, conditions, rows_max);
+            let SqlStatement { text, parameters } = DIALECT.delete(table, conditions, rows_max);
             let mut statement = this.db.prepare_cached(&text)?;
             bind(&mut statement, &parameters)?;
             Ok(u64::try_from(statement.raw_execute()?).unwrap_or(u64::MAX))
