@@ -30,7 +30,7 @@ fn the_version_and_a_missing_command() {
     );
     world.check(&["runs"], &expect![[r#"
         --- stderr
-        Show what was recorded, and look after it
+        Show the records of the journal, and manage them
 
         Usage: haft runs [OPTIONS] <COMMAND>
 
@@ -39,8 +39,8 @@ fn the_version_and_a_missing_command() {
           show    Show a run and its calls in their order
           tail    Follow calls as they are recorded
           export  Write runs and calls as lines of JSON
-          verify  Look whether the journal is sound
-          settle  Say what became of a call that may or may not have happened
+          verify  Check the journal for corruption
+          settle  Settle a call that may or may not have happened
           prune   Remove old runs with all that belongs to them
           help    Print this message or the help of the given subcommand(s)
 
@@ -66,8 +66,8 @@ fn the_version_and_a_missing_command() {
               --allow <TOOL>              Allow every call of a tool for this session (can be repeated)
               --allow-network[=<BOOL>]    Let commands use the network [env: HAFT_ALLOW_NETWORK] [possible
                                           values: true, false]
-              --allow-host <HOST>         Host that tools may reach, and commands through a proxy of their
-                                          own (can be repeated)
+              --allow-host <HOST>         Host that tools may reach, and commands through a proxy (can be
+                                          repeated)
               --network-guard <STRENGTH>  How many commands are refused by name while they have no network
                                           [env: HAFT_NETWORK_GUARD] [possible values: kernel, standard,
                                           strict]

@@ -168,7 +168,7 @@ fn a_list_that_nobody_confirmed_does_not_hold() {
     world.write("work/count.json", &COUNT.replace("\"final", "\"allow\": [\"bash\"], \"final"));
     world.check(&count(&[]), &expect![[r#"
         --- stderr
-        warning: the plan asks to be allowed bash, which nobody confirmed, so it is not: confirm it at a terminal, or start haft with --allow bash
+        warning: the plan asks to be allowed bash, which you have not confirmed, so it is not: confirm it at a terminal, or start haft with --allow bash
         run r1: 3 nodes
         0 read succeeded in 0 ms (look at the notes)
         1 bash failed in 0 ms: PERMISSION_DENIED: bash is dangerous, and the user did not name it
@@ -264,12 +264,12 @@ fn only_runs_of_plans_are_resumed() {
     world.check(
         &["resume", "c1"],
         &expect![[r#"
-        --- stderr
-        error: run c1 was begun by cli and keeps no plan: whoever made its calls goes on with it
+            --- stderr
+            error: run c1 was begun by cli and keeps no plan: only the client that made its calls can resume it
 
-        hint: haft call --run c1 --resume replay TOOL INPUT
-        --- status 2
-    "#]],
+            hint: haft call --run c1 --resume replay TOOL INPUT
+            --- status 2
+        "#]],
     );
 }
 

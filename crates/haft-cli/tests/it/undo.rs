@@ -257,7 +257,7 @@ fn a_command_whose_haft_was_killed_can_be_undone() {
             removed notes.txt  +0 -3
             --- stderr
             call r1/main/0/1/1: the state after it is not known: it is not over, or haft died in it
-            it is compared with what is there now, whoever changed that
+            it is compared with the present files, which anything may have changed
             --- status 0
         "#]],
     );

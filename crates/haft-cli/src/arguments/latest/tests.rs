@@ -1,4 +1,4 @@
-//! What `last` stands for, in journals that are longer than one answer and in those with subagents and forks.
+//! Tests of `last`, in journals that are longer than one page, and in those with subagents and forks.
 
 use haft_journal::limits::{QUERY_RUNS_MAX, QUERY_SESSIONS_MAX};
 use haft_journal::{

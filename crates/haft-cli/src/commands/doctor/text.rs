@@ -430,8 +430,8 @@ mod tests {
         let words: Vec<&str> = told.split_whitespace().collect();
         assert_eq!(
             words.join(" "),
-            "~ model none is named, and haft agent, haft acp, haft plan make and haft do ask one: --model, HAFT_MODEL, or \
-             name in [model] of haft.toml"
+            "~ model haft agent, haft acp, haft plan make and haft do need a model: --model, HAFT_MODEL, or name in \
+             [model] of haft.toml"
         );
     }
 

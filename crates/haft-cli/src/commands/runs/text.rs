@@ -126,6 +126,6 @@ mod tests {
         check("[1]", "[1]");
         check("{", "{");
         let long = format!(r#"{{"cmd":"{}"}}"#, "x".repeat(INPUT_CHARS_MAX + 1));
-        check(&long, &format!("{}…", "x".repeat(INPUT_CHARS_MAX - 1)));
+        check(&long, &format!("{}…", "x".repeat(INPUT_CHARS_MAX)));
     }
 }

@@ -232,7 +232,7 @@ mod tests {
         let row = row.map(str::to_owned).to_vec();
         let lines = table_within(&narrow, vec![row], Some(80));
         let (_, line) = lines.split_once('\n').unwrap();
-        assert_eq!(line, format!("{id}  2026-01-31T09:05  interrupted  Find the failing …"));
+        assert_eq!(line, format!("{id}  2026-01-31T09:05  interrupted  Find the failing…"));
         assert_eq!(headings(false, false).len(), 9);
         assert_eq!(headings(true, true), ["SESSION", "CHANGED", "STATUS", "ROOT", "TITLE"]);
     }

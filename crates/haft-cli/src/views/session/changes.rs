@@ -134,10 +134,10 @@ mod tests {
         assert_eq!(plain(ToolKind::Edit, &lines(CHANGE_LINES_MAX)).len(), CHANGE_LINES_MAX);
         let shown = plain(ToolKind::Edit, &lines(CHANGE_LINES_MAX + 2));
         assert_eq!(shown.last().unwrap(), "… (2 more lines)");
-        let long = json!({"content": "x".repeat(CHANGE_LINE_CHARS_MAX)});
+        let long = json!({"content": "x".repeat(CHANGE_LINE_CHARS_MAX + 1)});
         let shown = plain(ToolKind::Edit, &long);
         assert!(shown.first().unwrap().ends_with("x…"));
-        assert_eq!(shown.first().unwrap().chars().count(), CHANGE_LINE_CHARS_MAX);
+        assert_eq!(shown.first().unwrap().chars().count(), CHANGE_LINE_CHARS_MAX + 1);
     }
 
     #[test]

@@ -151,51 +151,51 @@ fn a_call_is_asked_about_in_the_middle_of_it() {
         &["--preset", "ask"],
         &lines,
         &expect![[r#"
-        session ses_1 · build · openai/test
-        /help shows what can be typed
-        build> Write
-        → write a.txt
+            session ses_1 · build · openai/test
+            /help shows what can be typed
+            build> Write
+            → write a.txt
 
-        The tool write needs approval.
+            The tool write needs approval.
 
-        It wants:
-          fs.write of "a.txt"
+            It wants:
+              fs.write of "a.txt"
 
-        Input:
-          {"path":"a.txt","content":"hello\n"}
+            Input:
+              {"path":"a.txt","content":"hello\n"}
 
-        Why you are asked:
-          write needs approval for fs.write of "a.txt": no rule matches, and then the
-            answer is ask; the rule `allow write "a.txt"` would allow it
+            Why you are asked:
+              write needs approval for fs.write of "a.txt": no rule matches, and then the
+                answer is ask; the rule `allow write "a.txt"` would allow it
 
-        Allow it? [o]nce, always in this [s]ession, always for this [p]roject,
-        [d]eny it for this session, [r]eject: o
-          write a.txt · 0 ms
-            +hello
-        → write b.txt
+            Allow it? [o]nce, always in this [s]ession, always for this [p]roject,
+            [d]eny it for this session, [r]eject: o
+              write a.txt · 0 ms
+                +hello
+            → write b.txt
 
-        The tool write needs approval.
+            The tool write needs approval.
 
-        It wants:
-          fs.write of "b.txt"
+            It wants:
+              fs.write of "b.txt"
 
-        Input:
-          {"path":"b.txt","content":"hello\n"}
+            Input:
+              {"path":"b.txt","content":"hello\n"}
 
-        Why you are asked:
-          write needs approval for fs.write of "b.txt": no rule matches, and then the
-            answer is ask; the rule `allow write "b.txt"` would allow it
+            Why you are asked:
+              write needs approval for fs.write of "b.txt": no rule matches, and then the
+                answer is ask; the rule `allow write "b.txt"` would allow it
 
-        Allow it? [o]nce, always in this [s]ession, always for this [p]roject,
-        [d]eny it for this session, [r]eject: r
-          write b.txt · PERMISSION_DENIED: the user rejected the call (write needs approval for fs.write of "b.txt": no rule matches, and then the answer is ask; the rule `allow write "b.txt"` would all… · 0 ms
+            Allow it? [o]nce, always in this [s]ession, always for this [p]roject,
+            [d]eny it for this session, [r]eject: r
+              write b.txt · PERMISSION_DENIED: the user rejected the call (write needs approval for fs.write of "b.txt": no rule matches, and then the answer is ask; the rule `allow write "b.txt"` would allo… · 0 ms
 
-        One of them is there.
-        90 tokens read, 12 written
-        build>
-        to go on: haft agent --resume ses_1
-        --- status 0
-    "#]],
+            One of them is there.
+            90 tokens read, 12 written
+            build>
+            to go on: haft agent --resume ses_1
+            --- status 0
+        "#]],
     );
     assert!(stage.world.path("work/a.txt").exists() && !stage.world.path("work/b.txt").exists());
 }

@@ -37,7 +37,7 @@ fn a_session_is_a_run_that_says_so() {
         session what was said in it is shown by: haft sessions show ses_1
 
         CALL TOOL STATUS STARTED MS CODE INPUT
-        ses_1/main/0/1/1 task succeeded 2000-01-01T00:00:00.000Z 0 - prompt=Where is the sum of two numbers computed? subagent_…
+        ses_1/main/0/1/1 task succeeded 2000-01-01T00:00:00.000Z 0 - prompt=Where is the sum of two numbers computed? subagent_t…
         ses_1/main/0/1/2 read succeeded 2000-01-01T00:00:00.000Z 0 - src/sum.sh
         ses_1/main/0/1/3 read succeeded 2000-01-01T00:00:00.000Z 0 - test.sh
         ses_1/main/0/1/4 bash failed 2000-01-01T00:00:00.000Z 0 TOOL_COMMAND_FAILED sh test.sh

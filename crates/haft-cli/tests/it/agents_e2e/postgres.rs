@@ -129,7 +129,7 @@ fn check_subagent(stage: &Stage) {
         Add it.
 
         [msg_2] general
-          → bash echo one >> effects.txt; echo begun > fifo; sleep 1000 · IN_DOUBT: in doubt: bash was begun as call ses_1/main/0/1/1 and its end was never recorded, so it may or may not have happened. It is not repeat… · 0 ms
+          → bash echo one >> effects.txt; echo begun > fifo; sleep 1000 · IN_DOUBT: in doubt: bash was begun as call ses_1/main/0/1/1 and its end was never recorded, so it may or may not have happened. It is not repeate… · 0 ms
 
         [msg_3] general
           → read effects.txt · 1 line · 0 ms

@@ -54,7 +54,7 @@ fn a_server_is_added_tested_listed_and_removed() {
     assert!(head.ends_with("granted: reads {workspace}/**"), "{head}");
     expect![[r#"
         TOOL      EFFECT  PERMISSION    DESCRIPTION
-        odd_talk  once    mcp:odd:talk  word word word word word word word word word word word word word word word word word word word word…
+        odd_talk  once    mcp:odd:talk  word word word word word word word word word word word word word word word word word word word word …
         --- status 0
     "#]].assert_eq(table);
     world.check(

@@ -130,7 +130,7 @@ fn what_is_pasted_and_no_answer_to_this_login_ends_it() {
             "http://127.0.0.1:1/callback?code=x&state=guess",
             "the address is not that of this login: it belongs to another one, or to nobody",
         ),
-        ("\u{4}", "nobody logged in: the input has ended"),
+        ("\u{4}", "the login was not finished: the input has ended"),
     ] {
         let (world, _server) = with_remote("login", "");
         let (mut terminal, login, _) = begin_at_terminal(&world);

@@ -121,7 +121,7 @@ fn without_anybody_to_ask_no_plan_is_made() {
     let server = ModelServer::saying(WireProtocol::OpenAi, &[READS]);
     expect![[r#"
         --- stderr
-        error: nobody can be asked here whether the plan is to be run, so none was made: give --yes, or make a plan, look at it and run it
+        error: haft cannot ask here whether to run the plan, so it made none: give --yes, or make a plan, look at it and run it
 
         hint: haft plan make 'What do the notes say?'
         --- status 3
@@ -146,7 +146,7 @@ fn dangerous_tools_are_named_or_nothing_is_run() {
 
         made a plan (30 tokens read, 4 written)
         dangerous, so that each runs only when it is allowed: bash
-        error: the plan calls dangerous tools that nobody allowed, so it was not run: bash; give --allow with each, or offer others with --tools; it is kept in plan.json
+        error: the plan calls dangerous tools that you did not allow, so it was not run: bash; give --allow with each, or offer others with --tools; it is kept in plan.json
 
         hint: haft run plan.json --allow bash
         --- status 3

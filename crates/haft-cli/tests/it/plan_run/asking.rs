@@ -202,7 +202,7 @@ fn who_resumes_is_asked_what_became_of_a_call_in_doubt() {
         0 bash succeeded, recalled
         1 bash in doubt: IN_DOUBT: bash was begun and nobody knows how it ended, so it may or may not have happened
 
-        Node 1 called bash, and nobody knows whether it happened: call r1/n1/0/1/1.
+        Node 1 called bash, and haft does not know whether it happened: call r1/n1/0/1/1.
 
         Input:
           {"cmd":"echo ordered >> log; echo begun > begun; read line < go; echo $line"}

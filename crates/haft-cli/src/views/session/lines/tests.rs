@@ -283,37 +283,37 @@ fn lines_of_subagents_that_work_beside_each_other_say_whose_they_are() {
     check(
         &beside_each_other(),
         &expect![[r#"
-        | session ses_00000000000000000000000001 · build · openai/test
-        | → task explore, task explore, task general
-        |   explore works (ses_00000000000000000000000002): Where is the sum of two numbers computed?
-        |   explore 2 works (ses_00000000000000000000000003): xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…
-        |   general works (ses_00000000000000000000000004): yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy
-        |   general asks about bash rm a
-        |   explore 2 · read b.rs · 1 line · 5 ms
-        |   explore · read a.rs · 2 lines · 5 ms
-        |   general · bash rm a · PERMISSION_DENIED: no · 5 ms
-        |   explore 2 is done (30 tokens read, 4 written)
-        |   task explore 2 · 1 line · 5 ms
-        |   general has answered as often as it may, and is not done (30 tokens read, 4 written)
-        |   task general · PERMISSION_DENIED: it is not done · 5 ms
-        |   explore was stopped (30 tokens read, 4 written)
-        |   task explore · PERMISSION_DENIED: it was stopped · 5 ms
-    "#]],
+            | session ses_00000000000000000000000001 · build · openai/test
+            | → task explore, task explore, task general
+            |   explore works (ses_00000000000000000000000002): Where is the sum of two numbers computed?
+            |   explore 2 works (ses_00000000000000000000000003): xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…
+            |   general works (ses_00000000000000000000000004): yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy
+            |   general asks about bash rm a
+            |   explore 2 · read b.rs · 1 line · 5 ms
+            |   explore · read a.rs · 2 lines · 5 ms
+            |   general · bash rm a · PERMISSION_DENIED: no · 5 ms
+            |   explore 2 is done (30 tokens read, 4 written)
+            |   task explore 2 · 1 line · 5 ms
+            |   general has answered as often as it may, and is not done (30 tokens read, 4 written)
+            |   task general · PERMISSION_DENIED: it is not done · 5 ms
+            |   explore was stopped (30 tokens read, 4 written)
+            |   task explore · PERMISSION_DENIED: it was stopped · 5 ms
+        "#]],
         &expect![[r#"
-        | session ses_00000000000000000000000001 · build · openai/test
-        |   explore works (ses_00000000000000000000000002): Where is the sum of two numbers computed?
-        |   explore 2 works (ses_00000000000000000000000003): xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…
-        |   general works (ses_00000000000000000000000004): yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy
-        |   explore 2 · read b.rs · 1 line · 5 ms
-        |   explore · read a.rs · 2 lines · 5 ms
-        |   general · bash rm a · PERMISSION_DENIED: no · 5 ms
-        |   explore 2 is done (30 tokens read, 4 written)
-        | → task explore 2 · 1 line · 5 ms
-        |   general has answered as often as it may, and is not done (30 tokens read, 4 written)
-        | → task general · PERMISSION_DENIED: it is not done · 5 ms
-        |   explore was stopped (30 tokens read, 4 written)
-        | → task explore · PERMISSION_DENIED: it was stopped · 5 ms
-    "#]],
+            | session ses_00000000000000000000000001 · build · openai/test
+            |   explore works (ses_00000000000000000000000002): Where is the sum of two numbers computed?
+            |   explore 2 works (ses_00000000000000000000000003): xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…
+            |   general works (ses_00000000000000000000000004): yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy
+            |   explore 2 · read b.rs · 1 line · 5 ms
+            |   explore · read a.rs · 2 lines · 5 ms
+            |   general · bash rm a · PERMISSION_DENIED: no · 5 ms
+            |   explore 2 is done (30 tokens read, 4 written)
+            | → task explore 2 · 1 line · 5 ms
+            |   general has answered as often as it may, and is not done (30 tokens read, 4 written)
+            | → task general · PERMISSION_DENIED: it is not done · 5 ms
+            |   explore was stopped (30 tokens read, 4 written)
+            | → task explore · PERMISSION_DENIED: it was stopped · 5 ms
+        "#]],
     );
 }
 
@@ -335,19 +335,19 @@ fn a_model_that_is_asked_again_is_said_to_be() {
     check(
         &events,
         &expect![[r#"
-        | session ses_00000000000000000000000001 · build · openai/test
-        | openai cannot answer at the moment (HTTP 503: \u{1b}[2J): trying again in 500 ms (attempt 2 of 4)
-        | xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…: trying again in 20.0 s (attempt 2 of 4)
+            | session ses_00000000000000000000000001 · build · openai/test
+            | openai cannot answer at the moment (HTTP 503: \u{1b}[2J): trying again in 500 ms (attempt 2 of 4)
+            | xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…: trying again in 20.0 s (attempt 2 of 4)
 
-        Here.
-        |   explore · cannot reach openai (127.0.0.1:9: Connection refused): trying again in 2.0 s (attempt 2 of 4)
-    "#]],
+            Here.
+            |   explore · cannot reach openai (127.0.0.1:9: Connection refused): trying again in 2.0 s (attempt 2 of 4)
+        "#]],
         &expect![[r#"
-        | session ses_00000000000000000000000001 · build · openai/test
-        | openai cannot answer at the moment (HTTP 503: \u{1b}[2J): trying again in 500 ms (attempt 2 of 4)
-        | xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…: trying again in 20.0 s (attempt 2 of 4)
-        |   explore · cannot reach openai (127.0.0.1:9: Connection refused): trying again in 2.0 s (attempt 2 of 4)
-    "#]],
+            | session ses_00000000000000000000000001 · build · openai/test
+            | openai cannot answer at the moment (HTTP 503: \u{1b}[2J): trying again in 500 ms (attempt 2 of 4)
+            | xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…: trying again in 20.0 s (attempt 2 of 4)
+            |   explore · cannot reach openai (127.0.0.1:9: Connection refused): trying again in 2.0 s (attempt 2 of 4)
+        "#]],
     );
 }
 
@@ -535,7 +535,7 @@ fn thoughts_and_notices_are_cut() {
         shown(&events, true).lines().nth(1).unwrap().to_owned()
     };
     let fits = "x".repeat(NOTICE_CHARS_MAX);
-    assert_eq!(notice(&fits), format!("| the agent is told: {fits}"));
+    assert_eq!(notice(&fits), format!("| notice to the agent: {fits}"));
     assert!(notice(&format!("{fits}y")).ends_with("x…"));
 }
 
