@@ -7,7 +7,7 @@
 use super::error::PatchParseError;
 use super::hunk::PatchHunk;
 use super::path;
-use super::section::{PatchSection, push_section};
+use super::section::{PatchSection, push};
 use super::{FilePatch, PatchOperation};
 use crate::cursor::{PatchCursor, is_blank};
 
@@ -48,7 +48,7 @@ pub(crate) fn sections(cursor: &mut PatchCursor<'_>) -> Result<Vec<PatchSection>
                  `*** Update File: `, `*** Delete File: ` or `*** End Patch`",
             ));
         };
-        push_section(&mut sections, PatchSection { line, file })?;
+        push(&mut sections, PatchSection { line, file })?;
     }
 }
 

@@ -9,7 +9,6 @@ use std::collections::HashMap;
 
 use super::error::PatchParseError;
 use super::hunk::PatchHunk;
-use super::section::PatchSection;
 use super::{FilePatch, Patch, PatchOperation, begin_patch, unified_diff};
 use crate::cursor::PatchCursor;
 
@@ -80,14 +79,9 @@ fn files(cursor: &mut PatchCursor<'_>) -> Result<Patch, PatchParseError> {
     if sections.is_empty() {
         return Err(PatchParseError::Empty);
     }
-    refuse_duplicates(&sections)?;
-    Ok(Patch { files: sections.into_iter().map(|section| section.file).collect() })
-}
-
-/// Two sections for one file would each start from the original, and the later would win.
-fn refuse_duplicates(sections: &[PatchSection]) -> Result<(), PatchParseError> {
+    // Two sections for one file would each start from the original, and the later would win.
     let mut named: HashMap<&str, usize> = HashMap::new();
-    for section in sections {
+    for section in &sections {
         let FilePatch { old_path, new_path, .. } = &section.file;
         let new_path = new_path.as_ref().filter(|new| old_path.as_ref() != Some(*new));
         for path in old_path.iter().chain(new_path) {
@@ -97,5 +91,5 @@ fn refuse_duplicates(sections: &[PatchSection]) -> Result<(), PatchParseError> {
             }
         }
     }
-    Ok(())
+    Ok(Patch { files: sections.into_iter().map(|section| section.file).collect() })
 }

@@ -1,4 +1,4 @@
-//! A file of a patch while the patch is read, in either dialect.
+//! The part of a patch that changes one file.
 
 use super::error::PatchParseError;
 use super::hunk::HunkLineKind;
@@ -11,7 +11,7 @@ pub(crate) struct PatchSection {
 }
 
 /// Adds a file once its header and its hunks are known to fit together.
-pub(crate) fn push_section(
+pub(crate) fn push(
     sections: &mut Vec<PatchSection>,
     section: PatchSection,
 ) -> Result<(), PatchParseError> {

@@ -5,7 +5,7 @@
 use super::error::PatchParseError;
 use super::hunk::PatchHunk;
 use super::path::{self, PatchNames};
-use super::section::{PatchSection, push_section};
+use super::section::{PatchSection, push};
 use super::{FilePatch, PatchOperation};
 use crate::cursor::PatchCursor;
 
@@ -24,7 +24,7 @@ pub(crate) fn sections(cursor: &mut PatchCursor<'_>) -> Result<Vec<PatchSection>
             return Ok(sections);
         }
         let section = section(cursor)?;
-        push_section(&mut sections, section)?;
+        push(&mut sections, section)?;
     }
 }
 

@@ -16,6 +16,25 @@ pub(super) struct ModuleOrder {
 
 pub(super) const MODULE_ORDER: &[ModuleOrder] = &[
     ModuleOrder {
+        crate_name: "haft-patch",
+        modules: &[
+            "change",
+            "limits",
+            "passage",
+            "error",
+            "cursor",
+            "hunk",
+            "locate",
+            "patch",
+            "apply",
+            "path",
+            "section",
+            "begin_patch",
+            "unified_diff",
+            "parse",
+        ],
+    },
+    ModuleOrder {
         crate_name: "haft-tools",
         modules: &[
             "question",
@@ -59,23 +78,6 @@ pub(super) const MODULE_ORDER: &[ModuleOrder] = &[
             "word",
             "wrappers",
             "analyzer",
-        ],
-    },
-    ModuleOrder {
-        crate_name: "haft-patch",
-        modules: &[
-            "change",
-            "passage",
-            "error",
-            "cursor",
-            "hunk",
-            "locate",
-            "apply",
-            "path",
-            "section",
-            "begin_patch",
-            "unified_diff",
-            "parse",
         ],
     },
     ModuleOrder {
