@@ -16,7 +16,7 @@ use crate::{
 /// record also survives the loss of power. Dropping a future does not take back a record that is already on its way.
 ///
 /// Every record of a call carries the fencing token of its [`Lease`]. If that token is over, the record changes nothing of the
-/// run and the method answers [`JournalError::Fenced`].
+/// run and the method answers [`JournalError::Fenced`](crate::JournalError::Fenced).
 ///
 /// A journal is a [machine](crate::JournalMachine) over a [store](crate::store::Store). Other crates can write stores, and wrap
 /// journals. Only this crate makes an [`Intent`].
@@ -28,10 +28,10 @@ pub trait Journal: SessionJournal {
     /// the run
     /// is taken only if that lease [is expired](LeaseHolder::is_expired): the run is [abandoned](Journal::abandon_run) first.
     /// Else
-    /// the answer is [`JournalError::LeaseHeld`]. No fencing token is given twice, not even after a run was removed.
+    /// the answer is [`JournalError::LeaseHeld`](crate::JournalError::LeaseHeld). No fencing token is given twice, not even after a run was removed.
     ///
     /// If [`RESUMES_MAX`](crate::limits::RESUMES_MAX) owners in a row died and settled no call that they made, the answer is
-    /// [`JournalError::Stuck`]. In a session, only owners count that died during a turn, and every message of the turn is
+    /// [`JournalError::Stuck`](crate::JournalError::Stuck). In a session, only owners count that died during a turn, and every message of the turn is
     /// progress.
     /// A settlement by an operator opens the run again. A settlement by a probe does not, because a probe finds the same each
     /// time.
@@ -87,7 +87,7 @@ pub trait Journal: SessionJournal {
     fn intend(&self, call: PlannedCall) -> JournalFuture<'_, Intent>;
 
     /// Adds to an intent what exactly is about to change, as a JSON object, durably: a probe can then tell later whether it
-    /// happened. It replaces an earlier addition. A read has no intent and answers [`JournalError::NoOpenIntent`].
+    /// happened. It replaces an earlier addition. A read has no intent and answers [`JournalError::NoOpenIntent`](crate::JournalError::NoOpenIntent).
     ///
     /// The row keeps its change number: a follower sees the addition together with the next status.
     fn amend(&self, intent: &Intent, details: String) -> JournalFuture<'_, ()>;
@@ -95,7 +95,7 @@ pub trait Journal: SessionJournal {
     /// Records how an intended call ended. Durable unless it was a read, which waits for no sync.
     ///
     /// If the fencing token is over, the outcome is kept as a [`LateOutcome`], that of a read too, and the answer is
-    /// [`JournalError::Fenced`].
+    /// [`JournalError::Fenced`](crate::JournalError::Fenced).
     fn settle(&self, intent: Intent, outcome: Outcome) -> JournalFuture<'_, ()>;
 
     /// Queues an outcome like [`settle`](Journal::settle), and answers before it is recorded: as soon as no later record can be
@@ -114,7 +114,7 @@ pub trait Journal: SessionJournal {
     fn refuse(&self, call: PlannedCall, outcome: Outcome) -> JournalFuture<'_, ()>;
 
     /// Records what became of a call whose status is [`Unknown`](crate::CallStatus::Unknown), durably, and returns its row. Any
-    /// other call answers [`JournalError::NotInDoubt`]. A call that is to be repeated stays in doubt and can be settled again.
+    /// other call answers [`JournalError::NotInDoubt`](crate::JournalError::NotInDoubt). A call that is to be repeated stays in doubt and can be settled again.
     /// This
     /// needs no lease.
     fn resolve(&self, settlement: Settlement) -> JournalFuture<'_, CallRow>;
