@@ -148,7 +148,7 @@ mod tests {
     #[test]
     fn a_model_must_be_named() {
         let err = args(&[]).choice().settings(&ModelSection::default()).unwrap_err();
-        assert!(err.message.contains("HAFT_MODEL"), "{}", err.message);
+        assert!(err.message.contains("no model is named"), "{}", err.message);
         let err =
             args(&["--model", "gpt-5"]).choice().settings(&ModelSection::default()).unwrap_err();
         assert!(err.message.contains("expected provider/name"), "{}", err.message);
