@@ -58,7 +58,7 @@ pub struct EnvelopeMetadata {
     /// What the tool printed beside its answer. Models are not shown it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log: Option<String>,
-    /// Whether the data is a list of parts, of which some are more than text ([`ContentPart::of_data`]).
+    /// Whether the data is a list of parts, of which some are more than text ([`ContentPart::of_data`](crate::ContentPart::of_data)).
     #[serde(default, skip_serializing_if = "is_false")]
     pub content: bool,
     /// Which effects of earlier attempts may already have happened.
