@@ -5,7 +5,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use haft_contract::{ConnectionStore, Contract, RunId, SubagentSummary, Todo, TodoStore};
 use haft_policy::{Conditions, Rule, RuleSet};
-use tokio::sync::MutexGuard;
 
 use crate::ask::{Asker, HeadlessAsker};
 use crate::files::PathResolver;
@@ -75,9 +74,6 @@ pub(crate) struct ConnectionState {
     // Shared by a connection and its restricted connections: the answers of a person hold in all of them, within the
     // restrictions of each.
     pub(crate) rules: Arc<ConnectionRules>,
-    // Held by the call whose question a person sees, so that there is one question at a time. Other calls with a
-    // question wait.
-    ask_lock: Arc<tokio::sync::Mutex<()>>,
     pub(crate) asker: Arc<dyn Asker>,
     pub(crate) holds_repeated_calls: bool,
     listing: ToolListing,
@@ -111,7 +107,6 @@ impl ConnectionState {
             id: options.id,
             front_end: options.front_end,
             rules,
-            ask_lock: Arc::default(),
             asker: options.asker,
             holds_repeated_calls: options.holds_repeated_calls,
             listing: options.listing,
@@ -145,7 +140,6 @@ impl ConnectionState {
             id: self.id.clone(),
             front_end: self.front_end.clone(),
             rules: Arc::clone(&self.rules),
-            ask_lock: Arc::clone(&self.ask_lock),
             asker: Arc::clone(&self.asker),
             holds_repeated_calls: self.holds_repeated_calls,
             listing: self.listing,
@@ -180,11 +174,6 @@ impl ConnectionState {
     /// Returns whether the connection shows the tool in lists and searches.
     fn shows_tool(&self, contract: &Contract) -> bool {
         self.has_tool(contract) && (!contract.delegates || !self.subagents.is_empty())
-    }
-
-    /// Waits until no other call has a question before the person.
-    pub(crate) async fn lock_questions(&self) -> MutexGuard<'_, ()> {
-        self.ask_lock.lock().await
     }
 }
 

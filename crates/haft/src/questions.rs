@@ -44,7 +44,7 @@ impl Questions for CallQuestions {
             let asking = async {
                 // Approvals of calls take turns with these questions.
                 let _turn = if self.asker.asks_one_at_a_time() {
-                    Some(self.connection.lock_questions().await)
+                    Some(self.connection.rules.lock_questions().await)
                 } else {
                     None
                 };

@@ -10,16 +10,19 @@ use haft_contract::{ErrorCode, FilePath, FsEntryKind, ToolError};
 use haft_policy::{PathReach, PathSubject};
 use haft_sandbox::{LINKS_MAX, Root, RootError};
 
-/// The workspace roots. The first is the one that relative paths start from.
+/// The workspace roots. The first is the one that relative paths start from. Cloning is cheap.
 #[derive(Clone, Debug)]
-pub struct WorkspaceRoots {
+pub struct WorkspaceRoots(Arc<WorkspaceRootsState>);
+
+#[derive(Debug)]
+struct WorkspaceRootsState {
     first: WorkspaceRoot,
     others: Vec<WorkspaceRoot>,
     // Held from judging a set of changes by the other files until the changes are made.
-    change_lock: Arc<Mutex<()>>,
+    change_lock: Mutex<()>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 struct WorkspaceRoot {
     root: Root,
     // The path as the user spelled it; models repeat it in absolute paths.
@@ -55,8 +58,9 @@ impl WorkspaceRoots {
     pub fn open(first: &Path, others: &[PathBuf]) -> Result<Self, WorkspaceRootsError> {
         let others =
             others.iter().map(|path| WorkspaceRoot::open(path)).collect::<Result<_, _>>()?;
-        let roots =
-            Self { first: WorkspaceRoot::open(first)?, others, change_lock: Arc::default() };
+        let first = WorkspaceRoot::open(first)?;
+        let state = WorkspaceRootsState { first, others, change_lock: Mutex::default() };
+        let roots = Self(Arc::new(state));
         // A path in nested roots would have two names, and a rule might know only one of them.
         let paths = roots.paths();
         for (index, inner) in paths.iter().enumerate() {
@@ -71,7 +75,7 @@ impl WorkspaceRoots {
 
     /// Returns the canonical path of the root that relative paths start from.
     pub fn workspace(&self) -> &Path {
-        self.first.root.path()
+        self.0.first.root.path()
     }
 
     /// Returns the canonical paths of all roots.
@@ -134,7 +138,7 @@ impl WorkspaceRoots {
     /// Waits until no other call changes files, and keeps them from it.
     pub(crate) fn lock_changes(&self) -> MutexGuard<'_, ()> {
         // It guards no data that a panic could leave half changed.
-        self.change_lock.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.change_lock.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the place that a path names by its spelling, which must hold no `..`.
@@ -155,7 +159,7 @@ impl WorkspaceRoots {
     }
 
     fn iter(&self) -> impl Iterator<Item = &WorkspaceRoot> {
-        std::iter::once(&self.first).chain(&self.others)
+        std::iter::once(&self.0.first).chain(&self.0.others)
     }
 
     /// Finds the root that `path` lies in, by its spelling, and the path relative to it.
@@ -163,7 +167,7 @@ impl WorkspaceRoots {
         check_spelling(path)?;
         let given = Path::new(path);
         if given.is_relative() {
-            return Ok((0, &self.first, given.to_path_buf()));
+            return Ok((0, &self.0.first, given.to_path_buf()));
         }
         let mut candidates = self.iter().enumerate().filter_map(|(index, place)| {
             place.strip(given).map(|relative| (index, place, relative.to_path_buf()))

@@ -16,11 +16,13 @@ use crate::shared::{RuntimeError, RuntimeParts, RuntimeShared};
 
 /// The state that all calls share. Cloning is cheap.
 #[derive(Clone)]
-pub struct Runtime {
+pub struct Runtime(Arc<RuntimeState>);
+
+struct RuntimeState {
     shared: Arc<RuntimeShared>,
     runs: Arc<RunRegistry>,
     // Programs that the operator named, which end with the runtime: added to while it is put together.
-    server_processes: Arc<Mutex<Vec<ServerProcesses>>>,
+    server_processes: Mutex<Vec<ServerProcesses>>,
 }
 
 impl Runtime {
@@ -30,32 +32,32 @@ impl Runtime {
     pub fn new(parts: RuntimeParts) -> Result<Self, RuntimeError> {
         let shared = Arc::new(RuntimeShared::new(parts)?);
         let runs = Arc::new(RunRegistry::new(Arc::clone(&shared)));
-        Ok(Self { shared, runs, server_processes: Arc::default() })
+        Ok(Self(Arc::new(RuntimeState { shared, runs, server_processes: Mutex::default() })))
     }
 
     /// Returns the current tools. The returned registry never changes.
     pub fn registry(&self) -> Arc<Registry> {
-        self.shared.catalog.registry()
+        self.0.shared.catalog.registry()
     }
 
     /// Returns the catalog, which replaces the tools while calls run and reports such changes.
     pub fn catalog(&self) -> &Catalog {
-        &self.shared.catalog
+        &self.0.shared.catalog
     }
 
     /// Returns the journal.
     pub fn journal(&self) -> &Arc<dyn Journal> {
-        &self.shared.parts.journal
+        &self.0.shared.parts.journal
     }
 
     /// Returns the directories that calls may reach.
     pub fn roots(&self) -> &WorkspaceRoots {
-        &self.shared.parts.roots
+        &self.0.shared.parts.roots
     }
 
     /// Registers servers that the operator named. [`shut_down`](Self::shut_down) ends them.
     pub fn register_server_processes(&self, extensions: ServerProcesses) {
-        self.server_processes.lock().unwrap_or_else(PoisonError::into_inner).push(extensions);
+        self.0.server_processes.lock().unwrap_or_else(PoisonError::into_inner).push(extensions);
     }
 
     /// Takes over the runs of dead processes, and marks their open calls as in doubt. If the files show the outcome of
@@ -64,22 +66,22 @@ impl Runtime {
     ///
     /// The error comes from the journal. Runs that were recovered before the error stay recovered.
     pub async fn recover(&self) -> Result<RunRecovery, JournalError> {
-        recover::recover_runs(&self.runs).await
+        recover::recover_runs(&self.0.runs).await
     }
 
     /// Ends the background processes and releases the leases of this process, so that others can resume the runs at
     /// once. Front ends call this when they exit. Otherwise other processes wait until they know that this process is
     /// gone. Changes of background processes at protected paths may then stay until a process recovers the runs.
     pub async fn shut_down(&self) {
-        self.shared.processes.end_all().await;
+        self.0.shared.processes.end_all().await;
         let extensions = std::mem::take(
-            &mut *self.server_processes.lock().unwrap_or_else(PoisonError::into_inner),
+            &mut *self.0.server_processes.lock().unwrap_or_else(PoisonError::into_inner),
         );
         for extensions in extensions {
             extensions.end_all().await;
         }
-        self.runs.release_all_leases().await;
-        if let Some(snapshots) = &self.shared.parts.snapshots {
+        self.0.runs.release_all_leases().await;
+        if let Some(snapshots) = &self.0.shared.parts.snapshots {
             snapshots.finish().await;
         }
     }
@@ -88,6 +90,6 @@ impl Runtime {
     ///
     /// The error says that the connection's name or one of its rules is not valid.
     pub fn open_connection(&self, options: ConnectionOptions) -> Result<Connection, RuntimeError> {
-        Connection::open(Arc::clone(&self.runs), options)
+        Connection::open(Arc::clone(&self.0.runs), options)
     }
 }

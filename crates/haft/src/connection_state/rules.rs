@@ -4,6 +4,7 @@
 use std::sync::{PoisonError, RwLock};
 
 use haft_policy::{Conditions, Rule, RuleErrors, RuleScope, RuleSet};
+use tokio::sync::{Mutex, MutexGuard};
 
 use crate::shared::RuntimeShared;
 
@@ -12,6 +13,9 @@ pub(crate) struct ConnectionRules {
     // Read by every call, when it is judged; written after an answer «always», a few times a session. Calls are judged
     // synchronously and in parallel, which a task that owned the rules would put one after the other.
     state: RwLock<ConnectionRulesState>,
+    // Held by the call whose question a person sees, so that there is one question at a time. Other calls with a
+    // question wait: the answer may add a rule for them.
+    questions: Mutex<()>,
 }
 
 struct ConnectionRulesState {
@@ -32,7 +36,8 @@ impl ConnectionRules {
         let all =
             parts.rules.iter().cloned().chain(added).chain(scoped(RuleScope::Session, of_session));
         let rules = RuleSet::compile(all, &parts.variables, conditions)?;
-        Ok(Self { state: RwLock::new(ConnectionRulesState { rules, project_count, conditions }) })
+        let state = ConnectionRulesState { rules, project_count, conditions };
+        Ok(Self { state: RwLock::new(state), questions: Mutex::default() })
     }
 
     /// Returns the rules that hold now, with those that another connection added for the project.
@@ -55,6 +60,11 @@ impl ConnectionRules {
         state.conditions = shared.conditions();
         state.rules = state.rules.with_conditions(state.conditions);
         state.rules.clone()
+    }
+
+    /// Waits until no other call has a question before the person.
+    pub(crate) async fn lock_questions(&self) -> MutexGuard<'_, ()> {
+        self.questions.lock().await
     }
 
     /// Adds rules for this session.

@@ -39,7 +39,7 @@ pub(super) async fn approve(
     let _pause = state.call().parent_time.pause();
     // Held until the answer has taken effect.
     let _turn = if asker.can_ask() && asker.asks_one_at_a_time() {
-        let Some(turn) = state.unless_cancelled(connection.lock_questions()).await else {
+        let Some(turn) = state.unless_cancelled(connection.rules.lock_questions()).await else {
             return Err(judged.refuse_cancelled(state));
         };
         Some(turn)
