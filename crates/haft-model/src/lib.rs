@@ -3,16 +3,20 @@
 //!
 //! The crate knows neither plans nor runs nor tools: a tool that is offered to a model is a name, a
 //! description and a schema. It reads no environment: the caller supplies a function that looks
-//! keys up.
+//! keys up. The client is there with the feature `providers`; without it, the crate is light.
 #![deny(missing_docs)]
 
 mod answer;
+mod endpoint;
 mod error;
 pub mod limits;
 mod model;
+mod name;
+#[cfg(feature = "providers")]
 mod provider;
 mod request;
 mod scripted;
+mod settings;
 
 pub use model::Model;
 pub use request::{ModelMessage, ModelRequest, ToolCall, ToolCallArguments, ToolOffer};
@@ -23,5 +27,7 @@ pub use answer::{
 };
 pub use error::ModelError;
 
-pub use provider::{ModelAnswerBounds, ModelSettings, ProviderModel};
+#[cfg(feature = "providers")]
+pub use provider::ProviderModel;
 pub use scripted::ScriptedModel;
+pub use settings::{ModelAnswerBounds, ModelSettings};

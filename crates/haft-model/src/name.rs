@@ -3,13 +3,11 @@
 
 use std::fmt;
 
-use genai::adapter::AdapterKind;
-
 use crate::limits::NAME_BYTES_MAX;
 
 /// The supported protocols.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ProviderProtocol {
+pub(crate) enum ProviderProtocol {
     OpenAi,
     Anthropic,
     Gemini,
@@ -24,7 +22,7 @@ const WIRES: [ProviderProtocol; 4] = [
 ];
 
 impl ProviderProtocol {
-    pub(super) fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::OpenAi => "openai",
             Self::Anthropic => "anthropic",
@@ -34,7 +32,7 @@ impl ProviderProtocol {
     }
 
     /// The provider's default base URL.
-    pub(super) fn base_url(self) -> &'static str {
+    pub(crate) fn base_url(self) -> &'static str {
         match self {
             Self::OpenAi => "https://api.openai.com/v1/",
             Self::Anthropic => "https://api.anthropic.com/v1/",
@@ -44,7 +42,7 @@ impl ProviderProtocol {
     }
 
     /// The environment variable of the key at the provider's default URL; Ollama has none.
-    pub(super) fn key_variable(self) -> Option<&'static str> {
+    pub(crate) fn key_variable(self) -> Option<&'static str> {
         match self {
             Self::OpenAi => Some("OPENAI_API_KEY"),
             Self::Anthropic => Some("ANTHROPIC_API_KEY"),
@@ -52,26 +50,17 @@ impl ProviderProtocol {
             Self::Ollama => None,
         }
     }
-
-    pub(super) fn adapter(self) -> AdapterKind {
-        match self {
-            Self::OpenAi => AdapterKind::OpenAI,
-            Self::Anthropic => AdapterKind::Anthropic,
-            Self::Gemini => AdapterKind::Gemini,
-            Self::Ollama => AdapterKind::Ollama,
-        }
-    }
 }
 
 /// A model of a provider.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct ModelName {
-    pub(super) wire: ProviderProtocol,
-    pub(super) model: String,
+pub(crate) struct ModelName {
+    pub(crate) wire: ProviderProtocol,
+    pub(crate) model: String,
 }
 
 impl ModelName {
-    pub(super) fn parse(text: &str) -> Result<Self, String> {
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let wrong = |what: &str| {
             format!("{what}: expected provider/name, as in openai/gpt-5 or ollama/qwen3:8b")
         };
@@ -93,7 +82,7 @@ impl ModelName {
         Ok(Self { wire, model: model.to_owned() })
     }
 
-    pub(super) fn provider(&self) -> &'static str {
+    pub(crate) fn provider(&self) -> &'static str {
         self.wire.as_str()
     }
 }

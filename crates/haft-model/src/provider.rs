@@ -10,10 +10,8 @@ mod attempt;
 mod calls;
 mod connection;
 mod failure;
-mod name;
 mod reader;
 mod secret;
-mod settings;
 mod target;
 mod wire;
 
@@ -27,10 +25,8 @@ use tracing::instrument::WithSubscriber;
 use tracing::subscriber::NoSubscriber;
 
 use crate::limits::EVENTS_WAITING_MAX;
-use crate::{Model, ModelAnswerStream, ModelError, ModelRequest};
+use crate::{Model, ModelAnswerStream, ModelError, ModelRequest, ModelSettings};
 use target::ProviderTarget;
-
-pub use settings::{ModelAnswerBounds, ModelSettings};
 
 /// A provider's model. Tasks of the caller's Tokio runtime produce the answers.
 #[derive(Clone, Debug)]

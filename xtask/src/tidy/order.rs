@@ -382,7 +382,10 @@ pub(super) const MODULE_ORDER: &[ModuleOrder] = &[
     },
     ModuleOrder {
         crate_name: "haft-model",
-        modules: &["limits", "error", "request", "answer", "model", "provider", "scripted"],
+        modules: &[
+            "limits", "error", "request", "answer", "model", "name", "settings", "endpoint",
+            "provider", "scripted",
+        ],
     },
     ModuleOrder {
         crate_name: "haft-plan",
@@ -571,10 +574,6 @@ pub(super) const MODULE_ORDER: &[ModuleOrder] = &[
             "connection",
             "streamable_http",
         ],
-    },
-    ModuleOrder {
-        crate_name: "haft-model",
-        modules: &["error", "limits", "request", "answer", "model", "provider", "scripted"],
     },
     ModuleOrder {
         crate_name: "haft-plan",

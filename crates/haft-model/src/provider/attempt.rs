@@ -13,9 +13,9 @@ use tokio::time::Instant;
 
 use super::failure::ProviderErrorReader;
 use super::reader::{ProviderStreamReader, StreamFrameFlags, StreamFrameObserver};
-use super::settings::ModelAnswerBounds;
 use super::target::ProviderTarget;
 use super::wire;
+use crate::settings::ModelAnswerBounds;
 use crate::{ModelError, ModelEvent, ModelRequest, ModelRetry};
 
 type ModelEventSender = mpsc::Sender<Result<ModelEvent, ModelError>>;
@@ -92,7 +92,7 @@ impl ProviderAttempt<'_> {
         let ProviderTarget { name, client, bounds, .. } = self.target;
         let failures = ProviderErrorReader::new(self.target);
         let frames = Arc::new(StreamFrameFlags::default());
-        let options = wire::options(self.request, name.wire.adapter(), bounds.idle)
+        let options = wire::options(self.request, wire::adapter(name.wire), bounds.idle)
             .with_raw_frame_sink(StreamFrameObserver(Arc::clone(&frames)));
         let response = client.exec_chat_stream(service(self.target), chat, Some(&options)).await;
         let mut stream = response.map_err(|err| failures.read(err, &frames))?.stream;
@@ -124,7 +124,7 @@ fn service(target: &ProviderTarget) -> ServiceTarget {
     ServiceTarget {
         endpoint: Endpoint::from_owned(target.name.wire.base_url()),
         auth: AuthData::RequestOverride { url: target.url.clone(), headers: Headers::default() },
-        model: ModelIden::new(target.name.wire.adapter(), target.name.model.clone()),
+        model: ModelIden::new(wire::adapter(target.name.wire), target.name.model.clone()),
     }
 }
 

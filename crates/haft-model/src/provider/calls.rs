@@ -4,8 +4,8 @@
 use genai::chat::ToolCall as WireCall;
 use serde_json::Value;
 
-use super::name::ProviderProtocol;
 use crate::limits::TOOL_CALLS_MAX;
+use crate::name::ProviderProtocol;
 use crate::{ModelError, ModelEvent, ToolCall, ToolCallArguments};
 
 #[derive(Debug)]

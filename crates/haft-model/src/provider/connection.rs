@@ -11,11 +11,12 @@ use tokio_rustls::rustls::pki_types::CertificateDer;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::{ClientConfig, RootCertStore, crypto};
 
-use super::name::{ModelName, ProviderProtocol};
 use super::secret::ProviderKey;
-use super::settings::ModelSettings;
 use super::target::ProviderTarget;
 use crate::ModelError;
+use crate::endpoint::ProviderEndpoint;
+use crate::name::{ModelName, ProviderProtocol};
+use crate::settings::ModelSettings;
 
 /// Where systems store their trusted certificate authorities.
 const SYSTEM_AUTHORITIES: [&str; 4] = [
@@ -27,25 +28,12 @@ const SYSTEM_AUTHORITIES: [&str; 4] = [
 /// The version of Anthropic's protocol that the client library uses.
 const ANTHROPIC_VERSION: &str = "2023-06-01";
 
-impl ModelSettings {
-    /// Returns the provider of the model. Fails if the settings are invalid, as far as that is
-    /// visible without a key.
-    pub fn check(&self) -> Result<&'static str, ModelError> {
-        check(self)
-    }
-
-    /// Returns the environment variable of the key, if a key is sent. The variable is not read.
-    pub fn key_variable(&self) -> Result<Option<String>, ModelError> {
-        key_variable(self)
-    }
-}
-
 pub(super) fn prepare(
     settings: &ModelSettings,
     lookup: &dyn Fn(&str) -> Option<String>,
 ) -> Result<ProviderTarget, ModelError> {
     let ProviderEndpoint { name, base, variable } =
-        place(settings).map_err(ModelError::Settings)?;
+        ProviderEndpoint::of(settings).map_err(ModelError::Settings)?;
     let find = |variable: &str| {
         let (provider, variable) = (name.provider().to_owned(), variable.to_owned());
         lookup(&variable).ok_or(ModelError::NoKey { provider, variable })
@@ -53,43 +41,6 @@ pub(super) fn prepare(
     let key = variable.map(find).transpose()?;
     let place = ProviderEndpoint { name, base, variable };
     target(settings, place, key.as_deref()).map_err(ModelError::Settings)
-}
-
-/// Returns the provider of the settings' model. Fails if the settings are invalid, as far as that
-/// is visible without a key.
-fn check(settings: &ModelSettings) -> Result<&'static str, ModelError> {
-    place(settings).map(|place| place.name.provider()).map_err(ModelError::Settings)
-}
-
-/// Returns the environment variable of the key, if a key is sent.
-fn key_variable(settings: &ModelSettings) -> Result<Option<String>, ModelError> {
-    place(settings).map(|place| place.variable.map(str::to_owned)).map_err(ModelError::Settings)
-}
-
-/// A provider, its URL, and the environment variable of its key.
-struct ProviderEndpoint<'a> {
-    name: ModelName,
-    base: Url,
-    variable: Option<&'a str>,
-}
-
-fn place(settings: &ModelSettings) -> Result<ProviderEndpoint<'_>, String> {
-    let name = ModelName::parse(&settings.model)?;
-    let base = base_url(settings.base_url.as_deref().unwrap_or(name.wire.base_url()))?;
-    let usual = if settings.base_url.is_none() { name.wire.key_variable() } else { None };
-    let variable = settings.key_variable.as_deref().or(usual);
-    // Keys contain lower-case letters. A key that was entered here by mistake must not appear in a
-    // message.
-    let is_plain = |one: u8| one.is_ascii_uppercase() || one.is_ascii_digit() || one == b'_';
-    if !variable.is_none_or(|name| !name.is_empty() && name.bytes().all(is_plain)) {
-        let message =
-            "key_variable must be the name of an environment variable, in capitals, and not a key";
-        return Err(message.to_owned());
-    }
-    if variable.is_some() && base.scheme() == "http" && !is_loopback(&base) {
-        return Err(format!("a key would go to {base} unencrypted: use https"));
-    }
-    Ok(ProviderEndpoint { name, base, variable })
 }
 
 fn target(
@@ -106,31 +57,6 @@ fn target(
     let client = client.map_err(|err| format!("cannot prepare to ask models: {err}"))?;
     let address = address(&base);
     Ok(ProviderTarget { name, url, address, client, secret, key_place, bounds: settings.bounds })
-}
-
-/// Parses a base URL. One that contains a key is refused without showing it, because URLs appear in
-/// messages.
-fn base_url(text: &str) -> Result<Url, String> {
-    let with_slash = if text.ends_with('/') { text.to_owned() } else { format!("{text}/") };
-    let url = Url::parse(&with_slash)
-        .map_err(|err| format!("base_url is not a URL ({err}): write it as https://host/v1"))?;
-    if !matches!(url.scheme(), "http" | "https") {
-        return Err("base_url must begin with https:// or http://".to_owned());
-    }
-    let has_more = !url.username().is_empty()
-        || url.password().is_some()
-        || url.query().is_some()
-        || url.fragment().is_some();
-    match has_more {
-        true => Err("base_url must hold no user, password, query or fragment: a key belongs in the environment variable that key_variable names".to_owned()),
-        false => Ok(url),
-    }
-}
-
-fn is_loopback(url: &Url) -> bool {
-    let host = url.host_str().unwrap_or_default();
-    let address = host.trim_start_matches('[').trim_end_matches(']').parse::<std::net::IpAddr>();
-    host == "localhost" || address.is_ok_and(|address| address.is_loopback())
 }
 
 fn address(base: &Url) -> String {

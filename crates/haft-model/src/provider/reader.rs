@@ -10,7 +10,7 @@ use genai::chat::{
 };
 
 use super::calls::ToolCallAssembler;
-use super::name::ProviderProtocol;
+use crate::name::ProviderProtocol;
 use crate::{ModelAnswerEnd, ModelError, ModelEvent, ModelStopReason, ModelUsage};
 
 /// Facts that are only visible in the frames of a stream, before the library parses them.

@@ -1,8 +1,8 @@
 //! The target of a request: the model, its URL and the HTTP client.
 
-use super::name::ModelName;
 use super::secret::ProviderKey;
-use super::settings::ModelAnswerBounds;
+use crate::name::ModelName;
+use crate::settings::ModelAnswerBounds;
 
 /// The target of a request.
 #[derive(Debug)]

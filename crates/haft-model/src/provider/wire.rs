@@ -9,7 +9,17 @@ use genai::chat::{
 };
 use serde_json::{Value, json};
 
+use crate::name::ProviderProtocol;
 use crate::{ModelMessage, ModelRequest, ToolCall, ToolCallArguments};
+
+pub(super) fn adapter(wire: ProviderProtocol) -> AdapterKind {
+    match wire {
+        ProviderProtocol::OpenAi => AdapterKind::OpenAI,
+        ProviderProtocol::Anthropic => AdapterKind::Anthropic,
+        ProviderProtocol::Gemini => AdapterKind::Gemini,
+        ProviderProtocol::Ollama => AdapterKind::Ollama,
+    }
+}
 
 pub(super) fn request(request: &ModelRequest) -> ChatRequest {
     let messages = request.messages.iter().map(message).collect();
