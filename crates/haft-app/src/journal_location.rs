@@ -9,7 +9,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use haft_journal::{Journal, JournalError, PostgresJournal, SqliteJournal};
+#[cfg(feature = "postgres")]
+use haft_journal::PostgresJournal;
+use haft_journal::{Journal, JournalError, SqliteJournal};
 
 use crate::app_error::{AppError, NextStep};
 use crate::host::AppHost;
@@ -96,8 +98,15 @@ impl JournalLocation {
             JournalStore::File(path) => {
                 SqliteJournal::open(path).map(|journal| Arc::new(journal) as _)
             }
+            #[cfg(feature = "postgres")]
             JournalStore::Server(url) => {
                 PostgresJournal::connect(url).await.map(|journal| Arc::new(journal) as _)
+            }
+            #[cfg(not(feature = "postgres"))]
+            JournalStore::Server(_) => {
+                let message = "this haft was built without PostgreSQL, so it opens files only: build it with the \
+                               feature postgres, or name a file";
+                return Err(AppError::configuration(message));
             }
         };
         opened.map_err(|err| self.explained(err))

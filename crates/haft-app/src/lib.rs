@@ -27,9 +27,10 @@ pub mod permission_names;
 pub mod preset;
 pub mod privileged_keys;
 pub mod project_rules;
+#[cfg(feature = "providers")]
+pub mod providers;
 pub mod python;
 pub mod quote;
-
 pub mod settings;
 pub mod sidecars;
 pub mod skills;

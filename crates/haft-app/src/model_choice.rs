@@ -1,14 +1,8 @@
-//! Which model is asked: what a front end names comes before the manifest. Keys are taken from the environment and from
-//! nowhere else; who may be sent one is decided here, and that it is seen nowhere is the client's business.
-
-use haft_model::{ModelError, ProviderModel};
+//! Which model is asked: what a front end names comes before the manifest. This module also decides which server may get a
+//! key.
 
 use crate::app_error::{AppError, NextStep};
-use crate::host::AppHost;
 use crate::manifest::ModelSection;
-
-/// The environment variable that names a file of authorities, as other programs have it.
-const AUTHORITIES: &str = "SSL_CERT_FILE";
 
 /// The model that a front end names. An empty text names no model.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -22,11 +16,6 @@ pub struct ModelChoice {
 }
 
 impl ModelChoice {
-    /// Prepares to ask the model that the choice or the manifest names. Nothing is sent yet.
-    pub fn open(&self, section: &ModelSection, host: &AppHost) -> Result<ProviderModel, AppError> {
-        Ok(provider(self.settings(section)?, host)?)
-    }
-
     /// Returns how the model of that name is asked. A place and a key that were given belong to the model that was meant, and
     /// so to another one only if it is of the same provider.
     pub fn settings_named(
@@ -71,17 +60,6 @@ impl ModelChoice {
         let (base_url, bounds) = (base_url.or(place), section.bounds());
         Ok(haft_model::ModelSettings { base_url, key_variable, bounds, ..named })
     }
-}
-
-/// Prepares to ask a model, with the key that the environment has. Nothing is sent yet.
-pub fn provider(
-    settings: haft_model::ModelSettings,
-    host: &AppHost,
-) -> Result<ProviderModel, ModelError> {
-    let authorities = host.variable_if_set(AUTHORITIES);
-    let settings =
-        haft_model::ModelSettings { authorities: authorities.map(Into::into), ..settings };
-    ProviderModel::open(&settings, &|name| host.variable_text(name))
 }
 
 /// A variable that is set to nothing names nothing.

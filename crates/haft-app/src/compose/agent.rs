@@ -16,10 +16,8 @@ use haft_contract::{BoxFuture, Envelope, SkillSummary};
 use haft_model::{Model, ModelAnswerStream, ModelError, ModelRequest};
 use serde_json::json;
 
-use crate::app_error::{AppError, AppErrorKind, NextStep};
+use crate::app_error::{AppError, NextStep};
 use crate::host::AppHost;
-use crate::manifest::ModelSection;
-use crate::model_choice::{ModelChoice, provider};
 use crate::settings::EffectiveSettings;
 use crate::{agents, calendar, compose, id, skills};
 
@@ -168,36 +166,6 @@ async fn compose_agent(
         observer: told.watcher,
     };
     Ok(ComposedAgent { host: AgentHost::new(parts), runtime, agents, agent })
-}
-
-/// Returns the models by the names that agents and sessions have for them.
-pub fn named_models(
-    choice: ModelChoice,
-    settings: &EffectiveSettings,
-    host: &AppHost,
-) -> Arc<dyn ModelLookup> {
-    Arc::new(NamedModels { choice, section: settings.model.clone(), host: host.clone() })
-}
-
-struct NamedModels {
-    choice: ModelChoice,
-    section: ModelSection,
-    host: AppHost,
-}
-
-impl ModelLookup for NamedModels {
-    fn model(&self, name: Option<&str>) -> Result<(String, Arc<dyn Model>), ModelError> {
-        let settings = match name {
-            Some(name) => self.choice.settings_named(name, &self.section),
-            None => self.choice.settings(&self.section),
-        };
-        let settings = settings.map_err(|err| match err.kind {
-            AppErrorKind::Model(err) => *err,
-            _ => ModelError::Settings(err.message),
-        });
-        let provider = provider(settings?, &self.host)?;
-        Ok((provider.name(), Arc::new(provider)))
-    }
 }
 
 /// The names of models, and no models.

@@ -1,0 +1,60 @@
+//! Models of providers, ready to be asked. Keys are taken from the environment of the host and from nowhere else. The client
+//! keeps them out of all output.
+
+use std::sync::Arc;
+
+use haft_agent::ModelLookup;
+use haft_model::{Model, ModelError, ModelSettings, ProviderModel};
+
+use crate::app_error::{AppError, AppErrorKind};
+use crate::host::AppHost;
+use crate::manifest::ModelSection;
+use crate::model_choice::ModelChoice;
+use crate::settings::EffectiveSettings;
+
+/// The environment variable that names a file of certificate authorities, as other programs have it.
+const AUTHORITIES: &str = "SSL_CERT_FILE";
+
+impl ModelChoice {
+    /// Prepares to ask the model that the choice or the manifest names. Nothing is sent yet.
+    pub fn open(&self, section: &ModelSection, host: &AppHost) -> Result<ProviderModel, AppError> {
+        Ok(provider(self.settings(section)?, host)?)
+    }
+}
+
+/// Prepares to ask a model, with the key that the environment holds. Nothing is sent yet.
+fn provider(settings: ModelSettings, host: &AppHost) -> Result<ProviderModel, ModelError> {
+    let authorities = host.variable_if_set(AUTHORITIES).map(Into::into);
+    let settings = ModelSettings { authorities, ..settings };
+    ProviderModel::open(&settings, &|name| host.variable_text(name))
+}
+
+/// Returns the models by the names that agents and sessions have for them.
+pub fn named_models(
+    choice: ModelChoice,
+    settings: &EffectiveSettings,
+    host: &AppHost,
+) -> Arc<dyn ModelLookup> {
+    Arc::new(NamedModels { choice, section: settings.model.clone(), host: host.clone() })
+}
+
+struct NamedModels {
+    choice: ModelChoice,
+    section: ModelSection,
+    host: AppHost,
+}
+
+impl ModelLookup for NamedModels {
+    fn model(&self, name: Option<&str>) -> Result<(String, Arc<dyn Model>), ModelError> {
+        let settings = match name {
+            Some(name) => self.choice.settings_named(name, &self.section),
+            None => self.choice.settings(&self.section),
+        };
+        let settings = settings.map_err(|err| match err.kind {
+            AppErrorKind::Model(err) => *err,
+            _ => ModelError::Settings(err.message),
+        });
+        let provider = provider(settings?, &self.host)?;
+        Ok((provider.name(), Arc::new(provider)))
+    }
+}
