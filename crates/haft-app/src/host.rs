@@ -196,6 +196,11 @@ impl AppHost {
             .map_err(|why| AppError::failed(format!("haft does not find its own program: {why}")))
     }
 
+    /// Returns the path of another program of haft, which is installed beside this one. It may be missing.
+    pub fn companion(&self, name: &str) -> Result<PathBuf, AppError> {
+        Ok(self.program()?.with_file_name(name))
+    }
+
     /// Returns the directory of the files that outlive a process, such as the journal.
     pub fn state(&self) -> &StateDirectory {
         &self.state

@@ -86,9 +86,6 @@ pub(crate) enum CliCommand {
     /// Print this help for all commands as Markdown
     #[command(hide = true)]
     HelpMarkdown,
-    /// Read pages that come on standard input, for the haft that started this
-    #[command(hide = true)]
-    ExtractWorker,
 }
 
 #[cfg(test)]

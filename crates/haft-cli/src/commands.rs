@@ -8,7 +8,6 @@ pub(crate) mod completions;
 pub(crate) mod diff;
 pub(crate) mod do_request;
 pub(crate) mod doctor;
-pub(crate) mod extract_worker;
 mod file_check_report;
 pub(crate) mod help_markdown;
 pub(crate) mod init;

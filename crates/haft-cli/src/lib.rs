@@ -1,5 +1,5 @@
-//! The `haft` command: parses the command line, runs one command and ends the process with its status. Each command is
-//! one file in `commands/`. The arguments that commands share are in `arguments/`, their output is in `views/`, and questions
+//! The commands of haft: this crate parses the command line, runs one command and ends the process with its status. The
+//! programs `haft` and `haft-agent` share it. Each command is one file in `commands/`. The arguments that commands share are in `arguments/`, their output is in `views/`, and questions
 //! to the person at the terminal are in `asking/`.
 
 mod agent_run;
@@ -14,6 +14,7 @@ mod manifest_edit;
 mod model;
 mod next_step;
 mod plan_run;
+mod programs;
 mod settlement;
 mod signals;
 mod views;
@@ -29,20 +30,36 @@ use crate::arguments::hint;
 use crate::arguments::setting_args::SettingArgs;
 use crate::cli::{Cli, CliCommand};
 use crate::commands::mcp_servers::McpArgs;
+#[cfg(feature = "agent")]
+use crate::commands::plan::{PlanArgs, PlanCommand};
 use crate::error::{CommandError, CommandStatus};
 use crate::views::output;
 
 use haft_app::host::AppHost;
 
-fn main() {
+/// Runs a command that asks no model, and ends the process with the command's status.
+pub fn haft_main() -> ! {
+    main_of(run_of_haft)
+}
+
+/// Runs a command that asks models, and ends the process with the command's status.
+#[cfg(feature = "agent")]
+pub fn agent_main() -> ! {
+    main_of(run_of_agent)
+}
+
+/// Runs one of a program's commands.
+type CommandRunner = fn(Cli) -> Result<CommandStatus, CommandError>;
+
+fn main_of(runner: CommandRunner) -> ! {
     haft_sandbox::helper::run_if_requested();
     std::panic::set_hook(Box::new(report_panic));
-    let status = std::panic::catch_unwind(run).unwrap_or(CommandStatus::Bug);
+    let status = std::panic::catch_unwind(|| run(runner)).unwrap_or(CommandStatus::Bug);
     // Returning would wait for threads that may be in the middle of a blocking read.
     std::process::exit(status.code());
 }
 
-fn run() -> CommandStatus {
+fn run(runner: CommandRunner) -> CommandStatus {
     let words: Vec<OsString> = std::env::args_os().collect();
     let cli = match command_line::parse_command_line(&words) {
         Ok(cli) => cli,
@@ -51,7 +68,7 @@ fn run() -> CommandStatus {
     cli.settings.color.apply();
     log::to_stderr();
     let settings = cli.settings.clone();
-    dispatch(cli).unwrap_or_else(|err| report_error(err, &settings))
+    runner(cli).unwrap_or_else(|err| report_error(err, &settings))
 }
 
 /// Says why a command could not do its work: in words, and where JSON was asked for as JSON, too.
@@ -72,16 +89,28 @@ fn report_error(err: CommandError, settings: &SettingArgs) -> CommandStatus {
     err.status
 }
 
-fn dispatch(cli: Cli) -> Result<CommandStatus, CommandError> {
+#[cfg(feature = "agent")]
+fn run_of_agent(cli: Cli) -> Result<CommandStatus, CommandError> {
+    let settings = &cli.settings;
+    let host = &open_host()?;
+    match cli.command {
+        CliCommand::Acp(args) => block_on(commands::acp::run(&args, settings, host)),
+        CliCommand::Agent(args) => block_on(commands::agent::run(args, settings, host)),
+        CliCommand::Do(args) => block_on(commands::do_request::run(args, settings, host)),
+        CliCommand::Plan(PlanArgs { command: PlanCommand::Make(args) }) => {
+            block_on(commands::plan::make::run(args, settings, host))
+        }
+        _ => programs::replace_with(programs::HAFT, host),
+    }
+}
+
+fn run_of_haft(cli: Cli) -> Result<CommandStatus, CommandError> {
     let settings = &cli.settings;
     match cli.command {
-        CliCommand::Acp(args) => block_on(commands::acp::run(&args, settings, &open_host()?)),
-        CliCommand::Agent(args) => block_on(commands::agent::run(args, settings, &open_host()?)),
         CliCommand::Sessions(args) => {
             block_on(commands::sessions::run(args, settings, &open_host()?))
         }
         CliCommand::Call(args) => block_on(commands::call::run(args, settings, &open_host()?)),
-        CliCommand::Do(args) => block_on(commands::do_request::run(args, settings, &open_host()?)),
         CliCommand::Tools(args) => block_on(commands::tools::run(&args, settings, &open_host()?)),
         CliCommand::Run(args) => block_on(commands::run::run(args, settings, &open_host()?)),
         CliCommand::Resume(args) => block_on(commands::resume::run(args, settings, &open_host()?)),
@@ -107,7 +136,9 @@ fn dispatch(cli: Cli) -> Result<CommandStatus, CommandError> {
         CliCommand::Trust(args) => block_on(commands::trust::run(&args, settings, &open_host()?)),
         CliCommand::Completions(args) => commands::completions::run(&args, Cli::command()),
         CliCommand::HelpMarkdown => commands::help_markdown::run(Cli::command()),
-        CliCommand::ExtractWorker => commands::extract_worker::run(),
+        CliCommand::Agent(_) | CliCommand::Acp(_) | CliCommand::Do(_) => {
+            programs::replace_with(programs::AGENT, &open_host()?)
+        }
     }
 }
 

@@ -37,7 +37,7 @@ use crate::commands::undo::UndoArgs;
 type CommandBuilder = fn(Command) -> Command;
 
 /// The commands by name. A command that is missing here still works, with a slower start.
-const COMMANDS: [(&str, CommandBuilder); 24] = [
+const COMMANDS: [(&str, CommandBuilder); 23] = [
     ("call", CallArgs::augment_args),
     ("do", DoArgs::augment_args),
     ("tools", ToolsArgs::augment_args),
@@ -61,7 +61,6 @@ const COMMANDS: [(&str, CommandBuilder); 24] = [
     ("trust", TrustArgs::augment_args),
     ("completions", CompletionsArgs::augment_args),
     ("help-markdown", without_args),
-    ("extract-worker", without_args),
 ];
 
 /// Returns the parsed command line. The first word is the name of the program.
@@ -133,7 +132,6 @@ mod tests {
             "call read {} --root /tmp --timeout-ms 5",
             "mcp add time --color never -- server --root mcp",
             "call --allow bash bash {} --run r --node n --attempt 2",
-            "extract-worker",
         ];
         for line in lines {
             let words = words(line);

@@ -19,8 +19,9 @@ use crate::next_step;
 use crate::signals;
 use crate::views::output;
 use haft_app::calendar::rfc3339;
-use haft_app::compose::agent::{AgentFrontEnd, ComposedAgent, named_models};
+use haft_app::compose::agent::{AgentFrontEnd, ComposedAgent};
 use haft_app::host::AppHost;
+use haft_app::providers::named_models;
 use haft_app::settings::{EffectiveSettings, UntrustedSettings};
 use haft_app::{compose, settings};
 

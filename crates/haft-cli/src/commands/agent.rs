@@ -19,8 +19,9 @@ use crate::error::{CommandError, CommandStatus};
 use crate::model::ModelArgs;
 use crate::views::output;
 use crate::views::session::{SessionView, SessionViewFormat};
-use haft_app::compose::agent::{AgentFrontEnd, ComposedAgent, named_models};
+use haft_app::compose::agent::{AgentFrontEnd, ComposedAgent};
 use haft_app::host::AppHost;
+use haft_app::providers::named_models;
 use haft_app::settings::EffectiveSettings;
 use haft_app::{compose, settings};
 

@@ -2,13 +2,14 @@
 //! plan.
 
 mod check;
-mod make;
+pub(crate) mod make;
 mod show;
 
 use clap::{Args, Subcommand};
 
 use crate::arguments::setting_args::SettingArgs;
 use crate::error::{CommandError, CommandStatus};
+use crate::programs;
 use haft_app::host::AppHost;
 
 /// Check, draw and make plans
@@ -23,11 +24,11 @@ Examples:
   haft plan show report.json --format svg > report.svg")]
 pub(crate) struct PlanArgs {
     #[command(subcommand)]
-    command: PlanCommand,
+    pub(crate) command: PlanCommand,
 }
 
 #[derive(Subcommand)]
-enum PlanCommand {
+pub(crate) enum PlanCommand {
     Check(check::PlanCheckArgs),
     Show(show::PlanShowArgs),
     Make(make::PlanMakeArgs),
@@ -42,6 +43,6 @@ pub(crate) async fn run(
     match args.command {
         PlanCommand::Check(args) => check::run(&args, setting_args, host).await,
         PlanCommand::Show(args) => show::run(&args, setting_args),
-        PlanCommand::Make(args) => make::run(args, setting_args, host).await,
+        PlanCommand::Make(_) => programs::replace_with(programs::AGENT, host),
     }
 }

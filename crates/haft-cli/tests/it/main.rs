@@ -18,7 +18,6 @@ mod durability;
 mod editors;
 mod escape;
 mod examples;
-mod extract_worker;
 mod frameworks;
 mod full_disks;
 mod help;
@@ -36,7 +35,9 @@ mod postgres;
 #[path = "../../../haft-journal/tests/it/postgres_server.rs"]
 #[expect(dead_code, reason = "the tests of the journal itself use more of it")]
 mod postgres_server;
+mod programs;
 mod python;
+
 mod redaction;
 mod runs;
 mod serve;

@@ -222,8 +222,8 @@ fn plain_text(page: &PageSource<'_>) -> Result<PageText, ToolError> {
         Ok(_) | Err(_) if !is_text && !has_text => Ok(PageText::default()),
         Ok(_) | Err(_) => {
             let message = format!(
-                "{kind} cannot be turned into text: this program was put together without an extractor \
-                 (ToolOptions::extractor), so only text in UTF-8 can be fetched"
+                "{kind} cannot be turned into text, because the program haft-reader is not installed. Fetch a page \
+                 of plain text instead, or tell the user to install haft-reader beside haft."
             );
             Err(ToolError::new(ErrorCode::Unavailable, message))
         }

@@ -26,7 +26,7 @@ Examples:
   haft plan check report.json
   haft plan check report.json --input '{\"path\":\"src\"}'
   generate-plan | haft plan check - --json")]
-pub(super) struct PlanCheckArgs {
+pub(crate) struct PlanCheckArgs {
     /// The plan, or - for standard input
     file: PathBuf,
     /// Check references to the input, too, with this one: JSON, or @FILE to read it from a file

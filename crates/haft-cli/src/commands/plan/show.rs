@@ -23,7 +23,7 @@ Examples:
   haft plan show report.json --format dot | dot -Tpng > report.png
   haft plan show report.json --format mermaid >> README.md
   haft plan show report.json --format svg > report.svg")]
-pub(super) struct PlanShowArgs {
+pub(crate) struct PlanShowArgs {
     /// The plan, or - for standard input
     file: PathBuf,
     /// Format of the drawing

@@ -1,0 +1,5 @@
+//! The program `haft`.
+
+fn main() {
+    haft_cli::haft_main();
+}
