@@ -1,6 +1,8 @@
-//! `haft help-markdown`: the help of all commands as one Markdown text, which is committed as `docs/cli.md`.
+//! `haft help-markdown`: the help of all commands and the table of settings as one Markdown text, which is committed as
+//! `docs/cli.md`.
 
 use clap::Command;
+use haft_app::manifest::setting::{SETTINGS, Widens};
 
 use crate::error::{CommandError, CommandStatus};
 use crate::views::output;
@@ -18,6 +20,7 @@ pub(crate) fn run(haft: Command) -> Result<CommandStatus, CommandError> {
          it.\n\nThe settings and the output options of `haft` can be given to every command.\n",
     );
     write_command(haft, Depth::Top, &mut text);
+    write_settings(&mut text);
     output::write_data(&text)?;
     Ok(CommandStatus::Done)
 }
@@ -46,5 +49,26 @@ fn write_command(command: Command, depth: Depth, text: &mut String) {
         if !subcommand.is_hide_set() && subcommand.get_name() != "help" {
             write_command(subcommand.clone(), Depth::Below, text);
         }
+    }
+}
+
+fn write_settings(text: &mut String) {
+    text.push_str(
+        "\n## Settings\n\nA flag comes before the variable of the environment, and the variable before `haft.toml`. \
+         `[]` stands for an item of a list, `*` for a name. The last column says whether a manifest that you have not \
+         trusted yet can set the value: always, only to restrict, or never.\n\n\
+         | key in haft.toml | flag | variable | sets | untrusted |\n|---|---|---|---|---|\n",
+    );
+    let code = |name: Option<&str>| name.map_or_else(String::new, |name| format!("`{name}`"));
+    for setting in SETTINGS {
+        let untrusted = match (setting.key, setting.widens) {
+            (None, _) => "",
+            (Some(_), Widens::Never) => "always",
+            (Some(_), Widens::If(_)) => "to restrict",
+            (Some(_), Widens::Always) => "never",
+            (Some(_), Widens::OfEntry) => "as its entry",
+        };
+        let (key, flag, env) = (code(setting.key), code(setting.flag), code(setting.env));
+        text.push_str(&format!("| {key} | {flag} | {env} | {} | {untrusted} |\n", setting.doc));
     }
 }

@@ -68,7 +68,25 @@ pub(crate) fn run(
 
 #[cfg(test)]
 mod tests {
+    use haft_app::manifest::setting::{SETTINGS, Widens};
+
     use super::*;
+
+    /// Returns whether a table has a key as settings declare it: `[]` stands for any item, and `*` for any entry.
+    fn has_key(value: &toml::Value, key: &str) -> bool {
+        let (name, rest) = key.split_once('.').unwrap_or((key, ""));
+        let (name, is_list) = name.strip_suffix("[]").map_or((name, false), |name| (name, true));
+        let inside = |value: &toml::Value| rest.is_empty() || has_key(value, rest);
+        let Some(table) = value.as_table() else { return false };
+        match (name, table.get(name)) {
+            ("*", _) => table.values().any(inside),
+            (_, Some(found)) if is_list => {
+                found.as_array().is_some_and(|items| items.iter().any(inside))
+            }
+            (_, Some(found)) => inside(found),
+            (_, None) => false,
+        }
+    }
 
     /// Every line that starts with `#` and no space is an example: it must be valid once it is no comment any more.
     #[test]
@@ -86,6 +104,11 @@ mod tests {
             let parsed = ManifestFile::read(&path).unwrap().parse();
             assert!(parsed.is_ok(), "{}\n{text}", parsed.unwrap_err().message);
         }
+        let table: toml::Value = toml::from_str(&examples.join("\n")).unwrap();
+        let missing = SETTINGS.iter().filter(|setting| !matches!(setting.widens, Widens::OfEntry));
+        let missing = missing.filter_map(|setting| setting.key);
+        let missing: Vec<&str> = missing.filter(|key| !has_key(&table, key)).collect();
+        assert_eq!(missing, [""; 0], "the template has no example of these settings");
         let manifest = ManifestFile::read(&path).unwrap().parse().unwrap();
         assert!(manifest.allow_network.is_some() && !manifest.requires.is_empty());
         assert!(!manifest.permissions.is_empty() && manifest.tools.is_some());
