@@ -3,18 +3,14 @@
 //! people and for explaining refusals. The confinement that really surrounds a command is reported
 //! with that command.
 
-#[cfg(target_os = "linux")]
 mod mechanisms;
-#[cfg(target_os = "linux")]
 mod remedy;
-#[cfg(target_os = "linux")]
 pub(crate) mod trial;
 
 use std::io;
 use std::path::Path;
 
 /// The first argument that makes a program print the kernel's mechanisms.
-#[cfg(target_os = "linux")]
 const PROBE_ARGUMENT: &str = "__haft-sandbox-probe";
 
 /// The mechanisms that a kernel offers.
@@ -121,9 +117,7 @@ impl KernelSupport {
     ///
     /// # Errors
     ///
-    /// If the helper cannot be executed or gives an unexpected answer, and always on systems other
-    /// than Linux.
-    #[cfg(target_os = "linux")]
+    /// If the helper cannot be executed or gives an unexpected answer.
     pub fn probe(helper: &Path) -> io::Result<KernelSupport> {
         let output = std::process::Command::new(helper)
             .arg(PROBE_ARGUMENT)
@@ -138,13 +132,6 @@ impl KernelSupport {
         })
     }
 
-    /// Always fails, because the mechanisms are those of Linux.
-    #[cfg(not(target_os = "linux"))]
-    #[expect(clippy::missing_errors_doc, reason = "as on Linux, where they are described")]
-    pub fn probe(_helper: &Path) -> io::Result<KernelSupport> {
-        Err(io::Error::new(io::ErrorKind::Unsupported, "confinement needs Linux"))
-    }
-
     /// Returns whether a mechanism can be used.
     #[must_use]
     pub fn has(&self, mechanism: KernelMechanism) -> bool {
@@ -154,7 +141,6 @@ impl KernelSupport {
     }
 
     /// Detects the kernel's mechanisms, in a process that has one thread.
-    #[cfg(target_os = "linux")]
     pub(crate) fn probe_here() -> KernelSupport {
         let offers = KernelMechanism::ALL
             .map(|mechanism| MechanismSupport { mechanism, state: mechanisms::state(mechanism) });
@@ -162,7 +148,6 @@ impl KernelSupport {
     }
 
     /// Encodes one line per mechanism, with tabs between the fields.
-    #[cfg(target_os = "linux")]
     pub(crate) fn encode(&self) -> String {
         let lines = self.mechanisms.iter().map(|offer| {
             let name = offer.mechanism.name();
@@ -179,7 +164,6 @@ impl KernelSupport {
     }
 
     /// Parses the output of [`KernelSupport::encode`]; returns `None` for anything else.
-    #[cfg(target_os = "linux")]
     pub(crate) fn decode(text: &str) -> Option<KernelSupport> {
         let lines = text.lines().map(|line| {
             let mut fields = line.split('\t');
@@ -204,7 +188,6 @@ impl KernelSupport {
 /// Prints the kernel's mechanisms if the argument asks for it, and returns whether it did.
 ///
 /// Call it first in a program's main function: the process must have one thread.
-#[cfg(target_os = "linux")]
 pub(crate) fn print_if_requested(argument: &std::ffi::OsStr) -> bool {
     let is_requested = argument == PROBE_ARGUMENT;
     if is_requested {
@@ -218,10 +201,9 @@ pub(crate) fn print_if_requested(argument: &std::ffi::OsStr) -> bool {
 }
 
 /// Returns the text without line and field separators.
-#[cfg(target_os = "linux")]
 fn plain(text: &str) -> String {
     text.replace(['\t', '\n', '\r'], " ")
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
 mod tests;

@@ -16,8 +16,6 @@
 //!     RootFileChange, SandboxCommand,
 //! };
 //!
-//! # #[cfg(not(target_os = "linux"))] fn main() {}
-//! # #[cfg(target_os = "linux")]
 //! fn main() -> Result<(), Box<dyn std::error::Error>> {
 //!     // The helper that runs commands is this same program, recognised here by its arguments.
 //!     haft_sandbox::helper::run_if_requested();
@@ -62,65 +60,48 @@
 //! Everything here needs Linux. Roots work from 5.4 on; `openat2` (5.6) makes them faster.
 //! Confinement by namespaces needs 5.12 and permission to create namespaces. Without namespaces,
 //! Landlock (6.2) and system call filters enforce the layers that they can, and a confinement that
-//! needs more is refused. The crate compiles on other Unix systems. There, opening a root or
-//! spawning a command fails with an error that says so; nothing runs with less confinement than
-//! promised.
+//! needs more is refused. The crate does not compile for other systems, so nothing runs there with
+//! less confinement than promised.
 
 #![deny(missing_docs)]
 
-#[cfg(target_os = "linux")]
+#[cfg(not(target_os = "linux"))]
+compile_error!("haft-sandbox confines with mechanisms of the Linux kernel; build it for Linux");
+
 mod bytes;
-#[cfg(target_os = "linux")]
 mod cgroup;
 mod channel;
-#[cfg(target_os = "linux")]
 mod confine;
 mod confinement;
-#[cfg(target_os = "linux")]
 mod directory_watch;
 mod exit;
-#[cfg(target_os = "linux")]
 pub mod helper;
 mod kernel;
 pub mod limits;
 mod process;
-#[cfg(target_os = "linux")]
 mod process_tree;
 mod protect;
 pub mod proxy;
-#[cfg(target_os = "linux")]
 mod recovery_log;
 mod root;
-#[cfg(not(target_os = "linux"))]
-mod unsupported;
-#[cfg(target_os = "linux")]
 mod wire;
 
 pub use channel::{CHANNEL_DESCRIPTOR, CommandChannel};
 pub use confinement::{Confinement, Mechanisms, Network, PROXY_PORT, ResourceLimits};
-#[cfg(target_os = "linux")]
 pub use directory_watch::{DirectoryWatch, NameChange, WatchedChanges, WatchedEvents};
 pub use exit::{ExceededLimit, ProcessExit};
 pub use kernel::{Availability, KernelMechanism, KernelSupport, MechanismSupport};
 pub use process::{
-    Enforcement, EnforcementLevel, MissingLayer, SandboxCommand, SandboxLayer, SpawnError,
-    WaitError,
+    Enforcement, EnforcementLevel, Launcher, MissingLayer, ProcessControl, ProcessOutput,
+    RecoveryReport, SandboxCommand, SandboxLayer, SandboxProcess, SpawnError, WaitError,
 };
-#[cfg(target_os = "linux")]
-pub use process::{Launcher, ProcessControl, ProcessOutput, RecoveryReport, SandboxProcess};
 pub use protect::{
-    LinkedWorktree, ProtectedPathError, ProtectedPaths, ProtectionMode, ProtectiveMount,
-    ProtectiveMountKind, RevertResult, RevertedChange, ScanError, ScanOptions,
-    worktree_directories,
+    LinkedWorktree, ProtectedPathError, ProtectedPathScan, ProtectedPaths, ProtectionMode,
+    ProtectiveMount, ProtectiveMountKind, RevertResult, RevertedChange, ScanCache, ScanError,
+    ScanOptions, worktree_directories,
 };
-#[cfg(target_os = "linux")]
-pub use protect::{ProtectedPathScan, ScanCache};
-#[cfg(target_os = "linux")]
-pub use root::Root;
 pub use root::{
     CHANGES_MAX, ChangeSetError, ChangeSetState, ChangeTag, ChangeTarget, DirEntry, ExpectedFile,
-    InodeKind, InodeStamp, LINKS_MAX, OpenedRootFile, PathMetadata, ResolvedPath, RootError,
+    InodeKind, InodeStamp, LINKS_MAX, OpenedRootFile, PathMetadata, ResolvedPath, Root, RootError,
     RootFileChange, is_temporary,
 };
-#[cfg(not(target_os = "linux"))]
-pub use unsupported::{Control, Launcher, Leftovers, Output, Process, Root, helper};

@@ -452,7 +452,6 @@ pub(super) const MODULE_ORDER: &[ModuleOrder] = &[
             "kernel",
             "helper",
             "process",
-            "unsupported",
         ],
     },
     ModuleOrder {

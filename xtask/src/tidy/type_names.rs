@@ -19,7 +19,6 @@ pub(super) struct SharedTypeName {
     pub(super) why: &'static str,
 }
 
-const ONE_A_PLATFORM: &str = "one definition for each platform; only one of them is built";
 const ONE_A_STORE: &str = "one definition for each store of the journal";
 const TO_RENAME: &str = "needs another name";
 
@@ -29,14 +28,8 @@ pub(super) const SHARED_TYPE_NAMES: &[SharedTypeName] = &[
     SharedTypeName { name: "Condition", why: TO_RENAME },
     SharedTypeName { name: "Connection", why: TO_RENAME },
     SharedTypeName { name: "Failure", why: TO_RENAME },
-    SharedTypeName { name: "Launcher", why: ONE_A_PLATFORM },
     SharedTypeName { name: "Parameter", why: TO_RENAME },
-    SharedTypeName { name: "ProcessControl", why: ONE_A_PLATFORM },
-    SharedTypeName { name: "ProcessOutput", why: ONE_A_PLATFORM },
-    SharedTypeName { name: "RecoveryReport", why: ONE_A_PLATFORM },
     SharedTypeName { name: "Refusal", why: TO_RENAME },
-    SharedTypeName { name: "Root", why: ONE_A_PLATFORM },
-    SharedTypeName { name: "SandboxProcess", why: ONE_A_PLATFORM },
     SharedTypeName { name: "Writer", why: ONE_A_STORE },
 ];
 

@@ -56,7 +56,6 @@ impl SandboxCommand {
     }
 
     /// Refuses values that no program can be started with.
-    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "nothing is started there"))]
     pub(super) fn check(&self) -> Result<(), SpawnError> {
         let has_nul = |text: &OsStr| text.as_encoded_bytes().contains(&0);
         let is_no_name = |name: &OsStr| name.is_empty() || name.as_encoded_bytes().contains(&b'=');

@@ -1,9 +1,7 @@
 //! The enforcement around a process, layer by layer, as a value. It deliberately does not say what
 //! was requested.
 
-#[cfg(target_os = "linux")]
 use crate::confinement::Network;
-#[cfg(target_os = "linux")]
 use crate::wire::MechanismFlags;
 
 /// The level at which a layer was enforced.
@@ -41,10 +39,7 @@ impl Enforcement {
             [self.filesystem, self.network, self.processes, self.system_calls, self.resources];
         layers.iter().all(|level| *level == EnforcementLevel::Kernel)
     }
-}
 
-#[cfg(target_os = "linux")]
-impl Enforcement {
     /// The enforcement by a supervisor alone: it keeps the process tree together.
     pub(super) const SUPERVISED: Enforcement = Enforcement {
         filesystem: EnforcementLevel::None,
@@ -89,5 +84,5 @@ impl Enforcement {
     }
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
 mod tests;

@@ -111,9 +111,6 @@ pub enum SpawnError {
         /// How long the launcher waited, in milliseconds.
         wait_ms: u64,
     },
-    /// This platform cannot supervise a process tree.
-    #[error("supervised processes need Linux")]
-    Unsupported,
 }
 
 /// A layer of a confinement that cannot be enforced on this machine.

@@ -8,35 +8,22 @@
 //! the caller enforces both by reading and killing.
 
 mod command;
-#[cfg(target_os = "linux")]
 mod control;
 mod enforcement;
 mod error;
-#[cfg(target_os = "linux")]
 mod helper_socket;
-#[cfg(target_os = "linux")]
 mod hidden_paths;
-#[cfg(target_os = "linux")]
 mod launcher;
-#[cfg(target_os = "linux")]
 mod missing_layers;
-#[cfg(target_os = "linux")]
 mod output;
-#[cfg(target_os = "linux")]
 mod pending_reconciliation;
-#[cfg(target_os = "linux")]
 mod recovery;
-#[cfg(target_os = "linux")]
 mod zygote;
 
 pub use command::SandboxCommand;
-#[cfg(target_os = "linux")]
 pub use control::ProcessControl;
 pub use enforcement::{Enforcement, EnforcementLevel};
 pub use error::{MissingLayer, SandboxLayer, SpawnError, WaitError};
-#[cfg(target_os = "linux")]
 pub use launcher::{Launcher, SandboxProcess};
-#[cfg(target_os = "linux")]
 pub use output::ProcessOutput;
-#[cfg(target_os = "linux")]
 pub use recovery::RecoveryReport;

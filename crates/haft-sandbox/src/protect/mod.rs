@@ -23,14 +23,11 @@
 mod builtin;
 mod error;
 mod fold;
-#[cfg(target_os = "linux")]
 mod git_config;
 mod pattern;
 mod protected_paths;
 mod report;
-#[cfg(target_os = "linux")]
 mod revert;
-#[cfg(target_os = "linux")]
 mod scan;
 mod worktree;
 
@@ -40,8 +37,6 @@ pub use report::{
     ProtectionMode, ProtectiveMount, ProtectiveMountKind, RevertResult, RevertedChange, ScanError,
     ScanOptions,
 };
-#[cfg(target_os = "linux")]
 pub use scan::{ProtectedPathScan, ScanCache};
-#[cfg(target_os = "linux")]
 pub(crate) use scan::{end_time, reconcile_interrupted};
 pub use worktree::{LinkedWorktree, worktree_directories};

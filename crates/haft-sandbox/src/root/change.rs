@@ -3,9 +3,7 @@
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
-#[cfg(target_os = "linux")]
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::file::InodeStamp;
 
@@ -41,7 +39,6 @@ impl ChangeTag {
         is_tag.then(|| u32::from_str_radix(text, 16).ok().map(Self)).flatten()
     }
 
-    #[cfg(target_os = "linux")]
     pub(super) fn temporary(self, number: u32) -> String {
         format!(
             "{TEMPORARY_PREFIX}{self}{number:0width$x}{TEMPORARY_SUFFIX}",
@@ -50,7 +47,6 @@ impl ChangeTag {
     }
 
     /// Returns whether a file of this name is a temporary of the set.
-    #[cfg(target_os = "linux")]
     pub(super) fn is_of(self, name: &OsStr) -> bool {
         let tag = self.to_string();
         letters_of(name).is_some_and(|letters| letters.starts_with(tag.as_bytes()))
@@ -122,7 +118,6 @@ pub enum ExpectedFile {
 }
 
 impl RootFileChange {
-    #[cfg(target_os = "linux")]
     pub(super) fn path(&self) -> &Path {
         match self {
             RootFileChange::Write { path, .. } | RootFileChange::Remove { path, .. } => path,

@@ -101,9 +101,6 @@ pub enum RootError {
         /// The operating system's error.
         source: io::Error,
     },
-    /// This platform cannot confine directory handles.
-    #[error("confined directories need Linux")]
-    Unsupported,
 }
 
 /// A change set that was not applied.
@@ -158,7 +155,6 @@ fn display_path(path: &std::path::Path) -> std::path::Display<'_> {
     if path.as_os_str().is_empty() { std::path::Path::new(".").display() } else { path.display() }
 }
 
-#[cfg(target_os = "linux")]
 impl RootError {
     /// Converts the kernel's error for `path`.
     pub(super) fn from_errno(path: &std::path::Path, errno: rustix::io::Errno) -> RootError {
@@ -186,5 +182,5 @@ impl RootError {
     }
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
 mod tests;

@@ -78,7 +78,6 @@ impl InodeStamp {
 
     /// Returns whether this is the same file with the same content, even if it was renamed or
     /// linked in between, which changes `changed_ns`.
-    #[cfg(target_os = "linux")]
     pub(super) fn is_same_content(&self, other: &InodeStamp) -> bool {
         InodeStamp { changed_ns: 0, ..*self } == InodeStamp { changed_ns: 0, ..*other }
     }
@@ -124,7 +123,6 @@ pub struct DirEntry {
     pub kind: InodeKind,
 }
 
-#[cfg(target_os = "linux")]
 impl From<rustix::fs::FileType> for InodeKind {
     fn from(kind: rustix::fs::FileType) -> Self {
         use rustix::fs::FileType;
@@ -141,7 +139,6 @@ impl From<rustix::fs::FileType> for InodeKind {
     }
 }
 
-#[cfg(target_os = "linux")]
 impl From<&rustix::fs::Stat> for PathMetadata {
     fn from(stat: &rustix::fs::Stat) -> Self {
         let nanoseconds = |seconds: i128, rest: i128| seconds * 1_000_000_000 + rest;

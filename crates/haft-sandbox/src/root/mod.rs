@@ -5,18 +5,13 @@
 //! follows no symbolic link. A path that was exchanged between the two steps makes the use fail and
 //! never redirects it. The module deliberately knows no rules about allowed paths.
 
-#[cfg(target_os = "linux")]
 mod apply;
-#[cfg(target_os = "linux")]
 mod beneath_directory;
 mod change;
 mod error;
 mod file;
-#[cfg(target_os = "linux")]
 mod handle;
-#[cfg(target_os = "linux")]
 mod list;
-#[cfg(target_os = "linux")]
 mod resolve;
 
 pub use change::{
@@ -27,5 +22,4 @@ pub use error::{ChangeSetError, RootError};
 pub use file::{
     DirEntry, InodeKind, InodeStamp, LINKS_MAX, OpenedRootFile, PathMetadata, ResolvedPath,
 };
-#[cfg(target_os = "linux")]
 pub use handle::Root;

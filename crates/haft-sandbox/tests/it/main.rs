@@ -1,7 +1,6 @@
 //! The crate's guarantees, tested from outside: paths, change sets, processes. Tests of a root run
 //! twice: with this kernel's features and with those of every kernel.
 
-#![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod apply;
