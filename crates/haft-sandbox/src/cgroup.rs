@@ -142,14 +142,11 @@ impl CgroupPart {
 
 /// Returns the place where groups would be created, as text for a person.
 pub(crate) fn description() -> Option<String> {
-    let places = directory::find_directories();
-    let interface = places.first()?.interface;
-    Some(match interface {
-        CgroupInterface::Unified => "version 2, with memory and pids".to_owned(),
-        CgroupInterface::Memory | CgroupInterface::Processes => {
-            "version 1, with memory and pids".to_owned()
-        }
-    })
+    let version = match directory::find_directories().first()?.interface {
+        CgroupInterface::Unified => 2,
+        CgroupInterface::Memory | CgroupInterface::Processes => 1,
+    };
+    Some(format!("version {version}, with memory and pids"))
 }
 
 /// Returns the number of a line such as `oom_kill 3`.

@@ -75,6 +75,7 @@ mod confine;
 mod confinement;
 mod directory_watch;
 mod exit;
+mod fork;
 pub mod helper;
 mod kernel;
 pub mod limits;

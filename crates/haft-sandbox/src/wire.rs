@@ -9,7 +9,7 @@ mod reply;
 mod spec;
 
 pub(crate) use bounds::{WireConfinement, WireMount};
-pub(crate) use descriptor_passing::{receive, send, send_all};
+pub(crate) use descriptor_passing::{receive, send, send_all, socket_pair};
 pub(crate) use reply::{FRAME_HEADER_BYTES, HelperReply, MechanismFlags, StartFailure, StartStage};
 pub(crate) use spec::WireCommandSpec;
 

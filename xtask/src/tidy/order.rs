@@ -439,6 +439,7 @@ pub(super) const MODULE_ORDER: &[ModuleOrder] = &[
             "channel",
             "directory_watch",
             "exit",
+            "fork",
             "limits",
             "process_tree",
             "proxy",

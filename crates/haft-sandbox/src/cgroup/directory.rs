@@ -31,10 +31,18 @@ pub(super) enum CgroupInterface {
 pub(super) fn find_directories() -> Vec<CgroupDirectory> {
     let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
-    if let Some(own) = directory(&groups, &mounts, CgroupHierarchy::Unified)
-        && let Some(directory) = unified(&own)
-    {
-        return vec![CgroupDirectory { directory, interface: CgroupInterface::Unified }];
+    if let Some(own) = directory(&groups, &mounts, CgroupHierarchy::Unified) {
+        let above = own.parent().filter(|above| {
+            let mut value = [0; 4];
+            let length = rustix::fs::getxattr(*above, "user.delegate", &mut value[..]);
+            length.is_ok_and(|length| value.get(..length) == Some(b"1"))
+        });
+        // The own group or, if the init system delegated a group for this purpose, its parent.
+        let mut candidates = [Some(own.as_path()), above].into_iter().flatten();
+        if let Some(usable) = candidates.find(|path| is_ours(path) && has_controllers(path)) {
+            let directory = usable.to_path_buf();
+            return vec![CgroupDirectory { directory, interface: CgroupInterface::Unified }];
+        }
     }
     // Old kernels could be configured not to count a group's memory in its ancestors. A command
     // would then escape their limits.
@@ -82,49 +90,33 @@ pub(super) fn directory(groups: &str, mounts: &str, hierarchy: CgroupHierarchy) 
         is_match.then_some(path)
     })?;
     mounts.lines().find_map(|line| {
-        let (root, mounted_at) = mount(line, hierarchy)?;
+        // A line of `/proc/self/mountinfo` says which part of the tree is mounted where.
+        let (first, last) = line.split_once(" - ")?;
+        let mut fields = first.split(' ');
+        let (root, mounted_at) = (fields.nth(3)?, fields.next()?);
+        let mut fields = last.split(' ');
+        let (kind, options) = (fields.next()?, fields.nth(1)?);
+        let is_match = match hierarchy {
+            CgroupHierarchy::Unified => kind == "cgroup2",
+            CgroupHierarchy::Controller(name) => {
+                kind == "cgroup" && options.split(',').any(|option| option == name)
+            }
+        };
+        // Spaces and similar characters are written as octal numbers. No init system mounts control
+        // groups at such a path.
+        if !is_match || root.contains('\\') || mounted_at.contains('\\') {
+            return None;
+        }
         // A container may see only a part of the tree. A group outside that part has no directory
         // here.
-        let below = Path::new(path).strip_prefix(&root).ok()?;
+        let below = Path::new(path).strip_prefix(root).ok()?;
         let is_plain =
             below.components().all(|part| matches!(part, std::path::Component::Normal(_)));
         is_plain.then(|| {
-            if below.as_os_str().is_empty() { mounted_at.clone() } else { mounted_at.join(below) }
+            let mounted_at = Path::new(mounted_at);
+            if below.as_os_str().is_empty() { mounted_at.into() } else { mounted_at.join(below) }
         })
     })
-}
-
-/// Parses a line of `/proc/self/mountinfo`. Returns which part of the tree is mounted where.
-fn mount(line: &str, hierarchy: CgroupHierarchy) -> Option<(PathBuf, PathBuf)> {
-    let (first, last) = line.split_once(" - ")?;
-    let mut fields = first.split(' ');
-    let (root, mounted_at) = (fields.nth(3)?, fields.next()?);
-    let mut fields = last.split(' ');
-    let (kind, options) = (fields.next()?, fields.nth(1)?);
-    let is_match = match hierarchy {
-        CgroupHierarchy::Unified => kind == "cgroup2",
-        CgroupHierarchy::Controller(name) => {
-            kind == "cgroup" && options.split(',').any(|option| option == name)
-        }
-    };
-    // Spaces and similar characters are written as octal numbers. No init system mounts control
-    // groups at such a path.
-    let is_plain = !root.contains('\\') && !mounted_at.contains('\\');
-    (is_match && is_plain).then(|| (PathBuf::from(root), PathBuf::from(mounted_at)))
-}
-
-/// Returns the directory below which groups of version 2 can be created with both controllers. This
-/// is the own group or, if the init system delegated a group for this purpose, its parent.
-fn unified(own: &Path) -> Option<PathBuf> {
-    let above = own.parent().filter(|above| {
-        let mut value = [0; 4];
-        let length = rustix::fs::getxattr(*above, "user.delegate", &mut value[..]);
-        length.is_ok_and(|length| value.get(..length) == Some(b"1"))
-    });
-    [Some(own.to_owned()), above.map(Path::to_owned)]
-        .into_iter()
-        .flatten()
-        .find(|path| is_ours(path) && has_controllers(path))
 }
 
 /// Returns whether groups created here get both controllers. Enables the controllers if possible;

@@ -48,9 +48,17 @@ pub(crate) fn drop_all() -> io::Result<()> {
     };
     clear_ambient_capability_set()?;
     set_capabilities(None, NONE)?;
+    let mut has_bounding_set = false;
+    for capability in (0..=CAPABILITY_MAX).take_while(|_| is_bounded) {
+        match bounding(libc::PR_CAPBSET_READ, capability) {
+            Ok(is_set) => has_bounding_set |= is_set != 0,
+            Err(Errno::INVAL) => break,
+            Err(errno) => return Err(errno.into()),
+        }
+    }
     let is_clean = capabilities(None)? == NONE
         && no_new_privs()?
-        && (!is_bounded || is_bounding_set_empty()?)
+        && !has_bounding_set
         && (!is_locked || capabilities_secure_bits()? == locked());
     if is_clean {
         return Ok(());
@@ -68,18 +76,6 @@ fn locked() -> CapabilitiesSecureBits {
         | CapabilitiesSecureBits::KEEP_CAPS_LOCKED
         | CapabilitiesSecureBits::NO_CAP_AMBIENT_RAISE
         | CapabilitiesSecureBits::NO_CAP_AMBIENT_RAISE_LOCKED
-}
-
-fn is_bounding_set_empty() -> io::Result<bool> {
-    for capability in 0..=CAPABILITY_MAX {
-        match bounding(libc::PR_CAPBSET_READ, capability) {
-            Ok(0) => {}
-            Ok(_) => return Ok(false),
-            Err(Errno::INVAL) => break,
-            Err(errno) => return Err(errno.into()),
-        }
-    }
-    Ok(true)
 }
 
 /// Called by number, because a newer kernel may have capabilities without a name in the library.

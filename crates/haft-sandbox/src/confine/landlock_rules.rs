@@ -38,7 +38,7 @@ pub(super) fn without_view(
     for (path, access) in readable.chain(writable) {
         grant(path, access, &bounds.hidden, &mut rules).map_err(|error| {
             let at = format!("granting the siblings of hidden paths in {}", path.display());
-            StartFailure::new(StartStage::Confine, at, &error)
+            StartFailure::new(StartStage::Confine, at, error)
         })?;
     }
     Ok(rules)

@@ -2,8 +2,9 @@
 //! limits, Landlock, and the system call filter last. They are prepared earlier, and the result
 //! says which are in force. They cannot be undone.
 
-use std::io;
 use std::path::Path;
+
+use rustix::io::Errno;
 
 use super::landlock::{self, LandlockRule};
 use super::limits;
@@ -29,12 +30,10 @@ impl KernelConfinement {
         bounds: &WireConfinement,
     ) -> Result<KernelConfinement, StartFailure> {
         // Memory that no process has mapped is invisible when the memory of processes is measured.
-        let (memfd, ipc) = (MemfdAccess::Denied, IpcAccess::Small);
         let options = SeccompOptions {
-            sockets: SocketAccess::All,
-            memfd,
-            ipc,
-            neighbours: NeighbourAccess::Own,
+            memfd: MemfdAccess::Denied,
+            ipc: IpcAccess::Small,
+            ..SeccompOptions::LOOSE
         };
         Ok(KernelConfinement {
             bounds: bounds.clone(),
@@ -67,7 +66,8 @@ impl KernelConfinement {
         };
         // The limit counts every process of the user, so existing ones are added to the command's
         // own.
-        let others = limits::tasks_of_user().map_err(failed("counting processes"))?;
+        let others =
+            limits::tasks_of_user().map_err(StartStage::Confine.at("counting processes"))?;
         let processes = bounds.resources.processes.saturating_add(others);
         Ok(KernelConfinement {
             bounds: bounds.clone(),
@@ -84,15 +84,17 @@ impl KernelConfinement {
     /// requested.
     pub(crate) fn apply(&self) -> Result<MechanismFlags, StartFailure> {
         if !self.has_namespaces {
-            capabilities::drop_all().map_err(failed("dropping capabilities"))?;
+            capabilities::drop_all().map_err(StartStage::Confine.at("dropping capabilities"))?;
         }
-        limits::apply(&self.resources).map_err(failed("setting limits"))?;
+        limits::apply(&self.resources).map_err(StartStage::Confine.at("setting limits"))?;
         let landlock = match &self.rules {
-            Some(rules) => landlock::restrict(rules).map_err(failed("restricting files"))?,
+            Some(rules) => {
+                landlock::restrict(rules).map_err(StartStage::Confine.at("restricting files"))?
+            }
             None => false,
         };
         if let Some(filters) = &self.filters {
-            filters.install().map_err(failed("filtering system calls"))?;
+            filters.install().map_err(StartStage::Confine.at("filtering system calls"))?;
         }
         let applied = MechanismFlags {
             namespaces: self.has_namespaces,
@@ -103,26 +105,19 @@ impl KernelConfinement {
             process_bound: false,
         };
         if is_sufficient(&self.bounds, applied) {
-            Ok(applied)
-        } else {
-            let error = io::Error::from_raw_os_error(libc::EOPNOTSUPP);
-            Err(failed("comparing the limits in force with the requested ones")(error))
+            return Ok(applied);
         }
+        let at = "comparing the limits in force with the requested ones";
+        Err(StartFailure::new(StartStage::Confine, at, Errno::OPNOTSUPP))
     }
 
     /// Applies every available mechanism to this process, and returns them.
     pub(crate) fn apply_available() -> MechanismFlags {
-        let options = SeccompOptions {
-            sockets: SocketAccess::All,
-            memfd: MemfdAccess::Allowed,
-            ipc: IpcAccess::Allowed,
-            neighbours: NeighbourAccess::Own,
-        };
         // Both of the others need `no_new_privs`.
         let has_dropped = capabilities::drop_all().is_ok();
         let limits = limits::apply(&ResourceLimits::default()).is_ok();
         let landlock = has_dropped && landlock::restrict(&[]).unwrap_or(false);
-        let filter = || SeccompFilter::build(options)?.install();
+        let filter = || SeccompFilter::build(SeccompOptions::LOOSE)?.install();
         MechanismFlags {
             landlock,
             seccomp: has_dropped && filter().is_ok(),
@@ -139,9 +134,6 @@ fn filters(
     if !bounds.mechanisms.seccomp {
         return Ok(None);
     }
-    SeccompFilter::build(options).map(Some).map_err(failed("building system call filters"))
-}
-
-fn failed(at: &'static str) -> impl Fn(io::Error) -> StartFailure {
-    move |error| StartFailure::new(StartStage::Confine, at, &error)
+    let filter = SeccompFilter::build(options).map(Some);
+    filter.map_err(StartStage::Confine.at("building system call filters"))
 }

@@ -28,6 +28,9 @@ use namespaces::StartDirectory;
 use crate::confinement::{Mechanisms, Network, ResourceLimits};
 use crate::wire::{MechanismFlags, StartFailure, StartStage, WireConfinement};
 
+/// The host name in a command's own namespace.
+const HOST_NAME: &[u8] = b"haft";
+
 /// A process in new namespaces, after the setup that is the same for every command.
 pub(crate) struct NamespacedProcess {
     view: MountView,
@@ -39,13 +42,19 @@ impl NamespacedProcess {
         user: OuterUser,
         network: Network,
     ) -> Result<NamespacedProcess, StartFailure> {
-        namespaces::map_user(user)?;
+        user.map_into_namespace()
+            .map_err(StartStage::Confine.at("mapping the user into its namespace"))?;
+        rustix::system::sethostname(HOST_NAME)
+            .map_err(StartStage::Confine.at("naming the host"))?;
         match network {
             Network::Loopback | Network::Proxied => network::raise_loopback()?,
             Network::Host => {}
         }
         namespaces::unshare_mounts()?;
-        Ok(NamespacedProcess { view: MountView::begin()? })
+        let at = "mounting a temporary file system";
+        let mut view = MountView::new().map_err(StartStage::Confine.at(at))?;
+        view.add_entries(view_entries::initial_entries())?;
+        Ok(NamespacedProcess { view })
     }
 
     /// Gives this process the view and the network of the confinement.
@@ -64,7 +73,7 @@ impl NamespacedProcess {
         };
         let is_bound = self.enter_view(bounds)?;
         place.enter_directory()?;
-        drop_capabilities()?;
+        capabilities::drop_all().map_err(StartStage::Confine.at("dropping capabilities"))?;
         Ok((listener, is_bound))
     }
 
@@ -83,7 +92,7 @@ impl NamespacedProcess {
             wants_group: false,
         };
         let is_bound = self.enter_view(&bounds)?;
-        drop_capabilities()?;
+        capabilities::drop_all().map_err(StartStage::Confine.at("dropping capabilities"))?;
         Ok(is_bound)
     }
 
@@ -91,25 +100,12 @@ impl NamespacedProcess {
     /// they are limited.
     fn enter_view(self, bounds: &WireConfinement) -> Result<bool, StartFailure> {
         let entered = self.view.enter(bounds)?;
-        let is_bound = limits::bound_processes(bounds.resources.processes).map_err(|error| {
-            StartFailure::new(StartStage::Confine, "bounding processes", &error)
-        })?;
+        let is_bound = limits::bound_processes(bounds.resources.processes)
+            .map_err(StartStage::Confine.at("bounding processes"))?;
         entered.seal()?;
         // For every user except root the per-user limit applies as well; in the command's own
         // namespace it is exact.
         Ok(is_bound || !rustix::process::getuid().is_root())
-    }
-}
-
-/// Returns the available mechanisms that are also requested.
-pub(crate) fn usable_mechanisms(bounds: &WireConfinement, offer: MechanismFlags) -> MechanismFlags {
-    let Mechanisms { namespaces, landlock, seccomp } = bounds.mechanisms;
-    MechanismFlags {
-        namespaces: offer.namespaces && namespaces,
-        landlock: offer.landlock && landlock,
-        seccomp: offer.seccomp && seccomp,
-        limits: offer.limits,
-        process_bound: offer.process_bound && namespaces,
     }
 }
 
@@ -133,9 +129,4 @@ pub(crate) fn is_sufficient(bounds: &WireConfinement, applied: MechanismFlags) -
             applied.namespaces || applied.landlock,
         )
         && is_met(requested.seccomp, applied.seccomp)
-}
-
-fn drop_capabilities() -> Result<(), StartFailure> {
-    capabilities::drop_all()
-        .map_err(|error| StartFailure::new(StartStage::Confine, "dropping capabilities", &error))
 }

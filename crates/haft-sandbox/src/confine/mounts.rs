@@ -79,12 +79,9 @@ pub(super) struct EnteredMountView {
 impl EnteredMountView {
     /// Makes the mounts read-only that had to be writable until now.
     pub(super) fn seal(self) -> Result<(), StartFailure> {
-        self.open
-            .iter()
-            .try_for_each(|mount| attributes::set(mount, READ_ONLY, MountReach::Mount))
-            .map_err(|error| {
-                StartFailure::new(StartStage::Confine, "sealing the file system", &error)
-            })
+        let mut open = self.open.iter();
+        open.try_for_each(|mount| attributes::set(mount, READ_ONLY, MountReach::Mount))
+            .map_err(StartStage::Confine.at("sealing the file system"))
     }
 }
 
@@ -100,12 +97,38 @@ fn unless_out_of_reach(fixed: io::Result<()>) -> io::Result<()> {
 impl MountView {
     /// Begins a view with the parts that are the same for every command. This process must have a
     /// private mount namespace.
-    pub(super) fn begin() -> Result<MountView, StartFailure> {
-        let mut view = MountView::bare().map_err(|error| {
-            StartFailure::new(StartStage::Confine, "mounting a temporary file system", &error)
-        })?;
-        view_entries::initial_entries().try_for_each(|entry| view.add_or_fail(&entry))?;
-        Ok(view)
+    pub(super) fn new() -> io::Result<MountView> {
+        let mask = umask(Mode::empty());
+        let base = new_file_system("tmpfs", &options(&ResourceLimits::default()))?;
+        // It needs a mount point until the view exists. No granted path can lie below this one.
+        attach(&base, CWD, BUILDING_SITE)?;
+        for (_, name) in TEMPORARY {
+            mkdirat(&base, name, Mode::from_raw_mode(0o1777))?;
+        }
+        mkdirat(&base, HOME, Mode::RWXU)?;
+        mkdirat(&base, TOP, Mode::from_raw_mode(0o755))?;
+        let top = open_tree(&base, TOP, CLONE)?;
+        attach(&top, &base, TOP)?;
+        mkdirat(&top, "dev", Mode::from_raw_mode(0o755))?;
+        for (name, target) in DEVICE_LINKS {
+            symlinkat(target, &top, Path::new("dev").join(name))?;
+        }
+        let device = fstat(&base)?.st_dev;
+        Ok(MountView { base, device, top, open: Vec::new(), hidden_count: 0, mask })
+    }
+
+    /// Adds entries, parents before children.
+    pub(super) fn add_entries(
+        &mut self,
+        entries: impl IntoIterator<Item = ViewEntry>,
+    ) -> Result<(), StartFailure> {
+        for entry in entries {
+            self.add(&entry).map_err(|error| {
+                let at = format!("mounting {}", entry.path.display());
+                StartFailure::new(StartStage::Confine, at, error)
+            })?;
+        }
+        Ok(())
     }
 
     /// Returns the path of a descriptor of this process, which the machine's own `/proc` no longer
@@ -128,46 +151,10 @@ impl MountView {
             }
             Ok(fsconfig_reconfigure(&picked)?)
         };
-        limit_size().map_err(|error| {
-            StartFailure::new(StartStage::Confine, "bounding temporary files", &error)
-        })?;
-        view_entries::granted_entries(bounds)
-            .iter()
-            .try_for_each(|entry| self.add_or_fail(entry))?;
+        limit_size().map_err(StartStage::Confine.at("bounding temporary files"))?;
+        self.add_entries(view_entries::granted_entries(bounds))?;
         umask(self.mask);
-        self.enter_top().map_err(|error| {
-            StartFailure::new(StartStage::Confine, "entering the new file system", &error)
-        })
-    }
-
-    fn bare() -> io::Result<MountView> {
-        let mask = umask(Mode::empty());
-        let base = new_file_system("tmpfs", &options(&ResourceLimits::default()))?;
-        // It needs a mount point until the view exists. No granted path can lie below this one.
-        attach(&base, CWD, BUILDING_SITE)?;
-        for (_, name) in TEMPORARY {
-            mkdirat(&base, name, Mode::from_raw_mode(0o1777))?;
-        }
-        mkdirat(&base, HOME, Mode::RWXU)?;
-        mkdirat(&base, TOP, Mode::from_raw_mode(0o755))?;
-        let top = open_tree(&base, TOP, CLONE)?;
-        attach(&top, &base, TOP)?;
-        mkdirat(&top, "dev", Mode::from_raw_mode(0o755))?;
-        for (name, target) in DEVICE_LINKS {
-            symlinkat(target, &top, Path::new("dev").join(name))?;
-        }
-        let device = fstat(&base)?.st_dev;
-        Ok(MountView { base, device, top, open: Vec::new(), hidden_count: 0, mask })
-    }
-
-    fn add_or_fail(&mut self, entry: &ViewEntry) -> Result<(), StartFailure> {
-        self.add(entry).map_err(|error| {
-            StartFailure::new(
-                StartStage::Confine,
-                format!("mounting {}", entry.path.display()),
-                &error,
-            )
-        })
+        self.enter_top().map_err(StartStage::Confine.at("entering the new file system"))
     }
 
     fn add(&mut self, entry: &ViewEntry) -> io::Result<()> {
@@ -197,7 +184,29 @@ impl MountView {
             ViewEntryKind::ReadOnly => {
                 unless_out_of_reach(self.bind_in_place(path, READ_ONLY | TAME))
             }
-            ViewEntryKind::Hidden => self.hide_path(path),
+            // A link needs no cover: its target is hidden under its own path.
+            ViewEntryKind::Hidden => {
+                let Some(place) = self.find_without_links(path)? else { return Ok(()) };
+                if kind_of(&place)? != FileType::Directory {
+                    match make_file(&self.base, Path::new(EMPTY_FILE)) {
+                        // One file covers them all.
+                        Ok(()) | Err(Errno::EXIST) => {}
+                        Err(errno) => return Err(errno.into()),
+                    }
+                    let mount = open_tree(&self.base, EMPTY_FILE, CLONE)?;
+                    attributes::set(&mount, READ_ONLY | TAME, MountReach::Mount)?;
+                    return Ok(attach_at(&mount, &place)?);
+                }
+                // Each needs a separate directory, because granted paths inside it need mount
+                // points there.
+                let name = format!("hidden-{}", self.hidden_count);
+                self.hidden_count += 1;
+                mkdirat(&self.base, &name, Mode::from_raw_mode(0o755))?;
+                let mount = open_tree(&self.base, &name, CLONE)?;
+                attach_at(&mount, &place)?;
+                self.open.push(mount);
+                Ok(())
+            }
             ViewEntryKind::Device => {
                 let handle = openat2(CWD, path, HANDLE, Mode::empty(), NO_LINKS)?;
                 if kind_of(&handle)? != FileType::CharacterDevice {
@@ -269,30 +278,6 @@ impl MountView {
                 Ok(())
             }
         }
-    }
-
-    /// Covers a path of a parent mount with an empty one. A link needs no cover: its target is
-    /// hidden under its own path.
-    fn hide_path(&mut self, path: &Path) -> io::Result<()> {
-        let Some(place) = self.find_without_links(path)? else { return Ok(()) };
-        if kind_of(&place)? != FileType::Directory {
-            match make_file(&self.base, Path::new(EMPTY_FILE)) {
-                // One file covers them all.
-                Ok(()) | Err(Errno::EXIST) => {}
-                Err(errno) => return Err(errno.into()),
-            }
-            let mount = open_tree(&self.base, EMPTY_FILE, CLONE)?;
-            attributes::set(&mount, READ_ONLY | TAME, MountReach::Mount)?;
-            return Ok(attach_at(&mount, &place)?);
-        }
-        // Each needs a separate directory, because granted paths inside it need mount points there.
-        let name = format!("hidden-{}", self.hidden_count);
-        self.hidden_count += 1;
-        mkdirat(&self.base, &name, Mode::from_raw_mode(0o755))?;
-        let mount = open_tree(&self.base, &name, CLONE)?;
-        attach_at(&mount, &place)?;
-        self.open.push(mount);
-        Ok(())
     }
 
     /// Mounts something at its place in the view, and creates the mount point if possible.

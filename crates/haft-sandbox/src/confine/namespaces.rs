@@ -3,6 +3,7 @@
 
 use std::ffi::c_int;
 use std::fs;
+use std::io;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 
@@ -13,9 +14,6 @@ use rustix::process::{chdir, getegid, geteuid};
 use super::mounts::MountView;
 use crate::confinement::Network;
 use crate::wire::{StartFailure, StartStage};
-
-/// The host name in a command's own namespace.
-const HOST_NAME: &[u8] = b"haft";
 
 /// The user's and group's numbers outside the namespace.
 #[derive(Debug, Clone, Copy)]
@@ -51,22 +49,16 @@ impl OuterUser {
     pub(crate) fn current_user() -> OuterUser {
         OuterUser { user: geteuid().as_raw(), group: getegid().as_raw() }
     }
-}
 
-/// Maps only the user's own number, and sets the host name.
-pub(super) fn map_user(user: OuterUser) -> Result<(), StartFailure> {
-    let failure = |error| {
-        StartFailure::new(StartStage::Confine, "mapping the user into its namespace", &error)
-    };
-    let OuterUser { user, group } = user;
-    // The kernel lets an ordinary user map a group only after `setgroups` is disabled, because that
-    // call could drop groups.
-    let write = |name: &str, text: String| fs::write(format!("/proc/self/{name}"), text);
-    write("setgroups", "deny".to_owned()).map_err(failure)?;
-    write("uid_map", format!("{user} {user} 1")).map_err(failure)?;
-    write("gid_map", format!("{group} {group} 1")).map_err(failure)?;
-    rustix::system::sethostname(HOST_NAME)
-        .map_err(|errno| StartFailure::new(StartStage::Confine, "naming the host", &errno.into()))
+    /// Maps only the user's own number into this process's user namespace.
+    pub(crate) fn map_into_namespace(self) -> io::Result<()> {
+        let OuterUser { user, group } = self;
+        // The kernel lets an ordinary user map a group only after `setgroups` is disabled, because
+        // that call could drop groups.
+        fs::write("/proc/self/setgroups", "deny")?;
+        fs::write("/proc/self/uid_map", format!("{user} {user} 1"))?;
+        fs::write("/proc/self/gid_map", format!("{group} {group} 1"))
+    }
 }
 
 /// Gives this process a private copy of the current mounts.
@@ -75,14 +67,8 @@ pub(super) fn unshare_mounts() -> Result<(), StartFailure> {
     // SAFETY: the call changes no state that this program relies on, and this process has one
     // thread.
     let answer = unsafe { libc::unshare(libc::CLONE_NEWNS) };
-    match answer {
-        0 => Ok(()),
-        _ => Err(StartFailure::new(
-            StartStage::Confine,
-            "making a mount namespace",
-            &std::io::Error::last_os_error(),
-        )),
-    }
+    let made = if answer == 0 { Ok(()) } else { Err(io::Error::last_os_error()) };
+    made.map_err(StartStage::Confine.at("making a mount namespace"))
 }
 
 impl StartDirectory {
@@ -91,7 +77,7 @@ impl StartDirectory {
         directory: &OwnedFd,
         view: &MountView,
     ) -> Result<StartDirectory, StartFailure> {
-        let found = || {
+        let found = || -> io::Result<StartDirectory> {
             let stat = fstat(directory)?;
             if FileType::from_raw_mode(stat.st_mode) != FileType::Directory {
                 return Err(Errno::NOTDIR.into());
@@ -99,8 +85,7 @@ impl StartDirectory {
             let path = view.path_of(directory)?;
             Ok(StartDirectory { path, device: stat.st_dev, inode: stat.st_ino })
         };
-        found()
-            .map_err(|error: std::io::Error| StartFailure::new(StartStage::Directory, "", &error))
+        found().map_err(StartStage::Directory.at(""))
     }
 
     /// Enters the directory if its path still refers to the same directory.
@@ -116,12 +101,6 @@ impl StartDirectory {
                 Err(Errno::NOENT)
             }
         };
-        enter().map_err(|errno| {
-            StartFailure::new(
-                StartStage::Directory,
-                "it is not among what can be seen",
-                &errno.into(),
-            )
-        })
+        enter().map_err(StartStage::Directory.at("it is not among what can be seen"))
     }
 }

@@ -16,7 +16,7 @@ const LOOPBACK: &[u8] = b"lo";
 
 /// Brings the loopback interface up.
 pub(super) fn raise_loopback() -> Result<(), StartFailure> {
-    let raise = || {
+    let raise = || -> io::Result<()> {
         let kind = SocketType::DGRAM;
         let socket = socket_with(AddressFamily::INET, kind, SocketFlags::CLOEXEC, None)?;
         let flags = c_short::try_from(libc::IFF_UP).map_err(io::Error::other)?;
@@ -34,21 +34,17 @@ pub(super) fn raise_loopback() -> Result<(), StartFailure> {
             unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS, &raw const request) };
         if answer == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     };
-    raise().map_err(|error: io::Error| {
-        StartFailure::new(StartStage::Confine, "raising the loopback interface", &error)
-    })
+    raise().map_err(StartStage::Confine.at("raising the loopback interface"))
 }
 
 /// Listens on the proxy's port. The socket belongs to this network even after it is sent to another
 /// process.
 pub(super) fn listen() -> Result<OwnedFd, StartFailure> {
-    let listen = || {
+    let listen = || -> io::Result<OwnedFd> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, PROXY_PORT))?;
         // This is a property of the socket, not of the descriptor, so the receiver has it too.
         listener.set_nonblocking(true)?;
         Ok(OwnedFd::from(listener))
     };
-    listen().map_err(|error: io::Error| {
-        StartFailure::new(StartStage::Confine, "listening on the proxy's port", &error)
-    })
+    listen().map_err(StartStage::Confine.at("listening on the proxy's port"))
 }

@@ -25,8 +25,8 @@ pub(crate) struct PrivateDirectory {
 
 impl PrivateDirectory {
     pub(crate) fn create() -> Result<PrivateDirectory, StartFailure> {
-        let failure = |error| {
-            StartFailure::new(StartStage::Confine, "making a private temporary directory", &error)
+        let failure = |error: io::Error| {
+            StartFailure::new(StartStage::Confine, "making a private temporary directory", error)
         };
         let pid = getpid();
         for number in 0..NAMES_MAX {

@@ -144,6 +144,16 @@ pub(crate) const SEGMENT_BYTES_MAX: u32 = 64 * 1024;
 /// The value with which `personality` only reads.
 const PERSONALITY_ASK: u32 = 0xffff_ffff;
 
+impl SeccompOptions {
+    /// The options that refuse the least.
+    pub(crate) const LOOSE: SeccompOptions = SeccompOptions {
+        sockets: SocketAccess::All,
+        memfd: MemfdAccess::Allowed,
+        ipc: IpcAccess::Allowed,
+        neighbours: NeighbourAccess::Own,
+    };
+}
+
 impl SeccompFilter {
     /// Builds the filter.
     pub(crate) fn build(options: SeccompOptions) -> io::Result<SeccompFilter> {

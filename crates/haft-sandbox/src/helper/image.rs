@@ -3,13 +3,14 @@
 //! process wrote it.
 
 use std::collections::BTreeMap;
-use std::ffi::{CString, OsStr, c_char, c_int, c_void};
+use std::ffi::{CString, NulError, OsStr, OsString, c_char, c_int, c_void};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::ptr;
 
+use rustix::io::{Errno, FdFlags, fcntl_setfd};
 use rustix::process::{Pid, Signal, WaitOptions, setsid, waitpid};
 use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
 
@@ -56,11 +57,11 @@ impl ProgramImage {
         spec: &WireCommandSpec,
     ) -> Result<ProgramImage, StartFailure> {
         let text = |text: &OsStr| CString::new(text.as_bytes());
-        let parts = || {
+        let parts = || -> Result<ProgramImage, NulError> {
             let args = std::iter::once(&spec.program).chain(&spec.args);
             // If a name occurs twice, the last value counts.
             let env: BTreeMap<_, _> = spec.env.iter().map(|(name, value)| (name, value)).collect();
-            let entry = |(name, value): (&std::ffi::OsString, &std::ffi::OsString)| {
+            let entry = |(name, value): (&OsString, &OsString)| {
                 let mut entry = name.clone();
                 entry.push("=");
                 entry.push(value);
@@ -72,9 +73,7 @@ impl ProgramImage {
                 env: env.into_iter().map(entry).collect::<Result<_, _>>()?,
             })
         };
-        parts().map_err(|error: std::ffi::NulError| {
-            StartFailure::new(StartStage::Execute, "", &io::Error::from(error))
-        })
+        parts().map_err(StartStage::Execute.at(""))
     }
 
     /// Starts the program in its own session, and returns its number.
@@ -90,7 +89,6 @@ impl ProgramImage {
             texts.iter().map(|text| text.as_ptr()).chain([ptr::null()]).collect()
         };
         let (args, env) = (pointers(&self.args), pointers(&self.env));
-        let unknown = io::Error::from(rustix::io::Errno::CHILD);
         let mut launch = ProgramLaunch {
             program: self.program.as_ptr(),
             args: args.as_ptr(),
@@ -100,10 +98,30 @@ impl ProgramImage {
             outcome: Err(StartFailure::new(
                 StartStage::Execute,
                 "the process ended before",
-                &unknown,
+                Errno::CHILD,
             )),
         };
-        let pid = start(&mut launch)?;
+        let mut stack = Vec::<u8>::with_capacity(STACK_BYTES);
+        let space = stack.spare_capacity_mut();
+        let used = STACK_BYTES - STACK_ALIGNMENT;
+        #[expect(
+            unsafe_code,
+            reason = "sharing memory with a new process takes a call of the C library"
+        )]
+        // SAFETY: `used` is within the space. Rounding down keeps it there, because the space is
+        // larger than the alignment. The stack grows down from there within the space. The space
+        // and `launch` live until this process continues. It continues only when the new process
+        // has left the memory, by executing or exiting, and no other code uses `launch` meanwhile.
+        let answer = unsafe {
+            let end = space.as_mut_ptr().add(used).cast::<c_void>();
+            let end = end.sub(end.addr() % STACK_ALIGNMENT);
+            let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
+            libc::clone(run, end, flags, ptr::from_mut(&mut launch).cast::<c_void>())
+        };
+        let Some(pid) = Pid::from_raw(answer).filter(|_| answer > 0) else {
+            let error = io::Error::last_os_error();
+            return Err(StartFailure::new(StartStage::Setup, "forking", error));
+        };
         match launch.outcome {
             Ok(applied) => Ok((pid, applied)),
             Err(failure) => {
@@ -124,8 +142,8 @@ impl<'a> CommandStreams<'a> {
         expected: Option<CommandChannel>,
     ) -> Result<CommandStreams<'a>, StartFailure> {
         if channel.is_some() != expected.is_some() {
-            let error = io::Error::from(io::ErrorKind::InvalidData);
-            return Err(StartFailure::new(StartStage::Setup, "receiving the channel", &error));
+            let error = io::ErrorKind::InvalidData;
+            return Err(StartFailure::new(StartStage::Setup, "receiving the channel", error));
         }
         let channel = expected.zip(channel.map(AsFd::as_fd));
         Ok(CommandStreams { output: output.as_fd(), channel })
@@ -133,48 +151,6 @@ impl<'a> CommandStreams<'a> {
 }
 
 impl ProgramLaunch<'_> {
-    /// Executes the command; returns only if that fails.
-    fn become_command(&mut self) {
-        let prepared = self.enter_session().and_then(|()| (self.prepare)());
-        let is_prepared = prepared.is_ok();
-        // Set first, because a successful execution does not return.
-        self.outcome = prepared;
-        if is_prepared {
-            // No descriptors are opened or used any more, so the number is free.
-            let error = match self.place_channel() {
-                Ok(()) => {
-                    inherited::restore_signal(Signal::PIPE.as_raw());
-                    #[expect(
-                        unsafe_code,
-                        reason = "the standard library cannot execute without forking on its own"
-                    )]
-                    // SAFETY: the three point to strings and to null-terminated lists of strings,
-                    // which this value borrows from their owner.
-                    unsafe {
-                        libc::execvpe(self.program, self.args, self.env);
-                    }
-                    io::Error::last_os_error()
-                }
-                Err(error) => error,
-            };
-            self.outcome = Err(StartFailure::new(StartStage::Execute, "", &error));
-        }
-    }
-
-    fn enter_session(&self) -> Result<(), StartFailure> {
-        let enter = || {
-            setsid()?;
-            dup2_stdout(self.streams.output)?;
-            dup2_stderr(self.streams.output)?;
-            if let Some((CommandChannel::Stdio, channel)) = self.streams.channel {
-                dup2_stdin(channel)?;
-                dup2_stdout(channel)?;
-            }
-            close_on_execution()
-        };
-        enter().map_err(|error| StartFailure::new(StartStage::Setup, "entering a session", &error))
-    }
-
     /// Moves a separate channel descriptor to the number that the program expects. All others are
     /// closed on execution.
     fn place_channel(&self) -> io::Result<()> {
@@ -182,8 +158,7 @@ impl ProgramLaunch<'_> {
             return Ok(());
         };
         if channel.as_raw_fd() == CHANNEL_DESCRIPTOR {
-            rustix::io::fcntl_setfd(channel, rustix::io::FdFlags::empty())?;
-            return Ok(());
+            return Ok(fcntl_setfd(channel, FdFlags::empty())?);
         }
         #[expect(unsafe_code, reason = "the descriptor in its place is known by number only")]
         // SAFETY: this process has its own descriptor table and from here on only executes or
@@ -194,55 +169,60 @@ impl ProgramLaunch<'_> {
     }
 }
 
-/// Starts the new process and waits until it has executed the command or failed.
-fn start(launch: &mut ProgramLaunch<'_>) -> Result<Pid, StartFailure> {
-    let mut stack = Vec::<u8>::with_capacity(STACK_BYTES);
-    let space = stack.spare_capacity_mut();
-    let used = STACK_BYTES - STACK_ALIGNMENT;
-    #[expect(
-        unsafe_code,
-        reason = "sharing memory with a new process takes a call of the C library"
-    )]
-    // SAFETY: `used` is within the space. Rounding down keeps it there, because the space is larger
-    // than the alignment. The stack grows down from there within the space. The space and `launch`
-    // live until this process continues. It continues only when the new process has left the
-    // memory, by executing or exiting, and no other code uses `launch` meanwhile.
-    let answer = unsafe {
-        let end = space.as_mut_ptr().add(used).cast::<c_void>();
-        let end = end.sub(end.addr() % STACK_ALIGNMENT);
-        let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
-        libc::clone(run, end, flags, ptr::from_mut(launch).cast::<c_void>())
-    };
-    match Pid::from_raw(answer) {
-        Some(pid) if answer > 0 => Ok(pid),
-        _ => Err(StartFailure::new(StartStage::Setup, "forking", &io::Error::last_os_error())),
-    }
-}
-
-/// The entry point of the new process.
+/// The entry point of the new process: executes the command, or sets the failure and exits.
 extern "C" fn run(launch: *mut c_void) -> c_int {
-    #[expect(unsafe_code, reason = "the C library passes a pointer")]
-    // SAFETY: this is the pointer that `start` passed, whose frame is suspended meanwhile.
-    let launch = unsafe { &mut *launch.cast::<ProgramLaunch<'_>>() };
-    launch.become_command();
-    STATUS_FAILED
-}
-
-/// Marks every descriptor except the three standard ones as close-on-exec.
-fn close_on_execution() -> io::Result<()> {
+    /// The first descriptor after the three standard ones.
     const FIRST: libc::c_uint = 3;
-    #[expect(unsafe_code, reason = "no safe interface marks descriptors by range")]
-    // SAFETY: marking closes no descriptor in this process.
-    let answer = unsafe {
-        libc::syscall(libc::SYS_close_range, FIRST, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC)
-    };
-    match answer {
-        0 => Ok(()),
-        // Kernels before 5.11 lack it. A helper's descriptors are already marked when they are
-        // created; this is a second safeguard.
-        _ => match io::Error::last_os_error() {
+    #[expect(unsafe_code, reason = "the C library passes a pointer")]
+    // SAFETY: `ProgramImage::launch` passed this pointer, and its frame is suspended meanwhile.
+    let launch = unsafe { &mut *launch.cast::<ProgramLaunch<'_>>() };
+    let streams = launch.streams;
+    let enter_session = || {
+        setsid()?;
+        dup2_stdout(streams.output)?;
+        dup2_stderr(streams.output)?;
+        if let Some((CommandChannel::Stdio, channel)) = streams.channel {
+            dup2_stdin(channel)?;
+            dup2_stdout(channel)?;
+        }
+        #[expect(unsafe_code, reason = "no safe interface marks descriptors by range")]
+        // SAFETY: marking as close-on-exec closes no descriptor in this process.
+        let answer = unsafe {
+            let last = libc::c_uint::MAX;
+            libc::syscall(libc::SYS_close_range, FIRST, last, libc::CLOSE_RANGE_CLOEXEC)
+        };
+        match io::Error::last_os_error() {
+            _ if answer == 0 => Ok(()),
+            // Kernels before 5.11 lack it. A helper's descriptors are already marked when they are
+            // created; this is a second safeguard.
             error if matches!(error.raw_os_error(), Some(libc::ENOSYS | libc::EINVAL)) => Ok(()),
             error => Err(error),
-        },
+        }
+    };
+    let prepared = enter_session().map_err(StartStage::Setup.at("entering a session"));
+    let prepared = prepared.and_then(|()| (launch.prepare)());
+    let is_prepared = prepared.is_ok();
+    // Set first, because a successful execution does not return.
+    launch.outcome = prepared;
+    if is_prepared {
+        // No descriptors are opened or used any more, so the channel's number is free.
+        let error = match launch.place_channel() {
+            Ok(()) => {
+                inherited::restore_signal(Signal::PIPE.as_raw());
+                #[expect(
+                    unsafe_code,
+                    reason = "the standard library cannot execute without forking on its own"
+                )]
+                // SAFETY: the three point to strings and to null-terminated lists of strings, which
+                // `launch` borrows from their owner.
+                unsafe {
+                    libc::execvpe(launch.program, launch.args, launch.env);
+                }
+                io::Error::last_os_error()
+            }
+            Err(error) => error,
+        };
+        launch.outcome = Err(StartFailure::new(StartStage::Execute, "", error));
     }
+    STATUS_FAILED
 }

@@ -18,7 +18,10 @@ use super::order::SpawnOrder;
 use super::{redirect_stdio_to_null, search};
 use crate::confine::{KernelConfinement, NamespacedProcess, OuterUser};
 use crate::confinement::Network;
-use crate::wire::{self, HelperReply, MechanismFlags, StartFailure, StartStage, WireCommandSpec};
+use crate::wire::{self, HelperReply, MechanismFlags, StartFailure, StartStage};
+
+/// The step that fails if no whole order arrives.
+const RECEIVING: &str = "receiving the specification";
 
 /// Exit status of a process that is no longer needed. It is not reported.
 pub(super) const STATUS_USELESS: i32 = 1;
@@ -31,36 +34,26 @@ pub(super) struct InitPipes {
     pub(super) reports: OwnedFd,
 }
 
-/// The command to run.
-struct InitTask {
-    spec: WireCommandSpec,
-    output: OwnedFd,
-    cwd: OwnedFd,
-    channel: Option<OwnedFd>,
-}
-
-/// The running command, and the socket of its proxy.
-struct LaunchedCommand {
-    command: Pid,
-    applied: MechanismFlags,
-    listener: Option<OwnedFd>,
-}
-
 /// Sets up the namespaces, runs the one ordered command to its end, and returns this process's exit
 /// status.
 pub(super) fn run(links: InitPipes, user: OuterUser, network: Network) -> i32 {
     let InitPipes { orders, reports } = links;
-    let settled = enter_namespaces(user, network);
-    let launched = match receive(orders) {
+    // If the supervisor died before this call, receiving the order fails.
+    let settled = set_parent_process_death_signal(Some(Signal::KILL))
+        .and_then(|()| rustix::thread::set_name(c"haft-init"))
+        .map_err(StartStage::Setup.at("becoming an init"))
+        .and_then(|()| NamespacedProcess::new(user, network));
+    let received = SpawnOrder::receive_order(&orders);
+    drop(orders);
+    let launched = match received {
         // The supervisor closed without an order.
         Ok(None) => return 0,
-        Ok(Some(task)) => settled.and_then(|settled| launch(settled, task)),
-        Err(failure) => Err(failure),
+        Ok(Some(order)) => settled.and_then(|settled| launch(settled, order)),
+        Err(error) => Err(StartFailure::new(StartStage::Setup, RECEIVING, error)),
     };
     // If the supervisor cannot be notified, it is gone.
     let sent = match launched {
-        Ok(launched) => {
-            let LaunchedCommand { command, applied, listener } = launched;
+        Ok((command, applied, listener)) => {
             let sockets: Vec<BorrowedFd<'_>> = listener.iter().map(AsFd::as_fd).collect();
             let started = send(&reports, &HelperReply::Started(applied), &sockets);
             // From now on only the launcher holds the proxy's socket.
@@ -72,56 +65,35 @@ pub(super) fn run(links: InitPipes, user: OuterUser, network: Network) -> i32 {
     if sent.is_ok() { 0 } else { STATUS_USELESS }
 }
 
-/// Performs the setup that is the same for every command.
-fn enter_namespaces(user: OuterUser, network: Network) -> Result<NamespacedProcess, StartFailure> {
-    let in_setup =
-        |errno: Errno| StartFailure::new(StartStage::Setup, "becoming an init", &errno.into());
-    // If the supervisor died before this call, receiving the order fails.
-    set_parent_process_death_signal(Some(Signal::KILL)).map_err(in_setup)?;
-    rustix::thread::set_name(c"haft-init").map_err(in_setup)?;
-    NamespacedProcess::new(user, network)
-}
-
-/// Receives the order, or `None` if the supervisor closed without one.
-fn receive(orders: OwnedFd) -> Result<Option<InitTask>, StartFailure> {
-    let failed =
-        |error| StartFailure::new(StartStage::Setup, "receiving the specification", &error);
-    let Some(SpawnOrder { spec, descriptors, .. }) =
-        SpawnOrder::receive_order(&orders).map_err(failed)?
-    else {
-        return Ok(None);
-    };
+/// Sets up the confinement and starts the command. Returns its number, the mechanisms in force and
+/// the socket of its proxy.
+fn launch(
+    settled: NamespacedProcess,
+    order: SpawnOrder,
+) -> Result<(Pid, MechanismFlags, Option<OwnedFd>), StartFailure> {
+    let SpawnOrder { spec, descriptors, .. } = order;
+    let failed = |at| StartFailure::new(StartStage::Setup, at, io::ErrorKind::InvalidData);
     let mut descriptors = descriptors.into_iter();
-    match (descriptors.next(), descriptors.next(), descriptors.next()) {
-        (Some(output), Some(cwd), channel) => Ok(Some(InitTask { spec, output, cwd, channel })),
-        _ => Err(failed(io::ErrorKind::InvalidData.into())),
-    }
-}
-
-/// Sets up the confinement and starts the command.
-fn launch(settled: NamespacedProcess, task: InitTask) -> Result<LaunchedCommand, StartFailure> {
-    let InitTask { spec, output, cwd, channel } = task;
+    let (Some(output), Some(cwd), channel) =
+        (descriptors.next(), descriptors.next(), descriptors.next())
+    else {
+        return Err(failed(RECEIVING));
+    };
     let Some(bounds) = &spec.bounds else {
-        let error = io::Error::from(io::ErrorKind::InvalidData);
-        return Err(StartFailure::new(
-            StartStage::Setup,
-            "confining a command without bounds",
-            &error,
-        ));
+        return Err(failed("confining a command without bounds"));
     };
     let (listener, process_bound) = settled.enter(bounds, &cwd)?;
-    redirect_stdio_to_null()
-        .map_err(|error| StartFailure::new(StartStage::Confine, "opening /dev/null", &error))?;
+    redirect_stdio_to_null().map_err(StartStage::Confine.at("opening /dev/null"))?;
     let layers = KernelConfinement::within_namespaces(bounds)?;
     // Searched with the command's own rights: without capabilities.
     let image = ProgramImage::new(&search::find(&spec)?, &spec)?;
     // The command has the same user, but can neither trace this process nor inspect it.
     set_dumpable_behavior(DumpableBehavior::NotDumpable)
-        .map_err(|errno| StartFailure::new(StartStage::Setup, "closing the init", &errno.into()))?;
+        .map_err(StartStage::Setup.at("closing the init"))?;
     let streams = CommandStreams::new(&output, channel.as_ref(), spec.channel)?;
     let (command, applied) = image.launch(streams, &mut || layers.apply())?;
     let applied = MechanismFlags { process_bound, ..applied };
-    Ok(LaunchedCommand { command, applied, listener })
+    Ok((command, applied, listener))
 }
 
 /// Collects children until the command has ended, then kills and collects the others.

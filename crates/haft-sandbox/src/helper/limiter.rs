@@ -27,9 +27,7 @@ impl CommandLimiter {
     /// Adds a process, with its future children, to the group if there is one.
     pub(super) fn add_process(&self, process: Pid) -> Result<(), StartFailure> {
         let added = self.group.as_ref().map_or(Ok(()), |group| group.add(process));
-        added.map_err(|error| {
-            StartFailure::new(StartStage::Confine, "entering a control group", &error)
-        })
+        added.map_err(StartStage::Confine.at("entering a control group"))
     }
 
     /// Returns whether a process and its descendants use, or have used, more memory than allowed.

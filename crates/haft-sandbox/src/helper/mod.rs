@@ -8,7 +8,6 @@
 //! left behind. A confined command has one more process around it: the *init* of a separate
 //! process namespace.
 
-mod fork;
 mod image;
 mod inherited;
 mod init;
@@ -47,17 +46,11 @@ const NAME: &CStr = c"haft-helper";
 pub fn run_if_requested() {
     let Some(argument) = std::env::args_os().nth(1) else { return };
     if argument == HELPER_ARGUMENT {
-        std::process::exit(run());
+        let served = detach().and_then(zygote::run);
+        std::process::exit(if served.is_ok() { 0 } else { STATUS_MISUSED });
     }
     if kernel::print_if_requested(&argument) {
         std::process::exit(0);
-    }
-}
-
-fn run() -> i32 {
-    match detach().and_then(zygote::run) {
-        Ok(()) => 0,
-        Err(_) => STATUS_MISUSED,
     }
 }
 

@@ -9,18 +9,18 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::Errno;
-use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+use rustix::net::SocketType;
 use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, kill_process, pidfd_open, waitpid};
 
-use super::fork::{ForkSide, exit, fork_into};
 use super::inherited;
 use super::init::{self, InitPipes};
 use super::limiter::CommandLimiter;
 use super::order::SpawnOrder;
-use super::spawn_descriptors::{SpawnDescriptors, send_reply, status};
+use super::spawn_descriptors::{SpawnDescriptors, receive_report, send_last_reply, send_reply};
 use crate::confine::{self, OuterUser};
 use crate::confinement::Network;
 use crate::exit::ExceededLimit;
+use crate::fork::{ForkSide, exit, fork_into};
 use crate::wire::{self, HelperReply, StartFailure, StartStage, WireConfinement};
 
 /// Time that the namespace has to end before survivors are reported, in milliseconds.
@@ -28,9 +28,6 @@ pub(crate) const TEARDOWN_MS_MAX: u64 = 5_000;
 
 /// Interval of measuring memory. It is also the maximum delay of noticing the deadline.
 const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
-
-/// Maximum size of a report; the frames of replies are smaller.
-const REPORT_BYTES_MAX: usize = 2_048;
 
 /// Namespaces that wait for a command.
 pub(super) struct PreparedNamespaces {
@@ -47,12 +44,11 @@ pub(super) struct PreparedNamespaces {
 /// Creates namespaces in which only the first process runs.
 pub(super) fn prepare(network: Network) -> io::Result<PreparedNamespaces> {
     let user = OuterUser::current_user();
-    let pair = |kind| socketpair(AddressFamily::UNIX, kind, SocketFlags::CLOEXEC, None);
     // Opened before the mounts are copied, so that no change is missed.
     let flags = OFlags::RDONLY | OFlags::CLOEXEC;
     let mounts = openat(CWD, "/proc/self/mountinfo", flags, Mode::empty())?;
-    let (orders, their_orders) = pair(SocketType::STREAM)?;
-    let (reports, their_reports) = pair(SocketType::SEQPACKET)?;
+    let (orders, their_orders) = wire::socket_pair(SocketType::STREAM)?;
+    let (reports, their_reports) = wire::socket_pair(SocketType::SEQPACKET)?;
     match fork_into(confine::namespace_flags(network))? {
         ForkSide::Child => {
             // Other descriptors would never appear closed if this process held them: its
@@ -89,9 +85,7 @@ impl PreparedNamespaces {
         let PreparedNamespaces { init, orders, reports, .. } = self;
         let bound = CommandLimiter::new(bounds);
         if let Err(failure) = bound.add_process(init) {
-            let reply = HelperReply::Failed(failure);
-            send_reply(&socket, &reply);
-            return status(&reply);
+            return send_last_reply(&socket, &HelperReply::Failed(failure));
         }
         let always = [output.as_fd(), cwd.as_fd()];
         let descriptors: Vec<BorrowedFd<'_>> =
@@ -100,8 +94,25 @@ impl PreparedNamespaces {
         let _ = order.forward(&orders, &descriptors);
         // A process that holds the output or the channel open delays its end.
         drop((orders, output, cwd, channel));
-        let namespace = PidNamespace { init, reports, bound, has_started: false, deadline: None };
-        status(&namespace.supervise(&socket))
+        let mut namespace =
+            PidNamespace { init, reports, bound, has_started: false, deadline: None };
+        let reply = namespace.wait_for_end(&socket).unwrap_or_else(|error| {
+            namespace.kill();
+            HelperReply::Failed(StartFailure::new(
+                StartStage::Setup,
+                "waiting for the command",
+                error,
+            ))
+        });
+        if let Some(bound) = namespace.bound.exceeded_limit() {
+            send_reply(&socket, &HelperReply::Exceeded(bound));
+        }
+        let status = send_last_reply(&socket, &reply);
+        if !matches!(reply, HelperReply::Survivors(_)) {
+            // No process of the command is left; this collects the first process.
+            let _ = waitpid(Some(init), WaitOptions::empty());
+        }
+        status
     }
 }
 
@@ -115,110 +126,65 @@ struct PidNamespace {
     deadline: Option<Instant>,
 }
 
-/// The result of one wait.
-enum NamespaceEvent {
-    /// The first process has sent a report.
-    Report(HelperReply, Vec<OwnedFd>),
-    /// The first process has ended, and all others with it.
-    Gone,
-    /// The launcher has closed its side or requests the end.
-    Cut,
-    /// It is time to measure the memory.
-    Tick,
-}
-
 impl PidNamespace {
-    /// Waits for the end, whatever causes it, then reports and returns it.
-    fn supervise(mut self, lifeline: &OwnedFd) -> HelperReply {
-        let reply = match self.wait_for_end(lifeline) {
-            Ok(reply) => reply,
-            Err(error) => {
-                self.kill();
-                HelperReply::Failed(StartFailure::new(
-                    StartStage::Setup,
-                    "waiting for the command",
-                    &error,
-                ))
-            }
-        };
-        if let Some(bound) = self.bound.exceeded_limit() {
-            send_reply(lifeline, &HelperReply::Exceeded(bound));
-        }
-        send_reply(lifeline, &reply);
-        if !matches!(reply, HelperReply::Survivors(_)) {
-            // No process of the command is left; this collects the first process.
-            let _ = waitpid(Some(self.init), WaitOptions::empty());
-        }
-        reply
-    }
-
+    /// Waits for the end, whatever causes it.
     fn wait_for_end(&mut self, lifeline: &OwnedFd) -> io::Result<HelperReply> {
         loop {
-            match self.next(lifeline.as_fd())? {
-                NamespaceEvent::Report(HelperReply::Clearing, _) => self.start_deadline(),
-                NamespaceEvent::Report(
-                    reply @ (HelperReply::Exited(_) | HelperReply::Signalled(_)),
-                    _,
-                ) => {
-                    return Ok(reply);
+            let mut events = [
+                PollFd::new(&self.reports, PollFlags::IN),
+                PollFd::new(lifeline, PollFlags::IN | PollFlags::RDHUP),
+            ];
+            let [reports, _] = &mut events;
+            // Once the end was requested, the lifeline has no further messages.
+            let watched = match self.deadline {
+                None => events.as_mut_slice(),
+                Some(_) => std::slice::from_mut(reports),
+            };
+            let count = match poll(watched, Some(&LOOK)) {
+                Err(Errno::INTR) => 0,
+                count => count?,
+            };
+            let [reports, _] = &events;
+            let has_report = !reports.revents().is_empty();
+            if count == 0 {
+                if self.is_late() {
+                    self.kill();
+                    return Ok(HelperReply::Survivors(1));
                 }
-                NamespaceEvent::Report(reply @ HelperReply::Failed(_), _) => return Ok(reply),
-                NamespaceEvent::Report(reply, descriptors) => {
+                if self.bound.is_memory_exceeded(self.init) {
+                    send_reply(lifeline, &HelperReply::Exceeded(ExceededLimit::Memory));
+                    self.kill();
+                }
+                continue;
+            }
+            if !has_report {
+                // The launcher has closed its side or requests the end.
+                self.kill();
+                continue;
+            }
+            let mut descriptors = Vec::new();
+            let report = match receive_report(&self.reports, &mut descriptors) {
+                // It ended with unread data.
+                Err(error) if error.kind() == io::ErrorKind::ConnectionReset => None,
+                report => report?,
+            };
+            match report {
+                // The first process has ended, and all others with it.
+                None => return self.final_reply(),
+                Some(HelperReply::Clearing) => self.start_deadline(),
+                Some(
+                    reply @ (HelperReply::Exited(_)
+                    | HelperReply::Signalled(_)
+                    | HelperReply::Failed(_)),
+                ) => return Ok(reply),
+                Some(reply) => {
                     self.has_started = true;
                     let borrowed: Vec<BorrowedFd<'_>> =
                         descriptors.iter().map(AsFd::as_fd).collect();
                     // A closed launcher appears at its lifeline.
                     let _ = wire::send_all(lifeline, &reply.encode(), &borrowed);
                 }
-                NamespaceEvent::Gone => return self.final_reply(),
-                NamespaceEvent::Cut => self.kill(),
-                NamespaceEvent::Tick if self.is_late() => {
-                    self.kill();
-                    return Ok(HelperReply::Survivors(1));
-                }
-                NamespaceEvent::Tick => {
-                    if self.bound.is_memory_exceeded(self.init) {
-                        send_reply(lifeline, &HelperReply::Exceeded(ExceededLimit::Memory));
-                        self.kill();
-                    }
-                }
             }
-        }
-    }
-
-    fn next(&self, lifeline: BorrowedFd<'_>) -> io::Result<NamespaceEvent> {
-        let mut events = [
-            PollFd::new(&self.reports, PollFlags::IN),
-            PollFd::from_borrowed_fd(lifeline, PollFlags::IN | PollFlags::RDHUP),
-        ];
-        let [reports, _] = &mut events;
-        // Once the end was requested, the lifeline has no further messages.
-        let watched = match self.deadline {
-            None => events.as_mut_slice(),
-            Some(_) => std::slice::from_mut(reports),
-        };
-        match poll(watched, Some(&LOOK)) {
-            Ok(0) | Err(Errno::INTR) => return Ok(NamespaceEvent::Tick),
-            Ok(_) => {}
-            Err(errno) => return Err(errno.into()),
-        }
-        let [reports, _] = &events;
-        if reports.revents().is_empty() {
-            return Ok(NamespaceEvent::Cut);
-        }
-        let mut descriptors = Vec::new();
-        let mut frame = [0; REPORT_BYTES_MAX];
-        match wire::receive(&self.reports, &mut frame, &mut descriptors) {
-            Ok(0) => Ok(NamespaceEvent::Gone),
-            Ok(count) => {
-                let reply = HelperReply::decode(frame.get(..count).unwrap_or_default())?;
-                Ok(NamespaceEvent::Report(reply, descriptors))
-            }
-            // It ended with unread data.
-            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => {
-                Ok(NamespaceEvent::Gone)
-            }
-            Err(error) => Err(error),
         }
     }
 
@@ -252,13 +218,9 @@ impl PidNamespace {
                     return Ok(HelperReply::Signalled(Signal::KILL.as_raw()));
                 }
                 Ok(_) => {
-                    let error = io::Error::from(Errno::CHILD);
                     let at = "the first process of its namespace died";
-                    return Ok(HelperReply::Failed(StartFailure::new(
-                        StartStage::Confine,
-                        at,
-                        &error,
-                    )));
+                    let failure = StartFailure::new(StartStage::Confine, at, Errno::CHILD);
+                    return Ok(HelperReply::Failed(failure));
                 }
                 Err(errno) => return Err(errno.into()),
             }

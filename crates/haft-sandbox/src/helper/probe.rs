@@ -3,19 +3,15 @@
 //! file describes all of it.
 
 use std::io;
-use std::os::fd::OwnedFd;
 
-use rustix::net::SendFlags;
-use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+use rustix::net::{SendFlags, SocketType};
 use rustix::process::{WaitOptions, waitpid};
 
-use super::fork::{ForkSide, exit, fork, fork_into};
+use super::spawn_descriptors::receive_report;
 use crate::confine::{self, KernelConfinement, NamespacedProcess, OuterUser};
 use crate::confinement::Network;
+use crate::fork::{ForkSide, exit, fork, fork_into};
 use crate::wire::{self, HelperReply, MechanismFlags, StartFailure, StartStage};
-
-/// Maximum size of a report; the frames of replies are smaller.
-const REPORT_BYTES_MAX: usize = 2_048;
 
 /// The available mechanisms.
 #[derive(Debug, Clone, Default)]
@@ -54,10 +50,8 @@ fn attempt(
     make: impl FnOnce() -> io::Result<ForkSide>,
     work: impl FnOnce() -> Result<MechanismFlags, StartFailure>,
 ) -> Result<MechanismFlags, StartFailure> {
-    let failure = |error| StartFailure::new(StartStage::Confine, "making namespaces", &error);
-    let (ours, theirs) =
-        socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
-            .map_err(|errno| failure(errno.into()))?;
+    let failure = |error| StartFailure::new(StartStage::Confine, "making namespaces", error);
+    let (ours, theirs) = wire::socket_pair(SocketType::SEQPACKET).map_err(failure)?;
     match make().map_err(failure)? {
         ForkSide::Child => {
             let reply = work().map_or_else(HelperReply::Failed, HelperReply::Started);
@@ -66,19 +60,13 @@ fn attempt(
         }
         ForkSide::Parent(pid) => {
             drop(theirs);
-            let answer = receive(&ours);
+            let answer = receive_report(&ours, &mut Vec::new());
             let _ = waitpid(Some(pid), WaitOptions::empty());
             match answer.map_err(failure)? {
-                HelperReply::Started(applied) => Ok(applied),
-                HelperReply::Failed(obstacle) => Err(obstacle),
+                Some(HelperReply::Started(applied)) => Ok(applied),
+                Some(HelperReply::Failed(obstacle)) => Err(obstacle),
                 _ => Err(failure(io::ErrorKind::InvalidData.into())),
             }
         }
     }
-}
-
-fn receive(socket: &OwnedFd) -> io::Result<HelperReply> {
-    let mut frame = [0; REPORT_BYTES_MAX];
-    let count = wire::receive(socket, &mut frame, &mut Vec::new())?;
-    HelperReply::decode(frame.get(..count).unwrap_or_default())
 }

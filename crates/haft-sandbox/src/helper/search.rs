@@ -14,7 +14,7 @@ use crate::wire::{StartFailure, StartStage, WireCommandSpec};
 /// Returns the path of the program. The working directory must already be entered, because paths
 /// may be relative.
 pub(super) fn find(spec: &WireCommandSpec) -> Result<PathBuf, StartFailure> {
-    let failure = |stage, errno: Errno| StartFailure::new(stage, "", &errno.into());
+    let failure = |stage, errno: Errno| StartFailure::new(stage, "", errno);
     if spec.program.as_bytes().contains(&b'/') {
         let path = PathBuf::from(&spec.program);
         return match check(&path) {

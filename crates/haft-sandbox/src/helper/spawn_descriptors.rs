@@ -9,6 +9,9 @@ use crate::wire::{self, HelperReply, REQUEST_DESCRIPTORS_MAX, ZygoteRequest};
 /// Exit status of a supervisor that leaves processes behind, for its zygote.
 const STATUS_REMAINS: i32 = 1;
 
+/// Maximum size of a report; the frames of replies are smaller.
+const REPORT_BYTES_MAX: usize = 2_048;
+
 /// The descriptors of a request.
 pub(super) struct SpawnDescriptors {
     /// Receives the specification and sends the replies. The command may run while the other end is
@@ -46,12 +49,12 @@ impl SpawnDescriptors {
         }
     }
 
-    /// Forwards the request to another process.
-    pub(super) fn forward(&self, request: ZygoteRequest, socket: &OwnedFd) -> io::Result<()> {
+    /// Forwards the request to a spare, which has its own namespaces.
+    pub(super) fn forward(&self, socket: &OwnedFd) -> io::Result<()> {
         let always = [self.socket.as_fd(), self.output.as_fd(), self.cwd.as_fd()];
         let descriptors: Vec<BorrowedFd<'_>> =
             always.into_iter().chain(self.channel.iter().map(AsFd::as_fd)).collect();
-        wire::send_all(socket, &[request.encode()], &descriptors)
+        wire::send_all(socket, &[ZygoteRequest::Isolated.encode()], &descriptors)
     }
 }
 
@@ -60,7 +63,20 @@ pub(super) fn send_reply(socket: impl AsFd, reply: &HelperReply) {
     let _ = wire::send_all(socket, &reply.encode(), &[]);
 }
 
-/// Returns the exit status for the last reply.
-pub(super) fn status(reply: &HelperReply) -> i32 {
+/// Sends the last reply, and returns the exit status for it.
+pub(super) fn send_last_reply(socket: impl AsFd, reply: &HelperReply) -> i32 {
+    send_reply(socket, reply);
     if matches!(reply, HelperReply::Survivors(_)) { STATUS_REMAINS } else { 0 }
+}
+
+/// Receives one report of a process of this helper, or `None` if the other side has closed.
+pub(super) fn receive_report(
+    socket: &OwnedFd,
+    descriptors: &mut Vec<OwnedFd>,
+) -> io::Result<Option<HelperReply>> {
+    let mut frame = [0; REPORT_BYTES_MAX];
+    match wire::receive(socket, &mut frame, descriptors)? {
+        0 => Ok(None),
+        count => HelperReply::decode(frame.get(..count).unwrap_or_default()).map(Some),
+    }
 }

@@ -17,7 +17,7 @@ use rustix::process::{
 use super::image::{CommandStreams, ProgramImage};
 use super::limiter::CommandLimiter;
 use super::search;
-use super::spawn_descriptors::{SpawnDescriptors, send_reply, status};
+use super::spawn_descriptors::{SpawnDescriptors, send_last_reply, send_reply};
 use crate::confine::{KernelConfinement, PrivateDirectory};
 use crate::exit::ExceededLimit;
 use crate::process_tree;
@@ -45,24 +45,13 @@ pub(super) fn run(
     spec: &WireCommandSpec,
     bounds: Option<&WireConfinement>,
 ) -> i32 {
-    let reply = match bounds {
-        None => match start(&call, spec, &mut || Ok(MechanismFlags::default())) {
-            Ok(started) => supervise(call, started, None),
-            Err(failure) => fail(&call, failure),
-        },
-        Some(bounds) => run_confined(call, spec, bounds),
+    let Some(bounds) = bounds else {
+        let started = start(&call, spec, &mut || Ok(MechanismFlags::default()));
+        return supervise(call, started, None);
     };
-    status(&reply)
-}
-
-fn run_confined(
-    call: SpawnDescriptors,
-    spec: &WireCommandSpec,
-    bounds: &WireConfinement,
-) -> HelperReply {
     let directory = match PrivateDirectory::create() {
         Ok(directory) => directory,
-        Err(failure) => return fail(&call, failure),
+        Err(failure) => return supervise(call, Err(failure), None),
     };
     let mut spec = spec.clone();
     // If a name occurs twice, the last value counts.
@@ -75,16 +64,7 @@ fn run_confined(
             layers.apply()
         })
     });
-    match started {
-        Ok(started) => supervise(call, started, Some(SupervisedResources { bound, directory })),
-        Err(failure) => fail(&call, failure),
-    }
-}
-
-fn fail(call: &SpawnDescriptors, failure: StartFailure) -> HelperReply {
-    let reply = HelperReply::Failed(failure);
-    send_reply(&call.socket, &reply);
-    reply
+    supervise(call, started, Some(SupervisedResources { bound, directory }))
 }
 
 /// Starts the command; its own process applies the confinement.
@@ -93,15 +73,13 @@ fn start(
     spec: &WireCommandSpec,
     confine: &mut dyn FnMut() -> Result<MechanismFlags, StartFailure>,
 ) -> Result<(Pid, MechanismFlags), StartFailure> {
-    let in_directory = |errno: Errno| StartFailure::new(StartStage::Directory, "", &errno.into());
-    fchdir(&call.cwd).map_err(in_directory)?;
+    fchdir(&call.cwd).map_err(StartStage::Directory.at(""))?;
     let program = search::find(spec)?;
     let supervisor = getpid();
     let streams = CommandStreams::new(&call.output, call.channel.as_ref(), spec.channel)?;
     let started = ProgramImage::new(&program, spec)?.launch(streams, &mut || {
-        tie_to_supervisor(supervisor, &call.socket).map_err(|error| {
-            StartFailure::new(StartStage::Setup, "tying it to its supervisor", &error)
-        })?;
+        tie_to_supervisor(supervisor, &call.socket)
+            .map_err(StartStage::Setup.at("tying it to its supervisor"))?;
         confine()
     });
     // The directory may be removed or its file system unmounted while the command runs elsewhere.
@@ -130,27 +108,37 @@ struct SupervisedResources {
     directory: PrivateDirectory,
 }
 
-/// Reports the start, waits for the end of the command or of the launcher, and reports and returns
-/// the end.
+/// Reports the start, waits for the end of the command or of the launcher, reports the end, and
+/// returns the exit status.
 fn supervise(
     call: SpawnDescriptors,
-    (command, applied): (Pid, MechanismFlags),
+    started: Result<(Pid, MechanismFlags), StartFailure>,
     resources: Option<SupervisedResources>,
-) -> HelperReply {
+) -> i32 {
     let SpawnDescriptors { socket, output, cwd, channel } = call;
+    let (command, applied) = match started {
+        Ok(started) => started,
+        Err(failure) => return send_last_reply(&socket, &HelperReply::Failed(failure)),
+    };
     // A process that holds the output or the channel open delays its end.
     drop((output, cwd, channel));
     let mut tree = SubreaperTree { command, resources: resources.as_ref(), status: None };
     send_reply(&socket, &HelperReply::Started(applied));
     let waited = tree.wait_for_end(&socket);
-    let reply = match (tree.tear_down(), waited) {
-        (Err(survivors), _) => HelperReply::Survivors(i32::try_from(survivors).unwrap_or(i32::MAX)),
-        (Ok(()), Err(error)) if tree.status.is_none() => HelperReply::Failed(StartFailure::new(
-            StartStage::Setup,
-            "waiting for the command",
-            &error,
-        )),
-        (Ok(()), _) => tree.end(),
+    let torn_down = tree.tear_down();
+    let exited = tree.status.and_then(WaitStatus::exit_status).map(HelperReply::Exited);
+    let signalled =
+        tree.status.and_then(WaitStatus::terminating_signal).map(HelperReply::Signalled);
+    let failed =
+        |at, error: io::Error| HelperReply::Failed(StartFailure::new(StartStage::Setup, at, error));
+    let reply = match (torn_down, exited.or(signalled), waited) {
+        (Err(survivors), ..) => {
+            HelperReply::Survivors(i32::try_from(survivors).unwrap_or(i32::MAX))
+        }
+        (Ok(()), Some(end), _) => end,
+        (Ok(()), None, Err(error)) => failed("waiting for the command", error),
+        // If no child is left, the command was collected, and a collected child has ended.
+        (Ok(()), None, Ok(())) => failed("collecting the command", Errno::CHILD.into()),
     };
     if let Some(bound) = resources.as_ref().and_then(|resources| resources.bound.exceeded_limit()) {
         send_reply(&socket, &HelperReply::Exceeded(bound));
@@ -159,8 +147,7 @@ fn supervise(
         // It is removed once no process can use it, and before the end is reported.
         drop(directory);
     }
-    send_reply(&socket, &reply);
-    reply
+    send_last_reply(&socket, &reply)
 }
 
 /// The command and all of its descendants.
@@ -237,17 +224,5 @@ impl SubreaperTree<'_> {
             pause_ms = (pause_ms * 2).min(PAUSE_MS_MAX);
         }
         Ok(())
-    }
-
-    fn end(&self) -> HelperReply {
-        let exited = self.status.and_then(WaitStatus::exit_status).map(HelperReply::Exited);
-        let signalled =
-            self.status.and_then(WaitStatus::terminating_signal).map(HelperReply::Signalled);
-        // If no child is left, the command was collected, and a collected child has ended.
-        exited.or(signalled).unwrap_or(HelperReply::Failed(StartFailure::new(
-            StartStage::Setup,
-            "collecting the command",
-            &Errno::CHILD.into(),
-        )))
     }
 }

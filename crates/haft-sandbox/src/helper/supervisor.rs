@@ -11,7 +11,7 @@ use rustix::process::{PidfdFlags, getpid, pidfd_open, set_child_subreaper, setsi
 use super::order::SpawnOrder;
 use super::pid_namespace::PreparedNamespaces;
 use super::probe::ProbedMechanisms;
-use super::spawn_descriptors::{SpawnDescriptors, send_reply};
+use super::spawn_descriptors::{SpawnDescriptors, send_last_reply};
 use super::{pid_namespace, subreaper};
 use crate::confine;
 use crate::confinement::Network;
@@ -22,10 +22,7 @@ const SPARE: &CStr = c"haft-spare";
 
 /// Runs one call to its end, and returns this process's exit status.
 pub(super) fn run(call: SpawnDescriptors, offer: &ProbedMechanisms) -> i32 {
-    match prepare().and_then(|handle| receive_order(&call, &handle)) {
-        Ok(order) => supervise(call, &order, offer, None),
-        Err(error) => report_failure(&call, &error),
-    }
+    supervise(call, prepare(), offer, None)
 }
 
 /// Creates namespaces, waits for a call to run in them, and returns this process's exit status.
@@ -40,16 +37,7 @@ pub(super) fn run_spare(calls: &OwnedFd, offer: &ProbedMechanisms) -> i32 {
         return 0;
     };
     let _ = rustix::thread::set_name(super::NAME);
-    match handle.and_then(|handle| receive_order(&call, &handle)) {
-        Ok(order) => supervise(call, &order, offer, prepared),
-        Err(error) => report_failure(&call, &error),
-    }
-}
-
-fn report_failure(call: &SpawnDescriptors, error: &io::Error) -> i32 {
-    let failure = StartFailure::new(StartStage::Setup, "receiving the specification", error);
-    send_reply(&call.socket, &HelperReply::Failed(failure));
-    0
+    supervise(call, handle, offer, prepared)
 }
 
 /// Sets this process up, and returns a handle on it.
@@ -61,28 +49,35 @@ fn prepare() -> io::Result<OwnedFd> {
     Ok(pidfd_open(getpid(), PidfdFlags::empty())?)
 }
 
-/// Reports this process as the call's supervisor, and receives the order.
-fn receive_order(call: &SpawnDescriptors, handle: &OwnedFd) -> io::Result<SpawnOrder> {
-    let frame = HelperReply::Supervising(getpid().as_raw_pid()).encode();
-    wire::send_all(&call.socket, &frame, &[handle.as_fd()])?;
-    SpawnOrder::receive_order(&call.socket)?.ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
-}
-
+/// Reports this process, whose handle is given, as the call's supervisor, and runs the ordered
+/// command.
 fn supervise(
     call: SpawnDescriptors,
-    order: &SpawnOrder,
+    handle: io::Result<OwnedFd>,
     offer: &ProbedMechanisms,
     prepared: Option<PreparedNamespaces>,
 ) -> i32 {
+    let order = handle.and_then(|handle| {
+        let frame = HelperReply::Supervising(getpid().as_raw_pid()).encode();
+        wire::send_all(&call.socket, &frame, &[handle.as_fd()])?;
+        SpawnOrder::receive_order(&call.socket)?.ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
+    });
+    let order = match order {
+        Ok(order) => order,
+        Err(error) => {
+            let at = "receiving the specification";
+            let failure = StartFailure::new(StartStage::Setup, at, error);
+            return send_last_reply(&call.socket, &HelperReply::Failed(failure));
+        }
+    };
     let spec = &order.spec;
     let Some(bounds) = &spec.bounds else {
         return subreaper::run(call, spec, None);
     };
-    let possible = confine::usable_mechanisms(bounds, offer.applied);
+    let possible = offer.applied.restricted_to(bounds.mechanisms);
     if !confine::is_sufficient(bounds, possible) {
         let obstacle = offer.obstacle.clone().filter(|_| bounds.mechanisms.namespaces);
-        send_reply(&call.socket, &HelperReply::Lacking(possible, obstacle));
-        return 0;
+        return send_last_reply(&call.socket, &HelperReply::Lacking(possible, obstacle));
     }
     if !possible.namespaces {
         return subreaper::run(call, spec, Some(bounds));
@@ -92,11 +87,10 @@ fn supervise(
         Some(_) | None => pid_namespace::prepare(bounds.network),
     };
     match prepared {
-        Ok(prepared) => prepared.run(call, order, bounds),
+        Ok(prepared) => prepared.run(call, &order, bounds),
         Err(error) => {
-            let failure = StartFailure::new(StartStage::Confine, "making namespaces", &error);
-            send_reply(&call.socket, &HelperReply::Failed(failure));
-            0
+            let failure = StartFailure::new(StartStage::Confine, "making namespaces", error);
+            send_last_reply(&call.socket, &HelperReply::Failed(failure))
         }
     }
 }

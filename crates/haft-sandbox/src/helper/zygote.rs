@@ -8,15 +8,15 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+use rustix::net::SocketType;
 use rustix::process::{
     Pid, PidfdFlags, WaitOptions, getpid, pidfd_open, set_child_subreaper, wait,
 };
 
-use super::fork::{ForkSide, exit, fork};
 use super::probe::{self, ProbedMechanisms};
 use super::spawn_descriptors::SpawnDescriptors;
 use super::supervisor;
+use crate::fork::{ForkSide, exit, fork};
 use crate::process_tree;
 use crate::wire::{self, HelperReply, StartFailure, StartStage, ZygoteRequest};
 
@@ -61,7 +61,22 @@ pub(super) fn run(socket: OwnedFd) -> io::Result<()> {
         }
         if let (true, Some(socket)) = (has_request, &zygote.socket) {
             match SpawnDescriptors::receive(socket.as_fd()) {
-                Ok(Some((request, call))) => zygote.serve_request(request, call),
+                Ok(Some((ZygoteRequest::Supervisor, call))) => zygote.fork_supervisor(call),
+                Ok(Some((ZygoteRequest::Isolated, call))) => {
+                    if zygote.offer.applied.namespaces {
+                        let delay = Duration::from_micros(SPARE_DELAY_MICROS);
+                        zygote.spare_due = Some(Instant::now() + delay);
+                    }
+                    match zygote.retire_spare() {
+                        Some(calls) if call.forward(&calls).is_ok() => {
+                            if let Some(supervisor) = zygote.supervisors.last_mut() {
+                                supervisor.socket = Some(call.socket);
+                            }
+                        }
+                        // Without a spare, or if it has died, the call waits for new namespaces.
+                        Some(_) | None => zygote.fork_supervisor(call),
+                    }
+                }
                 Ok(None) => {
                     zygote.socket = None;
                     zygote.spare_due = None;
@@ -178,27 +193,6 @@ impl Zygote {
         };
     }
 
-    fn serve_request(&mut self, request: ZygoteRequest, call: SpawnDescriptors) {
-        match request {
-            ZygoteRequest::Supervisor => self.fork_supervisor(call),
-            ZygoteRequest::Isolated => {
-                if self.offer.applied.namespaces {
-                    let delay = Duration::from_micros(SPARE_DELAY_MICROS);
-                    self.spare_due = Some(Instant::now() + delay);
-                }
-                match self.retire_spare() {
-                    Some(calls) if call.forward(request, &calls).is_ok() => {
-                        if let Some(supervisor) = self.supervisors.last_mut() {
-                            supervisor.socket = Some(call.socket);
-                        }
-                    }
-                    // Without a spare, or if it has died, the call waits for new namespaces.
-                    Some(_) | None => self.fork_supervisor(call),
-                }
-            }
-        }
-    }
-
     fn fork_supervisor(&mut self, call: SpawnDescriptors) {
         match fork() {
             Ok(ForkSide::Child) => {
@@ -212,20 +206,17 @@ impl Zygote {
                         let socket = Some(call.socket);
                         self.supervisors.push(Supervisor { pid, handle, socket });
                     }
-                    Err(errno) => refuse_request(&call, &errno.into()),
+                    Err(errno) => refuse_request(&call, errno.into()),
                 }
             }
-            Err(error) => refuse_request(&call, &error),
+            Err(error) => refuse_request(&call, error),
         }
     }
 
     /// Creates a spare. Without one, calls only take longer.
     fn make_spare(&mut self) {
         self.spare_due = None;
-        let (kind, flags) = (SocketType::STREAM, SocketFlags::CLOEXEC);
-        let Ok((calls, theirs)) = socketpair(AddressFamily::UNIX, kind, flags, None) else {
-            return;
-        };
+        let Ok((calls, theirs)) = wire::socket_pair(SocketType::STREAM) else { return };
         match fork() {
             Ok(ForkSide::Child) => {
                 self.forget_others();
@@ -251,7 +242,7 @@ impl Zygote {
 }
 
 /// Reports an error to a call that has no supervisor.
-fn refuse_request(call: &SpawnDescriptors, error: &io::Error) {
+fn refuse_request(call: &SpawnDescriptors, error: io::Error) {
     let failure = StartFailure::new(StartStage::Setup, "making a process for the call", error);
     let _ = wire::send_all(&call.socket, &HelperReply::Failed(failure).encode(), &[]);
 }

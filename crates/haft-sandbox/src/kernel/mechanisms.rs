@@ -1,7 +1,6 @@
 //! One trial for each mechanism. Each trial does what confining a command would do, and leaves
 //! nothing behind.
 
-use std::fs;
 use std::io;
 
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
@@ -9,20 +8,26 @@ use rustix::mount::{
     FsMountFlags, FsOpenFlags, MountAttrFlags, MountPropagationFlags, OpenTreeFlags,
     fsconfig_create, fsmount, fsopen, mount_change, open_tree,
 };
-use rustix::process::{PidfdFlags, getegid, geteuid, getpid, pidfd_open};
+use rustix::process::{PidfdFlags, getpid, pidfd_open};
 use rustix::thread::{UnshareFlags, set_no_new_privs};
 
 use super::{Availability, KernelMechanism, remedy, trial};
-use crate::confine::landlock;
-use crate::confine::seccomp::{
-    IpcAccess, MemfdAccess, NeighbourAccess, SeccompFilter, SeccompOptions, SocketAccess,
-};
+use crate::confine::seccomp::{SeccompFilter, SeccompOptions};
+use crate::confine::{OuterUser, landlock};
 
 pub(super) fn state(mechanism: KernelMechanism) -> Availability {
     match mechanism {
         KernelMechanism::UserNamespaces => namespaces(trial::run(become_other_user)),
-        KernelMechanism::MountNamespaces => namespaces(trial::run(mount_something)),
-        KernelMechanism::ProcessNamespaces => match trial::run(mount_processes) {
+        KernelMechanism::MountNamespaces => namespaces(trial::run(|| {
+            unshare_as_other(UnshareFlags::NEWNS)?;
+            mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?;
+            make_file_system("tmpfs")
+        })),
+        KernelMechanism::ProcessNamespaces => match trial::run(|| {
+            unshare_as_other(UnshareFlags::NEWNS | UnshareFlags::NEWPID)?;
+            // Only the first process of a new namespace may mount that namespace's `/proc`.
+            trial::run(|| make_file_system("proc"))
+        }) {
             Ok(()) => Availability::Available("with its own /proc".to_owned()),
             // If these namespaces are missing altogether, the reason is different.
             Err(_) if trial::run(|| unshare_as_other(UnshareFlags::NEWPID)).is_ok() => {
@@ -42,7 +47,10 @@ pub(super) fn state(mechanism: KernelMechanism) -> Availability {
             }
             Err(error) => remedy::landlock(&error),
         },
-        KernelMechanism::Seccomp => match trial::run(filter_something) {
+        KernelMechanism::Seccomp => match trial::run(|| {
+            set_no_new_privs(true)?;
+            SeccompFilter::build(SeccompOptions::LOOSE)?.install()
+        }) {
             Ok(()) => Availability::Available(String::new()),
             Err(error) => missing(&error, remedy::SECCOMP),
         },
@@ -67,11 +75,9 @@ pub(super) fn state(mechanism: KernelMechanism) -> Availability {
 
 /// Enters a user namespace in which this user keeps its own number.
 fn become_other_user() -> io::Result<()> {
-    let (user, group) = (geteuid().as_raw(), getegid().as_raw());
+    let user = OuterUser::current_user();
     unshare(UnshareFlags::NEWUSER)?;
-    fs::write("/proc/self/setgroups", "deny")?;
-    fs::write("/proc/self/uid_map", format!("{user} {user} 1"))?;
-    fs::write("/proc/self/gid_map", format!("{group} {group} 1"))
+    user.map_into_namespace()
 }
 
 /// A separate step, because some machines allow the first step but grant no rights in the new
@@ -79,18 +85,6 @@ fn become_other_user() -> io::Result<()> {
 fn unshare_as_other(namespaces: UnshareFlags) -> io::Result<()> {
     become_other_user()?;
     unshare(namespaces)
-}
-
-fn mount_something() -> io::Result<()> {
-    unshare_as_other(UnshareFlags::NEWNS)?;
-    mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?;
-    make_file_system("tmpfs")
-}
-
-/// Lets the first process of a new namespace mount that namespace's `/proc`.
-fn mount_processes() -> io::Result<()> {
-    unshare_as_other(UnshareFlags::NEWNS | UnshareFlags::NEWPID)?;
-    trial::run(|| make_file_system("proc"))
 }
 
 fn make_file_system(kind: &str) -> io::Result<()> {
@@ -114,17 +108,6 @@ fn mount_by_descriptor() -> io::Result<()> {
         (-1, error) => Err(error),
         _ => Ok(()),
     }
-}
-
-fn filter_something() -> io::Result<()> {
-    let options = SeccompOptions {
-        sockets: SocketAccess::All,
-        memfd: MemfdAccess::Allowed,
-        ipc: IpcAccess::Allowed,
-        neighbours: NeighbourAccess::Own,
-    };
-    set_no_new_privs(true)?;
-    SeccompFilter::build(options)?.install()
 }
 
 fn namespaces(result: io::Result<()>) -> Availability {

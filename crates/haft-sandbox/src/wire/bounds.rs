@@ -40,7 +40,11 @@ impl WireConfinement {
             writer.byte(u8::from(pinned.is_writable));
         }
         writer.text(self.home.as_os_str());
-        writer.byte(tag(self.network));
+        writer.byte(match self.network {
+            Network::Loopback => 0,
+            Network::Proxied => 1,
+            Network::Host => 2,
+        });
         let ResourceLimits { memory_bytes, processes, temp_bytes, file_bytes, open_files } =
             self.resources;
         for number in
@@ -64,7 +68,12 @@ impl WireConfinement {
             .map(|_| Ok(WireMount { path: reader.text()?.into(), is_writable: reader.is_set()? }))
             .collect::<io::Result<_>>()?;
         let home = reader.text()?.into();
-        let network = network(reader.byte()?)?;
+        let network = match reader.byte()? {
+            0 => Network::Loopback,
+            1 => Network::Proxied,
+            2 => Network::Host,
+            _ => return Err(malformed()),
+        };
         let resources = ResourceLimits {
             memory_bytes: reader.number()?,
             processes: reader.small_number()?,
@@ -90,21 +99,4 @@ impl WireConfinement {
             wants_group,
         })
     }
-}
-
-fn tag(network: Network) -> u8 {
-    match network {
-        Network::Loopback => 0,
-        Network::Proxied => 1,
-        Network::Host => 2,
-    }
-}
-
-fn network(tag: u8) -> io::Result<Network> {
-    Ok(match tag {
-        0 => Network::Loopback,
-        1 => Network::Proxied,
-        2 => Network::Host,
-        _ => return Err(malformed()),
-    })
 }

@@ -4,6 +4,7 @@
 use std::io;
 
 use crate::bytes::malformed;
+use crate::confinement::Mechanisms;
 use crate::exit::ExceededLimit;
 
 /// The size of the header of every reply.
@@ -88,8 +89,12 @@ pub(crate) enum StartStage {
 }
 
 impl StartFailure {
-    pub(crate) fn new(stage: StartStage, at: impl Into<String>, error: &io::Error) -> StartFailure {
-        let errno = error.raw_os_error().unwrap_or_else(|| rustix::io::Errno::INVAL.raw_os_error());
+    pub(crate) fn new(
+        stage: StartStage,
+        at: impl Into<String>,
+        error: impl Into<io::Error>,
+    ) -> StartFailure {
+        let errno = error.into().raw_os_error().unwrap_or(libc::EINVAL);
         StartFailure { stage, errno, at: at.into() }
     }
 
@@ -119,11 +124,13 @@ impl HelperReply {
         };
         let number = failure.map_or(number, |failure| failure.errno);
         let stage = failure.map_or(0, |failure| failure.stage.tag());
-        frame(
-            [tag, applied.bits() | stage << STAGE_SHIFT],
-            number,
-            failure.map_or("", |failure| &failure.at),
-        )
+        let text = failure.map_or("", |failure| &failure.at);
+        let text = text.get(..text.floor_char_boundary(TEXT_BYTES_MAX)).unwrap_or_default();
+        let mut frame = vec![tag, applied.bits() | stage << STAGE_SHIFT];
+        frame.extend_from_slice(&number.to_le_bytes());
+        frame.extend_from_slice(&u16::try_from(text.len()).unwrap_or_default().to_le_bytes());
+        frame.extend_from_slice(text.as_bytes());
+        frame
     }
 
     /// Returns how many bytes follow the header of a frame.
@@ -140,14 +147,26 @@ impl HelperReply {
         }
         let [tag, flags, a, b, c, d, _, _] = *header;
         let number = i32::from_le_bytes([a, b, c, d]);
-        let applied = MechanismFlags::from_bits(flags & !(u8::MAX << STAGE_SHIFT));
+        let is_set = |place: u8| flags >> place & 1 == 1;
+        let applied = MechanismFlags {
+            namespaces: is_set(0),
+            landlock: is_set(1),
+            seccomp: is_set(2),
+            limits: is_set(3),
+            process_bound: is_set(4),
+        };
         let failure = || {
-            let stage = StartStage::from_tag(flags >> STAGE_SHIFT)?;
-            Ok::<_, io::Error>(StartFailure {
-                stage,
-                errno: number,
-                at: String::from_utf8_lossy(text).into_owned(),
-            })
+            let stage = match flags >> STAGE_SHIFT {
+                1 => StartStage::Setup,
+                2 => StartStage::Confine,
+                3 => StartStage::Directory,
+                4 => StartStage::Missing,
+                5 => StartStage::Denied,
+                6 => StartStage::Execute,
+                _ => return Err(malformed()),
+            };
+            let at = String::from_utf8_lossy(text).into_owned();
+            Ok(StartFailure { stage, errno: number, at })
         };
         let obstacle = || if flags >> STAGE_SHIFT == 0 { Ok(None) } else { failure().map(Some) };
         Ok(match tag {
@@ -170,25 +189,33 @@ impl HelperReply {
 }
 
 impl MechanismFlags {
+    /// Returns the mechanisms that are also requested.
+    pub(crate) fn restricted_to(self, requested: Mechanisms) -> MechanismFlags {
+        MechanismFlags {
+            namespaces: self.namespaces && requested.namespaces,
+            landlock: self.landlock && requested.landlock,
+            seccomp: self.seccomp && requested.seccomp,
+            limits: self.limits,
+            process_bound: self.process_bound && requested.namespaces,
+        }
+    }
+
     fn bits(self) -> u8 {
         let MechanismFlags { namespaces, landlock, seccomp, limits, process_bound } = self;
         let bits = [namespaces, landlock, seccomp, limits, process_bound];
         bits.iter().rev().fold(0, |all, bit| all << 1 | u8::from(*bit))
     }
-
-    fn from_bits(bits: u8) -> MechanismFlags {
-        let is_set = |place: u8| bits >> place & 1 == 1;
-        MechanismFlags {
-            namespaces: is_set(0),
-            landlock: is_set(1),
-            seccomp: is_set(2),
-            limits: is_set(3),
-            process_bound: is_set(4),
-        }
-    }
 }
 
 impl StartStage {
+    /// Returns a function that makes a failure from the error of a step.
+    pub(crate) fn at<E: Into<io::Error>>(
+        self,
+        at: impl Into<String>,
+    ) -> impl FnOnce(E) -> StartFailure {
+        move |error| StartFailure::new(self, at, error)
+    }
+
     /// Returns the number of a stage; zero means no stage.
     fn tag(self) -> u8 {
         match self {
@@ -200,25 +227,4 @@ impl StartStage {
             StartStage::Execute => 6,
         }
     }
-
-    fn from_tag(tag: u8) -> io::Result<StartStage> {
-        Ok(match tag {
-            1 => StartStage::Setup,
-            2 => StartStage::Confine,
-            3 => StartStage::Directory,
-            4 => StartStage::Missing,
-            5 => StartStage::Denied,
-            6 => StartStage::Execute,
-            _ => return Err(malformed()),
-        })
-    }
-}
-
-fn frame([tag, flags]: [u8; 2], number: i32, text: &str) -> Vec<u8> {
-    let text = text.get(..text.floor_char_boundary(TEXT_BYTES_MAX)).unwrap_or_default();
-    let mut frame = vec![tag, flags];
-    frame.extend_from_slice(&number.to_le_bytes());
-    frame.extend_from_slice(&u16::try_from(text.len()).unwrap_or_default().to_le_bytes());
-    frame.extend_from_slice(text.as_bytes());
-    frame
 }

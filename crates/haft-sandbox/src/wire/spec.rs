@@ -33,7 +33,11 @@ impl WireCommandSpec {
             writer.text(name);
             writer.text(value);
         }
-        writer.byte(tag(self.channel));
+        writer.byte(match self.channel {
+            None => 0,
+            Some(CommandChannel::Descriptor) => 1,
+            Some(CommandChannel::Stdio) => 2,
+        });
         writer.byte(u8::from(self.bounds.is_some()));
         if let Some(bounds) = &self.bounds {
             bounds.write(&mut writer);
@@ -50,27 +54,15 @@ impl WireCommandSpec {
         let env = (0..env_count)
             .map(|_| Ok((reader.text()?, reader.text()?)))
             .collect::<io::Result<_>>()?;
-        let channel = channel(reader.byte()?)?;
+        let channel = match reader.byte()? {
+            0 => None,
+            1 => Some(CommandChannel::Descriptor),
+            2 => Some(CommandChannel::Stdio),
+            _ => return Err(malformed()),
+        };
         let bounds =
             if reader.is_set()? { Some(WireConfinement::read(&mut reader)?) } else { None };
         let spec = WireCommandSpec { program, args, env, channel, bounds };
         if reader.is_empty() { Ok(spec) } else { Err(malformed()) }
     }
-}
-
-fn tag(channel: Option<CommandChannel>) -> u8 {
-    match channel {
-        None => 0,
-        Some(CommandChannel::Descriptor) => 1,
-        Some(CommandChannel::Stdio) => 2,
-    }
-}
-
-fn channel(tag: u8) -> io::Result<Option<CommandChannel>> {
-    Ok(match tag {
-        0 => None,
-        1 => Some(CommandChannel::Descriptor),
-        2 => Some(CommandChannel::Stdio),
-        _ => return Err(malformed()),
-    })
 }

@@ -1,5 +1,5 @@
-//! Creates processes that continue with this program. Only helpers do this. They have one thread,
-//! so the new process finds all state usable.
+//! Creates processes that continue with this program. Only helpers and trials do this. They have
+//! one thread, so the new process finds all state usable.
 
 use std::ffi::{c_int, c_long};
 use std::io;
@@ -8,7 +8,7 @@ use rustix::process::Pid;
 
 /// The side of a fork.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ForkSide {
+pub(crate) enum ForkSide {
     /// The forking process, with the number of the new one.
     Parent(Pid),
     /// The new process.
@@ -16,16 +16,17 @@ pub(super) enum ForkSide {
 }
 
 /// Forks this process.
-pub(super) fn fork() -> io::Result<ForkSide> {
+pub(crate) fn fork() -> io::Result<ForkSide> {
     #[expect(unsafe_code, reason = "no safe interface forks")]
     // SAFETY: this process has one thread, so no other thread holds a lock or has state half
-    // changed.
+    // changed. Tests of trials have several threads. Their trials allocate and make system calls,
+    // and the C library keeps its allocator working across a fork.
     let answer = unsafe { libc::fork() };
     side(c_long::from(answer))
 }
 
 /// Forks this process into new namespaces, given as `CLONE_NEW…` flags.
-pub(super) fn fork_into(namespaces: c_int) -> io::Result<ForkSide> {
+pub(crate) fn fork_into(namespaces: c_int) -> io::Result<ForkSide> {
     let flags = c_long::from(namespaces | libc::SIGCHLD);
     #[expect(unsafe_code, reason = "no safe interface forks into namespaces")]
     // SAFETY: as above. Without a stack and shared memory the call is a fork. The C library does
@@ -35,7 +36,7 @@ pub(super) fn fork_into(namespaces: c_int) -> io::Result<ForkSide> {
 }
 
 /// Ends this process at once, without running the program's exit handlers.
-pub(super) fn exit(status: c_int) -> ! {
+pub(crate) fn exit(status: c_int) -> ! {
     #[expect(
         unsafe_code,
         reason = "the standard library's exit runs handlers of the whole program"
