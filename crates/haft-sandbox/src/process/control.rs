@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, pidfd_send_signal};
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep_until};
 
 use super::error::WaitError;
 use super::helper_socket::HelperSocket;
@@ -16,7 +16,7 @@ use super::pending_reconciliation::PendingReconciliation;
 use super::zygote::ZygoteHandle;
 use crate::exit::{ExceededLimit, ProcessExit};
 use crate::process_tree;
-use crate::protect::{ProtectedPathScan, RevertedChange};
+use crate::protect::RevertedChange;
 use crate::wire::{HelperReply, MechanismFlags, StartFailure};
 
 /// Interval of waking a helper during a wait, in milliseconds, in case it was stopped.
@@ -43,7 +43,7 @@ pub struct ProcessControl {
     deadline: Option<Instant>,
     exceeded: Option<ExceededLimit>,
     ended: Option<CommandEnd>,
-    protection: PendingReconciliation,
+    pub(super) protection: PendingReconciliation,
 }
 
 /// The result of a start.
@@ -117,16 +117,6 @@ impl ProcessControl {
         }
     }
 
-    /// Sets the scan to reconcile after the command.
-    pub(super) fn set_scan(&mut self, scan: Option<ProtectedPathScan>) {
-        self.protection = PendingReconciliation::new(scan);
-    }
-
-    /// Takes the scan back, for another attempt.
-    pub(super) fn take_scan(&mut self) -> Option<ProtectedPathScan> {
-        self.protection.take_scan()
-    }
-
     /// Returns whether a supervisor has answered.
     pub(super) fn is_supervised(&self) -> bool {
         self.supervisor.is_some()
@@ -147,9 +137,33 @@ impl ProcessControl {
     /// [`WaitError::HelperDied`] if the supervisor dies before it reports the end; the command is
     /// killed then.
     pub async fn wait(&mut self) -> Result<ProcessExit, WaitError> {
-        let ended = match self.ended {
-            Some(ended) => ended,
-            None => self.receive_end().await?,
+        let ended = loop {
+            if let Some(ended) = self.ended {
+                break ended;
+            }
+            let deadline = self.deadline;
+            let reply = tokio::select! {
+                reply = self.next_reply() => reply,
+                () = sleep_until(deadline.unwrap_or_else(Instant::now)), if deadline.is_some() => Ok(None),
+            };
+            match reply {
+                Ok(Some((HelperReply::Exceeded(bound), _))) => self.exceeded = Some(bound),
+                Ok(Some((HelperReply::Exited(code), _))) => {
+                    self.ended = Some(CommandEnd::Exit(ProcessExit::Code(code)));
+                }
+                Ok(Some((HelperReply::Signalled(signal), _))) => {
+                    self.ended = Some(CommandEnd::Exit(ProcessExit::Signal(signal)));
+                }
+                Ok(Some((HelperReply::Survivors(count), _))) => {
+                    let count = u32::try_from(count).unwrap_or_default();
+                    self.ended = Some(CommandEnd::Survivors(count));
+                }
+                Ok(Some((HelperReply::Orphaned(signal), _))) => {
+                    self.kill_supervisor(Some(signal)).await?;
+                }
+                // A living supervisor sends nothing else, and keeps to its deadline.
+                Ok(_) | Err(_) => self.kill_supervisor(None).await?,
+            }
         };
         self.protection.reconcile().await?;
         match ended {
@@ -171,7 +185,7 @@ impl ProcessControl {
     /// waiting.
     #[must_use]
     pub fn reverted_changes(&self) -> &[RevertedChange] {
-        self.protection.reverted_changes()
+        &self.protection.reverted
     }
 
     /// Requests that the command and every process that it started are killed;
@@ -185,41 +199,9 @@ impl ProcessControl {
         }
     }
 
-    async fn receive_end(&mut self) -> Result<CommandEnd, WaitError> {
-        loop {
-            let deadline = self.deadline;
-            let reply = tokio::select! {
-                reply = self.next_reply() => reply,
-                () = sleep_until(deadline) => return self.kill_supervisor(None).await,
-            };
-            let ended = match reply {
-                Ok(Some((HelperReply::Exceeded(bound), _))) => {
-                    self.exceeded = Some(bound);
-                    continue;
-                }
-                Ok(Some((HelperReply::Exited(code), _))) => {
-                    CommandEnd::Exit(ProcessExit::Code(code))
-                }
-                Ok(Some((HelperReply::Signalled(signal), _))) => {
-                    CommandEnd::Exit(ProcessExit::Signal(signal))
-                }
-                Ok(Some((HelperReply::Survivors(count), _))) => {
-                    CommandEnd::Survivors(u32::try_from(count).unwrap_or_default())
-                }
-                Ok(Some((HelperReply::Orphaned(signal), _))) => {
-                    return self.kill_supervisor(Some(signal)).await;
-                }
-                // A living supervisor sends nothing else.
-                Ok(_) | Err(_) => return self.kill_supervisor(None).await,
-            };
-            self.ended = Some(ended);
-            return Ok(ended);
-        }
-    }
-
     /// Kills a supervisor that no longer works, and every process of the command that can still be
     /// found.
-    async fn kill_supervisor(&mut self, mut signal: Option<i32>) -> Result<CommandEnd, WaitError> {
+    async fn kill_supervisor(&mut self, mut signal: Option<i32>) -> Result<(), WaitError> {
         if let Some(SupervisorHandle { pid, handle }) = &self.supervisor {
             let (pid, handle) = (*pid, handle.try_clone()?);
             in_background(move || {
@@ -249,9 +231,8 @@ impl ProcessControl {
         if let Some(command) = self.command {
             in_background(move || process_tree::kill_session(command)).await?;
         }
-        let ended = CommandEnd::HelperDied(signal.filter(|signal| *signal > 0));
-        self.ended = Some(ended);
-        Ok(ended)
+        self.ended = Some(CommandEnd::HelperDied(signal.filter(|signal| *signal > 0)));
+        Ok(())
     }
 
     /// Receives one reply, and wakes stopped helpers meanwhile.
@@ -281,13 +262,6 @@ impl Drop for ProcessControl {
             self.wake_helpers();
         }
         self.protection.reconcile_in_background(self.frames.socket());
-    }
-}
-
-async fn sleep_until(deadline: Option<Instant>) {
-    match deadline {
-        Some(deadline) => tokio::time::sleep_until(deadline).await,
-        None => std::future::pending().await,
     }
 }
 

@@ -64,7 +64,7 @@ pub enum SpawnError {
         bytes_max: usize,
     },
     /// The requested confinement cannot be enforced on this machine; nothing was started.
-    #[error("{} is not started, because it cannot be confined here: {}", program.display(), list(missing))]
+    #[error("{} is not started, because it cannot be confined here: {}", program.display(), missing.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
     Unenforceable {
         /// The program as the caller named it.
         program: OsString,
@@ -125,6 +125,12 @@ pub struct MissingLayer {
     pub remedy: String,
 }
 
+impl fmt::Display for MissingLayer {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} cannot be confined ({}); {}", self.layer, self.why, self.remedy)
+    }
+}
+
 /// A layer of a confinement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SandboxLayer {
@@ -169,11 +175,4 @@ pub enum WaitError {
     /// The connection to the helper failed.
     #[error("the connection to the helper failed: {0}")]
     Io(#[from] io::Error),
-}
-
-fn list(missing: &[MissingLayer]) -> String {
-    let entry = |missing: &MissingLayer| {
-        format!("{} cannot be confined ({}); {}", missing.layer, missing.why, missing.remedy)
-    };
-    missing.iter().map(entry).collect::<Vec<_>>().join("; ")
 }

@@ -3,6 +3,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream as StdUnixStream;
 
 use rustix::net::{Shutdown, shutdown};
 use tokio::io::{AsyncWriteExt, Interest};
@@ -20,12 +21,14 @@ pub(super) struct HelperSocket {
 }
 
 impl HelperSocket {
-    pub(super) fn new(socket: UnixStream) -> HelperSocket {
-        HelperSocket {
-            socket,
+    pub(super) fn new(socket: OwnedFd) -> io::Result<HelperSocket> {
+        let socket = StdUnixStream::from(socket);
+        socket.set_nonblocking(true)?;
+        Ok(HelperSocket {
+            socket: UnixStream::from_std(socket)?,
             received: Vec::with_capacity(FRAME_HEADER_BYTES),
             descriptors: Vec::new(),
-        }
+        })
     }
 
     /// Sends bytes to the other side.
@@ -47,7 +50,12 @@ impl HelperSocket {
     /// cancelled.
     pub(super) async fn next(&mut self) -> io::Result<Option<(HelperReply, Vec<OwnedFd>)>> {
         loop {
-            let missing = self.missing();
+            // How many bytes of this frame are known to be missing.
+            let frame_bytes = match self.received.first_chunk() {
+                None => FRAME_HEADER_BYTES,
+                Some(header) => FRAME_HEADER_BYTES + HelperReply::text_bytes(*header),
+            };
+            let missing = frame_bytes.saturating_sub(self.received.len());
             if missing == 0 {
                 let reply = HelperReply::decode(&self.received)?;
                 self.received.clear();
@@ -65,15 +73,6 @@ impl HelperSocket {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Err(error) => return Err(error),
             }
-        }
-    }
-
-    /// Returns how many bytes of this frame are known to be missing.
-    fn missing(&self) -> usize {
-        match self.received.first_chunk::<FRAME_HEADER_BYTES>() {
-            None => FRAME_HEADER_BYTES.saturating_sub(self.received.len()),
-            Some(header) => (FRAME_HEADER_BYTES + HelperReply::text_bytes(*header))
-                .saturating_sub(self.received.len()),
         }
     }
 }

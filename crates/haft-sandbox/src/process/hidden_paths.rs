@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use crate::confinement::Confinement;
 
@@ -15,9 +15,10 @@ pub(crate) const PATHS_MAX: usize = 4_096;
 ///
 /// A command can replace a link in a directory that it may write to. The link's former target stays
 /// hidden from later commands as long as this value lives.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 pub(super) struct HiddenPathResolver {
-    first: Arc<Mutex<HashMap<PathBuf, PathBuf>>>,
+    /// Each call reads and extends it once, on a thread that may block.
+    first: Mutex<HashMap<PathBuf, PathBuf>>,
 }
 
 impl HiddenPathResolver {

@@ -10,9 +10,8 @@ use std::path::{Component, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+use rustix::net::SocketType;
 use rustix::pipe::{PipeFlags, pipe_with};
-use tokio::net::UnixStream;
 use tokio::sync::Mutex;
 
 use super::command::SandboxCommand;
@@ -33,8 +32,7 @@ use crate::protect::{
 };
 use crate::recovery_log::RecoveryLog;
 use crate::wire::{
-    MechanismFlags, SPEC_BYTES_MAX, StartStage, WireCommandSpec, WireConfinement, WireMount,
-    ZygoteRequest,
+    self, SPEC_BYTES_MAX, StartStage, WireCommandSpec, WireConfinement, WireMount, ZygoteRequest,
 };
 
 /// Time that a helper has to start a command, in milliseconds. It usually needs one.
@@ -50,12 +48,18 @@ pub(crate) const ATTEMPTS_MAX: u32 = 2;
 pub struct Launcher {
     helper: PathBuf,
     quarantine: Option<PathBuf>,
-    notes: Option<PathBuf>,
+    recovery_log: Option<PathBuf>,
     uses_groups: bool,
+    shared: Arc<SharedLauncherState>,
+}
+
+/// The state that clones of a launcher share.
+#[derive(Debug, Default)]
+struct SharedLauncherState {
     /// Written by the call that finds no living zygote; concurrent calls wait for that one.
-    zygote: Arc<Mutex<Option<Arc<ZygoteHandle>>>>,
-    survey_cache: ScanCache,
-    hidden_places: HiddenPathResolver,
+    zygote: Mutex<Option<Arc<ZygoteHandle>>>,
+    scans: ScanCache,
+    hidden_paths: HiddenPathResolver,
 }
 
 /// A running command.
@@ -92,16 +96,8 @@ impl Launcher {
     /// [`helper::run_if_requested`]: crate::helper::run_if_requested
     #[must_use]
     pub fn new(helper: PathBuf) -> Launcher {
-        let zygote = Arc::default();
-        Launcher {
-            helper,
-            quarantine: None,
-            notes: None,
-            uses_groups: false,
-            zygote,
-            survey_cache: ScanCache::default(),
-            hidden_places: HiddenPathResolver::default(),
-        }
+        let (quarantine, recovery_log, shared) = (None, None, Arc::default());
+        Launcher { helper, quarantine, recovery_log, uses_groups: false, shared }
     }
 
     /// Sets the directory for files that commands create under protected names. Without one, such
@@ -118,7 +114,7 @@ impl Launcher {
     /// are not reverted.
     #[must_use]
     pub fn with_recovery_log(mut self, directory: PathBuf) -> Launcher {
-        self.notes = Some(directory);
+        self.recovery_log = Some(directory);
         self
     }
 
@@ -128,11 +124,11 @@ impl Launcher {
     /// ignored. A change made after the command had died is not the command's and stays, if the
     /// helper lived long enough to record that time.
     pub async fn recover_interrupted(&self) -> RecoveryReport {
-        let Some(notes) = self.notes.clone() else { return RecoveryReport::default() };
+        let Some(logs) = self.recovery_log.clone() else { return RecoveryReport::default() };
         let quarantine = self.quarantine.clone();
-        let settling =
-            tokio::task::spawn_blocking(move || reconcile_all(&notes, quarantine.as_deref()));
-        settling.await.unwrap_or_else(|error| {
+        let recovering =
+            tokio::task::spawn_blocking(move || reconcile_all(&logs, quarantine.as_deref()));
+        recovering.await.unwrap_or_else(|error| {
             let problem = format!("interrupted commands could not be reconciled: {error}");
             RecoveryReport { problems: vec![problem], ..RecoveryReport::default() }
         })
@@ -169,17 +165,59 @@ impl Launcher {
         command.check()?;
         check(confinement)
             .map_err(|reason| SpawnError::Invalid { program: command.program.clone(), reason })?;
-        let offer = self.running_zygote().await?.mechanisms();
+        let offer = self.running_zygote().await?.offer;
         let has_namespaces = offer.namespaces && confinement.mechanisms.namespaces;
-        let (places, mut requested) = (self.hidden_places.clone(), confinement.clone());
+        let (shared, mut requested) = (Arc::clone(&self.shared), confinement.clone());
         let finding = tokio::task::spawn_blocking(move || {
-            requested.hidden = places.resolve_hidden(&requested);
+            requested.hidden = shared.hidden_paths.resolve_hidden(&requested);
             requested
         });
         let confinement = &finding.await.map_err(|error| self.failed(io::Error::other(error)))?;
-        let scan = self.scan_protected(&command, confinement, has_namespaces).await?;
-        let bounds =
-            WireConfinement { wants_group: self.uses_groups, ..bounds(confinement, scan.as_ref()) };
+        let scan = if confinement.protected == ProtectedPaths::empty() {
+            None
+        } else {
+            let mode = if has_namespaces {
+                ProtectionMode::ReadOnlyMounts
+            } else {
+                ProtectionMode::Copies
+            };
+            let (hidden, quarantine) = (confinement.hidden.clone(), self.quarantine.clone());
+            let options = ScanOptions { mode, hidden, quarantine };
+            let cache = self.shared.scans.clone();
+            let (roots, names) = (confinement.writable.clone(), confinement.protected.clone());
+            let scanning = tokio::task::spawn_blocking(move || {
+                ProtectedPathScan::scan_directories(&cache, &roots, &names, options)
+            });
+            let scanned = scanning.await.map_err(io::Error::other).flatten();
+            Some(scanned.map_err(|error| SpawnError::Survey {
+                program: command.program.clone(),
+                reason: error.to_string(),
+            })?)
+        };
+        let mounts = scan.as_ref().map(ProtectedPathScan::protective_mounts);
+        let mut hidden = confinement.hidden.clone();
+        let mut pinned = Vec::new();
+        for mount in mounts.unwrap_or_default() {
+            let path = mount.path.clone();
+            match mount.kind {
+                ProtectiveMountKind::Anchor => pinned.push(WireMount { path, is_writable: true }),
+                ProtectiveMountKind::ReadOnly => {
+                    pinned.push(WireMount { path, is_writable: false })
+                }
+                ProtectiveMountKind::Hidden => hidden.push(path),
+            }
+        }
+        let bounds = WireConfinement {
+            writable: confinement.writable.clone(),
+            readable: confinement.readable.clone(),
+            hidden,
+            mounts: pinned,
+            home: confinement.home.clone(),
+            network: confinement.network,
+            resources: confinement.resources,
+            mechanisms: confinement.mechanisms,
+            wants_group: self.uses_groups,
+        };
         let start = self.start(&command, Some(bounds), scan).await?;
         self.finish(start, command, Some(confinement))
     }
@@ -211,46 +249,15 @@ impl Launcher {
         network: Network,
         requested: Mechanisms,
     ) -> Result<Enforcement, SpawnError> {
-        let offer = self.running_zygote().await?.mechanisms();
-        let applied = MechanismFlags {
-            namespaces: offer.namespaces && requested.namespaces,
-            landlock: offer.landlock && requested.landlock,
-            seccomp: offer.seccomp && requested.seccomp,
-            ..offer
-        };
-        Ok(Enforcement::from_mechanisms(applied, network))
+        let offer = self.running_zygote().await?.offer;
+        Ok(Enforcement::from_mechanisms(offer.restricted_to(requested), network))
     }
 
     /// Returns whether each command gets its own mounts, with these mechanisms. Then a command cannot
     /// link a file from one writable directory into another.
     pub async fn isolates_mounts(&self, requested: Mechanisms) -> bool {
         requested.namespaces
-            && self.running_zygote().await.is_ok_and(|zygote| zygote.mechanisms().namespaces)
-    }
-
-    /// Scans for protected paths. Does nothing if no path is protected.
-    async fn scan_protected(
-        &self,
-        command: &SandboxCommand,
-        confinement: &Confinement,
-        has_namespaces: bool,
-    ) -> Result<Option<ProtectedPathScan>, SpawnError> {
-        if confinement.protected == ProtectedPaths::empty() {
-            return Ok(None);
-        }
-        let mode =
-            if has_namespaces { ProtectionMode::ReadOnlyMounts } else { ProtectionMode::Copies };
-        let hidden = confinement.hidden.clone();
-        let means = ScanOptions { mode, hidden, quarantine: self.quarantine.clone() };
-        let cache = self.survey_cache.clone();
-        let (roots, names) = (confinement.writable.clone(), confinement.protected.clone());
-        let taking = tokio::task::spawn_blocking(move || {
-            ProtectedPathScan::scan_directories(&cache, &roots, &names, means)
-        });
-        let failed =
-            |reason: String| SpawnError::Survey { program: command.program.clone(), reason };
-        let taken = taking.await.map_err(|error| failed(error.to_string()))?;
-        taken.map(Some).map_err(|error| failed(error.to_string()))
+            && self.running_zygote().await.is_ok_and(|zygote| zygote.offer.namespaces)
     }
 
     /// Starts the command through a supervisor.
@@ -293,7 +300,23 @@ impl Launcher {
                 }
                 Err(source) => return Err(self.failed(source)),
             };
-            control.set_scan(write_recovery_entry(scan.take(), &zygote, command).await?);
+            // Records what must be checked after the command if this process dies first. Without
+            // this record the command must not run.
+            if let Some(log) = zygote.recovery_log.clone()
+                && let Some(mut unsaved) = scan.take()
+            {
+                let writing = tokio::task::spawn_blocking(move || {
+                    unsaved
+                        .save_recovery_entry(|content| log.write_entry(content))
+                        .map(|()| unsaved)
+                });
+                let written = writing.await.map_err(io::Error::other).flatten();
+                scan = Some(written.map_err(|error| SpawnError::Survey {
+                    program: command.program.clone(),
+                    reason: format!("the state of protected paths could not be recorded: {error}"),
+                })?);
+            }
+            control.protection.scan = scan.take();
             let wait = Duration::from_millis(ANSWER_MS_MAX);
             let started = tokio::time::timeout(wait, control.start(&spec)).await;
             let started = started.map_err(|_| self.no_answer())?;
@@ -301,7 +324,7 @@ impl Launcher {
                 Ok(answer) => return Ok(PendingStart { control, ends, answer }),
                 // No process took the request: the zygote died.
                 Err(_) if !control.is_supervised() && attempt < ATTEMPTS_MAX => {
-                    scan = control.take_scan();
+                    scan = control.protection.scan.take();
                     scan.iter().for_each(ProtectedPathScan::erase_recovery_entry);
                     self.forget_zygote(&zygote).await;
                     attempt += 1;
@@ -321,7 +344,7 @@ impl Launcher {
         let PendingStart { mut control, ends, answer } = start;
         if !matches!(answer, StartResult::Started(..)) {
             // No command ran, so nothing can have changed.
-            control.take_scan().iter().for_each(ProtectedPathScan::erase_recovery_entry);
+            control.protection.scan.take().iter().for_each(ProtectedPathScan::erase_recovery_entry);
         }
         let (applied, listener) = match answer {
             StartResult::Started(applied, listener) => (applied, listener),
@@ -359,12 +382,12 @@ impl Launcher {
 
     /// Returns the zygote; starts one if there is none.
     async fn running_zygote(&self) -> Result<Arc<ZygoteHandle>, SpawnError> {
-        let mut place = self.zygote.lock().await;
+        let mut place = self.shared.zygote.lock().await;
         if let Some(zygote) = place.as_ref() {
             return Ok(Arc::clone(zygote));
         }
         let wait = Duration::from_millis(ANSWER_MS_MAX);
-        let underway = match self.notes.clone() {
+        let underway = match self.recovery_log.clone() {
             None => None,
             Some(directory) => {
                 let begun = tokio::task::spawn_blocking(move || RecoveryLog::create(&directory));
@@ -382,7 +405,7 @@ impl Launcher {
 
     /// Drops a zygote that has died, unless another call already did.
     async fn forget_zygote(&self, dead: &Arc<ZygoteHandle>) {
-        let mut place = self.zygote.lock().await;
+        let mut place = self.shared.zygote.lock().await;
         if place.as_ref().is_some_and(|zygote| Arc::ptr_eq(zygote, dead)) {
             *place = None;
         }
@@ -477,25 +500,6 @@ impl SandboxProcess {
     }
 }
 
-/// Records what must be checked after the command if this process dies first. Without this record
-/// the command must not run.
-async fn write_recovery_entry(
-    scan: Option<ProtectedPathScan>,
-    zygote: &ZygoteHandle,
-    command: &SandboxCommand,
-) -> Result<Option<ProtectedPathScan>, SpawnError> {
-    let Some(mut scan) = scan else { return Ok(None) };
-    let Some(underway) = zygote.recovery_log().cloned() else { return Ok(Some(scan)) };
-    let writing = tokio::task::spawn_blocking(move || {
-        scan.save_recovery_entry(|content| underway.write_entry(content)).map(|()| scan)
-    });
-    let written = writing.await.map_err(io::Error::other).flatten();
-    written.map(Some).map_err(|error| {
-        let reason = format!("the state of protected paths could not be recorded: {error}");
-        SpawnError::Survey { program: command.program.clone(), reason }
-    })
-}
-
 /// Refuses a confinement that cannot be granted or would not mean what it says.
 fn check(confinement: &Confinement) -> Result<(), &'static str> {
     let Confinement { writable, readable, hidden, home, .. } = confinement;
@@ -519,7 +523,7 @@ async fn connect(
     request: ZygoteRequest,
     command: &SandboxCommand,
 ) -> io::Result<(ProcessControl, StreamEnds)> {
-    let pair = || socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None);
+    let pair = || wire::socket_pair(SocketType::STREAM);
     let (ours, theirs) = pair()?;
     let (output, writer) = pipe_with(PipeFlags::CLOEXEC)?;
     let channel = command.channel.map(|_| pair()).transpose()?;
@@ -528,37 +532,10 @@ async fn connect(
     let descriptors: Vec<BorrowedFd<'_>> =
         descriptors.into_iter().chain(far_channel.iter().map(AsFd::as_fd)).collect();
     zygote.request(request, &descriptors).await?;
-    let socket = StdUnixStream::from(ours);
-    socket.set_nonblocking(true)?;
     if let Some(channel) = &channel {
         // Only this side's end: programs expect a blocking one.
         rustix::io::ioctl_fionbio(channel, true)?;
     }
-    let frames = HelperSocket::new(UnixStream::from_std(socket)?);
+    let frames = HelperSocket::new(ours)?;
     Ok((ProcessControl::new(frames, Arc::clone(zygote)), StreamEnds { output, channel }))
-}
-
-fn bounds(confinement: &Confinement, scan: Option<&ProtectedPathScan>) -> WireConfinement {
-    let mounts = scan.map(ProtectedPathScan::protective_mounts).unwrap_or_default();
-    let mut hidden = confinement.hidden.clone();
-    let mut pinned = Vec::new();
-    for mount in mounts {
-        let path = mount.path.clone();
-        match mount.kind {
-            ProtectiveMountKind::Anchor => pinned.push(WireMount { path, is_writable: true }),
-            ProtectiveMountKind::ReadOnly => pinned.push(WireMount { path, is_writable: false }),
-            ProtectiveMountKind::Hidden => hidden.push(path),
-        }
-    }
-    WireConfinement {
-        writable: confinement.writable.clone(),
-        readable: confinement.readable.clone(),
-        hidden,
-        mounts: pinned,
-        home: confinement.home.clone(),
-        network: confinement.network,
-        resources: confinement.resources,
-        mechanisms: confinement.mechanisms,
-        wants_group: false,
-    }
 }

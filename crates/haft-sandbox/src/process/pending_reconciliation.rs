@@ -15,30 +15,23 @@ use crate::protect::{ProtectedPathScan, RevertedChange};
 /// The scan to reconcile after a command, and the result.
 #[derive(Debug, Default)]
 pub(super) struct PendingReconciliation {
-    scan: Option<ProtectedPathScan>,
+    pub(super) scan: Option<ProtectedPathScan>,
     /// Kept here so that waiting can be cancelled.
     reconciling: Option<JoinHandle<Vec<RevertedChange>>>,
-    undone: Vec<RevertedChange>,
+    /// The changes that were reverted; known after the reconciliation.
+    pub(super) reverted: Vec<RevertedChange>,
 }
 
 impl PendingReconciliation {
-    pub(super) fn new(scan: Option<ProtectedPathScan>) -> PendingReconciliation {
-        PendingReconciliation { scan, reconciling: None, undone: Vec::new() }
-    }
-
-    pub(super) fn take_scan(&mut self) -> Option<ProtectedPathScan> {
-        self.scan.take()
-    }
-
     /// Reverts changes under protected names. Call it when no process of the command is left.
     pub(super) async fn reconcile(&mut self) -> io::Result<()> {
         if let Some(scan) = self.scan.take() {
             self.reconciling = Some(spawn_blocking(move || scan.reconcile()));
         }
-        if let Some(concluding) = &mut self.reconciling {
-            let undone = concluding.await;
+        if let Some(reconciling) = &mut self.reconciling {
+            let reverted = reconciling.await;
             self.reconciling = None;
-            self.undone = undone.map_err(io::Error::other)?;
+            self.reverted = reverted.map_err(io::Error::other)?;
         }
         Ok(())
     }
@@ -57,10 +50,5 @@ impl PendingReconciliation {
             }
             scan.reconcile()
         });
-    }
-
-    /// Returns the changes that were reverted.
-    pub(super) fn reverted_changes(&self) -> &[RevertedChange] {
-        &self.undone
     }
 }

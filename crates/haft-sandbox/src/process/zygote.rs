@@ -1,21 +1,16 @@
 //! The launcher's side of a zygote: starts it, requests supervisors, and stops it. It takes no part
 //! in calls; a call's messages travel on the call's own socket.
 
-use std::fmt;
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
-use std::os::unix::net::UnixStream as StdUnixStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use rustix::net::{
-    AddressFamily, SendFlags, Shutdown, SocketFlags, SocketType, shutdown, socketpair,
-};
+use rustix::net::{SendFlags, Shutdown, SocketType, shutdown};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
-use tokio::net::UnixStream;
 
 use super::helper_socket::HelperSocket;
 use crate::recovery_log::RecoveryLog;
@@ -25,13 +20,16 @@ use crate::wire::{self, HELPER_ARGUMENT, HelperReply, MechanismFlags, ZygoteRequ
 const FULL_MS: u64 = 1;
 
 /// A helper that forks supervisors. It ends when this value and all calls that hold it are dropped.
+#[derive(Debug)]
 pub(super) struct ZygoteHandle {
     socket: OwnedFd,
     handle: OwnedFd,
     /// Taken only when the value is dropped.
     child: Option<Child>,
-    offer: MechanismFlags,
-    underway: Option<Arc<RecoveryLog>>,
+    /// The kernel mechanisms that it can use.
+    pub(super) offer: MechanismFlags,
+    /// The recovery log of its commands, if there is one.
+    pub(super) recovery_log: Option<Arc<RecoveryLog>>,
 }
 
 impl ZygoteHandle {
@@ -39,14 +37,13 @@ impl ZygoteHandle {
     /// long as it lives.
     pub(super) async fn start(
         helper: &Path,
-        underway: Option<Arc<RecoveryLog>>,
+        recovery_log: Option<Arc<RecoveryLog>>,
     ) -> io::Result<ZygoteHandle> {
-        let output = match &underway {
-            Some(underway) => Stdio::from(underway.helper_lock()?),
+        let output = match &recovery_log {
+            Some(recovery_log) => Stdio::from(recovery_log.helper_lock()?),
             None => Stdio::null(),
         };
-        let (ours, theirs) =
-            socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+        let (ours, theirs) = wire::socket_pair(SocketType::STREAM)?;
         let child = Command::new(helper)
             .arg(HELPER_ARGUMENT)
             .env_clear()
@@ -59,27 +56,19 @@ impl ZygoteHandle {
         // It has not been collected, so its number cannot have been reused.
         let handle = pidfd_open(pid, PidfdFlags::empty())?;
         let no_offer = MechanismFlags::default();
-        let mut zygote =
-            ZygoteHandle { socket: ours, handle, child: Some(child), offer: no_offer, underway };
-        let socket = StdUnixStream::from(zygote.socket.try_clone()?);
-        socket.set_nonblocking(true)?;
-        let mut frames = HelperSocket::new(UnixStream::from_std(socket)?);
-        match frames.next().await? {
+        let mut zygote = ZygoteHandle {
+            socket: ours,
+            handle,
+            child: Some(child),
+            offer: no_offer,
+            recovery_log,
+        };
+        match HelperSocket::new(zygote.socket.try_clone()?)?.next().await? {
             Some((HelperReply::Ready(offer, _), _)) => zygote.offer = offer,
             Some(_) => return Err(io::ErrorKind::InvalidData.into()),
             None => return Err(io::ErrorKind::UnexpectedEof.into()),
         }
         Ok(zygote)
-    }
-
-    /// Returns the kernel mechanisms that it can use.
-    pub(super) fn mechanisms(&self) -> MechanismFlags {
-        self.offer
-    }
-
-    /// Returns the recovery log of its commands, if there is one.
-    pub(super) fn recovery_log(&self) -> Option<&Arc<RecoveryLog>> {
-        self.underway.as_ref()
     }
 
     /// Requests a supervisor, which receives the descriptors.
@@ -118,11 +107,5 @@ impl Drop for ZygoteHandle {
             let _ =
                 thread::Builder::new().name("haft-zygote".to_owned()).spawn(move || child.wait());
         }
-    }
-}
-
-impl fmt::Debug for ZygoteHandle {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Zygote").field("offer", &self.offer).finish_non_exhaustive()
     }
 }

@@ -31,18 +31,24 @@ pub(crate) const CONTENTS_MAX: usize = 4_096;
 /// directory.
 #[derive(Debug, Clone, Default)]
 pub struct ScanCache {
+    pub(super) shared: Arc<SharedScanState>,
+}
+
+/// The state that clones of a cache share.
+#[derive(Debug, Default)]
+pub(super) struct SharedScanState {
     /// Scans read it while they walk and write it once at their end. A channel to an owner would
     /// make them wait for one another.
-    known: Arc<RwLock<HashMap<ProtectedPaths, DirectoryListings>>>,
-    contents: Arc<RwLock<HashMap<InodeState, Arc<[u8]>>>>,
-    followed: FollowedRoots,
-    open: OpenScans,
+    known: RwLock<HashMap<ProtectedPaths, DirectoryListings>>,
+    contents: RwLock<HashMap<InodeState, Arc<[u8]>>>,
+    pub(super) followed: FollowedRoots,
+    pub(super) open: OpenScans,
 }
 
 impl ScanCache {
     pub(super) fn read(&self) -> RwLockReadGuard<'_, HashMap<ProtectedPaths, DirectoryListings>> {
         // A panic under the lock at worst loses a cache entry.
-        self.known.read().unwrap_or_else(PoisonError::into_inner)
+        self.shared.known.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn remember_listings(
@@ -53,7 +59,7 @@ impl ScanCache {
         if fresh.is_empty() {
             return;
         }
-        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.shared.known.write().unwrap_or_else(PoisonError::into_inner);
         if known.len() >= NAME_SETS_MAX && !known.contains_key(names) {
             known.clear();
         }
@@ -66,24 +72,14 @@ impl ScanCache {
         directories.extend(fresh);
     }
 
-    /// Returns the followed roots that share this cache.
-    pub(super) fn followed_roots(&self) -> &FollowedRoots {
-        &self.followed
-    }
-
-    /// Returns the open scans that share this cache.
-    pub(super) fn open_scans(&self) -> &OpenScans {
-        &self.open
-    }
-
     /// Returns the content of a file in this state, if it is cached.
     pub(super) fn content(&self, state: &InodeState) -> Option<Arc<[u8]>> {
-        let contents = self.contents.read().unwrap_or_else(PoisonError::into_inner);
+        let contents = self.shared.contents.read().unwrap_or_else(PoisonError::into_inner);
         contents.get(state).cloned()
     }
 
     pub(super) fn remember_content(&self, state: InodeState, content: Arc<[u8]>) {
-        let mut contents = self.contents.write().unwrap_or_else(PoisonError::into_inner);
+        let mut contents = self.shared.contents.write().unwrap_or_else(PoisonError::into_inner);
         if contents.len() >= CONTENTS_MAX {
             contents.clear();
         }

@@ -9,10 +9,10 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use super::result::{ProtectedEntry, ScanResult, ScanRoot};
 
 /// The open scans of this process.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 pub(super) struct OpenScans {
     /// Held only for a few comparisons of paths.
-    state: Arc<Mutex<OpenScansState>>,
+    state: Mutex<OpenScansState>,
 }
 
 #[derive(Debug, Default)]
@@ -39,7 +39,7 @@ pub(super) struct StartingScan {
 
 /// The baselines of earlier commands in the same directories. Holding this value keeps its own
 /// baseline open.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct ConcurrentBaselines {
     baselines: Vec<Arc<ScanBaseline>>,
     _token: Arc<()>,
@@ -83,10 +83,6 @@ impl OpenScans {
 }
 
 impl ConcurrentBaselines {
-    pub(super) fn empty() -> ConcurrentBaselines {
-        ConcurrentBaselines { baselines: Vec::new(), _token: Arc::default() }
-    }
-
     /// Returns the baselines that overlap the roots, of commands of another process.
     pub(super) fn from_entries<'a>(
         older: impl Iterator<Item = (&'a [ScanRoot], &'a Arc<ScanResult>)>,

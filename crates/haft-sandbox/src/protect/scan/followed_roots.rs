@@ -13,18 +13,18 @@ use rustix::fs::{Mode, OFlags, openat};
 use super::directory::{FileIdentity, InodeState};
 use super::listing::{DirectoryListing, ListingDetail, NAME_SETS_MAX};
 use super::result::ScanRoot;
-use crate::directory_watch::{DirectoryWatch, WatchedChanges, WatchedEvents};
+use crate::directory_watch::{DirectoryWatch, WatchedEvents};
 use crate::protect::ProtectedPaths;
 
 /// Maximum number of roots that are followed. Each takes one of the user's inotify instances.
 pub(crate) const FOLLOWED_ROOTS_MAX: usize = 8;
 
 /// The followed roots of this process, shared between scans.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 pub(super) struct FollowedRoots {
     /// A scan takes a root out while it walks. Another scan of the same root compares times
     /// meanwhile. The lock is held only to take or return a root.
-    roots: Arc<Mutex<HashMap<RootKey, Option<FollowedRoot>>>>,
+    roots: Mutex<HashMap<RootKey, Option<FollowedRoot>>>,
 }
 
 /// A root's path, and the directory that it was at first.
@@ -68,7 +68,22 @@ impl FollowedRoots {
         if let Some(mut known) = known
             && let Some(changes) = known.watch.take_changes()
         {
-            known.forget_changed(&changes);
+            for listings in known.listings.values_mut() {
+                for path in changes.trees.iter().chain(changes.names.keys()) {
+                    // The listing of its directory differs, and so may its own, if its mode changed.
+                    for changed in [path.parent(), Some(path.as_path())].into_iter().flatten() {
+                        if let Ok(changed) = CString::new(changed.as_os_str().as_bytes()) {
+                            listings.remove(&changed);
+                        }
+                    }
+                }
+                if !changes.trees.is_empty() {
+                    listings.retain(|listed, _| {
+                        let listed = Path::new(OsStr::from_bytes(listed.to_bytes()));
+                        listed.ancestors().all(|above| !changes.trees.contains(above))
+                    });
+                }
+            }
             return Some(known);
         }
         let watch = DirectoryWatch::new(WatchedEvents::Names);
@@ -138,25 +153,6 @@ impl FollowedRoot {
         match detail {
             ListingDetail::Notable => listings.notable = Some(listing),
             ListingDetail::Whole => listings.whole = Some(listing),
-        }
-    }
-
-    fn forget_changed(&mut self, changes: &WatchedChanges) {
-        for listings in self.listings.values_mut() {
-            for path in changes.trees.iter().chain(changes.names.keys()) {
-                // The listing of its directory differs, and so may its own, if its mode changed.
-                for changed in [path.parent(), Some(path.as_path())].into_iter().flatten() {
-                    if let Ok(changed) = CString::new(changed.as_os_str().as_bytes()) {
-                        listings.remove(&changed);
-                    }
-                }
-            }
-            if !changes.trees.is_empty() {
-                listings.retain(|listed, _| {
-                    let listed = Path::new(OsStr::from_bytes(listed.to_bytes()));
-                    listed.ancestors().all(|above| !changes.trees.contains(above))
-                });
-            }
         }
     }
 }

@@ -97,18 +97,18 @@ impl ProtectedPathScan {
     ) -> io::Result<ProtectedPathScan> {
         let (roots, names, cache) = (open_roots(roots)?, names.clone(), cache.clone());
         let scope = ScanScope { roots: &roots, names: &names, cache: &cache, bounds };
-        let beginning = cache.open_scans().start_scan(&roots);
+        let beginning = cache.shared.open.start_scan(&roots);
         let mut before = ScanResult::scan_roots(scope, FollowedLinks::All);
         if let Some(problem) = before.problem.take() {
             return Err(problem.into());
         }
         let other_names = hard_links::find_hard_links(scope, &before, &means.hidden)?;
-        let copies = ProtectedCopies::read_contents(scope, &before, means.mode)?;
+        let copies = protected_copies::read_contents(scope, &before, means.mode)?;
         let mounts = protective_mounts::choose_mounts(&roots, &before, other_names, means.mode);
         // Directories that their owner locked are locked again while the command runs.
-        before.relock_directories();
+        before.unlocked.clear();
         let before = Arc::new(before);
-        let concurrent = cache.open_scans().open_scan(&beginning, Arc::clone(&before));
+        let concurrent = cache.shared.open.open_scan(&beginning, Arc::clone(&before));
         Ok(ProtectedPathScan {
             roots,
             names,
@@ -187,7 +187,7 @@ fn open_roots(paths: &[PathBuf]) -> Result<Vec<ScanRoot>, ScanError> {
         let failed = |source| ScanError::Unreadable { path: path.clone(), source };
         let directory = File::open(path).map_err(failed)?;
         if !directory.metadata().map_err(failed)?.is_dir() {
-            return Err(failed(io::Error::from(io::ErrorKind::NotADirectory)));
+            return Err(failed(io::ErrorKind::NotADirectory.into()));
         }
         roots.push(ScanRoot { path: path.clone(), directory: OwnedFd::from(directory) });
     }

@@ -26,60 +26,41 @@ pub(crate) const SMALL_BYTES_MAX: u64 = 64 * 1_024;
 pub(crate) const SMALL_BYTES_TOTAL: u64 = 4 * 1_024 * 1_024;
 
 /// The content of protected files.
-#[derive(Debug, Default)]
-pub(super) struct ProtectedCopies {
-    contents: HashMap<PathBuf, Arc<[u8]>>,
-}
+pub(super) type ProtectedCopies = HashMap<PathBuf, Arc<[u8]>>;
 
-impl ProtectedCopies {
-    /// Reads the content that must be kept.
-    pub(super) fn read_contents(
-        scope: ScanScope<'_>,
-        scan: &ScanResult,
-        mode: ProtectionMode,
-    ) -> Result<ProtectedCopies, ScanError> {
-        let mut copies = ProtectedCopies::default();
-        let mut bytes = 0_u64;
-        for entry in scan.entries.iter().filter(|entry| entry.state.kind == ScannedKind::File) {
-            let total = bytes.saturating_add(entry.state.size_bytes);
-            // A mount may not be enough: it is lost if another process replaces the file, and
-            // bypassed through another name of the file.
-            let can_be_replaced = match entry.place {
-                PatternPosition::End { .. } => true,
-                PatternPosition::Inside => entry.state.links > 1,
-            };
-            let needs_copy = can_be_replaced && entry.state.size_bytes <= SMALL_BYTES_MAX;
-            match mode {
-                ProtectionMode::Copies if total > COPIES_BYTES_MAX => {
-                    let path = entry.path.clone();
-                    return Err(ScanError::Copies { path, max: COPIES_BYTES_MAX });
-                }
-                ProtectionMode::ReadOnlyMounts if total > SMALL_BYTES_TOTAL || !needs_copy => {
-                    continue;
-                }
-                ProtectionMode::Copies | ProtectionMode::ReadOnlyMounts => {}
+/// Reads the content that must be kept.
+pub(super) fn read_contents(
+    scope: ScanScope<'_>,
+    scan: &ScanResult,
+    mode: ProtectionMode,
+) -> Result<ProtectedCopies, ScanError> {
+    let mut copies = ProtectedCopies::new();
+    let mut bytes = 0_u64;
+    for entry in scan.entries.iter().filter(|entry| entry.state.kind == ScannedKind::File) {
+        let total = bytes.saturating_add(entry.state.size_bytes);
+        // A mount may not be enough: it is lost if another process replaces the file, and
+        // bypassed through another name of the file.
+        let can_be_replaced = match entry.place {
+            PatternPosition::End { .. } => true,
+            PatternPosition::Inside => entry.state.links > 1,
+        };
+        let needs_copy = can_be_replaced && entry.state.size_bytes <= SMALL_BYTES_MAX;
+        match mode {
+            ProtectionMode::Copies if total > COPIES_BYTES_MAX => {
+                let path = entry.path.clone();
+                return Err(ScanError::Copies { path, max: COPIES_BYTES_MAX });
             }
-            if let Some(content) = read(scope, &entry.path, &entry.state)? {
-                copies.contents.insert(entry.path.clone(), content);
-                bytes = total;
+            ProtectionMode::ReadOnlyMounts if total > SMALL_BYTES_TOTAL || !needs_copy => {
+                continue;
             }
+            ProtectionMode::Copies | ProtectionMode::ReadOnlyMounts => {}
         }
-        Ok(copies)
+        if let Some(content) = read(scope, &entry.path, &entry.state)? {
+            copies.insert(entry.path.clone(), content);
+            bytes = total;
+        }
     }
-
-    pub(super) fn iter(&self) -> impl Iterator<Item = (&PathBuf, &Arc<[u8]>)> {
-        self.contents.iter()
-    }
-
-    pub(super) fn get(&self, path: &Path) -> Option<&Arc<[u8]>> {
-        self.contents.get(path)
-    }
-}
-
-impl FromIterator<(PathBuf, Arc<[u8]>)> for ProtectedCopies {
-    fn from_iter<I: IntoIterator<Item = (PathBuf, Arc<[u8]>)>>(contents: I) -> ProtectedCopies {
-        ProtectedCopies { contents: contents.into_iter().collect() }
-    }
+    Ok(copies)
 }
 
 fn read(

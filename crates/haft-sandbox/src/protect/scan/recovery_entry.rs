@@ -12,7 +12,6 @@ use std::sync::Arc;
 
 use super::concurrent_scans::ConcurrentBaselines;
 use super::directory::{FileIdentity, FileTime, InodeState, ScannedKind};
-use super::protected_copies::ProtectedCopies;
 use super::report::{ProtectionMode, RevertedChange, ScanOptions};
 use super::result::{PatternPosition, ProtectedEntry, ScanResult, ScanRoot};
 use super::traversal::ScanLimits;
@@ -36,8 +35,7 @@ pub(crate) fn reconcile_interrupted(
     let (mut undone, mut problems) = (Vec::new(), Vec::new());
     let mut earlier_scans: Vec<ProtectedPathScan> = Vec::new();
     for note in notes {
-        let scan = decode(note).and_then(|noted| noted.reopen(&cache, quarantine, ended));
-        match scan {
+        match reopen(note, &cache, quarantine, ended) {
             Ok(Some(mut scan)) => {
                 let older = earlier_scans.iter().map(|earlier| (earlier.roots.as_slice(), &earlier.before));
                 scan.concurrent = ConcurrentBaselines::from_entries(older, &scan.roots);
@@ -60,15 +58,6 @@ pub(crate) fn end_time(file: BorrowedFd<'_>) -> io::Result<Option<FileTime>> {
     Ok((state.size_bytes > 0).then_some(state.modified))
 }
 
-/// The decoded content of an entry.
-struct DecodedRecoveryEntry {
-    roots: Vec<(PathBuf, FileIdentity)>,
-    names: ProtectedPaths,
-    mode: ProtectionMode,
-    entries: Vec<ProtectedEntry>,
-    copies: ProtectedCopies,
-}
-
 impl ProtectedPathScan {
     /// Returns the data that another process needs to reconcile this scan.
     pub(super) fn encode(&self) -> io::Result<Vec<u8>> {
@@ -87,8 +76,8 @@ impl ProtectedPathScan {
         });
         note.count(self.before.entries.len());
         self.before.entries.iter().for_each(|it| entry(&mut note, it));
-        note.count(self.copies.iter().count());
-        for (path, content) in self.copies.iter() {
+        note.count(self.copies.len());
+        for (path, content) in &self.copies {
             note.text(path.as_os_str());
             note.text(OsStr::from_bytes(content));
         }
@@ -132,12 +121,19 @@ fn entry(note: &mut WireWriter, entry: &ProtectedEntry) {
     }
 }
 
-fn decode(note: &[u8]) -> io::Result<DecodedRecoveryEntry> {
+/// Decodes a scan, and opens the roots that still exist. A root that was replaced as a whole was
+/// replaced by another process, because a command cannot do that.
+fn reopen(
+    note: &[u8],
+    cache: &ScanCache,
+    quarantine: Option<&Path>,
+    ended: Option<FileTime>,
+) -> io::Result<Option<ProtectedPathScan>> {
     let mut reader = WireReader::new(note);
     if reader.byte()? != FORMAT {
         return Err(malformed());
     }
-    let roots = (0..reader.count()?)
+    let former_roots: Vec<(PathBuf, FileIdentity)> = (0..reader.count()?)
         .map(|_| Ok((PathBuf::from(reader.text()?), read_identity(&mut reader)?)))
         .collect::<io::Result<_>>()?;
     let patterns: Vec<String> = (0..reader.count()?)
@@ -157,7 +153,30 @@ fn decode(note: &[u8]) -> io::Result<DecodedRecoveryEntry> {
     if !reader.is_empty() {
         return Err(malformed());
     }
-    Ok(DecodedRecoveryEntry { roots, names, mode, entries, copies })
+    let mut roots = Vec::new();
+    for (path, identity) in former_roots {
+        let Ok(directory) = File::open(&path) else { continue };
+        if InodeState::of_open(directory.as_fd())?.identity == identity {
+            roots.push(ScanRoot { path, directory: OwnedFd::from(directory) });
+        }
+    }
+    if roots.is_empty() {
+        return Ok(None);
+    }
+    let quarantine = quarantine.map(Path::to_path_buf);
+    Ok(Some(ProtectedPathScan {
+        roots,
+        names,
+        cache: cache.clone(),
+        means: ScanOptions { mode, hidden: Vec::new(), quarantine },
+        bounds: ScanLimits::DEFAULT,
+        before: Arc::new(ScanResult { entries, ..ScanResult::default() }),
+        concurrent: ConcurrentBaselines::default(),
+        copies,
+        mounts: Vec::new(),
+        recovery_entry: None,
+        ended_at: ended,
+    }))
 }
 
 fn read_identity(reader: &mut WireReader<'_>) -> io::Result<FileIdentity> {
@@ -198,46 +217,6 @@ fn read_entry(reader: &mut WireReader<'_>) -> io::Result<ProtectedEntry> {
         None
     };
     Ok(ProtectedEntry { path, pattern, place, state, target })
-}
-
-impl DecodedRecoveryEntry {
-    /// Opens the roots that still exist. A root that was replaced as a whole was replaced by
-    /// another process, because a command cannot do that.
-    fn reopen(
-        self,
-        cache: &ScanCache,
-        quarantine: Option<&Path>,
-        ended: Option<FileTime>,
-    ) -> io::Result<Option<ProtectedPathScan>> {
-        let mut roots = Vec::new();
-        for (path, identity) in self.roots {
-            let Ok(directory) = File::open(&path) else { continue };
-            if InodeState::of_open(directory.as_fd())?.identity == identity {
-                roots.push(ScanRoot { path, directory: OwnedFd::from(directory) });
-            }
-        }
-        if roots.is_empty() {
-            return Ok(None);
-        }
-        let means = ScanOptions {
-            mode: self.mode,
-            hidden: Vec::new(),
-            quarantine: quarantine.map(Path::to_path_buf),
-        };
-        Ok(Some(ProtectedPathScan {
-            roots,
-            names: self.names,
-            cache: cache.clone(),
-            means,
-            bounds: ScanLimits::DEFAULT,
-            before: Arc::new(ScanResult::from_entries(self.entries)),
-            concurrent: ConcurrentBaselines::empty(),
-            copies: self.copies,
-            mounts: Vec::new(),
-            recovery_entry: None,
-            ended_at: ended,
-        }))
-    }
 }
 
 fn malformed() -> io::Error {

@@ -54,15 +54,3 @@ pub(super) enum PatternPosition {
     /// The entry is below such a path.
     Inside,
 }
-
-impl ScanResult {
-    /// Returns the scan result of an earlier process.
-    pub(super) fn from_entries(entries: Vec<ProtectedEntry>) -> ScanResult {
-        ScanResult { entries, ..ScanResult::default() }
-    }
-
-    /// Locks the directories again that their owner had locked.
-    pub(super) fn relock_directories(&mut self) {
-        self.unlocked.clear();
-    }
-}

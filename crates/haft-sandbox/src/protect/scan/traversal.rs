@@ -67,7 +67,22 @@ impl ScanResult {
     /// Scans all roots. If a limit is exceeded, it stops early and sets `problem`.
     pub(super) fn scan_roots(scope: ScanScope<'_>, links: FollowedLinks<'_>) -> ScanResult {
         let known = scope.cache.read();
-        let mut walk = ScanWalk::new(scope, known.get(scope.names));
+        let mut walk = ScanWalk {
+            scope,
+            known: known.get(scope.names),
+            fresh: Vec::new(),
+            followed: scope
+                .roots
+                .iter()
+                .map(|root| scope.cache.shared.followed.take(root))
+                .collect(),
+            look: ScanResult::default(),
+            near: Vec::new(),
+            far: Vec::new(),
+            directories: 0,
+            folded: Vec::new(),
+            buffer: Vec::new(),
+        };
         for (index, root) in scope.roots.iter().enumerate() {
             let at = DirectoryProtection::Open(scope.names.partial_matches_at(&root.path));
             walk.add(PendingDirectory { root: index, path: CString::default(), depth: 0, at });
@@ -76,7 +91,7 @@ impl ScanResult {
         let ScanWalk { mut look, fresh, followed, .. } = walk;
         drop(known);
         for root in followed.into_iter().flatten() {
-            scope.cache.followed_roots().put_back(root);
+            scope.cache.shared.followed.put_back(root);
         }
         scope.cache.remember_listings(scope.names, fresh);
         look.problem = result.err().or(look.problem.take());
@@ -127,25 +142,6 @@ enum DirectoryProtection {
 }
 
 impl<'a> ScanWalk<'a> {
-    fn new(scope: ScanScope<'a>, known: Option<&'a DirectoryListings>) -> ScanWalk<'a> {
-        ScanWalk {
-            scope,
-            known,
-            fresh: Vec::new(),
-            followed: scope
-                .roots
-                .iter()
-                .map(|root| scope.cache.followed_roots().take(root))
-                .collect(),
-            look: ScanResult::default(),
-            near: Vec::new(),
-            far: Vec::new(),
-            directories: 0,
-            folded: Vec::new(),
-            buffer: Vec::new(),
-        }
-    }
-
     fn run(&mut self) -> Result<(), ScanError> {
         while let Some(pending) = self.near.pop().or_else(|| self.far.pop()) {
             match self.visit(&pending) {
@@ -221,11 +217,8 @@ impl<'a> ScanWalk<'a> {
             let is_directory = listed.kind == ScannedKind::Directory;
             if runs.is_empty() && !is_notable {
                 if is_directory {
-                    self.descend(
-                        pending,
-                        &listed.name,
-                        DirectoryProtection::Open(PartialMatches::default()),
-                    );
+                    let at = DirectoryProtection::Open(PartialMatches::default());
+                    self.descend(pending, &listed.name, at);
                 }
                 continue;
             }
@@ -237,11 +230,8 @@ impl<'a> ScanWalk<'a> {
             let taken = self.scope.names.step_name(before, &self.folded);
             let Some(pattern) = taken.complete else {
                 if is_directory {
-                    self.descend(
-                        pending,
-                        &listed.name,
-                        DirectoryProtection::Open(taken.partial_matches),
-                    );
+                    let at = DirectoryProtection::Open(taken.partial_matches);
+                    self.descend(pending, &listed.name, at);
                 }
                 continue;
             };
@@ -401,7 +391,18 @@ impl<'a> ScanWalk<'a> {
             Ok(_) => return Ok(None),
             Err(errno) => return failed(self, errno),
         };
-        self.unlock_if_shut(pending, &state);
+        let is_open_to_owner = state.mode & 0o500 == 0o500;
+        // A directory that its owner has locked is unlocked until the scan is dropped.
+        if !is_open_to_owner
+            && let Some(unlocked) =
+                UnlockedDirectory::new(root.directory.as_fd(), &pending.path, &state, 0o500)
+        {
+            if self.look.unlocked.len() < UNLOCKED_MAX {
+                self.look.unlocked.push(unlocked);
+            } else {
+                unlocked.keep_unlocked();
+            }
+        }
         let key = ListingKey { identity: state.identity, detail };
         let known = self.known.and_then(|known| known.get(&key)).filter(|listing| {
             (listing.modified, listing.changed) == (state.modified, state.changed)
@@ -414,7 +415,7 @@ impl<'a> ScanWalk<'a> {
             },
         };
         // A directory that its owner locked is unlocked again for each scan.
-        if is_open_to_owner(&state)
+        if is_open_to_owner
             && let Some(followed) = self.followed.get_mut(pending.root).and_then(Option::as_mut)
         {
             followed.remember(names, &pending.path, detail, Arc::clone(&listing));
@@ -461,22 +462,6 @@ impl<'a> ScanWalk<'a> {
         Ok(listing)
     }
 
-    /// Unlocks a directory that its owner has locked, until the scan is dropped.
-    fn unlock_if_shut(&mut self, pending: &PendingDirectory, state: &InodeState) {
-        if is_open_to_owner(state) {
-            return;
-        }
-        let root = self.root(pending.root).directory.as_fd();
-        let Some(unlocked) = UnlockedDirectory::new(root, &pending.path, state, 0o500) else {
-            return;
-        };
-        if self.look.unlocked.len() < UNLOCKED_MAX {
-            self.look.unlocked.push(unlocked);
-        } else {
-            unlocked.keep_unlocked();
-        }
-    }
-
     fn root(&self, index: usize) -> &'a ScanRoot {
         self.scope
             .roots
@@ -491,11 +476,6 @@ impl<'a> ScanWalk<'a> {
         }
         root.join(OsStr::from_bytes(relative.to_bytes()))
     }
-}
-
-/// Returns whether the owner of a directory can list it and enter it.
-fn is_open_to_owner(state: &InodeState) -> bool {
-    state.mode & 0o500 == 0o500
 }
 
 fn join(parent: &CStr, name: &CStr) -> CString {

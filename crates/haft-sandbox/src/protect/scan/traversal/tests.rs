@@ -79,7 +79,7 @@ fn apply(root: &Path, step: &Step) {
 fn unfollowed(root: &Path) -> ScanCache {
     let cache = ScanCache::default();
     let roots = open_roots(&[root.to_path_buf()]).unwrap();
-    assert!(roots.iter().all(|root| cache.followed_roots().take(root).is_some()));
+    assert!(roots.iter().all(|root| cache.shared.followed.take(root).is_some()));
     cache
 }
 
