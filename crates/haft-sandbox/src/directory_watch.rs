@@ -192,7 +192,11 @@ impl DirectoryWatch {
                 return None;
             }
             if kind.contains(ReadFlags::IGNORED) {
-                self.forget_descriptor(event.wd());
+                if let Some(path) = self.paths.remove(&event.wd())
+                    && self.descriptors.get(&path) == Some(&event.wd())
+                {
+                    self.descriptors.remove(&path);
+                }
                 continue;
             }
             let Some(directory) = self.paths.get(&event.wd()) else { continue };
@@ -207,7 +211,20 @@ impl DirectoryWatch {
             let is_removal = kind.intersects(ReadFlags::DELETE | ReadFlags::MOVED_FROM);
             let is_arrival = kind.intersects(ReadFlags::CREATE | ReadFlags::MOVED_TO);
             if kind.contains(ReadFlags::ISDIR) && (is_removal || is_arrival) {
-                self.forget_below(&path);
+                // Stops following it and everything below it. It may have moved, and then its paths
+                // are wrong.
+                let gone: Vec<(Arc<Path>, i32)> = self
+                    .descriptors
+                    .range::<Path, _>((Bound::Included(path.as_path()), Bound::Unbounded))
+                    .take_while(|(below, _)| below.starts_with(&path))
+                    .map(|(below, descriptor)| (Arc::clone(below), *descriptor))
+                    .collect();
+                for (path, descriptor) in gone {
+                    // The kernel has already forgotten a directory that was deleted.
+                    let _ = inotify::remove_watch(&self.inotify, descriptor);
+                    self.descriptors.remove(&path);
+                    self.paths.remove(&descriptor);
+                }
                 changes.names.remove(&path);
                 changes.trees.insert(path);
             } else {
@@ -219,31 +236,6 @@ impl DirectoryWatch {
             }
         }
         None
-    }
-
-    fn forget_descriptor(&mut self, descriptor: i32) {
-        if let Some(path) = self.paths.remove(&descriptor)
-            && self.descriptors.get(&path) == Some(&descriptor)
-        {
-            self.descriptors.remove(&path);
-        }
-    }
-
-    /// Stops following a directory and everything below it. It may have moved, and then its paths
-    /// are wrong.
-    fn forget_below(&mut self, path: &Path) {
-        let gone: Vec<(Arc<Path>, i32)> = self
-            .descriptors
-            .range::<Path, _>((Bound::Included(path), Bound::Unbounded))
-            .take_while(|(below, _)| below.starts_with(path))
-            .map(|(below, descriptor)| (Arc::clone(below), *descriptor))
-            .collect();
-        for (path, descriptor) in gone {
-            // The kernel has already forgotten a directory that was deleted.
-            let _ = inotify::remove_watch(&self.inotify, descriptor);
-            self.descriptors.remove(&path);
-            self.paths.remove(&descriptor);
-        }
     }
 }
 

@@ -15,14 +15,8 @@ struct GitSetting {
     section: String,
     subsection: Option<String>,
     key: String,
-    value: GitSettingValue,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-enum GitSettingValue {
-    /// The key has no value, which means true.
-    Absent,
-    Text(String),
+    /// A key without a value means true.
+    value: Option<String>,
 }
 
 /// Returns whether every setting of a configuration is harmless or was in the previous
@@ -79,7 +73,7 @@ fn parse(text: &[u8]) -> Option<Vec<GitSetting>> {
         }
         let (section, subsection) = section.clone()?;
         let (key, value) = match line.split_once('=') {
-            None => (line, GitSettingValue::Absent),
+            None => (line, None),
             Some((key, value)) => {
                 let value = value.trim_matches([' ', '\t']);
                 // A new repository needs no quotes, escapes, continuation lines or comments after a
@@ -87,7 +81,7 @@ fn parse(text: &[u8]) -> Option<Vec<GitSetting>> {
                 if value.contains(['"', '\\', '#', ';']) {
                     return None;
                 }
-                (key.trim_end_matches([' ', '\t']), GitSettingValue::Text(value.to_owned()))
+                (key.trim_end_matches([' ', '\t']), Some(value.to_owned()))
             }
         };
         if !is_word(key) {
@@ -106,10 +100,7 @@ fn is_word(text: &str) -> bool {
 impl GitSetting {
     fn is_harmless(&self, may_be_worktree: impl Fn(&Path) -> bool) -> bool {
         let has_part = self.subsection.is_some();
-        let value = match &self.value {
-            GitSettingValue::Absent => "true",
-            GitSettingValue::Text(text) => text,
-        };
+        let value = self.value.as_deref().unwrap_or("true");
         match (self.section.as_str(), has_part, self.key.as_str()) {
             ("core", false, "worktree") => may_be_worktree(Path::new(value)),
             ("core", false, key) => CORE.contains(&key),

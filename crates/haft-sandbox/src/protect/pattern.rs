@@ -132,28 +132,27 @@ impl PatternComponent {
     fn matches(&self, folded: &[u8]) -> bool {
         match self {
             PatternComponent::Literal(name) => name == folded,
-            PatternComponent::Glob(glob) => glob_matches(glob, folded),
             PatternComponent::AnyDepth => true,
+            // Takes time proportional to the product of the lengths at most.
+            PatternComponent::Glob(glob) => {
+                let mut pieces = glob.split(|byte| *byte == b'*');
+                let first = pieces.next().unwrap_or_default();
+                let Some(mut rest) = folded.strip_prefix(first) else { return false };
+                let mut pieces: Vec<&[u8]> = pieces.collect();
+                let Some(last) = pieces.pop() else { return rest.is_empty() };
+                for piece in pieces.into_iter().filter(|piece| !piece.is_empty()) {
+                    // The earliest match is as good as any other: it leaves the most text for the
+                    // following pieces.
+                    let found = rest.windows(piece.len()).position(|window| window == piece);
+                    let Some(after) = found.and_then(|at| rest.get(at + piece.len()..)) else {
+                        return false;
+                    };
+                    rest = after;
+                }
+                rest.ends_with(last)
+            }
         }
     }
-}
-
-/// Matches a name against a glob whose only special character is `*`. Takes time proportional to
-/// the product of their lengths at most.
-fn glob_matches(glob: &[u8], name: &[u8]) -> bool {
-    let mut pieces = glob.split(|byte| *byte == b'*');
-    let first = pieces.next().unwrap_or_default();
-    let Some(mut rest) = name.strip_prefix(first) else { return false };
-    let mut pieces: Vec<&[u8]> = pieces.collect();
-    let Some(last) = pieces.pop() else { return rest.is_empty() };
-    for piece in pieces.into_iter().filter(|piece| !piece.is_empty()) {
-        // The earliest match is as good as any other: it leaves the most text for the following
-        // pieces.
-        let found = rest.windows(piece.len()).position(|window| window == piece);
-        let Some(after) = found.and_then(|at| rest.get(at + piece.len()..)) else { return false };
-        rest = after;
-    }
-    rest.ends_with(last)
 }
 
 /// The runs that have begun at a directory: each pattern, with the number of its matched

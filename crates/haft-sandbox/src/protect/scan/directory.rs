@@ -208,23 +208,19 @@ pub(in crate::protect) fn read_names(
         if name == c"." || name == c".." {
             continue;
         }
-        let Some(kind) = kind_of(directory, name, entry.file_type())? else { continue };
+        let kind = match entry.file_type() {
+            // Some file systems do not store kinds in their directories.
+            FileType::Unknown => match InodeState::at(directory.as_fd(), name) {
+                Ok(state) => state.kind,
+                // It was removed meanwhile.
+                Err(Errno::NOENT) => continue,
+                Err(errno) => return Err(errno),
+            },
+            listed => ScannedKind::of(listed),
+        };
         if keep(name, kind) {
             names.push(ListedName { name: name.to_owned(), kind, inode: entry.ino() });
         }
     }
     Ok(names)
-}
-
-/// Returns the kind of a name, or `None` if it was removed meanwhile.
-fn kind_of(directory: &OwnedFd, name: &CStr, listed: FileType) -> Result<Option<ScannedKind>> {
-    if listed != FileType::Unknown {
-        return Ok(Some(ScannedKind::of(listed)));
-    }
-    // Some file systems do not store kinds in their directories.
-    match InodeState::at(directory.as_fd(), name) {
-        Ok(state) => Ok(Some(state.kind)),
-        Err(Errno::NOENT) => Ok(None),
-        Err(errno) => Err(errno),
-    }
 }

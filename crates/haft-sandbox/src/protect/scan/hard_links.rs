@@ -16,7 +16,7 @@ use super::directory::{
 };
 use super::report::{ProtectiveMount, ProtectiveMountKind, ScanError};
 use super::result::{ScanResult, ScanRoot};
-use super::traversal::{ScanLimits, ScanScope};
+use super::traversal::ScanScope;
 
 /// Maximum number of files that are checked for each hidden path. Credentials are few files; a
 /// directory with more is a cache.
@@ -60,8 +60,47 @@ pub(super) fn find_hard_links(
         return Ok(Vec::new());
     }
     let mut mounts = Vec::new();
+    let mut buffer = vec![MaybeUninit::uninit(); BUFFER_BYTES];
     for root in scope.roots {
-        walk(root, scope.bounds, &searched, &mut mounts)?;
+        let mut pending: Vec<(Vec<u8>, usize)> = vec![(Vec::new(), 0)];
+        let mut directories = 0;
+        while let Some((path, depth)) = pending.pop() {
+            directories += 1;
+            if directories > scope.bounds.directories_max {
+                let root = root.path.clone();
+                return Err(ScanError::Directories { root, max: scope.bounds.directories_max });
+            }
+            if depth > scope.bounds.depth_max {
+                let path = absolute(root, &path);
+                return Err(ScanError::Depth { path, max: scope.bounds.depth_max });
+            }
+            // The scan also skipped or reported a directory that cannot be opened here.
+            let Ok(directory) = open_beneath(root.directory.as_fd(), &path) else { continue };
+            let names = read_names(&directory, &mut buffer, |_, kind| {
+                matches!(kind, ScannedKind::Directory | ScannedKind::File)
+            });
+            let unreadable = |errno: rustix::io::Errno| ScanError::Unreadable {
+                path: absolute(root, &path),
+                source: errno.into(),
+            };
+            for listed in names.map_err(unreadable)? {
+                match listed.kind {
+                    ScannedKind::Directory => pending.push((join(&path, &listed.name), depth + 1)),
+                    ScannedKind::File => {
+                        // On layered file systems the listed number can differ, so it decides
+                        // nothing.
+                        let Ok(state) = InodeState::at(directory.as_fd(), &listed.name) else {
+                            continue;
+                        };
+                        if let Some(found) = searched.get(&state.identity) {
+                            let path = absolute(root, &join(&path, &listed.name));
+                            mounts.push(ProtectiveMount { path, kind: found.kind });
+                        }
+                    }
+                    ScannedKind::Symlink | ScannedKind::Other => {}
+                }
+            }
+        }
     }
     mounts.retain(|mount| !hidden.iter().any(|hidden| mount.path.starts_with(hidden)));
     Ok(mounts)
@@ -90,55 +129,6 @@ fn add_hidden(
             add_hidden(&entry.path(), depth + 1, left, searched);
         }
     }
-}
-
-/// Visits every file below a root.
-fn walk(
-    root: &ScanRoot,
-    bounds: ScanLimits,
-    searched: &HashMap<FileIdentity, HardLinkSearch>,
-    mounts: &mut Vec<ProtectiveMount>,
-) -> Result<(), ScanError> {
-    let mut buffer = vec![MaybeUninit::uninit(); BUFFER_BYTES];
-    let mut pending: Vec<(Vec<u8>, usize)> = vec![(Vec::new(), 0)];
-    let mut directories = 0;
-    while let Some((path, depth)) = pending.pop() {
-        directories += 1;
-        if directories > bounds.directories_max {
-            let root = root.path.clone();
-            return Err(ScanError::Directories { root, max: bounds.directories_max });
-        }
-        if depth > bounds.depth_max {
-            let path = absolute(root, &path);
-            return Err(ScanError::Depth { path, max: bounds.depth_max });
-        }
-        // The scan also skipped or reported a directory that cannot be opened here.
-        let Ok(directory) = open_beneath(root.directory.as_fd(), &path) else { continue };
-        let names = read_names(&directory, &mut buffer, |_, kind| {
-            matches!(kind, ScannedKind::Directory | ScannedKind::File)
-        });
-        let unreadable = |errno: rustix::io::Errno| ScanError::Unreadable {
-            path: absolute(root, &path),
-            source: errno.into(),
-        };
-        for listed in names.map_err(unreadable)? {
-            match listed.kind {
-                ScannedKind::Directory => pending.push((join(&path, &listed.name), depth + 1)),
-                ScannedKind::File => {
-                    // On layered file systems the listed number can differ, so it decides nothing.
-                    let Ok(state) = InodeState::at(directory.as_fd(), &listed.name) else {
-                        continue;
-                    };
-                    if let Some(found) = searched.get(&state.identity) {
-                        let path = absolute(root, &join(&path, &listed.name));
-                        mounts.push(ProtectiveMount { path, kind: found.kind });
-                    }
-                }
-                ScannedKind::Symlink | ScannedKind::Other => {}
-            }
-        }
-    }
-    Ok(())
 }
 
 fn absolute(root: &ScanRoot, path: &[u8]) -> PathBuf {

@@ -63,7 +63,16 @@ impl NewEntryJudge<'_> {
                 NewEntryVerdict::Keep
             }
             (Some(GitPart::Config), ScannedKind::File) => {
-                keep_if(self.is_harmless_config(&entry.path, previous))
+                let directory = entry.path.parent().unwrap_or(Path::new(""));
+                let text = self.read(&entry.path, CONFIG_BYTES_MAX);
+                keep_if(text.is_some_and(|text| {
+                    // A worktree may be where the command could write anyway, after links are
+                    // resolved.
+                    git_config::is_config_harmless(&text, previous, |worktree| {
+                        let canonical = directory.join(worktree).canonicalize();
+                        canonical.is_ok_and(|path| beneath(self.scope.roots, &path).is_some())
+                    })
+                }))
             }
             (Some(GitPart::CommonDir), ScannedKind::File) => {
                 keep_if(self.leads_to_repository(&entry.path, b""))
@@ -104,16 +113,6 @@ impl NewEntryJudge<'_> {
     fn is_repository(&self, directory: &Path) -> bool {
         let has_name = directory.file_name().is_some_and(|name| fold(name.as_bytes()) == b".git");
         has_name || self.look.repositories.contains(directory)
-    }
-
-    fn is_harmless_config(&self, path: &Path, previous: Option<&[u8]>) -> bool {
-        let Some(text) = self.read(path, CONFIG_BYTES_MAX) else { return false };
-        let directory = path.parent().unwrap_or(Path::new(""));
-        // A worktree may be where the command could write anyway, after links are resolved.
-        git_config::is_config_harmless(&text, previous, |worktree| {
-            let canonical = directory.join(worktree).canonicalize();
-            canonical.is_ok_and(|path| beneath(self.scope.roots, &path).is_some())
-        })
     }
 
     /// Returns whether a file contains the path of a repository that this scan has found, so that

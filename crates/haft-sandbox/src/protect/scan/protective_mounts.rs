@@ -19,9 +19,32 @@ pub(super) fn choose_mounts(
     mode: ProtectionMode,
 ) -> Vec<ProtectiveMount> {
     let mut mounts = BTreeMap::new();
-    match mode {
-        ProtectionMode::ReadOnlyMounts => add_entries(&mut mounts, roots, scan),
-        ProtectionMode::Copies => {}
+    if mode == ProtectionMode::ReadOnlyMounts {
+        let roots: BTreeSet<&Path> = roots.iter().map(|root| root.path.as_path()).collect();
+        for entry in &scan.entries {
+            let PatternPosition::End { extent, has_parent } = entry.place else { continue };
+            match (entry.state.kind, extent) {
+                // A link itself cannot be mounted. It is compared, and its target is a separate
+                // entry.
+                (ScannedKind::Symlink, ProtectionExtent::Tree | ProtectionExtent::Name) => continue,
+                (ScannedKind::Directory, ProtectionExtent::Name) => {
+                    add(&mut mounts, entry.path.clone(), ProtectiveMountKind::Anchor)
+                }
+                (ScannedKind::Directory, ProtectionExtent::Tree)
+                | (
+                    ScannedKind::File | ScannedKind::Other,
+                    ProtectionExtent::Tree | ProtectionExtent::Name,
+                ) => {
+                    add(&mut mounts, entry.path.clone(), ProtectiveMountKind::ReadOnly);
+                }
+            }
+            if let Some(parent) = entry.path.parent()
+                && has_parent
+                && !roots.contains(parent)
+            {
+                add(&mut mounts, parent.to_path_buf(), ProtectiveMountKind::Anchor);
+            }
+        }
     }
     for mount in other_names {
         match (mode, mount.kind) {
@@ -46,37 +69,6 @@ pub(super) fn choose_mounts(
         chosen.push(ProtectiveMount { path, kind });
     }
     chosen
-}
-
-fn add_entries(
-    mounts: &mut BTreeMap<PathBuf, ProtectiveMountKind>,
-    roots: &[ScanRoot],
-    scan: &ScanResult,
-) {
-    let roots: BTreeSet<&Path> = roots.iter().map(|root| root.path.as_path()).collect();
-    for entry in &scan.entries {
-        let PatternPosition::End { extent, has_parent } = entry.place else { continue };
-        match (entry.state.kind, extent) {
-            // A link itself cannot be mounted. It is compared, and its target is a separate entry.
-            (ScannedKind::Symlink, ProtectionExtent::Tree | ProtectionExtent::Name) => continue,
-            (ScannedKind::Directory, ProtectionExtent::Name) => {
-                add(mounts, entry.path.clone(), ProtectiveMountKind::Anchor)
-            }
-            (ScannedKind::Directory, ProtectionExtent::Tree)
-            | (
-                ScannedKind::File | ScannedKind::Other,
-                ProtectionExtent::Tree | ProtectionExtent::Name,
-            ) => {
-                add(mounts, entry.path.clone(), ProtectiveMountKind::ReadOnly);
-            }
-        }
-        if let Some(parent) = entry.path.parent()
-            && has_parent
-            && !roots.contains(parent)
-        {
-            add(mounts, parent.to_path_buf(), ProtectiveMountKind::Anchor);
-        }
-    }
 }
 
 /// Adds a mount; the stricter kind wins.

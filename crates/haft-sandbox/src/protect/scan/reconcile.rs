@@ -38,7 +38,29 @@ pub(super) fn reconcile(scan: &ProtectedPathScan) -> Vec<RevertedChange> {
             reconciliation.undone.iter().any(|it| !matches!(it.result, RevertResult::Failed(_)));
         if problem.is_none() {
             // Only a complete scan shows what is missing.
-            reconciliation.restore_missing();
+            for entry in before {
+                // Another process removed a file that a mount protected, which is allowed.
+                let is_mounted_link = entry.place == PatternPosition::Inside;
+                let could_go = !reconciliation.uses_mounts()
+                    || (entry.state.kind == ScannedKind::Symlink && !is_mounted_link);
+                if !could_go || entry.path.symlink_metadata().is_ok() {
+                    continue;
+                }
+                // The file system does not record which names were removed from a directory after
+                // the command had died. A missing file then counts as a person's choice.
+                let is_choice = scan.ended_at.is_some_and(|ended| {
+                    let around = entry.path.ancestors().skip(1).find_map(|directory| {
+                        let (root, relative) = beneath(&scan.roots, directory)?;
+                        let root = scan.roots.get(root)?;
+                        let relative = CString::new(relative.as_os_str().as_bytes()).ok()?;
+                        InodeState::at(root.directory.as_fd(), &relative).ok()
+                    });
+                    around.is_none_or(|state| state.changed > ended)
+                });
+                if !is_choice {
+                    reconciliation.restore_entry(entry);
+                }
+            }
         }
         undone.append(&mut reconciliation.undone);
         match problem {
@@ -246,37 +268,6 @@ impl<'a> Reconciliation<'a> {
         let scan = self.scan;
         let root = scan.roots.get(index).expect("the path was just found below this root");
         self.undoer.remove_path(root.directory.as_fd(), relative)
-    }
-
-    /// Restores missing entries. A file that a mount protected was removed by another process,
-    /// which is allowed.
-    fn restore_missing(&mut self) {
-        let scan = self.scan;
-        for entry in &scan.before.entries {
-            let is_mounted_link = entry.place == PatternPosition::Inside;
-            let could_go = !self.uses_mounts()
-                || (entry.state.kind == ScannedKind::Symlink && !is_mounted_link);
-            let is_at_its_place = entry.path.symlink_metadata().is_ok();
-            if could_go && !is_at_its_place && !self.removed_after_end(&entry.path) {
-                self.restore_entry(entry);
-            }
-        }
-    }
-
-    /// Returns whether names were removed from the nearest remaining directory around a path after
-    /// the command had died. The file system does not record which names. A missing file then
-    /// counts as a person's choice.
-    fn removed_after_end(&self, path: &Path) -> bool {
-        if self.scan.ended_at.is_none() {
-            return false;
-        }
-        let around = path.ancestors().skip(1).find_map(|directory| {
-            let (root, relative) = beneath(&self.scan.roots, directory)?;
-            let root = self.scan.roots.get(root)?;
-            let relative = CString::new(relative.as_os_str().as_bytes()).ok()?;
-            InodeState::at(root.directory.as_fd(), &relative).ok()
-        });
-        around.is_none_or(|state| self.changed_after_end(&state))
     }
 
     fn restore_entry(&mut self, before: &ProtectedEntry) {
