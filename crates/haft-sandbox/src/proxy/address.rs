@@ -7,14 +7,9 @@ mod tests;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-struct Ipv4Range {
-    network: Ipv4Addr,
-    bits: u32,
-    name: &'static str,
-}
-
-struct Ipv6Range {
-    network: Ipv6Addr,
+/// A range of addresses. IPv4 addresses have the form that IPv6 has for them, `::ffff:a.b.c.d`.
+struct AddressRange {
+    network: u128,
     bits: u32,
     name: &'static str,
 }
@@ -29,7 +24,7 @@ const SPECIAL: &str = "reserved for special purposes";
 
 /// The IANA registry of special-purpose IPv4 addresses, multicast, and addresses that cloud
 /// providers reserve.
-const IPV4_RANGES: &[Ipv4Range] = &[
+const IPV4_RANGES: &[AddressRange] = &[
     ipv4([0, 0, 0, 0], 8, "unspecified"),
     ipv4([10, 0, 0, 0], 8, PRIVATE),
     ipv4([100, 64, 0, 0], 10, "shared by customers of a provider"),
@@ -55,7 +50,7 @@ const IPV4_RANGES: &[Ipv4Range] = &[
 
 /// The same for IPv6, narrower ranges first. Addresses outside of 2000::/3 that are not listed here
 /// are not assigned.
-const IPV6_RANGES: &[Ipv6Range] = &[
+const IPV6_RANGES: &[AddressRange] = &[
     ipv6([0, 0, 0, 0, 0, 0, 0, 0], 128, "unspecified"),
     ipv6([0, 0, 0, 0, 0, 0, 0, 1], 128, LOOPBACK),
     // Local-use NAT64 addresses are blocked whatever IPv4 address they embed.
@@ -71,9 +66,9 @@ const IPV6_RANGES: &[Ipv6Range] = &[
     ipv6([0xff00, 0, 0, 0, 0, 0, 0, 0], 8, MULTICAST),
 ];
 
-const GLOBAL_UNICAST: Ipv6Range = ipv6([0x2000, 0, 0, 0, 0, 0, 0, 0], 3, "global unicast");
-const TRANSLATED: Ipv6Range = ipv6([0x64, 0xff9b, 0, 0, 0, 0, 0, 0], 96, "translated to IPv4");
-const TUNNELLED: Ipv6Range = ipv6([0x2002, 0, 0, 0, 0, 0, 0, 0], 16, "6to4");
+const GLOBAL_UNICAST: AddressRange = ipv6([0x2000, 0, 0, 0, 0, 0, 0, 0], 3, "global unicast");
+const TRANSLATED: AddressRange = ipv6([0x64, 0xff9b, 0, 0, 0, 0, 0, 0], 96, "translated to IPv4");
+const TUNNELLED: AddressRange = ipv6([0x2002, 0, 0, 0, 0, 0, 0, 0], 16, "6to4");
 
 /// Returns the range that an address is reserved for, or `None` for an address on the public
 /// internet.
@@ -88,48 +83,41 @@ const TUNNELLED: Ipv6Range = ipv6([0x2002, 0, 0, 0, 0, 0, 0, 0], 16, "6to4");
 /// ```
 #[must_use]
 pub fn reserved_range(address: IpAddr) -> Option<&'static str> {
-    match address {
-        IpAddr::V4(address) => reserved_ipv4(address),
-        IpAddr::V6(address) => {
-            // The IPv4 address at which packets to this IPv6 address would arrive.
-            let [_, _, a, b, c, d, .., w, x, y, z] = address.octets();
-            if address.to_ipv4_mapped().is_some() || TRANSLATED.contains(address) {
-                return reserved_ipv4(Ipv4Addr::new(w, x, y, z));
-            }
-            if TUNNELLED.contains(address) {
-                return reserved_ipv4(Ipv4Addr::new(a, b, c, d));
-            }
-            match IPV6_RANGES.iter().find(|range| range.contains(address)) {
-                Some(range) => Some(range.name),
-                None if GLOBAL_UNICAST.contains(address) => None,
-                None => Some("not assigned"),
-            }
-        }
+    let address = match address {
+        IpAddr::V4(address) => return reserved_ipv4(address),
+        IpAddr::V6(address) => address,
+    };
+    // The IPv4 address at which packets to this IPv6 address would arrive.
+    let [_, _, a, b, c, d, .., w, x, y, z] = address.octets();
+    if address.to_ipv4_mapped().is_some() || TRANSLATED.contains(address) {
+        return reserved_ipv4(Ipv4Addr::new(w, x, y, z));
+    }
+    if TUNNELLED.contains(address) {
+        return reserved_ipv4(Ipv4Addr::new(a, b, c, d));
+    }
+    match IPV6_RANGES.iter().find(|range| range.contains(address)) {
+        Some(range) => Some(range.name),
+        None if GLOBAL_UNICAST.contains(address) => None,
+        None => Some("not assigned"),
     }
 }
 
 fn reserved_ipv4(address: Ipv4Addr) -> Option<&'static str> {
+    let address = address.to_ipv6_mapped();
     IPV4_RANGES.iter().find(|range| range.contains(address)).map(|range| range.name)
 }
 
-impl Ipv4Range {
-    fn contains(&self, address: Ipv4Addr) -> bool {
-        (address.to_bits() ^ self.network.to_bits()).leading_zeros() >= self.bits
-    }
-}
-
-impl Ipv6Range {
+impl AddressRange {
     fn contains(&self, address: Ipv6Addr) -> bool {
-        (address.to_bits() ^ self.network.to_bits()).leading_zeros() >= self.bits
+        (address.to_bits() ^ self.network).leading_zeros() >= self.bits
     }
 }
 
-const fn ipv4(network: [u8; 4], bits: u32, name: &'static str) -> Ipv4Range {
-    let [a, b, c, d] = network;
-    Ipv4Range { network: Ipv4Addr::new(a, b, c, d), bits, name }
+const fn ipv4([a, b, c, d]: [u8; 4], bits: u32, name: &'static str) -> AddressRange {
+    let network = Ipv4Addr::new(a, b, c, d).to_ipv6_mapped().to_bits();
+    AddressRange { network, bits: 96 + bits, name }
 }
 
-const fn ipv6(network: [u16; 8], bits: u32, name: &'static str) -> Ipv6Range {
-    let [a, b, c, d, e, f, g, h] = network;
-    Ipv6Range { network: Ipv6Addr::new(a, b, c, d, e, f, g, h), bits, name }
+const fn ipv6([a, b, c, d, e, f, g, h]: [u16; 8], bits: u32, name: &'static str) -> AddressRange {
+    AddressRange { network: Ipv6Addr::new(a, b, c, d, e, f, g, h).to_bits(), bits, name }
 }

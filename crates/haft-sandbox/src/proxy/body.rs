@@ -94,22 +94,23 @@ impl HttpBodyTracker {
         while let Some((&byte, after)) = rest.split_first() {
             match self.state {
                 HttpBodyState::Complete => break,
-                HttpBodyState::UntilEnd => rest = &[],
+                HttpBodyState::UntilEnd => {
+                    rest = &[];
+                    continue;
+                }
                 HttpBodyState::Length(left) => {
-                    let left = skip(&mut rest, left);
-                    self.state = if left == 0 {
-                        HttpBodyState::Complete
-                    } else {
-                        HttpBodyState::Length(left)
+                    self.state = match skip(&mut rest, left) {
+                        0 => HttpBodyState::Complete,
+                        left => HttpBodyState::Length(left),
                     };
+                    continue;
                 }
                 HttpBodyState::Content { left } => {
-                    let left = skip(&mut rest, left);
-                    self.state = if left == 0 {
-                        HttpBodyState::ContentReturn
-                    } else {
-                        HttpBodyState::Content { left }
+                    self.state = match skip(&mut rest, left) {
+                        0 => HttpBodyState::ContentReturn,
+                        left => HttpBodyState::Content { left },
                     };
+                    continue;
                 }
                 HttpBodyState::Size { .. }
                 | HttpBodyState::Extension { .. }
@@ -119,11 +120,54 @@ impl HttpBodyTracker {
                 | HttpBodyState::TrailerStart
                 | HttpBodyState::Trailer
                 | HttpBodyState::TrailerEnd
-                | HttpBodyState::LastEnd => {
-                    self.step(byte)?;
-                    rest = after;
-                }
+                | HttpBodyState::LastEnd => {}
             }
+            // The byte is not content.
+            self.line_bytes += 1;
+            if self.line_bytes > LINE_BYTES_MAX {
+                return Err(HttpBodyError::TooLong);
+            }
+            let is_text = matches!(byte, b'\t' | b' '..=b'~' | 0x80..);
+            self.state = match (self.state, byte) {
+                (HttpBodyState::Size { size, digits }, _) => {
+                    match (char::from(byte).to_digit(16), byte) {
+                        (Some(digit), _) if digits < SIZE_DIGITS_MAX => {
+                            let size = size * 16 + u64::from(digit);
+                            HttpBodyState::Size { size, digits: digits + 1 }
+                        }
+                        (None, b'\r') if digits > 0 => HttpBodyState::SizeEnd { size },
+                        (None, b';' | b' ' | b'\t') if digits > 0 => {
+                            HttpBodyState::Extension { size }
+                        }
+                        _ => return Err(HttpBodyError::Chunk(byte)),
+                    }
+                }
+                (HttpBodyState::SizeEnd { size }, b'\n') => {
+                    self.line_bytes = 0;
+                    match size {
+                        0 => HttpBodyState::TrailerStart,
+                        left => HttpBodyState::Content { left },
+                    }
+                }
+                (HttpBodyState::Extension { size }, b'\r') => HttpBodyState::SizeEnd { size },
+                (HttpBodyState::Extension { size }, _) if is_text => {
+                    HttpBodyState::Extension { size }
+                }
+                (HttpBodyState::ContentReturn, b'\r') => HttpBodyState::ContentEnd,
+                (HttpBodyState::ContentEnd, b'\n') => {
+                    self.line_bytes = 0;
+                    HttpBodyState::Size { size: 0, digits: 0 }
+                }
+                (HttpBodyState::TrailerStart, b'\r') => HttpBodyState::LastEnd,
+                (HttpBodyState::Trailer, b'\r') => HttpBodyState::TrailerEnd,
+                (HttpBodyState::TrailerStart | HttpBodyState::Trailer, _) if is_text => {
+                    HttpBodyState::Trailer
+                }
+                (HttpBodyState::TrailerEnd, b'\n') => HttpBodyState::TrailerStart,
+                (HttpBodyState::LastEnd, b'\n') => HttpBodyState::Complete,
+                _ => return Err(HttpBodyError::Chunk(byte)),
+            };
+            rest = after;
         }
         Ok(bytes.len().saturating_sub(rest.len()))
     }
@@ -148,52 +192,6 @@ impl HttpBodyTracker {
             | HttpBodyState::TrailerEnd
             | HttpBodyState::LastEnd => Err(HttpBodyError::Incomplete),
         }
-    }
-
-    /// Consumes a byte that is not content.
-    fn step(&mut self, byte: u8) -> Result<(), HttpBodyError> {
-        self.line_bytes += 1;
-        if self.line_bytes > LINE_BYTES_MAX {
-            return Err(HttpBodyError::TooLong);
-        }
-        let is_text = matches!(byte, b'\t' | b' '..=b'~' | 0x80..);
-        self.state = match (self.state, byte) {
-            (HttpBodyState::Size { size, digits }, _) => {
-                match (char::from(byte).to_digit(16), byte) {
-                    (Some(digit), _) if digits < SIZE_DIGITS_MAX => {
-                        let size = size * 16 + u64::from(digit);
-                        HttpBodyState::Size { size, digits: digits + 1 }
-                    }
-                    (None, b'\r') if digits > 0 => HttpBodyState::SizeEnd { size },
-                    (None, b';' | b' ' | b'\t') if digits > 0 => HttpBodyState::Extension { size },
-                    _ => return Err(HttpBodyError::Chunk(byte)),
-                }
-            }
-            (HttpBodyState::SizeEnd { size }, b'\n') => {
-                self.line_bytes = 0;
-                if size == 0 {
-                    HttpBodyState::TrailerStart
-                } else {
-                    HttpBodyState::Content { left: size }
-                }
-            }
-            (HttpBodyState::Extension { size }, b'\r') => HttpBodyState::SizeEnd { size },
-            (HttpBodyState::Extension { size }, _) if is_text => HttpBodyState::Extension { size },
-            (HttpBodyState::ContentReturn, b'\r') => HttpBodyState::ContentEnd,
-            (HttpBodyState::ContentEnd, b'\n') => {
-                self.line_bytes = 0;
-                HttpBodyState::Size { size: 0, digits: 0 }
-            }
-            (HttpBodyState::TrailerStart, b'\r') => HttpBodyState::LastEnd,
-            (HttpBodyState::Trailer, b'\r') => HttpBodyState::TrailerEnd,
-            (HttpBodyState::TrailerStart | HttpBodyState::Trailer, _) if is_text => {
-                HttpBodyState::Trailer
-            }
-            (HttpBodyState::TrailerEnd, b'\n') => HttpBodyState::TrailerStart,
-            (HttpBodyState::LastEnd, b'\n') => HttpBodyState::Complete,
-            _ => return Err(HttpBodyError::Chunk(byte)),
-        };
-        Ok(())
     }
 }
 

@@ -32,11 +32,14 @@ pub(super) enum ProxyRequest {
 }
 
 /// A request could not be read.
+#[derive(Debug, thiserror::Error)]
 pub(super) enum ProxyRequestError {
-    /// The client has gone, so there is no answer.
-    Gone,
-    Http(HttpHeadError),
-    Socks(SocksError),
+    #[error("the client has gone, so there is no answer: {0}")]
+    Gone(#[from] io::Error),
+    #[error(transparent)]
+    Http(#[from] HttpHeadError),
+    #[error(transparent)]
+    Socks(#[from] SocksError),
 }
 
 impl ProxyClient {
@@ -85,7 +88,7 @@ impl ProxyClient {
     async fn fill(&mut self) -> Result<(), ProxyRequestError> {
         self.buffer.reserve(READ_BYTES);
         match self.stream.read_buf(&mut self.buffer).await? {
-            0 => Err(ProxyRequestError::Gone),
+            0 => Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
             _ => Ok(()),
         }
     }
@@ -116,28 +119,10 @@ impl ProxyRequestError {
     /// Returns the answer to the client, or `None` if it has gone.
     pub(super) fn answer(&self) -> Option<Vec<u8>> {
         match self {
-            ProxyRequestError::Gone => None,
+            ProxyRequestError::Gone(_) => None,
             ProxyRequestError::Http(err) => Some(http_answer("", err.status(), &err.to_string())),
             ProxyRequestError::Socks(err) => Some(err.answer()),
         }
-    }
-}
-
-impl From<io::Error> for ProxyRequestError {
-    fn from(_: io::Error) -> ProxyRequestError {
-        ProxyRequestError::Gone
-    }
-}
-
-impl From<HttpHeadError> for ProxyRequestError {
-    fn from(err: HttpHeadError) -> ProxyRequestError {
-        ProxyRequestError::Http(err)
-    }
-}
-
-impl From<SocksError> for ProxyRequestError {
-    fn from(err: SocksError) -> ProxyRequestError {
-        ProxyRequestError::Socks(err)
     }
 }
 

@@ -1,7 +1,6 @@
 //! Serves one connection from its first byte to its last: reads the request, judges it and carries
 //! it out. It ends after one request, so that each request is judged on a separate connection.
 
-use std::io;
 use std::sync::Arc;
 
 use tokio::net::TcpStream;
@@ -9,12 +8,12 @@ use tokio::time::timeout;
 
 use super::client::{ProxyClient, ProxyRequest};
 use super::connection_log::ProxyProtocol;
-use super::forward::HttpExchange;
+use super::forward::exchange;
 use super::gate::{ConnectionGate, ConnectionRequest};
-use super::head::{RequestAuthority, RequestHead, RequestTarget};
+use super::head::{RequestAuthority, RequestTarget};
 use super::host::Host;
 use super::relay::relay;
-use super::socks::{self, SocksDestination, SocksReply};
+use super::socks::{SocksDestination, SocksReply, SocksRequest};
 
 const CONNECTED: &[u8] = b"HTTP/1.1 200 Connection established\r\n\r\n";
 
@@ -26,68 +25,50 @@ pub(super) async fn serve(stream: TcpStream, gate: Arc<ConnectionGate>) {
     let reading = client.read_request(gate.limits.head_bytes_max);
     // A client that is silent for too long gets no answer, because its protocol is unknown.
     let Ok(request) = timeout(gate.limits.handshake(), reading).await else { return };
-    let _ = match request {
-        Ok(ProxyRequest::Socks(request)) => serve_socks(client, &gate, request).await,
-        Ok(ProxyRequest::Http(request)) => serve_http(client, &gate, &request).await,
-        Err(err) => match err.answer() {
-            Some(answer) => {
+    let request = match request {
+        Ok(request) => request,
+        Err(err) => {
+            if let Some(answer) = err.answer() {
                 gate.record.count_malformed();
-                client.send_and_close(&answer).await
+                let _ = client.send_and_close(&answer).await;
             }
-            None => Ok(()),
+            return;
+        }
+    };
+    let connection = match &request {
+        ProxyRequest::Socks(SocksRequest { destination, port }) => {
+            let (requested_host, host) = match destination {
+                SocksDestination::Name(name) => (name.clone(), Host::parse(name)),
+                SocksDestination::Address(address) => {
+                    (address.to_string(), Host::from_address(*address))
+                }
+            };
+            ConnectionRequest { requested_host, host, port: *port, protocol: ProxyProtocol::Socks5 }
+        }
+        ProxyRequest::Http(head) => {
+            let (authority, protocol) = match head.target() {
+                RequestTarget::Connect(authority) => (authority, ProxyProtocol::Connect),
+                RequestTarget::Forward { authority, .. } => (authority, ProxyProtocol::Http),
+            };
+            let RequestAuthority { host, port } = authority.clone();
+            let parsed = Host::parse_bracketed(&host);
+            ConnectionRequest { requested_host: host, host: parsed, port, protocol }
+        }
+    };
+    let idle = gate.limits.idle();
+    let _ = match (gate.open_connection(connection).await, &request) {
+        (Ok(admitted), ProxyRequest::Socks(_)) => {
+            relay(client, admitted, &SocksReply::Succeeded.bytes(), idle).await
+        }
+        (Err(denial), ProxyRequest::Socks(_)) => {
+            client.send_and_close(&denial.socks_answer()).await
+        }
+        (Ok(admitted), ProxyRequest::Http(head)) => match head.target() {
+            RequestTarget::Connect(_) => relay(client, admitted, CONNECTED, idle).await,
+            RequestTarget::Forward { .. } => exchange(head, admitted, &gate.limits, client).await,
         },
-    };
-}
-
-async fn serve_socks(
-    client: ProxyClient,
-    gate: &ConnectionGate,
-    request: socks::SocksRequest,
-) -> io::Result<()> {
-    let (text, host) = match request.destination {
-        SocksDestination::Name(name) => {
-            let host = Host::parse(&name);
-            (name, host)
+        (Err(denial), ProxyRequest::Http(head)) => {
+            client.send_and_close(&denial.http_answer(head.method())).await
         }
-        SocksDestination::Address(address) => (address.to_string(), Host::from_address(address)),
     };
-    let connection = ConnectionRequest {
-        requested_host: text,
-        host,
-        port: request.port,
-        protocol: ProxyProtocol::Socks5,
-    };
-    match gate.open_connection(connection).await {
-        Ok(admitted) => {
-            relay(client, admitted, &SocksReply::Succeeded.bytes(), gate.limits.idle()).await
-        }
-        Err(denial) => client.send_and_close(&denial.socks_answer()).await,
-    }
-}
-
-async fn serve_http(
-    client: ProxyClient,
-    gate: &ConnectionGate,
-    request: &RequestHead,
-) -> io::Result<()> {
-    let (authority, protocol) = match request.target() {
-        RequestTarget::Connect(authority) => (authority, ProxyProtocol::Connect),
-        RequestTarget::Forward { authority, .. } => (authority, ProxyProtocol::Http),
-    };
-    let RequestAuthority { host, port } = authority.clone();
-    let connection = ConnectionRequest {
-        host: Host::parse_bracketed(&host),
-        requested_host: host,
-        port,
-        protocol,
-    };
-    match (gate.open_connection(connection).await, request.target()) {
-        (Ok(admitted), RequestTarget::Connect(_)) => {
-            relay(client, admitted, CONNECTED, gate.limits.idle()).await
-        }
-        (Ok(admitted), RequestTarget::Forward { .. }) => {
-            HttpExchange { request, admitted, limits: &gate.limits }.run(client).await
-        }
-        (Err(denial), _) => client.send_and_close(&denial.http_answer(request.method())).await,
-    }
 }

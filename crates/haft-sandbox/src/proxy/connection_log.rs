@@ -95,10 +95,8 @@ struct ConnectionLogState {
     /// Connections started so far, so that every number is unique.
     started_count: u64,
     started: u64,
-    admitted: u64,
-    refused: u64,
-    failed: u64,
-    malformed: u64,
+    /// The counts, without recorded connections.
+    counts: ProxyConnections,
 }
 
 #[derive(Debug)]
@@ -159,45 +157,44 @@ impl ConnectionLog {
     }
 
     pub(super) fn count_malformed(&self) {
-        self.lock().malformed += 1;
+        self.lock().counts.malformed += 1;
     }
 
     /// Returns the final entries. A connection without an outcome has failed, because it is no
     /// longer served.
     pub(super) fn close(&self) -> ProxyConnections {
         let state = self.lock();
-        let settled = state.admitted + state.refused + state.failed;
-        ProxyConnections {
-            recorded: state.entries.values().map(ConnectionLogEntry::close).collect(),
-            admitted: state.admitted,
-            refused: state.refused,
-            failed: state.failed + state.started.saturating_sub(settled),
-            malformed: state.malformed,
-        }
+        let mut connections = state.counts.clone();
+        connections.failed += state.started.saturating_sub(state.settled());
+        connections.recorded = state.entries.values().map(ConnectionLogEntry::close).collect();
+        connections
     }
 
     /// Takes the entries that have an outcome. Bytes that such a connection carries from now on are
     /// not recorded.
     pub(super) fn take_finished(&self) -> ProxyConnections {
         let mut state = self.lock();
-        let settled = state.admitted + state.refused + state.failed;
-        state.started = state.started.saturating_sub(settled);
+        state.started = state.started.saturating_sub(state.settled());
         let entries = std::mem::take(&mut state.entries);
         let (settled, open) = entries.into_iter().partition(|(_, entry)| entry.outcome.is_some());
         state.entries = open;
         let settled: BTreeMap<u64, ConnectionLogEntry> = settled;
         ProxyConnections {
             recorded: settled.values().map(ConnectionLogEntry::close).collect(),
-            admitted: std::mem::take(&mut state.admitted),
-            refused: std::mem::take(&mut state.refused),
-            failed: std::mem::take(&mut state.failed),
-            malformed: std::mem::take(&mut state.malformed),
+            ..std::mem::take(&mut state.counts)
         }
     }
 
     fn lock(&self) -> MutexGuard<'_, ConnectionLogState> {
         // Each change is complete in itself, even if its thread panicked afterwards.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl ConnectionLogState {
+    /// Returns the number of connections with an outcome.
+    fn settled(&self) -> u64 {
+        self.counts.admitted + self.counts.refused + self.counts.failed
     }
 }
 
@@ -221,9 +218,9 @@ impl ConnectionAttempt {
     pub(super) fn set_outcome(self, outcome: ProxyOutcome) -> Arc<ConnectionTraffic> {
         let mut state = self.record.lock();
         match outcome {
-            ProxyOutcome::Admitted { .. } => state.admitted += 1,
-            ProxyOutcome::Refused { .. } => state.refused += 1,
-            ProxyOutcome::Failed { .. } => state.failed += 1,
+            ProxyOutcome::Admitted { .. } => state.counts.admitted += 1,
+            ProxyOutcome::Refused { .. } => state.counts.refused += 1,
+            ProxyOutcome::Failed { .. } => state.counts.failed += 1,
         }
         // A connection beyond the maximum has no entry.
         if let Some(entry) = state.entries.get_mut(&self.number) {

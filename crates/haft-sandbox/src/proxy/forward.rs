@@ -16,13 +16,6 @@ use super::relay::RELAY_BYTES;
 /// Interim responses before the actual one.
 pub(crate) const INTERIM_MAX: usize = 32;
 
-/// A request and the connection that was made for it.
-pub(super) struct HttpExchange<'a> {
-    pub(super) request: &'a RequestHead,
-    pub(super) admitted: AdmittedConnection,
-    pub(super) limits: &'a ProxyLimits,
-}
-
 /// An exchange ended early.
 #[derive(Debug, thiserror::Error)]
 enum HttpExchangeError {
@@ -51,87 +44,91 @@ enum BodyCopyError {
     Body(HttpBodyError),
 }
 
-impl HttpExchange<'_> {
-    /// Carries out the exchange and ends both connections.
-    pub(super) async fn run(mut self, mut client: ProxyClient) -> io::Result<()> {
-        let mut has_answer = false;
-        let result = self.carry(&mut client, &mut has_answer).await;
-        // The server must not wait for the rest of a request while the client is answered.
-        drop(self.admitted.upstream);
-        match result {
-            Ok(()) => client.send_and_close(b"").await,
-            // A truncated response must not look like a short one.
-            Err(_) if has_answer => client.stream.set_zero_linger(),
-            Err(err) => client.send_and_close(&err.answer(self.request.method())).await,
-        }
-    }
-
-    async fn carry(
-        &mut self,
-        client: &mut ProxyClient,
-        has_answer: &mut bool,
-    ) -> Result<(), HttpExchangeError> {
-        let (client_reader, mut client_writer) = client.stream.split();
-        let (mut server_reader, server_writer) = self.admitted.upstream.split();
-        let traffic = &self.admitted.traffic;
-        let head = self.request.forwarded(&self.admitted.host);
-        let body = HttpBodyTracker::new(self.request.framing());
-        let received = std::mem::take(&mut client.buffer);
-        let upload = async {
-            let mut to = CountingWriter { writer: server_writer, count: |n| traffic.count_sent(n) };
-            to.write(&head).await.map_err(HttpExchangeError::Server)?;
-            copy(body, received, client_reader, to).await.map_err(|err| match err {
-                BodyCopyError::Read(err) => HttpExchangeError::Client(err),
-                BodyCopyError::Write(err) => HttpExchangeError::Server(err),
-                BodyCopyError::Body(err) => HttpExchangeError::Request(err),
-            })
-        };
-        let download = async {
-            let response =
-                read_response(&mut server_reader, &mut client_writer, self.limits).await?;
-            let body = HttpBodyTracker::new(response.head.body(self.request.method()));
-            *has_answer = true;
-            let head = response.head.forwarded();
-            client_writer.write_all(&head).await.map_err(HttpExchangeError::Client)?;
-            let to = CountingWriter { writer: client_writer, count: |n| traffic.count_received(n) };
-            copy(body, response.rest, server_reader, to).await.map_err(|err| match err {
-                BodyCopyError::Read(err) => HttpExchangeError::Server(err),
-                BodyCopyError::Write(err) => HttpExchangeError::Client(err),
-                BodyCopyError::Body(err) => HttpExchangeError::ResponseBody(err),
-            })
-        };
-        let both = async {
-            tokio::pin!(download);
-            tokio::select! {
-                // A server may answer, and end the connection, before it has the whole request.
-                result = upload => match result {
-                    Ok(()) | Err(HttpExchangeError::Server(_)) => download.await,
-                    Err(err) => Err(err),
-                },
-                result = &mut download => result,
-            }
-        };
+/// Carries out one exchange over the connection that was made for it, and ends both connections.
+pub(super) async fn exchange(
+    request: &RequestHead,
+    mut admitted: AdmittedConnection,
+    limits: &ProxyLimits,
+    mut client: ProxyClient,
+) -> io::Result<()> {
+    let mut has_answer = false;
+    let (client_reader, mut client_writer) = client.stream.split();
+    let (mut server_reader, mut server_writer) = admitted.upstream.split();
+    let traffic = &admitted.traffic;
+    let head = request.forwarded(&admitted.host);
+    let body = HttpBodyTracker::new(request.framing());
+    let received = std::mem::take(&mut client.buffer);
+    let upload = async {
+        server_writer.write_all(&head).await.map_err(HttpExchangeError::Server)?;
+        traffic.count_sent(head.len());
+        let count = |bytes| traffic.count_sent(bytes);
+        copy(body, received, client_reader, server_writer, count).await.map_err(|err| match err {
+            BodyCopyError::Read(err) => HttpExchangeError::Client(err),
+            BodyCopyError::Write(err) => HttpExchangeError::Server(err),
+            BodyCopyError::Body(err) => HttpExchangeError::Request(err),
+        })
+    };
+    let download = async {
+        let (response, rest) =
+            read_response(&mut server_reader, &mut client_writer, limits).await?;
+        let body = HttpBodyTracker::new(response.body(request.method()));
+        has_answer = true;
+        let head = response.forwarded();
+        client_writer.write_all(&head).await.map_err(HttpExchangeError::Client)?;
+        let count = |bytes| traffic.count_received(bytes);
+        copy(body, rest, server_reader, client_writer, count).await.map_err(|err| match err {
+            BodyCopyError::Read(err) => HttpExchangeError::Server(err),
+            BodyCopyError::Write(err) => HttpExchangeError::Client(err),
+            BodyCopyError::Body(err) => HttpExchangeError::ResponseBody(err),
+        })
+    };
+    let both = async {
+        tokio::pin!(download);
         tokio::select! {
-            result = both => result,
-            () = traffic.wait_until_idle(self.limits.idle()) => {
-                Err(HttpExchangeError::Silent { idle_ms: self.limits.idle_ms })
-            }
+            // A server may answer, and end the connection, before it has the whole request.
+            result = upload => match result {
+                Ok(()) | Err(HttpExchangeError::Server(_)) => download.await,
+                Err(err) => Err(err),
+            },
+            result = &mut download => result,
         }
-    }
+    };
+    let result = tokio::select! {
+        result = both => result,
+        () = traffic.wait_until_idle(limits.idle()) => {
+            Err(HttpExchangeError::Silent { idle_ms: limits.idle_ms })
+        }
+    };
+    // The server must not wait for the rest of a request while the client is answered.
+    drop(admitted.upstream);
+    let error = match result {
+        Ok(()) => return client.send_and_close(b"").await,
+        // A truncated response must not look like a short one.
+        Err(_) if has_answer => return client.stream.set_zero_linger(),
+        Err(error) => error,
+    };
+    let status = match &error {
+        // The client has gone.
+        HttpExchangeError::Client(_) => return client.send_and_close(b"").await,
+        HttpExchangeError::Request(_) => 400,
+        HttpExchangeError::Silent { .. } => 504,
+        HttpExchangeError::Server(_)
+        | HttpExchangeError::ResponseHead(_)
+        | HttpExchangeError::ResponseBody(_)
+        | HttpExchangeError::NoResponse
+        | HttpExchangeError::TooManyInterim => 502,
+    };
+    let answer = http_answer(request.method(), status, &error.to_string());
+    client.send_and_close(&answer).await
 }
 
-/// The head of a response, and the part of its body that has arrived.
-struct UpstreamResponse {
-    head: ResponseHead,
-    rest: Vec<u8>,
-}
-
-/// Reads up to the final response, and passes interim responses on.
+/// Reads up to the final response, and passes interim responses on. Also returns the part of the
+/// body that has arrived.
 async fn read_response(
     server: &mut (impl AsyncRead + Unpin),
     client: &mut (impl AsyncWrite + Unpin),
     limits: &ProxyLimits,
-) -> Result<UpstreamResponse, HttpExchangeError> {
+) -> Result<(ResponseHead, Vec<u8>), HttpExchangeError> {
     let mut buffer = Vec::new();
     for _ in 0..INTERIM_MAX {
         let mut scanner = HttpHeadScanner::new(limits.head_bytes_max);
@@ -148,38 +145,27 @@ async fn read_response(
             }
         };
         if !head.is_interim() {
-            return Ok(UpstreamResponse { head, rest: buffer });
+            return Ok((head, buffer));
         }
         client.write_all(&head.forwarded()).await.map_err(HttpExchangeError::Client)?;
     }
     Err(HttpExchangeError::TooManyInterim)
 }
 
-/// A writer that counts its bytes.
-struct CountingWriter<Writer, Count> {
-    writer: Writer,
-    count: Count,
-}
-
-impl<Writer: AsyncWrite + Unpin, Count: Fn(usize)> CountingWriter<Writer, Count> {
-    async fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.writer.write_all(bytes).await?;
-        (self.count)(bytes.len());
-        Ok(())
-    }
-}
-
 /// Carries a body, whose start has been received, exactly to its end.
-async fn copy<Writer: AsyncWrite + Unpin, Count: Fn(usize)>(
+async fn copy(
     mut body: HttpBodyTracker,
     received: Vec<u8>,
     mut from: impl AsyncRead + Unpin,
-    mut to: CountingWriter<Writer, Count>,
+    mut to: impl AsyncWrite + Unpin,
+    count: impl Fn(usize),
 ) -> Result<(), BodyCopyError> {
     let mut buffer = received;
     loop {
         let length = body.take(&buffer).map_err(BodyCopyError::Body)?;
-        to.write(buffer.get(..length).unwrap_or_default()).await.map_err(BodyCopyError::Write)?;
+        let present = buffer.get(..length).unwrap_or_default();
+        to.write_all(present).await.map_err(BodyCopyError::Write)?;
+        count(length);
         if body.is_complete() {
             return Ok(());
         }
@@ -188,23 +174,5 @@ async fn copy<Writer: AsyncWrite + Unpin, Count: Fn(usize)>(
         if from.read_buf(&mut buffer).await.map_err(BodyCopyError::Read)? == 0 {
             return body.end().map_err(BodyCopyError::Body);
         }
-    }
-}
-
-impl HttpExchangeError {
-    /// Returns the answer to a client that has no response yet.
-    fn answer(&self, method: &str) -> Vec<u8> {
-        let status = match self {
-            // The client has gone.
-            HttpExchangeError::Client(_) => return Vec::new(),
-            HttpExchangeError::Request(_) => 400,
-            HttpExchangeError::Silent { .. } => 504,
-            HttpExchangeError::Server(_)
-            | HttpExchangeError::ResponseHead(_)
-            | HttpExchangeError::ResponseBody(_)
-            | HttpExchangeError::NoResponse
-            | HttpExchangeError::TooManyInterim => 502,
-        };
-        http_answer(method, status, &self.to_string())
     }
 }

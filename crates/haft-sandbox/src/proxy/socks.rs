@@ -128,7 +128,11 @@ pub fn parse_request(bytes: &[u8]) -> Result<Option<(SocksRequest, usize)>, Sock
         KIND_IPV6 => message
             .take()
             .map(|octets: [u8; 16]| SocksDestination::Address(Ipv6Addr::from(octets).into())),
-        KIND_NAME => message.take_name().map(SocksDestination::Name),
+        KIND_NAME => {
+            let Some([length]) = message.take() else { return Ok(None) };
+            let name = message.rest.split_off(..usize::from(length));
+            name.map(|name| SocksDestination::Name(String::from_utf8_lossy(name).into_owned()))
+        }
         other => return Err(SocksError::AddressKind(other)),
     };
     let Some(destination) = destination else { return Ok(None) };
@@ -184,12 +188,5 @@ impl SocksMessage<'_> {
         let (taken, rest) = self.rest.split_first_chunk::<LENGTH>()?;
         self.rest = rest;
         Some(*taken)
-    }
-
-    fn take_name(&mut self) -> Option<String> {
-        let [length] = self.take()?;
-        let (name, rest) = self.rest.split_at_checked(usize::from(length))?;
-        self.rest = rest;
-        Some(String::from_utf8_lossy(name).into_owned())
     }
 }

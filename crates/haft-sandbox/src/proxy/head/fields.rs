@@ -121,10 +121,7 @@ impl HeaderField {
 
 /// Appends a field.
 pub(super) fn write_field(bytes: &mut Vec<u8>, name: &str, value: &[u8]) {
-    bytes.extend_from_slice(name.as_bytes());
-    bytes.extend_from_slice(b": ");
-    bytes.extend_from_slice(value);
-    bytes.extend_from_slice(b"\r\n");
+    bytes.extend([name.as_bytes(), b": ", value, b"\r\n"].concat());
 }
 
 /// Appends the field with the body's length.

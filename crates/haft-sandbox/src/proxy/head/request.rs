@@ -61,7 +61,37 @@ impl RequestHead {
         let method = ascii(method).filter(|method| is_token(method.as_bytes()));
         let method = method.ok_or(HttpHeadError::StartLine)?.to_owned();
         let version = HttpVersion::parse(version)?;
-        let target = parse_target(&method, target)?;
+        let target = if method == "CONNECT" {
+            let authority = parse_authority(target)?;
+            let (host, port) = authority.ok_or(HttpHeadError::Target("one without a port"))?;
+            RequestTarget::Connect(RequestAuthority { host, port })
+        } else {
+            let rest = match target.split_at_checked(SCHEME.len()) {
+                Some((scheme, rest)) if scheme.eq_ignore_ascii_case(SCHEME) => rest,
+                _ if target.starts_with(b"/") || target == b"*" => {
+                    return Err(HttpHeadError::Target("one for a server, and this is a proxy"));
+                }
+                _ => return Err(HttpHeadError::Target("not one of plain HTTP")),
+            };
+            let end = rest.iter().position(|byte| b"/?#".contains(byte)).unwrap_or(rest.len());
+            let (authority, path) = rest.split_at_checked(end).unwrap_or((rest, b""));
+            let authority = match parse_authority(authority)? {
+                Some((host, port)) => RequestAuthority { host, port },
+                None => RequestAuthority { host: text(authority)?, port: HTTP_PORT },
+            };
+            // Bytes outside ASCII are forwarded: servers accept them, and they cannot be mistaken
+            // for an end.
+            if path.iter().any(|byte| byte.is_ascii_control() || *byte == b'#') {
+                return Err(HttpHeadError::Target("one with a fragment or a tab in it"));
+            }
+            let mut path = path.to_vec();
+            match path.first() {
+                Some(b'/') => {}
+                None if method == "OPTIONS" => path.push(b'*'),
+                _ => path.insert(0, b'/'),
+            }
+            RequestTarget::Forward { authority, path }
+        };
         let fields = HeaderFields::parse(head)?;
         if fields.count("host") > 1 {
             return Err(HttpHeadError::Hosts);
@@ -100,13 +130,8 @@ impl RequestHead {
             RequestTarget::Connect(authority) => (authority, b"/"),
             RequestTarget::Forward { authority, path } => (authority, path),
         };
-        let mut bytes = Vec::new();
-        bytes.extend_from_slice(self.method.as_bytes());
-        bytes.push(b' ');
-        bytes.extend_from_slice(path);
-        bytes.push(b' ');
-        bytes.extend_from_slice(self.version.text().as_bytes());
-        bytes.extend_from_slice(b"\r\n");
+        let version = self.version.text().as_bytes();
+        let mut bytes = [self.method.as_bytes(), b" ", path, b" ", version, b"\r\n"].concat();
         let name = match authority.port {
             HTTP_PORT => host.bracketed(),
             port => format!("{}:{port}", host.bracketed()),
@@ -118,39 +143,6 @@ impl RequestHead {
         bytes.extend_from_slice(b"\r\n");
         bytes
     }
-}
-
-fn parse_target(method: &str, target: &[u8]) -> Result<RequestTarget, HttpHeadError> {
-    if method == "CONNECT" {
-        let authority = parse_authority(target)?;
-        let (host, port) = authority.ok_or(HttpHeadError::Target("one without a port"))?;
-        return Ok(RequestTarget::Connect(RequestAuthority { host, port }));
-    }
-    let rest = match target.split_at_checked(SCHEME.len()) {
-        Some((scheme, rest)) if scheme.eq_ignore_ascii_case(SCHEME) => rest,
-        _ if target.starts_with(b"/") || target == b"*" => {
-            return Err(HttpHeadError::Target("one for a server, and this is a proxy"));
-        }
-        _ => return Err(HttpHeadError::Target("not one of plain HTTP")),
-    };
-    let end = rest.iter().position(|byte| b"/?#".contains(byte)).unwrap_or(rest.len());
-    let (authority, path) = rest.split_at_checked(end).unwrap_or((rest, b""));
-    let authority = match parse_authority(authority)? {
-        Some((host, port)) => RequestAuthority { host, port },
-        None => RequestAuthority { host: text(authority)?, port: HTTP_PORT },
-    };
-    // Bytes outside ASCII are forwarded: servers accept them, and they cannot be mistaken for an
-    // end.
-    if path.iter().any(|byte| byte.is_ascii_control() || *byte == b'#') {
-        return Err(HttpHeadError::Target("one with a fragment or a tab in it"));
-    }
-    let mut path = path.to_vec();
-    match path.first() {
-        Some(b'/') => {}
-        None if method == "OPTIONS" => path.push(b'*'),
-        _ => path.insert(0, b'/'),
-    }
-    Ok(RequestTarget::Forward { authority, path })
 }
 
 /// Splits a host from its port; returns `None` if there is no port.
