@@ -53,22 +53,18 @@ impl BeneathDirectory {
     /// is `ELOOP`.
     pub(super) fn open(&self, canonical: &Path, flags: OFlags) -> Result<OwnedFd> {
         let flags = flags | OFlags::CLOEXEC;
-        if !self.has_openat2 {
-            return self.walk(canonical, flags);
-        }
-        let path = if canonical.as_os_str().is_empty() { Path::new(".") } else { canonical };
-        // With O_NOFOLLOW and O_PATH together the kernel would open a trailing link itself.
-        let flags = flags.difference(OFlags::NOFOLLOW);
-        for _ in 0..ATTEMPTS_MAX {
-            match openat2(&self.directory, path, flags, Mode::empty(), STRICT) {
-                Err(Errno::AGAIN | Errno::INTR) => {}
-                answer => return answer,
+        if self.has_openat2 {
+            let path = if canonical.as_os_str().is_empty() { Path::new(".") } else { canonical };
+            // With O_NOFOLLOW and O_PATH together the kernel would open a trailing link itself.
+            let flags = flags.difference(OFlags::NOFOLLOW);
+            for _ in 0..ATTEMPTS_MAX {
+                match openat2(&self.directory, path, flags, Mode::empty(), STRICT) {
+                    Err(Errno::AGAIN | Errno::INTR) => {}
+                    answer => return answer,
+                }
             }
+            return Err(Errno::AGAIN);
         }
-        Err(Errno::AGAIN)
-    }
-
-    fn walk(&self, canonical: &Path, flags: OFlags) -> Result<OwnedFd> {
         let mut components = canonical.components().peekable();
         let mut directory = None;
         while let Some(component) = components.next() {

@@ -173,6 +173,11 @@ impl RootError {
         }
     }
 
+    /// Returns a function that converts the kernel's errors for `path`.
+    pub(super) fn at(path: &std::path::Path) -> impl Fn(rustix::io::Errno) -> RootError + Copy {
+        move |errno| RootError::from_errno(path, errno)
+    }
+
     /// Converts a standard library error for `path`.
     pub(super) fn from_io(path: &std::path::Path, error: io::Error) -> RootError {
         match rustix::io::Errno::from_io_error(&error) {

@@ -66,8 +66,8 @@ impl Root {
         let canonical = path.canonicalize().map_err(failed)?;
         let spelled = std::path::absolute(path).map_err(failed)?;
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let directory = openat(CWD, &canonical, flags, Mode::empty())
-            .map_err(|errno| RootError::from_errno(path, errno))?;
+        let directory =
+            openat(CWD, &canonical, flags, Mode::empty()).map_err(RootError::at(path))?;
         let beneath = beneath(directory);
         let changing = Mutex::new(());
         let inner = RootInner { beneath, path: canonical, spelled, renames_specially, changing };
@@ -108,7 +108,7 @@ impl Root {
     pub fn open_checked_file(&self, canonical: &Path) -> Result<OpenedRootFile, RootError> {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
         let file = self.open_strictly(canonical, flags)?;
-        let stat = fstat(&file).map_err(|errno| RootError::from_errno(canonical, errno))?;
+        let stat = fstat(&file).map_err(RootError::at(canonical))?;
         let metadata = PathMetadata::from(&stat);
         let stamp = require_regular(canonical, metadata)?;
         let has_other_names = metadata.has_other_names;
@@ -131,7 +131,7 @@ impl Root {
     /// [`RootError::NotFound`] if nothing exists there.
     pub fn metadata(&self, canonical: &Path) -> Result<PathMetadata, RootError> {
         let handle = self.open_strictly(canonical, OFlags::PATH)?;
-        let stat = fstat(handle).map_err(|errno| RootError::from_errno(canonical, errno))?;
+        let stat = fstat(handle).map_err(RootError::at(canonical))?;
         Ok(PathMetadata::from(&stat))
     }
 
@@ -141,10 +141,7 @@ impl Root {
         flags: OFlags,
     ) -> Result<OwnedFd, RootError> {
         require_canonical(canonical)?;
-        self.inner
-            .beneath
-            .open(canonical, flags)
-            .map_err(|errno| RootError::from_errno(canonical, errno))
+        self.inner.beneath.open(canonical, flags).map_err(RootError::at(canonical))
     }
 }
 

@@ -3,12 +3,11 @@
 //! directory.
 
 use std::ffi::{OsStr, OsString};
-use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use rustix::fs::{AtFlags, FileType, OFlags, RawDir, statat};
-use rustix::io::{self, Errno};
+use rustix::io::Errno;
 
 use super::Root;
 use super::error::RootError;
@@ -27,35 +26,30 @@ impl Root {
     pub fn list(&self, canonical: &Path) -> Result<Vec<DirEntry>, RootError> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NONBLOCK;
         let directory = self.open_strictly(canonical, flags)?;
-        let mut entries =
-            read_entries(&directory).map_err(|errno| RootError::from_errno(canonical, errno))?;
+        let failed = RootError::at(canonical);
+        let mut buffer = Vec::with_capacity(BUFFER_BYTES);
+        let mut raw = RawDir::new(&directory, buffer.spare_capacity_mut());
+        let mut entries = Vec::new();
+        while let Some(entry) = raw.next() {
+            let entry = entry.map_err(failed)?;
+            let name = entry.file_name();
+            if name == c"." || name == c".." {
+                continue;
+            }
+            let kind = match entry.file_type() {
+                // Some file systems do not store kinds in their directories.
+                FileType::Unknown => match statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW) {
+                    Ok(stat) => FileType::from_raw_mode(stat.st_mode),
+                    // It was removed meanwhile.
+                    Err(Errno::NOENT) => continue,
+                    Err(errno) => return Err(failed(errno)),
+                },
+                listed => listed,
+            };
+            let name = OsString::from(OsStr::from_bytes(name.to_bytes()));
+            entries.push(DirEntry { name, kind: kind.into() });
+        }
         entries.sort_unstable_by(|a, b| a.name.as_bytes().cmp(b.name.as_bytes()));
         Ok(entries)
     }
-}
-
-fn read_entries(directory: &OwnedFd) -> io::Result<Vec<DirEntry>> {
-    let mut buffer = Vec::with_capacity(BUFFER_BYTES);
-    let mut raw = RawDir::new(directory, buffer.spare_capacity_mut());
-    let mut entries = Vec::new();
-    while let Some(entry) = raw.next() {
-        let entry = entry?;
-        let name = entry.file_name();
-        if name == c"." || name == c".." {
-            continue;
-        }
-        let kind = match entry.file_type() {
-            // Some file systems do not store kinds in their directories.
-            FileType::Unknown => match statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
-                Ok(stat) => FileType::from_raw_mode(stat.st_mode),
-                // It was removed meanwhile.
-                Err(Errno::NOENT) => continue,
-                Err(errno) => return Err(errno),
-            },
-            listed => listed,
-        };
-        let name = OsString::from(OsStr::from_bytes(name.to_bytes()));
-        entries.push(DirEntry { name, kind: kind.into() });
-    }
-    Ok(entries)
 }

@@ -38,11 +38,28 @@ impl Root {
             let reason = "it contains a NUL byte";
             return Err(RootError::Invalid { path: path.to_path_buf(), reason });
         }
-        let relative = self.relative(path)?;
-        let resolved = match self.resolve_plainly(&relative) {
+        // The walk handles `..`.
+        let relative = if path.is_absolute() {
+            let outside = || RootError::Outside { path: path.to_path_buf() };
+            self.strip(path).ok_or_else(outside)?
+        } else {
+            path
+        };
+        let resolved = match self.resolve_plainly(relative) {
             Some(resolved) if resolved.kind == Some(InodeKind::Directory) => resolved,
             Some(resolved) if !asks_for_directory(path) => resolved,
-            _ => ResolveWalk::new(self, path).run(&relative)?,
+            _ => {
+                let walk = ResolveWalk {
+                    root: self,
+                    requested: path,
+                    directory: None,
+                    canonical: PathBuf::new(),
+                    pending: Vec::new(),
+                    links: 0,
+                    needs_directory: asks_for_directory(path),
+                };
+                walk.run(relative)?
+            }
         };
         if resolved.path.as_os_str().len() > PATH_BYTES_MAX {
             return Err(RootError::TooLong { path: path.to_path_buf() });
@@ -50,18 +67,10 @@ impl Root {
         Ok(resolved)
     }
 
-    /// Makes an absolute path relative; the walk handles `..`.
-    fn relative(&self, path: &Path) -> Result<PathBuf, RootError> {
-        if !path.is_absolute() {
-            return Ok(path.to_path_buf());
-        }
-        self.strip(path).ok_or_else(|| RootError::Outside { path: path.to_path_buf() })
-    }
-
     /// Returns the part of an absolute path after the root, for either of the root's spellings.
-    fn strip(&self, path: &Path) -> Option<PathBuf> {
+    fn strip<'a>(&self, path: &'a Path) -> Option<&'a Path> {
         let names = [&self.inner.path, &self.inner.spelled];
-        names.iter().find_map(|name| path.strip_prefix(name).ok()).map(Path::to_path_buf)
+        names.iter().find_map(|name| path.strip_prefix(name).ok())
     }
 
     /// Resolves a path without links and `..`, which is nearly every path, in one system call.
@@ -114,98 +123,78 @@ struct ResolveWalk<'a> {
     needs_directory: bool,
 }
 
-impl<'a> ResolveWalk<'a> {
-    fn new(root: &'a Root, requested: &'a Path) -> ResolveWalk<'a> {
-        let (directory, canonical, pending) = (None, PathBuf::new(), Vec::new());
-        let needs_directory = asks_for_directory(requested);
-        ResolveWalk { root, requested, directory, canonical, pending, links: 0, needs_directory }
-    }
-
+impl ResolveWalk<'_> {
     fn run(mut self, relative: &Path) -> Result<ResolvedPath, RootError> {
         self.push(relative, None);
         while let Some(step) = self.pending.pop() {
             if step.name == ".." {
-                self.ascend(step.link)?;
-            } else if let Some(resolved) = self.take(&step.name)? {
-                return Ok(resolved);
+                if !self.canonical.pop() {
+                    let path = self.requested.to_path_buf();
+                    return Err(match step.link {
+                        Some(link) => RootError::Escape { path, link: link.to_path_buf() },
+                        None => RootError::Outside { path },
+                    });
+                }
+                // The parent directory is opened again: with one descriptor per level, a deep path
+                // could use them all.
+                let flags = OFlags::PATH | OFlags::DIRECTORY;
+                let parent = self.root.inner.beneath.open(&self.canonical, flags);
+                self.directory = Some(parent.map_err(RootError::at(&self.canonical))?);
+                continue;
+            }
+            let path = self.canonical.join(&step.name);
+            let at = self.directory.as_ref().unwrap_or(self.root.inner.beneath.directory());
+            let entry = match openat(at, &step.name, HANDLE, Mode::empty()) {
+                Ok(entry) => entry,
+                // The walk ends at a name that does not exist.
+                Err(Errno::NOENT) if self.pending.iter().any(|next| next.name == "..") => {
+                    return Err(RootError::NotFound { path });
+                }
+                Err(Errno::NOENT) => {
+                    let path =
+                        self.pending.iter().rev().fold(path, |path, next| path.join(&next.name));
+                    return Ok(ResolvedPath { path, kind: None });
+                }
+                Err(errno) => return Err(RootError::from_errno(&path, errno)),
+            };
+            let stat = fstat(&entry).map_err(RootError::at(&path))?;
+            match InodeKind::from(FileType::from_raw_mode(stat.st_mode)) {
+                // The link's target comes before the remaining components.
+                InodeKind::Symlink => {
+                    self.links += 1;
+                    if self.links > LINKS_MAX {
+                        let path = self.requested.to_path_buf();
+                        return Err(RootError::TooManyLinks { path, links_max: LINKS_MAX });
+                    }
+                    let target =
+                        readlinkat(&entry, "", Vec::new()).map_err(RootError::at(&path))?;
+                    let target = Path::new(OsStr::from_bytes(target.as_bytes()));
+                    if self.pending.is_empty() && asks_for_directory(target) {
+                        self.needs_directory = true;
+                    }
+                    if target.is_absolute() {
+                        let inside = self.root.strip(target).ok_or_else(|| RootError::Escape {
+                            path: self.requested.to_path_buf(),
+                            link: path.clone(),
+                        })?;
+                        self.directory = None;
+                        self.canonical = PathBuf::new();
+                        self.push(inside, Some(path.into()));
+                    } else {
+                        self.push(target, Some(path.into()));
+                    }
+                }
+                InodeKind::Directory => {
+                    self.canonical = path;
+                    self.directory = Some(entry);
+                }
+                _ if self.needs_directory || !self.pending.is_empty() => {
+                    return Err(RootError::NotADirectory { path });
+                }
+                kind => return Ok(ResolvedPath { path, kind: Some(kind) }),
             }
         }
         Ok(ResolvedPath { path: self.canonical, kind: Some(InodeKind::Directory) })
-    }
-
-    /// Resolves one name; returns a result when the path ends there.
-    fn take(&mut self, name: &OsStr) -> Result<Option<ResolvedPath>, RootError> {
-        let path = self.canonical.join(name);
-        let at = self.directory.as_ref().unwrap_or(self.root.inner.beneath.directory());
-        let entry = match openat(at, name, HANDLE, Mode::empty()) {
-            Ok(entry) => entry,
-            // The walk ends at a name that does not exist.
-            Err(Errno::NOENT) if self.pending.iter().any(|step| step.name == "..") => {
-                return Err(RootError::NotFound { path });
-            }
-            Err(Errno::NOENT) => {
-                let path = self.pending.iter().rev().fold(path, |path, step| path.join(&step.name));
-                return Ok(Some(ResolvedPath { path, kind: None }));
-            }
-            Err(errno) => return Err(RootError::from_errno(&path, errno)),
-        };
-        let stat = fstat(&entry).map_err(|errno| RootError::from_errno(&path, errno))?;
-        match InodeKind::from(FileType::from_raw_mode(stat.st_mode)) {
-            InodeKind::Symlink => self.follow(&path, &entry)?,
-            InodeKind::Directory => {
-                self.canonical = path;
-                self.directory = Some(entry);
-            }
-            _ if self.needs_directory || !self.pending.is_empty() => {
-                return Err(RootError::NotADirectory { path });
-            }
-            kind => return Ok(Some(ResolvedPath { path, kind: Some(kind) })),
-        }
-        Ok(None)
-    }
-
-    /// Puts a link's target in front of the remaining components.
-    fn follow(&mut self, link: &Path, entry: &OwnedFd) -> Result<(), RootError> {
-        self.links += 1;
-        if self.links > LINKS_MAX {
-            let path = self.requested.to_path_buf();
-            return Err(RootError::TooManyLinks { path, links_max: LINKS_MAX });
-        }
-        let target = readlinkat(entry, "", Vec::new())
-            .map_err(|errno| RootError::from_errno(link, errno))?;
-        let target = Path::new(OsStr::from_bytes(target.as_bytes()));
-        if self.pending.is_empty() && asks_for_directory(target) {
-            self.needs_directory = true;
-        }
-        if !target.is_absolute() {
-            self.push(target, Some(link.into()));
-            return Ok(());
-        }
-        let inside = self.root.strip(target).ok_or_else(|| RootError::Escape {
-            path: self.requested.to_path_buf(),
-            link: link.to_path_buf(),
-        })?;
-        self.directory = None;
-        self.canonical = PathBuf::new();
-        self.push(&inside, Some(link.into()));
-        Ok(())
-    }
-
-    /// Moves to the parent directory, which is opened again: with one descriptor per level, a deep
-    /// path could use them all.
-    fn ascend(&mut self, link: Option<Rc<Path>>) -> Result<(), RootError> {
-        if !self.canonical.pop() {
-            let path = self.requested.to_path_buf();
-            return Err(match link {
-                Some(link) => RootError::Escape { path, link: link.to_path_buf() },
-                None => RootError::Outside { path },
-            });
-        }
-        let flags = OFlags::PATH | OFlags::DIRECTORY;
-        let parent = self.root.inner.beneath.open(&self.canonical, flags);
-        self.directory =
-            Some(parent.map_err(|errno| RootError::from_errno(&self.canonical, errno))?);
-        Ok(())
     }
 
     fn push(&mut self, path: &Path, link: Option<Rc<Path>>) {

@@ -110,70 +110,61 @@ impl StagedChange {
         specially: bool,
         steps: &mut Vec<CommitStep>,
     ) -> Result<(), ChangeSetError> {
+        let handle = &self.directory.handle;
+        let failed = |errno| self.failed(errno);
         match (self.action, old) {
-            (TargetAction::Write, None) => self.create(specially, steps),
-            (TargetAction::Write, Some(old)) => self.replace(&old, specially, steps),
+            (TargetAction::Write, None) => {
+                let mut made = Err(Errno::INVAL);
+                if specially {
+                    let flags = RenameFlags::NOREPLACE;
+                    made = renameat_with(handle, &self.temporary, handle, &self.name, flags);
+                }
+                if made.is_err_and(is_unsupported) {
+                    // A hard link does not replace an existing file either. The temporary name is
+                    // removed with the others.
+                    made = linkat(handle, &self.temporary, handle, &self.name, AtFlags::empty());
+                }
+                if made.is_err_and(|errno| errno == Errno::PERM || is_unsupported(errno)) {
+                    // This file system supports neither. The check a moment ago must be enough.
+                    made = renameat(handle, &self.temporary, handle, &self.name);
+                }
+                match made {
+                    Ok(()) => {
+                        steps.push(CommitStep::Created);
+                        Ok(())
+                    }
+                    Err(Errno::EXIST) => Err(self.changed()),
+                    Err(errno) => Err(failed(errno).into()),
+                }
+            }
+            (TargetAction::Write, Some(old)) => {
+                self.advance_mtime(&old).map_err(failed)?;
+                let exchanged = if specially { self.exchange() } else { Err(Errno::INVAL) };
+                match exchanged {
+                    Ok(()) => {
+                        steps.push(CommitStep::Exchanged);
+                        self.check_original(&old, &self.temporary)
+                    }
+                    Err(errno) if is_unsupported(errno) => {
+                        // The original gets a second name, or moves where files can have only
+                        // one name.
+                        linkat(handle, &self.name, handle, &self.spare, AtFlags::empty())
+                            .or_else(|_| self.rename(&self.name, &self.spare))
+                            .map_err(failed)?;
+                        steps.push(CommitStep::Spared);
+                        self.rename(&self.temporary, &self.name).map_err(failed)?;
+                        self.check_original(&old, &self.spare)
+                    }
+                    Err(errno) => Err(failed(errno).into()),
+                }
+            }
             // The earlier check has found a file to remove.
-            (TargetAction::Remove, None) => Err(self.failed(Errno::NOENT).into()),
+            (TargetAction::Remove, None) => Err(failed(Errno::NOENT).into()),
             (TargetAction::Remove, Some(old)) => {
-                self.rename(&self.name, &self.temporary).map_err(|errno| self.failed(errno))?;
+                self.rename(&self.name, &self.temporary).map_err(failed)?;
                 steps.push(CommitStep::Removed);
                 self.check_original(&old, &self.temporary)
             }
-        }
-    }
-
-    fn create(&self, specially: bool, steps: &mut Vec<CommitStep>) -> Result<(), ChangeSetError> {
-        let handle = &self.directory.handle;
-        let mut made = Err(Errno::INVAL);
-        if specially {
-            let flags = RenameFlags::NOREPLACE;
-            made = renameat_with(handle, &self.temporary, handle, &self.name, flags);
-        }
-        if made.is_err_and(is_unsupported) {
-            // A hard link does not replace an existing file either. The temporary name is removed
-            // with the others.
-            made = linkat(handle, &self.temporary, handle, &self.name, AtFlags::empty());
-        }
-        if made.is_err_and(|errno| errno == Errno::PERM || is_unsupported(errno)) {
-            // This file system supports neither. The check a moment ago must be enough.
-            made = renameat(handle, &self.temporary, handle, &self.name);
-        }
-        match made {
-            Ok(()) => {
-                steps.push(CommitStep::Created);
-                Ok(())
-            }
-            Err(Errno::EXIST) => Err(self.changed()),
-            Err(errno) => Err(self.failed(errno).into()),
-        }
-    }
-
-    fn replace(
-        &self,
-        old: &Stat,
-        specially: bool,
-        steps: &mut Vec<CommitStep>,
-    ) -> Result<(), ChangeSetError> {
-        let failed = |errno| self.failed(errno);
-        self.advance_mtime(old).map_err(failed)?;
-        let exchanged = if specially { self.exchange() } else { Err(Errno::INVAL) };
-        match exchanged {
-            Ok(()) => {
-                steps.push(CommitStep::Exchanged);
-                self.check_original(old, &self.temporary)
-            }
-            Err(errno) if is_unsupported(errno) => {
-                // The original gets a second name, or moves where files can have only one name.
-                let handle = &self.directory.handle;
-                linkat(handle, &self.name, handle, &self.spare, AtFlags::empty())
-                    .or_else(|_| self.rename(&self.name, &self.spare))
-                    .map_err(failed)?;
-                steps.push(CommitStep::Spared);
-                self.rename(&self.temporary, &self.name).map_err(failed)?;
-                self.check_original(old, &self.spare)
-            }
-            Err(errno) => Err(failed(errno).into()),
         }
     }
 

@@ -56,10 +56,31 @@ impl Root {
         digest: impl Fn(&mut File) -> io::Result<D>,
     ) -> Result<ChangeSetState, RootError> {
         let _changing = self.inner.changing.lock().unwrap_or_else(PoisonError::into_inner);
-        let found = targets
-            .iter()
-            .map(|target| self.target_state(target, &digest))
-            .collect::<Result<Vec<_>, _>>()?;
+        let mut found = Vec::with_capacity(targets.len());
+        for target in targets {
+            let now = match self.open_file(&target.path) {
+                Ok(mut opened) => {
+                    let digest = digest(&mut opened.file);
+                    Some(digest.map_err(|error| RootError::from_io(&target.path, error))?)
+                }
+                Err(RootError::NotFound { .. }) => None,
+                Err(
+                    RootError::NotRegular { .. }
+                    | RootError::Exchanged { .. }
+                    | RootError::NotADirectory { .. },
+                ) => {
+                    found.push(TargetState::Other);
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
+            found.push(match (now == target.before, now == target.after) {
+                (true, true) => TargetState::Both,
+                (true, false) => TargetState::Before,
+                (false, true) => TargetState::After,
+                (false, false) => TargetState::Other,
+            });
+        }
         if found.contains(&TargetState::Other) {
             return Ok(ChangeSetState::Unclear);
         }
@@ -78,40 +99,18 @@ impl Root {
         } else {
             return Ok(ChangeSetState::Unclear);
         };
-        self.remove_temporaries(tag, targets)?;
+        for directory in directories(targets) {
+            for name in self.names_of(tag, directory)? {
+                self.remove(directory, &name)?;
+            }
+            match self.directory(directory) {
+                // Some file systems cannot sync directories.
+                Ok(handle) => drop(fsync(handle)),
+                Err(RootError::NotFound { .. } | RootError::NotADirectory { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
         Ok(finished)
-    }
-
-    fn target_state<D: PartialEq>(
-        &self,
-        target: &ChangeTarget<D>,
-        digest: &impl Fn(&mut File) -> io::Result<D>,
-    ) -> Result<TargetState, RootError> {
-        let now = match self.open_file(&target.path) {
-            Ok(mut opened) => Some(self.digest_of(&target.path, &mut opened.file, digest)?),
-            Err(RootError::NotFound { .. }) => None,
-            Err(
-                RootError::NotRegular { .. }
-                | RootError::Exchanged { .. }
-                | RootError::NotADirectory { .. },
-            ) => return Ok(TargetState::Other),
-            Err(error) => return Err(error),
-        };
-        Ok(match (now == target.before, now == target.after) {
-            (true, true) => TargetState::Both,
-            (true, false) => TargetState::Before,
-            (false, true) => TargetState::After,
-            (false, false) => TargetState::Other,
-        })
-    }
-
-    fn digest_of<D>(
-        &self,
-        path: &Path,
-        file: &mut File,
-        digest: &impl Fn(&mut File) -> io::Result<D>,
-    ) -> Result<D, RootError> {
-        digest(file).map_err(|error| RootError::from_io(path, error))
     }
 
     /// Returns the set's temporaries that contain a complete old or new content.
@@ -126,12 +125,10 @@ impl Root {
             for name in self.names_of(tag, directory)? {
                 let path = directory.join(&name);
                 let mut opened = self.open_file(&path)?;
-                let digest = self.digest_of(&path, &mut opened.file, digest)?;
-                temporaries.push(TemporaryContent {
-                    directory: directory.to_path_buf(),
-                    name,
-                    digest,
-                });
+                let digest =
+                    digest(&mut opened.file).map_err(|error| RootError::from_io(&path, error))?;
+                let directory = directory.to_path_buf();
+                temporaries.push(TemporaryContent { directory, name, digest });
             }
         }
         Ok(temporaries)
@@ -156,7 +153,7 @@ impl Root {
                 FinishStep::Place { directory, temporary, name } => {
                     let handle = self.directory(directory)?;
                     renameat(&handle, *temporary, &handle, *name)
-                        .map_err(|errno| RootError::from_errno(&directory.join(name), errno))?;
+                        .map_err(RootError::at(&directory.join(name)))?;
                 }
                 FinishStep::Remove { directory, name } => self.remove(directory, name)?,
             }
@@ -164,29 +161,9 @@ impl Root {
         Ok(())
     }
 
-    fn remove_temporaries<D>(
-        &self,
-        tag: ChangeTag,
-        targets: &[ChangeTarget<D>],
-    ) -> Result<(), RootError> {
-        for directory in directories(targets) {
-            for name in self.names_of(tag, directory)? {
-                self.remove(directory, &name)?;
-            }
-            match self.directory(directory) {
-                // Some file systems cannot sync directories.
-                Ok(handle) => drop(fsync(handle)),
-                Err(RootError::NotFound { .. } | RootError::NotADirectory { .. }) => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(())
-    }
-
     fn remove(&self, directory: &Path, name: &OsStr) -> Result<(), RootError> {
         let handle = self.directory(directory)?;
-        unlinkat(&handle, name, AtFlags::empty())
-            .map_err(|errno| RootError::from_errno(&directory.join(name), errno))
+        unlinkat(&handle, name, AtFlags::empty()).map_err(RootError::at(&directory.join(name)))
     }
 
     fn directory(&self, path: &Path) -> Result<std::os::fd::OwnedFd, RootError> {

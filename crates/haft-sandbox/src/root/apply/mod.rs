@@ -33,8 +33,7 @@ impl Root {
     /// [`ChangeSetError::RollbackFailed`] the files are unchanged.
     pub fn apply(&self, changes: Vec<RootFileChange>) -> Result<(), ChangeSetError> {
         let mut random = [0_u8; 4];
-        getrandom(&mut random, GetRandomFlags::empty())
-            .map_err(|errno| RootError::from_errno(self.path(), errno))?;
+        getrandom(&mut random, GetRandomFlags::empty()).map_err(RootError::at(self.path()))?;
         self.apply_tagged(ChangeTag::new(u32::from_ne_bytes(random)), changes)
     }
 

@@ -14,7 +14,7 @@ use rustix::fs::{
     Access, AtFlags, Gid, Mode, OFlags, Stat, Uid, accessat, fchmod, fchown, fdatasync, fstat,
     mkdirat, openat, statat, unlinkat,
 };
-use rustix::io::{self, Errno};
+use rustix::io::Errno;
 
 use super::super::Root;
 use super::super::change::{ChangeTag, ExpectedFile, RootFileChange};
@@ -159,7 +159,15 @@ impl<'a> FileTransaction<'a> {
             Err(RootError::NotFound { .. })
                 if missing == MissingParent::Make && path != Path::new("") =>
             {
-                self.make_directory(path)?;
+                // The parent counts as changed from here on, so that the new entry in it is synced
+                // as well.
+                let parent = self.directory(parent_of(path), MissingParent::Make)?;
+                let name = path.file_name().unwrap_or(OsStr::new("."));
+                match mkdirat(&parent.handle, name, Mode::RWXU | Mode::RWXG | Mode::RWXO) {
+                    Ok(()) => self.made.push(path.to_path_buf()),
+                    Err(Errno::EXIST) => {}
+                    Err(errno) => return Err(RootError::from_errno(path, errno)),
+                }
                 self.root.open_strictly(path, flags)?
             }
             answer => answer?,
@@ -167,19 +175,6 @@ impl<'a> FileTransaction<'a> {
         let directory = Rc::new(TargetDirectory { path: path.to_path_buf(), handle });
         self.directories.push(Rc::clone(&directory));
         Ok(directory)
-    }
-
-    /// Creates a directory and its missing parents.
-    fn make_directory(&mut self, path: &Path) -> Result<(), RootError> {
-        // The parent counts as changed from here on, so that the new entry in it is synced as well.
-        let parent = self.directory(parent_of(path), MissingParent::Make)?;
-        let name = path.file_name().unwrap_or(OsStr::new("."));
-        match mkdirat(&parent.handle, name, Mode::RWXU | Mode::RWXG | Mode::RWXO) {
-            Ok(()) => self.made.push(path.to_path_buf()),
-            Err(Errno::EXIST) => {}
-            Err(errno) => return Err(RootError::from_errno(path, errno)),
-        }
-        Ok(())
     }
 }
 
@@ -273,15 +268,6 @@ impl StagedChange {
                 accessat(&self.directory.handle, &self.name, Access::WRITE_OK, AtFlags::EACCESS);
             access.map_err(|errno| self.failed(errno))?;
         }
-        let file = self.create_temporary().map_err(|errno| self.failed(errno))?;
-        let written = self.fill(file, contents, mode, old);
-        if written.is_err() {
-            self.remove_temporaries();
-        }
-        written
-    }
-
-    fn create_temporary(&mut self) -> io::Result<File> {
         let flags = OFlags::WRONLY
             | OFlags::CREATE
             | OFlags::EXCL
@@ -294,10 +280,15 @@ impl StagedChange {
         for _ in 0..ATTEMPTS_MAX {
             match openat(&self.directory.handle, &self.temporary, flags, usual) {
                 Err(Errno::EXIST) => self.temporary = self.names.next(),
-                answer => return answer.map(File::from),
+                Err(errno) => return Err(self.failed(errno)),
+                Ok(file) => {
+                    return self
+                        .fill(File::from(file), contents, mode, old)
+                        .inspect_err(|_| self.remove_temporaries());
+                }
             }
         }
-        Err(Errno::EXIST)
+        Err(self.failed(Errno::EXIST))
     }
 
     fn fill(
@@ -312,7 +303,15 @@ impl StagedChange {
             // A user who could not read the original must not read the copy while it is being
             // written.
             fchmod(&file, Mode::RUSR | Mode::WUSR).map_err(failed)?;
-            let is_kept = keep_owner(&file, old).map_err(failed)?;
+            // The owner and group stay as far as this process may set them.
+            let new = fstat(&file).map_err(failed)?;
+            let (owner, group) = (Uid::from_raw(old.st_uid), Gid::from_raw(old.st_gid));
+            let is_kept = (new.st_uid, new.st_gid) == (old.st_uid, old.st_gid)
+                || fchown(&file, Some(owner), Some(group)).is_ok();
+            if !is_kept {
+                // A group that this user belongs to may be set even where the owner may not.
+                let _ = fchown(&file, None, Some(group));
+            }
             let bits = mode.unwrap_or(if is_kept { old.st_mode } else { old.st_mode & 0o1777 });
             file.write_all(contents).map_err(|error| RootError::from_io(&self.path, error))?;
             fchmod(&file, Mode::from_raw_mode(bits & 0o7777)).map_err(failed)?;
@@ -340,20 +339,4 @@ impl StagedChange {
 /// Returns the parent directory of a canonical path; the root's own path is empty.
 fn parent_of(path: &Path) -> &Path {
     path.parent().unwrap_or(Path::new(""))
-}
-
-/// Gives a new file the owner and group of the one that it replaces, as far as this process may.
-/// Returns whether both are the same now.
-fn keep_owner(file: &File, old: &Stat) -> io::Result<bool> {
-    let new = fstat(file)?;
-    if (new.st_uid, new.st_gid) == (old.st_uid, old.st_gid) {
-        return Ok(true);
-    }
-    let (owner, group) = (Uid::from_raw(old.st_uid), Gid::from_raw(old.st_gid));
-    if fchown(file, Some(owner), Some(group)).is_ok() {
-        return Ok(true);
-    }
-    // A group that this user belongs to may be set even where the owner may not.
-    let _ = fchown(file, None, Some(group));
-    Ok(false)
 }
