@@ -70,17 +70,11 @@ pub(crate) fn restrict(rules: &[LandlockRule]) -> io::Result<bool> {
         ruleset = ruleset.add_rule(PathBeneath::new(file, rights)).map_err(refused)?;
     }
     let status = ruleset.restrict_self().map_err(refused)?;
-    Ok(match (status.ruleset, status.landlock) {
-        (RulesetStatus::NotEnforced, _) => false,
-        (
-            RulesetStatus::FullyEnforced | RulesetStatus::PartiallyEnforced,
-            LandlockStatus::Available { effective_abi, .. },
-        ) => effective_abi >= COMPLETE,
-        (
-            RulesetStatus::FullyEnforced | RulesetStatus::PartiallyEnforced,
-            LandlockStatus::NotEnabled | LandlockStatus::NotImplemented,
-        ) => false,
-    })
+    let is_complete = matches!(
+        status.landlock,
+        LandlockStatus::Available { effective_abi, .. } if effective_abi >= COMPLETE
+    );
+    Ok(status.ruleset != RulesetStatus::NotEnforced && is_complete)
 }
 
 /// Returns the version of the kernel's Landlock interface.

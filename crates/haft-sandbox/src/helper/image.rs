@@ -150,25 +150,6 @@ impl<'a> CommandStreams<'a> {
     }
 }
 
-impl ProgramLaunch<'_> {
-    /// Moves a separate channel descriptor to the number that the program expects. All others are
-    /// closed on execution.
-    fn place_channel(&self) -> io::Result<()> {
-        let Some((CommandChannel::Descriptor, channel)) = self.streams.channel else {
-            return Ok(());
-        };
-        if channel.as_raw_fd() == CHANNEL_DESCRIPTOR {
-            return Ok(fcntl_setfd(channel, FdFlags::empty())?);
-        }
-        #[expect(unsafe_code, reason = "the descriptor in its place is known by number only")]
-        // SAFETY: this process has its own descriptor table and from here on only executes or
-        // exits. The owner of this number in the shared memory finds its descriptor unchanged in
-        // its own process.
-        let answer = unsafe { libc::dup2(channel.as_raw_fd(), CHANNEL_DESCRIPTOR) };
-        if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
-    }
-}
-
 /// The entry point of the new process: executes the command, or sets the failure and exits.
 extern "C" fn run(launch: *mut c_void) -> c_int {
     /// The first descriptor after the three standard ones.
@@ -205,8 +186,28 @@ extern "C" fn run(launch: *mut c_void) -> c_int {
     // Set first, because a successful execution does not return.
     launch.outcome = prepared;
     if is_prepared {
-        // No descriptors are opened or used any more, so the channel's number is free.
-        let error = match launch.place_channel() {
+        // A separate channel has the number that the program expects. No descriptors are opened or
+        // used any more, so the number is free. All others are closed on execution.
+        let placed = match streams.channel {
+            Some((CommandChannel::Descriptor, channel))
+                if channel.as_raw_fd() == CHANNEL_DESCRIPTOR =>
+            {
+                fcntl_setfd(channel, FdFlags::empty()).map_err(io::Error::from)
+            }
+            Some((CommandChannel::Descriptor, channel)) => {
+                #[expect(
+                    unsafe_code,
+                    reason = "the descriptor in its place is known by number only"
+                )]
+                // SAFETY: this process has its own descriptor table and from here on only executes
+                // or exits. The owner of this number in the shared memory finds its descriptor
+                // unchanged in its own process.
+                let answer = unsafe { libc::dup2(channel.as_raw_fd(), CHANNEL_DESCRIPTOR) };
+                if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+            }
+            Some((CommandChannel::Stdio, _)) | None => Ok(()),
+        };
+        let error = match placed {
             Ok(()) => {
                 inherited::restore_signal(Signal::PIPE.as_raw());
                 #[expect(

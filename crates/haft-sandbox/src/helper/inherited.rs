@@ -1,11 +1,13 @@
-//! Resets inherited state: foreign descriptors and signal handling.
+//! Resets inherited state: foreign and standard descriptors, and signal handling.
 
 use std::ffi::{c_int, c_uint};
 use std::fs;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
+use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::process::Signal;
+use rustix::stdio::{dup2_stderr, dup2_stdin};
 
 /// The highest signal number on Linux.
 const SIGNAL_MAX: c_int = 64;
@@ -50,6 +52,16 @@ fn close_range(first: c_uint, last: c_uint) -> io::Result<()> {
     // SAFETY: the caller ensures that no owner uses these again in this process.
     let answer = unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) };
     if answer == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Redirects the standard descriptors to null, except for the output: it is already null, or the
+/// file whose lock shows that helpers are alive. Every process forked from here holds that lock; a
+/// command gets a different output.
+pub(super) fn redirect_stdio_to_null() -> io::Result<()> {
+    let null = openat(CWD, "/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
+    dup2_stdin(&null)?;
+    dup2_stderr(&null)?;
+    Ok(())
 }
 
 /// Restores the default handling of every signal, which commands inherit, and unblocks all signals.

@@ -15,7 +15,7 @@ use rustix::process::{
 
 use super::image::{CommandStreams, ProgramImage};
 use super::order::SpawnOrder;
-use super::{redirect_stdio_to_null, search};
+use super::{inherited, search};
 use crate::confine::{KernelConfinement, NamespacedProcess, OuterUser};
 use crate::confinement::Network;
 use crate::wire::{self, HelperReply, MechanismFlags, StartFailure, StartStage};
@@ -26,18 +26,11 @@ const RECEIVING: &str = "receiving the specification";
 /// Exit status of a process that is no longer needed. It is not reported.
 pub(super) const STATUS_USELESS: i32 = 1;
 
-/// The connection of the first process to its supervisor.
-pub(super) struct InitPipes {
-    /// Receives the order.
-    pub(super) orders: OwnedFd,
-    /// Sends the reports.
-    pub(super) reports: OwnedFd,
-}
-
 /// Sets up the namespaces, runs the one ordered command to its end, and returns this process's exit
 /// status.
-pub(super) fn run(links: InitPipes, user: OuterUser, network: Network) -> i32 {
-    let InitPipes { orders, reports } = links;
+///
+/// The order comes from `orders`; the reports go to `reports`.
+pub(super) fn run(orders: OwnedFd, reports: OwnedFd, user: OuterUser, network: Network) -> i32 {
     // If the supervisor died before this call, receiving the order fails.
     let settled = set_parent_process_death_signal(Some(Signal::KILL))
         .and_then(|()| rustix::thread::set_name(c"haft-init"))
@@ -83,7 +76,7 @@ fn launch(
         return Err(failed("confining a command without bounds"));
     };
     let (listener, process_bound) = settled.enter(bounds, &cwd)?;
-    redirect_stdio_to_null().map_err(StartStage::Confine.at("opening /dev/null"))?;
+    inherited::redirect_stdio_to_null().map_err(StartStage::Confine.at("opening /dev/null"))?;
     let layers = KernelConfinement::within_namespaces(bounds)?;
     // Searched with the command's own rights: without capabilities.
     let image = ProgramImage::new(&search::find(&spec)?, &spec)?;

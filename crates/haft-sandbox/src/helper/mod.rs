@@ -25,10 +25,8 @@ use std::ffi::CStr;
 use std::io;
 use std::os::fd::OwnedFd;
 
-use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::fcntl_dupfd_cloexec;
 use rustix::process::setsid;
-use rustix::stdio::{dup2_stderr, dup2_stdin};
 
 use crate::kernel;
 use crate::wire::HELPER_ARGUMENT;
@@ -64,16 +62,6 @@ fn detach() -> io::Result<OwnedFd> {
     // A separate name, so that `killall` of the program spares the helper.
     rustix::thread::set_name(NAME)?;
     let socket = fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?;
-    redirect_stdio_to_null()?;
+    inherited::redirect_stdio_to_null()?;
     Ok(socket)
-}
-
-/// Redirects the standard descriptors to null, except for the output: it is already null, or the
-/// file whose lock shows that helpers are alive. Every process forked from here holds that lock; a
-/// command gets a different output.
-fn redirect_stdio_to_null() -> io::Result<()> {
-    let null = openat(CWD, "/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
-    dup2_stdin(&null)?;
-    dup2_stderr(&null)?;
-    Ok(())
 }

@@ -13,7 +13,7 @@ use rustix::net::SocketType;
 use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, kill_process, pidfd_open, waitpid};
 
 use super::inherited;
-use super::init::{self, InitPipes};
+use super::init;
 use super::limiter::CommandLimiter;
 use super::order::SpawnOrder;
 use super::spawn_descriptors::{SpawnDescriptors, receive_report, send_last_reply, send_reply};
@@ -56,8 +56,7 @@ pub(super) fn prepare(network: Network) -> io::Result<PreparedNamespaces> {
             if inherited::keep_only([their_orders.as_fd(), their_reports.as_fd()]).is_err() {
                 exit(init::STATUS_USELESS);
             }
-            let links = InitPipes { orders: their_orders, reports: their_reports };
-            exit(init::run(links, user, network));
+            exit(init::run(their_orders, their_reports, user, network));
         }
         ForkSide::Parent(init) => Ok(PreparedNamespaces { init, network, orders, reports, mounts }),
     }
@@ -169,8 +168,7 @@ impl PidNamespace {
                 report => report?,
             };
             match report {
-                // The first process has ended, and all others with it.
-                None => return self.final_reply(),
+                None => break,
                 Some(HelperReply::Clearing) => self.start_deadline(),
                 Some(
                     reply @ (HelperReply::Exited(_)
@@ -186,26 +184,7 @@ impl PidNamespace {
                 }
             }
         }
-    }
-
-    fn kill(&mut self) {
-        // It has not been collected, so its number cannot have been reused.
-        let _ = kill_process(self.init, Signal::KILL);
-        self.start_deadline();
-    }
-
-    fn start_deadline(&mut self) {
-        self.deadline
-            .get_or_insert_with(|| Instant::now() + Duration::from_millis(TEARDOWN_MS_MAX));
-    }
-
-    fn is_late(&self) -> bool {
-        self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
-    }
-
-    /// Returns the end if the first process has ended without a report, once all others have ended
-    /// too.
-    fn final_reply(&mut self) -> io::Result<HelperReply> {
+        // The first process has ended without a report. All others end with it.
         self.start_deadline();
         let handle = pidfd_open(self.init, PidfdFlags::empty())?;
         while !self.is_late() {
@@ -226,5 +205,20 @@ impl PidNamespace {
             }
         }
         Ok(HelperReply::Survivors(1))
+    }
+
+    fn kill(&mut self) {
+        // It has not been collected, so its number cannot have been reused.
+        let _ = kill_process(self.init, Signal::KILL);
+        self.start_deadline();
+    }
+
+    fn start_deadline(&mut self) {
+        self.deadline
+            .get_or_insert_with(|| Instant::now() + Duration::from_millis(TEARDOWN_MS_MAX));
+    }
+
+    fn is_late(&self) -> bool {
+        self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
     }
 }

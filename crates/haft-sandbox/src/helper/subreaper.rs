@@ -78,28 +78,23 @@ fn start(
     let supervisor = getpid();
     let streams = CommandStreams::new(&call.output, call.channel.as_ref(), spec.channel)?;
     let started = ProgramImage::new(&program, spec)?.launch(streams, &mut || {
-        tie_to_supervisor(supervisor, &call.socket)
-            .map_err(StartStage::Setup.at("tying it to its supervisor"))?;
+        let at = "tying it to its supervisor";
+        // The command does not outlive its supervisor, even if the launcher is killed at the same
+        // moment.
+        set_parent_process_death_signal(Some(Signal::KILL)).map_err(StartStage::Setup.at(at))?;
+        // The supervisor may have died before that call.
+        if getppid() != Some(supervisor) {
+            return Err(StartFailure::new(StartStage::Setup, at, Errno::SRCH));
+        }
+        // From the next moment on the command may stop or kill its supervisor.
+        let reply = HelperReply::Forked(getpid().as_raw_pid()).encode();
+        wire::send(&call.socket, &reply, &[], SendFlags::empty())
+            .map_err(StartStage::Setup.at(at))?;
         confine()
     });
     // The directory may be removed or its file system unmounted while the command runs elsewhere.
     let _ = chdir("/");
     started
-}
-
-/// Makes the command's process die with its supervisor, and reports it to the launcher.
-fn tie_to_supervisor(supervisor: Pid, socket: &OwnedFd) -> io::Result<()> {
-    // The command does not outlive its supervisor, even if the launcher is killed at the same
-    // moment.
-    set_parent_process_death_signal(Some(Signal::KILL))?;
-    // The supervisor may have died before that call.
-    if getppid() != Some(supervisor) {
-        return Err(Errno::SRCH.into());
-    }
-    // From the next moment on the command may stop or kill its supervisor.
-    let reply = HelperReply::Forked(getpid().as_raw_pid()).encode();
-    wire::send(socket, &reply, &[], SendFlags::empty())?;
-    Ok(())
 }
 
 /// The resources held while a confined command runs.
@@ -125,7 +120,29 @@ fn supervise(
     let mut tree = SubreaperTree { command, resources: resources.as_ref(), status: None };
     send_reply(&socket, &HelperReply::Started(applied));
     let waited = tree.wait_for_end(&socket);
-    let torn_down = tree.tear_down();
+    // Kills until no child is left.
+    let deadline = Instant::now() + Duration::from_millis(TEARDOWN_MS_MAX);
+    let mut pause_ms = 1;
+    let mut survivors = 1;
+    let torn_down = loop {
+        if !tree.collect() {
+            break Ok(());
+        }
+        if Instant::now() >= deadline {
+            break Err(survivors);
+        }
+        match process_tree::kill_descendants(getpid()) {
+            Ok(count) => survivors = count,
+            // The others cannot be listed. The command is not collected yet, so its number is still
+            // valid.
+            Err(_) if tree.status.is_none() => {
+                let _ = kill_process(command, Signal::KILL);
+            }
+            Err(_) => {}
+        }
+        std::thread::sleep(Duration::from_millis(pause_ms));
+        pause_ms = (pause_ms * 2).min(PAUSE_MS_MAX);
+    };
     let exited = tree.status.and_then(WaitStatus::exit_status).map(HelperReply::Exited);
     let signalled =
         tree.status.and_then(WaitStatus::terminating_signal).map(HelperReply::Signalled);
@@ -200,29 +217,5 @@ impl SubreaperTree<'_> {
                 Err(_) => return false,
             }
         }
-    }
-
-    /// Kills until no child is left; fails with the number of survivors.
-    fn tear_down(&mut self) -> Result<(), usize> {
-        let deadline = Instant::now() + Duration::from_millis(TEARDOWN_MS_MAX);
-        let mut pause_ms = 1;
-        let mut survivors = 1;
-        while self.collect() {
-            if Instant::now() >= deadline {
-                return Err(survivors);
-            }
-            match process_tree::kill_descendants(getpid()) {
-                Ok(count) => survivors = count,
-                // The others cannot be listed. The command is not collected yet, so its number is
-                // still valid.
-                Err(_) if self.status.is_none() => {
-                    let _ = kill_process(self.command, Signal::KILL);
-                }
-                Err(_) => {}
-            }
-            std::thread::sleep(Duration::from_millis(pause_ms));
-            pause_ms = (pause_ms * 2).min(PAUSE_MS_MAX);
-        }
-        Ok(())
     }
 }

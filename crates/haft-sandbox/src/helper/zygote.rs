@@ -57,7 +57,24 @@ pub(super) fn run(socket: OwnedFd) -> io::Result<()> {
             zygote.kill_strays();
         }
         if !has_request && zygote.spare_due.is_some_and(|due| Instant::now() >= due) {
-            zygote.make_spare();
+            zygote.spare_due = None;
+            // Without a spare, calls only take longer.
+            if let Ok((calls, theirs)) = wire::socket_pair(SocketType::STREAM) {
+                match fork() {
+                    Ok(ForkSide::Child) => {
+                        zygote.forget_others();
+                        drop(calls);
+                        exit(supervisor::run_spare(&theirs, &zygote.offer));
+                    }
+                    Ok(ForkSide::Parent(pid)) => {
+                        // Without a handle it exits at once, because its socket closes.
+                        if let Ok(handle) = pidfd_open(pid, PidfdFlags::empty()) {
+                            zygote.spare = Some((Supervisor { pid, handle, socket: None }, calls));
+                        }
+                    }
+                    Err(_) => {}
+                }
+            }
         }
         if let (true, Some(socket)) = (has_request, &zygote.socket) {
             match SpawnDescriptors::receive(socket.as_fd()) {
@@ -104,7 +121,9 @@ struct Zygote {
     supervisors: Vec<Supervisor>,
     /// A supervisor with unused namespaces. They take longest to create, and are created while no
     /// call waits.
-    spare: Option<SpareSupervisor>,
+    ///
+    /// The socket passes a call to it; it exits when the socket closes.
+    spare: Option<(Supervisor, OwnedFd)>,
     /// When to create another spare. There is none until the first call that could have used it.
     spare_due: Option<Instant>,
     /// The remaining rounds of searching for strays.
@@ -120,19 +139,12 @@ struct Supervisor {
     socket: Option<OwnedFd>,
 }
 
-struct SpareSupervisor {
-    pid: Pid,
-    handle: OwnedFd,
-    /// Passes a call to the spare, which exits when this closes.
-    calls: OwnedFd,
-}
-
 impl Zygote {
     /// Waits for a request, an event or the next due time; returns whether it is a request.
     fn wait(&self) -> io::Result<bool> {
         let socket = self.socket.iter();
         let handles = self.supervisors.iter().map(|supervisor| &supervisor.handle);
-        let spare = self.spare.iter().map(|spare| &spare.handle);
+        let spare = self.spare.iter().map(|(spare, _)| &spare.handle);
         let mut events: Vec<PollFd<'_>> = socket
             .chain(handles)
             .chain(spare)
@@ -154,8 +166,8 @@ impl Zygote {
 
     /// Turns the spare into an ordinary supervisor, and returns the socket for its call.
     fn retire_spare(&mut self) -> Option<OwnedFd> {
-        let SpareSupervisor { pid, handle, calls } = self.spare.take()?;
-        self.supervisors.push(Supervisor { pid, handle, socket: None });
+        let (supervisor, calls) = self.spare.take()?;
+        self.supervisors.push(supervisor);
         Some(calls)
     }
 
@@ -163,7 +175,7 @@ impl Zygote {
     /// themselves.
     fn collect(&mut self) {
         while let Ok(Some((pid, status))) = wait(WaitOptions::NOHANG) {
-            if self.spare.as_ref().is_some_and(|spare| spare.pid == pid) {
+            if self.spare.as_ref().is_some_and(|(spare, _)| spare.pid == pid) {
                 self.retire_spare();
             }
             let Some(place) = self.supervisors.iter().position(|known| known.pid == pid) else {
@@ -185,7 +197,7 @@ impl Zygote {
     /// Kills the processes that dead supervisors left behind.
     fn kill_strays(&mut self) {
         let supervisors = self.supervisors.iter().map(|supervisor| supervisor.pid);
-        let spare = self.spare.iter().map(|spare| spare.pid);
+        let spare = self.spare.iter().map(|(spare, _)| spare.pid);
         let spared: Vec<Pid> = supervisors.chain(spare).collect();
         self.sweeps = match process_tree::kill_strays(getpid(), &spared) {
             Ok(0) => 0,
@@ -210,26 +222,6 @@ impl Zygote {
                 }
             }
             Err(error) => refuse_request(&call, error),
-        }
-    }
-
-    /// Creates a spare. Without one, calls only take longer.
-    fn make_spare(&mut self) {
-        self.spare_due = None;
-        let Ok((calls, theirs)) = wire::socket_pair(SocketType::STREAM) else { return };
-        match fork() {
-            Ok(ForkSide::Child) => {
-                self.forget_others();
-                drop(calls);
-                exit(supervisor::run_spare(&theirs, &self.offer));
-            }
-            Ok(ForkSide::Parent(pid)) => {
-                // Without a handle it exits at once, because its socket closes.
-                if let Ok(handle) = pidfd_open(pid, PidfdFlags::empty()) {
-                    self.spare = Some(SpareSupervisor { pid, handle, calls });
-                }
-            }
-            Err(_) => {}
         }
     }
 

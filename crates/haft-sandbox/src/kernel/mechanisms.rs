@@ -38,7 +38,25 @@ pub(super) fn state(mechanism: KernelMechanism) -> Availability {
         KernelMechanism::NetworkNamespaces => {
             namespaces(trial::run(|| unshare_as_other(UnshareFlags::NEWNET)))
         }
-        KernelMechanism::MountDescriptors => since(mount_by_descriptor(), "5.12"),
+        KernelMechanism::MountDescriptors => {
+            let opened = open_tree(CWD, "/", OpenTreeFlags::OPEN_TREE_CLOEXEC);
+            let usable = opened.map_err(io::Error::from).and_then(|_| {
+                let nothing = std::ptr::null::<libc::c_void>();
+                #[expect(unsafe_code, reason = "no safe interface changes mounts by descriptor")]
+                // SAFETY: the size is zero, so the kernel refuses the call before it reads the
+                // structure.
+                let answer = unsafe {
+                    libc::syscall(libc::SYS_mount_setattr, -1, c"".as_ptr(), 0, nothing, 0)
+                };
+                match (answer, io::Error::last_os_error()) {
+                    // The kernel knows the newest of these calls and found nothing to do.
+                    (-1, error) if error.raw_os_error() == Some(libc::EINVAL) => Ok(()),
+                    (-1, error) => Err(error),
+                    _ => Ok(()),
+                }
+            });
+            since(usable, "5.12")
+        }
         KernelMechanism::Landlock => match landlock::version() {
             Ok(version) => {
                 let mut parts = vec![format!("version {version}")];
@@ -93,21 +111,6 @@ fn make_file_system(kind: &str) -> io::Result<()> {
     let attributes = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV;
     fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, attributes)?;
     Ok(())
-}
-
-/// Checks for the newest of the calls that create and change mounts through descriptors.
-fn mount_by_descriptor() -> io::Result<()> {
-    open_tree(CWD, "/", OpenTreeFlags::OPEN_TREE_CLOEXEC)?;
-    let nothing = std::ptr::null::<libc::c_void>();
-    #[expect(unsafe_code, reason = "no safe interface changes mounts by descriptor")]
-    // SAFETY: the size is zero, so the kernel refuses the call before it reads the structure.
-    let answer = unsafe { libc::syscall(libc::SYS_mount_setattr, -1, c"".as_ptr(), 0, nothing, 0) };
-    match (answer, io::Error::last_os_error()) {
-        // The kernel knows the call and found nothing to do.
-        (-1, error) if error.raw_os_error() == Some(libc::EINVAL) => Ok(()),
-        (-1, error) => Err(error),
-        _ => Ok(()),
-    }
 }
 
 fn namespaces(result: io::Result<()>) -> Availability {
