@@ -151,7 +151,7 @@ async fn launched(setting: &Setting, entrant: Entrant) -> Result<(), Failure> {
             launcher.spawn_unconfined(command).await?
         }
     };
-    let exit = process.wait().await?;
+    let exit = process.control.wait().await?;
     if exit == ProcessExit::Code(0) {
         Ok(())
     } else {

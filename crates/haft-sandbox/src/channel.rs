@@ -4,8 +4,8 @@
 pub const CHANNEL_DESCRIPTOR: i32 = 3;
 
 /// How a running command communicates with the caller: over a connected pair of stream sockets. The
-/// command holds one end; [`SandboxProcess::take_channel`](crate::SandboxProcess::take_channel)
-/// returns the other.
+/// command holds one end; [`SandboxProcess::channel`](crate::SandboxProcess::channel) is the
+/// other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CommandChannel {
     /// The command's end is [`CHANNEL_DESCRIPTOR`]. The standard streams are the same as without a

@@ -43,7 +43,7 @@ pub enum Network {
     Loopback,
     /// The private loopback interface, and a proxy that listens on it and is served by the
     /// launching process; see
-    /// [`SandboxProcess::take_listener`](crate::SandboxProcess::take_listener).
+    /// [`SandboxProcess::listener`](crate::SandboxProcess::listener).
     Proxied,
     /// Everything that the launching process can connect to, over IP sockets only.
     Host,

@@ -47,9 +47,9 @@
 //!         };
 //!         let mut process = launcher.spawn(command, &confinement).await?;
 //!         let mut buffer = [0; 64];
-//!         let count = process.read(&mut buffer).await?;
+//!         let count = process.output.read(&mut buffer).await?;
 //!         assert_eq!(&buffer[..count], b"haft\n");
-//!         assert_eq!(process.wait().await?, ProcessExit::Code(0));
+//!         assert_eq!(process.control.wait().await?, ProcessExit::Code(0));
 //!         Ok(())
 //!     })
 //! }

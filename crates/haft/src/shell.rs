@@ -101,18 +101,18 @@ impl Shell for CallShell {
                     biased;
                     () = self.time.wait_until_over() => Some(ProcessEnding::TimedOut),
                     () = self.cancellation.cancelled() => Some(self.ending_of_cancel()),
-                    _ = process.wait() => None,
+                    _ = process.control.wait() => None,
                 },
                 stopped => stopped,
             };
             if stopped.is_some() {
-                process.kill();
+                process.control.kill();
                 let mut buffer = vec![0; READ_BYTES];
-                while let Ok(count @ 1..) = process.read(&mut buffer).await {
+                while let Ok(count @ 1..) = process.output.read(&mut buffer).await {
                     collector.take(buffer.get(..count).unwrap_or_default());
                 }
             }
-            let exit = process.wait().await;
+            let exit = process.control.wait().await;
             let confined = started.finish().await;
             let ending = match (stopped, exit) {
                 (Some(ending), _) => ending,
@@ -155,7 +155,7 @@ impl CallShell {
                 biased;
                 () = self.time.wait_until_over() => return Some(ProcessEnding::TimedOut),
                 () = self.cancellation.cancelled() => return Some(self.ending_of_cancel()),
-                read = process.read(&mut buffer) => match read {
+                read = process.output.read(&mut buffer) => match read {
                     Ok(0) | Err(_) => return None,
                     Ok(count) => collector.take(buffer.get(..count).unwrap_or_default()),
                 },

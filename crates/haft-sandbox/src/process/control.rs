@@ -130,7 +130,8 @@ impl ProcessControl {
 
     /// Waits until the command and every process that it started have ended.
     ///
-    /// Can be cancelled and called again, also after it has returned.
+    /// Output can still be read afterwards. Can be cancelled and called again, also after it has
+    /// returned.
     ///
     /// # Errors
     ///

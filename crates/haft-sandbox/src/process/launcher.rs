@@ -17,7 +17,7 @@ use tokio::sync::Mutex;
 use super::command::SandboxCommand;
 use super::control::{ProcessControl, StartResult};
 use super::enforcement::Enforcement;
-use super::error::{SpawnError, WaitError};
+use super::error::SpawnError;
 use super::helper_socket::HelperSocket;
 use super::hidden_paths::HiddenPathResolver;
 use super::missing_layers::missing_layers;
@@ -25,10 +25,8 @@ use super::output::ProcessOutput;
 use super::recovery::{RecoveryReport, reconcile_all};
 use super::zygote::ZygoteHandle;
 use crate::confinement::{Confinement, Mechanisms, Network};
-use crate::exit::{ExceededLimit, ProcessExit};
 use crate::protect::{
-    ProtectedPathScan, ProtectedPaths, ProtectionMode, ProtectiveMountKind, RevertedChange,
-    ScanCache, ScanOptions,
+    ProtectedPathScan, ProtectedPaths, ProtectionMode, ProtectiveMountKind, ScanCache, ScanOptions,
 };
 use crate::recovery_log::RecoveryLog;
 use crate::wire::{
@@ -67,11 +65,24 @@ struct SharedLauncherState {
 /// Dropping it kills the command and everything that the command started.
 #[derive(Debug)]
 pub struct SandboxProcess {
-    output: ProcessOutput,
-    control: ProcessControl,
-    enforced: Enforcement,
-    listener: Option<TcpListener>,
-    channel: Option<StdUnixStream>,
+    /// The reading side of its output.
+    pub output: ProcessOutput,
+    /// Waits for its end, and requests it. Reading and waiting can run at once.
+    pub control: ProcessControl,
+    /// The enforcement around it.
+    pub enforcement: Enforcement,
+    /// The socket on which its proxy must accept, if its network has one.
+    ///
+    /// The socket listens on [`PROXY_PORT`] of a loopback interface that only this command has, so
+    /// every client is this command. It is non-blocking, as tokio requires.
+    ///
+    /// [`PROXY_PORT`]: crate::PROXY_PORT
+    pub listener: Option<TcpListener>,
+    /// The launcher's end of its channel, if it has one.
+    ///
+    /// Reading returns the end once no process of the command holds the other end. It is
+    /// non-blocking, as tokio requires.
+    pub channel: Option<StdUnixStream>,
 }
 
 /// The launcher's state of a start in progress.
@@ -372,12 +383,12 @@ impl Launcher {
         let handle = control.supervisor_handle().map_err(|source| self.failed(source))?;
         let output =
             ProcessOutput::new(ends.output, handle).map_err(|source| self.failed(source))?;
-        let enforced = confinement.map_or(Enforcement::SUPERVISED, |requested| {
+        let enforcement = confinement.map_or(Enforcement::SUPERVISED, |requested| {
             Enforcement::from_mechanisms(applied, requested.network)
         });
         let listener = listener.map(TcpListener::from);
         let channel = ends.channel.map(StdUnixStream::from);
-        Ok(SandboxProcess { output, control, enforced, listener, channel })
+        Ok(SandboxProcess { output, control, enforcement, listener, channel })
     }
 
     /// Returns the zygote; starts one if there is none.
@@ -417,86 +428,6 @@ impl Launcher {
 
     fn no_answer(&self) -> SpawnError {
         SpawnError::NoAnswer { helper: self.helper.clone(), wait_ms: ANSWER_MS_MAX }
-    }
-}
-
-impl SandboxProcess {
-    /// Reads the command's output, standard output and error in the order of arrival. Returns 0 at
-    /// the end.
-    ///
-    /// Unread output fills a pipe of limited size, and then the command blocks. Can be cancelled
-    /// without loss.
-    ///
-    /// # Errors
-    ///
-    /// The errors of reading a pipe.
-    pub async fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.output.read(buffer).await
-    }
-
-    /// Waits until the command and every process that it started have ended.
-    ///
-    /// Output can still be read afterwards. Can be cancelled and called again, also after it has
-    /// returned.
-    ///
-    /// # Errors
-    ///
-    /// [`WaitError`] if the supervisor dies before it reports the end.
-    pub async fn wait(&mut self) -> Result<ProcessExit, WaitError> {
-        self.control.wait().await
-    }
-
-    /// Requests that the command and every process that it started are killed;
-    /// [`SandboxProcess::wait`] returns once that is done.
-    pub fn kill(&mut self) {
-        self.control.kill();
-    }
-
-    /// Returns what is enforced around the command.
-    #[must_use]
-    pub fn enforcement(&self) -> Enforcement {
-        self.enforced
-    }
-
-    /// Takes the socket on which the command's proxy must accept, if its network has one. Returns
-    /// it once.
-    ///
-    /// The socket listens on [`PROXY_PORT`] of a loopback interface that only this command has, so
-    /// every client is this command. It is non-blocking, as tokio requires.
-    ///
-    /// [`PROXY_PORT`]: crate::PROXY_PORT
-    pub fn take_listener(&mut self) -> Option<TcpListener> {
-        self.listener.take()
-    }
-
-    /// Takes the launcher's end of the command's channel, if it has one. Returns it once.
-    ///
-    /// Reading returns the end once no process of the command holds the other end. It is
-    /// non-blocking, as tokio requires.
-    pub fn take_channel(&mut self) -> Option<StdUnixStream> {
-        self.channel.take()
-    }
-
-    /// Returns the limit that the command reached; known after waiting.
-    ///
-    /// A command that reaches its memory limit is killed for it.
-    #[must_use]
-    pub fn exceeded_limit(&self) -> Option<ExceededLimit> {
-        self.control.exceeded_limit()
-    }
-
-    /// Returns the command's changes to protected paths and how they were reverted; known after
-    /// waiting.
-    #[must_use]
-    pub fn reverted_changes(&self) -> &[RevertedChange] {
-        self.control.reverted_changes()
-    }
-
-    /// Separates reading from waiting, so that both can run at once. Parts that were not taken
-    /// before are closed.
-    #[must_use]
-    pub fn split(self) -> (ProcessOutput, ProcessControl) {
-        (self.output, self.control)
     }
 }
 

@@ -33,7 +33,8 @@ impl ProcessOutput {
     /// Reads the command's output, standard output and error in the order of arrival. Returns 0 at
     /// the end.
     ///
-    /// Can be cancelled without loss.
+    /// Unread output fills a pipe of limited size, and then the command blocks. Can be cancelled
+    /// without loss.
     ///
     /// # Errors
     ///

@@ -51,7 +51,7 @@ impl TestConfinement {
 }
 
 fn end(process: &mut SandboxProcess) -> UnixStream {
-    UnixStream::from_std(process.take_channel().unwrap()).unwrap()
+    UnixStream::from_std(process.channel.take().unwrap()).unwrap()
 }
 
 async fn read_to_end(mut channel: UnixStream) -> String {
@@ -102,7 +102,7 @@ async fn the_command_has_its_end_and_no_other_descriptor() {
         let script = "ls /proc/self/fd; readlink /proc/self/fd/0";
         let mut process = mode.start(&fixture, CommandChannel::Descriptor, script).await;
         let channel = end(&mut process);
-        assert!(process.take_channel().is_none(), "there is one only");
+        assert!(process.channel.take().is_none(), "there is one only");
         assert_eq!(read_to_end(channel).await, "");
         let (output, _) = fixture.read_all(process).await;
         // The last one is the directory that is being listed.
@@ -141,10 +141,10 @@ async fn it_ends_with_the_command_and_all_that_it_started() {
             let mut ready = [0; 6];
             channel.read_exact(&mut ready).await.unwrap();
             if exit == ProcessExit::Signal(9) {
-                process.kill();
+                process.control.kill();
             }
             assert_eq!(read_to_end(channel).await, "");
-            assert_eq!(process.wait().await.unwrap(), exit, "{mode:?}");
+            assert_eq!(process.control.wait().await.unwrap(), exit, "{mode:?}");
             assert_eq!(token.living(), 0, "{mode:?}");
         }
     }
@@ -169,24 +169,24 @@ async fn dropping_the_process_ends_it() {
 async fn its_two_ends_block_as_programs_and_the_runtime_expect() {
     let fixture = Fixture::new();
     let mut process = TestConfinement::All.start(&fixture, CommandChannel::Descriptor, ECHO).await;
-    let channel: StdUnixStream = process.take_channel().unwrap();
+    let channel: StdUnixStream = process.channel.take().unwrap();
     let nothing = std::io::Read::read(&mut &channel, &mut [0]).unwrap_err();
     assert_eq!(nothing.kind(), std::io::ErrorKind::WouldBlock);
     // The command is already reading, and must wait.
     let mut buffer = [0; 100];
-    let count = process.read(&mut buffer).await.unwrap();
+    let count = process.output.read(&mut buffer).await.unwrap();
     assert!(buffer[..count].starts_with(b"printed\n"));
     let mut channel = UnixStream::from_std(channel).unwrap();
     channel.write_all(b"late\n").await.unwrap();
     channel.shutdown().await.unwrap();
     assert_eq!(read_to_end(channel).await, "answer late\n");
-    assert_eq!(process.wait().await.unwrap(), ProcessExit::Code(0));
+    assert_eq!(process.control.wait().await.unwrap(), ProcessExit::Code(0));
 }
 
 #[tokio::test]
 async fn without_one_there_is_none() {
     let fixture = Fixture::new();
     let mut process = fixture.start("exit 0").await;
-    assert!(process.take_channel().is_none());
-    assert_eq!(process.wait().await.unwrap(), ProcessExit::Code(0));
+    assert!(process.channel.take().is_none());
+    assert_eq!(process.control.wait().await.unwrap(), ProcessExit::Code(0));
 }

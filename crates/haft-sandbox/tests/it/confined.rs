@@ -55,7 +55,7 @@ async fn what_is_enforced_is_said() {
         let confinement = Confinement { mechanisms, network, ..fixture.confinement() };
         let process = fixture.start_confined(&confinement, "exit 0").await;
         let Enforcement { filesystem, network, processes, system_calls, resources, .. } =
-            process.enforcement();
+            process.enforcement;
         let found = [filesystem, network, processes, system_calls, resources];
         assert_eq!(found, expected, "{mechanisms:?}");
     }

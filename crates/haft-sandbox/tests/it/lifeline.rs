@@ -18,7 +18,7 @@ fn family(token: &Token) -> String {
 
 async fn first_line(process: &mut haft_sandbox::SandboxProcess) -> String {
     let mut buffer = [0; 100];
-    let count = process.read(&mut buffer).await.unwrap();
+    let count = process.output.read(&mut buffer).await.unwrap();
     String::from_utf8_lossy(&buffer[..count]).trim().to_owned()
 }
 
@@ -45,7 +45,7 @@ async fn dropping_the_control_alone_ends_the_output() {
     let token = Token::new();
     let mut process = fixture.start(&family(&token)).await;
     first_line(&mut process).await;
-    let (mut output, control) = process.split();
+    let (mut output, control) = (process.output, process.control);
     drop(control);
     assert_eq!(output.read(&mut [0; 100]).await.unwrap(), 0);
     assert_eq!(token.living(), 0);
@@ -93,7 +93,7 @@ fn the_end_of_a_runtime_leaves_no_process() {
         let launcher = fixture.launcher.clone();
         async move {
             let mut process = launcher.spawn_unconfined(command).await.unwrap();
-            process.wait().await
+            process.control.wait().await
         }
     });
     first.block_on(eventually("the family", || token.living() == 3));
@@ -110,9 +110,9 @@ async fn live(script: fn(&Token) -> String, count: usize) {
     let mut process = fixture.start(&script(&token)).await;
     eventually("the command", || token.living() == count).await;
     if doom.is_none() {
-        process.kill();
+        process.control.kill();
     }
-    assert_eq!(process.wait().await.unwrap(), ProcessExit::Signal(9));
+    assert_eq!(process.control.wait().await.unwrap(), ProcessExit::Signal(9));
 }
 
 /// Starts a copy of this program that runs one of the tests below until it is killed.

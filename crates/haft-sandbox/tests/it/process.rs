@@ -72,7 +72,7 @@ async fn no_descriptor_is_inherited() {
     // The helper does not keep it either while a command runs: closing this side alone ends the
     // pipe.
     let mut process = fixture.start("echo ready; exec sleep 1000").await;
-    process.read(&mut [0; 100]).await.unwrap();
+    process.output.read(&mut [0; 100]).await.unwrap();
     drop(writer);
     assert_eq!(rustix::io::read(reader.as_fd(), &mut [0; 1]).unwrap(), 0);
 }
@@ -145,7 +145,7 @@ async fn a_flood_waits_for_its_reader() {
     let fixture = Fixture::new();
     let mut process = fixture.start("echo $$; exec yes").await;
     let mut buffer = [0; 256];
-    let count = process.read(&mut buffer).await.unwrap();
+    let count = process.output.read(&mut buffer).await.unwrap();
     let text = String::from_utf8_lossy(&buffer[..count]).into_owned();
     let pid: u32 = text.lines().next().unwrap().parse().unwrap();
     eventually("the flood to be held up", || {
@@ -156,8 +156,8 @@ async fn a_flood_waits_for_its_reader() {
     let io = std::fs::read_to_string(format!("/proc/{pid}/io")).unwrap();
     let written = io.lines().find_map(|line| line.strip_prefix("wchar: ")).unwrap();
     assert!(written.parse::<usize>().unwrap() < 1024 * 1024, "{written} bytes written");
-    process.kill();
-    assert_eq!(process.wait().await.unwrap(), ProcessExit::Signal(9));
+    process.control.kill();
+    assert_eq!(process.control.wait().await.unwrap(), ProcessExit::Signal(9));
 }
 
 #[tokio::test]
@@ -194,10 +194,10 @@ async fn a_forking_crowd_is_killed() {
         "echo ready; f() {{ while :; do setsid -f sleep {token}; sleep 0.01; done; }}; f & f & f"
     );
     let mut process = fixture.start(&script).await;
-    process.read(&mut [0; 10]).await.unwrap();
+    process.output.read(&mut [0; 10]).await.unwrap();
     eventually("a crowd", || token.living() > 20).await;
-    process.kill();
-    assert_eq!(process.wait().await.unwrap(), ProcessExit::Signal(9));
+    process.control.kill();
+    assert_eq!(process.control.wait().await.unwrap(), ProcessExit::Signal(9));
     assert_eq!(token.living(), 0);
 }
 
@@ -207,16 +207,16 @@ async fn killing_ends_command_and_output() {
     let token = Token::new();
     let mut process = fixture.start(&format!("echo before; setsid sleep {token} & wait")).await;
     eventually("the child", || token.living() == 1).await;
-    process.kill();
-    process.kill();
-    assert_eq!(process.wait().await.unwrap(), ProcessExit::Signal(9));
+    process.control.kill();
+    process.control.kill();
+    assert_eq!(process.control.wait().await.unwrap(), ProcessExit::Signal(9));
     assert_eq!(token.living(), 0);
     // Output that was written before can still be read.
     let mut buffer = [0; 100];
-    assert_eq!(process.read(&mut buffer).await.unwrap(), 7);
-    assert_eq!(process.read(&mut buffer).await.unwrap(), 0);
-    process.kill();
-    assert_eq!(process.wait().await.unwrap(), ProcessExit::Signal(9));
+    assert_eq!(process.output.read(&mut buffer).await.unwrap(), 7);
+    assert_eq!(process.output.read(&mut buffer).await.unwrap(), 0);
+    process.control.kill();
+    assert_eq!(process.control.wait().await.unwrap(), ProcessExit::Signal(9));
 }
 
 #[tokio::test]
@@ -226,13 +226,13 @@ async fn waiting_can_be_cancelled_and_repeated() {
     rustix::fs::mkfifoat(rustix::fs::CWD, fixture.path("go"), mode).unwrap();
     let mut process = fixture.start("read line < go; exit 5").await;
     for _ in 0..100 {
-        let wait = tokio::time::timeout(Duration::from_micros(50), process.wait());
+        let wait = tokio::time::timeout(Duration::from_micros(50), process.control.wait());
         assert!(wait.await.is_err(), "ended before it was told to");
     }
     std::fs::write(fixture.path("go"), "line\n").unwrap();
     let mut cancelled = 0;
     let exit = loop {
-        let wait = tokio::time::timeout(Duration::from_micros(50), process.wait());
+        let wait = tokio::time::timeout(Duration::from_micros(50), process.control.wait());
         match wait.await {
             Ok(exit) => break exit.unwrap(),
             Err(_) => cancelled += 1,
@@ -240,14 +240,15 @@ async fn waiting_can_be_cancelled_and_repeated() {
         assert!(cancelled < 1_000_000);
     };
     assert_eq!(exit, ProcessExit::Code(5));
-    assert_eq!(process.wait().await.unwrap(), exit);
+    assert_eq!(process.control.wait().await.unwrap(), exit);
 }
 
 #[tokio::test]
 async fn reading_and_waiting_go_together() {
     let fixture = Fixture::new();
     let process = fixture.start("seq 1 20000").await;
-    let (mut output, mut control): (ProcessOutput, ProcessControl) = process.split();
+    let (mut output, mut control): (ProcessOutput, ProcessControl) =
+        (process.output, process.control);
     let read = async {
         let mut total = 0;
         let mut buffer = [0; 4096];
@@ -267,15 +268,15 @@ async fn output_ends_although_a_stranger_holds_the_pipe() {
     let fixture = Fixture::new();
     let mut process = fixture.start("echo $$; exec sleep 1000").await;
     let mut buffer = [0; 100];
-    let count = process.read(&mut buffer).await.unwrap();
+    let count = process.output.read(&mut buffer).await.unwrap();
     let pid = String::from_utf8_lossy(&buffer[..count]).trim().to_owned();
     let path = format!("/proc/{pid}/fd/1");
     let stranger = std::fs::OpenOptions::new().write(true).open(path).unwrap();
     std::io::Write::write_all(&mut &stranger, b"late").unwrap();
-    process.kill();
-    process.wait().await.unwrap();
-    assert_eq!(process.read(&mut buffer).await.unwrap(), 4);
-    assert_eq!(process.read(&mut buffer).await.unwrap(), 0);
+    process.control.kill();
+    process.control.wait().await.unwrap();
+    assert_eq!(process.output.read(&mut buffer).await.unwrap(), 4);
+    assert_eq!(process.output.read(&mut buffer).await.unwrap(), 0);
     assert!(stranger.as_raw_fd() > 2);
 }
 
@@ -402,7 +403,7 @@ async fn what_is_enforced_is_said() {
     let fixture = Fixture::new();
     let process = fixture.start("exit 0").await;
     let Enforcement { filesystem, network, processes, system_calls, resources, .. } =
-        process.enforcement();
+        process.enforcement;
     assert_eq!(processes, EnforcementLevel::Cooperative);
     assert_eq!([filesystem, network, system_calls, resources], [EnforcementLevel::None; 4]);
 }
@@ -413,10 +414,10 @@ async fn a_helper_killed_by_its_command_is_an_error_and_nothing_is_left() {
     let token = Token::new();
     let script = format!("sleep {token} & sleep {token} & kill -9 $PPID; sleep {token}");
     let mut process = fixture.start(&script).await;
-    let error = process.wait().await.unwrap_err();
+    let error = process.control.wait().await.unwrap_err();
     assert!(matches!(error, WaitError::HelperDied { signal: Some(9) }), "{error:?}");
     assert_eq!(token.living(), 0);
-    assert!(process.wait().await.is_err(), "the answer stays the same");
+    assert!(process.control.wait().await.is_err(), "the answer stays the same");
 }
 
 #[tokio::test]
@@ -426,9 +427,9 @@ async fn a_helper_stopped_by_its_command_still_obeys() {
     let script =
         format!("kill -STOP $PPID; setsid -f sleep {token}; echo stopped; exec sleep {token}");
     let mut process = fixture.start(&script).await;
-    assert_eq!(process.read(&mut [0; 100]).await.unwrap(), 8);
-    process.kill();
-    assert_eq!(process.wait().await.unwrap(), ProcessExit::Signal(9));
+    assert_eq!(process.output.read(&mut [0; 100]).await.unwrap(), 8);
+    process.control.kill();
+    assert_eq!(process.control.wait().await.unwrap(), ProcessExit::Signal(9));
     assert_eq!(token.living(), 0);
 }
 

@@ -109,12 +109,12 @@ impl Fixture {
     pub(crate) async fn read_all(&self, mut process: SandboxProcess) -> (String, ProcessExit) {
         let (mut output, mut buffer) = (Vec::new(), vec![0; 65_536]);
         loop {
-            match process.read(&mut buffer).await.unwrap() {
+            match process.output.read(&mut buffer).await.unwrap() {
                 0 => break,
                 count => output.extend_from_slice(&buffer[..count]),
             }
         }
-        (String::from_utf8(output).unwrap(), process.wait().await.unwrap())
+        (String::from_utf8(output).unwrap(), process.control.wait().await.unwrap())
     }
 }
 

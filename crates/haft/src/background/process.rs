@@ -51,7 +51,7 @@ impl RunningProcess {
         living: &ProcessRegistry,
     ) -> Result<RunningProcess, ToolError> {
         let StartedProcess { mut process, proxy } = started;
-        let channel = process.take_channel().ok_or(io::Error::from(io::ErrorKind::NotFound));
+        let channel = process.channel.take().ok_or(io::Error::from(io::ErrorKind::NotFound));
         let halves = channel.and_then(|channel| {
             Ok((OwnedFd::from(channel.try_clone()?), UnixStream::from_std(channel)?))
         });
@@ -59,8 +59,8 @@ impl RunningProcess {
             let message = format!("the channel to the program could not be set up: {err}");
             ToolError::new(ErrorCode::ProcessSpawnFailed, message)
         })?;
-        let enforced = process.enforcement();
-        let (output, control) = process.split();
+        let enforced = process.enforcement;
+        let (output, control) = (process.output, process.control);
         Ok(RunningProcess {
             channel,
             lines: LineBuffer::default(),

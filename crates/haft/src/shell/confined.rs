@@ -75,7 +75,7 @@ pub(crate) async fn start_process(
             ToolError::new(ErrorCode::SandboxUnavailable, message)
         })
     };
-    let proxy = process.take_listener().map(serve).transpose()?;
+    let proxy = process.listener.take().map(serve).transpose()?;
     Ok(StartedProcess { process, proxy })
 }
 
@@ -143,7 +143,11 @@ impl StartedProcess {
             Some(proxy) => Some(proxy.finish().await),
             None => None,
         };
-        confined_report(&self.process.enforcement(), self.process.reverted_changes(), connections)
+        confined_report(
+            &self.process.enforcement,
+            self.process.control.reverted_changes(),
+            connections,
+        )
     }
 }
 

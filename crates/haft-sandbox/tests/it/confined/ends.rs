@@ -41,8 +41,8 @@ async fn killing_and_dropping_leave_nothing() {
     let script = format!("setsid -f sleep {token}; exec sleep {token}");
     let mut process = fixture.start_confined(&fixture.confinement(), &script).await;
     eventually("the command", || token.living() == 2).await;
-    process.kill();
-    assert_eq!(process.wait().await.unwrap(), ProcessExit::Signal(9));
+    process.control.kill();
+    assert_eq!(process.control.wait().await.unwrap(), ProcessExit::Signal(9));
     assert_eq!(token.living(), 0);
 
     let process = fixture.start_confined(&fixture.confinement(), &script).await;
@@ -60,7 +60,7 @@ async fn a_command_ends_with_its_supervisor() {
     eventually("the command", || token.living() == 2).await;
     let (_, supervisor) = helpers();
     kill_process(supervisor, Signal::KILL).unwrap();
-    let error = process.wait().await.unwrap_err();
+    let error = process.control.wait().await.unwrap_err();
     assert!(matches!(error, WaitError::HelperDied { signal: Some(9) }), "{error:?}");
     eventually("the command's end", || token.living() == 0).await;
 }
@@ -71,13 +71,13 @@ async fn calls_go_on_when_their_zygote_dies_and_new_ones_get_another() {
     let confinement = fixture.confinement();
     let mut process =
         fixture.start_confined(&confinement, "echo ready; read -t 1000 < <(sleep 1000)").await;
-    process.read(&mut [0; 100]).await.unwrap();
+    process.output.read(&mut [0; 100]).await.unwrap();
     let (zygote, _) = helpers();
     kill_process(zygote, Signal::KILL).unwrap();
     let (output, exit) = fixture.run_confined(&confinement, "echo again").await;
     assert_eq!((output.as_str(), exit), ("again\n", ProcessExit::Code(0)));
-    process.kill();
-    assert_eq!(process.wait().await.unwrap(), ProcessExit::Signal(9));
+    process.control.kill();
+    assert_eq!(process.control.wait().await.unwrap(), ProcessExit::Signal(9));
 }
 
 #[tokio::test]
@@ -100,7 +100,7 @@ async fn the_zygote_ends_with_the_last_launcher() {
     assert_eq!(zygote.len(), 1, "clones share it");
     drop(fixture);
     let command = Fixture::new();
-    clone.spawn_unconfined(command.command("true")).await.unwrap().wait().await.unwrap();
+    clone.spawn_unconfined(command.command("true")).await.unwrap().control.wait().await.unwrap();
     assert_eq!(children_of(rustix::process::getpid()), zygote);
     drop(clone);
     eventually("the zygote's end", || children_of(rustix::process::getpid()).is_empty()).await;

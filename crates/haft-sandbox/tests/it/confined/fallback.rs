@@ -100,7 +100,7 @@ async fn nothing_is_left() {
     let script = format!("setsid -f sleep {token}; sleep {token} & echo ready; sleep {token}");
     let mut process = fixture.start_confined(&confinement(&fixture), &script).await;
     eventually("the command", || token.living() == 3).await;
-    process.kill();
-    assert_eq!(process.wait().await.unwrap(), ProcessExit::Signal(9));
+    process.control.kill();
+    assert_eq!(process.control.wait().await.unwrap(), ProcessExit::Signal(9));
     assert_eq!(token.living(), 0);
 }

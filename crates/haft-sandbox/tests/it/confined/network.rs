@@ -75,8 +75,8 @@ async fn each_command_has_a_listener_of_its_own() {
     let mut first = fixture.start_confined(&confinement, &script("first")).await;
     let mut second = fixture.start_confined(&confinement, &script("second")).await;
     for (process, name) in [(&mut first, "first\n"), (&mut second, "second\n")] {
-        let listener = process.take_listener().unwrap();
-        assert!(process.take_listener().is_none());
+        let listener = process.listener.take().unwrap();
+        assert!(process.listener.take().is_none());
         // The listener is non-blocking; this test blocks.
         listener.set_nonblocking(false).unwrap();
         let (mut connection, _) = listener.accept().unwrap();
@@ -86,9 +86,9 @@ async fn each_command_has_a_listener_of_its_own() {
         connection.write_all(b"answer").unwrap();
         drop(connection);
         let mut answer = [0; 100];
-        let count = process.read(&mut answer).await.unwrap();
+        let count = process.output.read(&mut answer).await.unwrap();
         assert_eq!(&answer[..count], b"answer");
-        assert_eq!(process.wait().await.unwrap(), ProcessExit::Code(0));
+        assert_eq!(process.control.wait().await.unwrap(), ProcessExit::Code(0));
     }
 }
 
@@ -97,10 +97,10 @@ async fn a_listener_does_not_block() {
     let fixture = Fixture::new();
     let confinement = Confinement { network: Network::Proxied, ..fixture.confinement() };
     let mut process = fixture.start_confined(&confinement, "read -r line").await;
-    let listener = process.take_listener().unwrap();
+    let listener = process.listener.take().unwrap();
     assert_eq!(listener.accept().unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
     assert_eq!(listener.local_addr().unwrap().port(), PROXY_PORT);
-    process.wait().await.unwrap();
+    process.control.wait().await.unwrap();
 }
 
 #[tokio::test]
@@ -109,7 +109,7 @@ async fn without_a_proxy_there_is_no_listener() {
     for network in [Network::Loopback, Network::Host] {
         let confinement = Confinement { network, ..fixture.confinement() };
         let mut process = fixture.start_confined(&confinement, "exit 0").await;
-        assert!(process.take_listener().is_none());
+        assert!(process.listener.take().is_none());
     }
     check(&connect(PROXY_PORT), "refused\n").await;
 }

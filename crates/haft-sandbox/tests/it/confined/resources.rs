@@ -84,8 +84,8 @@ async fn memory_of_all_processes_together_is_bounded() {
         let eat = "python3 -c 'b = b\"x\" * 80000000; import time; time.sleep(1000)'";
         let script = format!("{eat} & {eat} & {eat} & {eat} & wait");
         let mut process = fixture.start_confined(&confinement, &script).await;
-        assert_eq!(process.wait().await.unwrap(), ProcessExit::Signal(9));
-        assert_eq!(process.exceeded_limit(), Some(ExceededLimit::Memory), "{mechanisms:?}");
+        assert_eq!(process.control.wait().await.unwrap(), ProcessExit::Signal(9));
+        assert_eq!(process.control.exceeded_limit(), Some(ExceededLimit::Memory), "{mechanisms:?}");
     }
 }
 
@@ -93,8 +93,8 @@ async fn memory_of_all_processes_together_is_bounded() {
 async fn a_command_within_its_bounds_exceeds_nothing() {
     let fixture = Fixture::new();
     let mut process = fixture.start_confined(&fixture.confinement(), "exit 3").await;
-    assert_eq!(process.wait().await.unwrap(), ProcessExit::Code(3));
-    assert_eq!(process.exceeded_limit(), None);
+    assert_eq!(process.control.wait().await.unwrap(), ProcessExit::Code(3));
+    assert_eq!(process.control.exceeded_limit(), None);
 }
 
 #[tokio::test]
@@ -109,7 +109,7 @@ async fn a_control_group_can_be_asked_for() {
         let eat = "python3 -c 'b = b\"x\" * 60000000; import time; time.sleep(1000)'";
         let script = format!("{eat} & {eat} & wait");
         let mut process = fixture.start_confined(&confinement, &script).await;
-        assert_eq!(process.wait().await.unwrap(), ProcessExit::Signal(9));
-        assert_eq!(process.exceeded_limit(), Some(ExceededLimit::Memory), "{mechanisms:?}");
+        assert_eq!(process.control.wait().await.unwrap(), ProcessExit::Signal(9));
+        assert_eq!(process.control.exceeded_limit(), Some(ExceededLimit::Memory), "{mechanisms:?}");
     }
 }
