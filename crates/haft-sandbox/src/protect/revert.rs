@@ -102,12 +102,7 @@ impl<'a> ChangeReverter<'a> {
             Ok(()) => {}
             Err(Errno::XDEV) => {
                 let mut bytes_left = COPY_BYTES_MAX;
-                copy(
-                    parent.as_fd(),
-                    name,
-                    slot.as_fd(),
-                    &mut CopyBudget { bytes_left: &mut bytes_left, depth: 0 },
-                )?;
+                copy(parent.as_fd(), name, slot.as_fd(), &mut bytes_left, 0)?;
                 self.remove(parent, name)?;
             }
             Err(errno) => return Err(errno.into()),
@@ -275,21 +270,16 @@ fn names_in(directory: &OwnedFd) -> rustix::io::Result<Vec<ListedName>> {
     read_names(directory, buffer.spare_capacity_mut(), |_, _| true)
 }
 
-/// The number of bytes that may still be copied.
-struct CopyBudget<'a> {
-    bytes_left: &'a mut u64,
-    depth: usize,
-}
-
 /// Copies a file, a link or a directory with its contents. Pipes, sockets and devices have no
-/// content to keep.
+/// content to keep. `bytes_left` is the number of bytes that may still be copied.
 fn copy(
     from: BorrowedFd<'_>,
     name: &CStr,
     to: BorrowedFd<'_>,
-    budget: &mut CopyBudget<'_>,
+    bytes_left: &mut u64,
+    depth: usize,
 ) -> io::Result<()> {
-    if budget.depth > DEPTH_MAX {
+    if depth > DEPTH_MAX {
         return Err(io::Error::other(format!("directories are nested more than {DEPTH_MAX} deep")));
     }
     let state = InodeState::at(from, name)?;
@@ -300,8 +290,8 @@ fn copy(
             let flags =
                 OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
             let made = File::from(openat(to, name, flags, Mode::RUSR | Mode::WUSR)?);
-            let copied = io::copy(&mut source.take(*budget.bytes_left + 1), &mut &made)?;
-            *budget.bytes_left = budget.bytes_left.checked_sub(copied).ok_or_else(|| {
+            let copied = io::copy(&mut source.take(*bytes_left + 1), &mut &made)?;
+            *bytes_left = bytes_left.checked_sub(copied).ok_or_else(|| {
                 io::Error::other(format!("it holds more than {COPY_BYTES_MAX} bytes"))
             })?;
             Ok(())
@@ -310,10 +300,8 @@ fn copy(
             let directory = openat(from, name, DIRECTORY, Mode::empty())?;
             mkdirat(to, name, Mode::RWXU)?;
             let made = openat(to, name, DIRECTORY, Mode::empty())?;
-            let depth = budget.depth + 1;
             for listed in names_in(&directory)? {
-                let mut budget = CopyBudget { bytes_left: &mut *budget.bytes_left, depth };
-                copy(directory.as_fd(), &listed.name, made.as_fd(), &mut budget)?;
+                copy(directory.as_fd(), &listed.name, made.as_fd(), bytes_left, depth + 1)?;
             }
             Ok(())
         }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, mkdirat, openat};
 
-use super::{ChangeReverter, CopyBudget, DIRECTORY, RemovalResult, copy};
+use super::{ChangeReverter, DIRECTORY, RemovalResult, copy};
 
 struct Place {
     _directory: tempfile::TempDir,
@@ -122,12 +122,7 @@ fn copies_hold_content_and_links_and_end_at_their_bounds() {
     let copied = |name: &str, mut bytes_left: u64, depth: usize| {
         fs::create_dir(place.path.join(name)).unwrap();
         let to = fs::File::open(place.path.join(name)).unwrap();
-        copy(
-            place.root.as_fd(),
-            c"from",
-            to.as_fd(),
-            &mut CopyBudget { bytes_left: &mut bytes_left, depth },
-        )
+        copy(place.root.as_fd(), c"from", to.as_fd(), &mut bytes_left, depth)
     };
     copied("exact", 5, super::DEPTH_MAX - 2).unwrap();
     assert_eq!(fs::read_to_string(place.path.join("exact/from/sub/file")).unwrap(), "12345");

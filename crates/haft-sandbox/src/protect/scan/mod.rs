@@ -34,7 +34,7 @@ pub(crate) use recovery_entry::{end_time, reconcile_interrupted};
 use self::concurrent_scans::ConcurrentBaselines;
 use self::protected_copies::ProtectedCopies;
 use self::result::{ScanResult, ScanRoot};
-use self::traversal::{FollowedLinks, ScanLimits, ScanScope};
+use self::traversal::{ScanLimits, ScanScope};
 use super::ProtectedPaths;
 use crate::recovery_log::RecoveryEntry;
 
@@ -98,7 +98,7 @@ impl ProtectedPathScan {
         let (roots, names, cache) = (open_roots(roots)?, names.clone(), cache.clone());
         let scope = ScanScope { roots: &roots, names: &names, cache: &cache, bounds };
         let beginning = cache.shared.open.start_scan(&roots);
-        let mut before = ScanResult::scan_roots(scope, FollowedLinks::All);
+        let mut before = ScanResult::scan_roots(scope, &|_| true);
         if let Some(problem) = before.problem.take() {
             return Err(problem.into());
         }

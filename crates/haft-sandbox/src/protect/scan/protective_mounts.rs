@@ -47,13 +47,8 @@ pub(super) fn choose_mounts(
         }
     }
     for mount in other_names {
-        match (mode, mount.kind) {
-            (
-                ProtectionMode::Copies,
-                ProtectiveMountKind::Anchor | ProtectiveMountKind::ReadOnly,
-            ) => {}
-            (ProtectionMode::Copies, ProtectiveMountKind::Hidden)
-            | (ProtectionMode::ReadOnlyMounts, _) => add(&mut mounts, mount.path, mount.kind),
+        if mode == ProtectionMode::ReadOnlyMounts || mount.kind == ProtectiveMountKind::Hidden {
+            add(&mut mounts, mount.path, mount.kind);
         }
     }
     // A directory around a mount may already cover it.

@@ -13,7 +13,7 @@ use super::directory::{FileIdentity, InodeState, ScannedKind};
 use super::new_entry::{NewEntryJudge, NewEntryVerdict};
 use super::report::{ProtectionMode, RevertResult, RevertedChange};
 use super::result::{PatternPosition, ProtectedEntry, ScanResult};
-use super::traversal::{FollowedLinks, beneath};
+use super::traversal::beneath;
 use crate::protect::pattern::ProtectionExtent;
 use crate::protect::revert::{ChangeReverter, RemovalResult, read_small};
 
@@ -30,7 +30,7 @@ pub(super) fn reconcile(scan: &ProtectedPathScan) -> Vec<RevertedChange> {
     };
     let mut undone = Vec::new();
     for look in 1..=LOOKS_MAX {
-        let mut after = ScanResult::scan_roots(scan.scope(), FollowedLinks::If(&was_there));
+        let mut after = ScanResult::scan_roots(scan.scope(), &was_there);
         let problem = after.problem.take();
         let mut reconciliation = Reconciliation::new(scan, &after);
         reconciliation.revert_new_entries();
@@ -192,24 +192,18 @@ impl<'a> Reconciliation<'a> {
         let same_file = self.by_identity.get(&entry.state.identity).copied();
         let same_file = same_file.filter(|before| before.state.kind == entry.state.kind);
         match entry.state.kind {
-            ScannedKind::Directory => match (self.scan.means.mode, same_file) {
-                (ProtectionMode::ReadOnlyMounts, Some(before))
-                    if is_tree_end(before) && is_tree_end(entry) =>
-                {
+            ScannedKind::Directory => match same_file {
+                Some(before) if self.uses_mounts() && is_tree_end(before) && is_tree_end(entry) => {
                     EntryStatus::Unchanged
                 }
-                (ProtectionMode::ReadOnlyMounts | ProtectionMode::Copies, Some(_)) => {
-                    EntryStatus::ExistingDirectory
-                }
+                Some(_) => EntryStatus::ExistingDirectory,
                 // A restored directory is a different one.
-                (ProtectionMode::Copies, None)
-                    if same_place.is_some_and(|it| it.state.kind == ScannedKind::Directory) =>
+                None if !self.uses_mounts()
+                    && same_place.is_some_and(|it| it.state.kind == ScannedKind::Directory) =>
                 {
                     EntryStatus::ExistingDirectory
                 }
-                (ProtectionMode::ReadOnlyMounts | ProtectionMode::Copies, None) => {
-                    EntryStatus::New(same_place)
-                }
+                None => EntryStatus::New(same_place),
             },
             ScannedKind::Symlink => {
                 let is_alike = |before: &ProtectedEntry| before.target == entry.target;
@@ -238,10 +232,7 @@ impl<'a> Reconciliation<'a> {
     }
 
     fn uses_mounts(&self) -> bool {
-        match self.scan.means.mode {
-            ProtectionMode::ReadOnlyMounts => true,
-            ProtectionMode::Copies => false,
-        }
+        self.scan.means.mode == ProtectionMode::ReadOnlyMounts
     }
 
     /// Returns whether the file at a path has the content that it had before.

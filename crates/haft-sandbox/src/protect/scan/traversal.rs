@@ -54,18 +54,12 @@ pub(super) struct ScanScope<'a> {
     pub(super) bounds: ScanLimits,
 }
 
-/// The protected links that are followed.
-#[derive(Clone, Copy)]
-pub(super) enum FollowedLinks<'a> {
-    /// All links.
-    All,
-    /// Links for which this function returns true.
-    If(&'a dyn Fn(&ProtectedEntry) -> bool),
-}
+/// Decides whether a protected link is followed.
+type FollowsLink<'a> = &'a dyn Fn(&ProtectedEntry) -> bool;
 
 impl ScanResult {
     /// Scans all roots. If a limit is exceeded, it stops early and sets `problem`.
-    pub(super) fn scan_roots(scope: ScanScope<'_>, links: FollowedLinks<'_>) -> ScanResult {
+    pub(super) fn scan_roots(scope: ScanScope<'_>, follows: FollowsLink<'_>) -> ScanResult {
         let known = scope.cache.read();
         let mut walk = ScanWalk {
             scope,
@@ -87,7 +81,7 @@ impl ScanResult {
             let at = DirectoryProtection::Open(scope.names.partial_matches_at(&root.path));
             walk.add(PendingDirectory { root: index, path: CString::default(), depth: 0, at });
         }
-        let result = walk.run().and_then(|()| walk.follow_links(links));
+        let result = walk.run().and_then(|()| walk.follow_links(follows));
         let ScanWalk { mut look, fresh, followed, .. } = walk;
         drop(known);
         for root in followed.into_iter().flatten() {
@@ -144,17 +138,16 @@ enum DirectoryProtection {
 impl<'a> ScanWalk<'a> {
     fn run(&mut self) -> Result<(), ScanError> {
         while let Some(pending) = self.near.pop().or_else(|| self.far.pop()) {
-            match self.visit(&pending) {
-                Ok(()) => {}
-                Err(error @ (ScanError::Depth { .. } | ScanError::Unreadable { .. })) => {
+            if let Err(error) = self.visit(&pending) {
+                match error {
                     // One directory could not be read. The others can be.
-                    self.look.problem.get_or_insert(error);
-                }
-                Err(
-                    error @ (ScanError::Directories { .. }
+                    ScanError::Depth { .. } | ScanError::Unreadable { .. } => {
+                        self.look.problem.get_or_insert(error);
+                    }
+                    ScanError::Directories { .. }
                     | ScanError::Entries { .. }
-                    | ScanError::Copies { .. }),
-                ) => return Err(error),
+                    | ScanError::Copies { .. } => return Err(error),
+                }
             }
         }
         Ok(())
@@ -188,7 +181,8 @@ impl<'a> ScanWalk<'a> {
                 }
                 for listed in &listing.names {
                     let place = PatternPosition::Inside;
-                    let found = self.record(pending, &listed.name, *pattern, place)?;
+                    let path = join(&pending.path, &listed.name);
+                    let found = self.record(pending.root, &path, *pattern, place)?;
                     if found == Some(ScannedKind::Directory) {
                         let at = DirectoryProtection::Protected(*pattern);
                         self.descend(pending, &listed.name, at);
@@ -237,7 +231,8 @@ impl<'a> ScanWalk<'a> {
             };
             let extent = self.scope.names.extent(pattern);
             let place = PatternPosition::End { extent, has_parent: taken.has_parent };
-            let found = self.record(pending, &listed.name, pattern, place)?;
+            let path = join(&pending.path, &listed.name);
+            let found = self.record(pending.root, &path, pattern, place)?;
             if found == Some(ScannedKind::Directory) {
                 let at = match extent {
                     ProtectionExtent::Tree => DirectoryProtection::Protected(pattern),
@@ -257,16 +252,6 @@ impl<'a> ScanWalk<'a> {
     /// Records an entry under a protected name and returns its kind; `None` if it was removed
     /// meanwhile.
     fn record(
-        &mut self,
-        parent: &PendingDirectory,
-        name: &CStr,
-        pattern: usize,
-        place: PatternPosition,
-    ) -> Result<Option<ScannedKind>, ScanError> {
-        self.record_at(parent.root, &join(&parent.path, name), pattern, place)
-    }
-
-    fn record_at(
         &mut self,
         root: usize,
         relative: &CStr,
@@ -300,18 +285,14 @@ impl<'a> ScanWalk<'a> {
 
     /// Protects the targets of protected links by the same pattern: a change to the target changes
     /// the protected file.
-    fn follow_links(&mut self, links: FollowedLinks<'_>) -> Result<(), ScanError> {
+    fn follow_links(&mut self, follows: FollowsLink<'_>) -> Result<(), ScanError> {
         let mut followed: HashSet<PathBuf> = HashSet::new();
         let mut next = 0;
         while let Some(entry) = self.look.entries.get(next) {
             next += 1;
             let is_name_alone =
                 matches!(entry.place, PatternPosition::End { extent: ProtectionExtent::Name, .. });
-            let is_followed = match links {
-                FollowedLinks::All => true,
-                FollowedLinks::If(holds) => holds(entry),
-            };
-            if entry.target.is_none() || is_name_alone || !is_followed {
+            if entry.target.is_none() || is_name_alone || !follows(entry) {
                 continue;
             }
             let pattern = entry.pattern;
@@ -327,7 +308,7 @@ impl<'a> ScanWalk<'a> {
             }
             let Ok(relative) = CString::new(relative.as_os_str().as_bytes()) else { continue };
             let place = PatternPosition::End { extent: ProtectionExtent::Tree, has_parent: false };
-            let found = self.record_at(root, &relative, pattern, place)?;
+            let found = self.record(root, &relative, pattern, place)?;
             if found == Some(ScannedKind::Directory) {
                 let depth = relative.to_bytes().split(|byte| *byte == b'/').count();
                 self.add(PendingDirectory {

@@ -8,7 +8,7 @@ use expect_test::{Expect, expect};
 use proptest::prelude::*;
 
 use super::super::{ScanCache, open_roots};
-use super::{FollowedLinks, ScanLimits, ScanResult, ScanScope};
+use super::{FollowsLink, ScanLimits, ScanResult, ScanScope};
 use crate::protect::ProtectedPaths;
 
 /// Protected names, similar names, and names that lead to either.
@@ -83,12 +83,12 @@ fn unfollowed(root: &Path) -> ScanCache {
     cache
 }
 
-fn found(cache: &ScanCache, root: &Path, links: FollowedLinks<'_>) -> Vec<(PathBuf, String)> {
+fn found(cache: &ScanCache, root: &Path, follows: FollowsLink<'_>) -> Vec<(PathBuf, String)> {
     let roots = open_roots(&[root.to_path_buf()]).unwrap();
     let names = ProtectedPaths::builtin();
     let look = ScanResult::scan_roots(
         ScanScope { roots: &roots, names: &names, cache, bounds: ScanLimits::DEFAULT },
-        links,
+        follows,
     );
     assert!(look.problem.is_none(), "{:?}", look.problem);
     let text = |pattern| names.text(pattern).to_owned();
@@ -130,7 +130,7 @@ proptest! {
         naive(&ProtectedPaths::builtin(), &root, &root, &mut expected);
         expected.sort();
         let mut paths: Vec<PathBuf> =
-            found(&ScanCache::default(), &root, FollowedLinks::If(&|_| false)).into_iter().map(|(path, _)| path).collect();
+            found(&ScanCache::default(), &root, &|_| false).into_iter().map(|(path, _)| path).collect();
         expected.retain(|path| !passes_repository(&root, path));
         paths.retain(|path| !passes_repository(&root, path));
         prop_assert_eq!(paths, expected);
@@ -144,9 +144,9 @@ proptest! {
         let caches = [ScanCache::default(), unfollowed(&root)];
         for step in &steps {
             apply(&root, step);
-            let expected = found(&ScanCache::default(), &root, FollowedLinks::All);
+            let expected = found(&ScanCache::default(), &root, &|_| true);
             for cache in &caches {
-                prop_assert_eq!(&found(cache, &root, FollowedLinks::All), &expected);
+                prop_assert_eq!(&found(cache, &root, &|_| true), &expected);
             }
         }
     }
@@ -165,16 +165,16 @@ fn a_settled_directory_is_read_once_and_again_when_it_changes() {
     // No sleep is needed for the clock to advance: a scan does not remember a directory that
     // changed too recently.
     while remembered(&cache) < 3 {
-        found(&cache, &root, FollowedLinks::All);
+        found(&cache, &root, &|_| true);
     }
-    let before = found(&cache, &root, FollowedLinks::All);
+    let before = found(&cache, &root, &|_| true);
     assert_eq!(before.len(), 2);
     fs::write(root.join("sub/.git/hooks/pre-commit"), "x").unwrap();
     fs::write(root.join("sub/.envrc"), "x").unwrap();
-    let after = found(&cache, &root, FollowedLinks::All);
+    let after = found(&cache, &root, &|_| true);
     assert_eq!(after.len(), 4);
     fs::rename(root.join("sub"), root.join("other")).unwrap();
-    let moved = found(&cache, &root, FollowedLinks::All);
+    let moved = found(&cache, &root, &|_| true);
     assert!(moved.len() == 4 && moved.iter().all(|(path, _)| path.starts_with(root.join("other"))));
 }
 
@@ -188,7 +188,7 @@ fn other_names_have_a_memory_of_their_own() {
     let count = |names: &ProtectedPaths| {
         ScanResult::scan_roots(
             ScanScope { roots: &roots, names, cache: &cache, bounds: ScanLimits::DEFAULT },
-            FollowedLinks::All,
+            &|_| true,
         )
         .entries
         .len()
@@ -205,7 +205,7 @@ fn bounded(root: &Path, bounds: ScanLimits) -> (usize, Option<String>) {
     let roots = open_roots(&[root.to_path_buf()]).unwrap();
     let (names, cache) = (ProtectedPaths::builtin(), ScanCache::default());
     let scope = ScanScope { roots: &roots, names: &names, cache: &cache, bounds };
-    let mut look = ScanResult::scan_roots(scope, FollowedLinks::All);
+    let mut look = ScanResult::scan_roots(scope, &|_| true);
     let problem = look.problem.take().map(|problem| problem.to_string());
     let root = root.display().to_string();
     (look.entries.len(), problem.map(|problem| problem.replace(&root, "ROOT")))
