@@ -178,20 +178,8 @@ impl HttpBodyTracker {
     ///
     /// If more was announced.
     pub fn end(&self) -> Result<(), HttpBodyError> {
-        match self.state {
-            HttpBodyState::Complete | HttpBodyState::UntilEnd => Ok(()),
-            HttpBodyState::Length(_)
-            | HttpBodyState::Size { .. }
-            | HttpBodyState::Extension { .. }
-            | HttpBodyState::SizeEnd { .. }
-            | HttpBodyState::Content { .. }
-            | HttpBodyState::ContentReturn
-            | HttpBodyState::ContentEnd
-            | HttpBodyState::TrailerStart
-            | HttpBodyState::Trailer
-            | HttpBodyState::TrailerEnd
-            | HttpBodyState::LastEnd => Err(HttpBodyError::Incomplete),
-        }
+        let may_end = matches!(self.state, HttpBodyState::Complete | HttpBodyState::UntilEnd);
+        if may_end { Ok(()) } else { Err(HttpBodyError::Incomplete) }
     }
 }
 

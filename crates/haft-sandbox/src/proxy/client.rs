@@ -129,32 +129,26 @@ impl ProxyRequestError {
 impl ConnectionDenial {
     /// Returns the answer to an HTTP request.
     pub(super) fn http_answer(&self, method: &str) -> Vec<u8> {
-        let status = match self {
-            ConnectionDenial::NoHost { .. }
-            | ConnectionDenial::NotGranted { .. }
-            | ConnectionDenial::OtherPorts { .. }
-            | ConnectionDenial::Reserved { .. } => 403,
-            ConnectionDenial::Unresolved { .. } | ConnectionDenial::Unreachable { .. } => 502,
-            ConnectionDenial::TooSlow { .. } => 504,
+        let status = if self.is_refusal() {
+            403
+        } else if matches!(self, ConnectionDenial::TooSlow { .. }) {
+            504
+        } else {
+            502
         };
         http_answer(method, status, &self.to_string())
     }
 
     /// Returns the answer to a SOCKS request.
     pub(super) fn socks_answer(&self) -> [u8; 10] {
-        let reply = match self {
-            ConnectionDenial::NoHost { .. }
-            | ConnectionDenial::NotGranted { .. }
-            | ConnectionDenial::OtherPorts { .. }
-            | ConnectionDenial::Reserved { .. } => SocksReply::NotAllowed,
-            ConnectionDenial::Unreachable { error, .. }
-                if error.kind() == io::ErrorKind::ConnectionRefused =>
-            {
-                SocksReply::ConnectionRefused
-            }
-            ConnectionDenial::Unresolved { .. }
-            | ConnectionDenial::Unreachable { .. }
-            | ConnectionDenial::TooSlow { .. } => SocksReply::HostUnreachable,
+        let is_closed = matches!(self, ConnectionDenial::Unreachable { error, .. }
+            if error.kind() == io::ErrorKind::ConnectionRefused);
+        let reply = if self.is_refusal() {
+            SocksReply::NotAllowed
+        } else if is_closed {
+            SocksReply::ConnectionRefused
+        } else {
+            SocksReply::HostUnreachable
         };
         reply.bytes()
     }

@@ -6,7 +6,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
 
 use super::address::reserved_range;
-use super::connection_log::{ProxyOutcome, printable_text};
+use super::connection_log::printable_text;
 use super::egress::{EgressDecision, EgressPolicy, HostResolver};
 use super::host::{Host, HostError};
 
@@ -169,16 +169,16 @@ pub(super) fn local_range(address: IpAddr) -> Option<&'static str> {
 }
 
 impl ConnectionDenial {
-    pub(super) fn outcome(&self) -> ProxyOutcome {
-        let reason = self.to_string();
+    /// Returns whether the connection was not allowed. Otherwise it failed.
+    pub(super) fn is_refusal(&self) -> bool {
         match self {
             ConnectionDenial::NoHost { .. }
             | ConnectionDenial::NotGranted { .. }
             | ConnectionDenial::OtherPorts { .. }
-            | ConnectionDenial::Reserved { .. } => ProxyOutcome::Refused { reason },
+            | ConnectionDenial::Reserved { .. } => true,
             ConnectionDenial::Unresolved { .. }
             | ConnectionDenial::Unreachable { .. }
-            | ConnectionDenial::TooSlow { .. } => ProxyOutcome::Failed { reason },
+            | ConnectionDenial::TooSlow { .. } => false,
         }
     }
 }

@@ -67,7 +67,12 @@ impl ConnectionGate {
                 Ok(AdmittedConnection { host, upstream, traffic })
             }
             Err(denial) => {
-                attempt.set_outcome(denial.outcome());
+                let reason = denial.to_string();
+                attempt.set_outcome(if denial.is_refusal() {
+                    ProxyOutcome::Refused { reason }
+                } else {
+                    ProxyOutcome::Failed { reason }
+                });
                 Err(denial)
             }
         }

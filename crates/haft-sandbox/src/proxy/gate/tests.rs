@@ -51,8 +51,7 @@ async fn a_port_that_is_not_granted_is_told_from_a_host_that_is_not() {
             protocol: ProxyProtocol::Connect,
         };
         let denial = gate.open_connection(request).await.err().expect("no name has an address");
-        let is_refused = matches!(denial.outcome(), ProxyOutcome::Refused { .. });
-        format!("{}: {denial}", if is_refused { "refused" } else { "failed" })
+        format!("{}: {denial}", if denial.is_refusal() { "refused" } else { "failed" })
     };
     expect!["refused: port 8080 of host named.example is not granted to this call: a host granted by name is reachable at 80 and 443; use one of these"].assert_eq(&answer(8080).await);
     expect!["failed: host named.example has no address: the resolver found none; check the name"]
