@@ -58,21 +58,22 @@ impl<'a> WireReader<'a> {
     }
 
     pub(crate) fn byte(&mut self) -> io::Result<u8> {
-        let (value, rest) = self.bytes.split_first().ok_or_else(malformed)?;
-        self.bytes = rest;
-        Ok(*value)
+        let [value] = self.take()?;
+        Ok(value)
     }
 
     pub(crate) fn count(&mut self) -> io::Result<u32> {
-        let (count, rest) = self.bytes.split_first_chunk::<4>().ok_or_else(malformed)?;
-        self.bytes = rest;
-        Ok(u32::from_le_bytes(*count))
+        Ok(u32::from_le_bytes(self.take()?))
     }
 
     pub(crate) fn number(&mut self) -> io::Result<u64> {
-        let (value, rest) = self.bytes.split_first_chunk::<8>().ok_or_else(malformed)?;
+        Ok(u64::from_le_bytes(self.take()?))
+    }
+
+    fn take<const LENGTH: usize>(&mut self) -> io::Result<[u8; LENGTH]> {
+        let (taken, rest) = self.bytes.split_first_chunk().ok_or_else(malformed)?;
         self.bytes = rest;
-        Ok(u64::from_le_bytes(*value))
+        Ok(*taken)
     }
 
     pub(crate) fn small_number(&mut self) -> io::Result<u32> {

@@ -9,7 +9,6 @@ mod usage;
 
 use std::fs;
 use std::io;
-use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
@@ -17,7 +16,7 @@ use rustix::process::Pid;
 
 use crate::confinement::ResourceLimits;
 use crate::exit::ExceededLimit;
-use directory::CgroupInterface;
+use directory::{CgroupDirectory, CgroupInterface};
 
 pub(crate) use usage::uses_more_than;
 
@@ -32,13 +31,7 @@ const REMOVAL_PAUSE_MS: u64 = 2;
 #[derive(Debug)]
 pub(crate) struct Cgroup {
     /// The group's directories: one for both limits, or one for each limit.
-    parts: Vec<CgroupPart>,
-}
-
-#[derive(Debug)]
-struct CgroupPart {
-    directory: PathBuf,
-    interface: CgroupInterface,
+    parts: Vec<CgroupDirectory>,
 }
 
 impl Cgroup {
@@ -50,7 +43,7 @@ impl Cgroup {
         for place in directory::find_directories() {
             let directory = place.directory.join(name);
             fs::create_dir(&directory).ok()?;
-            group.parts.push(CgroupPart { directory, interface: place.interface });
+            group.parts.push(CgroupDirectory { directory, ..place });
         }
         group.parts.iter().try_for_each(|part| part.bound(resources)).ok()?;
         (!group.parts.is_empty()).then_some(group)
@@ -85,7 +78,7 @@ impl Drop for Cgroup {
     }
 }
 
-impl CgroupPart {
+impl CgroupDirectory {
     fn bound(&self, resources: &ResourceLimits) -> io::Result<()> {
         let memory_bytes = resources.memory_bytes.to_string();
         let processes = resources.processes.to_string();

@@ -172,9 +172,7 @@ impl KernelSupport {
             let mechanism = all.find(|mechanism| mechanism.name() == name)?;
             let state = match (fields.next()?, fields.next()?, fields.next(), fields.next()) {
                 ("available", detail, None, None) => Availability::Available(detail.to_owned()),
-                ("missing", why, Some(remedy), None) => {
-                    Availability::Missing { why: why.to_owned(), remedy: remedy.to_owned() }
-                }
+                ("missing", why, Some(remedy), None) => Availability::missing(why, remedy),
                 _ => return None,
             };
             Some(MechanismSupport { mechanism, state })

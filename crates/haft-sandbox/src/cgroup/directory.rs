@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, access};
 
-/// A directory that groups can be made in.
+/// A directory of a control group, or one that groups can be made in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct CgroupDirectory {
     pub(super) directory: PathBuf,

@@ -9,7 +9,7 @@ use std::process::{Command, Output, Stdio};
 use rustix::process::Pid;
 
 use super::directory::CgroupInterface;
-use super::{Cgroup, CgroupPart, ExceededLimit, count};
+use super::{Cgroup, CgroupDirectory, ExceededLimit, count};
 use crate::confinement::ResourceLimits;
 
 const SMALL: ResourceLimits = ResourceLimits {
@@ -76,11 +76,11 @@ fn too_many_processes_are_refused() {
 }
 
 /// Creates a directory with these files to stand for a group.
-fn part(directory: &Path, interface: CgroupInterface, files: &[(&str, &str)]) -> CgroupPart {
+fn part(directory: &Path, interface: CgroupInterface, files: &[(&str, &str)]) -> CgroupDirectory {
     for (name, contents) in files {
         fs::write(directory.join(name), contents).unwrap();
     }
-    CgroupPart { directory: directory.to_path_buf(), interface }
+    CgroupDirectory { directory: directory.to_path_buf(), interface }
 }
 
 #[test]

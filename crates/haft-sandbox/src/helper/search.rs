@@ -14,23 +14,25 @@ use crate::wire::{StartFailure, StartStage, WireCommandSpec};
 /// Returns the path of the program. The working directory must already be entered, because paths
 /// may be relative.
 pub(super) fn find(spec: &WireCommandSpec) -> Result<PathBuf, StartFailure> {
-    let failure = |stage, errno: Errno| StartFailure::new(stage, "", errno);
-    if spec.program.as_bytes().contains(&b'/') {
-        let path = PathBuf::from(&spec.program);
-        return match check(&path) {
-            Ok(()) => Ok(path),
-            Err(errno @ (Errno::NOENT | Errno::NOTDIR)) => Err(failure(StartStage::Missing, errno)),
-            Err(errno) => Err(failure(StartStage::Denied, errno)),
-        };
-    }
-    let mut denied = None;
-    let path = spec.env.iter().rev().find(|(name, _)| name == "PATH");
-    let path = path.map(|(_, path)| path.as_bytes()).filter(|path| !path.is_empty());
-    for directory in path.into_iter().flat_map(|path| path.split(|byte| *byte == b':')) {
+    let program = &spec.program;
+    let candidates: Vec<PathBuf> = if program.as_bytes().contains(&b'/') {
+        vec![program.into()]
+    } else {
+        // If a name occurs twice, the last value counts.
+        let path = spec.env.iter().rev().find(|(name, _)| name == "PATH");
+        let path = path.map(|(_, path)| path.as_bytes()).filter(|path| !path.is_empty());
+        let directories = path.into_iter().flat_map(|path| path.split(|byte| *byte == b':'));
         // An empty entry means the working directory, as in every shell.
-        let directory = if directory.is_empty() { b"." } else { directory };
-        let path = Path::new(OsStr::from_bytes(directory)).join(&spec.program);
-        match check(&path) {
+        let directories = directories.map(|it| if it.is_empty() { b"." } else { it });
+        directories.map(|it| Path::new(OsStr::from_bytes(it)).join(program)).collect()
+    };
+    let mut denied = None;
+    for path in candidates {
+        let checked = stat(&path).and_then(|stat| match FileType::from_raw_mode(stat.st_mode) {
+            FileType::RegularFile => accessat(CWD, &path, Access::EXEC_OK, AtFlags::EACCESS),
+            _ => Err(Errno::ACCESS),
+        });
+        match checked {
             Ok(()) => return Ok(path),
             Err(Errno::NOENT | Errno::NOTDIR) => {}
             // A later directory may contain an executable one.
@@ -38,14 +40,7 @@ pub(super) fn find(spec: &WireCommandSpec) -> Result<PathBuf, StartFailure> {
         }
     }
     Err(match denied {
-        Some(errno) => failure(StartStage::Denied, errno),
-        None => failure(StartStage::Missing, Errno::NOENT),
+        Some(errno) => StartFailure::new(StartStage::Denied, "", errno),
+        None => StartFailure::new(StartStage::Missing, "", Errno::NOENT),
     })
-}
-
-fn check(path: &Path) -> rustix::io::Result<()> {
-    match FileType::from_raw_mode(stat(path)?.st_mode) {
-        FileType::RegularFile => accessat(CWD, path, Access::EXEC_OK, AtFlags::EACCESS),
-        _ => Err(Errno::ACCESS),
-    }
 }

@@ -14,7 +14,7 @@ use rustix::process::{
 };
 
 use super::probe::{self, ProbedMechanisms};
-use super::spawn_descriptors::SpawnDescriptors;
+use super::spawn_descriptors::{SpawnDescriptors, send_reply};
 use super::supervisor;
 use crate::fork::{ForkSide, exit, fork};
 use crate::process_tree;
@@ -185,10 +185,8 @@ impl Zygote {
             if status.exit_status() != Some(0) {
                 self.sweeps = SWEEPS_MAX;
                 let signal = status.terminating_signal().unwrap_or_default();
-                let report = HelperReply::Orphaned(signal).encode();
                 if let Some(socket) = &supervisor.socket {
-                    // A launcher that no longer listens does not need it.
-                    let _ = wire::send_all(socket, &report, &[]);
+                    send_reply(socket, &HelperReply::Orphaned(signal));
                 }
             }
         }
@@ -236,5 +234,5 @@ impl Zygote {
 /// Reports an error to a call that has no supervisor.
 fn refuse_request(call: &SpawnDescriptors, error: io::Error) {
     let failure = StartFailure::new(StartStage::Setup, "making a process for the call", error);
-    let _ = wire::send_all(&call.socket, &HelperReply::Failed(failure).encode(), &[]);
+    send_reply(&call.socket, &HelperReply::Failed(failure));
 }

@@ -70,7 +70,7 @@ pub(super) fn state(mechanism: KernelMechanism) -> Availability {
             SeccompFilter::build(SeccompOptions::LOOSE)?.install()
         }) {
             Ok(()) => Availability::Available(String::new()),
-            Err(error) => missing(&error, remedy::SECCOMP),
+            Err(error) => Availability::missing(error.to_string(), remedy::SECCOMP),
         },
         KernelMechanism::NoNewPrivileges => {
             since(trial::run(|| Ok(set_no_new_privs(true)?)), "3.5")
@@ -125,13 +125,10 @@ fn since(result: io::Result<()>, version: &str) -> Availability {
     match result {
         Ok(()) => Availability::Available(String::new()),
         Err(error) => {
-            missing(&error, &format!("use Linux {version} or later; {}", remedy::CONTAINER))
+            let remedy = format!("use Linux {version} or later; {}", remedy::CONTAINER);
+            Availability::missing(error.to_string(), &remedy)
         }
     }
-}
-
-fn missing(error: &io::Error, remedy: &str) -> Availability {
-    Availability::Missing { why: error.to_string(), remedy: remedy.to_owned() }
 }
 
 fn unshare(namespaces: UnshareFlags) -> io::Result<()> {

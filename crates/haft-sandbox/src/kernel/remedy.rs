@@ -23,6 +23,12 @@ const SETTINGS: [(&str, &str, &str); 3] = [
     ),
 ];
 
+impl Availability {
+    pub(super) fn missing(why: impl Into<String>, remedy: &str) -> Availability {
+        Availability::Missing { why: why.into(), remedy: remedy.to_owned() }
+    }
+}
+
 /// Returns why namespaces are missing.
 pub(super) fn namespaces(error: &io::Error) -> Availability {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -31,12 +37,11 @@ pub(super) fn namespaces(error: &io::Error) -> Availability {
 }
 
 pub(super) fn masked_proc() -> Availability {
-    Availability::Missing {
-        why: "parts of /proc are covered here, so that a fresh one may not be mounted".to_owned(),
-        remedy: "in a container, run it with --security-opt systempaths=unconfined (Docker), \
-            --security-opt unmask=ALL (Podman) or procMount: Unmasked (Kubernetes)"
-            .to_owned(),
-    }
+    Availability::missing(
+        "parts of /proc are covered here, so that a fresh one may not be mounted",
+        "in a container, run it with --security-opt systempaths=unconfined (Docker), \
+         --security-opt unmask=ALL (Podman) or procMount: Unmasked (Kubernetes)",
+    )
 }
 
 pub(super) fn landlock(error: &io::Error) -> Availability {
@@ -50,16 +55,15 @@ pub(super) fn landlock(error: &io::Error) -> Availability {
         }
         _ => ("it is refused", CONTAINER),
     };
-    Availability::Missing { why: format!("{why}: {error}"), remedy: remedy.to_owned() }
+    Availability::missing(format!("{why}: {error}"), remedy)
 }
 
 pub(super) fn control_groups() -> Availability {
-    Availability::Missing {
-        why: "no control group with memory and pids can be created below this process's own".to_owned(),
-        remedy: "run haft as a systemd service or scope with Delegate=yes and DelegateSubgroup=haft; without one, memory \
-            is watched and processes are limited by other means"
-            .to_owned(),
-    }
+    Availability::missing(
+        "no control group with memory and pids can be created below this process's own",
+        "run haft as a systemd service or scope with Delegate=yes and DelegateSubgroup=haft; without one, memory \
+         is watched and processes are limited by other means",
+    )
 }
 
 fn explain(
@@ -89,7 +93,7 @@ fn explain(
             "do not run haft in a chroot; look for a denial in the log of AppArmor or SELinux",
         ),
     };
-    Availability::Missing { why: format!("{error}; {why}"), remedy: remedy.to_owned() }
+    Availability::missing(format!("{error}; {why}"), remedy)
 }
 
 /// Returns whether `/proc/self/status` shows an active system call filter.

@@ -5,21 +5,14 @@ use std::io;
 
 use libc::sock_filter;
 
+const JUMP_ALWAYS: u32 = libc::BPF_JMP | libc::BPF_JA;
+
 /// A program under construction, with labels of type `L`.
 #[derive(Debug)]
 pub(super) struct SeccompAssembler<L> {
     code: Vec<sock_filter>,
-    jumps: Vec<(usize, JumpField, L)>,
+    jumps: Vec<(usize, L)>,
     places: Vec<(L, usize)>,
-}
-
-/// The field of an instruction that holds the jump distance.
-#[derive(Clone, Copy, Debug)]
-enum JumpField {
-    /// Eight bits, used if the comparison is true.
-    IfTrue,
-    /// Thirty-two bits, always used.
-    Always,
 }
 
 /// The condition of a conditional jump on the loaded value.
@@ -57,13 +50,13 @@ impl<L: Copy + PartialEq> SeccompAssembler<L> {
             JumpCondition::AtLeast(value) => (libc::BPF_JGE, value),
             JumpCondition::AnyBitOf(value) => (libc::BPF_JSET, value),
         };
-        self.jumps.push((self.code.len(), JumpField::IfTrue, to));
+        self.jumps.push((self.code.len(), to));
         self.push(libc::BPF_JMP | operation | libc::BPF_K, value);
     }
 
     pub(super) fn jump(&mut self, to: L) {
-        self.jumps.push((self.code.len(), JumpField::Always, to));
-        self.push(libc::BPF_JMP | libc::BPF_JA, 0);
+        self.jumps.push((self.code.len(), to));
+        self.push(JUMP_ALWAYS, 0);
     }
 
     /// Sets a label at the next instruction.
@@ -73,7 +66,7 @@ impl<L: Copy + PartialEq> SeccompAssembler<L> {
 
     /// Returns the program with all jump distances filled in.
     pub(super) fn finish(mut self) -> io::Result<Vec<sock_filter>> {
-        for (from, via, to) in &self.jumps {
+        for (from, to) in &self.jumps {
             let place = self.places.iter().find(|(name, _)| name == to).map(|(_, place)| *place);
             // Jumps go forward only; the instruction after the jump is at distance zero.
             let distance = place.and_then(|place| place.checked_sub(from + 1));
@@ -81,15 +74,12 @@ impl<L: Copy + PartialEq> SeccompAssembler<L> {
             let (Some(distance), Some(instruction)) = (distance, instruction) else {
                 return Err(invalid("a jump leads to no later place"));
             };
-            match via {
-                JumpField::IfTrue => {
-                    instruction.jt =
-                        u8::try_from(distance).map_err(|_| invalid("a jump is long"))?;
-                }
-                JumpField::Always => {
-                    instruction.k =
-                        u32::try_from(distance).map_err(|_| invalid("a jump is long"))?;
-                }
+            // A conditional jump has eight bits for the distance.
+            let is_long = |_| invalid("a jump is long");
+            if u32::from(instruction.code) == JUMP_ALWAYS {
+                instruction.k = u32::try_from(distance).map_err(is_long)?;
+            } else {
+                instruction.jt = u8::try_from(distance).map_err(is_long)?;
             }
         }
         Ok(self.code)

@@ -2,7 +2,6 @@
 //! or creates parent directories, checks targets, and writes new contents beside them. If the
 //! transaction is dropped without a commit, everything that it created is removed.
 
-use std::cell::Cell;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::Write as _;
@@ -30,7 +29,7 @@ pub(super) struct FileTransaction<'a> {
     pub(super) root: &'a Root,
     pub(super) staged: Vec<StagedChange>,
     pub(super) directories: Vec<Rc<TargetDirectory>>,
-    names: Rc<TemporaryNames>,
+    names: TemporaryNames,
     /// The directories that were created for this set, outermost first.
     made: Vec<PathBuf>,
     /// Whether the targets permanently have their new contents.
@@ -38,16 +37,15 @@ pub(super) struct FileTransaction<'a> {
 }
 
 /// Generates names of temporaries, each once.
-pub(super) struct TemporaryNames {
+struct TemporaryNames {
     tag: ChangeTag,
-    given: Cell<u32>,
+    given: u32,
 }
 
 impl TemporaryNames {
-    fn next(&self) -> String {
-        let number = self.given.get();
-        self.given.set(number + 1);
-        self.tag.temporary(number)
+    fn next(&mut self) -> String {
+        self.given += 1;
+        self.tag.temporary(self.given - 1)
     }
 }
 
@@ -64,7 +62,6 @@ pub(super) struct StagedChange {
     pub(super) directory: Rc<TargetDirectory>,
     pub(super) expected: ExpectedFile,
     pub(super) action: TargetAction,
-    names: Rc<TemporaryNames>,
     /// A name beside the target. It belongs to the new content until that is in place, then to the
     /// original.
     pub(super) temporary: String,
@@ -84,7 +81,7 @@ pub(super) enum TargetAction {
 impl<'a> FileTransaction<'a> {
     pub(super) fn new(root: &'a Root, tag: ChangeTag) -> FileTransaction<'a> {
         let (staged, directories, made) = (Vec::new(), Vec::new(), Vec::new());
-        let names = Rc::new(TemporaryNames { tag, given: Cell::new(0) });
+        let names = TemporaryNames { tag, given: 0 };
         FileTransaction { root, staged, directories, names, made, is_committed: false }
     }
 
@@ -121,7 +118,7 @@ impl<'a> FileTransaction<'a> {
                 };
                 let target = (path, directory);
                 let staged =
-                    StagedChange::new(target, expected, TargetAction::Remove, &self.names)?;
+                    StagedChange::new(target, expected, TargetAction::Remove, &mut self.names)?;
                 staged.check_target()?;
                 staged
             }
@@ -139,9 +136,9 @@ impl<'a> FileTransaction<'a> {
     ) -> Result<StagedChange, ChangeSetError> {
         let directory = self.directory(parent_of(path), MissingParent::Make)?;
         let target = (path.to_path_buf(), directory);
-        let mut staged = StagedChange::new(target, expected, TargetAction::Write, &self.names)?;
+        let mut staged = StagedChange::new(target, expected, TargetAction::Write, &mut self.names)?;
         let old = staged.check_target()?;
-        staged.write_temporary(contents, mode, old.as_ref())?;
+        staged.write_temporary(contents, mode, old.as_ref(), &mut self.names)?;
         Ok(staged)
     }
 
@@ -211,23 +208,21 @@ impl StagedChange {
         (path, directory): (PathBuf, Rc<TargetDirectory>),
         expected: ExpectedFile,
         action: TargetAction,
-        names: &Rc<TemporaryNames>,
+        names: &mut TemporaryNames,
     ) -> Result<StagedChange, RootError> {
         let (temporary, spare) = (names.next(), names.next());
         let Some(name) = path.file_name().map(OsStr::to_owned) else {
             return Err(RootError::NotRegular { path, kind: InodeKind::Directory });
         };
-        let (names, keeps_original) = (Rc::clone(names), false);
         Ok(StagedChange {
             path,
             name,
             directory,
             expected,
             action,
-            names,
             temporary,
             spare,
-            keeps_original,
+            keeps_original: false,
         })
     }
 
@@ -261,6 +256,7 @@ impl StagedChange {
         contents: &[u8],
         mode: Option<u32>,
         old: Option<&Stat>,
+        names: &mut TemporaryNames,
     ) -> Result<(), RootError> {
         if old.is_some() {
             // A rename would bypass a file's own write protection.
@@ -279,7 +275,7 @@ impl StagedChange {
         let usual = Mode::from_raw_mode(0o666);
         for _ in 0..ATTEMPTS_MAX {
             match openat(&self.directory.handle, &self.temporary, flags, usual) {
-                Err(Errno::EXIST) => self.temporary = self.names.next(),
+                Err(Errno::EXIST) => self.temporary = names.next(),
                 Err(errno) => return Err(self.failed(errno)),
                 Ok(file) => {
                     return self
