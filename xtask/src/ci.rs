@@ -16,12 +16,39 @@ struct CiStep {
 }
 
 const STEPS: &[CiStep] = &[
-    CiStep { name: "fmt", run: fmt },
+    CiStep {
+        name: "fmt",
+        run: |root| {
+            run_cargo(root, &["fmt", "--all", "--check"])?;
+            run_cargo(root, &["fmt", "--manifest-path", "fuzz/Cargo.toml", "--check"])
+        },
+    },
     CiStep { name: "tidy", run: |root| tidy::run(root, &[]) },
-    CiStep { name: "clippy", run: clippy },
-    CiStep { name: "docs", run: docs },
+    CiStep {
+        name: "clippy",
+        run: |root| {
+            let targets = ["clippy", "--quiet", "--workspace", "--all-targets"];
+            run_cargo(root, &[&targets[..], &["--", "--deny", "warnings"]].concat())
+        },
+    },
+    CiStep {
+        name: "docs",
+        run: |root| {
+            let arguments = ["doc", "--quiet", "--workspace", "--no-deps"];
+            let mut doc = cargo();
+            run_program(doc.current_dir(root).env("RUSTDOCFLAGS", "-D warnings").args(arguments))
+        },
+    },
     CiStep { name: "generated", run: |root| generated::run(root, &["--check".to_owned()]) },
-    CiStep { name: "deny", run: deny },
+    // Advisories are left out: their database is a repository to fetch, and a step that fails with
+    // the network, or with the day, says nothing about the change under test.
+    CiStep {
+        name: "deny",
+        run: |root| {
+            setup::ensure_cargo_command(&setup::DENY)?;
+            run_cargo(root, &["deny", "check", "bans", "licenses", "sources"])
+        },
+    },
     CiStep {
         name: "fuzz",
         run: |root| fuzz::run(root, &["--seconds".to_owned(), "15".to_owned()]),
@@ -55,32 +82,7 @@ fn ensure_component(subcommand: &str, component: &str) -> anyhow::Result<()> {
     run_program(Command::new("rustup").args(["component", "add", component]))
 }
 
-fn fmt(root: &Path) -> anyhow::Result<()> {
-    run_program(cargo().current_dir(root).args(["fmt", "--all", "--check"]))?;
-    let fuzz = ["fmt", "--manifest-path", "fuzz/Cargo.toml", "--check"];
-    run_program(cargo().current_dir(root).args(fuzz))
-}
-
-fn clippy(root: &Path) -> anyhow::Result<()> {
-    let arguments =
-        ["clippy", "--quiet", "--workspace", "--all-targets", "--", "--deny", "warnings"];
-    run_program(cargo().current_dir(root).args(arguments))
-}
-
-fn docs(root: &Path) -> anyhow::Result<()> {
-    run_program(cargo().current_dir(root).env("RUSTDOCFLAGS", "-D warnings").args([
-        "doc",
-        "--quiet",
-        "--workspace",
-        "--no-deps",
-    ]))
-}
-
-/// Advisories are left out: their database is a repository to fetch, and a step that fails with the
-/// network, or with the day, says nothing about the change under test.
-fn deny(root: &Path) -> anyhow::Result<()> {
-    setup::ensure_deny()?;
-    let arguments = ["deny", "check", "bans", "licenses", "sources"];
+fn run_cargo(root: &Path, arguments: &[&str]) -> anyhow::Result<()> {
     run_program(cargo().current_dir(root).args(arguments))
 }
 

@@ -19,8 +19,5 @@ pub(crate) fn run(root: &Path, filters: &[String]) -> anyhow::Result<()> {
     }
     let mut nextest = cargo();
     nextest.current_dir(root).args(["nextest", "run", "--workspace"]).args(filters);
-    for (name, path) in clients.variables() {
-        nextest.env(name, path);
-    }
-    run_program(&mut nextest)
+    run_program(nextest.envs(clients))
 }

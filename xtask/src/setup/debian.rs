@@ -5,61 +5,69 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, bail, ensure};
 
+use crate::files;
 use crate::process::{capture, run as run_program, succeeds};
 
-/// A program, and the packages that hold it and the libraries that a bare machine lacks.
-pub(super) struct DebianProgram {
-    pub(super) name: &'static str,
-    pub(super) packages: &'static [&'static str],
-}
+/// The packages that hold strace and the libraries that a bare machine lacks.
+const STRACE_PACKAGES: &[&str] = &["strace", "libunwind8"];
 
-pub(super) const STRACE: DebianProgram =
-    DebianProgram { name: "strace", packages: &["strace", "libunwind8"] };
-
-/// Returns the path of the program, which is there afterwards.
-pub(super) fn ensure(program: &DebianProgram, dir: &Path) -> anyhow::Result<PathBuf> {
-    if let Some(found) = on_path(program.name) {
+/// Returns the path of strace, which is there afterwards.
+pub(super) fn ensure_strace(dir: &Path) -> anyhow::Result<PathBuf> {
+    let wrapper = dir.join("bin/strace");
+    if let Some(found) = on_path("strace") {
         return Ok(found);
     }
-    let wrapper = dir.join("bin").join(program.name);
     if succeeds(Command::new(&wrapper).arg("--version")) {
         return Ok(wrapper);
     }
-    if !Path::new("/etc/debian_version").exists() {
-        bail!("the tests need {}; install it", program.name);
+    if !is_debian() {
+        bail!("the tests need strace; install it");
     }
-    if super::is_root() {
-        super::install_system(program.packages)?;
-        return on_path(program.name).with_context(|| {
-            format!("installing {} did not provide it", program.packages.join(" "))
+    if is_root() {
+        install(STRACE_PACKAGES)?;
+        return on_path("strace").with_context(|| {
+            format!("installing {} did not provide it", STRACE_PACKAGES.join(" "))
         });
     }
-    unpack(program, dir, &wrapper)?;
+    extract(STRACE_PACKAGES, dir)?;
+    wrap(&dir.join("usr/bin/strace"), dir, &wrapper)?;
+    ensure!(
+        succeeds(Command::new(&wrapper).arg("--version")),
+        "strace was unpacked and does not run; install it"
+    );
     Ok(wrapper)
 }
 
-/// Fetches the packages of a program, unpacks them into `dir` and makes it runnable there.
-fn unpack(program: &DebianProgram, dir: &Path, wrapper: &Path) -> anyhow::Result<()> {
-    extract(program.packages, dir)?;
-    wrap(&dir.join("usr/bin").join(program.name), dir, wrapper)?;
-    if !succeeds(Command::new(wrapper).arg("--version")) {
-        bail!("{} was unpacked and does not run; install it", program.name);
-    }
-    Ok(())
+pub(super) fn is_debian() -> bool {
+    Path::new("/etc/debian_version").exists()
+}
+
+pub(super) fn is_root() -> bool {
+    capture(Command::new("id").arg("-u")).is_ok_and(|id| id.trim() == "0")
+}
+
+/// Installs packages, as root.
+pub(super) fn install(packages: &[&str]) -> anyhow::Result<()> {
+    eprintln!("set-up: installing {}", packages.join(" "));
+    let apt_get = || {
+        let mut command = Command::new("apt-get");
+        command.env("DEBIAN_FRONTEND", "noninteractive").arg("-qq");
+        command
+    };
+    run_program(apt_get().arg("update"))?;
+    run_program(apt_get().args(["install", "-y", "--no-install-recommends"]).args(packages))
 }
 
 /// Fetches packages and unpacks them into `dir`, which is emptied first.
 pub(super) fn extract<P: AsRef<OsStr>>(packages: &[P], dir: &Path) -> anyhow::Result<()> {
     let names: Vec<_> = packages.iter().map(|name| name.as_ref().to_string_lossy()).collect();
     eprintln!("set-up: unpacking {} in {}", names.join(" "), dir.display());
-    super::start_afresh(dir)?;
+    files::remove_dir(dir)?;
+    files::create_dir(dir)?;
     run_program(Command::new("apt-get").args(["-qq", "download"]).args(packages).current_dir(dir))?;
-    let entries =
-        std::fs::read_dir(dir).with_context(|| format!("cannot read {}", dir.display()))?;
-    for entry in entries {
-        let path = entry?.path();
+    for path in files::list(dir)? {
         if path.extension().is_some_and(|extension| extension == "deb") {
             run_program(Command::new("dpkg-deb").arg("--extract").arg(&path).arg(dir))?;
         }
@@ -71,19 +79,15 @@ pub(super) fn extract<P: AsRef<OsStr>>(packages: &[P], dir: &Path) -> anyhow::Re
 pub(super) fn wrap(program: &Path, dir: &Path, wrapper: &Path) -> anyhow::Result<()> {
     // Debian's own `bin` in the packages, if any, is `usr/bin`; this one is ours.
     let bin = wrapper.parent().unwrap_or(dir);
-    std::fs::create_dir_all(bin).with_context(|| format!("cannot create {}", bin.display()))?;
+    files::create_dir(bin)?;
     let libraries = capture(Command::new("dpkg-architecture").arg("-qDEB_HOST_MULTIARCH"))
-        .map_or_else(
-            |_| format!("{}-linux-gnu", std::env::consts::ARCH),
-            |it| it.trim().to_owned(),
-        );
+        .unwrap_or_else(|_| format!("{}-linux-gnu", std::env::consts::ARCH));
     let script = format!(
         "#!/bin/sh\nLD_LIBRARY_PATH={library} exec {program} \"$@\"\n",
-        library = quoted(&dir.join("usr/lib").join(libraries)),
+        library = quoted(&dir.join("usr/lib").join(libraries.trim())),
         program = quoted(program),
     );
-    std::fs::write(wrapper, script)
-        .with_context(|| format!("cannot write {}", wrapper.display()))?;
+    files::write(wrapper, script)?;
     run_program(Command::new("chmod").arg("+x").arg(wrapper))
 }
 

@@ -23,29 +23,27 @@ pub(super) fn ensure(dir: &Path) -> anyhow::Result<PathBuf> {
             return Ok(found);
         }
     }
-    if !Path::new("/etc/debian_version").exists() {
+    if !debian::is_debian() {
         bail!("the tests need the programs of a PostgreSQL server; install it");
     }
-    if super::is_root() {
-        super::install_system(&["postgresql"])?;
+    if debian::is_root() {
+        debian::install(&["postgresql"])?;
         return newest(Path::new("/"))
             .filter(|found| runs(found))
             .context("installing postgresql did not provide a server");
     }
-    unpack(dir, &unpacked)?;
-    Ok(unpacked)
-}
-
-/// Unpacks Debian's server, its client and the libraries that they name, without the compiler that the server loads
-/// only for long queries.
-fn unpack(dir: &Path, bin: &Path) -> anyhow::Result<()> {
-    let server = dependencies("postgresql")?
+    // Debian's server, its client and the libraries that they name, without the compiler that the server loads only for
+    // long queries.
+    let apt_cache = |package: &str| {
+        capture(Command::new("apt-cache").args(["depends", "--important", package]))
+    };
+    let server = dependencies(&apt_cache("postgresql")?)
         .into_iter()
         .find(|name| name.starts_with("postgresql-"))
         .context("the package postgresql names no server")?;
     let client = server.replace("postgresql-", "postgresql-client-");
-    let mut packages = dependencies(&server)?;
-    packages.extend(dependencies(&client)?);
+    let mut packages = dependencies(&apt_cache(&server)?);
+    packages.extend(dependencies(&apt_cache(&client)?));
     packages.retain(|name| name.starts_with("lib") && !name.starts_with("libllvm"));
     packages.extend([server, client]);
     packages.sort();
@@ -53,22 +51,16 @@ fn unpack(dir: &Path, bin: &Path) -> anyhow::Result<()> {
     debian::extract(&packages, dir)?;
     let programs = newest(dir).context("the package of the server holds no server")?;
     for name in PROGRAMS {
-        debian::wrap(&programs.join(name), dir, &bin.join(name))?;
+        debian::wrap(&programs.join(name), dir, &unpacked.join(name))?;
     }
-    if !runs(bin) {
+    if !runs(&unpacked) {
         bail!("the PostgreSQL server was unpacked and does not run; install it");
     }
-    Ok(())
+    Ok(unpacked)
 }
 
-/// Returns what a package needs, without what only might be needed.
-fn dependencies(package: &str) -> anyhow::Result<Vec<String>> {
-    let text = capture(Command::new("apt-cache").args(["depends", "--important", package]))?;
-    Ok(dependencies_in(&text))
-}
-
-/// Reads `apt-cache depends`: one package a line, of several that will do the first marked with a bar.
-fn dependencies_in(text: &str) -> Vec<String> {
+/// Reads `apt-cache depends`: one package a line; of several that will do, the first is marked with a bar.
+fn dependencies(text: &str) -> Vec<String> {
     let names = text
         .lines()
         .filter_map(|line| line.trim().trim_start_matches('|').strip_prefix("Depends: "));
@@ -95,7 +87,7 @@ mod tests {
     fn dependencies_are_read_as_apt_writes_them() {
         let text = "postgresql-15\n |Depends: locales\n  Depends: locales-all\n  Depends: <debconf-2.0>\n    \
                     cdebconf\n  PreDepends: init\n  Depends: libpq5\n";
-        assert_eq!(dependencies_in(text), ["locales", "locales-all", "libpq5"]);
+        assert_eq!(dependencies(text), ["locales", "locales-all", "libpq5"]);
     }
 
     #[test]
