@@ -57,18 +57,15 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> anyhow::Result<()> {
         MeasureOutput::Table => print!("{}", output::table(&measurement()?)),
         MeasureOutput::Json => println!("{:#}", output::json(&measurement()?)),
         MeasureOutput::Document(path) => document::write(&path, &measurement()?)?,
-        MeasureOutput::SingleUse(path) => list_single_use_functions(&repository, &path)?,
-    }
-    Ok(())
-}
-
-fn list_single_use_functions(repository: &Repository, path: &Path) -> anyhow::Result<()> {
-    for file in parse_production(&repository.sources)? {
-        if !Path::new(&file.path).starts_with(path) {
-            continue;
-        }
-        for function in figures::single_use_functions(&file) {
-            println!("{}: {} ({} lines)", file.path, function.name, function.lines);
+        MeasureOutput::SingleUse(path) => {
+            for file in parse_production(&repository.sources)? {
+                if !Path::new(&file.path).starts_with(&path) {
+                    continue;
+                }
+                for function in figures::single_use_functions(&file) {
+                    println!("{}: {} ({} lines)", file.path, function.name, function.lines);
+                }
+            }
         }
     }
     Ok(())

@@ -35,23 +35,23 @@ impl DependencyFigures {
             .filter(|dependency| dependency.origin == DependencyOrigin::Registry)
             .map(|dependency| dependency.name.as_str())
             .collect();
-        let has_program = packages.iter().any(|package| package.name == PROGRAM);
+        let mut program = None;
+        if packages.iter().any(|package| package.name == PROGRAM) {
+            let mut tree = cargo();
+            tree.current_dir(root).args(["tree", "--package", PROGRAM, "--edges", "normal"]);
+            let tree = capture(tree.args(["--prefix", "none", "--format", "{p}"]))?;
+            let package =
+                |line: &str| line.split_whitespace().take(2).collect::<Vec<_>>().join(" ");
+            let packages: BTreeSet<String> =
+                tree.lines().map(package).filter(|package| !package.is_empty()).collect();
+            program = Some(packages.len());
+        }
         Ok(Self {
             longest_list: longest
                 .map(|package| (package.name.clone(), list(package)))
                 .unwrap_or_default(),
             named: named.len(),
-            program: if has_program { Some(program_packages(root)?) } else { None },
+            program,
         })
     }
-}
-
-fn program_packages(root: &Path) -> anyhow::Result<usize> {
-    let arguments =
-        ["tree", "--package", PROGRAM, "--edges", "normal", "--prefix", "none", "--format", "{p}"];
-    let tree = capture(cargo().current_dir(root).args(arguments))?;
-    let package = |line: &str| line.split_whitespace().take(2).collect::<Vec<_>>().join(" ");
-    let packages: BTreeSet<String> =
-        tree.lines().map(package).filter(|package| !package.is_empty()).collect();
-    Ok(packages.len())
 }

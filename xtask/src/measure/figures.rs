@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::repository::{DependencyKind, DependencyOrigin, Package, Repository};
+use crate::repository::{DependencyKind, DependencyOrigin, Repository};
 use crate::rust_text::{is_word, words};
 use crate::syntax::{
     CrateImports, DefinitionVisibility, FunctionDefinition, ProductionFile, by_crate,
@@ -34,16 +34,58 @@ impl WorkspaceFigures {
         for definition in files.iter().flat_map(|file| &file.types) {
             *definitions.entry(&definition.name).or_default() += 1;
         }
-        let crates: Vec<(&str, CodeFigures)> = by_crate(&files)
-            .into_iter()
-            .map(|(name, files)| (name, CodeFigures::of_crate(&files, &definitions)))
-            .collect();
-        let shipped_names = shipped_crates(&repository.packages);
-        let is_shipped = |name: &str| shipped_names.contains(name);
-        let shipped =
-            crates.iter().filter(|(name, _)| is_shipped(name)).map(|(_, figures)| figures);
+        let mut crates: Vec<(&str, CodeFigures)> = Vec::new();
+        for (name, files) in by_crate(&files) {
+            let mut figures = CodeFigures::default();
+            for file in &files {
+                figures.lines += file.lines.total;
+                figures.blank_lines += file.lines.blank;
+                figures.doc_lines += file.lines.doc;
+                figures.comment_lines += file.lines.comment;
+                figures.file_lines.push(file.lines.total);
+                for function in &file.functions {
+                    figures.function_lines.push(function.lines);
+                    figures.parameters_max = figures.parameters_max.max(function.parameters);
+                }
+                figures.private_functions += private_functions(file).count();
+                figures.single_use_functions += single_use_functions(file).count();
+                figures.types += file.types.len();
+                for definition in &file.types {
+                    let count =
+                        definitions.get(definition.name.as_str()).copied().unwrap_or_default();
+                    let is_visible = definition.visibility == DefinitionVisibility::Visible;
+                    figures.repeated_types += usize::from(count >= REPEATED_DEFINITIONS_MIN);
+                    figures.repeated_visible_types += usize::from(is_visible && count > 1);
+                }
+                let packed: String = file.code.split_whitespace().collect();
+                figures.shared_locks += shared_locks(&packed);
+                figures.unwraps += packed.matches(".unwrap()").count();
+                figures.expects += packed.matches(".expect(").count();
+                figures.unsafes += packed.matches("unsafe{").count();
+            }
+            let imports = CrateImports::resolve(&files);
+            let path = |file: usize| imports.files[file].path.clone();
+            let paths = |cycle: Vec<usize>| cycle.into_iter().map(path).collect();
+            figures.cycles = imports.file_graph().cycles().into_iter().map(paths).collect();
+            let (_, modules) = imports.module_graph();
+            figures.module_imports = modules.edge_count();
+            figures.upward_imports = modules.upward(&modules.order()).len();
+            crates.push((name, figures));
+        }
+        let mut shipped = BTreeSet::new();
+        let mut open = vec![SHIPPED_PACKAGE];
+        while let Some(name) = open.pop() {
+            let package = repository.packages.iter().find(|package| package.name == name);
+            let Some(package) = package.filter(|_| shipped.insert(name)) else { continue };
+            let dependencies = package.dependencies.iter().filter(|dependency| {
+                dependency.kind == DependencyKind::Normal
+                    && dependency.origin == DependencyOrigin::Workspace
+            });
+            open.extend(dependencies.map(|dependency| dependency.name.as_str()));
+        }
+        let shipped = crates.iter().filter(|(name, _)| shipped.contains(name));
         let mut figures = Self {
-            shipped: CodeFigures::sum(shipped),
+            shipped: CodeFigures::sum(shipped.map(|(_, figures)| figures)),
             all: CodeFigures::sum(crates.iter().map(|(_, figures)| figures)),
             crates: crates.into_iter().map(|(name, figures)| (name.to_owned(), figures)).collect(),
             repeated_names: definitions
@@ -54,23 +96,6 @@ impl WorkspaceFigures {
         figures.crates.sort_by_key(|(_, figures)| std::cmp::Reverse(figures.lines));
         Ok(figures)
     }
-}
-
-fn shipped_crates(packages: &[Package]) -> BTreeSet<&str> {
-    let mut shipped = BTreeSet::new();
-    let mut open = vec![SHIPPED_PACKAGE];
-    while let Some(name) = open.pop() {
-        let Some(package) = packages.iter().find(|package| package.name == name) else { continue };
-        if !shipped.insert(package.name.as_str()) {
-            continue;
-        }
-        let dependencies = package.dependencies.iter().filter(|dependency| {
-            dependency.kind == DependencyKind::Normal
-                && dependency.origin == DependencyOrigin::Workspace
-        });
-        open.extend(dependencies.map(|dependency| dependency.name.as_str()));
-    }
-    shipped
 }
 
 /// The counts in a set of files. Sums of parts are the figures of the whole.
@@ -103,61 +128,9 @@ pub(super) struct CodeFigures {
 }
 
 impl CodeFigures {
-    fn of_crate(files: &[&ProductionFile], definitions: &BTreeMap<&str, usize>) -> Self {
-        let mut figures = Self::sum(files.iter().map(|file| Self::of_file(file, definitions)));
-        let imports = CrateImports::resolve(files);
-        let path = |file: usize| imports.files[file].path.clone();
-        let paths = |cycle: Vec<usize>| cycle.into_iter().map(path).collect();
-        figures.cycles = imports.file_graph().cycles().into_iter().map(paths).collect();
-        let (_, modules) = imports.module_graph();
-        figures.module_imports = modules.edge_count();
-        figures.upward_imports = modules.upward(&modules.order()).len();
-        figures
-    }
-
-    fn of_file(file: &ProductionFile, definitions: &BTreeMap<&str, usize>) -> Self {
-        let private = private_functions(file).count();
-        let definitions_of = |name: &str| definitions.get(name).copied().unwrap_or_default();
-        let packed: String = file.code.split_whitespace().collect();
-        Self {
-            lines: file.lines.total,
-            blank_lines: file.lines.blank,
-            doc_lines: file.lines.doc,
-            comment_lines: file.lines.comment,
-            file_lines: vec![file.lines.total],
-            function_lines: file.functions.iter().map(|function| function.lines).collect(),
-            parameters_max: file
-                .functions
-                .iter()
-                .map(|function| function.parameters)
-                .max()
-                .unwrap_or_default(),
-            private_functions: private,
-            single_use_functions: single_use_functions(file).count(),
-            types: file.types.len(),
-            repeated_types: file
-                .types
-                .iter()
-                .filter(|definition| definitions_of(&definition.name) >= REPEATED_DEFINITIONS_MIN)
-                .count(),
-            repeated_visible_types: file
-                .types
-                .iter()
-                .filter(|definition| definition.visibility == DefinitionVisibility::Visible)
-                .filter(|definition| definitions_of(&definition.name) > 1)
-                .count(),
-            shared_locks: shared_locks(&packed),
-            unwraps: packed.matches(".unwrap()").count(),
-            expects: packed.matches(".expect(").count(),
-            unsafes: packed.matches("unsafe{").count(),
-            ..Self::default()
-        }
-    }
-
-    fn sum<Part: std::borrow::Borrow<Self>>(parts: impl Iterator<Item = Part>) -> Self {
+    fn sum<'part>(parts: impl Iterator<Item = &'part Self>) -> Self {
         let mut sum = Self::default();
         for part in parts {
-            let part = part.borrow();
             sum.lines += part.lines;
             sum.blank_lines += part.blank_lines;
             sum.doc_lines += part.doc_lines;

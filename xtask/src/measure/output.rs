@@ -5,55 +5,28 @@ use serde_json::{Value, json};
 use super::Measurement;
 use super::figures::{CodeFigures, percentile};
 
-/// One column of the table of crates.
-struct FigureColumn {
-    title: &'static str,
-    value: fn(&CodeFigures) -> String,
-}
+/// Returns a figure as text.
+pub(super) type FigureText<T> = fn(&T) -> String;
 
-const COLUMNS: &[FigureColumn] = &[
-    FigureColumn { title: "lines", value: |figures| figures.lines.to_string() },
-    FigureColumn { title: "files", value: |figures| figures.file_lines.len().to_string() },
-    FigureColumn {
-        title: "file p50/p90/max",
-        value: |figures| percentiles(&figures.file_lines, &[50, 90, 100]),
-    },
-    FigureColumn {
-        title: "fn p50/p90/p99/max",
-        value: |figures| percentiles(&figures.function_lines, &[50, 90, 99, 100]),
-    },
-    FigureColumn { title: "params max", value: |figures| figures.parameters_max.to_string() },
-    FigureColumn { title: "doc %", value: |figures| format!("{:.1}", figures.doc_percent()) },
-    FigureColumn {
-        title: "comment %",
-        value: |figures| format!("{:.1}", figures.comment_percent()),
-    },
-    FigureColumn { title: "types", value: |figures| figures.types.to_string() },
-    FigureColumn {
-        title: "repeated %",
-        value: |figures| format!("{:.1}", figures.repeated_percent()),
-    },
-    FigureColumn {
-        title: "visible twice",
-        value: |figures| figures.repeated_visible_types.to_string(),
-    },
-    FigureColumn {
-        title: "single-use %",
-        value: |figures| format!("{:.1}", figures.single_use_percent()),
-    },
-    FigureColumn { title: "largest cycle", value: |figures| figures.largest_cycle().to_string() },
-    FigureColumn {
-        title: "upward/imports",
-        value: |figures| format!("{}/{}", figures.upward_imports, figures.module_imports),
-    },
-    FigureColumn {
-        title: "locks/10k",
-        value: |figures| format!("{:.1}", figures.locks_per_10_000()),
-    },
-    FigureColumn {
-        title: "unwrap/expect/unsafe",
-        value: |figures| format!("{}/{}/{}", figures.unwraps, figures.expects, figures.unsafes),
-    },
+/// The columns of the table of crates.
+const COLUMNS: &[(&str, FigureText<CodeFigures>)] = &[
+    ("lines", |figures| figures.lines.to_string()),
+    ("files", |figures| figures.file_lines.len().to_string()),
+    ("file p50/p90/max", |figures| percentiles(&figures.file_lines, &[50, 90, 100])),
+    ("fn p50/p90/p99/max", |figures| percentiles(&figures.function_lines, &[50, 90, 99, 100])),
+    ("params max", |figures| figures.parameters_max.to_string()),
+    ("doc %", |figures| format!("{:.1}", figures.doc_percent())),
+    ("comment %", |figures| format!("{:.1}", figures.comment_percent())),
+    ("types", |figures| figures.types.to_string()),
+    ("repeated %", |figures| format!("{:.1}", figures.repeated_percent())),
+    ("visible twice", |figures| figures.repeated_visible_types.to_string()),
+    ("single-use %", |figures| format!("{:.1}", figures.single_use_percent())),
+    ("largest cycle", |figures| figures.largest_cycle().to_string()),
+    ("upward/imports", |figures| format!("{}/{}", figures.upward_imports, figures.module_imports)),
+    ("locks/10k", |figures| format!("{:.1}", figures.locks_per_10_000())),
+    ("unwrap/expect/unsafe", |figures| {
+        format!("{}/{}/{}", figures.unwraps, figures.expects, figures.unsafes)
+    }),
 ];
 
 /// Joins percentiles with slashes.
@@ -67,11 +40,11 @@ pub(super) fn percentiles(values: &[usize], ranks: &[usize]) -> String {
 pub(super) fn table(measurement: &Measurement) -> String {
     let workspace = &measurement.workspace;
     let header = std::iter::once("crate".to_owned())
-        .chain(COLUMNS.iter().map(|column| column.title.to_owned()))
+        .chain(COLUMNS.iter().map(|(title, _)| (*title).to_owned()))
         .collect();
     let row = |name: &str, figures: &CodeFigures| -> Vec<String> {
         std::iter::once(name.to_owned())
-            .chain(COLUMNS.iter().map(|column| (column.value)(figures)))
+            .chain(COLUMNS.iter().map(|(_, value)| value(figures)))
             .collect()
     };
     let mut rows: Vec<Vec<String>> = vec![header];
