@@ -3,10 +3,8 @@
 //! It is a scanner, not a parser: it knows how comments, strings and characters begin and end, and
 //! nothing else. All views keep every line break, so that line numbers stay true.
 
-use std::iter::Peekable;
-use std::str::Chars;
-
 /// The same text three times, each time with everything else blanked out.
+#[derive(Default)]
 pub(crate) struct RustText {
     /// Without comments and without what is inside string and character literals.
     pub(crate) code: String,
@@ -16,151 +14,96 @@ pub(crate) struct RustText {
     pub(crate) literals: String,
 }
 
-impl RustText {
-    /// Splits a whole file.
-    pub(crate) fn split(text: &str) -> Self {
-        let mut scanner = RustTextScanner {
-            rest: text.chars().peekable(),
-            views: Self { code: String::new(), comments: String::new(), literals: String::new() },
-        };
-        scanner.scan();
-        scanner.views
-    }
-}
-
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum RustTextPart {
     Code,
     Comment,
     Literal,
 }
 
-struct RustTextScanner<'text> {
-    rest: Peekable<Chars<'text>>,
-    views: RustText,
-}
-
-impl RustTextScanner<'_> {
-    fn scan(&mut self) {
-        while let Some(&next) = self.rest.peek() {
-            match next {
-                '/' if self.lookahead(1) == Some('/') => self.line_comment(),
-                '/' if self.lookahead(1) == Some('*') => self.block_comment(),
-                '"' => self.string(),
-                '\'' => self.quote(),
-                _ if is_word(next) => self.word(),
-                _ => self.take(RustTextPart::Code),
+impl RustText {
+    /// Splits a whole file.
+    pub(crate) fn split(text: &str) -> Self {
+        let mut views = Self::default();
+        let mut rest = text;
+        while let Some(next) = rest.chars().next() {
+            if rest.starts_with("//") {
+                rest =
+                    views.take(rest, rest.find('\n').unwrap_or(rest.len()), RustTextPart::Comment);
+                continue;
             }
-        }
-    }
-
-    fn lookahead(&self, distance: usize) -> Option<char> {
-        self.rest.clone().nth(distance)
-    }
-
-    /// Moves one character into the view it belongs to and blanks it in the others.
-    fn take(&mut self, part: RustTextPart) {
-        let Some(next) = self.rest.next() else { return };
-        let blank = if next == '\n' { '\n' } else { ' ' };
-        let (code, comment, literal) = match part {
-            RustTextPart::Code => (next, blank, blank),
-            RustTextPart::Comment => (blank, next, blank),
-            RustTextPart::Literal => (blank, blank, next),
-        };
-        self.views.literals.push(literal);
-        self.views.code.push(code);
-        self.views.comments.push(comment);
-    }
-
-    fn take_many(&mut self, count: usize, part: RustTextPart) {
-        for _ in 0..count {
-            self.take(part);
-        }
-    }
-
-    fn line_comment(&mut self) {
-        while self.rest.peek().is_some_and(|&next| next != '\n') {
-            self.take(RustTextPart::Comment);
-        }
-    }
-
-    fn block_comment(&mut self) {
-        let mut depth = 0_usize;
-        while let Some(&next) = self.rest.peek() {
-            match (next, self.lookahead(1)) {
-                ('/', Some('*')) => {
-                    depth += 1;
-                    self.take_many(2, RustTextPart::Comment);
-                }
-                ('*', Some('/')) => {
-                    depth -= 1;
-                    self.take_many(2, RustTextPart::Comment);
+            if rest.starts_with("/*") {
+                // Such comments nest.
+                let (mut depth, mut end) = (0_usize, 0);
+                while let Some(tail) = rest.get(end..).filter(|tail| !tail.is_empty()) {
+                    let (opens, closes) = (tail.starts_with("/*"), tail.starts_with("*/"));
+                    depth = depth + usize::from(opens) - usize::from(closes);
+                    end += if opens || closes {
+                        2
+                    } else {
+                        tail.chars().next().map_or(1, char::len_utf8)
+                    };
                     if depth == 0 {
-                        return;
+                        break;
                     }
                 }
-                _ => self.take(RustTextPart::Comment),
+                rest = views.take(rest, end, RustTextPart::Comment);
+                continue;
             }
+            // The bytes of code, up to an opening quote, of the literal, and of its closing delimiter.
+            let (code, literal, close) = match next {
+                '"' => (1, bytes_before(&rest[1..], next), 1),
+                // A quote opens a character or a lifetime; only a character has a second quote near by.
+                '\'' if rest[1..].starts_with('\\') || rest.chars().nth(2) == Some('\'') => {
+                    (1, bytes_before(&rest[1..], next), 1)
+                }
+                _ if is_word(next) => {
+                    let (word, after) =
+                        rest.split_at(rest.find(|c: char| !is_word(c)).unwrap_or(rest.len()));
+                    let quoted = after.trim_start_matches('#');
+                    let hashes = after.len() - quoted.len();
+                    // A raw identifier has no quote.
+                    if ["r", "br", "cr"].contains(&word) && quoted.starts_with('"') {
+                        let end = format!("\"{}", &after[..hashes]);
+                        let literal = quoted[1..].find(&end).unwrap_or(quoted.len() - 1);
+                        (word.len() + hashes + 1, literal, end.len())
+                    } else {
+                        (word.len(), 0, 0)
+                    }
+                }
+                _ => (next.len_utf8(), 0, 0),
+            };
+            rest = views.take(rest, code, RustTextPart::Code);
+            rest = views.take(rest, literal, RustTextPart::Literal);
+            rest = views.take(rest, close.min(rest.len()), RustTextPart::Code);
         }
+        views
     }
 
-    /// Takes an identifier, a number, or the letters that say what kind of string follows.
-    fn word(&mut self) {
-        let mut word = String::new();
-        while let Some(&next) = self.rest.peek().filter(|&&next| is_word(next)) {
-            word.push(next);
-            self.take(RustTextPart::Code);
+    /// Moves some bytes into the view that they belong to, blanks them in the others, and returns the rest.
+    fn take<'text>(&mut self, text: &'text str, bytes: usize, part: RustTextPart) -> &'text str {
+        let (taken, rest) = text.split_at(bytes);
+        for (view, kept) in [
+            (&mut self.code, RustTextPart::Code),
+            (&mut self.comments, RustTextPart::Comment),
+            (&mut self.literals, RustTextPart::Literal),
+        ] {
+            let is_kept = |next: char| part == kept || next == '\n';
+            view.extend(taken.chars().map(|next| if is_kept(next) { next } else { ' ' }));
         }
-        if ["r", "br", "cr"].contains(&word.as_str())
-            && let Some(hashes) = self.raw_string_hashes()
-        {
-            self.raw_string(hashes);
-        }
+        rest
     }
+}
 
-    fn string(&mut self) {
-        self.take(RustTextPart::Code);
-        while let Some(&next) = self.rest.peek() {
-            match next {
-                '\\' => self.take_many(2, RustTextPart::Literal),
-                '"' => return self.take(RustTextPart::Code),
-                _ => self.take(RustTextPart::Literal),
-            }
-        }
-    }
-
-    /// Returns how many hashes stand before the quote here; a raw identifier has no quote.
-    fn raw_string_hashes(&self) -> Option<usize> {
-        let hashes = self.rest.clone().take_while(|&next| next == '#').count();
-        (self.lookahead(hashes) == Some('"')).then_some(hashes)
-    }
-
-    fn raw_string(&mut self, hashes: usize) {
-        self.take_many(hashes + 1, RustTextPart::Code);
-        while let Some(&next) = self.rest.peek() {
-            let follow = self.rest.clone().skip(1).take(hashes).filter(|&next| next == '#').count();
-            if next == '"' && follow == hashes {
-                return self.take_many(hashes + 1, RustTextPart::Code);
-            }
-            self.take(RustTextPart::Literal);
-        }
-    }
-
-    /// A quote opens a character or a lifetime; only a character has a second quote near by.
-    fn quote(&mut self) {
-        let is_character = self.lookahead(1) == Some('\\') || self.lookahead(2) == Some('\'');
-        self.take(RustTextPart::Code);
-        if !is_character {
-            return;
-        }
-        while let Some(&next) = self.rest.peek() {
-            match next {
-                '\\' => self.take_many(2, RustTextPart::Literal),
-                '\'' => return self.take(RustTextPart::Code),
-                _ => self.take(RustTextPart::Literal),
-            }
-        }
-    }
+/// Returns how much of a text is before the quote that ends a literal; a backslash escapes one.
+fn bytes_before(text: &str, quote: char) -> usize {
+    let mut is_escaped = false;
+    let end = text.find(|next: char| {
+        let is_end = next == quote && !is_escaped;
+        is_escaped = next == '\\' && !is_escaped;
+        is_end
+    });
+    end.unwrap_or(text.len())
 }
 
 /// Returns whether a character can be part of an identifier.

@@ -98,7 +98,16 @@ pub(crate) fn parse_production(sources: &[RepositoryFile]) -> anyhow::Result<Vec
     let mut files = Vec::new();
     for source in sources.iter().filter(|source| !source.is_test()) {
         let Some(rust) = &source.rust else { continue };
-        let Some((crate_name, module)) = module_of(&source.path) else { continue };
+        let path = source.path.strip_prefix("crates/").unwrap_or(&source.path);
+        let Some((crate_name, rest)) = path.split_once("/src/") else { continue };
+        let Some(stem) = rest.strip_suffix(".rs") else { continue };
+        if crate_name.contains('/') || rest.starts_with("bin/") {
+            continue;
+        }
+        let mut module: Vec<String> = stem.split('/').map(ToOwned::to_owned).collect();
+        if ["lib", "main"].contains(&stem) || module.last().is_some_and(|last| last == "mod") {
+            module.pop();
+        }
         let file = collector::collect(source, rust, crate_name, module)
             .with_context(|| format!("{} is not Rust that the parser knows", source.path))?;
         files.push(file);
@@ -124,21 +133,4 @@ pub(crate) fn by_crate(files: &[ProductionFile]) -> BTreeMap<&str, Vec<&Producti
         crates.entry(&file.crate_name).or_default().push(file);
     }
     crates
-}
-
-/// Returns the crate and the module path of a file, or `None` for files outside of a `src` folder.
-fn module_of(path: &str) -> Option<(&str, Vec<String>)> {
-    let path = path.strip_prefix("crates/").unwrap_or(path);
-    let (crate_name, rest) = path.split_once("/src/")?;
-    if crate_name.contains('/') || rest.starts_with("bin/") {
-        return None;
-    }
-    let mut module: Vec<String> =
-        rest.strip_suffix(".rs")?.split('/').map(ToOwned::to_owned).collect();
-    let is_named_by_folder = module.last().is_some_and(|last| last == "mod");
-    let is_root = module.len() == 1 && ["lib", "main"].contains(&module[0].as_str());
-    if is_named_by_folder || is_root {
-        module.pop();
-    }
-    Some((crate_name, module))
 }

@@ -74,14 +74,6 @@ struct Collector {
 }
 
 impl Collector {
-    fn add_type(&mut self, name: &Ident, visibility: &Visibility) {
-        self.types.push(TypeDefinition {
-            name: name.to_string(),
-            visibility: definition_visibility(visibility),
-            line: start_line(name.span()),
-        });
-    }
-
     fn add_function(
         &mut self,
         signature: &Signature,
@@ -172,14 +164,37 @@ impl Collector {
 
 impl<'ast> Visit<'ast> for Collector {
     fn visit_item(&mut self, item: &'ast Item) {
-        if !is_for_tests(item_attributes(item)) {
-            return visit::visit_item(self, item);
+        let (attributes, definition) = match item {
+            Item::Const(item) => (&item.attrs, None),
+            Item::Enum(item) => (&item.attrs, Some((&item.ident, &item.vis))),
+            Item::Fn(item) => (&item.attrs, None),
+            Item::Impl(item) => (&item.attrs, None),
+            Item::Macro(item) => (&item.attrs, None),
+            Item::Mod(item) => (&item.attrs, None),
+            Item::Static(item) => (&item.attrs, None),
+            Item::Struct(item) => (&item.attrs, Some((&item.ident, &item.vis))),
+            Item::Trait(item) => (&item.attrs, Some((&item.ident, &item.vis))),
+            Item::Type(item) => (&item.attrs, Some((&item.ident, &item.vis))),
+            Item::Union(item) => (&item.attrs, Some((&item.ident, &item.vis))),
+            Item::Use(item) => (&item.attrs, None),
+            _ => return visit::visit_item(self, item),
+        };
+        if is_for_tests(attributes) {
+            self.test_lines.push(lines_of(item.span()));
+            if let Item::Mod(module) = item {
+                let name = module.ident.to_string();
+                self.test_modules.push(self.inline.iter().cloned().chain([name]).collect());
+            }
+            return;
         }
-        self.test_lines.push(lines_of(item.span()));
-        if let Item::Mod(module) = item {
-            let name = module.ident.to_string();
-            self.test_modules.push(self.inline.iter().cloned().chain([name]).collect());
+        if let Some((name, visibility)) = definition {
+            self.types.push(TypeDefinition {
+                name: name.to_string(),
+                visibility: definition_visibility(visibility),
+                line: start_line(name.span()),
+            });
         }
+        visit::visit_item(self, item);
     }
 
     fn visit_impl_item(&mut self, item: &'ast ImplItem) {
@@ -199,31 +214,6 @@ impl<'ast> Visit<'ast> for Collector {
         self.inline.push(module.ident.to_string());
         visit::visit_item_mod(self, module);
         self.inline.pop();
-    }
-
-    fn visit_item_struct(&mut self, item: &'ast syn::ItemStruct) {
-        self.add_type(&item.ident, &item.vis);
-        visit::visit_item_struct(self, item);
-    }
-
-    fn visit_item_enum(&mut self, item: &'ast syn::ItemEnum) {
-        self.add_type(&item.ident, &item.vis);
-        visit::visit_item_enum(self, item);
-    }
-
-    fn visit_item_union(&mut self, item: &'ast syn::ItemUnion) {
-        self.add_type(&item.ident, &item.vis);
-        visit::visit_item_union(self, item);
-    }
-
-    fn visit_item_trait(&mut self, item: &'ast syn::ItemTrait) {
-        self.add_type(&item.ident, &item.vis);
-        visit::visit_item_trait(self, item);
-    }
-
-    fn visit_item_type(&mut self, item: &'ast syn::ItemType) {
-        self.add_type(&item.ident, &item.vis);
-        visit::visit_item_type(self, item);
     }
 
     fn visit_item_fn(&mut self, item: &'ast syn::ItemFn) {
@@ -290,45 +280,26 @@ fn lines_of(span: Span) -> RangeInclusive<usize> {
     span.start().line..=span.end().line
 }
 
-/// Returns whether an item is built for tests only.
-fn is_for_tests(attributes: &[Attribute]) -> bool {
-    attributes.iter().any(|attribute| match &attribute.meta {
-        Meta::Path(path) => path.is_ident("test"),
-        Meta::List(list) if list.path.is_ident("cfg") => requires_test(list.tokens.clone()),
-        Meta::List(_) | Meta::NameValue(_) => false,
-    })
-}
-
-/// Returns whether a condition holds in test builds only: `test`, `all(test, …)`, or the feature that
+/// Returns whether an item is built for tests only: under `test`, `all(test, …)`, or the feature that
 /// adds the test suite of the stores.
-fn requires_test(condition: TokenStream) -> bool {
-    let tokens: Vec<TokenTree> = condition.into_iter().collect();
-    match tokens.as_slice() {
-        [TokenTree::Ident(word)] => word == "test",
-        [TokenTree::Ident(word), _, TokenTree::Literal(feature)] => {
-            word == "feature" && feature.to_string() == "\"conformance\""
+fn is_for_tests(attributes: &[Attribute]) -> bool {
+    attributes.iter().any(|attribute| {
+        let condition = match &attribute.meta {
+            Meta::Path(path) => return path.is_ident("test"),
+            Meta::List(list) if list.path.is_ident("cfg") => list.tokens.clone(),
+            Meta::List(_) | Meta::NameValue(_) => return false,
+        };
+        let tokens: Vec<TokenTree> = condition.into_iter().collect();
+        match tokens.as_slice() {
+            [TokenTree::Ident(word)] => word == "test",
+            [TokenTree::Ident(word), _, TokenTree::Literal(feature)] => {
+                word == "feature" && feature.to_string() == "\"conformance\""
+            }
+            [TokenTree::Ident(word), TokenTree::Group(group)] if word == "all" => group
+                .stream()
+                .into_iter()
+                .any(|token| matches!(token, TokenTree::Ident(word) if word == "test")),
+            _ => false,
         }
-        [TokenTree::Ident(word), TokenTree::Group(group)] if word == "all" => group
-            .stream()
-            .into_iter()
-            .any(|token| matches!(token, TokenTree::Ident(word) if word == "test")),
-        _ => false,
-    }
-}
-
-fn item_attributes(item: &Item) -> &[Attribute] {
-    match item {
-        Item::Const(item) => &item.attrs,
-        Item::Enum(item) => &item.attrs,
-        Item::Fn(item) => &item.attrs,
-        Item::Impl(item) => &item.attrs,
-        Item::Macro(item) => &item.attrs,
-        Item::Mod(item) => &item.attrs,
-        Item::Static(item) => &item.attrs,
-        Item::Struct(item) => &item.attrs,
-        Item::Trait(item) => &item.attrs,
-        Item::Type(item) => &item.attrs,
-        Item::Use(item) => &item.attrs,
-        _ => &[],
-    }
+    })
 }

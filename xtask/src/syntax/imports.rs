@@ -22,7 +22,17 @@ impl<'files> CrateImports<'files> {
     /// Resolves the paths in all files of one crate.
     pub(crate) fn resolve(files: &[&'files ProductionFile]) -> Self {
         let modules = CrateModules::new(files);
-        let imports = (0..files.len()).map(|file| modules.imports_of(file)).collect();
+        let mut imports = vec![BTreeMap::new(); files.len()];
+        for (index, (source, imports)) in files.iter().zip(&mut imports).enumerate() {
+            let used = source.uses.iter().map(|declaration| &declaration.path);
+            for path in used.chain(&source.paths) {
+                let Some(target) = modules.target(index, path) else { continue };
+                if !files[target].module.starts_with(&source.module) {
+                    let line = imports.entry(target).or_insert(path.line);
+                    *line = (*line).min(path.line);
+                }
+            }
+        }
         Self { files: files.to_vec(), imports }
     }
 
@@ -62,20 +72,6 @@ impl<'files> CrateModules<'files> {
             }
         }
         Self { files, file_of }
-    }
-
-    fn imports_of(&self, file: usize) -> BTreeMap<usize, usize> {
-        let mut imports = BTreeMap::new();
-        let source = self.files[file];
-        let used = source.uses.iter().map(|declaration| &declaration.path);
-        for path in used.chain(&source.paths) {
-            let Some(target) = self.target(file, path) else { continue };
-            if !self.files[target].module.starts_with(&source.module) {
-                let line = imports.entry(target).or_insert(path.line);
-                *line = (*line).min(path.line);
-            }
-        }
-        imports
     }
 
     /// Returns the file that defines what a path names, if it is of this crate.
