@@ -8,12 +8,13 @@
 #[cfg(test)]
 mod tests;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, ensure};
 
+use crate::files;
 use crate::process::{capture, cargo, run as run_program};
 use crate::usage::{UsageError, unexpected_argument};
 
@@ -38,20 +39,59 @@ const RUSTFLAGS: &[&str] = &[
 /// The targets and the time that the command line selects.
 struct FuzzRequest {
     seconds: u64,
-    /// Empty stands for all.
     targets: Vec<String>,
 }
 
 /// Runs `cargo xtask fuzz`.
 pub(crate) fn run(root: &Path, arguments: &[String]) -> anyhow::Result<()> {
-    let request = parse(arguments)?;
     let manifest = root.join("fuzz").join("Cargo.toml");
-    let text = std::fs::read_to_string(&manifest)
-        .with_context(|| format!("cannot read {}", manifest.display()))?;
-    let targets = select(&declared_targets(&text)?, &request.targets)?;
-    let binaries = build(root, &manifest)?;
+    let declared = declared_targets(&files::read(&manifest)?)?;
+    let FuzzRequest { seconds, targets } = parse(arguments, declared)?;
+
+    let version = capture(cargo().arg("-vV"))?;
+    let host = version
+        .lines()
+        .find_map(|line| line.strip_prefix("host: "))
+        .context("`cargo -vV` does not name the host")?;
+    let target_dir = root.join("target").join("fuzz");
+    let mut build = cargo();
+    build.current_dir(root).args(["build", "--quiet", "--release", "--manifest-path"]);
+    build.arg(manifest).arg("--target-dir").arg(&target_dir);
+    // Naming the host as target keeps the flags away from build scripts and procedural macros.
+    build.args(["--target", host]).env("RUSTFLAGS", RUSTFLAGS.join(" "));
+    run_program(build.env_remove("CARGO_ENCODED_RUSTFLAGS"))?;
+
     for target in &targets {
-        fuzz_one(root, &binaries, target, request.seconds)?;
+        let [corpus, artifacts] =
+            ["corpus", "artifacts"].map(|name| target_dir.join(name).join(target));
+        files::create_dir(&corpus)?;
+        files::create_dir(&artifacts)?;
+        let mut command = Command::new(target_dir.join(host).join("release").join(target));
+        command.current_dir(root).arg(&corpus);
+        let seeds = root.join("fuzz").join("seeds").join(target);
+        if seeds.is_dir() {
+            command.arg(seeds);
+        }
+        command.arg(format!("-artifact_prefix={}/", artifacts.display()));
+        command.arg(format!("-max_total_time={seconds}"));
+        command.arg(format!("-timeout={INPUT_SECONDS_MAX}"));
+        command.arg(format!("-rss_limit_mb={MEMORY_MIB_MAX}"));
+
+        let started = Instant::now();
+        let output =
+            command.output().with_context(|| format!("cannot start fuzz target {target}"))?;
+        let log = String::from_utf8_lossy(&output.stderr);
+        ensure!(output.status.success(), "{}", describe_crash(target, &log));
+        let FuzzProgress { runs, coverage_first, coverage_last } =
+            read_progress(&log).with_context(|| {
+                format!(
+                    "fuzz target {target} reports no coverage; is the sancov pass still in RUSTFLAGS?"
+                )
+            })?;
+        let time = started.elapsed().as_secs_f64();
+        println!(
+            "fuzz: {target}: {runs} runs in {time:.0} s, coverage {coverage_first} -> {coverage_last}"
+        );
     }
     Ok(())
 }
@@ -64,7 +104,8 @@ pub(crate) fn declared_targets(manifest: &str) -> anyhow::Result<Vec<String>> {
     Ok(names.map(str::to_owned).collect())
 }
 
-fn parse(arguments: &[String]) -> Result<FuzzRequest, UsageError> {
+/// Reads the command line. Without the name of a target it selects all that are declared.
+fn parse(arguments: &[String], declared: Vec<String>) -> anyhow::Result<FuzzRequest> {
     let mut request = FuzzRequest { seconds: SECONDS_DEFAULT, targets: Vec::new() };
     let mut arguments = arguments.iter();
     while let Some(argument) = arguments.next() {
@@ -75,78 +116,23 @@ fn parse(arguments: &[String]) -> Result<FuzzRequest, UsageError> {
                 UsageError(format!("--seconds takes a number from 1 up, not `{value}`"))
             })?;
         } else if argument.starts_with('-') {
-            return Err(unexpected_argument("fuzz", argument));
+            return Err(unexpected_argument("fuzz", argument).into());
         } else {
             request.targets.push(argument.clone());
         }
     }
-    Ok(request)
-}
-
-fn select(declared: &[String], wanted: &[String]) -> anyhow::Result<Vec<String>> {
-    if declared.is_empty() {
-        bail!("fuzz/Cargo.toml declares no target; add a [[bin]] for each fuzz/fuzz_targets/*.rs");
-    }
-    if let Some(unknown) = wanted.iter().find(|name| !declared.contains(name)) {
+    ensure!(
+        !declared.is_empty(),
+        "fuzz/Cargo.toml declares no target; add a [[bin]] for each fuzz/fuzz_targets/*.rs"
+    );
+    if let Some(unknown) = request.targets.iter().find(|name| !declared.contains(name)) {
         let known = declared.join(", ");
         return Err(UsageError(format!("no fuzz target `{unknown}`; there are {known}")).into());
     }
-    Ok(if wanted.is_empty() { declared.to_vec() } else { wanted.to_vec() })
-}
-
-/// Builds all targets and returns the directory with their binaries.
-fn build(root: &Path, manifest: &Path) -> anyhow::Result<PathBuf> {
-    let version = capture(cargo().arg("-vV"))?;
-    let host = version
-        .lines()
-        .find_map(|line| line.strip_prefix("host: "))
-        .context("`cargo -vV` does not name the host")?;
-    let target_dir = root.join("target").join("fuzz");
-    let mut command = cargo();
-    command.current_dir(root).args(["build", "--quiet", "--release", "--manifest-path"]);
-    command.arg(manifest).arg("--target-dir").arg(&target_dir);
-    // Naming the host as target keeps the flags away from build scripts and procedural macros.
-    command.args(["--target", host]).env("RUSTFLAGS", RUSTFLAGS.join(" "));
-    command.env_remove("CARGO_ENCODED_RUSTFLAGS");
-    run_program(&mut command)?;
-    Ok(target_dir.join(host).join("release"))
-}
-
-fn fuzz_one(root: &Path, binaries: &Path, target: &str, seconds: u64) -> anyhow::Result<()> {
-    let state = root.join("target").join("fuzz");
-    let corpus = state.join("corpus").join(target);
-    let artifacts = state.join("artifacts").join(target);
-    for dir in [&corpus, &artifacts] {
-        std::fs::create_dir_all(dir).with_context(|| format!("cannot create {}", dir.display()))?;
+    if request.targets.is_empty() {
+        request.targets = declared;
     }
-    let mut command = Command::new(binaries.join(target));
-    command.current_dir(root).arg(&corpus);
-    let seeds = root.join("fuzz").join("seeds").join(target);
-    if seeds.is_dir() {
-        command.arg(seeds);
-    }
-    command.arg(format!("-artifact_prefix={}/", artifacts.display()));
-    command.arg(format!("-max_total_time={seconds}"));
-    command.arg(format!("-timeout={INPUT_SECONDS_MAX}"));
-    command.arg(format!("-rss_limit_mb={MEMORY_MIB_MAX}"));
-
-    let started = Instant::now();
-    let output = command.output().with_context(|| format!("cannot start fuzz target {target}"))?;
-    let log = String::from_utf8_lossy(&output.stderr);
-    if !output.status.success() {
-        bail!("{}", describe_crash(target, &log));
-    }
-    let Some(progress) = read_progress(&log) else {
-        bail!("fuzz target {target} reports no coverage; is the sancov pass still in RUSTFLAGS?");
-    };
-    println!(
-        "fuzz: {target}: {} runs in {:.0} s, coverage {} -> {}",
-        progress.runs,
-        started.elapsed().as_secs_f64(),
-        progress.coverage_first,
-        progress.coverage_last
-    );
-    Ok(())
+    Ok(request)
 }
 
 #[derive(Debug, PartialEq, Eq)]

@@ -7,11 +7,11 @@ mod stages;
 
 use std::path::Path;
 
-use anyhow::{Context as _, bail};
+use anyhow::ensure;
 
-use crate::limits;
 use crate::process::{capture, cargo};
 use crate::usage::unexpected_argument;
+use crate::{files, limits};
 
 struct Generated {
     /// Relative to the root.
@@ -22,21 +22,26 @@ struct Generated {
 const GENERATED: &[Generated] = &[
     Generated { path: "ARCHITECTURE.md", render: architecture::render },
     Generated { path: "crates/haft/docs/stages.md", render: stages::table },
-    Generated { path: "docs/cli.md", render: |root| print(root, &["help-markdown"]) },
+    Generated {
+        path: "docs/cli.md",
+        render: |root| {
+            let mut haft = cargo();
+            haft.current_dir(root).args(["run", "--quiet", "--package", "haft-cli"]);
+            haft.args(["--bin", "haft", "--", "help-markdown"]);
+            // The width and the colours of this terminal must not end up in a committed file.
+            let text = capture(haft.env("NO_COLOR", "1").env_remove("COLUMNS"))?;
+            ensure!(!text.trim().is_empty(), "`haft help-markdown` printed nothing");
+            Ok(text)
+        },
+    },
     Generated { path: "docs/limits.md", render: limits::render },
 ];
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum GeneratedMode {
-    Write,
-    Check,
-}
-
 /// Runs `cargo xtask generated`.
 pub(crate) fn run(root: &Path, arguments: &[String]) -> anyhow::Result<()> {
-    let mode = match arguments {
-        [] => GeneratedMode::Write,
-        [flag] if flag == "--check" => GeneratedMode::Check,
+    let is_check = match arguments {
+        [] => false,
+        [flag] if flag == "--check" => true,
         [other, ..] => return Err(unexpected_argument("generated", other).into()),
     };
     let mut stale = Vec::new();
@@ -46,32 +51,19 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> anyhow::Result<()> {
         if std::fs::read_to_string(&path).is_ok_and(|committed| committed == text) {
             continue;
         }
-        match mode {
-            GeneratedMode::Check => stale.push(file.path),
-            GeneratedMode::Write => {
-                std::fs::write(&path, text)
-                    .with_context(|| format!("cannot write {}", path.display()))?;
-                println!("wrote {}", file.path);
-            }
+        if is_check {
+            stale.push(file.path);
+        } else {
+            files::write(&path, text)?;
+            println!("wrote {}", file.path);
         }
     }
-    if !stale.is_empty() {
-        bail!("{} out of date; `cargo xtask generated` writes them anew", stale.join(", "));
-    }
+    ensure!(
+        stale.is_empty(),
+        "{} out of date; `cargo xtask generated` writes them anew",
+        stale.join(", ")
+    );
     Ok(())
-}
-
-/// Returns what `haft` prints.
-fn print(root: &Path, arguments: &[&str]) -> anyhow::Result<String> {
-    let mut haft = cargo();
-    haft.current_dir(root).args(["run", "--quiet", "--package", "haft-cli", "--bin", "haft", "--"]);
-    // The width and the colours of this terminal must not end up in a committed file.
-    haft.args(arguments).env("NO_COLOR", "1").env_remove("COLUMNS");
-    let text = capture(&mut haft)?;
-    if text.trim().is_empty() {
-        bail!("`haft {}` printed nothing", arguments.join(" "));
-    }
-    Ok(text)
 }
 
 #[cfg(test)]

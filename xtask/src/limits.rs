@@ -11,6 +11,8 @@ use std::process::Command;
 
 use anyhow::{Context as _, bail};
 
+use crate::files;
+use crate::markers::grouped;
 use crate::process::capture;
 
 /// The name of a group in comments, and its heading, in the order of the document.
@@ -39,27 +41,28 @@ pub(crate) fn render(root: &Path) -> anyhow::Result<String> {
     listing.current_dir(root).args(["ls-files", "crates/*/src/*.rs"]);
     let mut constants = Vec::new();
     for path in capture(&mut listing)?.lines() {
-        let text = std::fs::read_to_string(root.join(path))
-            .with_context(|| format!("cannot read {path}"))?;
-        constants.extend(read_constants(path, &text));
+        constants.extend(read_constants(path, &files::read(&root.join(path))?));
     }
     document(&constants)
 }
 
-/// One constant with its comment.
+/// One constant of a file.
 struct SourceConstant {
     path: String,
     name: String,
     /// The text between `=` and `;`.
     expression: String,
-    /// The lines of its doc comment.
-    comment: Vec<String>,
+    /// The row of the document that its comment asks for.
+    row: Option<LimitRow>,
 }
 
-impl SourceConstant {
-    fn crate_name(&self) -> &str {
-        self.path.split('/').nth(1).unwrap_or_default()
-    }
+/// One row of the document.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct LimitRow {
+    group: String,
+    limited: String,
+    unit: String,
+    beyond: String,
 }
 
 fn read_constants(path: &str, text: &str) -> Vec<SourceConstant> {
@@ -68,78 +71,62 @@ fn read_constants(path: &str, text: &str) -> Vec<SourceConstant> {
     let mut lines = text.lines().map(str::trim);
     while let Some(line) = lines.next() {
         if let Some(words) = line.strip_prefix("///") {
-            comment.push(words.trim().to_owned());
+            comment.push(words.trim());
             continue;
         }
         if line.starts_with("#[") {
             continue;
         }
-        if let Some(name) = constant_name(line) {
-            let mut declaration = line.to_owned();
-            while !declaration.ends_with(';')
-                && let Some(more) = lines.next()
-            {
-                declaration.push(' ');
-                declaration.push_str(more);
-            }
-            let expression = declaration.split_once(" = ").map_or("", |(_, value)| value);
-            constants.push(SourceConstant {
-                path: path.to_owned(),
-                name: name.to_owned(),
-                expression: expression.trim_end_matches(';').to_owned(),
-                comment: std::mem::take(&mut comment),
-            });
+        let comment = std::mem::take(&mut comment);
+        let Some((visibility, rest)) = line.split_once("const ") else { continue };
+        let Some((name, _)) = rest.split_once(':') else { continue };
+        let is_constant = visibility.is_empty() || visibility.starts_with("pub");
+        if !is_constant || !name.chars().all(|next| next.is_ascii_alphanumeric() || next == '_') {
+            continue;
         }
-        comment.clear();
+        let mut declaration = line.to_owned();
+        while !declaration.ends_with(';')
+            && let Some(more) = lines.next()
+        {
+            declaration.push(' ');
+            declaration.push_str(more);
+        }
+        let expression = declaration.split_once(" = ").map_or("", |(_, value)| value);
+        let limit = comment.iter().position(|line| line.starts_with("Limit ("));
+        let row = limit.and_then(|at| {
+            let (before, after) = comment.split_at(at);
+            let [first, after] = [before, after].map(|lines| {
+                lines.split(|line| line.is_empty()).next().unwrap_or_default().join(" ")
+            });
+            let (group, beyond) = after.strip_prefix("Limit (")?.split_once("): ")?;
+            let sentence = first.split(". ").next().unwrap_or_default().trim_end_matches('.');
+            let (limited, unit) = sentence.rsplit_once(", in ").unwrap_or((sentence, ""));
+            Some(LimitRow {
+                group: group.to_owned(),
+                limited: limited.to_owned(),
+                unit: unit.to_owned(),
+                beyond: beyond.trim_end_matches('.').to_owned(),
+            })
+        });
+        constants.push(SourceConstant {
+            path: path.to_owned(),
+            name: name.to_owned(),
+            expression: expression.trim_end_matches(';').to_owned(),
+            row,
+        });
     }
     constants
 }
 
-fn constant_name(line: &str) -> Option<&str> {
-    let (visibility, rest) = line.split_once("const ")?;
-    let (name, _) = rest.split_once(':')?;
-    let is_constant = visibility.is_empty() || visibility.starts_with("pub");
-    (is_constant && name.chars().all(|next| next.is_ascii_alphanumeric() || next == '_'))
-        .then_some(name)
-}
-
-/// One row of the document.
-#[derive(Debug, PartialEq, Eq)]
-struct LimitRow {
-    group: String,
-    limited: String,
-    unit: String,
-    beyond: String,
-}
-
-/// Returns the row that a comment asks for.
-fn read_row(comment: &[String]) -> Option<LimitRow> {
-    let at = comment.iter().position(|line| line.starts_with("Limit ("))?;
-    let (before, after) = comment.split_at(at);
-    let after = after.split(String::is_empty).next().unwrap_or_default().join(" ");
-    let (group, beyond) = after.strip_prefix("Limit (")?.split_once("): ")?;
-    let first = before.split(String::is_empty).next().unwrap_or_default().join(" ");
-    let sentence = first.split(". ").next().unwrap_or_default().trim_end_matches('.');
-    let (limited, unit) = sentence.rsplit_once(", in ").unwrap_or((sentence, ""));
-    Some(LimitRow {
-        group: group.to_owned(),
-        limited: limited.to_owned(),
-        unit: unit.to_owned(),
-        beyond: beyond.trim_end_matches('.').to_owned(),
-    })
-}
-
 fn document(constants: &[SourceConstant]) -> anyhow::Result<String> {
-    let mut rows: BTreeMap<String, String> = BTreeMap::new();
+    let mut rows: BTreeMap<&str, String> = BTreeMap::new();
     for constant in constants {
-        let Some(row) = read_row(&constant.comment) else { continue };
+        let Some(LimitRow { group, limited, unit, beyond }) = &constant.row else { continue };
         let place = || format!("{} in {}", constant.name, constant.path);
-        if !GROUPS.iter().any(|(name, _)| *name == row.group) {
-            bail!("{}: there is no group `{}` of limits", place(), row.group);
+        if !GROUPS.iter().any(|(name, _)| name == group) {
+            bail!("{}: there is no group `{group}` of limits", place());
         }
-        let value = value_of(constants, constant).with_context(place)?;
-        let LimitRow { group, limited, unit, beyond } = row;
-        let value = with_unit(value, &unit);
+        let value = with_unit(value_of(constants, constant).with_context(place)?, unit);
         writeln!(rows.entry(group).or_default(), "| {limited} | {value} | {beyond} |")?;
     }
     let mut text = OPENING.to_owned();
@@ -152,7 +139,7 @@ fn document(constants: &[SourceConstant]) -> anyhow::Result<String> {
 
 /// Returns the value in the largest unit that divides it.
 fn with_unit(value: u64, unit: &str) -> String {
-    let (name, rest) = unit.split_once(' ').map_or((unit, ""), |(name, rest)| (name, rest));
+    let (name, rest) = unit.split_once(' ').unwrap_or((unit, ""));
     let steps: &[(u64, &str)] = match name {
         "bytes" => &[
             (1 << 40, "TiB"),
@@ -176,42 +163,23 @@ fn with_unit(value: u64, unit: &str) -> String {
     [grouped(value / size).as_str(), name, rest].join(" ").trim_end().to_owned()
 }
 
-/// Returns `1,234,567`.
-fn grouped(value: u64) -> String {
-    let digits = value.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
 /// Returns the value of a constant, which products, sums and other constants may make up.
 fn value_of(constants: &[SourceConstant], of: &SourceConstant) -> anyhow::Result<u64> {
-    let number =
-        |sum: u64, term: &str| -> anyhow::Result<u64> { Ok(sum + product(constants, of, term)?) };
-    without_wrapper(&of.expression).split(" + ").try_fold(0, number)
-}
-
-/// Returns what `NonZeroUsize::new(…).expect(…)` is made from.
-fn without_wrapper(expression: &str) -> &str {
-    let inner = expression.split_once("::new(").and_then(|(_, rest)| rest.split_once(')'));
-    inner.map_or(expression, |(value, _)| value)
-}
-
-fn product(constants: &[SourceConstant], of: &SourceConstant, term: &str) -> anyhow::Result<u64> {
-    let mut value = 1;
-    for factor in term.split(" * ") {
-        let mut parts = factor.split(" / ");
-        value *= operand(constants, of, parts.next().unwrap_or_default())?;
-        for divisor in parts {
-            value /= operand(constants, of, divisor)?;
+    // What `NonZeroUsize::new(…).expect(…)` is made from.
+    let inner = of.expression.split_once("::new(").and_then(|(_, rest)| rest.split_once(')'));
+    let mut sum = 0;
+    for term in inner.map_or(of.expression.as_str(), |(value, _)| value).split(" + ") {
+        let mut product = 1;
+        for factor in term.split(" * ") {
+            let mut parts = factor.split(" / ");
+            product *= operand(constants, of, parts.next().unwrap_or_default())?;
+            for divisor in parts {
+                product /= operand(constants, of, divisor)?;
+            }
         }
+        sum += product;
     }
-    Ok(value)
+    Ok(sum)
 }
 
 /// Returns a number, or the value of a constant of the same file, the same crate or any crate.
@@ -221,13 +189,14 @@ fn operand(constants: &[SourceConstant], of: &SourceConstant, text: &str) -> any
         return Ok(number);
     }
     let name = text.rsplit("::").next().unwrap_or(text);
-    let near: [fn(&SourceConstant, &SourceConstant) -> bool; 3] = [
-        |one, other| one.path == other.path,
-        |one, other| one.crate_name() == other.crate_name(),
+    let near: [fn(&str, &str) -> bool; 3] = [
+        |one, other| one == other,
+        |one, other| one.split('/').nth(1) == other.split('/').nth(1),
         |_, _| true,
     ];
     for is_near in near {
-        let mut found = constants.iter().filter(|one| one.name == name && is_near(one, of));
+        let mut found =
+            constants.iter().filter(|one| one.name == name && is_near(&one.path, &of.path));
         match (found.next(), found.next()) {
             (Some(one), None) => return value_of(constants, one),
             (Some(_), Some(_)) => bail!("`{name}` is defined more than once"),
@@ -268,8 +237,7 @@ const PAUSE_MS: u64 = 10;
         let expect =
             [("KIB", 1_024), ("TEXT_BYTES_MAX", 66_048), ("TEXTS", 1_500), ("PAUSE_MS", 10)];
         assert_eq!(values, expect);
-        let rows: Vec<LimitRow> =
-            constants.iter().filter_map(|one| read_row(&one.comment)).collect();
+        let rows: Vec<LimitRow> = constants.iter().filter_map(|one| one.row.clone()).collect();
         let row = |limited: &str, unit: &str, beyond: &str| LimitRow {
             group: "calls".to_owned(),
             limited: limited.to_owned(),

@@ -6,6 +6,7 @@
 mod bench;
 mod ci;
 mod crash;
+mod files;
 mod fuzz;
 mod generated;
 mod limits;
@@ -37,61 +38,60 @@ struct XtaskCommand {
 }
 
 const COMMANDS: &[XtaskCommand] = &[
-    XtaskCommand {
-        name: "ci",
-        arguments: "",
-        summary: "Run everything that CI runs, the tests last",
-        run: ci::run,
-    },
-    XtaskCommand {
-        name: "test",
-        arguments: "[FILTER…]",
-        summary: "Install what the tests need, then run them all or those that match",
-        run: test::run,
-    },
-    XtaskCommand {
-        name: "setup",
-        arguments: "",
-        summary: "Install what the tests need and stop there",
-        run: setup::run,
-    },
-    XtaskCommand {
-        name: "tidy",
-        arguments: "[--lower | --prose [PATH…]]",
-        summary: "Check rules that the compiler does not know; lower the allowances for prose, or list what they cover",
-        run: tidy::run,
-    },
-    XtaskCommand {
-        name: "measure",
-        arguments: "[--json | --write FILE] [--root DIR]",
-        summary: "Print how long, repetitive and entangled the code is, or write that into a document",
-        run: measure::run,
-    },
-    XtaskCommand {
-        name: "bench",
-        arguments: "[--quick] [NAME…]",
-        summary: "Measure haft beside its peers and write docs/benchmarks.md",
-        run: bench::run,
-    },
-    XtaskCommand {
-        name: "crash",
-        arguments: "[--kills N] [--agents N] [--seed S] [--seconds S]",
-        summary: "Kill haft again and again and look each time whether it kept its word (default 500 kills; a tenth as many more hit plans, and agents)",
-        run: crash::run,
-    },
-    XtaskCommand {
-        name: "fuzz",
-        arguments: "[--seconds N] [TARGET…]",
-        summary: "Run the fuzz targets, each for a bounded time (default 20 s)",
-        run: fuzz::run,
-    },
-    XtaskCommand {
-        name: "generated",
-        arguments: "[--check]",
-        summary: "Write the generated files, or check that they are up to date",
-        run: generated::run,
-    },
+    command("ci", "", "Run everything that CI runs, the tests last", ci::run),
+    command(
+        "test",
+        "[FILTER…]",
+        "Install what the tests need, then run them all or those that match",
+        test::run,
+    ),
+    command("setup", "", "Install what the tests need and stop there", setup::run),
+    command(
+        "tidy",
+        "[--lower | --prose [PATH…]]",
+        "Check rules that the compiler does not know; lower the allowances for prose, or list what they cover",
+        tidy::run,
+    ),
+    command(
+        "measure",
+        "[--json | --write FILE] [--root DIR]",
+        "Print how long, repetitive and entangled the code is, or write that into a document",
+        measure::run,
+    ),
+    command(
+        "bench",
+        "[--quick] [NAME…]",
+        "Measure haft beside its peers and write docs/benchmarks.md",
+        bench::run,
+    ),
+    command(
+        "crash",
+        "[--kills N] [--agents N] [--seed S] [--seconds S]",
+        "Kill haft again and again and look each time whether it kept its word (default 500 kills; a tenth as many more hit plans, and agents)",
+        crash::run,
+    ),
+    command(
+        "fuzz",
+        "[--seconds N] [TARGET…]",
+        "Run the fuzz targets, each for a bounded time (default 20 s)",
+        fuzz::run,
+    ),
+    command(
+        "generated",
+        "[--check]",
+        "Write the generated files, or check that they are up to date",
+        generated::run,
+    ),
 ];
+
+const fn command(
+    name: &'static str,
+    arguments: &'static str,
+    summary: &'static str,
+    run: fn(&Path, &[String]) -> anyhow::Result<()>,
+) -> XtaskCommand {
+    XtaskCommand { name, arguments, summary, run }
+}
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -109,14 +109,13 @@ fn main() -> ExitCode {
 }
 
 fn dispatch(arguments: &[String]) -> anyhow::Result<()> {
-    let Some((name, rest)) = arguments.split_first() else {
-        print!("{}", help());
-        return Ok(());
+    let (name, rest) = match arguments.split_first() {
+        Some((name, rest)) if !["help", "--help", "-h"].contains(&name.as_str()) => (name, rest),
+        _ => {
+            print!("{}", help());
+            return Ok(());
+        }
     };
-    if ["help", "--help", "-h"].contains(&name.as_str()) {
-        print!("{}", help());
-        return Ok(());
-    }
     let command = COMMANDS
         .iter()
         .find(|command| command.name == name)

@@ -1,4 +1,4 @@
-//! Parts of documents that a command writes, between two lines that mark them.
+//! Text of documents that commands write: parts between two lines that mark them, and numbers.
 
 use anyhow::{Context as _, ensure};
 
@@ -16,9 +16,30 @@ pub(crate) fn replace_between(
     Ok(format!("{before}{begin}\n\n{}\n\n{end}{after}", part.trim_end()))
 }
 
+/// Returns a whole number with a comma before each group of three digits.
+pub(crate) fn grouped(number: impl ToString) -> String {
+    let digits = number.to_string();
+    let mut grouped = String::new();
+    for (index, digit) in digits.char_indices() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn digits_are_grouped_by_three() {
+        assert_eq!(
+            [0, 7, 123, 999, 1_000, 1_234_567].map(grouped),
+            ["0", "7", "123", "999", "1,000", "1,234,567"]
+        );
+    }
 
     #[test]
     fn only_the_marked_part_changes() {

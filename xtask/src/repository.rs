@@ -19,7 +19,30 @@ pub(crate) struct Repository {
 
 impl Repository {
     pub(crate) fn read(root: &Path) -> anyhow::Result<Self> {
-        Ok(Self { sources: read_sources(root)?, packages: read_packages(root)? })
+        let mut listing = Command::new("git");
+        listing.current_dir(root).args(["ls-files", "-coz", "--exclude-standard"]);
+        let mut sources = Vec::new();
+        for path in capture(&mut listing)?.split('\0').filter(|path| !path.is_empty()) {
+            let file = root.join(path);
+            // A file deleted but not yet committed is still listed.
+            if !file.is_file() {
+                continue;
+            }
+            let bytes = std::fs::read(&file).with_context(|| format!("cannot read {path}"))?;
+            // Files that are no text, such as pictures, have no lines to check.
+            if let Ok(text) = String::from_utf8(bytes) {
+                sources.push(RepositoryFile::new(path, text));
+            }
+        }
+        let arguments = ["metadata", "--format-version", "1", "--no-deps"];
+        let metadata = capture(cargo().current_dir(root).args(arguments))?;
+        let metadata: Value =
+            serde_json::from_str(&metadata).context("cargo metadata is not JSON")?;
+        // Cargo resolves symbolic links, so its own idea of the root is the one to cut off.
+        let root = metadata["workspace_root"].as_str().context("cargo metadata has no root")?;
+        let packages = metadata["packages"].as_array().context("cargo metadata has no packages")?;
+        let packages = packages.iter().map(|package| parse_package(package, root));
+        Ok(Self { sources, packages: packages.collect::<anyhow::Result<_>>()? })
     }
 }
 
@@ -84,38 +107,6 @@ pub(crate) enum DependencyKind {
 pub(crate) enum DependencyOrigin {
     Workspace,
     Registry,
-}
-
-fn read_sources(root: &Path) -> anyhow::Result<Vec<RepositoryFile>> {
-    let listing = capture(Command::new("git").current_dir(root).args([
-        "ls-files",
-        "-coz",
-        "--exclude-standard",
-    ]))?;
-    let mut sources = Vec::new();
-    for path in listing.split('\0').filter(|path| !path.is_empty()) {
-        let file = root.join(path);
-        // A file deleted but not yet committed is still listed.
-        if !file.is_file() {
-            continue;
-        }
-        let bytes = std::fs::read(&file).with_context(|| format!("cannot read {path}"))?;
-        // Files that are no text, such as pictures, have no lines to check.
-        if let Ok(text) = String::from_utf8(bytes) {
-            sources.push(RepositoryFile::new(path, text));
-        }
-    }
-    Ok(sources)
-}
-
-fn read_packages(root: &Path) -> anyhow::Result<Vec<Package>> {
-    let arguments = ["metadata", "--format-version", "1", "--no-deps"];
-    let metadata = capture(cargo().current_dir(root).args(arguments))?;
-    let metadata: Value = serde_json::from_str(&metadata).context("cargo metadata is not JSON")?;
-    // Cargo resolves symbolic links, so its own idea of the root is the one to cut off.
-    let root = metadata["workspace_root"].as_str().context("cargo metadata has no root")?;
-    let packages = metadata["packages"].as_array().context("cargo metadata has no packages")?;
-    packages.iter().map(|package| parse_package(package, root)).collect()
 }
 
 pub(crate) fn parse_package(package: &Value, root: &str) -> anyhow::Result<Package> {

@@ -4,8 +4,9 @@
 
 use std::path::Path;
 
-use anyhow::{Context as _, bail, ensure};
+use anyhow::{Context as _, ensure};
 
+use crate::files;
 use crate::rust_text::is_word;
 
 const PIPELINE: &str = "crates/haft/src/pipeline";
@@ -13,8 +14,7 @@ const PIPELINE: &str = "crates/haft/src/pipeline";
 /// Returns the table of stages.
 pub(super) fn table(root: &Path) -> anyhow::Result<String> {
     let pipeline = root.join(PIPELINE);
-    let text = std::fs::read_to_string(pipeline.join("mod.rs"))
-        .with_context(|| format!("cannot read {PIPELINE}/mod.rs"))?;
+    let text = files::read(&pipeline.join("mod.rs"))?;
     let body = text
         .split_once("async fn run_stages(")
         .and_then(|(_, rest)| rest.split_once("\n}\n"))
@@ -22,9 +22,24 @@ pub(super) fn table(root: &Path) -> anyhow::Result<String> {
         .0;
     let mut called = Vec::new();
     for (module, function) in calls(body) {
-        if let Some(file) = defining_file(&pipeline, module, function)?
-            && !called.contains(&file)
-        {
+        let mut names = vec![format!("{module}.rs")];
+        if let Ok(folder) = std::fs::read_dir(pipeline.join(module)) {
+            for entry in folder {
+                names.push(format!("{module}/{}", entry?.file_name().to_string_lossy()));
+            }
+        }
+        names.sort();
+        let text = |name: &String| std::fs::read_to_string(pipeline.join(name)).ok();
+        let mut texts = names.into_iter().filter_map(|name| Some((text(&name)?, name))).peekable();
+        // A path that names no module of the pipeline is no stage.
+        if texts.peek().is_none() {
+            continue;
+        }
+        let definition = format!("fn {function}(");
+        let (_, file) = texts
+            .find(|(text, _)| text.contains(&definition))
+            .with_context(|| format!("no file of the pipeline defines `{module}::{function}`"))?;
+        if !called.contains(&file) {
             called.push(file);
         }
     }
@@ -56,30 +71,6 @@ fn calls(body: &str) -> Vec<(&str, &str)> {
         }
     }
     calls
-}
-
-/// Returns the file that defines a function of a module of the pipeline, if there is such a module.
-fn defining_file(pipeline: &Path, module: &str, function: &str) -> anyhow::Result<Option<String>> {
-    let mut names = vec![format!("{module}.rs")];
-    if let Ok(folder) = std::fs::read_dir(pipeline.join(module)) {
-        for entry in folder {
-            names.push(format!("{module}/{}", entry?.file_name().to_string_lossy()));
-        }
-    }
-    names.sort();
-    let definition = format!("fn {function}(");
-    let mut has_module = false;
-    for name in names {
-        let Ok(text) = std::fs::read_to_string(pipeline.join(&name)) else { continue };
-        has_module = true;
-        if text.contains(&definition) {
-            return Ok(Some(name));
-        }
-    }
-    if has_module {
-        bail!("no file of the pipeline defines `{module}::{function}`");
-    }
-    Ok(None)
 }
 
 #[cfg(test)]
