@@ -41,72 +41,40 @@ pub(crate) struct CrateEdges {
 
 /// A crate stands below the crates that it depends on.
 pub(crate) const CRATE_EDGES: &[CrateEdges] = &[
-    CrateEdges { name: "haft-contract", dependencies: &[], dev_dependencies: &[] },
-    CrateEdges { name: "haft-patch", dependencies: &[], dev_dependencies: &[] },
-    CrateEdges { name: "haft-sandbox", dependencies: &[], dev_dependencies: &[] },
-    CrateEdges { name: "haft-shell", dependencies: &[], dev_dependencies: &[] },
-    CrateEdges { name: "haft-policy", dependencies: &["haft-contract"], dev_dependencies: &[] },
-    CrateEdges {
-        name: "haft-journal",
-        dependencies: &["haft-contract"], // Itself, with the feature that has its conformance suite.
-        dev_dependencies: &["haft-journal"],
-    },
+    edges("haft-contract", &[], &[]),
+    edges("haft-patch", &[], &[]),
+    edges("haft-sandbox", &[], &[]),
+    edges("haft-shell", &[], &[]),
+    edges("haft-policy", &["haft-contract"], &[]),
+    // In tests itself, with the feature that has its conformance suite.
+    edges("haft-journal", &["haft-contract"], &["haft-journal"]),
     // Not shipped: journals that fail and workers that are killed, for the tests of whatever has a journal.
-    CrateEdges {
-        name: "haft-faults",
-        dependencies: &["haft-contract", "haft-journal"],
-        dev_dependencies: &[],
-    },
-    CrateEdges { name: "haft-snapshot", dependencies: &["haft-sandbox"], dev_dependencies: &[] },
-    CrateEdges {
-        name: "haft",
-        dependencies: &[
-            "haft-contract",
-            "haft-policy",
-            "haft-sandbox",
-            "haft-journal",
-            "haft-snapshot",
-        ],
-        dev_dependencies: &["haft-faults"],
-    },
+    edges("haft-faults", &["haft-contract", "haft-journal"], &[]),
+    edges("haft-snapshot", &["haft-sandbox"], &[]),
+    edges(
+        "haft",
+        &["haft-contract", "haft-policy", "haft-sandbox", "haft-journal", "haft-snapshot"],
+        &["haft-faults"],
+    ),
     // Tools are tested where callers meet them: behind the whole pipeline.
-    CrateEdges {
-        name: "haft-tools",
-        dependencies: &["haft-contract", "haft-patch", "haft-shell"],
-        dev_dependencies: &[
-            "haft",
-            "haft-policy",
-            "haft-sandbox",
-            "haft-journal",
-            "haft-snapshot",
-            "haft-faults",
-        ],
-    },
-    CrateEdges {
-        name: "haft-mcp",
-        dependencies: &["haft-contract", "haft"],
-        dev_dependencies: &["haft-policy", "haft-sandbox", "haft-journal"],
-    },
+    edges(
+        "haft-tools",
+        &["haft-contract", "haft-patch", "haft-shell"],
+        &["haft", "haft-policy", "haft-sandbox", "haft-journal", "haft-snapshot", "haft-faults"],
+    ),
+    edges("haft-mcp", &["haft-contract", "haft"], &["haft-policy", "haft-sandbox", "haft-journal"]),
     // Asks language servers, which are programs like those of other tools: the contract is enough.
-    CrateEdges {
-        name: "haft-lsp",
-        dependencies: &["haft-contract"],
-        dev_dependencies: &["haft", "haft-policy", "haft-sandbox", "haft-journal"],
-    },
-    CrateEdges { name: "haft-server", dependencies: &["haft-contract"], dev_dependencies: &[] },
+    edges("haft-lsp", &["haft-contract"], &["haft", "haft-policy", "haft-sandbox", "haft-journal"]),
+    edges("haft-server", &["haft-contract"], &[]),
     // Not shipped: a server that speaks the wires of providers, for tests of whatever asks models.
-    CrateEdges { name: "haft-scripted-model", dependencies: &[], dev_dependencies: &[] },
-    CrateEdges {
-        name: "haft-model",
-        dependencies: &["haft-contract"],
-        dev_dependencies: &["haft-scripted-model"],
-    },
+    edges("haft-scripted-model", &[], &[]),
+    edges("haft-model", &["haft-contract"], &["haft-scripted-model"]),
     // Reads untrusted pages. Only the crate that runs it in a separate process depends on it.
-    CrateEdges { name: "haft-reader", dependencies: &["haft-contract"], dev_dependencies: &[] },
+    edges("haft-reader", &["haft-contract"], &[]),
     // Not shipped: the tools that the protocol's conformance suite calls, offered through all of haft.
-    CrateEdges {
-        name: "haft-conformance",
-        dependencies: &[
+    edges(
+        "haft-conformance",
+        &[
             "haft-contract",
             "haft-policy",
             "haft-sandbox",
@@ -115,41 +83,35 @@ pub(crate) const CRATE_EDGES: &[CrateEdges] = &[
             "haft-mcp",
             "haft-server",
         ],
-        dev_dependencies: &[],
-    },
+        &[],
+    ),
     // A tool in Python is a tool like any other, so that its host needs the contract only.
-    CrateEdges {
-        name: "haft-python",
-        dependencies: &["haft-contract"],
-        dev_dependencies: &["haft", "haft-policy", "haft-sandbox", "haft-journal"],
-    },
-    CrateEdges {
-        name: "haft-plan",
-        dependencies: &["haft-contract", "haft-journal", "haft-model", "haft"],
-        dev_dependencies: &["haft-policy", "haft-sandbox", "haft-faults"],
-    },
+    edges(
+        "haft-python",
+        &["haft-contract"],
+        &["haft", "haft-policy", "haft-sandbox", "haft-journal"],
+    ),
+    edges(
+        "haft-plan",
+        &["haft-contract", "haft-journal", "haft-model", "haft"],
+        &["haft-policy", "haft-sandbox", "haft-faults"],
+    ),
     // Beside what plans need: what an agent narrows itself to is written in rules.
-    CrateEdges {
-        name: "haft-agent",
-        dependencies: &["haft-contract", "haft-journal", "haft-model", "haft-policy", "haft"],
-        dev_dependencies: &["haft-sandbox", "haft-tools", "haft-scripted-model", "haft-faults"],
-    },
+    edges(
+        "haft-agent",
+        &["haft-contract", "haft-journal", "haft-model", "haft-policy", "haft"],
+        &["haft-sandbox", "haft-tools", "haft-scripted-model", "haft-faults"],
+    ),
     // The other side of what agents are: an editor that speaks with them.
-    CrateEdges {
-        name: "haft-acp",
-        dependencies: &["haft-contract", "haft-patch", "haft-journal", "haft", "haft-agent"],
-        dev_dependencies: &[
-            "haft-model",
-            "haft-policy",
-            "haft-sandbox",
-            "haft-scripted-model",
-            "haft-tools",
-        ],
-    },
+    edges(
+        "haft-acp",
+        &["haft-contract", "haft-patch", "haft-journal", "haft", "haft-agent"],
+        &["haft-model", "haft-policy", "haft-sandbox", "haft-scripted-model", "haft-tools"],
+    ),
     // Puts together everything that a front end runs. It reads configuration, and the environment through its host.
-    CrateEdges {
-        name: "haft-app",
-        dependencies: &[
+    edges(
+        "haft-app",
+        &[
             "haft-contract",
             "haft-policy",
             "haft-sandbox",
@@ -164,11 +126,11 @@ pub(crate) const CRATE_EDGES: &[CrateEdges] = &[
             "haft-lsp",
             "haft-mcp",
         ],
-        dev_dependencies: &[],
-    },
-    CrateEdges {
-        name: "haft-cli",
-        dependencies: &[
+        &[],
+    ),
+    edges(
+        "haft-cli",
+        &[
             "haft-app",
             "haft-contract",
             "haft-policy",
@@ -189,10 +151,18 @@ pub(crate) const CRATE_EDGES: &[CrateEdges] = &[
             "haft-mcp",
             "haft-server",
         ],
-        dev_dependencies: &["haft-scripted-model"],
-    },
-    CrateEdges { name: "xtask", dependencies: &[], dev_dependencies: &[] },
+        &["haft-scripted-model"],
+    ),
+    edges("xtask", &[], &[]),
 ];
+
+const fn edges(
+    name: &'static str,
+    dependencies: &'static [&'static str],
+    dev_dependencies: &'static [&'static str],
+) -> CrateEdges {
+    CrateEdges { name, dependencies, dev_dependencies }
+}
 
 /// A dependency from outside that few crates may name, so that it can be replaced in one place.
 struct RestrictedDependency {
@@ -209,31 +179,23 @@ enum InTests {
 }
 
 const RESTRICTED_DEPENDENCIES: &[RestrictedDependency] = &[
-    RestrictedDependency {
-        name: "agent-client-protocol",
-        users: &["haft-acp"],
-        in_tests: InTests::UsersOnly,
-    },
-    RestrictedDependency {
-        name: "anyhow",
-        users: &["haft-cli", "xtask"],
-        in_tests: InTests::Anywhere,
-    },
-    RestrictedDependency { name: "axum", users: &["haft-server"], in_tests: InTests::UsersOnly },
-    RestrictedDependency { name: "genai", users: &["haft-model"], in_tests: InTests::UsersOnly },
-    RestrictedDependency { name: "indicatif", users: &["haft-cli"], in_tests: InTests::UsersOnly },
-    RestrictedDependency {
-        name: "reqwest",
-        users: &["haft-model", "haft", "haft-mcp"],
-        in_tests: InTests::UsersOnly,
-    },
-    RestrictedDependency { name: "rmcp", users: &["haft-mcp"], in_tests: InTests::UsersOnly },
-    RestrictedDependency {
-        name: "rusqlite",
-        users: &["haft-journal"],
-        in_tests: InTests::Anywhere,
-    },
+    restricted("agent-client-protocol", &["haft-acp"], InTests::UsersOnly),
+    restricted("anyhow", &["haft-cli", "xtask"], InTests::Anywhere),
+    restricted("axum", &["haft-server"], InTests::UsersOnly),
+    restricted("genai", &["haft-model"], InTests::UsersOnly),
+    restricted("indicatif", &["haft-cli"], InTests::UsersOnly),
+    restricted("reqwest", &["haft-model", "haft", "haft-mcp"], InTests::UsersOnly),
+    restricted("rmcp", &["haft-mcp"], InTests::UsersOnly),
+    restricted("rusqlite", &["haft-journal"], InTests::Anywhere),
 ];
+
+const fn restricted(
+    name: &'static str,
+    users: &'static [&'static str],
+    in_tests: InTests,
+) -> RestrictedDependency {
+    RestrictedDependency { name, users, in_tests }
+}
 
 /// The one crate that may contain `unsafe`.
 const UNSAFE_CRATE_DIR: &str = "crates/haft-sandbox/";
@@ -288,13 +250,13 @@ const REPOSITORY_CHECKS: &[fn(&Repository) -> Vec<TidyViolation>] = &[
     |repository| manifests::check(&repository.sources),
     |repository| documents::check(&repository.sources),
     |repository| messages::check_looks(&repository.sources, messages::FOREIGN_MESSAGES),
-    |repository| sentences::check(&repository.sources, sentences::LONG_SENTENCES),
+    |repository| sentences::check(&repository.sources),
 ];
 
 type CodeCheck = fn(&[ProductionFile]) -> Vec<TidyViolation>;
 
 const CODE_CHECKS: &[CodeCheck] = &[
-    |code| order::check(code, order::MODULE_ORDER, order::CRATES_WITH_CYCLES),
+    |code| order::check(code, order::MODULE_ORDER),
     |code| type_names::check(code, type_names::SHARED_TYPE_NAMES),
 ];
 

@@ -21,30 +21,22 @@ pub(super) fn check_unsafe(source: &RepositoryFile) -> Vec<TidyViolation> {
         if !source.path.starts_with(UNSAFE_CRATE_DIR) {
             let message = format!("`unsafe` belongs in {UNSAFE_CRATE_DIR} alone");
             violations.push(TidyViolation::new(&source.path, index + 1, message));
-        } else if !is_argued(lines.get(..=index).unwrap_or_default()) {
+            continue;
+        }
+        let before = lines.get(..=index).unwrap_or_default();
+        // The second is what rustdoc wants of an unsafe function.
+        let is_argument =
+            |line: &&str| line.contains("// SAFETY:") || line.trim() == "/// # Safety";
+        let code_lines_since = before.iter().rposition(is_argument).map(|argument| {
+            let since = before[argument + 1..].iter();
+            since.filter(|line| !line.trim_start().starts_with("//")).count()
+        });
+        if code_lines_since.is_none_or(|count| count > SAFETY_LINES_MAX) {
             let message = "say in a `// SAFETY:` comment right above why this `unsafe` is sound";
             violations.push(TidyViolation::new(&source.path, index + 1, message));
         }
     }
     violations
-}
-
-/// Returns whether the last of some lines is preceded by a safety comment, however long that is.
-fn is_argued(lines: &[&str]) -> bool {
-    let mut code_lines = 0;
-    for line in lines.iter().rev() {
-        // The second is what rustdoc wants of an unsafe function.
-        if line.contains("// SAFETY:") || line.trim() == "/// # Safety" {
-            return true;
-        }
-        if !line.trim_start().starts_with("//") {
-            code_lines += 1;
-        }
-        if code_lines > SAFETY_LINES_MAX {
-            return false;
-        }
-    }
-    false
 }
 
 /// Fails `allow` attributes that do not say why.

@@ -3,7 +3,7 @@
 //! The tables are in the parent; whether the code uses what it depends on is not looked at.
 
 use super::{CrateEdges, InTests, RestrictedDependency, TidyViolation};
-use crate::repository::{Dependency, DependencyKind, DependencyOrigin, Package};
+use crate::repository::{DependencyKind, DependencyOrigin, Package};
 
 const TABLE_PATH: &str = "xtask/src/tidy.rs";
 
@@ -17,19 +17,20 @@ pub(super) fn check_edges(packages: &[Package], table: &[CrateEdges]) -> Vec<Tid
             continue;
         };
         for dependency in &package.dependencies {
-            if dependency.origin == DependencyOrigin::Workspace && !is_allowed(row, dependency) {
+            let name = dependency.name.as_str();
+            let is_allowed = row.dependencies.contains(&name)
+                || (dependency.kind == DependencyKind::Dev && row.dev_dependencies.contains(&name));
+            if dependency.origin == DependencyOrigin::Workspace && !is_allowed {
                 let message = format!(
                     "`{}` may not depend on `{}`; edges point down only, and the allowed ones are \
                      CRATE_EDGES in {TABLE_PATH}",
-                    package.name, dependency.name
+                    package.name, name
                 );
                 violations.push(TidyViolation::new(&package.manifest_path, 1, message));
             }
         }
     }
-    let names: Vec<&str> = packages.iter().map(|package| package.name.as_str()).collect();
-    let rows = table.iter().map(|row| (row.name, "CRATE_EDGES"));
-    violations.extend(stale(rows, &names));
+    violations.extend(stale(packages, "CRATE_EDGES", table.iter().map(|row| row.name)));
     violations
 }
 
@@ -72,25 +73,19 @@ pub(super) fn check_restricted(
             }
         }
     }
-    let names: Vec<&str> = packages.iter().map(|package| package.name.as_str()).collect();
-    let users =
-        table.iter().flat_map(|row| row.users).map(|user| (*user, "RESTRICTED_DEPENDENCIES"));
-    violations.extend(stale(users, &names));
+    let users = table.iter().flat_map(|row| row.users).copied();
+    violations.extend(stale(packages, "RESTRICTED_DEPENDENCIES", users));
     violations
 }
 
-fn is_allowed(row: &CrateEdges, dependency: &Dependency) -> bool {
-    let name = dependency.name.as_str();
-    let is_dev = dependency.kind == DependencyKind::Dev;
-    row.dependencies.contains(&name) || (is_dev && row.dev_dependencies.contains(&name))
-}
-
 fn stale<'table>(
-    rows: impl Iterator<Item = (&'table str, &'table str)>,
-    names: &[&str],
+    packages: &[Package],
+    table: &str,
+    names: impl Iterator<Item = &'table str>,
 ) -> Vec<TidyViolation> {
-    rows.filter(|(name, _)| !names.contains(name))
-        .map(|(name, table)| {
+    names
+        .filter(|name| packages.iter().all(|package| package.name != *name))
+        .map(|name| {
             let message = format!("{table} names `{name}`, which is no crate; delete the entry");
             TidyViolation::new(TABLE_PATH, 1, message)
         })

@@ -26,7 +26,22 @@ pub(super) fn check(sources: &[RepositoryFile]) -> Vec<TidyViolation> {
             violations.push(TidyViolation::new(name, 1, "missing; every reader starts there"));
             continue;
         };
-        violations.extend(check_file_names(document, sources));
+        for (index, line) in document.text.lines().enumerate() {
+            let is_separator = |c: char| c.is_whitespace() || "`()[],;:\"'".contains(c);
+            for path in line.split(is_separator).map(|path| path.trim_end_matches(['.', '/'])) {
+                let is_path = ["crates/", "xtask/"].iter().any(|dir| path.starts_with(dir));
+                // A pattern or a placeholder stands for many files.
+                let is_name = path.chars().all(|c| is_word(c) || "/.-".contains(c));
+                if !is_path || !is_name {
+                    continue;
+                }
+                let mut inside = sources.iter().filter_map(|it| it.path.strip_prefix(path));
+                if !inside.any(|rest| rest.is_empty() || rest.starts_with('/')) {
+                    let message = format!("`{path}` does not exist; mend or delete the name");
+                    violations.push(TidyViolation::new(name, index + 1, message));
+                }
+            }
+        }
         let lines = document.text.lines().count();
         if name == ARCHITECTURE && lines > ARCHITECTURE_LINES_MAX {
             let message = format!("{lines} lines, at most {ARCHITECTURE_LINES_MAX}; say less");
@@ -34,32 +49,4 @@ pub(super) fn check(sources: &[RepositoryFile]) -> Vec<TidyViolation> {
         }
     }
     violations
-}
-
-fn check_file_names(document: &RepositoryFile, sources: &[RepositoryFile]) -> Vec<TidyViolation> {
-    let mut violations = Vec::new();
-    for (index, line) in document.text.lines().enumerate() {
-        for name in file_names(line).filter(|name| !exists(name, sources)) {
-            let message = format!("`{name}` does not exist; mend or delete the name");
-            violations.push(TidyViolation::new(&document.path, index + 1, message));
-        }
-    }
-    violations
-}
-
-/// Returns what looks like a path from the root in backticks or in a fenced map.
-fn file_names(line: &str) -> impl Iterator<Item = &str> {
-    let is_separator = |c: char| c.is_whitespace() || "`()[],;:\"'".contains(c);
-    line.split(is_separator)
-        .filter(|name| name.starts_with("crates/") || name.starts_with("xtask/"))
-        .map(|name| name.trim_end_matches(['.', '/']))
-        // A pattern or a placeholder stands for many files.
-        .filter(|name| name.chars().all(|c| is_word(c) || "/.-".contains(c)))
-}
-
-fn exists(name: &str, sources: &[RepositoryFile]) -> bool {
-    sources.iter().any(|source| {
-        let rest = source.path.strip_prefix(name);
-        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-    })
 }

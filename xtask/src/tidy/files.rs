@@ -13,7 +13,26 @@ pub(super) fn check_lengths(sources: &[RepositoryFile], exceptions: &[&str]) -> 
     let mut long = Vec::new();
     for source in sources.iter().filter(|source| !source.is_test()) {
         let Some(rust) = &source.rust else { continue };
-        let lines = production_lines(&rust.code);
+        // Inline test modules are not counted.
+        let (mut lines, mut rest) = (0, rust.code.as_str());
+        while !rest.is_empty() {
+            let (line, after) = rest.split_once('\n').unwrap_or((rest, ""));
+            let opening = after.find(['{', ';']).unwrap_or(after.len());
+            let (head, body) = after.split_at(opening);
+            let is_module = body.starts_with('{') && words(head).any(|word| word == "mod");
+            if line.trim() == "#[cfg(test)]" && is_module {
+                let mut depth = 0_usize;
+                let close = body.find(|next: char| {
+                    depth = depth + usize::from(next == '{') - usize::from(next == '}');
+                    depth == 0
+                });
+                rest = close.map_or("", |close| &body[close..]);
+                rest = rest.split_once('\n').map_or("", |(_, rest)| rest);
+            } else {
+                lines += 1;
+                rest = after;
+            }
+        }
         if lines <= FILE_LINES_MAX {
             continue;
         }
@@ -30,45 +49,6 @@ pub(super) fn check_lengths(sources: &[RepositoryFile], exceptions: &[&str]) -> 
         violations.push(TidyViolation::new(exception, 1, message));
     }
     violations
-}
-
-/// Counts the lines outside of inline test modules.
-fn production_lines(code: &str) -> usize {
-    let lines: Vec<&str> = code.lines().collect();
-    let mut count = 0;
-    let mut index = 0;
-    while let Some(line) = lines.get(index) {
-        let rest = lines.get(index..).unwrap_or_default();
-        let skipped = if line.trim() == "#[cfg(test)]" { inline_module_lines(rest) } else { 0 };
-        count += usize::from(skipped == 0);
-        index += skipped.max(1);
-    }
-    count
-}
-
-/// Returns how many lines the module takes that opens after a `#[cfg(test)]`, or 0 if none does.
-fn inline_module_lines(lines: &[&str]) -> usize {
-    let mut depth = 0_usize;
-    let mut item = String::new();
-    for (index, line) in lines.iter().enumerate().skip(1) {
-        if depth == 0 {
-            item.push_str(line);
-            item.push(' ');
-        }
-        for character in line.chars() {
-            match character {
-                '{' => depth += 1,
-                '}' => depth = depth.saturating_sub(1),
-                ';' if depth == 0 => return 0,
-                _ => {}
-            }
-        }
-        let is_module = words(&item).any(|word| word == "mod");
-        if depth == 0 && item.contains('{') {
-            return if is_module { index + 1 } else { 0 };
-        }
-    }
-    0
 }
 
 /// Fails Rust files that do not open by saying what they are for.
@@ -98,67 +78,47 @@ pub(super) fn check_test_place(source: &RepositoryFile) -> Vec<TidyViolation> {
 
 /// Fails modules that their parent does not declare.
 pub(super) fn check_declared(sources: &[RepositoryFile]) -> Vec<TidyViolation> {
-    let modules = sources.iter().filter(|source| source.rust.is_some());
-    modules.filter_map(|source| check_module(source, sources)).collect()
-}
-
-fn check_module(source: &RepositoryFile, sources: &[RepositoryFile]) -> Option<TidyViolation> {
-    let (dir, file_name) = source.path.rsplit_once('/')?;
-    let (dir, stem) = match file_name.strip_suffix(".rs")? {
-        "mod" => dir.rsplit_once('/')?,
-        stem => (dir, stem),
-    };
-    if !is_in_module_tree(dir) || is_root(dir, stem) {
-        return None;
+    let mut violations = Vec::new();
+    for source in sources.iter().filter(|source| source.rust.is_some()) {
+        let path = source.path.strip_suffix(".rs").unwrap_or(&source.path);
+        let path = path.strip_suffix("/mod").unwrap_or(path);
+        let Some((dir, stem)) = path.rsplit_once('/') else { continue };
+        // Other Rust files, such as examples, become modules of nothing.
+        let parts: Vec<&str> = dir.split('/').collect();
+        let is_in_module_tree =
+            parts.contains(&"src") || parts.windows(2).any(|pair| pair == ["tests", "it"]);
+        // Cargo itself finds these.
+        let is_root = stem == "main" || stem == "lib" || dir.ends_with("/src/bin");
+        if !is_in_module_tree || is_root {
+            continue;
+        }
+        let parents = [".rs", "/mod.rs", "/main.rs", "/lib.rs"].map(|end| format!("{dir}{end}"));
+        let parents: Vec<&RepositoryFile> =
+            sources.iter().filter(|source| parents.contains(&source.path)).collect();
+        let is_declared = parents.iter().filter_map(|parent| parent.rust.as_ref()).any(|rust| {
+            let words = words(&rust.code);
+            words.clone().zip(words.skip(1)).any(|pair| pair == ("mod", stem))
+        });
+        // An attribute or a macro of another file of the crate may name it.
+        let crate_of = |path: &str| path.split('/').take(2).collect::<Vec<_>>().join("/");
+        let ends = ["\"", "/"].map(|before| format!("{before}{}\"", source.file_name()));
+        let mut others = sources.iter().filter(|other| {
+            other.path != source.path
+                && other.rust.is_some()
+                && crate_of(&other.path) == crate_of(&source.path)
+        });
+        let includes = |line: &str| {
+            (line.contains("#[path") || line.contains("include!("))
+                && ends.iter().any(|end| line.contains(end))
+        };
+        if is_declared || others.any(|other| other.text.lines().any(includes)) {
+            continue;
+        }
+        let parent = parents.first().map_or("its parent module", |parent| parent.path.as_str());
+        let message = format!("never built: declare `mod {stem};` in {parent}, or delete the file");
+        violations.push(TidyViolation::new(&source.path, 1, message));
     }
-    let parents = [
-        format!("{dir}.rs"),
-        format!("{dir}/mod.rs"),
-        format!("{dir}/main.rs"),
-        format!("{dir}/lib.rs"),
-    ];
-    let parents: Vec<&RepositoryFile> =
-        sources.iter().filter(|source| parents.contains(&source.path)).collect();
-    if parents.iter().any(|parent| declares(parent, stem)) || is_included(source, sources) {
-        return None;
-    }
-    let parent = parents.first().map_or("its parent module", |parent| parent.path.as_str());
-    let message = format!("never built: declare `mod {stem};` in {parent}, or delete the file");
-    Some(TidyViolation::new(&source.path, 1, message))
-}
-
-/// Returns whether Rust files in a directory become modules of something, as examples do not.
-fn is_in_module_tree(dir: &str) -> bool {
-    let parts: Vec<&str> = dir.split('/').collect();
-    parts.contains(&"src") || parts.windows(2).any(|pair| pair == ["tests", "it"])
-}
-
-/// Returns whether Cargo itself finds the file.
-fn is_root(dir: &str, stem: &str) -> bool {
-    stem == "main" || stem == "lib" || dir.ends_with("/src/bin")
-}
-
-fn declares(parent: &RepositoryFile, module: &str) -> bool {
-    let Some(rust) = &parent.rust else { return false };
-    let mut previous = "";
-    words(&rust.code).any(|word| {
-        let found = previous == "mod" && word == module;
-        previous = word;
-        found
-    })
-}
-
-/// Returns whether some file of the same directory tree names this one in an attribute or macro.
-fn is_included(source: &RepositoryFile, sources: &[RepositoryFile]) -> bool {
-    let crate_of = |path: &str| path.split('/').take(2).collect::<Vec<_>>().join("/");
-    let quoted = [format!("\"{}\"", source.file_name()), format!("/{}\"", source.file_name())];
-    sources.iter().filter(|other| other.path != source.path && other.rust.is_some()).any(|other| {
-        crate_of(&other.path) == crate_of(&source.path)
-            && other.text.lines().any(|line| {
-                (line.contains("#[path") || line.contains("include!("))
-                    && quoted.iter().any(|quoted| line.contains(quoted))
-            })
-    })
+    violations
 }
 
 /// Fails fuzz targets that the manifest of `fuzz/` does not build.
@@ -169,16 +129,15 @@ pub(super) fn check_fuzz_targets(sources: &[RepositoryFile]) -> Vec<TidyViolatio
         Ok(declared) => declared,
         Err(err) => return vec![TidyViolation::new(MANIFEST, 1, err.to_string())],
     };
-    let targets = sources.iter().filter_map(|source| {
-        let name = source.path.strip_prefix("fuzz/fuzz_targets/")?.strip_suffix(".rs")?;
-        Some((source, name.to_owned()))
-    });
-    targets
-        .filter(|(_, name)| !declared.contains(name))
-        .map(|(source, name)| {
+    let mut violations = Vec::new();
+    for source in sources {
+        let name = source.path.strip_prefix("fuzz/fuzz_targets/");
+        let Some(name) = name.and_then(|name| name.strip_suffix(".rs")) else { continue };
+        if !declared.iter().any(|target| target == name) {
             let message =
                 format!("never built: add a [[bin]] with name = \"{name}\" to {MANIFEST}");
-            TidyViolation::new(&source.path, 1, message)
-        })
-        .collect()
+            violations.push(TidyViolation::new(&source.path, 1, message));
+        }
+    }
+    violations
 }

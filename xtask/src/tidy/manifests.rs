@@ -14,7 +14,14 @@ const SECTIONS: &[&str] = &["dependencies", "dev-dependencies", "build-dependenc
 pub(super) fn check(sources: &[RepositoryFile]) -> Vec<TidyViolation> {
     let mut violations = Vec::new();
     let mut used = BTreeSet::new();
-    for source in sources.iter().filter(|source| is_member(&source.path)) {
+    let mut root = None;
+    for source in sources.iter().filter(|source| source.path.ends_with("Cargo.toml")) {
+        // `fuzz/` is a separate workspace.
+        let is_member = source.path == "xtask/Cargo.toml"
+            || (source.path.starts_with("crates/") && source.path.ends_with("/Cargo.toml"));
+        if !is_member && source.path != ROOT {
+            continue;
+        }
         let manifest = match source.text.parse::<toml::Table>() {
             Ok(manifest) => manifest,
             Err(err) => {
@@ -22,57 +29,43 @@ pub(super) fn check(sources: &[RepositoryFile]) -> Vec<TidyViolation> {
                 continue;
             }
         };
-        for (name, dependency) in dependencies(&manifest) {
+        if !is_member {
+            root = Some((source, manifest));
+            continue;
+        }
+        // The dependencies for one platform are in tables of it.
+        let targets = manifest.get("target").and_then(toml::Value::as_table);
+        let targets =
+            targets.into_iter().flat_map(toml::Table::values).filter_map(toml::Value::as_table);
+        let dependencies = std::iter::once(&manifest)
+            .chain(targets)
+            .flat_map(|table| SECTIONS.iter().filter_map(|section| table.get(*section)?.as_table()))
+            .flatten();
+        for (name, dependency) in dependencies {
             if !is_inherited(dependency) {
                 let message =
                     format!("write `{name}.workspace = true` and give the version in {ROOT}");
                 let line = line_of(&source.text, name);
                 violations.push(TidyViolation::new(&source.path, line, message));
             }
-            used.insert(name.to_owned());
+            used.insert(name.clone());
         }
         if !manifest.get("lints").is_some_and(is_inherited) {
             let message = "inherit the lints: `[lints]` with `workspace = true`";
             violations.push(TidyViolation::new(&source.path, 1, message));
         }
     }
-    if let Some(root) = sources.iter().find(|source| source.path == ROOT) {
-        violations.extend(check_unused(root, &used));
+    if let Some((root, manifest)) = &root {
+        let declared =
+            manifest.get("workspace").and_then(|workspace| workspace.get("dependencies"));
+        let names =
+            declared.and_then(toml::Value::as_table).into_iter().flat_map(toml::Table::keys);
+        for name in names.filter(|name| !used.contains(*name)) {
+            let message = format!("no crate uses `{name}`; delete it");
+            violations.push(TidyViolation::new(ROOT, line_of(&root.text, name), message));
+        }
     }
     violations
-}
-
-/// Returns whether a path is the manifest of a workspace member; `fuzz/` is a separate workspace.
-fn is_member(path: &str) -> bool {
-    path == "xtask/Cargo.toml" || (path.starts_with("crates/") && path.ends_with("/Cargo.toml"))
-}
-
-fn check_unused(root: &RepositoryFile, used: &BTreeSet<String>) -> Vec<TidyViolation> {
-    let manifest: toml::Table = match root.text.parse() {
-        Ok(manifest) => manifest,
-        Err(err) => return vec![TidyViolation::new(ROOT, 1, err.message())],
-    };
-    let declared = manifest.get("workspace").and_then(|workspace| workspace.get("dependencies"));
-    let names = declared.and_then(toml::Value::as_table).into_iter().flat_map(toml::Table::keys);
-    names
-        .filter(|name| !used.contains(*name))
-        .map(|name| {
-            let message = format!("no crate uses `{name}`; delete it");
-            TidyViolation::new(ROOT, line_of(&root.text, name), message)
-        })
-        .collect()
-}
-
-/// Returns all dependencies of a manifest, those for one platform too.
-fn dependencies(manifest: &toml::Table) -> Vec<(&str, &toml::Value)> {
-    let targets = manifest.get("target").and_then(toml::Value::as_table);
-    let targets =
-        targets.into_iter().flat_map(toml::Table::values).filter_map(toml::Value::as_table);
-    std::iter::once(manifest)
-        .chain(targets)
-        .flat_map(|table| SECTIONS.iter().filter_map(|section| table.get(*section)?.as_table()))
-        .flat_map(|section| section.iter().map(|(name, value)| (name.as_str(), value)))
-        .collect()
 }
 
 fn is_inherited(value: &toml::Value) -> bool {

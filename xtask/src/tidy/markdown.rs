@@ -43,7 +43,10 @@ pub(super) fn paragraphs(markdown: &str) -> Vec<Paragraph> {
             _ => {}
         }
         let is_text = is_outside && !content.is_empty() && !content.starts_with(['#', '|', '<']);
-        let item = list_item(content);
+        // The text of a list item's first line.
+        let number = content.trim_start_matches(|c: char| c.is_ascii_digit());
+        let numbered = number.strip_prefix(". ").filter(|_| number.len() < content.len());
+        let item = content.strip_prefix("- ").or(content.strip_prefix("* ")).or(numbered);
         if (!is_text || item.is_some()) && !open.text.is_empty() {
             let empty = Paragraph { text: String::new(), lines: Vec::new() };
             paragraphs.push(std::mem::replace(&mut open, empty));
@@ -56,32 +59,18 @@ pub(super) fn paragraphs(markdown: &str) -> Vec<Paragraph> {
         paragraphs.push(open);
     }
     for paragraph in &mut paragraphs {
-        paragraph.text = without_code(&paragraph.text);
+        // Characters that end no word take the places of those of code spans.
+        let mut plain = String::new();
+        for (index, part) in paragraph.text.split('`').enumerate() {
+            if index > 0 {
+                plain.push('`');
+            }
+            match index % 2 {
+                0 => plain.push_str(part),
+                _ => plain.push_str(&"c".repeat(part.len())),
+            }
+        }
+        paragraph.text = plain;
     }
     paragraphs
-}
-
-/// Returns the text of a list item's first line.
-fn list_item(line: &str) -> Option<&str> {
-    let unnumbered = ["- ", "* "].into_iter().find_map(|bullet| line.strip_prefix(bullet));
-    let numbered = || line.trim_start_matches(|c: char| c.is_ascii_digit()).strip_prefix(". ");
-    unnumbered.or_else(|| numbered().filter(|_| line.starts_with(|c: char| c.is_ascii_digit())))
-}
-
-/// Replaces the contents of code spans and the targets of links by a character each that ends no word.
-fn without_code(text: &str) -> String {
-    let mut plain = String::new();
-    let mut is_code = false;
-    for (index, part) in text.split('`').enumerate() {
-        if index > 0 {
-            plain.push('`');
-        }
-        if is_code {
-            plain.extend(part.chars().flat_map(|c| std::iter::repeat_n('c', c.len_utf8())));
-        } else {
-            plain.push_str(part);
-        }
-        is_code = !is_code;
-    }
-    plain
 }

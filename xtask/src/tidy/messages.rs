@@ -33,38 +33,24 @@ const MESSAGE_TEXTS: &[&str] = &[
     "error.to_string()",
 ];
 
-/// A file that looks into messages for a good reason.
-pub(super) struct ForeignMessages {
-    pub(super) path: &'static str,
-    pub(super) why: &'static str,
-}
-
-/// Files that look into messages of other programs and crates, of which there is nothing but the text, or for the words alone.
-pub(super) const FOREIGN_MESSAGES: &[ForeignMessages] = &[
-    ForeignMessages {
-        path: "crates/haft-app/src/manifest/read.rs",
-        why: "the crate toml tells what it expected in words only",
-    },
-    ForeignMessages {
-        path: "crates/haft-app/src/mcp_servers/grants.rs",
-        why: "what a server lacks is in the words of its program",
-    },
-    ForeignMessages {
-        path: "crates/haft-lsp/src/server_state.rs",
-        why: "a language server tells its state in words",
-    },
-    ForeignMessages {
-        path: "crates/haft-python/src/check.rs",
-        why: "Python tells an unknown encoding in words",
-    },
-    ForeignMessages {
-        path: "crates/haft-tools/src/web_fetch.rs",
-        why: "an error names its URL once, and nothing else depends on it",
-    },
-    ForeignMessages {
-        path: "crates/haft-tools/src/grep/pattern.rs",
-        why: "the crate regex tells what it does not support in words",
-    },
+/// Files that look into messages of other programs and crates, of which there is nothing but the text, or for the words alone,
+/// each with the reason.
+pub(super) const FOREIGN_MESSAGES: &[(&str, &str)] = &[
+    ("crates/haft-app/src/manifest/read.rs", "the crate toml tells what it expected in words only"),
+    (
+        "crates/haft-app/src/mcp_servers/grants.rs",
+        "what a server lacks is in the words of its program",
+    ),
+    ("crates/haft-lsp/src/server_state.rs", "a language server tells its state in words"),
+    ("crates/haft-python/src/check.rs", "Python tells an unknown encoding in words"),
+    (
+        "crates/haft-tools/src/web_fetch.rs",
+        "an error names its URL once, and nothing else depends on it",
+    ),
+    (
+        "crates/haft-tools/src/grep/pattern.rs",
+        "the crate regex tells what it does not support in words",
+    ),
 ];
 
 /// Crates whose readers are at a command line, or that are not shipped.
@@ -119,30 +105,44 @@ const OPTIONS: &[&str] = &[
 /// Fails production code that looks into the text of a message, and an exception that is none any more.
 pub(super) fn check_looks(
     sources: &[RepositoryFile],
-    exceptions: &[ForeignMessages],
+    exceptions: &[(&str, &str)],
 ) -> Vec<TidyViolation> {
     let mut violations = Vec::new();
     for source in sources.iter().filter(|source| is_production(source)) {
-        let exception = exceptions.iter().find(|exception| exception.path == source.path);
-        let lines = lines_with_looks(source);
-        if exception.is_none() {
-            violations.extend(lines.iter().map(|(line, text)| {
+        let is_exception = exceptions.iter().any(|(path, _)| *path == source.path);
+        let code = production_code(source);
+        let mut found = Vec::new();
+        for look in LOOKS {
+            for (at, _) in code.match_indices(look) {
+                let before = code[..at].trim_end();
+                let text = MESSAGE_TEXTS.iter().find(|text| {
+                    let rest = before.strip_suffix(**text);
+                    let is_whole = |rest: &str| !rest.chars().next_back().is_some_and(is_word);
+                    rest.is_some_and(|rest| text.starts_with('.') || is_whole(rest))
+                });
+                found.extend(text.map(|text| (before.lines().count(), format!("{text}{look}…)"))));
+            }
+        }
+        found.sort();
+        if !is_exception {
+            violations.extend(found.iter().map(|(line, text)| {
                 let message = format!(
                     "`{text}` looks into the text of a message: have what it looks for as a value, such as a Refusal"
                 );
                 TidyViolation::new(&source.path, *line, message)
             }));
-        } else if lines.is_empty() {
+        } else if found.is_empty() {
             let message =
                 "no message is looked into here any more: delete the row of FOREIGN_MESSAGES";
             violations.push(TidyViolation::new(&source.path, 1, message));
         }
     }
-    let is_gone = |row: &&ForeignMessages| sources.iter().all(|source| source.path != row.path);
-    violations.extend(exceptions.iter().filter(is_gone).map(|row| {
-        let message = format!("FOREIGN_MESSAGES names this file, which is gone ({})", row.why);
-        TidyViolation::new(row.path, 1, message)
-    }));
+    for (path, why) in exceptions {
+        if sources.iter().all(|source| source.path != *path) {
+            let message = format!("FOREIGN_MESSAGES names this file, which is gone ({why})");
+            violations.push(TidyViolation::new(path, 1, message));
+        }
+    }
     violations
 }
 
@@ -154,8 +154,34 @@ pub(super) fn check_advice(source: &RepositoryFile) -> Vec<TidyViolation> {
         return Vec::new();
     }
     let mut violations = Vec::new();
-    for (line, text) in literals(source) {
-        if let Some(found) = advice_in(&text) {
+    let (mut line, mut open) = (1, None::<(usize, String)>);
+    let mut literals = Vec::new();
+    for (of_code, character) in production_code(source).chars().zip(source.text.chars()) {
+        match (&mut open, of_code) {
+            (None, '"') => open = Some((line, String::new())),
+            (Some(_), '"') => literals.extend(open.take()),
+            (Some((_, text)), _) => text.push(character),
+            (None, _) => {}
+        }
+        line += usize::from(character == '\n');
+    }
+    for (line, text) in literals {
+        // A literal that goes on in the next line has a break where a reader sees a space.
+        let text = text.replace('\\', " ").split_whitespace().collect::<Vec<_>>().join(" ");
+        let stands_alone = |at: usize, length: usize| {
+            let joins = |character: char| is_word(character) || character == '-';
+            let before = text[..at].chars().next_back();
+            let after = text[at + length..].chars().next();
+            !before.is_some_and(joins) && !after.is_some_and(joins)
+        };
+        let commands = COMMANDS.iter().map(|command| format!("haft {command}"));
+        let mut needles = commands.chain(OPTIONS.iter().map(|option| (*option).to_owned()));
+        // A literal that is nothing but an option declares it.
+        let found = needles.find(|needle| {
+            text != *needle
+                && text.match_indices(needle.as_str()).any(|(at, _)| stands_alone(at, needle.len()))
+        });
+        if let Some(found) = found {
             let message = format!(
                 "`{found}` is of the command line, and this library may be used without: make it a Remedy, which haft-cli \
                  puts into words"
@@ -178,62 +204,6 @@ fn production_code(source: &RepositoryFile) -> &str {
     let code = source.rust.as_ref().map_or("", |rust| rust.code.as_str());
     let tests = code.find("#[cfg(test)]\nmod tests {").unwrap_or(code.len());
     &code[..tests]
-}
-
-/// Returns the lines that look into a message, each with what does.
-fn lines_with_looks(source: &RepositoryFile) -> Vec<(usize, String)> {
-    let code = production_code(source);
-    let mut found = Vec::new();
-    for look in LOOKS {
-        for (at, _) in code.match_indices(look) {
-            let before = code[..at].trim_end();
-            if let Some(text) = MESSAGE_TEXTS.iter().find(|text| ends_with_text(before, text)) {
-                found.push((before.lines().count(), format!("{text}{look}…)")));
-            }
-        }
-    }
-    found.sort();
-    found
-}
-
-fn ends_with_text(before: &str, text: &str) -> bool {
-    let Some(rest) = before.strip_suffix(text) else { return false };
-    text.starts_with('.') || !rest.chars().next_back().is_some_and(is_word)
-}
-
-/// Returns the literals of a file up to its tests, each with its line.
-fn literals(source: &RepositoryFile) -> Vec<(usize, String)> {
-    let code = production_code(source);
-    let mut found = Vec::new();
-    let (mut line, mut open) = (1, None::<(usize, String)>);
-    for (of_code, character) in code.chars().zip(source.text.chars()) {
-        match (&mut open, of_code) {
-            (None, '"') => open = Some((line, String::new())),
-            (Some(_), '"') => found.extend(open.take()),
-            (Some((_, text)), _) => text.push(character),
-            (None, _) => {}
-        }
-        line += usize::from(character == '\n');
-    }
-    found
-}
-
-/// Returns the first command or option of haft in a sentence. A literal that is nothing but an option declares it.
-fn advice_in(text: &str) -> Option<String> {
-    // A literal that goes on in the next line has a break where a reader sees a space.
-    let text = text.replace('\\', " ").split_whitespace().collect::<Vec<_>>().join(" ");
-    let stands_alone = |at: usize, length: usize| {
-        let joins = |character: char| is_word(character) || character == '-';
-        let before = text[..at].chars().next_back();
-        let after = text[at + length..].chars().next();
-        !before.is_some_and(joins) && !after.is_some_and(joins)
-    };
-    let commands = COMMANDS.iter().map(|command| format!("haft {command}"));
-    let mut needles = commands.chain(OPTIONS.iter().map(|option| (*option).to_owned()));
-    needles.find(|needle| {
-        text != *needle
-            && text.match_indices(needle.as_str()).any(|(at, _)| stands_alone(at, needle.len()))
-    })
 }
 
 #[cfg(test)]
@@ -267,11 +237,10 @@ mod tests {
 
     #[test]
     fn exceptions_are_for_files_that_need_them() {
-        let row = || ForeignMessages { path: PATH, why: "it is Python's" };
         let check = |files: &[(&str, &str)], expect: &[&str]| {
             let sources: Vec<RepositoryFile> =
                 files.iter().map(|(path, text)| RepositoryFile::new(*path, *text)).collect();
-            let violations = check_looks(&sources, &[row()]);
+            let violations = check_looks(&sources, &[(PATH, "it is Python's")]);
             let said: Vec<String> = violations.iter().map(ToString::to_string).collect();
             assert_eq!(said, expect);
         };

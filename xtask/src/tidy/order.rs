@@ -617,6 +617,7 @@ pub(super) const MODULE_ORDER: &[ModuleOrder] = &[
     ModuleOrder {
         crate_name: "xtask",
         modules: &[
+            "files",
             "markers",
             "process",
             "rust_text",
@@ -637,118 +638,62 @@ pub(super) const MODULE_ORDER: &[ModuleOrder] = &[
     },
 ];
 
-/// Crates whose modules or files still import from one another in a cycle.
-pub(super) const CRATES_WITH_CYCLES: &[&str] = &[];
-
 /// Fails imports from later modules, cycles of files, and rows that no longer fit.
-pub(super) fn check(
-    files: &[ProductionFile],
-    orders: &[ModuleOrder],
-    exceptions: &[&str],
-) -> Vec<TidyViolation> {
+pub(super) fn check(files: &[ProductionFile], orders: &[ModuleOrder]) -> Vec<TidyViolation> {
     let crates = by_crate(files);
     let mut violations = Vec::new();
     for (crate_name, files) in &crates {
         let imports = CrateImports::resolve(files);
-        let order = orders.iter().find(|order| order.crate_name == *crate_name);
-        match (order, exceptions.contains(crate_name)) {
-            (Some(order), false) => {
-                violations.extend(check_modules(&imports, order));
-                violations.extend(check_cycles(&imports));
+        let (modules, graph) = imports.module_graph();
+        let Some(order) = orders.iter().find(|order| order.crate_name == *crate_name) else {
+            let fitting: Vec<&str> = graph.order().into_iter().map(|at| modules[at]).collect();
+            let message = format!(
+                "`{crate_name}` has no row in MODULE_ORDER; this one has the fewest imports \
+                 from later modules: {fitting:?}"
+            );
+            violations.push(TidyViolation::new(TABLE_PATH, 1, message));
+            continue;
+        };
+        let place = |module: &str| order.modules.iter().position(|listed| *listed == module);
+        for module in modules.iter().filter(|module| place(module).is_none()) {
+            let message = format!("`{crate_name}` has no place for its module `{module}`");
+            violations.push(TidyViolation::new(TABLE_PATH, 1, message));
+        }
+        for listed in order.modules.iter().filter(|listed| !modules.contains(listed)) {
+            let message = format!("`{crate_name}` has no module `{listed}`; delete it");
+            violations.push(TidyViolation::new(TABLE_PATH, 1, message));
+        }
+        for (file, targets) in imports.files.iter().zip(&imports.imports) {
+            let Some(module) = file.module.first() else { continue };
+            for (target, line) in targets {
+                let target = imports.files[*target];
+                let is_earlier = target
+                    .module
+                    .first()
+                    .is_some_and(|other| other == module || place(other) < place(module));
+                if !is_earlier {
+                    let message = format!(
+                        "imports from {}, but MODULE_ORDER in {TABLE_PATH} has its module later",
+                        target.path
+                    );
+                    violations.push(TidyViolation::new(&file.path, *line, message));
+                }
             }
-            (None, true) if can_be_ordered(&imports) => {
-                let message = format!(
-                    "`{crate_name}` has no cycles any more: delete it from CRATES_WITH_CYCLES and \
-                     give it a row in MODULE_ORDER, such as {}",
-                    fitting_order(&imports)
-                );
-                violations.push(TidyViolation::new(TABLE_PATH, 1, message));
-            }
-            (None, true) => {}
-            (None, false) => {
-                let message = format!(
-                    "`{crate_name}` has no row in MODULE_ORDER; this one has the fewest imports \
-                     from later modules: {}",
-                    fitting_order(&imports)
-                );
-                violations.push(TidyViolation::new(TABLE_PATH, 1, message));
-            }
-            (Some(_), true) => {
-                let message = format!(
-                    "`{crate_name}` has a row in MODULE_ORDER; delete it from CRATES_WITH_CYCLES"
-                );
-                violations.push(TidyViolation::new(TABLE_PATH, 1, message));
+        }
+        // Cycles across modules break the order.
+        for cycle in imports.file_graph().cycles() {
+            let files: Vec<&ProductionFile> =
+                cycle.iter().map(|file| imports.files[*file]).collect();
+            if files.iter().all(|file| file.module.first() == files[0].module.first()) {
+                let paths: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
+                let message = format!("these files import one another: {}", paths.join(", "));
+                violations.push(TidyViolation::new(paths[0], 1, message));
             }
         }
     }
-    let names = orders.iter().map(|order| order.crate_name).chain(exceptions.iter().copied());
-    for name in names.filter(|name| !crates.contains_key(name)) {
-        let message = format!("there is no crate `{name}`; delete its row");
+    for order in orders.iter().filter(|order| !crates.contains_key(order.crate_name)) {
+        let message = format!("there is no crate `{}`; delete its row", order.crate_name);
         violations.push(TidyViolation::new(TABLE_PATH, 1, message));
     }
     violations
-}
-
-fn check_modules(imports: &CrateImports<'_>, order: &ModuleOrder) -> Vec<TidyViolation> {
-    let mut violations = Vec::new();
-    let place = |module: &str| order.modules.iter().position(|listed| *listed == module);
-    let (modules, _) = imports.module_graph();
-    for module in modules.iter().filter(|module| place(module).is_none()) {
-        let message = format!("`{}` has no place for its module `{module}`", order.crate_name);
-        violations.push(TidyViolation::new(TABLE_PATH, 1, message));
-    }
-    for listed in order.modules.iter().filter(|listed| !modules.contains(listed)) {
-        let message = format!("`{}` has no module `{listed}`; delete it", order.crate_name);
-        violations.push(TidyViolation::new(TABLE_PATH, 1, message));
-    }
-    for (file, targets) in imports.files.iter().zip(&imports.imports) {
-        let Some(module) = file.module.first() else { continue };
-        for (target, line) in targets {
-            let target = imports.files[*target];
-            let is_earlier = match target.module.first() {
-                Some(other) => other == module || place(other) < place(module),
-                None => false,
-            };
-            if !is_earlier {
-                let message = format!(
-                    "imports from {}, but MODULE_ORDER in {TABLE_PATH} has its module later",
-                    target.path
-                );
-                violations.push(TidyViolation::new(&file.path, *line, message));
-            }
-        }
-    }
-    violations
-}
-
-/// Fails files of one module that import one another. Cycles across modules break the order.
-fn check_cycles(imports: &CrateImports<'_>) -> Vec<TidyViolation> {
-    let mut violations = Vec::new();
-    for cycle in imports.file_graph().cycles() {
-        let files: Vec<&ProductionFile> = cycle.iter().map(|file| imports.files[*file]).collect();
-        let top = |file: &ProductionFile| file.module.first().cloned();
-        if files.iter().all(|file| top(file) == top(files[0])) {
-            let paths: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
-            let message = format!("these files import one another: {}", paths.join(", "));
-            violations.push(TidyViolation::new(paths[0], 1, message));
-        }
-    }
-    violations
-}
-
-fn can_be_ordered(imports: &CrateImports<'_>) -> bool {
-    let imports_root = imports.files.iter().zip(&imports.imports).any(|(file, targets)| {
-        !file.module.is_empty()
-            && targets.keys().any(|target| imports.files[*target].module.is_empty())
-    });
-    let (_, modules) = imports.module_graph();
-    !imports_root
-        && modules.upward(&modules.order()).is_empty()
-        && imports.file_graph().cycles().is_empty()
-}
-
-fn fitting_order(imports: &CrateImports<'_>) -> String {
-    let (names, modules) = imports.module_graph();
-    let order: Vec<&str> = modules.order().into_iter().map(|module| names[module]).collect();
-    format!("{order:?}")
 }

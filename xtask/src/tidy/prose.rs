@@ -12,6 +12,7 @@ use anyhow::{Context as _, bail};
 use super::TidyViolation;
 use super::documents::is_generated;
 use super::markdown::{Paragraph, paragraphs};
+use crate::files;
 use crate::repository::RepositoryFile;
 use crate::rust_text::is_word;
 use crate::syntax::ProductionFile;
@@ -119,8 +120,7 @@ pub(super) fn lower_baseline(
     code: &[ProductionFile],
 ) -> anyhow::Result<()> {
     let path = root.join(BASELINE_PATH);
-    let text =
-        std::fs::read_to_string(&path).with_context(|| format!("cannot read {BASELINE_PATH}"))?;
+    let text = files::read(&path)?;
     let allowed: usize = parse_baseline(&text)?.values().sum();
     let found = findings(sources, code);
     let count: usize = found.values().map(Vec::len).sum();
@@ -129,7 +129,7 @@ pub(super) fn lower_baseline(
     }
     let rows: String =
         found.iter().map(|(path, findings)| format!("{path}: {}\n", findings.len())).collect();
-    std::fs::write(&path, rows).with_context(|| format!("cannot write {BASELINE_PATH}"))?;
+    files::write(&path, rows)?;
     println!("{count} places need plainer words, {allowed} before");
     Ok(())
 }
@@ -153,17 +153,39 @@ fn findings<'files>(
         code.iter().map(|file| (file.path.as_str(), file)).collect();
     let mut found = BTreeMap::new();
     for source in sources {
-        let mut paragraphs = match (&source.rust, source.extension()) {
-            (Some(rust), _) => comment_paragraphs(&rust.comments),
-            (None, "md") if is_document(source) => document_paragraphs(source),
+        let is_fixture = source.path.split('/').any(|part| part == "fixtures");
+        let texts = match (&source.rust, source.extension()) {
+            (Some(rust), _) => {
+                // Comments that stand below one another belong together.
+                let mut markdown = String::new();
+                for line in rust.comments.lines().map(str::trim_start) {
+                    let text = ["///", "//!", "//"].iter().find_map(|mark| line.strip_prefix(mark));
+                    markdown.push_str(text.unwrap_or(line).trim_start());
+                    markdown.push('\n');
+                }
+                paragraphs(&markdown)
+            }
+            (None, "md") if source.path == "CHANGELOG.md" => {
+                // Only the next version can still change.
+                let mut versions = source.text.match_indices("\n## ").map(|(start, _)| start);
+                paragraphs(&source.text[..versions.nth(1).unwrap_or(source.text.len())])
+            }
+            (None, "md") if !is_generated(&source.path) && !is_fixture => paragraphs(&source.text),
             (None, _) => continue,
         };
         let mut findings: Vec<ProseFinding> =
-            paragraphs.iter().flat_map(|paragraph| prose_findings(paragraph, true)).collect();
-        if let (Some(rust), Some(file)) = (&source.rust, production.get(source.path.as_str())) {
-            paragraphs = message_paragraphs(&rust.literals, file);
-            findings
-                .extend(paragraphs.iter().flat_map(|paragraph| prose_findings(paragraph, false)));
+            texts.iter().flat_map(|paragraph| prose_findings(paragraph, true)).collect();
+        let lines = source.rust.iter().flat_map(|rust| rust.literals.lines());
+        let file = production.get(source.path.as_str());
+        for (line, number) in lines.zip(1..) {
+            let is_message = file.is_some_and(|file| !file.is_test_line(number))
+                && !SQL_WORDS.iter().any(|word| line.contains(word));
+            // Literals are separated by more than one blank, since quotes and code are blanked out.
+            for literal in line.split("  ").map(str::trim).filter(|literal| literal.contains(' ')) {
+                if is_message {
+                    findings.extend(prose_findings(&Paragraph::of_line(literal, number), false));
+                }
+            }
         }
         if !findings.is_empty() {
             findings.sort_by_key(|finding| finding.line);
@@ -171,48 +193,6 @@ fn findings<'files>(
         }
     }
     found
-}
-
-fn is_document(source: &RepositoryFile) -> bool {
-    !is_generated(&source.path) && !source.path.split('/').any(|part| part == "fixtures")
-}
-
-/// Returns the paragraphs of a document; of the changelog, those of the next version.
-fn document_paragraphs(source: &RepositoryFile) -> Vec<Paragraph> {
-    if source.path != "CHANGELOG.md" {
-        return paragraphs(&source.text);
-    }
-    let versions: Vec<usize> = source.text.match_indices("\n## ").map(|(start, _)| start).collect();
-    paragraphs(&source.text[..versions.get(1).copied().unwrap_or(source.text.len())])
-}
-
-/// Joins comments that stand below one another.
-fn comment_paragraphs(comments: &str) -> Vec<Paragraph> {
-    let markdown: String = comments
-        .lines()
-        .map(|line| {
-            let line = line.trim_start();
-            let text = ["///", "//!", "//"].iter().find_map(|mark| line.strip_prefix(mark));
-            format!("{}\n", text.unwrap_or(line).trim_start())
-        })
-        .collect();
-    paragraphs(&markdown)
-}
-
-/// Returns each message of production code.
-fn message_paragraphs(literals: &str, file: &ProductionFile) -> Vec<Paragraph> {
-    let mut messages = Vec::new();
-    for (index, line) in literals.lines().enumerate() {
-        let number = index + 1;
-        if file.is_test_line(number) || SQL_WORDS.iter().any(|word| line.contains(word)) {
-            continue;
-        }
-        // Literals are separated by more than one blank, since quotes and code are blanked out.
-        for literal in line.split("  ").map(str::trim).filter(|literal| literal.contains(' ')) {
-            messages.push(Paragraph::of_line(literal, number));
-        }
-    }
-    messages
 }
 
 fn prose_findings(paragraph: &Paragraph, has_sentences: bool) -> Vec<ProseFinding> {
@@ -263,9 +243,10 @@ mod tests {
     use super::*;
 
     fn check_comment(comment: &str, expect: &[&str]) {
-        let messages: Vec<String> = comment_paragraphs(comment)
-            .iter()
-            .flat_map(|paragraph| prose_findings(paragraph, true))
+        let sources = [RepositoryFile::new("a.rs", comment)];
+        let messages: Vec<String> = findings(&sources, &[])
+            .values()
+            .flatten()
             .map(|finding| format!("{}: {}", finding.line, finding.message))
             .collect();
         assert_eq!(messages.len(), expect.len(), "{comment}\n{messages:#?}");

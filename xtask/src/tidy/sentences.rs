@@ -10,36 +10,21 @@ use crate::repository::RepositoryFile;
 /// The highest average length of a file's sentences, in words.
 const SENTENCE_WORDS_MAX: usize = 20;
 
-/// Documents whose sentences are still longer.
-pub(super) const LONG_SENTENCES: &[&str] = &[];
-
-/// Fails documents with long sentences, and exceptions that are no longer needed.
-pub(super) fn check(sources: &[RepositoryFile], exceptions: &[&str]) -> Vec<TidyViolation> {
+/// Fails documents with long sentences.
+pub(super) fn check(sources: &[RepositoryFile]) -> Vec<TidyViolation> {
     let mut violations = Vec::new();
-    let mut long = Vec::new();
-    let documents = sources.iter().filter(|source| {
-        source.path.starts_with("docs/")
-            && source.extension() == "md"
-            && !is_generated(&source.path)
-    });
-    for document in documents {
-        let (sentences, words) = count(&document.text);
-        if words <= sentences * SENTENCE_WORDS_MAX {
+    for source in sources.iter().filter(|source| source.path.starts_with("docs/")) {
+        if source.extension() != "md" || is_generated(&source.path) {
             continue;
         }
-        long.push(document.path.as_str());
-        if !exceptions.contains(&document.path.as_str()) {
+        let (sentences, words) = count(&source.text);
+        if words > sentences * SENTENCE_WORDS_MAX {
             let message = format!(
                 "{words} words in {sentences} sentences, at most {SENTENCE_WORDS_MAX} on average; \
                  write one fact a sentence"
             );
-            violations.push(TidyViolation::new(&document.path, 1, message));
+            violations.push(TidyViolation::new(&source.path, 1, message));
         }
-    }
-    for exception in exceptions.iter().filter(|exception| !long.contains(exception)) {
-        let message = "its sentences are short; delete it from LONG_SENTENCES in \
-                       xtask/src/tidy/sentences.rs";
-        violations.push(TidyViolation::new(exception, 1, message));
     }
     violations
 }

@@ -93,42 +93,44 @@ pub(super) fn check_names(source: &RepositoryFile) -> Vec<TidyViolation> {
         violations.push(TidyViolation::new(&source.path, 1, message));
     }
     for (index, line) in rust.code.lines().enumerate() {
-        for name in declared_names(line).filter(|name| is_empty_name(name)) {
-            let message = format!("`{name}` ends in a word that says nothing; name the noun");
-            violations.push(TidyViolation::new(&source.path, index + 1, message));
+        // The trait, which may be foreign, names an associated type; it is the `type` that is indented and
+        // not public.
+        let is_associated = line.trim_start().starts_with("type ") && line.starts_with(' ');
+        let words = words(line);
+        for (keyword, name) in words.clone().zip(words.skip(1)) {
+            let is_declared = ["mod", "struct", "enum", "trait", "union"].contains(&keyword)
+                || (keyword == "type" && !is_associated);
+            let is_empty = EMPTY_NAMES.iter().any(|empty| {
+                let (first, rest) = empty.split_at(1);
+                name == *empty || name.ends_with(&format!("{}{rest}", first.to_ascii_uppercase()))
+            });
+            if is_declared && is_empty {
+                let message = format!("`{name}` ends in a word that says nothing; name the noun");
+                violations.push(TidyViolation::new(&source.path, index + 1, message));
+            }
         }
     }
     violations
-}
-
-/// Returns the names of modules and types that a line declares.
-///
-/// The trait, which may be foreign, names an associated type; it is the `type` that is indented and
-/// not public.
-fn declared_names(line: &str) -> impl Iterator<Item = &str> {
-    let is_associated = line.trim_start().starts_with("type ") && line.starts_with(' ');
-    let words = words(line);
-    words.clone().zip(words.skip(1)).filter_map(move |(keyword, name)| match keyword {
-        "mod" | "struct" | "enum" | "trait" | "union" => Some(name),
-        "type" if !is_associated => Some(name),
-        _ => None,
-    })
-}
-
-fn is_empty_name(name: &str) -> bool {
-    EMPTY_NAMES.iter().any(|empty| {
-        let mut letters = empty.chars();
-        let capital = letters.next().map(|first| first.to_ascii_uppercase());
-        let suffix: String = capital.into_iter().chain(letters).collect();
-        name == *empty || name.ends_with(&suffix)
-    })
 }
 
 /// Fails home directories and registries of one person's machine.
 pub(super) fn check_machine_paths(source: &RepositoryFile) -> Vec<TidyViolation> {
     let mut violations = Vec::new();
     for (index, line) in source.text.lines().enumerate() {
-        if let Some(path) = home_path(line) {
+        let starts_path = |(start, _): &(usize, &str)| {
+            // `src` before its slash says no.
+            let before = line[..*start].chars().next_back();
+            before.is_none_or(|it| it.is_whitespace() || "\"'`=:([,>/".contains(it))
+        };
+        let root = line.match_indices(ROOT_HOME).find(starts_path);
+        let mut homes = HOMES.iter().flat_map(|home| line.match_indices(home)).filter(starts_path);
+        let home = homes.find_map(|(start, home)| {
+            let rest = line[start + home.len()..].chars();
+            let name: String = rest.take_while(|&c| is_word(c) || c == '-' || c == '.').collect();
+            let is_real = !name.is_empty() && !EXAMPLE_HOMES.contains(&name.as_str());
+            is_real.then(|| format!("{home}{name}"))
+        });
+        if let Some(path) = root.map(|(_, root)| root.to_owned()).or(home) {
             let message =
                 format!("`{path}` is a place on one machine; in examples write /home/you");
             violations.push(TidyViolation::new(&source.path, index + 1, message));
@@ -139,30 +141,4 @@ pub(super) fn check_machine_paths(source: &RepositoryFile) -> Vec<TidyViolation>
         }
     }
     violations
-}
-
-/// Returns the first home directory in a line that is no example.
-fn home_path(line: &str) -> Option<String> {
-    if line.match_indices(ROOT_HOME).any(|(start, _)| is_path_start(&line[..start])) {
-        return Some(ROOT_HOME.to_owned());
-    }
-    HOMES.iter().find_map(|home| {
-        line.match_indices(home).filter(|(start, _)| is_path_start(&line[..*start])).find_map(
-            |(start, _)| {
-                let rest = line[start + home.len()..].chars();
-                let name: String =
-                    rest.take_while(|&c| is_word(c) || c == '-' || c == '.').collect();
-                let is_real = !name.is_empty() && !EXAMPLE_HOMES.contains(&name.as_str());
-                is_real.then(|| format!("{home}{name}"))
-            },
-        )
-    })
-}
-
-/// Returns whether an absolute path can start after this text; `src` before its slash says no.
-fn is_path_start(before: &str) -> bool {
-    before
-        .chars()
-        .next_back()
-        .is_none_or(|previous| previous.is_whitespace() || "\"'`=:([,>/".contains(previous))
 }
