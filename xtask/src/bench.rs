@@ -33,6 +33,7 @@ use anyhow::Context as _;
 use self::machine::Machine;
 use self::peers::Peers;
 use self::report::ReportSection;
+use crate::files;
 use crate::process::{cargo, run as run_program};
 use crate::usage::{UsageError, unexpected_argument};
 
@@ -64,25 +65,12 @@ const MEASUREMENTS: &[Measurement] = &[
     Measurement { name: "size", run: size::measure },
 ];
 
-/// How often turns are taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Pace {
-    Full,
-    /// Enough to see that everything runs and roughly how fast.
-    Quick,
-}
-
 /// The measurements that the command line selects.
 struct BenchRequest {
-    pace: Pace,
+    is_quick: bool,
     measurements: Vec<&'static Measurement>,
-}
-
-impl BenchRequest {
-    /// Returns whether the figures are worth keeping.
-    fn is_whole(&self) -> bool {
-        self.pace == Pace::Full && self.measurements.len() == MEASUREMENTS.len()
-    }
+    /// Whether the figures are worth keeping.
+    is_whole: bool,
 }
 
 /// The input of every measurement.
@@ -93,23 +81,20 @@ struct Bench {
     work_dir: PathBuf,
     /// Lies below `target` and is kept for the next time.
     kept_dir: PathBuf,
-    pace: Pace,
+    /// Few rounds are enough to see that everything runs and roughly how fast.
+    is_quick: bool,
 }
 
 impl Bench {
     /// Returns how many rounds to make, given how many a whole run makes.
     fn rounds(&self, full: usize) -> usize {
-        match self.pace {
-            Pace::Full => full,
-            Pace::Quick => full.div_ceil(10),
-        }
+        if self.is_quick { full.div_ceil(10) } else { full }
     }
 
     /// Returns a new directory for the files of one measurement.
     fn make_dir(&self, name: &str) -> anyhow::Result<PathBuf> {
         let dir = self.work_dir.join(name);
-        std::fs::create_dir_all(&dir)
-            .with_context(|| format!("cannot create {}", dir.display()))?;
+        files::create_dir(&dir)?;
         Ok(dir)
     }
 }
@@ -129,18 +114,15 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> anyhow::Result<()> {
         work_dir: target_dir.join("work"),
         kept_dir: target_dir.join("kept"),
         peers: Peers::prepare(root, &target_dir.join("work"))?,
-        pace: request.pace,
+        is_quick: request.is_quick,
     };
     let machine = Machine::look(&bench.peers)?;
     let sections = measure(&bench, &request.measurements);
-    std::fs::remove_dir_all(&bench.work_dir)
-        .with_context(|| format!("cannot delete {}", bench.work_dir.display()))?;
+    files::remove_dir(&bench.work_dir)?;
     let sections = sections?;
     println!("{}", report::targets(&sections));
-    if request.is_whole() {
-        let path = root.join(DOCUMENT);
-        std::fs::write(&path, report::document(&machine, &sections))
-            .with_context(|| format!("cannot write {}", path.display()))?;
+    if request.is_whole {
+        files::write(&root.join(DOCUMENT), report::document(&machine, &sections))?;
         println!("wrote {DOCUMENT}");
     }
     Ok(())
@@ -159,26 +141,26 @@ fn measure(bench: &Bench, measurements: &[&Measurement]) -> anyhow::Result<Vec<R
 }
 
 fn parse(arguments: &[String]) -> Result<BenchRequest, UsageError> {
-    let mut request = BenchRequest { pace: Pace::Full, measurements: Vec::new() };
+    let (mut is_quick, mut measurements) = (false, Vec::new());
     for argument in arguments {
         if argument == "--quick" {
-            request.pace = Pace::Quick;
+            is_quick = true;
         } else if argument.starts_with('-') {
             return Err(unexpected_argument("bench", argument));
+        } else if let Some(found) = MEASUREMENTS.iter().find(|known| known.name == argument) {
+            measurements.push(found);
         } else {
-            let found = MEASUREMENTS.iter().find(|measurement| measurement.name == argument);
-            request.measurements.push(found.ok_or_else(|| unknown(argument))?);
+            let names: Vec<&str> = MEASUREMENTS.iter().map(|known| known.name).collect();
+            let names = names.join(", ");
+            let message = format!("nothing to measure is called `{argument}`; there is {names}");
+            return Err(UsageError(message));
         }
     }
-    if request.measurements.is_empty() {
-        request.measurements = MEASUREMENTS.iter().collect();
+    if measurements.is_empty() {
+        measurements = MEASUREMENTS.iter().collect();
     }
-    Ok(request)
-}
-
-fn unknown(name: &str) -> UsageError {
-    let names: Vec<&str> = MEASUREMENTS.iter().map(|measurement| measurement.name).collect();
-    UsageError(format!("nothing to measure is called `{name}`; there is {}", names.join(", ")))
+    let is_whole = !is_quick && measurements.len() == MEASUREMENTS.len();
+    Ok(BenchRequest { is_quick, measurements, is_whole })
 }
 
 #[cfg(test)]
@@ -199,7 +181,7 @@ mod tests {
         ] {
             let request = request(arguments).expect("the arguments are known");
             assert_eq!(request.measurements.len(), measurements, "{arguments:?}");
-            assert_eq!(request.is_whole(), whole, "{arguments:?}");
+            assert_eq!(request.is_whole, whole, "{arguments:?}");
         }
     }
 

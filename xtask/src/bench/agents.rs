@@ -4,15 +4,13 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
-use std::time::Duration;
 
 use anyhow::Context as _;
 
 use super::Bench;
-use super::journal::cases;
+use super::journal::run_cases;
 use super::report::{BenchTarget, ReportSection, ReportTable, time_table};
-use super::samples::grouped;
-use super::turns::{Case, CaseRow, Figure};
+use crate::markers::grouped;
 use crate::process::capture;
 
 const ROUNDS: usize = 60;
@@ -38,67 +36,47 @@ turn in each.";
 
 pub(super) fn measure(bench: &Bench) -> anyhow::Result<ReportSection> {
     let dir = bench.make_dir("agents")?;
-    let mut cases = steps(bench, &dir)?;
-    let mut targets: Vec<BenchTarget> = cases.iter_mut().filter_map(step_target).collect();
-    let printed = idle(bench, &dir)?;
-    let (table, chats) = memory(&sizes(&printed)?)?;
+    let mut steps = program(bench, "steps", &dir);
+    steps.args([bench.rounds(ROUNDS), CALLS].map(|number| number.to_string()));
+    let mut cases = run_cases(steps)?;
+    let mut targets = Vec::new();
+    for case in &mut cases {
+        let what = format!("{}, over the client alone, p50", case.name);
+        targets.extend(BenchTarget::added(&what, case, BARE, ADDED_US_MAX));
+    }
+    let mut fill = program(bench, "fill", &dir);
+    capture(fill.arg(CHATS.to_string())).context("no chats could be had")?;
+    let printed =
+        capture(&mut program(bench, "idle", &dir)).context("the measuring program failed")?;
+    let (table, chats) = memory(&printed)?;
     targets.extend(chats);
     Ok(ReportSection {
-        title: "Agents".to_owned(),
-        about: format!("{ABOUT}\n\n{ABOUT_MEMORY}"),
-        tables: vec![time_table(&cases), table],
         notes: vec![format!("A turn has {CALLS} calls; {CHATS} sessions are opened.")],
         targets,
+        ..ReportSection::new(
+            "Agents",
+            &format!("{ABOUT}\n\n{ABOUT_MEMORY}"),
+            vec![time_table(&cases), table],
+        )
     })
 }
 
 fn program(bench: &Bench, work: &str, dir: &Path) -> Command {
-    let mut program = Command::new(bench.peers.chats_program());
-    program.arg(work).arg(dir).arg(bench.peers.model_program());
+    let mut program = Command::new(&bench.peers.chats);
+    program.arg(work).arg(dir).arg(&bench.peers.scripted_model);
     program
 }
 
-fn steps(bench: &Bench, dir: &Path) -> anyhow::Result<Vec<Case>> {
-    let mut steps = program(bench, "steps", dir);
-    steps.args([bench.rounds(ROUNDS), CALLS].map(|number| number.to_string()));
-    cases(&capture(&mut steps).context("the measuring program failed")?)
-}
-
-fn idle(bench: &Bench, dir: &Path) -> anyhow::Result<String> {
-    let mut fill = program(bench, "fill", dir);
-    capture(fill.arg(CHATS.to_string())).context("no chats could be had")?;
-    capture(&mut program(bench, "idle", dir)).context("the measuring program failed")
-}
-
-/// Compares what haft adds to the client alone with what it may add, and puts that into the case.
-fn step_target(case: &mut Case) -> Option<BenchTarget> {
-    let added: Duration = case.rows.first()?.figure.median()?.saturating_sub(case.median(BARE)?);
-    let row =
-        CaseRow { name: "what haft adds to that".to_owned(), figure: Figure::Computed(added) };
-    case.rows.push(row);
-    let found = u64::try_from(added.as_micros()).unwrap_or(u64::MAX);
-    Some(BenchTarget::number(
-        &format!("{}, over the client alone, p50", case.name),
-        "µs",
-        found,
-        ADDED_US_MAX,
-    ))
-}
-
-/// Reads what a process says of its size, by when that was.
-fn sizes(printed: &str) -> anyhow::Result<BTreeMap<&str, u64>> {
-    let size = |line| {
-        let (when, bytes) = str::split_once(line, '\t')?;
-        Some((when, bytes.parse().ok()?))
-    };
-    let sizes =
-        printed.lines().map(|line| size(line).with_context(|| format!("{line:?} is no size")));
-    sizes.collect()
-}
-
 /// Returns the memory of all sessions, of one session, and the most that one may hold.
-fn memory(sizes: &BTreeMap<&str, u64>) -> anyhow::Result<(ReportTable, Vec<BenchTarget>)> {
-    let size = |when: &str| sizes.get(when).copied().with_context(|| format!("no size {when}"));
+fn memory(printed: &str) -> anyhow::Result<(ReportTable, Vec<BenchTarget>)> {
+    let mut sizes = BTreeMap::new();
+    for line in printed.lines() {
+        let size = line.split_once('\t').and_then(|(when, size)| Some((when, size.parse().ok()?)));
+        sizes.extend([size.with_context(|| format!("{line:?} is no size"))?]);
+    }
+    let size = |when: &str| -> anyhow::Result<u64> {
+        sizes.get(when).copied().with_context(|| format!("no size {when}"))
+    };
     let before = size(BEFORE)?;
     let mut table = ReportTable::new(&["kB", "the process", "for each session"]);
     table.row([BEFORE.to_owned(), grouped(before / 1_000), String::new()]);
@@ -123,6 +101,9 @@ fn memory(sizes: &BTreeMap<&str, u64>) -> anyhow::Result<(ReportTable, Vec<Bench
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use super::super::journal::cases;
     use super::super::report::TargetVerdict;
     use super::*;
 
@@ -135,7 +116,8 @@ mod tests {
         let printed = "read\thaft\t3000000\nread\tthe client alone\t1000000\n\
                        once\thaft\t3100000\nonce\tthe client alone\t1000000\n";
         let mut cases = cases(printed).expect("it is well formed");
-        let targets: Vec<BenchTarget> = cases.iter_mut().filter_map(step_target).collect();
+        let target = |case| BenchTarget::added("step", case, BARE, ADDED_US_MAX);
+        let targets: Vec<BenchTarget> = cases.iter_mut().filter_map(target).collect();
         assert_eq!(
             found(&targets),
             [("2,000 µs", TargetVerdict::Met), ("2,100 µs", TargetVerdict::NotMet)]
@@ -146,14 +128,14 @@ mod tests {
     #[test]
     fn each_chat_has_its_share() {
         let printed = "with one chat\t20000000\nopened\t30000000\nafter one more turn\t30050000\n";
-        let (table, targets) = memory(&sizes(printed).expect("it is well formed")).expect("whole");
+        let (table, targets) = memory(printed).expect("it is well formed");
         assert_eq!(
             found(&targets),
             [("100,000 bytes", TargetVerdict::Met), ("100,500 bytes", TargetVerdict::NotMet)]
         );
         let text = table.to_string();
         assert!(text.contains("100.5"), "{text}");
-        assert!(sizes("opened 5\n").is_err());
-        assert!(memory(&sizes("opened\t5\n").expect("it is well formed")).is_err());
+        assert!(memory("opened 5\n").is_err());
+        assert!(memory("opened\t5\n").is_err());
     }
 }

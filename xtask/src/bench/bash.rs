@@ -47,11 +47,5 @@ pub(super) fn measure(bench: &Bench) -> anyhow::Result<ReportSection> {
     }
     entrants.push(one_sync("", CALLS, &dir)?);
     let cases = interleave(entrants, bench.rounds(ROUNDS))?;
-    Ok(ReportSection {
-        title: "bash of `true`".to_owned(),
-        about: ABOUT.to_owned(),
-        tables: vec![time_table(&cases)],
-        notes: Vec::new(),
-        targets: Vec::new(),
-    })
+    Ok(ReportSection::new("bash of `true`", ABOUT, vec![time_table(&cases)]))
 }

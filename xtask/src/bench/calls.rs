@@ -15,6 +15,7 @@ use super::peers::{NODE_ABSENT, PEERS, Peer};
 use super::report::{BenchTarget, ReportSection, rate_table, time_table};
 use super::server::{BenchCall, BenchProtocolEra, BenchServer, BenchTransport};
 use super::turns::{Case, Entrant, interleave};
+use crate::files;
 
 const ROUNDS: usize = 20;
 const FILE_BYTES: usize = 4_096;
@@ -71,11 +72,12 @@ pub(super) fn measure_read(bench: &Bench) -> anyhow::Result<ReportSection> {
             .map(|floor| BenchTarget::ratio("read, p50", case, floor.name(), READ_RATIO_MAX))
     };
     Ok(ReportSection {
-        title: "Read of 4 KiB".to_owned(),
-        about: ABOUT_READ.to_owned(),
-        tables: vec![time_table(&calls), rate_table(&batches, READ.batch_calls)],
-        notes: Vec::new(),
         targets: calls.iter().flat_map(targets).collect(),
+        ..ReportSection::new(
+            "Read of 4 KiB",
+            ABOUT_READ,
+            vec![time_table(&calls), rate_table(&batches, READ.batch_calls)],
+        )
     })
 }
 
@@ -86,13 +88,11 @@ pub(super) fn measure_write(bench: &Bench) -> anyhow::Result<ReportSection> {
     calls.push(one_sync(PIPES.0, WRITE.calls, &dir)?);
     let calls = interleave(calls, rounds)?;
     let batches = interleave(WRITE.batches(bench, &dir)?, rounds)?;
-    Ok(ReportSection {
-        title: "Write of 4 KiB".to_owned(),
-        about: ABOUT_WRITE.to_owned(),
-        tables: vec![time_table(&calls), rate_table(&batches, WRITE.batch_calls)],
-        notes: Vec::new(),
-        targets: Vec::new(),
-    })
+    Ok(ReportSection::new(
+        "Write of 4 KiB",
+        ABOUT_WRITE,
+        vec![time_table(&calls), rate_table(&batches, WRITE.batch_calls)],
+    ))
 }
 
 impl BenchWork {
@@ -206,7 +206,7 @@ pub(super) fn one_sync(case: &str, repeats: usize, dir: &Path) -> anyhow::Result
 
 /// Writes the file that reads are about.
 pub(super) fn write_file(path: &Path) -> anyhow::Result<()> {
-    std::fs::write(path, content()).with_context(|| format!("cannot write {}", path.display()))
+    files::write(path, content())
 }
 
 /// Returns the path of the file of that number.

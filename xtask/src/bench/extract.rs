@@ -2,9 +2,7 @@
 //! Content is what the file beside each page of the corpus says that it is, its heading among it, marked by hand.
 
 use std::collections::HashMap;
-use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
-use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
@@ -12,7 +10,8 @@ use anyhow::Context as _;
 
 use super::Bench;
 use super::report::{BenchTarget, ReportSection, ReportTable, time_table};
-use super::turns::{Case, Entrant, interleave};
+use super::turns::{Entrant, interleave};
+use crate::files;
 
 const ROUNDS: usize = 50;
 const CASE: &str = "one page, on average";
@@ -38,63 +37,62 @@ pub(super) fn measure(bench: &Bench) -> anyhow::Result<ReportSection> {
     let mut table = ReportTable::new(&["", "F1", "precision", "recall"]);
     let mut notes = Vec::new();
     let mut entrants = Vec::new();
-    for (name, program) in programs(bench, &dir)? {
+    // These files say what the content of the page beside them is.
+    let mut contents = files::list(&corpus)?;
+    contents.retain(|path| path.extension().is_some_and(|end| end == "main"));
+    let script = dir.join("extract.py");
+    files::write(&script, SCRIPT)?;
+    let other = bench.peers.test_python.as_ref().map(|python| {
+        let mut command = Command::new(python);
+        command.arg(script);
+        command
+    });
+    for (name, program) in [(HAFT, Some(Command::new(&bench.peers.pages))), (OTHER, other)] {
         let Some(mut program) = program else {
             entrants.push(Entrant::absent(CASE, name, ABSENT));
             continue;
         };
         let out = dir.join(format!("{name}-texts"));
-        fs::create_dir_all(&out).with_context(|| format!("cannot create {}", out.display()))?;
-        let mut reader = PageExtractor::start(program.arg(&corpus).arg(&out))?;
+        files::create_dir(&out)?;
+        program.arg(&corpus).arg(&out);
+        program.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = program.spawn().context("a reader of pages does not start")?;
+        let (input, output) =
+            child.stdin.take().zip(child.stdout.take()).context("it has no pipes")?;
+        let mut reader = PageExtractor { child, input, output: BufReader::new(output) };
         // The texts are there when the first answer is.
         reader.ask()?;
-        let (score, pages) = score_of(&corpus, &out)?;
-        let percent = |part: f64| format!("{:.1} %", part * PERCENT);
-        table.row([
-            name.to_owned(),
-            percent(score.f1),
-            percent(score.precision),
-            percent(score.recall),
-        ]);
+        let (mut sums, mut pages) = ([0.0; 3], 0_u32);
+        for content in &contents {
+            let found = out.join(content.with_extension("html").file_name().unwrap_or_default());
+            let found = words(&files::read(&found)?);
+            let Score { f1, precision, recall } = compare(&words(&files::read(content)?), &found);
+            sums = [sums[0] + f1, sums[1] + precision, sums[2] + recall];
+            pages += 1;
+        }
+        let shares = sums.map(|sum| format!("{:.1} %", sum / f64::from(pages.max(1)) * PERCENT));
+        table.row([name.to_owned()].into_iter().chain(shares));
         if notes.is_empty() {
             notes.push(format!("{pages} pages."));
         }
-        let pages = u32::try_from(pages)?;
         entrants.push(Entrant::new(CASE, name, 1, move || Ok(reader.ask()? / pages)));
     }
     let cases = interleave(entrants, bench.rounds(ROUNDS))?;
-    notes.extend(cases.iter().flat_map(rates));
+    for case in &cases {
+        for name in [HAFT, OTHER] {
+            let rate = case.median(name).map(|median| 1.0 / median.as_secs_f64());
+            notes.extend(rate.map(|rate| format!("{name}: {rate:.0} pages a second.")));
+        }
+    }
     let targets = cases
         .iter()
         .map(|case| BenchTarget::ratio("reading pages", case, OTHER, RATIO_MAX))
         .collect();
     Ok(ReportSection {
-        title: "Reading pages".to_owned(),
-        about: ABOUT.to_owned(),
-        tables: vec![time_table(&cases), table],
         notes,
         targets,
+        ..ReportSection::new("Reading pages", ABOUT, vec![time_table(&cases), table])
     })
-}
-
-fn programs(bench: &Bench, dir: &Path) -> anyhow::Result<[(&'static str, Option<Command>); 2]> {
-    let script = dir.join("extract.py");
-    fs::write(&script, SCRIPT).with_context(|| format!("cannot write {}", script.display()))?;
-    let other = bench.peers.test_python().map(|python| {
-        let mut command = Command::new(python);
-        command.arg(script);
-        command
-    });
-    Ok([(HAFT, Some(Command::new(bench.peers.pages_program()))), (OTHER, other)])
-}
-
-/// Says how many pages each reads in a second.
-fn rates(case: &Case) -> Vec<String> {
-    let rate = |name: &str| {
-        let median = case.median(name)?;
-        Some(format!("{name}: {:.0} pages a second.", 1.0 / median.as_secs_f64()))
-    };
-    [HAFT, OTHER].into_iter().filter_map(rate).collect()
 }
 
 /// A process that reads all pages whenever it is asked to.
@@ -105,14 +103,6 @@ struct PageExtractor {
 }
 
 impl PageExtractor {
-    fn start(command: &mut Command) -> anyhow::Result<Self> {
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-        let mut child = command.spawn().context("a reader of pages does not start")?;
-        let (input, output) =
-            child.stdin.take().zip(child.stdout.take()).context("it has no pipes")?;
-        Ok(Self { child, input, output: BufReader::new(output) })
-    }
-
     fn ask(&mut self) -> anyhow::Result<Duration> {
         self.input.write_all(b"\n")?;
         let mut line = String::new();
@@ -136,35 +126,6 @@ struct Score {
     f1: f64,
     precision: f64,
     recall: f64,
-}
-
-/// Returns the average of all pages, and how many there are.
-fn score_of(corpus: &Path, out: &Path) -> anyhow::Result<(Score, usize)> {
-    let mut sum = Score::default();
-    let mut pages = 0_u32;
-    for content in contents(corpus)? {
-        let found = out.join(content.with_extension("html").file_name().unwrap_or_default());
-        let text = |path: &Path| {
-            fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
-        };
-        let score = compare(&words(&text(&content)?), &words(&text(&found)?));
-        sum.f1 += score.f1;
-        sum.precision += score.precision;
-        sum.recall += score.recall;
-        pages += 1;
-    }
-    let count = f64::from(pages.max(1));
-    let average =
-        Score { f1: sum.f1 / count, precision: sum.precision / count, recall: sum.recall / count };
-    Ok((average, usize::try_from(pages)?))
-}
-
-/// Returns the files that say what the content of the page beside them is.
-fn contents(corpus: &Path) -> anyhow::Result<Vec<PathBuf>> {
-    let entries =
-        fs::read_dir(corpus).with_context(|| format!("cannot list {}", corpus.display()))?;
-    let paths = entries.map(|entry| Ok(entry?.path())).collect::<anyhow::Result<Vec<PathBuf>>>()?;
-    Ok(paths.into_iter().filter(|path| path.extension().is_some_and(|end| end == "main")).collect())
 }
 
 /// Counts words; of scripts without spaces each character is one. Addresses of links are none.

@@ -4,7 +4,7 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::time::Instant;
 
 use anyhow::{Context as _, bail, ensure};
@@ -15,6 +15,7 @@ use super::calls::{file, write_file};
 use super::peers::Peer;
 use super::report::{ReportSection, rate_table};
 use super::turns::{Entrant, interleave};
+use crate::files;
 
 const ROUNDS: usize = 20;
 /// Calls of one sample, whatever the number of connections that share them.
@@ -28,66 +29,60 @@ call at a time, then sixty-four of them at once. Clients and servers share the m
 /// A server that listens; it ends with this.
 struct BenchHttpServer {
     child: Child,
-    authority: String,
 }
 
 pub(super) fn measure(bench: &Bench) -> anyhow::Result<ReportSection> {
     let dir = bench.make_dir("http")?;
     let path = file(&dir, 0);
     write_file(&path)?;
+    let expected = files::read(&path)?;
     let mut entrants = Vec::new();
     for (case, connections) in [("1 connection", 1), ("64 connections", 64)] {
         for peer in [Peer::Haft, Peer::Floor] {
-            let command = bench.peers.http_server(peer, &dir).context("both listen")?;
-            entrants.push(entrant(
-                case,
-                peer,
-                BenchHttpServer::start(command)?,
-                connections,
-                &path,
-            )?);
+            let mut command = bench.peers.http_server(peer, &dir).context("both listen")?;
+            let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
+            let stdout = child.stdout.take().context("its output is a pipe")?;
+            let server = BenchHttpServer { child };
+            let mut line = String::new();
+            BufReader::new(stdout).read_line(&mut line)?;
+            let authority =
+                line.trim().strip_prefix("http://").and_then(|url| url.strip_suffix("/mcp"));
+            let authority = authority.with_context(|| format!("{line:?} should be an address"))?;
+
+            let (request, expected) = (request(authority, &path), expected.as_str());
+            let mut clients = (0..connections)
+                .map(|_| BenchHttpClient::connect(authority))
+                .collect::<anyhow::Result<Vec<_>>>()?;
+            let share = BATCH_CALLS as usize / connections;
+            entrants.push(Entrant::new(case, peer.name(), 1, move || {
+                let begin = Instant::now();
+                let answers: Vec<anyhow::Result<Vec<u8>>> = std::thread::scope(|scope| {
+                    let request = &request;
+                    let running: Vec<_> = clients
+                        .iter_mut()
+                        .map(|client| {
+                            scope.spawn(move || {
+                                (0..share).try_fold(Vec::new(), |_, _| client.call(request))
+                            })
+                        })
+                        .collect();
+                    let ended = running.into_iter().map(std::thread::ScopedJoinHandle::join);
+                    ended.map(|one| one.expect("a client does not panic")).collect()
+                });
+                let elapsed = begin.elapsed();
+                for answer in answers {
+                    let answer: Value =
+                        serde_json::from_slice(&answer?).context("an answer should be JSON")?;
+                    let text = answer.pointer("/result/content/0/text").and_then(Value::as_str);
+                    ensure!(text == Some(expected), "the call did not do its work: {answer}");
+                }
+                let _ = &server;
+                Ok(elapsed)
+            }));
         }
     }
     let cases = interleave(entrants, bench.rounds(ROUNDS))?;
-    Ok(ReportSection {
-        title: "Calls over HTTP".to_owned(),
-        about: ABOUT.to_owned(),
-        tables: vec![rate_table(&cases, BATCH_CALLS)],
-        notes: Vec::new(),
-        targets: Vec::new(),
-    })
-}
-
-fn entrant(
-    case: &str,
-    peer: Peer,
-    server: BenchHttpServer,
-    connections: usize,
-    path: &Path,
-) -> anyhow::Result<Entrant<'static>> {
-    let request = request(&server.authority, path);
-    let expected = std::fs::read_to_string(path)?;
-    let mut clients = (0..connections)
-        .map(|_| BenchHttpClient::connect(&server.authority))
-        .collect::<anyhow::Result<Vec<_>>>()?;
-    let share = BATCH_CALLS as usize / connections;
-    Ok(Entrant::new(case, peer.name(), 1, move || {
-        let begin = Instant::now();
-        let answers = std::thread::scope(|scope| {
-            let running: Vec<_> = clients
-                .iter_mut()
-                .map(|client| scope.spawn(|| client.call_often(&request, share)))
-                .collect();
-            running.into_iter().map(|one| one.join().expect("a client does not panic")).collect()
-        });
-        let elapsed = begin.elapsed();
-        let answers: anyhow::Result<Vec<Vec<u8>>> = answers;
-        for answer in answers? {
-            check(&answer, &expected)?;
-        }
-        let _ = &server;
-        Ok(elapsed)
-    }))
+    Ok(ReportSection::new("Calls over HTTP", ABOUT, vec![rate_table(&cases, BATCH_CALLS)]))
 }
 
 fn request(authority: &str, path: &Path) -> Vec<u8> {
@@ -108,13 +103,6 @@ fn request(authority: &str, path: &Path) -> Vec<u8> {
     .into_bytes()
 }
 
-fn check(answer: &[u8], expected: &str) -> anyhow::Result<()> {
-    let answer: Value = serde_json::from_slice(answer).context("an answer should be JSON")?;
-    let text = answer.pointer("/result/content/0/text").and_then(Value::as_str);
-    ensure!(text == Some(expected), "the call did not do its work: {answer}");
-    Ok(())
-}
-
 /// One connection that is kept.
 struct BenchHttpClient {
     stream: BufReader<TcpStream>,
@@ -127,17 +115,8 @@ impl BenchHttpClient {
         Ok(Self { stream: BufReader::new(stream) })
     }
 
-    /// Makes calls one after the other and returns the last answer.
-    fn call_often(&mut self, request: &[u8], calls: usize) -> anyhow::Result<Vec<u8>> {
-        let mut body = Vec::new();
-        for _ in 0..calls {
-            self.stream.get_mut().write_all(request)?;
-            body = self.answer()?;
-        }
-        Ok(body)
-    }
-
-    fn answer(&mut self) -> anyhow::Result<Vec<u8>> {
+    fn call(&mut self, request: &[u8]) -> anyhow::Result<Vec<u8>> {
+        self.stream.get_mut().write_all(request)?;
         let mut length = None;
         let mut line = String::new();
         loop {
@@ -157,19 +136,6 @@ impl BenchHttpClient {
         let mut body = vec![0; length];
         self.stream.read_exact(&mut body)?;
         Ok(body)
-    }
-}
-
-impl BenchHttpServer {
-    fn start(mut command: Command) -> anyhow::Result<Self> {
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
-        let stdout = child.stdout.take().context("its output is a pipe")?;
-        let mut line = String::new();
-        BufReader::new(stdout).read_line(&mut line)?;
-        let authority =
-            line.trim().strip_prefix("http://").and_then(|url| url.strip_suffix("/mcp"));
-        let authority = authority.with_context(|| format!("{line:?} should be an address"))?;
-        Ok(Self { child, authority: authority.to_owned() })
     }
 }
 

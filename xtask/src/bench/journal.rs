@@ -32,19 +32,38 @@ after the other. Times are those of one call.";
 
 pub(super) fn measure(bench: &Bench) -> anyhow::Result<ReportSection> {
     let dir = bench.make_dir("journal")?;
-    let rows = if bench.rounds(ROUNDS) < ROUNDS { QUICK_ROWS } else { ROWS };
-    let mut program = Command::new(bench.peers.journal_program());
+    let rows = if bench.is_quick { QUICK_ROWS } else { ROWS };
+    let mut program = Command::new(&bench.peers.journal);
     program.arg(&dir).args([bench.rounds(ROUNDS), rows].map(|number| number.to_string()));
-    let printed = capture(&mut program).context("the measuring program failed")?;
-    let cases = cases(&printed)?;
-    let targets = cases.iter().filter_map(target).collect();
+    let cases = run_cases(program)?;
+    let mut targets = Vec::new();
+    for case in &cases {
+        targets.extend(match case.name.as_str() {
+            "one in flight" => {
+                Some(BenchTarget::ratio("journal", case, "two bare commits", ALONE_RATIO))
+            }
+            name if name.starts_with("128 in flight") => {
+                Some(BenchTarget::ratio("journal", case, "raw group commit", SHARED_RATIO))
+            }
+            "a call of a long run" => {
+                Some(BenchTarget::ratio("after many", case, "after few calls", LONG_RATIO))
+            }
+            name @ "resume of 10,000 rows" => case
+                .own_median()
+                .map(|median| BenchTarget::milliseconds(name, median, RESUME_MS_MAX)),
+            _ => None,
+        });
+    }
     Ok(ReportSection {
-        title: "The journal".to_owned(),
-        about: ABOUT.to_owned(),
-        tables: vec![time_table(&cases)],
         notes: vec![format!("The long run has {rows} calls.")],
         targets,
+        ..ReportSection::new("The journal", ABOUT, vec![time_table(&cases)])
     })
+}
+
+/// Runs a measuring program, and puts the samples that it prints together.
+pub(super) fn run_cases(mut program: Command) -> anyhow::Result<Vec<Case>> {
+    cases(&capture(&mut program).context("the measuring program failed")?)
 }
 
 /// The times of the entrants of a case, in the order in which they first came.
@@ -74,26 +93,6 @@ fn entry<'a, T: Default>(entries: &'a mut Vec<(String, T)>, name: &str) -> &'a m
         entries.len() - 1
     });
     &mut entries[index].1
-}
-
-fn target(case: &Case) -> Option<BenchTarget> {
-    match case.name.as_str() {
-        "one in flight" => {
-            Some(BenchTarget::ratio("journal", case, "two bare commits", ALONE_RATIO))
-        }
-        name if name.starts_with("128 in flight") => {
-            Some(BenchTarget::ratio("journal", case, "raw group commit", SHARED_RATIO))
-        }
-        "a call of a long run" => {
-            Some(BenchTarget::ratio("after many", case, "after few calls", LONG_RATIO))
-        }
-        "resume of 10,000 rows" => {
-            let found = case.rows.first()?.figure.median()?.as_millis();
-            let found = u64::try_from(found).unwrap_or(u64::MAX);
-            Some(BenchTarget::number("resume of 10,000 rows", "ms", found, RESUME_MS_MAX))
-        }
-        _ => None,
-    }
 }
 
 #[cfg(test)]

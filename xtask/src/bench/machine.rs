@@ -7,6 +7,7 @@ use std::process::Command;
 use anyhow::Context as _;
 
 use super::peers::Peers;
+use crate::files;
 use crate::process::capture;
 
 pub(super) struct Machine {
@@ -22,12 +23,16 @@ pub(super) struct Machine {
 impl Machine {
     pub(super) fn look(peers: &Peers) -> anyhow::Result<Self> {
         let cores = std::thread::available_parallelism().context("the cores cannot be counted")?;
-        let processor = first_of(&read("/proc/cpuinfo")?, "model name").unwrap_or("unknown").into();
-        let load = read("/proc/loadavg")?.split(' ').next().unwrap_or_default().to_owned();
+        let [processor, load, kernel] = ["cpuinfo", "loadavg", "sys/kernel/osrelease"]
+            .map(|name| files::read(&Path::new("/proc").join(name)));
+        let processor = first_of(&processor?, "model name").unwrap_or("unknown").to_owned();
+        let load = load?.split(' ').next().unwrap_or_default().to_owned();
+        // The numbers of the release, without what its builder put behind them.
+        let kernel = kernel?.trim().split('-').next().unwrap_or_default().to_owned();
         Ok(Self {
             cores: cores.get(),
             processor,
-            kernel: release(&read("/proc/sys/kernel/osrelease")?),
+            kernel,
             rustc: capture(Command::new("rustc").arg("--version"))?.trim().to_owned(),
             load,
             peers: peers.versions(),
@@ -47,15 +52,6 @@ impl fmt::Display for Machine {
 pub(super) fn first_of<'t>(text: &'t str, name: &str) -> Option<&'t str> {
     let pairs = text.lines().filter_map(|line| line.split_once(':'));
     pairs.filter(|(found, _)| found.trim() == name).map(|(_, value)| value.trim()).next()
-}
-
-fn read(path: &str) -> anyhow::Result<String> {
-    std::fs::read_to_string(Path::new(path)).with_context(|| format!("cannot read {path}"))
-}
-
-/// Returns the numbers of a kernel release, without what its builder put behind them.
-fn release(text: &str) -> String {
-    text.trim().split('-').next().unwrap_or_default().to_owned()
 }
 
 #[cfg(test)]

@@ -8,9 +8,10 @@ use super::Bench;
 use super::calls::{BenchWork, file, open, write_file};
 use super::peers::{NODE_ABSENT, PEERS, Peer};
 use super::report::{BenchTarget, ReportSection, ReportTable};
-use super::samples::{Samples, grouped};
+use super::samples::Samples;
 use super::server::{BenchCall, BenchTransport};
 use super::tree;
+use crate::markers::grouped;
 
 const ROUNDS: usize = 5;
 const READS: usize = 1_000;
@@ -35,7 +36,20 @@ pub(super) fn measure(bench: &Bench) -> anyhow::Result<ReportSection> {
     let mut seen = PEERS.map(|_| MemorySamples::default());
     for _ in 0..bench.rounds(ROUNDS) {
         for (peer, seen) in PEERS.into_iter().zip(&mut seen) {
-            watch(bench, peer, seen)?;
+            let dir = &bench.kept_dir;
+            let Some(command) = bench.peers.server(peer, dir) else { continue };
+            let mut server = open(command, BenchTransport::Pipes)?;
+            seen.begun.push(server.resident_bytes()?);
+            let call = BenchWork::Read.call(peer, &file(dir, 0));
+            for _ in 0..READS {
+                server.call(&call)?;
+            }
+            seen.read.push(server.resident_bytes()?);
+            if peer == Peer::Haft {
+                let arguments = json!({"pattern": tree::MANY, "path": tree::NAME});
+                server.call(&BenchCall { tool: "grep", arguments })?;
+                seen.searched.push(server.resident_bytes()?);
+            }
         }
     }
     let mut table =
@@ -55,32 +69,10 @@ pub(super) fn measure(bench: &Bench) -> anyhow::Result<ReportSection> {
         anyhow::Ok(BenchTarget::number(what, "bytes", bytes, RESIDENT_BYTES_MAX))
     };
     Ok(ReportSection {
-        title: "Resident memory".to_owned(),
-        about: ABOUT.to_owned(),
-        tables: vec![table],
-        notes: Vec::new(),
         targets: vec![
             target("resident after 1,000 reads", &haft.read)?,
             target("resident after a grep with many matches", &haft.searched)?,
         ],
+        ..ReportSection::new("Resident memory", ABOUT, vec![table])
     })
-}
-
-/// Follows one process through its life.
-fn watch(bench: &Bench, peer: Peer, seen: &mut MemorySamples) -> anyhow::Result<()> {
-    let dir = &bench.kept_dir;
-    let Some(command) = bench.peers.server(peer, dir) else { return Ok(()) };
-    let mut server = open(command, BenchTransport::Pipes)?;
-    seen.begun.push(server.resident_bytes()?);
-    let call = BenchWork::Read.call(peer, &file(dir, 0));
-    for _ in 0..READS {
-        server.call(&call)?;
-    }
-    seen.read.push(server.resident_bytes()?);
-    if peer == Peer::Haft {
-        let arguments = json!({"pattern": tree::MANY, "path": tree::NAME});
-        server.call(&BenchCall { tool: "grep", arguments })?;
-        seen.searched.push(server.resident_bytes()?);
-    }
-    Ok(())
 }

@@ -4,11 +4,11 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use anyhow::{Context as _, bail};
+use anyhow::Context as _;
 use serde_json::Value;
 
 use crate::process::{capture, cargo};
-use crate::setup;
+use crate::{files, setup};
 
 /// A server that speaks MCP on standard input and output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,19 +31,22 @@ pub(super) struct Peers {
     haft: PathBuf,
     floor: PathBuf,
     /// Measures starts of commands.
-    spawn: PathBuf,
-    journal: PathBuf,
-    snapshot: PathBuf,
-    plans: PathBuf,
-    python: PathBuf,
+    pub(super) spawn: PathBuf,
+    pub(super) journal: PathBuf,
+    /// Measures records of a workspace.
+    pub(super) snapshot: PathBuf,
+    pub(super) plans: PathBuf,
+    /// Measures Python tools.
+    pub(super) python: PathBuf,
     /// Runs sessions with the scripted model.
-    chats: PathBuf,
-    scripted_model: PathBuf,
-    tools: PathBuf,
+    pub(super) chats: PathBuf,
+    pub(super) scripted_model: PathBuf,
+    /// Measures finding tools.
+    pub(super) tools: PathBuf,
     /// Reads pages.
-    pages: PathBuf,
+    pub(super) pages: PathBuf,
     /// The Python that other people's packages are installed in.
-    test_python: Option<PathBuf>,
+    pub(super) test_python: Option<PathBuf>,
     node: Option<NodeServer>,
     /// The version that `rg` prints, if it is installed.
     rg_version: Option<String>,
@@ -72,46 +75,38 @@ impl Peer {
 impl Peers {
     /// Builds what is ours, finds what is not, and empties the directory that all of them work in.
     pub(super) fn prepare(root: &Path, work_dir: &Path) -> anyhow::Result<Self> {
-        let haft = build(root, &["--package", "haft-cli", "--bin", "haft"])?;
-        let floor = build(root, &["--package", "haft-mcp", "--example", "floor"])?;
-        let spawn = build(root, &["--package", "haft-sandbox", "--example", "spawn"])?;
-        let journal = build(root, &["--package", "haft", "--example", "journal"])?;
-        let snapshot = build(root, &["--package", "haft-snapshot", "--example", "snapshot"])?;
-        let plans = build(root, &["--package", "haft-plan", "--example", "plans"])?;
-        let python = build(root, &["--package", "haft-python", "--example", "warm"])?;
-        let chats = build(root, &["--package", "haft-agent", "--example", "chats"])?;
-        let scripted_model =
-            build(root, &["--package", "haft-scripted-model", "--bin", "haft-scripted-model"])?;
-        let tools = build(root, &["--package", "haft", "--example", "tool_search"])?;
-        let pages = build(root, &["--package", "haft-reader", "--example", "pages"])?;
-        if work_dir.exists() {
-            std::fs::remove_dir_all(work_dir)
-                .with_context(|| format!("cannot delete {}", work_dir.display()))?;
-        }
-        let state_dir = work_dir.join("state");
-        std::fs::create_dir_all(&state_dir)
-            .with_context(|| format!("cannot create {}", state_dir.display()))?;
-        let manifest = work_dir.join("haft.toml");
-        std::fs::write(&manifest, "")
-            .with_context(|| format!("cannot write {}", manifest.display()))?;
+        files::remove_dir(work_dir)?;
+        let (state_dir, manifest) = (work_dir.join("state"), work_dir.join("haft.toml"));
+        files::create_dir(&state_dir)?;
+        files::write(&manifest, "")?;
+        let clients = setup::ensure_all(root)
+            .inspect_err(|err| eprintln!("the Node server does not take part: {err:#}"));
+        let mut client_paths = clients.into_iter().flatten();
+        // The variables come in this order.
+        let mut client =
+            |wanted| client_paths.find(|(name, _)| *name == wanted).map(|(_, path)| path);
+        let test_python = client("HAFT_TEST_PYTHON");
+        let node = client("HAFT_TEST_NODE").zip(client("HAFT_TEST_NODE_FILESYSTEM_SERVER"));
+        let node = node.and_then(|(node, script)| {
+            let version = capture(Command::new(&node).arg("--version")).ok()?.trim().to_owned();
+            Some(NodeServer { node, script, version })
+        });
         let rg_version = capture(Command::new("rg").arg("--version")).ok();
-        let rg_version = rg_version.and_then(|text| text.lines().next().map(str::to_owned));
-        let node = find_node(root);
         Ok(Self {
-            haft,
-            floor,
-            spawn,
-            journal,
-            snapshot,
-            plans,
-            python,
-            chats,
-            scripted_model,
-            tools,
-            pages,
-            test_python: find_test_python(root),
+            haft: build(root, "haft-cli", "--bin", "haft")?,
+            floor: build(root, "haft-mcp", "--example", "floor")?,
+            spawn: build(root, "haft-sandbox", "--example", "spawn")?,
+            journal: build(root, "haft", "--example", "journal")?,
+            snapshot: build(root, "haft-snapshot", "--example", "snapshot")?,
+            plans: build(root, "haft-plan", "--example", "plans")?,
+            python: build(root, "haft-python", "--example", "warm")?,
+            chats: build(root, "haft-agent", "--example", "chats")?,
+            scripted_model: build(root, "haft-scripted-model", "--bin", "haft-scripted-model")?,
+            tools: build(root, "haft", "--example", "tool_search")?,
+            pages: build(root, "haft-reader", "--example", "pages")?,
+            test_python,
             node,
-            rg_version,
+            rg_version: rg_version.and_then(|text| text.lines().next().map(str::to_owned)),
             manifest,
             state_dir,
         })
@@ -187,56 +182,6 @@ impl Peers {
         .into()
     }
 
-    /// Returns the program that measures starts of commands.
-    pub(super) fn spawn_program(&self) -> &Path {
-        &self.spawn
-    }
-
-    /// Returns the program that measures the journal.
-    pub(super) fn journal_program(&self) -> &Path {
-        &self.journal
-    }
-
-    /// Returns the program that measures records of a workspace.
-    pub(super) fn snapshot_program(&self) -> &Path {
-        &self.snapshot
-    }
-
-    /// Returns the program that measures plans.
-    pub(super) fn plans_program(&self) -> &Path {
-        &self.plans
-    }
-
-    /// Returns the program that measures Python tools.
-    pub(super) fn python_program(&self) -> &Path {
-        &self.python
-    }
-
-    /// Returns the program that measures sessions.
-    pub(super) fn chats_program(&self) -> &Path {
-        &self.chats
-    }
-
-    /// Returns the program that is a scripted model.
-    pub(super) fn model_program(&self) -> &Path {
-        &self.scripted_model
-    }
-
-    /// Returns the program that measures finding tools.
-    pub(super) fn tools_program(&self) -> &Path {
-        &self.tools
-    }
-
-    /// Returns the program that reads pages.
-    pub(super) fn pages_program(&self) -> &Path {
-        &self.pages
-    }
-
-    /// Returns the Python that other people's packages are installed in, if it is there.
-    pub(super) fn test_python(&self) -> Option<&Path> {
-        self.test_python.as_deref()
-    }
-
     /// Returns the size of a program of ours.
     pub(super) fn binary_bytes(&self, peer: Peer) -> anyhow::Result<Option<u64>> {
         let path = match peer {
@@ -251,49 +196,21 @@ impl Peers {
 }
 
 /// Builds one program in release mode and returns where it is.
-fn build(root: &Path, target: &[&str]) -> anyhow::Result<PathBuf> {
+fn build(root: &Path, package: &str, kind: &str, name: &str) -> anyhow::Result<PathBuf> {
+    let target = ["--package", package, kind, name];
     eprintln!("building {}", target.join(" "));
     let mut build = cargo();
     build.current_dir(root).args(["build", "--release", "--quiet"]).args(target);
     let messages = capture(build.arg("--message-format=json-render-diagnostics"))?;
-    let mut executables = messages.lines().filter_map(executable);
-    match executables.next_back() {
-        Some(path) => Ok(path),
-        None => bail!("`cargo build {}` says of no program where it is", target.join(" ")),
-    }
+    let executable = messages.lines().filter_map(executable).next_back();
+    executable.with_context(|| {
+        format!("`cargo build {}` says of no program where it is", target.join(" "))
+    })
 }
 
 fn executable(message: &str) -> Option<PathBuf> {
     let message: Value = serde_json::from_str(message).ok()?;
     message.get("executable")?.as_str().map(PathBuf::from)
-}
-
-/// Returns the official server, unless it can be neither found nor installed.
-fn find_node(root: &Path) -> Option<NodeServer> {
-    let clients = match setup::ensure_all(root) {
-        Ok(clients) => clients,
-        Err(err) => {
-            eprintln!("the Node server does not take part: {err:#}");
-            return None;
-        }
-    };
-    let variables = clients.variables();
-    let path = |wanted: &str| {
-        let found = variables.iter().find(|(name, _)| *name == wanted);
-        found.map(|(_, path)| path.to_path_buf())
-    };
-    let node = path("HAFT_TEST_NODE")?;
-    let script = path("HAFT_TEST_NODE_FILESYSTEM_SERVER")?;
-    let version = capture(Command::new(&node).arg("--version")).ok()?.trim().to_owned();
-    Some(NodeServer { node, script, version })
-}
-
-/// Returns the Python of the set-up, unless it can be neither found nor installed; what is wrong is said elsewhere.
-fn find_test_python(root: &Path) -> Option<PathBuf> {
-    let clients = setup::ensure_all(root).ok()?;
-    let variables = clients.variables();
-    let found = variables.iter().find(|(name, _)| *name == "HAFT_TEST_PYTHON");
-    found.map(|(_, path)| path.to_path_buf())
 }
 
 #[cfg(test)]

@@ -2,15 +2,11 @@
 //! of haft-plan measures in one process.
 
 use std::process::Command;
-use std::time::Duration;
-
-use anyhow::Context as _;
 
 use super::Bench;
-use super::journal::cases;
+use super::journal::run_cases;
 use super::report::{BenchTarget, ReportSection, time_table};
 use super::turns::Case;
-use crate::process::capture;
 
 const ROUNDS: usize = 5;
 /// Nodes that run at the same time.
@@ -28,17 +24,13 @@ has one).";
 
 pub(super) fn measure(bench: &Bench) -> anyhow::Result<ReportSection> {
     let dir = bench.make_dir("plans")?;
-    let mut program = Command::new(bench.peers.plans_program());
+    let mut program = Command::new(&bench.peers.plans);
     program.arg(&dir).args([bench.rounds(ROUNDS), PARALLEL].map(|number| number.to_string()));
-    let printed = capture(&mut program).context("the measuring program failed")?;
-    let cases = cases(&printed)?;
-    let targets = cases.iter().filter_map(target).collect();
+    let cases = run_cases(program)?;
     Ok(ReportSection {
-        title: "Plans".to_owned(),
-        about: ABOUT.to_owned(),
-        tables: vec![time_table(&cases)],
         notes: vec![format!("{PARALLEL} nodes run at the same time, if the plan allows it.")],
-        targets,
+        targets: cases.iter().filter_map(target).collect(),
+        ..ReportSection::new("Plans", ABOUT, vec![time_table(&cases)])
     })
 }
 
@@ -47,13 +39,13 @@ fn target(case: &Case) -> Option<BenchTarget> {
     if !case.name.starts_with(&format!("{LARGE_NODES} ")) {
         return None;
     }
-    let node: Duration = case.rows.first()?.figure.median()?;
-    let found = u64::try_from((node * LARGE_NODES).as_millis()).unwrap_or(u64::MAX);
-    Some(BenchTarget::number(&case.name, "ms", found, LARGE_MS_MAX))
+    let whole = case.own_median()? * LARGE_NODES;
+    Some(BenchTarget::milliseconds(&case.name, whole, LARGE_MS_MAX))
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::journal::cases;
     use super::super::report::TargetVerdict;
     use super::*;
 

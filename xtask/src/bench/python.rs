@@ -2,15 +2,11 @@
 //! takes for the same work. An example program of haft-python measures in one process.
 
 use std::process::Command;
-use std::time::Duration;
-
-use anyhow::Context as _;
 
 use super::Bench;
-use super::journal::cases;
+use super::journal::run_cases;
 use super::report::{BenchTarget, ReportSection, time_table};
-use super::turns::{Case, CaseRow, Figure};
-use crate::process::capture;
+use super::turns::Case;
 
 const ROUNDS: usize = 2_000;
 /// The longest time that a warm call may take beyond a round trip to a Python that waits at a pipe, at the median.
@@ -25,17 +21,13 @@ and back* is the minimum: a Python process that waits at a pipe, reads one line 
 
 pub(super) fn measure(bench: &Bench) -> anyhow::Result<ReportSection> {
     let dir = bench.make_dir("python")?;
-    let mut program = Command::new(bench.peers.python_program());
+    let mut program = Command::new(&bench.peers.python);
     program.arg(&dir).arg(bench.rounds(ROUNDS).to_string());
-    let printed = capture(&mut program).context("the measuring program failed")?;
-    let mut cases = cases(&printed)?;
+    let mut cases = run_cases(program)?;
     let targets = cases.iter_mut().filter_map(target).collect();
     Ok(ReportSection {
-        title: "Python tools".to_owned(),
-        about: ABOUT.to_owned(),
-        tables: vec![time_table(&cases)],
-        notes: Vec::new(),
         targets,
+        ..ReportSection::new("Python tools", ABOUT, vec![time_table(&cases)])
     })
 }
 
@@ -44,22 +36,15 @@ fn target(case: &mut Case) -> Option<BenchTarget> {
     if case.name != WARM {
         return None;
     }
-    let over: Duration = case.rows.first()?.figure.median()?.saturating_sub(case.median(PIPE)?);
-    case.rows.push(CaseRow {
-        name: "what haft adds to that".to_owned(),
-        figure: Figure::Computed(over),
-    });
-    let found = u64::try_from(over.as_micros()).unwrap_or(u64::MAX);
-    Some(BenchTarget::number(
-        "warm Python call, over the bare round trip, p50",
-        "µs",
-        found,
-        OVERHEAD_US_MAX,
-    ))
+    let what = "warm Python call, over the bare round trip, p50";
+    BenchTarget::added(what, case, PIPE, OVERHEAD_US_MAX)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use super::super::journal::cases;
     use super::super::report::TargetVerdict;
     use super::*;
 

@@ -2,10 +2,12 @@
 //! ratios.
 
 use std::fmt;
+use std::time::Duration;
 
 use super::machine::Machine;
-use super::samples::{grouped, milliseconds, ratio};
-use super::turns::{Case, Figure};
+use super::samples::{milliseconds, ratio};
+use super::turns::{Case, CaseRow, Figure};
+use crate::markers::grouped;
 
 /// The results of one measurement.
 pub(super) struct ReportSection {
@@ -16,6 +18,14 @@ pub(super) struct ReportSection {
     /// Further observations.
     pub(super) notes: Vec<String>,
     pub(super) targets: Vec<BenchTarget>,
+}
+
+impl ReportSection {
+    /// Returns a section without notes and targets.
+    pub(super) fn new(title: &str, about: &str, tables: Vec<ReportTable>) -> Self {
+        let (title, about) = (title.to_owned(), about.to_owned());
+        Self { title, about, tables, notes: Vec::new(), targets: Vec::new() }
+    }
 }
 
 /// A figure that haft is meant to reach.
@@ -38,19 +48,32 @@ impl BenchTarget {
     /// Compares the median of the first row with that of the row called `peer`.
     pub(super) fn ratio(what: &str, case: &Case, peer: &str, limit: f64) -> Self {
         let what = format!("{what}, {}", case.name);
-        let limit_text = format!("{limit:.2} × {peer}");
-        let own = case.rows.first().and_then(|row| row.figure.median());
-        let Some((own, other)) = own.zip(case.median(peer)) else {
-            let found = format!("{peer} is absent");
-            return Self { what, limit: limit_text, found, verdict: TargetVerdict::NotMeasured };
+        let (found, verdict) = match case.own_median().zip(case.median(peer)) {
+            Some((own, other)) => {
+                let found = ratio(own, other);
+                (format!("{found:.2} ×"), TargetVerdict::of(found <= limit))
+            }
+            None => (format!("{peer} is absent"), TargetVerdict::NotMeasured),
         };
-        let found = ratio(own, other);
-        Self {
-            what,
-            limit: limit_text,
-            found: format!("{found:.2} ×"),
-            verdict: TargetVerdict::of(found <= limit),
-        }
+        Self { what, limit: format!("{limit:.2} × {peer}"), found, verdict }
+    }
+
+    /// Compares a duration with the most milliseconds that it may take; one that has begun counts.
+    pub(super) fn milliseconds(what: &str, found: Duration, limit: u64) -> Self {
+        Self::number(what, "ms", whole_units(found, 1_000_000), limit)
+    }
+
+    /// Compares a duration with the most microseconds that it may take; one that has begun counts.
+    pub(super) fn microseconds(what: &str, found: Duration, limit: u64) -> Self {
+        Self::number(what, "µs", whole_units(found, 1_000), limit)
+    }
+
+    /// Compares what haft takes beyond another row with the most microseconds that it may take, and adds it to the case.
+    pub(super) fn added(what: &str, case: &mut Case, beyond: &str, limit: u64) -> Option<Self> {
+        let added = case.own_median()?.saturating_sub(case.median(beyond)?);
+        let name = "what haft adds to that".to_owned();
+        case.rows.push(CaseRow { name, figure: Figure::Computed(added) });
+        Some(Self::microseconds(what, added, limit))
     }
 
     /// Compares a number with the most that it may be.
@@ -62,6 +85,10 @@ impl BenchTarget {
             verdict: TargetVerdict::of(found <= limit),
         }
     }
+}
+
+fn whole_units(duration: Duration, unit_ns: u128) -> u64 {
+    u64::try_from(duration.as_nanos().div_ceil(unit_ns)).unwrap_or(u64::MAX)
 }
 
 impl TargetVerdict {
@@ -134,22 +161,19 @@ pub(super) fn time_table(cases: &[Case]) -> ReportTable {
     for case in cases {
         for (index, row) in case.rows.iter().enumerate() {
             let name = row_name(case, index, &row.name);
-            let comparison = comparison(case, index);
-            table.row(match &row.figure {
-                Figure::Measured(samples) => [
-                    name,
-                    samples.median().map_or_else(String::new, milliseconds),
-                    samples.percentile(99).map_or_else(String::new, milliseconds),
-                    grouped(samples.len() as u64),
-                    comparison,
-                ],
-                Figure::Computed(duration) => {
-                    [name, milliseconds(*duration), String::new(), String::new(), comparison]
+            let comparison = row.figure.median().zip(case.own_median()).filter(|_| index > 0);
+            let comparison = comparison
+                .map(|(other, own)| format!("{:.2}", ratio(own, other)))
+                .unwrap_or_default();
+            let median = row.figure.median().map(milliseconds).unwrap_or_default();
+            let (median, slowest, count) = match &row.figure {
+                Figure::Measured(samples) => {
+                    (median, samples.percentile(99).map(milliseconds), grouped(samples.len()))
                 }
-                Figure::Absent(reason) => {
-                    [name, reason.clone(), String::new(), String::new(), String::new()]
-                }
-            });
+                Figure::Computed(_) => (median, None, String::new()),
+                Figure::Absent(reason) => (reason.clone(), None, String::new()),
+            };
+            table.row([name, median, slowest.unwrap_or_default(), count, comparison]);
         }
     }
     table
@@ -161,24 +185,18 @@ pub(super) fn rate_table(cases: &[Case], calls_per_sample: u32) -> ReportTable {
     for case in cases {
         for (index, row) in case.rows.iter().enumerate() {
             let name = row_name(case, index, &row.name);
-            let own = case.rows.first().and_then(|row| row.figure.median());
-            let comparison = row.figure.median().zip(own).filter(|_| index > 0);
-            let comparison = comparison
-                .map_or_else(String::new, |(other, own)| format!("{:.2}", ratio(other, own)));
-            let rate = |seconds: f64| format!("{:.0}", f64::from(calls_per_sample) / seconds);
-            let grouped_rate = |text: String| text.parse().map_or(text, grouped);
-            table.row(match &row.figure {
-                Figure::Absent(reason) => [name, reason.clone(), String::new(), String::new()],
-                figure @ (Figure::Measured(_) | Figure::Computed(_)) => {
-                    let median = figure.median().map(|median| median.as_secs_f64());
-                    let count = match figure {
-                        Figure::Measured(samples) => grouped(samples.len() as u64),
-                        Figure::Computed(_) | Figure::Absent(_) => String::new(),
-                    };
-                    let rate = median.map_or_else(String::new, |median| grouped_rate(rate(median)));
-                    [name, rate, count, comparison]
-                }
+            let median = row.figure.median();
+            let comparison = median.zip(case.own_median()).filter(|_| index > 0);
+            let comparison = comparison.map(|(other, own)| format!("{:.2}", ratio(other, own)));
+            let rate = median.map(|median| {
+                grouped(format!("{:.0}", f64::from(calls_per_sample) / median.as_secs_f64()))
             });
+            let (rate, count) = match &row.figure {
+                Figure::Measured(samples) => (rate, grouped(samples.len())),
+                Figure::Computed(_) => (rate, String::new()),
+                Figure::Absent(reason) => (Some(reason.clone()), String::new()),
+            };
+            table.row([name, rate.unwrap_or_default(), count, comparison.unwrap_or_default()]);
         }
     }
     table
@@ -190,14 +208,6 @@ fn row_name(case: &Case, index: usize, name: &str) -> String {
         (_, "") => name.to_owned(),
         (0, case) => format!("**{case}**: {name}"),
         _ => format!("… {name}"),
-    }
-}
-
-fn comparison(case: &Case, index: usize) -> String {
-    let median = |index: usize| case.rows.get(index).and_then(|row| row.figure.median());
-    match median(0).zip(median(index)) {
-        Some((own, other)) if index > 0 => format!("{:.2}", ratio(own, other)),
-        _ => String::new(),
     }
 }
 
@@ -263,10 +273,7 @@ The client is `cargo xtask bench` itself, optimised, on one thread.
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
-    use crate::bench::turns::CaseRow;
 
     fn case(rows: &[(&str, Figure)]) -> Case {
         let row = |(name, figure): &(&str, Figure)| CaseRow {

@@ -4,14 +4,8 @@
 use std::time::Duration;
 
 /// Observations of one kind.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Samples<T>(Vec<T>);
-
-impl<T> Default for Samples<T> {
-    fn default() -> Self {
-        Self(Vec::new())
-    }
-}
 
 impl<T: Copy + Ord> Samples<T> {
     pub(super) fn push(&mut self, sample: T) {
@@ -20,10 +14,6 @@ impl<T: Copy + Ord> Samples<T> {
 
     pub(super) fn len(&self) -> usize {
         self.0.len()
-    }
-
-    pub(super) fn clear(&mut self) {
-        self.0.clear();
     }
 
     pub(super) fn median(&self) -> Option<T> {
@@ -57,19 +47,6 @@ pub(super) fn ratio(numerator: Duration, denominator: Duration) -> f64 {
     numerator.as_secs_f64() / denominator.as_secs_f64()
 }
 
-/// Returns a whole number with a comma between groups of three digits.
-pub(super) fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut grouped = String::new();
-    for (index, digit) in digits.char_indices() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            grouped.push(',');
-        }
-        grouped.push(digit);
-    }
-    grouped
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -95,10 +72,6 @@ mod tests {
             (18_140_000, "18140"),
         ] {
             assert_eq!(milliseconds(Duration::from_micros(microseconds)), expect);
-        }
-        for (number, expect) in [(0, "0"), (999, "999"), (1_000, "1,000"), (1_234_567, "1,234,567")]
-        {
-            assert_eq!(grouped(number), expect);
         }
     }
 }

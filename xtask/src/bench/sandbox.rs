@@ -3,14 +3,12 @@
 //! because the process that starts the commands is part of what is measured.
 
 use std::process::Command;
-use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
 
-use super::Bench;
 use super::report::{BenchTarget, ReportSection, time_table};
-use super::samples::Samples;
-use super::turns::{Case, CaseRow, Figure};
+use super::turns::Case;
+use super::{Bench, journal};
 use crate::process::capture;
 
 const ROUNDS: usize = 200;
@@ -49,7 +47,7 @@ pub(super) fn measure(bench: &Bench) -> anyhow::Result<ReportSection> {
     let mut cases = Vec::new();
     for parent in &PARENTS {
         let rounds = bench.rounds(ROUNDS).div_ceil(parent.at_once);
-        let mut program = Command::new(bench.peers.spawn_program());
+        let mut program = Command::new(&bench.peers.spawn);
         program.arg(&dir).args([parent.heap_mib, parent.at_once, rounds].map(|it| it.to_string()));
         if bwrap {
             program.arg("bwrap");
@@ -57,48 +55,24 @@ pub(super) fn measure(bench: &Bench) -> anyhow::Result<ReportSection> {
         let printed = capture(&mut program).context("the measuring program failed")?;
         cases.push(case(parent.name, &printed)?);
     }
-    let targets = cases.iter().flat_map(targets).collect();
+    let note = match bwrap {
+        true => "bubblewrap is Debian's package `bubblewrap`.",
+        false => "bubblewrap is not installed: Debian's package `bubblewrap`.",
+    };
     Ok(ReportSection {
-        title: "A confined process".to_owned(),
-        about: ABOUT.to_owned(),
-        tables: vec![time_table(&cases)],
-        notes: vec![bwrap_note(bwrap).to_owned()],
-        targets,
+        notes: vec![note.to_owned()],
+        targets: cases.iter().flat_map(targets).collect(),
+        ..ReportSection::new("A confined process", ABOUT, vec![time_table(&cases)])
     })
-}
-
-fn bwrap_note(is_there: bool) -> &'static str {
-    if is_there {
-        "bubblewrap is Debian's package `bubblewrap`."
-    } else {
-        "bubblewrap is not installed: Debian's package `bubblewrap`."
-    }
 }
 
 /// Puts the samples of each entrant together. The first row is the cost of confinement.
 fn case(name: &str, printed: &str) -> anyhow::Result<Case> {
-    let mut rows: Vec<(String, Samples<Duration>)> = Vec::new();
-    for line in printed.lines() {
-        let (entrant, nanoseconds) =
-            line.split_once('\t').with_context(|| format!("{line:?} is no sample"))?;
-        let nanoseconds: u64 =
-            nanoseconds.parse().with_context(|| format!("{line:?} is no sample"))?;
-        let index = match rows.iter().position(|(known, _)| known == entrant) {
-            Some(index) => index,
-            None => {
-                rows.push((entrant.to_owned(), Samples::default()));
-                rows.len() - 1
-            }
-        };
-        if let Some((_, samples)) = rows.get_mut(index) {
-            samples.push(Duration::from_nanos(nanoseconds));
-        }
-    }
-    rows.sort_by_key(|(entrant, _)| entrant != OURS);
-    ensure!(rows.first().is_some_and(|(entrant, _)| entrant == OURS), "{OURS} was not measured");
-    let rows =
-        rows.into_iter().map(|(name, samples)| CaseRow { name, figure: Figure::Measured(samples) });
-    Ok(Case { name: name.to_owned(), rows: rows.collect() })
+    let printed: String = printed.lines().map(|line| format!("{name}\t{line}\n")).collect();
+    let mut case = journal::cases(&printed)?.pop().context("nothing was measured")?;
+    case.rows.sort_by_key(|row| row.name != OURS);
+    ensure!(case.rows.first().is_some_and(|row| row.name == OURS), "{OURS} was not measured");
+    Ok(case)
 }
 
 fn targets(case: &Case) -> Vec<BenchTarget> {
@@ -106,9 +80,9 @@ fn targets(case: &Case) -> Vec<BenchTarget> {
     if let Some((own, bare)) = case.median(OURS).zip(case.median("bare"))
         && case.name != AT_ONCE_NAME
     {
-        let added = u64::try_from(own.saturating_sub(bare).as_micros()).unwrap_or(u64::MAX);
         let what = format!("confined less bare, {}", case.name);
-        targets.push(BenchTarget::number(&what, "µs", added, ADDED_MICROSECONDS_MAX));
+        let added = own.saturating_sub(bare);
+        targets.push(BenchTarget::microseconds(&what, added, ADDED_MICROSECONDS_MAX));
     }
     targets.push(BenchTarget::ratio("confined", case, "bwrap", 1.0 / BWRAP_RATIO));
     targets
@@ -116,6 +90,8 @@ fn targets(case: &Case) -> Vec<BenchTarget> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]

@@ -6,17 +6,17 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, ensure};
+use anyhow::{Context as _, bail, ensure};
 use serde_json::{Value, json};
 
 use super::Bench;
 use super::calls::open;
 use super::peers::{Peer, RG_ABSENT};
 use super::report::{BenchTarget, ReportSection, time_table};
-use super::samples::grouped;
 use super::server::{BenchCall, BenchServer, BenchTransport};
 use super::tree;
 use super::turns::{Case, CaseRow, Entrant, Figure, interleave};
+use crate::markers::grouped;
 
 const ROUNDS: usize = 20;
 const RATIO_MAX: f64 = 1.0;
@@ -66,33 +66,7 @@ pub(super) fn measure_glob(bench: &Bench) -> anyhow::Result<ReportSection> {
 
 fn measure(bench: &Bench, tool: SearchProgram, about: &str) -> anyhow::Result<ReportSection> {
     let (mut cases, mut notes, mut targets) = (Vec::new(), Vec::new(), Vec::new());
-    for place in places(bench)? {
-        let extent = tree::extent(&place.dir)?;
-        let (files, bytes) = (grouped(extent.files), grouped(extent.bytes / 1_000_000));
-        notes.push(format!("{}: {files} files with {bytes} MB in all.", place.name));
-        let patterns = match tool {
-            SearchProgram::Grep => place.grep,
-            SearchProgram::Glob => place.glob,
-        };
-        for pattern in patterns {
-            let query = SearchQuery { tool, place: &place, pattern };
-            notes.push(format!("{}: {}", query.case(), query.compare(bench)?));
-            let [warm, cold] = query.time(bench)?;
-            targets.push(BenchTarget::ratio(tool.name(), &warm, RG, RATIO_MAX));
-            cases.extend([warm, cold]);
-        }
-    }
-    Ok(ReportSection {
-        title: format!("{} over many files", tool.name()),
-        about: about.to_owned(),
-        tables: vec![time_table(&cases)],
-        notes,
-        targets,
-    })
-}
-
-fn places(bench: &Bench) -> anyhow::Result<[SearchPlace; 2]> {
-    Ok([
+    let places = [
         SearchPlace {
             name: "generated tree",
             dir: tree::generate(&bench.kept_dir)?,
@@ -105,7 +79,54 @@ fn places(bench: &Bench) -> anyhow::Result<[SearchPlace; 2]> {
             grep: ["unsafe impl GlobalAlloc", r"#\[derive\("],
             glob: ["build.rs", "*.rs"],
         },
-    ])
+    ];
+    for place in places {
+        let extent = tree::extent(&place.dir)?;
+        let (files, bytes) = (grouped(extent.files), grouped(extent.bytes / 1_000_000));
+        notes.push(format!("{}: {files} files with {bytes} MB in all.", place.name));
+        let patterns = match tool {
+            SearchProgram::Grep => place.grep,
+            SearchProgram::Glob => place.glob,
+        };
+        for pattern in patterns {
+            let query = SearchQuery { tool, place: &place, pattern };
+            let mut server = query.server(bench)?;
+            let (_, result) = server.call(&query.call())?;
+            let content = result.get("content").and_then(Value::as_array).context("no content")?;
+            let field = |name: &str| content.iter().find_map(|part| part.get(name)?.as_str());
+            // A file holds the whole answer if it was cut.
+            let answer = match (field("uri"), field("text")) {
+                (Some(uri), _) => server.read_resource(uri)?,
+                (None, Some(text)) => text.to_owned(),
+                (None, None) => bail!("an answer without text: {result}"),
+            };
+            // No other server runs while the clock does.
+            drop(server);
+            let ours = query.keys(&answer);
+            ensure!(!ours.is_empty(), "haft finds nothing for {}", query.case());
+            let comparison = match query.rg(bench) {
+                Some(mut rg) => {
+                    let output = rg.output().context("cannot start rg")?;
+                    let theirs = query.keys(&String::from_utf8_lossy(&output.stdout));
+                    difference(&place.dir, &ours, &theirs)
+                }
+                None => format!("haft finds {}.", grouped(ours.len())),
+            };
+            notes.push(format!("{}: {comparison}", query.case()));
+            let [warm, cold] = query.time(bench)?;
+            targets.push(BenchTarget::ratio(tool.name(), &warm, RG, RATIO_MAX));
+            cases.extend([warm, cold]);
+        }
+    }
+    Ok(ReportSection {
+        notes,
+        targets,
+        ..ReportSection::new(
+            &format!("{} over many files", tool.name()),
+            about,
+            vec![time_table(&cases)],
+        )
+    })
 }
 
 impl SearchProgram {
@@ -131,13 +152,6 @@ impl SearchQuery<'_> {
         open(command.context("haft is not there")?, BenchTransport::Pipes)
     }
 
-    fn haft_process(&self, bench: &Bench) -> Command {
-        let BenchCall { tool, arguments } = self.call();
-        let mut haft = bench.peers.haft(&self.place.dir);
-        haft.args(["call", tool]).arg(arguments.to_string());
-        haft
-    }
-
     fn rg(&self, bench: &Bench) -> Option<Command> {
         let mut rg = bench.peers.rg(&self.place.dir)?;
         match self.tool {
@@ -149,18 +163,6 @@ impl SearchQuery<'_> {
             }
         };
         Some(rg)
-    }
-
-    /// Says whether haft and `rg` find the same.
-    fn compare(&self, bench: &Bench) -> anyhow::Result<String> {
-        let ours = self.keys(&whole_answer(&mut self.server(bench)?, &self.call())?);
-        ensure!(!ours.is_empty(), "haft finds nothing for {}", self.case());
-        let Some(mut rg) = self.rg(bench) else {
-            return Ok(format!("haft finds {}.", grouped(ours.len() as u64)));
-        };
-        let output = rg.output().context("cannot start rg")?;
-        let theirs = self.keys(&String::from_utf8_lossy(&output.stdout));
-        Ok(difference(&self.place.dir, &ours, &theirs))
     }
 
     /// Returns what tells matches apart: the path, and for grep the line.
@@ -178,7 +180,12 @@ impl SearchQuery<'_> {
         let (mut server, call) = (self.server(bench)?, self.call());
         let mut entrants = vec![
             Entrant::new(&warm, Peer::Haft.name(), 1, move || Ok(server.call(&call)?.0)),
-            Entrant::new(&cold, "haft call", 1, || time_process(self.haft_process(bench))),
+            Entrant::new(&cold, "haft call", 1, || {
+                let BenchCall { tool, arguments } = self.call();
+                let mut haft = bench.peers.haft(&self.place.dir);
+                haft.args(["call", tool]).arg(arguments.to_string());
+                time_process(haft)
+            }),
         ];
         match self.rg(bench) {
             Some(_) => {
@@ -219,47 +226,29 @@ fn time_process(mut command: Command) -> anyhow::Result<Duration> {
     Ok(elapsed)
 }
 
-/// Returns the text of an answer, or of the file that holds it if it was cut.
-fn whole_answer(server: &mut BenchServer, call: &BenchCall) -> anyhow::Result<String> {
-    let (_, result) = server.call(call)?;
-    let content = result.get("content").and_then(Value::as_array).context("no content")?;
-    let field = |name: &str| content.iter().find_map(|part| part.get(name)?.as_str());
-    match (field("uri"), field("text")) {
-        (Some(uri), _) => server.read_resource(uri),
-        (None, Some(text)) => Ok(text.to_owned()),
-        (None, None) => anyhow::bail!("an answer without text: {result}"),
-    }
-}
-
 /// Says what is in one set and not in the other.
 fn difference(dir: &Path, ours: &BTreeSet<String>, theirs: &BTreeSet<String>) -> String {
     if ours == theirs {
-        return format!("both find the same {}.", grouped(ours.len() as u64));
+        return format!("both find the same {}.", grouped(ours.len()));
     }
     let only = |left: &BTreeSet<String>, right: &BTreeSet<String>| {
         let only: Vec<&String> = left.difference(right).collect();
-        let in_binary = only.iter().filter(|key| is_binary(dir, key)).count();
+        let path = |key: &str| dir.join(key.split(':').next().unwrap_or_default());
+        let contents = only.iter().filter_map(|key| std::fs::read(path(key)).ok());
+        let in_binary = contents.filter(|contents| contents.contains(&0)).count();
         let examples: Vec<String> =
             only.iter().take(EXAMPLES_MAX).map(|key| format!("`{key}`")).collect();
-        let examples = match examples.is_empty() {
-            true => String::new(),
-            false => format!(": {}", examples.join(", ")),
-        };
-        format!("{} alone, {in_binary} of them in binary files{examples}", only.len())
+        let colon = if examples.is_empty() { "" } else { ": " };
+        let examples = examples.join(", ");
+        format!("{} alone, {in_binary} of them in binary files{colon}{examples}", only.len())
     };
     format!(
         "haft finds {} ({}); rg finds {} ({}).",
-        grouped(ours.len() as u64),
+        grouped(ours.len()),
         only(ours, theirs),
-        grouped(theirs.len() as u64),
+        grouped(theirs.len()),
         only(theirs, ours)
     )
-}
-
-/// Returns whether there is a NUL in the file of a match.
-fn is_binary(dir: &Path, key: &str) -> bool {
-    let path = key.split(':').next().unwrap_or_default();
-    std::fs::read(dir.join(path)).is_ok_and(|contents| contents.contains(&0))
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -11,6 +12,7 @@ use anyhow::{Context as _, bail};
 use serde_json::{Value, json};
 
 use super::machine::first_of;
+use crate::files;
 
 /// One read takes in several answers, if they are there.
 const INPUT_BUFFER_BYTES: usize = 64 * 1024;
@@ -53,10 +55,30 @@ pub(super) struct BenchCall {
 }
 
 impl BenchServer {
-    pub(super) fn start(command: Command, wire: BenchTransport) -> anyhow::Result<Self> {
-        let program = command.get_program().to_string_lossy().into_owned();
-        let (child, input, output) =
-            connect(command, wire).with_context(|| format!("cannot start {program}"))?;
+    /// Starts a program. The command is taken so that no end of the connection but the program's own stays open.
+    pub(super) fn start(mut command: Command, wire: BenchTransport) -> anyhow::Result<Self> {
+        let mut sockets = None;
+        match wire {
+            BenchTransport::Pipes => {
+                command.stdin(Stdio::piped()).stdout(Stdio::piped());
+            }
+            BenchTransport::Sockets => {
+                let (input, its_input) = UnixStream::pair()?;
+                let (output, its_output) = UnixStream::pair()?;
+                command.stdin(OwnedFd::from(its_input)).stdout(OwnedFd::from(its_output));
+                sockets = Some((input, output));
+            }
+        }
+        let program = command.get_program().display().to_string();
+        let mut child = command.spawn().with_context(|| format!("cannot start {program}"))?;
+        let (input, output): (Box<dyn Write>, Box<dyn Read>) = match sockets {
+            Some((input, output)) => (Box::new(input), Box::new(output)),
+            None => {
+                let input = child.stdin.take().context("a child without standard input")?;
+                let output = child.stdout.take().context("a child without standard output")?;
+                (Box::new(input), Box::new(output))
+            }
+        };
         Ok(Self {
             child,
             input: Some(input),
@@ -158,8 +180,7 @@ impl BenchServer {
     /// Returns how much memory of the server is resident, in bytes.
     pub(super) fn resident_bytes(&self) -> anyhow::Result<u64> {
         let path = format!("/proc/{}/status", self.child.id());
-        let status =
-            std::fs::read_to_string(&path).with_context(|| format!("cannot read {path}"))?;
+        let status = files::read(Path::new(&path))?;
         let kilobytes = first_of(&status, "VmRSS").and_then(|value| value.strip_suffix(" kB"));
         let kilobytes: u64 =
             kilobytes.context("no VmRSS")?.parse().context("VmRSS is no number")?;
@@ -204,26 +225,6 @@ impl Drop for BenchServer {
         // It did not end by itself. If it cannot be killed either, there is nothing left to do.
         let _ = self.child.kill();
         let _ = self.child.wait();
-    }
-}
-
-type ServerStreams = (Child, Box<dyn Write>, Box<dyn Read>);
-
-/// Starts a program. The command is taken so that no end of the connection but the program's own stays open.
-fn connect(mut command: Command, wire: BenchTransport) -> anyhow::Result<ServerStreams> {
-    match wire {
-        BenchTransport::Pipes => {
-            let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
-            let input = child.stdin.take().context("a child without standard input")?;
-            let output = child.stdout.take().context("a child without standard output")?;
-            Ok((child, Box::new(input), Box::new(output)))
-        }
-        BenchTransport::Sockets => {
-            let (input, its_input) = UnixStream::pair()?;
-            let (output, its_output) = UnixStream::pair()?;
-            command.stdin(OwnedFd::from(its_input)).stdout(OwnedFd::from(its_output));
-            Ok((command.spawn()?, Box::new(input), Box::new(output)))
-        }
     }
 }
 

@@ -5,8 +5,8 @@ use serde_json::Value;
 use super::Bench;
 use super::peers::{NODE_ABSENT, PEERS, Peer};
 use super::report::{BenchTarget, ReportSection, ReportTable};
-use super::samples::grouped;
 use super::server::{BenchProtocolEra, BenchServer, BenchTransport};
+use crate::markers::grouped;
 
 const LIST_BYTES_MAX: u64 = 8_192;
 
@@ -36,13 +36,7 @@ pub(super) fn measure(bench: &Bench) -> anyhow::Result<ReportSection> {
         let newer = newer.map_or_else(String::new, grouped);
         table.row([name, tools.to_string(), grouped(older), newer, program]);
     }
-    Ok(ReportSection {
-        title: "Sizes".to_owned(),
-        about: ABOUT.to_owned(),
-        tables: vec![table],
-        notes: Vec::new(),
-        targets,
-    })
+    Ok(ReportSection { targets, ..ReportSection::new("Sizes", ABOUT, vec![table]) })
 }
 
 /// Returns how many tools there are, and how many bytes the answer has that says so.

@@ -47,14 +47,9 @@ pub(super) fn measure(bench: &Bench) -> anyhow::Result<ReportSection> {
     }
     let cases = interleave(entrants, bench.rounds(ROUNDS))?;
     let floor = Peer::Floor.name();
+    let target = |case| BenchTarget::ratio("start", case, floor, RATIO_MAX);
     Ok(ReportSection {
-        title: "Start".to_owned(),
-        about: ABOUT.to_owned(),
-        tables: vec![time_table(&cases)],
-        notes: Vec::new(),
-        targets: cases
-            .iter()
-            .map(|case| BenchTarget::ratio("start", case, floor, RATIO_MAX))
-            .collect(),
+        targets: cases.iter().map(target).collect(),
+        ..ReportSection::new("Start", ABOUT, vec![time_table(&cases)])
     })
 }

@@ -2,15 +2,11 @@
 //! the runtime measures in one process.
 
 use std::process::Command;
-use std::time::Duration;
-
-use anyhow::Context as _;
 
 use super::Bench;
-use super::journal::cases;
+use super::journal::run_cases;
 use super::report::{BenchTarget, ReportSection, time_table};
 use super::turns::Case;
-use crate::process::capture;
 
 const ROUNDS: usize = 1_000;
 const TOOLS: usize = 10_000;
@@ -25,41 +21,29 @@ const ABOUT: &str = "\
 words finds the right tool among the first ten. Beside it, the same query is answered by reading every description.";
 
 pub(super) fn measure(bench: &Bench) -> anyhow::Result<ReportSection> {
-    let mut program = Command::new(bench.peers.tools_program());
+    let mut program = Command::new(&bench.peers.tools);
     program.arg(TOOLS.to_string()).arg(bench.rounds(ROUNDS).to_string());
-    let cases = cases(&capture(&mut program).context("the measuring program failed")?)?;
+    let cases = run_cases(program)?;
     Ok(ReportSection {
-        title: "Finding tools".to_owned(),
-        about: ABOUT.to_owned(),
         targets: cases.iter().filter_map(target).collect(),
-        tables: vec![time_table(&cases)],
-        notes: Vec::new(),
+        ..ReportSection::new("Finding tools", ABOUT, vec![time_table(&cases)])
     })
 }
 
 fn target(case: &Case) -> Option<BenchTarget> {
-    let median: Duration = case.rows.first()?.figure.median()?;
-    let micros = u64::try_from(median.as_micros()).unwrap_or(u64::MAX);
+    let median = case.own_median()?;
     Some(if case.name == QUERY {
-        BenchTarget::number(
-            "tool_search, a query over 10,000 tools, p50",
-            "µs",
-            micros,
-            QUERY_US_MAX,
-        )
+        let what = "tool_search, a query over 10,000 tools, p50";
+        BenchTarget::microseconds(what, median, QUERY_US_MAX)
     } else {
-        let millis = micros.div_ceil(1_000);
-        BenchTarget::number(
-            "tool_search, an index of 10,000 tools, p50",
-            "ms",
-            millis,
-            BUILD_MS_MAX,
-        )
+        let what = "tool_search, an index of 10,000 tools, p50";
+        BenchTarget::milliseconds(what, median, BUILD_MS_MAX)
     })
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::journal::cases;
     use super::super::report::TargetVerdict;
     use super::*;
 

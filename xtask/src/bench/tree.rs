@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, ensure};
 use serde_json::Value;
 
+use crate::files;
 use crate::process::{capture, cargo};
 
 /// Matches in about twenty files of the generated tree.
@@ -58,13 +59,31 @@ pub(super) fn generate(parent: &Path) -> anyhow::Result<PathBuf> {
         return Ok(tree);
     }
     eprintln!("generating {FILES} files");
-    if tree.exists() {
-        std::fs::remove_dir_all(&tree)
-            .with_context(|| format!("cannot delete {}", tree.display()))?;
+    files::remove_dir(&tree)?;
+    let mut random = TreeRandom(SEED);
+    // Without a repository around them, `.gitignore` files do not count.
+    files::create_dir(&tree.join(".git"))?;
+    files::write(&tree.join(".gitignore"), "*.log\nbuild/\n")?;
+    let directories = directories(&tree, &mut random);
+    for directory in &directories {
+        files::create_dir(directory)?;
+        // Directories of their own rules are where searches spend their time.
+        if random.one_in(40) {
+            let rules = "generated_*\n!generated_keep.*\n";
+            files::write(&directory.join(".gitignore"), rules)?;
+        }
     }
-    write_tree(&tree).with_context(|| format!("cannot write {}", tree.display()))?;
-    std::fs::write(&stamp_path, stamp)
-        .with_context(|| format!("cannot write {}", stamp_path.display()))?;
+    for number in 0..FILES {
+        let directory = random.choose(&directories).unwrap_or(&tree);
+        let prefix = if random.one_in(50) { "generated" } else { random.word() };
+        let extension = random.weighted(EXTENSIONS).copied().unwrap_or(ANY_EXTENSION);
+        let contents = match extension {
+            "png" => random.binary(),
+            _ => random.text().into_bytes(),
+        };
+        files::write(&directory.join(format!("{prefix}_{number}.{extension}")), contents)?;
+    }
+    files::write(&stamp_path, stamp)?;
     Ok(tree)
 }
 
@@ -95,13 +114,10 @@ pub(super) fn extent(dir: &Path) -> anyhow::Result<SourceTreeSize> {
     let mut extent = SourceTreeSize { files: 0, bytes: 0 };
     let mut waiting = vec![dir.to_owned()];
     while let Some(dir) = waiting.pop() {
-        let entries =
-            std::fs::read_dir(&dir).with_context(|| format!("cannot list {}", dir.display()))?;
-        for entry in entries {
-            let entry = entry?;
-            let metadata = entry.metadata()?;
+        for path in files::list(&dir)? {
+            let metadata = path.symlink_metadata()?;
             if metadata.is_dir() {
-                waiting.push(entry.path());
+                waiting.push(path);
             } else if metadata.is_file() {
                 extent.files += 1;
                 extent.bytes += metadata.len();
@@ -110,32 +126,6 @@ pub(super) fn extent(dir: &Path) -> anyhow::Result<SourceTreeSize> {
     }
     ensure!(extent.files > 0, "there is nothing in {}", dir.display());
     Ok(extent)
-}
-
-fn write_tree(tree: &Path) -> std::io::Result<()> {
-    let mut random = TreeRandom(SEED);
-    // Without a repository around them, `.gitignore` files do not count.
-    std::fs::create_dir_all(tree.join(".git"))?;
-    std::fs::write(tree.join(".gitignore"), "*.log\nbuild/\n")?;
-    let directories = directories(tree, &mut random);
-    for directory in &directories {
-        std::fs::create_dir_all(directory)?;
-        // Directories of their own rules are where searches spend their time.
-        if random.one_in(40) {
-            std::fs::write(directory.join(".gitignore"), "generated_*\n!generated_keep.*\n")?;
-        }
-    }
-    for number in 0..FILES {
-        let directory = random.choose(&directories).map_or(tree, PathBuf::as_path);
-        let prefix = if random.one_in(50) { "generated" } else { random.word() };
-        let extension = random.weighted(EXTENSIONS).copied().unwrap_or(ANY_EXTENSION);
-        let contents = match extension {
-            "png" => random.binary(),
-            _ => random.text().into_bytes(),
-        };
-        std::fs::write(directory.join(format!("{prefix}_{number}.{extension}")), contents)?;
-    }
-    Ok(())
 }
 
 /// Returns directories, each below one of those before it.

@@ -10,13 +10,8 @@ pub(super) struct Entrant<'a> {
     /// The name of the case, for example «over pipes». Entrants of one case are compared with each other.
     case: String,
     name: String,
-    action: TurnAction<'a>,
-}
-
-enum TurnAction<'a> {
-    Measured(BenchTurn<'a>),
-    /// It cannot take part, for the reason given.
-    Absent(String),
+    /// The reason if it cannot take part.
+    turn: Result<BenchTurn<'a>, String>,
 }
 
 struct BenchTurn<'a> {
@@ -59,6 +54,11 @@ impl Figure {
 }
 
 impl Case {
+    /// Returns the median of the first row.
+    pub(super) fn own_median(&self) -> Option<Duration> {
+        self.rows.first()?.figure.median()
+    }
+
     /// Returns the median of the row of that name.
     pub(super) fn median(&self, name: &str) -> Option<Duration> {
         self.rows.iter().find(|row| row.name == name)?.figure.median()
@@ -73,28 +73,20 @@ impl<'a> Entrant<'a> {
         sample: impl FnMut() -> anyhow::Result<Duration> + 'a,
     ) -> Self {
         let turn = BenchTurn { repeats, sample: Box::new(sample), samples: Samples::default() };
-        let action = TurnAction::Measured(turn);
-        Self { case: case.to_owned(), name: name.to_owned(), action }
+        Self { case: case.to_owned(), name: name.to_owned(), turn: Ok(turn) }
     }
 
     pub(super) fn absent(case: &str, name: &str, reason: &str) -> Self {
-        let action = TurnAction::Absent(reason.to_owned());
-        Self { case: case.to_owned(), name: name.to_owned(), action }
+        Self { case: case.to_owned(), name: name.to_owned(), turn: Err(reason.to_owned()) }
     }
 
     fn take_turn(&mut self) -> anyhow::Result<()> {
-        let TurnAction::Measured(turn) = &mut self.action else { return Ok(()) };
+        let Ok(turn) = &mut self.turn else { return Ok(()) };
         for _ in 0..turn.repeats {
             let sample = (turn.sample)()?;
             turn.samples.push(sample);
         }
         Ok(())
-    }
-
-    fn forget(&mut self) {
-        if let TurnAction::Measured(turn) = &mut self.action {
-            turn.samples.clear();
-        }
     }
 }
 
@@ -105,7 +97,9 @@ pub(super) fn interleave(
 ) -> anyhow::Result<Vec<Case>> {
     for entrant in &mut entrants {
         entrant.take_turn()?;
-        entrant.forget();
+        if let Ok(turn) = &mut entrant.turn {
+            turn.samples = Samples::default();
+        }
     }
     for round in 0..rounds {
         for index in order(round, entrants.len()) {
@@ -129,11 +123,8 @@ fn order(round: usize, count: usize) -> Vec<usize> {
 
 fn cases(entrants: Vec<Entrant<'_>>) -> Vec<Case> {
     let mut cases: Vec<Case> = Vec::new();
-    for Entrant { case, name, action } in entrants {
-        let figure = match action {
-            TurnAction::Measured(turn) => Figure::Measured(turn.samples),
-            TurnAction::Absent(reason) => Figure::Absent(reason),
-        };
+    for Entrant { case, name, turn } in entrants {
+        let figure = turn.map_or_else(Figure::Absent, |turn| Figure::Measured(turn.samples));
         let row = CaseRow { name, figure };
         match cases.iter_mut().find(|found| found.name == case) {
             Some(found) => found.rows.push(row),
