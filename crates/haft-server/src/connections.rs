@@ -1,7 +1,7 @@
 //! The connections of the server: their number, the time limits of clients, and their end.
 
 use std::convert::Infallible;
-use std::io;
+use std::io::ErrorKind::{ConnectionAborted, ConnectionReset};
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -70,15 +70,11 @@ async fn accept(listener: &TcpListener) -> TcpStream {
     loop {
         match listener.accept().await {
             Ok((stream, _)) => return stream,
-            Err(err) if is_of_peer(&err) => {}
+            // The client closed the connection.
+            Err(err) if matches!(err.kind(), ConnectionAborted | ConnectionReset) => {}
             Err(_) => sleep(Duration::from_millis(ACCEPT_AGAIN_MS)).await,
         }
     }
-}
-
-/// Returns whether the client closed the connection.
-fn is_of_peer(err: &io::Error) -> bool {
-    matches!(err.kind(), io::ErrorKind::ConnectionAborted | io::ErrorKind::ConnectionReset)
 }
 
 /// Serves one client until it closes the connection, leaves sent data unread for too long, or has

@@ -33,16 +33,33 @@ impl RequestGuard {
     pub(crate) fn check_site(&self, request: &Parts, local: IpAddr) -> Result<(), HttpRefusal> {
         let host = only(&request.headers, &HOST).ok_or(HttpRefusal::HostMissing)?;
         let named = request.uri.authority().map(Authority::as_str);
-        for host in named.into_iter().chain([host]) {
-            if !self.is_own_host(host, local) {
-                return Err(HttpRefusal::HostForeign(host.to_owned()));
+        let local = local.to_canonical();
+        for named in named.into_iter().chain([host]) {
+            let foreign = || HttpRefusal::HostForeign(named.to_owned());
+            let authority = Authority::from_str(named).map_err(|_| foreign())?;
+            let name = authority.host();
+            // DNS cannot redirect a literal address, so the address of the connection is always
+            // correct.
+            let is_local = match name.trim_start_matches('[').trim_end_matches(']').parse() {
+                Ok(address) => {
+                    let address = IpAddr::to_canonical(&address);
+                    address == local || (address.is_loopback() && local.is_loopback())
+                }
+                Err(_) => name.eq_ignore_ascii_case("localhost") && local.is_loopback(),
+            };
+            let is_own = is_local || self.hosts.iter().any(|one| one.eq_ignore_ascii_case(name));
+            if !is_own || authority.as_str().contains('@') {
+                return Err(foreign());
             }
         }
         if !request.headers.contains_key(ORIGIN) {
             return Ok(());
         }
         let origin = only(&request.headers, &ORIGIN).unwrap_or_default();
-        if is_of(origin, host) || self.origins.iter().any(|one| one.eq_ignore_ascii_case(origin)) {
+        let site = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
+        if site.is_some_and(|site| site.eq_ignore_ascii_case(host))
+            || self.origins.iter().any(|one| one.eq_ignore_ascii_case(origin))
+        {
             return Ok(());
         }
         Err(HttpRefusal::OriginForeign(origin.to_owned()))
@@ -62,26 +79,6 @@ impl RequestGuard {
             Some(_) => Err(HttpRefusal::TokenWrong),
         }
     }
-
-    fn is_own_host(&self, host: &str, local: IpAddr) -> bool {
-        let Ok(authority) = Authority::from_str(host) else { return false };
-        if authority.as_str().contains('@') {
-            return false;
-        }
-        let host = authority.host();
-        let local = local.to_canonical();
-        // DNS cannot redirect a literal address, so the address of the connection is always
-        // correct.
-        let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
-        let is_local = match address {
-            Ok(address) => {
-                let address = address.to_canonical();
-                address == local || (address.is_loopback() && local.is_loopback())
-            }
-            Err(_) => host.eq_ignore_ascii_case("localhost") && local.is_loopback(),
-        };
-        is_local || self.hosts.iter().any(|one| one.eq_ignore_ascii_case(host))
-    }
 }
 
 const BEARER: &[u8] = b"Bearer ";
@@ -91,12 +88,6 @@ fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
     let mut all = headers.get_all(name).iter();
     let first = all.next()?;
     all.next().is_none().then(|| first.to_str().ok()).flatten()
-}
-
-/// Returns whether an origin is the site of a host.
-fn is_of(origin: &str, host: &str) -> bool {
-    let site = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
-    site.is_some_and(|site| site.eq_ignore_ascii_case(host))
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use axum::response::{IntoResponse, Response};
 use http::header::{ALLOW, CONNECTION, CONTENT_TYPE, WWW_AUTHENTICATE};
-use http::{HeaderName, HeaderValue, StatusCode};
+use http::{HeaderValue, StatusCode};
 
 /// Why a request is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,73 +31,75 @@ pub(crate) enum HttpRefusal {
     BodyBroken,
 }
 
-impl HttpRefusal {
-    fn status(&self) -> StatusCode {
-        match self {
-            Self::HostMissing | Self::BodyBroken => StatusCode::BAD_REQUEST,
-            Self::HostForeign(_) | Self::OriginForeign(_) => StatusCode::FORBIDDEN,
-            Self::TokenMissing | Self::TokenWrong => StatusCode::UNAUTHORIZED,
-            Self::PathUnknown(_) => StatusCode::NOT_FOUND,
-            Self::Method(_) => StatusCode::METHOD_NOT_ALLOWED,
-            Self::HeadersLong(_) => StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
-            Self::BodyLong(_) => StatusCode::PAYLOAD_TOO_LARGE,
-            Self::BodySlow(_) => StatusCode::REQUEST_TIMEOUT,
-        }
-    }
-
-    fn header(&self) -> Option<(HeaderName, HeaderValue)> {
-        let (name, value) = match self {
-            Self::TokenMissing => (WWW_AUTHENTICATE, r#"Bearer realm="haft""#),
-            Self::TokenWrong => (WWW_AUTHENTICATE, r#"Bearer realm="haft", error="invalid_token""#),
-            Self::Method(allowed) => (ALLOW, *allowed),
+impl IntoResponse for HttpRefusal {
+    fn into_response(self) -> Response {
+        let (status, text) = match &self {
+            Self::HostMissing => (StatusCode::BAD_REQUEST, "expected one Host header".to_owned()),
+            Self::HostForeign(host) => (
+                StatusCode::FORBIDDEN,
+                format!(
+                    "this server does not go by the host {host:?}: start it with the name that \
+                     it is reached by"
+                ),
+            ),
+            Self::OriginForeign(origin) => (
+                StatusCode::FORBIDDEN,
+                format!(
+                    "pages of {origin:?} may not use this server: start it with that \
+                     origin allowed if they should"
+                ),
+            ),
+            Self::TokenMissing => (
+                StatusCode::UNAUTHORIZED,
+                "expected the header Authorization: Bearer TOKEN, with the token that this server printed \
+                 or was given"
+                    .to_owned(),
+            ),
+            Self::TokenWrong => (
+                StatusCode::UNAUTHORIZED,
+                "the bearer token is not the one of this server: take the one that it printed \
+                 or was given"
+                    .to_owned(),
+            ),
+            Self::PathUnknown(places) => {
+                (StatusCode::NOT_FOUND, format!("nothing is at this path: there is {places}"))
+            }
+            Self::Method(allowed) => {
+                (StatusCode::METHOD_NOT_ALLOWED, format!("this path takes {allowed} alone"))
+            }
+            Self::HeadersLong(bytes) => (
+                StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
+                format!("the headers have more than {bytes} bytes"),
+            ),
+            Self::BodyLong(bytes) => {
+                (StatusCode::PAYLOAD_TOO_LARGE, format!("the body has more than {bytes} bytes"))
+            }
+            Self::BodySlow(ms) => (
+                StatusCode::REQUEST_TIMEOUT,
+                format!("the body did not arrive within {ms} ms"),
+            ),
+            Self::BodyBroken => {
+                (StatusCode::BAD_REQUEST, "the body broke off or is not well formed".to_owned())
+            }
+        };
+        let header = match self {
+            Self::TokenMissing => Some((WWW_AUTHENTICATE, r#"Bearer realm="haft""#)),
+            Self::TokenWrong => {
+                Some((WWW_AUTHENTICATE, r#"Bearer realm="haft", error="invalid_token""#))
+            }
+            Self::Method(allowed) => Some((ALLOW, allowed)),
             // The rest of the body would be parsed as the next request.
-            Self::BodyLong(_) | Self::BodySlow(_) | Self::BodyBroken => (CONNECTION, "close"),
+            Self::BodyLong(_) | Self::BodySlow(_) | Self::BodyBroken => Some((CONNECTION, "close")),
             Self::HostMissing
             | Self::HeadersLong(_)
             | Self::HostForeign(_)
             | Self::OriginForeign(_)
-            | Self::PathUnknown(_) => return None,
+            | Self::PathUnknown(_) => None,
         };
-        Some((name, HeaderValue::from_static(value)))
-    }
-
-    fn text(&self) -> String {
-        match self {
-            Self::HostMissing => "expected one Host header".to_owned(),
-            Self::HostForeign(host) => format!(
-                "this server does not go by the host {host:?}: start it with the name that \
-                 it is reached by"
-            ),
-            Self::OriginForeign(origin) => format!(
-                "pages of {origin:?} may not use this server: start it with that \
-                 origin allowed if they should"
-            ),
-            Self::TokenMissing => {
-                "expected the header Authorization: Bearer TOKEN, with the token that this server printed \
-                 or was given"
-                    .to_owned()
-            }
-            Self::TokenWrong => {
-                "the bearer token is not the one of this server: take the one that it printed \
-                 or was given"
-                    .to_owned()
-            }
-            Self::PathUnknown(places) => format!("nothing is at this path: there is {places}"),
-            Self::Method(allowed) => format!("this path takes {allowed} alone"),
-            Self::HeadersLong(bytes) => format!("the headers have more than {bytes} bytes"),
-            Self::BodyLong(bytes) => format!("the body has more than {bytes} bytes"),
-            Self::BodySlow(ms) => format!("the body did not arrive within {ms} ms"),
-            Self::BodyBroken => "the body broke off or is not well formed".to_owned(),
-        }
-    }
-}
-
-impl IntoResponse for HttpRefusal {
-    fn into_response(self) -> Response {
         let plain = [(CONTENT_TYPE, "text/plain; charset=utf-8")];
-        let mut response = (self.status(), plain, format!("{}\n", self.text())).into_response();
-        if let Some((name, value)) = self.header() {
-            response.headers_mut().insert(name, value);
+        let mut response = (status, plain, format!("{text}\n")).into_response();
+        if let Some((name, value)) = header {
+            response.headers_mut().insert(name, HeaderValue::from_static(value));
         }
         response
     }

@@ -5,14 +5,13 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use axum::Router;
-use axum::extract::{Request, State};
+use axum::extract::Request;
 use axum::middleware::{self, Next};
-use axum::response::{IntoResponse, Response};
+use axum::response::IntoResponse;
 use axum::routing::any;
 use bytes::Bytes;
 use http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderName};
-use http::request::Parts;
-use http::{HeaderMap, HeaderValue, Method};
+use http::{HeaderValue, Method};
 use http_body::Body as HttpBody;
 use tower_http::cors::{AllowOrigin, CorsLayer};
 use tower_service::Service;
@@ -39,6 +38,12 @@ pub struct HttpSite {
 impl HttpSite {
     /// Returns a site with only [`HEALTH_PATH`].
     pub fn new(guard: RequestGuard) -> Self {
+        let health = |method: Method| async move {
+            match method {
+                Method::GET | Method::HEAD => "ok\n".into_response(),
+                _ => HttpRefusal::Method("GET, HEAD").into_response(),
+            }
+        };
         let router = Router::new().route(HEALTH_PATH, any(health));
         Self { guard, router, paths: Vec::new() }
     }
@@ -76,66 +81,51 @@ impl HttpSite {
         let Self { guard, router, paths: places } = self;
         let places = places.join(" and ");
         let nowhere = move || std::future::ready(HttpRefusal::PathUnknown(places.clone()));
-        let sharing = cross_origin(&guard.origins);
-        let router = router.fallback(nowhere);
-        let router = router.layer(middleware::from_fn_with_state(Arc::new(guard), admit));
-        match sharing {
-            Some(layer) => router.layer(layer),
-            None => router,
+        let origins = guard.origins.iter().filter_map(|one| HeaderValue::from_str(one).ok());
+        let origins: Vec<_> = origins.collect();
+        let guard = Arc::new(guard);
+        let admit = move |request: Request, next: Next| {
+            let guard = Arc::clone(&guard);
+            async move {
+                let local = request.extensions().get::<LocalAddress>().map(|local| local.0.ip());
+                let local = local.unwrap_or(IpAddr::from([0, 0, 0, 0]));
+                let (parts, body) = request.into_parts();
+                // The HTTP parser limits its buffer, which may be larger than the limit for headers.
+                let headers = parts.headers.iter();
+                let bytes: usize =
+                    headers.map(|(name, value)| name.as_str().len() + value.len() + 4).sum();
+                if bytes > HEADER_BYTES_MAX {
+                    return HttpRefusal::HeadersLong(HEADER_BYTES_MAX).into_response();
+                }
+                let admitted = guard.check_site(&parts, local).and_then(|()| {
+                    if parts.uri.path() == HEALTH_PATH { Ok(()) } else { guard.check_token(&parts) }
+                });
+                match admitted {
+                    Ok(()) => next.run(Request::from_parts(parts, body)).await,
+                    Err(refusal) => refusal.into_response(),
+                }
+            }
+        };
+        let router = router.fallback(nowhere).layer(middleware::from_fn(admit));
+        if origins.is_empty() {
+            return router;
         }
+        // Lets browsers show answers to pages of these origins. It grants no access: the guard does.
+        let name = HeaderName::from_static;
+        router.layer(
+            CorsLayer::new()
+                .allow_origin(AllowOrigin::list(origins))
+                .allow_methods([Method::GET, Method::POST, Method::DELETE])
+                .allow_headers([
+                    AUTHORIZATION,
+                    CONTENT_TYPE,
+                    name("last-event-id"),
+                    name("mcp-method"),
+                    name("mcp-name"),
+                    name("mcp-protocol-version"),
+                    name("mcp-session-id"),
+                ])
+                .expose_headers([name("mcp-session-id")]),
+        )
     }
-}
-
-async fn admit(State(guard): State<Arc<RequestGuard>>, request: Request, next: Next) -> Response {
-    let local = request.extensions().get::<LocalAddress>().map(|local| local.0.ip());
-    let (parts, body) = request.into_parts();
-    match check(&guard, &parts, local.unwrap_or(IpAddr::from([0, 0, 0, 0]))) {
-        Ok(()) => next.run(Request::from_parts(parts, body)).await,
-        Err(refusal) => refusal.into_response(),
-    }
-}
-
-fn check(guard: &RequestGuard, request: &Parts, local: IpAddr) -> Result<(), HttpRefusal> {
-    check_size(&request.headers)?;
-    guard.check_site(request, local)?;
-    if request.uri.path() == HEALTH_PATH { Ok(()) } else { guard.check_token(request) }
-}
-
-/// The HTTP parser limits its buffer, which may be larger than the limit for headers.
-fn check_size(headers: &HeaderMap) -> Result<(), HttpRefusal> {
-    let bytes: usize =
-        headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 4).sum();
-    if bytes > HEADER_BYTES_MAX { Err(HttpRefusal::HeadersLong(HEADER_BYTES_MAX)) } else { Ok(()) }
-}
-
-async fn health(method: Method) -> Response {
-    match method {
-        Method::GET | Method::HEAD => "ok\n".into_response(),
-        _ => HttpRefusal::Method("GET, HEAD").into_response(),
-    }
-}
-
-/// Returns the layer that lets browsers show answers to pages of these origins. It grants no
-/// access: the guard does.
-fn cross_origin(origins: &[String]) -> Option<CorsLayer> {
-    let origins: Vec<_> =
-        origins.iter().filter_map(|one| HeaderValue::from_str(one).ok()).collect();
-    if origins.is_empty() {
-        return None;
-    }
-    let name = HeaderName::from_static;
-    let layer = CorsLayer::new()
-        .allow_origin(AllowOrigin::list(origins))
-        .allow_methods([Method::GET, Method::POST, Method::DELETE])
-        .allow_headers([
-            AUTHORIZATION,
-            CONTENT_TYPE,
-            name("last-event-id"),
-            name("mcp-method"),
-            name("mcp-name"),
-            name("mcp-protocol-version"),
-            name("mcp-session-id"),
-        ])
-        .expose_headers([name("mcp-session-id")]);
-    Some(layer)
 }
