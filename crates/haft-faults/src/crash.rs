@@ -9,7 +9,7 @@
 use std::collections::BTreeSet;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitCode, Stdio};
+use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::SeededRandom;
@@ -59,11 +59,7 @@ pub struct FinishedWorld<'a> {
 
 /// Runs the program of a scenario.
 pub fn run<S: CrashScenario>(args: &[String]) -> ExitCode {
-    let done = match args {
-        [role, world, life] if role == "worker" => run_worker::<S>(world, life),
-        _ => kill_workers::<S>(args),
-    };
-    match done {
+    match run_role::<S>(args) {
         Ok(()) => ExitCode::SUCCESS,
         Err(err) => {
             eprintln!("error: {err}");
@@ -82,14 +78,6 @@ pub fn print_line(line: &str) -> Result<(), CrashTestError> {
 /// Reports that work begins: most kills come after that.
 pub fn report_ready() -> Result<(), CrashTestError> {
     print_line(READY)
-}
-
-fn run_worker<S: CrashScenario>(world: &str, life: &str) -> Result<(), CrashTestError> {
-    let work = S::work(PathBuf::from(world), life.parse()?);
-    let runtime =
-        tokio::runtime::Builder::new_multi_thread().worker_threads(THREADS).enable_all().build()?;
-    runtime.block_on(work)?;
-    print_line(DONE)
 }
 
 /// The number of kills, and the seed of the worlds.
@@ -117,40 +105,39 @@ impl CrashTestOptions {
     }
 }
 
-fn kill_workers<S: CrashScenario>(args: &[String]) -> Result<(), CrashTestError> {
+/// Does a worker's work, or kills workers.
+fn run_role<S: CrashScenario>(args: &[String]) -> Result<(), CrashTestError> {
+    if let [role, world, life] = args
+        && role == "worker"
+    {
+        let work = S::work(PathBuf::from(world), life.parse()?);
+        let mut runtime = tokio::runtime::Builder::new_multi_thread();
+        runtime.worker_threads(THREADS).enable_all().build()?.block_on(work)?;
+        return print_line(DONE);
+    }
     let CrashTestOptions { kills, seed, seconds } = CrashTestOptions::parse(args)?;
     println!("crash of {}: {kills} kills, --seed {seed}", S::NAME);
     let mut scenario = S::default();
     let calm = tempfile::tempdir()?;
+    let undisturbed = calm.path();
     let started = Instant::now();
-    let WorkerOutput { lines, .. } = run_worker_process(calm.path(), 1, None)?;
-    let whole = started.elapsed();
-    scenario.audit(&FinishedWorld {
-        world: calm.path(),
-        undisturbed: calm.path(),
-        lines: &lines,
-    })?;
-    let mut killing = WorkerKiller {
-        random: SeededRandom::new(seed),
-        whole,
-        progress_prefix: S::PROGRESS_PREFIX,
-        kills: 0,
-    };
+    let WorkerOutput { lines, .. } = run_worker_process(undisturbed, 1, None)?;
+    let whole_us = u64::try_from(started.elapsed().as_micros())?;
+    scenario.audit(&FinishedWorld { world: undisturbed, undisturbed, lines: &lines })?;
+    let random = SeededRandom::new(seed);
+    let mut killing =
+        WorkerKiller { random, whole_us, progress_prefix: S::PROGRESS_PREFIX, kills: 0 };
     let mut worlds = 0_u64;
     let end = Instant::now() + Duration::from_secs(seconds);
     while killing.kills < kills && Instant::now() < end {
         worlds += 1;
-        let world = tempfile::tempdir()?;
-        let lived = killing.run_world(world.path());
-        let audited = lived.and_then(|lines| {
-            scenario.audit(&FinishedWorld {
-                world: world.path(),
-                undisturbed: calm.path(),
-                lines: &lines,
-            })
-        });
+        let kept = tempfile::tempdir()?;
+        let world = kept.path();
+        let audited = killing
+            .run_world(world)
+            .and_then(|lines| scenario.audit(&FinishedWorld { world, undisturbed, lines: &lines }));
         if let Err(err) = audited {
-            return Err(format!("{err}; see {}", world.keep().display()).into());
+            return Err(format!("{err}; see {}", kept.keep().display()).into());
         }
     }
     println!(
@@ -166,7 +153,7 @@ fn kill_workers<S: CrashScenario>(args: &[String]) -> Result<(), CrashTestError>
 struct WorkerKiller {
     random: SeededRandom,
     /// The lifetime of a worker that is not killed.
-    whole: Duration,
+    whole_us: u64,
     progress_prefix: &'static str,
     kills: u64,
 }
@@ -178,8 +165,14 @@ impl WorkerKiller {
         let mut reached = BTreeSet::new();
         let mut fruitless = 0_u32;
         for number in 1..=LIVES_MAX {
-            let WorkerOutput { lines, is_killed } =
-                run_worker_process(world, number, Some(self.choose_kill_time(fruitless)?))?;
+            // Most kills hit the work; one kill in eight hits the time before a worker is ready.
+            // Replaying earlier lives takes longer than living them, so lives that are always too
+            // short would never make progress. Therefore, after a life without progress the next
+            // one may be twice as long.
+            let bound_us = self.whole_us.saturating_mul(1 << fruitless);
+            let delay = Duration::from_micros(self.random.below(bound_us));
+            let kill = WorkerKillTime { delay, is_after_ready: self.random.below(8) > 0 };
+            let WorkerOutput { lines, is_killed } = run_worker_process(world, number, Some(kill))?;
             self.kills += u64::from(is_killed);
             let before = reached.len();
             let further = lines.iter().filter(|line| line.starts_with(self.progress_prefix));
@@ -191,15 +184,6 @@ impl WorkerKiller {
             }
         }
         Err(format!("{LIVES_MAX} workers did not bring the work to its end").into())
-    }
-
-    /// Most kills hit the work; one kill in eight hits the time before a worker is ready. Replaying
-    /// earlier lives takes longer than living them, so lives that are always too short would never
-    /// make progress. Therefore, after a life without progress the next one may be twice as long.
-    fn choose_kill_time(&mut self, fruitless: u32) -> Result<WorkerKillTime, CrashTestError> {
-        let bound = u64::try_from(self.whole.as_micros())?.saturating_mul(1 << fruitless);
-        let delay = Duration::from_micros(self.random.below(bound));
-        Ok(WorkerKillTime { delay, is_after_ready: self.random.below(8) > 0 })
     }
 }
 
@@ -251,14 +235,6 @@ fn run_worker_process(
         // A worker that has already ended cannot be killed.
         let _ = child.kill();
     }
-    check_worker_end(&mut child, listening, lines)
-}
-
-fn check_worker_end(
-    child: &mut Child,
-    listening: std::thread::JoinHandle<Vec<String>>,
-    mut lines: Vec<String>,
-) -> Result<WorkerOutput, CrashTestError> {
     let status = child.wait()?;
     lines.extend(listening.join().map_err(|_| "the listener panicked")?);
     let is_done = lines.iter().any(|line| line == DONE);
