@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::http::{self, ScriptedHttpRequest};
 use crate::requests::{RecordedModelRequest, ReplyCriteria, ReplyEnd};
-use crate::script::{RawReply, RawReplyEnding, ReplyPart, ReplyWait, ScriptedReply};
+use crate::script::{RawReplyEnding, ReplyPart, ReplyWait, ScriptedReply};
 use crate::shared::ScriptedServerShared;
 use crate::wire::{ReplyEncoder, ReplyToolCall, WireProtocol};
 
@@ -29,7 +29,24 @@ pub(crate) fn serve(mut stream: TcpStream, shared: &ScriptedServerShared) {
     while let Ok(Some(incoming)) = http::read(&mut stream) {
         let served = match WireProtocol::of_path(&incoming.path) {
             Some(wire) => answer_request(&mut stream, shared, wire, incoming),
-            None => control(&mut stream, shared, &incoming),
+            None => {
+                let (method, path) = (incoming.method.as_str(), incoming.path.as_str());
+                let (mut status, mut body) = (200, "{}".to_owned());
+                if (method, path) == ("GET", "/requests") {
+                    body = serde_json::to_string(&shared.state().requests)
+                        .unwrap_or_else(|err| err.to_string());
+                } else if let ("POST", Some(name)) = (method, path.strip_prefix("/release/")) {
+                    shared.release(name);
+                } else if let ("GET", Some(name)) = (method, path.strip_prefix("/held/")) {
+                    shared.wait_until_held(name);
+                } else {
+                    let error = format!(
+                        "nothing answers {method} {path}: expected a path of a provider, GET /requests, POST /release/NAME or GET /held/NAME"
+                    );
+                    (status, body) = (404, json!({"error": error}).to_string());
+                }
+                http::answer(&mut stream, status, &[], &body).map(|()| ConnectionReuse::Kept)
+            }
         };
         if !matches!(served, Ok(ConnectionReuse::Kept)) {
             break;
@@ -37,31 +54,6 @@ pub(crate) fn serve(mut stream: TcpStream, shared: &ScriptedServerShared) {
     }
     // The server holds a second handle, so dropping this one does not close the connection.
     let _ = stream.shutdown(std::net::Shutdown::Both);
-}
-
-fn control(
-    stream: &mut TcpStream,
-    shared: &ScriptedServerShared,
-    incoming: &ScriptedHttpRequest,
-) -> io::Result<ConnectionReuse> {
-    let (status, body) = match (incoming.method.as_str(), incoming.path.as_str()) {
-        ("GET", "/requests") => (200, shared.requests_json()),
-        (method, path) => {
-            if let ("POST", Some(name)) = (method, path.strip_prefix("/release/")) {
-                shared.release(name);
-                (200, "{}".to_owned())
-            } else if let ("GET", Some(name)) = (method, path.strip_prefix("/held/")) {
-                shared.wait_until_held(name);
-                (200, "{}".to_owned())
-            } else {
-                let error = format!(
-                    "nothing answers {method} {path}: expected a path of a provider, GET /requests, POST /release/NAME or GET /held/NAME"
-                );
-                (404, json!({"error": error}).to_string())
-            }
-        }
-    };
-    http::answer(stream, status, &[], &body).map(|()| ConnectionReuse::Kept)
 }
 
 fn answer_request(
@@ -87,7 +79,11 @@ fn answer_request(
         Err(message) => send_failure(replying.stream, wire, &message),
     };
     let ended = if replied.is_ok() { ReplyEnd::Sent } else { ReplyEnd::HungUp };
-    shared.set_reply_end(chosen.request, ended);
+    shared.change(|state| {
+        if let Some(request) = state.requests.get_mut(chosen.request) {
+            request.ended = Some(ended);
+        }
+    });
     replied
 }
 
@@ -111,7 +107,15 @@ struct ReplyWriter<'a> {
 impl ReplyWriter<'_> {
     fn reply(mut self, reply: &ScriptedReply) -> io::Result<ConnectionReuse> {
         if let Some(raw) = &reply.raw {
-            return self.send_raw(raw);
+            self.stream.write_all(&raw.bytes)?;
+            match raw.ending {
+                RawReplyEnding::Close => {}
+                RawReplyEnding::Stall => {
+                    while matches!(self.stream.peek(&mut [0]), Ok(count) if count > 0) {}
+                }
+                RawReplyEnding::Flood => while self.stream.write_all(&[b'x'; 4096]).is_ok() {},
+            }
+            return Ok(ConnectionReuse::Done);
         }
         // A wait at the beginning happens before anything is sent.
         let waits =
@@ -139,21 +143,24 @@ impl ReplyWriter<'_> {
     fn send_part(&mut self, part: &ReplyPart) -> io::Result<()> {
         match part {
             ReplyPart::Text(text) => {
-                for piece in pieces(text, self.shared.piece_chars) {
-                    let frame = self.speaker.text(&piece);
-                    self.send_frame(&frame)?;
-                }
-                Ok(())
+                pieces(text, self.shared.piece_chars).iter().try_for_each(|piece| {
+                    let frame = self.speaker.text(piece);
+                    self.send_frame(&frame)
+                })
             }
             ReplyPart::Reasoning(text) => {
-                for piece in pieces(text, self.shared.piece_chars) {
-                    let frame = self.speaker.reasoning(&piece);
-                    self.send_frame(&frame)?;
-                }
-                Ok(())
+                pieces(text, self.shared.piece_chars).iter().try_for_each(|piece| {
+                    let frame = self.speaker.reasoning(piece);
+                    self.send_frame(&frame)
+                })
             }
             ReplyPart::Call(call) => {
-                let id = call.id.clone().unwrap_or_else(|| format!("c{}", self.shared.next_call()));
+                let id = call.id.clone().unwrap_or_else(|| {
+                    self.shared.change(|state| {
+                        state.calls += 1;
+                        format!("c{}", state.calls)
+                    })
+                });
                 let pieces = pieces(&call.text(), self.shared.piece_chars);
                 let spoken = ReplyToolCall {
                     id: &id,
@@ -175,12 +182,12 @@ impl ReplyWriter<'_> {
     /// Waits, and fails if the client or the server closes the connection.
     fn wait_for(&mut self, wait: &ReplyWait) -> io::Result<()> {
         if let ReplyWait::Release(name) = wait {
-            self.shared.mark_held(name);
+            self.shared.change(|state| state.held_names.insert(name.clone()));
         }
         self.stream.set_read_timeout(Some(POLL_INTERVAL))?;
         let happened = || match wait {
             ReplyWait::File(path) => path.exists(),
-            ReplyWait::Release(name) => self.shared.is_released(name),
+            ReplyWait::Release(name) => self.shared.state().released.contains(name),
         };
         let aborted = |what: &str| io::Error::new(ErrorKind::ConnectionAborted, what);
         while !happened() {
@@ -198,18 +205,6 @@ impl ReplyWriter<'_> {
             }
         }
         self.stream.set_read_timeout(None)
-    }
-
-    fn send_raw(&mut self, raw: &RawReply) -> io::Result<ConnectionReuse> {
-        self.stream.write_all(&raw.bytes)?;
-        match raw.ending {
-            RawReplyEnding::Close => {}
-            RawReplyEnding::Stall => {
-                while matches!(self.stream.peek(&mut [0]), Ok(count) if count > 0) {}
-            }
-            RawReplyEnding::Flood => while self.stream.write_all(&[b'x'; 4096]).is_ok() {},
-        }
-        Ok(ConnectionReuse::Done)
     }
 }
 

@@ -174,7 +174,19 @@ impl ModelScript {
             return Err("piece_chars: expected at least 1".to_owned());
         }
         for (place, reply) in script.replies.iter().enumerate() {
-            reply.check().map_err(|problem| format!("replies[{place}]: {problem}"))?;
+            let Some(failure) = &reply.failure else { continue };
+            let says = !reply.parts.is_empty() || reply.breaks_off || reply.stop.is_some();
+            if says {
+                return Err(format!(
+                    "replies[{place}]: expected either a failure or parts with their end, found both"
+                ));
+            }
+            if !(400..600).contains(&failure.status) {
+                return Err(format!(
+                    "replies[{place}]: failure.status: expected a number from 400 to 599, found {}",
+                    failure.status
+                ));
+            }
         }
         Ok(script)
     }
@@ -293,20 +305,6 @@ impl ScriptedReply {
             raw.ending = ending;
         }
         self
-    }
-
-    fn check(&self) -> Result<(), String> {
-        let says = !self.parts.is_empty() || self.breaks_off || self.stop.is_some();
-        match &self.failure {
-            Some(_) if says => {
-                Err("expected either a failure or parts with their end, found both".to_owned())
-            }
-            Some(failure) if !(400..600).contains(&failure.status) => Err(format!(
-                "failure.status: expected a number from 400 to 599, found {}",
-                failure.status
-            )),
-            Some(_) | None => Ok(()),
-        }
     }
 }
 

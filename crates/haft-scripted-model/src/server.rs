@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 use crate::connection;
 use crate::requests::RecordedModelRequest;
 use crate::script::{ModelScript, ScriptedReply};
-use crate::shared::{ScriptedServerShared, ScriptedServerState};
+use crate::shared::{ReplySlot, ScriptedServerShared, ScriptedServerState};
 
 /// A scripted server. Dropping it stops the server and all its replies.
 ///
@@ -70,7 +70,7 @@ impl ScriptedServer {
 
     /// Adds a reply after the existing ones.
     pub fn add(&self, reply: ScriptedReply) {
-        self.shared.add(reply);
+        self.shared.state().replies.push(ReplySlot { reply, is_used: false });
     }
 
     /// Returns the requests so far.

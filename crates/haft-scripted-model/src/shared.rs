@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
-use crate::requests::{RecordedModelRequest, ReplyCriteria, ReplyEnd};
+use crate::requests::{RecordedModelRequest, ReplyCriteria};
 use crate::script::ScriptedReply;
 
 /// The state that connections and the owner of the server share.
@@ -20,19 +20,20 @@ pub(crate) struct ScriptedServerShared {
 
 #[derive(Debug, Default)]
 pub(crate) struct ScriptedServerState {
-    replies: Vec<ReplySlot>,
+    pub(crate) replies: Vec<ReplySlot>,
     pub(crate) requests: Vec<RecordedModelRequest>,
-    released: BTreeSet<String>,
-    held_names: BTreeSet<String>,
-    calls: usize,
+    pub(crate) released: BTreeSet<String>,
+    pub(crate) held_names: BTreeSet<String>,
+    /// The number of calls in replies so far.
+    pub(crate) calls: usize,
     pub(crate) is_over: bool,
     pub(crate) connections: Vec<(TcpStream, JoinHandle<()>)>,
 }
 
 #[derive(Debug)]
-struct ReplySlot {
-    reply: ScriptedReply,
-    is_used: bool,
+pub(crate) struct ReplySlot {
+    pub(crate) reply: ScriptedReply,
+    pub(crate) is_used: bool,
 }
 
 /// A reply that was chosen for a request.
@@ -49,11 +50,6 @@ impl ScriptedServerShared {
             replies.into_iter().map(|reply| ReplySlot { reply, is_used: false }).collect();
         let state = Mutex::new(ScriptedServerState { replies, ..ScriptedServerState::default() });
         Self { piece_chars, state, changed: Condvar::new() }
-    }
-
-    /// Adds a reply after the existing ones.
-    pub(crate) fn add(&self, reply: ScriptedReply) {
-        self.state().replies.push(ReplySlot { reply, is_used: false });
     }
 
     /// Records a request and chooses its reply.
@@ -76,40 +72,12 @@ impl ScriptedServerShared {
         })
     }
 
-    /// Returns the number of the next call, from 1.
-    pub(crate) fn next_call(&self) -> usize {
-        self.change(|state| {
-            state.calls += 1;
-            state.calls
-        })
-    }
-
-    pub(crate) fn set_reply_end(&self, request: usize, ended: ReplyEnd) {
-        self.change(|state| {
-            if let Some(request) = state.requests.get_mut(request) {
-                request.ended = Some(ended);
-            }
-        });
-    }
-
-    pub(crate) fn requests_json(&self) -> String {
-        serde_json::to_string(&self.state().requests).unwrap_or_else(|err| err.to_string())
-    }
-
-    pub(crate) fn mark_held(&self, name: &str) {
-        self.change(|state| state.held_names.insert(name.to_owned()));
-    }
-
     pub(crate) fn wait_until_held(&self, name: &str) {
         self.wait(|state| state.held_names.contains(name));
     }
 
     pub(crate) fn release(&self, name: &str) {
         self.change(|state| state.released.insert(name.to_owned()));
-    }
-
-    pub(crate) fn is_released(&self, name: &str) -> bool {
-        self.state().released.contains(name)
     }
 
     pub(crate) fn is_over(&self) -> bool {
