@@ -37,8 +37,20 @@ async fn serve() -> Result<(), Failure> {
     let offerings = Arc::new(FixtureResources::new());
     let opened = runtime.clone();
     let open = move || {
-        let (runtime, offerings) = (opened.clone(), Arc::clone(&offerings));
-        connected(&runtime, offerings).map_err(|err| err.to_string())
+        let name = random::<8>().map_err(|err| err.to_string())?;
+        let name = name.map(|byte| format!("{byte:02x}")).concat();
+        let options = ConnectionOptions::headless(format!("session_{name}"), "mcp");
+        Ok::<_, String>(McpServerParts {
+            runtime: opened.clone(),
+            connection: opened.open_connection(options).map_err(|err| err.to_string())?,
+            run: RunId::parse(&format!("run_{name}")).map_err(|err| err.to_string())?,
+            address: TaskAttempt::default(),
+            resume: ResumeMode::Continue,
+            clock: Arc::new(SystemClock),
+            explain: |err| err.to_string(),
+            state_key: random::<STATE_KEY_BYTES>().map_err(|err| err.to_string())?,
+            resource_provider: Some(Arc::clone(&offerings) as _),
+        })
     };
     let server = HttpServer::new(open()?, Box::new(open));
     let listener = TcpListener::bind("127.0.0.1:0").await?;
@@ -54,23 +66,4 @@ async fn serve() -> Result<(), Failure> {
     haft_server::serve(listener, site, shutdown, server.shut_down()).await;
     runtime.shut_down().await;
     Ok(())
-}
-
-fn connected(
-    runtime: &Runtime,
-    offerings: Arc<FixtureResources>,
-) -> Result<McpServerParts, Failure> {
-    let name = random::<8>()?.map(|byte| format!("{byte:02x}")).concat();
-    Ok(McpServerParts {
-        runtime: runtime.clone(),
-        connection: runtime
-            .open_connection(ConnectionOptions::headless(format!("session_{name}"), "mcp"))?,
-        run: RunId::parse(&format!("run_{name}"))?,
-        address: TaskAttempt::default(),
-        resume: ResumeMode::Continue,
-        clock: Arc::new(SystemClock),
-        explain: |err| err.to_string(),
-        state_key: random::<STATE_KEY_BYTES>()?,
-        resource_provider: Some(offerings),
-    })
 }

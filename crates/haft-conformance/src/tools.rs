@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use haft::{Catalog, Registry};
 use haft_contract::{
-    CallProgress, ClientRequest, ClientRequestMethod, ContentPart, Cx, ErrorCode, LogLevel,
-    OutputBody, ResourceBody, Tool, ToolError, ToolOutput,
+    CallProgress, ClientRequest, ContentPart, Cx, ErrorCode, LogLevel, OutputBody, ResourceBody,
+    Tool, ToolError, ToolOutput,
 };
 use serde_json::{Value, json};
 use tokio::time::sleep;
@@ -27,46 +27,52 @@ type FixtureResult = Result<ToolOutput, ToolError>;
 
 /// Returns all tools.
 pub(crate) fn all(changing: &SharedCatalog) -> Vec<Tool> {
-    let mut tools = plain_tools();
-    tools.extend(asking_tools());
-    tools.extend(multi_round_tools());
-    tools.push(list_changer(changing));
-    tools
-}
-
-/// Tools that answer without asking.
-fn plain_tools() -> Vec<Tool> {
     let fixed = |name: &str, parts: Vec<ContentPart>| {
         tool(name, move |_, _| {
-            let parts = parts.clone();
-            async move { Ok(content(parts)) }
+            let output = ToolOutput::new(OutputBody::Content(parts.clone()));
+            async move { Ok(output) }
         })
     };
-    vec![
+    let sound = ContentPart::Audio { mime_type: "audio/wav".to_owned(), data: WAV.to_owned() };
+    let embedded = "This is an embedded resource content.";
+    let mixed = r#"{"test":"data","value":123}"#;
+    let required = |names: &[&str]| json!({ "required": names });
+    let schema = json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "type": "object",
+        "$defs": { "address": {
+            "$anchor": "addressDef",
+            "type": "object",
+            "properties": { "street": { "type": "string" }, "city": { "type": "string" } },
+        } },
+        "properties": {
+            "name": { "type": "string" },
+            "address": { "$ref": "#/$defs/address" },
+            "contactMethod": { "type": "string", "enum": ["phone", "email"] },
+            "phone": { "type": "string" },
+            "email": { "type": "string" },
+        },
+        "allOf": [{ "anyOf": [required(&["phone"]), required(&["email"])] }],
+        "if": { "properties": { "contactMethod": { "const": "phone" } }, "required": ["contactMethod"] },
+        "then": required(&["phone"]),
+        "else": required(&["email"]),
+        "additionalProperties": false,
+    });
+    let changed = Arc::clone(changing);
+    let mut tools = vec![
         fixed("test_simple_text", vec![text("This is a simple text response for testing.")]),
         fixed("test_image_content", vec![image()]),
-        fixed(
-            "test_audio_content",
-            vec![ContentPart::Audio { mime_type: "audio/wav".to_owned(), data: WAV.to_owned() }],
-        ),
+        fixed("test_audio_content", vec![sound]),
         fixed(
             "test_embedded_resource",
-            vec![resource(
-                "test://embedded-resource",
-                "text/plain",
-                "This is an embedded resource content.",
-            )],
+            vec![resource("test://embedded-resource", "text/plain", embedded)],
         ),
         fixed(
             "test_multiple_content_types",
             vec![
                 text("Multiple content types test:"),
                 image(),
-                resource(
-                    "test://mixed-content-resource",
-                    "application/json",
-                    r#"{"test":"data","value":123}"#,
-                ),
+                resource("test://mixed-content-resource", "application/json", mixed),
             ],
         ),
         tool("test_tool_with_logging", logging),
@@ -75,13 +81,42 @@ fn plain_tools() -> Vec<Tool> {
             let message = "This tool intentionally returns an error for testing";
             Err::<ToolOutput, _>(ToolError::new(ErrorCode::ToolFailed, message))
         }),
-        tool("test_tool_with_progress", progress),
+        tool("test_tool_with_progress", |_, cx| async move {
+            for done in [0.0, 50.0, 100.0] {
+                let message = format!("{done} of 100");
+                cx.report(CallProgress { done, total: Some(100.0), message });
+                sleep(Duration::from_millis(STEP_MS)).await;
+            }
+            Ok(ToolOutput::text("reported three times"))
+        }),
         Tool::new("json_schema_2020_12_tool")
             .description("Has a schema with much of JSON Schema 2020-12 in it")
-            .execute_json(schema_2020_12(), |input, _| async move {
+            .execute_json(schema, |input, _| async move {
                 Ok::<_, ToolError>(ToolOutput::text(input.to_string()))
             }),
-    ]
+        // Offers one tool more, or takes it back.
+        tool("test_trigger_tool_change", move |_, _| {
+            let changed = Arc::clone(&changed);
+            async move {
+                let Some(catalog) = changed.get() else {
+                    let message = "the server has not begun yet";
+                    return Err(ToolError::new(ErrorCode::Unavailable, message));
+                };
+                let more = catalog.registry().contract(TOGGLED_TOOL).is_none();
+                let mut registry = Registry::new(all(&changed))?;
+                if more {
+                    registry.add(tool(TOGGLED_TOOL, |_, _| async {
+                        Ok(ToolOutput::text("still here"))
+                    }))?;
+                }
+                catalog.replace(registry)?;
+                Ok(ToolOutput::text("the list has changed"))
+            }
+        }),
+    ];
+    tools.extend(asking_tools());
+    tools.extend(multi_round_tools());
+    tools
 }
 
 async fn logging(_: Value, cx: Cx) -> FixtureResult {
@@ -90,15 +125,6 @@ async fn logging(_: Value, cx: Cx) -> FixtureResult {
         sleep(Duration::from_millis(STEP_MS)).await;
     }
     Ok(ToolOutput::text("said three things"))
-}
-
-async fn progress(_: Value, cx: Cx) -> FixtureResult {
-    for done in [0.0, 50.0, 100.0] {
-        let message = format!("{done} of 100");
-        cx.report(CallProgress { done, total: Some(100.0), message });
-        sleep(Duration::from_millis(STEP_MS)).await;
-    }
-    Ok(ToolOutput::text("reported three times"))
 }
 
 /// Tools that ask their client once.
@@ -125,10 +151,40 @@ fn asking_tools() -> Vec<Tool> {
             },
         ),
         tool("test_elicitation_sep1034_defaults", |_, cx| async move {
-            run_elicitation(&cx, "Please review your data", with_defaults()).await
+            let fields = json!({
+                "name": { "type": "string", "default": "John Doe" },
+                "age": { "type": "integer", "default": 30 },
+                "score": { "type": "number", "default": 95.5 },
+                "status": {
+                    "type": "string",
+                    "enum": ["active", "inactive", "pending"],
+                    "default": "active",
+                },
+                "verified": { "type": "boolean", "default": true },
+            });
+            run_elicitation(&cx, "Please review your data", fields).await
         }),
         tool("test_elicitation_sep1330_enums", |_, cx| async move {
-            run_elicitation(&cx, "Please choose", with_enums()).await
+            let options = json!(["option1", "option2", "option3"]);
+            let titled = |what: &str| {
+                json!([
+                    { "const": "value1", "title": format!("First {what}") },
+                    { "const": "value2", "title": format!("Second {what}") },
+                    { "const": "value3", "title": format!("Third {what}") },
+                ])
+            };
+            let fields = json!({
+                "untitledSingle": { "type": "string", "enum": options },
+                "titledSingle": { "type": "string", "oneOf": titled("Option") },
+                "legacyEnum": {
+                    "type": "string",
+                    "enum": ["opt1", "opt2", "opt3"],
+                    "enumNames": ["Option One", "Option Two", "Option Three"],
+                },
+                "untitledMulti": { "type": "array", "items": { "type": "string", "enum": options } },
+                "titledMulti": { "type": "array", "items": { "anyOf": titled("Choice") } },
+            });
+            run_elicitation(&cx, "Please choose", fields).await
         }),
         tool("test_missing_capability", |_, cx| async move {
             let answer = ask_one(&cx, sampling("sample", "Are you there?", 10)).await?;
@@ -148,38 +204,6 @@ async fn run_elicitation(cx: &Cx, message: &str, fields: Value) -> FixtureResult
     let action = answer.get("action").cloned().unwrap_or_default();
     let given = answer.get("content").cloned().unwrap_or_default();
     Ok(ToolOutput::text(format!("Elicitation completed: action={action}, content={given}")))
-}
-
-fn with_defaults() -> Value {
-    json!({
-        "name": { "type": "string", "default": "John Doe" },
-        "age": { "type": "integer", "default": 30 },
-        "score": { "type": "number", "default": 95.5 },
-        "status": { "type": "string", "enum": ["active", "inactive", "pending"], "default": "active" },
-        "verified": { "type": "boolean", "default": true },
-    })
-}
-
-fn with_enums() -> Value {
-    let options = json!(["option1", "option2", "option3"]);
-    let titled = |first: &str| {
-        json!([
-            { "const": "value1", "title": format!("First {first}") },
-            { "const": "value2", "title": format!("Second {first}") },
-            { "const": "value3", "title": format!("Third {first}") },
-        ])
-    };
-    json!({
-        "untitledSingle": { "type": "string", "enum": options },
-        "titledSingle": { "type": "string", "oneOf": titled("Option") },
-        "legacyEnum": {
-            "type": "string",
-            "enum": ["opt1", "opt2", "opt3"],
-            "enumNames": ["Option One", "Option Two", "Option Three"],
-        },
-        "untitledMulti": { "type": "array", "items": { "type": "string", "enum": options } },
-        "titledMulti": { "type": "array", "items": { "anyOf": titled("Choice") } },
-    })
 }
 
 /// Tools that the newer era lets ask in rounds.
@@ -242,33 +266,9 @@ fn name_form(name: &str, message: &str) -> ClientRequest {
 async fn ask_one(cx: &Cx, request: ClientRequest) -> Result<Value, ToolError> {
     let method = request.method;
     let mut answers = cx.client().request(vec![request]).await?;
-    answers.pop().ok_or_else(|| ToolError::new(ErrorCode::ToolFailed, no_answer_message(method)))
-}
-
-fn no_answer_message(method: ClientRequestMethod) -> String {
-    format!("the client has no answer to {method:?}")
-}
-
-/// A tool that offers one tool more, or takes it back.
-fn list_changer(changing: &SharedCatalog) -> Tool {
-    let changing = Arc::clone(changing);
-    let changed = Arc::clone(&changing);
-    tool("test_trigger_tool_change", move |_, _| {
-        let changed = Arc::clone(&changed);
-        async move {
-            let Some(catalog) = changed.get() else {
-                let message = "the server has not begun yet";
-                return Err(ToolError::new(ErrorCode::Unavailable, message));
-            };
-            let more = catalog.registry().contract(TOGGLED_TOOL).is_none();
-            let mut registry = Registry::new(all(&changed))?;
-            if more {
-                registry
-                    .add(tool(TOGGLED_TOOL, |_, _| async { Ok(ToolOutput::text("still here")) }))?;
-            }
-            catalog.replace(registry)?;
-            Ok(ToolOutput::text("the list has changed"))
-        }
+    answers.pop().ok_or_else(|| {
+        let message = format!("the client has no answer to {method:?}");
+        ToolError::new(ErrorCode::ToolFailed, message)
     })
 }
 
@@ -281,10 +281,6 @@ where
 {
     let schema = json!({ "type": "object", "properties": {} });
     Tool::new(name).description(format!("The fixture {name}")).execute_json(schema, run)
-}
-
-fn content(parts: Vec<ContentPart>) -> ToolOutput {
-    ToolOutput::new(OutputBody::Content(parts))
 }
 
 fn text(text: &str) -> ContentPart {
@@ -301,31 +297,4 @@ fn resource(uri: &str, mime_type: &str, text: &str) -> ContentPart {
         mime_type: Some(mime_type.to_owned()),
         body: ResourceBody::Text(text.to_owned()),
     }
-}
-
-fn schema_2020_12() -> Value {
-    let required = |names: &[&str]| json!({ "required": names });
-    json!({
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "type": "object",
-        "$defs": {
-            "address": {
-                "$anchor": "addressDef",
-                "type": "object",
-                "properties": { "street": { "type": "string" }, "city": { "type": "string" } },
-            },
-        },
-        "properties": {
-            "name": { "type": "string" },
-            "address": { "$ref": "#/$defs/address" },
-            "contactMethod": { "type": "string", "enum": ["phone", "email"] },
-            "phone": { "type": "string" },
-            "email": { "type": "string" },
-        },
-        "allOf": [{ "anyOf": [required(&["phone"]), required(&["email"])] }],
-        "if": { "properties": { "contactMethod": { "const": "phone" } }, "required": ["contactMethod"] },
-        "then": required(&["phone"]),
-        "else": required(&["email"]),
-        "additionalProperties": false,
-    })
 }
