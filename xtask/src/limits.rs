@@ -165,7 +165,7 @@ fn with_unit(value: u64, unit: &str) -> String {
 
 /// Returns the value of a constant, which products, sums and other constants may make up.
 fn value_of(constants: &[SourceConstant], of: &SourceConstant) -> anyhow::Result<u64> {
-    // What `NonZeroUsize::new(…).expect(…)` is made from.
+    // `NonZeroUsize::new(…).expect(…)` has the value inside the first brackets.
     let inner = of.expression.split_once("::new(").and_then(|(_, rest)| rest.split_once(')'));
     let mut sum = 0;
     for term in inner.map_or(of.expression.as_str(), |(value, _)| value).split(" + ") {

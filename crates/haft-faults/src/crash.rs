@@ -111,8 +111,9 @@ fn run_role<S: CrashScenario>(args: &[String]) -> Result<(), CrashTestError> {
         && role == "worker"
     {
         let work = S::work(PathBuf::from(world), life.parse()?);
-        let mut runtime = tokio::runtime::Builder::new_multi_thread();
-        runtime.worker_threads(THREADS).enable_all().build()?.block_on(work)?;
+        let mut builder = tokio::runtime::Builder::new_multi_thread();
+        let runtime = builder.worker_threads(THREADS).enable_all().build()?;
+        runtime.block_on(work)?;
         return print_line(DONE);
     }
     let CrashTestOptions { kills, seed, seconds } = CrashTestOptions::parse(args)?;
@@ -124,67 +125,53 @@ fn run_role<S: CrashScenario>(args: &[String]) -> Result<(), CrashTestError> {
     let WorkerOutput { lines, .. } = run_worker_process(undisturbed, 1, None)?;
     let whole_us = u64::try_from(started.elapsed().as_micros())?;
     scenario.audit(&FinishedWorld { world: undisturbed, undisturbed, lines: &lines })?;
-    let random = SeededRandom::new(seed);
-    let mut killing =
-        WorkerKiller { random, whole_us, progress_prefix: S::PROGRESS_PREFIX, kills: 0 };
-    let mut worlds = 0_u64;
+    let mut random = SeededRandom::new(seed);
+    let (mut killed, mut worlds) = (0_u64, 0_u64);
     let end = Instant::now() + Duration::from_secs(seconds);
-    while killing.kills < kills && Instant::now() < end {
+    while killed < kills && Instant::now() < end {
         worlds += 1;
-        let kept = tempfile::tempdir()?;
-        let world = kept.path();
-        let audited = killing
-            .run_world(world)
-            .and_then(|lines| scenario.audit(&FinishedWorld { world, undisturbed, lines: &lines }));
-        if let Err(err) = audited {
-            return Err(format!("{err}; see {}", kept.keep().display()).into());
-        }
-    }
-    println!(
-        "crash of {}: {} kills in {worlds} worlds: {}; nothing lost, nothing repeated",
-        S::NAME,
-        killing.kills,
-        scenario.summary()
-    );
-    Ok(())
-}
-
-/// Kills workers.
-struct WorkerKiller {
-    random: SeededRandom,
-    /// The lifetime of a worker that is not killed.
-    whole_us: u64,
-    progress_prefix: &'static str,
-    kills: u64,
-}
-
-impl WorkerKiller {
-    /// Runs workers in a world until one completes the work. Returns their lines.
-    fn run_world(&mut self, world: &Path) -> Result<Vec<String>, CrashTestError> {
-        let mut all_lines = Vec::new();
-        let mut reached = BTreeSet::new();
-        let mut fruitless = 0_u32;
-        for number in 1..=LIVES_MAX {
+        let world = tempfile::tempdir()?;
+        let (mut all_lines, mut reached) = (Vec::new(), BTreeSet::new());
+        let (mut lives, mut fruitless) = (0, 0_u32);
+        // Workers live one after the other, until one completes the work.
+        let lived: Result<(), CrashTestError> = loop {
+            lives += 1;
+            if lives > LIVES_MAX {
+                break Err(format!("{LIVES_MAX} workers did not bring the work to its end").into());
+            }
             // Most kills hit the work; one kill in eight hits the time before a worker is ready.
             // Replaying earlier lives takes longer than living them, so lives that are always too
             // short would never make progress. Therefore, after a life without progress the next
             // one may be twice as long.
-            let bound_us = self.whole_us.saturating_mul(1 << fruitless);
-            let delay = Duration::from_micros(self.random.below(bound_us));
-            let kill = WorkerKillTime { delay, is_after_ready: self.random.below(8) > 0 };
-            let WorkerOutput { lines, is_killed } = run_worker_process(world, number, Some(kill))?;
-            self.kills += u64::from(is_killed);
+            let bound_us = whole_us.saturating_mul(1 << fruitless);
+            let delay = Duration::from_micros(random.below(bound_us));
+            let kill = WorkerKillTime { delay, is_after_ready: random.below(8) > 0 };
+            let WorkerOutput { lines, is_killed } =
+                match run_worker_process(world.path(), lives, Some(kill)) {
+                    Ok(output) => output,
+                    Err(err) => break Err(err),
+                };
+            killed += u64::from(is_killed);
             let before = reached.len();
-            let further = lines.iter().filter(|line| line.starts_with(self.progress_prefix));
+            let further = lines.iter().filter(|line| line.starts_with(S::PROGRESS_PREFIX));
             reached.extend(further.cloned());
             fruitless = if reached.len() > before { 0 } else { (fruitless + 1).min(FRUITLESS_MAX) };
             all_lines.extend(lines);
             if !is_killed {
-                return Ok(all_lines);
+                break Ok(());
             }
+        };
+        let seen = FinishedWorld { world: world.path(), undisturbed, lines: &all_lines };
+        if let Err(err) = lived.and_then(|()| scenario.audit(&seen)) {
+            return Err(format!("{err}; see {}", world.keep().display()).into());
         }
-        Err(format!("{LIVES_MAX} workers did not bring the work to its end").into())
     }
+    println!(
+        "crash of {}: {killed} kills in {worlds} worlds: {}; nothing lost, nothing repeated",
+        S::NAME,
+        scenario.summary()
+    );
+    Ok(())
 }
 
 /// The time at which a worker is killed.
