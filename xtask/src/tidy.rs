@@ -68,7 +68,7 @@ pub(crate) const CRATE_EDGES: &[CrateEdges] = &[
     edges("haft-server", &["haft-contract"], &[]),
     // Not shipped: a server that speaks the wires of providers, for tests of whatever asks models.
     edges("haft-scripted-model", &[], &[]),
-    edges("haft-model", &["haft-contract"], &["haft-scripted-model"]),
+    edges("haft-model", &["haft-contract"], &["haft-model", "haft-scripted-model"]),
     // Reads untrusted pages. Only the crate that runs it in a separate process depends on it.
     edges("haft-reader", &["haft-contract"], &[]),
     // Not shipped: the tools that the protocol's conformance suite calls, offered through all of haft.

@@ -111,6 +111,7 @@ pub(super) const MODULE_ORDER: &[ModuleOrder] = &[
             "settings",
             "skills",
             "model_choice",
+            "providers",
             "compose",
             "app",
         ],
@@ -274,6 +275,7 @@ pub(super) const MODULE_ORDER: &[ModuleOrder] = &[
         modules: &[
             "next_step",
             "error",
+            "programs",
             "settlement",
             "views",
             "arguments",
