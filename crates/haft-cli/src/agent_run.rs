@@ -11,7 +11,7 @@ use std::sync::Arc;
 use haft::{Asker, HeadlessAsker};
 
 use crate::asking::{ScreenAsker, TerminalAsker};
-use crate::views::session::SessionScreen;
+use crate::views::session::{SessionEvent, SessionScreen};
 use haft_app::project_rules::ProjectRuleFile;
 
 pub(crate) use conversation::TerminalConversation;
@@ -19,7 +19,7 @@ pub(crate) use failure::agent_command_error;
 pub(crate) use turn::{ShutdownSignals, TurnRunner, can_continue, turn_status, unfinished_note};
 
 /// Asks the person at the terminal while the session's view is on it.
-pub(crate) type AgentAsker = ScreenAsker<SessionScreen>;
+pub(crate) type AgentAsker = ScreenAsker<SessionEvent>;
 
 /// Returns the asker for a session on this screen, if there is a person who may be asked.
 pub(crate) fn asker(

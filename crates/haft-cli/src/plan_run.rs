@@ -18,7 +18,7 @@ use haft::Registry;
 use haft_contract::{Contract, Effect, RequirementSet, RunId, ToolId};
 use haft_plan::drive::limits::{PARALLEL_DEFAULT, PARALLEL_MAX};
 use haft_plan::drive::{
-    AllowedDangerousTools, DangerousToolAsker, PlanBounds, PlanRunError, PlanRunOptions,
+    AllowedDangerousTools, DangerousToolAsker, PlanBounds, PlanEvent, PlanRunError, PlanRunOptions,
     PlanRunResult, RunStartMode, run_plan as drive_plan,
 };
 use haft_plan::{CheckedPlan, PlanToolCatalogue};
@@ -29,7 +29,7 @@ use crate::arguments::setting_args::SettingArgs;
 use crate::asking::{ScreenAsker, TerminalAsker};
 use crate::error::CommandError;
 use crate::views::output;
-use crate::views::plan::{PlanScreen, PlanView};
+use crate::views::plan::PlanView;
 use allow_list::UnconfirmedListAction;
 use haft_app::compose;
 use haft_app::compose::AvailableTools;
@@ -41,7 +41,7 @@ pub(crate) use end::{plan_status, print_end, print_output};
 pub(crate) use plan_file::{PlanText, invalid_plan_error, problem_line, unreadable_plan_error};
 
 /// Asks the person at the terminal while the view of a plan is on it.
-type PlanAsker = ScreenAsker<PlanScreen>;
+type PlanAsker = ScreenAsker<PlanEvent>;
 
 /// The kind of front end that runs of plans are recorded with.
 pub(crate) const FRONT_END: &str = haft::PLAN_FRONT_END;

@@ -2,6 +2,7 @@
 
 pub(crate) mod backlog;
 pub(crate) mod drawing;
+pub(crate) mod editor;
 pub(crate) mod format;
 pub(crate) mod model_text;
 pub(crate) mod output;

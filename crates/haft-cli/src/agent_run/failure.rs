@@ -1,4 +1,4 @@
-//! Why an agent cannot be talked to, in the words and with the exit status of commands.
+//! The errors of a session as errors of a command, with their exit status and hint.
 
 use haft::RunError;
 use haft_agent::AgentError;
@@ -9,7 +9,7 @@ use crate::error::{CommandError, CommandErrorKind};
 use haft_app::calendar::rfc3339;
 use haft_app::quote;
 
-/// Returns what the error of a session means for a command.
+/// Returns the error of a session as the error of a command.
 pub(crate) fn agent_command_error(err: AgentError) -> CommandError {
     match err {
         AgentError::UnknownAgent { .. } | AgentError::BrokenRestrictions { .. } => {
@@ -17,12 +17,11 @@ pub(crate) fn agent_command_error(err: AgentError) -> CommandError {
         }
         AgentError::UnknownSession(_) => CommandError::usage(err).hint("haft sessions list"),
         AgentError::UnknownMessage { ref chat, .. } => {
-            let hint = format!("haft sessions show {chat}");
-            CommandError::usage(err).hint(hint)
+            CommandError::usage(&err).hint(format!("haft sessions show {chat}"))
         }
         AgentError::OtherWorkspace { ref chat, ref root } => {
-            let hint = format!("haft agent --root {} --resume {chat}", quote::shell(root));
-            CommandError::usage(err).hint(hint)
+            let root = quote::shell(root);
+            CommandError::usage(&err).hint(format!("haft agent --root {root} --resume {chat}"))
         }
         AgentError::EmptyPrompt | AgentError::PromptTooLong { .. } | AgentError::Scope(_) => {
             CommandError::usage(err)
@@ -34,7 +33,7 @@ pub(crate) fn agent_command_error(err: AgentError) -> CommandError {
             } else {
                 format!("haft agent --resume {chat} --model openai/gpt-5")
             };
-            CommandError::usage(err).hint(hint)
+            CommandError::usage(&err).hint(hint)
         }
         AgentError::Summary(_) | AgentError::EmptySummary => CommandError::model(err),
         AgentError::Run(RunError::Journal(JournalError::LeaseHeld { holder }))
@@ -50,8 +49,7 @@ pub(crate) fn agent_command_error(err: AgentError) -> CommandError {
             .hint(format!("haft sessions fork {session}"))
         }
         AgentError::Run(RunError::Journal(JournalError::UnknownMessage { ref run, .. })) => {
-            let hint = format!("haft sessions show {run}");
-            CommandError::usage(err).hint(hint)
+            CommandError::usage(&err).hint(format!("haft sessions show {run}"))
         }
         AgentError::Run(err) => CommandError::from(err),
         AgentError::Journal(err) => CommandError::from(err),

@@ -5,7 +5,7 @@
 pub(super) enum SlashCommand {
     Help,
     New,
-    /// To set aside what was said since the prompt so many prompts ago, from 1.
+    /// Set aside the last prompts, so many from 1, with everything that followed.
     Rewind(usize),
     Fork,
     /// Begin a session with that agent, or list the agents.
@@ -20,17 +20,17 @@ pub(super) enum SlashCommand {
 pub(super) const HELP: &str = "\
 /new           begin a new session
 /agent [NAME]  begin a new session with another agent; without a name, list the agents
-/rewind [N]    set your last prompt aside (or the last N) with all that followed, to say it otherwise
-/fork          go on in a copy of this session, and leave this one as it is
-/todos         show the agent's list of what is to be done
+/rewind [N]    set aside your last prompt (or the last N) with all that followed, and edit it
+/fork          continue in a copy of this session, and leave this one as it is
+/todos         show the agent's task list
 /help          show this
 /quit          end; Ctrl-D does so, too
 
-Ctrl-C stops a turn. An empty line goes on with a turn that was stopped. A line that begins with a space is said to the agent
-as it is, and is not kept in the history.";
+Ctrl-C stops a turn. An empty line continues a turn that was stopped. A line that begins with a space goes to the agent
+unchanged, and is not kept in the history.";
 
 impl SlashCommand {
-    /// Returns what a line asks haft for; nothing if it is for the agent.
+    /// Returns the command of a line. Returns `None` if the line is for the agent.
     pub(super) fn parse(line: &str) -> Option<Self> {
         let rest = line.strip_prefix('/')?;
         let mut words = rest.split_whitespace();
@@ -61,7 +61,7 @@ impl SlashCommand {
                 Self::Unknown(format!("/{name} takes nothing after it"))
             }
             (name, _) => Self::Unknown(format!(
-                "/{name} is no command: see /help; a line that begins with a space is said to the agent"
+                "/{name} is no command: see /help; a line that begins with a space goes to the agent"
             )),
         })
     }

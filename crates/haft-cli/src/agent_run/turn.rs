@@ -15,13 +15,13 @@ use crate::views::session::SessionScreen;
 
 /// Runs turns and receives signals meanwhile.
 pub(crate) struct TurnRunner {
-    signals: StopSignals,
-    screen: SessionScreen,
-    asker: Option<Arc<AgentAsker>>,
+    pub(super) signals: StopSignals,
+    pub(super) screen: SessionScreen,
+    pub(super) asker: Option<Arc<AgentAsker>>,
     /// The settings that name the journal of the sessions.
     settings: SettingArgs,
     /// Whether a signal asked haft to end, and not only the turn.
-    is_ending: bool,
+    pub(super) is_ending: bool,
 }
 
 impl TurnRunner {
@@ -33,19 +33,6 @@ impl TurnRunner {
     ) -> Result<Self, CommandError> {
         let settings = settings.clone();
         Ok(Self { signals: StopSignals::listen()?, screen, asker, settings, is_ending: false })
-    }
-
-    /// Returns whether a signal asked haft to end.
-    pub(super) fn is_ending(&self) -> bool {
-        self.is_ending
-    }
-
-    pub(super) fn screen(&self) -> SessionScreen {
-        self.screen.clone()
-    }
-
-    pub(super) fn asker(&self) -> Option<Arc<AgentAsker>> {
-        self.asker.clone()
     }
 
     /// Returns a hint about the journal that the sessions are in.
@@ -70,7 +57,7 @@ impl TurnRunner {
                     if stop.is_cancelled() {
                         let message = "ended before the turn was over: what it did is recorded up to here";
                         let hint = format!("haft agent --resume {session}");
-                        exit_now(message, &hint::with_journal_options(&hint, &self.settings));
+                        exit_now(message, &self.journal_hint(&hint));
                     }
                     self.is_ending |= asked == StopSignal::Terminate;
                     // A question is the beginning of a line.
@@ -102,11 +89,6 @@ impl TurnRunner {
             end = self.run_turn(chat, TurnPrompt::Continue).await?;
         }
         Ok(end)
-    }
-
-    /// Waits for a signal while no turn runs, and returns its request.
-    pub(super) async fn next_signal(&mut self) -> StopSignal {
-        self.signals.next_signal().await
     }
 }
 

@@ -1,26 +1,26 @@
-//! Asking the person at the terminal while something is shown there: it makes way for the question, and there is one
-//! question at a time, whether it is about a call, about a dangerous tool, or what a tool wants to know.
+//! Asks the person at the terminal while a view is shown there. The view releases the terminal for each question, and
+//! there is one question at a time.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use haft::{Ask, AskAnswer, Asker, Elicitation, ElicitationReply};
 use haft_contract::BoxFuture;
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, MutexGuard};
 
 use super::terminal_asker::TerminalAsker;
-use crate::views::screen::SharedScreen;
+use crate::views::screen::ViewScreen;
 
-/// Asks the person at the terminal while something is shown there.
-pub(crate) struct ScreenAsker<S: SharedScreen> {
+/// Asks the person at the terminal while a view is shown there.
+pub(crate) struct ScreenAsker<E> {
     person: TerminalAsker,
-    screen: S,
-    /// Held by the question that is before the person; it is the terminal that there is one of.
+    screen: ViewScreen<E>,
+    /// Held during a question: there is only one terminal.
     question_lock: Mutex<()>,
     is_asking: AtomicBool,
 }
 
-impl<S: SharedScreen> ScreenAsker<S> {
-    pub(crate) fn new(person: TerminalAsker, screen: S) -> Self {
+impl<E> ScreenAsker<E> {
+    pub(crate) fn new(person: TerminalAsker, screen: ViewScreen<E>) -> Self {
         Self { person, screen, question_lock: Mutex::default(), is_asking: AtomicBool::new(false) }
     }
 
@@ -29,44 +29,46 @@ impl<S: SharedScreen> ScreenAsker<S> {
         self.is_asking.load(Ordering::Relaxed)
     }
 
-    /// Returns once the questions that there are now have been answered.
+    /// Returns once the present questions have been answered.
     pub(crate) async fn wait_for_answers(&self) {
         drop(self.question_lock.lock().await);
     }
 
-    /// Makes the screen free for a question, until what is returned goes.
-    async fn begin_question(&self) -> ScreenQuestion<'_, S> {
-        let question = ScreenQuestion(self);
+    /// Frees the terminal for a question, until the returned value is dropped.
+    async fn begin_question(&self) -> ScreenQuestion<'_, E> {
+        let turn = self.question_lock.lock().await;
+        let question = ScreenQuestion { asker: self, _turn: turn };
         self.screen.release_terminal().await;
         self.is_asking.store(true, Ordering::Relaxed);
         question
     }
 }
 
-/// A question that is before the person. Withdrawing it gives the screen back, too.
-struct ScreenQuestion<'a, S: SharedScreen>(&'a ScreenAsker<S>);
+/// A question that is before the person. If the question is withdrawn, the view gets the terminal back, too.
+struct ScreenQuestion<'a, E> {
+    asker: &'a ScreenAsker<E>,
+    _turn: MutexGuard<'a, ()>,
+}
 
-impl<S: SharedScreen> Drop for ScreenQuestion<'_, S> {
+impl<E> Drop for ScreenQuestion<'_, E> {
     fn drop(&mut self) {
-        self.0.is_asking.store(false, Ordering::Relaxed);
-        self.0.screen.reclaim_terminal();
+        self.asker.is_asking.store(false, Ordering::Relaxed);
+        self.asker.screen.reclaim_terminal();
     }
 }
 
-impl<S: SharedScreen> Asker for ScreenAsker<S> {
+impl<E: Send> Asker for ScreenAsker<E> {
     fn ask(&self, ask: Ask) -> BoxFuture<'_, AskAnswer> {
         Box::pin(async move {
-            let _turn = self.question_lock.lock().await;
             let _question = self.begin_question().await;
             self.person.ask(ask).await
         })
     }
 
-    fn elicit(&self, inquiry: Elicitation) -> BoxFuture<'_, ElicitationReply> {
+    fn elicit(&self, questions: Elicitation) -> BoxFuture<'_, ElicitationReply> {
         Box::pin(async move {
-            let _turn = self.question_lock.lock().await;
             let _question = self.begin_question().await;
-            self.person.elicit(inquiry).await
+            self.person.elicit(questions).await
         })
     }
 }

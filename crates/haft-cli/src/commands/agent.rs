@@ -18,7 +18,7 @@ use crate::arguments::setting_args::SettingArgs;
 use crate::error::{CommandError, CommandStatus};
 use crate::model::ModelArgs;
 use crate::views::output;
-use crate::views::session::{SessionView, SessionViewFormat};
+use crate::views::session::SessionView;
 use haft_app::compose::agent::{AgentFrontEnd, ComposedAgent};
 use haft_app::host::AppHost;
 use haft_app::providers::named_models;
@@ -96,9 +96,8 @@ pub(crate) async fn run(
 ) -> Result<CommandStatus, CommandError> {
     let work = read_work(&args, setting_args)?;
     let settings = settings::resolve(&setting_args.overrides(), host)?;
-    let look = if setting_args.json { SessionViewFormat::Json } else { SessionViewFormat::Text };
     let roots = compose::roots(&settings)?;
-    let view = SessionView::begin(look)?;
+    let view = SessionView::begin(setting_args.json)?;
     let asker = asker(&settings.project, view.screen(), args.headless);
     let front = AgentFrontEnd {
         models: view.backlog().pace_models(named_models(args.model.choice(), &settings, host)),

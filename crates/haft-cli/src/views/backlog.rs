@@ -49,19 +49,6 @@ impl EventBacklog {
     ) -> Arc<dyn ModelLookup> {
         Arc::new(PacedModels { models, backlog: self })
     }
-
-    /// Waits until there is room for more.
-    async fn wait_for_room(&self) {
-        loop {
-            // Comes first, so that no notification between the check and the wait is lost.
-            let has_room = self.has_room.notified();
-            let is_full = self.waiting.load(Ordering::SeqCst) >= EVENTS_WAITING_MAX;
-            if !is_full || self.is_over.load(Ordering::SeqCst) {
-                return;
-            }
-            has_room.await;
-        }
-    }
 }
 
 struct PacedModels {
@@ -90,7 +77,15 @@ impl Model for PacedModel {
             let responding = self.model.respond(request).await?;
             let answer = (responding, Arc::clone(&self.backlog));
             let events = stream::unfold(answer, |(mut responding, backlog)| async move {
-                backlog.wait_for_room().await;
+                loop {
+                    // Comes first, so that no notification between the check and the wait is lost.
+                    let has_room = backlog.has_room.notified();
+                    let is_full = backlog.waiting.load(Ordering::SeqCst) >= EVENTS_WAITING_MAX;
+                    if !is_full || backlog.is_over.load(Ordering::SeqCst) {
+                        break;
+                    }
+                    has_room.await;
+                }
                 let event = responding.next().await?;
                 Some((event, (responding, backlog)))
             });
@@ -145,15 +140,16 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn whoever_waits_is_told_of_room() {
+    async fn room_ends_the_wait_for_it() {
         let backlog = Arc::new(EventBacklog::default());
         for _ in 0..EVENTS_WAITING_MAX {
             backlog.add_event();
         }
-        let (waits, makes) = (Arc::clone(&backlog), Arc::clone(&backlog));
-        tokio::join!(
-            async move { waits.wait_for_room().await },
-            async move { makes.remove_event() }
-        );
+        let model = Arc::new(ScriptedModel::new().reply("four"));
+        let models = Arc::clone(&backlog).pace_models(Arc::new(One(model)));
+        let (_, model) = models.model(None).unwrap();
+        let mut answer = model.respond(ModelRequest::from_user_text("2 + 2?")).await.unwrap();
+        let (event, ()) = tokio::join!(answer.next(), async { backlog.remove_event() });
+        assert!(event.is_some());
     }
 }

@@ -7,25 +7,32 @@ use haft_plan::{NodeError, NodeId, NodeStatus};
 
 use super::colour::{self, painted};
 use super::label::NodeLabels;
-use super::{
-    LOG_LINE_CHARS_MAX, LOG_LINES_SHOWN_MAX, PlanRenderer, TOLD_FAILURES_MAX, TOLD_NODES_MAX,
-};
 use crate::views::output;
+use crate::views::path_text::counted;
+use crate::views::screen::EventRenderer;
 use crate::views::session::on_one_line;
 use crate::views::time::duration_in_words;
 
+/// Largest plan of which each successful node gets a line. For a larger plan, lines show only the progress.
+const SUCCESSES_SHOWN_MAX: usize = 200;
+/// Lines about nodes that did not succeed.
+const FAILURES_SHOWN_MAX: usize = 200;
+/// Lines of the output of one tool that are shown.
+const LOG_LINES_SHOWN_MAX: usize = 20;
+/// Longest of these lines, in characters.
+const LOG_LINE_CHARS_MAX: usize = 400;
 /// Parts of a large plan. A line shows the progress after each of them.
 const PROGRESS_PARTS: usize = 10;
 
 /// A plan as plain lines.
-pub(super) struct PlanLines<'p> {
-    labels: &'p NodeLabels,
+pub(super) struct PlanLines {
+    pub(super) labels: NodeLabels,
     ended: usize,
     failures: usize,
 }
 
-impl<'p> PlanLines<'p> {
-    pub(super) fn new(labels: &'p NodeLabels) -> Self {
+impl PlanLines {
+    pub(super) fn new(labels: NodeLabels) -> Self {
         Self { labels, ended: 0, failures: 0 }
     }
 
@@ -33,9 +40,7 @@ impl<'p> PlanLines<'p> {
     pub(super) fn line(&mut self, event: &PlanEvent) -> Option<String> {
         match event {
             PlanEvent::PlanStarted { run, nodes } => {
-                let nodes =
-                    if *nodes == 1 { "1 node".to_owned() } else { format!("{nodes} nodes") };
-                Some(format!("run {run}: {nodes}"))
+                Some(format!("run {run}: {}", counted(*nodes, "node")))
             }
             PlanEvent::NodeRetrying { node, attempt, delay_ms, error } => {
                 let said = format!(
@@ -43,7 +48,8 @@ impl<'p> PlanLines<'p> {
                     duration_in_words(*delay_ms)
                 );
                 let said = painted(colour::FAILED_FOR_NOW, &said);
-                self.failure_line(|labels| labels.line(*node, &said, &error_text(error)))
+                let line = self.labels.line(*node, &said, &error_text(error));
+                self.failure_line(line)
             }
             PlanEvent::NodeFinished { node, status, duration_ms, replayed, error, log } => {
                 let name = match status {
@@ -76,10 +82,10 @@ impl<'p> PlanLines<'p> {
     fn end_line(&mut self, status: NodeStatus, line: String) -> Option<String> {
         self.ended += 1;
         if status != NodeStatus::Succeeded {
-            return self.failure_line(|_| line);
+            return self.failure_line(line);
         }
         let count = self.labels.count();
-        if count <= TOLD_NODES_MAX {
+        if count <= SUCCESSES_SHOWN_MAX {
             return Some(line);
         }
         let part = |ended: usize| ended * PROGRESS_PARTS / count;
@@ -87,13 +93,12 @@ impl<'p> PlanLines<'p> {
             .then(|| format!("{} of {count} nodes", self.ended))
     }
 
-    fn failure_line(&mut self, line: impl FnOnce(&NodeLabels) -> String) -> Option<String> {
+    fn failure_line(&mut self, line: String) -> Option<String> {
         self.failures += 1;
-        match self.failures.cmp(&TOLD_FAILURES_MAX) {
-            std::cmp::Ordering::Less => Some(line(self.labels)),
+        match self.failures.cmp(&FAILURES_SHOWN_MAX) {
+            std::cmp::Ordering::Less => Some(line),
             std::cmp::Ordering::Equal => {
-                let line = line(self.labels);
-                Some(format!("{line}\nhaft shows no further nodes without success"))
+                Some(line + "\nhaft shows no further nodes without success")
             }
             std::cmp::Ordering::Greater => None,
         }
@@ -122,9 +127,11 @@ fn error_text(error: &NodeError) -> String {
     format!(": {}", on_one_line(&said.to_string()))
 }
 
-impl PlanRenderer for PlanLines<'_> {
-    fn show_event(&mut self, event: &PlanEvent) {
-        if let Some(line) = self.line(event) {
+impl EventRenderer for PlanLines {
+    type Event = PlanEvent;
+
+    fn show_event(&mut self, event: PlanEvent) {
+        if let Some(line) = self.line(&event) {
             output::print_coloured_note(&line);
         }
     }

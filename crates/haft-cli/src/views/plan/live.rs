@@ -2,17 +2,16 @@
 //! the last line shows the progress of the plan.
 
 use std::collections::BTreeMap;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use clap::builder::styling::Style;
 use haft_plan::NodeId;
 use haft_plan::drive::{NodeWaitReason, PlanEvent};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use super::PlanRenderer;
 use super::colour::{self, painted};
-use super::label::NodeLabels;
 use super::lines::PlanLines;
+use crate::views::output;
+use crate::views::screen::EventRenderer;
 use crate::views::session::on_one_line;
 use crate::views::table::columns_of;
 use crate::views::time::duration_in_words;
@@ -21,6 +20,8 @@ use crate::views::time::duration_in_words;
 pub(crate) const RUNNING_LINES_MAX: usize = 8;
 /// Most redraws of the terminal in a second.
 const DRAWN_PER_SECOND: u8 = 15;
+/// The time after which durations on the view are updated.
+const UPDATE_INTERVAL: Duration = Duration::from_millis(100);
 const TOTAL_TEMPLATE: &str = "{bar:24} {pos}/{len} nodes, {wide_msg}";
 const TOTAL_TEMPLATE_NARROW: &str = "{bar:6} {pos}/{len} nodes, {wide_msg}";
 /// Columns below which the bar is short.
@@ -30,10 +31,9 @@ const NODE_TEMPLATE: &str = "  {wide_msg}";
 const DUMB_TERMINAL: &str = "dumb";
 
 /// A plan on a terminal.
-pub(super) struct LivePlanView<'p> {
-    labels: &'p NodeLabels,
+pub(super) struct LivePlanView {
     /// The lines that scroll by, as on other outputs.
-    lines: PlanLines<'p>,
+    lines: PlanLines,
     screen: MultiProgress,
     total_bar: ProgressBar,
     started_at: Instant,
@@ -63,31 +63,29 @@ enum NodeActivity {
     },
 }
 
-impl<'p> LivePlanView<'p> {
-    /// Returns a view on standard error, if that is a terminal that can redraw lines.
-    pub(super) fn new(labels: &'p NodeLabels) -> Option<Self> {
-        if std::env::var("TERM").is_ok_and(|term| term == DUMB_TERMINAL) {
-            return None;
-        }
-        let screen = MultiProgress::with_draw_target(draw_target());
-        if screen.is_hidden() {
-            return None;
-        }
-        let count = u64::try_from(labels.count()).unwrap_or(u64::MAX);
+/// Returns standard error, if that is a terminal that can redraw lines.
+pub(super) fn terminal() -> Option<MultiProgress> {
+    if std::env::var("TERM").is_ok_and(|term| term == DUMB_TERMINAL) {
+        return None;
+    }
+    Some(MultiProgress::with_draw_target(draw_target())).filter(|screen| !screen.is_hidden())
+}
+
+impl LivePlanView {
+    pub(super) fn new(screen: MultiProgress, lines: PlanLines) -> Self {
+        let count = u64::try_from(lines.labels.count()).unwrap_or(u64::MAX);
         let is_narrow = columns_of(std::io::stderr()).is_some_and(|it| it < NARROW_COLUMNS);
         let template = if is_narrow { TOTAL_TEMPLATE_NARROW } else { TOTAL_TEMPLATE };
-        let whole = screen.add(ProgressBar::new(count).with_style(style(template)));
-        Some(Self {
-            labels,
-            lines: PlanLines::new(labels),
+        Self {
+            lines,
+            total_bar: screen.add(ProgressBar::new(count).with_style(style(template))),
             screen,
-            total_bar: whole,
             started_at: Instant::now(),
             active_nodes: BTreeMap::new(),
             failures: 0,
             is_hidden: false,
-            is_coloured: crate::views::output::stderr_has_colours(),
-        })
+            is_coloured: output::stderr_has_colours(),
+        }
     }
 
     /// Sets the activity of a node. Running nodes get lines before waiting nodes.
@@ -139,25 +137,44 @@ impl<'p> LivePlanView<'p> {
     fn draw(&self) {
         for (node, under_way) in &self.active_nodes {
             if let Some(line) = &under_way.line {
-                // The current activity, in words.
                 let passed_ms = millis(under_way.since);
                 let tried = |attempt: u32| match attempt {
                     1 => String::new(),
                     attempt => format!(", attempt {attempt}"),
                 };
-                let said = match &under_way.activity {
-                    NodeActivity::Waiting(waits_for) => waiting_text(waits_for, passed_ms),
+                let (style, said) = match &under_way.activity {
+                    NodeActivity::Waiting(NodeWaitReason::Resource { resource, used_by }) => {
+                        let resource = on_one_line(resource);
+                        (colour::WAITING, format!("waiting for {resource}, used by node {used_by}"))
+                    }
+                    NodeActivity::Waiting(NodeWaitReason::Concurrency { at_once }) => {
+                        let plural = if *at_once == 1 { "" } else { "s" };
+                        (
+                            colour::WAITING,
+                            format!("waiting: {at_once} call{plural} of it at a time"),
+                        )
+                    }
+                    NodeActivity::Waiting(NodeWaitReason::Rate { per_minute, wait_ms }) => {
+                        let left = in_seconds(wait_ms.saturating_sub(passed_ms));
+                        let said = format!(
+                            "waiting: {per_minute} calls of it a minute, the next in {left}"
+                        );
+                        (colour::WAITING, said)
+                    }
+                    // The plan crate may add further reasons.
+                    NodeActivity::Waiting(_) => (colour::WAITING, "waiting".to_owned()),
                     NodeActivity::Running { attempt } => {
-                        format!("running {}{}", in_seconds(passed_ms), tried(*attempt))
+                        let said = format!("running {}{}", in_seconds(passed_ms), tried(*attempt));
+                        (colour::RUNNING, said)
                     }
                     NodeActivity::Failed { attempt, waits_ms } => {
                         let left = in_seconds(waits_ms.saturating_sub(passed_ms));
-                        format!("failed{}, the next in {left}", tried(*attempt))
+                        let said = format!("failed{}, the next in {left}", tried(*attempt));
+                        (colour::FAILED_FOR_NOW, said)
                     }
                 };
-                let style = under_way.activity.style();
                 let said = if self.is_coloured { painted(style, &said) } else { said };
-                line.set_message(self.labels.line(*node, &said, ""));
+                line.set_message(self.lines.labels.line(*node, &said, ""));
             }
         }
         let hidden = self.active_nodes.values().filter(|under_way| under_way.line.is_none());
@@ -178,45 +195,15 @@ impl<'p> LivePlanView<'p> {
 
 impl ActiveNode {
     fn is_waiting(&self) -> bool {
-        match self.activity {
-            NodeActivity::Waiting(_) => true,
-            NodeActivity::Running { .. } | NodeActivity::Failed { .. } => false,
-        }
+        matches!(self.activity, NodeActivity::Waiting(_))
     }
 }
 
-impl NodeActivity {
-    fn style(&self) -> Style {
-        match self {
-            Self::Waiting(_) => colour::WAITING,
-            Self::Running { .. } => colour::RUNNING,
-            Self::Failed { .. } => colour::FAILED_FOR_NOW,
-        }
-    }
-}
+impl EventRenderer for LivePlanView {
+    type Event = PlanEvent;
 
-/// Returns the reason why a node waits.
-fn waiting_text(waits_for: &NodeWaitReason, passed_ms: u64) -> String {
-    match waits_for {
-        NodeWaitReason::Resource { resource, used_by } => {
-            format!("waiting for {}, used by node {used_by}", on_one_line(resource))
-        }
-        NodeWaitReason::Concurrency { at_once: 1 } => "waiting: 1 call of it at a time".to_owned(),
-        NodeWaitReason::Concurrency { at_once } => {
-            format!("waiting: {at_once} calls of it at a time")
-        }
-        NodeWaitReason::Rate { per_minute, wait_ms } => {
-            let left = in_seconds(wait_ms.saturating_sub(passed_ms));
-            format!("waiting: {per_minute} calls of it a minute, the next in {left}")
-        }
-        // The plan crate may add further reasons.
-        _ => "waiting".to_owned(),
-    }
-}
-
-impl PlanRenderer for LivePlanView<'_> {
-    fn show_event(&mut self, event: &PlanEvent) {
-        match event {
+    fn show_event(&mut self, event: PlanEvent) {
+        match &event {
             PlanEvent::NodeWaiting { node, waits_for } => {
                 self.set_activity(*node, NodeActivity::Waiting(waits_for.clone()));
             }
@@ -237,26 +224,30 @@ impl PlanRenderer for LivePlanView<'_> {
             }
             _ => {}
         }
-        if let Some(line) = self.lines.line(event) {
-            self.print_above(|| crate::views::output::print_coloured_note(&line));
+        if let Some(line) = self.lines.line(&event) {
+            self.print_above(|| output::print_coloured_note(&line));
         }
         self.draw();
     }
 
     fn show_note(&mut self, text: &str) {
-        self.print_above(|| crate::views::output::print_note(text));
+        self.print_above(|| output::print_note(text));
     }
 
-    fn hide_live_lines(&mut self) {
+    fn release_terminal(&mut self) {
         let _ = self.screen.clear();
         self.screen.set_draw_target(ProgressDrawTarget::hidden());
         self.is_hidden = true;
     }
 
-    fn show_live_lines(&mut self) {
+    fn reclaim_terminal(&mut self) {
         self.screen.set_draw_target(draw_target());
         self.is_hidden = false;
         self.draw();
+    }
+
+    fn update_interval(&self) -> Duration {
+        UPDATE_INTERVAL
     }
 
     fn update_durations(&mut self) {

@@ -20,7 +20,10 @@ const DIM: Style = Style::new().dimmed();
 pub(super) fn change_lines(kind: ToolKind, input: &Value, before: Option<&str>) -> Vec<String> {
     let lines = match described_change(kind, input) {
         Some(DescribedChange::Passage { old, new, .. }) => {
-            diff_lines(old, new, LineNumbering::InPassage)
+            let mut lines = diff_lines(old, new);
+            // The line numbers of a passage mean nothing.
+            lines.retain(|line| !line.starts_with("@@"));
+            lines
         }
         Some(DescribedChange::Patch { patch, .. }) => {
             // Frame lines repeat the line of the call, or mean nothing without the file.
@@ -33,7 +36,7 @@ pub(super) fn change_lines(kind: ToolKind, input: &Value, before: Option<&str>) 
                 // A file keeps its line ends, so the comparison ignores them unless the new text sets them.
                 let plain = before.replace("\r\n", "\n");
                 let before = if new.contains('\r') { before } else { plain.as_str() };
-                let lines = diff_lines(before, new, LineNumbering::InFile);
+                let lines = diff_lines(before, new);
                 if lines.is_empty() { vec!["(nothing is different)".to_owned()] } else { lines }
             }
             None => new.lines().map(|line| format!("+{line}")).collect(),
@@ -63,16 +66,7 @@ pub(super) fn described_change(kind: ToolKind, input: &Value) -> Option<Describe
     DescribedChange::from_fields(text).filter(|_| kind == ToolKind::Edit)
 }
 
-/// The text that line numbers count in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum LineNumbering {
-    /// A passage, whose line numbers mean nothing.
-    InPassage,
-    /// The whole file.
-    InFile,
-}
-
-fn diff_lines(old: &str, new: &str, places: LineNumbering) -> Vec<String> {
+fn diff_lines(old: &str, new: &str) -> Vec<String> {
     let (old_lines, new_lines) = (old.lines().count(), new.lines().count());
     let (bytes, lines) = (old.len().max(new.len()), old_lines.max(new_lines));
     if bytes > COMPARED_BYTES_MAX || lines > COMPARED_LINES_MAX {
@@ -81,7 +75,6 @@ fn diff_lines(old: &str, new: &str, places: LineNumbering) -> Vec<String> {
     let patch = diffy::create_patch(old, new).to_string();
     // Two lines name files that have no names here.
     let lines = patch.lines().skip(2).filter(|line| !line.starts_with('\\'));
-    let lines = lines.filter(|line| places == LineNumbering::InFile || !line.starts_with("@@"));
     lines.map(str::to_owned).collect()
 }
 

@@ -3,8 +3,9 @@
 use haft_agent::{AgentEvent, AgentEventKind};
 use haft_journal::SessionId;
 
-use super::renderer::SessionRenderer;
+use super::SessionEvent;
 use crate::views::output;
+use crate::views::screen::EventRenderer;
 
 /// Events as lines of JSON.
 #[derive(Default)]
@@ -23,8 +24,10 @@ impl SessionJsonEvents {
     }
 }
 
-impl SessionRenderer for SessionJsonEvents {
-    fn show_event(&mut self, event: AgentEvent) {
+impl EventRenderer for SessionJsonEvents {
+    type Event = SessionEvent;
+
+    fn show_event(&mut self, SessionEvent { event, .. }: SessionEvent) {
         // The first session is the one that the user talks to, even if it is a resumed session of a subagent.
         if let AgentEventKind::Session { parent, .. } = &event.kind
             && (parent.is_none() || self.session.is_none())

@@ -20,10 +20,6 @@ pub(crate) const CHANGE_LINE_CHARS_MAX: usize = 160;
 pub(crate) const COMPARED_BYTES_MAX: usize = 64 * 1024;
 /// Lines of a text that is compared with another: the time grows with their square.
 pub(crate) const COMPARED_LINES_MAX: usize = 2_000;
-/// Typed lines that the history keeps.
-pub(crate) const HISTORY_LINES_MAX: usize = 1_000;
-/// Longest line that is kept, in bytes.
-pub(crate) const HISTORY_LINE_BYTES_MAX: usize = 4_096;
 /// Largest `--limit` of `haft sessions list`.
 ///
 /// Limit (agents): the command line is refused.

@@ -2,7 +2,6 @@
 //! Written lines never change, so the text reads the same in a log, over a slow line and in a screen reader.
 
 use std::collections::HashMap;
-use std::io::IsTerminal as _;
 
 use clap::builder::styling::Style;
 use haft_agent::{AgentEvent, AgentEventKind};
@@ -10,13 +9,16 @@ use haft_contract::{Envelope, ToolKind, cut};
 use haft_journal::SessionId;
 use serde_json::Value;
 
+use super::SessionEvent;
 use super::changes::change_lines;
-use super::editor::AbovePromptWriter;
-use super::limits::{ANNOUNCED_CALLS_MAX, NOTICE_CHARS_MAX, TASK_CHARS_MAX, THOUGHT_CHARS_MAX};
+use super::limits::{
+    ANNOUNCED_CALLS_MAX, EVENTS_HELD_MAX, NOTICE_CHARS_MAX, TASK_CHARS_MAX, THOUGHT_CHARS_MAX,
+};
 use super::outcome::{line_of_result, on_one_line};
-use super::renderer::{FileTextBeforeCall, SessionRenderer};
+use crate::views::editor::AbovePromptWriter;
 use crate::views::model_text::{retrying, usage_summary};
 use crate::views::output;
+use crate::views::screen::EventRenderer;
 
 const DIM: Style = Style::new().dimmed();
 /// The indent of a subagent's lines, for each level.
@@ -28,30 +30,10 @@ pub(super) trait SessionOutput {
     fn write_data(&mut self, text: &str);
     /// Writes a piece of the other output.
     fn write_side(&mut self, text: &str);
-    /// Returns whether the requested output is shown while it streams.
-    fn is_data_streamed(&self) -> bool;
-    /// Returns whether the other output is shown on a terminal.
-    fn is_side_visible(&self) -> bool;
-    /// Sets the writer above the typed line, while a line is typed.
-    fn set_prompt_writer(&mut self, aside: Option<AbovePromptWriter>);
 }
 
 /// Standard output and standard error.
-pub(super) struct StandardStreams {
-    is_data_streamed: bool,
-    is_side_visible: bool,
-    prompt_writer: Option<AbovePromptWriter>,
-}
-
-impl StandardStreams {
-    pub(super) fn standard() -> Self {
-        Self {
-            is_data_streamed: std::io::stdout().is_terminal(),
-            is_side_visible: std::io::stderr().is_terminal(),
-            prompt_writer: None,
-        }
-    }
-}
+pub(super) struct StandardStreams;
 
 impl SessionOutput for StandardStreams {
     fn write_data(&mut self, text: &str) {
@@ -59,22 +41,7 @@ impl SessionOutput for StandardStreams {
     }
 
     fn write_side(&mut self, text: &str) {
-        match &mut self.prompt_writer {
-            Some(aside) => aside.write_text(text),
-            None => output::write_stderr_piece(text),
-        }
-    }
-
-    fn is_data_streamed(&self) -> bool {
-        self.is_data_streamed
-    }
-
-    fn is_side_visible(&self) -> bool {
-        self.is_side_visible
-    }
-
-    fn set_prompt_writer(&mut self, aside: Option<AbovePromptWriter>) {
-        self.prompt_writer = aside;
+        output::write_stderr_piece(text);
     }
 }
 
@@ -97,30 +64,32 @@ struct DisplayedCall {
     kind: ToolKind,
     title: String,
     input: Value,
+    /// The text of the file that the call replaces.
+    text_before: Option<String>,
 }
 
+#[derive(Clone)]
 struct SubagentLabel {
-    /// The beginning of its lines: its agent's name, with a number from the second one on.
+    /// Its agent's name, with a number from the second one on.
     label: String,
-    depth: usize,
-}
-
-impl SubagentLabel {
-    fn indent(&self) -> String {
-        DEPTH_INDENT.repeat(self.depth)
-    }
+    /// The beginning of its lines.
+    indent: String,
 }
 
 /// A session as lines.
 pub(super) struct SessionLines<O> {
     out: O,
+    /// Whether the requested output is shown while it streams.
+    is_data_streamed: bool,
+    /// Whether the other output is shown on a terminal.
+    is_side_visible: bool,
+    /// The writer above the typed line, while a line is typed.
+    prompt_writer: Option<AbovePromptWriter>,
     session: Option<SessionId>,
     subagents: HashMap<SessionId, SubagentLabel>,
     /// How many subagents each name has had.
     label_counts: HashMap<String, usize>,
     calls: HashMap<(SessionId, String), DisplayedCall>,
-    /// The former texts of files that running calls replace.
-    texts_before_calls: HashMap<(SessionId, String), String>,
     unfinished_line: UnfinishedLine,
     /// The agent's text since the last prompt, if it is not shown while it streams.
     unstreamed_text: String,
@@ -130,18 +99,28 @@ pub(super) struct SessionLines<O> {
 }
 
 impl<O: SessionOutput> SessionLines<O> {
-    pub(super) fn new(out: O) -> Self {
+    pub(super) fn new(out: O, is_data_streamed: bool, is_side_visible: bool) -> Self {
         Self {
             out,
+            is_data_streamed,
+            is_side_visible,
+            prompt_writer: None,
             session: None,
             subagents: HashMap::new(),
             label_counts: HashMap::new(),
             calls: HashMap::new(),
-            texts_before_calls: HashMap::new(),
             unfinished_line: UnfinishedLine::None,
             unstreamed_text: String::new(),
             thought_chars: 0,
             needs_gap: false,
+        }
+    }
+
+    /// Writes a piece of the other output, above the typed line if there is one.
+    fn write_side(&mut self, text: &str) {
+        match &mut self.prompt_writer {
+            Some(writer) => writer.write_text(text),
+            None => self.out.write_side(text),
         }
     }
 
@@ -150,19 +129,19 @@ impl<O: SessionOutput> SessionLines<O> {
         match std::mem::replace(&mut self.unfinished_line, UnfinishedLine::None) {
             UnfinishedLine::None | UnfinishedLine::Text { at_line_start: true } => {}
             UnfinishedLine::Text { at_line_start: false } => self.out.write_data("\n"),
-            UnfinishedLine::Thought | UnfinishedLine::Calls(_) => self.out.write_side("\n"),
+            UnfinishedLine::Thought | UnfinishedLine::Calls(_) => self.write_side("\n"),
         }
     }
 
     /// Writes a whole line.
     fn write_line(&mut self, text: &str) {
         self.end_open_line();
-        self.out.write_side(&format!("{text}\n"));
+        self.write_side(&format!("{text}\n"));
         self.needs_gap = true;
     }
 
     fn write_text(&mut self, delta: &str) {
-        if !self.out.is_data_streamed() {
+        if !self.is_data_streamed {
             self.unstreamed_text.push_str(delta);
             return;
         }
@@ -191,7 +170,7 @@ impl<O: SessionOutput> SessionLines<O> {
 
     fn write_thought(&mut self, delta: &str) {
         let left = THOUGHT_CHARS_MAX.saturating_sub(self.thought_chars);
-        if left == 0 || !self.out.is_side_visible() {
+        if left == 0 || !self.is_side_visible {
             return;
         }
         let one_line: String =
@@ -205,49 +184,28 @@ impl<O: SessionOutput> SessionLines<O> {
             self.end_open_line();
             self.unfinished_line = UnfinishedLine::Thought;
         }
-        let shown: String = one_line.chars().take(left).collect();
-        let end = if one_line.chars().count() > left { "…" } else { "" };
-        self.thought_chars += shown.chars().count();
-        if !end.is_empty() {
-            self.thought_chars = THOUGHT_CHARS_MAX;
-        }
-        self.out.write_side(&format!("{DIM}{}{end}{DIM:#}", output::escape_controls(&shown)));
-        self.needs_gap = true;
-    }
-
-    /// Names a call of the session itself on the line of calls that are about to begin.
-    fn announce_call(&mut self, id: &str, title: &str) {
-        if let UnfinishedLine::Calls(ids) = &mut self.unfinished_line {
-            ids.push(id.to_owned());
-            match ids.len().cmp(&(ANNOUNCED_CALLS_MAX + 1)) {
-                std::cmp::Ordering::Less => self.out.write_side(&format!(", {title}")),
-                std::cmp::Ordering::Equal => self.out.write_side(", …"),
-                std::cmp::Ordering::Greater => {}
-            }
-            return;
-        }
-        self.end_open_line();
-        self.unfinished_line = UnfinishedLine::Calls(vec![id.to_owned()]);
-        self.out.write_side(&format!("→ {title}"));
+        let shown = output::escape_controls(&cut(one_line, left));
+        self.thought_chars += one_line.chars().count();
+        self.write_side(&format!("{DIM}{shown}{DIM:#}"));
         self.needs_gap = true;
     }
 
     fn write_result(&mut self, session: &SessionId, id: &str, tool: String, envelope: &Envelope) {
-        let key = (session.clone(), id.to_owned());
-        let (called, before) = (self.calls.remove(&key), self.texts_before_calls.remove(&key));
+        let called = self.calls.remove(&(session.clone(), id.to_owned()));
         // A call that was never made has no entry. Its name is the model's text.
         let called = called.unwrap_or_else(|| DisplayedCall {
             title: on_one_line(&tool),
             tool,
             kind: ToolKind::Other,
             input: Value::Null,
+            text_before: None,
         });
         // A recalled call replaces nothing now.
-        let before = before.filter(|_| !envelope.metadata().replayed);
+        let before = called.text_before.as_deref().filter(|_| !envelope.metadata().replayed);
         let line = line_of_result(&called.title, &called.tool, envelope);
         let indent = match self.subagents.get(session) {
-            Some(subagent) => {
-                let (indent, label) = (subagent.indent(), &subagent.label);
+            Some(SubagentLabel { indent, label }) => {
+                let indent = indent.clone();
                 let line = format!("{indent}{DIM}{label} ·{DIM:#} {line}");
                 self.write_line(&line);
                 indent
@@ -255,50 +213,49 @@ impl<O: SessionOutput> SessionLines<O> {
             None if self.unfinished_line == UnfinishedLine::Calls(vec![id.to_owned()]) => {
                 // Nothing was said since the call was named, so the rest of its line follows.
                 let rest = line.strip_prefix(&called.title).unwrap_or(&line);
-                self.out.write_side(&format!("{rest}\n"));
+                self.write_side(&format!("{rest}\n"));
                 self.unfinished_line = UnfinishedLine::None;
                 String::new()
             }
             None => {
-                let mark = if self.out.is_side_visible() { "  " } else { "→ " };
+                let mark = if self.is_side_visible { "  " } else { "→ " };
                 self.write_line(&format!("{mark}{line}"));
                 String::new()
             }
         };
         if matches!(envelope, Envelope::Output { .. }) {
-            for line in change_lines(called.kind, &called.input, before.as_deref()) {
+            for line in change_lines(called.kind, &called.input, before) {
                 self.write_line(&format!("{indent}    {line}"));
             }
             // Other calls that wait to replace the same file find it as this call left it.
-            let path_of =
-                |input: &Value| Some(input.get("path").and_then(Value::as_str)?.to_owned());
-            if let Some(path) = path_of(&called.input) {
-                let calls = &self.calls;
-                self.texts_before_calls.retain(|key, _| {
-                    let other = calls.get(key).and_then(|called| path_of(&called.input));
-                    key.0 != *session || other.as_ref() != Some(&path)
-                });
+            let path = called.input.get("path").and_then(Value::as_str);
+            for ((of, _), other) in &mut self.calls {
+                let is_same_file = other.input.get("path").and_then(Value::as_str) == path;
+                if path.is_some() && of == session && is_same_file {
+                    other.text_before = None;
+                }
             }
         }
     }
 
-    /// Registers a subagent, and returns the indent and the label of its lines.
+    /// Registers a subagent, and returns its label.
     fn register_subagent(
         &mut self,
         parent: &SessionId,
         agent: &str,
         child: SessionId,
-    ) -> (String, String) {
-        let level = self.subagents.get(parent).map_or(0, |parent| parent.depth) + 1;
+    ) -> SubagentLabel {
+        let above = self.subagents.get(parent).map_or("", |parent| &parent.indent);
+        let indent = format!("{above}{DEPTH_INDENT}");
         let named = &mut self.label_counts;
         let subagent = self.subagents.entry(child).or_insert_with(|| {
             let agent = on_one_line(agent);
             let count = named.entry(agent.clone()).or_insert(0);
             *count += 1;
             let label = if *count == 1 { agent } else { format!("{agent} {count}") };
-            SubagentLabel { label, depth: level }
+            SubagentLabel { label, indent }
         });
-        (subagent.indent(), subagent.label.clone())
+        subagent.clone()
     }
 
     fn write_turn_end(
@@ -309,12 +266,10 @@ impl<O: SessionOutput> SessionLines<O> {
         usage: haft_model::ModelUsage,
     ) {
         self.calls.retain(|(of, _), _| of != session);
-        self.texts_before_calls.retain(|(of, _), _| of != session);
         // A turn that failed before it began used nothing worth a report.
         let took = (end == "done" || usage != haft_model::ModelUsage::default())
             .then(|| usage_summary(usage));
-        if let Some(subagent) = self.subagents.get(session) {
-            let (indent, label) = (subagent.indent(), &subagent.label);
+        if let Some(SubagentLabel { indent, label }) = self.subagents.get(session) {
             let why = error.map(|error| cut(&on_one_line(error), NOTICE_CHARS_MAX));
             let why = why.map_or_else(String::new, |why| format!(": {why}"));
             let took = took.map_or_else(String::new, |took| format!(" ({took})"));
@@ -336,20 +291,17 @@ impl<O: SessionOutput> SessionLines<O> {
             "done" => self.unstreamed_text.clear(),
             _ => self.write_unstreamed_text(),
         }
-        if let Some(took) = took.filter(|_| self.out.is_side_visible()) {
+        if let Some(took) = took.filter(|_| self.is_side_visible) {
             self.write_line(&format!("{DIM}{took}{DIM:#}"));
         }
         self.needs_gap = false;
     }
 }
 
-impl<O: SessionOutput> SessionRenderer for SessionLines<O> {
-    fn keep_file_text(&mut self, before: FileTextBeforeCall) {
-        let FileTextBeforeCall { session, call, text } = before;
-        self.texts_before_calls.insert((session, call), text);
-    }
+impl<O: SessionOutput> EventRenderer for SessionLines<O> {
+    type Event = SessionEvent;
 
-    fn show_event(&mut self, event: AgentEvent) {
+    fn show_event(&mut self, SessionEvent { event, text_before }: SessionEvent) {
         let AgentEvent { kind: happened, session } = event;
         let is_own = self.session.as_ref() == Some(&session);
         match happened {
@@ -370,13 +322,31 @@ impl<O: SessionOutput> SessionRenderer for SessionLines<O> {
             AgentEventKind::Reasoning { delta } if is_own => self.write_thought(&delta),
             AgentEventKind::ToolCall { id, tool, kind, input, title, .. } => {
                 let title = on_one_line(&title);
-                if !self.subagents.contains_key(&session) {
+                let is_own_call = !self.subagents.contains_key(&session);
+                if is_own_call {
                     self.write_unstreamed_text();
-                    if self.out.is_side_visible() {
-                        self.announce_call(&id, &title);
+                }
+                // Names the call on the line of calls that are about to begin.
+                match &mut self.unfinished_line {
+                    _ if !is_own_call || !self.is_side_visible => {}
+                    UnfinishedLine::Calls(ids) => {
+                        ids.push(id.clone());
+                        match ids.len().cmp(&(ANNOUNCED_CALLS_MAX + 1)) {
+                            std::cmp::Ordering::Less => self.write_side(&format!(", {title}")),
+                            std::cmp::Ordering::Equal => self.write_side(", …"),
+                            std::cmp::Ordering::Greater => {}
+                        }
+                    }
+                    UnfinishedLine::None
+                    | UnfinishedLine::Text { .. }
+                    | UnfinishedLine::Thought => {
+                        self.end_open_line();
+                        self.unfinished_line = UnfinishedLine::Calls(vec![id.clone()]);
+                        self.write_side(&format!("→ {title}"));
+                        self.needs_gap = true;
                     }
                 }
-                let called = DisplayedCall { tool, kind, title, input };
+                let called = DisplayedCall { tool, kind, title, input, text_before };
                 self.calls.insert((session, id), called);
             }
             AgentEventKind::ToolResult { id, tool, envelope, .. } => {
@@ -387,7 +357,8 @@ impl<O: SessionOutput> SessionRenderer for SessionLines<O> {
             }
             AgentEventKind::Subagent { call, agent, child, background } => {
                 let how = if background { "works in the background" } else { "works" };
-                let (indent, label) = self.register_subagent(&session, &agent, child.clone());
+                let SubagentLabel { indent, label } =
+                    self.register_subagent(&session, &agent, child.clone());
                 let mut task = String::new();
                 if let Some(called) = self.calls.get_mut(&(session, call)) {
                     let prompt = called.input.get("prompt").and_then(Value::as_str);
@@ -399,28 +370,26 @@ impl<O: SessionOutput> SessionRenderer for SessionLines<O> {
                 self.write_line(&format!("{indent}{DIM}{label} {how} ({child}){task}{DIM:#}"));
             }
             // A call of the session itself was named just before the question, so only subagents need this line.
-            AgentEventKind::Asked { id } => {
-                let side = self.out.is_side_visible();
-                if let Some(subagent) = self.subagents.get(&session).filter(|_| side) {
+            AgentEventKind::Asked { id } if self.is_side_visible => {
+                if let Some(SubagentLabel { indent, label }) = self.subagents.get(&session) {
                     let called = self.calls.get(&(session, id));
                     let title = called.map_or("a call", |called| &called.title);
-                    let line =
-                        format!("{}{} asks about {title}", subagent.indent(), subagent.label);
+                    let line = format!("{indent}{label} asks about {title}");
                     self.write_line(&line);
                 }
             }
             AgentEventKind::Retry { error, wait_ms, attempt, attempts_max } => {
                 let error = cut(&on_one_line(&error), NOTICE_CHARS_MAX);
                 let retry = retrying(&error, wait_ms, attempt, attempts_max);
-                let who = self.subagents.get(&session).map_or_else(String::new, |subagent| {
-                    format!("{}{} · ", subagent.indent(), subagent.label)
-                });
+                let who = match self.subagents.get(&session) {
+                    Some(SubagentLabel { indent, label }) => format!("{indent}{label} · "),
+                    None => String::new(),
+                };
                 self.write_line(&format!("{DIM}{who}{retry}{DIM:#}"));
             }
             AgentEventKind::Compacted { .. } if is_own => {
-                self.write_line(&format!(
-                    "{DIM}the messages before are summarised from here on{DIM:#}"
-                ));
+                let note = "the messages before are summarised from here on";
+                self.write_line(&format!("{DIM}{note}{DIM:#}"));
             }
             AgentEventKind::Notice { text } if is_own => {
                 let text = cut(&on_one_line(&text), NOTICE_CHARS_MAX);
@@ -434,20 +403,29 @@ impl<O: SessionOutput> SessionRenderer for SessionLines<O> {
         }
     }
 
-    fn end_line(&mut self) {
-        self.end_open_line();
+    fn events_held_max(&self) -> usize {
+        EVENTS_HELD_MAX
     }
 
     fn show_note(&mut self, text: &str) {
         self.write_line(&output::escape_controls(text));
     }
 
-    fn start_typing(&mut self, aside: AbovePromptWriter) {
-        self.out.set_prompt_writer(Some(aside));
+    fn release_terminal(&mut self) {
+        self.end_open_line();
+    }
+
+    fn start_typing(&mut self, writer: AbovePromptWriter) {
+        self.end_open_line();
+        self.prompt_writer = Some(writer);
     }
 
     fn stop_typing(&mut self) {
-        self.out.set_prompt_writer(None);
+        self.prompt_writer = None;
+    }
+
+    fn finish(&mut self) {
+        self.end_open_line();
     }
 }
 

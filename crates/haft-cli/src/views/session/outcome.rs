@@ -3,10 +3,10 @@
 
 use clap::builder::styling::{AnsiColor, Style};
 use haft_contract::{Envelope, ErrorCode, cut};
-use serde_json::Value;
 
 use super::limits::OUTCOME_CHARS_MAX;
 use crate::views::output;
+use crate::views::path_text::counted;
 use crate::views::time::duration_in_words;
 
 const FAILED: Style = AnsiColor::Red.on_default();
@@ -25,31 +25,31 @@ pub(crate) fn line_of_result(title: &str, tool: &str, envelope: &Envelope) -> St
         }
         Envelope::Output { data, .. } => match metadata.exit_code {
             Some(status) if status != 0 => (FAILED, format!("exit {status}")),
-            Some(_) | None => (DIM, answer_summary(tool, data, envelope)),
+            // The size of these answers is of no use.
+            Some(_) | None if ["write", "edit", "todo", "question"].contains(&tool) => {
+                (DIM, String::new())
+            }
+            Some(_) | None => {
+                let count = |name: &str, one: &str, many: &str| {
+                    let count = data.get(name)?.as_array()?.len();
+                    Some(if count == 1 { format!("1 {one}") } else { format!("{count} {many}") })
+                };
+                let listed = count("paths", "path", "paths")
+                    .or_else(|| count("matches", "match", "matches"));
+                let cut = metadata.truncated.then(|| "output cut".to_owned());
+                let size =
+                    listed.or(cut).unwrap_or_else(|| match envelope.text().lines().count() {
+                        0 => "no output".to_owned(),
+                        lines => counted(lines, "line"),
+                    });
+                (DIM, size)
+            }
         },
     };
     let text = if text.is_empty() { text } else { format!(" · {text}") };
-    let replayed = if envelope.metadata().replayed { " · recalled" } else { "" };
-    let time = duration_in_words(envelope.metadata().duration_ms);
+    let replayed = if metadata.replayed { " · recalled" } else { "" };
+    let time = duration_in_words(metadata.duration_ms);
     format!("{title}{style}{text}{style:#}{DIM}{replayed} · {time}{DIM:#}")
-}
-
-/// Returns the size of an answer, if that is useful for the tool.
-fn answer_summary(tool: &str, data: &Value, envelope: &Envelope) -> String {
-    if ["write", "edit", "todo", "question"].contains(&tool) {
-        return String::new();
-    }
-    let count = |name: &str, one: &str, many: &str| {
-        let count = data.get(name)?.as_array()?.len();
-        Some(if count == 1 { format!("1 {one}") } else { format!("{count} {many}") })
-    };
-    let listed = count("paths", "path", "paths").or_else(|| count("matches", "match", "matches"));
-    let cut = envelope.metadata().truncated.then(|| "output cut".to_owned());
-    listed.or(cut).unwrap_or_else(|| match envelope.text().lines().count() {
-        0 => "no output".to_owned(),
-        1 => "1 line".to_owned(),
-        lines => format!("{lines} lines"),
-    })
 }
 
 /// Returns a text on one line, without characters that would control a terminal.
@@ -60,7 +60,7 @@ pub(crate) fn on_one_line(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use haft_contract::EnvelopeMetadata;
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
 

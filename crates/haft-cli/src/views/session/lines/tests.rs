@@ -1,4 +1,4 @@
-//! What a session looks like: on a terminal, and where nobody watches.
+//! The lines of a session, on a terminal and elsewhere.
 
 use expect_test::{Expect, expect};
 use haft_agent::ToolResultStatus;
@@ -12,7 +12,6 @@ use super::*;
 /// Writes down what goes where: data as it is, everything else marked where a line of it begins.
 struct Written<'w> {
     text: &'w mut String,
-    is_terminal: bool,
 }
 
 impl SessionOutput for Written<'_> {
@@ -25,16 +24,6 @@ impl SessionOutput for Written<'_> {
         let mark = if begins { "| " } else { "" };
         self.text.push_str(&format!("{mark}{}", anstream::adapter::strip_str(text)));
     }
-
-    fn is_data_streamed(&self) -> bool {
-        self.is_terminal
-    }
-
-    fn is_side_visible(&self) -> bool {
-        self.is_terminal
-    }
-
-    fn set_prompt_writer(&mut self, _: Option<AbovePromptWriter>) {}
 }
 
 fn chat(number: u128) -> SessionId {
@@ -94,11 +83,15 @@ fn ended(number: u128, end: &'static str) -> AgentEvent {
     of(number, AgentEventKind::TurnEnded { end, error: None, usage })
 }
 
+fn alone(event: AgentEvent) -> SessionEvent {
+    SessionEvent { event, text_before: None }
+}
+
 fn shown(events: &[AgentEvent], is_terminal: bool) -> String {
     let mut text = String::new();
-    let mut lines = SessionLines::new(Written { text: &mut text, is_terminal });
-    events.iter().for_each(|event| lines.show_event(event.clone()));
-    lines.end_line();
+    let mut lines = SessionLines::new(Written { text: &mut text }, is_terminal, is_terminal);
+    events.iter().for_each(|event| lines.show_event(alone(event.clone())));
+    lines.end_open_line();
     drop(lines);
     text
 }
@@ -391,18 +384,14 @@ fn a_file_that_is_written_anew_is_compared_with_what_it_said() {
     let write =
         |id: &str, path: &str| call(1, id, "write", json!({"path": path, "content": "one\n2\n"}));
     let mut text = String::new();
-    let mut lines = SessionLines::new(Written { text: &mut text, is_terminal: true });
-    for event in [session(1, None), step(1), write("c1", "new"), write("c2", "a")] {
-        lines.show_event(event);
+    let mut lines = SessionLines::new(Written { text: &mut text }, true, true);
+    for event in [session(1, None), step(1), write("c1", "new")] {
+        lines.show_event(alone(event));
     }
-    let before = "one\ntwo\n".to_owned();
-    lines.keep_file_text(FileTextBeforeCall {
-        session: chat(1),
-        call: "c2".to_owned(),
-        text: before,
-    });
-    lines.show_event(result(1, "c1", "write", Ok("ok")));
-    lines.show_event(result(1, "c2", "write", Ok("ok")));
+    let text_before = Some("one\ntwo\n".to_owned());
+    lines.show_event(SessionEvent { event: write("c2", "a"), text_before });
+    lines.show_event(alone(result(1, "c1", "write", Ok("ok"))));
+    lines.show_event(alone(result(1, "c2", "write", Ok("ok"))));
     drop(lines);
     expect![[r#"
         | session ses_00000000000000000000000001 · build · openai/test
@@ -424,15 +413,11 @@ fn a_file_is_compared_only_with_what_the_call_itself_replaced() {
     let write =
         |id: &str, path: &str| call(1, id, "write", json!({"path": path, "content": "one\n2\n"}));
     let mut text = String::new();
-    let mut lines = SessionLines::new(Written { text: &mut text, is_terminal: true });
-    let before = |call: &str| {
-        let (call, text) = (call.to_owned(), "one\ntwo\n".to_owned());
-        FileTextBeforeCall { session: chat(1), call, text }
-    };
-    lines.show_event(session(1, None));
+    let mut lines = SessionLines::new(Written { text: &mut text }, true, true);
+    lines.show_event(alone(session(1, None)));
     for (id, path) in [("c1", "a"), ("c2", "a"), ("c3", "b"), ("c4", "c"), ("c5", "c")] {
-        lines.keep_file_text(before(id));
-        lines.show_event(write(id, path));
+        let text_before = Some("one\ntwo\n".to_owned());
+        lines.show_event(SessionEvent { event: write(id, path), text_before });
     }
     let recalled =
         EnvelopeMetadata { duration_ms: 5, replayed: true, ..EnvelopeMetadata::default() };
@@ -440,11 +425,11 @@ fn a_file_is_compared_only_with_what_the_call_itself_replaced() {
     let status = ToolResultStatus::OutputAvailable;
     let (id, tool) = ("c3".to_owned(), "write".to_owned());
     let recalled = AgentEventKind::ToolResult { id, tool, status, duration_ms: 5, envelope };
-    lines.show_event(result(1, "c1", "write", Ok("ok")));
-    lines.show_event(result(1, "c2", "write", Ok("ok")));
-    lines.show_event(of(1, recalled));
-    lines.show_event(result(1, "c4", "write", Err("no")));
-    lines.show_event(result(1, "c5", "write", Ok("ok")));
+    lines.show_event(alone(result(1, "c1", "write", Ok("ok"))));
+    lines.show_event(alone(result(1, "c2", "write", Ok("ok"))));
+    lines.show_event(alone(of(1, recalled)));
+    lines.show_event(alone(result(1, "c4", "write", Err("no"))));
+    lines.show_event(alone(result(1, "c5", "write", Ok("ok"))));
     drop(lines);
     expect![[r#"
         | session ses_00000000000000000000000001 · build · openai/test
@@ -559,7 +544,6 @@ fn what_a_turn_said_that_was_stopped_is_not_lost() {
 /// Writes down what a terminal is sent, byte for byte.
 struct Raw<'w> {
     text: &'w mut String,
-    is_terminal: bool,
 }
 
 impl SessionOutput for Raw<'_> {
@@ -570,16 +554,6 @@ impl SessionOutput for Raw<'_> {
     fn write_side(&mut self, text: &str) {
         self.text.push_str(text);
     }
-
-    fn is_data_streamed(&self) -> bool {
-        self.is_terminal
-    }
-
-    fn is_side_visible(&self) -> bool {
-        self.is_terminal
-    }
-
-    fn set_prompt_writer(&mut self, _: Option<AbovePromptWriter>) {}
 }
 
 #[test]
@@ -624,9 +598,9 @@ fn nothing_that_comes_controls_the_terminal() {
     ];
     for is_terminal in [true, false] {
         let mut shown = String::new();
-        let mut lines = SessionLines::new(Raw { text: &mut shown, is_terminal });
-        events.iter().for_each(|event| lines.show_event(event.clone()));
-        lines.end_line();
+        let mut lines = SessionLines::new(Raw { text: &mut shown }, is_terminal, is_terminal);
+        events.iter().for_each(|event| lines.show_event(alone(event.clone())));
+        lines.end_open_line();
         drop(lines);
         for evil in ["\u{1b}]", "\u{7}", "\u{9b}", "\u{202e}"] {
             assert!(!shown.contains(evil), "{evil:?} in {shown:?}");

@@ -2,7 +2,7 @@
 //! lines in the user's state, which only the user can read.
 
 use std::path::PathBuf;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
@@ -12,8 +12,13 @@ use rustyline::history::FileHistory;
 use rustyline::{DefaultEditor, Editor as LineEditor, ExternalPrinter};
 use tokio::sync::mpsc;
 
-use super::limits::{HISTORY_LINE_BYTES_MAX, HISTORY_LINES_MAX};
 use crate::error::CommandError;
+use crate::views::output;
+
+/// Typed lines that the history keeps.
+const HISTORY_LINES_MAX: usize = 1_000;
+/// Longest line that is kept, in bytes.
+const HISTORY_LINE_BYTES_MAX: usize = 4_096;
 
 /// The result of a request for a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,18 +30,12 @@ pub(crate) enum TypedInput {
     End,
 }
 
-/// A request for a line.
-struct LineRequest {
-    prompt: String,
-    /// The text that the line starts with.
-    prefilled_text: String,
-}
-
 type SharedPrinter = Arc<Mutex<dyn ExternalPrinter + Send>>;
 
 /// Reads lines from the terminal.
 pub(crate) struct TerminalLineEditor {
-    line_requests: Sender<LineRequest>,
+    /// The prompt of each wanted line, and the text that the line starts with.
+    line_requests: Sender<(String, String)>,
     inputs: mpsc::UnboundedReceiver<TypedInput>,
     printer: Option<SharedPrinter>,
     _settings: TerminalSettingsGuard,
@@ -63,26 +62,37 @@ impl TerminalLineEditor {
     /// Begins to read lines, with the lines typed before as history.
     pub(crate) fn begin(history: PathBuf) -> Result<Self, CommandError> {
         let unusable = |err: &dyn std::fmt::Display| {
-            CommandError::failed(format!("this terminal cannot be typed on: {err}"))
+            CommandError::failed(format!("the terminal cannot be read: {err}"))
         };
         let settings = TerminalSettingsGuard(tcgetattr(std::io::stdin()).ok());
         let mut editor = editor(&history).map_err(|err| unusable(&err))?;
         let printer = editor.create_external_printer().ok();
         let printer = printer.map(|printer| Arc::new(Mutex::new(printer)) as SharedPrinter);
-        let (wanted, wishes) = channel();
-        let (tell, typed) = mpsc::unbounded_channel();
+        let (line_requests, requests) = channel::<(String, String)>();
+        let (sender, inputs) = mpsc::unbounded_channel();
         let thread = std::thread::Builder::new().name("line editor".to_owned());
-        thread
-            .spawn(move || read_lines(editor, &history, &wishes, &tell))
-            .map_err(|err| unusable(&err))?;
-        Ok(Self { line_requests: wanted, inputs: typed, printer, _settings: settings })
+        let started = thread.spawn(move || {
+            while let Ok((prompt, prefilled_text)) = requests.recv() {
+                let typed = match editor.readline_with_initial(&prompt, (&prefilled_text, "")) {
+                    Ok(line) => {
+                        save_history_line(&mut editor, &history, &line);
+                        TypedInput::Line(line)
+                    }
+                    Err(ReadlineError::Interrupted) => TypedInput::Interrupted,
+                    Err(_) => TypedInput::End,
+                };
+                if sender.send(typed).is_err() {
+                    return;
+                }
+            }
+        });
+        started.map_err(|err| unusable(&err))?;
+        Ok(Self { line_requests, inputs, printer, _settings: settings })
     }
 
-    /// Requests a line, which `next_input` returns.
-    pub(crate) fn request_line(&self, prompt: &str, begun: String) {
-        let _ = self
-            .line_requests
-            .send(LineRequest { prompt: prompt.to_owned(), prefilled_text: begun });
+    /// Requests a line that starts with some text. `next_input` returns the line.
+    pub(crate) fn request_line(&self, prompt: String, prefilled_text: String) {
+        let _ = self.line_requests.send((prompt, prefilled_text));
     }
 
     /// Waits for the requested line.
@@ -109,7 +119,7 @@ impl AbovePromptWriter {
         let Some(end) = self.unfinished_line.rfind('\n') else { return };
         let rest = self.unfinished_line.split_off(end + 1);
         let lines = std::mem::replace(&mut self.unfinished_line, rest);
-        let lines = match crate::views::output::stderr_has_colours() {
+        let lines = match output::stderr_has_colours() {
             true => lines,
             false => anstream::adapter::strip_str(&lines).to_string(),
         };
@@ -135,27 +145,6 @@ fn editor(history: &PathBuf) -> Result<DefaultEditor, ReadlineError> {
     Ok(editor)
 }
 
-fn read_lines(
-    mut editor: DefaultEditor,
-    history: &PathBuf,
-    wanted: &Receiver<LineRequest>,
-    tell: &mpsc::UnboundedSender<TypedInput>,
-) {
-    while let Ok(LineRequest { prompt, prefilled_text: begun }) = wanted.recv() {
-        let typed = match editor.readline_with_initial(&prompt, (&begun, "")) {
-            Ok(line) => {
-                save_history_line(&mut editor, history, &line);
-                TypedInput::Line(line)
-            }
-            Err(ReadlineError::Interrupted) => TypedInput::Interrupted,
-            Err(_) => TypedInput::End,
-        };
-        if tell.send(typed).is_err() {
-            return;
-        }
-    }
-}
-
 fn save_history_line(editor: &mut DefaultEditor, history: &PathBuf, line: &str) {
     if line.trim().is_empty() || line.len() > HISTORY_LINE_BYTES_MAX {
         return;
@@ -173,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn so_many_lines_are_kept_and_nobody_else_reads_them() {
+    fn so_many_lines_are_kept_and_only_the_user_reads_them() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("history");
         let mut typed = editor(&path).unwrap();
