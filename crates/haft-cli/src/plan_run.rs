@@ -9,20 +9,18 @@ mod end;
 mod plan_file;
 mod stop_tokens;
 
-use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use clap::Args;
 use haft::Registry;
-use haft_contract::{Contract, Effect, RequirementSet, RunId, ToolId};
+use haft_contract::RunId;
 use haft_plan::drive::limits::{PARALLEL_DEFAULT, PARALLEL_MAX};
 use haft_plan::drive::{
-    AllowedDangerousTools, DangerousToolAsker, PlanBounds, PlanEvent, PlanRunError, PlanRunOptions,
-    PlanRunResult, RunStartMode, run_plan as drive_plan,
+    DangerousToolAsker, PlanBounds, PlanEvent, PlanRunError, PlanRunOptions, PlanRunResult,
+    RunStartMode, run_plan as drive_plan,
 };
 use haft_plan::{CheckedPlan, PlanToolCatalogue};
-use haft_policy::{Rule, RuleAction, RuleScope};
 use serde_json::Value;
 
 use crate::arguments::setting_args::SettingArgs;
@@ -30,7 +28,7 @@ use crate::asking::{ScreenAsker, TerminalAsker};
 use crate::error::CommandError;
 use crate::views::output;
 use crate::views::plan::PlanView;
-use allow_list::UnconfirmedListAction;
+use allow_list::{UnconfirmedListAction, allow_plan_tools, allowed_dangerous_tools};
 use haft_app::compose;
 use haft_app::compose::AvailableTools;
 use haft_app::host::AppHost;
@@ -71,15 +69,11 @@ fn parallel(text: &str) -> Result<NonZeroUsize, String> {
 /// A plan to drive.
 #[derive(Clone)]
 pub(crate) struct PlanRun {
-    /// The plan.
     pub(crate) plan: CheckedPlan,
-    /// The tools that it was checked against.
+    /// The tools that the plan was checked against.
     pub(crate) tools: AvailableTools,
-    /// Its run.
     pub(crate) run: RunId,
-    /// Whether the run begins or resumes.
     pub(crate) start: RunStartMode,
-    /// The input of the plan.
     pub(crate) input: Option<Value>,
 }
 
@@ -145,44 +139,6 @@ pub(crate) async fn drive(
     driven
 }
 
-/// Returns the settings in which the plan may call its tools. Two groups of tools need no further question: dangerous tools
-/// that the user allowed, and tools that only read files inside the roots, unless a rule of the user says otherwise. All
-/// other tools follow the usual rules.
-async fn allow_plan_tools(
-    work: &PlanRun,
-    mut settings: EffectiveSettings,
-    args: &DriveArgs,
-    unconfirmed: UnconfirmedListAction,
-    host: &AppHost,
-) -> Result<EffectiveSettings, CommandError> {
-    let PlanRun { plan, .. } = work;
-    let named = if args.allow_dangerous {
-        plan.dangerous_tools().into_iter().map(|contract| contract.id.clone()).collect()
-    } else {
-        allow_list::confirmed_tools(work, &settings, unconfirmed, host).await?
-    };
-    settings.allow.extend(named.iter().map(ToString::to_string));
-    let contracts = plan.nodes().iter().map(|node| node.contract());
-    let looking = contracts.filter(|contract| only_looks_at_roots(contract));
-    let ids: BTreeSet<&ToolId> = looking.map(|contract| &contract.id).collect();
-    let rule = |id: &ToolId| (RuleScope::Preset, Rule::new(id.as_str(), "*", RuleAction::Allow));
-    settings.rules.extend(ids.into_iter().map(rule));
-    Ok(settings)
-}
-
-/// Returns whether a tool can only read files inside the roots. The declared effect alone does not show what it can reach.
-fn only_looks_at_roots(contract: &Contract) -> bool {
-    let RequirementSet { fs, net, shell, capabilities } = &contract.requires;
-    let reaches_beyond = !net.is_empty() || !shell.is_empty() || !capabilities.is_empty();
-    let has_effect = contract.effect != Effect::Read || !fs.write.is_empty();
-    let is_inside_roots = |pattern: &String| {
-        let below = pattern.strip_prefix("{workspace}").unwrap_or(pattern);
-        let is_absolute = below.len() == pattern.len() && pattern.starts_with(['/', '{', '~']);
-        !is_absolute && !below.split('/').any(|part| part == "..")
-    };
-    !contract.dangerous && !has_effect && !reaches_beyond && fs.read.iter().all(is_inside_roots)
-}
-
 /// Returns how many nodes and calls run at the same time. A call that waits inside its tool uses up the time of its node, so
 /// haft begins no more calls of a tool than the tool handles at once.
 fn bounds(args: &DriveArgs, settings: &EffectiveSettings, plan: &CheckedPlan) -> PlanBounds {
@@ -206,16 +162,4 @@ pub(crate) fn warn_unknown_tools(settings: &EffectiveSettings, registry: &Regist
         );
         output::print_warning(&message, None);
     }
-}
-
-fn allowed_dangerous_tools(
-    args: &DriveArgs,
-    settings: &EffectiveSettings,
-    registry: &Registry,
-) -> AllowedDangerousTools {
-    if args.allow_dangerous {
-        return AllowedDangerousTools::All;
-    }
-    let contracts = settings.allow.iter().filter_map(|name| registry.contract(name));
-    AllowedDangerousTools::Tools(contracts.map(|contract| contract.id.clone()).collect())
 }

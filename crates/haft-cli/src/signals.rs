@@ -8,7 +8,7 @@ use crate::views::output;
 
 /// Returns a token that is cancelled by the first SIGINT, SIGTERM or SIGHUP.
 ///
-/// With the second the process ends at once. Commands that calls had started end with it, but what they did is not
+/// The second one ends the process at once. Commands that calls had started end with it, and their effects are not
 /// recorded any more.
 pub(crate) fn stop_token() -> Result<CancellationToken, CommandError> {
     let mut signals = StopSignals::listen()?;
@@ -18,32 +18,12 @@ pub(crate) fn stop_token() -> Result<CancellationToken, CommandError> {
         signals.next_signal().await;
         stop.cancel();
         signals.next_signal().await;
-        exit_in_doubt("stopped before the call ended: it is not known what it did");
+        exit_in_doubt(
+            "stopped before the call ended: it is not known what it did",
+            "haft runs list",
+        );
     });
     Ok(token)
-}
-
-/// The request of a signal to work that consists of many calls.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum StopStep {
-    /// To begin nothing more.
-    Stop,
-    /// To cancel what runs.
-    Abort,
-}
-
-/// Says what the first SIGINT, SIGTERM or SIGHUP asks for, and the second. With the third the process ends at once.
-pub(crate) fn on_stop_steps(tell: impl Fn(StopStep) + Send + 'static) -> Result<(), CommandError> {
-    let mut signals = StopSignals::listen()?;
-    tokio::spawn(async move {
-        signals.next_signal().await;
-        tell(StopStep::Stop);
-        signals.next_signal().await;
-        tell(StopStep::Abort);
-        signals.next_signal().await;
-        exit_in_doubt("stopped before the calls ended: it is not known what they did");
-    });
-    Ok(())
 }
 
 /// The request of one signal.
@@ -51,7 +31,7 @@ pub(crate) fn on_stop_steps(tell: impl Fn(StopStep) + Send + 'static) -> Result<
 pub(crate) enum StopSignal {
     /// Stop the current work: the person pressed Ctrl-C.
     Interrupt,
-    /// To end.
+    /// End the process.
     Terminate,
 }
 
@@ -83,12 +63,8 @@ impl StopSignals {
     }
 }
 
-fn exit_in_doubt(message: &str) -> ! {
-    exit_now(message, "haft runs list")
-}
-
 /// Ends the process in the middle of work whose outcome is then unknown.
-pub(crate) fn exit_now(message: &str, hint: &str) -> ! {
+pub(crate) fn exit_in_doubt(message: &str, hint: &str) -> ! {
     exit_with(CommandStatus::InDoubt, message, Some(hint))
 }
 

@@ -10,7 +10,7 @@ use super::AgentAsker;
 use crate::arguments::hint;
 use crate::arguments::setting_args::SettingArgs;
 use crate::error::{CommandError, CommandStatus};
-use crate::signals::{StopSignal, StopSignals, exit_now, exit_with};
+use crate::signals::{StopSignal, StopSignals, exit_in_doubt, exit_with};
 use crate::views::session::SessionScreen;
 
 /// Runs turns and receives signals meanwhile.
@@ -57,7 +57,7 @@ impl TurnRunner {
                     if stop.is_cancelled() {
                         let message = "ended before the turn was over: what it did is recorded up to here";
                         let hint = format!("haft agent --resume {session}");
-                        exit_now(message, &self.journal_hint(&hint));
+                        exit_in_doubt(message, &self.journal_hint(&hint));
                     }
                     self.is_ending |= asked == StopSignal::Terminate;
                     // A question is the beginning of a line.

@@ -5,7 +5,7 @@
 use haft_contract::{Effect, ErrorCode, RefusalGrounds, RefusalSource, Remedy};
 use haft_journal::{CallQuery, CallStatus, Journal};
 use haft_plan::drive::{InDoubtNode, PlanRunResult};
-use haft_plan::{CheckedNode, CheckedPlan, NodeStatus, OnFail, TracedNode};
+use haft_plan::{CheckedPlan, NodeStatus, OnFail};
 
 use crate::arguments::call_address;
 use crate::error::CommandError;
@@ -18,7 +18,20 @@ pub(super) async fn add_interrupted_calls(
 ) -> Result<PlanRunResult, CommandError> {
     let mut doubts = Vec::new();
     for (traced, node) in driven.trace.nodes.iter().zip(plan.nodes()) {
-        let Some(how) = interruption_words(traced, node) else { continue };
+        let how = match (traced.status, node.on_fail()) {
+            _ if node.contract().effect != Effect::Once => continue,
+            (NodeStatus::Cancelled, _) => "was cancelled while it ran",
+            (NodeStatus::Failed, OnFail::Halt) => "was begun and did not come to its end",
+            // The plan continues after this failure, so the failure stays one.
+            (NodeStatus::Failed, OnFail::Continue) => continue,
+            (
+                NodeStatus::Succeeded
+                | NodeStatus::Skipped
+                | NodeStatus::InDoubt
+                | NodeStatus::Pending,
+                _,
+            ) => continue,
+        };
         let id = traced.id;
         let timing = driven.timings.nodes.iter().find(|timing| timing.id == id);
         let Some(call) = timing.and_then(|timing| timing.call.clone()) else { continue };
@@ -37,21 +50,4 @@ pub(super) async fn add_interrupted_calls(
     driven.doubts.extend(doubts);
     driven.doubts.sort_by_key(|doubt| doubt.node);
     Ok(driven)
-}
-
-/// Returns how a call that is not safe to repeat was stopped, if it was. If the plan continues after a failure of the node,
-/// the failure stays a failure.
-fn interruption_words(traced: &TracedNode, node: &CheckedNode) -> Option<&'static str> {
-    if node.contract().effect != Effect::Once {
-        return None;
-    }
-    match (traced.status, node.on_fail()) {
-        (NodeStatus::Cancelled, _) => Some("was cancelled while it ran"),
-        (NodeStatus::Failed, OnFail::Halt) => Some("was begun and did not come to its end"),
-        (NodeStatus::Failed, OnFail::Continue) => None,
-        (
-            NodeStatus::Succeeded | NodeStatus::Skipped | NodeStatus::InDoubt | NodeStatus::Pending,
-            _,
-        ) => None,
-    }
 }

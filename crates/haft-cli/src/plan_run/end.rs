@@ -48,13 +48,13 @@ pub(crate) fn print_output(
         }));
     }
     // A plan that was stopped or halted did not come to its end, whatever its last node said.
-    match driven.trace.final_output().filter(|_| plan_status(driven) == CommandStatus::Done) {
-        Some(data) => {
-            let (data, metadata) = (data.clone(), EnvelopeMetadata::default());
-            output::write_data(&Envelope::Output { data, metadata }.text())
-        }
-        None => Ok(()),
+    if let Some(data) = driven.trace.final_output()
+        && plan_status(driven) == CommandStatus::Done
+    {
+        let (data, metadata) = (data.clone(), EnvelopeMetadata::default());
+        output::write_data(&Envelope::Output { data, metadata }.text())?;
     }
+    Ok(())
 }
 
 /// Prints how a plan ended. If it did not succeed, prints the next command too.
@@ -85,14 +85,30 @@ pub(crate) fn print_end(driven: &PlanRunResult, args: &DriveArgs, setting_args: 
         let text = remedy::text_with_advice(&doubt.text, doubt.refusal.as_deref());
         message.push_str(&format!("\n  node {}: {text}", doubt.node));
     }
-    let next = match next_step(driven, status) {
-        PlanNextStep::ShowRun => format!("haft runs show {}", driven.run),
-        PlanNextStep::Resume { with } => {
-            resume_command(driven, with.as_deref(), args, setting_args)
+    let show = format!("haft runs show {}", driven.run);
+    let error = failed_node(driven).and_then(|node| node.error.as_ref());
+    let next = match (&driven.trace.ending, status) {
+        (_, CommandStatus::InDoubt) => show,
+        (PlanEnding::Stopped | PlanEnding::Aborted, _) => {
+            resume_command(driven, None, args, setting_args)
         }
-        PlanNextStep::RetryFailed => {
+        (_, CommandStatus::Refused) => {
+            let denied = error.filter(|error| error.code == ErrorCode::PermissionDenied);
+            let refusal = denied.and_then(|error| error.refusal.as_deref());
+            match refusal.and_then(|refusal| remedy::terminal_advice(refusal).options) {
+                Some(options) => resume_command(driven, Some(&options), args, setting_args),
+                None => show,
+            }
+        }
+        // The tool itself failed, so another call may succeed.
+        (_, CommandStatus::Failed)
+            if error.is_some_and(|error| {
+                CommandStatus::of_code(error.code) == CommandStatus::Failed
+            }) =>
+        {
             format!("{} --retry-failed", resume_command(driven, None, args, setting_args))
         }
+        _ => show,
     };
     let hint = hint::with_journal_options(&next, setting_args);
     output::print_error(&message, Some(&hint));
@@ -110,9 +126,7 @@ fn failed_node(driven: &PlanRunResult) -> Option<&TracedNode> {
         PlanEnding::InDoubt
         | PlanEnding::Stopped
         | PlanEnding::Aborted
-        | PlanEnding::Deadlock { .. } => {
-            return None;
-        }
+        | PlanEnding::Deadlock { .. } => return None,
     };
     nodes.get(id.index())
 }
@@ -128,53 +142,16 @@ fn counts(driven: &PlanRunResult) -> String {
         (NodeStatus::Cancelled, "cancelled"),
         (NodeStatus::Pending, "left to do"),
     ] {
-        match count(status) {
-            0 => {}
-            count => text.push_str(&format!(", {count} {words}")),
+        let count = count(status);
+        if count > 0 {
+            text.push_str(&format!(", {count} {words}"));
         }
     }
     text
 }
 
-/// The step that haft advises after a plan ended.
-enum PlanNextStep {
-    /// Look at the calls.
-    ShowRun,
-    /// Resume, with the options that allow the refused call.
-    Resume { with: Option<String> },
-    /// Retry the failed nodes, once their cause is mended.
-    RetryFailed,
-}
-
-fn next_step(driven: &PlanRunResult, status: CommandStatus) -> PlanNextStep {
-    match (&driven.trace.ending, status) {
-        (_, CommandStatus::InDoubt) => PlanNextStep::ShowRun,
-        (PlanEnding::Stopped | PlanEnding::Aborted, _) => PlanNextStep::Resume { with: None },
-        (_, CommandStatus::Refused) => {
-            // Returns the options that allow what was refused, if any do.
-            let allowing = |node: &TracedNode| {
-                let error = node.error.as_ref()?;
-                let is_denied = error.code == ErrorCode::PermissionDenied;
-                remedy::terminal_advice(error.refusal.as_deref().filter(|_| is_denied)?).options
-            };
-            match failed_node(driven).and_then(allowing) {
-                Some(options) => PlanNextStep::Resume { with: Some(options) },
-                None => PlanNextStep::ShowRun,
-            }
-        }
-        // The tool itself failed, so another call may succeed.
-        (_, CommandStatus::Failed)
-            if failed_node(driven).and_then(|node| node.error.as_ref()).is_some_and(|error| {
-                CommandStatus::of_code(error.code) == CommandStatus::Failed
-            }) =>
-        {
-            PlanNextStep::RetryFailed
-        }
-        _ => PlanNextStep::ShowRun,
-    }
-}
-
-/// Returns the command that resumes a run. The run does not keep what was allowed, so the command names it again.
+/// Returns the command that resumes a run, with options. The run does not keep what was allowed, so the command names it
+/// again.
 fn resume_command(
     driven: &PlanRunResult,
     with: Option<&str>,

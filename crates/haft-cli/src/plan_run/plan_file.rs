@@ -14,7 +14,6 @@ use haft_app::quote;
 pub(crate) struct PlanText {
     /// Its name in messages.
     pub(crate) name: String,
-    /// Its text.
     pub(crate) text: String,
     /// Whether the name is that of a file.
     is_file: bool,
@@ -85,19 +84,19 @@ impl PlanText {
 
 /// Returns the error of a plan that cannot be used, a problem a line.
 pub(crate) fn invalid_plan_error(name: &str, problems: &[PlanProblem]) -> CommandError {
-    let lines: Vec<String> =
-        problems.iter().map(|problem| format!("\n  {}", problem_line(problem))).collect();
-    let err = CommandError::usage(format!("plan {name} cannot be run as it is:{}", lines.concat()))
-        .problems(problems.to_vec());
+    let err = problems_error(format!("plan {name} cannot be run as it is"), problems);
     let has_unknown_tool = problems.iter().any(|problem| problem.code == Code::UnknownTool);
     if has_unknown_tool { err.hint("haft tools list") } else { err }
 }
 
 /// Returns the error of a text that is no plan, a problem a line.
 pub(crate) fn unreadable_plan_error(name: &str, problems: &[PlanProblem]) -> CommandError {
-    let lines: Vec<String> =
-        problems.iter().map(|problem| format!("\n  {}", problem_line(problem))).collect();
-    CommandError::usage(format!("{name} is no plan that can be read:{}", lines.concat()))
+    problems_error(format!("{name} is no plan that can be read"), problems)
+}
+
+fn problems_error(summary: String, problems: &[PlanProblem]) -> CommandError {
+    let lines = problems.iter().map(|problem| format!("\n  {}", problem_line(problem)));
+    CommandError::usage(format!("{summary}:{}", lines.collect::<String>()))
         .problems(problems.to_vec())
 }
 

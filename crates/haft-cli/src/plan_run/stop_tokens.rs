@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::PlanAsker;
 use crate::error::CommandError;
-use crate::signals::{self, StopStep};
+use crate::signals::{StopSignals, exit_in_doubt};
 use crate::views::plan::PlanScreen;
 
 /// The stop requests to the driver of a plan.
@@ -28,7 +28,7 @@ impl Drop for PlanStopTokens {
 }
 
 impl PlanStopTokens {
-    /// Listens for signals from now on, and says on the screen what each does.
+    /// Listens for signals from now on, and prints the effect of each one. The third one ends the process at once.
     pub(super) fn listen(
         run: &RunId,
         screen: PlanScreen,
@@ -37,9 +37,10 @@ impl PlanStopTokens {
         let [stop, abort, over] = std::array::from_fn(|_| CancellationToken::new());
         let stops = Self { stop: stop.clone(), abort: abort.clone(), finished: over.clone() };
         let run = run.clone();
-        signals::on_stop_steps(move |step| match step {
-            StopStep::Stop | StopStep::Abort if over.is_cancelled() => {}
-            StopStep::Stop => {
+        let mut signals = StopSignals::listen()?;
+        tokio::spawn(async move {
+            signals.next_signal().await;
+            if !over.is_cancelled() {
                 // The open question ends in the middle of a line.
                 let (begun, waits) = match asker.as_ref().is_some_and(|asker| asker.is_asking()) {
                     true => ("\n", "the question still waits for its answer"),
@@ -50,11 +51,15 @@ impl PlanStopTokens {
                 ));
                 stop.cancel();
             }
-            StopStep::Abort => {
+            signals.next_signal().await;
+            if !over.is_cancelled() {
                 screen.show_note(format!("cancelling what runs of {run}"));
                 abort.cancel();
             }
-        })?;
+            signals.next_signal().await;
+            let message = "stopped before the calls ended: it is not known what they did";
+            exit_in_doubt(message, "haft runs list");
+        });
         Ok(stops)
     }
 }
