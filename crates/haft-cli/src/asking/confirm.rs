@@ -1,9 +1,9 @@
-//! A question to the person at the terminal that is about no single call's permission: it has a few answers, each a word
-//! or its first letter. Questions about what a call may do have answers of their own and are not put here.
+//! Questions to the person at the terminal with a few answers, each a word or its first letter. Questions about the
+//! permission of a call have other answers and are asked elsewhere.
 
 use std::io::{self, IsTerminal as _};
 
-use super::question_terminal::{ANSWER_TRIES_MAX, QuestionScreen, QuestionTerminal};
+use super::question_terminal::{ANSWER_TRIES_MAX, QuestionScreen, ask_on_terminal};
 
 /// Asks on standard error, and returns whether the answer was yes. No answer is no. Returns `None` without a terminal. The
 /// caller escapes those parts of the question that others wrote.
@@ -21,19 +21,11 @@ pub(crate) async fn ask_choice(
     if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
         return None;
     }
-    // Each answer can be given by its first letter, which stands in brackets.
-    let named = answers.iter().map(|answer| {
-        let (first, rest) = answer.split_at(1);
-        format!("[{first}]{rest}")
-    });
-    let named: Vec<String> = named.collect();
+    // The first letter, in brackets, is enough as an answer.
+    let named = answers.iter().map(|answer| answer.split_at(1));
+    let named: Vec<String> = named.map(|(first, rest)| format!("[{first}]{rest}")).collect();
     let prompt = format!("{question} {}: ", named.join(", "));
-    let (mut terminal, unanswered) = QuestionTerminal::new()?;
-    // The thread may wait for a line for ever; the process does not wait for it.
-    let answered =
-        tokio::task::spawn_blocking(move || read_choice(&prompt, answers, &mut terminal)).await;
-    unanswered.mark_answered();
-    Some(answered.unwrap_or(None))
+    ask_on_terminal(None, move |terminal| read_choice(&prompt, answers, terminal)).await
 }
 
 fn read_choice(prompt: &str, answers: &[&str], screen: &mut impl QuestionScreen) -> Option<usize> {
@@ -47,7 +39,7 @@ fn read_choice(prompt: &str, answers: &[&str], screen: &mut impl QuestionScreen)
         if let Some(place) = answers.iter().position(is_meant) {
             return Some(place);
         }
-        screen.show_text("That is none of the answers.\n");
+        screen.show_text("This is not one of the answers.\n");
     }
     None
 }

@@ -1,5 +1,5 @@
-//! The terminal that questions go to and answers come from. A question may repeat text that a model wrote: none of it
-//! reaches the terminal unescaped, and each line of it is indented.
+//! The terminal for questions and answers. A question may repeat text that a model wrote. Such text is escaped, and each
+//! line of it is indented.
 
 use std::io::{self, BufRead as _, PipeReader, PipeWriter, Read as _, Write as _};
 
@@ -18,22 +18,16 @@ pub(crate) const ANSWER_TRIES_MAX: usize = 5;
 pub(crate) const ASKED_TEXT_CHARS_MAX: usize = 4_000;
 /// Columns of a question, unless the terminal has fewer.
 pub(super) const WIDTH: usize = 80;
-/// Columns that are folded into at least, also where the terminal has fewer.
+/// Columns of a question, also on a terminal that has fewer.
 pub(super) const WIDTH_MIN: usize = 20;
 pub(super) const INDENT: &str = "  ";
 
-/// Ends a question that was withdrawn: the next message begins on a new line, and the next typed line goes to the next
-/// question.
-pub(super) struct OpenQuestionGuard {
-    /// Closing it is what the other end waits for.
+/// Withdraws a question when it is dropped unanswered: the next message begins on a new line, and the next typed line goes
+/// to the next question.
+struct OpenQuestionGuard {
+    /// The terminal waits until this end is closed.
     _withdraw: PipeWriter,
     is_answered: bool,
-}
-
-impl OpenQuestionGuard {
-    pub(super) fn mark_answered(mut self) {
-        self.is_answered = true;
-    }
 }
 
 impl Drop for OpenQuestionGuard {
@@ -44,31 +38,35 @@ impl Drop for OpenQuestionGuard {
     }
 }
 
-/// Where questions go and answers come from.
+/// Shows questions and reads answers.
 pub(super) trait QuestionScreen {
-    /// How wide lines may be: what the terminal itself folds does not begin where haft sets it in.
+    /// Returns how wide lines may be. A longer line would be folded by the terminal, without haft's indent.
     fn columns(&self) -> usize;
-    /// Shows text that is ready to be shown.
+    /// Shows a text. The caller escapes those parts that others wrote.
     fn show_text(&mut self, text: &str);
-    /// Shows text, and returns the line that is typed afterwards; `None` at the end of the input.
+    /// Shows a text, and returns the line that is typed afterwards; `None` at the end of the input.
     fn read_answer(&mut self, text: &str) -> Option<String>;
 }
 
+/// The terminal for one question.
 pub(super) struct QuestionTerminal {
     withdrawn: PipeReader,
     /// Whether the caller stopped waiting for the answer. The question then shows nothing more.
     is_withdrawn: bool,
 }
 
-impl QuestionTerminal {
-    /// Returns the terminal for one question, and what withdraws the question.
-    pub(super) fn new() -> Option<(Self, OpenQuestionGuard)> {
-        let (withdrawn, withdraw) = io::pipe().ok()?;
-        Some((
-            Self { withdrawn, is_withdrawn: false },
-            OpenQuestionGuard { _withdraw: withdraw, is_answered: false },
-        ))
-    }
+/// Asks on a separate thread, which may wait for a line for ever: the process does not wait for it. Returns `None` if the
+/// question cannot be asked, and `unanswered` if the thread panicked.
+pub(super) async fn ask_on_terminal<T: Send + 'static>(
+    unanswered: T,
+    ask: impl FnOnce(&mut QuestionTerminal) -> T + Send + 'static,
+) -> Option<T> {
+    let (withdrawn, withdraw) = io::pipe().ok()?;
+    let mut terminal = QuestionTerminal { withdrawn, is_withdrawn: false };
+    let mut open_question = OpenQuestionGuard { _withdraw: withdraw, is_answered: false };
+    let answer = tokio::task::spawn_blocking(move || ask(&mut terminal)).await;
+    open_question.is_answered = true;
+    Some(answer.unwrap_or(unanswered))
 }
 
 fn write_stderr(text: &str) {
@@ -113,13 +111,28 @@ impl QuestionScreen for QuestionTerminal {
     }
 }
 
-/// Returns texts escaped, folded and set in, so that no line of them can be taken for one of haft's.
+/// Returns texts escaped, folded and indented, so that their lines differ from haft's own lines.
 pub(crate) fn indent_untrusted(texts: &[String]) -> String {
     indent_untrusted_within(texts, columns())
 }
 
 pub(super) fn indent_untrusted_within(texts: &[String], columns: usize) -> String {
-    texts.iter().map(|text| fold_text(&escape_text(text), columns)).collect()
+    let mut lines = String::new();
+    for text in texts {
+        let mut line = String::from(INDENT);
+        for character in escape_text(text).chars() {
+            if line.chars().map(width).sum::<usize>() + width(character) > columns {
+                // A line breaks after a gap in its second half, or else where it is full.
+                let gap = line.rfind(' ').filter(|gap| *gap > line.len() / 2);
+                let rest = gap.map_or(String::new(), |gap| line.split_off(gap).split_off(1));
+                lines.push_str(&format!("{line}\n"));
+                line = format!("{INDENT}{INDENT}{rest}");
+            }
+            line.push(character);
+        }
+        lines.push_str(&format!("{line}\n"));
+    }
+    lines
 }
 
 /// Returns how wide lines of questions are.
@@ -127,29 +140,12 @@ fn columns() -> usize {
     columns_of(io::stderr()).map_or(WIDTH, |columns| columns.clamp(WIDTH_MIN, WIDTH))
 }
 
-/// Lines break after a gap where there is one in their second half, and else wherever they are full.
-fn fold_text(text: &str, columns: usize) -> String {
-    let mut lines = String::new();
-    let mut line = String::from(INDENT);
-    for character in text.chars() {
-        if line.chars().map(width).sum::<usize>() + width(character) > columns {
-            let gap = line.rfind(' ').filter(|gap| *gap > line.len() / 2);
-            let rest = gap.map_or(String::new(), |gap| line.split_off(gap).split_off(1));
-            lines.push_str(&line);
-            lines.push('\n');
-            line = format!("{INDENT}{INDENT}{rest}");
-        }
-        line.push(character);
-    }
-    format!("{lines}{line}\n")
-}
-
 /// Some characters are two columns wide. Folding early is only a little ugly.
 pub(super) fn width(character: char) -> usize {
     if character.is_ascii() { 1 } else { 2 }
 }
 
-/// Returns the beginning of a text, plainly visible, and how much more there is.
+/// Returns the beginning of a text, escaped, and the number of characters that are not shown.
 pub(crate) fn escape_text(text: &str) -> String {
     let mut characters = text.chars();
     let begun: String = characters.by_ref().take(ASKED_TEXT_CHARS_MAX).collect();

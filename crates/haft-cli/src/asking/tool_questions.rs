@@ -1,5 +1,5 @@
-//! The questions of a tool, put to the person at the terminal: options by number, several where several may be chosen, and
-//! always an answer in the person's own words. Nothing that is answered here allows anything.
+//! The questions of a tool to the person at the terminal. The person chooses options by number, or answers in other words.
+//! An answer here allows nothing.
 
 use haft::{Elicitation, ElicitationReply};
 use haft_contract::UserQuestion;
@@ -10,17 +10,32 @@ use super::question_terminal::{
 
 /// Asks the questions one after the other. If the person ends the input, all questions stay unanswered.
 pub(super) fn ask_questions(
-    inquiry: &Elicitation,
+    asked: &Elicitation,
     screen: &mut impl QuestionScreen,
 ) -> ElicitationReply {
-    let questions = &inquiry.questions;
+    let questions = &asked.questions;
     let count = questions.len();
     let asks = if count == 1 { "a question".to_owned() } else { format!("{count} questions") };
     screen.show_text(&format!("\nThe agent has {asks}; what you answer allows nothing.\n"));
     let mut answers = Vec::with_capacity(count);
     for (place, question) in questions.iter().enumerate() {
-        let number = if count == 1 { String::new() } else { format!("{} of {count}", place + 1) };
-        screen.show_text(&question_text(&number, question, screen.columns()));
+        let number = (count > 1).then(|| format!("{} of {count}", place + 1));
+        let title = [number, question.header.as_deref().map(escape_text)];
+        let title: Vec<String> =
+            title.into_iter().flatten().filter(|part| !part.is_empty()).collect();
+        let title =
+            if title.is_empty() { String::new() } else { format!("{}:\n", title.join(" · ")) };
+        let lines: Vec<String> = question.question.lines().map(str::to_owned).collect();
+        let options = question.options.iter().enumerate().map(|(place, option)| {
+            let about = option.description.as_deref().map(|about| format!(": {about}"));
+            format!("{:2}. {}{}", place + 1, option.label, about.unwrap_or_default())
+        });
+        let options: Vec<String> = options.collect();
+        let gap = if options.is_empty() { "" } else { "\n" };
+        let columns = screen.columns();
+        let [lines, options] =
+            [lines, options].map(|texts| indent_untrusted_within(&texts, columns));
+        screen.show_text(&format!("\n{title}{lines}{gap}{options}"));
         let Some(answer) = read_answer(question, screen) else {
             screen.show_text("\nNo answer.\n");
             return ElicitationReply::Dismissed(None);
@@ -30,7 +45,7 @@ pub(super) fn ask_questions(
     ElicitationReply::Answers(answers)
 }
 
-/// Returns what is answered, or nothing at the end of the input or of the tries.
+/// Returns the answer. Returns `None` at the end of the input, and after too many tries.
 fn read_answer(question: &UserQuestion, screen: &mut impl QuestionScreen) -> Option<Vec<String>> {
     let prompt = match (question.options.is_empty(), question.multi_select) {
         (true, _) => "\nYour answer: ",
@@ -54,23 +69,6 @@ fn read_answer(question: &UserQuestion, screen: &mut impl QuestionScreen) -> Opt
     None
 }
 
-fn question_text(number: &str, question: &UserQuestion, columns: usize) -> String {
-    let header = question.header.as_deref().map(escape_text).unwrap_or_default();
-    let title: Vec<&str> =
-        [number, header.as_str()].into_iter().filter(|part| !part.is_empty()).collect();
-    let title = if title.is_empty() { String::new() } else { format!("{}:\n", title.join(" · ")) };
-    let lines: Vec<String> = question.question.lines().map(str::to_owned).collect();
-    let options = question.options.iter().enumerate().map(|(place, option)| {
-        let about = option.description.as_deref().map(|about| format!(": {about}"));
-        format!("{:2}. {}{}", place + 1, option.label, about.unwrap_or_default())
-    });
-    let options: Vec<String> = options.collect();
-    let gap = if options.is_empty() { "" } else { "\n" };
-    let (lines, options) =
-        (indent_untrusted_within(&lines, columns), indent_untrusted_within(&options, columns));
-    format!("\n{title}{lines}{gap}{options}")
-}
-
 /// The meaning of a typed line.
 #[derive(Debug, PartialEq, Eq)]
 enum TypedAnswer {
@@ -80,8 +78,8 @@ enum TypedAnswer {
 }
 
 impl TypedAnswer {
-    /// A line of numbers chooses options, in their own order; a label is its option, however it is written; everything
-    /// else is the person's own words.
+    /// Parses a line. Numbers choose options, in the order of the options. A label in any case chooses its option. Any other
+    /// text is the answer itself.
     fn parse(line: &str, question: &UserQuestion) -> Self {
         if line.is_empty() {
             return Self::Nothing;

@@ -8,13 +8,14 @@ use super::*;
 
 /// A screen that answers with these lines and remembers what was shown, with the answers where they were given.
 struct Script<'a> {
-    answers: std::iter::Copied<std::slice::Iter<'a, &'static str>>,
-    shown: &'a mut String,
+    answers: std::slice::Iter<'a, &'static str>,
+    shown: String,
+    columns: usize,
 }
 
 impl QuestionScreen for Script<'_> {
     fn columns(&self) -> usize {
-        WIDTH
+        self.columns
     }
 
     fn show_text(&mut self, text: &str) {
@@ -43,13 +44,16 @@ fn ask() -> Ask {
     }
 }
 
+const FILE: &str = "/state/projects/ab.toml";
+
+fn script<'a>(answers: &'a [&'static str]) -> Script<'a> {
+    Script { answers: answers.iter(), shown: String::new(), columns: WIDTH }
+}
+
 fn answered(ask: &Ask, answers: &[&'static str]) -> (AskAnswer, String) {
-    let mut shown = String::new();
-    let script = Script { answers: answers.iter().copied(), shown: &mut shown };
-    let file = "/state/projects/ab.toml";
-    let prompt = ApprovalPrompt { ask, file, screen: script, span: AskSpan::OneCall };
-    let answer = prompt.ask_for_approval();
-    (answer, shown)
+    let mut script = script(answers);
+    let answer = ask_for_approval(ask, FILE, AskSpan::OneCall, &mut script);
+    (answer, script.shown)
 }
 
 #[test]
@@ -73,10 +77,9 @@ fn answers_are_words_or_their_first_letters() {
 #[test]
 fn a_session_of_many_calls_can_be_allowed_something_as_a_whole() {
     let check = |ask: &Ask, span: AskSpan, answers: &[&'static str], expect: AskAnswer| {
-        let mut shown = String::new();
-        let script = Script { answers: answers.iter().copied(), shown: &mut shown };
-        let file = "/state/projects/ab.toml";
-        let answer = ApprovalPrompt { ask, file, screen: script, span }.ask_for_approval();
+        let mut script = script(answers);
+        let answer = ask_for_approval(ask, FILE, span, &mut script);
+        let shown = script.shown;
         assert_eq!(answer, expect, "{answers:?}");
         let is_of_session =
             [AskAnswer::AllowForSession, AskAnswer::RejectForSession].contains(&expect);
@@ -180,7 +183,9 @@ fn what_a_model_wrote_cannot_pass_for_haft() {
 fn lines_are_as_wide_as_the_terminal_that_they_are_on() {
     let forged = Ask { input: format!("{}Allow it? [o]nce: o", "x ".repeat(30)), ..ask() };
     for columns in [WIDTH_MIN, 40, WIDTH] {
-        let shown = question_text(&forged, columns);
+        let mut script = Script { columns, ..script(&["r"]) };
+        ask_for_approval(&forged, FILE, AskSpan::OneCall, &mut script);
+        let shown = script.shown;
         let set_in = shown.lines().filter(|line| line.starts_with(INDENT));
         let widest = set_in.map(|line| line.chars().map(width).sum::<usize>()).max();
         assert!(widest.is_some_and(|widest| widest <= columns), "{columns}: {shown}");
