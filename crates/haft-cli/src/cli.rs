@@ -4,28 +4,7 @@
 use clap::{Parser, Subcommand};
 
 use crate::arguments::setting_args::SettingArgs;
-use crate::commands::acp::AcpArgs;
-use crate::commands::agent::AgentArgs;
-use crate::commands::agents::AgentsArgs;
-use crate::commands::call::CallArgs;
-use crate::commands::completions::CompletionsArgs;
-use crate::commands::diff::DiffArgs;
-use crate::commands::do_request::DoArgs;
-use crate::commands::doctor::DoctorArgs;
-use crate::commands::init::InitArgs;
-use crate::commands::mcp_servers::McpArgs;
-use crate::commands::plan::PlanArgs;
-use crate::commands::policy::PolicyArgs;
-use crate::commands::registry::RegistryArgs;
-use crate::commands::resume::ResumeArgs;
-use crate::commands::run::RunArgs;
-use crate::commands::runs::RunsArgs;
-use crate::commands::serve::ServeArgs;
-use crate::commands::sessions::SessionsArgs;
-use crate::commands::skills::SkillsArgs;
-use crate::commands::tools::ToolsArgs;
-use crate::commands::trust::TrustArgs;
-use crate::commands::undo::UndoArgs;
+use crate::commands;
 
 /// Run the tools of AI agents
 ///
@@ -61,28 +40,28 @@ Files:
 
 #[derive(Subcommand)]
 pub(crate) enum CliCommand {
-    Call(CallArgs),
-    Do(DoArgs),
-    Tools(ToolsArgs),
-    Run(RunArgs),
-    Resume(ResumeArgs),
-    Plan(PlanArgs),
-    Runs(RunsArgs),
-    Diff(DiffArgs),
-    Undo(UndoArgs),
-    Mcp(McpArgs),
-    Serve(ServeArgs),
-    Policy(PolicyArgs),
-    Registry(RegistryArgs),
-    Agent(AgentArgs),
-    Acp(AcpArgs),
-    Sessions(SessionsArgs),
-    Agents(AgentsArgs),
-    Skills(SkillsArgs),
-    Doctor(DoctorArgs),
-    Init(InitArgs),
-    Trust(TrustArgs),
-    Completions(CompletionsArgs),
+    Call(commands::call::CallArgs),
+    Do(commands::do_request::DoArgs),
+    Tools(commands::tools::ToolsArgs),
+    Run(commands::run::RunArgs),
+    Resume(commands::resume::ResumeArgs),
+    Plan(commands::plan::PlanArgs),
+    Runs(commands::runs::RunsArgs),
+    Diff(commands::diff::DiffArgs),
+    Undo(commands::undo::UndoArgs),
+    Mcp(commands::mcp_servers::McpArgs),
+    Serve(commands::serve::ServeArgs),
+    Policy(commands::policy::PolicyArgs),
+    Registry(commands::registry::RegistryArgs),
+    Agent(commands::agent::AgentArgs),
+    Acp(commands::acp::AcpArgs),
+    Sessions(commands::sessions::SessionsArgs),
+    Agents(commands::agents::AgentsArgs),
+    Skills(commands::skills::SkillsArgs),
+    Doctor(commands::doctor::DoctorArgs),
+    Init(commands::init::InitArgs),
+    Trust(commands::trust::TrustArgs),
+    Completions(commands::completions::CompletionsArgs),
     /// Print this help for all commands as Markdown
     #[command(hide = true)]
     HelpMarkdown,

@@ -21,7 +21,20 @@ pub(crate) fn report_clap_error(mut err: clap::Error) -> CommandStatus {
         let _ = err.print();
         return CommandStatus::Done;
     }
-    blame_variable(&mut err, &words);
+    let text = |kind: ContextKind| match err.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.clone()),
+        _ => None,
+    };
+    let mut haft = Cli::command();
+    haft.build();
+    // The error names the variable that a value came from in place of the option that was not given.
+    if let Some(option) = text(ContextKind::InvalidArg)
+        && let Some(value) = text(ContextKind::InvalidValue)
+        && let Some(variable) = variable_of(&haft, &option, &words)
+        && std::env::var_os(&variable).is_some_and(|set| set.to_string_lossy() == value)
+    {
+        err.insert(ContextKind::InvalidArg, ContextValue::String(variable));
+    }
     if wants_json(&words) {
         // The part up to the first blank line is the error; the usage of the command follows it.
         let text = err.render().to_string();
@@ -29,7 +42,7 @@ pub(crate) fn report_clap_error(mut err: clap::Error) -> CommandStatus {
         let first = text.split("\n\n").next().unwrap_or(text);
         let summary = first.lines().map(str::trim).collect::<Vec<_>>().join(" ");
         // The words on standard error say it as well.
-        let _ = output::write_json(&CommandError::usage(summary).failure());
+        let _ = output::write_json(&CommandError::usage(summary));
     }
     let _ = err.print();
     CommandStatus::Usage
@@ -37,25 +50,6 @@ pub(crate) fn report_clap_error(mut err: clap::Error) -> CommandStatus {
 
 fn wants_json(words: &[OsString]) -> bool {
     words.iter().take_while(|word| *word != "--").any(|word| word == "--json")
-}
-
-/// Names the variable that a value came from in place of the option that was not given.
-fn blame_variable(err: &mut clap::Error, words: &[OsString]) {
-    let text = |kind: ContextKind| match err.get(kind) {
-        Some(ContextValue::String(text)) => Some(text.clone()),
-        _ => None,
-    };
-    let (Some(option), Some(value)) =
-        (text(ContextKind::InvalidArg), text(ContextKind::InvalidValue))
-    else {
-        return;
-    };
-    let mut haft = Cli::command();
-    haft.build();
-    let Some(variable) = variable_of(&haft, &option, words) else { return };
-    if std::env::var_os(&variable).is_some_and(|set| set.to_string_lossy() == value) {
-        err.insert(ContextKind::InvalidArg, ContextValue::String(variable));
-    }
 }
 
 /// Returns the variable that stands in for an option, unless the option is among the words.

@@ -115,30 +115,23 @@ pub(crate) enum CommandErrorKind {
     MissingCapability,
 }
 
-/// Why a command could not do its work.
-#[derive(Debug)]
+/// Why a command could not do its work. This is also its JSON form. A call that failed is printed as its envelope instead.
+#[derive(Debug, Serialize)]
+#[serde(tag = "type", rename = "failure")]
 pub(crate) struct CommandError {
     /// The status to exit with.
+    #[serde(skip)]
     pub(crate) status: CommandStatus,
     /// The kind of the failure.
+    #[serde(rename = "status")]
     pub(crate) kind: CommandErrorKind,
     /// The words for a person. Empty for a closed pipe, which haft does not report.
     pub(crate) message: String,
     /// A command that helps, ready to be pasted.
     pub(crate) hint: Option<String>,
     /// The problems of the plan, if they are the reason. The message lists them in words.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) problems: Vec<PlanProblem>,
-}
-
-/// The JSON form of a command's error. A call that failed is printed as its envelope instead.
-#[derive(Serialize)]
-pub(crate) struct CommandFailure<'a> {
-    r#type: &'static str,
-    status: CommandErrorKind,
-    message: &'a str,
-    hint: Option<&'a str>,
-    #[serde(skip_serializing_if = "<[PlanProblem]>::is_empty")]
-    problems: &'a [PlanProblem],
 }
 
 impl CommandError {
@@ -194,18 +187,6 @@ impl CommandError {
         self
     }
 
-    /// Returns the JSON form of the error.
-    pub(crate) fn failure(&self) -> CommandFailure<'_> {
-        let Self { status: _, kind, message, hint, problems } = self;
-        CommandFailure {
-            r#type: "failure",
-            status: *kind,
-            message,
-            hint: hint.as_deref(),
-            problems,
-        }
-    }
-
     /// Returns what failing to write standard output means: a reader that has seen enough is no error.
     pub(crate) fn of_stdout(err: &io::Error) -> Self {
         match err.kind() {
@@ -238,8 +219,7 @@ impl From<ModelError> for CommandError {
     fn from(err: ModelError) -> Self {
         match err {
             ModelError::NoKey { ref variable, .. } => {
-                let hint = format!("export {variable}=...");
-                Self::usage(err).hint(hint)
+                Self::usage(&err).hint(format!("export {variable}=..."))
             }
             ModelError::Settings(_) => Self::usage(err),
             ModelError::Timeout(_) => Self::model(format!("{err} (model.timeout_ms in haft.toml)")),
@@ -279,20 +259,14 @@ impl From<RunError> for CommandError {
             RunError::Scope(err) => Self::usage(err),
             RunError::Journal(err) => Self::from(err),
             RunError::Unrecorded { ref call, .. } => {
-                let run = call.scope.run.clone();
-                Self::in_doubt(err).hint(show(&run))
+                Self::in_doubt(&err).hint(show(&call.scope.run))
             }
             RunError::Diverged(err) => {
-                let run = err.call.scope.run.clone();
-                Self::usage(err).kind(CommandErrorKind::Diverged).hint(show(&run))
+                Self::usage(&err).kind(CommandErrorKind::Diverged).hint(show(&err.call.scope.run))
             }
-            RunError::PlanRun { ref run } => {
-                let hint = format!("haft resume {run}");
-                Self::usage(err).hint(hint)
-            }
+            RunError::PlanRun { ref run } => Self::usage(&err).hint(format!("haft resume {run}")),
             RunError::OtherWorkspace { ref root, .. } => {
-                let hint = format!("cd {}", quote::shell(root));
-                Self::usage(err).hint(hint)
+                Self::usage(&err).hint(format!("cd {}", quote::shell(root)))
             }
             other => Self::failed(other),
         }
@@ -313,21 +287,17 @@ impl From<JournalError> for CommandError {
                 .hint(show(run))
             }
             JournalError::Fenced { ref run, .. } => {
-                let hint = show(run);
-                Self::failed(err).kind(CommandErrorKind::Fenced).hint(hint)
+                Self::failed(&err).kind(CommandErrorKind::Fenced).hint(show(run))
             }
             JournalError::Stuck { ref run, .. } => {
                 // Only a person can find out the state of the call, so the hint proposes no verdict.
-                let hint = show(run);
-                Self::failed(err).kind(CommandErrorKind::Stuck).hint(hint)
+                Self::failed(&err).kind(CommandErrorKind::Stuck).hint(show(run))
             }
             JournalError::NotInDoubt { ref call, .. } => {
-                let hint = show(&call.scope.run);
-                Self::usage(err).kind(CommandErrorKind::NotInDoubt).hint(hint)
+                Self::usage(&err).kind(CommandErrorKind::NotInDoubt).hint(show(&call.scope.run))
             }
             JournalError::UnknownCall { ref call } => {
-                let hint = show(&call.scope.run);
-                Self::usage(err).kind(CommandErrorKind::UnknownCall).hint(hint)
+                Self::usage(&err).kind(CommandErrorKind::UnknownCall).hint(show(&call.scope.run))
             }
             JournalError::UnknownRun { .. } => {
                 Self::usage(err).kind(CommandErrorKind::UnknownRun).hint("haft runs list")

@@ -21,13 +21,11 @@ mod views;
 
 use std::ffi::OsString;
 use std::future::Future;
-use std::panic::PanicHookInfo;
 use std::pin::Pin;
 
 use clap::CommandFactory as _;
 
 use crate::arguments::hint;
-use crate::arguments::setting_args::SettingArgs;
 use crate::cli::{Cli, CliCommand};
 use crate::commands::mcp_servers::McpArgs;
 #[cfg(feature = "agent")]
@@ -53,7 +51,14 @@ type CommandRunner = fn(Cli) -> Result<CommandStatus, CommandError>;
 
 fn main_of(runner: CommandRunner) -> ! {
     haft_sandbox::helper::run_if_requested();
-    std::panic::set_hook(Box::new(report_panic));
+    std::panic::set_hook(Box::new(|panic| {
+        let place = panic.location().map_or_else(String::new, |location| format!(" at {location}"));
+        let (version, text) = (env!("CARGO_PKG_VERSION"), panic.payload_as_str().unwrap_or("?"));
+        output::print_error(
+            &format!("haft {version} is at fault{place}: {text}"),
+            Some("please report these lines and the command that you ran"),
+        );
+    }));
     let status = std::panic::catch_unwind(|| run(runner)).unwrap_or(CommandStatus::Bug);
     // Returning would wait for threads that may be in the middle of a blocking read.
     std::process::exit(status.code());
@@ -68,22 +73,19 @@ fn run(runner: CommandRunner) -> CommandStatus {
     cli.settings.color.apply();
     log::to_stderr();
     let settings = cli.settings.clone();
-    runner(cli).unwrap_or_else(|err| report_error(err, &settings))
-}
-
-/// Says why a command could not do its work: in words, and where JSON was asked for as JSON, too.
-fn report_error(err: CommandError, settings: &SettingArgs) -> CommandStatus {
+    let err = match runner(cli) {
+        Ok(status) => return status,
+        Err(err) => err,
+    };
     if err.message.is_empty() {
         return err.status;
     }
-    let hint = err
-        .hint
-        .as_deref()
-        .map(|hint| hint::with_journal_options(&output::escape_controls(hint), settings));
+    let hint = err.hint.as_deref().map(output::escape_controls);
+    let hint = hint.map(|hint| hint::with_journal_options(&hint, &settings));
     let err = CommandError { message: output::escape_controls(&err.message), hint, ..err };
     if settings.json {
         // A failed write is ignored: the person still gets the words below.
-        let _ = output::write_json(&err.failure());
+        let _ = output::write_json(&err);
     }
     output::print_error(&err.message, err.hint.as_deref());
     err.status
@@ -147,7 +149,7 @@ fn open_host() -> Result<AppHost, CommandError> {
     Ok(AppHost::from_process()?.on_notice(output::print_notice))
 }
 
-/// Runs a command to its end on this thread; what tools do on others is not waited for afterwards.
+/// Runs a command to its end on this thread. Does not wait for the threads of tools.
 fn block_on<'a>(
     command: impl Future<Output = Result<CommandStatus, CommandError>> + 'a,
 ) -> Result<CommandStatus, CommandError> {
@@ -160,16 +162,4 @@ fn block_on<'a>(
     let ended = runtime.block_on(command);
     runtime.shutdown_background();
     ended
-}
-
-/// Says what to do about a fault of haft itself.
-fn report_panic(panic: &PanicHookInfo<'_>) {
-    let payload = panic.payload();
-    let text = payload.downcast_ref::<&str>().copied();
-    let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
-    let place = panic.location().map_or_else(String::new, |location| format!(" at {location}"));
-    output::print_error(
-        &format!("haft {} is at fault{place}: {}", env!("CARGO_PKG_VERSION"), text.unwrap_or("?")),
-        Some("please report these lines and the command that you ran"),
-    );
 }

@@ -32,26 +32,15 @@ pub(crate) fn to_stderr() {
     let _ = tracing_subscriber::registry().with(warnings).try_init();
 }
 
+/// When each warning came up last, in milliseconds since 1970. Any thread may warn; the lock is held for a look-up.
 #[derive(Default)]
-struct Warnings {
-    // Any thread may warn; the lock is held for a look-up.
-    said: Mutex<WarningTimes>,
-}
+struct Warnings(Mutex<HashMap<String, u64>>);
 
-/// When each warning came up last, in milliseconds since 1970.
-#[derive(Default)]
-struct WarningTimes {
-    at_ms: HashMap<String, u64>,
-}
-
-impl WarningTimes {
-    /// Notes that a warning came up, and returns whether to print it.
-    fn is_new(&mut self, text: &str, now_ms: u64) -> bool {
-        let is_recent = |at_ms: u64| now_ms.saturating_sub(at_ms) < WARNING_AGAIN_MS;
-        // Old entries go, so that the map stays small.
-        self.at_ms.retain(|_, at_ms| is_recent(*at_ms));
-        self.at_ms.insert(text.to_owned(), now_ms).is_none()
-    }
+/// Notes that a warning came up, and returns whether to print it.
+fn is_new(times_ms: &mut HashMap<String, u64>, text: &str, now_ms: u64) -> bool {
+    // Old entries go, so that the map stays small.
+    times_ms.retain(|_, at_ms| now_ms.saturating_sub(*at_ms) < WARNING_AGAIN_MS);
+    times_ms.insert(text.to_owned(), now_ms).is_none()
 }
 
 impl<S: Subscriber> Layer<S> for Warnings {
@@ -59,8 +48,8 @@ impl<S: Subscriber> Layer<S> for Warnings {
         let mut words = EventText::default();
         event.record(&mut words);
         let text = words.text();
-        let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
-        if said.is_new(&text, SystemClock.now_ms()) {
+        let mut times_ms = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if is_new(&mut times_ms, &text, SystemClock.now_ms()) {
             output::print_warning(&text, None);
         }
     }
@@ -94,10 +83,9 @@ impl EventText {
     }
 
     fn text(&self) -> String {
-        let about = if self.about.is_empty() {
-            String::new()
-        } else {
-            format!(" ({})", self.about.join(", "))
+        let about = match self.about.as_slice() {
+            [] => String::new(),
+            about => format!(" ({})", about.join(", ")),
         };
         let why = self.why.as_ref().map_or(String::new(), |why| format!(": {why}"));
         format!("{}{about}{why}", self.message)
@@ -110,9 +98,10 @@ mod tests {
 
     #[test]
     fn what_goes_on_failing_is_said_once() {
-        let mut said = WarningTimes::default();
-        let mut check =
-            |text: &str, now_ms: u64, expect: bool| assert_eq!(said.is_new(text, now_ms), expect);
+        let mut times_ms = HashMap::new();
+        let mut check = |text: &str, now_ms: u64, expect: bool| {
+            assert_eq!(is_new(&mut times_ms, text, now_ms), expect);
+        };
         check("a", 0, true);
         check("a", 40_000, false);
         check("b", 40_000, true);

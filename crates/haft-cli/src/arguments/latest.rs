@@ -83,8 +83,30 @@ pub(crate) async fn find_run(
         has_messages(session) && (session.forked_from_id.is_none() || session.steps > 0)
     };
     let session = latest_session(journal, &root, has_work).await?;
-    let run = latest_other_run(journal, &root).await?;
-    match (session, run) {
+    let mut query = RunQuery::default();
+    let mut runs: Vec<RunRow> = Vec::new();
+    // A run that was begun before all others may have been used after them, so all of them are looked at.
+    loop {
+        let page = journal.runs(query.clone()).await?;
+        let Some(oldest) = page.last() else { break };
+        query.before = Some(oldest.id.clone());
+        // haft itself begins the runs of its agents' front end to look things up for a session.
+        let is_meant = |run: &RunRow| run.root == root && run.front_end != FRONT_END;
+        runs.extend(page.into_iter().filter(is_meant));
+    }
+    runs.sort_by_key(|run| Reverse(used_ms(run)));
+    let mut latest_run = None;
+    for run in runs {
+        // An undo does not count: a second `haft undo last` must not redo the work.
+        let calls = CallQuery { limit: 1, ..CallQuery::of_run(run.id.clone()) };
+        let is_undo = run.calls == 1
+            && journal.calls(calls).await?.first().is_some_and(|call| call.tool == UNDO_TOOL);
+        if !is_undo {
+            latest_run = Some(run);
+            break;
+        }
+    }
+    match (session, latest_run) {
         (Some(session), Some(run)) if used_ms(&run) > session.used_ms => {
             Ok(RunArgument::LatestRun(run))
         }
@@ -149,35 +171,6 @@ async fn latest_session(
         top = above;
     }
     Ok(Some(RecentSession { session: top, used_ms }))
-}
-
-/// Returns the run that was used last in a workspace, of those that are no sessions of agents.
-async fn latest_other_run(
-    journal: &dyn Journal,
-    root: &str,
-) -> Result<Option<RunRow>, JournalError> {
-    let mut query = RunQuery::default();
-    let mut runs: Vec<RunRow> = Vec::new();
-    // A run that was begun before all others may have been used after them, so all of them are looked at.
-    loop {
-        let page = journal.runs(query.clone()).await?;
-        let Some(oldest) = page.last() else { break };
-        query.before = Some(oldest.id.clone());
-        // haft itself begins these runs to look things up for a session.
-        let is_meant = |run: &RunRow| run.root == root && run.front_end != FRONT_END;
-        runs.extend(page.into_iter().filter(is_meant));
-    }
-    runs.sort_by_key(|run| Reverse(used_ms(run)));
-    for run in runs {
-        // An undo does not count: a second `haft undo last` must not redo the work.
-        let calls = CallQuery { limit: 1, ..CallQuery::of_run(run.id.clone()) };
-        let is_undo = run.calls == 1
-            && journal.calls(calls).await?.first().is_some_and(|call| call.tool == UNDO_TOOL);
-        if !is_undo {
-            return Ok(Some(run));
-        }
-    }
-    Ok(None)
 }
 
 fn used_ms(run: &RunRow) -> u64 {

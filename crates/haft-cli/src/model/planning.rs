@@ -1,5 +1,5 @@
-//! A plan of a request, made by a model and checked, for the commands that make one: what the model is offered, what is said
-//! meanwhile, and what it means when there is none. Nothing is executed here.
+//! Lets a model make a plan for a request, and checks the plan. Prints the progress, and explains a failure. Nothing is
+//! executed here.
 
 use haft::Registry;
 use haft_contract::{Contract, Effect, PatternVariables, ToolId, cut};
@@ -44,7 +44,21 @@ pub(crate) async fn request_plan(
 ) -> Result<GeneratedPlan, CommandError> {
     let offered = offered(registry, wish.settings)?;
     let name = model.name();
-    let observer = |step: &PlanningStep<'_>| report_step(&name, step);
+    let observer = |step: &PlanningStep<'_>| match step {
+        PlanningStep::Asking => output::print_note(format_args!("asking {name} for a plan")),
+        PlanningStep::Retrying(ModelRetry { error, pause, attempt, attempts_max }) => {
+            let wait_ms = u64::try_from(pause.as_millis()).unwrap_or(u64::MAX);
+            output::print_note(retrying(&error.cause(), wait_ms, *attempt, *attempts_max));
+        }
+        PlanningStep::Repairing { problems, repair, repairs_max } => {
+            output::print_note(format_args!(
+                "the plan is not valid and goes back to the model (repair {repair} of {repairs_max}):\n{}",
+                listed(problems)
+            ))
+        }
+        // The plan crate may add further steps.
+        _ => {}
+    };
     let input = wish.input.map_or(PlanInput::Absent, PlanInput::Given);
     let answers = answers(wish.settings.profile);
     let brief = PlannerRequest {
@@ -89,7 +103,7 @@ pub(crate) fn warn_of_dangerous(plan: &CheckedPlan) {
 /// plans that fail.
 fn offered(registry: &Registry, settings: &EffectiveSettings) -> Result<Vec<ToolId>, CommandError> {
     let rules = compose::rules_in_force(settings, registry)?;
-    // Patterns do not matter to calls that touch nothing, and so neither does what variables stand for.
+    // A call without accesses matches no pattern, so the values of variables do not matter.
     let rules = RuleSet::compile(rules, &PatternVariables::default(), Conditions::default());
     let rules = rules.map_err(CommandError::usage)?;
     let is_named = |id: &ToolId| settings.allow.iter().any(|name| is_name_of(name, id));
@@ -97,7 +111,7 @@ fn offered(registry: &Registry, settings: &EffectiveSettings) -> Result<Vec<Tool
         let id = &contract.id;
         let may_act = contract.effect == Effect::Read || settings.preset != Preset::ReadOnly;
         let is_denied = decide_access(id, None, &rules).action == RuleAction::Deny;
-        // No agent loop stands behind the nodes of a plan.
+        // A plan node has no agent loop, so it cannot start a subagent or another plan.
         let is_done_here = ![PLAN_TOOL, "task"].contains(&id.as_str());
         is_done_here && (may_act || is_named(id)) && !is_denied
     };
@@ -109,7 +123,7 @@ pub(crate) fn is_name_of(name: &str, id: &ToolId) -> bool {
     name == id.as_str() || name == id.wire_name()
 }
 
-/// Returns for each node the tool, the inputs and the purpose. A drawing shows none of that, and the person must know it
+/// Returns the tool, the inputs and the purpose of each node. A drawing does not show them, and the person must know them
 /// before agreeing. A model wrote these texts, so they are escaped.
 pub(crate) fn nodes(plan: &Plan) -> String {
     let lines = plan.nodes.iter().take(NODES_LISTED_MAX).map(|node| {
@@ -128,24 +142,6 @@ pub(crate) fn nodes(plan: &Plan) -> String {
 /// Returns the dangerous tools that a plan calls, each once.
 pub(crate) fn dangerous(plan: &CheckedPlan) -> Vec<&str> {
     plan.dangerous_tools().into_iter().map(|contract| contract.id.as_str()).collect()
-}
-
-fn report_step(model: &str, step: &PlanningStep<'_>) {
-    match step {
-        PlanningStep::Asking => output::print_note(format_args!("asking {model} for a plan")),
-        PlanningStep::Retrying(ModelRetry { error, pause, attempt, attempts_max }) => {
-            let wait_ms = u64::try_from(pause.as_millis()).unwrap_or(u64::MAX);
-            output::print_note(retrying(&error.cause(), wait_ms, *attempt, *attempts_max));
-        }
-        PlanningStep::Repairing { problems, repair, repairs_max } => {
-            output::print_note(format_args!(
-                "the plan is not valid and goes back to the model (repair {repair} of {repairs_max}):\n{}",
-                listed(problems)
-            ))
-        }
-        // The plan crate may add further steps.
-        _ => {}
-    }
 }
 
 fn listed(problems: &[PlanProblem]) -> String {

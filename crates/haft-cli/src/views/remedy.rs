@@ -121,15 +121,6 @@ pub(crate) fn terminal_advice(refusal: &Refusal) -> TerminalAdvice {
 
 /// Returns the setting that would change a refusal which no rule decided. A refusal by a rule names the rule itself.
 pub(crate) fn changing_setting(refusal: &Refusal) -> Option<String> {
-    let unprotected = refusal.remedies.iter().find_map(|remedy| match remedy {
-        Remedy::Unprotect(pattern) => Some(pattern),
-        Remedy::AllowTool(_)
-        | Remedy::AllowHost(_)
-        | Remedy::AddRule(_)
-        | Remedy::Settle(_)
-        | Remedy::Login(_)
-        | Remedy::NameFiles(_) => None,
-    });
     match &refusal.decided_by {
         RefusalSource::NetworkGuard => Some(
             "--allow-host HOST grants hosts and takes the list of names away; network_guard = \"kernel\" in haft.toml, or \
@@ -144,10 +135,11 @@ pub(crate) fn changing_setting(refusal: &Refusal) -> Option<String> {
              switches off"
                 .to_owned(),
         ),
-        RefusalSource::ProtectedPath => unprotected.map(|pattern| {
-            format!(
+        RefusalSource::ProtectedPath => refusal.remedies.iter().find_map(|remedy| {
+            let Remedy::Unprotect(pattern) = remedy else { return None };
+            Some(format!(
                 "unprotect = [{pattern:?}] under [sandbox] in haft.toml, for a person who may change it"
-            )
+            ))
         }),
         RefusalSource::HiddenPath => {
             Some("nothing: no setting shows credentials and haft's own state to a call".to_owned())

@@ -5,9 +5,6 @@
 use haft_contract::Contract;
 use serde_json::{Map, Value, json};
 
-use crate::error::CommandError;
-use crate::views::output;
-
 /// Fields that mean the same there and whose values are taken as they are.
 const COPIED_FIELDS: &[&str] = &[
     "description",
@@ -23,16 +20,7 @@ const COPIED_FIELDS: &[&str] = &[
     "required",
 ];
 
-pub(super) fn print_list(contracts: &[&Contract]) -> Result<(), CommandError> {
-    let declarations: Vec<Value> = contracts.iter().map(|contract| declaration(contract)).collect();
-    output::write_pretty_json(&json!({ "functionDeclarations": declarations }))
-}
-
-pub(super) fn print_one(contract: &Contract) -> Result<(), CommandError> {
-    output::write_pretty_json(&declaration(contract))
-}
-
-fn declaration(contract: &Contract) -> Value {
+pub(super) fn declaration(contract: &Contract) -> Value {
     let mut declaration = json!({
         "name": contract.id.wire_name(),
         "description": contract.description,

@@ -1,4 +1,4 @@
-//! Tools as people read them: a table, or one tool with all that decides whether to call it.
+//! Tools for people: a table, or one tool with its details.
 
 use haft_contract::{Contract, OutputLimit, RequirementSet};
 
