@@ -4,5 +4,6 @@ pub(crate) mod call_address;
 pub(crate) mod hint;
 pub(crate) mod input;
 pub(crate) mod latest;
+pub(crate) mod named_values;
 pub(crate) mod run_address;
 pub(crate) mod setting_args;

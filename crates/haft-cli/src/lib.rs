@@ -70,7 +70,7 @@ fn run(runner: CommandRunner) -> CommandStatus {
         Ok(cli) => cli,
         Err(err) => return command_line::report_clap_error(err),
     };
-    cli.settings.color.apply();
+    cli.settings.color.write_global();
     log::to_stderr();
     let settings = cli.settings.clone();
     let err = match runner(cli) {

@@ -1,37 +1,15 @@
 //! A person's verdict about a call in doubt, and its record in the journal.
 
-use clap::ValueEnum;
 use haft::{Clock as _, SystemClock};
 use haft_contract::{CallAddress, Envelope, EnvelopeMetadata};
 use haft_journal::{CallRow, Journal, JournalError, SettledBy, Settlement, SettlementVerdict};
 use serde_json::Value;
 
-/// A person's verdict about a call in doubt.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum VerdictArg {
-    /// It happened: a resume answers it from the record and does not execute it
-    Happened,
-    /// It did not happen: a resume executes it
-    NotHappened,
-    /// It may have happened, and a resume executes it all the same
-    Retry,
-}
-
-impl From<VerdictArg> for SettlementVerdict {
-    fn from(said: VerdictArg) -> Self {
-        match said {
-            VerdictArg::Happened => Self::Happened,
-            VerdictArg::NotHappened => Self::NotHappened,
-            VerdictArg::Retry => Self::Retry,
-        }
-    }
-}
-
 /// Records the verdict, and returns the row of the settled call.
 pub(crate) async fn record_verdict(
     journal: &dyn Journal,
     call: &CallAddress,
-    said: VerdictArg,
+    verdict: SettlementVerdict,
     result: Option<Value>,
 ) -> Result<CallRow, JournalError> {
     let metadata =
@@ -39,21 +17,23 @@ pub(crate) async fn record_verdict(
     let error =
         |text: &str| Envelope::Error { error_text: text.to_owned(), metadata: metadata.clone() };
     // A resume answers the call with this envelope.
-    let envelope = match said {
-        VerdictArg::Happened => {
+    let envelope = match verdict {
+        SettlementVerdict::Happened => {
             let unknown =
                 "an operator found out that this call happened; what it answered is not known";
             let data = result.unwrap_or_else(|| Value::from(unknown));
             Envelope::Output { data, metadata }
         }
-        VerdictArg::NotHappened => error("an operator found out that this call did not happen"),
-        VerdictArg::Retry => {
+        SettlementVerdict::NotHappened => {
+            error("an operator found out that this call did not happen")
+        }
+        SettlementVerdict::Retry => {
             error("an operator wants this call repeated, although it may have happened")
         }
     };
     let settlement = Settlement {
         call: call.clone(),
-        verdict: said.into(),
+        verdict,
         by: SettledBy::Operator,
         envelope,
         settled_at_ms: SystemClock.now_ms(),

@@ -1,4 +1,4 @@
-//! The input of a tool, and the result of a call, as they are given on the command line: as JSON, in a file, or on standard input.
+//! Values of the command line: as JSON, in a file, or on standard input.
 
 use std::io::Read;
 
@@ -7,37 +7,34 @@ use serde_json::Value;
 use crate::error::CommandError;
 use haft_app::quote;
 
-/// Largest input of `haft call`, in bytes. A content at its own largest bound fits in, however it
-/// is escaped.
+/// Largest input of `haft call`, in bytes. The largest content fits in, however it is escaped.
 ///
 /// Limit (calls): the input is refused.
 pub(crate) const INPUT_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
-/// Reads what was given as the input of a tool.
+/// Reads a value that was given as the input of a tool: as JSON, in a file, or on standard input.
 pub(crate) fn read(tool: &str, given: &str) -> Result<Value, CommandError> {
     let (name, text) = text(given, "input")?;
     parsed(&name, &text).map_err(|err| err.hint(format!("haft tools show {}", quote::shell(tool))))
 }
 
-/// Reads what was given as the result of a call.
-pub(crate) fn read_result(given: &str) -> Result<Value, CommandError> {
-    let (name, text) = text(given, "result")?;
+/// Reads a value as `read` does. `what` names it in errors.
+pub(crate) fn read_json(given: &str, what: &str) -> Result<Value, CommandError> {
+    let (name, text) = text(given, what)?;
     parsed(&name, &text)
 }
 
-/// Reads what was given as a text in words: as it is, in a file, or on standard input. `what` names it in errors.
+/// Reads a text: as it is, in a file, or on standard input. `what` names it in errors.
 pub(crate) fn read_text(given: &str, what: &str) -> Result<String, CommandError> {
     text(given, what).map(|(_, text)| text)
 }
 
-/// Reads what was given as the input of a plan. Standard input may be the plan itself, or the request for one, so it
-/// is not read here.
+/// Reads the input of a plan. Standard input may be the plan itself, or the request for one, so it is not read here.
 pub(crate) fn read_plan_input(given: &str) -> Result<Value, CommandError> {
-    if given == "-" {
-        return Err(CommandError::usage("--input: expected JSON or @FILE, found -"));
+    match given {
+        "-" => Err(CommandError::usage("--input: expected JSON or @FILE, found -")),
+        given => read_json(given, "input"),
     }
-    let (name, text) = text(given, "input")?;
-    parsed(&name, &text)
 }
 
 fn parsed(name: &str, text: &str) -> Result<Value, CommandError> {
@@ -45,7 +42,7 @@ fn parsed(name: &str, text: &str) -> Result<Value, CommandError> {
         .map_err(|err| CommandError::usage(format!("{name} is not JSON: {err}")))
 }
 
-/// Returns a name for what was given, and its text.
+/// Returns a name for the given value, and its text.
 fn text(given: &str, what: &str) -> Result<(String, String), CommandError> {
     match given.strip_prefix('@') {
         Some(path) => {

@@ -1,10 +1,11 @@
 //! The run and the attempt that a command's calls belong to. Flags and environment come before the manifest, and the
 //! manifest comes before a new run. Opening the run checks that the parts fit together.
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use haft::{ResumeMode, TaskAttempt};
 use haft_contract::{AttemptAddress, RunId};
 
+use crate::arguments::named_values::named_values;
 use crate::error::CommandError;
 use haft_app::compose;
 use haft_app::manifest::ScopeSection;
@@ -36,26 +37,21 @@ pub(crate) struct RunAddressArgs {
     ///
     /// With replay, each process counts from the start: if another process makes the same call again, the record answers
     /// it. A call with a name (--call of haft call, `haft/call` over MCP) is known by its name, without replay.
-    #[arg(long, value_enum, value_name = "HOW", env = "HAFT_RESUME", hide_env_values = true)]
-    resume: Option<ResumeName>,
-}
-
-/// How to resume an attempt, as a person writes it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum ResumeName {
-    /// After what was called so far: calls are new ones
-    Continue,
-    /// From its start: a call that was made before is answered from the record, and what is in doubt is not repeated
-    Replay,
-}
-
-impl From<ResumeName> for ResumeMode {
-    fn from(name: ResumeName) -> Self {
-        match name {
-            ResumeName::Continue => Self::Continue,
-            ResumeName::Replay => Self::Replay,
-        }
-    }
+    #[arg(
+        long,
+        value_parser = named_values([
+            ("continue", "After what was called so far: calls are new ones", ResumeMode::Continue),
+            (
+                "replay",
+                "From its start: a call that was made before is answered from the record, and what is in doubt is not repeated",
+                ResumeMode::Replay,
+            ),
+        ]),
+        value_name = "HOW",
+        env = "HAFT_RESUME",
+        hide_env_values = true
+    )]
+    resume: Option<ResumeMode>,
 }
 
 /// Where the calls of one process belong.
@@ -74,7 +70,7 @@ impl RunAddressArgs {
         now_ms: u64,
     ) -> Result<RunAddress, CommandError> {
         let named = self.run.as_ref().or(section.run.as_ref()).filter(|run| !run.is_empty());
-        let resume = self.resume.map(ResumeMode::from).unwrap_or_default();
+        let resume = self.resume.unwrap_or_default();
         if named.is_none() && resume != ResumeMode::Continue {
             let message = "--resume replay starts a run over, and no run is named: give --run";
             return Err(CommandError::usage(message).hint("haft runs list"));
@@ -135,7 +131,7 @@ mod tests {
             let message = args.run_address(&ScopeSection::default(), 0).unwrap_err().message;
             assert!(message.contains(expect), "{message}");
         };
-        check(RunAddressArgs { resume: Some(ResumeName::Replay), ..args() }, "no run is named");
+        check(RunAddressArgs { resume: Some(ResumeMode::Replay), ..args() }, "no run is named");
         check(RunAddressArgs { run: Some("a/b".to_owned()), ..args() }, "a/b");
         check(RunAddressArgs { node: Some("a/b".to_owned()), ..args() }, "a/b");
         check(RunAddressArgs { attempt: Some(0), ..args() }, "attempt");

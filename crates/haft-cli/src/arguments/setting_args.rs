@@ -3,11 +3,13 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::builder::{BoolishValueParser, PossibleValue, PossibleValuesParser, TypedValueParser};
-use clap::{Args, ValueEnum};
+use anstream::ColorChoice;
+use clap::Args;
+use clap::builder::{BoolishValueParser, TypedValueParser};
 use haft_contract::limits::{OUTPUT_BYTES_MAX, TIMEOUT_MS_MAX};
+use haft_tools::Profile;
 
-use crate::views::output::Color;
+use crate::arguments::named_values::named_values;
 use haft_app::network_guard::NetworkGuardName;
 use haft_app::overrides::SettingOverrides;
 use haft_app::preset::Preset;
@@ -36,8 +38,21 @@ pub(crate) struct SettingArgs {
     pub(crate) db: Option<OsString>,
 
     /// Shapes of the tools: those of the agent tool contract, or the five Smithers tools
-    #[arg(long, global = true, value_enum, env = "HAFT_PROFILE", hide_env_values = true)]
-    pub(crate) profile: Option<ProfileName>,
+    #[arg(
+        long,
+        global = true,
+        value_parser = named_values([
+            ("contract", "The locked tools and the extensions", Profile::Contract),
+            (
+                "smithers",
+                "The five Smithers tools with their exact schemas and messages",
+                Profile::Smithers,
+            ),
+        ]),
+        env = "HAFT_PROFILE",
+        hide_env_values = true
+    )]
+    pub(crate) profile: Option<Profile>,
 
     /// Tools to offer, of those of the profile (can be repeated, or separated by commas)
     #[arg(
@@ -97,10 +112,7 @@ pub(crate) struct SettingArgs {
     #[arg(
         long,
         global = true,
-        value_parser = PossibleValuesParser::new(NetworkGuardName::ALL.map(|it| {
-            PossibleValue::new(it.name()).help(it.summary())
-        }))
-        .map(|name| NetworkGuardName::parse(&name).expect("the parser takes names of guards alone")),
+        value_parser = named_values(NetworkGuardName::ALL.map(|it| (it.name(), it.summary(), it))),
         value_name = "STRENGTH",
         env = "HAFT_NETWORK_GUARD",
         hide_env_values = true
@@ -160,13 +172,17 @@ pub(crate) struct SettingArgs {
     #[arg(
         long,
         global = true,
-        value_enum,
+        value_parser = named_values([
+            ("auto", "On a terminal, unless NO_COLOR is set", ColorChoice::Auto),
+            ("always", "Also into files and pipes", ColorChoice::Always),
+            ("never", "Nowhere", ColorChoice::Never),
+        ]),
         value_name = "WHEN",
-        default_value_t = Color::Auto,
+        default_value = "auto",
         hide_possible_values = true,
         help_heading = "Output"
     )]
-    pub(crate) color: Color,
+    pub(crate) color: ColorChoice,
 }
 
 impl SettingArgs {
@@ -176,7 +192,7 @@ impl SettingArgs {
             root: self.root.clone(),
             config: self.config.clone(),
             db: self.db.clone(),
-            profile: self.profile.map(ProfileName::into),
+            profile: self.profile,
             tools: self.tools.clone(),
             python: self.python.clone(),
             preset: self.preset,
@@ -192,26 +208,7 @@ impl SettingArgs {
     }
 }
 
+/// Returns the parser of presets.
 pub(crate) fn preset_parser() -> impl TypedValueParser<Value = Preset> {
-    let values = Preset::ALL.map(|it| PossibleValue::new(it.name()).help(it.summary()));
-    PossibleValuesParser::new(values)
-        .map(|name| Preset::parse(&name).expect("the parser takes names of presets alone"))
-}
-
-/// A profile as it is written on the command line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ProfileName {
-    /// The locked tools and the extensions
-    Contract,
-    /// The five Smithers tools with their exact schemas and messages
-    Smithers,
-}
-
-impl From<ProfileName> for haft_tools::Profile {
-    fn from(name: ProfileName) -> Self {
-        match name {
-            ProfileName::Contract => Self::Contract,
-            ProfileName::Smithers => Self::Smithers,
-        }
-    }
+    named_values(Preset::ALL.map(|it| (it.name(), it.summary(), it)))
 }

@@ -1,14 +1,14 @@
 //! Asks the person at the terminal about the calls that a plan left in doubt, so that the plan can resume at once. Without
 //! a terminal, `haft runs settle` takes the same verdicts.
 
-use haft_journal::CallQuery;
+use haft_journal::{CallQuery, SettlementVerdict};
 use haft_plan::drive::{PlanEnding, PlanRunResult, nodes_using_call};
 
 use crate::arguments::call_address;
 use crate::asking::ask_choice;
 use crate::asking::indent_untrusted;
 use crate::error::CommandError;
-use crate::settlement::{VerdictArg, record_verdict};
+use crate::settlement::record_verdict;
 use crate::views::output;
 use haft_app::journal_location::JournalLocation;
 
@@ -56,13 +56,13 @@ pub(crate) async fn settle_doubts(
             }
         };
         let said = match chosen {
-            Some(0) => VerdictArg::Happened,
-            Some(1) => VerdictArg::NotHappened,
-            Some(2) => VerdictArg::Retry,
+            Some(0) => SettlementVerdict::Happened,
+            Some(1) => SettlementVerdict::NotHappened,
+            Some(2) => SettlementVerdict::Retry,
             _ => continue,
         };
         let users = nodes_using_call(&*journal, &call).await.map_err(CommandError::failed)?;
-        if said == VerdictArg::Happened && !users.is_empty() {
+        if said == SettlementVerdict::Happened && !users.is_empty() {
             output::print_note(format_args!(
                 "Other nodes use what it answered, so it stays in doubt until you say that:\n  \
                  haft runs settle {name} happened --result JSON"

@@ -5,7 +5,6 @@ use std::fmt;
 use std::io::{self, IsTerminal, Write};
 
 use anstream::ColorChoice;
-use clap::ValueEnum;
 use clap::builder::styling::{AnsiColor, Effects, Style};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::Serialize;
@@ -21,35 +20,11 @@ const DIM: Style = Style::new().dimmed();
 /// Bytes that a ready pipe takes without waiting: a page.
 const AT_ONCE_BYTES_MAX: usize = 4_096;
 
-/// When to colour.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Color {
-    /// On a terminal, unless NO_COLOR is set
-    Auto,
-    /// Also into files and pipes
-    Always,
-    /// Nowhere
-    Never,
-}
-
-impl Color {
-    /// Applies the choice to the whole process.
-    pub(crate) fn apply(self) {
-        let choice = match self {
-            Self::Auto => ColorChoice::Auto,
-            Self::Always => ColorChoice::Always,
-            Self::Never => ColorChoice::Never,
-        };
-        choice.write_global();
-    }
-}
-
 /// Writes data, ended by a newline if there is any. Files and pipes get it as it is, a terminal as visible text.
 pub(crate) fn write_data(text: &str) -> Result<(), CommandError> {
-    if io::stdout().is_terminal() {
-        write_coloured_data(&escape_controls(text))
-    } else {
-        write_coloured_data(text)
+    match io::stdout().is_terminal() {
+        true => write_coloured_data(&escape_controls(text)),
+        false => write_coloured_data(text),
     }
 }
 
@@ -77,16 +52,16 @@ pub(crate) fn write_stderr_piece(text: &str) {
 
 /// Writes data as one line of JSON.
 pub(crate) fn write_json(value: &impl Serialize) -> Result<(), CommandError> {
-    let text = serde_json::to_string(value)
-        .map_err(|err| CommandError::failed(format!("the answer is not JSON: {err}")))?;
-    write_data(&text)
+    write_data(&serde_json::to_string(value).map_err(not_json)?)
 }
 
 /// Writes data as indented JSON.
 pub(crate) fn write_pretty_json(value: &impl Serialize) -> Result<(), CommandError> {
-    let text = serde_json::to_string_pretty(value)
-        .map_err(|err| CommandError::failed(format!("the answer is not JSON: {err}")))?;
-    write_data(&text)
+    write_data(&serde_json::to_string_pretty(value).map_err(not_json)?)
+}
+
+fn not_json(err: serde_json::Error) -> CommandError {
+    CommandError::failed(format!("the answer is not JSON: {err}"))
 }
 
 /// Prints an error, and after a blank line the hint.
@@ -131,20 +106,14 @@ pub(crate) fn print_warning(message: &str, hint: Option<&str>) {
 /// Returns a text in which characters that control a terminal, or turn the direction of writing, are escaped. Line ends and
 /// tabs stay. File names, manifests and the answers of tools come from outside, so haft must not trust them.
 pub(crate) fn escape_controls(text: &str) -> String {
-    let is_harmless = |character: char| matches!(character, '\n' | '\t');
-    // The second part turns the direction of writing.
-    let controls = |character: char| {
-        character.is_control()
-            || matches!(
-                character,
-                '\u{61c}'
-                    | '\u{200e}'
-                    | '\u{200f}'
-                    | '\u{202a}'..='\u{202e}'
-                    | '\u{2066}'..='\u{2069}'
-            )
-    };
-    escape_where(text, |character| controls(character) && !is_harmless(character))
+    escape_where(text, |character| match character {
+        '\n' | '\t' => false,
+        // These turn the direction of writing.
+        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
+            true
+        }
+        _ => character.is_control(),
+    })
 }
 
 /// Returns a text on one line in which every invisible character is escaped, including those without a width or that join the
@@ -190,17 +159,13 @@ pub(crate) fn stderr_has_colours() -> bool {
 
 /// Prints a notice on standard error.
 pub(crate) fn print_notice(notice: &Notice) {
-    match notice.level {
-        NoticeLevel::Warning => {
-            let hint = notice.next.as_ref().map(command_of);
-            print_warning(&notice.message, hint.as_deref());
+    let step = notice.next.as_ref().map(command_of);
+    match (notice.level, step) {
+        (NoticeLevel::Warning, step) => print_warning(&notice.message, step.as_deref()),
+        (NoticeLevel::Aside, Some(step)) => {
+            print_aside(format_args!("{}; see {step}", notice.message));
         }
-        NoticeLevel::Aside => match &notice.next {
-            Some(step) => {
-                print_aside(format_args!("{}; see {}", notice.message, command_of(step)));
-            }
-            None => print_aside(&notice.message),
-        },
+        (NoticeLevel::Aside, None) => print_aside(&notice.message),
     }
 }
 

@@ -1,15 +1,16 @@
 //! `haft runs settle`: records a person's verdict about a call in doubt.
 
 use clap::Args;
-use haft_journal::{CallStatus, Journal, JournalError};
+use haft_journal::{CallStatus, Journal, JournalError, SettlementVerdict};
 use haft_plan::drive::nodes_using_call;
 
 use super::addressed::AddressedCall;
 use super::{dead_holders, unknown_run_error};
 use crate::arguments::call_address;
 use crate::arguments::input;
+use crate::arguments::named_values::named_values;
 use crate::error::{self, CommandError, CommandErrorKind};
-use crate::settlement::{VerdictArg, record_verdict};
+use crate::settlement::record_verdict;
 use crate::views::output;
 
 /// Settle a call that may or may not have happened
@@ -27,8 +28,24 @@ pub(super) struct RunsSettleArgs {
     /// The call: run/node/iteration/attempt/seq, as haft runs show spells it
     call: String,
     /// The verdict
-    #[arg(value_enum)]
-    verdict: VerdictArg,
+    #[arg(value_parser = named_values([
+        (
+            "happened",
+            "It happened: a resume answers it from the record and does not execute it",
+            SettlementVerdict::Happened,
+        ),
+        (
+            "not-happened",
+            "It did not happen: a resume executes it",
+            SettlementVerdict::NotHappened,
+        ),
+        (
+            "retry",
+            "It may have happened, and a resume executes it all the same",
+            SettlementVerdict::Retry,
+        ),
+    ]))]
+    verdict: SettlementVerdict,
     /// The answer of the call, as JSON, @FILE to read it from a file, or - for standard input
     ///
     /// A resume answers with it as it is: haft does not check its form. If nodes of a plan use the answer of the call,
@@ -46,15 +63,15 @@ pub(super) async fn run(
     let call = call_address::parse(&args.call)?;
     let result = match (&args.result, args.verdict) {
         (None, _) => None,
-        (Some(given), VerdictArg::Happened) => Some(input::read_result(given)?),
-        (Some(_), VerdictArg::NotHappened | VerdictArg::Retry) => {
+        (Some(given), SettlementVerdict::Happened) => Some(input::read_json(given, "result")?),
+        (Some(_), SettlementVerdict::NotHappened | SettlementVerdict::Retry) => {
             let message = "--result goes with happened: what did not happen answered nothing";
             return Err(CommandError::usage(message));
         }
     };
     let journal = journal.ok_or_else(|| unknown_run_error(call.scope.run.as_str()))?;
     dead_holders::abandon_dead_runs(journal, |holder| holder.run == call.scope.run).await?;
-    if args.verdict == VerdictArg::Happened && result.is_none() {
+    if args.verdict == SettlementVerdict::Happened && result.is_none() {
         // The verdict is final, and nodes of a plan that use the answer could never be called without it.
         let users = nodes_using_call(journal, &call).await.map_err(CommandError::failed)?;
         let nodes: Vec<String> = users.iter().map(ToString::to_string).collect();
@@ -89,13 +106,13 @@ pub(super) async fn run(
         output::write_json(&AddressedCall::from(&row))?;
     } else {
         let meaning = match args.verdict {
-            VerdictArg::Happened => {
+            SettlementVerdict::Happened => {
                 "counts as succeeded: a resume answers it from the record and does not execute it"
             }
-            VerdictArg::NotHappened => {
+            SettlementVerdict::NotHappened => {
                 "counts as failed: a resume executes it, with the same idempotency key"
             }
-            VerdictArg::Retry => {
+            SettlementVerdict::Retry => {
                 "is repeated by a resume although it may have happened, with the same idempotency key"
             }
         };
