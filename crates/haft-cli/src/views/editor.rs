@@ -8,8 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 use rustyline::config::Config;
 use rustyline::error::ReadlineError;
-use rustyline::history::FileHistory;
-use rustyline::{DefaultEditor, Editor as LineEditor, ExternalPrinter};
+use rustyline::{DefaultEditor, ExternalPrinter};
 use tokio::sync::mpsc;
 
 use crate::error::CommandError;
@@ -136,7 +135,7 @@ fn editor(history: &PathBuf) -> Result<DefaultEditor, ReadlineError> {
         .history_ignore_space(true)
         .history_ignore_dups(true)?
         .build();
-    let mut editor = LineEditor::<(), FileHistory>::with_config(config)?;
+    let mut editor = DefaultEditor::with_config(config)?;
     // There may be no history yet, and a conversation needs none.
     if editor.load_history(history).is_ok() {
         // Lines were appended one by one; saving cuts the file to its bound.

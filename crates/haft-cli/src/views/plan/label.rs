@@ -8,6 +8,7 @@ use haft_plan::{CheckedPlan, NodeId};
 pub(crate) const PURPOSE_CHARS_MAX: usize = 40;
 
 /// The labels of a plan's nodes.
+#[derive(Default)]
 pub(super) struct NodeLabels {
     nodes: Vec<NodeLabel>,
     number_width: usize,

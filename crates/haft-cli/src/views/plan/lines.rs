@@ -3,7 +3,7 @@
 
 use haft_contract::cut;
 use haft_plan::drive::PlanEvent;
-use haft_plan::{NodeError, NodeId, NodeStatus};
+use haft_plan::{NodeError, NodeStatus};
 
 use super::colour::{self, painted};
 use super::label::NodeLabels;
@@ -66,7 +66,15 @@ impl PlanLines {
                 }
                 let error = error.as_ref().map(error_text).unwrap_or_default();
                 let mut line = self.labels.line(*node, &said, &error);
-                line.extend(log.iter().map(|log| log_lines(*node, log)));
+                let log = log.as_deref().unwrap_or_default().trim_end();
+                for printed in log.lines().take(LOG_LINES_SHOWN_MAX) {
+                    let printed = output::escape_controls(&cut(printed, LOG_LINE_CHARS_MAX));
+                    line.push_str(&format!("\n{node} | {printed}"));
+                }
+                let more = log.lines().count().saturating_sub(LOG_LINES_SHOWN_MAX);
+                if more > 0 {
+                    line.push_str(&format!("\n{node} | … ({more} more lines)"));
+                }
                 self.end_line(*status, line)
             }
             PlanEvent::NodeSkipped { node, because_of } => {
@@ -105,20 +113,6 @@ impl PlanLines {
     }
 }
 
-/// Returns the printed lines of a tool, each marked with its node.
-fn log_lines(node: NodeId, log: &str) -> String {
-    let lines = log.trim_end().lines();
-    let line = |line: &str| {
-        format!("\n{node} | {}", output::escape_controls(&cut(line, LOG_LINE_CHARS_MAX)))
-    };
-    let mut text: String = lines.clone().take(LOG_LINES_SHOWN_MAX).map(line).collect();
-    match lines.count().saturating_sub(LOG_LINES_SHOWN_MAX) {
-        0 => {}
-        more => text.push_str(&format!("\n{node} | … ({more} more lines)")),
-    }
-    text
-}
-
 /// Returns an error up to its first indented line. `haft runs show` has the rest, such as a stack trace.
 fn error_text(error: &NodeError) -> String {
     let lines = error.text.trim_start().lines();
@@ -153,13 +147,25 @@ mod tests {
 
     #[test]
     fn what_a_tool_printed_is_marked_and_bounded() {
-        let node = NodeId::new(3);
-        assert_eq!(log_lines(node, "one\n\ntwo\n"), "\n3 | one\n3 | \n3 | two");
-        assert_eq!(log_lines(node, "\n"), "");
-        let of = |lines: usize| log_lines(node, &"x\n".repeat(lines));
+        let log_lines = |log: &str| {
+            let mut lines = PlanLines::new(NodeLabels::default());
+            let line = lines.line(&PlanEvent::NodeFinished {
+                node: haft_plan::NodeId::new(3),
+                status: NodeStatus::Succeeded,
+                duration_ms: 0,
+                replayed: false,
+                error: None,
+                log: Some(log.to_owned()),
+            });
+            let line = line.unwrap();
+            line.split_once('\n').map_or_else(String::new, |(_, log)| log.to_owned())
+        };
+        assert_eq!(log_lines("one\n\ntwo\n"), "3 | one\n3 | \n3 | two");
+        assert_eq!(log_lines("\n"), "");
+        let of = |lines: usize| log_lines(&"x\n".repeat(lines));
         assert_eq!(of(LOG_LINES_SHOWN_MAX).matches("3 | x").count(), LOG_LINES_SHOWN_MAX);
         assert!(of(LOG_LINES_SHOWN_MAX + 2).ends_with("\n3 | x\n3 | … (2 more lines)"));
-        let long = log_lines(node, &"x".repeat(LOG_LINE_CHARS_MAX + 1));
+        let long = log_lines(&"x".repeat(LOG_LINE_CHARS_MAX + 1));
         assert!(long.ends_with("x…"), "{long}");
     }
 }
