@@ -31,46 +31,64 @@ pub(crate) struct TerminalConversation<'w> {
 }
 
 impl<'w> TerminalConversation<'w> {
-    /// Begins to talk in this session.
-    pub(crate) fn new(
+    /// Opens the conversation and greets the person.
+    pub(crate) async fn begin(
         work: &'w ComposedAgent,
         chat: AgentSession,
         turns: &'w mut TurnRunner,
         history: PathBuf,
     ) -> Result<Self, CommandError> {
-        Ok(Self {
-            work,
-            chat,
-            turns,
-            editor: TerminalLineEditor::begin(history)?,
-            can_continue: false,
-            prefilled_text: String::new(),
-        })
-    }
-
-    /// Greets the person, then reads lines and runs turns until the person ends the conversation.
-    pub(crate) async fn run_loop(mut self) -> Result<(), CommandError> {
-        let history = self.chat.history().await.map_err(agent_command_error)?;
-        let said = history.iter().filter(|(message, _)| message.kind == MessageKind::Said);
+        let editor = TerminalLineEditor::begin(history)?;
+        let messages = chat.history().await.map_err(agent_command_error)?;
+        let said = messages.iter().filter(|(message, _)| message.kind == MessageKind::Said);
         let prompts = said.clone().filter(|(message, _)| message.role == MessageRole::User).count();
-        self.can_continue = said.clone().next_back().is_some_and(|(message, _)| {
+        let can_continue = said.clone().next_back().is_some_and(|(message, _)| {
             let is_whole =
                 matches!(message.finish, Some(MessageFinish::Stop | MessageFinish::Other));
             message.role == MessageRole::User || !is_whole
         });
         if prompts > 0 {
             let prompts = counted(prompts, "prompt");
-            let hint = self.turns.journal_hint(&format!("haft sessions show {}", self.chat.id()));
-            self.turns.screen.show_note(format!("{prompts} so far; {hint} shows them"));
+            let hint = turns.journal_hint(&format!("haft sessions show {}", chat.id()));
+            turns.screen.show_note(format!("{prompts} so far; {hint} shows them"));
         }
-        if self.can_continue {
-            self.turns
-                .screen
-                .show_note("the last turn is not finished: press Enter to go on with it");
+        if can_continue {
+            turns.screen.show_note("the last turn is not finished: press Enter to go on with it");
         }
-        self.turns.screen.show_note("/help shows what can be typed");
+        turns.screen.show_note("/help shows what can be typed");
+        Ok(Self { work, chat, turns, editor, can_continue, prefilled_text: String::new() })
+    }
+
+    /// Reads lines and runs turns until the person ends the conversation.
+    pub(crate) async fn run_loop(mut self) -> Result<(), CommandError> {
         loop {
-            let line = match self.read_input().await {
+            self.turns.screen.wait_until_shown().await;
+            self.turns.screen.start_typing(self.editor.above_prompt_writer());
+            let prompt = format!("{}> ", output::escape_controls(self.chat.agent()));
+            self.editor.request_line(prompt, std::mem::take(&mut self.prefilled_text));
+            let mut waits_for_background = true;
+            let typed = loop {
+                tokio::select! {
+                    typed = self.editor.next_input() => break typed,
+                    has_news = self.chat.wait_for_background(), if waits_for_background => {
+                        waits_for_background = false;
+                        if has_news {
+                            self.can_continue = true;
+                            self.turns.screen.show_note("the agent gets the results with your next line; press Enter to send them now");
+                        }
+                    }
+                    asked = self.turns.signals.next_signal() => match asked {
+                        StopSignal::Interrupt => {}
+                        StopSignal::Terminate => break TypedInput::End,
+                    },
+                }
+            };
+            self.turns.screen.stop_typing();
+            // A subagent may have waited with a question until the line was typed.
+            if let Some(asker) = &self.turns.asker {
+                asker.wait_for_answers().await;
+            }
+            let line = match typed {
                 TypedInput::End => break,
                 TypedInput::Interrupted => {
                     self.turns.screen.show_note("Ctrl-D or /quit ends the conversation");
@@ -116,37 +134,6 @@ impl<'w> TerminalConversation<'w> {
         let hint = self.turns.journal_hint(&format!("haft agent --resume {}", self.chat.id()));
         self.turns.screen.show_note(format!("to go on: {hint}"));
         Ok(())
-    }
-
-    /// Waits for a line, and then for the answers to questions that waited for the line.
-    async fn read_input(&mut self) -> TypedInput {
-        self.turns.screen.wait_until_shown().await;
-        self.turns.screen.start_typing(self.editor.above_prompt_writer());
-        let prompt = format!("{}> ", output::escape_controls(self.chat.agent()));
-        self.editor.request_line(prompt, std::mem::take(&mut self.prefilled_text));
-        let mut waits_for_background = true;
-        let typed = loop {
-            tokio::select! {
-                typed = self.editor.next_input() => break typed,
-                has_news = self.chat.wait_for_background(), if waits_for_background => {
-                    waits_for_background = false;
-                    if has_news {
-                        self.can_continue = true;
-                        self.turns.screen.show_note("the agent gets the results with your next line; press Enter to send them now");
-                    }
-                }
-                asked = self.turns.signals.next_signal() => match asked {
-                    StopSignal::Interrupt => {}
-                    StopSignal::Terminate => break TypedInput::End,
-                },
-            }
-        };
-        self.turns.screen.stop_typing();
-        // A subagent may have waited with a question until the line was typed.
-        if let Some(asker) = &self.turns.asker {
-            asker.wait_for_answers().await;
-        }
-        typed
     }
 
     async fn run_turn(&mut self, prompt: TurnPrompt) -> Result<(), AgentError> {

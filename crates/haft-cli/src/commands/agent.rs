@@ -252,9 +252,8 @@ impl AgentSessionSetup<'_> {
     ) -> Result<(), CommandError> {
         let chat = self.open().await?;
         let turns = self.start_turns(turns)?;
-        TerminalConversation::new(self.composed, chat, turns, host.state().agent_history())?
-            .run_loop()
-            .await
+        let history = host.state().agent_history();
+        TerminalConversation::begin(self.composed, chat, turns, history).await?.run_loop().await
     }
 }
 
