@@ -99,7 +99,7 @@ pub(crate) async fn drive(
     let runtime = compose::plan_runtime(&work.tools, &settings, host).await?;
     compose::recover(&runtime, host).await?;
     let session = compose::open_connection(&runtime, &settings, host, FRONT_END)?;
-    // The sidecars are all that is left of long outputs; old ones are swept away by later commands.
+    // Long outputs exist only in the sidecars. Later commands remove old ones.
     session.keep_outputs();
     warn_unknown_tools(&settings, &runtime.registry());
     let view = PlanView::begin(&work.plan, setting_args.json)?;

@@ -17,6 +17,7 @@ pub(crate) fn shown(path: &Path) -> String {
         Err(_) => path.display().to_string(),
     }
 }
+
 /// Returns a path as a person would write it in the working directory, or with `~` for the home directory.
 pub(crate) fn shown_with_home(path: &Path, home: Option<&Path>) -> String {
     let shown = shown(path);

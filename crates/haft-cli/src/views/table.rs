@@ -5,6 +5,7 @@ use std::os::fd::AsFd;
 
 use comfy_table::{Table, presets};
 use haft_contract::cut;
+
 /// Least useful width of the last column, in characters.
 const LAST_COLUMN_CHARS_MIN: usize = 12;
 

@@ -149,10 +149,8 @@ impl LivePlanView {
                     }
                     NodeActivity::Waiting(NodeWaitReason::Concurrency { at_once }) => {
                         let plural = if *at_once == 1 { "" } else { "s" };
-                        (
-                            colour::WAITING,
-                            format!("waiting: {at_once} call{plural} of it at a time"),
-                        )
+                        let said = format!("waiting: {at_once} call{plural} of it at a time");
+                        (colour::WAITING, said)
                     }
                     NodeActivity::Waiting(NodeWaitReason::Rate { per_minute, wait_ms }) => {
                         let left = in_seconds(wait_ms.saturating_sub(passed_ms));
@@ -275,6 +273,7 @@ fn new_line(screen: &MultiProgress, total_bar: &ProgressBar) -> ProgressBar {
     let line = ProgressBar::new_spinner().with_style(style(NODE_TEMPLATE));
     screen.insert_before(total_bar, line)
 }
+
 fn style(template: &str) -> ProgressStyle {
     ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
 }
