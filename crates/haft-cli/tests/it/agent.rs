@@ -1,6 +1,6 @@
-//! `haft agent` and `haft sessions` through the real program, with a model that is a script: real tools in a small
-//! repository, what is seen of it, and what is left when it is stopped or killed. What happens in a turn in detail is tested in
-//! the agent crate.
+//! `haft agent` and `haft sessions` through the real program, with a scripted model and real tools in a small repository.
+//! The tests check the output, and the state after the command is stopped or killed. Tests in the agent crate cover the
+//! details of a turn.
 
 mod conversation;
 mod interrupted;

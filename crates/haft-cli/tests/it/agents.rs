@@ -208,7 +208,7 @@ fn tools_do_not_change_the_agents_of_a_trusted_workspace() {
         error: agents/review.md is protected by "work/agents/*.md", because others run or obey what it says: leave it, or ask the user to change it
         --- status 3
     "#]]);
-    // Nor what is not there yet; what is called the same elsewhere is nobody's business.
+    // An agent that does not exist yet is protected, too. A file of the same name elsewhere is not.
     world.check(&["call", "write", &write.replace("review", "new")], &expect![[r#"
         --- stderr
         error: agents/new.md is protected by "work/agents/*.md", because others run or obey what it says: leave it, or ask the user to change it

@@ -1,6 +1,6 @@
-//! Agents from one end to the other: the real program, real tools in a real directory, and a model that is a script on a
-//! real socket. Whole tasks with subagents, kills between any two events, and what is refused to whole trees of agents.
-//! What happens in one turn is tested in the agent crate, and what people see of it in `agent`.
+//! Agents from one end to the other: the real program, real tools in a real directory, and a scripted model on a real
+//! socket. The tests run whole tasks with subagents, kill haft between any two events, and check the refusals for whole
+//! trees of agents. Tests in the agent crate cover one turn, and those in `agent` cover the output.
 
 mod editing;
 mod escaping;

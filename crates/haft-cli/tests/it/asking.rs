@@ -1,4 +1,4 @@
-//! Being asked on a terminal: what is shown, what an answer does, and when nobody is asked.
+//! Questions on a terminal: the text, the effect of an answer, and the calls that need no question.
 
 use expect_test::{Expect, expect};
 

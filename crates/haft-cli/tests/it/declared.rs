@@ -155,7 +155,7 @@ fn a_command_that_changes_nothing_is_kept_from_it() {
         error: fs.write of "new.txt" is outside fs.write []; stay inside, or grant more under requires
         --- status 3
     "#]]);
-    // What is not in its words, the kernel keeps it from.
+    // The kernel refuses everything that the declaration does not name.
     world.write("work/mark.sh", "echo x > new.txt\n");
     world.check(&["call", "hidden_mark", "{}"], &expect![[r#"
         --- stderr

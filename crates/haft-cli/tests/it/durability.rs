@@ -318,7 +318,7 @@ fn repeats_are_refused_or_recalled_if_the_manifest_says_so() {
         ),
     ] {
         let world = World::with_files();
-        // Nobody trusted it; each way is as narrow as the others.
+        // The manifest is not trusted; each way is as narrow as the others.
         world.write("work/haft.toml", &format!("[durability]\non_repeat = \"{on_repeat}\"\n"));
         world.run(&["call", "--run", "r1", "bash", QUICK]);
         world.check(&["call", "--run", "r1", "--attempt", "2", "bash", QUICK], &expect);
@@ -560,7 +560,7 @@ fn what_is_pruned_takes_its_outputs_along() {
     );
     let rehearse = ["runs", "prune", "--older-than", "0s", "--keep-bytes", "1k", "--dry-run"];
     let rehearsed = world.shown(&world.haft(&rehearse).output().unwrap());
-    // What a call holds, and how long ago it was, differ from time to time.
+    // The content and the age of a call differ from run to run.
     for words in [
         "r1\nr2\n--- stderr\nr1: 1 call, ",
         " bytes, quiet for ",
@@ -643,7 +643,7 @@ fn an_effect_whose_end_cannot_be_recorded_is_in_doubt() {
     fs::remove_file(world.path("state/journal.sqlite")).unwrap();
     fs::write(go, "").unwrap();
     let shown = world.shown(&child.wait_with_output().unwrap());
-    // What else could not be recorded comes as warnings before it.
+    // Other things that could not be recorded come as warnings before it.
     let (warnings, error) = shown.split_once("error: ").unwrap();
     assert!(!warnings.contains("WARN"), "{warnings}");
     expect![[r#"
@@ -668,7 +668,7 @@ fn starting_over_with_nothing_is_said_and_is_a_start() {
         --- status 0
     "#]],
     );
-    // The same call of another process is the same call, unless it has a name of its own.
+    // The same call of another process is the same call, unless it has a separate name.
     world.check(
         &replay,
         &expect![[r#"

@@ -1,7 +1,7 @@
 //! `haft acp` driven by clients that were not made for it: the official SDKs of Python and TypeScript. Each has an edit, a
-//! call that the person allows, one that is rejected, and a turn that is cancelled; then it loads the session again.
-//! `cargo xtask test` installs them and says where they are; without it these tests fail. What they do not show, or hide, is
-//! looked at on the wire.
+//! call that the person allows, one that is rejected, and a cancelled turn; then it loads the session again. `cargo xtask
+//! test` installs the SDKs and passes their paths; without it these tests fail. Tests on the wire cover the parts that the
+//! SDKs hide.
 
 mod unprepared;
 pub(crate) mod wire;

@@ -1,5 +1,5 @@
-//! The plans in `examples/`, each run as its documentation says, over a small checkout of its own. What the tools do with
-//! odd input is tested where that is short to say: through `haft call`.
+//! The plans in `examples/`, each run as its documentation says, over a separate small checkout. Tests through `haft call`
+//! cover odd input for the tools, because they are shorter there.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -40,7 +40,7 @@ fn repository() -> PathBuf {
 fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for name in names(from) {
-        // What somebody's own runs of the examples left there is none of this test's business.
+        // Files that the user's own runs of the examples left there do not matter here.
         if name == "out" || name == "__pycache__" {
             continue;
         }

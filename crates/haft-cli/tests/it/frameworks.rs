@@ -35,10 +35,10 @@ def count_words(path: str):
         return {"words": len(file.read().split())}
 "#;
 
-/// What is the same for all frameworks: what they were offered, and what the model was told of four calls.
+/// The facts that are the same for all frameworks: the offered tools, and the model's view of four calls.
 const SAME_LINES: usize = 5;
 
-/// What the person says who is asked, where there is one.
+/// The answer of the person who is asked, if there is one.
 #[derive(Clone, Copy)]
 enum Person {
     Allows,
@@ -71,7 +71,7 @@ fn check(script: &str, person: Person, expect: &Expect) {
     let mut command = match Path::new(script).extension().and_then(|name| name.to_str()) {
         Some("py") => {
             let mut python = place.command(client("HAFT_TEST_PYTHON"));
-            // What libraries say to whoever maintains the script is none of the answers.
+            // Messages of libraries to the maintainer of the script are not among the answers.
             python.args(["-W", "ignore"]);
             python
         }

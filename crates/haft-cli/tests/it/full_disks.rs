@@ -19,7 +19,7 @@ write() { haft call --run r1 write "{\"path\":\"$1\",\"content\":\"$2\"}"; }
 bash() { haft call --run r1 bash "{\"cmd\":\"$1\"}"; }
 "#;
 
-/// Runs a script in a namespace of its own, and compares everything that can be seen of it.
+/// Runs a script in a separate namespace, and compares everything that can be seen of it.
 fn check(world: &World, script: &str, expect: &Expect) {
     let haft = world.haft(&[]);
     let mut command = Command::new("unshare");

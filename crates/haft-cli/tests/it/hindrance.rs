@@ -1,5 +1,5 @@
-//! What is said when the sandbox was in the way of a command: programs report an error of the system, and haft which
-//! protection or bound it was.
+//! The report when the sandbox blocked a command: programs report a system error, and haft names the protection or the
+//! bound.
 
 use std::process::Command;
 

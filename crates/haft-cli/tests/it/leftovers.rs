@@ -1,5 +1,5 @@
-//! What programs leave under protected names when haft is killed around them: the next haft finds it and puts it right,
-//! and takes nothing for it that somebody else did. How a survey judges what is new is tested in the sandbox.
+//! Files that programs leave under protected names when haft is killed. The next haft finds and repairs them, and leaves the
+//! user's own files alone. Tests in the sandbox crate cover how a scan judges new files.
 
 use std::fs::{self, File};
 use std::process::{Child, Command, Stdio};
@@ -12,8 +12,8 @@ use crate::world::{World, names};
 
 const READ: &[&str] = &["call", "read", r#"{"path":"notes.txt"}"#];
 
-/// A script that plants two things under protected names, and then waits for as long as it lives. What it does cannot be
-/// read off the command line that runs it.
+/// A script that plants two things under protected names, and then waits until it is killed. The command line that runs it
+/// does not show its actions.
 const PLANT: &str = "mkdir -p .vscode && echo evil > .vscode/tasks.json && echo evil > .envrc && echo > fifo; cat fifo";
 
 const RUN: &str = r#"{"cmd":"sh plant.sh"}"#;
@@ -65,7 +65,7 @@ fn what_a_command_left_is_put_right_by_the_next_start() {
     let world = World::with_files();
     let child = begin(&world, &["call", "--allow", "bash", "bash", RUN]);
     kill(&world, child);
-    // Somebody's own work, after the command's end.
+    // The user's own work, after the command's end.
     world.write("work/.idea/workspace.xml", "mine");
     check_next_start(
         &world,

@@ -1,5 +1,5 @@
-//! The `haft` command from outside: whole output and exit status of real processes, each in a world of its own with a
-//! cleared environment. What a tool or a rule does in detail is tested where it lives.
+//! The `haft` command from outside: whole output and exit status of real processes, each in a separate world with a cleared
+//! environment. Tests beside a tool or a rule cover its details.
 #![expect(
     clippy::unwrap_used,
     reason = "the lint's exception for tests does not cover the functions that they share"

@@ -251,7 +251,7 @@ fn the_python_sdk_is_asked_in_the_older_era() {
 fn inspector(place: &Place, args: &[&str]) -> Command {
     let node = client("HAFT_TEST_NODE");
     let mut command = place.command(&node);
-    // It starts programs of its own by the name `node`.
+    // The client starts other programs by the name `node`.
     let path = std::env::var("PATH").unwrap_or_default();
     command.env("PATH", format!("{}:{path}", node.parent().unwrap().display()));
     command.arg(client("HAFT_TEST_INSPECTOR")).args(["--cli", "-q", "--format", "json"]);

@@ -38,14 +38,14 @@ fn check_transcript(place: &Place, args: &[&str], requests: Vec<(&str, Value)>, 
     expect.assert_eq(&transcript);
 }
 
-/// A list of tools is compared by its names; what is in it has a test of its own.
+/// A list of tools is compared by its names; another test covers its content.
 fn shorten_tools(answer: &mut Value) {
     if let Some(tools) = answer.pointer_mut("/result/tools").and_then(Value::as_array_mut) {
         tools.iter_mut().for_each(|tool| *tool = tool["name"].take());
     }
 }
 
-/// What every request of the newer era says of its client.
+/// The part of every request of the newer era that describes its client.
 fn modern(mut params: Value) -> Value {
     params["_meta"]["io.modelcontextprotocol/protocolVersion"] = json!("2026-07-28");
     params["_meta"]["io.modelcontextprotocol/clientInfo"] =
@@ -183,7 +183,7 @@ fn the_list_of_tools_is_small_and_always_the_same() {
     assert!(names.is_sorted(), "{names:?}");
     for tool in tools {
         assert_eq!(tool.get("title"), None, "it would say the name again: {tool}");
-        // What the protocol takes for granted of every tool is not said of one.
+        // A tool does not repeat the defaults of the protocol.
         for (hint, value) in tool["annotations"].as_object().into_iter().flatten() {
             let granted = matches!(hint.as_str(), "destructiveHint" | "openWorldHint");
             assert_eq!(value, &json!(!granted), "{tool}");

@@ -201,7 +201,7 @@ fn a_plan_is_drawn() {
     assert!(svg.starts_with("<svg ") && svg.trim_end().ends_with("</svg>"), "{svg}");
     let told = world.json(&["plan", "show", "plan.json", "--format", "dot", "--json"]);
     assert_eq!(told["format"], "dot");
-    // What is not valid yet can be seen, too.
+    // A plan that is not valid yet can be drawn, too.
     world.run(&["plan", "show", "wrong.json"]);
 }
 

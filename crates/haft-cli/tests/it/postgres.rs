@@ -194,7 +194,7 @@ fn a_tail_follows_a_server() {
     world.run(&["call", "--run", "r1", "glob", r#"{"pattern":"*"}"#]);
     assert_eq!(next(), "glob succeeded");
     drop(lines);
-    // Nobody reads any more; the next call is what shows it.
+    // No reader is left; the next call shows it.
     world.run(&["call", "--run", "r1", "glob", r#"{"pattern":"*.txt"}"#]);
     tail.wait().unwrap();
 }

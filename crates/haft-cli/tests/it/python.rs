@@ -1,5 +1,5 @@
-//! Python tools through the commands: how they are configured, called and looked over. What METADATA may say, and what a
-//! hostile tool can do, is tested where the host of Python tools lives.
+//! Python tools through the commands: how they are configured, called and checked. Tests in the host of Python tools cover
+//! METADATA and hostile tools.
 
 mod calls;
 mod configuration;

@@ -1,5 +1,5 @@
-//! `haft serve` as a process: what it prints, whom it lets in, its sessions and how it ends. What the listener refuses byte by
-//! byte is tested where the listener lives, and what is spoken in [`mcp_clients`](crate::mcp_clients).
+//! `haft serve` as a process: its output, its clients, its sessions and its end. Tests of the listener cover the refused
+//! requests byte by byte, and [`mcp_clients`](crate::mcp_clients) covers the protocol.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -12,7 +12,7 @@ use crate::mcp_clients::client;
 use crate::mcp_wire::driver::{Lifeline, Place, haft};
 use crate::mcp_wire::searching;
 
-/// A running `haft serve` on a port of its own.
+/// A running `haft serve` on a separate port.
 pub(crate) struct Serving {
     child: Child,
     pub(crate) url: String,
@@ -306,7 +306,7 @@ fn what_is_wrong_with_skills_is_said_once() {
     let said = serving.terminate();
     assert_eq!(said.matches("warning: ").count(), 1, "{said}");
     assert!(said.contains("broken"), "{said}");
-    // Where the tool is not offered, nobody needs to know.
+    // If the tool is not offered, the skills do not matter.
     assert_eq!(Serving::start(&place, &["--tools", "read"]).terminate(), "");
 }
 
@@ -445,7 +445,7 @@ fn a_port_in_use_is_said_with_a_way_out() {
     .assert_eq(&format!("{}\n{stderr}", output.status.code().unwrap()));
 }
 
-/// What applies to a server that has tools and cut outputs, and neither prompts nor resources of its own.
+/// The conformance scenarios for a server that has tools and cut outputs, and neither prompts nor resources.
 #[test]
 fn the_conformance_suite_finds_nothing_wrong_with_what_there_is() {
     let place = Place::new();

@@ -1,5 +1,5 @@
-//! What strangers wrote and a terminal would obey: on a terminal it is spelled out, wherever it is shown. Files and pipes
-//! get data as it is.
+//! Text from outside that a terminal would obey: on a terminal, haft escapes it wherever it is shown. Files and pipes get
+//! data as it is.
 
 use crate::terminal::Terminal;
 use crate::world::World;

@@ -1,4 +1,4 @@
-//! A terminal of its own for one process: a pseudo-terminal whose other end a test reads and types on.
+//! A separate terminal for one process: a pseudo-terminal whose other end a test reads and types on.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -11,7 +11,7 @@ pub(crate) struct Terminal {
     screen: File,
     keyboard: OwnedFd,
     shown: String,
-    /// What was shown when something was typed last.
+    /// The screen at the time of the last input.
     answered: usize,
 }
 

@@ -262,7 +262,7 @@ fn a_list_for_each_api_holds_what_is_shown_singly() {
     ] {
         let list = world.json(&["tools", "list", "--format", format]);
         let single = |id: &&str| world.json(&["tools", "show", id, "--format", format]);
-        // Nobody would take over a task for such a model.
+        // No agent would take over a task for such a model.
         let listed = ids.iter().filter(|id| format == "json" || **id != "task");
         let expect: Vec<Value> = listed.map(single).collect();
         assert_eq!(list.pointer(pointer), Some(&Value::from(expect)), "{format}");

@@ -1,4 +1,4 @@
-//! `haft diff` and `haft undo`, as a user meets them: each command is a process of its own, and so was each call.
+//! `haft diff` and `haft undo`, as a user meets them: each command is a separate process, and so was each call.
 
 mod partly;
 
@@ -263,7 +263,7 @@ fn a_command_whose_haft_was_killed_can_be_undone() {
     );
     let refused = world.haft(&["undo", "r1/main/0/1/1"]).output().unwrap();
     assert_eq!(refused.status.code(), Some(1));
-    // The pipe was there before, and nobody can bring it back.
+    // The pipe was there before, and haft cannot bring it back.
     let undone = world.haft(&["undo", "--force", "r1/main/0/1/1"]).output().unwrap();
     assert_eq!(undone.status.code(), Some(5), "{}", world.shown(&undone));
     assert_eq!(listing(&world), before);
@@ -316,7 +316,7 @@ fn a_journal_in_the_root_is_neither_recorded_nor_undone() {
     run(&["call", "--run", "r1", "edit", EDIT]);
     let shown = run(&["diff", "--stat", "r1"]);
     assert_eq!(shown, "added log/plain  +1 -0\nmodified notes.txt  +1 -1\n");
-    // A call of which nobody saw the end is compared with everything that is there now, the journal's own growth included.
+    // If the end of a call is not recorded, the call is compared with the present files, the journal's own growth included.
     let fifo = world.fifo("work/fifo");
     let input = r#"{"cmd":"rm src/main.rs; echo > fifo; sleep 1000"}"#;
     let args = [&["call", "--run", "r1", "bash", input], db.as_slice()].concat();
@@ -394,7 +394,7 @@ fn what_cannot_be_recorded_is_not_overwritten() {
         "#]],
     );
     assert_eq!(world.read("work/notes.txt"), text);
-    // What was recorded once is recorded again, whatever the settings say by now.
+    // A path that was recorded once is recorded again, whatever the settings say by now.
     world.write("work/notes.txt", "one\n2\nthree\n");
     let undo = undo_last(&world, &["r1"]);
     assert_eq!(world.read("work/notes.txt"), "one\ntwo\nthree\n");
@@ -429,7 +429,7 @@ fn a_run_with_a_call_in_doubt_is_removed_only_if_that_is_said() {
         (&kept["runs"], &kept["kept_in_doubt"]),
         (&serde_json::json!([]), &serde_json::json!(["r2"]))
     );
-    // What is kept can still be undone.
+    // Calls whose records are kept can still be undone.
     fs::remove_file(&fifo).unwrap();
     let undone = world.haft(&["undo", "--force", "r2"]).output().unwrap();
     assert_eq!(undone.status.code(), Some(5), "{}", world.shown(&undone));

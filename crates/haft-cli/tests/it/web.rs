@@ -1,5 +1,5 @@
-//! The tools of the web through the command: pages that are taken apart by a confined process, providers that a manifest
-//! names, and keys that are shown to nobody. What the network may do to a call is tested with the tools.
+//! The tools of the web through the command: pages that a confined process reads, providers that a manifest names, and keys
+//! that stay hidden. Tests of the tools cover what the network can do to a call.
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -326,6 +326,6 @@ fn a_watchdog_sees_each_other_host_that_a_redirect_leads_to() {
         "http://127.0.0.1:[port]/here" [{"capability":"net.fetch","host":"127.0.0.1"}] null
     "#]]
     .assert_eq(&other.plain(&site.plain(&told)));
-    // What was denied was not asked for.
+    // Denied hosts get no request.
     assert_eq!(other.asked.lock().unwrap().matches("GET ").count(), 1);
 }

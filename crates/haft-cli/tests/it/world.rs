@@ -1,5 +1,5 @@
-//! A world of its own for one test: a home, a state directory and a directory to work in, and nothing else of the
-//! machine but its programs.
+//! A separate world for one test: a home, a state directory and a directory to work in, and nothing else of the machine but
+//! its programs.
 
 use std::fs;
 use std::io::Write;
@@ -108,7 +108,7 @@ impl World {
         shown
     }
 
-    /// Makes a FIFO: whoever opens one end waits for the other, which shows without guessing how far a process is.
+    /// Makes a FIFO: a process that opens one end waits for the other. This shows without guessing how far a process is.
     pub(crate) fn fifo(&self, relative: &str) -> PathBuf {
         use rustix::fs::{CWD, FileType, Mode, mknodat};
         let path = self.path(relative);

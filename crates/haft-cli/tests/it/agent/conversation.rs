@@ -368,7 +368,7 @@ fn a_call_can_be_denied_for_the_session() {
         || ScriptedReply::new().call("write", json!({"path": "a.txt", "content": "hello\n"}));
     let replies = [write(), write(), ScriptedReply::new().text("I may not.")];
     let stage = Stage::new(World::new(), replies);
-    // The second time nobody is asked.
+    // The second time, haft asks no question.
     let lines = [(PROMPT, "Write\r"), ("[r]eject: ", "d\n"), ("I may not.", ""), (PROMPT, "\u{4}")];
     let (shown, status) = talk(&stage, &["--preset", "ask"], &lines);
     assert_eq!(status, Some(0), "{shown}");

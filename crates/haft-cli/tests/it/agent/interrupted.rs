@@ -18,7 +18,7 @@ fn a_signal_stops_the_turn_and_what_was_said_is_kept() {
             Stage::new(World::new(), [reply, ScriptedReply::new().text("Here is the rest.")]);
         let mut command = stage.haft(&["agent", "Tell me", "--json"]);
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        // What was sent and has not come is not kept.
+        // A message that was sent and did not arrive is not kept.
         let stream = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
         let mut stream = stream.skip_while(|line| !line.contains("It begins"));
         assert!(stream.next().is_some());

@@ -17,7 +17,7 @@ fn a_bug_is_found_and_mended_with_a_subagent() {
         assert_eq!(String::from_utf8_lossy(&output.stdout), format!("{ANSWER}\n"), "{shown}");
         assert_eq!(output.status.code(), Some(0), "{shown}");
         assert!(is_mended(&stage.world), "{shown}");
-        // What the subagent found reached the agent, and the project's word reached both.
+        // The agent got the subagent's result, and both got the project's instructions.
         assert!(stage.told(3).contains("src/sum.sh:2 defines sum."), "{}", stage.told(3));
         assert!(stage.told(0).contains("Tests are run by"), "{}", stage.told(0));
         // The first time the test failed, the second time it passed.

@@ -1,5 +1,5 @@
-//! What an agent and its subagents did, seen and taken back as one: `haft diff`, `haft undo` and `haft runs show` of a session,
-//! and of `last`.
+//! The work of an agent and its subagents is shown and undone as one unit: `haft diff`, `haft undo` and `haft runs show` of
+//! a session, and of `last`.
 
 use expect_test::expect;
 use haft_scripted_model::{ReplyCondition, ScriptedReply};
@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use super::Stage;
 use crate::world::{World, names};
 
-/// Returns a stage whose agent writes `own.txt`, and has a subagent write `fore.txt`, one without a session of its own
-/// `opaque.txt`, and one in the background `back.txt`; the first has another one write `deep.txt`.
+/// Returns a stage whose agent writes `own.txt`. Its subagents write `fore.txt`, `opaque.txt` (this one has no separate
+/// session) and `back.txt` (this one runs in the background). The subagent of `fore.txt` has another one write `deep.txt`.
 fn stage() -> Stage {
     let world = World::new();
     world.write(
@@ -86,7 +86,7 @@ fn what_subagents_did_is_taken_back_with_the_session() {
         --- status 0
     "#]].assert_eq(&stage.shown(&["undo", "last"]));
     assert_eq!(written(&stage), [""; 0]);
-    // An undo is no work of its own, so that last still is the session, and there is nothing left to be done.
+    // `last` never stands for an undo: it still is the session, and nothing is left to undo.
     expect![[r#"
         --- stderr
         last is session ses_1, begun at 2000-01-01T00:00:00.000Z and used at 2000-01-01T00:00:00.000Z: Write all
@@ -153,7 +153,7 @@ fn last_is_what_was_used_last_in_this_workspace() {
     let second = stage.latest();
     assert_ne!(first, second);
     assert_eq!(run(), second);
-    // Whoever goes on with an older one uses that.
+    // A person who resumes an older session uses that one.
     stage.shown(&["agent", "--resume", &first, "Third"]);
     assert_eq!((run(), stage.latest()), (first.clone(), first.clone()));
     assert_eq!(shown(&["sessions", "show", "last"])["session"]["id"], first.as_str());

@@ -1,4 +1,4 @@
-//! Streams that nobody reads: neither do they hold up more than the models, nor keep haft from ending.
+//! Unread output streams: they hold up the models at most, and do not keep haft from ending.
 
 use std::io::{PipeReader, Read as _};
 use std::process::{Child, Stdio};
@@ -11,9 +11,9 @@ use crate::world::World;
 
 /// More pieces than wait to be shown, and more text than a pipe holds.
 const WORDS: usize = 40_000;
-/// What the pipe of a stream holds that nobody reads.
+/// The bytes that an unread pipe holds.
 const PIPE_BYTES: usize = 4_096;
-/// What is in it when it takes one more line at the most: turns end with two.
+/// The bytes in it if it takes at most one more line: turns end with two.
 const PIPE_FULL_BYTES: u64 = 3_950;
 
 fn begun(stage: &Stage, args: &[&str]) -> Child {
@@ -36,7 +36,7 @@ fn wait_for(child: &mut Child, text: &str) -> String {
     String::from_utf8(said).unwrap()
 }
 
-/// Starts a command, and returns it once it has filled a pipe that nobody reads.
+/// Starts a command, and returns it once it has filled a pipe without a reader.
 fn unread(stage: &Stage, args: &[&str]) -> (Child, PipeReader) {
     let (unread, stdout) = std::io::pipe().unwrap();
     rustix::pipe::fcntl_setpipe_size(&unread, PIPE_BYTES).unwrap();
@@ -66,7 +66,7 @@ fn a_stream_that_nobody_reads_can_be_stopped() {
         let (mut child, _unread) = unread(&stage, &["agent", "--json", "Tell me"]);
         signal(&child, first);
         wait_for(&mut child, "interrupt again to end haft at once");
-        // The turn is stopped, and recorded as such, although nobody has read of it.
+        // The turn is stopped and recorded as stopped, although no client has read of it.
         loop {
             let listed = stage.world.json(&["sessions", "list", "--json"]);
             if listed[0]["status"] != "running" {
@@ -81,7 +81,7 @@ fn a_stream_that_nobody_reads_can_be_stopped() {
         child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
         assert!(said.contains("error: ended "), "{said}");
         let kept = stage.world.run(&["sessions", "show", "last"]);
-        // What the model says is read no further than what can be shown of it.
+        // haft reads no more of the model's answer than it can show.
         assert!(kept.contains("(aborted)") && kept.len() < WORDS * "word ".len(), "{kept}");
     }
 }
@@ -119,6 +119,6 @@ fn a_second_signal_ends_haft_in_the_middle_of_a_turn() {
     child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
     assert!(said.contains("error: ended before the turn was over"), "{said}");
     assert!(said.contains("hint: haft --db ../mine.sqlite agent --resume ses_"), "{said}");
-    // What runs in the command goes with haft: else this would wait for it.
+    // The command's processes end with haft. Otherwise this would wait for them.
     lifeline.read_to_end(&mut Vec::new()).unwrap();
 }

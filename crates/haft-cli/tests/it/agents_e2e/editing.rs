@@ -21,8 +21,8 @@ const PIECE_CHARS: usize = 4_000;
 /// Sessions that are killed at the same time: they wait for disks and processes more than they compute.
 const SESSIONS_AT_ONCE: usize = 4;
 
-/// Returns the replies of a model that looks at what there is when it is told to go on, and does what is missing. What it finds
-/// not to have happened it does in other words: the very same call stays in doubt until a person has settled it.
+/// Returns the replies of a model that checks the files after a resume, and does the missing work. It repeats an effect in
+/// other words: the identical call stays in doubt until a person settles it.
 fn careful() -> Vec<ScriptedReply> {
     let when = |last: Option<&str>, said: Option<&str>| ReplyCondition {
         last: last.map(str::to_owned),

@@ -1,5 +1,5 @@
-//! What a subagent tries that is held to one directory, with every tool it has, by links and commands, by way of those below
-//! it and of those that nobody waits for. What is looked at is what a provider gets to read, and what is on the disk.
+//! Attempts of a subagent that is restricted to one directory, with every tool it has: through links and commands, through
+//! its subagents, and through background subagents. The tests check the text that a provider reads, and the disk.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use super::worker::{AGENT, EXPLORER, HELPER};
 use crate::agent::Stage;
 use crate::world::{World, names};
 
-/// What nobody who is held to `docs` may read, and how it begins.
+/// A text that an agent restricted to `docs` must not read, and the beginning of that text.
 const SECRET: &str = "tulip-4711-marigold";
 const BEGINNING: &str = "tulip-4711";
 
@@ -87,7 +87,7 @@ fn attempts(root: &str) -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// Tries all that there is to try, and then to have others try.
+/// Tries every way out, and then has other agents try.
 fn attacker(system: &str, root: &str, others: &[Value]) -> Vec<ScriptedReply> {
     let all = attempts(root).into_iter().chain(others.iter().map(|task| ("task", task.clone())));
     let tries = all.fold(ScriptedReply::new(), |reply, (tool, input)| reply.call(tool, input));
@@ -98,7 +98,8 @@ fn attacker(system: &str, root: &str, others: &[Value]) -> Vec<ScriptedReply> {
     ]
 }
 
-/// Has a task done by way of whoever keeps to `docs`, and returns what was left behind and what was told.
+/// Has a task done through the agent that is restricted to `docs`. Returns the files that are left and the text that was
+/// reported.
 fn attack(keeper: &str) -> (Stage, Vec<String>) {
     let world = World::new();
     world.write("work/agents/keeper.md", keeper);

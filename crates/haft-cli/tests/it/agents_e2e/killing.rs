@@ -15,7 +15,7 @@ use crate::world::World;
 
 const PROMPT: &str = "Add them.";
 const END: &str = "All of it is there.";
-/// Texts and arguments come in one piece, so that there is no event without a meaning of its own.
+/// Texts and arguments come in one piece, so each event has a separate meaning.
 const PIECE_CHARS: usize = 4_000;
 /// Sessions that are killed at the same time: they wait for disks and processes more than they compute.
 const SESSIONS_AT_ONCE: usize = 4;
@@ -26,7 +26,7 @@ pub(super) struct Case {
     world: fn() -> World,
     replies: fn() -> Vec<ScriptedReply>,
     effects: &'static [&'static str],
-    /// Effects of a subagent that nobody goes on with.
+    /// Effects of a subagent that is not resumed.
     lost_with_process: &'static [&'static str],
     /// The session has at least so many events.
     events_min: usize,

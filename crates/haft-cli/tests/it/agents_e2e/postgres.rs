@@ -1,5 +1,5 @@
-//! Sessions that a PostgreSQL server keeps: killed, gone on with and read as in a file. What a server is told of a session in
-//! detail is tested in the journal's crate.
+//! Sessions on a PostgreSQL server: killed, resumed and read as in a file. Tests in the journal's crate cover the statements
+//! that the server gets.
 
 use std::io::Read as _;
 use std::process::Stdio;

@@ -1,5 +1,5 @@
-//! What is refused to whole trees of agents: what nobody is there to allow, what an ancestor was denied, and subagents
-//! without end.
+//! Refusals for whole trees of agents: calls without a person to allow them, calls that an ancestor was denied, and endless
+//! subagents.
 
 use haft_scripted_model::{RecordedModelRequest, ReplyCondition, ScriptedReply};
 use serde_json::{Value, json};
@@ -30,7 +30,7 @@ fn write() -> Value {
     json!({"path": "new.txt", "content": "hello"})
 }
 
-/// Has a task done by way of the subagent that takes care: whoever comes last writes, or tries to.
+/// Has a task done through the subagent `careful`. The last agent in the chain writes, or tries to.
 fn stage(world: World) -> Stage {
     let replies = [
         ScriptedReply::new().call("task", task("careful", "Have it written.")).when(of(AGENT)),
@@ -96,7 +96,7 @@ fn a_deny_of_the_workspace_holds_for_the_whole_tree() {
     let deny =
         "[[permissions]]\npermission = \"write\"\npattern = \"new.txt\"\naction = \"deny\"\n";
     world.write("work/haft.toml", deny);
-    // What an agent allows itself makes no exception to the rules of others.
+    // An agent's own allow rules make no exception to the rules of others.
     let allow = "permissions: [{permission: write, action: allow}]";
     world.write("work/agents/careful.md", &careful(allow));
     let (answer, told) = refused(&stage(world), &[]);

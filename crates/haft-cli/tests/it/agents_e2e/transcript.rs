@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::worker::effects;
 use crate::agent::Stage;
 
-/// What is kept of one session.
+/// The record of one session.
 pub(super) struct Transcript {
     pub(super) session: Value,
     messages: Vec<Value>,

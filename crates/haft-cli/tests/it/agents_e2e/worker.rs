@@ -1,13 +1,13 @@
-//! Models that do one thing after the other and know where they are, whoever goes on with them: each reply follows from
-//! what was said and answered, so that a session has the same end wherever it was killed. After a call that is in doubt, and
-//! after an answer that broke off, they look at what there is, as a careful agent does.
+//! Models that take one step after the other, and know their step after any resume: each reply follows from the messages and
+//! answers before it. So a session ends the same wherever it was killed. After a call in doubt, and after an interrupted
+//! answer, they check the files as a careful agent does.
 
 use haft_scripted_model::{ReplyCondition, ScriptedReply};
 use serde_json::{Value, json};
 
 use crate::world::World;
 
-/// What is in the system prompts of the agents, each in no other.
+/// A text of each agent's system prompt that no other prompt has.
 pub(super) const AGENT: &str = "You are an agent that works";
 pub(super) const EXPLORER: &str = "You find things in a workspace";
 pub(super) const HELPER: &str = "You do one task for another agent";
@@ -30,7 +30,7 @@ pub(super) enum Step {
 }
 
 impl Step {
-    /// What is said with the call, the first time and each time after it was found not to have happened.
+    /// The words with the call: the first time, and each time after the call was found not to have happened.
     fn said(&self, tries: usize) -> String {
         match self {
             Self::Add(word) => format!("Now{} {word}.", " again".repeat(tries)),

@@ -1,4 +1,4 @@
-//! What an editor is told of a configuration that cannot be used: in its answers, because few editors show anything else.
+//! The report of an unusable configuration to an editor: in haft's answers, because few editors show anything else.
 
 use std::net::TcpListener;
 use std::process::Stdio;
@@ -134,7 +134,7 @@ fn what_nobody_trusted_is_told_with_what_comes_of_it() {
     let mut editor = Wire::start(stage.haft(&["acp"]));
     let answer = editor.open("session/new", None, &work(&stage));
     let session = answer["result"]["sessionId"].as_str().unwrap();
-    // What is said in the session comes before the next answer.
+    // The session's messages come before the next answer.
     editor.open("session/resume", Some(session), &work(&stage));
     expect![[r#"
         notice /world/work/haft.toml is not trusted, so this of it does not hold: model.name = "openai/other" hint: haft trust /world/work/haft.toml, and have the editor start haft again

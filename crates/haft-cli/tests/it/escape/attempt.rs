@@ -1,5 +1,5 @@
-//! Making the attempts, each in each configuration, and telling who stopped it. What is expected of them is not known
-//! here.
+//! Makes the attempts, each in each configuration, and finds out which layer stopped it. The expectations are defined
+//! elsewhere.
 
 use std::path::Path;
 use std::sync::Mutex;
@@ -21,7 +21,7 @@ const RACE_CALLS_ELSEWHERE: usize = 40;
 /// Rounds of a race, at most, where no layer is on; one is nearly always enough.
 const CONTROL_RACE_ROUNDS: usize = 100;
 
-/// What came of an attempt.
+/// The result of an attempt.
 #[derive(Clone, Debug)]
 pub(super) enum Outcome {
     /// It was not made here.
@@ -40,7 +40,7 @@ pub(super) enum Outcome {
 pub(super) enum Layer {
     /// A tool that opens nothing outside of its grant, or the check of what a call is seen to access.
     Capabilities,
-    /// A rule, or that nobody could be asked.
+    /// A rule, or a question without a person to answer it.
     Rules,
     /// The network guard.
     Guard,
@@ -170,8 +170,8 @@ fn make_once(world: &mut World, case: &Case, directory: &str) -> (String, Option
     (said, result["_meta"]["haft/code"].as_str().map(str::to_owned))
 }
 
-/// Writes a script to a file, and a line, too, where words must not be what stops it: what a known program reads from a
-/// file is nobody's word.
+/// Writes a script to a file. If rules about words must not stop it, the line that runs it goes to a file too: rules do not
+/// see the words that a known program reads from a file.
 fn hide(world: &World, case: &Case, directory: &str, input: &mut Value) {
     let script = match case.attack {
         Attack::Tool(..) | Attack::Race(..) => return,
@@ -220,5 +220,5 @@ fn with_prelude(script: &str) -> String {
 const MODULES: &[&str] =
     &["fcntl", "mmap", "resource", "signal", "socket", "struct", "subprocess", "threading", "time"];
 
-/// What scripts begin with: system calls by name, and the words for having got out.
+/// The beginning of each script: system calls by name, and the words for having got out.
 const PRELUDE: &str = include_str!("prelude.py");

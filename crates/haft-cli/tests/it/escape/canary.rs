@@ -1,6 +1,6 @@
-//! Servers of the machine that no call may reach: on both loopback addresses, by TCP and UDP, and on unix sockets with
-//! and without a path. Each counts who comes and tells everybody the secret and the count, so that coming oneself shows
-//! whether somebody else came before.
+//! Servers of the machine that no call may reach: on both loopback addresses, by TCP and UDP, and on unix sockets with and
+//! without a path. Each counts its clients, and tells each client the secret and the count. So a later connection shows
+//! whether another client came before.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
@@ -68,7 +68,7 @@ impl Canaries {
         self.values.iter().cloned()
     }
 
-    /// Returns the servers that somebody came to since the last time.
+    /// Returns the servers that got a client since the last time.
     pub(super) fn reached(&mut self) -> impl Iterator<Item = &'static str> + '_ {
         self.servers.iter_mut().filter_map(|server| server.was_reached().then_some(server.name))
     }
@@ -79,7 +79,7 @@ impl Canary {
         Self { name, ask: Box::new(ask), visits: 0 }
     }
 
-    /// Servers take everybody in turn, so that whoever came before was counted before.
+    /// Servers take clients in turn, so each earlier client was counted before.
     fn was_reached(&mut self) -> bool {
         let told = (self.ask)();
         let visits = told.trim().rsplit(' ').next().and_then(|count| count.parse().ok());

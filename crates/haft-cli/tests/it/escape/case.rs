@@ -25,7 +25,7 @@ pub(super) struct Case {
     pub(super) hosts: Hosts,
 }
 
-/// What is called.
+/// The call.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Attack {
     /// A line for `bash`, in the case's directory.
@@ -34,7 +34,7 @@ pub(super) enum Attack {
     Python(&'static str),
     /// Another tool, with its input as JSON.
     Tool(&'static str, &'static str),
-    /// Another tool, many times, while somebody outside exchanges two entries of the case's directory, `swap` and `link`.
+    /// Another tool, many times, while a process outside exchanges two entries of the case's directory, `swap` and `link`.
     Race(&'static str, &'static str),
 }
 
@@ -43,7 +43,7 @@ pub(super) enum Attack {
 pub(super) enum Control {
     /// The same call, by a haft with every layer off.
     Same,
-    /// The same, if whoever runs the test is root.
+    /// The same, if root runs the test.
     SameAsRoot,
     /// The same; whether it succeeds depends on what this machine offers.
     SameIfOffered,
@@ -53,7 +53,7 @@ pub(super) enum Control {
     Unsafe,
 }
 
-/// What is known of an attempt beforehand.
+/// The expectation for an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Known {
     /// It must be stopped.
@@ -173,7 +173,7 @@ impl Case {
     /// Returns what is known beforehand of the attempt where these layers hold.
     pub(super) fn known_in(&self, configuration: Configuration) -> Known {
         let is_control = configuration == Configuration::Control;
-        // What a script does is nobody's word, and what haft's own supervision ends needs no kernel.
+        // Rules do not see the system calls of a script, and haft's own supervision needs no kernel.
         let is_wordless = configuration == Configuration::NoKernel
             && matches!(self.attack, Attack::Python(_))
             && !matches!(self.control, Control::Bare(_));

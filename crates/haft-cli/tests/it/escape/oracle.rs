@@ -1,5 +1,5 @@
-//! The oracle: sequences of file operations, made up at random from a seed, done confined and unconfined. What they say
-//! and what they leave must be the same.
+//! The oracle: random sequences of file operations from a seed, done confined and unconfined. Their output and their files
+//! must be the same.
 
 use std::fmt::Write as _;
 use std::fs;

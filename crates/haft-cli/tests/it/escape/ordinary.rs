@@ -23,9 +23,9 @@ struct Ordinary {
     is_guarded: bool,
 }
 
-/// What a command must say beside succeeding.
+/// The expected output of a command that succeeds.
 enum Said {
-    /// What it says without haft, in a directory like the one it had.
+    /// Its output without haft, in an equal directory.
     Same,
     /// This, and nothing else.
     Exactly(&'static str),
@@ -35,7 +35,7 @@ const fn same(name: &'static str, line: &'static str) -> Ordinary {
     Ordinary { name, line, said: Said::Same, is_guarded: false }
 }
 
-/// What the network guard refuses by name, unless it is told to leave that to the kernel.
+/// Calls that the network guard refuses by name, unless it leaves them to the kernel.
 const fn guarded(name: &'static str, line: &'static str) -> Ordinary {
     Ordinary { name, line, said: Said::Same, is_guarded: true }
 }

@@ -1,4 +1,4 @@
-//! The table in `docs/security.md`: which layer stopped which attempt. The text around it is nobody's business here.
+//! The table in `docs/security.md`: which layer stopped which attempt. These tests do not check the text around it.
 
 use std::fs;
 use std::path::Path;
@@ -58,7 +58,7 @@ fn header() -> String {
     format!("| attempt | {} |\n|---|{rule}\n", headings.join(" | "))
 }
 
-/// What succeeds on some machines is shown as what succeeds, so that the table is the same on all of them.
+/// An attempt that succeeds on some machines is shown as one that succeeds, so the table is the same on all of them.
 fn cell(known: Known, outcome: &Outcome) -> &'static str {
     match outcome {
         _ if known != Known::Stopped => "**out**",

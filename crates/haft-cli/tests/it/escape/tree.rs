@@ -1,4 +1,4 @@
-//! What lies at some paths, as far as anybody could have changed it. No link is followed.
+//! The content at some paths, as far as another process could have changed it. No link is followed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -59,8 +59,8 @@ impl Tree {
         differs.map(|path| path.display().to_string())
     }
 
-    /// Returns what is the same wherever and whenever it is made: names from `base` on, and no times. What git keeps of
-    /// times and numbers of files is not looked into.
+    /// Returns the facts that are the same for each copy: names from `base` on, and no times. The times and inode numbers
+    /// that git keeps are left out.
     pub(super) fn timeless(&self, base: &Path) -> Vec<String> {
         let entries = self.0.iter().map(|(path, entry)| {
             let name = path.strip_prefix(base).unwrap_or(path).display();
@@ -91,8 +91,8 @@ impl Entry {
     }
 }
 
-/// Returns what lies beneath a directory and would give rights to whoever finds it: programs that run as their owner,
-/// and devices. An empty file is no program, and who fills it without privilege takes the right away.
+/// Returns the entries beneath a directory that give rights to anyone who finds them: programs that run as their owner, and
+/// devices. An empty file is no program, and filling it without privilege removes the right.
 pub(super) fn rising(directory: &Path) -> impl Iterator<Item = String> {
     let mut found = Vec::new();
     walk(directory, &mut |path, metadata| {

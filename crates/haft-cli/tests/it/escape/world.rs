@@ -13,8 +13,7 @@ use super::case::{Case, Configuration, Hosts};
 use super::tree::{self, Tree};
 use crate::mcp_wire::driver::{Server, haft};
 
-/// What a script prints that did what it must not be able to do. It is put together where it is printed, so that no line
-/// that is quoted holds it.
+/// The output of a script that did a forbidden thing. The script joins it from parts, so no quoted line contains it.
 pub(super) const GOT_OUT: &str = "gotout";
 
 /// Programs that cases use are those of the system.
@@ -29,7 +28,7 @@ file_bytes = 67108864
 open_files = 256
 ";
 
-/// Every layer of words, and strict: unknown lines ask because of the deny, and nobody is there to answer.
+/// Every layer of words, and strict: the deny rule makes unknown lines ask, and no person answers.
 const WORDS: &str = r#"
 preset = "ask"
 network_guard = "strict"
@@ -67,7 +66,7 @@ pub(super) struct World {
     _directory: TempDir,
 }
 
-/// What is around a case's directory, before or after its call.
+/// The surroundings of a case's directory, before or after its call.
 pub(super) struct Surroundings {
     kept: Tree,
     guarded: Tree,
@@ -275,7 +274,7 @@ impl Drop for World {
     }
 }
 
-/// What an attempt must leave as it is, beneath the world's directory. haft itself writes to none of it during a call.
+/// The paths beneath the world's directory that an attempt must leave as they are. haft itself writes to none during a call.
 const KEPT: &[&str] = &[
     "outside",
     "home",

@@ -1,4 +1,4 @@
-//! What a server reaches: what its table grants, and nothing else.
+//! A server reaches the grants of its table, and nothing else.
 
 use std::net::TcpListener;
 
@@ -64,7 +64,7 @@ fn what_is_granted_is_reached() {
     let path = world.path("work/out/a.txt");
     assert_eq!(said(&call(&world, "odd_write", &json!({"path": path}))), r#""7""#);
     assert_eq!(world.read("work/out/a.txt"), "written");
-    // What it changed can be undone as what a command changed can.
+    // The server's changes can be undone like those of a command.
     let written = world.json(&["runs", "list", "--json"])[0]["id"].as_str().unwrap().to_owned();
     world.run(&["undo", &written]);
     assert!(!world.path("work/out/a.txt").exists());

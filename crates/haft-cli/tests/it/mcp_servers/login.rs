@@ -63,7 +63,7 @@ fn a_login_is_kept_and_sent_to_its_server_alone() {
     assert!(address.contains("&scope=work"), "{address}");
     let (back, _) = open(&address);
     let back = back.unwrap();
-    // Somebody else's answer is none.
+    // The answer to another login does not count.
     let (host, _) = back.split_once("/callback").unwrap();
     let (_, said) = open(&format!("{host}/callback?code=x&state=guess"));
     assert!(said.starts_with("HTTP/1.1 404"), "{said}");
@@ -112,7 +112,7 @@ fn the_address_that_a_browser_elsewhere_ends_at_is_pasted() {
     let (world, server) = with_remote("login", "");
     let (mut terminal, login, address) = begin_at_terminal(&world);
     let back = open(&address).0.unwrap();
-    // Whoever pastes often pastes a blank line first.
+    // People often paste a blank line first.
     terminal.type_text(&format!("\n  {back} \n"));
     let (_, said, status) = terminal.finish(login);
     let expect =

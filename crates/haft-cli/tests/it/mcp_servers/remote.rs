@@ -18,7 +18,7 @@ pub(super) struct Elsewhere {
 }
 
 impl Elsewhere {
-    /// Starts a server that breaks what `mode` says, and may send whoever asks to another one.
+    /// Starts a server that breaks the part that `mode` names, and may redirect its clients to another server.
     pub(super) fn start(world: &World, mode: &str, other: &str) -> Self {
         world.write("server/remote.py", SCRIPT);
         let mut server = Command::new("/usr/bin/python3")
@@ -135,7 +135,7 @@ fn a_server_that_breaks_the_protocol_harms_its_own_call() {
     }
 }
 
-/// What comes first depends on the machine: the bound on messages within a second, or the end of the call's time.
+/// The machine decides which limit comes first: the bound on messages within a second, or the end of the call's time.
 #[test]
 fn a_server_that_floods_with_notes_harms_its_own_call() {
     let (world, _server) = with_remote("note-flood", "timeout_ms = 5000\n");

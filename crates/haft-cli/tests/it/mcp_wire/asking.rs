@@ -1,6 +1,5 @@
-//! Asking over MCP from outside, with the preset that asks about everything that changes something: that a question
-//! reaches the client, and that its answer holds for as long as it says. What is asked in which words, and what becomes
-//! of answers that do not come, is tested where it lives.
+//! Questions over MCP from outside, with the preset that asks about everything that changes something. A question reaches
+//! the client, and its answer holds for as long as it says. Other tests cover the wording, and answers that do not come.
 
 use expect_test::expect;
 use serde_json::{Value, json};

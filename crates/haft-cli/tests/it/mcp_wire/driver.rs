@@ -13,7 +13,7 @@ use tempfile::TempDir;
 /// How long anything may take that a test waits for, in milliseconds. It only ends tests that hang.
 const WAIT_MS: u64 = 30_000;
 
-/// A root to work in, and a user of its own.
+/// A root to work in, and a separate user.
 pub(crate) struct Place {
     root: TempDir,
     user: TempDir,
@@ -36,7 +36,7 @@ impl Place {
         std::fs::write(self.root().join(path), text).unwrap();
     }
 
-    /// Returns a command that finds nothing of whoever runs the test but programs.
+    /// Returns a command that sees only the programs of the account that runs the test.
     pub(crate) fn command(&self, program: impl AsRef<Path>) -> Command {
         let mut command = Command::new(program.as_ref());
         command.env_clear().current_dir(self.root());
@@ -287,13 +287,13 @@ impl Lifeline {
         Self::endless_command_at(&self.path)
     }
 
-    /// Returns the command line for a FIFO that somebody else listens to.
+    /// Returns the command line for a FIFO that another process listens to.
     pub(crate) fn endless_command_at(path: &Path) -> String {
         format!("exec 9>{}; setsid sleep 1000 & echo $$ $! >&9; sleep 1000", path.display())
     }
 
-    /// Waits for the command to run and returns how many processes it is. Their numbers are those of a namespace of
-    /// its own, so nothing outside can be found by them.
+    /// Waits for the command to run, and returns how many processes it is. Their numbers are those of a separate namespace,
+    /// so no process outside can be found by them.
     pub(crate) fn processes(&self) -> usize {
         match self.told.recv_timeout(Duration::from_millis(WAIT_MS)) {
             Ok(Told::Line(line)) => line.split(' ').count(),

@@ -15,7 +15,7 @@ fn call(server: &mut Server, tool: &str, arguments: Value, meta: Value) -> Value
     server.request("tools/call", params)["result"].take()
 }
 
-/// What matters of a result, on one line.
+/// The relevant parts of a result, on one line.
 fn line(result: &Value) -> String {
     let meta = &result["_meta"];
     let text = result["content"][0]["text"].as_str().unwrap_or("-").trim_end();
@@ -97,7 +97,7 @@ fn a_client_that_names_nothing_is_placed_by_whoever_starts_the_server() {
     let mut server = Server::start_legacy(&place, &["--run", "nightly", "--node", "build"]);
     let first = call(&mut server, "bash", order.clone(), json!({}));
     assert_eq!(line(&first), "nightly/build/0/1/1 ");
-    // What the client says comes first, and of another run nothing is presumed.
+    // The client's word comes first, and nothing is assumed of another run.
     let elsewhere = call(&mut server, "todo", json!({"todos": []}), json!({"haft/node": "test"}));
     assert_eq!(elsewhere["_meta"]["haft/call"], "nightly/test/0/1/1");
     let elsewhere = call(&mut server, "todo", json!({"todos": []}), json!({"haft/run": "other"}));

@@ -1,5 +1,5 @@
-//! Models on the command line, against servers on this machine that speak the providers' wires: plans that they make, and
-//! requests that are done with them. What a wire carries in detail, and how it fails, is tested in the model crate.
+//! Models on the command line, against servers on this machine that speak the providers' wires: models make plans, and
+//! requests are done with these plans. Tests in the model crate cover the content and the failures of a wire.
 
 mod doing;
 mod making;
@@ -11,5 +11,5 @@ const READS: &str = r#"{"nodes":[{"id":0,"tool":"glob","inputs":{"pattern":"*.tx
 const MISSPELT: &str = r#"{"nodes":[{"id":0,"tool":"glib","inputs":{"pattern":"*.txt"},"depends_on":[]},{"id":1,"tool":"read","inputs":{"file":"notes.txt"},"depends_on":[0]}],"final_output_node":1}"#;
 /// A plan that runs a command.
 const COMMAND: &str = r#"{"nodes":[{"id":0,"tool":"bash","inputs":{"cmd":"env; echo ran > ran.txt"},"depends_on":[]}],"final_output_node":0}"#;
-/// What a model says that is honest.
+/// The answer of an honest model.
 const MISSING: &str = r#"{"missing_capability":"sending mail"}"#;

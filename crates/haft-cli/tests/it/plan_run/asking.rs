@@ -251,7 +251,7 @@ const WAITING: &str = r#"{
   "final_output_node": 1
 }"#;
 
-/// Drives that plan on a terminal of its own, and returns all that was drawn.
+/// Drives that plan on a separate terminal, and returns all that was drawn.
 fn drawn(variables: &[(&str, &str)]) -> String {
     let world = world();
     world.write("work/waiting.json", WAITING);

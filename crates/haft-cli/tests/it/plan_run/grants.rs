@@ -1,5 +1,5 @@
-//! What a plan may call without anybody having named it: what only looks at files inside the roots. All else that the tools
-//! of a plan can do is judged as in any call, whatever they say of themselves.
+//! The tools that a plan may call although the user named none of them: those that only read files inside the roots. All
+//! other calls of a plan are judged like any call, whatever the tools declare.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! Plans that are stopped, cancelled and killed, and what is gone on with afterwards.
+//! Plans that are stopped, cancelled and killed, and how they resume.
 
 use std::fs::OpenOptions;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -9,7 +9,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::world::World;
 
-/// A plan whose second node orders something and waits until somebody writes into a FIFO.
+/// A plan whose second node places an order and waits until a process writes into a FIFO.
 const ORDER: &str = r#"{
   "nodes": [
     {"id": 0, "tool": "bash", "inputs": {"cmd": "echo first >> log"}, "depends_on": []},
@@ -48,7 +48,7 @@ impl Ordering {
     fn wait_for(&mut self, beginning: &str) -> String {
         let mut said = String::new();
         let stderr = self.child.stderr.as_mut().unwrap();
-        // Byte by byte, so that nothing is read that somebody else waits for.
+        // Byte by byte, so that no byte for another reader is taken.
         while !said.lines().any(|line| line.starts_with(beginning)) || !said.ends_with('\n') {
             let mut byte = [0];
             assert_eq!(stderr.read(&mut byte).unwrap(), 1, "it ended after {said}");

@@ -1,4 +1,4 @@
-//! Which directories are offered, what runs their files, and what holds of a manifest that nobody trusts.
+//! Which directories are offered, which interpreter runs their files, and which parts of an untrusted manifest hold.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -289,7 +289,7 @@ fn an_agent_puts_nothing_beside_a_tool() {
         let shown = world.shown(&world.haft(&["call", "bash", &line]).output().unwrap());
         assert!(shown.contains("Read-only file system"), "{shown}");
     }
-    // What is called the same elsewhere is as free as before.
+    // A tool of the same name elsewhere is as free as before.
     let elsewhere = r#"{"path":"src/tools/new.py","content":"WORDS = 2"}"#;
     world.check(
         &["call", "write", elsewhere],

@@ -72,7 +72,7 @@ fn calls_of_which_nothing_was_recorded_are_named_and_make_an_undo_partial() {
             --- status 5
         "#]],
     );
-    // What comes after it is known in full.
+    // All later changes are known in full.
     assert_eq!(world.run(&["undo", "--to", "r1/main/0/1/2"]), "");
 }
 

@@ -5,7 +5,7 @@ use crate::escape::case::Configuration::{NoKernel, NoNamespaces, NoSeccomp};
 use crate::escape::case::Control::{Bare, SameAsRoot, SameIfOffered};
 use crate::escape::case::{Case, bash, python};
 
-/// What a proxy is asked for in the calls that follow. Without a proxy there is nobody to ask.
+/// The requests to a proxy in the calls below. Without a proxy, they reach no server.
 const DIRECT: &str = "cat < /dev/tcp/127.0.0.1/{tcp}";
 
 pub(super) const CASES: &[Case] = &[

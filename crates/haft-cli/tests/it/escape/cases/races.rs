@@ -1,5 +1,5 @@
-//! Attempts to get out between a check and the use of what was checked: somebody outside exchanges a directory for a
-//! link all the time, while a tool is called many times.
+//! Attempts to get out between a check and the use of the checked path: a process outside keeps exchanging a directory for a
+//! link while a tool is called many times.
 
 use crate::escape::case::Control::Bare;
 use crate::escape::case::{Case, bash, race};

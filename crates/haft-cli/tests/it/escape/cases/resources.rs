@@ -1,5 +1,5 @@
-//! Attempts to use more than the bounds allow, and to stay when the call is over. The bounds are small here, so that what
-//! exceeds them harms nobody.
+//! Attempts to use more than the bounds allow, and to stay when the call is over. The bounds are small here, so an excess
+//! does no harm.
 
 use crate::escape::case::Configuration::{NoKernel, NoNamespaces};
 use crate::escape::case::Control::{Bare, SameIfOffered, Unsafe};
