@@ -1,6 +1,7 @@
 //! The arguments that several commands share.
 
 pub(crate) mod call_address;
+pub(crate) mod cli_context;
 pub(crate) mod hint;
 pub(crate) mod input;
 pub(crate) mod latest;

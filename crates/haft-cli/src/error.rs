@@ -77,6 +77,9 @@ impl CommandStatus {
     }
 }
 
+/// The status that a command ends with, or why it could not do its work.
+pub(crate) type CommandResult = Result<CommandStatus, CommandError>;
+
 /// The kind of a failure, for programs. `--json` prints these words, so they never change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]

@@ -25,14 +25,15 @@ use std::pin::Pin;
 
 use clap::CommandFactory as _;
 
+use crate::arguments::cli_context::CliContext;
 use crate::arguments::hint;
+use crate::arguments::setting_args::SettingArgs;
 use crate::cli::{Cli, CliCommand};
 use crate::commands::mcp_servers::McpArgs;
 #[cfg(feature = "agent")]
 use crate::commands::plan::{PlanArgs, PlanCommand};
-use crate::error::{CommandError, CommandStatus};
+use crate::error::{CommandError, CommandResult, CommandStatus};
 use crate::views::output;
-
 use haft_app::host::AppHost;
 
 /// Runs a command that asks no model, and ends the process with the command's status.
@@ -47,7 +48,7 @@ pub fn agent_main() -> ! {
 }
 
 /// Runs one of a program's commands.
-type CommandRunner = fn(Cli) -> Result<CommandStatus, CommandError>;
+type CommandRunner = fn(Cli) -> CommandResult;
 
 fn main_of(runner: CommandRunner) -> ! {
     haft_sandbox::helper::run_if_requested();
@@ -92,61 +93,57 @@ fn run(runner: CommandRunner) -> CommandStatus {
 }
 
 #[cfg(feature = "agent")]
-fn run_of_agent(cli: Cli) -> Result<CommandStatus, CommandError> {
-    let settings = &cli.settings;
-    let host = &open_host()?;
+fn run_of_agent(cli: Cli) -> CommandResult {
+    let cx = &open_context(cli.settings)?;
     match cli.command {
-        CliCommand::Acp(args) => block_on(commands::acp::run(&args, settings, host)),
-        CliCommand::Agent(args) => block_on(commands::agent::run(args, settings, host)),
-        CliCommand::Do(args) => block_on(commands::do_request::run(args, settings, host)),
+        CliCommand::Acp(args) => block_on(commands::acp::run(&args, cx)),
+        CliCommand::Agent(args) => block_on(commands::agent::run(args, cx)),
+        CliCommand::Do(args) => block_on(commands::do_request::run(args, cx)),
         CliCommand::Plan(PlanArgs { command: PlanCommand::Make(args) }) => {
-            block_on(commands::plan::make::run(args, settings, host))
+            block_on(commands::plan::make::run(args, cx))
         }
-        _ => programs::replace_with(programs::HAFT, host),
+        _ => programs::replace_with(programs::HAFT, &cx.host),
     }
 }
 
-fn run_of_haft(cli: Cli) -> Result<CommandStatus, CommandError> {
-    let settings = &cli.settings;
+fn run_of_haft(cli: Cli) -> CommandResult {
+    let cx = || open_context(cli.settings.clone());
     match cli.command {
-        CliCommand::Sessions(args) => {
-            block_on(commands::sessions::run(args, settings, &open_host()?))
-        }
-        CliCommand::Call(args) => block_on(commands::call::run(args, settings, &open_host()?)),
-        CliCommand::Tools(args) => block_on(commands::tools::run(&args, settings, &open_host()?)),
-        CliCommand::Run(args) => block_on(commands::run::run(args, settings, &open_host()?)),
-        CliCommand::Resume(args) => block_on(commands::resume::run(args, settings, &open_host()?)),
-        CliCommand::Plan(args) => block_on(commands::plan::run(args, settings, &open_host()?)),
-        CliCommand::Runs(args) => block_on(commands::runs::run(args, settings, &open_host()?)),
-        CliCommand::Diff(args) => block_on(commands::diff::run(args, settings, &open_host()?)),
-        CliCommand::Undo(args) => block_on(commands::undo::run(args, settings, &open_host()?)),
+        CliCommand::Sessions(args) => block_on(commands::sessions::run(args, &cx()?)),
+        CliCommand::Call(args) => block_on(commands::call::run(args, &cx()?)),
+        CliCommand::Tools(args) => block_on(commands::tools::run(&args, &cx()?)),
+        CliCommand::Run(args) => block_on(commands::run::run(args, &cx()?)),
+        CliCommand::Resume(args) => block_on(commands::resume::run(args, &cx()?)),
+        CliCommand::Plan(args) => block_on(commands::plan::run(args, &cx()?)),
+        CliCommand::Runs(args) => block_on(commands::runs::run(args, &cx()?)),
+        CliCommand::Diff(args) => block_on(commands::diff::run(args, &cx()?)),
+        CliCommand::Undo(args) => block_on(commands::undo::run(args, &cx()?)),
         CliCommand::Mcp(McpArgs { placement, command: None }) => {
-            block_on(commands::mcp::run(&placement, settings, &open_host()?))
+            block_on(commands::mcp::run(&placement, &cx()?))
         }
         CliCommand::Mcp(McpArgs { command: Some(command), .. }) => {
-            block_on(commands::mcp_servers::run(command, settings, &open_host()?))
+            block_on(commands::mcp_servers::run(command, &cx()?))
         }
-        CliCommand::Serve(args) => block_on(commands::serve::run(&args, settings, &open_host()?)),
-        CliCommand::Policy(args) => block_on(commands::policy::run(args, settings, &open_host()?)),
-        CliCommand::Registry(args) => {
-            block_on(commands::registry::run(args, settings, &open_host()?))
-        }
-        CliCommand::Agents(args) => block_on(commands::agents::run(&args, settings, &open_host()?)),
-        CliCommand::Skills(args) => commands::skills::run(&args, settings, &open_host()?),
-        CliCommand::Doctor(args) => block_on(commands::doctor::run(&args, settings, &open_host()?)),
-        CliCommand::Init(args) => commands::init::run(&args, settings, &open_host()?),
-        CliCommand::Trust(args) => block_on(commands::trust::run(&args, settings, &open_host()?)),
+        CliCommand::Serve(args) => block_on(commands::serve::run(&args, &cx()?)),
+        CliCommand::Policy(args) => block_on(commands::policy::run(args, &cx()?)),
+        CliCommand::Registry(args) => block_on(commands::registry::run(args, &cx()?)),
+        CliCommand::Agents(args) => block_on(commands::agents::run(&args, &cx()?)),
+        CliCommand::Skills(args) => commands::skills::run(&args, &cx()?),
+        CliCommand::Doctor(args) => block_on(commands::doctor::run(&args, &cx()?)),
+        CliCommand::Init(args) => commands::init::run(&args, &cx()?),
+        CliCommand::Trust(args) => block_on(commands::trust::run(&args, &cx()?)),
         CliCommand::Completions(args) => commands::completions::run(&args, Cli::command()),
         CliCommand::HelpMarkdown => commands::help_markdown::run(Cli::command()),
         CliCommand::Agent(_) | CliCommand::Acp(_) | CliCommand::Do(_) => {
-            programs::replace_with(programs::AGENT, &open_host()?)
+            programs::replace_with(programs::AGENT, &cx()?.host)
         }
     }
 }
 
-/// Returns this process as an application sees it, with notices printed.
-fn open_host() -> Result<AppHost, CommandError> {
-    Ok(AppHost::from_process()?.on_notice(output::print_notice))
+/// Returns the context of a command, which prints notices of the application.
+fn open_context(setting_args: SettingArgs) -> Result<CliContext, CommandError> {
+    let host = AppHost::from_process()?.on_notice(output::print_notice);
+    Ok(CliContext { setting_args, host })
 }
 
 /// Runs a command to its end on this thread. Does not wait for the threads of tools.

@@ -132,6 +132,13 @@ pub(crate) fn no_session_error() -> CommandError {
         .hint("haft agent 'What is this project about?'")
 }
 
+/// Returns the error of a command about an unknown run.
+pub(crate) fn unknown_run_error(run: &str) -> CommandError {
+    CommandError::usage(format!("no run is called {run:?}"))
+        .kind(CommandErrorKind::UnknownRun)
+        .hint("haft runs list")
+}
+
 /// Returns the error of a command about the latest run where there is none.
 pub(crate) fn no_run_error() -> CommandError {
     CommandError::usage("there is no run in this workspace yet")

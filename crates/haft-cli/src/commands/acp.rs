@@ -11,19 +11,18 @@ use haft_agent::{AgentError, AgentHost, AgentRegistry};
 use haft_contract::BoxFuture;
 
 use crate::agent_run::agent_command_error;
+use crate::arguments::cli_context::CliContext;
 use crate::arguments::hint;
-use crate::arguments::setting_args::SettingArgs;
-use crate::error::{CommandError, CommandStatus};
+use crate::error::{CommandError, CommandResult, CommandStatus};
 use crate::model::ModelArgs;
 use crate::next_step;
 use crate::signals;
 use crate::views::output;
 use haft_app::calendar::rfc3339;
+use haft_app::compose;
 use haft_app::compose::agent::{AgentFrontEnd, ComposedAgent};
-use haft_app::host::AppHost;
 use haft_app::providers::named_models;
 use haft_app::settings::{EffectiveSettings, UntrustedSettings};
-use haft_app::{compose, settings};
 
 /// Let an editor talk to agents over standard input and output, by the Agent Client Protocol
 ///
@@ -58,16 +57,11 @@ pub(crate) struct AcpArgs {
 }
 
 /// Runs the command.
-pub(crate) async fn run(
-    args: &AcpArgs,
-    setting_args: &SettingArgs,
-    host: &AppHost,
-) -> Result<CommandStatus, CommandError> {
+pub(crate) async fn run(args: &AcpArgs, cx: &CliContext) -> CommandResult {
     let editor = Editor::new();
     let preparation = Arc::new(AcpPreparation {
         args: args.clone(),
-        settings: setting_args.clone(),
-        host: host.clone(),
+        cx: cx.clone(),
         editor: editor.clone(),
         prepared: Mutex::default(),
     });
@@ -97,15 +91,14 @@ pub(crate) async fn run(
     }
     served.map_err(CommandError::failed)?;
     let refused = preparation.prepared().last_error.take().filter(|_| work.is_none());
-    Ok(refused.map_or(CommandStatus::Done, |refused| refused.status))
+    Ok(refused.map_or(CommandStatus::Done, |(status, _)| status))
 }
 
 /// Builds the parts that an editor is served with: once at the start and, if that fails, again for each session that the
 /// editor wants. After the user mends the configuration, the next session works without a restart.
 struct AcpPreparation {
     args: AcpArgs,
-    settings: SettingArgs,
-    host: AppHost,
+    cx: CliContext,
     editor: Editor,
     // Written when parts are put together, and read at the end; each holds the lock for a look.
     prepared: Mutex<AcpPreparationState>,
@@ -117,13 +110,8 @@ struct AcpPreparationState {
     parts: Option<AcpServeParts>,
     /// The host and the runtime to close at the end.
     work: Option<(Arc<AgentHost>, Runtime)>,
-    /// The latest failure.
-    last_error: Option<AcpPreparationError>,
-}
-
-struct AcpPreparationError {
-    status: CommandStatus,
-    message: String,
+    /// The status and the message of the latest failure.
+    last_error: Option<(CommandStatus, String)>,
 }
 
 impl AcpPartsProvider for AcpPreparation {
@@ -144,14 +132,14 @@ impl AcpPreparation {
     }
 
     async fn parts(&self) -> Result<AcpServeParts, CommandError> {
-        let settings = settings::resolve(&self.settings.overrides(), &self.host)?;
+        let settings = self.cx.resolve_settings()?;
         let front = AgentFrontEnd {
-            models: named_models(self.args.model.choice(), &settings, &self.host),
+            models: named_models(self.args.model.choice(), &settings, &self.cx.host),
             agent: self.args.agent.as_deref(),
             asker: self.editor.asker(),
             watcher: self.editor.watcher(),
         };
-        let work = compose::agent_host(front, &settings, &self.host).await?;
+        let work = compose::agent_host(front, &settings, &self.cx.host).await?;
         // An unknown agent is reported now, and not when the first session begins.
         if !work.agents.get(&work.agent).is_some_and(|agent| agent.mode.is_primary()) {
             let offered = work.agents.iter().filter(|agent| agent.mode.is_primary());
@@ -178,14 +166,13 @@ impl AcpPreparation {
     fn report_failure(&self, err: CommandError) -> String {
         let message = output::escape_controls(&err.message);
         let hint = err.hint.map(|hint| {
-            hint::with_journal_options(&output::escape_controls(&hint), &self.settings)
+            hint::with_journal_options(&output::escape_controls(&hint), &self.cx.setting_args)
         });
         let mut prepared = self.prepared();
-        if prepared.last_error.as_ref().is_none_or(|refused| refused.message != message) {
+        if prepared.last_error.as_ref().is_none_or(|(_, known)| *known != message) {
             output::print_error(&message, hint.as_deref());
         }
-        prepared.last_error =
-            Some(AcpPreparationError { status: err.status, message: message.clone() });
+        prepared.last_error = Some((err.status, message.clone()));
         match hint {
             Some(hint) => format!("{message}\n\nhint: {hint}"),
             None => message,

@@ -4,26 +4,26 @@
 use std::io::{self, IsTerminal as _};
 
 use clap::Args;
-use haft_agent::{AgentError, AgentSession, NewSession, SessionChanges, TurnEnd, TurnPrompt};
+use haft_agent::{AgentError, NewSession, SessionChanges, TurnEnd, TurnPrompt};
 use haft_journal::SessionId;
 
 use crate::agent_run::{
     AgentAsker, ShutdownSignals, TerminalConversation, TurnRunner, agent_command_error, asker,
     asker_or_headless, can_continue, turn_status, unfinished_note,
 };
+use crate::arguments::cli_context::CliContext;
 use crate::arguments::hint;
 use crate::arguments::input;
 use crate::arguments::latest::find_session;
 use crate::arguments::setting_args::SettingArgs;
-use crate::error::{CommandError, CommandStatus};
+use crate::error::{CommandError, CommandResult, CommandStatus};
 use crate::model::ModelArgs;
 use crate::views::output;
 use crate::views::session::SessionView;
+use haft_app::compose;
 use haft_app::compose::agent::{AgentFrontEnd, ComposedAgent};
-use haft_app::host::AppHost;
 use haft_app::providers::named_models;
 use haft_app::settings::EffectiveSettings;
-use haft_app::{compose, settings};
 
 /// Talk to an agent that works in this directory
 ///
@@ -74,13 +74,7 @@ pub(crate) struct AgentArgs {
     model: ModelArgs,
 }
 
-/// The work of one command.
-enum AgentCommandWork {
-    Turn(TurnPrompt),
-    Conversation,
-}
-
-/// The result of that work.
+/// The result of the work of one command.
 enum AgentCommandEnd {
     TurnOver(SessionId, TurnEnd),
     /// The turn failed after it began; its events have reported the failure.
@@ -89,39 +83,50 @@ enum AgentCommandEnd {
 }
 
 /// Runs the command.
-pub(crate) async fn run(
-    args: AgentArgs,
-    setting_args: &SettingArgs,
-    host: &AppHost,
-) -> Result<CommandStatus, CommandError> {
-    let work = read_work(&args, setting_args)?;
-    let settings = settings::resolve(&setting_args.overrides(), host)?;
+pub(crate) async fn run(args: AgentArgs, cx: &CliContext) -> CommandResult {
+    let is_json = cx.setting_args.json;
+    let (is_stdin_terminal, is_resumed) = (io::stdin().is_terminal(), args.resume.is_some());
+    let has_screen = is_stdin_terminal && io::stdout().is_terminal() && io::stderr().is_terminal();
+    let is_conversation = args.prompt.is_none() && has_screen && !is_json;
+    let text = match &args.prompt {
+        Some(given) => input::read_text(given, "prompt")?,
+        None if is_stdin_terminal => String::new(),
+        None => input::read_text("-", "prompt")?,
+    };
+    // An unusable prompt is reported before a session begins for it.
+    let prompt = match (text.trim().is_empty(), args.prompt.is_some()) {
+        _ if is_conversation => None,
+        (false, _) => Some(TurnPrompt::Message(text)),
+        (true, true) => return Err(agent_command_error(AgentError::EmptyPrompt)),
+        (true, false) if is_resumed => Some(TurnPrompt::Continue),
+        (true, false) => {
+            let message = "there is no prompt, and no terminal to have a conversation on: say what is to be done";
+            let err = CommandError::usage(message);
+            return Err(err.hint("haft agent 'What is this project about?'"));
+        }
+    };
+    let settings = cx.resolve_settings()?;
     let roots = compose::roots(&settings)?;
     let view = SessionView::begin(setting_args.json)?;
     let asker = asker(&settings.project, view.screen(), args.headless);
+    let models = named_models(args.model.choice(), &settings, &cx.host);
     let front = AgentFrontEnd {
-        models: view.backlog().pace_models(named_models(args.model.choice(), &settings, host)),
+        models: view.backlog().pace_models(models),
         agent: args.agent.as_deref(),
         asker: asker_or_headless(asker.as_ref()),
         watcher: view.watcher(roots),
     };
-    let composed = compose::agent_host(front, &settings, host).await?;
+    let composed = compose::agent_host(front, &settings, &cx.host).await?;
     let session = AgentSessionSetup {
         args: &args,
-        setting_args,
+        cx,
         settings: &settings,
         composed: &composed,
         view: &view,
         asker,
     };
     let mut turns = None;
-    let done = match work {
-        AgentCommandWork::Turn(prompt) => session.run_turn(prompt, &mut turns).await,
-        AgentCommandWork::Conversation => session
-            .run_conversation(host, &mut turns)
-            .await
-            .map(|()| AgentCommandEnd::ConversationOver),
-    };
+    let done = session.execute(prompt, &mut turns).await;
     let mut end = ShutdownSignals::from_turns(turns)?;
     end.wait_or_exit(
         CommandStatus::InDoubt,
@@ -133,50 +138,16 @@ pub(crate) async fn run(
     drop(composed);
     let unread = "ended before all of it was read: haft sessions show has the rest";
     end.wait_or_exit(CommandStatus::Failed, unread, view.finish()).await;
-    let (done, setting_args) = (done?, setting_args.clone());
-    // Also the answer is written to something that may take nothing.
-    let told = tokio::task::spawn_blocking(move || print_end(done, &setting_args));
-    end.wait_or_exit(CommandStatus::Failed, unread, told).await.map_err(CommandError::failed)?
-}
-
-fn read_work(
-    args: &AgentArgs,
-    setting_args: &SettingArgs,
-) -> Result<AgentCommandWork, CommandError> {
-    if let Some(given) = &args.prompt {
-        let text = input::read_text(given, "prompt")?;
-        // Before a session is begun for it.
-        return match text.trim().is_empty() {
-            true => Err(agent_command_error(AgentError::EmptyPrompt)),
-            false => Ok(AgentCommandWork::Turn(TurnPrompt::Message(text))),
-        };
-    }
-    if io::stdin().is_terminal() {
-        let is_whole = io::stdout().is_terminal() && io::stderr().is_terminal();
-        return match (is_whole && !setting_args.json, args.resume.is_some()) {
-            (true, _) => Ok(AgentCommandWork::Conversation),
-            (false, true) => Ok(AgentCommandWork::Turn(TurnPrompt::Continue)),
-            (false, false) => Err(no_prompt_error()),
-        };
-    }
-    let text = input::read_text("-", "prompt")?;
-    match (text.trim().is_empty(), args.resume.is_some()) {
-        (false, _) => Ok(AgentCommandWork::Turn(TurnPrompt::Message(text))),
-        (true, true) => Ok(AgentCommandWork::Turn(TurnPrompt::Continue)),
-        (true, false) => Err(no_prompt_error()),
-    }
-}
-
-fn no_prompt_error() -> CommandError {
-    let message =
-        "there is no prompt, and no terminal to have a conversation on: say what is to be done";
-    CommandError::usage(message).hint("haft agent 'What is this project about?'")
+    let (done, setting_args) = (done?, cx.setting_args.clone());
+    // Standard output may take nothing, so this wait ends at a signal too.
+    let printed = tokio::task::spawn_blocking(move || print_end(done, &setting_args));
+    end.wait_or_exit(CommandStatus::Failed, unread, printed).await.map_err(CommandError::failed)?
 }
 
 /// The parts that a session needs.
 struct AgentSessionSetup<'a> {
     args: &'a AgentArgs,
-    setting_args: &'a SettingArgs,
+    cx: &'a CliContext,
     settings: &'a EffectiveSettings,
     composed: &'a ComposedAgent,
     view: &'a SessionView,
@@ -184,51 +155,44 @@ struct AgentSessionSetup<'a> {
 }
 
 impl AgentSessionSetup<'_> {
-    /// Begins a session, or opens the one to resume.
-    async fn open(&self) -> Result<AgentSession, CommandError> {
-        let Some(named) = &self.args.resume else {
-            let agent = self.composed.agent.clone();
-            let has_model =
-                self.composed.agents.get(&agent).is_some_and(|agent| agent.model.is_some());
-            if !has_model {
-                self.args.model.check_named(&self.settings.model)?;
-            }
-            let new = NewSession { agent, ..NewSession::default() };
-            return self.composed.host.begin(new).await.map_err(agent_command_error);
-        };
-        let journal = self.composed.runtime.journal();
-        let root = self.composed.runtime.roots().workspace().to_string_lossy().into_owned();
-        let id = find_session(named, &root, &**journal).await?;
-        let changes = SessionChanges {
-            model: self.args.model.named_in_command(),
-            ..SessionChanges::default()
-        };
-        let chat =
-            self.composed.host.open_with(&id, &changes).await.map_err(agent_command_error)?;
-        let chooses =
-            self.composed.agents.get(chat.agent()).is_some_and(|agent| agent.model.is_some());
-        if let Some(note) = self.args.model.kept_model_note(chat.model()).filter(|_| !chooses) {
-            self.view.screen().show_note(note);
-        }
-        Ok(chat)
-    }
-
-    /// Begins to receive signals for turns. `turns` keeps the runner for the end of the command.
-    fn start_turns<'t>(
-        &self,
-        turns: &'t mut Option<TurnRunner>,
-    ) -> Result<&'t mut TurnRunner, CommandError> {
-        let begun = TurnRunner::new(self.view.screen(), self.asker.clone(), self.setting_args)?;
-        Ok(turns.insert(begun))
-    }
-
-    async fn run_turn(
+    /// Has the one turn of a prompt, or a conversation. `turns` keeps the runner for the end of the command.
+    async fn execute(
         self,
-        prompt: TurnPrompt,
+        prompt: Option<TurnPrompt>,
         turns: &mut Option<TurnRunner>,
     ) -> Result<AgentCommandEnd, CommandError> {
-        let mut chat = self.open().await?;
-        let turns = self.start_turns(turns)?;
+        let ComposedAgent { host, runtime, agents, agent } = self.composed;
+        let has_own_model =
+            |name: &str| agents.get(name).is_some_and(|agent| agent.model.is_some());
+        let model = &self.args.model;
+        let mut chat = match &self.args.resume {
+            None => {
+                if !has_own_model(agent) {
+                    model.check_named(&self.settings.model)?;
+                }
+                let new = NewSession { agent: agent.clone(), ..NewSession::default() };
+                host.begin(new).await.map_err(agent_command_error)?
+            }
+            Some(named) => {
+                let root = runtime.roots().workspace().to_string_lossy().into_owned();
+                let id = find_session(named, &root, &**runtime.journal()).await?;
+                let changes =
+                    SessionChanges { model: model.named_in_command(), ..SessionChanges::default() };
+                let chat = host.open_with(&id, &changes).await.map_err(agent_command_error)?;
+                let note = model.kept_model_note(chat.model());
+                if let Some(note) = note.filter(|_| !has_own_model(chat.agent())) {
+                    self.view.screen().show_note(note);
+                }
+                chat
+            }
+        };
+        let runner = TurnRunner::new(self.view.screen(), self.asker, &self.cx.setting_args)?;
+        let turns = turns.insert(runner);
+        let Some(prompt) = prompt else {
+            let history = self.cx.host.state().agent_history();
+            TerminalConversation::new(self.composed, chat, turns, history)?.run_loop().await?;
+            return Ok(AgentCommandEnd::ConversationOver);
+        };
         let err = match turns.run_turns(&mut chat, prompt).await {
             Ok(end) => return Ok(AgentCommandEnd::TurnOver(chat.id().clone(), end)),
             Err(err @ (AgentError::EmptyPrompt | AgentError::PromptTooLong { .. })) => {
@@ -244,21 +208,10 @@ impl AgentSessionSetup<'_> {
             false => err,
         }))
     }
-
-    async fn run_conversation(
-        self,
-        host: &AppHost,
-        turns: &mut Option<TurnRunner>,
-    ) -> Result<(), CommandError> {
-        let chat = self.open().await?;
-        let turns = self.start_turns(turns)?;
-        let history = host.state().agent_history();
-        TerminalConversation::begin(self.composed, chat, turns, history).await?.run_loop().await
-    }
 }
 
 /// Prints the answer unless the view has shown it, and says why a turn is not done.
-fn print_end(done: AgentCommandEnd, settings: &SettingArgs) -> Result<CommandStatus, CommandError> {
+fn print_end(done: AgentCommandEnd, settings: &SettingArgs) -> CommandResult {
     let (session, end) = match done {
         AgentCommandEnd::TurnOver(session, end) => (session, end),
         AgentCommandEnd::ConversationOver => return Ok(CommandStatus::Done),

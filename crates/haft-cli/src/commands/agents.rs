@@ -10,10 +10,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use crate::arguments::setting_args::SettingArgs;
-use crate::error::{CommandError, CommandStatus};
-use haft_app::host::AppHost;
-use haft_app::settings;
+use crate::arguments::cli_context::CliContext;
+use crate::error::CommandResult;
 
 /// List, show and check agents
 ///
@@ -55,18 +53,10 @@ enum AgentsCommand {
 }
 
 /// Runs the command.
-pub(crate) async fn run(
-    args: &AgentsArgs,
-    setting_args: &SettingArgs,
-    host: &AppHost,
-) -> Result<CommandStatus, CommandError> {
-    let settings = settings::resolve(&setting_args.overrides(), host)?;
-    let is_json = setting_args.json;
+pub(crate) async fn run(args: &AgentsArgs, cx: &CliContext) -> CommandResult {
     match &args.command {
-        AgentsCommand::List => list::run(&settings, host, is_json),
-        AgentsCommand::Show { name } => show::run(name, &settings, host, is_json),
-        AgentsCommand::Check { path } => {
-            check::run(path.as_deref(), &settings, host, is_json).await
-        }
+        AgentsCommand::List => list::run(cx),
+        AgentsCommand::Show { name } => show::run(name, cx),
+        AgentsCommand::Check { path } => check::run(path.as_deref(), cx).await,
     }
 }

@@ -10,19 +10,17 @@ use haft::{Asker, Call, Clock as _, RunError, Runtime, SystemClock};
 use haft_contract::{Envelope, ErrorCode, RunId};
 use haft_journal::{CallOrder, CallQuery, CallRow, CallStatus as RowStatus, JournalError};
 
+use crate::arguments::cli_context::CliContext;
 use crate::arguments::hint;
 use crate::arguments::input;
 use crate::arguments::run_address::{RunAddress, RunAddressArgs};
-use crate::arguments::setting_args::SettingArgs;
 use crate::asking::TerminalAsker;
-use crate::error::{CommandError, CommandStatus};
+use crate::error::{CommandError, CommandResult, CommandStatus};
 use crate::signals;
 use crate::views::output;
 use crate::views::remedy;
-use haft_app::host::AppHost;
 use haft_app::password::without_passwords;
-use haft_app::settings::EffectiveSettings;
-use haft_app::{compose, quote, settings};
+use haft_app::{compose, quote};
 
 /// Call a tool and print its answer
 ///
@@ -67,25 +65,24 @@ pub(crate) struct CallArgs {
 }
 
 /// Runs the command.
-pub(crate) async fn run(
-    args: CallArgs,
-    setting_args: &SettingArgs,
-    host: &AppHost,
-) -> Result<CommandStatus, CommandError> {
+pub(crate) async fn run(args: CallArgs, cx: &CliContext) -> CommandResult {
     let input = input::read(&args.tool, &args.input)?;
-    let settings = settings::resolve(&setting_args.overrides(), host)?;
+    let settings = cx.resolve_settings()?;
     let RunAddress { run: run_id, position: place, resume } =
-        args.placement.run_address(&settings.scope, host.now_ms())?;
-    let runtime = compose::runtime(&settings, host).await?;
-    compose::recover(&runtime, host).await?;
-    let session = compose::open_connection(&runtime, &settings, host, "cli")?;
+        args.placement.run_address(&settings.scope, cx.host.now_ms())?;
+    let runtime = compose::runtime(&settings, &cx.host).await?;
+    compose::recover(&runtime, &cx.host).await?;
+    let session = compose::open_connection(&runtime, &settings, &cx.host, "cli")?;
     let run = session.resume(run_id, resume);
     resume_notes::print_resume_notes(&**runtime.journal(), &run, &place, resume).await?;
+    // The person at the terminal, if there is one.
+    let asker = (!args.headless).then(|| TerminalAsker::new(&settings.project)).flatten();
+    let asker = asker.map(|asker| Arc::new(asker) as Arc<dyn Asker>);
     let call = Call {
         task_attempt: place,
         driver_call_id: args.call.clone(),
         cancellation: signals::stop_token()?,
-        asker: asker(&args, &settings),
+        asker,
         ..Call::new(&args.tool, input)
     };
     // The sidecar is all that is left of a long output; old ones are swept away by later commands.
@@ -96,25 +93,47 @@ pub(crate) async fn run(
     let envelope = match envelope {
         Ok(envelope) => envelope,
         Err(err) => {
-            let began = CallStart { tool: &args.tool, run: run.id(), at_ms: begun_ms };
-            return Err(unrecorded_call_error(&runtime, &began, err).await);
+            return Err(unrecorded_call_error(&runtime, &args.tool, run.id(), begun_ms, err).await);
         }
     };
-    print_result(&args, run.id(), &envelope, setting_args)?;
-    Ok(CommandStatus::of_envelope(&envelope))
-}
-
-/// The call of this process, as far as it is known without the journal.
-struct CallStart<'a> {
-    tool: &'a str,
-    run: &'a RunId,
-    at_ms: u64,
+    let status = CommandStatus::of_envelope(&envelope);
+    if cx.setting_args.json {
+        output::write_json(&envelope)?;
+        return Ok(status);
+    }
+    let metadata = envelope.metadata();
+    if let Some(log) = &metadata.log {
+        output::print_note(log.trim_end_matches('\n'));
+    }
+    match &envelope {
+        Envelope::Output { .. } => output::write_data(&envelope.text())?,
+        Envelope::Error { error_text, .. } => {
+            let hint = hint(&args, run.id(), &envelope);
+            let hint = hint.map(|hint| hint::with_journal_options(&hint, &cx.setting_args));
+            let text = remedy::text_with_advice(error_text, metadata.refusal.as_deref());
+            output::print_error(&text, hint.as_deref());
+        }
+    }
+    if metadata.replayed {
+        let call = metadata.call_id.as_deref().unwrap_or("of before");
+        output::print_note(format_args!(
+            "recalled: this is what call {call} answered, and nothing was executed now"
+        ));
+    }
+    if std::io::stdout().is_terminal() {
+        let call = metadata.call_id.as_deref().unwrap_or("not recorded");
+        let cut = if metadata.truncated { ", output cut" } else { "" };
+        output::print_aside(format!("{} ms{cut}, call {call}", metadata.duration_ms));
+    }
+    Ok(status)
 }
 
 /// Returns the error of a call of which haft cannot say what happened. If it was begun, it is in doubt.
 async fn unrecorded_call_error(
     runtime: &Runtime,
-    began: &CallStart<'_>,
+    tool: &str,
+    run: &RunId,
+    begun_ms: u64,
     err: RunError,
 ) -> CommandError {
     let is_before_execution = matches!(
@@ -128,7 +147,6 @@ async fn unrecorded_call_error(
     if is_before_execution {
         return CommandError::from(err);
     }
-    let CallStart { tool, run, at_ms } = began;
     let hint = format!("haft runs show {run}");
     if let RunError::Unrecorded { call, source } = err {
         let message = format!(
@@ -136,12 +154,11 @@ async fn unrecorded_call_error(
         );
         return CommandError::in_doubt(message).hint(hint);
     }
-    let latest =
-        CallQuery { limit: 1, order: CallOrder::Latest, ..CallQuery::of_run((*run).clone()) };
+    let latest = CallQuery { limit: 1, order: CallOrder::Latest, ..CallQuery::of_run(run.clone()) };
     // If the journal does not answer either, the first error is the one to report.
     let rows = runtime.journal().calls(latest).await.unwrap_or_default();
     let is_open = |row: &CallRow| {
-        let is_ours = row.started_at_ms >= *at_ms;
+        let is_ours = row.started_at_ms >= begun_ms;
         is_ours && [RowStatus::Intended, RowStatus::Unknown].contains(&row.status)
     };
     let err = CommandError::from(err);
@@ -154,51 +171,6 @@ async fn unrecorded_call_error(
         .hint(hint),
         None => err,
     }
-}
-
-/// Returns the person at the terminal as the asker of the call.
-fn asker(args: &CallArgs, settings: &EffectiveSettings) -> Option<Arc<dyn Asker>> {
-    if args.headless {
-        return None;
-    }
-    TerminalAsker::new(&settings.project).map(|asker| Arc::new(asker) as Arc<dyn Asker>)
-}
-
-fn print_result(
-    args: &CallArgs,
-    run: &RunId,
-    envelope: &Envelope,
-    settings: &SettingArgs,
-) -> Result<(), CommandError> {
-    if settings.json {
-        return output::write_json(envelope);
-    }
-    if let Some(log) = &envelope.metadata().log {
-        output::print_note(log.trim_end_matches('\n'));
-    }
-    match envelope {
-        Envelope::Output { .. } => output::write_data(&envelope.text())?,
-        Envelope::Error { error_text, .. } => {
-            let hint = hint(args, run, envelope);
-            let hint = hint.map(|hint| hint::with_journal_options(&hint, settings));
-            let text = remedy::text_with_advice(error_text, envelope.metadata().refusal.as_deref());
-            output::print_error(&text, hint.as_deref());
-        }
-    }
-    let metadata = envelope.metadata();
-    if metadata.replayed {
-        let call = metadata.call_id.as_deref().unwrap_or("of before");
-        output::print_note(format_args!(
-            "recalled: this is what call {call} answered, and nothing was executed now"
-        ));
-    }
-    if std::io::stdout().is_terminal() {
-        let metadata = envelope.metadata();
-        let call = metadata.call_id.as_deref().unwrap_or("not recorded");
-        let cut = if metadata.truncated { ", output cut" } else { "" };
-        output::print_aside(format!("{} ms{cut}, call {call}", metadata.duration_ms));
-    }
-    Ok(())
 }
 
 /// Returns a command that gets further than this call did.
@@ -214,20 +186,15 @@ fn hint(args: &CallArgs, run: &RunId, envelope: &Envelope) -> Option<String> {
         ErrorCode::InDoubt => Some(format!("haft runs show {run}")),
         _ => {
             let advice = remedy::terminal_advice(envelope.metadata().refusal.as_deref()?);
-            advice.options.map(|options| command_with_flag(&options)).or(advice.command)
+            let Some(options) = advice.options else { return advice.command };
+            // The command line of this process, with the options before its input.
+            let mut words: Vec<String> = std::env::args_os()
+                .skip(1)
+                .map(|word| quote::shell(&without_passwords(&word.to_string_lossy())))
+                .collect();
+            let call = words.iter().position(|word| word == "call").map_or(0, |call| call + 1);
+            words.insert(call, options);
+            Some(format!("haft {}", words.join(" ")))
         }
     }
-}
-
-/// Returns the command line of this process with one more flag.
-fn command_with_flag(flag: &str) -> String {
-    let words: Vec<String> = std::env::args_os()
-        .skip(1)
-        .map(|word| quote::shell(&without_passwords(&word.to_string_lossy())))
-        .collect();
-    let call = words.iter().position(|word| word == "call").map_or(0, |call| call + 1);
-    let (before, after) = words.split_at(call);
-    let words =
-        before.iter().map(String::as_str).chain([flag]).chain(after.iter().map(String::as_str));
-    std::iter::once("haft").chain(words).collect::<Vec<_>>().join(" ")
 }

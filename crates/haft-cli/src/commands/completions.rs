@@ -3,7 +3,7 @@
 use clap::{Args, Command};
 use clap_complete::Shell;
 
-use crate::error::{CommandError, CommandStatus};
+use crate::error::{CommandResult, CommandStatus};
 use crate::views::output;
 
 /// Print the completions of a shell
@@ -19,10 +19,7 @@ pub(crate) struct CompletionsArgs {
 }
 
 /// Runs the command: prints the completions of the command line `haft`.
-pub(crate) fn run(
-    args: &CompletionsArgs,
-    mut haft: Command,
-) -> Result<CommandStatus, CommandError> {
+pub(crate) fn run(args: &CompletionsArgs, mut haft: Command) -> CommandResult {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut haft, "haft", &mut script);
     output::write_data(&String::from_utf8_lossy(&script))?;

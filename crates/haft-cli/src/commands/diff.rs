@@ -8,7 +8,6 @@ use std::path::PathBuf;
 use anstream::{AutoStream, ColorChoice};
 use clap::Args;
 use clap::builder::styling::{AnsiColor, Effects, Style};
-use haft::RootChanges;
 use haft_snapshot::{PathChange, PathChangeKind, PathState as Recorded, UnifiedDiff, quote_path};
 use serde_json::{Value, json};
 
@@ -16,11 +15,9 @@ use super::undo::{
     changes_of_calls, open_journal, print_remarks, resolve_selection, selection, snapshot_history,
     warn_unrecorded_calls,
 };
-use crate::arguments::setting_args::SettingArgs;
-use crate::error::{CommandError, CommandStatus};
+use crate::arguments::cli_context::CliContext;
+use crate::error::{CommandError, CommandResult, CommandStatus};
 use crate::views::output;
-use haft_app::host::AppHost;
-use haft_app::settings;
 
 const FILES: Style = Style::new().effects(Effects::BOLD);
 const ADDED: Style = AnsiColor::Green.on_default();
@@ -49,22 +46,54 @@ pub(crate) struct DiffArgs {
 }
 
 /// Runs the command.
-pub(crate) async fn run(
-    args: DiffArgs,
-    setting_args: &SettingArgs,
-    host: &AppHost,
-) -> Result<CommandStatus, CommandError> {
-    let settings = settings::resolve(&setting_args.overrides(), host)?;
+pub(crate) async fn run(args: DiffArgs, cx: &CliContext) -> CommandResult {
+    let settings = cx.resolve_settings()?;
     let of = selection(&args.target)?;
     let journal = open_journal(&settings).await?;
     let of = resolve_selection(of, &*journal, &settings).await?;
-    let history = snapshot_history(&journal, &settings, host);
+    let history = snapshot_history(&journal, &settings, &cx.host);
     let roots = changes_of_calls(&history, &of).await?;
     warn_unrecorded_calls(&history, &of, &roots).await?;
-    if setting_args.json {
-        let shown: Result<Vec<Value>, CommandError> =
-            roots.iter().map(|root| as_json(root, args.stat)).collect();
-        output::write_json(&shown?)?;
+    if cx.setting_args.json {
+        let mut shown = Vec::new();
+        for root in &roots {
+            let mut changes = Vec::new();
+            for change in root.changes() {
+                let text = match root.unified(&change).map_err(CommandError::failed)? {
+                    UnifiedDiff::Text(text) if !args.stat => json!(String::from_utf8_lossy(&text)),
+                    UnifiedDiff::Text(_)
+                    | UnifiedDiff::Binary
+                    | UnifiedDiff::TooLarge
+                    | UnifiedDiff::NotRecorded
+                    | UnifiedDiff::Nothing => Value::Null,
+                };
+                changes.push(json!({
+                    "path": change.path.to_string_lossy(),
+                    "change": match change.kind() {
+                        PathChangeKind::Added => "added",
+                        PathChangeKind::Removed => "removed",
+                        PathChangeKind::Kind => "replaced",
+                        PathChangeKind::Content => "modified",
+                        PathChangeKind::Mode => "mode",
+                        PathChangeKind::Unknown => "unknown",
+                    },
+                    "before": change.before.as_ref().map(state_json),
+                    "after": change.after.as_ref().map(state_json),
+                    "text": text,
+                }));
+            }
+            let names: Vec<String> = root.calls.iter().map(ToString::to_string).collect();
+            let remark = |(call, text): &(haft_contract::CallAddress, String)| json!({"call": call.to_string(), "note": text});
+            let remarks: Vec<Value> = root.remarks.iter().map(remark).collect();
+            shown.push(json!({
+                "root": root.root().to_string_lossy(),
+                "calls": names,
+                "ends_now": root.ends_now,
+                "remarks": remarks,
+                "changes": changes,
+            }));
+        }
+        output::write_json(&shown)?;
         return Ok(CommandStatus::Done);
     }
     print_remarks(&roots);
@@ -84,40 +113,34 @@ pub(crate) async fn run(
             if change.kind() == PathChangeKind::Unknown {
                 unknown = Some(change.path.clone());
             }
-            show(root, &change, args.stat)?;
+            let unified = root.unified(&change).map_err(CommandError::failed)?;
+            let mut line = headline(&change);
+            let remark = match &unified {
+                UnifiedDiff::Text(text) if args.stat => {
+                    // The first two lines name the files.
+                    let lines = text.split(|byte| *byte == b'\n').skip(2);
+                    let count =
+                        |mark: u8| lines.clone().filter(|line| line.first() == Some(&mark)).count();
+                    Some(format!("+{} -{}", count(b'+'), count(b'-')))
+                }
+                UnifiedDiff::Text(_) | UnifiedDiff::Nothing => None,
+                UnifiedDiff::Binary => Some("not text".to_owned()),
+                UnifiedDiff::TooLarge => Some("too large to be compared".to_owned()),
+                UnifiedDiff::NotRecorded if change.kind() == PathChangeKind::Unknown => None,
+                UnifiedDiff::NotRecorded => Some("not recorded".to_owned()),
+            };
+            if let Some(remark) = remark {
+                let _ = write!(line, "  {remark}");
+            }
+            output::write_data(&line)?;
+            if let UnifiedDiff::Text(text) = unified
+                && !args.stat
+            {
+                output::write_coloured_data(&shown(&text))?;
+            }
         }
     }
     Ok(CommandStatus::Done)
-}
-
-fn show(root: &RootChanges, change: &PathChange, only_list: bool) -> Result<(), CommandError> {
-    let unified = root.unified(change).map_err(CommandError::failed)?;
-    let mut line = headline(change);
-    let remark = match &unified {
-        UnifiedDiff::Text(text) if only_list => {
-            // The first two lines name the files.
-            let lines = text.split(|byte| *byte == b'\n').skip(2);
-            let count = |mark: u8| lines.clone().filter(|line| line.first() == Some(&mark)).count();
-            Some(format!("+{} -{}", count(b'+'), count(b'-')))
-        }
-        UnifiedDiff::Text(_) | UnifiedDiff::Nothing => None,
-        UnifiedDiff::Binary => Some("not text".to_owned()),
-        UnifiedDiff::TooLarge => Some("too large to be compared".to_owned()),
-        UnifiedDiff::NotRecorded if change.kind() == PathChangeKind::Unknown => None,
-        UnifiedDiff::NotRecorded => Some("not recorded".to_owned()),
-    };
-    if let Some(remark) = remark {
-        let _ = write!(line, "  {remark}");
-    }
-    output::write_data(&line)?;
-    match unified {
-        UnifiedDiff::Text(text) if !only_list => output::write_coloured_data(&shown(&text)),
-        UnifiedDiff::Text(_)
-        | UnifiedDiff::Binary
-        | UnifiedDiff::TooLarge
-        | UnifiedDiff::NotRecorded
-        | UnifiedDiff::Nothing => Ok(()),
-    }
 }
 
 /// Returns what happened to a path, on one line.
@@ -134,24 +157,15 @@ pub(super) fn headline(change: &PathChange) -> String {
         (PathChangeKind::Mode, Some(before), Some(after)) => {
             format!("mode {path}{}", modes(before, after))
         }
-        (PathChangeKind::Unknown, before, after) => {
-            format!("unknown {path}{}", unknown(before, after))
+        (PathChangeKind::Unknown, _, Some(Recorded::Omitted(left_out))) => {
+            format!("unknown {path}: after the call it was not recorded ({})", left_out.reason)
         }
+        (PathChangeKind::Unknown, Some(Recorded::Omitted(left_out)), _) => {
+            format!("unknown {path}: before the call it was not recorded ({})", left_out.reason)
+        }
+        (PathChangeKind::Unknown, _, _) => format!("unknown {path}"),
         (_, Some(before), Some(after)) => format!("modified {path}{}", modes(before, after)),
         (_, _, _) => format!("modified {path}"),
-    }
-}
-
-/// Says why it is not known whether a path changed.
-fn unknown(before: &Option<Recorded>, after: &Option<Recorded>) -> String {
-    match (before, after) {
-        (_, Some(Recorded::Omitted(left_out))) => {
-            format!(": after the call it was not recorded ({})", left_out.reason)
-        }
-        (Some(Recorded::Omitted(left_out)), _) => {
-            format!(": before the call it was not recorded ({})", left_out.reason)
-        }
-        (_, _) => String::new(),
     }
 }
 
@@ -174,19 +188,14 @@ fn kind(state: &Recorded) -> &'static str {
     }
 }
 
-fn mode(state: &Recorded) -> Option<u32> {
-    match state {
+fn modes(before: &Recorded, after: &Recorded) -> String {
+    let mode = |state: &Recorded| match state {
         Recorded::File(file) => Some(file.mode),
         Recorded::Directory { mode } => Some(*mode),
         Recorded::Link { .. } | Recorded::Omitted(_) => None,
-    }
-}
-
-fn modes(before: &Recorded, after: &Recorded) -> String {
-    match (mode(before), mode(after)) {
-        (Some(before), Some(after)) if before != after => {
-            format!(" (mode {before:03o} to {after:03o})")
-        }
+    };
+    match mode(before).zip(mode(after)) {
+        Some((before, after)) if before != after => format!(" (mode {before:03o} to {after:03o})"),
         _ => String::new(),
     }
 }
@@ -218,45 +227,6 @@ fn coloured(text: &str) -> String {
         let _ = write!(coloured, "{style}{line}{style:#}{end}");
     }
     coloured
-}
-
-fn as_json(root: &RootChanges, only_list: bool) -> Result<Value, CommandError> {
-    let mut changes = Vec::new();
-    for change in root.changes() {
-        let unified = root.unified(&change).map_err(CommandError::failed)?;
-        let text = match unified {
-            UnifiedDiff::Text(_) if only_list => Value::Null,
-            UnifiedDiff::Text(text) => json!(String::from_utf8_lossy(&text)),
-            UnifiedDiff::Binary
-            | UnifiedDiff::TooLarge
-            | UnifiedDiff::NotRecorded
-            | UnifiedDiff::Nothing => Value::Null,
-        };
-        changes.push(json!({
-            "path": change.path.to_string_lossy(),
-            "change": match change.kind() {
-                PathChangeKind::Added => "added",
-                PathChangeKind::Removed => "removed",
-                PathChangeKind::Kind => "replaced",
-                PathChangeKind::Content => "modified",
-                PathChangeKind::Mode => "mode",
-                PathChangeKind::Unknown => "unknown",
-            },
-            "before": change.before.as_ref().map(state_json),
-            "after": change.after.as_ref().map(state_json),
-            "text": text,
-        }));
-    }
-    let names: Vec<String> = root.calls.iter().map(ToString::to_string).collect();
-    let remark = |(call, text): &(haft_contract::CallAddress, String)| json!({"call": call.to_string(), "note": text});
-    let remarks: Vec<Value> = root.remarks.iter().map(remark).collect();
-    Ok(json!({
-        "root": root.root().to_string_lossy(),
-        "calls": names,
-        "ends_now": root.ends_now,
-        "remarks": remarks,
-        "changes": changes,
-    }))
 }
 
 fn state_json(state: &Recorded) -> Value {

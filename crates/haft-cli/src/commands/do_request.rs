@@ -8,16 +8,17 @@ use std::path::Path;
 
 use clap::Args;
 use haft_contract::Contract;
-use haft_model::{ModelAnswer, ModelStopReason, ModelUsage, ProviderModel};
+use haft_model::{ModelStopReason, ProviderModel};
+use haft_plan::PlanGraph;
 use haft_plan::drive::{PlanEnding, PlanRunResult, RunStartMode};
 use haft_plan::planner::{SynthesisError, synthesise};
-use haft_plan::{CheckedPlan, PlanGraph};
-use serde::Serialize;
+use serde_json::json;
 
+use crate::arguments::cli_context::CliContext;
 use crate::arguments::input;
 use crate::arguments::setting_args::SettingArgs;
 use crate::asking::ask_confirmation;
-use crate::error::{CommandError, CommandStatus};
+use crate::error::{CommandError, CommandResult, CommandStatus};
 use crate::model::ModelArgs;
 use crate::model::planning::{self, PlanMakingRequest};
 use crate::plan_run::{self, DriveArgs, PlanRun};
@@ -26,9 +27,7 @@ use crate::views::drawing::draw_graph;
 use crate::views::model_text::usage_summary;
 use crate::views::output;
 use haft_app::compose::AvailableTools;
-use haft_app::host::AppHost;
-use haft_app::settings::EffectiveSettings;
-use haft_app::{compose, quote, settings};
+use haft_app::{compose, quote};
 
 /// Plans that `haft do` keeps in one directory.
 ///
@@ -69,27 +68,12 @@ pub(crate) struct DoArgs {
     model: ModelArgs,
 }
 
-/// The last JSON line of the command.
-#[derive(Serialize)]
-struct DoReport<'a> {
-    event: &'static str,
-    run: &'a str,
-    model: String,
-    text: &'a str,
-    is_cut: bool,
-    usage: ModelUsage,
-}
-
 /// Runs the command.
-pub(crate) async fn run(
-    args: DoArgs,
-    setting_args: &SettingArgs,
-    host: &AppHost,
-) -> Result<CommandStatus, CommandError> {
+pub(crate) async fn run(args: DoArgs, cx: &CliContext) -> CommandResult {
     let request = input::read_text(&args.request, "request")?;
     let given = args.input.as_deref().map(input::read_plan_input).transpose()?;
-    let settings = settings::resolve(&setting_args.overrides(), host)?;
-    let model = args.model.choice().open(&settings.model, host)?;
+    let settings = cx.resolve_settings()?;
+    let model = args.model.choice().open(&settings.model, &cx.host)?;
     if !args.yes && !has_person(&args.drive) {
         return Err(CommandError::refused(
             "haft cannot ask here whether to run the plan, so it made none: give --yes, or make a plan, look at \
@@ -98,7 +82,7 @@ pub(crate) async fn run(
         .hint(format!("haft plan make {}", quote::shell(&args.request))));
     }
     let wish = PlanMakingRequest { request: &request, input: given.as_ref(), settings: &settings };
-    let tools = AvailableTools::find(&settings, host).await?;
+    let tools = AvailableTools::find(&settings, &cx.host).await?;
     let catalogue = plan_run::catalogue(tools.offered());
     let made = planning::request_plan(&model, tools.offered(), &catalogue, &wish).await?;
     let plan = made.checked;
@@ -107,19 +91,47 @@ pub(crate) async fn run(
     output::print_note(format_args!("\n{}\n", planning::nodes(plan.plan())));
     output::print_note(format_args!("made a plan ({})", usage_summary(made.usage)));
     planning::warn_of_dangerous(&plan);
-    if setting_args.json {
-        output::write_json(&serde_json::json!({"event": "plan_made", "plan": plan.plan()}))?;
+    if cx.setting_args.json {
+        output::write_json(&json!({"event": "plan_made", "plan": plan.plan()}))?;
     }
-    if let Err(err) = confirm_plan(&plan, &args, &settings).await {
-        return Err(keep_plan(err, &plan, &args));
+    let is_named = |contract: &&Contract| {
+        settings.allow.iter().any(|name| planning::is_name_of(name, &contract.id))
+    };
+    let refusal = if !args.yes {
+        let is_confirmed = ask_confirmation("\nRun this plan?").await == Some(true);
+        (!is_confirmed).then(|| "the plan was not run".to_owned())
+    } else if has_person(&args.drive) || args.drive.allow_dangerous {
+        None
+    } else {
+        // The plan would stop half done if a dangerous tool needs an answer that the person cannot give here.
+        let dangerous = plan.dangerous_tools().into_iter().filter(|it| !is_named(it));
+        let refused: Vec<&str> = dangerous.map(|contract| contract.id.as_str()).collect();
+        (!refused.is_empty()).then(|| {
+            format!(
+                "the plan calls dangerous tools that you did not allow, so it was not run: {}; give --allow with each, or \
+                 offer others with --tools",
+                refused.join(", ")
+            )
+        })
+    };
+    if let Some(refusal) = refusal {
+        // The plan cost time and money, so it is saved.
+        let text = serde_json::to_string_pretty(plan.plan()).map_err(io::Error::other);
+        return Err(match text.and_then(|text| save(&text, Path::new(""))) {
+            Ok(name) => CommandError::refused(format!("{refusal}; it is kept in {name}"))
+                .hint(planning::run_command(&plan, &name, args.input.as_deref())),
+            Err(why) => {
+                CommandError::refused(format!("{refusal}, and it could not be kept: {why}"))
+            }
+        });
     }
-    let run = compose::new_run(host.now_ms())?;
+    let run = compose::new_run(cx.host.now_ms())?;
     let work = PlanRun { plan, tools, run, start: RunStartMode::New, input: given };
-    let driven = plan_run::drive(work, &args.drive, setting_args, settings, host).await?;
-    if setting_args.json {
-        plan_run::print_output(&driven, setting_args)?;
+    let driven = plan_run::drive(work, &args.drive, &cx.setting_args, settings, &cx.host).await?;
+    if cx.setting_args.json {
+        plan_run::print_output(&driven, &cx.setting_args)?;
     }
-    plan_run::print_end(&driven, &args.drive, setting_args);
+    plan_run::print_end(&driven, &args.drive, &cx.setting_args);
     let status = plan_run::plan_status(&driven);
     match driven.trace.ending {
         // A person who stopped the plan wants no answer from it.
@@ -129,7 +141,7 @@ pub(crate) async fn run(
         | PlanEnding::InDoubt
         | PlanEnding::Deadlock { .. } => {}
     }
-    let answered = answer_request(&model, &request, &driven, setting_args).await;
+    let answered = answer_request(&model, &request, &driven, &cx.setting_args).await;
     match (status, answered) {
         (_, Ok(())) => Ok(status),
         (CommandStatus::Done, Err(err)) => Err(err),
@@ -140,60 +152,6 @@ pub(crate) async fn run(
 
 fn has_person(args: &DriveArgs) -> bool {
     !args.headless && io::stdin().is_terminal() && io::stderr().is_terminal()
-}
-
-/// Returns once the plan may be run. If a dangerous tool needs an answer that the person cannot give here, the plan does not
-/// begin at all: it would stop half done.
-async fn confirm_plan(
-    plan: &CheckedPlan,
-    args: &DoArgs,
-    settings: &EffectiveSettings,
-) -> Result<(), CommandError> {
-    if !args.yes {
-        return match ask_confirmation("\nRun this plan?").await {
-            Some(true) => Ok(()),
-            Some(false) | None => Err(CommandError::refused("the plan was not run")),
-        };
-    }
-    if has_person(&args.drive) || args.drive.allow_dangerous {
-        return Ok(());
-    }
-    let is_named = |contract: &&Contract| {
-        settings.allow.iter().any(|name| planning::is_name_of(name, &contract.id))
-    };
-    let dangerous = plan.dangerous_tools().into_iter().filter(|contract| !is_named(contract));
-    let refused: Vec<&str> = dangerous.map(|contract| contract.id.as_str()).collect();
-    match refused.as_slice() {
-        [] => Ok(()),
-        tools => Err(CommandError::refused(format!(
-            "the plan calls dangerous tools that you did not allow, so it was not run: {}; give --allow with each, or offer \
-             others with --tools",
-            tools.join(", ")
-        ))),
-    }
-}
-
-/// Saves a plan that is not run, because it cost time and money. Names the file and the command that runs it.
-fn keep_plan(err: CommandError, plan: &CheckedPlan, args: &DoArgs) -> CommandError {
-    let message = &err.message;
-    let text = serde_json::to_string_pretty(plan.plan()).map_err(io::Error::other);
-    match text.and_then(|text| save(&text, Path::new(""))) {
-        Ok(name) => {
-            let mut command = format!("haft run {name}");
-            for tool in planning::dangerous(plan) {
-                command.push_str(&format!(" --allow {tool}"));
-            }
-            if let Some(input) = &args.input {
-                command.push_str(&format!(" --input {}", quote::shell(input)));
-            }
-            let message = format!("{message}; it is kept in {name}");
-            CommandError { message, ..err }.hint(command)
-        }
-        Err(why) => {
-            let message = format!("{message}, and it could not be kept: {why}");
-            CommandError { message, ..err }
-        }
-    }
 }
 
 /// Writes a plan into a new file beside other saved plans, and returns the name of the file.
@@ -225,7 +183,28 @@ async fn answer_request(
         () = stop.cancelled() => Err(SynthesisError::Model(haft_model::ModelError::Cancelled)),
     };
     match answered {
-        Ok(answer) => print_answer(model, &answer, driven, settings),
+        Ok(answer) => {
+            let is_cut = answer.stop == ModelStopReason::Length;
+            if settings.json {
+                return output::write_json(&json!({
+                    "event": "answered",
+                    "run": driven.run,
+                    "model": model.name(),
+                    "text": answer.text,
+                    "is_cut": is_cut,
+                    "usage": answer.usage,
+                }));
+            }
+            output::write_data(&answer.text)?;
+            if is_cut {
+                output::print_warning(
+                    "the answer reached the model's greatest length and is cut",
+                    None,
+                );
+            }
+            output::print_aside(usage_summary(answer.usage));
+            Ok(())
+        }
         Err(err) => {
             if !settings.json {
                 plan_run::print_output(driven, settings)?;
@@ -244,33 +223,6 @@ async fn answer_request(
             Err(err.hint(format!("haft runs show {}", driven.run)))
         }
     }
-}
-
-fn print_answer(
-    model: &ProviderModel,
-    answer: &ModelAnswer,
-    driven: &PlanRunResult,
-    settings: &SettingArgs,
-) -> Result<(), CommandError> {
-    let is_cut = answer.stop == ModelStopReason::Length;
-    if settings.json {
-        let (run, text) = (driven.run.as_str(), answer.text.as_str());
-        let (model, usage) = (model.name(), answer.usage);
-        return output::write_json(&DoReport {
-            event: "answered",
-            run,
-            model,
-            text,
-            is_cut,
-            usage,
-        });
-    }
-    output::write_data(&answer.text)?;
-    if is_cut {
-        output::print_warning("the answer reached the model's greatest length and is cut", None);
-    }
-    output::print_aside(usage_summary(answer.usage));
-    Ok(())
 }
 
 #[cfg(test)]

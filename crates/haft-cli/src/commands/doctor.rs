@@ -15,19 +15,18 @@ use std::path::PathBuf;
 
 use clap::Args;
 use haft_policy::RuleAction;
-use haft_sandbox::{Availability, KernelSupport, Launcher, MechanismSupport, Network};
+use haft_sandbox::{Availability, KernelSupport, Launcher, Network};
 use serde::Serialize;
 use serde_json::json;
 
-use crate::arguments::setting_args::SettingArgs;
-use crate::error::{CommandError, CommandStatus};
+use crate::arguments::cli_context::CliContext;
+use crate::error::{CommandError, CommandResult, CommandStatus};
 use crate::model::ModelArgs;
 use crate::plan_run;
-use crate::views::output;
 use files::FilesReport;
+use haft_app::compose;
 use haft_app::host::AppHost;
 use haft_app::settings::EffectiveSettings;
-use haft_app::{compose, settings};
 use layers::{CommandNetworking, LayerEnforcement, LayerReport, layers};
 use mcp::{ServerReport, server_reports};
 use model::{ModelReport, model_report};
@@ -113,13 +112,9 @@ struct BashReport {
 }
 
 /// Runs the command.
-pub(crate) async fn run(
-    args: &DoctorArgs,
-    setting_args: &SettingArgs,
-    host: &AppHost,
-) -> Result<CommandStatus, CommandError> {
-    let settings = settings::resolve(&setting_args.overrides(), host)?;
-    let helper = host.program()?;
+pub(crate) async fn run(args: &DoctorArgs, cx: &CliContext) -> CommandResult {
+    let settings = cx.resolve_settings()?;
+    let helper = cx.host.program()?;
     let kernel = KernelSupport::probe(&helper).map_err(|err| unknown(&err))?;
     let (network, networking) = if settings.allow_network {
         (Network::Host, CommandNetworking::Open)
@@ -127,48 +122,43 @@ pub(crate) async fn run(
         (Network::Loopback, CommandNetworking::Granted)
     };
     let launcher = Launcher::new(helper.clone());
-    let enforceable = launcher.probe_enforcement(network, compose::mechanisms(host)).await;
+    let enforceable = launcher.probe_enforcement(network, compose::mechanisms(&cx.host)).await;
     let layers = layers(&enforceable.map_err(|err| unknown(&err))?, networking, &kernel);
-    let bash = bash(&settings, host).await?;
+    let bash = bash(&settings, &cx.host).await?;
     let roots = compose::roots(&settings)?.paths();
-    let places = compose::host_paths(&settings, host, &roots);
-    let path = host.variable("PATH").unwrap_or_default();
+    let places = compose::host_paths(&settings, &cx.host, &roots);
+    let path = cx.host.variable("PATH").unwrap_or_default();
     let sandbox = if settings.sandbox.is_off { SandboxReport::Off } else { SandboxReport::On };
     let is_full = layers.iter().all(|layer| layer.reach == LayerEnforcement::Full);
+    let mechanisms = kernel.mechanisms.iter().map(|offer| {
+        let (available, detail, remedy) = match &offer.state {
+            Availability::Available(detail) => (true, detail.clone(), None),
+            Availability::Missing { why, remedy } => (false, why.clone(), Some(remedy.clone())),
+        };
+        MechanismReport { name: offer.mechanism.name(), available, detail, remedy }
+    });
     let report = DoctorReport {
         enforceable: is_full && sandbox == SandboxReport::On,
         sandbox,
         layers,
-        kernel: kernel.mechanisms.iter().map(mechanism).collect(),
+        kernel: mechanisms.collect(),
         programs: programs(&path, &places, &roots),
         home: places.home.clone(),
         seen: VisiblePathsReport::find(places, &settings.sandbox, &roots),
-        python: python_reports(&settings, host).await?,
-        mcp: server_reports(&settings, host)?,
-        web_search: search_reports(&compose::search(&settings, host)),
-        model: model_report(&args.model.choice(), &settings.model, host),
-        files: FilesReport::find(&settings, host),
+        python: python_reports(&settings, &cx.host).await?,
+        mcp: server_reports(&settings, &cx.host)?,
+        web_search: search_reports(&compose::search(&settings, &cx.host)),
+        model: model_report(&args.model.choice(), &settings.model, &cx.host),
+        files: FilesReport::find(&settings, &cx.host),
         bash,
     };
-    if setting_args.json {
-        output::write_json(&report)?;
-    } else {
-        output::write_data(&output::escape_controls(&text::text(&report)))?;
-    }
+    cx.print_answer(&report, || text::text(&report))?;
     let is_well = report.enforceable && report.files.are_writable();
     Ok(if is_well { CommandStatus::Done } else { CommandStatus::Failed })
 }
 
 fn unknown(err: &dyn std::error::Error) -> CommandError {
     CommandError::failed(format!("what can be enforced here cannot be found out: {err}"))
-}
-
-fn mechanism(offer: &MechanismSupport) -> MechanismReport {
-    let (available, detail, remedy) = match &offer.state {
-        Availability::Available(detail) => (true, detail.clone(), None),
-        Availability::Missing { why, remedy } => (false, why.clone(), Some(remedy.clone())),
-    };
-    MechanismReport { name: offer.mechanism.name(), available, detail, remedy }
 }
 
 /// Judges a plain command, and a line whose command is known only when it runs.

@@ -1,10 +1,10 @@
-//! The report of `haft skills check` and `haft agents check`: the names, the problems, and the errors that leave a file out.
+//! The reports that `haft skills` and `haft agents` share: the check of the files, and the error of an unknown name.
 
-use haft::{FileProblem, ProblemSeverity};
+use haft::{FileProblem, ProblemSeverity, near_matches};
 use serde_json::json;
 
-use crate::error::{CommandError, CommandStatus};
-use crate::views::output;
+use crate::arguments::cli_context::CliContext;
+use crate::error::{CommandError, CommandResult, CommandStatus};
 use crate::views::path_text::counted;
 
 /// The checked files and their problems.
@@ -17,31 +17,44 @@ pub(super) struct FileCheckReport<'a> {
 
 impl FileCheckReport<'_> {
     /// Prints the report. The command fails if there is an error.
-    pub(super) fn print_report(&self, is_json: bool) -> Result<CommandStatus, CommandError> {
-        let errors = self.count(ProblemSeverity::Error);
-        let warnings = self.count(ProblemSeverity::Warning);
-        if is_json {
-            output::write_json(&json!({
-                (format!("{}s", self.noun)): self.names,
-                "problems": self.problems,
-                "errors": errors,
-                "warnings": warnings,
-            }))?;
-        } else {
+    pub(super) fn print_report(&self, cx: &CliContext) -> CommandResult {
+        let count = |severity: ProblemSeverity| {
+            self.problems.iter().filter(|problem| problem.severity == severity).count()
+        };
+        let (errors, warnings) = (count(ProblemSeverity::Error), count(ProblemSeverity::Warning));
+        let report = json!({
+            (format!("{}s", self.noun)): self.names,
+            "problems": self.problems,
+            "errors": errors,
+            "warnings": warnings,
+        });
+        cx.print_answer(&report, || {
             let lines = self.problems.iter().map(|problem| format!("{problem}\n"));
             let counts = [
                 counted(self.names.len(), self.noun),
                 counted(errors, "error"),
                 counted(warnings, "warning"),
             ];
-            output::write_data(&output::escape_controls(
-                &(lines.collect::<String>() + &counts.join(", ")),
-            ))?;
-        }
+            lines.collect::<String>() + &counts.join(", ")
+        })?;
         Ok(if errors == 0 { CommandStatus::Done } else { CommandStatus::Failed })
     }
+}
 
-    fn count(&self, severity: ProblemSeverity) -> usize {
-        self.problems.iter().filter(|problem| problem.severity == severity).count()
-    }
+/// Returns the error of a name that no file has. A problem of the named file is why that file is left out.
+pub(super) fn unknown_name_error(
+    noun: &str,
+    name: &str,
+    names: &[&str],
+    problem: Option<&FileProblem>,
+) -> CommandError {
+    let near = near_matches(name, names.iter().copied());
+    let advice = if near.is_empty() {
+        format!("expected one of {}", names.join(", "))
+    } else {
+        format!("did you mean {}?", near.join(" or "))
+    };
+    let problem = problem.map(|problem| format!("\n{problem}")).unwrap_or_default();
+    CommandError::usage(format!("no {noun} is called {name:?}: {advice}{problem}"))
+        .hint(format!("haft {noun}s list"))
 }

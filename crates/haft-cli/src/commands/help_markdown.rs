@@ -4,14 +4,14 @@
 use clap::Command;
 use haft_app::manifest::setting::{SETTINGS, Widens};
 
-use crate::error::{CommandError, CommandStatus};
+use crate::error::{CommandResult, CommandStatus};
 use crate::views::output;
 
 /// Characters of a line of help.
 const WIDTH: usize = 100;
 
 /// Runs the command: prints the help of the command line `haft`.
-pub(crate) fn run(haft: Command) -> Result<CommandStatus, CommandError> {
+pub(crate) fn run(haft: Command) -> CommandResult {
     let mut haft = haft.term_width(WIDTH);
     // Hands settings down to the commands, and gives commands their full names.
     haft.build();

@@ -6,10 +6,8 @@ use std::io::{self, Write};
 use clap::Args;
 use serde::Serialize;
 
-use crate::arguments::setting_args::SettingArgs;
-use crate::error::{CommandError, CommandStatus};
-use crate::views::output;
-use haft_app::host::AppHost;
+use crate::arguments::cli_context::CliContext;
+use crate::error::{CommandError, CommandResult, CommandStatus};
 use haft_app::manifest::{FILE_NAME, ManifestFile};
 use haft_app::quote;
 use haft_app::trust::TrustStore;
@@ -34,14 +32,10 @@ struct InitReport<'a> {
 }
 
 /// Runs the command.
-pub(crate) fn run(
-    _: &InitArgs,
-    setting_args: &SettingArgs,
-    host: &AppHost,
-) -> Result<CommandStatus, CommandError> {
-    let directory = match &setting_args.root {
+pub(crate) fn run(_: &InitArgs, cx: &CliContext) -> CommandResult {
+    let directory = match &cx.setting_args.root {
         Some(root) => root.clone(),
-        None => host.working_directory()?,
+        None => cx.host.working_directory()?,
     };
     let path = directory.join(FILE_NAME);
     let written = OpenOptions::new()
@@ -57,12 +51,10 @@ pub(crate) fn run(
         _ => CommandError::usage(format!("{} cannot be written: {err}", path.display())),
     })?;
     let file = ManifestFile::read(&path)?;
-    TrustStore::new(host.state().trust()).grant(&file, host.now_ms())?;
-    if setting_args.json {
-        output::write_json(&InitReport { path: file.path() })?;
-    } else {
-        output::write_data(&output::escape_controls(&format!("wrote {}", file.path().display())))?;
-    }
+    TrustStore::new(cx.host.state().trust()).grant(&file, cx.host.now_ms())?;
+    cx.print_answer(&InitReport { path: file.path() }, || {
+        format!("wrote {}", file.path().display())
+    })?;
     Ok(CommandStatus::Done)
 }
 

@@ -5,30 +5,25 @@ use std::io::IsTerminal;
 
 use haft_mcp::{McpServerParts, serve_stdio};
 
+use crate::arguments::cli_context::CliContext;
 use crate::arguments::run_address::{RunAddress, RunAddressArgs};
-use crate::arguments::setting_args::SettingArgs;
-use crate::error::{CommandError, CommandStatus};
+use crate::error::{CommandError, CommandResult, CommandStatus};
 use crate::signals;
 use crate::views::output;
-use haft_app::host::AppHost;
-use haft_app::{compose, id, settings, skills};
+use haft_app::{compose, id, skills};
 
 /// Runs the command.
-pub(crate) async fn run(
-    args: &RunAddressArgs,
-    setting_args: &SettingArgs,
-    host: &AppHost,
-) -> Result<CommandStatus, CommandError> {
-    let settings = settings::resolve(&setting_args.overrides(), host)?;
+pub(crate) async fn run(args: &RunAddressArgs, cx: &CliContext) -> CommandResult {
+    let settings = cx.resolve_settings()?;
     let RunAddress { run, position: place, resume } =
-        args.run_address(&settings.scope, host.now_ms())?;
-    let runtime = compose::runtime(&settings, host).await?;
-    compose::recover(&runtime, host).await?;
-    let session = compose::open_connection(&runtime, &settings, host, "mcp")?;
+        args.run_address(&settings.scope, cx.host.now_ms())?;
+    let runtime = compose::runtime(&settings, &cx.host).await?;
+    compose::recover(&runtime, &cx.host).await?;
+    let session = compose::open_connection(&runtime, &settings, &cx.host, "mcp")?;
     // A later connection may recall what was answered in this one, cut outputs included.
     session.keep_outputs();
     if runtime.registry().contract("skill").is_some() {
-        skills::warn_of_problems(&session, host);
+        skills::warn_of_problems(&session, &cx.host);
     }
     let shutdown = signals::stop_token()?;
     if std::io::stdin().is_terminal() {
@@ -40,7 +35,7 @@ pub(crate) async fn run(
         run,
         address: place,
         resume,
-        clock: host.clock(),
+        clock: cx.host.clock(),
         explain: |err| CommandError::from(err).message,
         state_key: id::random_bytes()?,
         resource_provider: None,

@@ -15,10 +15,9 @@ use self::login::McpLoginArgs;
 use self::logout::McpLogoutArgs;
 use self::remove::McpRemoveArgs;
 use self::test::McpTestArgs;
+use crate::arguments::cli_context::CliContext;
 use crate::arguments::run_address::RunAddressArgs;
-use crate::arguments::setting_args::SettingArgs;
-use crate::error::{CommandError, CommandStatus};
-use haft_app::host::AppHost;
+use crate::error::{CommandError, CommandResult};
 
 /// Serve the tools to an MCP client, or use the tools of other MCP servers
 ///
@@ -82,18 +81,14 @@ pub(crate) enum McpCommand {
 }
 
 /// Runs a command about servers.
-pub(crate) async fn run(
-    command: McpCommand,
-    setting_args: &SettingArgs,
-    host: &AppHost,
-) -> Result<CommandStatus, CommandError> {
+pub(crate) async fn run(command: McpCommand, cx: &CliContext) -> CommandResult {
     match command {
-        McpCommand::Add(args) => add::run(args, setting_args, host).await,
-        McpCommand::List => list::run(setting_args, host),
-        McpCommand::Remove(args) => remove::run(&args, setting_args, host).await,
-        McpCommand::Test(args) => test::run(&args, setting_args, host).await,
-        McpCommand::Login(args) => login::run(&args, setting_args, host).await,
-        McpCommand::Logout(args) => logout::run(&args, setting_args, host),
+        McpCommand::Add(args) => add::run(args, cx).await,
+        McpCommand::List => list::run(cx),
+        McpCommand::Remove(args) => remove::run(&args, cx).await,
+        McpCommand::Test(args) => test::run(&args, cx).await,
+        McpCommand::Login(args) => login::run(&args, cx).await,
+        McpCommand::Logout(args) => logout::run(&args, cx),
     }
 }
 

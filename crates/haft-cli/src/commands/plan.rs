@@ -7,10 +7,9 @@ mod show;
 
 use clap::{Args, Subcommand};
 
-use crate::arguments::setting_args::SettingArgs;
-use crate::error::{CommandError, CommandStatus};
+use crate::arguments::cli_context::CliContext;
+use crate::error::CommandResult;
 use crate::programs;
-use haft_app::host::AppHost;
 
 /// Check, draw and make plans
 ///
@@ -35,14 +34,10 @@ pub(crate) enum PlanCommand {
 }
 
 /// Runs the command.
-pub(crate) async fn run(
-    args: PlanArgs,
-    setting_args: &SettingArgs,
-    host: &AppHost,
-) -> Result<CommandStatus, CommandError> {
+pub(crate) async fn run(args: PlanArgs, cx: &CliContext) -> CommandResult {
     match args.command {
-        PlanCommand::Check(args) => check::run(&args, setting_args, host).await,
-        PlanCommand::Show(args) => show::run(&args, setting_args),
-        PlanCommand::Make(_) => programs::replace_with(programs::AGENT, host),
+        PlanCommand::Check(args) => check::run(&args, cx).await,
+        PlanCommand::Show(args) => show::run(&args, cx.setting_args.json),
+        PlanCommand::Make(_) => programs::replace_with(programs::AGENT, &cx.host),
     }
 }

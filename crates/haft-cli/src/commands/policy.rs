@@ -12,10 +12,9 @@ mod test;
 
 use clap::{Args, Subcommand};
 
-use crate::arguments::setting_args::SettingArgs;
+use crate::arguments::cli_context::CliContext;
 use crate::arguments::setting_args::preset_parser;
-use crate::error::{CommandError, CommandStatus};
-use haft_app::host::AppHost;
+use crate::error::CommandResult;
 use haft_app::preset::Preset;
 
 /// Show, explain and check the rules that decide what calls may do
@@ -75,19 +74,13 @@ enum PolicyCommand {
 }
 
 /// Runs the command.
-pub(crate) async fn run(
-    args: PolicyArgs,
-    setting_args: &SettingArgs,
-    host: &AppHost,
-) -> Result<CommandStatus, CommandError> {
+pub(crate) async fn run(args: PolicyArgs, cx: &CliContext) -> CommandResult {
     match args.command {
-        PolicyCommand::List => list::run(setting_args, host).await,
-        PolicyCommand::Explain { tool, input } => {
-            explain::run(&tool, &input, setting_args, host).await
-        }
-        PolicyCommand::Check => check::run(setting_args, host).await,
-        PolicyCommand::Test => test::run(setting_args, host),
+        PolicyCommand::List => list::run(cx).await,
+        PolicyCommand::Explain { tool, input } => explain::run(&tool, &input, cx).await,
+        PolicyCommand::Check => check::run(cx).await,
+        PolicyCommand::Test => test::run(cx),
         PolicyCommand::Preset { name } => preset::run(name),
-        PolicyCommand::Remove { number } => remove::run(number, setting_args, host),
+        PolicyCommand::Remove { number } => remove::run(number, cx),
     }
 }

@@ -12,10 +12,10 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use self::add::RegistryAddArgs;
+use crate::arguments::cli_context::CliContext;
+use crate::error::CommandResult;
+
 pub(crate) use self::directory_scan::{ScannedDirectory, scan_entries};
-use crate::arguments::setting_args::SettingArgs;
-use crate::error::{CommandError, CommandStatus};
-use haft_app::host::AppHost;
 
 /// Check, list and register Python tools
 ///
@@ -74,22 +74,18 @@ struct RegistryDirectoryArgs {
 }
 
 /// Runs the command.
-pub(crate) async fn run(
-    args: RegistryArgs,
-    setting_args: &SettingArgs,
-    host: &AppHost,
-) -> Result<CommandStatus, CommandError> {
+pub(crate) async fn run(args: RegistryArgs, cx: &CliContext) -> CommandResult {
     match args.command {
-        RegistryCommand::Check(args) => check::run(args.dir.as_deref(), setting_args, host).await,
-        RegistryCommand::List(args) => list::run(args.dir.as_deref(), setting_args, host).await,
+        RegistryCommand::Check(args) => check::run(args.dir.as_deref(), cx).await,
+        RegistryCommand::List(args) => list::run(args.dir.as_deref(), cx).await,
         RegistryCommand::Sync { directory, check, force } => {
             let mode = match (check, force) {
                 (true, _) => sync::SyncMode::Report,
                 (false, false) => sync::SyncMode::Write,
                 (false, true) => sync::SyncMode::WriteOver,
             };
-            sync::run(directory.dir.as_deref(), mode, setting_args, host).await
+            sync::run(directory.dir.as_deref(), mode, cx).await
         }
-        RegistryCommand::Add(args) => add::run(args, setting_args, host).await,
+        RegistryCommand::Add(args) => add::run(args, cx).await,
     }
 }

@@ -3,18 +3,15 @@
 
 use clap::Args;
 use haft_contract::RunId;
-use haft_journal::{RunQuery, RunRow};
+use haft_journal::RunQuery;
 use haft_plan::drive::{PlanRunError, RunStartMode, recorded_plan};
-use haft_plan::{Plan, PlanInput, check};
-use serde_json::Value;
+use haft_plan::{PlanInput, check};
 
-use crate::arguments::setting_args::SettingArgs;
-use crate::error::{CommandError, CommandErrorKind, CommandStatus};
+use crate::arguments::cli_context::CliContext;
+use crate::error::{CommandError, CommandErrorKind, CommandResult};
 use crate::plan_run::{self, DriveArgs, PlanRun, doubt_settlement};
 use haft_app::compose::AvailableTools;
-use haft_app::host::AppHost;
-use haft_app::settings::EffectiveSettings;
-use haft_app::{quote, settings};
+use haft_app::quote;
 
 /// Go on with the run of a plan that was stopped or killed
 ///
@@ -49,42 +46,9 @@ pub(crate) struct ResumeArgs {
 }
 
 /// Runs the command.
-pub(crate) async fn run(
-    args: ResumeArgs,
-    setting_args: &SettingArgs,
-    host: &AppHost,
-) -> Result<CommandStatus, CommandError> {
+pub(crate) async fn run(args: ResumeArgs, cx: &CliContext) -> CommandResult {
     let run = RunId::parse(&args.run).map_err(CommandError::usage)?;
-    let settings = settings::resolve(&setting_args.overrides(), host)?;
-    let (plan, input) = open_recorded_plan(&run, &settings).await?;
-    let tools = AvailableTools::find(&settings, host).await?;
-    let given = input.as_ref().map_or(PlanInput::Absent, PlanInput::Given);
-    let plan = check(&plan, &plan_run::catalogue(tools.offered()), given)
-        .map_err(|problems| plan_run::invalid_plan_error(&format!("of run {run}"), &problems))?;
-    let start = if args.retry_failed { RunStartMode::RetryFailed } else { RunStartMode::Resume };
-    let mut work = PlanRun { plan, tools, run, start, input };
-    let may_ask = !args.drive.headless && !setting_args.json;
-    let driven = loop {
-        let (again, settings) = (work.clone(), settings.clone());
-        let journal = settings.durability.journal.clone();
-        let driven = plan_run::drive(again, &args.drive, setting_args, settings, host).await?;
-        // A verdict stays recorded, so each round leaves fewer calls in doubt.
-        if !(may_ask && doubt_settlement::settle_doubts(&driven, &journal).await?) {
-            break driven;
-        }
-        // The failed nodes had their retry.
-        work.start = RunStartMode::Resume;
-    };
-    plan_run::print_output(&driven, setting_args)?;
-    plan_run::print_end(&driven, &args.drive, setting_args);
-    Ok(plan_run::plan_status(&driven))
-}
-
-/// Returns the plan that a run keeps, and its input.
-async fn open_recorded_plan(
-    run: &RunId,
-    settings: &EffectiveSettings,
-) -> Result<(Plan, Option<Value>), CommandError> {
+    let settings = cx.resolve_settings()?;
     let unknown = || {
         CommandError::usage(format!("there is no run {run} in the journal"))
             .kind(CommandErrorKind::UnknownRun)
@@ -93,49 +57,62 @@ async fn open_recorded_plan(
     let journal = settings.durability.journal.open_to_read().await?.ok_or_else(unknown)?;
     let query = RunQuery { run: Some(run.clone()), ..RunQuery::default() };
     let row = journal.runs(query).await?.into_iter().next().ok_or_else(unknown)?;
-    let kept = recorded_plan(&*journal, run).await.map_err(|err| match err {
+    let kept = recorded_plan(&*journal, &run).await.map_err(|err| match err {
         PlanRunError::Journal(err) => CommandError::from(err),
         err @ PlanRunError::Incomplete { .. } => {
             CommandError::usage(err).hint(format!("haft run PLAN --run {run}"))
         }
         err => CommandError::failed(err).hint(format!("haft runs show {run}")),
     });
-    let kept = kept?.ok_or_else(|| no_plan_error(&row))?;
-    check_root(&row, settings)?;
-    Ok(kept)
-}
-
-/// Returns the error of a run without a plan, with the command that resumes it.
-fn no_plan_error(row: &RunRow) -> CommandError {
-    let RunRow { id, front_end, .. } = row;
-    if front_end == plan_run::FRONT_END {
+    let Some((plan, input)) = kept? else {
+        let (by, hint) = (row.front_end.as_str(), format!("haft run PLAN --run {run}"));
+        if by == plan_run::FRONT_END {
+            let message = format!(
+                "run {run} ended before its plan was kept, so no node was started: begin it again with the same name"
+            );
+            return Err(CommandError::usage(message).hint(hint));
+        }
+        let hint = match by {
+            "mcp" => format!("haft mcp --run {run}"),
+            "cli" => format!("haft call --run {run} --resume replay TOOL INPUT"),
+            _ => format!("haft runs show {run}"),
+        };
         let message = format!(
-            "run {id} ended before its plan was kept, so no node was started: begin it again with the same name"
+            "run {run} was begun by {by} and keeps no plan: only the client that made its calls can resume it"
         );
-        return CommandError::usage(message).hint(format!("haft run PLAN --run {id}"));
-    }
-    let hint = match front_end.as_str() {
-        "mcp" => format!("haft mcp --run {id}"),
-        "cli" => format!("haft call --run {id} --resume replay TOOL INPUT"),
-        _ => format!("haft runs show {id}"),
+        return Err(CommandError::usage(message).hint(hint));
     };
-    let message = format!(
-        "run {id} was begun by {front_end} and keeps no plan: only the client that made its calls can resume it"
-    );
-    CommandError::usage(message).hint(hint)
-}
-
-/// Returns an error in another workspace than the plan's: its paths would mean other files there.
-fn check_root(row: &RunRow, settings: &EffectiveSettings) -> Result<(), CommandError> {
+    // In another workspace, the paths of the plan would mean other files.
     let root = settings.root.canonicalize().map_err(|err| {
         CommandError::usage(format!("root {} cannot be used: {err}", settings.root.display()))
     })?;
-    if root.to_string_lossy() == row.root {
-        return Ok(());
+    if root.to_string_lossy() != row.root {
+        let (begun, here) = (&row.root, root.display());
+        let message =
+            format!("run {run} was begun in {begun}, and this is {here}: go on with it there");
+        return Err(CommandError::usage(message)
+            .hint(format!("cd {} && haft resume {run}", quote::shell(begun))));
     }
-    let (run, begun, here) = (&row.id, &row.root, root.display());
-    let message =
-        format!("run {run} was begun in {begun}, and this is {here}: go on with it there");
-    Err(CommandError::usage(message)
-        .hint(format!("cd {} && haft resume {run}", quote::shell(begun))))
+    let tools = AvailableTools::find(&settings, &cx.host).await?;
+    let given = input.as_ref().map_or(PlanInput::Absent, PlanInput::Given);
+    let plan = check(&plan, &plan_run::catalogue(tools.offered()), given)
+        .map_err(|problems| plan_run::invalid_plan_error(&format!("of run {run}"), &problems))?;
+    let start = if args.retry_failed { RunStartMode::RetryFailed } else { RunStartMode::Resume };
+    let mut work = PlanRun { plan, tools, run, start, input };
+    let may_ask = !args.drive.headless && !cx.setting_args.json;
+    let driven = loop {
+        let (again, settings) = (work.clone(), settings.clone());
+        let journal = settings.durability.journal.clone();
+        let driven =
+            plan_run::drive(again, &args.drive, &cx.setting_args, settings, &cx.host).await?;
+        // A verdict stays recorded, so each round leaves fewer calls in doubt.
+        if !(may_ask && doubt_settlement::settle_doubts(&driven, &journal).await?) {
+            break driven;
+        }
+        // The failed nodes had their retry.
+        work.start = RunStartMode::Resume;
+    };
+    plan_run::print_output(&driven, &cx.setting_args)?;
+    plan_run::print_end(&driven, &args.drive, &cx.setting_args);
+    Ok(plan_run::plan_status(&driven))
 }

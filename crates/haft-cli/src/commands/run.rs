@@ -7,13 +7,12 @@ use haft_contract::RunId;
 use haft_plan::PlanInput;
 use haft_plan::drive::RunStartMode;
 
+use crate::arguments::cli_context::CliContext;
 use crate::arguments::input;
-use crate::arguments::setting_args::SettingArgs;
-use crate::error::{CommandError, CommandStatus};
+use crate::error::{CommandError, CommandResult};
 use crate::plan_run::{self, DriveArgs, PlanRun, PlanText, dry_run};
+use haft_app::compose;
 use haft_app::compose::AvailableTools;
-use haft_app::host::AppHost;
-use haft_app::{compose, settings};
 
 /// Run a plan and print its output
 ///
@@ -56,27 +55,24 @@ pub(crate) struct RunArgs {
 }
 
 /// Runs the command.
-pub(crate) async fn run(
-    args: RunArgs,
-    setting_args: &SettingArgs,
-    host: &AppHost,
-) -> Result<CommandStatus, CommandError> {
+pub(crate) async fn run(args: RunArgs, cx: &CliContext) -> CommandResult {
     let text = PlanText::read(&args.file)?;
     let input = args.input.as_deref().map(input::read_plan_input).transpose()?;
     let run = match &args.run {
         Some(name) => RunId::parse(name).map_err(CommandError::usage)?,
-        None => compose::new_run(host.now_ms())?,
+        None => compose::new_run(cx.host.now_ms())?,
     };
-    let settings = settings::resolve(&setting_args.overrides(), host)?;
-    let tools = AvailableTools::find(&settings, host).await?;
+    let settings = cx.resolve_settings()?;
+    let tools = AvailableTools::find(&settings, &cx.host).await?;
     let given = input.as_ref().map_or(PlanInput::Absent, PlanInput::Given);
     let plan = text.check(&plan_run::catalogue(tools.offered()), given)?;
     let work = PlanRun { plan, tools, run, start: RunStartMode::New, input };
     if args.dry_run {
-        return dry_run::print_dry_run(&work, &args.drive, setting_args, settings, host).await;
+        return dry_run::print_dry_run(&work, &args.drive, &cx.setting_args, settings, &cx.host)
+            .await;
     }
-    let driven = plan_run::drive(work, &args.drive, setting_args, settings, host).await?;
-    plan_run::print_output(&driven, setting_args)?;
-    plan_run::print_end(&driven, &args.drive, setting_args);
+    let driven = plan_run::drive(work, &args.drive, &cx.setting_args, settings, &cx.host).await?;
+    plan_run::print_output(&driven, &cx.setting_args)?;
+    plan_run::print_end(&driven, &args.drive, &cx.setting_args);
     Ok(plan_run::plan_status(&driven))
 }

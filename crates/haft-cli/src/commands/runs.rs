@@ -20,10 +20,9 @@ use clap::{Args, Subcommand};
 use haft_contract::RunId;
 use haft_journal::Journal;
 
+use crate::arguments::cli_context::CliContext;
 use crate::arguments::latest;
-use crate::arguments::setting_args::SettingArgs;
-use crate::error::{CommandError, CommandErrorKind, CommandStatus};
-use haft_app::host::AppHost;
+use crate::error::{CommandError, CommandErrorKind, CommandResult};
 use haft_app::settings;
 
 pub(crate) use doubts::DOUBTS_SHOWN_MAX;
@@ -59,16 +58,11 @@ enum RunsCommand {
 }
 
 /// Runs the command.
-pub(crate) async fn run(
-    args: RunsArgs,
-    setting_args: &SettingArgs,
-    host: &AppHost,
-) -> Result<CommandStatus, CommandError> {
-    let json = setting_args.json;
-    let durability = settings::resolve_durability(&setting_args.overrides(), host)?;
+pub(crate) async fn run(args: RunsArgs, cx: &CliContext) -> CommandResult {
+    let durability = settings::resolve_durability(&cx.setting_args.overrides(), &cx.host)?;
     let place = &durability.journal;
     // A named journal must exist. A user without a call has no default journal yet, which counts as an empty one.
-    let is_default = place.file() == Some(host.state().journal().as_path());
+    let is_default = place.file() == Some(cx.host.state().journal().as_path());
     if !is_default && place.is_missing() {
         let message = format!(
             "there is no journal at {place}: expected one there, because --db, HAFT_DB or [durability] of the manifest \
@@ -76,44 +70,24 @@ pub(crate) async fn run(
         );
         return Err(CommandError::usage(message).kind(CommandErrorKind::Journal));
     }
-    let looking = match args.command {
-        RunsCommand::Tail(args) => return tail::run(&args, place, setting_args, host).await,
+    match args.command {
+        RunsCommand::Tail(args) => tail::run(&args, place, cx).await,
         RunsCommand::Settle(args) => {
             let journal = if place.is_missing() { None } else { Some(place.open().await?) };
-            return settle::run(args, journal.as_deref(), json).await;
+            settle::run(args, journal.as_deref(), cx).await
         }
-        RunsCommand::Prune(args) => return prune::run(&args, &durability, host, json).await,
-        RunsCommand::List(args) => RunsReadCommand::List(args),
-        RunsCommand::Show(args) => RunsReadCommand::Show(args),
-        RunsCommand::Export(args) => RunsReadCommand::Export(args),
-        RunsCommand::Verify(args) => RunsReadCommand::Verify(args),
-    };
-    let journal = place.open_to_read().await?;
-    looking.run(journal.as_deref(), setting_args, host).await
-}
-
-/// The commands that change nothing.
-enum RunsReadCommand {
-    List(list::RunsListArgs),
-    Show(show::RunsShowArgs),
-    Export(export::RunsExportArgs),
-    Verify(verify::RunsVerifyArgs),
-}
-
-impl RunsReadCommand {
-    /// Runs the command on the journal, which is `None` if there is none yet.
-    async fn run(
-        self,
-        journal: Option<&dyn Journal>,
-        settings: &SettingArgs,
-        host: &AppHost,
-    ) -> Result<CommandStatus, CommandError> {
-        match self {
-            Self::List(args) => list::run(&args, journal, settings.json).await,
-            Self::Show(args) => show::run(&args, journal, settings, host).await,
-            Self::Export(args) => export::run(&args, journal, settings, host).await,
-            Self::Verify(_) => verify::run(journal, settings.json).await,
+        RunsCommand::Prune(args) => prune::run(&args, &durability, cx).await,
+        // The others change nothing. If there is no journal yet, they make none.
+        RunsCommand::List(args) => {
+            list::run(&args, place.open_to_read().await?.as_deref(), cx).await
         }
+        RunsCommand::Show(args) => {
+            show::run(&args, place.open_to_read().await?.as_deref(), cx).await
+        }
+        RunsCommand::Export(args) => {
+            export::run(&args, place.open_to_read().await?.as_deref(), cx).await
+        }
+        RunsCommand::Verify(_) => verify::run(place.open_to_read().await?.as_deref(), cx).await,
     }
 }
 
@@ -121,21 +95,13 @@ impl RunsReadCommand {
 async fn find_named_run(
     name: &str,
     journal: &dyn Journal,
-    settings: &SettingArgs,
-    host: &AppHost,
+    cx: &CliContext,
 ) -> Result<RunId, CommandError> {
-    let root = || latest::workspace_of(settings, host);
+    let root = || latest::workspace_of(&cx.setting_args, &cx.host);
     Ok(latest::find_run(name, journal, root).await?.id())
 }
 
 /// Returns the error of a command about a named run where there is no journal.
 fn no_journal_error(run: &str) -> CommandError {
-    if run == latest::LAST { latest::no_run_error() } else { unknown_run_error(run) }
-}
-
-/// Returns the error of a command about an unknown run.
-fn unknown_run_error(run: &str) -> CommandError {
-    CommandError::usage(format!("no run is called {run:?}"))
-        .kind(CommandErrorKind::UnknownRun)
-        .hint("haft runs list")
+    if run == latest::LAST { latest::no_run_error() } else { latest::unknown_run_error(run) }
 }

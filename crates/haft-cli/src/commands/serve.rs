@@ -3,7 +3,7 @@
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 use haft::{ResumeMode, Runtime, TaskAttempt};
@@ -12,13 +12,13 @@ use haft_server::{BearerToken, HttpSite, RequestGuard};
 use serde_json::json;
 use tokio::net::TcpListener;
 
-use crate::arguments::setting_args::SettingArgs;
-use crate::error::{CommandError, CommandStatus};
+use crate::arguments::cli_context::CliContext;
+use crate::error::{CommandError, CommandResult, CommandStatus};
 use crate::signals;
 use crate::views::output;
 use haft_app::host::AppHost;
 use haft_app::settings::EffectiveSettings;
-use haft_app::{compose, id, settings, skills};
+use haft_app::{compose, id, skills};
 
 /// Where MCP is.
 const MCP_PATH: &str = "/mcp";
@@ -98,33 +98,80 @@ impl ServeToken {
 }
 
 /// Runs the command.
-pub(crate) async fn run(
-    args: &ServeArgs,
-    setting_args: &SettingArgs,
-    host: &AppHost,
-) -> Result<CommandStatus, CommandError> {
+pub(crate) async fn run(args: &ServeArgs, cx: &CliContext) -> CommandResult {
     let secret = secret(args)?;
+    for host in &args.hosts {
+        let is_name = !host.is_empty()
+            && host.chars().all(|one| one.is_ascii_alphanumeric() || "-._".contains(one));
+        let is_address = host.trim_matches(['[', ']']).parse::<IpAddr>().is_ok();
+        if !is_name && !is_address {
+            return Err(CommandError::usage(format!(
+                "--host {host:?}: expected a name such as tools.example.org, without scheme and port"
+            )));
+        }
+    }
+    for origin in &args.origins {
+        let site = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
+        let is_site = |site: &str| {
+            !site.is_empty()
+                && site.chars().all(|one| one.is_ascii_alphanumeric() || "-._:[]".contains(one))
+        };
+        if !site.is_some_and(is_site) {
+            return Err(CommandError::usage(format!(
+                "--origin {origin:?}: expected scheme, host and port as browsers name them, such as \
+                 http://localhost:6274, without a path"
+            )));
+        }
+    }
     let guard = RequestGuard {
         token: secret.token().cloned(),
-        hosts: args.hosts.iter().map(|host| host_name(host)).collect::<Result<_, _>>()?,
-        origins: args.origins.iter().map(|one| origin(one)).collect::<Result<_, _>>()?,
+        hosts: args.hosts.clone(),
+        origins: args.origins.clone(),
     };
-    let settings = settings::resolve(&setting_args.overrides(), host)?;
+    let settings = cx.resolve_settings()?;
     let listener = TcpListener::bind(args.listen).await.map_err(|err| cannot_listen(args, &err))?;
     let address = listener.local_addr().map_err(|err| cannot_listen(args, &err))?;
-    let runtime = compose::runtime(&settings, host).await?;
-    compose::recover(&runtime, host).await?;
+    let runtime = compose::runtime(&settings, &cx.host).await?;
+    compose::recover(&runtime, &cx.host).await?;
     let shutdown = signals::stop_token()?;
-    let stateless = open_server(&runtime, &settings, host)?;
+    let stateless = open_server(&runtime, &settings, &cx.host)?;
     // All sessions find the same skills, so one warning is enough.
     if runtime.registry().contract("skill").is_some() {
-        skills::warn_of_problems(&stateless.connection, host);
+        skills::warn_of_problems(&stateless.connection, &cx.host);
     }
-    let (opened, of_session) = (runtime.clone(), host.clone());
+    let (opened, of_session) = (runtime.clone(), cx.host.clone());
     let open = move || open_server(&opened, &settings, &of_session).map_err(|err| err.message);
     let server = HttpServer::new(stateless, Box::new(open));
     let site = HttpSite::new(guard).mount(MCP_PATH, server.service());
-    print_address(args, address, &secret)?;
+    // No request may name «all addresses of this machine», so the server goes by another one.
+    let url = match (address.ip().is_unspecified(), args.hosts.first()) {
+        (false, _) => format!("http://{address}{MCP_PATH}"),
+        (true, Some(host)) => format!("http://{host}:{}{MCP_PATH}", address.port()),
+        (true, None) => format!("http://localhost:{}{MCP_PATH}", address.port()),
+    };
+    if args.json {
+        let token = match &secret {
+            ServeToken::NotRequired | ServeToken::GivenByUser(_) => None,
+            ServeToken::Generated(_, text) => Some(text),
+        };
+        output::write_json(&json!({ "url": url, "token": token }))?;
+    } else {
+        output::write_data(&url)?;
+        match &secret {
+            ServeToken::NotRequired => output::print_aside(
+                "no token is asked for: every program of this machine can use the tools",
+            ),
+            ServeToken::GivenByUser(_) => {}
+            ServeToken::Generated(_, text) => {
+                output::write_data(&format!("Authorization: Bearer {text}"))?
+            }
+        }
+        if !address.ip().is_loopback() {
+            output::print_aside(
+                "other machines reach this address, and what is sent is not encrypted: put a proxy with TLS in front",
+            );
+        }
+    }
     haft_server::serve(listener, site, shutdown, server.shut_down()).await;
     runtime.shut_down().await;
     Ok(CommandStatus::Done)
@@ -165,10 +212,19 @@ fn secret(args: &ServeArgs) -> Result<ServeToken, CommandError> {
         };
     }
     if let Some(file) = &args.token_file {
-        let token = BearerToken::parse(&token_in(file)?);
-        let token =
-            token.map_err(|err| CommandError::usage(format!("{}: {err}", file.display())))?;
-        return Ok(ServeToken::GivenByUser(token));
+        let cannot =
+            |err: io::Error| CommandError::usage(format!("--token-file {}: {err}", file.display()));
+        let size = std::fs::metadata(file).map_err(cannot)?.len();
+        if size > TOKEN_FILE_BYTES_MAX {
+            return Err(CommandError::usage(format!(
+                "--token-file {}: expected a token, found {size} bytes",
+                file.display()
+            )));
+        }
+        let token = BearerToken::parse(&std::fs::read_to_string(file).map_err(cannot)?);
+        return token
+            .map(ServeToken::GivenByUser)
+            .map_err(|err| CommandError::usage(format!("{}: {err}", file.display())));
     }
     if let Some(text) = std::env::var_os("HAFT_TOKEN").filter(|text| !text.is_empty()) {
         let token = BearerToken::parse(&text.to_string_lossy());
@@ -180,51 +236,6 @@ fn secret(args: &ServeArgs) -> Result<ServeToken, CommandError> {
     let text: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
     let token = BearerToken::parse(&text).map_err(CommandError::failed)?;
     Ok(ServeToken::Generated(token, text))
-}
-
-/// Returns the content of a token file, which may hold no more than a token.
-fn token_in(file: &Path) -> Result<String, CommandError> {
-    let cannot =
-        |err: io::Error| CommandError::usage(format!("--token-file {}: {err}", file.display()));
-    let size = std::fs::metadata(file).map_err(cannot)?.len();
-    if size > TOKEN_FILE_BYTES_MAX {
-        let message =
-            format!("--token-file {}: expected a token, found {size} bytes", file.display());
-        return Err(CommandError::usage(message));
-    }
-    std::fs::read_to_string(file).map_err(cannot)
-}
-
-/// A name without scheme, port and path.
-fn host_name(host: &str) -> Result<String, CommandError> {
-    let is_name = |text: &str| {
-        !text.is_empty()
-            && text.chars().all(|one| one.is_ascii_alphanumeric() || "-._".contains(one))
-    };
-    let is_address = host.trim_matches(['[', ']']).parse::<IpAddr>().is_ok();
-    if is_name(host) || is_address {
-        return Ok(host.to_owned());
-    }
-    let message = format!(
-        "--host {host:?}: expected a name such as tools.example.org, without scheme and port"
-    );
-    Err(CommandError::usage(message))
-}
-
-fn origin(origin: &str) -> Result<String, CommandError> {
-    let site = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
-    let is_site = |site: &str| {
-        !site.is_empty()
-            && site.chars().all(|one| one.is_ascii_alphanumeric() || "-._:[]".contains(one))
-    };
-    if site.is_some_and(is_site) {
-        return Ok(origin.to_owned());
-    }
-    let message = format!(
-        "--origin {origin:?}: expected scheme, host and port as browsers name them, such as \
-         http://localhost:6274, without a path"
-    );
-    Err(CommandError::usage(message))
 }
 
 fn cannot_listen(args: &ServeArgs, err: &io::Error) -> CommandError {
@@ -241,44 +252,4 @@ fn cannot_listen(args: &ServeArgs, err: &io::Error) -> CommandError {
         }
         _ => CommandError::failed(format!("cannot listen on {address}: {err}")),
     }
-}
-
-/// Returns an address that the server goes by. «All addresses of this machine» is none: no request may name it.
-fn url(args: &ServeArgs, address: SocketAddr) -> String {
-    match (address.ip().is_unspecified(), args.hosts.first()) {
-        (false, _) => format!("http://{address}{MCP_PATH}"),
-        (true, Some(host)) => format!("http://{host}:{}{MCP_PATH}", address.port()),
-        (true, None) => format!("http://localhost:{}{MCP_PATH}", address.port()),
-    }
-}
-
-fn print_address(
-    args: &ServeArgs,
-    address: SocketAddr,
-    secret: &ServeToken,
-) -> Result<(), CommandError> {
-    let url = url(args, address);
-    if args.json {
-        let token = match secret {
-            ServeToken::NotRequired | ServeToken::GivenByUser(_) => None,
-            ServeToken::Generated(_, text) => Some(text),
-        };
-        return output::write_json(&json!({ "url": url, "token": token }));
-    }
-    output::write_data(&url)?;
-    match secret {
-        ServeToken::NotRequired => output::print_aside(
-            "no token is asked for: every program of this machine can use the tools",
-        ),
-        ServeToken::GivenByUser(_) => {}
-        ServeToken::Generated(_, text) => {
-            output::write_data(&format!("Authorization: Bearer {text}"))?
-        }
-    }
-    if !address.ip().is_loopback() {
-        output::print_aside(
-            "other machines reach this address, and what is sent is not encrypted: put a proxy with TLS in front",
-        );
-    }
-    Ok(())
 }

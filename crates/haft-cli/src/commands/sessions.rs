@@ -14,11 +14,10 @@ use std::sync::Arc;
 use clap::{Args, Subcommand};
 use haft_journal::{Journal, SessionId, SessionRow};
 
+use crate::arguments::cli_context::CliContext;
 use crate::arguments::latest::{self, LAST, find_session, no_session_error};
-use crate::arguments::setting_args::SettingArgs;
-use crate::error::{CommandError, CommandStatus};
-use haft_app::host::AppHost;
-use haft_app::settings;
+use crate::error::{CommandError, CommandResult};
+use haft_app::settings::EffectiveSettings;
 
 /// Show the recorded sessions of agents, and manage them
 ///
@@ -47,45 +46,19 @@ enum SessionsCommand {
 }
 
 /// Runs the command.
-pub(crate) async fn run(
-    args: SessionsArgs,
-    setting_args: &SettingArgs,
-    host: &AppHost,
-) -> Result<CommandStatus, CommandError> {
-    let settings = settings::resolve(&setting_args.overrides(), host)?;
-    let looking = match args.command {
-        SessionsCommand::Fork(args) => {
-            return fork::run(&args, setting_args, &settings, host).await;
+pub(crate) async fn run(args: SessionsArgs, cx: &CliContext) -> CommandResult {
+    let settings = cx.resolve_settings()?;
+    match args.command {
+        SessionsCommand::Fork(args) => fork::run(&args, &settings, cx).await,
+        SessionsCommand::Rewind(args) => rewind::run(&args, &settings, cx).await,
+        SessionsCommand::List(args) => {
+            list::run(&args, &WorkspaceSessions::open(&settings).await?, cx).await
         }
-        SessionsCommand::Rewind(args) => {
-            return rewind::run(&args, setting_args, &settings, host).await;
+        SessionsCommand::Show(args) => {
+            show::run(&args, &WorkspaceSessions::open(&settings).await?, cx).await
         }
-        SessionsCommand::List(args) => SessionsReadCommand::List(args),
-        SessionsCommand::Show(args) => SessionsReadCommand::Show(args),
-        SessionsCommand::Export(args) => SessionsReadCommand::Export(args),
-    };
-    let journal = settings.durability.journal.open_to_read().await?;
-    let kept = WorkspaceSessions { journal, root: latest::workspace(&settings)? };
-    looking.run(&kept, setting_args.json).await
-}
-
-/// The commands that change nothing.
-enum SessionsReadCommand {
-    List(list::SessionsListArgs),
-    Show(show::SessionsShowArgs),
-    Export(export::SessionsExportArgs),
-}
-
-impl SessionsReadCommand {
-    async fn run(
-        self,
-        kept: &WorkspaceSessions,
-        is_json: bool,
-    ) -> Result<CommandStatus, CommandError> {
-        match self {
-            Self::List(args) => list::run(&args, kept, is_json).await,
-            Self::Show(args) => show::run(&args, kept, is_json).await,
-            Self::Export(args) => export::run(&args, kept).await,
+        SessionsCommand::Export(args) => {
+            export::run(&args, &WorkspaceSessions::open(&settings).await?).await
         }
     }
 }
@@ -99,6 +72,12 @@ struct WorkspaceSessions {
 }
 
 impl WorkspaceSessions {
+    /// Opens the journal to read, and makes none if there is none.
+    async fn open(settings: &EffectiveSettings) -> Result<Self, CommandError> {
+        let journal = settings.durability.journal.open_to_read().await?;
+        Ok(Self { journal, root: latest::workspace(settings)? })
+    }
+
     /// Returns the session of that name, and the journal that it is in.
     async fn find_session(&self, named: &str) -> Result<(&dyn Journal, SessionRow), CommandError> {
         let Some(journal) = self.journal.as_deref() else {

@@ -10,10 +10,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use crate::arguments::setting_args::SettingArgs;
-use crate::error::{CommandError, CommandStatus};
-use haft_app::host::AppHost;
-use haft_app::settings;
+use crate::arguments::cli_context::CliContext;
+use crate::error::CommandResult;
 
 /// List, show and check skills
 ///
@@ -61,17 +59,11 @@ enum SkillsCommand {
 }
 
 /// Runs the command.
-pub(crate) fn run(
-    args: &SkillsArgs,
-    setting_args: &SettingArgs,
-    host: &AppHost,
-) -> Result<CommandStatus, CommandError> {
-    let settings = settings::resolve(&setting_args.overrides(), host)?;
-    let is_json = setting_args.json;
+pub(crate) fn run(args: &SkillsArgs, cx: &CliContext) -> CommandResult {
     match &args.command {
-        SkillsCommand::List => list::run(&settings, host, is_json),
-        SkillsCommand::Show { name } => show::run(name, &settings, host, is_json),
-        SkillsCommand::Check { dir } => check::run(dir.as_deref(), &settings, host, is_json),
-        SkillsCommand::Instructions => instructions::run(&settings, host, is_json),
+        SkillsCommand::List => list::run(cx),
+        SkillsCommand::Show { name } => show::run(name, cx),
+        SkillsCommand::Check { dir } => check::run(dir.as_deref(), cx),
+        SkillsCommand::Instructions => instructions::run(cx),
     }
 }

@@ -4,11 +4,10 @@ use clap::{Args, Subcommand};
 use haft_contract::Contract;
 use haft_contract::limits::TOOL_MATCHES_MAX;
 
-use crate::arguments::setting_args::SettingArgs;
-use crate::error::{CommandError, CommandStatus};
+use crate::arguments::cli_context::CliContext;
+use crate::error::{CommandError, CommandResult, CommandStatus};
 use crate::views::format::{ToolListFormat, print_list, print_one};
-use haft_app::host::AppHost;
-use haft_app::{compose, settings, skills};
+use haft_app::{compose, skills};
 
 /// List the tools, find some, or show one
 #[derive(Args)]
@@ -58,17 +57,13 @@ enum ToolsCommand {
 }
 
 /// Runs the command.
-pub(crate) async fn run(
-    args: &ToolsArgs,
-    setting_args: &SettingArgs,
-    host: &AppHost,
-) -> Result<CommandStatus, CommandError> {
-    let settings = settings::resolve(&setting_args.overrides(), host)?;
-    let registry = compose::registry(&settings, host).await?;
-    let places = skills::skill_paths(&settings, host);
+pub(crate) async fn run(args: &ToolsArgs, cx: &CliContext) -> CommandResult {
+    let settings = cx.resolve_settings()?;
+    let registry = compose::registry(&settings, &cx.host).await?;
+    let places = skills::skill_paths(&settings, &cx.host);
     let published = |contract: &Contract| places.describe_with_skills(contract);
     let of = |format: ToolListFormat| match format {
-        ToolListFormat::Table if setting_args.json => ToolListFormat::Json,
+        ToolListFormat::Table if cx.setting_args.json => ToolListFormat::Json,
         format => format,
     };
     match &args.command {

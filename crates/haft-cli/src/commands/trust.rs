@@ -10,10 +10,8 @@ use serde::Serialize;
 
 use self::agents::{TrustedAgentReport, agents};
 use self::python::{TrustedDirectoryReport, directories};
-use crate::arguments::setting_args::SettingArgs;
-use crate::error::{CommandError, CommandStatus};
-use crate::views::output;
-use haft_app::host::AppHost;
+use crate::arguments::cli_context::CliContext;
+use crate::error::{CommandResult, CommandStatus};
 use haft_app::manifest::ManifestFile;
 use haft_app::privileged_keys::split_privileged;
 use haft_app::settings;
@@ -53,19 +51,15 @@ struct TrustReport {
 }
 
 /// Runs the command.
-pub(crate) async fn run(
-    args: &TrustArgs,
-    setting_args: &SettingArgs,
-    host: &AppHost,
-) -> Result<CommandStatus, CommandError> {
+pub(crate) async fn run(args: &TrustArgs, cx: &CliContext) -> CommandResult {
     let file = match &args.file {
         Some(path) => ManifestFile::read(path)?,
-        None => match settings::find_manifest(&setting_args.overrides(), host)? {
+        None => match settings::find_manifest(&cx.setting_args.overrides(), &cx.host)? {
             Some(file) => file,
-            None => return Err(settings::no_manifest(&host.working_directory()?).into()),
+            None => return Err(settings::no_manifest(&cx.host.working_directory()?).into()),
         },
     };
-    let trust = TrustStore::new(host.state().trust());
+    let trust = TrustStore::new(cx.host.state().trust());
     let mut answer = TrustReport {
         path: file.path().to_owned(),
         sha256: file.sha256(),
@@ -80,26 +74,20 @@ pub(crate) async fn run(
     } else {
         let manifest = file.parse()?;
         if !manifest.python.is_empty() {
-            answer.python = directories(&file, setting_args, host).await?;
+            answer.python = directories(&file, cx).await?;
         }
-        answer.agents = agents(&file, &manifest, host);
+        answer.agents = agents(&file, &manifest, &cx.host);
         answer.grants = split_privileged(&file, &manifest)?.privileged_keys;
-        trust.grant(&file, host.now_ms())?;
+        trust.grant(&file, cx.host.now_ms())?;
     }
-    if setting_args.json {
-        output::write_json(&answer)?
-    } else {
-        output::write_data(&text(&answer))?
-    }
+    cx.print_answer(&answer, || {
+        let path = answer.path.display();
+        let text = match (answer.trusted, answer.grants.as_slice()) {
+            (false, _) => format!("{path} is not trusted"),
+            (true, []) => format!("{path} is trusted; it grants nothing beyond the defaults"),
+            (true, grants) => format!("{path} is trusted; it grants:\n  {}", grants.join("\n  ")),
+        };
+        text + &python::text(&answer.python) + &agents::text(&answer.agents)
+    })?;
     Ok(CommandStatus::Done)
-}
-
-fn text(answer: &TrustReport) -> String {
-    let path = answer.path.display();
-    let text = match (answer.trusted, answer.grants.as_slice()) {
-        (false, _) => format!("{path} is not trusted"),
-        (true, []) => format!("{path} is trusted; it grants nothing beyond the defaults"),
-        (true, grants) => format!("{path} is trusted; it grants:\n  {}", grants.join("\n  ")),
-    };
-    output::escape_controls(&(text + &python::text(&answer.python) + &agents::text(&answer.agents)))
 }

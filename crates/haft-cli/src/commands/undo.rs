@@ -13,18 +13,18 @@ use haft::{
 };
 use haft_contract::{AttemptAddress, CallAddress, Envelope, RunId};
 use haft_journal::{Journal, LeaseHolder, RunQuery};
-use haft_snapshot::{OverwritePolicy, RecordOptions, RestoreError, RestoreReport, quote_path};
+use haft_snapshot::{OmittedPath, OverwritePolicy, RestoreError, RestoreReport, quote_path};
 
 use self::perform::UndoRequest;
-use self::text::UndoReport;
+use self::text::{UndoReport, selection_words};
 use crate::arguments::call_address;
+use crate::arguments::cli_context::CliContext;
 use crate::arguments::latest;
-use crate::arguments::setting_args::SettingArgs;
-use crate::error::{CommandError, CommandErrorKind, CommandStatus};
+use crate::error::{CommandError, CommandErrorKind, CommandResult, CommandStatus};
 use crate::views::output;
 use crate::views::remedy;
 use haft_app::host::AppHost;
-use haft_app::settings::{self, EffectiveSettings};
+use haft_app::settings::EffectiveSettings;
 use haft_app::{compose, owner};
 
 /// A call of which it is not known what it changed, and why.
@@ -66,21 +66,39 @@ pub(crate) struct UndoArgs {
 }
 
 /// Runs the command.
-pub(crate) async fn run(
-    args: UndoArgs,
-    setting_args: &SettingArgs,
-    host: &AppHost,
-) -> Result<CommandStatus, CommandError> {
+pub(crate) async fn run(args: UndoArgs, cx: &CliContext) -> CommandResult {
     let of = match (&args.to, &args.target) {
         (Some(to), _) => CallSelection::After(call_address::parse(to)?),
         (None, Some(target)) => selection(target)?,
         (None, None) => return Err(CommandError::usage("name the call or the run to undo")),
     };
-    let settings = settings::resolve(&setting_args.overrides(), host)?;
+    let settings = cx.resolve_settings()?;
     let journal = open_journal(&settings).await?;
     let of = resolve_selection(of, &*journal, &settings).await?;
-    let history = snapshot_history(&journal, &settings, host);
-    require_no_live_holder(&*journal, &history, &of).await?;
+    let history = snapshot_history(&journal, &settings, &cx.host);
+    // While a living process executes the run, its last call may still be changing files, and its next calls build on those
+    // changes. A single call can be undone as soon as no call of its run is under way.
+    let runs = history.runs(&of).await.map_err(CommandError::failed)?;
+    let lives = |holder: &LeaseHolder| {
+        let is_gone = owner::check_gone(&holder.owner);
+        !is_gone.unwrap_or_else(|| holder.is_expired(SystemClock.now_ms()))
+    };
+    let holders = journal.lease_holders().await?.into_iter();
+    if let Some(holder) = holders.filter(|holder| runs.contains(&holder.run)).find(lives) {
+        let run = &holder.run;
+        let query = RunQuery { run: Some(run.clone()), ..RunQuery::default() };
+        let is_idle = matches!(of, CallSelection::Call(_))
+            && journal.runs(query).await?.iter().all(|row| row.intended == 0);
+        if !is_idle {
+            let place = output::escape_controls(&holder.owner.location);
+            return Err(CommandError::failed(format!(
+                "nothing was undone, because {place} has run {run} and goes on changing files: wait for that process, or \
+                 end it"
+            ))
+            .kind(CommandErrorKind::Held)
+            .hint(format!("haft runs show {run}")));
+        }
+    }
     let roots = changes_of_calls(&history, &of).await?;
     let unrecorded = warn_unrecorded_calls(&history, &of, &roots).await?;
     print_remarks(&roots);
@@ -89,25 +107,35 @@ pub(crate) async fn run(
     // By the settings, and in any case all that was recorded before.
     let options = settings.snapshots.clone().unwrap_or_default();
     let options = roots.iter().fold(options, |options, root| root.widen_options(&options));
-    require_recorded(&roots, overwrite, &options)?;
-    let is_as_before = rehearsed.iter().all(|root| root.paths.is_empty());
+    // Content that undoing the undo could not restore is not overwritten.
+    let mut lost = Vec::new();
+    for root in &roots {
+        let found = root.unrecordable_paths(overwrite, &options).map_err(CommandError::failed)?;
+        let line =
+            |lost: &OmittedPath| format!("  {}: {}", quote_path(&lost.path), lost.entry.reason);
+        lost.extend(found.iter().map(line));
+    }
+    if !lost.is_empty() {
+        return Err(CommandError::failed(format!(
+            "nothing was undone, because what is at these paths now cannot be recorded, and would be lost for good; move \
+             it away, or raise file_bytes in [snapshots] of a trusted manifest if it is too large:\n{}",
+            lost.join("\n")
+        )));
+    }
     let roots = Arc::new(roots);
+    let report = |restored: &[RestoreReport], call: Option<&str>| {
+        UndoReport { of: &of, roots: &roots, restored, unrecorded: &unrecorded, call }
+            .print_report(cx.setting_args.json)
+    };
+    let is_as_before = rehearsed.iter().all(|root| root.paths.is_empty());
     if args.dry_run || is_as_before {
-        let restored = &rehearsed;
-        let told =
-            UndoReport { of: &of, roots: &roots, restored, unrecorded: &unrecorded, call: None };
-        return told.print_report(setting_args.json);
+        return report(&rehearsed, None);
     }
     let undoing =
         UndoRequest { of: selection_words(&of), roots: Arc::clone(&roots), overwrite, options };
-    let (envelope, restored) = undoing.execute(&settings, host).await?;
+    let (envelope, restored) = undoing.execute(&settings, &cx.host).await?;
     match &envelope {
-        Envelope::Output { metadata, .. } => {
-            let (restored, call) = (&restored, metadata.call_id.as_deref());
-            let told =
-                UndoReport { of: &of, roots: &roots, restored, unrecorded: &unrecorded, call };
-            told.print_report(setting_args.json)
-        }
+        Envelope::Output { metadata, .. } => report(&restored, metadata.call_id.as_deref()),
         Envelope::Error { error_text, metadata } => {
             let text = remedy::text_with_advice(error_text, metadata.refusal.as_deref());
             output::print_error(&text, None);
@@ -144,14 +172,6 @@ pub(super) async fn resolve_selection(
         CallSelection::After(call) => CallSelection::After(moved(call)),
         CallSelection::Run(_) => CallSelection::Run(named.id()),
     })
-}
-
-fn selection_words(of: &CallSelection) -> String {
-    match of {
-        CallSelection::Call(call) => call.to_string(),
-        CallSelection::After(call) => format!("after {call}"),
-        CallSelection::Run(run) => run.to_string(),
-    }
 }
 
 /// Opens the journal that the settings name.
@@ -205,37 +225,6 @@ pub(super) async fn warn_unrecorded_calls(
     Ok(found.into_iter().chain(lacking).collect())
 }
 
-/// Refuses while a living process executes the run: its last call may still be changing files, and its next calls build on
-/// those changes. A single call can be undone as soon as no call of its run is under way.
-async fn require_no_live_holder(
-    journal: &dyn Journal,
-    history: &SnapshotHistory,
-    of: &CallSelection,
-) -> Result<(), CommandError> {
-    let runs = history.runs(of).await.map_err(CommandError::failed)?;
-    let lives = |holder: &LeaseHolder| {
-        let is_gone = owner::check_gone(&holder.owner);
-        !is_gone.unwrap_or_else(|| holder.is_expired(SystemClock.now_ms()))
-    };
-    let holders = journal.lease_holders().await?.into_iter();
-    let held = holders.filter(|holder| runs.contains(&holder.run)).find(lives);
-    let Some(holder) = held else { return Ok(()) };
-    let run = &holder.run;
-    if let CallSelection::Call(_) = of {
-        let query = RunQuery { run: Some(run.clone()), ..RunQuery::default() };
-        if journal.runs(query).await?.iter().all(|row| row.intended == 0) {
-            return Ok(());
-        }
-    }
-    let place = output::escape_controls(&holder.owner.location);
-    let message = format!(
-        "nothing was undone, because {place} has run {run} and goes on changing files: wait for that process, or end it"
-    );
-    Err(CommandError::failed(message)
-        .kind(CommandErrorKind::Held)
-        .hint(format!("haft runs show {run}")))
-}
-
 /// Prints what is uncertain about the shown or undone changes.
 pub(super) fn print_remarks(roots: &[RootChanges]) {
     for root in roots {
@@ -287,27 +276,4 @@ fn preview_undo(
     let found = conflicts.join("\n");
     let err = CommandError::failed(format!("nothing was undone, because of these paths:\n{found}"));
     Err(if overwrite == OverwritePolicy::Refuse { err.hint(again) } else { err })
-}
-
-/// Refuses to overwrite content that undoing the undo could not restore.
-fn require_recorded(
-    roots: &[RootChanges],
-    overwrite: OverwritePolicy,
-    options: &RecordOptions,
-) -> Result<(), CommandError> {
-    let mut lost = Vec::new();
-    for root in roots {
-        let found = root.unrecordable_paths(overwrite, options).map_err(CommandError::failed)?;
-        lost.extend(
-            found.iter().map(|lost| format!("  {}: {}", quote_path(&lost.path), lost.entry.reason)),
-        );
-    }
-    if lost.is_empty() {
-        return Ok(());
-    }
-    Err(CommandError::failed(format!(
-        "nothing was undone, because what is at these paths now cannot be recorded, and would be lost for good; move it \
-         away, or raise file_bytes in [snapshots] of a trusted manifest if it is too large:\n{}",
-        lost.join("\n")
-    )))
 }

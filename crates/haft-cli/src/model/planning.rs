@@ -19,6 +19,7 @@ use crate::views::model_text::retrying;
 use crate::views::output;
 use haft_app::compose;
 use haft_app::preset::Preset;
+use haft_app::quote;
 use haft_app::settings::EffectiveSettings;
 
 /// Problems of a plan that are shown at once.
@@ -142,6 +143,14 @@ pub(crate) fn nodes(plan: &Plan) -> String {
 /// Returns the dangerous tools that a plan calls, each once.
 pub(crate) fn dangerous(plan: &CheckedPlan) -> Vec<&str> {
     plan.dangerous_tools().into_iter().map(|contract| contract.id.as_str()).collect()
+}
+
+/// Returns the command that runs a plan in a file.
+pub(crate) fn run_command(plan: &CheckedPlan, file: &str, input: Option<&str>) -> String {
+    let mut command = format!("haft run {}", quote::shell(file));
+    command.extend(dangerous(plan).iter().map(|tool| format!(" --allow {tool}")));
+    command.extend(input.map(|input| format!(" --input {}", quote::shell(input))));
+    command
 }
 
 fn listed(problems: &[PlanProblem]) -> String {

@@ -3,17 +3,16 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use haft::near_matches;
+use haft::FileProblem;
 use haft_agent::{AgentDefinition, AgentMode, AgentSource, find_agents};
 use haft_contract::RequirementSet;
 use haft_policy::Rule;
 use serde::Serialize;
 
-use crate::error::{CommandError, CommandStatus};
-use crate::views::output;
+use crate::arguments::cli_context::CliContext;
+use crate::commands::file_check_report::unknown_name_error;
+use crate::error::{CommandResult, CommandStatus};
 use haft_app::compose::agent_paths;
-use haft_app::host::AppHost;
-use haft_app::settings::EffectiveSettings;
 
 #[derive(Serialize)]
 struct AgentDetails<'a> {
@@ -38,48 +37,29 @@ struct AgentDetails<'a> {
 }
 
 /// Runs the command.
-pub(super) fn run(
-    name: &str,
-    settings: &EffectiveSettings,
-    host: &AppHost,
-    is_json: bool,
-) -> Result<CommandStatus, CommandError> {
-    let found = find_agents(&agent_paths(settings, host));
+pub(super) fn run(name: &str, cx: &CliContext) -> CommandResult {
+    let found = find_agents(&agent_paths(&cx.resolve_settings()?, &cx.host));
     let agent = found.get(name).ok_or_else(|| {
-        let near = near_matches(name, found.names().into_iter());
-        let advice = if near.is_empty() {
-            format!("expected one of {}", found.names().join(", "))
-        } else {
-            format!("did you mean {}?", near.join(" or "))
-        };
-        // If the agent's file has a problem, that is why the agent is left out.
-        let problem = found
-            .problems
-            .iter()
-            .find(|problem| problem.file.file_stem().is_some_and(|stem| stem == name))
-            .map(|problem| format!("\n{problem}"));
-        let problem = problem.unwrap_or_default();
-        CommandError::usage(format!("no agent is called {name:?}: {advice}{problem}"))
-            .hint("haft agents list")
+        let is_named =
+            |problem: &&FileProblem| problem.file.file_stem().is_some_and(|stem| stem == name);
+        let problem = found.problems.iter().find(is_named);
+        unknown_name_error("agent", name, &found.names(), problem)
     })?;
-    if is_json {
-        output::write_json(&AgentDetails {
-            name: &agent.name,
-            description: &agent.description,
-            mode: agent.mode,
-            source: agent.source,
-            file: agent.file.as_deref(),
-            model: agent.model.as_deref(),
-            tools: agent.tools.as_deref(),
-            requires: agent.requires.as_ref(),
-            permissions: &agent.permissions,
-            inspectable: agent.inspectable,
-            max_steps: agent.max_steps,
-            prompt: &agent.prompt,
-        })?;
-    } else {
-        output::write_data(&output::escape_controls(&text(agent)))?;
-    }
+    let details = AgentDetails {
+        name: &agent.name,
+        description: &agent.description,
+        mode: agent.mode,
+        source: agent.source,
+        file: agent.file.as_deref(),
+        model: agent.model.as_deref(),
+        tools: agent.tools.as_deref(),
+        requires: agent.requires.as_ref(),
+        permissions: &agent.permissions,
+        inspectable: agent.inspectable,
+        max_steps: agent.max_steps,
+        prompt: &agent.prompt,
+    };
+    cx.print_answer(&details, || text(agent))?;
     Ok(CommandStatus::Done)
 }
 

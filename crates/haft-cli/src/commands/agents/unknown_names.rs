@@ -66,7 +66,31 @@ impl KnownNames {
 
     fn unknown_names(&self, named: &[AgentFileReference]) -> Vec<FileProblem> {
         let problem = |naming: &AgentFileReference| {
-            let mut message = self.unknown_name(naming)?;
+            let name = naming.name.as_str();
+            let mut message = match naming.field {
+                AgentFileReferenceField::Tools => {
+                    let scope = ToolScope::compile(std::slice::from_ref(&naming.name)).ok()?;
+                    if self.tools.iter().any(|tool| scope.contains(tool)) {
+                        return None;
+                    }
+                    let near = did_you_mean(name, self.tools.iter().map(ToolId::as_str));
+                    let near =
+                        near.unwrap_or_else(|| "haft tools list shows those there are".into());
+                    format!("tools: no tool is called {name:?}: {near}")
+                }
+                AgentFileReferenceField::Capabilities => {
+                    if self.capabilities.iter().any(|known| known == name) {
+                        return None;
+                    }
+                    let near = did_you_mean(name, self.capabilities.iter().map(String::as_str));
+                    let near = near.map(|near| format!(": {near}")).unwrap_or_default();
+                    format!("requires.capabilities: no tool needs {name:?}{near}")
+                }
+                AgentFileReferenceField::Permissions => {
+                    let problem = permission_names::problem(name, &self.permissions)?;
+                    format!("permissions: {problem}")
+                }
+            };
             if self.has_left_out {
                 message.push_str(" (unless it is one that is left out)");
             }
@@ -78,34 +102,6 @@ impl KnownNames {
             })
         };
         named.iter().filter_map(problem).collect()
-    }
-
-    /// Says of a name that stands for nothing what it may have been meant to be.
-    fn unknown_name(&self, naming: &AgentFileReference) -> Option<String> {
-        let name = naming.name.as_str();
-        match naming.field {
-            AgentFileReferenceField::Tools => {
-                let scope = ToolScope::compile(std::slice::from_ref(&naming.name)).ok()?;
-                if self.tools.iter().any(|tool| scope.contains(tool)) {
-                    return None;
-                }
-                let near = did_you_mean(name, self.tools.iter().map(ToolId::as_str));
-                let near = near.unwrap_or_else(|| "haft tools list shows those there are".into());
-                Some(format!("tools: no tool is called {name:?}: {near}"))
-            }
-            AgentFileReferenceField::Capabilities => {
-                if self.capabilities.iter().any(|known| known == name) {
-                    return None;
-                }
-                let near = did_you_mean(name, self.capabilities.iter().map(String::as_str));
-                let near = near.map(|near| format!(": {near}")).unwrap_or_default();
-                Some(format!("requires.capabilities: no tool needs {name:?}{near}"))
-            }
-            AgentFileReferenceField::Permissions => {
-                let problem = permission_names::problem(name, &self.permissions)?;
-                Some(format!("permissions: {problem}"))
-            }
-        }
     }
 }
 

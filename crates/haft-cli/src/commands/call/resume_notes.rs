@@ -2,8 +2,8 @@
 //! attempt exists. None of them is an error: a supervisor may use one command line for the first start and all later ones.
 
 use haft::{ResumeMode, Run, RunError, TaskAttempt};
-use haft_contract::{AttemptAddress, RunId};
-use haft_journal::{CallOrder, CallQuery, Journal, JournalError, RunQuery};
+use haft_contract::AttemptAddress;
+use haft_journal::{CallOrder, CallQuery, Journal, RunQuery};
 
 use crate::views::output;
 
@@ -21,8 +21,29 @@ pub(super) async fn print_resume_notes(
             if let Some(warning) = run.retry_warning(place).await? {
                 output::print_warning(&warning.to_string(), None);
             }
-            if let Some(note) = note_attempts(journal, run.id(), place).await? {
-                output::print_note(note);
+            let of_task = |order: CallOrder| CallQuery {
+                node: Some(node.clone()),
+                iteration: Some(*iteration),
+                limit: 1,
+                order,
+                ..CallQuery::of_run(run.id().clone())
+            };
+            let run = run.id();
+            let first = journal.calls(of_task(CallOrder::Address)).await?;
+            let is_first = first.first().is_none_or(|first| first.scope.attempt > *attempt);
+            if *attempt > 1 && is_first {
+                output::print_note(format_args!(
+                    "this is attempt {attempt} of {node}/{iteration} in run {run}, and none before it was recorded"
+                ));
+                return Ok(());
+            }
+            let latest = journal.calls(of_task(CallOrder::Latest)).await?;
+            if let Some(later) = latest.first().filter(|latest| latest.scope.attempt > *attempt) {
+                let later = later.scope.attempt;
+                output::print_note(format_args!(
+                    "this goes on with attempt {attempt} of {node}/{iteration} in run {run}, although attempt {later} was \
+                     begun since"
+                ));
             }
         }
         ResumeMode::Replay | ResumeMode::Rejudge => {
@@ -48,35 +69,4 @@ pub(super) async fn print_resume_notes(
         }
     }
     Ok(())
-}
-
-/// Returns a note if the attempt is not the latest one, or if no attempt before it was recorded.
-async fn note_attempts(
-    journal: &dyn Journal,
-    run: &RunId,
-    place: &TaskAttempt,
-) -> Result<Option<String>, JournalError> {
-    let TaskAttempt { node, iteration, attempt } = place;
-    let of_task = |order: CallOrder| CallQuery {
-        node: Some(node.clone()),
-        iteration: Some(*iteration),
-        limit: 1,
-        order,
-        ..CallQuery::of_run(run.clone())
-    };
-    let first = journal.calls(of_task(CallOrder::Address)).await?;
-    let first = first.first().map(|call| call.scope.attempt);
-    if *attempt > 1 && first.is_none_or(|first| first > *attempt) {
-        return Ok(Some(format!(
-            "this is attempt {attempt} of {node}/{iteration} in run {run}, and none before it was recorded"
-        )));
-    }
-    let latest = journal.calls(of_task(CallOrder::Latest)).await?;
-    let later = latest.first().map(|call| call.scope.attempt).filter(|latest| latest > attempt);
-    Ok(later.map(|later| {
-        format!(
-            "this goes on with attempt {attempt} of {node}/{iteration} in run {run}, although attempt {later} was begun \
-             since"
-        )
-    }))
 }

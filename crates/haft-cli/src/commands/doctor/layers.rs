@@ -75,15 +75,13 @@ pub(super) fn layers(
         CommandNetworking::Open => LayerEnforcement::Open,
         CommandNetworking::Granted => reach(enforced.network),
     };
-    [
-        (FILES, reach(enforced.filesystem)),
-        (NETWORK, network),
-        (PROCESSES, reach(enforced.processes)),
-        (SYSTEM_CALLS, reach(enforced.system_calls)),
-        (RESOURCES, reach(enforced.resources)),
+    vec![
+        layer(FILES, reach(enforced.filesystem), kernel),
+        layer(NETWORK, network, kernel),
+        layer(PROCESSES, reach(enforced.processes), kernel),
+        layer(SYSTEM_CALLS, reach(enforced.system_calls), kernel),
+        layer(RESOURCES, reach(enforced.resources), kernel),
     ]
-    .map(|(mechanisms, reach)| layer(mechanisms, reach, kernel))
-    .into()
 }
 
 fn reach(level: EnforcementLevel) -> LayerEnforcement {

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use super::{
     BashReport, DoctorReport, FilesReport, LayerEnforcement, LayerReport, MechanismReport,
     ModelReport, ProgramReport, PythonReport, SandboxReport, SearchReport, ServerReport,
-    VisiblePathsReport,
 };
 use crate::views::path_text::counted;
 
@@ -28,26 +27,8 @@ pub(super) fn text(report: &DoctorReport) -> String {
         None => labelled("ok", report.kind, &report.url),
         Some(problem) => labelled("--", report.kind, &format!("{}: {problem}", report.url)),
     };
-    let sections = [
-        ("Sandbox", vec![verdict(report), report.layers.iter().map(layer).collect()]),
-        ("Kernel", report.kernel.iter().map(mechanism).collect()),
-        ("Programs on PATH", report.programs.iter().map(|one| program(one, &shown)).collect()),
-        ("Commands see", visible_paths(&report.seen, &shown)),
-        ("Python tools", report.python.iter().map(|one| python(one, &shown)).collect()),
-        ("MCP servers", report.mcp.iter().map(server).collect()),
-        ("Searches", report.web_search.iter().map(search).collect()),
-        ("Model", vec![model(report.model.as_ref())]),
-        ("Files of haft", files(&report.files, &shown)),
-        ("bash", vec![bash(&report.bash)]),
-    ];
-    let section = |(heading, lines): &(&str, Vec<String>)| format!("{heading}\n{}", lines.concat());
-    let said = sections.iter().filter(|(_, lines)| !lines.is_empty());
-    said.map(section).collect::<Vec<_>>().join("\n")
-}
-
-fn verdict(report: &DoctorReport) -> String {
     let misses = |reach: LayerEnforcement| report.layers.iter().any(|layer| layer.reach == reach);
-    let text = match report.sandbox {
+    let verdict = match report.sandbox {
         SandboxReport::Off => {
             "switched off (--unsafe-no-sandbox): commands are not confined at all"
         }
@@ -62,7 +43,57 @@ fn verdict(report: &DoctorReport) -> String {
         }
         SandboxReport::On => "commands are confined in full",
     };
-    folded("  ", text)
+    let server = |report: &ServerReport| {
+        let name = &report.name;
+        let (mark, label, text) = match (&report.problem, report.tools) {
+            (Some(problem), _) => ("--", "unusable", format!("{name}: {problem}")),
+            (None, Some(tools)) => {
+                ("ok", "server", format!("{name}: {} when last started", counted(tools, "tool")))
+            }
+            (None, None) => {
+                ("~", "server", format!("{name}: never started yet: haft mcp test {name}"))
+            }
+        };
+        labelled(mark, label, &text)
+    };
+    let seen = &report.seen;
+    let all = |paths: &[PathBuf]| list(&paths.iter().map(|path| shown(path)).collect::<Vec<_>>());
+    let mut visible = vec![
+        labelled("", "writable", &all(&seen.writable)),
+        labelled("", "readable", &all(&seen.readable)),
+        labelled("", "hidden", &all(&seen.hidden)),
+        labelled("", "protected", "what others run or obey (haft policy list shows it)"),
+    ];
+    if !seen.unprotected.is_empty() {
+        let text = format!("{} (sandbox.unprotect)", list(&seen.unprotected));
+        visible.push(labelled("~", "not protected", &text));
+    }
+    visible.extend(seen.not_readable.iter().map(|one| {
+        let text = format!("{} (sandbox.readable): {}", shown(&one.path), one.why);
+        labelled("--", "not readable", &text)
+    }));
+    visible.extend(seen.repositories_above.iter().map(|one| {
+        let (root, worktree) = (shown(&one.root), shown(&one.worktree));
+        let text = format!(
+            "does not work in {root}: commands do not see the repository around it; to change that: --root {worktree}"
+        );
+        labelled("--", "git", &text)
+    }));
+    let sections = [
+        ("Sandbox", vec![folded("  ", verdict), report.layers.iter().map(layer).collect()]),
+        ("Kernel", report.kernel.iter().map(mechanism).collect()),
+        ("Programs on PATH", report.programs.iter().map(|one| program(one, &shown)).collect()),
+        ("Commands see", visible),
+        ("Python tools", report.python.iter().map(|one| python(one, &shown)).collect()),
+        ("MCP servers", report.mcp.iter().map(server).collect()),
+        ("Searches", report.web_search.iter().map(search).collect()),
+        ("Model", vec![model(report.model.as_ref())]),
+        ("Files of haft", files(&report.files, &shown)),
+        ("bash", vec![bash(&report.bash)]),
+    ];
+    let section = |(heading, lines): &(&str, Vec<String>)| format!("{heading}\n{}", lines.concat());
+    let said = sections.iter().filter(|(_, lines)| !lines.is_empty());
+    said.map(section).collect::<Vec<_>>().join("\n")
 }
 
 fn layer(layer: &LayerReport) -> String {
@@ -93,32 +124,6 @@ fn program(program: &ProgramReport, shown: &dyn Fn(&Path) -> String) -> String {
     }
     let text = format!("{path} (commands cannot read it; see sandbox.readable in haft.toml)");
     labelled("--", program.name, &text)
-}
-
-fn visible_paths(seen: &VisiblePathsReport, shown: &dyn Fn(&Path) -> String) -> Vec<String> {
-    let all = |paths: &[PathBuf]| list(&paths.iter().map(|path| shown(path)).collect::<Vec<_>>());
-    let mut lines = vec![
-        labelled("", "writable", &all(&seen.writable)),
-        labelled("", "readable", &all(&seen.readable)),
-        labelled("", "hidden", &all(&seen.hidden)),
-        labelled("", "protected", "what others run or obey (haft policy list shows it)"),
-    ];
-    if !seen.unprotected.is_empty() {
-        let text = format!("{} (sandbox.unprotect)", list(&seen.unprotected));
-        lines.push(labelled("~", "not protected", &text));
-    }
-    lines.extend(seen.not_readable.iter().map(|one| {
-        let text = format!("{} (sandbox.readable): {}", shown(&one.path), one.why);
-        labelled("--", "not readable", &text)
-    }));
-    lines.extend(seen.repositories_above.iter().map(|one| {
-        let (root, worktree) = (shown(&one.root), shown(&one.worktree));
-        let text = format!(
-            "does not work in {root}: commands do not see the repository around it; to change that: --root {worktree}"
-        );
-        labelled("--", "git", &text)
-    }));
-    lines
 }
 
 fn python(report: &PythonReport, shown: &dyn Fn(&Path) -> String) -> String {
@@ -163,21 +168,6 @@ fn model(report: Option<&ModelReport>) -> String {
     labelled(if report.problem.is_none() { "ok" } else { "--" }, "model", &text)
 }
 
-fn server(report: &ServerReport) -> String {
-    let name = &report.name;
-    match (&report.problem, report.tools) {
-        (Some(problem), _) => labelled("--", "unusable", &format!("{name}: {problem}")),
-        (None, Some(tools)) => labelled(
-            "ok",
-            "server",
-            &format!("{name}: {} when last started", counted(tools, "tool")),
-        ),
-        (None, None) => {
-            labelled("~", "server", &format!("{name}: never started yet: haft mcp test {name}"))
-        }
-    }
-}
-
 fn files(files: &FilesReport, shown: &dyn Fn(&Path) -> String) -> Vec<String> {
     let kept = |label: &str, path: &Path, problem: &Option<String>, remedy: &str| match problem {
         None => labelled("ok", label, &shown(path)),
@@ -189,22 +179,19 @@ fn files(files: &FilesReport, shown: &dyn Fn(&Path) -> String) -> Vec<String> {
     let state_remedy = "name another directory in HAFT_STATE_DIR";
     let journal_remedy = "name another directory in HAFT_STATE_DIR, or a file in HAFT_DB";
     let manifest = files.manifest.as_deref().map_or("none".to_owned(), shown);
-    vec![
-        kept("state", &files.state, &files.state_problem, state_remedy),
-        kept("journal", Path::new(&files.journal), &files.journal_problem, journal_remedy),
-        labelled("", "manifest", &manifest),
-        labelled("", "project rules", &pattern(&shown(&files.project_rules))),
-    ]
-}
-
-/// Returns a path whose name is a hash as a pattern for shells, which fits a line more often.
-fn pattern(path: &str) -> String {
-    let shortened = path.rsplit_once('/').and_then(|(directory, name)| {
+    // The name of the rules is a hash. As a pattern for shells, the path fits a line more often.
+    let rules = shown(&files.project_rules);
+    let pattern = rules.rsplit_once('/').and_then(|(directory, name)| {
         let (stem, extension) = name.rsplit_once('.')?;
         let start = stem.get(..HASH_CHARS).filter(|start| start.len() < stem.len())?;
         Some(format!("{directory}/{start}*.{extension}"))
     });
-    shortened.unwrap_or_else(|| path.to_owned())
+    vec![
+        kept("state", &files.state, &files.state_problem, state_remedy),
+        kept("journal", Path::new(&files.journal), &files.journal_problem, journal_remedy),
+        labelled("", "manifest", &manifest),
+        labelled("", "project rules", &pattern.unwrap_or(rules)),
+    ]
 }
 
 fn bash(bash: &BashReport) -> String {
@@ -249,7 +236,7 @@ fn folded(before: &str, text: &str) -> String {
 mod tests {
     use expect_test::expect;
 
-    use super::super::visible_paths::{EnclosingRepository, UnreadablePath};
+    use super::super::visible_paths::{EnclosingRepository, UnreadablePath, VisiblePathsReport};
     use super::*;
 
     fn servers() -> Vec<ServerReport> {
@@ -437,8 +424,11 @@ mod tests {
 
     #[test]
     fn only_a_long_name_is_shortened() {
-        assert_eq!(pattern("~/a/1f.toml"), "~/a/1f.toml");
-        assert_eq!(pattern("none"), "none");
+        for name in ["~/a/1f.toml", "none"] {
+            let files = FilesReport { project_rules: name.into(), ..report().files };
+            let lines = super::files(&files, &|path| path.display().to_string());
+            assert_eq!(lines.last(), Some(&labelled("", "project rules", name)));
+        }
     }
 
     #[test]

@@ -6,13 +6,11 @@ use clap::Args;
 use serde::Serialize;
 use toml::Value;
 
-use crate::arguments::setting_args::SettingArgs;
-use crate::error::{CommandError, CommandStatus};
+use crate::arguments::cli_context::CliContext;
+use crate::error::{CommandError, CommandResult, CommandStatus};
 use crate::manifest_edit::ManifestEdit;
 use crate::next_step::install_commands;
-use crate::views::output;
-use haft_app::host::AppHost;
-use haft_app::manifest::{ManifestFile, server_name_problem};
+use haft_app::manifest::server_name_problem;
 use haft_app::mcp_servers::{Download, grant_summary};
 
 /// The server to add.
@@ -63,15 +61,11 @@ struct McpAddReport<'a> {
 }
 
 /// Runs the command.
-pub(super) async fn run(
-    args: McpAddArgs,
-    setting_args: &SettingArgs,
-    host: &AppHost,
-) -> Result<CommandStatus, CommandError> {
+pub(super) async fn run(args: McpAddArgs, cx: &CliContext) -> CommandResult {
     if let Some(problem) = server_name_problem(&args.name) {
         return Err(CommandError::usage(problem));
     }
-    let edit = ManifestEdit::open(setting_args, host)?;
+    let edit = ManifestEdit::open(&cx.setting_args, &cx.host)?;
     if edit.file.parse()?.mcp.contains_key(&args.name) {
         let (name, path) = (&args.name, edit.file.path().display());
         let message = format!("a server {name} is in {path} already");
@@ -86,44 +80,36 @@ pub(super) async fn run(
         trusted: changed.is_trusted,
         name: &args.name,
     };
-    if setting_args.json {
-        output::write_json(&answer)?;
-    } else {
-        let verb = if changed.is_new { "wrote" } else { "added to" };
-        let path = changed.file.path().display();
-        let about = confirmation_text(&args.name, &changed.file)?;
-        let next = match changed.is_trusted {
-            true => format!("see whether it works: haft mcp test {}", args.name),
-            false => {
-                let path = haft_app::quote::shell(&changed.file.path().to_string_lossy());
-                format!("it does not hold before you trust the file: haft trust {path}")
-            }
-        };
-        output::write_data(&output::escape_controls(&format!(
-            "{verb} {path}\n{entry}\n{about}{next}\n"
-        )))?;
-    }
-    Ok(CommandStatus::Done)
-}
-
-/// Returns the grants of a server that is started here, and a warning if its program would be downloaded.
-fn confirmation_text(name: &str, file: &ManifestFile) -> Result<String, CommandError> {
-    let manifest = file.parse()?;
-    let Some(entry) = manifest.mcp.get(name).filter(|entry| entry.url.is_none()) else {
-        return Ok(String::new());
-    };
-    let mut about = match entry.requires.is_empty() {
-        true => "granted: nothing; what it may read, change and reach is for requires.fs.read, requires.fs.write and \
+    // The grants of a server that is started here, and a warning if its program would be downloaded.
+    let manifest = changed.file.parse()?;
+    let mut about = String::new();
+    if let Some(entry) = manifest.mcp.get(&args.name).filter(|entry| entry.url.is_none()) {
+        about = match entry.requires.is_empty() {
+            true => {
+                "granted: nothing; what it may read, change and reach is for requires.fs.read, requires.fs.write and \
                  requires.net.hosts in its table to say\n"
-            .to_owned(),
-        false => format!("granted: {}\n", grant_summary(entry)),
-    };
-    if let Some(download) = Download::of(entry) {
-        let install = download.install(name);
-        let instead = install_commands(&install).replace('\n', "\n  ");
-        about.push_str(&format!("{}; install it once instead:\n  {instead}\n", install.problem));
+                    .to_owned()
+            }
+            false => format!("granted: {}\n", grant_summary(entry)),
+        };
+        if let Some(download) = Download::of(entry) {
+            let install = download.install(&args.name);
+            let instead = install_commands(&install).replace('\n', "\n  ");
+            let problem = install.problem;
+            about.push_str(&format!("{problem}; install it once instead:\n  {instead}\n"));
+        }
     }
-    Ok(about)
+    let next = match changed.is_trusted {
+        true => format!("see whether it works: haft mcp test {}", args.name),
+        false => {
+            let path = haft_app::quote::shell(&changed.file.path().to_string_lossy());
+            format!("it does not hold before you trust the file: haft trust {path}")
+        }
+    };
+    let verb = if changed.is_new { "wrote" } else { "added to" };
+    let path = changed.file.path().display();
+    cx.print_answer(&answer, || format!("{verb} {path}\n{entry}\n{about}{next}\n"))?;
+    Ok(CommandStatus::Done)
 }
 
 /// Returns the table as it is written.

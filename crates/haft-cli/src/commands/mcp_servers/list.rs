@@ -2,15 +2,14 @@
 
 use haft_contract::RequirementSet;
 use serde::Serialize;
+use serde_json::json;
 
-use crate::arguments::setting_args::SettingArgs;
-use crate::error::{CommandError, CommandStatus};
-use crate::views::output;
+use crate::arguments::cli_context::CliContext;
+use crate::error::{CommandResult, CommandStatus};
 use crate::views::table::table;
-use haft_app::host::AppHost;
 use haft_app::manifest::ServerEntry;
 use haft_app::mcp_servers::grant_summary;
-use haft_app::{compose, quote, settings};
+use haft_app::{compose, quote};
 
 #[derive(Serialize)]
 struct McpServerListEntry {
@@ -33,18 +32,10 @@ struct McpServerListEntry {
     problem: Option<String>,
 }
 
-#[derive(Serialize)]
-struct McpListReport {
-    servers: Vec<McpServerListEntry>,
-}
-
 /// Runs the command.
-pub(super) fn run(
-    setting_args: &SettingArgs,
-    host: &AppHost,
-) -> Result<CommandStatus, CommandError> {
-    let settings = settings::resolve(&setting_args.overrides(), host)?;
-    let bridge = compose::bridge(&settings, host)?;
+pub(super) fn run(cx: &CliContext) -> CommandResult {
+    let settings = cx.resolve_settings()?;
+    let bridge = compose::bridge(&settings, &cx.host)?;
     let known = bridge.map_or_else(Vec::new, |bridge| bridge.servers().statuses());
     let listed = |(name, entry): (&'_ String, &'_ ServerEntry)| {
         let known = known.iter().find(|known| known.name == *name);
@@ -62,32 +53,26 @@ pub(super) fn run(
             problem: known.and_then(|known| known.problem.clone()),
         }
     };
-    let answer = McpListReport { servers: settings.mcp.entries.iter().map(listed).collect() };
-    if setting_args.json {
-        output::write_json(&answer)?;
-    } else if answer.servers.is_empty() {
-        output::write_data("no MCP servers are configured; see haft mcp add --help\n")?;
-    } else {
-        let rows = answer.servers.iter().map(row);
+    let servers: Vec<McpServerListEntry> = settings.mcp.entries.iter().map(listed).collect();
+    cx.print_answer(&json!({ "servers": servers }), || {
+        if servers.is_empty() {
+            return "no MCP servers are configured; see haft mcp add --help\n".to_owned();
+        }
+        let rows = servers.iter().map(|listed| {
+            let tools = match (listed.enabled, listed.tools) {
+                (false, _) => "off".to_owned(),
+                (true, Some(tools)) => tools.to_string(),
+                (true, None) => "?".to_owned(),
+            };
+            let words: Vec<String> = listed.command.iter().map(|it| quote::shell(it)).collect();
+            let server = listed.url.clone().unwrap_or_else(|| words.join(" "));
+            vec![listed.name.clone(), tools, listed.granted_words.clone(), server]
+        });
         let text = table(&["NAME", "TOOLS", "GRANTED", "SERVER"], rows);
-        let problems = answer.servers.iter().filter_map(|listed| {
+        let problems = servers.iter().filter_map(|listed| {
             Some(format!("\n{}: {}\n", listed.name, listed.problem.as_ref()?))
         });
-        let problems: String = problems.collect();
-        output::write_data(&output::escape_controls(&format!("{text}\n{problems}")))?;
-    }
+        format!("{text}\n{}", problems.collect::<String>())
+    })?;
     Ok(CommandStatus::Done)
-}
-
-/// Returns the cells of a server.
-fn row(listed: &McpServerListEntry) -> Vec<String> {
-    let tools = match (listed.enabled, listed.tools) {
-        (false, _) => "off".to_owned(),
-        (true, Some(tools)) => tools.to_string(),
-        (true, None) => "?".to_owned(),
-    };
-    let words: Vec<String> =
-        listed.command.iter().map(|word| quote::shell(word).to_string()).collect();
-    let server = listed.url.clone().unwrap_or_else(|| words.join(" "));
-    vec![listed.name.clone(), tools, listed.granted_words.clone(), server]
 }

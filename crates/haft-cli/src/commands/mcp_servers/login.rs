@@ -5,15 +5,14 @@ use std::io::{self, BufRead as _, IsTerminal as _, Read as _};
 use std::time::Duration;
 
 use clap::Args;
-use haft_mcp::{Login, RedirectListener};
-use serde::Serialize;
+use haft_mcp::RedirectListener;
+use serde_json::json;
 
-use crate::arguments::setting_args::SettingArgs;
+use crate::arguments::cli_context::CliContext;
 use crate::asking::ANSWER_BYTES_MAX;
-use crate::error::{CommandError, CommandStatus};
+use crate::error::{CommandError, CommandResult, CommandStatus};
 use crate::views::output;
-use haft_app::host::AppHost;
-use haft_app::{id, mcp_servers, settings};
+use haft_app::{id, mcp_servers};
 
 /// Time to log in to an MCP server, in milliseconds.
 ///
@@ -27,27 +26,14 @@ pub(crate) struct McpLoginArgs {
     name: String,
 }
 
-#[derive(Serialize)]
-struct McpLoginReport<'a> {
-    name: &'a str,
-    /// The server that vouches for the user.
-    issuer: &'a str,
-    /// The requested scopes.
-    scopes: &'a [String],
-}
-
 /// Runs the command.
-pub(super) async fn run(
-    args: &McpLoginArgs,
-    setting_args: &SettingArgs,
-    host: &AppHost,
-) -> Result<CommandStatus, CommandError> {
-    let settings = settings::resolve(&setting_args.overrides(), host)?;
+pub(super) async fn run(args: &McpLoginArgs, cx: &CliContext) -> CommandResult {
+    let settings = cx.resolve_settings()?;
     let name = &args.name;
     let entry = settings.mcp.entries.get(name).ok_or_else(|| super::unknown(name))?;
-    let logins = host.state().mcp_logins();
+    let logins = cx.host.state().mcp_logins();
     let authorization =
-        mcp_servers::authorization(name, entry, &logins, host).map_err(CommandError::usage)?;
+        mcp_servers::authorization(name, entry, &logins, &cx.host).map_err(CommandError::usage)?;
     let port = entry.oauth.redirect_port.unwrap_or(0);
     let listener = RedirectListener::open(port).await.map_err(|err| {
         CommandError::failed(format!("port {port} of this machine cannot be listened on: {err}"))
@@ -62,52 +48,39 @@ pub(super) async fn run(
         ));
     }
     output::print_note(output::escape_controls(&text));
-    let redirected = wait_for_redirect(&login, &listener).await?;
+    // The thread may wait for a line for ever; the process does not wait for it.
+    let pasted = async {
+        let reading = tokio::task::spawn_blocking(|| {
+            loop {
+                let mut line = String::new();
+                let read = io::stdin().lock().take(4 * ANSWER_BYTES_MAX).read_line(&mut line);
+                match read {
+                    Ok(bytes) if bytes > 0 && line.trim().is_empty() => {}
+                    Ok(bytes) if bytes > 0 => return Some(line.trim().to_owned()),
+                    Ok(_) | Err(_) => return None,
+                }
+            }
+        });
+        reading.await.ok().flatten()
+    };
+    let unfinished = |why: &str| CommandError::failed(format!("the login was not finished{why}"));
+    // The redirect comes to the port, or the user pastes its address.
+    let redirected = tokio::select! {
+        answer = listener.answer(&login) => answer.map_err(CommandError::failed),
+        pasted = pasted, if io::stdin().is_terminal() => {
+            pasted.ok_or_else(|| unfinished(": the input has ended"))
+        }
+        () = tokio::time::sleep(Duration::from_millis(LOGIN_MS_MAX)) => {
+            Err(unfinished(" within 15 minutes"))
+        }
+        _ = tokio::signal::ctrl_c() => Err(unfinished(": interrupted")),
+    }?;
     let finished = login.finish(&redirected).await;
     finished.map_err(|err| CommandError::failed(format!("mcp server {name}: {err}")))?;
-    let answer = McpLoginReport { name, issuer: login.issuer(), scopes: login.scopes() };
-    if setting_args.json {
-        output::write_json(&answer)?;
-    } else {
-        let text = format!(
-            "logged in to {name} at {}\nsee whether it works: haft mcp test {name}\n",
-            answer.issuer
-        );
-        output::write_data(&output::escape_controls(&text))?;
-    }
+    let issuer = login.issuer();
+    let answer = json!({"name": name, "issuer": issuer, "scopes": login.scopes()});
+    cx.print_answer(&answer, || {
+        format!("logged in to {name} at {issuer}\nsee whether it works: haft mcp test {name}\n")
+    })?;
     Ok(CommandStatus::Done)
-}
-
-/// Waits for the address that the browser ends at, wherever it comes from.
-async fn wait_for_redirect(
-    login: &Login,
-    listener: &RedirectListener,
-) -> Result<String, CommandError> {
-    let time = tokio::time::sleep(Duration::from_millis(LOGIN_MS_MAX));
-    tokio::select! {
-        answer = listener.answer(login) => answer.map_err(CommandError::failed),
-        pasted = read_pasted_address(), if io::stdin().is_terminal() => {
-            pasted.ok_or_else(|| CommandError::failed("the login was not finished: the input has ended"))
-        }
-        () = time => Err(CommandError::failed("the login was not finished within 15 minutes")),
-        _ = tokio::signal::ctrl_c() => {
-            Err(CommandError::failed("the login was not finished: interrupted"))
-        }
-    }
-}
-
-async fn read_pasted_address() -> Option<String> {
-    // The thread may wait for a line for ever; the process does not wait for it.
-    let reading = tokio::task::spawn_blocking(|| {
-        loop {
-            let mut line = String::new();
-            let read = io::stdin().lock().take(4 * ANSWER_BYTES_MAX).read_line(&mut line);
-            match read {
-                Ok(bytes) if bytes > 0 && line.trim().is_empty() => {}
-                Ok(bytes) if bytes > 0 => return Some(line.trim().to_owned()),
-                Ok(_) | Err(_) => return None,
-            }
-        }
-    });
-    reading.await.ok().flatten()
 }

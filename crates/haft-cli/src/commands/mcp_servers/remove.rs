@@ -5,11 +5,9 @@ use std::path::Path;
 use clap::Args;
 use serde::Serialize;
 
-use crate::arguments::setting_args::SettingArgs;
-use crate::error::{CommandError, CommandStatus};
+use crate::arguments::cli_context::CliContext;
+use crate::error::{CommandError, CommandResult, CommandStatus};
 use crate::manifest_edit::ManifestEdit;
-use crate::views::output;
-use haft_app::host::AppHost;
 use haft_app::settings;
 
 /// The server to remove.
@@ -31,12 +29,8 @@ struct McpRemoveReport<'a> {
 }
 
 /// Runs the command.
-pub(super) async fn run(
-    args: &McpRemoveArgs,
-    setting_args: &SettingArgs,
-    host: &AppHost,
-) -> Result<CommandStatus, CommandError> {
-    let edit = ManifestEdit::open(setting_args, host)?;
+pub(super) async fn run(args: &McpRemoveArgs, cx: &CliContext) -> CommandResult {
+    let edit = ManifestEdit::open(&cx.setting_args, &cx.host)?;
     if !edit.is_there() {
         return Err(settings::no_manifest(edit.file.directory()).into());
     }
@@ -50,11 +44,6 @@ pub(super) async fn run(
     let changed = edit.write(text, args.yes).await?;
     let path = changed.file.path();
     let answer = McpRemoveReport { manifest: path, trusted: changed.is_trusted, name: &args.name };
-    if setting_args.json {
-        output::write_json(&answer)?;
-    } else {
-        let text = format!("removed {} from {}\n", args.name, path.display());
-        output::write_data(&output::escape_controls(&text))?;
-    }
+    cx.print_answer(&answer, || format!("removed {} from {}\n", args.name, path.display()))?;
     Ok(CommandStatus::Done)
 }

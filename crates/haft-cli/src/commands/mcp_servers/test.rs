@@ -5,15 +5,13 @@ use haft_contract::{EnforcedConfinement, cut};
 use haft_mcp::{McpServerTest, TestedServerTool};
 use serde::Serialize;
 
-use crate::arguments::setting_args::SettingArgs;
-use crate::error::{CommandError, CommandStatus};
-use crate::views::output;
+use crate::arguments::cli_context::CliContext;
+use crate::error::{CommandError, CommandResult, CommandStatus};
 use crate::views::table::table;
-use haft_app::host::AppHost;
+use haft_app::compose;
 use haft_app::manifest::ServerEntry;
 use haft_app::mcp_servers::{grant_summary, taken_id_message, unusable};
 use haft_app::settings::EffectiveSettings;
-use haft_app::{compose, settings};
 
 /// Longest description in the table, in characters.
 const DESCRIPTION_CHARS_MAX: usize = 100;
@@ -48,12 +46,8 @@ struct TestedMcpTool {
 }
 
 /// Runs the command.
-pub(super) async fn run(
-    args: &McpTestArgs,
-    setting_args: &SettingArgs,
-    host: &AppHost,
-) -> Result<CommandStatus, CommandError> {
-    let settings = settings::resolve(&setting_args.overrides(), host)?;
+pub(super) async fn run(args: &McpTestArgs, cx: &CliContext) -> CommandResult {
+    let settings = cx.resolve_settings()?;
     match settings.mcp.entries.get(&args.name) {
         None => return Err(super::unknown(&args.name)),
         Some(entry) if !entry.is_enabled() => {
@@ -65,35 +59,31 @@ pub(super) async fn run(
     }
     // This test needs no tools of other servers.
     let own = EffectiveSettings { mcp: Default::default(), tools: None, ..settings.clone() };
-    let registry = compose::registry(&own, host).await?;
-    let bridge = compose::bridge(&settings, host)?;
+    let registry = compose::registry(&own, &cx.host).await?;
+    let bridge = compose::bridge(&settings, &cx.host)?;
     let bridge = bridge.ok_or_else(|| super::unknown(&args.name))?;
     let tried =
         bridge.servers().test_server(&args.name, &|id| taken_id_message(&registry, id)).await;
     bridge.end().await;
     let entry = settings.mcp.entries.get(&args.name);
     let tried = tried.ok_or_else(|| super::unknown(&args.name))?;
-    let trial = tried.map_err(|err| unusable(&args.name, entry, &err, host))?;
-    if setting_args.json {
-        let tool = |tried: &'_ TestedServerTool| TestedMcpTool {
-            name: tried.name.clone(),
-            id: tried.id.as_ref().ok().map(ToString::to_string),
-            permission: tried.permission.clone(),
-            effect: tried.effect.as_str(),
-            description: tried.description.clone(),
-        };
-        output::write_json(&McpTestReport {
-            name: &args.name,
-            protocol: &trial.protocol,
-            server: &trial.server,
-            enforced: trial.confined.as_ref().map(|confined| confined.enforced),
-            tools: trial.tools.iter().map(tool).collect(),
-            left_out: &trial.left_out,
-        })?;
-    } else {
-        let text = text(&args.name, &trial, entry);
-        output::write_data(&output::escape_controls(&text))?;
-    }
+    let trial = tried.map_err(|err| unusable(&args.name, entry, &err, &cx.host))?;
+    let tool = |tried: &'_ TestedServerTool| TestedMcpTool {
+        name: tried.name.clone(),
+        id: tried.id.as_ref().ok().map(ToString::to_string),
+        permission: tried.permission.clone(),
+        effect: tried.effect.as_str(),
+        description: tried.description.clone(),
+    };
+    let report = McpTestReport {
+        name: &args.name,
+        protocol: &trial.protocol,
+        server: &trial.server,
+        enforced: trial.confined.as_ref().map(|confined| confined.enforced),
+        tools: trial.tools.iter().map(tool).collect(),
+        left_out: &trial.left_out,
+    };
+    cx.print_answer(&report, || text(&args.name, &trial, entry))?;
     Ok(CommandStatus::Done)
 }
 

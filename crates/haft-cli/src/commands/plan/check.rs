@@ -3,17 +3,16 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use haft_contract::ToolId;
-use haft_plan::{CheckedPlan, PlanInput, PlanProblem, check_text};
+use haft_plan::{PlanInput, PlanProblem, check_text};
 use serde::Serialize;
 
+use crate::arguments::cli_context::CliContext;
 use crate::arguments::input;
-use crate::arguments::setting_args::SettingArgs;
-use crate::error::{CommandError, CommandStatus};
+use crate::error::{CommandResult, CommandStatus};
+use crate::model::planning;
 use crate::plan_run::{self, PlanText};
-use crate::views::output;
-use haft_app::host::AppHost;
-use haft_app::{compose, settings};
+use crate::views::path_text::counted;
+use haft_app::compose;
 
 /// Check a plan, and print all of its problems
 ///
@@ -42,57 +41,36 @@ struct PlanCheckReport<'a> {
     nodes: Option<usize>,
     /// The dangerous tools that it calls.
     #[serde(skip_serializing_if = "Option::is_none")]
-    dangerous: Option<Vec<&'a ToolId>>,
+    dangerous: Option<Vec<&'a str>>,
     problems: &'a [PlanProblem],
 }
 
-pub(super) async fn run(
-    args: &PlanCheckArgs,
-    setting_args: &SettingArgs,
-    host: &AppHost,
-) -> Result<CommandStatus, CommandError> {
+pub(super) async fn run(args: &PlanCheckArgs, cx: &CliContext) -> CommandResult {
     let PlanText { name, text, .. } = PlanText::read(&args.file)?;
     let given = args.input.as_deref().map(input::read_plan_input).transpose()?;
-    let settings = settings::resolve(&setting_args.overrides(), host)?;
-    let registry = compose::registry(&settings, host).await?;
+    let settings = cx.resolve_settings()?;
+    let registry = compose::registry(&settings, &cx.host).await?;
     let input = given.as_ref().map_or(PlanInput::Unknown, PlanInput::Given);
     let checked = check_text(&text, &plan_run::catalogue(&registry), input);
-    if setting_args.json {
-        output::write_json(&match &checked {
-            Ok(plan) => PlanCheckReport {
-                valid: true,
-                nodes: Some(plan.nodes().len()),
-                dangerous: Some(dangerous(plan)),
-                problems: &[],
-            },
-            Err(problems) => {
-                PlanCheckReport { valid: false, nodes: None, dangerous: None, problems }
-            }
-        })?;
-    } else {
-        let text = match &checked {
-            Ok(plan) => {
-                let nodes = match plan.nodes().len() {
-                    1 => "1 node".to_owned(),
-                    count => format!("{count} nodes"),
-                };
-                let names: Vec<&str> = dangerous(plan).into_iter().map(ToolId::as_str).collect();
-                match names.as_slice() {
-                    [] => format!("{name} is valid: {nodes}, no dangerous tools"),
-                    names => {
-                        format!("{name} is valid: {nodes}, dangerous tools: {}", names.join(", "))
-                    }
-                }
-            }
-            Err(problems) => {
-                problems.iter().map(|problem| plan_run::problem_line(problem) + "\n").collect()
-            }
-        };
-        output::write_data(&output::escape_controls(&text))?;
-    }
+    let dangerous = checked.as_ref().ok().map(planning::dangerous);
+    let report = PlanCheckReport {
+        valid: checked.is_ok(),
+        nodes: checked.as_ref().ok().map(|plan| plan.nodes().len()),
+        dangerous: dangerous.clone(),
+        problems: checked.as_ref().err().map_or(&[], Vec::as_slice),
+    };
+    cx.print_answer(&report, || match &checked {
+        Ok(plan) => {
+            let nodes = counted(plan.nodes().len(), "node");
+            let tools = match dangerous.unwrap_or_default().as_slice() {
+                [] => "no dangerous tools".to_owned(),
+                names => format!("dangerous tools: {}", names.join(", ")),
+            };
+            format!("{name} is valid: {nodes}, {tools}")
+        }
+        Err(problems) => {
+            problems.iter().map(|problem| plan_run::problem_line(problem) + "\n").collect()
+        }
+    })?;
     Ok(if checked.is_ok() { CommandStatus::Done } else { CommandStatus::Failed })
-}
-
-fn dangerous(plan: &CheckedPlan) -> Vec<&ToolId> {
-    plan.dangerous_tools().into_iter().map(|contract| &contract.id).collect()
 }

@@ -8,22 +8,21 @@ use clap::Args;
 use haft_contract::ToolId;
 use haft_model::ModelUsage;
 use haft_plan::drive::RunStartMode;
-use haft_plan::planner::GeneratedPlan;
 use haft_plan::{Plan, PlanGraph};
 use serde::Serialize;
 
+use crate::arguments::cli_context::CliContext;
 use crate::arguments::input;
-use crate::arguments::setting_args::SettingArgs;
-use crate::error::{CommandError, CommandStatus};
+use crate::error::{CommandError, CommandResult, CommandStatus};
 use crate::model::ModelArgs;
 use crate::model::planning::{self, PlanMakingRequest};
 use crate::plan_run::{self, PlanRun, dry_run};
 use crate::views::drawing::draw_graph;
 use crate::views::model_text::usage_summary;
 use crate::views::output;
+use crate::views::path_text::counted;
+use haft_app::compose;
 use haft_app::compose::AvailableTools;
-use haft_app::host::AppHost;
-use haft_app::{compose, quote, settings};
 
 /// Where a plan is saved unless another file is named.
 const FILE_NAME: &str = "plan.json";
@@ -71,23 +70,15 @@ struct PlanMakeReport<'a> {
 }
 
 /// Runs the command.
-pub(crate) async fn run(
-    args: PlanMakeArgs,
-    setting_args: &SettingArgs,
-    host: &AppHost,
-) -> Result<CommandStatus, CommandError> {
+pub(crate) async fn run(args: PlanMakeArgs, cx: &CliContext) -> CommandResult {
     let request = input::read_text(&args.request, "request")?;
     let given = args.input.as_deref().map(input::read_plan_input).transpose()?;
-    let settings = settings::resolve(&setting_args.overrides(), host)?;
-    let model = args.model.choice().open(&settings.model, host)?;
+    let settings = cx.resolve_settings()?;
+    let model = args.model.choice().open(&settings.model, &cx.host)?;
     let path = args.out.clone().unwrap_or_else(|| PathBuf::from(FILE_NAME));
-    let destination = match (path.as_os_str() == STDOUT, args.force) {
-        (true, _) => PlanDestination::Stdout,
-        (false, false) => PlanDestination::New(path),
-        (false, true) => PlanDestination::Replaced(path),
-    };
+    let file = Some(path).filter(|path| path.as_os_str() != STDOUT);
     // A model's answer costs time and money, so an unusable file is reported before haft asks.
-    if let Some(path) = destination.file() {
+    if let Some(path) = &file {
         if path.is_dir() {
             return Err(file_write_error(path, &"it is a directory"));
         }
@@ -96,19 +87,27 @@ pub(crate) async fn run(
             let why = format!("{} is no directory", directory.display());
             return Err(file_write_error(path, &why));
         }
-        if matches!(destination, PlanDestination::New(_)) && path.symlink_metadata().is_ok() {
+        if !args.force && path.symlink_metadata().is_ok() {
             return Err(file_exists_error(path));
         }
     }
-    let tools = AvailableTools::find(&settings, host).await?;
+    let tools = AvailableTools::find(&settings, &cx.host).await?;
     let catalogue = plan_run::catalogue(tools.offered());
     let wish = PlanMakingRequest { request: &request, input: given.as_ref(), settings: &settings };
     let made = planning::request_plan(&model, tools.offered(), &catalogue, &wish).await?;
-    let saved = destination.save(&made.text);
-    if setting_args.json {
+    let saved = file.as_deref().map_or(Ok(()), |path| {
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(args.force).create_new(!args.force);
+        let written = options.open(path).and_then(|mut file| writeln!(file, "{}", made.text));
+        written.map_err(|err| match err.kind() {
+            io::ErrorKind::AlreadyExists => file_exists_error(path),
+            _ => file_write_error(path, &err),
+        })
+    });
+    if cx.setting_args.json {
         let answer = PlanMakeReport {
             r#type: "plan",
-            file: destination.file().filter(|_| saved.is_ok()),
+            file: file.as_deref().filter(|_| saved.is_ok()),
             model: model.name(),
             dangerous: planning::dangerous(&made.checked),
             repairs: made.repairs,
@@ -119,7 +118,7 @@ pub(crate) async fn run(
     } else {
         // The plan itself is printed if the user asked for that, or if it could not be saved.
         let graph = PlanGraph::new(made.checked.plan());
-        if destination.file().is_some() && saved.is_ok() {
+        if file.is_some() && saved.is_ok() {
             output::write_data(&draw_graph(&graph, io::stdout()))?;
         } else {
             output::print_note(draw_graph(&graph, io::stderr()).trim_end());
@@ -127,16 +126,23 @@ pub(crate) async fn run(
         }
     }
     saved?;
-    print_next_steps(&destination, &made, &args);
-    let plan = made.checked;
-    let work = PlanRun {
-        plan,
-        tools,
-        run: compose::new_run(host.now_ms())?,
-        start: RunStartMode::New,
-        input: given,
+    let nodes = counted(made.checked.nodes().len(), "node");
+    let mended = match made.repairs {
+        0 => String::new(),
+        1 => ", mended once".to_owned(),
+        times => format!(", mended {times} times"),
     };
-    let asked = dry_run::tools_that_ask(&work, settings, host).await?;
+    let usage = usage_summary(made.usage);
+    output::print_note(format_args!("made a plan of {nodes}{mended} ({usage})"));
+    planning::warn_of_dangerous(&made.checked);
+    if let Some(file) = &file {
+        let input = args.input.as_deref();
+        let command = planning::run_command(&made.checked, &file.to_string_lossy(), input);
+        output::print_note(format_args!("saved in {}; to run it: {command}", file.display()));
+    }
+    let run = compose::new_run(cx.host.now_ms())?;
+    let work = PlanRun { plan: made.checked, tools, run, start: RunStartMode::New, input: given };
+    let asked = dry_run::tools_that_ask(&work, settings, &cx.host).await?;
     if !asked.is_empty() {
         let names: Vec<&str> = asked.iter().map(ToolId::as_str).collect();
         output::print_note(format_args!(
@@ -145,63 +151,6 @@ pub(crate) async fn run(
         ));
     }
     Ok(CommandStatus::Done)
-}
-
-/// Prints the size of the plan and the command that runs it.
-fn print_next_steps(destination: &PlanDestination, made: &GeneratedPlan, args: &PlanMakeArgs) {
-    let nodes = match made.checked.nodes().len() {
-        1 => "1 node".to_owned(),
-        nodes => format!("{nodes} nodes"),
-    };
-    let mended = match made.repairs {
-        0 => String::new(),
-        1 => ", mended once".to_owned(),
-        times => format!(", mended {times} times"),
-    };
-    output::print_note(format_args!(
-        "made a plan of {nodes}{mended} ({})",
-        usage_summary(made.usage)
-    ));
-    planning::warn_of_dangerous(&made.checked);
-    let Some(file) = destination.file() else { return };
-    let mut command = format!("haft run {}", quote::shell(&file.to_string_lossy()));
-    for tool in planning::dangerous(&made.checked) {
-        command.push_str(&format!(" --allow {tool}"));
-    }
-    if let Some(input) = &args.input {
-        command.push_str(&format!(" --input {}", quote::shell(input)));
-    }
-    output::print_note(format_args!("saved in {}; to run it: {command}", file.display()));
-}
-
-/// Where the plan goes.
-enum PlanDestination {
-    Stdout,
-    New(PathBuf),
-    Replaced(PathBuf),
-}
-
-impl PlanDestination {
-    fn file(&self) -> Option<&Path> {
-        match self {
-            Self::Stdout => None,
-            Self::New(path) | Self::Replaced(path) => Some(path),
-        }
-    }
-    fn save(&self, text: &str) -> Result<(), CommandError> {
-        let (path, options) = match self {
-            Self::Stdout => return Ok(()),
-            Self::New(path) => (path, OpenOptions::new().write(true).create_new(true).clone()),
-            Self::Replaced(path) => {
-                (path, OpenOptions::new().write(true).create(true).truncate(true).clone())
-            }
-        };
-        let written = options.open(path).and_then(|mut file| writeln!(file, "{text}"));
-        written.map_err(|err| match err.kind() {
-            io::ErrorKind::AlreadyExists => file_exists_error(path),
-            _ => file_write_error(path, &err),
-        })
-    }
 }
 
 fn file_exists_error(path: &Path) -> CommandError {

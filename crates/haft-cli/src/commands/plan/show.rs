@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use haft_plan::PlanGraph;
 use serde::Serialize;
+use serde_json::json;
 
-use crate::arguments::setting_args::SettingArgs;
-use crate::error::{CommandError, CommandStatus};
+use crate::error::{CommandResult, CommandStatus};
 use crate::plan_run::{self, PlanText};
 use crate::views::drawing::draw_graph;
 use crate::views::output;
@@ -44,16 +44,7 @@ enum PlanDrawingFormat {
     Svg,
 }
 
-#[derive(Serialize)]
-struct PlanShowReport<'a> {
-    format: PlanDrawingFormat,
-    drawing: &'a str,
-}
-
-pub(super) fn run(
-    args: &PlanShowArgs,
-    setting_args: &SettingArgs,
-) -> Result<CommandStatus, CommandError> {
+pub(super) fn run(args: &PlanShowArgs, is_json: bool) -> CommandResult {
     let PlanText { name, text, .. } = PlanText::read(&args.file)?;
     let plan = haft_plan::parse(&text)
         .map_err(|problems| plan_run::unreadable_plan_error(&name, &problems))?;
@@ -64,8 +55,8 @@ pub(super) fn run(
         PlanDrawingFormat::Mermaid => graph.mermaid(),
         PlanDrawingFormat::Svg => graph.svg(),
     };
-    if setting_args.json {
-        output::write_json(&PlanShowReport { format: args.format, drawing: &drawing })?;
+    if is_json {
+        output::write_json(&json!({"format": args.format, "drawing": drawing}))?;
     } else {
         output::write_data(&drawing)?;
     }

@@ -1,54 +1,31 @@
 //! `haft policy check`: checks that all rules can be used, and finds those that never decide.
 
-use serde::Serialize;
+use serde_json::json;
 
 use super::findings::{UnusedRule, unused_rules};
-use crate::arguments::setting_args::SettingArgs;
-use crate::error::{CommandError, CommandStatus};
-use crate::views::output;
-use haft_app::host::AppHost;
-use haft_app::{compose, settings};
-
-#[derive(Serialize)]
-struct PolicyCheckReport {
-    rules: usize,
-    findings: Vec<UnusedRule>,
-}
+use crate::arguments::cli_context::CliContext;
+use crate::error::{CommandResult, CommandStatus};
+use haft_app::compose;
 
 /// Runs the command.
-pub(super) async fn run(
-    setting_args: &SettingArgs,
-    host: &AppHost,
-) -> Result<CommandStatus, CommandError> {
-    let settings = settings::resolve(&setting_args.overrides(), host)?;
+pub(super) async fn run(cx: &CliContext) -> CommandResult {
+    let settings = cx.resolve_settings()?;
     // Making a runtime and a session compiles everything, with what variables stand for here.
-    let runtime = compose::unrecorded_runtime(&settings, host).await?;
-    compose::open_connection(&runtime, &settings, host, "cli")?;
+    let runtime = compose::unrecorded_runtime(&settings, &cx.host).await?;
+    compose::open_connection(&runtime, &settings, &cx.host, "cli")?;
     let rules = compose::rules_in_force(&settings, &runtime.registry())?;
-    let variables = compose::variables(runtime.roots(), host);
-    let answer =
-        PolicyCheckReport { rules: rules.len(), findings: unused_rules(&rules, &variables) };
-    let status =
-        if answer.findings.is_empty() { CommandStatus::Done } else { CommandStatus::Failed };
-    if setting_args.json {
-        output::write_json(&answer)?;
-    } else {
-        output::write_data(&output::escape_controls(&text(&answer)))?;
-    }
-    Ok(status)
-}
-
-fn text(answer: &PolicyCheckReport) -> String {
-    let mut text: String = answer
-        .findings
-        .iter()
-        .map(|finding| format!("{}: {}\n", finding.rule, finding.why))
-        .collect();
-    let reported = match answer.findings.len() {
-        0 => "nothing to report".to_owned(),
-        1 => "1 never decides".to_owned(),
-        count => format!("{count} never decide"),
-    };
-    text.push_str(&format!("{} rules can be used, {reported}\n", answer.rules));
-    text
+    let variables = compose::variables(runtime.roots(), &cx.host);
+    let findings = unused_rules(&rules, &variables);
+    let answer = json!({"rules": rules.len(), "findings": findings});
+    cx.print_answer(&answer, || {
+        let line = |finding: &UnusedRule| format!("{}: {}\n", finding.rule, finding.why);
+        let reported = match findings.len() {
+            0 => "nothing to report".to_owned(),
+            1 => "1 never decides".to_owned(),
+            count => format!("{count} never decide"),
+        };
+        let lines: String = findings.iter().map(line).collect();
+        format!("{lines}{} rules can be used, {reported}\n", rules.len())
+    })?;
+    Ok(if findings.is_empty() { CommandStatus::Done } else { CommandStatus::Failed })
 }

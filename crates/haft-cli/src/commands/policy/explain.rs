@@ -5,13 +5,11 @@ use haft_contract::{ErrorCode, Refusal};
 use haft_policy::RuleAction;
 use serde::Serialize;
 
+use crate::arguments::cli_context::CliContext;
 use crate::arguments::input;
-use crate::arguments::setting_args::SettingArgs;
-use crate::error::{CommandError, CommandStatus};
-use crate::views::output;
+use crate::error::{CommandError, CommandResult, CommandStatus};
 use crate::views::remedy;
-use haft_app::host::AppHost;
-use haft_app::{compose, quote, settings};
+use haft_app::{compose, quote};
 
 #[derive(Serialize)]
 struct PolicyExplainReport<'a> {
@@ -40,16 +38,11 @@ struct ExplainedRefusal<'a> {
 }
 
 /// Runs the command.
-pub(super) async fn run(
-    tool: &str,
-    given: &str,
-    setting_args: &SettingArgs,
-    host: &AppHost,
-) -> Result<CommandStatus, CommandError> {
+pub(super) async fn run(tool: &str, given: &str, cx: &CliContext) -> CommandResult {
     let input = input::read(tool, given)?;
-    let settings = settings::resolve(&setting_args.overrides(), host)?;
-    let runtime = compose::unrecorded_runtime(&settings, host).await?;
-    let session = compose::open_connection(&runtime, &settings, host, "cli")?;
+    let settings = cx.resolve_settings()?;
+    let runtime = compose::unrecorded_runtime(&settings, &cx.host).await?;
+    let session = compose::open_connection(&runtime, &settings, &cx.host, "cli")?;
     let explanation = session.explain(tool, input).await?;
     // Without a usable tool and input, there is no judgement to explain.
     if let Some(Refusal { code, because, .. }) = &explanation.refusal
@@ -61,27 +54,23 @@ pub(super) async fn run(
         };
         return Err(CommandError::usage(because).hint(hint));
     }
-    if setting_args.json {
-        let access = |one: &'_ haft::AccessExplanation| ExplainedAccess {
-            access: one.access.clone(),
-            action: one.action,
-            text: one.text.clone(),
-        };
-        let refusal = explanation.refusal.as_ref();
-        output::write_json(&PolicyExplainReport {
-            tool: &explanation.tool,
-            outcome: explanation.outcome,
-            accesses: explanation.accesses.iter().map(access).collect(),
-            refusal: refusal.map(|refusal| ExplainedRefusal {
-                code: refusal.code,
-                message: &refusal.because,
-                change: remedy::changing_setting(refusal),
-            }),
-            reasons: &explanation.reasons,
-        })?;
-    } else {
-        output::write_data(&output::escape_controls(&text(&explanation)))?;
-    }
+    let access = |one: &'_ haft::AccessExplanation| ExplainedAccess {
+        access: one.access.clone(),
+        action: one.action,
+        text: one.text.clone(),
+    };
+    let report = PolicyExplainReport {
+        tool: &explanation.tool,
+        outcome: explanation.outcome,
+        accesses: explanation.accesses.iter().map(access).collect(),
+        refusal: explanation.refusal.as_ref().map(|refusal| ExplainedRefusal {
+            code: refusal.code,
+            message: &refusal.because,
+            change: remedy::changing_setting(refusal),
+        }),
+        reasons: &explanation.reasons,
+    };
+    cx.print_answer(&report, || text(&explanation))?;
     Ok(CommandStatus::Done)
 }
 

@@ -78,8 +78,17 @@ fn manifest_deny_reason(rules: &[(RuleScope, Rule)], index: usize) -> Option<Str
     }
     let manifest =
         || rules.iter().filter(|(scope, _)| *scope == RuleScope::Manifest).map(|(_, rule)| rule);
-    let softer = |deny: &&Rule| deny.action != RuleAction::Deny;
-    if manifest().filter(softer).any(|softer| may_overlap(&softer.permission, &rule.permission)) {
+    let is_exact = |name: &str| !name.contains('*');
+    let mut softer = manifest().filter(|rule| rule.action != RuleAction::Deny);
+    let may_come_before = softer.any(|softer| {
+        // One call may need a tool and a capability together. Two tools, or two capabilities, do not meet in one access. An
+        // unknown name may be a tool of the user's, or a capability that such a tool needs.
+        let (one, other) = (softer.permission.as_str(), rule.permission.as_str());
+        let are_both = |is_one: fn(&str) -> bool| is_one(one) && is_one(other);
+        let are_apart = are_both(is_tool) || are_both(is_capability);
+        !is_exact(one) || !is_exact(other) || one == other || !are_apart
+    });
+    if may_come_before {
         return None;
     }
     let mut denies = manifest().filter(|rule| rule.action == RuleAction::Deny);
@@ -93,18 +102,6 @@ fn manifest_deny_reason(rules: &[(RuleScope, Rule)], index: usize) -> Option<Str
 
 fn has_same_pattern(one: &Rule, other: &Rule) -> bool {
     one.permission == other.permission && one.pattern == other.pattern
-}
-
-/// Returns whether one call may need both permissions. A tool and a capability may meet in one call. Two tools, or two
-/// capabilities, do not meet in one access.
-fn may_overlap(one: &str, other: &str) -> bool {
-    let is_exact = |name: &str| !name.contains('*');
-    if !is_exact(one) || !is_exact(other) || one == other {
-        return true;
-    }
-    // An unknown name may be a tool of the user's, or a capability that such a tool needs.
-    let are_alike = |is_one: fn(&str) -> bool| is_one(one) && is_one(other);
-    !are_alike(is_tool) && !are_alike(is_capability)
 }
 
 #[cfg(test)]

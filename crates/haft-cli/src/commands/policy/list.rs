@@ -3,12 +3,10 @@
 use haft_policy::{Rule, RuleScope};
 use serde::Serialize;
 
-use crate::arguments::setting_args::SettingArgs;
-use crate::error::{CommandError, CommandStatus};
-use crate::views::output;
+use crate::arguments::cli_context::CliContext;
+use crate::error::{CommandResult, CommandStatus};
 use crate::views::table::table;
-use haft_app::host::AppHost;
-use haft_app::{compose, settings};
+use haft_app::compose;
 
 /// Columns of a line of names.
 const WIDTH: usize = 80;
@@ -33,12 +31,9 @@ struct PolicyListReport<'a> {
 }
 
 /// Runs the command.
-pub(super) async fn run(
-    setting_args: &SettingArgs,
-    host: &AppHost,
-) -> Result<CommandStatus, CommandError> {
-    let settings = settings::resolve(&setting_args.overrides(), host)?;
-    let registry = compose::registry(&settings, host).await?;
+pub(super) async fn run(cx: &CliContext) -> CommandResult {
+    let settings = cx.resolve_settings()?;
+    let registry = compose::registry(&settings, &cx.host).await?;
     let mut rules = compose::rules_in_force(&settings, &registry)?;
     // A stable sort: rules of one scope stay in the order in which they were written.
     rules.sort_by_key(|(scope, _)| std::cmp::Reverse(*scope));
@@ -67,51 +62,44 @@ pub(super) async fn run(
         protected: settings.sandbox.protected.patterns().collect(),
         project_file: settings.project.path(),
     };
-    if setting_args.json {
-        output::write_json(&answer)?;
-    } else {
+    cx.print_answer(&answer, || {
         // The origin is often a long path, so it stands once above its rules.
-        let sections = answer.rules.chunk_by(|one, other| one.scope == other.scope);
-        let protected =
-            format!("protected names (haft, sandbox.protect)\n{}", folded(&answer.protected));
-        let sections: Vec<String> = sections.map(section).chain([protected]).collect();
-        output::write_data(&output::escape_controls(&sections.join("\n")))?;
-    }
-    Ok(CommandStatus::Done)
-}
-
-fn section(rules: &[RuleListEntry<'_>]) -> String {
-    let heading = rules
-        .first()
-        .map_or(String::new(), |first| format!("{} ({})\n", first.scope, first.origin));
-    let is_numbered = rules.iter().any(|listed| listed.number.is_some());
-    let is_conditional = rules.iter().any(|listed| listed.rule.when.is_some());
-    let numbers = is_numbered.then_some("N");
-    let conditions = is_conditional.then_some("WHEN");
-    let headings: Vec<&str> =
-        numbers.into_iter().chain(["ACTION", "PERMISSION", "PATTERN"]).chain(conditions).collect();
-    let rows = rules.iter().map(|listed| {
-        let Rule { permission, pattern, action, when, .. } = listed.rule;
-        let number = listed.number.map(|number| number.to_string());
-        let when = when.map_or(String::new(), |condition| condition.to_string());
-        let words = [action.to_string(), permission.clone(), pattern.clone()];
-        number.into_iter().chain(words).chain(is_conditional.then_some(when)).collect()
-    });
-    let table = table(&headings, rows);
-    heading + &table.lines().map(|line| format!("  {}\n", line.trim_end())).collect::<String>()
-}
-
-/// Returns names beside each other, in lines of bounded width.
-fn folded(names: &[&str]) -> String {
-    let mut lines = String::new();
-    let mut line = String::new();
-    for name in names {
-        if !line.is_empty() && line.chars().count() + 2 + name.chars().count() > WIDTH {
-            lines.push_str(&format!("{line}\n"));
-            line.clear();
+        let of_scopes = answer.rules.chunk_by(|one, other| one.scope == other.scope);
+        let sections = of_scopes.map(|rules| {
+            let heading = rules
+                .first()
+                .map_or(String::new(), |first| format!("{} ({})\n", first.scope, first.origin));
+            let is_numbered = rules.iter().any(|listed| listed.number.is_some());
+            let is_conditional = rules.iter().any(|listed| listed.rule.when.is_some());
+            let numbers = is_numbered.then_some("N");
+            let conditions = is_conditional.then_some("WHEN");
+            let headings: Vec<&str> = numbers
+                .into_iter()
+                .chain(["ACTION", "PERMISSION", "PATTERN"])
+                .chain(conditions)
+                .collect();
+            let rows = rules.iter().map(|listed| {
+                let Rule { permission, pattern, action, when, .. } = listed.rule;
+                let number = listed.number.map(|number| number.to_string());
+                let when = when.map_or(String::new(), |condition| condition.to_string());
+                let words = [action.to_string(), permission.clone(), pattern.clone()];
+                number.into_iter().chain(words).chain(is_conditional.then_some(when)).collect()
+            });
+            let table = table(&headings, rows);
+            heading
+                + &table.lines().map(|line| format!("  {}\n", line.trim_end())).collect::<String>()
+        });
+        let mut protected = vec!["protected names (haft, sandbox.protect)".to_owned()];
+        let mut line = String::new();
+        for name in &answer.protected {
+            if !line.is_empty() && line.chars().count() + 2 + name.chars().count() > WIDTH {
+                protected.push(std::mem::take(&mut line));
+            }
+            line.push_str("  ");
+            line.push_str(name);
         }
-        line.push_str("  ");
-        line.push_str(name);
-    }
-    format!("{lines}{line}\n")
+        let protected = format!("{}\n{line}\n", protected.join("\n"));
+        sections.chain([protected]).collect::<Vec<_>>().join("\n")
+    })?;
+    Ok(CommandStatus::Done)
 }

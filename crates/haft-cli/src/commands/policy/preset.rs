@@ -1,11 +1,11 @@
 //! `haft policy preset`: prints a preset with its comments, to read or to start a manifest from.
 
-use crate::error::{CommandError, CommandStatus};
+use crate::error::{CommandResult, CommandStatus};
 use crate::views::output;
 use haft_app::preset::Preset;
 
 /// Runs the command.
-pub(super) fn run(preset: Preset) -> Result<CommandStatus, CommandError> {
+pub(super) fn run(preset: Preset) -> CommandResult {
     output::write_data(preset.text())?;
     Ok(CommandStatus::Done)
 }

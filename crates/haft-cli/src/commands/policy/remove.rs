@@ -3,11 +3,8 @@
 use haft_policy::Rule;
 use serde::Serialize;
 
-use crate::arguments::setting_args::SettingArgs;
-use crate::error::{CommandError, CommandStatus};
-use crate::views::output;
-use haft_app::host::AppHost;
-use haft_app::settings;
+use crate::arguments::cli_context::CliContext;
+use crate::error::{CommandResult, CommandStatus};
 
 #[derive(Serialize)]
 struct PolicyRemoveReport<'a> {
@@ -16,22 +13,12 @@ struct PolicyRemoveReport<'a> {
 }
 
 /// Runs the command.
-pub(super) fn run(
-    number: usize,
-    setting_args: &SettingArgs,
-    host: &AppHost,
-) -> Result<CommandStatus, CommandError> {
-    let settings = settings::resolve(&setting_args.overrides(), host)?;
+pub(super) fn run(number: usize, cx: &CliContext) -> CommandResult {
+    let settings = cx.resolve_settings()?;
     let removed = settings.project.remove(number)?;
-    if setting_args.json {
-        output::write_json(&PolicyRemoveReport {
-            removed: &removed,
-            file: settings.project.path(),
-        })?;
-    } else {
-        output::write_data(&output::escape_controls(&format!(
-            "removed `{removed}` for this project"
-        )))?;
-    }
+    cx.print_answer(
+        &PolicyRemoveReport { removed: &removed, file: settings.project.path() },
+        || format!("removed `{removed}` for this project"),
+    )?;
     Ok(CommandStatus::Done)
 }

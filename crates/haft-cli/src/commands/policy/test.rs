@@ -3,12 +3,12 @@
 
 use haft_policy::RuleScope;
 use serde::Serialize;
+use serde_json::json;
 
 use super::examples::{ExampleExpectation, ExampleResult, check_example};
-use crate::arguments::setting_args::SettingArgs;
-use crate::error::{CommandError, CommandStatus};
-use crate::views::output;
-use haft_app::host::AppHost;
+use crate::arguments::cli_context::CliContext;
+use crate::error::{CommandResult, CommandStatus};
+use crate::views::path_text::counted;
 use haft_app::manifest::ExampleChecks;
 use haft_app::{compose, settings};
 
@@ -21,27 +21,18 @@ struct TestedExample {
     found: ExampleResult,
 }
 
-#[derive(Serialize)]
-struct PolicyTestReport {
-    examples: Vec<TestedExample>,
-    failed: usize,
-}
-
 /// Runs the command.
-pub(super) fn run(
-    setting_args: &SettingArgs,
-    host: &AppHost,
-) -> Result<CommandStatus, CommandError> {
+pub(super) fn run(cx: &CliContext) -> CommandResult {
     let settings =
-        settings::resolve_with(&setting_args.overrides(), host, ExampleChecks::Unchecked)?;
-    let manifest = settings::find_manifest(&setting_args.overrides(), host)?;
+        settings::resolve_with(&cx.setting_args.overrides(), &cx.host, ExampleChecks::Unchecked)?;
+    let manifest = settings::find_manifest(&cx.setting_args.overrides(), &cx.host)?;
     let manifest = manifest.map(|file| file.parse_with(ExampleChecks::Unchecked)).transpose()?;
     // All rules of the manifest, even if it is not trusted: its author wants to test them.
     let of_manifest = manifest.unwrap_or_default().permissions;
     let of_others = settings.rules.iter().filter(|(scope, _)| *scope != RuleScope::Manifest);
     let rules =
         of_others.cloned().chain(of_manifest.into_iter().map(|rule| (RuleScope::Manifest, rule)));
-    let variables = compose::variables(&compose::roots(&settings)?, host);
+    let variables = compose::variables(&compose::roots(&settings)?, &cx.host);
     let mut examples = Vec::new();
     for (scope, rule) in rules {
         let matching = rule.match_examples.iter().map(|it| (ExampleExpectation::Match, it));
@@ -55,19 +46,15 @@ pub(super) fn run(
         }));
     }
     let failed = examples.iter().filter(|example| example.found == ExampleResult::Fails).count();
-    let answer = PolicyTestReport { examples, failed };
-    if setting_args.json {
-        output::write_json(&answer)?;
-    } else {
-        output::write_data(&output::escape_controls(&text(&answer)))?;
-    }
+    let answer = json!({"examples": examples, "failed": failed});
+    cx.print_answer(&answer, || text(&examples, failed))?;
     Ok(if failed == 0 { CommandStatus::Done } else { CommandStatus::Failed })
 }
 
-fn text(answer: &PolicyTestReport) -> String {
+fn text(tested: &[TestedExample], failed: usize) -> String {
     let mut text = String::new();
     for examples in
-        answer.examples.chunk_by(|one, other| (one.scope, &one.rule) == (other.scope, &other.rule))
+        tested.chunk_by(|one, other| (one.scope, &one.rule) == (other.scope, &other.rule))
     {
         let Some(first) = examples.first() else { continue };
         text.push_str(&format!("{} rule `{}`\n", first.scope, first.rule));
@@ -85,8 +72,7 @@ fn text(answer: &PolicyTestReport) -> String {
         }
     }
     let separator = if text.is_empty() { "" } else { "\n" };
-    let count = answer.examples.len();
-    let noun = if count == 1 { "example" } else { "examples" };
-    text.push_str(&format!("{separator}{count} {noun}, {} failed\n", answer.failed));
+    let examples = counted(tested.len(), "example");
+    text.push_str(&format!("{separator}{examples}, {failed} failed\n"));
     text
 }

@@ -7,11 +7,9 @@ use serde::Serialize;
 
 use super::directory_scan::{ScannedDirectory, scan_directories};
 use super::sync::{RegistryFileState, registry_remedy, registry_state};
-use crate::arguments::setting_args::SettingArgs;
-use crate::error::{CommandError, CommandStatus};
-use crate::views::output;
+use crate::arguments::cli_context::CliContext;
+use crate::error::{CommandResult, CommandStatus};
 use crate::views::path_text::{counted, shown};
-use haft_app::host::AppHost;
 use haft_app::quote;
 
 /// The report about all directories.
@@ -39,25 +37,17 @@ struct CheckedDirectoryReport<'a> {
 }
 
 /// Runs the command.
-pub(super) async fn run(
-    named: Option<&Path>,
-    setting_args: &SettingArgs,
-    host: &AppHost,
-) -> Result<CommandStatus, CommandError> {
-    let surveyed = scan_directories(named, setting_args, host).await?;
-    let answer = RegistryCheckReport::of(&surveyed);
-    if setting_args.json {
-        output::write_json(&answer)?;
-    } else {
-        output::write_data(&output::escape_controls(&answer.text()))?;
-    }
+pub(super) async fn run(named: Option<&Path>, cx: &CliContext) -> CommandResult {
+    let scanned = scan_directories(named, cx).await?;
+    let answer = RegistryCheckReport::of(&scanned);
+    cx.print_answer(&answer, || answer.text())?;
     Ok(answer.status())
 }
 
 impl<'a> RegistryCheckReport<'a> {
     /// Returns what is wrong with these directories.
-    pub(super) fn of(surveyed: &'a [ScannedDirectory]) -> Self {
-        let directories: Vec<CheckedDirectoryReport<'_>> = surveyed.iter().map(answer).collect();
+    pub(super) fn of(scanned: &'a [ScannedDirectory]) -> Self {
+        let directories: Vec<CheckedDirectoryReport<'_>> = scanned.iter().map(answer).collect();
         let count = |severity: ToolFileSeverity| {
             let problems = directories.iter().flat_map(|directory| directory.problems);
             problems.filter(|problem| problem.severity == severity).count()
@@ -76,35 +66,32 @@ impl<'a> RegistryCheckReport<'a> {
     }
 }
 
-fn answer(surveyed: &ScannedDirectory) -> CheckedDirectoryReport<'_> {
-    let dir = &surveyed.entry.dir;
-    match &surveyed.contents {
+fn answer(scanned: &ScannedDirectory) -> CheckedDirectoryReport<'_> {
+    let dir = &scanned.entry.dir;
+    let mut report = CheckedDirectoryReport {
+        dir,
+        error: None,
+        interpreter: None,
+        tools: Vec::new(),
+        problems: &[],
+        registry: None,
+    };
+    match &scanned.contents {
         Ok(found) => {
-            let (registry, error) = match registry_state(found) {
-                RegistryFileState::Missing => (None, None),
-                RegistryFileState::Read(differences) => (Some(differences), None),
+            match registry_state(found) {
+                RegistryFileState::Missing => {}
+                RegistryFileState::Read(differences) => report.registry = Some(differences),
                 RegistryFileState::Unusable(why) => {
-                    (None, Some(format!("{why}; {}", registry_remedy(dir))))
+                    report.error = Some(format!("{why}; {}", registry_remedy(dir)));
                 }
-            };
-            CheckedDirectoryReport {
-                dir,
-                error,
-                interpreter: Some(&found.directory.interpreter),
-                tools: found.checked.tools.iter().map(|tool| tool.id.as_str()).collect(),
-                problems: &found.checked.problems,
-                registry,
             }
+            report.interpreter = Some(&found.directory.interpreter);
+            report.tools = found.checked.tools.iter().map(|tool| tool.id.as_str()).collect();
+            report.problems = &found.checked.problems;
         }
-        Err(why) => CheckedDirectoryReport {
-            dir,
-            error: Some(why.clone()),
-            interpreter: None,
-            tools: Vec::new(),
-            problems: &[],
-            registry: None,
-        },
+        Err(why) => report.error = Some(why.clone()),
     }
+    report
 }
 
 fn text(answer: &CheckedDirectoryReport<'_>) -> String {

@@ -4,13 +4,13 @@ use std::path::Path;
 
 use haft::Registry;
 
-use crate::arguments::setting_args::SettingArgs;
+use crate::arguments::cli_context::CliContext;
 use crate::error::CommandError;
 use haft_app::host::AppHost;
 use haft_app::manifest::PythonEntry;
 use haft_app::python::{self, PythonToolSource};
 use haft_app::settings::EffectiveSettings;
-use haft_app::{compose, quote, settings};
+use haft_app::{compose, quote};
 
 /// One directory.
 pub(crate) struct ScannedDirectory {
@@ -23,11 +23,10 @@ pub(crate) struct ScannedDirectory {
 /// Looks at the directory that is named, or else at all that are configured.
 pub(super) async fn scan_directories(
     named: Option<&Path>,
-    setting_args: &SettingArgs,
-    host: &AppHost,
+    cx: &CliContext,
 ) -> Result<Vec<ScannedDirectory>, CommandError> {
-    let settings = settings::resolve(&setting_args.overrides(), host)?;
-    let named = named.map(|dir| host.working_directory().map(|place| place.join(dir)));
+    let settings = cx.resolve_settings()?;
+    let named = named.map(|dir| cx.host.working_directory().map(|place| place.join(dir)));
     let named = named.transpose()?;
     if let Some(dir) = named.as_deref().filter(|dir| !dir.is_dir()) {
         let message = format!("{} is no directory", dir.display());
@@ -53,11 +52,11 @@ pub(super) async fn scan_directories(
     {
         entries = vec![PythonEntry::of_directory(dir.to_owned())];
     }
-    let mut surveyed = scan_entries(&settings, entries, host).await?;
+    let mut scanned = scan_entries(&settings, entries, &cx.host).await?;
     if let Some(dir) = named.as_deref() {
-        surveyed.retain(|one| one.entry.is_at(dir));
+        scanned.retain(|one| one.entry.is_at(dir));
     }
-    Ok(surveyed)
+    Ok(scanned)
 }
 
 /// Looks at directories in the order of registration: of two tools with one name, the first keeps it.
@@ -71,13 +70,13 @@ pub(crate) async fn scan_entries(
         settings.profile,
         &haft_tools::ToolOptions::default(),
     ))?);
-    let mut surveyed = Vec::new();
+    let mut scanned = Vec::new();
     for entry in entries {
         let found = finder.find(&entry, &taken).await;
         if let Ok(found) = &found {
             taken.extend(found.checked.tools.iter().map(|tool| tool.id.clone()));
         }
-        surveyed.push(ScannedDirectory { entry, contents: found });
+        scanned.push(ScannedDirectory { entry, contents: found });
     }
-    Ok(surveyed)
+    Ok(scanned)
 }

@@ -7,12 +7,11 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::directory_scan::{ScannedDirectory, scan_directories};
-use crate::arguments::setting_args::SettingArgs;
-use crate::error::{CommandError, CommandStatus};
+use crate::arguments::cli_context::CliContext;
+use crate::error::{CommandResult, CommandStatus};
 use crate::views::output;
 use crate::views::path_text::shown;
 use crate::views::table::table;
-use haft_app::host::AppHost;
 use haft_app::quote;
 
 #[derive(Serialize)]
@@ -31,14 +30,10 @@ struct PythonToolListEntry<'a> {
 }
 
 /// Runs the command.
-pub(super) async fn run(
-    named: Option<&Path>,
-    setting_args: &SettingArgs,
-    host: &AppHost,
-) -> Result<CommandStatus, CommandError> {
-    let surveyed = scan_directories(named, setting_args, host).await?;
+pub(super) async fn run(named: Option<&Path>, cx: &CliContext) -> CommandResult {
+    let scanned = scan_directories(named, cx).await?;
     let mut status = CommandStatus::Done;
-    for ScannedDirectory { entry, contents: found } in &surveyed {
+    for ScannedDirectory { entry, contents: found } in &scanned {
         let dir = shown(&entry.dir);
         match found {
             Ok(found) if found.checked.has_errors() => {
@@ -56,34 +51,11 @@ pub(super) async fn run(
             }
         }
     }
-    let listed: Vec<PythonToolListEntry<'_>> = surveyed.iter().flat_map(listed).collect();
-    if setting_args.json {
-        output::write_json(&listed)?;
-    } else if listed.is_empty() {
-        output::write_data("no tools")?;
-    } else {
-        let rows = listed.iter().map(|one| {
-            vec![
-                one.tool.to_owned(),
-                shown(&one.file),
-                one.effect.as_str().to_owned(),
-                if one.dangerous { "yes" } else { "no" }.to_owned(),
-                parameters(one.parameters),
-            ]
-        });
-        let text = table(&["TOOL", "FILE", "EFFECT", "DANGEROUS", "PARAMETERS"], rows);
-        output::write_data(&output::escape_controls(&text))?;
-    }
-    Ok(status)
-}
-
-fn listed(surveyed: &ScannedDirectory) -> Vec<PythonToolListEntry<'_>> {
-    let Ok(found) = &surveyed.contents else { return Vec::new() };
-    let tools = found.checked.tools.iter();
-    tools
-        .map(|tool| PythonToolListEntry {
+    let found = scanned.iter().filter_map(|one| Some((&one.entry, one.contents.as_ref().ok()?)));
+    let listed = found.flat_map(|(entry, found)| {
+        found.checked.tools.iter().map(|tool| PythonToolListEntry {
             tool: tool.id.as_str(),
-            file: surveyed.entry.dir.join(&tool.source.name),
+            file: entry.dir.join(&tool.source.name),
             function: &tool.function,
             description: &tool.description,
             effect: tool.effect,
@@ -93,7 +65,24 @@ fn listed(surveyed: &ScannedDirectory) -> Vec<PythonToolListEntry<'_>> {
             requires: &tool.permissions.requires,
             parameters: &tool.parameters,
         })
-        .collect()
+    });
+    let listed: Vec<PythonToolListEntry<'_>> = listed.collect();
+    cx.print_answer(&listed, || {
+        if listed.is_empty() {
+            return "no tools".to_owned();
+        }
+        let rows = listed.iter().map(|one| {
+            vec![
+                one.tool.to_owned(),
+                shown(&one.file),
+                one.effect.as_str().to_owned(),
+                if one.dangerous { "yes" } else { "no" }.to_owned(),
+                parameters(one.parameters),
+            ]
+        });
+        table(&["TOOL", "FILE", "EFFECT", "DANGEROUS", "PARAMETERS"], rows)
+    })?;
+    Ok(status)
 }
 
 /// Returns the names of parameters. Those that may be left out are in brackets.

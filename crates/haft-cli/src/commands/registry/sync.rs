@@ -10,12 +10,10 @@ use haft_python::{RegistryDifference, RegistryFile};
 use rustix::fs::OFlags;
 use serde::Serialize;
 
-use super::directory_scan::{ScannedDirectory, scan_directories};
-use crate::arguments::setting_args::SettingArgs;
-use crate::error::{CommandError, CommandStatus};
-use crate::views::output;
+use super::directory_scan::scan_directories;
+use crate::arguments::cli_context::CliContext;
+use crate::error::{CommandError, CommandResult, CommandStatus};
 use crate::views::path_text::shown;
-use haft_app::host::AppHost;
 use haft_app::python::PythonToolSource;
 use haft_app::quote;
 
@@ -45,7 +43,7 @@ pub(super) enum RegistryFileState {
     Unusable(String),
 }
 
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 struct RegistrySyncReport {
     registry: PathBuf,
     /// Whether it was written.
@@ -60,29 +58,75 @@ struct RegistrySyncReport {
 }
 
 /// Runs the command.
-pub(super) async fn run(
-    named: Option<&Path>,
-    mode: SyncMode,
-    setting_args: &SettingArgs,
-    host: &AppHost,
-) -> Result<CommandStatus, CommandError> {
-    let surveyed = scan_directories(named, setting_args, host).await?;
-    let answers = surveyed
-        .iter()
-        .map(|one| sync_directory(one, mode))
-        .collect::<Result<Vec<_>, CommandError>>()?;
+pub(super) async fn run(named: Option<&Path>, mode: SyncMode, cx: &CliContext) -> CommandResult {
+    let scanned = scan_directories(named, cx).await?;
+    let mut answers = Vec::new();
+    for one in &scanned {
+        let dir = one.entry.dir.clone();
+        let nothing = RegistrySyncReport {
+            registry: dir.join(FILE_NAME),
+            dir,
+            ..RegistrySyncReport::default()
+        };
+        let found = match &one.contents {
+            Ok(found) => found,
+            Err(why) => {
+                answers.push(RegistrySyncReport { error: Some(why.clone()), ..nothing });
+                continue;
+            }
+        };
+        let registered = match (read(&found.directory.path.join(FILE_NAME)), mode) {
+            (Ok(registered), _) => registered.unwrap_or_default(),
+            // One typing mistake must not destroy a registry that a person wrote.
+            (Err(why), SyncMode::Write | SyncMode::Report) => {
+                let error = format!("{why}; it stays as it is: {}", registry_remedy(&nothing.dir));
+                answers.push(RegistrySyncReport { error: Some(error), ..nothing });
+                continue;
+            }
+            (Err(_), SyncMode::WriteOver) => RegistryFile::default(),
+        };
+        let differences = registered.differences(&found.checked.tools, &found.files);
+        let written = match mode {
+            SyncMode::Report => false,
+            SyncMode::Write | SyncMode::WriteOver => {
+                let directory = &found.directory.path;
+                let path = directory.join(FILE_NAME);
+                let text = RegistryFile::from_tools(&found.checked.tools).render();
+                let is_changed = !read_text(&path).is_ok_and(|present| present == text);
+                if is_changed {
+                    let replace = || {
+                        let temporary =
+                            directory.join(format!(".{FILE_NAME}.{}.tmp", std::process::id()));
+                        let mut file = File::create(&temporary)?;
+                        let written =
+                            file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
+                        let replaced = written.and_then(|()| fs::rename(&temporary, &path));
+                        if replaced.is_err() {
+                            // A partly written file must not stay behind.
+                            let _ = fs::remove_file(&temporary);
+                        }
+                        replaced
+                    };
+                    check_replaceable(&path).and_then(|()| replace()).map_err(|err| {
+                        CommandError::failed(format!("{} cannot be written: {err}", path.display()))
+                    })?;
+                }
+                is_changed
+            }
+        };
+        let problems = found.checked.problems.iter();
+        let errors = problems.filter(|it| it.severity == haft_python::ToolFileSeverity::Error);
+        let mut left_out: Vec<String> = errors.map(|problem| problem.file.clone()).collect();
+        left_out.dedup();
+        answers.push(RegistrySyncReport { written, differences, left_out, ..nothing });
+    }
     let is_well = |answer: &RegistrySyncReport| {
         let differs = mode == SyncMode::Report && !answer.differences.is_empty();
         answer.error.is_none() && answer.left_out.is_empty() && !differs
     };
     let status =
         if answers.iter().all(is_well) { CommandStatus::Done } else { CommandStatus::Failed };
-    if setting_args.json {
-        output::write_json(&answers)?;
-    } else {
-        let texts: Vec<String> = answers.iter().map(|answer| text(answer, mode)).collect();
-        output::write_data(&output::escape_controls(&texts.concat()))?;
-    }
+    cx.print_answer(&answers, || answers.iter().map(|answer| text(answer, mode)).collect())?;
     Ok(status)
 }
 
@@ -126,45 +170,6 @@ fn read_text(path: &Path) -> io::Result<String> {
     })
 }
 
-fn sync_directory(
-    surveyed: &ScannedDirectory,
-    mode: SyncMode,
-) -> Result<RegistrySyncReport, CommandError> {
-    let dir = surveyed.entry.dir.clone();
-    let registry = dir.join(FILE_NAME);
-    let nothing = RegistrySyncReport {
-        registry,
-        written: false,
-        differences: Vec::new(),
-        left_out: Vec::new(),
-        error: None,
-        dir,
-    };
-    let found = match &surveyed.contents {
-        Ok(found) => found,
-        Err(why) => return Ok(RegistrySyncReport { error: Some(why.clone()), ..nothing }),
-    };
-    let registered = match (read(&found.directory.path.join(FILE_NAME)), mode) {
-        (Ok(registered), _) => registered.unwrap_or_default(),
-        // One typing mistake must not destroy a registry that a person wrote.
-        (Err(why), SyncMode::Write | SyncMode::Report) => {
-            let error = format!("{why}; it stays as it is: {}", registry_remedy(&nothing.dir));
-            return Ok(RegistrySyncReport { error: Some(error), ..nothing });
-        }
-        (Err(_), SyncMode::WriteOver) => RegistryFile::default(),
-    };
-    let differences = registered.differences(&found.checked.tools, &found.files);
-    let written = match mode {
-        SyncMode::Write | SyncMode::WriteOver => write_changed(found)?,
-        SyncMode::Report => false,
-    };
-    let problems = found.checked.problems.iter();
-    let errors = problems.filter(|it| it.severity == haft_python::ToolFileSeverity::Error);
-    let mut left_out: Vec<String> = errors.map(|problem| problem.file.clone()).collect();
-    left_out.dedup();
-    Ok(RegistrySyncReport { written, differences, left_out, ..nothing })
-}
-
 /// Returns the advice about a registry that cannot be used.
 pub(super) fn registry_remedy(dir: &Path) -> String {
     if check_replaceable(&dir.join(FILE_NAME)).is_err() {
@@ -172,31 +177,6 @@ pub(super) fn registry_remedy(dir: &Path) -> String {
     }
     let dir = quote::shell(&shown(dir));
     format!("mend it, or write it anew with haft registry sync --force {dir}")
-}
-
-/// Writes the registry of the tools if it changed, and returns whether it did.
-fn write_changed(found: &PythonToolSource) -> Result<bool, CommandError> {
-    let directory = &found.directory.path;
-    let path = directory.join(FILE_NAME);
-    let text = RegistryFile::from_tools(&found.checked.tools).render();
-    if read_text(&path).is_ok_and(|present| present == text) {
-        return Ok(false);
-    }
-    let replace = || {
-        let temporary = directory.join(format!(".{FILE_NAME}.{}.tmp", std::process::id()));
-        let mut file = File::create(&temporary)?;
-        let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
-        let replaced = written.and_then(|()| fs::rename(&temporary, &path));
-        if replaced.is_err() {
-            // A partly written file must not stay behind.
-            let _ = fs::remove_file(&temporary);
-        }
-        replaced
-    };
-    check_replaceable(&path)
-        .and_then(|()| replace())
-        .map(|()| true)
-        .map_err(|err| CommandError::failed(format!("{} cannot be written: {err}", path.display())))
 }
 
 /// Refuses to replace anything but a regular file, which has another purpose.

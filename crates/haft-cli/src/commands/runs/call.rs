@@ -1,30 +1,21 @@
 //! One call in full, as `haft runs show` prints it. The record alone is the source, except for later undos of the call.
 
-use haft_contract::{CallAddress, Effect, Envelope};
-use haft_journal::{CallQuery, CallRow, Journal, LateOutcome, RunQuery, RunRow, SnapshotNote};
+use haft_contract::{CallAddress, Envelope};
+use haft_journal::{CallQuery, CallRow, Journal, RunQuery};
 use serde::Serialize;
 use serde_json::Value;
 
 use super::addressed::{AddressedCall, AddressedLateOutcome, AddressedSnapshot};
-use super::run_session::{self, RunSession};
+use super::run_session;
 use super::undo_references::{self, UndoReference};
-use super::{doubts, text, unknown_run_error};
+use super::{doubts, text};
 use crate::arguments::hint;
+use crate::arguments::latest::unknown_run_error;
 use crate::arguments::setting_args::SettingArgs;
-use crate::error::{CommandError, CommandErrorKind, CommandStatus};
+use crate::error::{CommandError, CommandErrorKind, CommandResult, CommandStatus};
 use crate::views::output;
 use crate::views::time::duration_in_words;
 use haft_app::calendar::rfc3339;
-
-/// All that is known of a call.
-struct CallDetails {
-    run: RunRow,
-    session: Option<RunSession>,
-    call: CallRow,
-    late_outcomes: Vec<LateOutcome>,
-    snapshots: Vec<SnapshotNote>,
-    undone: Vec<UndoReference>,
-}
 
 /// The JSON form of a call.
 #[derive(Serialize)]
@@ -43,7 +34,7 @@ pub(super) async fn show(
     id: &CallAddress,
     journal: &dyn Journal,
     settings: &SettingArgs,
-) -> Result<CommandStatus, CommandError> {
+) -> CommandResult {
     let name = id.scope.run.as_str();
     let query = RunQuery { run: Some(id.scope.run.clone()), ..RunQuery::default() };
     let run = journal.runs(query).await?.pop().ok_or_else(|| unknown_run_error(name))?;
@@ -61,70 +52,27 @@ pub(super) async fn show(
     let mut undone = undo_references::find_undo_references(journal, &run, session.as_ref()).await?;
     undone.retain(|undone| undone.covers_call(&id.to_string()));
     let snapshots = journal.snapshots(&id.scope.run, Some(id)).await?;
-    let found = CallDetails { run, session, call, late_outcomes, snapshots, undone };
+    let is_in_doubt = doubts::is_in_doubt(&call, text::is_holder_dead(&run));
     if settings.json {
-        let found = &found;
-        let late = found.late_outcomes.iter().map(AddressedLateOutcome::try_from);
+        let late = late_outcomes.iter().map(AddressedLateOutcome::try_from);
         output::write_json(&CallDetailsReport {
-            call: AddressedCall::from(&found.call),
-            in_doubt: doubts::is_in_doubt(&found.call, text::is_holder_dead(&found.run)),
+            call: AddressedCall::from(&call),
+            in_doubt: is_in_doubt,
             late_outcomes: late.collect::<Result<_, _>>()?,
-            snapshots: found.snapshots.iter().map(AddressedSnapshot::from).collect(),
-            undone: &found.undone,
+            snapshots: snapshots.iter().map(AddressedSnapshot::from).collect(),
+            undone: &undone,
         })?;
-    } else {
-        output::write_data(&call_text(&found, settings))?;
+        return Ok(CommandStatus::Done);
     }
-    Ok(CommandStatus::Done)
-}
-
-fn call_text(found: &CallDetails, settings: &SettingArgs) -> String {
-    let CallDetails { run, session, call, late_outcomes, snapshots, undone } = found;
-    let mut text = head(run, call);
-    for late in late_outcomes {
-        let when = rfc3339(late.finished_at_ms);
-        text.push_str(&line(
-            "late",
-            &format!("{} at {when}, epoch {}; it does not count", late.status, late.fencing_token),
-        ));
+    let mut status = text::status_in_run(&call, &run);
+    if is_in_doubt && !status.ends_with("in doubt") {
+        status.push_str("; in doubt");
     }
-    for noted in snapshots {
-        let side = |side: &Option<String>| side.clone().unwrap_or_else(|| "none".to_owned());
-        let (before, after) = (side(&noted.before), side(&noted.after));
-        let note = noted.note.as_ref().map_or(String::new(), |note| format!("; {note}"));
-        let snapshot = format!("{}: {before} before, {after} after{note}", noted.root);
-        text.push_str(&line("snapshot", &output::escape_controls(&snapshot)));
-    }
-    undone.iter().for_each(|undone| text.push_str(&line("undone", &undone.text())));
-    text.push_str(&part("input", &pretty(&call.input)));
-    if call.accesses != "[]" {
-        // One item a line. A text that is not a JSON list stays as it is.
-        let items: Option<Vec<Value>> = serde_json::from_str(&call.accesses).ok();
-        let lines = |items: Vec<Value>| items.iter().map(|item| format!("{item}\n")).collect();
-        text.push_str(&part("accesses", &items.map_or(call.accesses.clone(), lines)));
-    }
-    text.push_str(
-        &call.details.as_deref().map_or(String::new(), |it| part("details", &pretty(it))),
-    );
-    text.push_str(&answer(call));
-    if doubts::is_in_doubt(call, text::is_holder_dead(run)) {
-        let going_on = run_session::resume_note(run, session.as_ref(), settings);
-        text.push_str(&doubts::doubts_text(std::slice::from_ref(call), going_on, settings));
-    }
-    text
-}
-
-fn head(run: &RunRow, call: &CallRow) -> String {
-    let effect = match call.effect {
-        Effect::Read => "read",
-        Effect::Idempotent => "idempotent",
-        Effect::Once => "once",
-    };
     let mut lines = vec![
         ("call", call.id().to_string()),
         ("tool", output::escape_controls(&call.tool)),
-        ("effect", effect.to_owned()),
-        ("status", status(call, run)),
+        ("effect", call.effect.as_str().to_owned()),
+        ("status", status),
         ("started", rfc3339(call.started_at_ms)),
     ];
     if let Some(finished) = call.finished_at_ms {
@@ -139,16 +87,38 @@ fn head(run: &RunRow, call: &CallRow) -> String {
     if let Some(id) = &call.driver_call_id {
         lines.push(("driver", output::escape_controls(id)));
     }
-    lines.into_iter().map(|(label, text)| line(label, &text)).collect()
-}
-
-fn status(call: &CallRow, run: &RunRow) -> String {
-    let status = text::status_in_run(call, run);
-    let is_told = status.ends_with("in doubt");
-    match doubts::is_in_doubt(call, text::is_holder_dead(run)) && !is_told {
-        true => format!("{status}; in doubt"),
-        false => status,
+    let lines = lines.into_iter().map(|(label, text)| line(label, &text));
+    let mut text: String = lines.collect();
+    for late in &late_outcomes {
+        let when = rfc3339(late.finished_at_ms);
+        text.push_str(&line(
+            "late",
+            &format!("{} at {when}, epoch {}; it does not count", late.status, late.fencing_token),
+        ));
     }
+    for noted in &snapshots {
+        let side = |side: &Option<String>| side.clone().unwrap_or_else(|| "none".to_owned());
+        let (before, after) = (side(&noted.before), side(&noted.after));
+        let note = noted.note.as_ref().map_or(String::new(), |note| format!("; {note}"));
+        let snapshot = format!("{}: {before} before, {after} after{note}", noted.root);
+        text.push_str(&line("snapshot", &output::escape_controls(&snapshot)));
+    }
+    undone.iter().for_each(|undone| text.push_str(&line("undone", &undone.text())));
+    text.push_str(&part("input", &pretty(&call.input)));
+    if call.accesses != "[]" {
+        // One item a line. A text that is not a JSON list stays as it is.
+        let items: Option<Vec<Value>> = serde_json::from_str(&call.accesses).ok();
+        let lines = |items: Vec<Value>| items.iter().map(|item| format!("{item}\n")).collect();
+        text.push_str(&part("accesses", &items.map_or(call.accesses.clone(), lines)));
+    }
+    text.extend(call.details.as_deref().map(|details| part("details", &pretty(details))));
+    text.push_str(&answer(&call));
+    if is_in_doubt {
+        let going_on = run_session::resume_note(&run, session.as_ref(), settings);
+        text.push_str(&doubts::doubts_text(&[call], going_on, settings));
+    }
+    output::write_data(&text)?;
+    Ok(CommandStatus::Done)
 }
 
 fn line(label: &str, text: &str) -> String {
@@ -177,7 +147,7 @@ fn answer(call: &CallRow) -> String {
     let mut text = if is_empty { part(name, "(nothing)") } else { part(name, &envelope.text()) };
     let mut metadata = envelope.metadata().clone();
     let log = metadata.log.take();
-    text.push_str(&log.map_or(String::new(), |log| part("printed", &log)));
+    text.extend(log.map(|log| part("printed", &log)));
     let metadata = serde_json::to_value(&metadata).unwrap_or_default();
     text + &part("metadata", &pretty(&metadata.to_string()))
 }

@@ -10,12 +10,12 @@ use haft_journal::{CallOrder, CallQuery, CallRow, Journal, RunQuery, RunRow};
 use serde::Serialize;
 
 use super::addressed::{AddressedCall, AddressedLateOutcome, AddressedSnapshot};
-use super::{find_named_run, no_journal_error, unknown_run_error};
-use crate::arguments::setting_args::SettingArgs;
-use crate::error::{CommandError, CommandStatus};
+use super::{find_named_run, no_journal_error};
+use crate::arguments::cli_context::CliContext;
+use crate::arguments::latest::unknown_run_error;
+use crate::error::{CommandError, CommandResult, CommandStatus};
 use crate::views::output;
 use crate::views::time;
-use haft_app::host::AppHost;
 
 /// Write runs and calls as lines of JSON
 ///
@@ -47,18 +47,11 @@ enum RunsExportLine<'a> {
     Call(AddressedCall<'a>),
 }
 
-/// The runs to write.
-enum ExportedRuns {
-    All,
-    Named(HashSet<RunId>),
-}
-
 pub(super) async fn run(
     args: &RunsExportArgs,
     journal: Option<&dyn Journal>,
-    settings: &SettingArgs,
-    host: &AppHost,
-) -> Result<CommandStatus, CommandError> {
+    cx: &CliContext,
+) -> CommandResult {
     let now_ms = SystemClock.now_ms();
     let since_ms = args.since.as_deref().map(|text| time::parse_since(text, now_ms)).transpose()?;
     args.runs
@@ -70,45 +63,49 @@ pub(super) async fn run(
     };
     let mut names = Vec::with_capacity(args.runs.len());
     for run in &args.runs {
-        names.push(find_named_run(run, journal, settings, host).await?);
+        names.push(find_named_run(run, journal, cx).await?);
     }
-    let mut chosen = HashSet::new();
+    // If all calls are written, haft keeps no list of the runs.
+    let mut chosen = (!names.is_empty() || since_ms.is_some()).then(HashSet::new);
     for name in &names {
         let query = RunQuery { run: Some(name.clone()), ..RunQuery::default() };
         let runs = journal.runs(query).await?;
         let run = runs.first().ok_or_else(|| unknown_run_error(name.as_str()))?;
-        if is_since(run, since_ms) && chosen.insert(name.clone()) {
+        let is_new = chosen.as_ref().is_some_and(|chosen| !chosen.contains(name));
+        if is_since(run, since_ms) && is_new {
             write_run(journal, run).await?;
+            chosen.get_or_insert_default().insert(name.clone());
         }
     }
-    let chosen = if names.is_empty() {
-        write_all_runs(journal, since_ms).await?
-    } else {
-        ExportedRuns::Named(chosen)
-    };
-    calls(journal, &chosen).await?;
-    Ok(CommandStatus::Done)
-}
-
-async fn write_all_runs(
-    journal: &dyn Journal,
-    since_ms: Option<u64>,
-) -> Result<ExportedRuns, CommandError> {
     let mut query = RunQuery::default();
-    let mut chosen = HashSet::new();
-    loop {
+    while names.is_empty() {
         let runs = journal.runs(query.clone()).await?;
         let Some(last) = runs.last() else { break };
         query.before = Some(last.id.clone());
         for run in runs.iter().filter(|run| is_since(run, since_ms)) {
             write_run(journal, run).await?;
-            // Without a bound all calls are written, so haft keeps no list of the runs.
-            if since_ms.is_some() {
-                chosen.insert(run.id.clone());
-            }
+            chosen.as_mut().map(|chosen| chosen.insert(run.id.clone()));
         }
     }
-    Ok(if since_ms.is_some() { ExportedRuns::Named(chosen) } else { ExportedRuns::All })
+    // The calls come in one pass over the journal. A pass for each run would read the whole journal each time.
+    let mut query = CallQuery { order: CallOrder::Change, ..CallQuery::default() };
+    if let Some(runs) = &chosen {
+        if runs.is_empty() {
+            return Ok(CommandStatus::Done);
+        }
+        query.run = runs.iter().next().filter(|_| runs.len() == 1).cloned();
+    }
+    loop {
+        let calls = journal.calls(query.clone()).await?;
+        let Some(last) = calls.last() else { return Ok(CommandStatus::Done) };
+        query.after_change = Some(last.change);
+        let is_chosen = |call: &&CallRow| {
+            chosen.as_ref().is_none_or(|runs: &HashSet<RunId>| runs.contains(&call.scope.run))
+        };
+        for call in calls.iter().filter(is_chosen) {
+            output::write_json(&RunsExportLine::Call(call.into()))?;
+        }
+    }
 }
 
 fn is_since(run: &RunRow, since_ms: Option<u64>) -> bool {
@@ -125,27 +122,4 @@ async fn write_run(journal: &dyn Journal, run: &RunRow) -> Result<(), CommandErr
         output::write_json(&RunsExportLine::Snapshot((&snapshot).into()))?;
     }
     Ok(())
-}
-
-/// Writes the calls in one pass over the journal. A pass for each run would read the whole journal each time.
-async fn calls(journal: &dyn Journal, chosen: &ExportedRuns) -> Result<(), CommandError> {
-    let mut query = CallQuery { order: CallOrder::Change, ..CallQuery::default() };
-    if let ExportedRuns::Named(runs) = chosen {
-        if runs.is_empty() {
-            return Ok(());
-        }
-        query.run = runs.iter().next().filter(|_| runs.len() == 1).cloned();
-    }
-    loop {
-        let calls = journal.calls(query.clone()).await?;
-        let Some(last) = calls.last() else { return Ok(()) };
-        query.after_change = Some(last.change);
-        let is_chosen = |call: &&CallRow| match chosen {
-            ExportedRuns::All => true,
-            ExportedRuns::Named(runs) => runs.contains(&call.scope.run),
-        };
-        for call in calls.iter().filter(is_chosen) {
-            output::write_json(&RunsExportLine::Call(call.into()))?;
-        }
-    }
 }

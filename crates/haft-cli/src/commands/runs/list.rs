@@ -5,7 +5,8 @@ use haft_journal::limits::QUERY_RUNS_MAX;
 use haft_journal::{Journal, RunQuery};
 
 use super::text;
-use crate::error::{CommandError, CommandStatus};
+use crate::arguments::cli_context::CliContext;
+use crate::error::{CommandResult, CommandStatus};
 use crate::views::output;
 use crate::views::table::table;
 use haft_app::calendar::rfc3339;
@@ -24,19 +25,15 @@ pub(super) struct RunsListArgs {
 pub(super) async fn run(
     args: &RunsListArgs,
     journal: Option<&dyn Journal>,
-    json: bool,
-) -> Result<CommandStatus, CommandError> {
+    cx: &CliContext,
+) -> CommandResult {
     let runs = match journal {
         Some(journal) => {
             journal.runs(RunQuery { limit: args.limit, ..RunQuery::default() }).await?
         }
         None => Vec::new(),
     };
-    if json {
-        output::write_json(&runs)?;
-        return Ok(CommandStatus::Done);
-    }
-    if runs.is_empty() {
+    if runs.is_empty() && !cx.setting_args.json {
         output::print_note("no runs were recorded yet");
         return Ok(CommandStatus::Done);
     }
@@ -56,6 +53,6 @@ pub(super) async fn run(
             output::escape_controls(&run.root),
         ]
     });
-    output::write_data(&table(&headings, rows))?;
+    cx.print_answer(&runs, || table(&headings, rows))?;
     Ok(CommandStatus::Done)
 }

@@ -13,7 +13,8 @@ use serde::Serialize;
 
 use self::due_runs::DueRunReport;
 use super::{DOUBTS_SHOWN_MAX, dead_holders, run_session};
-use crate::error::{CommandError, CommandStatus};
+use crate::arguments::cli_context::CliContext;
+use crate::error::{CommandError, CommandResult, CommandStatus};
 use crate::views::output;
 use crate::views::path_text::counted;
 use crate::views::time;
@@ -67,37 +68,60 @@ struct RunsPruneReport {
 pub(super) async fn run(
     args: &RunsPruneArgs,
     durability: &DurabilitySettings,
-    host: &AppHost,
-    json: bool,
-) -> Result<CommandStatus, CommandError> {
+    cx: &CliContext,
+) -> CommandResult {
     let retention = retention(args, durability)?;
+    let nothing = RunsPruneReport { dry_run: true, ..RunsPruneReport::default() };
     let removed = if args.dry_run {
         match durability.journal.open_to_read().await? {
             Some(journal) => {
                 let due_now = journal.due_runs(retention).await?;
                 let haft_journal::DueRuns { runs, kept_in_doubt } = due_now;
-                let (mut outputs, sessions) = (0, host.state().sidecars());
+                let (mut outputs, sidecars) = (0, cx.host.state().sidecars());
                 for run in &runs {
-                    outputs += sidecars::sidecars_of_run(&*journal, run, &sessions).await?.len();
+                    outputs += sidecars::sidecars_of_run(&*journal, run, &sidecars).await?.len();
                 }
                 let due = due_runs::describe_runs(&*journal, &runs, retention).await?;
                 let calls = Some(due.iter().map(|run| run.calls).sum());
-                RunsPruneReport {
-                    runs,
-                    due,
-                    kept_in_doubt,
-                    calls,
-                    outputs,
-                    snapshot_bytes: 0,
-                    dry_run: true,
-                }
+                let report = RunsPruneReport { runs, due, kept_in_doubt, calls, ..nothing };
+                RunsPruneReport { outputs, ..report }
             }
-            None => RunsPruneReport { dry_run: true, ..RunsPruneReport::default() },
+            None => nothing,
         }
     } else {
-        prune(durability, retention, host).await?
+        prune(durability, retention, &cx.host).await?
     };
-    print_report(&removed, json)?;
+    if cx.setting_args.json {
+        output::write_json(&removed)?;
+        return Ok(CommandStatus::Done);
+    }
+    for run in &removed.runs {
+        output::write_data(run.as_str())?;
+    }
+    if !removed.kept_in_doubt.is_empty() {
+        let kept: Vec<&str> = removed.kept_in_doubt.iter().map(RunId::as_str).collect();
+        let runs = counted(kept.len(), "run");
+        let (first, rest) = kept.split_at(kept.len().min(DOUBTS_SHOWN_MAX));
+        let more =
+            if rest.is_empty() { String::new() } else { format!(" and {} more", rest.len()) };
+        output::print_note(format_args!(
+            "kept {runs} with calls in doubt, which haft runs show lists and --in-doubt removes: {}{more}",
+            first.join(", ")
+        ));
+    }
+    for run in &removed.due {
+        output::print_note(run);
+    }
+    let sessions = removed.runs.iter().filter(|run| run_session::is_session_run(run)).count();
+    let mut runs = counted(removed.runs.len(), "run");
+    if sessions > 0 {
+        runs.push_str(&format!(", {} among them,", counted(sessions, "session")));
+    }
+    let outputs = counted(removed.outputs, "kept output");
+    let calls = removed.calls.unwrap_or_default();
+    let calls = counted(usize::try_from(calls).unwrap_or(usize::MAX), "call");
+    let verb = if removed.dry_run { "would remove" } else { "removed" };
+    output::print_note(format_args!("{verb} {runs} with {calls} and {outputs}"));
     Ok(CommandStatus::Done)
 }
 
@@ -172,43 +196,6 @@ fn parse_bytes(text: &str) -> Result<u64, CommandError> {
             "size {text:?} is not valid: expected a number of bytes, or one with k, M or G, such as 500M"
         ))
     })
-}
-
-fn print_report(removed: &RunsPruneReport, json: bool) -> Result<(), CommandError> {
-    if json {
-        return output::write_json(removed);
-    }
-    for run in &removed.runs {
-        output::write_data(run.as_str())?;
-    }
-    if !removed.kept_in_doubt.is_empty() {
-        let kept: Vec<&str> = removed.kept_in_doubt.iter().map(RunId::as_str).collect();
-        let runs = counted(kept.len(), "run");
-        let (first, rest) = kept.split_at(kept.len().min(DOUBTS_SHOWN_MAX));
-        let more =
-            if rest.is_empty() { String::new() } else { format!(" and {} more", rest.len()) };
-        output::print_note(format_args!(
-            "kept {runs} with calls in doubt, which haft runs show lists and --in-doubt removes: {}{more}",
-            first.join(", ")
-        ));
-    }
-    for run in &removed.due {
-        output::print_note(run);
-    }
-    let sessions = removed.runs.iter().filter(|run| run_session::is_session_run(run)).count();
-    let runs = match sessions {
-        0 => counted(removed.runs.len(), "run"),
-        _ => {
-            let runs = counted(removed.runs.len(), "run");
-            format!("{runs}, {} among them,", counted(sessions, "session"))
-        }
-    };
-    let outputs = counted(removed.outputs, "kept output");
-    let calls = removed.calls.unwrap_or_default();
-    let calls = counted(usize::try_from(calls).unwrap_or(usize::MAX), "call");
-    let verb = if removed.dry_run { "would remove" } else { "removed" };
-    output::print_note(format_args!("{verb} {runs} with {calls} and {outputs}"));
-    Ok(())
 }
 
 #[cfg(test)]

@@ -5,13 +5,14 @@ use haft_journal::{CallStatus, Journal, JournalError, SettlementVerdict};
 use haft_plan::drive::nodes_using_call;
 
 use super::addressed::AddressedCall;
-use super::{dead_holders, unknown_run_error};
+use super::dead_holders;
 use crate::arguments::call_address;
+use crate::arguments::cli_context::CliContext;
 use crate::arguments::input;
+use crate::arguments::latest::unknown_run_error;
 use crate::arguments::named_values::named_values;
-use crate::error::{self, CommandError, CommandErrorKind};
+use crate::error::{CommandError, CommandErrorKind, CommandResult, CommandStatus};
 use crate::settlement::record_verdict;
-use crate::views::output;
 
 /// Settle a call that may or may not have happened
 ///
@@ -58,8 +59,8 @@ pub(super) struct RunsSettleArgs {
 pub(super) async fn run(
     args: RunsSettleArgs,
     journal: Option<&dyn Journal>,
-    json: bool,
-) -> Result<error::CommandStatus, CommandError> {
+    cx: &CliContext,
+) -> CommandResult {
     let call = call_address::parse(&args.call)?;
     let result = match (&args.result, args.verdict) {
         (None, _) => None,
@@ -75,14 +76,14 @@ pub(super) async fn run(
         // The verdict is final, and nodes of a plan that use the answer could never be called without it.
         let users = nodes_using_call(journal, &call).await.map_err(CommandError::failed)?;
         let nodes: Vec<String> = users.iter().map(ToString::to_string).collect();
-        let who = match nodes.as_slice() {
+        let users = match nodes.as_slice() {
             [] => None,
             [one] => Some(format!("node {one} of its plan uses")),
             many => Some(format!("nodes {} of its plan use", many.join(", "))),
         };
-        if let Some(who) = who {
+        if let Some(users) = users {
             let message = format!(
-                "{who} what call {call} answered: say what that was with --result, as JSON"
+                "{users} what call {call} answered: say what that was with --result, as JSON"
             );
             let hint = format!("haft runs settle {call} happened --result JSON");
             return Err(CommandError::usage(message).hint(hint));
@@ -102,21 +103,18 @@ pub(super) async fn run(
         }
         settled => settled?,
     };
-    if json {
-        output::write_json(&AddressedCall::from(&row))?;
-    } else {
-        let meaning = match args.verdict {
-            SettlementVerdict::Happened => {
-                "counts as succeeded: a resume answers it from the record and does not execute it"
-            }
-            SettlementVerdict::NotHappened => {
-                "counts as failed: a resume executes it, with the same idempotency key"
-            }
-            SettlementVerdict::Retry => {
-                "is repeated by a resume although it may have happened, with the same idempotency key"
-            }
-        };
-        output::write_data(&format!("{call} ({}) {meaning}", output::escape_controls(&row.tool)))?;
-    }
-    Ok(error::CommandStatus::Done)
+    let meaning = match args.verdict {
+        SettlementVerdict::Happened => {
+            "counts as succeeded: a resume answers it from the record and does not execute it"
+        }
+        SettlementVerdict::NotHappened => {
+            "counts as failed: a resume executes it, with the same idempotency key"
+        }
+        SettlementVerdict::Retry => {
+            "is repeated by a resume although it may have happened, with the same idempotency key"
+        }
+    };
+    let tool = &row.tool;
+    cx.print_answer(&AddressedCall::from(&row), || format!("{call} ({tool}) {meaning}"))?;
+    Ok(CommandStatus::Done)
 }

@@ -6,22 +6,22 @@ use clap::Args;
 use haft_contract::{AttemptAddress, RunId};
 use haft_journal::limits::QUERY_CALLS_MAX;
 use haft_journal::{
-    CallOrder, CallQuery, CallRow, Journal, JournalError, LateOutcome, RunQuery, RunRow,
-    SessionRow, SnapshotNote,
+    CallOrder, CallQuery, CallRow, Journal, LateOutcome, RunQuery, RunRow, SessionRow, SnapshotNote,
 };
 use serde::Serialize;
 
 use super::addressed::{AddressedCall, AddressedEffect, AddressedLateOutcome, AddressedSnapshot};
 use super::run_session::{self, RunSession};
 use super::undo_references::{self, UndoReference};
-use super::{call, doubts, find_named_run, no_journal_error, text, unknown_run_error};
+use super::{call, doubts, find_named_run, no_journal_error, text};
 use crate::arguments::call_address;
+use crate::arguments::cli_context::CliContext;
+use crate::arguments::latest::unknown_run_error;
 use crate::arguments::setting_args::SettingArgs;
-use crate::error::{CommandError, CommandStatus};
+use crate::error::{CommandError, CommandResult, CommandStatus};
 use crate::views::output;
 use crate::views::table::table;
 use haft_app::calendar::rfc3339;
-use haft_app::host::AppHost;
 use haft_app::owner;
 
 /// Tasks for which the warnings of a retry are shown.
@@ -96,20 +96,20 @@ struct RetryPreview {
 pub(super) async fn run(
     args: &RunsShowArgs,
     journal: Option<&dyn Journal>,
-    settings: &SettingArgs,
-    host: &AppHost,
-) -> Result<CommandStatus, CommandError> {
+    cx: &CliContext,
+) -> CommandResult {
+    let settings = &cx.setting_args;
     let call = args.call.as_ref().map(|call| format!("{}/{call}", args.run));
     if let Some(call) = call.as_deref().or(Some(args.run.as_str()).filter(|it| it.contains('/'))) {
         let mut id = call_address::parse(call)?;
         let name = id.scope.run.as_str();
         let journal = journal.ok_or_else(|| no_journal_error(name))?;
-        id.scope.run = find_named_run(name, journal, settings, host).await?;
+        id.scope.run = find_named_run(name, journal, cx).await?;
         return call::show(&id, journal, settings).await;
     }
     RunId::parse(&args.run).map_err(CommandError::usage)?;
     let journal = journal.ok_or_else(|| no_journal_error(&args.run))?;
-    let id = find_named_run(&args.run, journal, settings, host).await?;
+    let id = find_named_run(&args.run, journal, cx).await?;
     let query = RunQuery { run: Some(id.clone()), ..RunQuery::default() };
     let run = journal.runs(query).await?.into_iter().next();
     let run = run.ok_or_else(|| unknown_run_error(&args.run))?;
@@ -124,11 +124,29 @@ pub(super) async fn run(
         calls
     };
     let session = run_session::find_run_session(journal, &id).await?;
-    // A session has only one attempt, so there is no retry.
-    let retries = match session {
-        Some(_) => Vec::new(),
-        None => retry_previews(journal, &calls).await?,
-    };
+    // The latest attempt of each task. A session has only one attempt, so there is no retry.
+    let mut latest: BTreeMap<(&str, u32), &AttemptAddress> = BTreeMap::new();
+    for CallRow { scope, .. } in calls.iter().filter(|_| session.is_none()) {
+        let known = latest.entry((&scope.node, scope.iteration)).or_insert(scope);
+        if known.attempt < scope.attempt {
+            *known = scope;
+        }
+    }
+    let mut retries = Vec::new();
+    for scope in latest.into_values() {
+        let next = AttemptAddress { attempt: scope.attempt.saturating_add(1), ..scope.clone() };
+        let earlier = journal.earlier_effects(&next, RETRY_CALLS_SHOWN_MAX).await?;
+        if earlier.total > 0 {
+            let AttemptAddress { node, iteration, attempt, .. } = next;
+            let total = earlier.total;
+            let first =
+                earlier.first.into_iter().map(|call| AddressedEffect::new(scope, call)).collect();
+            retries.push(RetryPreview { node, iteration, attempt, total, first });
+        }
+        if retries.len() == RETRIES_SHOWN_MAX {
+            break;
+        }
+    }
     let found = RunDetails {
         doubts: doubts::find_doubts(journal, &run).await?,
         retries,
@@ -155,10 +173,7 @@ pub(super) async fn run(
             undone,
         })?;
     } else {
-        let going_on = run_session::resume_note(&found.run, found.session.as_ref(), settings);
-        let doubts = doubts::doubts_text(&found.doubts, going_on, settings);
-        let parts = [head(&found, settings), doubts, body(&found)];
-        output::write_data(&parts.concat())?;
+        output::write_data(&run_text(&found, settings))?;
     }
     let count = u64::try_from(found.calls.len()).unwrap_or(u64::MAX);
     let left_out = found.run.calls.saturating_sub(count);
@@ -175,37 +190,7 @@ fn place_of(call: &CallRow) -> (&str, u32, u32, u32) {
     (node, *iteration, *attempt, call.seq)
 }
 
-/// Returns the warnings that the next attempts of the tasks of these calls would get.
-async fn retry_previews(
-    journal: &dyn Journal,
-    calls: &[CallRow],
-) -> Result<Vec<RetryPreview>, JournalError> {
-    let mut latest: BTreeMap<(&str, u32), &AttemptAddress> = BTreeMap::new();
-    for CallRow { scope, .. } in calls {
-        let known = latest.entry((&scope.node, scope.iteration)).or_insert(scope);
-        if known.attempt < scope.attempt {
-            *known = scope;
-        }
-    }
-    let mut retries = Vec::new();
-    for scope in latest.into_values() {
-        let next = AttemptAddress { attempt: scope.attempt.saturating_add(1), ..scope.clone() };
-        let earlier = journal.earlier_effects(&next, RETRY_CALLS_SHOWN_MAX).await?;
-        if earlier.total > 0 {
-            let AttemptAddress { node, iteration, attempt, .. } = next;
-            let total = earlier.total;
-            let first =
-                earlier.first.into_iter().map(|call| AddressedEffect::new(scope, call)).collect();
-            retries.push(RetryPreview { node, iteration, attempt, total, first });
-        }
-        if retries.len() == RETRIES_SHOWN_MAX {
-            break;
-        }
-    }
-    Ok(retries)
-}
-
-fn head(found: &RunDetails, settings: &SettingArgs) -> String {
+fn run_text(found: &RunDetails, settings: &SettingArgs) -> String {
     let run = &found.run;
     let begun =
         format!("{} by {}, haft {}", rfc3339(run.started_at_ms), run.front_end, run.version);
@@ -236,18 +221,17 @@ fn head(found: &RunDetails, settings: &SettingArgs) -> String {
         lines.push(("retry", text));
     }
     lines.extend(found.undone.iter().map(|undone| ("undone", undone.text())));
-    lines.into_iter().map(|(label, text)| format!("{label:<10}{text}\n")).collect()
-}
-
-fn body(found: &RunDetails) -> String {
-    let mut text = String::new();
+    let line = |(label, text): (&str, String)| format!("{label:<10}{text}\n");
+    let mut text: String = lines.into_iter().map(line).collect();
+    let going_on = run_session::resume_note(run, found.session.as_ref(), settings);
+    text.push_str(&doubts::doubts_text(&found.doubts, going_on, settings));
     if !found.calls.is_empty() {
         let headings = ["CALL", "TOOL", "STATUS", "STARTED", "MS", "CODE", "INPUT"];
         let rows = found.calls.iter().map(|call| {
             vec![
                 call.id().to_string(),
                 output::escape_controls(&call.tool),
-                text::status_in_run(call, &found.run),
+                text::status_in_run(call, run),
                 rfc3339(call.started_at_ms),
                 text::duration(call),
                 text::code(call),

@@ -5,18 +5,18 @@ use std::time::Duration;
 
 use clap::Args;
 use haft_contract::RunId;
-use haft_journal::{CallOrder, CallQuery, Journal, RunQuery};
+use haft_journal::{CallOrder, CallQuery, RunQuery};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio_util::sync::CancellationToken;
 
 use super::addressed::AddressedCall;
-use super::{find_named_run, no_journal_error, text, unknown_run_error};
-use crate::arguments::setting_args::SettingArgs;
-use crate::error::{CommandError, CommandStatus};
+use super::{find_named_run, no_journal_error, text};
+use crate::arguments::cli_context::CliContext;
+use crate::arguments::latest::unknown_run_error;
+use crate::error::{CommandError, CommandResult, CommandStatus};
 use crate::signals;
 use crate::views::output;
 use haft_app::calendar::rfc3339;
-use haft_app::host::AppHost;
 use haft_app::journal_location::JournalLocation;
 
 /// Calls that a tail begins with.
@@ -37,9 +37,8 @@ pub(super) struct RunsTailArgs {
 pub(super) async fn run(
     args: &RunsTailArgs,
     place: &JournalLocation,
-    settings: &SettingArgs,
-    host: &AppHost,
-) -> Result<CommandStatus, CommandError> {
+    cx: &CliContext,
+) -> CommandResult {
     args.run.as_deref().map(RunId::parse).transpose().map_err(CommandError::usage)?;
     let stop = signals::stop_token()?;
     let journal = match place.open_to_read().await? {
@@ -59,39 +58,16 @@ pub(super) async fn run(
             }
         }
     };
-    let Some(name) = &args.run else {
-        return follow_calls(&*journal, None, &stop, settings.json).await;
+    let run = match &args.run {
+        None => None,
+        Some(name) => Some(find_named_run(name, &*journal, cx).await?),
     };
-    let run = find_named_run(name, &*journal, settings, host).await?;
-    let query = RunQuery { run: Some(run.clone()), ..RunQuery::default() };
-    if journal.runs(query).await?.is_empty() {
-        return Err(unknown_run_error(run.as_str()));
-    }
-    follow_calls(&*journal, Some(run), &stop, settings.json).await
-}
-
-/// Waits for a moment, and returns whether to poll again.
-async fn wait_for_next_poll(stop: &CancellationToken) -> bool {
-    tokio::select! {
-        () = stop.cancelled() => false,
-        () = tokio::time::sleep(Duration::from_millis(TAIL_POLL_MS)) => {
-            // Without new calls, only this shows that the reader has closed the pipe.
-            let stdout = io::stdout();
-            let mut fds = [PollFd::new(&stdout, PollFlags::empty())];
-            let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
-            let polled = poll(&mut fds, Some(&at_once));
-            let is_closed = fds.iter().any(|fd| fd.revents().contains(PollFlags::ERR));
-            !(polled.is_ok() && is_closed)
+    if let Some(run) = &run {
+        let query = RunQuery { run: Some(run.clone()), ..RunQuery::default() };
+        if journal.runs(query).await?.is_empty() {
+            return Err(unknown_run_error(run.as_str()));
         }
     }
-}
-
-async fn follow_calls(
-    journal: &dyn Journal,
-    run: Option<RunId>,
-    stop: &CancellationToken,
-    json: bool,
-) -> Result<CommandStatus, CommandError> {
     let latest = CallQuery {
         run: run.clone(),
         limit: TAIL_CALLS,
@@ -104,7 +80,7 @@ async fn follow_calls(
     loop {
         for call in &calls {
             last_change = call.change;
-            if json {
+            if cx.setting_args.json {
                 output::write_json(&AddressedCall::from(call))?
             } else {
                 let fields = [
@@ -120,7 +96,7 @@ async fn follow_calls(
             }
         }
         // A full answer may be followed by more at once.
-        if calls.is_empty() && !wait_for_next_poll(stop).await {
+        if calls.is_empty() && !wait_for_next_poll(&stop).await {
             return Ok(CommandStatus::Done);
         }
         let after = CallQuery {
@@ -130,5 +106,21 @@ async fn follow_calls(
             ..CallQuery::default()
         };
         calls = journal.calls(after).await?;
+    }
+}
+
+/// Waits for a moment, and returns whether to poll again.
+async fn wait_for_next_poll(stop: &CancellationToken) -> bool {
+    tokio::select! {
+        () = stop.cancelled() => false,
+        () = tokio::time::sleep(Duration::from_millis(TAIL_POLL_MS)) => {
+            // Without new calls, only this shows that the reader has closed the pipe.
+            let stdout = io::stdout();
+            let mut fds = [PollFd::new(&stdout, PollFlags::empty())];
+            let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+            let polled = poll(&mut fds, Some(&at_once));
+            let is_closed = fds.iter().any(|fd| fd.revents().contains(PollFlags::ERR));
+            !(polled.is_ok() && is_closed)
+        }
     }
 }

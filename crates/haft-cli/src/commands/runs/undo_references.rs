@@ -31,8 +31,10 @@ pub(super) async fn find_undo_references(
 ) -> Result<Vec<UndoReference>, JournalError> {
     let above: Vec<&str> =
         session.iter().flat_map(|session| &session.ancestors).map(SessionId::as_str).collect();
+    // An undo of a whole session, or of its end, undid the work of its subagents too.
     let is_meant = |of: &&str| {
-        is_of_run(of, run.id.as_str()) || above.iter().any(|above| is_of_tree(of, above))
+        is_of_run(of, run.id.as_str())
+            || !is_one_call(of) && above.iter().any(|above| is_of_run(of, above))
     };
     let mut undone = Vec::new();
     // An undo is the only call of its run, and comes later than the undone calls.
@@ -59,9 +61,9 @@ fn is_of_run(of: &str, run: &str) -> bool {
     of.strip_prefix(run).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// Returns whether an undo of `of` also undid the work of a session's subagents: it undid the session, or its end.
-fn is_of_tree(of: &str, session: &str) -> bool {
-    of == session || of.strip_prefix(AFTER).is_some_and(|call| is_of_run(call, session))
+/// Returns whether an undo of `of` undid a single call.
+fn is_one_call(of: &str) -> bool {
+    of.contains('/') && !of.starts_with(AFTER)
 }
 
 impl UndoReference {
@@ -69,7 +71,7 @@ impl UndoReference {
     pub(super) fn covers_call(&self, call: &str) -> bool {
         match self.of.strip_prefix(AFTER) {
             Some(earlier) => earlier != call,
-            None => self.of == call || !self.of.contains('/'),
+            None => self.of == call || !is_one_call(&self.of),
         }
     }
 
@@ -77,7 +79,7 @@ impl UndoReference {
     pub(super) fn text(&self) -> String {
         let what = match self.of.strip_prefix(AFTER) {
             Some(call) => format!("what came after {call}"),
-            None if self.of.contains('/') => self.of.clone(),
+            None if is_one_call(&self.of) => self.of.clone(),
             None => "all of it".to_owned(),
         };
         output::escape_controls(&format!("{what}, on {} by call {}", rfc3339(self.at_ms), self.by))
@@ -111,7 +113,7 @@ mod tests {
             ("ses_1/main/0/1/1", false),
             ("ses_12", false),
         ] {
-            assert_eq!(is_of_tree(of, "ses_1"), expect, "{of}");
+            assert_eq!(is_of_run(of, "ses_1") && !is_one_call(of), expect, "{of}");
         }
     }
 }

@@ -5,7 +5,8 @@ use std::collections::HashSet;
 use clap::Args;
 use haft_journal::{Journal, JournalFinding};
 
-use crate::error::{CommandError, CommandStatus};
+use crate::arguments::cli_context::CliContext;
+use crate::error::{CommandResult, CommandStatus};
 use crate::views::output;
 
 /// Check the journal for corruption
@@ -15,22 +16,15 @@ use crate::views::output;
 #[derive(Args)]
 pub(super) struct RunsVerifyArgs {}
 
-pub(super) async fn run(
-    journal: Option<&dyn Journal>,
-    json: bool,
-) -> Result<CommandStatus, CommandError> {
+pub(super) async fn run(journal: Option<&dyn Journal>, cx: &CliContext) -> CommandResult {
     let findings = match journal {
         Some(journal) => split_findings(journal.verify().await?),
         None => Vec::new(),
     };
-    if json {
-        output::write_json(&findings)?;
-    } else {
-        for finding in &findings {
-            let line = format!("not so: {}: {}", finding.rule, finding.detail);
-            output::write_data(&output::escape_controls(&line))?;
-        }
-    }
+    cx.print_answer(&findings, || {
+        let line = |it: &JournalFinding| format!("not so: {}: {}\n", it.rule, it.detail);
+        findings.iter().map(line).collect()
+    })?;
     match (findings.len(), journal) {
         (0, Some(_)) => output::print_note("the journal is sound"),
         (0, None) => output::print_note("no runs were recorded yet"),

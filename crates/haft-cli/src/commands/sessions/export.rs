@@ -5,7 +5,7 @@ use haft_journal::{MessagePart, SessionMessage, SessionRow};
 use serde::Serialize;
 
 use super::{WorkspaceSessions, markdown, pages};
-use crate::error::{CommandError, CommandStatus};
+use crate::error::{CommandResult, CommandStatus};
 use crate::views::output;
 
 /// Write sessions as lines of JSON or as Markdown
@@ -40,10 +40,7 @@ enum SessionsExportLine<'a> {
     Part(&'a MessagePart),
 }
 
-pub(super) async fn run(
-    args: &SessionsExportArgs,
-    kept: &WorkspaceSessions,
-) -> Result<CommandStatus, CommandError> {
+pub(super) async fn run(args: &SessionsExportArgs, kept: &WorkspaceSessions) -> CommandResult {
     for named in &args.sessions {
         let (journal, session) = kept.find_session(named).await?;
         match args.format {

@@ -4,12 +4,10 @@ use clap::Args;
 use haft_journal::MessageId;
 
 use crate::agent_run::agent_command_error;
+use crate::arguments::cli_context::CliContext;
 use crate::arguments::latest::{self, find_session};
-use crate::arguments::setting_args::SettingArgs;
-use crate::error::{CommandError, CommandStatus};
-use crate::views::output;
+use crate::error::{CommandError, CommandResult, CommandStatus};
 use haft_app::compose;
-use haft_app::host::AppHost;
 use haft_app::settings::EffectiveSettings;
 
 /// Begin a session that shares the beginning of another
@@ -27,16 +25,15 @@ pub(super) struct SessionsForkArgs {
 
 pub(super) async fn run(
     args: &SessionsForkArgs,
-    setting_args: &SettingArgs,
     settings: &EffectiveSettings,
-    host: &AppHost,
-) -> Result<CommandStatus, CommandError> {
+    cx: &CliContext,
+) -> CommandResult {
     let through = args.through.as_deref().map(MessageId::parse).transpose();
     let through = through.map_err(|err| {
         CommandError::usage(err)
             .hint(format!("haft sessions show {}", haft_app::quote::shell(&args.session)))
     })?;
-    let work = compose::agent::silent_host(settings, host).await?;
+    let work = compose::agent::silent_host(settings, &cx.host).await?;
     let root = latest::workspace(settings)?;
     let id = find_session(&args.session, &root, &**work.runtime.journal()).await?;
     let forked = work.host.fork(&id, through.as_ref()).await.map_err(agent_command_error);
@@ -46,10 +43,6 @@ pub(super) async fn run(
     };
     work.close().await;
     let row = row?;
-    if setting_args.json {
-        output::write_json(&row)?
-    } else {
-        output::write_data(row.id.as_str())?
-    }
+    cx.print_answer(&row, || row.id.to_string())?;
     Ok(CommandStatus::Done)
 }

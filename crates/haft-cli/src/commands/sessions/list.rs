@@ -7,8 +7,9 @@ use haft_journal::{Journal, RunQuery, SessionQuery, SessionRow, SessionStatus};
 use serde_json::{Value, json};
 
 use super::WorkspaceSessions;
+use crate::arguments::cli_context::CliContext;
 use crate::arguments::latest::has_messages;
-use crate::error::{CommandError, CommandStatus};
+use crate::error::{CommandError, CommandResult, CommandStatus};
 use crate::views::output;
 use crate::views::session::limits::SESSIONS_LISTED_MAX;
 use crate::views::session::on_one_line;
@@ -42,13 +43,28 @@ pub(super) struct SessionsListArgs {
 pub(super) async fn run(
     args: &SessionsListArgs,
     kept: &WorkspaceSessions,
-    is_json: bool,
-) -> Result<CommandStatus, CommandError> {
-    let sessions = match kept.journal.as_deref() {
-        Some(journal) => latest_sessions(args, kept, journal).await?,
-        None => Vec::new(),
-    };
-    if sessions.is_empty() && !is_json {
+    cx: &CliContext,
+) -> CommandResult {
+    let limit = usize::try_from(args.limit).unwrap_or(usize::MAX);
+    let mut sessions: Vec<SessionRow> = Vec::new();
+    let mut statuses = Vec::new();
+    if let Some(journal) = kept.journal.as_deref() {
+        let root = (!args.all).then(|| kept.root.clone());
+        let mut query = SessionQuery { root, only_top: !args.subagents, ..SessionQuery::default() };
+        loop {
+            let page = journal.sessions(query.clone()).await?;
+            let Some(last) = page.last() else { break };
+            query.before = Some(last.id.clone());
+            sessions.extend(page.into_iter().filter(has_messages));
+            // A person may have resumed an old session, so this reads all of them and keeps the latest.
+            sessions.sort_by_key(|session| Reverse((session.updated_at_ms, session.id.clone())));
+            sessions.truncate(limit);
+        }
+        for session in &sessions {
+            statuses.push(status(journal, session).await?);
+        }
+    }
+    if sessions.is_empty() && !cx.setting_args.json {
         output::print_note(if args.all {
             "there are no sessions yet"
         } else {
@@ -56,51 +72,18 @@ pub(super) async fn run(
         });
         return Ok(CommandStatus::Done);
     }
-    let mut statuses = Vec::with_capacity(sessions.len());
-    for session in &sessions {
-        let status = match kept.journal.as_deref() {
-            Some(journal) => status(journal, session).await?,
-            None => session.status.as_str(),
+    let listed = || sessions.iter().zip(&statuses);
+    let answer: Vec<Value> = listed().map(|(session, status)| fields(session, status)).collect();
+    cx.print_answer(&answer, || {
+        let is_narrow = terminal_width().is_some_and(|columns| columns < WIDE_COLUMNS_MIN);
+        let columns = visible_columns(args.all, is_narrow);
+        let headings: Vec<&str> = columns.iter().map(|(heading, _)| *heading).collect();
+        let cells = |(session, status): (&SessionRow, &&str)| -> Vec<String> {
+            columns.iter().map(|(_, cell)| cell(session, status)).collect()
         };
-        statuses.push(status);
-    }
-    let listed = sessions.iter().zip(&statuses);
-    if is_json {
-        output::write_json(
-            &listed.map(|(session, status)| fields(session, status)).collect::<Vec<_>>(),
-        )?;
-        return Ok(CommandStatus::Done);
-    }
-    let is_narrow = terminal_width().is_some_and(|columns| columns < WIDE_COLUMNS_MIN);
-    let columns = SessionColumn::visible_columns(args.all, is_narrow);
-    let headings: Vec<&str> = columns.iter().map(|column| column.heading()).collect();
-    let cells = |(session, status): (&SessionRow, &&str)| -> Vec<String> {
-        columns.iter().map(|column| column.cell(session, status, is_narrow)).collect()
-    };
-    output::write_data(&table(&headings, listed.map(cells)))?;
+        table(&headings, listed().map(cells))
+    })?;
     Ok(CommandStatus::Done)
-}
-
-async fn latest_sessions(
-    args: &SessionsListArgs,
-    kept: &WorkspaceSessions,
-    journal: &dyn Journal,
-) -> Result<Vec<SessionRow>, CommandError> {
-    let root = (!args.all).then(|| kept.root.clone());
-    let query = SessionQuery { root, only_top: !args.subagents, ..SessionQuery::default() };
-    let limit = usize::try_from(args.limit).unwrap_or(usize::MAX);
-    let mut sessions: Vec<SessionRow> = Vec::new();
-    let mut before = None;
-    loop {
-        let page =
-            journal.sessions(SessionQuery { before: before.clone(), ..query.clone() }).await?;
-        let Some(last) = page.last() else { return Ok(sessions) };
-        before = Some(last.id.clone());
-        sessions.extend(page.into_iter().filter(has_messages));
-        // A person may have resumed an old session, so this reads all of them and keeps the latest.
-        sessions.sort_by_key(|session| Reverse((session.updated_at_ms, session.id.clone())));
-        sessions.truncate(limit);
-    }
 }
 
 /// Returns the status of a session. A session whose process is dead is interrupted.
@@ -126,78 +109,38 @@ pub(super) fn fields(session: &SessionRow, status: &str) -> Value {
     fields
 }
 
-/// A column of the list.
-#[derive(Clone, Copy)]
-enum SessionColumn {
-    Session,
-    Changed,
-    Status,
-    Agent,
-    Model,
-    Steps,
-    Read,
-    Written,
-    Root,
-    Title,
-}
+/// A column of the list: its heading, and its cell for a session and the status of the session.
+type SessionColumn = (&'static str, fn(&SessionRow, &str) -> String);
 
-impl SessionColumn {
-    /// In their order.
-    const ALL: [Self; 10] = [
-        Self::Session,
-        Self::Changed,
-        Self::Status,
-        Self::Agent,
-        Self::Model,
-        Self::Steps,
-        Self::Read,
-        Self::Written,
-        Self::Root,
-        Self::Title,
+/// Returns the shown columns. Only a list of all workspaces has the root.
+fn visible_columns(of_all: bool, is_narrow: bool) -> Vec<SessionColumn> {
+    let moment: SessionColumn = if is_narrow {
+        ("CHANGED", |session, _| {
+            rfc3339(session.updated_at_ms).chars().take(MINUTE_CHARS).collect()
+        })
+    } else {
+        ("CHANGED", |session, _| rfc3339(session.updated_at_ms))
+    };
+    let first: [SessionColumn; 3] = [
+        ("SESSION", |session, _| session.id.to_string()),
+        moment,
+        ("STATUS", |_, status| status.to_owned()),
     ];
-
-    /// Returns the shown columns. Only a list of all workspaces has the root.
-    fn visible_columns(of_all: bool, is_narrow: bool) -> Vec<Self> {
-        let is_shown = |column: &Self| match column {
-            Self::Root => of_all,
-            Self::Agent | Self::Model | Self::Steps | Self::Read | Self::Written => !is_narrow,
-            Self::Session | Self::Changed | Self::Status | Self::Title => true,
-        };
-        Self::ALL.into_iter().filter(is_shown).collect()
-    }
-
-    fn heading(self) -> &'static str {
-        match self {
-            Self::Session => "SESSION",
-            Self::Changed => "CHANGED",
-            Self::Status => "STATUS",
-            Self::Agent => "AGENT",
-            Self::Model => "MODEL",
-            Self::Steps => "STEPS",
-            Self::Read => "READ",
-            Self::Written => "WRITTEN",
-            Self::Root => "ROOT",
-            Self::Title => "TITLE",
-        }
-    }
-
-    fn cell(self, session: &SessionRow, status: &str, is_narrow: bool) -> String {
-        match self {
-            Self::Session => session.id.to_string(),
-            Self::Changed => {
-                let moment = rfc3339(session.updated_at_ms);
-                if is_narrow { moment.chars().take(MINUTE_CHARS).collect() } else { moment }
-            }
-            Self::Status => status.to_owned(),
-            Self::Agent => on_one_line(&session.agent),
-            Self::Model => on_one_line(&session.model),
-            Self::Steps => session.steps.to_string(),
-            Self::Read => tokens_read(session).to_string(),
-            Self::Written => tokens_written(session).to_string(),
-            Self::Root => output::escape_controls(&session.root),
-            Self::Title => session.title.as_deref().map(on_one_line).unwrap_or_default(),
-        }
-    }
+    let wide: [SessionColumn; 5] = [
+        ("AGENT", |session, _| on_one_line(&session.agent)),
+        ("MODEL", |session, _| on_one_line(&session.model)),
+        ("STEPS", |session, _| session.steps.to_string()),
+        ("READ", |session, _| tokens_read(session).to_string()),
+        ("WRITTEN", |session, _| tokens_written(session).to_string()),
+    ];
+    let root: SessionColumn = ("ROOT", |session, _| output::escape_controls(&session.root));
+    let title: SessionColumn =
+        ("TITLE", |session, _| session.title.as_deref().map(on_one_line).unwrap_or_default());
+    let mut columns = Vec::from(first);
+    columns.extend(wide.into_iter().filter(|_| !is_narrow));
+    columns.extend(of_all.then_some(root));
+    columns.push(title);
+    columns
 }
 
 /// Returns the tokens that the model of a session read.
@@ -217,10 +160,7 @@ mod tests {
     use crate::views::table::table_within;
 
     fn headings(of_all: bool, is_narrow: bool) -> Vec<&'static str> {
-        SessionColumn::visible_columns(of_all, is_narrow)
-            .into_iter()
-            .map(SessionColumn::heading)
-            .collect()
+        visible_columns(of_all, is_narrow).into_iter().map(|(heading, _)| heading).collect()
     }
 
     #[test]

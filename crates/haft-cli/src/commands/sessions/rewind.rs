@@ -5,12 +5,10 @@ use haft_journal::MessageId;
 use serde_json::json;
 
 use crate::agent_run::agent_command_error;
+use crate::arguments::cli_context::CliContext;
 use crate::arguments::latest::{self, find_session};
-use crate::arguments::setting_args::SettingArgs;
-use crate::error::{CommandError, CommandStatus};
-use crate::views::output;
+use crate::error::{CommandError, CommandResult, CommandStatus};
 use haft_app::compose;
-use haft_app::host::AppHost;
 use haft_app::settings::EffectiveSettings;
 
 /// Set a message and all that followed aside
@@ -27,15 +25,14 @@ pub(super) struct SessionsRewindArgs {
 
 pub(super) async fn run(
     args: &SessionsRewindArgs,
-    setting_args: &SettingArgs,
     settings: &EffectiveSettings,
-    host: &AppHost,
-) -> Result<CommandStatus, CommandError> {
+    cx: &CliContext,
+) -> CommandResult {
     let from = MessageId::parse(&args.message).map_err(|err| {
         CommandError::usage(err)
             .hint(format!("haft sessions show {}", haft_app::quote::shell(&args.session)))
     })?;
-    let work = compose::agent::silent_host(settings, host).await?;
+    let work = compose::agent::silent_host(settings, &cx.host).await?;
     let root = latest::workspace(settings)?;
     let id = find_session(&args.session, &root, &**work.runtime.journal()).await?;
     let rewound = match work.host.open(&id).await {
@@ -44,15 +41,11 @@ pub(super) async fn run(
     };
     work.close().await;
     let count = rewound.map_err(agent_command_error)?;
-    if setting_args.json {
-        output::write_json(&json!({"session": id, "from": from, "messages": count}))?;
-    } else {
-        let text = match count {
-            0 => format!("nothing of {id} is set aside that was not before"),
-            1 => format!("1 message of {id} is set aside"),
-            _ => format!("{count} messages of {id} are set aside"),
-        };
-        output::write_data(&text)?;
-    }
+    let answer = json!({"session": id, "from": from, "messages": count});
+    cx.print_answer(&answer, || match count {
+        0 => format!("nothing of {id} is set aside that was not before"),
+        1 => format!("1 message of {id} is set aside"),
+        _ => format!("{count} messages of {id} are set aside"),
+    })?;
     Ok(CommandStatus::Done)
 }

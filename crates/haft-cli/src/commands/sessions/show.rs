@@ -6,15 +6,16 @@ use clap::Args;
 use haft_agent::call_title;
 use haft_contract::Envelope;
 use haft_journal::{
-    Journal, MessageFinish, MessageKind, MessagePart, MessageRole, PartKind, SessionMessage,
-    SessionQuery, SessionRow,
+    MessageFinish, MessageKind, MessagePart, MessageRole, PartKind, SessionMessage, SessionQuery,
+    SessionRow,
 };
 use serde::Serialize;
 use serde_json::Value;
 
 use super::list::{self, tokens_read, tokens_written};
 use super::{WorkspaceSessions, pages};
-use crate::error::{CommandError, CommandStatus};
+use crate::arguments::cli_context::CliContext;
+use crate::error::{CommandResult, CommandStatus};
 use crate::views::output;
 use crate::views::session::{line_of_result, on_one_line};
 use haft_app::calendar::rfc3339;
@@ -53,61 +54,32 @@ pub(super) struct MessageReport {
 pub(super) async fn run(
     args: &SessionsShowArgs,
     kept: &WorkspaceSessions,
-    is_json: bool,
-) -> Result<CommandStatus, CommandError> {
+    cx: &CliContext,
+) -> CommandResult {
     let (journal, session) = kept.find_session(&args.session).await?;
-    let subagents = subagents(journal, &session).await?;
-    if is_json {
+    let status = list::status(journal, &session).await?;
+    // As many as one page of the journal has.
+    let parent = Some(session.id.clone());
+    let query = SessionQuery { parent, with_opaque: true, ..SessionQuery::default() };
+    let subagents = journal.sessions(query).await?;
+    if cx.setting_args.json {
         let mut messages = Vec::new();
         pages::for_each_message(journal, &session.id, args.rewound, |message, parts| {
             messages.push(MessageReport { message: message.clone(), parts: parts.to_vec() });
             Ok(())
         })
         .await?;
-        let mut told = SessionReport {
-            session: self::session_fields(journal, &session).await?,
-            messages,
-            subagents: vec![],
-        };
+        let mut report =
+            SessionReport { session: list::fields(&session, status), messages, subagents: vec![] };
         for subagent in &subagents {
-            told.subagents.push(self::session_fields(journal, subagent).await?);
+            let status = list::status(journal, subagent).await?;
+            report.subagents.push(list::fields(subagent, status));
         }
-        output::write_json(&told)?;
+        output::write_json(&report)?;
         return Ok(CommandStatus::Done);
     }
-    output::write_data(&head(&session, list::status(journal, &session).await?))?;
-    let begun: HashMap<&str, &SessionRow> = subagents
-        .iter()
-        .filter_map(|subagent| Some((subagent.parent_tool_call_id.as_deref()?, subagent)))
-        .collect();
-    pages::for_each_message(journal, &session.id, args.rewound, |message, parts| {
-        output::write_data(&message_text(message, parts, &begun, args.thoughts))
-    })
-    .await?;
-    Ok(CommandStatus::Done)
-}
-
-/// Returns the columns of a session, with its present status.
-async fn session_fields(
-    journal: &dyn Journal,
-    session: &SessionRow,
-) -> Result<Value, CommandError> {
-    Ok(list::fields(session, list::status(journal, session).await?))
-}
-
-/// Returns the sessions of a session's subagents, as many as one page of the journal has.
-async fn subagents(
-    journal: &dyn Journal,
-    session: &SessionRow,
-) -> Result<Vec<SessionRow>, CommandError> {
-    let parent = Some(session.id.clone());
-    Ok(journal
-        .sessions(SessionQuery { parent, with_opaque: true, ..SessionQuery::default() })
-        .await?)
-}
-
-fn head(session: &SessionRow, status: &str) -> String {
-    let mut lines = vec![
+    let tokens = format!("{} read, {} written", tokens_read(&session), tokens_written(&session));
+    let mut head = vec![
         ("session", session.id.to_string()),
         ("title", session.title.as_deref().map(on_one_line).unwrap_or_default()),
         ("root", output::escape_controls(&session.root)),
@@ -116,47 +88,47 @@ fn head(session: &SessionRow, status: &str) -> String {
         ("status", status.to_owned()),
         ("begun", rfc3339(session.created_at_ms)),
         ("changed", rfc3339(session.updated_at_ms)),
-        ("tokens", format!("{} read, {} written", tokens_read(session), tokens_written(session))),
+        ("tokens", tokens),
     ];
-    lines.extend(session.parent_id.as_ref().map(|parent| ("parent", parent.to_string())));
-    lines.extend(session.forked_from_id.as_ref().map(|from| ("fork of", from.to_string())));
+    head.extend(session.parent_id.as_ref().map(|parent| ("parent", parent.to_string())));
+    head.extend(session.forked_from_id.as_ref().map(|from| ("fork of", from.to_string())));
     let line = |(label, text): (&str, String)| format!("{label:<10}{text}\n");
-    lines.into_iter().map(line).collect()
-}
-
-fn message_text(
-    message: &SessionMessage,
-    parts: &[MessagePart],
-    subagents: &HashMap<&str, &SessionRow>,
-    with_thoughts: bool,
-) -> String {
-    let who = match (message.kind, message.role) {
-        (MessageKind::Said, MessageRole::User) => "you".to_owned(),
-        (MessageKind::Said, MessageRole::Assistant) => {
-            on_one_line(message.agent.as_deref().unwrap_or("agent"))
-        }
-        (MessageKind::Summary, _) => "summary of the messages before".to_owned(),
-        (MessageKind::Notice, _) => "haft, to the agent".to_owned(),
-    };
-    let mut text = format!("\n[{}] {who}{}\n", message.id, remarks(message));
-    for part in parts {
-        match part.kind {
-            PartKind::Text => text.push_str(&part_text(part, "")),
-            PartKind::Reasoning if with_thoughts => text.push_str(&part_text(part, "  ~ ")),
-            PartKind::Reasoning => {}
-            PartKind::Tool => {
-                let subagent = part.tool_call_id.as_deref().and_then(|id| subagents.get(id));
-                let session = subagent.map(|subagent| {
-                    let opaque = if subagent.inspectable { "" } else { " (opaque)" };
-                    format!("    session {}{opaque}\n", subagent.id)
-                });
-                let line = line_of_part(part);
-                text.push_str(&format!("  → {line}\n{}", session.unwrap_or_default()));
+    output::write_data(&head.into_iter().map(line).collect::<String>())?;
+    let begun: HashMap<&str, &SessionRow> = subagents
+        .iter()
+        .filter_map(|subagent| Some((subagent.parent_tool_call_id.as_deref()?, subagent)))
+        .collect();
+    pages::for_each_message(journal, &session.id, args.rewound, |message, parts| {
+        let who = match (message.kind, message.role) {
+            (MessageKind::Said, MessageRole::User) => "you".to_owned(),
+            (MessageKind::Said, MessageRole::Assistant) => {
+                on_one_line(message.agent.as_deref().unwrap_or("agent"))
+            }
+            (MessageKind::Summary, _) => "summary of the messages before".to_owned(),
+            (MessageKind::Notice, _) => "haft, to the agent".to_owned(),
+        };
+        let mut text = format!("\n[{}] {who}{}\n", message.id, remarks(message));
+        for part in parts {
+            match part.kind {
+                PartKind::Text => text.push_str(&part_text(part, "")),
+                PartKind::Reasoning if args.thoughts => text.push_str(&part_text(part, "  ~ ")),
+                PartKind::Reasoning => {}
+                PartKind::Tool => {
+                    let subagent = part.tool_call_id.as_deref().and_then(|id| begun.get(id));
+                    let session = subagent.map(|subagent| {
+                        let opaque = if subagent.inspectable { "" } else { " (opaque)" };
+                        format!("    session {}{opaque}\n", subagent.id)
+                    });
+                    let line = line_of_part(part);
+                    text.push_str(&format!("  → {line}\n{}", session.unwrap_or_default()));
+                }
             }
         }
-    }
-    text.extend(failure_text(message).map(|why| format!("  ! {why}\n")));
-    text
+        text.extend(failure_text(message).map(|why| format!("  ! {why}\n")));
+        output::write_data(&text)
+    })
+    .await?;
+    Ok(CommandStatus::Done)
 }
 
 fn remarks(message: &SessionMessage) -> String {

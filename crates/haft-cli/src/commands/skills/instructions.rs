@@ -3,10 +3,9 @@
 use haft::{InstructionFile, Instructions, load_instructions};
 use serde::Serialize;
 
-use crate::error::{CommandError, CommandStatus};
+use crate::arguments::cli_context::CliContext;
+use crate::error::{CommandResult, CommandStatus};
 use crate::views::output;
-use haft_app::host::AppHost;
-use haft_app::settings::EffectiveSettings;
 
 #[derive(Serialize)]
 struct InstructionsReport<'a> {
@@ -16,17 +15,12 @@ struct InstructionsReport<'a> {
 }
 
 /// Runs the command.
-pub(super) fn run(
-    settings: &EffectiveSettings,
-    host: &AppHost,
-    is_json: bool,
-) -> Result<CommandStatus, CommandError> {
-    let home = host.home();
-    let collected: Instructions = load_instructions(&settings.root, home);
+pub(super) fn run(cx: &CliContext) -> CommandResult {
+    let collected = load_instructions(&cx.resolve_settings()?.root, cx.host.home());
     for problem in &collected.problems {
         output::print_warning(problem, None);
     }
-    if is_json {
+    if cx.setting_args.json {
         let Instructions { files, problems } = &collected;
         output::write_json(&InstructionsReport { files, problems, tokens: collected.tokens() })?;
     } else if collected.files.is_empty() {

@@ -5,12 +5,11 @@ use std::path::Path;
 use haft::{SkillSource, find_skills};
 use serde::Serialize;
 
-use crate::error::{CommandError, CommandStatus};
+use crate::arguments::cli_context::CliContext;
+use crate::error::{CommandResult, CommandStatus};
 use crate::views::output;
 use crate::views::path_text::shown_with_home;
 use crate::views::table::table;
-use haft_app::host::AppHost;
-use haft_app::settings::EffectiveSettings;
 use haft_app::skills::skill_paths;
 
 #[derive(Serialize)]
@@ -23,12 +22,8 @@ struct SkillListEntry<'a> {
 }
 
 /// Runs the command.
-pub(super) fn run(
-    settings: &EffectiveSettings,
-    host: &AppHost,
-    is_json: bool,
-) -> Result<CommandStatus, CommandError> {
-    let found = find_skills(&skill_paths(settings, host));
+pub(super) fn run(cx: &CliContext) -> CommandResult {
+    let found = find_skills(&skill_paths(&cx.resolve_settings()?, &cx.host));
     if !found.problems.is_empty() {
         let message = match found.problems.len() {
             1 => "something is wrong with a skill".to_owned(),
@@ -43,23 +38,18 @@ pub(super) fn run(
         directory: skill.directory(),
     });
     let listed: Vec<SkillListEntry<'_>> = skills.collect();
-    if is_json {
-        output::write_json(&listed)?;
-    } else if listed.is_empty() {
-        output::write_data("no skills")?;
-    } else {
-        let home = host.home().and_then(|home| home.canonicalize().ok());
-        let rows = listed.iter().map(|one| {
-            let place = match one.directory {
-                Some(directory) => shown_with_home(directory, home.as_deref()),
-                None => "(bundled)".to_owned(),
-            };
-            vec![one.name.to_owned(), place, one.description.to_owned()]
-        });
-        output::write_data(&output::escape_controls(&table(
-            &["SKILL", "DIRECTORY", "DESCRIPTION"],
-            rows,
-        )))?;
+    if listed.is_empty() {
+        cx.print_answer(&listed, || "no skills".to_owned())?;
+        return Ok(CommandStatus::Done);
     }
+    let home = cx.host.home().and_then(|home| home.canonicalize().ok());
+    let rows = listed.iter().map(|one| {
+        let place = match one.directory {
+            Some(directory) => shown_with_home(directory, home.as_deref()),
+            None => "(bundled)".to_owned(),
+        };
+        vec![one.name.to_owned(), place, one.description.to_owned()]
+    });
+    cx.print_answer(&listed, || table(&["SKILL", "DIRECTORY", "DESCRIPTION"], rows))?;
     Ok(CommandStatus::Done)
 }

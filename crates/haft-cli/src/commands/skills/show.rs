@@ -2,13 +2,13 @@
 
 use std::path::PathBuf;
 
-use haft::{SkillSource, find_skills, load_skill, near_matches};
+use haft::{FileProblem, SkillSource, find_skills, load_skill};
 use serde::Serialize;
 
-use crate::error::{CommandError, CommandStatus};
+use crate::arguments::cli_context::CliContext;
+use crate::commands::file_check_report::unknown_name_error;
+use crate::error::{CommandError, CommandResult, CommandStatus};
 use crate::views::output;
-use haft_app::host::AppHost;
-use haft_app::settings::EffectiveSettings;
 use haft_app::skills::skill_paths;
 
 #[derive(Serialize)]
@@ -24,33 +24,19 @@ struct SkillDetails<'a> {
 }
 
 /// Runs the command.
-pub(super) fn run(
-    name: &str,
-    settings: &EffectiveSettings,
-    host: &AppHost,
-    is_json: bool,
-) -> Result<CommandStatus, CommandError> {
-    let found = find_skills(&skill_paths(settings, host));
+pub(super) fn run(name: &str, cx: &CliContext) -> CommandResult {
+    let found = find_skills(&skill_paths(&cx.resolve_settings()?, &cx.host));
     let skill = found.skills.iter().find(|skill| skill.name == name);
     let skill = skill.ok_or_else(|| {
-        let names = || found.skills.iter().map(|skill| skill.name.as_str());
-        let near = near_matches(name, names());
-        let advice = if near.is_empty() {
-            format!("expected one of {}", names().collect::<Vec<_>>().join(", "))
-        } else {
-            format!("did you mean {}?", near.join(" or "))
-        };
-        // If the skill's directory has a problem, that is why the skill is left out.
-        let of_name = |problem: &&haft::FileProblem| {
+        let names: Vec<&str> = found.skills.iter().map(|skill| skill.name.as_str()).collect();
+        let is_named = |problem: &&FileProblem| {
             problem.file.ancestors().any(|part| part.file_name().is_some_and(|part| part == name))
         };
-        let problem = found.problems.iter().find(of_name).map(|problem| format!("\n{problem}"));
-        let problem = problem.unwrap_or_default();
-        CommandError::usage(format!("no skill is called {name:?}: {advice}{problem}"))
-            .hint("haft skills list")
+        let problem = found.problems.iter().find(is_named);
+        unknown_name_error("skill", name, &names, problem)
     })?;
     let loaded = load_skill(skill).map_err(|err| CommandError::failed(err.message))?;
-    if !is_json {
+    if !cx.setting_args.json {
         output::write_data(&haft_tools::skill_text(&loaded))?;
         return Ok(CommandStatus::Done);
     }

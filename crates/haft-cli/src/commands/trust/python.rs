@@ -6,11 +6,11 @@ use std::path::PathBuf;
 use haft_contract::{Effect, RequirementSet};
 use serde::Serialize;
 
+use crate::arguments::cli_context::CliContext;
 use crate::arguments::setting_args::SettingArgs;
 use crate::commands::registry::{ScannedDirectory, scan_entries};
 use crate::error::CommandError;
 use crate::views::path_text::{counted, shown};
-use haft_app::host::AppHost;
 use haft_app::manifest::ManifestFile;
 use haft_app::{quote, settings};
 
@@ -41,14 +41,13 @@ struct TrustedToolReport {
 /// Returns the tools in the directories that a manifest names.
 pub(super) async fn directories(
     file: &ManifestFile,
-    setting_args: &SettingArgs,
-    host: &AppHost,
+    cx: &CliContext,
 ) -> Result<Vec<TrustedDirectoryReport>, CommandError> {
     let config = Some(file.path().to_owned());
-    let args = SettingArgs { config, python: Vec::new(), ..setting_args.clone() };
+    let args = SettingArgs { config, python: Vec::new(), ..cx.setting_args.clone() };
     // Resolved as if the manifest were trusted, so that only usable directories are listed.
-    let settings = settings::resolve(&args.overrides(), host)?;
-    let surveyed = scan_entries(&settings, settings.python.entries.clone(), host).await?;
+    let settings = settings::resolve(&args.overrides(), &cx.host)?;
+    let scanned = scan_entries(&settings, settings.python.entries.clone(), &cx.host).await?;
     let report = |ScannedDirectory { entry, contents }| match contents {
         Err(why) => {
             let problem = Some(why);
@@ -65,59 +64,59 @@ pub(super) async fn directories(
             TrustedDirectoryReport { dir, files, tools: tools.collect(), problem: None }
         }
     };
-    Ok(surveyed.into_iter().map(report).collect())
+    Ok(scanned.into_iter().map(report).collect())
 }
 
-/// Returns the lines about the directories. Empty without directories.
+/// Returns the lines about the directories, each with its tools. Empty without directories.
 pub(super) fn text(directories: &[TrustedDirectoryReport]) -> String {
     if directories.is_empty() {
         return String::new();
     }
-    let head = "\nits Python tools are trusted as well, and so is what will be in these directories later:";
-    directories.iter().fold(head.to_owned(), |text, one| text + &text_of(one))
-}
-
-fn text_of(directory: &TrustedDirectoryReport) -> String {
-    let dir = shown(&directory.dir);
-    if let Some(problem) = &directory.problem {
-        return format!("\n  {dir}: {problem}");
-    }
-    // The access beyond reading, if there is any.
-    let tool_effects = |tool: &TrustedToolReport| {
-        let requires = &tool.requires;
-        let lists = [
-            ("writes", &requires.fs.write),
-            ("reaches", &requires.net.hosts),
-            ("needs", &requires.capabilities),
-        ];
-        let lists = lists.into_iter().filter(|(_, names)| !names.is_empty());
-        let mut effects: Vec<String> =
-            lists.map(|(verb, names)| format!("{verb} {}", names.join(" and "))).collect();
-        if effects.is_empty() && tool.effect != Effect::Read {
-            effects.push("has a side effect".to_owned());
+    let mut text =
+        "\nits Python tools are trusted as well, and so is what will be in these directories later:"
+            .to_owned();
+    for directory in directories {
+        let dir = shown(&directory.dir);
+        if let Some(problem) = &directory.problem {
+            text.push_str(&format!("\n  {dir}: {problem}"));
+            continue;
         }
-        if tool.dangerous {
-            effects.push("is dangerous".to_owned());
+        // Tools with access beyond reading have a line each.
+        let lines = directory.tools.iter().filter_map(|tool| {
+            let requires = &tool.requires;
+            let lists = [
+                ("writes", &requires.fs.write),
+                ("reaches", &requires.net.hosts),
+                ("needs", &requires.capabilities),
+            ];
+            let lists = lists.into_iter().filter(|(_, names)| !names.is_empty());
+            let mut effects: Vec<String> =
+                lists.map(|(verb, names)| format!("{verb} {}", names.join(" and "))).collect();
+            if effects.is_empty() && tool.effect != Effect::Read {
+                effects.push("has a side effect".to_owned());
+            }
+            if tool.dangerous {
+                effects.push("is dangerous".to_owned());
+            }
+            let is_listed = !effects.is_empty();
+            is_listed.then(|| format!("\n    {}: {}", tool.tool, effects.join(", ")))
+        });
+        let lines: Vec<String> = lines.collect();
+        text.push_str(&format!(
+            "\n  {dir}: {}, {}, of which {} only",
+            counted(directory.files, "file"),
+            counted(directory.tools.len(), "tool"),
+            match directory.tools.len() - lines.len() {
+                1 => "1 reads".to_owned(),
+                count => format!("{count} read"),
+            }
+        ));
+        text.extend(lines.iter().take(TRUSTED_TOOLS_LISTED_MAX).map(String::as_str));
+        if lines.len() > TRUSTED_TOOLS_LISTED_MAX {
+            let rest = lines.len() - TRUSTED_TOOLS_LISTED_MAX;
+            let dir = quote::shell(&dir);
+            text.push_str(&format!("\n    and {rest} more: haft registry list {dir}"));
         }
-        (!effects.is_empty()).then(|| effects.join(", "))
-    };
-    let lines = directory.tools.iter().filter_map(|tool| Some((tool, tool_effects(tool)?)));
-    let lines: Vec<String> =
-        lines.map(|(tool, doings)| format!("\n    {}: {doings}", tool.tool)).collect();
-    let mut text = format!(
-        "\n  {dir}: {}, {}, of which {} only",
-        counted(directory.files, "file"),
-        counted(directory.tools.len(), "tool"),
-        match directory.tools.len() - lines.len() {
-            1 => "1 reads".to_owned(),
-            count => format!("{count} read"),
-        }
-    );
-    text.extend(lines.iter().take(TRUSTED_TOOLS_LISTED_MAX).map(String::as_str));
-    if lines.len() > TRUSTED_TOOLS_LISTED_MAX {
-        let rest = lines.len() - TRUSTED_TOOLS_LISTED_MAX;
-        let dir = quote::shell(&dir);
-        text.push_str(&format!("\n    and {rest} more: haft registry list {dir}"));
     }
     text
 }

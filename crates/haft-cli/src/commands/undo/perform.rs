@@ -88,12 +88,41 @@ impl UndoRequest {
                 .hiding(&hidden)
                 .including(self.roots.iter().flat_map(RootChanges::paths).collect());
         let snapshots = Arc::new(snapshots);
+        let (changes, recorded) = (Arc::clone(&self.roots), Arc::clone(&snapshots));
+        let done = Arc::clone(done);
+        let tool = Tool::new(UNDO_TOOL)
+            .description("Bring back what was there before calls changed it")
+            .effect(Effect::Once)
+            .dangerous()
+            .execute_blocking(move |input: UndoInput, cx: &Cx| {
+                let failed =
+                    |message: String| Err(ToolError::new(ErrorCode::ToolFailed, message));
+                if !recorded.has_recorded_before(cx.call_address()) {
+                    // Other calls go on without a record. This one could overwrite the only copy of a file.
+                    let message =
+                        "nothing was undone, because what is there now could not be recorded before";
+                    return failed(message.to_owned());
+                }
+                let overwrite =
+                    if input.force { OverwritePolicy::Force } else { OverwritePolicy::Refuse };
+                let undone: Result<Vec<RestoreReport>, RestoreError> =
+                    changes.iter().map(|root| root.undo(overwrite)).collect();
+                let undone = match undone {
+                    Ok(undone) => undone,
+                    Err(RestoreError::Conflicts { conflicts }) => {
+                        let paths: Vec<String> = conflicts.iter().map(ToString::to_string).collect();
+                        let paths = paths.join("; ");
+                        return failed(format!("nothing was undone, because of these paths: {paths}"));
+                    }
+                    Err(err) => return failed(err.to_string()),
+                };
+                let shown: Vec<Value> =
+                    changes.iter().zip(&undone).map(|(root, it)| as_json(root, it)).collect();
+                *done.lock().unwrap_or_else(PoisonError::into_inner) = undone;
+                Ok(Value::from(shown))
+            });
         let parts = RuntimeParts {
-            registry: Registry::new([tool(
-                Arc::clone(&self.roots),
-                Arc::clone(&snapshots),
-                Arc::clone(done),
-            )])?,
+            registry: Registry::new([tool])?,
             rules: vec![(RuleScope::Manifest, Rule::new(UNDO_TOOL, "*", RuleAction::Allow))],
             launcher: Launcher::new(host.program()?),
             sandbox: Sandbox { hidden, ..Sandbox::system() },
@@ -109,41 +138,4 @@ impl UndoRequest {
         };
         Ok(Runtime::new(parts)?)
     }
-}
-
-fn tool(
-    changes: Arc<Vec<RootChanges>>,
-    snapshots: Arc<WorkspaceSnapshots>,
-    done: RestoredRoots,
-) -> Tool {
-    Tool::new(UNDO_TOOL)
-        .description("Bring back what was there before calls changed it")
-        .effect(Effect::Once)
-        .dangerous()
-        .execute_blocking(move |input: UndoInput, cx: &Cx| {
-            if !snapshots.has_recorded_before(cx.call_address()) {
-                // Other calls go on without a record. This one could overwrite the only copy of a file.
-                let message =
-                    "nothing was undone, because what is there now could not be recorded before";
-                return Err(ToolError::new(ErrorCode::ToolFailed, message));
-            }
-            let overwrite =
-                if input.force { OverwritePolicy::Force } else { OverwritePolicy::Refuse };
-            let undone: Result<Vec<RestoreReport>, RestoreError> =
-                changes.iter().map(|root| root.undo(overwrite)).collect();
-            let undone = undone.map_err(|err| failed(&err))?;
-            let shown: Vec<Value> =
-                changes.iter().zip(&undone).map(|(root, undone)| as_json(root, undone)).collect();
-            *done.lock().unwrap_or_else(PoisonError::into_inner) = undone;
-            Ok(Value::from(shown))
-        })
-}
-
-fn failed(err: &RestoreError) -> ToolError {
-    let mut message = err.to_string();
-    if let RestoreError::Conflicts { conflicts } = err {
-        let conflicts: Vec<String> = conflicts.iter().map(ToString::to_string).collect();
-        message = format!("nothing was undone, because of these paths: {}", conflicts.join("; "));
-    }
-    ToolError::new(ErrorCode::ToolFailed, message)
 }

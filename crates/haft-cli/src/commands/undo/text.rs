@@ -6,16 +6,16 @@ use haft::{CallSelection, RootChanges};
 use haft_snapshot::{PathChangeKind, RestoreReport, SkipReason, quote_path};
 use serde_json::{Value, json};
 
-use super::{UnrecordedCall, selection_words};
+use super::UnrecordedCall;
 use crate::commands::diff::headline;
-use crate::error::{CommandError, CommandStatus};
+use crate::error::{CommandResult, CommandStatus};
 use crate::views::output;
 
 /// The report about an undo.
 pub(super) struct UndoReport<'a> {
     pub(super) of: &'a CallSelection,
     pub(super) roots: &'a [RootChanges],
-    /// What the undo did to each of the roots, or would do.
+    /// The effect of the undo on each of the roots, done or predicted.
     pub(super) restored: &'a [RestoreReport],
     pub(super) unrecorded: &'a [UnrecordedCall],
     /// The call that undid it; none if nothing was changed.
@@ -24,7 +24,7 @@ pub(super) struct UndoReport<'a> {
 
 impl UndoReport<'_> {
     /// Prints the report. The status says whether everything was undone.
-    pub(super) fn print_report(&self, json: bool) -> Result<CommandStatus, CommandError> {
+    pub(super) fn print_report(&self, json: bool) -> CommandResult {
         let is_all =
             self.unrecorded.is_empty() && self.restored.iter().all(|root| root.skipped.is_empty());
         let status = if is_all { CommandStatus::Done } else { CommandStatus::Partly };
@@ -33,12 +33,26 @@ impl UndoReport<'_> {
             return Ok(status);
         }
         if !is_all {
-            let stay: usize = self
-                .roots
-                .iter()
-                .zip(self.restored)
-                .map(|(root, restored)| count_staying(root, restored))
-                .sum();
+            let pairs = self.roots.iter().zip(self.restored);
+            let stay = pairs.map(|(root, restored)| {
+                let left = &restored.skipped;
+                let is_listed = |path: &Path| left.iter().any(|left| left.path == path);
+                // Nothing below a path without a record is restored either.
+                let is_beneath = |path: &Path| {
+                    left.iter().any(|left| match left.reason {
+                        SkipReason::NotRecorded(_) | SkipReason::Gone(_) => {
+                            path.starts_with(&left.path)
+                        }
+                        _ => false,
+                    })
+                };
+                let beneath = root.changes().into_iter().filter(|change| {
+                    let path = &change.path;
+                    !is_listed(path) && is_beneath(path) && !restored.paths.contains(path)
+                });
+                left.len() + beneath.count()
+            });
+            let stay: usize = stay.sum();
             let done: usize = self.restored.iter().map(|root| root.paths.len()).sum();
             let mut parts = Vec::new();
             if stay > 0 {
@@ -61,7 +75,28 @@ impl UndoReport<'_> {
             if self.roots.len() > 1 {
                 output::write_data(&format!("in {}:", quote_path(root.root())))?;
             }
-            show_root(root, restored)?;
+            let mut paths = restored.paths.clone();
+            for change in root.changes() {
+                // The state of an unknown path is not known, so only its restoring is shown below.
+                if change.kind() != PathChangeKind::Unknown && paths.remove(&change.path) {
+                    output::write_data(&format!("undo {}", headline(&change)))?;
+                }
+            }
+            // These include removed directories in which something is restored.
+            for path in &paths {
+                output::write_data(&format!("bring back {}", quote_path(path)))?;
+            }
+            for left in &restored.skipped {
+                let (path, reason) = (quote_path(&left.path), reason(left.reason));
+                output::print_note(match left.reason {
+                    SkipReason::Gone(_) => format!("{path} does not come back: {reason}"),
+                    SkipReason::Outgrown => format!("{path} keeps what came into it: {reason}"),
+                    _ => format!("{path} stays: {reason}"),
+                });
+            }
+            for path in restored.weakened.iter().map(|path| quote_path(path)) {
+                output::print_note(format_args!("{path} does not run as its owner any more"));
+            }
         }
         match self.call {
             Some(call) => output::print_note(format_args!(
@@ -98,49 +133,13 @@ impl UndoReport<'_> {
     }
 }
 
-fn show_root(root: &RootChanges, restored: &RestoreReport) -> Result<(), CommandError> {
-    let mut paths = restored.paths.clone();
-    for change in root.changes() {
-        // The state of an unknown path is not known, so only its restoring is shown below.
-        if change.kind() != PathChangeKind::Unknown && paths.remove(&change.path) {
-            output::write_data(&format!("undo {}", headline(&change)))?;
-        }
+/// Returns the undone calls in one word or two, as the journal names them.
+pub(super) fn selection_words(of: &CallSelection) -> String {
+    match of {
+        CallSelection::Call(call) => call.to_string(),
+        CallSelection::After(call) => format!("after {call}"),
+        CallSelection::Run(run) => run.to_string(),
     }
-    // These include removed directories in which something is restored.
-    for path in &paths {
-        output::write_data(&format!("bring back {}", quote_path(path)))?;
-    }
-    for left in &restored.skipped {
-        let (path, reason) = (quote_path(&left.path), reason(left.reason));
-        output::print_note(match left.reason {
-            SkipReason::Gone(_) => format!("{path} does not come back: {reason}"),
-            SkipReason::Outgrown => format!("{path} keeps what came into it: {reason}"),
-            _ => format!("{path} stays: {reason}"),
-        });
-    }
-    for path in &restored.weakened {
-        output::print_note(format_args!("{} does not run as its owner any more", quote_path(path)));
-    }
-    Ok(())
-}
-
-/// Counts the paths that changed and stay as they are.
-fn count_staying(root: &RootChanges, restored: &RestoreReport) -> usize {
-    let left = &restored.skipped;
-    let is_listed = |path: &Path| left.iter().any(|left| left.path == path);
-    // Nothing below a path without a record is restored either.
-    let is_beneath = |path: &Path| {
-        left.iter().any(|left| match left.reason {
-            SkipReason::NotRecorded(_) | SkipReason::Gone(_) => path.starts_with(&left.path),
-            _ => false,
-        })
-    };
-    let beneath = root.changes().into_iter().filter(|change| {
-        !is_listed(&change.path)
-            && is_beneath(&change.path)
-            && !restored.paths.contains(&change.path)
-    });
-    left.len() + beneath.count()
 }
 
 /// Returns what undoing did to one root.

@@ -5,7 +5,7 @@ use std::fmt;
 
 use haft::{Clock as _, SystemClock};
 use haft_contract::RunId;
-use haft_journal::{CallOrder, CallQuery, CallRow, Journal, JournalError, Retention, RunQuery};
+use haft_journal::{CallOrder, CallQuery, CallRow, Journal, Retention, RunQuery};
 use serde::Serialize;
 
 use crate::commands::runs::run_session;
@@ -55,7 +55,20 @@ pub(super) async fn describe_runs(
             let session = session.map(|of_run| of_run.session);
             let said_ms = session.as_ref().map(|session| session.updated_at_ms);
             let last_ms = run.last_call_at_ms.max(said_ms).unwrap_or(run.started_at_ms);
-            let mut bytes = call_bytes_of_run(journal, id).await?;
+            // The size of the run, as the journal counts it.
+            let mut bytes = 0;
+            let mut query = CallQuery { order: CallOrder::Change, ..CallQuery::of_run(id.clone()) };
+            loop {
+                let calls = journal.calls(query.clone()).await?;
+                let Some(last) = calls.last() else { break };
+                query.after_change = Some(last.change);
+                let optional = |text: &Option<String>| text.as_ref().map_or(0, String::len);
+                let bytes_of = |call: &CallRow| {
+                    let CallRow { input, accesses, details, envelope, .. } = call;
+                    input.len() + accesses.len() + optional(details) + optional(envelope)
+                };
+                bytes += calls.iter().map(bytes_of).sum::<usize>();
+            }
             if let Some(session) = &session {
                 pages::for_each_message(journal, &session.id, true, |_, parts| {
                     let texts = parts.iter().flat_map(|part| {
@@ -83,25 +96,6 @@ pub(super) async fn describe_runs(
     Ok(due)
 }
 
-/// Returns the size of a run's calls, as the journal counts it.
-async fn call_bytes_of_run(journal: &dyn Journal, run: &RunId) -> Result<usize, JournalError> {
-    let mut query = CallQuery { order: CallOrder::Change, ..CallQuery::of_run(run.clone()) };
-    let mut bytes = 0;
-    loop {
-        let calls = journal.calls(query.clone()).await?;
-        let Some(last) = calls.last() else { return Ok(bytes) };
-        query.after_change = Some(last.change);
-        let optional = |text: &Option<String>| text.as_ref().map_or(0, String::len);
-        let bytes_of = |call: &CallRow| {
-            call.input.len()
-                + call.accesses.len()
-                + optional(&call.details)
-                + optional(&call.envelope)
-        };
-        bytes += calls.iter().map(bytes_of).sum::<usize>();
-    }
-}
-
 impl fmt::Display for DueRunReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let DueRunReport { run, title, calls, bytes, quiet_ms, because } = self;
@@ -112,18 +106,13 @@ impl fmt::Display for DueRunReport {
         let calls = super::counted(usize::try_from(*calls).unwrap_or(usize::MAX), "call");
         let title = title.as_deref().map(|title| format!(" ({})", on_one_line(title)));
         let title = title.unwrap_or_default();
-        write!(f, "{run}{title}: {calls}, {bytes} bytes, quiet for {}: {why}", age(*quiet_ms))
+        // The age is in the largest unit of which there is at least one.
+        let units = [("d", haft_app::calendar::DAY_MS), ("h", 3_600_000), ("m", 60_000)];
+        let unit = units.iter().find(|(_, unit_ms)| quiet_ms >= unit_ms);
+        let (unit, unit_ms) = unit.copied().unwrap_or(("s", 1_000));
+        let age = quiet_ms / unit_ms;
+        write!(f, "{run}{title}: {calls}, {bytes} bytes, quiet for {age}{unit}: {why}")
     }
-}
-
-/// Returns an age in the largest unit of which there is at least one.
-fn age(ms: u64) -> String {
-    let units = [("d", haft_app::calendar::DAY_MS), ("h", 3_600_000), ("m", 60_000)];
-    let unit = units.iter().find(|(_, unit_ms)| ms >= *unit_ms);
-    unit.map_or_else(
-        || format!("{}s", ms / 1_000),
-        |(name, unit_ms)| format!("{}{name}", ms / unit_ms),
-    )
 }
 
 #[cfg(test)]
@@ -132,7 +121,14 @@ mod tests {
 
     #[test]
     fn ages_are_told_in_one_unit() {
-        let check = |ms: u64, expect: &str| assert_eq!(age(ms), expect);
+        let check = |quiet_ms: u64, expect: &str| {
+            let run = RunId::parse("r1").unwrap();
+            let because = ExceededRetention::Age;
+            let due = DueRunReport { run, title: None, calls: 1, bytes: 2, quiet_ms, because };
+            let expect =
+                format!("r1: 1 call, 2 bytes, quiet for {expect}: it is older than what is kept");
+            assert_eq!(due.to_string(), expect);
+        };
         check(0, "0s");
         check(59_999, "59s");
         check(60_000, "1m");
