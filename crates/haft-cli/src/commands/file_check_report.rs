@@ -5,6 +5,7 @@ use serde_json::json;
 
 use crate::arguments::cli_context::CliContext;
 use crate::error::{CommandError, CommandResult, CommandStatus};
+use crate::views::output;
 use crate::views::path_text::counted;
 
 /// The checked files and their problems.
@@ -22,21 +23,23 @@ impl FileCheckReport<'_> {
             self.problems.iter().filter(|problem| problem.severity == severity).count()
         };
         let (errors, warnings) = (count(ProblemSeverity::Error), count(ProblemSeverity::Warning));
-        let report = json!({
-            (format!("{}s", self.noun)): self.names,
-            "problems": self.problems,
-            "errors": errors,
-            "warnings": warnings,
-        });
-        cx.print_answer(&report, || {
+        if cx.setting_args.json {
+            output::write_json(&json!({
+                (format!("{}s", self.noun)): self.names,
+                "problems": self.problems,
+                "errors": errors,
+                "warnings": warnings,
+            }))?;
+        } else {
             let lines = self.problems.iter().map(|problem| format!("{problem}\n"));
             let counts = [
                 counted(self.names.len(), self.noun),
                 counted(errors, "error"),
                 counted(warnings, "warning"),
             ];
-            lines.collect::<String>() + &counts.join(", ")
-        })?;
+            let text = lines.collect::<String>() + &counts.join(", ");
+            output::write_data(&output::escape_controls(&text))?;
+        }
         Ok(if errors == 0 { CommandStatus::Done } else { CommandStatus::Failed })
     }
 }
