@@ -67,10 +67,10 @@ struct DoctorReport {
     /// MCP servers, where there are any.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     mcp: Vec<ServerReport>,
-    /// Who is asked by web_search, if anybody.
+    /// The providers that web_search asks.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     web_search: Vec<SearchReport>,
-    /// The model that is asked, where one is named.
+    /// The model, if one is named.
     #[serde(skip_serializing_if = "Option::is_none")]
     model: Option<ModelReport>,
     files: FilesReport,

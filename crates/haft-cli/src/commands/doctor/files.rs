@@ -112,7 +112,7 @@ mod tests {
         let locked = std::fs::Permissions::from_mode(0o500);
         std::fs::set_permissions(base.join("directory"), locked).unwrap();
         let found = problem(&base.join("directory/state"), ExpectedFileKind::Directory);
-        // Permissions hold everybody but root.
+        // Permissions do not restrict root.
         assert_eq!(found.is_some(), !rustix::process::geteuid().is_root(), "{found:?}");
         assert!(!base.join("not").exists());
     }
