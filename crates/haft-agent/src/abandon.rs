@@ -1,12 +1,12 @@
-//! Puts right what a subagent in the background left whose process was killed. Nobody goes on with it, so its chat has to say
-//! by itself what became of its calls: what was answered is answered, what was begun is in doubt, and nothing else was made. The
-//! same holds for all that it had others do. Nothing is executed, and no model is asked.
+//! Ends subagents that no process resumes, because their process was killed. Their calls are answered from the journal: recorded
+//! answers stay, calls that were begun are in doubt, and all others were not made. The same holds for all subagents below them.
+//! This module makes no calls and asks no model.
 
 use std::sync::Arc;
 
 use haft_contract::BoxFuture;
 use haft_journal::{
-    MessagePart, PartState, SessionDurability, SessionId, SessionRecord, SessionRow, SessionStatus,
+    MessagePart, SessionDurability, SessionId, SessionRecord, SessionRow, SessionStatus,
 };
 
 use crate::call_answer::{recorded_envelope, set_call_answer, unmade_envelope};
@@ -14,28 +14,26 @@ use crate::error::AgentError;
 use crate::session_context::AgentHostShared;
 use crate::session_log::SessionLog;
 use crate::stored_session::{child_sessions, find_begun_call, stored_restrictions};
+use crate::transcript::is_open_call;
 
-/// Ends a chat that nobody goes on with, and those that it began.
+/// Ends a session that no process resumes, and all sessions below it.
 pub(crate) fn abandon_session(
     host: &Arc<AgentHostShared>,
     row: SessionRow,
 ) -> BoxFuture<'_, Result<(), AgentError>> {
     Box::pin(async move {
-        let core = host.idle_session_context(
-            &row,
-            host.any_agent(&row.agent)?,
-            &stored_restrictions(&row)?,
-        )?;
-        core.run.take_lease().await?;
-        let mut ledger = SessionLog::load(&core, row).await?;
-        ledger.finish_interrupted_answer().await?;
-        answer_open_calls(&mut ledger).await?;
-        abandon_children(host, &core.id).await?;
-        ledger.set_status(SessionStatus::Failed, SessionDurability::Durable).await
+        let (agent, restrictions) = (host.any_agent(&row.agent)?, stored_restrictions(&row)?);
+        let context = host.idle_session_context(&row, agent, &restrictions)?;
+        context.run.take_lease().await?;
+        let mut log = SessionLog::load(&context, row).await?;
+        log.finish_interrupted_answer().await?;
+        answer_open_calls(&mut log).await?;
+        abandon_children(host, &context.id).await?;
+        log.set_status(SessionStatus::Failed, SessionDurability::Durable).await
     })
 }
 
-/// Ends those that a chat began and that nobody goes on with. Some may be beneath others that are over.
+/// Ends the sessions below a session that no process resumes. A finished subagent may have unfinished ones below it.
 pub(crate) fn abandon_children<'a>(
     host: &'a Arc<AgentHostShared>,
     parent: &'a SessionId,
@@ -55,23 +53,36 @@ pub(crate) fn abandon_children<'a>(
     })
 }
 
-/// Answers the calls that have no answer, as the journal knows them.
-pub(crate) async fn answer_open_calls(ledger: &mut SessionLog) -> Result<(), AgentError> {
-    let core = Arc::clone(&ledger.context);
-    let mut answered = Vec::new();
-    let parts = ledger.entries.iter_mut().flat_map(|entry| &mut entry.parts);
-    for part in parts.filter(|part| part.state == Some(PartState::InputAvailable)) {
-        let id = part.tool_call_id.as_deref().unwrap_or_default();
-        let known = find_begun_call(&core.host, &core.id, id).await?;
-        let envelope = match known {
-            Some(row) => recorded_envelope(&row, "haft ended while it ran"),
-            None => unmade_envelope("haft ended before it was begun"),
-        };
-        set_call_answer(part, &envelope, core.now_ms());
-        answered.push(SessionRecord::Part(MessagePart::clone(part)));
-    }
+/// Answers the open calls of a session from the journal, and records the answers.
+pub(crate) async fn answer_open_calls(log: &mut SessionLog) -> Result<(), AgentError> {
+    let context = Arc::clone(&log.context);
+    let parts = log.entries.iter_mut().flat_map(|entry| &mut entry.parts);
+    let reasons = ["haft ended while it ran", "haft ended before it was begun"];
+    let answered = answer_calls(&context.host, &context.id, parts, reasons).await?;
     if answered.is_empty() {
         return Ok(());
     }
-    ledger.record_rows(answered, SessionDurability::Ordered).await
+    let records = answered.into_iter().map(SessionRecord::Part).collect();
+    log.record_rows(records, SessionDurability::Ordered).await
+}
+
+/// Answers the open calls among `parts` from the journal, and returns their parts. The reasons are those for a call in doubt and
+/// for a call that was not begun.
+pub(crate) async fn answer_calls(
+    host: &AgentHostShared,
+    session: &SessionId,
+    parts: impl Iterator<Item = &mut MessagePart>,
+    [in_doubt, not_begun]: [&str; 2],
+) -> Result<Vec<MessagePart>, AgentError> {
+    let mut answered = Vec::new();
+    for part in parts.filter(|part| is_open_call(part)) {
+        let id = part.tool_call_id.as_deref().unwrap_or_default();
+        let envelope = match find_begun_call(host, session, id).await? {
+            Some(row) => recorded_envelope(&row, in_doubt),
+            None => unmade_envelope(not_begun),
+        };
+        set_call_answer(part, &envelope, host.now_ms());
+        answered.push(part.clone());
+    }
+    Ok(answered)
 }

@@ -1,4 +1,4 @@
-//! The answers of calls, as a session keeps them and as its events tell them. No call is made here.
+//! The answers of calls, as rows store them and as events report them. This module makes no calls.
 
 use haft_contract::{Envelope, EnvelopeMetadata, ErrorCode, cut};
 use haft_journal::{CallRow, MessagePart, PartState};
@@ -6,10 +6,10 @@ use haft_journal::{CallRow, MessagePart, PartState};
 use crate::event::{AgentEventKind, ToolResultStatus};
 use crate::limits::KEPT_RESULT_BYTES_MAX;
 
-/// Characters that are kept of an answer which is too long; each may take six bytes as JSON.
+/// The stored characters of an answer that is too long. Each character takes at most six bytes as JSON.
 const KEPT_RESULT_CHARS: usize = KEPT_RESULT_BYTES_MAX / 8;
 
-/// Gives a call its answer.
+/// Stores the answer of a call.
 pub(crate) fn set_call_answer(part: &mut MessagePart, envelope: &Envelope, now_ms: u64) {
     part.state = Some(match envelope {
         Envelope::Output { .. } => PartState::OutputAvailable,
@@ -20,11 +20,10 @@ pub(crate) fn set_call_answer(part: &mut MessagePart, envelope: &Envelope, now_m
     part.updated_at_ms = now_ms;
 }
 
-/// Returns an answer as a chat keeps it: one that is too long for a row without its end.
+/// Returns an answer as rows store it. An answer that is too long loses its end.
 pub(crate) fn stored_envelope(envelope: &Envelope) -> String {
-    let json = |envelope: &Envelope| {
-        serde_json::to_string(envelope).expect("an envelope has text keys alone")
-    };
+    let json =
+        |envelope: &Envelope| serde_json::to_string(envelope).expect("an envelope has text keys");
     let whole = json(envelope);
     if whole.len() <= KEPT_RESULT_BYTES_MAX {
         return whole;
@@ -40,7 +39,7 @@ pub(crate) fn stored_envelope(envelope: &Envelope) -> String {
     })
 }
 
-/// Says of a part that its call is not made, and why; returns what is told of that.
+/// Records in a part that its call is not made, and returns the event of that.
 pub(crate) fn set_call_unmade(part: &mut MessagePart, why: &str, now_ms: u64) -> AgentEventKind {
     let envelope = unmade_envelope(why);
     set_call_answer(part, &envelope, now_ms);
@@ -53,7 +52,7 @@ pub(crate) fn unmade_envelope(why: &str) -> Envelope {
     Envelope::Error { error_text: format!("this call was not made: {why}"), metadata }
 }
 
-/// Returns the answer of a call that was begun; of one whose end is not known, that it is in doubt because of this.
+/// Returns the answer of a call that was begun. If its end is unknown, the answer says that it is in doubt, and why.
 pub(crate) fn recorded_envelope(row: &CallRow, why: &str) -> Envelope {
     let call = row.id().to_string();
     let answered = row.envelope.as_deref().map(serde_json::from_str::<Envelope>);
@@ -69,7 +68,7 @@ pub(crate) fn recorded_envelope(row: &CallRow, why: &str) -> Envelope {
     Envelope::in_doubt(call, error_text)
 }
 
-/// Returns the event of an answer that a part has got.
+/// Returns the event of a call's answer.
 pub(crate) fn tool_result_event(part: &MessagePart, envelope: Envelope) -> AgentEventKind {
     let status = match &envelope {
         Envelope::Output { .. } => ToolResultStatus::OutputAvailable,

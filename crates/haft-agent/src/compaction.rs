@@ -5,9 +5,7 @@ use std::sync::Arc;
 
 use haft_contract::{cut, end_of};
 use haft_journal::{MessageKind, MessageRole, PartKind, SessionDurability};
-use haft_model::{
-    ModelAnswer, ModelError, ModelMessage, ModelRequest, ModelRetry, ModelUsage, ToolOffer,
-};
+use haft_model::{ModelError, ModelMessage, ModelRequest, ModelUsage, ToolOffer};
 use tokio_util::sync::CancellationToken;
 
 use crate::definition::SUMMARY;
@@ -17,7 +15,6 @@ use crate::limits::{
     CONTEXT_FULL_PERCENT, CONTEXT_KEPT_PERCENT, KEPT_TURNS, SUMMARISED_PERCENT,
     SUMMARISED_RESULT_CHARS_MAX, SUMMARY_BYTES_MAX,
 };
-use crate::session_context::AgentSessionContext;
 use crate::session_log::{SessionLog, tokens_of, usage_of};
 use crate::transcript::{CHARS_PER_TOKEN, TranscriptEntry, estimate_tokens, result_text};
 
@@ -68,26 +65,58 @@ fn percent(tokens: u64, percent: u64) -> u64 {
     tokens.saturating_mul(percent) / 100
 }
 
-/// Summarises the older messages. Returns the tokens that this used.
+/// Summarises the older messages, unless the turn is stopped. Returns the tokens that this used.
 pub(crate) async fn compact_session(
     log: &mut SessionLog,
     stop: &CancellationToken,
 ) -> Result<ModelUsage, AgentError> {
     let context = Arc::clone(&log.context);
     let context_tokens = context.host.parts.bounds.context_tokens;
-    let (summarised, covers_through) = {
+    let (model_name, answer, covers_through) = {
         let entries = log.visible_entries();
         let kept = kept_entry_count(&entries, percent(context_tokens, CONTEXT_KEPT_PERCENT));
         let covered = entries.get(..entries.len().saturating_sub(kept)).unwrap_or_default();
         let Some(TranscriptEntry { message: last, .. }) = covered.last() else {
             return Ok(ModelUsage::default());
         };
-        // A summary that is summarised again passes on its own end.
+        let agent = context.host.any_agent(SUMMARY)?;
+        let (model_name, model) = match &agent.model {
+            Some(name) => context.host.parts.models.model(Some(name))?,
+            None => (context.model_name.clone(), Arc::clone(&context.model)),
+        };
+        let bytes = percent(context_tokens, SUMMARISED_PERCENT).saturating_mul(CHARS_PER_TOKEN);
+        let mut bytes_max = usize::try_from(bytes).unwrap_or(usize::MAX);
+        let answer = loop {
+            let request = ModelRequest {
+                system: Some(agent.prompt.clone()),
+                messages: vec![ModelMessage::User(render_entries(covered, bytes_max))],
+                cancellation: stop.child_token(),
+                ..ModelRequest::default()
+            };
+            let notify = |retry| context.notify_observer(AgentEventKind::retry(&retry));
+            let answered =
+                async { model.respond(request).await?.collect_with_retries(notify).await };
+            let answer = tokio::select! {
+                biased;
+                () = stop.cancelled() => return Ok(ModelUsage::default()),
+                answer = answered => answer,
+            };
+            match answer {
+                Ok(answer) => break answer,
+                Err(ModelError::Cancelled) if stop.is_cancelled() => {
+                    return Ok(ModelUsage::default());
+                }
+                // While the model rejects the text as too long, haft halves it.
+                Err(ModelError::ContextTooLong { .. }) if bytes_max > SUMMARISED_BYTES_MIN => {
+                    bytes_max /= 2;
+                }
+                Err(err) => return Err(AgentError::Summary(err)),
+            }
+        };
+        // If the last covered message is a summary, the new one covers the same messages.
         let end = last.covers_through.as_ref().filter(|_| last.kind == MessageKind::Summary);
-        let covers_through = end.unwrap_or(&last.id).clone();
-        (summarise_entries(&context, covered, stop).await?, covers_through)
+        (model_name, answer, end.unwrap_or(&last.id).clone())
     };
-    let Some((model, answer)) = summarised else { return Ok(ModelUsage::default()) };
     let summary = answer.text.trim();
     if summary.is_empty() {
         return Err(AgentError::EmptySummary);
@@ -98,7 +127,7 @@ pub(crate) async fn compact_session(
     message.covers_through = Some(covers_through.clone());
     message.tokens = tokens_of(answer.usage);
     message.agent = Some(SUMMARY.to_owned());
-    message.model = Some(model);
+    message.model = Some(model_name);
     let id = message.id.clone();
     let entry = log.text_entry(message, text);
     log.add_usage(answer.usage);
@@ -106,46 +135,6 @@ pub(crate) async fn compact_session(
     log.append_message(entry, vec![session], SessionDurability::Ordered).await?;
     context.notify_observer(AgentEventKind::Compacted { message: id, covers_through });
     Ok(answer.usage)
-}
-
-/// Returns the name of the summarising model and its summary, or `None` if the turn was stopped meanwhile. While the model
-/// rejects the text as too long, haft halves it.
-async fn summarise_entries(
-    core: &AgentSessionContext,
-    covered: &[&TranscriptEntry],
-    stop: &CancellationToken,
-) -> Result<Option<(String, ModelAnswer)>, AgentError> {
-    let agent = core.host.any_agent(SUMMARY)?;
-    let (name, model) = match &agent.model {
-        Some(name) => core.host.parts.models.model(Some(name))?,
-        None => (core.model_name.clone(), Arc::clone(&core.model)),
-    };
-    let context_tokens = core.host.parts.bounds.context_tokens;
-    let bytes = percent(context_tokens, SUMMARISED_PERCENT).saturating_mul(CHARS_PER_TOKEN);
-    let mut bytes_max = usize::try_from(bytes).unwrap_or(usize::MAX);
-    loop {
-        let request = ModelRequest {
-            system: Some(agent.prompt.clone()),
-            messages: vec![ModelMessage::User(render_entries(covered, bytes_max))],
-            cancellation: stop.child_token(),
-            ..ModelRequest::default()
-        };
-        let notify = |retry: ModelRetry| core.notify_observer(AgentEventKind::retry(&retry));
-        let answered = async { model.respond(request).await?.collect_with_retries(notify).await };
-        let answer = tokio::select! {
-            biased;
-            () = stop.cancelled() => return Ok(None),
-            answer = answered => answer,
-        };
-        match answer {
-            Ok(answer) => return Ok(Some((name, answer))),
-            Err(ModelError::Cancelled) if stop.is_cancelled() => return Ok(None),
-            Err(ModelError::ContextTooLong { .. }) if bytes_max > SUMMARISED_BYTES_MIN => {
-                bytes_max /= 2;
-            }
-            Err(err) => return Err(AgentError::Summary(err)),
-        }
-    }
 }
 
 /// The smallest text in bytes that haft tries to summarise when the model rejects longer ones.

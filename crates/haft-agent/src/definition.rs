@@ -1,6 +1,5 @@
-//! Agents as data: what a file says of one, where files are looked for, and which of two with one name counts. An agent only
-//! narrows: what it names beyond what its host allows is not there, and nothing here gives anybody anything. What is written
-//! below the front matter is a prompt for a model, and is believed no more than any other text.
+//! Agents as data: their files, the directories of the files, and the precedence of agents with the same name. An agent only restricts
+//! what its host allows. The text below the front matter is a prompt for a model, and haft does not trust it.
 
 mod agent;
 mod directory;

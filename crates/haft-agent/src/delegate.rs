@@ -12,7 +12,7 @@ use haft_journal::{CallQuery, SessionMode, SessionRow, SessionStatus};
 use tokio_util::sync::CancellationToken;
 
 use crate::abandon::{abandon_children, abandon_session};
-use crate::background::{BackgroundSlot, SubagentLimitReached, SubagentSlot};
+use crate::background::SubagentLimitReached;
 use crate::error::AgentError;
 use crate::event::AgentEventKind;
 use crate::limits::{NESTED_CALLS_MAX, SUBAGENT_DEPTH_MAX};
@@ -97,16 +97,25 @@ impl Subagents for SubagentDelegate {
             let child = open::begin_session(host, row, agent, &restrictions).await;
             let child = child.map_err(|err| tool_error(&err))?;
             parent.notify_observer(begun_event);
-            match background_slot {
-                Some(background_slot) => {
-                    Ok(self.spawn_in_background(child, (background_slot, slot), task.prompt))
-                }
-                None => {
-                    let prompt = TurnPrompt::Message(task.prompt);
-                    let result = self.run_in_foreground(child, prompt, cx).await;
-                    result.map_err(|err| tool_error(&err))?
-                }
-            }
+            let prompt = TurnPrompt::Message(task.prompt);
+            let Some(background_slot) = background_slot else {
+                let result = self.run_in_foreground(child, prompt, cx).await;
+                return result.map_err(|err| tool_error(&err))?;
+            };
+            let session_id = child.id().to_string();
+            host.tasks.spawn(async move {
+                let mut child = child;
+                let why = match run_subagent(&mut child, prompt, &background_slot.stop).await {
+                    Ok(TurnEnd::Done { .. } | TurnEnd::Aborted) => None,
+                    Ok(end) => Some(unfinished_reason(&end).to_owned()),
+                    Err(err) => Some(err.to_string()),
+                };
+                // The reader of the end may open the session at once.
+                drop(child);
+                drop(slot);
+                background_slot.report_end(why);
+            });
+            Ok(SubagentAnswer::Begun { session_id })
         })
     }
 
@@ -117,11 +126,60 @@ impl Subagents for SubagentDelegate {
     ) -> BoxFuture<'a, Result<Option<SubagentAnswer>, ToolError>> {
         Box::pin(async move {
             let resumed = async {
-                let Some(row) = self.find_begun_session(cx).await? else { return Ok(None) };
-                let result = self.resume_session(&row, task, cx).await?;
+                let (host, parent) = (&self.parent.host, &self.parent.id);
+                // If the answer of the call was not acknowledged, the model may have repeated the call under a new id. The
+                // idempotency key stays the same.
+                let rows = child_sessions(host, parent).await?;
+                let name_of =
+                    |row: &SessionRow| row.parent_tool_call_id.clone().unwrap_or_default();
+                let mut begun = rows.iter().find(|row| name_of(row) == self.tool_call_id);
+                let mut others = rows.iter();
+                while begun.is_none()
+                    && let Some(row) = others.next()
+                {
+                    let call = find_begun_call(host, parent, &name_of(row)).await?;
+                    let key = call.and_then(|call| CallKey::parse(&call.call_key));
+                    let is_same = |key: CallKey| key.idempotency_key() == cx.idempotency_key();
+                    begun = Some(row).filter(|_| key.is_some_and(is_same));
+                }
+                let Some(row) = begun else { return Ok(None) };
+                let result = match (row.mode, row.status) {
+                    // A notice reports its end.
+                    (SessionMode::Background, _) => {
+                        Ok(SubagentAnswer::Begun { session_id: row.id.to_string() })
+                    }
+                    (SessionMode::Foreground, SessionStatus::Completed) => {
+                        let text = load_last_agent_text(host, &row.id).await?;
+                        Ok(self.done_answer(row, text).await?)
+                    }
+                    (SessionMode::Foreground, SessionStatus::Aborted) => {
+                        Err(ToolError::new(ErrorCode::ProcessAborted, STOPPED))
+                    }
+                    (
+                        SessionMode::Foreground,
+                        SessionStatus::Idle | SessionStatus::Running | SessionStatus::Failed,
+                    ) => {
+                        let _slot = self.parent.background.tree.reserve_resumed_slot();
+                        match open::open_child_session(&self.parent, row).await {
+                            Ok(child) => {
+                                let prompt = match child.history().await?.is_empty() {
+                                    true => TurnPrompt::Message(task.prompt),
+                                    false => TurnPrompt::Continue,
+                                };
+                                self.run_in_foreground(child, prompt, cx).await?
+                            }
+                            Err(err) if err.is_outcome_known() => {
+                                // It is never resumed, so its calls are answered from the journal.
+                                abandon_session(host, row.clone()).await?;
+                                Err(tool_error(&err))
+                            }
+                            Err(err) => return Err(err),
+                        }
+                    }
+                };
                 if row.mode == SessionMode::Foreground {
                     // The subagent is over, so its own subagents are never resumed.
-                    match abandon_children(&self.parent.host, &row.id).await {
+                    match abandon_children(host, &row.id).await {
                         Err(err) if !err.is_open_elsewhere() && !err.is_permanent() => {
                             return Err(err);
                         }
@@ -133,12 +191,12 @@ impl Subagents for SubagentDelegate {
                     Err(err) => err.message,
                 };
                 // The call itself is answered, because its end is known. Only calls of the subagent can be in doubt.
-                let doubts = describe_calls_in_doubt(&self.parent.host, &row.id).await?;
+                let doubts = describe_calls_in_doubt(host, &row.id).await?;
                 let text = match doubts.trim_end() {
                     "" => format!("[haft: {why}]"),
                     doubts => format!("[haft: {}. {doubts}]", why.trim_end_matches(['.', ' '])),
                 };
-                self.done_answer(&row, text).await.map(Some)
+                self.done_answer(row, text).await.map(Some)
             };
             resumed.await.map_err(|err| tool_error(&err))
         })
@@ -146,30 +204,6 @@ impl Subagents for SubagentDelegate {
 }
 
 impl SubagentDelegate {
-    /// Runs a subagent in a task of the host.
-    fn spawn_in_background(
-        &self,
-        mut child: AgentSession,
-        (background_slot, slot): (BackgroundSlot, SubagentSlot),
-        prompt: String,
-    ) -> SubagentAnswer {
-        let session_id = child.id().to_string();
-        self.parent.host.tasks.spawn(async move {
-            let end =
-                run_subagent(&mut child, TurnPrompt::Message(prompt), &background_slot.stop).await;
-            let why = match &end {
-                Ok(TurnEnd::Done { .. } | TurnEnd::Aborted) => None,
-                Ok(end) => Some(unfinished_reason(end).to_owned()),
-                Err(err) => Some(err.to_string()),
-            };
-            // The reader of the end may open the session at once.
-            drop(child);
-            drop(slot);
-            background_slot.report_end(why);
-        });
-        SubagentAnswer::Begun { session_id }
-    }
-
     /// Runs a subagent to its end. An error means that the outcome is unknown.
     async fn run_in_foreground(
         &self,
@@ -215,70 +249,9 @@ impl SubagentDelegate {
         let calls = rows.iter().map(|row| SubagentCall {
             tool: row.tool.clone(),
             status: row.status.to_string(),
-            duration_ms: row
-                .finished_at_ms
-                .map(|end| end.saturating_sub(row.started_at_ms))
-                .unwrap_or_default(),
+            duration_ms: row.finished_at_ms.map_or(0, |end| end.saturating_sub(row.started_at_ms)),
         });
-        let calls = calls.collect();
-        Ok(SubagentAnswer::Done { output, session_id: None, calls })
-    }
-
-    /// Returns the session that this call began before. If its answer was not acknowledged, the model may have repeated the
-    /// call under a new id, so the idempotency key is compared as well.
-    async fn find_begun_session(&self, cx: &Cx) -> Result<Option<SessionRow>, AgentError> {
-        let rows = child_sessions(&self.parent.host, &self.parent.id).await?;
-        let name_of = |row: &SessionRow| row.parent_tool_call_id.clone().unwrap_or_default();
-        if let Some(row) = rows.iter().find(|row| name_of(row) == self.tool_call_id) {
-            return Ok(Some(row.clone()));
-        }
-        for row in rows {
-            let call = find_begun_call(&self.parent.host, &self.parent.id, &name_of(&row)).await?;
-            let key = call.and_then(|call| CallKey::parse(&call.call_key));
-            if key.is_some_and(|key| key.idempotency_key() == cx.idempotency_key()) {
-                return Ok(Some(row));
-            }
-        }
-        Ok(None)
-    }
-
-    async fn resume_session(
-        &self,
-        row: &SessionRow,
-        task: SubagentTask,
-        cx: &Cx,
-    ) -> Result<SubagentTaskResult, AgentError> {
-        match (row.mode, row.status) {
-            // A notice reports its end.
-            (SessionMode::Background, _) => {
-                Ok(Ok(SubagentAnswer::Begun { session_id: row.id.to_string() }))
-            }
-            (SessionMode::Foreground, SessionStatus::Completed) => {
-                let text = load_last_agent_text(&self.parent.host, &row.id).await?;
-                Ok(Ok(self.done_answer(row, text).await?))
-            }
-            (SessionMode::Foreground, SessionStatus::Aborted) => {
-                Ok(Err(ToolError::new(ErrorCode::ProcessAborted, STOPPED)))
-            }
-            (
-                SessionMode::Foreground,
-                SessionStatus::Idle | SessionStatus::Running | SessionStatus::Failed,
-            ) => {
-                let _slot = self.parent.background.tree.reserve_resumed_slot();
-                let child = match open::open_child_session(&self.parent, row).await {
-                    Err(err) if err.is_outcome_known() => {
-                        // It is never resumed, so its calls are answered from the journal.
-                        abandon_session(&self.parent.host, row.clone()).await?;
-                        return Ok(Err(tool_error(&err)));
-                    }
-                    child => child?,
-                };
-                let is_new = child.history().await?.is_empty();
-                let prompt =
-                    if is_new { TurnPrompt::Message(task.prompt) } else { TurnPrompt::Continue };
-                self.run_in_foreground(child, prompt, cx).await
-            }
-        }
+        Ok(SubagentAnswer::Done { output, session_id: None, calls: calls.collect() })
     }
 }
 

@@ -1,4 +1,4 @@
-//! Why a chat cannot go on, as data to act on and as a message that says what to do. How a turn ended is no error but a
+//! The errors of sessions, as data and as messages that say what to do. How a turn ended is not an error but a
 //! [`TurnEnd`](crate::TurnEnd).
 
 use haft::{RunError, RuntimeError};
@@ -6,61 +6,61 @@ use haft_contract::CallAddressError;
 use haft_journal::{JournalError, MessageId, SessionId};
 use haft_model::ModelError;
 
-/// Says why a chat cannot be begun, opened or gone on with.
+/// A session cannot be begun, opened or continued.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AgentError {
-    /// There is no such agent, or it cannot be talked to.
+    /// The agent does not exist, or people cannot talk to it.
     #[error("no agent {name:?} can be talked to: expected one of {}", .available.join(", "))]
     UnknownAgent {
-        /// What was asked for.
+        /// The requested name.
         name: String,
-        /// Those there are.
+        /// The available agents.
         available: Vec<String>,
     },
-    /// There is no such chat.
+    /// The session does not exist.
     #[error("there is no session {0}")]
     UnknownSession(SessionId),
-    /// There is no such message in the chat.
-    #[error("session {chat} has no message {message}")]
+    /// The session has no such message.
+    #[error("session {session} has no message {message}")]
     UnknownMessage {
-        /// The chat.
-        chat: SessionId,
-        /// What was asked for.
+        /// The session.
+        session: SessionId,
+        /// The requested message.
         message: MessageId,
     },
-    /// Somebody in this process has the chat.
+    /// The session is already open in this process.
     #[error(
         "session {0} is open here already: go on with it where it is open, or close it there first"
     )]
     AlreadyOpen(SessionId),
-    /// The chat is of another workspace.
-    #[error("session {chat} belongs to {root}: go on with it there")]
+    /// The session belongs to another workspace.
+    #[error("session {session} belongs to {root}: go on with it there")]
     OtherWorkspace {
-        /// The chat.
-        chat: SessionId,
+        /// The session.
+        session: SessionId,
         /// Its workspace.
         root: String,
     },
-    /// The chat is a subagent's, and no other agent goes on with it.
+    /// The session belongs to a subagent, so its agent cannot change.
     #[error(
         "session {0} is a subagent's, so no other agent can go on with it: begin a session with that agent"
     )]
     SubagentSession(SessionId),
-    /// The chat is a fork whose messages were not copied, because the process died that began it.
+    /// The session is a fork whose process died before it had copied all messages.
     #[error(
         "session {0} is a fork that was not finished, because haft ended: fork the session again"
     )]
     UnfinishedFork(SessionId),
-    /// What was recorded of the chat cannot be read.
-    #[error("session {chat} cannot be gone on with: {what}")]
+    /// The recorded session cannot be read.
+    #[error("session {session} cannot be resumed: {what}")]
     Damaged {
-        /// The chat.
-        chat: SessionId,
-        /// What is wrong.
+        /// The session.
+        session: SessionId,
+        /// The problem.
         what: String,
     },
-    /// The prompt says nothing.
+    /// The prompt is empty.
     #[error("the prompt is empty: say what is to be done")]
     EmptyPrompt,
     /// The prompt is too long.
@@ -73,46 +73,46 @@ pub enum AgentError {
         /// The greatest length.
         bytes_max: usize,
     },
-    /// The model did not answer, or not wholly. What it said until then is kept.
+    /// The model gave no complete answer. The received part is recorded.
     #[error(transparent)]
     Model(#[from] ModelError),
-    /// The model that answers in the chat cannot be had.
+    /// The model of the session is not available.
     #[error(
-        "session {chat} is answered by {model}, which is not available: {source}; another model can go on with it"
+        "session {session} is answered by {model}, which is not available: {source}; another model can go on with it"
     )]
     ModelUnavailable {
-        /// The chat.
-        chat: SessionId,
+        /// The session.
+        session: SessionId,
         /// Its model.
         model: String,
-        /// Why it cannot be had.
+        /// The reason.
         source: Box<ModelError>,
     },
-    /// The conversation got too long, and no summary of it could be had.
+    /// The conversation is too long, and summarising it failed.
     #[error("the conversation is too long for the model, and summarising it failed: {0}")]
     Summary(ModelError),
-    /// The summary of a conversation that got too long is empty.
+    /// The conversation is too long, and its summary is empty.
     #[error(
         "the conversation is too long for the model, and the summary that it gave is empty: try again, or take another model"
     )]
     EmptySummary,
-    /// haft cannot say what became of a call, or somebody else has the chat.
+    /// The outcome of a call is unknown, or another process has the lease of the session.
     #[error(transparent)]
     Run(#[from] RunError),
     /// The journal failed.
     #[error(transparent)]
     Journal(#[from] JournalError),
-    /// What the agent is narrowed to is not usable.
+    /// The agent's restrictions are invalid.
     #[error(
         "agent {agent} cannot be narrowed to what it declares: {source}; see `haft agents check`"
     )]
     BrokenRestrictions {
         /// The agent.
         agent: String,
-        /// What is wrong.
+        /// The problem.
         source: Box<RuntimeError>,
     },
-    /// A name is not valid.
+    /// An id is not valid.
     #[error(transparent)]
     Scope(#[from] CallAddressError),
     /// The host is closing.
@@ -126,7 +126,7 @@ pub enum AgentError {
 }
 
 impl AgentError {
-    /// Returns whether it is known what was done all the same: it was the model that could not be had or asked.
+    /// Returns whether the outcome of the turn is known, as for all errors of the model.
     pub(crate) fn is_outcome_known(&self) -> bool {
         matches!(
             self,
@@ -134,7 +134,7 @@ impl AgentError {
         )
     }
 
-    /// Returns whether somebody else has a chat, here or in another process.
+    /// Returns whether the session is open in this process or in another one.
     pub(crate) fn is_open_elsewhere(&self) -> bool {
         matches!(
             self,
@@ -142,7 +142,7 @@ impl AgentError {
         )
     }
 
-    /// Returns whether what a chat was left as can never be put right: whom it was with is gone, or it cannot be read.
+    /// Returns whether the session can never be repaired, because its agent is missing or its row cannot be read.
     pub(crate) fn is_permanent(&self) -> bool {
         matches!(
             self,
@@ -150,7 +150,7 @@ impl AgentError {
         )
     }
 
-    /// Returns whether there is no key for the model, which somebody has to bring.
+    /// Returns whether the key for the model is missing.
     pub fn lacks_key(&self) -> bool {
         let is_no_key = |err: &ModelError| matches!(err, ModelError::NoKey { .. });
         matches!(self, Self::Model(err) if is_no_key(err))

@@ -1,5 +1,5 @@
-//! What happens in chats, as whoever watches is told of it: the same to a terminal, to programs that read lines of JSON and to
-//! editors. How it looks is the front end's business.
+//! The events of sessions. Terminals, programs that read lines of JSON, and editors get the same events. Each front end decides how it
+//! shows them.
 
 use haft_contract::{Envelope, ToolKind};
 use haft_journal::{MessageFinish, MessageId, SessionId};
@@ -7,99 +7,99 @@ use haft_model::{ModelRetry, ModelUsage};
 use serde::Serialize;
 use serde_json::Value;
 
-/// One thing that happened in a chat.
+/// One event of a session.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct AgentEvent {
-    /// What happened.
+    /// The event.
     #[serde(flatten)]
     pub kind: AgentEventKind,
-    /// The chat that it happened in: of a subagent its own.
+    /// The session of the event. A subagent has a separate session.
     pub session: SessionId,
 }
 
-/// What happened.
+/// The kinds of events.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum AgentEventKind {
-    /// A chat was begun or opened.
+    /// A session was begun or opened.
     Session {
         /// The agent.
         agent: String,
         /// Its model.
         model: String,
-        /// The chat that has the work done, where this is a subagent's.
+        /// The session that delegated the task, if this is a subagent's session.
         #[serde(skip_serializing_if = "Option::is_none")]
         parent: Option<SessionId>,
     },
     /// A turn began.
     TurnStarted,
-    /// The model is asked.
+    /// haft sends a request to the model.
     StepStarted {
-        /// Which step of the turn it is, from 1.
+        /// The number of the step in the turn, from 1.
         step: u32,
-        /// The message that its answer becomes.
+        /// The message of the answer.
         message: MessageId,
     },
-    /// Nothing came yet: the request failed in a way that may pass, and is made again after a pause.
+    /// The request failed before anything was received, and haft retries it after a pause.
     Retry {
-        /// What happened.
+        /// The error.
         error: String,
-        /// How long is waited, in milliseconds.
+        /// The pause, in milliseconds.
         wait_ms: u64,
-        /// Which attempt comes then, from 2.
+        /// The number of the next attempt, from 2.
         attempt: u32,
-        /// How many are made at most.
+        /// The maximum number of attempts.
         attempts_max: u32,
     },
-    /// The model says more.
+    /// The model sent text.
     Text {
-        /// What came.
+        /// The new text.
         delta: String,
     },
-    /// The model thinks more, where it shows that.
+    /// The model sent reasoning.
     Reasoning {
-        /// What came.
+        /// The new text.
         delta: String,
     },
-    /// The model writes the arguments of a call.
+    /// The model sent a part of the arguments of a call.
     ToolInput {
         /// The call.
         id: String,
         /// The tool.
         tool: String,
-        /// What came.
+        /// The new text.
         delta: String,
     },
-    /// A call is to be made. Of the calls of one answer each is told of before the first is made.
+    /// A call will be made. The events of all calls of an answer come before the first call is made.
     ToolCall {
         /// The call.
         id: String,
         /// The tool.
         tool: String,
-        /// How an editor draws it.
+        /// The kind of the tool, for editors.
         kind: ToolKind,
-        /// The input; where it is no object, the text that the model wrote.
+        /// The input. If it is not an object, this is the model's text.
         input: Value,
-        /// The call in a few words.
+        /// A short title of the call.
         title: String,
-        /// The files that it names, as the input spells them.
+        /// The files in the input, as the input spells them.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         locations: Vec<String>,
     },
-    /// A person is asked about a call, or by it.
+    /// haft asks a person about a call, or the call asks a person.
     Asked {
         /// The call.
         id: String,
     },
-    /// The person answered, or there is nobody to answer any more.
+    /// The person answered, or no person can answer any more.
     Answered {
         /// The call.
         id: String,
-        /// What was said: `once`, `always_session`, `always_project`, `reject`, `reject_session`, `nobody`, `answers`, `dismissed`.
+        /// The answer: `once`, `always_session`, `always_project`, `reject`, `reject_session`, `nobody`, `answers`, `dismissed`.
         answer: &'static str,
     },
-    /// A call came to its end, or is not made.
+    /// A call ended, or it is not made.
     ToolResult {
         /// The call.
         id: String,
@@ -112,50 +112,50 @@ pub enum AgentEventKind {
         /// The answer.
         envelope: Envelope,
     },
-    /// An answer of the model is over, and so are its calls. Each step that was started ends once.
+    /// An answer of the model and all its calls ended. Each started step ends once.
     StepEnded {
         /// Why the answer ended.
         finish: MessageFinish,
-        /// What it took.
+        /// The tokens of the answer.
         usage: ModelUsage,
     },
-    /// What was said before is summarised from now on, for the model alone.
+    /// The model reads a summary of the earlier messages from now on.
     Compacted {
-        /// The message that holds the summary.
+        /// The message with the summary.
         message: MessageId,
-        /// The last message that it stands for.
+        /// The last message that it replaces.
         covers_through: MessageId,
     },
-    /// The model is told something that no person said.
+    /// haft sent a notice to the model.
     Notice {
-        /// What.
+        /// The notice.
         text: String,
     },
-    /// A subagent begins.
+    /// A subagent began.
     Subagent {
-        /// The call that has the work done.
+        /// The call that delegated the task.
         call: String,
         /// The subagent.
         agent: String,
-        /// Its chat.
+        /// Its session.
         child: SessionId,
         /// Whether the call waits for it.
         background: bool,
     },
-    /// A turn is over.
+    /// A turn ended.
     TurnEnded {
-        /// How: `done`, `aborted`, `steps_spent`, `output_cut`, `refused` or `failed`.
+        /// How it ended: `done`, `aborted`, `steps_spent`, `output_cut`, `refused` or `failed`.
         end: &'static str,
-        /// What went wrong, where something did.
+        /// The error or the reason of a refusal.
         #[serde(skip_serializing_if = "Option::is_none")]
         error: Option<String>,
-        /// What its steps took together, summaries too.
+        /// The tokens of all its steps, including summaries.
         usage: ModelUsage,
     },
 }
 
 impl AgentEventKind {
-    /// Returns that a model is asked again.
+    /// Returns the event of a retry.
     pub(crate) fn retry(retry: &ModelRetry) -> Self {
         Self::Retry {
             error: retry.error.cause(),
@@ -176,13 +176,13 @@ pub enum ToolResultStatus {
     OutputError,
 }
 
-/// Is told what happens, in order for each chat.
+/// Receives events, in order for each session.
 pub trait AgentEventObserver: Send + Sync {
-    /// Takes one event. Must not block: the chat waits for it.
+    /// Receives one event. It must not block, because the session waits for it.
     fn on_event(&self, event: AgentEvent);
 }
 
-/// Nobody watches.
+/// Ignores all events.
 impl AgentEventObserver for () {
     fn on_event(&self, _: AgentEvent) {}
 }

@@ -1,5 +1,4 @@
-//! The host of agents: it begins sessions, opens them again and forks them. The work of each is done by the modules of these
-//! names.
+//! The host of agents: it begins, opens and forks sessions. The modules of these names do the work.
 
 use std::sync::Arc;
 
@@ -15,33 +14,33 @@ use crate::restrictions::AgentRestrictions;
 use crate::session::AgentSession;
 use crate::session_context::AgentHostShared;
 
-/// A chat that is to be begun.
+/// A session to begin.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NewSession {
     /// The agent.
     pub agent: String,
-    /// The model, in place of the agent's own.
+    /// The model, instead of the agent's.
     pub model: Option<String>,
-    /// What it is about. Without one, the first prompt gives it.
+    /// The title. Without one, the first prompt becomes the title.
     pub title: Option<String>,
 }
 
-/// Begins and opens chats. Dropping it stops what is done in them, as a cancelled turn does; [`close`](Self::close) also waits
-/// until that is recorded.
+/// Begins and opens sessions. Dropping it stops their turns, as cancelling does. [`close`](Self::close) also waits until that is
+/// recorded.
 pub struct AgentHost {
     shared: Arc<AgentHostShared>,
     _closing: DropGuard,
 }
 
 impl AgentHost {
-    /// Returns a host of these parts.
+    /// Returns a host with these parts.
     pub fn new(parts: AgentHostParts) -> Self {
         let shared = AgentHostShared::new(parts, delegate::subagents_of_call);
         let closing = shared.closing.clone().drop_guard();
         Self { shared: Arc::new(shared), _closing: closing }
     }
 
-    /// Begins a chat with an agent that can be talked to.
+    /// Begins a session with an agent that a person can talk to.
     pub async fn begin(&self, new: NewSession) -> Result<AgentSession, AgentError> {
         let agent = self.shared.primary_agent(&new.agent)?;
         let layers = vec![AgentRestrictions::from_agent(&agent)];
@@ -50,15 +49,14 @@ impl AgentHost {
         open::begin_session(&self.shared, row, agent, &layers).await
     }
 
-    /// Opens a chat, to go on with it. It is this process's from then on: where another process has it, that is an error that
-    /// says so. What a process that was killed left half done is settled, but for its calls: those are settled by
-    /// the next turn.
+    /// Opens a session and takes its lease. Fails if another process has the lease. An answer that a killed process left incomplete
+    /// is ended now, and the next turn settles its calls.
     pub async fn open(&self, id: &SessionId) -> Result<AgentSession, AgentError> {
         open::open_session(&self.shared, id, &SessionChanges::default()).await
     }
 
-    /// Opens a chat as [`open`](Self::open) does, and goes on with it by another agent, another model or both, from then on. A
-    /// subagent's chat stays that subagent's; what its former agent had in the background is stopped.
+    /// Opens a session like [`open`](Self::open), and changes its agent, its model or both. A subagent's session keeps its agent.
+    /// The background subagents of the former agent are stopped.
     pub async fn open_with(
         &self,
         id: &SessionId,
@@ -67,8 +65,8 @@ impl AgentHost {
         open::open_session(&self.shared, id, changes).await
     }
 
-    /// Begins a chat that shares the beginning of another, through a message or all of it. Nothing that was done is done
-    /// again, and the other chat stays as it is. A model that is gone is not missed until somebody says something.
+    /// Begins a session with a copy of the messages of another one, up to a message or all of them. No call is repeated, and the
+    /// other session does not change. A model that is unavailable only fails the next turn.
     pub async fn fork(
         &self,
         id: &SessionId,
@@ -77,7 +75,7 @@ impl AgentHost {
         fork::fork_session(&self.shared, id, through).await
     }
 
-    /// Stops what is done in all chats, and waits until that is recorded.
+    /// Stops the turns of all sessions, and waits until that is recorded.
     pub async fn close(&self) {
         self.shared.closing.cancel();
         self.shared.tasks.close();

@@ -1,5 +1,4 @@
-//! The parts that a front end gives to a host of agents: the runtime, the models, the agents and the bounds. Nothing is done
-//! with them here.
+//! The parts that a front end gives to a host of agents: the runtime, the models, the agents and the bounds.
 
 use std::sync::Arc;
 
@@ -12,44 +11,44 @@ use crate::id::RandomSource;
 use crate::limits::{CONTEXT_TOKENS_DEFAULT, STEPS_MAX_DEFAULT};
 use crate::prompt::AgentPromptContext;
 
-/// Everything that chats need, which front ends fill in.
+/// The parts that all sessions need.
 pub struct AgentHostParts {
     /// The runtime.
     pub runtime: Runtime,
-    /// The front end's session. What each agent may do is cut out of what this one may.
+    /// The front end's connection. Each agent gets it with the agent's restrictions.
     pub connection: Connection,
     /// The models.
     pub models: Arc<dyn ModelLookup>,
     /// The agents.
     pub agents: Arc<AgentRegistry>,
-    /// What agents are told of where they are.
+    /// The surroundings that system prompts describe.
     pub prompt_context: AgentPromptContext,
-    /// Tells the time.
+    /// The clock.
     pub clock: Arc<dyn Clock>,
-    /// Chance, for names.
+    /// The random source for ids.
     pub random: Arc<dyn RandomSource>,
-    /// Bounds of every chat.
+    /// The bounds of every session.
     pub bounds: AgentBounds,
-    /// Asks the person behind the front end, for all chats and those of their subagents.
+    /// Asks the person behind the front end, for all sessions and those of their subagents.
     pub asker: Arc<dyn Asker>,
-    /// Is told what happens in all chats.
+    /// Receives the events of all sessions.
     pub observer: Arc<dyn AgentEventObserver>,
 }
 
 /// Finds models by their names.
 pub trait ModelLookup: Send + Sync {
-    /// Returns the model of that name, or the configured one, and the name by which it is found again.
+    /// Returns the model of that name, or the configured one, and the name that finds it again.
     fn model(&self, name: Option<&str>) -> Result<(String, Arc<dyn Model>), ModelError>;
 }
 
-/// Bounds of every chat.
+/// The bounds of every session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AgentBounds {
-    /// What the model can read, in tokens.
+    /// The context of the model, in tokens.
     pub context_tokens: u64,
-    /// The longest answer, in tokens; left to the provider when absent.
+    /// The longest answer, in tokens. Without it, the provider decides.
     pub output_tokens: Option<u32>,
-    /// Answers of the model in one turn. An agent may say less.
+    /// Answers of the model in one turn. An agent may set a lower number.
     pub steps: u32,
 }
 

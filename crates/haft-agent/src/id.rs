@@ -1,54 +1,53 @@
-//! Makes names of chats, messages and parts that sort in the order in which they were made. A name holds the time and
-//! chance, and both are passed in; how it is spelled is the journal's business.
+//! Makes the ids of sessions, messages and parts. Ids sort in the order in which they were made: they hold the time and random
+//! bits. The journal decides how an id is spelled.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use haft::Clock;
 use haft_journal::{MessageId, PartId, SessionId};
 
-/// Bits of chance, below the time.
+/// The number of random bits, below the time.
 const RANDOM_BITS: u32 = 80;
-/// Bits of the time, in milliseconds.
+/// The number of bits of the time in milliseconds.
 const TIME_BITS: u32 = 48;
 
-/// A source of chance.
+/// A random source.
 pub trait RandomSource: Send + Sync {
-    /// Fills the bytes.
+    /// Fills the bytes with random ones.
     fn fill(&self, bytes: &mut [u8]);
 }
 
-/// Makes names, each greater than those before it.
+/// Makes ids, each greater than the ids before it.
 pub struct SessionIdGenerator {
     clock: Arc<dyn Clock>,
     random: Arc<dyn RandomSource>,
-    // The last name that was given; whoever makes one takes the lock.
+    // The last id. Each caller that makes one takes the lock.
     last: Mutex<u128>,
 }
 
 impl SessionIdGenerator {
-    /// Returns a maker of names that are all greater than one with these bits, also when the clock was set back since that
-    /// was made.
+    /// Returns a generator of ids that are greater than `floor`, even if the clock was set back.
     pub fn new(clock: Arc<dyn Clock>, random: Arc<dyn RandomSource>, floor: u128) -> Self {
         Self { clock, random, last: Mutex::new(floor) }
     }
 
-    /// Has all further names be greater than one with these bits.
+    /// Makes all further ids greater than `floor`.
     pub fn raise_floor(&self, floor: u128) {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         *last = (*last).max(floor);
     }
 
-    /// Returns the next name of a chat.
+    /// Returns the next id of a session.
     pub fn next_session_id(&self) -> SessionId {
         SessionId::from_bits(self.next_bits())
     }
 
-    /// Returns the next name of a message.
+    /// Returns the next id of a message.
     pub fn next_message_id(&self) -> MessageId {
         MessageId::from_bits(self.next_bits())
     }
 
-    /// Returns the next name of a part.
+    /// Returns the next id of a part.
     pub fn next_part_id(&self) -> PartId {
         PartId::from_bits(self.next_bits())
     }
@@ -60,7 +59,7 @@ impl SessionIdGenerator {
         let time = u128::from(self.clock.now_ms()) & ((1 << TIME_BITS) - 1);
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         let is_later = time > *last >> RANDOM_BITS;
-        // In the same millisecond, or with a clock that was set back, the next number is the next name.
+        // In the same millisecond, or if the clock was set back, the next number is the next id.
         *last = if is_later { time << RANDOM_BITS | random } else { last.saturating_add(1) };
         *last
     }

@@ -1,5 +1,5 @@
-//! One answer of a model, from its first piece to its last: told as it comes, kept as it comes, and complete in the journal
-//! before any call that it asks for is made. Making the calls is not here.
+//! Receives one answer of a model. Each piece is reported and recorded as it arrives, and the complete answer is in the journal
+//! before any of its calls is made. This module makes no calls.
 
 use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
@@ -11,8 +11,7 @@ use haft_journal::{
 };
 use haft_model::limits::{ANSWER_BYTES_MAX, TOOL_CALLS_MAX};
 use haft_model::{
-    ModelAnswerEnd, ModelAnswerStream, ModelError, ModelEvent, ModelRequest, ModelStopReason,
-    ModelUsage, ToolCall,
+    ModelAnswerEnd, ModelError, ModelEvent, ModelRequest, ModelStopReason, ModelUsage, ToolCall,
 };
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -29,17 +28,17 @@ use crate::transcript::{TranscriptEntry, input_json, is_open_call};
 /// How an answer ended.
 #[derive(Debug)]
 pub(crate) enum ReceivedAnswer {
-    /// It is whole, and is the last message of the chat.
+    /// It is complete, and it is the last message of the session.
     Whole { finish: MessageFinish, usage: ModelUsage },
-    /// The turn was told to stop.
+    /// The turn was stopped.
     Stopped,
-    /// It failed. What was said until then is kept; where nothing was, there is the message that would only say why, and it is
-    /// not kept yet.
+    /// It failed. The received part is recorded. If nothing was received, `failed_message` is the message with the reason, which
+    /// is not recorded yet.
     Failed { error: ModelError, failed_message: Option<Box<SessionMessage>> },
 }
 
 impl ReceivedAnswer {
-    /// Returns how an answer ended that is not whole.
+    /// Returns the recorded finish of an answer that is not complete.
     pub(crate) fn finish_if_incomplete(&self) -> Option<MessageFinish> {
         match self {
             Self::Whole { .. } => None,
@@ -49,23 +48,23 @@ impl ReceivedAnswer {
     }
 }
 
-/// An answer on its way into the chat.
+/// An answer that is arriving.
 pub(crate) struct IncomingAnswer<'l> {
     log: &'l mut SessionLog,
     entry: TranscriptEntry,
     is_message_written: bool,
-    /// The parts that are not written as they are now.
+    /// The indexes of parts whose present state is not recorded.
     unwritten: BTreeSet<usize>,
-    /// What has come of the answer since it was written last.
+    /// The bytes that arrived since the last record.
     unwritten_bytes: usize,
     unwritten_since: Option<Instant>,
-    /// The calls whose arguments are being written, by the provider's name.
+    /// The indexes of calls whose arguments are arriving, by the provider's id.
     drafts: HashMap<String, usize>,
     bytes: usize,
     calls: usize,
 }
 
-/// How an answer came to its end.
+/// How the stream of an answer ended.
 enum AnswerStreamEnd {
     Whole(ModelAnswerEnd),
     Stopped,
@@ -73,11 +72,11 @@ enum AnswerStreamEnd {
 }
 
 impl<'l> IncomingAnswer<'l> {
-    /// Begins an answer, which has a name from now on.
-    pub(crate) fn new(ledger: &'l mut SessionLog) -> Self {
-        let message = ledger.new_message(MessageRole::Assistant, MessageKind::Said);
+    /// Begins an answer with a new message id.
+    pub(crate) fn new(log: &'l mut SessionLog) -> Self {
+        let message = log.new_message(MessageRole::Assistant, MessageKind::Said);
         Self {
-            log: ledger,
+            log,
             entry: TranscriptEntry { message, parts: Vec::new() },
             is_message_written: false,
             unwritten: BTreeSet::new(),
@@ -93,93 +92,114 @@ impl<'l> IncomingAnswer<'l> {
         &self.entry.message
     }
 
-    /// Asks the model and takes its answer.
+    /// Sends the request and receives the answer.
     pub(crate) async fn receive(
         mut self,
         request: ModelRequest,
         stop: &CancellationToken,
     ) -> Result<ReceivedAnswer, AgentError> {
         let model = std::sync::Arc::clone(&self.log.context.model);
-        let responding = tokio::select! {
+        let responded = tokio::select! {
             biased;
             () = stop.cancelled() => return self.record_end(AnswerStreamEnd::Stopped).await,
-            responding = model.respond(request) => responding,
+            responded = model.respond(request) => responded,
         };
-        let ended = match responding {
-            Ok(responding) => self.receive_events(responding, stop).await?,
-            Err(error) => AnswerStreamEnd::Failed(error),
+        let mut stream = match responded {
+            Ok(stream) => stream,
+            Err(error) => return self.record_end(AnswerStreamEnd::Failed(error)).await,
+        };
+        let ended = loop {
+            // A record writes whole parts. If little arrived of a long part, writing it again is not worth it.
+            let texts = self.unwritten.iter().filter_map(|index| self.entry.parts.get(*index));
+            let texts = texts.flat_map(|it| [&it.text, &it.input_json, &it.signatures_json]);
+            let part_bytes: usize = texts.flatten().map(String::len).sum();
+            let is_worth_writing =
+                part_bytes <= self.unwritten_bytes.saturating_mul(WRITTEN_TIMES_MAX);
+            let flush_at = self.unwritten_since.filter(|_| is_worth_writing);
+            let flush_at = flush_at.map(|since| since + UNWRITTEN_AGE_MAX);
+            let event = tokio::select! {
+                biased;
+                () = stop.cancelled() => break AnswerStreamEnd::Stopped,
+                () = tokio::time::sleep_until(flush_at.unwrap_or_else(Instant::now)), if flush_at.is_some() => {
+                    self.record_unwritten().await?;
+                    continue;
+                }
+                event = stream.next() => event,
+            };
+            match event {
+                Some(Ok(ModelEvent::End(end))) => break AnswerStreamEnd::Whole(end),
+                Some(Ok(event)) => {
+                    if let Err(error) = self.add_event(event) {
+                        break AnswerStreamEnd::Failed(error);
+                    }
+                }
+                Some(Err(ModelError::Cancelled)) if stop.is_cancelled() => {
+                    break AnswerStreamEnd::Stopped;
+                }
+                Some(Err(error)) => break AnswerStreamEnd::Failed(error),
+                None => break AnswerStreamEnd::Failed(ModelError::CutOff),
+            }
+            // The share makes records of a long answer rarer.
+            if self.unwritten_bytes >= UNWRITTEN_BYTES_MAX.max(self.bytes / UNWRITTEN_SHARE) {
+                self.record_unwritten().await?;
+            }
         };
         self.record_end(ended).await
     }
 
-    async fn receive_events(
-        &mut self,
-        mut responding: ModelAnswerStream,
-        stop: &CancellationToken,
-    ) -> Result<AnswerStreamEnd, AgentError> {
-        loop {
-            let flush_at = self.unwritten_since.filter(|_| self.is_worth_writing());
-            let flush_at = flush_at.map(|since| since + UNWRITTEN_AGE_MAX);
-            let event = tokio::select! {
-                biased;
-                () = stop.cancelled() => return Ok(AnswerStreamEnd::Stopped),
-                () = sleep_until(flush_at) => {
-                    self.record_unwritten().await?;
-                    continue;
-                }
-                event = responding.next() => event,
-            };
-            match event {
-                Some(Ok(ModelEvent::End(end))) => return Ok(AnswerStreamEnd::Whole(end)),
-                Some(Ok(event)) => {
-                    if let Err(error) = self.add_event(event) {
-                        return Ok(AnswerStreamEnd::Failed(error));
-                    }
-                }
-                Some(Err(ModelError::Cancelled)) if stop.is_cancelled() => {
-                    return Ok(AnswerStreamEnd::Stopped);
-                }
-                Some(Err(error)) => return Ok(AnswerStreamEnd::Failed(error)),
-                None => return Ok(AnswerStreamEnd::Failed(ModelError::CutOff)),
-            }
-            // Parts are written whole, so that a long one is written less often.
-            if self.unwritten_bytes >= UNWRITTEN_BYTES_MAX.max(self.bytes / UNWRITTEN_SHARE) {
-                self.record_unwritten().await?;
-            }
-        }
-    }
-
-    /// Returns whether enough has come for what would have to be written again with it. Of a long part that comes slowly, little
-    /// comes at a time.
-    fn is_worth_writing(&self) -> bool {
-        let parts = self.unwritten.iter().filter_map(|place| self.entry.parts.get(*place));
-        let bytes: usize = parts.map(part_bytes).sum();
-        bytes <= self.unwritten_bytes.saturating_mul(WRITTEN_TIMES_MAX)
-    }
-
     fn add_event(&mut self, event: ModelEvent) -> Result<(), ModelError> {
-        match event {
-            ModelEvent::Retry(retry) => {
-                self.log.context.notify_observer(AgentEventKind::retry(&retry))
-            }
+        let happened = match event {
+            ModelEvent::Retry(retry) => AgentEventKind::retry(&retry),
             ModelEvent::Text(delta) => {
                 self.add_text(PartKind::Text, &delta)?;
-                self.log.context.notify_observer(AgentEventKind::Text { delta });
+                AgentEventKind::Text { delta }
             }
             ModelEvent::Reasoning(delta) => {
                 self.add_text(PartKind::Reasoning, &delta)?;
-                self.log.context.notify_observer(AgentEventKind::Reasoning { delta });
+                AgentEventKind::Reasoning { delta }
             }
-            ModelEvent::ToolInput { id, name, text } => self.add_draft(&id, &name, text)?,
-            ModelEvent::ToolCall(call) => self.add_call(call)?,
-            // Whoever takes events looks for the end first.
-            ModelEvent::End(_) => {}
-        }
+            ModelEvent::ToolInput { id: given, name, text: delta } => {
+                // The complete arguments follow, and only they are measured.
+                let index = match self.drafts.get(&given) {
+                    Some(index) => *index,
+                    None => {
+                        let index = self.add_tool(&given, &name)?;
+                        self.drafts.insert(given, index);
+                        index
+                    }
+                };
+                let Some(MessagePart { tool_call_id: Some(id), tool: Some(tool), .. }) =
+                    self.entry.parts.get(index)
+                else {
+                    return Ok(());
+                };
+                AgentEventKind::ToolInput { id: id.clone(), tool: tool.clone(), delta }
+            }
+            ModelEvent::ToolCall(ToolCall { id, name, arguments, signatures }) => {
+                let input = input_json(&arguments);
+                self.check_size(name.len() + input.len())?;
+                let index = match self.drafts.remove(&id) {
+                    Some(index) => index,
+                    None => self.add_tool(&id, &name)?,
+                };
+                if let Some(part) = self.entry.parts.get_mut(index) {
+                    part.tool = Some(cut(&name, TOOL_NAME_CHARS_MAX));
+                    part.state = Some(PartState::InputAvailable);
+                    part.input_json = Some(input);
+                    part.signatures_json = (!signatures.is_empty())
+                        .then(|| serde_json::Value::from(signatures).to_string());
+                }
+                self.mark_unwritten(index);
+                return Ok(());
+            }
+            // The caller looks for the end first.
+            ModelEvent::End(_) => return Ok(()),
+        };
+        self.log.context.notify_observer(happened);
         Ok(())
     }
 
-    /// Measures what is kept. What comes is bounded by the answer itself, but arguments that are no JSON take more as they are
-    /// kept.
+    /// Counts recorded bytes. The stream limits the received bytes, but arguments that are not JSON grow when they are recorded.
     fn check_size(&mut self, bytes: usize) -> Result<(), ModelError> {
         self.bytes = self.bytes.saturating_add(bytes);
         self.unwritten_bytes = self.unwritten_bytes.saturating_add(bytes);
@@ -211,7 +231,7 @@ impl<'l> IncomingAnswer<'l> {
         self.entry.parts.len() - 1
     }
 
-    /// Returns the place of a new call. Also those that never get whole are counted.
+    /// Returns the index of a new call. Calls that never become complete count as well.
     fn add_tool(&mut self, id: &str, tool: &str) -> Result<usize, ModelError> {
         self.calls += 1;
         if self.calls > TOOL_CALLS_MAX {
@@ -228,52 +248,12 @@ impl<'l> IncomingAnswer<'l> {
         Ok(place)
     }
 
-    fn add_draft(&mut self, id: &str, tool: &str, delta: String) -> Result<(), ModelError> {
-        // The arguments come once more, whole, and are measured then.
-        let place = match self.drafts.get(id) {
-            Some(place) => *place,
-            None => {
-                let place = self.add_tool(id, tool)?;
-                self.drafts.insert(id.to_owned(), place);
-                place
-            }
-        };
-        if let Some((id, tool)) = self.call_id_and_tool(place) {
-            self.log.context.notify_observer(AgentEventKind::ToolInput { id, tool, delta });
-        }
-        Ok(())
-    }
-
-    fn add_call(&mut self, call: ToolCall) -> Result<(), ModelError> {
-        let ToolCall { id, name, arguments, signatures } = call;
-        let input = input_json(&arguments);
-        self.check_size(name.len() + input.len())?;
-        let place = match self.drafts.remove(&id) {
-            Some(place) => place,
-            None => self.add_tool(&id, &name)?,
-        };
-        if let Some(part) = self.entry.parts.get_mut(place) {
-            part.tool = Some(cut(&name, TOOL_NAME_CHARS_MAX));
-            part.state = Some(PartState::InputAvailable);
-            part.input_json = Some(input);
-            part.signatures_json =
-                (!signatures.is_empty()).then(|| serde_json::Value::from(signatures).to_string());
-        }
-        self.mark_unwritten(place);
-        Ok(())
-    }
-
-    fn call_id_and_tool(&self, place: usize) -> Option<(String, String)> {
-        let part = self.entry.parts.get(place)?;
-        Some((part.tool_call_id.clone()?, part.tool.clone()?))
-    }
-
     fn mark_unwritten(&mut self, place: usize) {
         self.unwritten.insert(place);
         self.unwritten_since.get_or_insert_with(Instant::now);
     }
 
-    /// Records what has come since the last time.
+    /// Records the changes since the last record.
     async fn record_unwritten(&mut self) -> Result<(), AgentError> {
         let records = self.records();
         self.log.record_rows(records, SessionDurability::Ordered).await
@@ -296,13 +276,29 @@ impl<'l> IncomingAnswer<'l> {
         records
     }
 
-    /// Records how the answer ended, with all of it and what it took, in one.
+    /// Records the end of the answer, its last parts and its usage at once.
     async fn record_end(mut self, ended: AnswerStreamEnd) -> Result<ReceivedAnswer, AgentError> {
         let asks_for_calls = self.entry.parts.iter().any(is_whole_call);
-        let said_something = !self.entry.parts.is_empty();
-        let (finish, usage, error, why) = match &ended {
+        let is_empty = self.entry.parts.is_empty();
+        let (finish, usage, error, why_unmade) = match &ended {
             AnswerStreamEnd::Whole(end) => {
-                let finish = message_finish(&end.stop, asks_for_calls);
+                let finish = match &end.stop {
+                    // No call of a cut answer is made, because the calls after the cut are unknown.
+                    ModelStopReason::Length => MessageFinish::Length,
+                    // Providers give calls with other stop reasons as well.
+                    ModelStopReason::Done
+                    | ModelStopReason::ToolCalls
+                    | ModelStopReason::StopText
+                    | ModelStopReason::Other(_)
+                        if asks_for_calls =>
+                    {
+                        MessageFinish::ToolCalls
+                    }
+                    ModelStopReason::Done
+                    | ModelStopReason::ToolCalls
+                    | ModelStopReason::StopText => MessageFinish::Stop,
+                    ModelStopReason::Other(_) => MessageFinish::Other,
+                };
                 (
                     finish,
                     end.usage,
@@ -314,104 +310,56 @@ impl<'l> IncomingAnswer<'l> {
                 (MessageFinish::Aborted, ModelUsage::default(), None, "the turn was stopped")
             }
             AnswerStreamEnd::Failed(error) => {
-                let finish = MessageFinish::Error;
-                let why = "the answer that asks for it broke off";
-                (finish, ModelUsage::default(), Some(error.to_string()), why)
+                let why_unmade = "the answer that asks for it broke off";
+                (MessageFinish::Error, ModelUsage::default(), Some(error.to_string()), why_unmade)
             }
         };
-        if said_something || self.is_message_written || matches!(ended, AnswerStreamEnd::Whole(_)) {
-            self.complete(finish, usage, error, why).await?;
+        if !is_empty || self.is_message_written || matches!(ended, AnswerStreamEnd::Whole(_)) {
+            let now_ms = self.log.context.now_ms();
+            let mut unmade_events = Vec::new();
+            for (index, part) in self.entry.parts.iter_mut().enumerate() {
+                let is_made = finish == MessageFinish::ToolCalls && is_whole_call(part);
+                if is_open_call(part) && !is_made {
+                    unmade_events.push(set_call_unmade(part, why_unmade, now_ms));
+                    self.unwritten.insert(index);
+                }
+            }
+            let message = &mut self.entry.message;
+            message.finish = Some(finish);
+            message.error = error;
+            message.tokens = tokens_of(usage);
+            message.completed_at_ms = Some(now_ms);
+            self.is_message_written = false;
+            self.log.add_usage(usage);
+            let mut records = vec![self.log.row_record()];
+            records.extend(self.records());
+            self.log.record_rows(records, SessionDurability::Ordered).await?;
+            let message = self.entry.message.clone();
+            let parts = std::mem::take(&mut self.entry.parts);
+            self.log.entries.push(TranscriptEntry { message, parts });
+            let context = &self.log.context;
+            unmade_events.into_iter().for_each(|happened| context.notify_observer(happened));
         }
         Ok(match ended {
             AnswerStreamEnd::Whole(_) => ReceivedAnswer::Whole { finish, usage },
             AnswerStreamEnd::Stopped => ReceivedAnswer::Stopped,
             AnswerStreamEnd::Failed(error) => {
-                let unsaid = || Box::new(self.failed_message(&error));
-                let unsaid = (!said_something).then(unsaid);
-                ReceivedAnswer::Failed { error, failed_message: unsaid }
+                let failed_message = is_empty.then(|| {
+                    let message = self.log.failed_message(error.to_string());
+                    Box::new(SessionMessage { id: self.entry.message.id, ..message })
+                });
+                ReceivedAnswer::Failed { error, failed_message }
             }
         })
     }
-
-    /// Returns the message of the answer when it is over and nothing came.
-    fn failed_message(&self, error: &ModelError) -> SessionMessage {
-        let id = self.entry.message.id.clone();
-        SessionMessage { id, ..self.log.failed_message(error.to_string()) }
-    }
-
-    async fn complete(
-        &mut self,
-        finish: MessageFinish,
-        usage: ModelUsage,
-        error: Option<String>,
-        why_unmade: &str,
-    ) -> Result<(), AgentError> {
-        let now_ms = self.log.context.now_ms();
-        let mut told = Vec::new();
-        for (place, part) in self.entry.parts.iter_mut().enumerate() {
-            let is_made = finish == MessageFinish::ToolCalls && is_whole_call(part);
-            if is_open_call(part) && !is_made {
-                told.push(set_call_unmade(part, why_unmade, now_ms));
-                self.unwritten.insert(place);
-            }
-        }
-        let message = &mut self.entry.message;
-        message.finish = Some(finish);
-        message.error = error;
-        message.tokens = tokens_of(usage);
-        message.completed_at_ms = Some(now_ms);
-        self.is_message_written = false;
-        self.log.add_usage(usage);
-        let mut records = vec![self.log.row_record()];
-        records.extend(self.records());
-        self.log.record_rows(records, SessionDurability::Ordered).await?;
-        let message = self.entry.message.clone();
-        let parts = std::mem::take(&mut self.entry.parts);
-        self.log.entries.push(TranscriptEntry { message, parts });
-        told.into_iter().for_each(|happened| self.log.context.notify_observer(happened));
-        Ok(())
-    }
 }
 
-/// How long a part of an answer may be on its way to the journal.
+/// The longest time before a part of an answer is recorded.
 const UNWRITTEN_AGE_MAX: Duration = Duration::from_millis(UNWRITTEN_MS_MAX);
 
-/// Of an answer that is long, as much as this part of it may be on its way to the journal.
+/// The divisor for the share of a long answer that may be unrecorded.
 const UNWRITTEN_SHARE: usize = 16;
-
-/// Returns how much a part holds.
-fn part_bytes(part: &MessagePart) -> usize {
-    let texts = [&part.text, &part.input_json, &part.signatures_json];
-    texts.into_iter().flatten().map(String::len).sum()
-}
-
-/// Waits for a time, or for ever where there is none.
-async fn sleep_until(time: Option<Instant>) {
-    match time {
-        Some(time) => tokio::time::sleep_until(time).await,
-        None => std::future::pending().await,
-    }
-}
 
 fn is_whole_call(part: &MessagePart) -> bool {
     part.state == Some(PartState::InputAvailable)
-}
-
-/// Returns why an answer ended, as its row says it. Calls are asked for also where a provider calls that something else; of an
-/// answer that was cut none is made, because nobody knows which were still to come.
-fn message_finish(stop: &ModelStopReason, asks_for_calls: bool) -> MessageFinish {
-    match (stop, asks_for_calls) {
-        (ModelStopReason::Length, _) => MessageFinish::Length,
-        (
-            ModelStopReason::Done
-            | ModelStopReason::ToolCalls
-            | ModelStopReason::StopText
-            | ModelStopReason::Other(_),
-            true,
-        ) => MessageFinish::ToolCalls,
-        (ModelStopReason::Done | ModelStopReason::ToolCalls | ModelStopReason::StopText, false) => {
-            MessageFinish::Stop
-        }
-        (ModelStopReason::Other(_), false) => MessageFinish::Other,
-    }
 }

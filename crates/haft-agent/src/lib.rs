@@ -1,11 +1,9 @@
-//! Agents: what they are as data, the conversations that are had with them, and the loop that stands between a model and
-//! the pipeline. An [`AgentHost`] begins, opens and forks [`AgentSession`]s; a chat takes prompts, and everything that
-//! happens meanwhile is an [`AgentEvent`] for whoever watches.
+//! Agents: their definitions, their sessions, and the loop between a model and the pipeline. An [`AgentHost`] begins, opens and
+//! forks [`AgentSession`]s. A session takes prompts, and sends an [`AgentEvent`] for everything that happens.
 //!
-//! The loop executes nothing by itself: each call that a model asks for goes through [`haft::Run::call`], so it is judged,
-//! recorded and recalled like any other. What is said is kept in the journal's database while it is said, and a chat whose
-//! process was killed is gone on with from there. Reads no environment and no configuration, prints nothing, and asks
-//! nobody but through the [`haft::Asker`] that it was given.
+//! The loop executes no tool itself. Each call of a model goes through [`haft::Run::call`], so haft judges, records and recalls it
+//! like any other call. Messages are recorded while they arrive, and a session whose process was killed can be resumed. The crate
+//! reads no environment and no configuration, prints nothing, and asks people only through the given [`haft::Asker`].
 //!
 #![doc = include_str!("../docs/example.md")]
 #![deny(missing_docs)]

@@ -12,15 +12,15 @@ pub const KEPT_RESULT_BYTES_MAX: usize = 4 * 1024 * 1024;
 ///
 /// Limit (agents): the prompt is refused.
 pub const PROMPT_BYTES_MAX: usize = 1024 * 1024;
-/// How much of an answer may be on its way to the journal, in bytes.
+/// The largest unrecorded part of an answer, in bytes.
 pub const UNWRITTEN_BYTES_MAX: usize = 4 * 1024;
-/// How long a part of an answer may be on its way to the journal, in milliseconds, unless that part is long.
+/// The longest time before a part of an answer is recorded, in milliseconds. Long parts may take longer.
 pub const UNWRITTEN_MS_MAX: u64 = 250;
-/// How many times as much as has come of an answer may be written to record it, because its parts are written whole.
+/// The maximum ratio of recorded to received bytes. Each record writes whole parts.
 pub const WRITTEN_TIMES_MAX: usize = 64;
-/// Texts and thoughts that an answer is divided into; what follows is added to the last of its kind.
+/// Parts of text and reasoning in an answer. Further text is added to the last part of its kind.
 pub const ANSWER_PARTS_MAX: usize = 512;
-/// Answers in a row that broke off and are asked for again.
+/// Consecutive answers that broke off and are requested again.
 pub const BROKEN_ANSWERS_MAX: u32 = 2;
 /// The longest name of a tool that a model calls, in characters.
 pub const TOOL_NAME_CHARS_MAX: usize = 128;
@@ -38,13 +38,13 @@ pub const CONTEXT_TOKENS_DEFAULT: u64 = 128_000;
 ///
 /// Limit (agents): earlier messages are summarised.
 pub const CONTEXT_FULL_PERCENT: u64 = 80;
-/// The share of what the model can read that may be kept beside a summary, in percent.
+/// The share of the context for the messages that stay beside a summary, in percent.
 pub const CONTEXT_KEPT_PERCENT: u64 = 40;
-/// The share of what the model can read that a summary is made of, in percent.
+/// The share of the context for the messages that one summary covers, in percent.
 pub const SUMMARISED_PERCENT: u64 = 60;
-/// Turns that are kept word for word when what was said before is summarised.
+/// Turns that stay word for word when earlier messages are summarised.
 pub const KEPT_TURNS: usize = 2;
-/// What a summary is told of one result, in characters.
+/// The longest part of a result that the summarising model reads, in characters.
 pub const SUMMARISED_RESULT_CHARS_MAX: usize = 2_000;
 /// The longest summary, in bytes.
 pub const SUMMARY_BYTES_MAX: usize = 64 * 1024;
@@ -64,19 +64,19 @@ pub const SUBAGENTS_AT_ONCE_MAX: usize = 64;
 ///
 /// Limit (agents): the task is refused.
 pub const SUBAGENTS_BEGUN_MAX: usize = 1_000;
-/// Ends of subagents and the like that an agent is told of, and goes on for, after one prompt.
+/// Notices that an agent continues from after one prompt.
 pub const TOLD_MAX: usize = 128;
-/// What a model is told of what a subagent in the background said, in characters.
+/// The longest text of a background subagent in a notice, in characters.
 pub const BACKGROUND_TEXT_CHARS_MAX: usize = 20_000;
 /// Calls of an opaque subagent that its answer lists.
 pub const NESTED_CALLS_MAX: u32 = 100;
-/// The longest title that a chat is given by its first prompt, in characters.
+/// The longest title that the first prompt gives a session, in characters.
 pub const TITLE_CHARS_MAX: usize = 80;
 /// Agents that are defined in files.
 ///
 /// Limit (agents): the others are left out.
 pub const AGENTS_MAX: usize = 128;
-/// Entries of one directory of agents that are looked at.
+/// Entries of one directory of agents that are read.
 pub const AGENT_ENTRIES_MAX: usize = 1_024;
 /// Largest file of an agent, in bytes.
 ///
@@ -94,9 +94,9 @@ pub const AGENT_DESCRIPTION_CHARS_MAX: usize = 1_024;
 ///
 /// Limit (agents): the agent is left out.
 pub const AGENT_STEPS_MAX: u32 = 10_000;
-/// Changed files that an agent is told of when it begins.
+/// Changed files that a system prompt lists.
 pub const PROMPT_GIT_LINES_MAX: usize = 20;
 /// Skills that a system prompt lists; the description of the tool lists all.
 pub const PROMPT_SKILLS_MAX: usize = 64;
-/// The longest line of others in a system prompt, in characters.
+/// The longest line from outside in a system prompt, in characters.
 pub const PROMPT_LINE_CHARS_MAX: usize = 200;

@@ -1,6 +1,5 @@
-//! What a model is told before anything is said: who it is, where it works, what the project tells agents, and which skills
-//! there are. Pure: all of it comes in. What the project says is marked as the project's word, because whoever can write into a
-//! workspace can write that.
+//! The system prompt: the agent's own text, its surroundings, the project's instructions and the skills. The functions are pure. The
+//! project's instructions are marked, because everyone who can write to the workspace can write them.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -13,7 +12,7 @@ use crate::limits::{PROMPT_GIT_LINES_MAX, PROMPT_LINE_CHARS_MAX, PROMPT_SKILLS_M
 /// The tool that loads skills.
 const SKILL: &str = "skill";
 
-/// Where an agent works, as it is told.
+/// The surroundings of an agent, as its system prompt describes them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AgentPromptContext {
     /// The directory that paths are relative to.
@@ -24,23 +23,22 @@ pub struct AgentPromptContext {
     pub date: String,
     /// The repository that the root lies in, if it does.
     pub git: Option<GitPromptContext>,
-    /// What the project tells agents, as one text; empty if it tells nothing.
+    /// The project's instructions for agents as one text, which may be empty.
     pub instructions: String,
     /// The skills that can be loaded.
     pub skills: Vec<SkillSummary>,
 }
 
-/// The state of a repository, as it was when somebody looked.
+/// The state of a repository when the session began.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GitPromptContext {
-    /// The branch, or what else is checked out.
+    /// The branch, or the commit if no branch is checked out.
     pub branch: String,
-    /// What `git status --porcelain` says; empty if nothing has changed.
+    /// The output of `git status --porcelain`, which is empty if nothing has changed.
     pub status: String,
 }
 
-/// Returns what a model is told first: the agent's own text, where it works, what the project tells agents, and the skills,
-/// unless the agent does without them.
+/// Returns the system prompt: the agent's text, the surroundings, the project's instructions, and the skills that the agent can load.
 ///
 /// ```
 /// use haft_agent::{AgentDefinition, AgentPromptContext, system_prompt};
@@ -52,7 +50,21 @@ pub struct GitPromptContext {
 pub fn system_prompt(agent: &AgentDefinition, surroundings: &AgentPromptContext) -> String {
     let mut prompt = agent.prompt.trim().to_owned();
     prompt.push_str("\n\n");
-    prompt.push_str(&environment(surroundings));
+    let AgentPromptContext { root, platform, date, git, .. } = surroundings;
+    let mut lines = format!("root: {}", line(&root.to_string_lossy()));
+    for (name, value) in [("platform", platform), ("date", date)] {
+        if !value.is_empty() {
+            let _ = write!(lines, "\n{name}: {}", line(value));
+        }
+    }
+    match git {
+        None => lines.push_str("\ngit: the root lies in no repository"),
+        Some(git) => {
+            let _ = write!(lines, "\ngit branch: {}", line(&git.branch));
+            lines.push_str(&status(&git.status));
+        }
+    }
+    prompt.push_str(&enclose_in_tag("environment", &lines));
     let instructions = clean(&surroundings.instructions);
     if !instructions.trim().is_empty() {
         let _ = write!(
@@ -75,25 +87,7 @@ pub fn system_prompt(agent: &AgentDefinition, surroundings: &AgentPromptContext)
     prompt
 }
 
-fn environment(surroundings: &AgentPromptContext) -> String {
-    let AgentPromptContext { root, platform, date, git, .. } = surroundings;
-    let mut lines = format!("root: {}", line(&root.to_string_lossy()));
-    for (name, value) in [("platform", platform), ("date", date)] {
-        if !value.is_empty() {
-            let _ = write!(lines, "\n{name}: {}", line(value));
-        }
-    }
-    match git {
-        None => lines.push_str("\ngit: the root lies in no repository"),
-        Some(git) => {
-            let _ = write!(lines, "\ngit branch: {}", line(&git.branch));
-            lines.push_str(&status(&git.status));
-        }
-    }
-    enclose_in_tag("environment", &lines)
-}
-
-/// Returns what has changed in a repository, as far as it is told.
+/// Returns the changes in a repository, up to a maximum of lines.
 fn status(status: &str) -> String {
     let changed: Vec<&str> = status.lines().filter(|line| !line.trim().is_empty()).collect();
     if changed.is_empty() {
@@ -110,22 +104,22 @@ fn status(status: &str) -> String {
 }
 
 fn skills(skills: &[SkillSummary]) -> String {
-    let told = skills.iter().take(PROMPT_SKILLS_MAX);
-    let told = told.map(|skill| format!("- {}: {}", line(&skill.name), line(&skill.description)));
-    let mut lines: Vec<String> = told.collect();
+    let listed = skills.iter().take(PROMPT_SKILLS_MAX);
+    let listed = listed.map(|it| format!("- {}: {}", line(&it.name), line(&it.description)));
+    let mut lines: Vec<String> = listed.collect();
     if let Some(more) = skills.len().checked_sub(PROMPT_SKILLS_MAX).filter(|more| *more > 0) {
         lines.push(format!("- and {more} more, which the description of `{SKILL}` lists"));
     }
     lines.join("\n")
 }
 
-/// Returns a text of outsiders as one line of bounded length.
+/// Returns a text from outside as one line of bounded length.
 fn line(text: &str) -> String {
     let words = clean(text).split('\n').map(str::trim_end).collect::<Vec<_>>().join(" ");
     cut(&words, PROMPT_LINE_CHARS_MAX)
 }
 
-/// Returns a text between two tags. What it says cannot end it before its end.
+/// Returns a text between two tags. The text cannot contain the end tag.
 pub(crate) fn enclose_in_tag(tag: &str, text: &str) -> String {
     let end = format!("</{tag}");
     format!("<{tag}>\n{}\n</{tag}>", text.replace(&end, &format!("<\\/{tag}")))

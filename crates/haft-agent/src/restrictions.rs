@@ -1,6 +1,5 @@
-//! What a chat is narrowed to, as it is kept with the chat: one layer for each agent above it and one for its own. Each
-//! only takes away from those before, so that a subagent has nothing that an ancestor has not; how that is held is the
-//! runtime's business.
+//! The restrictions of a session, as its row stores them: one layer for each agent above it and one for its agent. Each layer only
+//! removes from the layers before it, so a subagent never has more than its ancestors. The runtime enforces them.
 
 use haft::{Connection, Restrictions, RuntimeError};
 use haft_contract::{RequirementSet, SubagentSummary};
@@ -9,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::definition::AgentDefinition;
 
-/// What one agent declared when the chat was begun.
+/// The declarations of one agent at the time when the session began.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct AgentRestrictions {
@@ -33,25 +32,23 @@ impl AgentRestrictions {
     }
 }
 
-/// Returns layers as a chat keeps them.
+/// Returns restrictions as rows store them.
 pub(crate) fn restrictions_json(layers: &[AgentRestrictions]) -> String {
-    serde_json::to_string(layers).expect("layers have text keys alone")
+    serde_json::to_string(layers).expect("restrictions have text keys")
 }
 
-/// Returns a session that is narrowed by all layers, one after the other.
+/// Returns the connection with all layers applied in order.
 pub(crate) fn restrict_connection(
-    session: &Connection,
+    connection: &Connection,
     layers: &[AgentRestrictions],
     subagents: &[SubagentSummary],
 ) -> Result<Connection, RuntimeError> {
-    let mut narrowed = session.clone();
-    for layer in layers {
-        narrowed = narrowed.restrict(Restrictions {
+    layers.iter().try_fold(connection.clone(), |connection, layer| {
+        connection.restrict(Restrictions {
             tools: layer.tools.clone(),
             requires: layer.requires.clone(),
             permissions: layer.permissions.clone(),
             subagents: subagents.to_vec(),
-        })?;
-    }
-    Ok(narrowed)
+        })
+    })
 }

@@ -1,5 +1,5 @@
-//! The state that the sessions of one host share, and the parts that one session works with. Nothing is read, recorded or
-//! said here.
+//! The state that the sessions of one host share, and the parts that one session works with. This module reads and records
+//! nothing.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
@@ -11,7 +11,7 @@ use haft_model::{Model, ModelAnswerStream, ModelError, ModelRequest};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::background::{BackgroundSubagents, SubagentTree};
+use crate::background::BackgroundSubagents;
 use crate::definition::AgentDefinition;
 use crate::error::AgentError;
 use crate::event::{AgentEvent, AgentEventKind};
@@ -25,22 +25,22 @@ pub(crate) struct AgentHostShared {
     pub(crate) ids: SessionIdGenerator,
     /// Makes the subagents that one call of a session reaches.
     pub(crate) subagents_of_call: SubagentsOfCall,
-    /// Cancelled when the host goes.
+    /// Cancelled when the host is closed or dropped.
     pub(crate) closing: CancellationToken,
-    /// Turns that are under way, and subagents in the background.
+    /// Turns and background subagents that run.
     pub(crate) tasks: TaskTracker,
-    // The subagents of each chat, for as long as the chat or one of them is there; locked to find those of one chat.
+    // The background subagents of each session, as long as the session or one of them exists. Locked to find those of one session.
     background: Mutex<HashMap<SessionId, Weak<BackgroundSubagents>>>,
-    // The chats that somebody has here; locked to take one and to give it back.
+    // The sessions that are open in this process. Locked to open and to close one.
     open_sessions: Mutex<HashSet<SessionId>>,
 }
 
-/// Returns the subagents that one call of a session reaches. A turn of a session begins turns of others through it, and the
-/// module of turns is below the one of subagents.
+/// Returns the subagents that one call of a session reaches. It is a pointer, because the module of subagents is above the module
+/// of turns.
 pub(crate) type SubagentsOfCall =
     fn(parent: &Arc<AgentSessionContext>, tool_call_id: &str) -> Arc<dyn Subagents>;
 
-/// What a chat works with, which does not change.
+/// The constant parts of a session.
 pub(crate) struct AgentSessionContext {
     pub(crate) host: Arc<AgentHostShared>,
     pub(crate) id: SessionId,
@@ -48,17 +48,17 @@ pub(crate) struct AgentSessionContext {
     pub(crate) model_name: String,
     pub(crate) model: Arc<dyn Model>,
     pub(crate) restrictions: Vec<AgentRestrictions>,
-    /// What the front end may, narrowed to what this chat may.
+    /// The front end's connection with the restrictions of this session.
     pub(crate) connection: Connection,
     pub(crate) run: Run,
     pub(crate) depth: u32,
     pub(crate) background: Arc<BackgroundSubagents>,
-    /// The time of the call that waits for this chat, where one does.
+    /// The time of the call that waits for this session, if one does.
     pub(crate) parent_call_time: OnceLock<Arc<dyn CallTime>>,
-    pub(crate) _taken: SessionOpenGuard,
+    pub(crate) _open_guard: SessionOpenGuard,
 }
 
-/// That somebody has a chat; nobody else in this process does meanwhile.
+/// Keeps others in this process from opening the session.
 pub(crate) struct SessionOpenGuard {
     host: Arc<AgentHostShared>,
     session: SessionId,
@@ -75,7 +75,7 @@ impl Drop for SessionOpenGuard {
 }
 
 impl AgentHostShared {
-    /// Returns the state of a host of these parts.
+    /// Returns the state of a host with these parts.
     pub(crate) fn new(parts: AgentHostParts, subagents_of_call: SubagentsOfCall) -> Self {
         let ids = SessionIdGenerator::new(Arc::clone(&parts.clock), Arc::clone(&parts.random), 0);
         Self {
@@ -98,14 +98,14 @@ impl AgentHostShared {
         self.parts.runtime.roots().workspace().to_string_lossy().into_owned()
     }
 
-    /// Returns an agent that can be talked to.
+    /// Returns an agent that a person can talk to.
     pub(crate) fn primary_agent(&self, name: &str) -> Result<Arc<AgentDefinition>, AgentError> {
         let agents = &self.parts.agents;
         let agent = agents.get(name).filter(|agent| agent.mode.is_primary());
         agent.map(|agent| Arc::new(agent.clone())).ok_or_else(|| self.unknown_agent(name))
     }
 
-    /// Returns an agent, whatever it is for.
+    /// Returns an agent of any mode.
     pub(crate) fn any_agent(&self, name: &str) -> Result<Arc<AgentDefinition>, AgentError> {
         let agent = self.parts.agents.get(name);
         agent.map(|agent| Arc::new(agent.clone())).ok_or_else(|| self.unknown_agent(name))
@@ -117,7 +117,7 @@ impl AgentHostShared {
         AgentError::UnknownAgent { name: name.to_owned(), available }
     }
 
-    /// Returns the row of a new chat.
+    /// Returns the row of a new session with the given model, the agent's or the configured one.
     pub(crate) fn new_row(
         &self,
         agent: &AgentDefinition,
@@ -128,7 +128,7 @@ impl AgentHostShared {
         Ok(self.new_row_with_model(agent, model, layers))
     }
 
-    /// Returns the row of a new chat in which the model of that name answers.
+    /// Returns the row of a new session with this model, which need not be available.
     pub(crate) fn new_row_with_model(
         &self,
         agent: &AgentDefinition,
@@ -160,23 +160,23 @@ impl AgentHostShared {
         }
     }
 
-    /// Returns what a chat works with.
+    /// Opens a session and returns its parts.
     pub(crate) fn session_context(
         self: &Arc<Self>,
         row: &SessionRow,
         agent: Arc<AgentDefinition>,
         layers: &[AgentRestrictions],
     ) -> Result<Arc<AgentSessionContext>, AgentError> {
-        let gone = |source| AgentError::ModelUnavailable {
-            chat: row.id.clone(),
+        let unavailable = |source| AgentError::ModelUnavailable {
+            session: row.id.clone(),
             model: row.model.clone(),
             source: Box::new(source),
         };
-        let (_, model) = self.parts.models.model(Some(&row.model)).map_err(gone)?;
+        let (_, model) = self.parts.models.model(Some(&row.model)).map_err(unavailable)?;
         self.session_context_with_model(row, agent, layers, model)
     }
 
-    /// Returns what a chat works with in which nothing is said for now: a model that is gone is not missed before.
+    /// Opens a session whose model may be unavailable. Only the first request to the model fails then.
     pub(crate) fn idle_session_context(
         self: &Arc<Self>,
         row: &SessionRow,
@@ -200,16 +200,30 @@ impl AgentHostShared {
         if self.closing.is_cancelled() {
             return Err(AgentError::Closed);
         }
-        let taken = self.mark_open(&row.id)?;
+        if !self.open_sessions.lock().unwrap_or_else(PoisonError::into_inner).insert(row.id.clone())
+        {
+            return Err(AgentError::AlreadyOpen(row.id.clone()));
+        }
+        let open_guard = SessionOpenGuard { host: Arc::clone(self), session: row.id.clone() };
         let subagents = self.parts.agents.subagents();
-        let session =
-            restrict_connection(&self.parts.connection, layers, &subagents).map_err(|source| {
-                AgentError::BrokenRestrictions {
-                    agent: agent.name.clone(),
-                    source: Box::new(source),
-                }
-            })?;
-        let run = session.resume(row.id.run(), ResumeMode::Continue);
+        let broken = |source| AgentError::BrokenRestrictions {
+            agent: agent.name.clone(),
+            source: Box::new(source),
+        };
+        let connection =
+            restrict_connection(&self.parts.connection, layers, &subagents).map_err(broken)?;
+        let run = connection.resume(row.id.run(), ResumeMode::Continue);
+        let background = {
+            let mut all = self.background.lock().unwrap_or_else(PoisonError::into_inner);
+            all.retain(|_, shared| shared.strong_count() > 0);
+            let known = |id: &SessionId| all.get(id).and_then(Weak::upgrade);
+            // Limits hold for the whole tree, so a subagent joins the tree of its parent.
+            let tree = row.parent_id.as_ref().and_then(known).map(|it| Arc::clone(&it.tree));
+            let new = || Arc::new(BackgroundSubagents::in_tree(tree.unwrap_or_default()));
+            let shared = known(&row.id).unwrap_or_else(new);
+            all.insert(row.id.clone(), Arc::downgrade(&shared));
+            shared
+        };
         Ok(Arc::new(AgentSessionContext {
             host: Arc::clone(self),
             id: row.id.clone(),
@@ -217,44 +231,20 @@ impl AgentHostShared {
             model_name: row.model.clone(),
             model,
             restrictions: layers.to_vec(),
-            connection: session,
+            connection,
             run,
             depth: row.depth,
-            background: self.background_of(row),
+            background,
             parent_call_time: OnceLock::new(),
-            _taken: taken,
+            _open_guard: open_guard,
         }))
-    }
-
-    fn mark_open(self: &Arc<Self>, chat: &SessionId) -> Result<SessionOpenGuard, AgentError> {
-        let mut open = self.open_sessions.lock().unwrap_or_else(PoisonError::into_inner);
-        if open.insert(chat.clone()) {
-            Ok(SessionOpenGuard { host: Arc::clone(self), session: chat.clone() })
-        } else {
-            Err(AgentError::AlreadyOpen(chat.clone()))
-        }
-    }
-
-    /// Returns the subagents of a chat, the same to everybody. They are counted with those of the chat above, as long as that
-    /// is there.
-    fn background_of(&self, chat: &SessionRow) -> Arc<BackgroundSubagents> {
-        let mut all = self.background.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(shared) = all.get(&chat.id).and_then(Weak::upgrade) {
-            return shared;
-        }
-        let above = chat.parent_id.as_ref().and_then(|parent| all.get(parent)?.upgrade());
-        let tree = above.map_or_else(Arc::<SubagentTree>::default, |above| Arc::clone(&above.tree));
-        all.retain(|_, shared| shared.strong_count() > 0);
-        let shared = Arc::new(BackgroundSubagents::in_tree(tree));
-        all.insert(chat.id.clone(), Arc::downgrade(&shared));
-        shared
     }
 }
 
 impl AgentSessionContext {
-    /// Tells whoever watches.
-    pub(crate) fn notify_observer(&self, happened: AgentEventKind) {
-        self.host.parts.observer.on_event(AgentEvent { kind: happened, session: self.id.clone() });
+    /// Sends an event to the observer.
+    pub(crate) fn notify_observer(&self, kind: AgentEventKind) {
+        self.host.parts.observer.on_event(AgentEvent { kind, session: self.id.clone() });
     }
 
     pub(crate) fn now_ms(&self) -> u64 {
@@ -262,7 +252,7 @@ impl AgentSessionContext {
     }
 }
 
-/// Stands for a model that is gone.
+/// A model that is not available.
 struct UnavailableModel {
     reason: String,
 }

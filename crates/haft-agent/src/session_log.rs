@@ -1,5 +1,5 @@
-//! A chat in memory while a turn is under way: its rows, and every change of them, which is recorded as it is made. What is
-//! said and when is decided elsewhere.
+//! The rows of a session in memory during a turn. Each change is recorded when it is made. Other modules decide what is added and
+//! when.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,63 +18,59 @@ use crate::limits::{CALL_NAME_CHARS_MAX, TITLE_CHARS_MAX};
 use crate::session_context::AgentSessionContext;
 use crate::transcript::{TranscriptEntry, is_open_call, visible_entries};
 
-/// Rows that one record brings at most, well below what the journal takes.
+/// The maximum of rows in one record, well below the journal's limit.
 const RECORDS_AT_ONCE: usize = 1_024;
 
-/// The rows of one chat.
+/// The rows of one session.
 pub(crate) struct SessionLog {
     pub(crate) context: Arc<AgentSessionContext>,
     pub(crate) row: SessionRow,
-    /// All messages but those that were set aside.
+    /// All messages without the rewound ones.
     pub(crate) entries: Vec<TranscriptEntry>,
-    /// How often each name of a call was given, those of messages set aside too.
+    /// How often each call id was given, including the calls of rewound messages.
     call_names: HashMap<String, u32>,
 }
 
 impl SessionLog {
-    /// Reads the rows.
+    /// Loads the rows.
     pub(crate) async fn load(
-        core: &Arc<AgentSessionContext>,
+        context: &Arc<AgentSessionContext>,
         row: SessionRow,
     ) -> Result<Self, AgentError> {
-        let mut ledger = Self {
-            context: Arc::clone(core),
+        let mut log = Self {
+            context: Arc::clone(context),
             row,
             entries: Vec::new(),
             call_names: HashMap::new(),
         };
-        let journal = core.host.parts.runtime.journal();
+        let ids = &context.host.ids;
+        let journal = context.host.parts.runtime.journal();
         let mut after = None;
         loop {
             let query = MessageQuery { after, with_rewound: true, ..MessageQuery::default() };
-            let page = journal.session_messages(&core.id, query).await?;
+            let page = journal.session_messages(&context.id, query).await?;
             after = page.last().map(|(message, _)| message.id.clone());
             if after.is_none() {
-                return Ok(ledger);
+                return Ok(log);
             }
-            page.into_iter().for_each(|(message, parts)| ledger.add(message, parts));
+            for (message, parts) in page {
+                ids.raise_floor(message.id.bits());
+                parts.iter().for_each(|part| ids.raise_floor(part.id.bits()));
+                let names = parts.iter().filter_map(|part| part.tool_call_id.clone());
+                log.call_names.extend(names.map(|name| (name, 1)));
+                if message.rewound_at_ms.is_none() {
+                    log.entries.push(TranscriptEntry { message, parts });
+                }
+            }
         }
     }
 
-    fn add(&mut self, message: SessionMessage, parts: Vec<MessagePart>) {
-        self.context.host.ids.raise_floor(message.id.bits());
-        for part in &parts {
-            self.context.host.ids.raise_floor(part.id.bits());
-            if let Some(name) = &part.tool_call_id {
-                self.call_names.insert(name.clone(), 1);
-            }
-        }
-        if message.rewound_at_ms.is_none() {
-            self.entries.push(TranscriptEntry { message, parts });
-        }
-    }
-
-    /// Returns the rows that the model gets to read.
+    /// Returns the messages that the model reads.
     pub(crate) fn visible_entries(&self) -> Vec<&TranscriptEntry> {
         visible_entries(&self.entries)
     }
 
-    /// Returns a name for a call that no other call of the chat has.
+    /// Returns a call id that no other call of the session has.
     pub(crate) fn unique_call_name(&mut self, given: &str) -> String {
         let is_plain = |letter: &char| letter.is_ascii_alphanumeric() || "_-".contains(*letter);
         let plain: String = given.chars().filter(is_plain).take(CALL_NAME_CHARS_MAX).collect();
@@ -95,42 +91,30 @@ impl SessionLog {
         name
     }
 
-    /// Records rows, of which the caller has changed those in memory.
+    /// Records rows that the caller has already changed in memory.
     pub(crate) async fn record_rows(
         &self,
         records: Vec<SessionRecord>,
-        firmness: SessionDurability,
+        durability: SessionDurability,
     ) -> Result<(), AgentError> {
-        record_all(&self.context, records, firmness).await
+        record_all(&self.context, records, durability).await
     }
 
-    /// Returns the record of the chat's row as it is now.
+    /// Returns a record of the session's present row.
     pub(crate) fn row_record(&mut self) -> SessionRecord {
         self.row.updated_at_ms = self.context.now_ms();
         SessionRecord::Session(self.row.clone())
     }
 
-    /// Says how the chat stands.
+    /// Records the status of the session.
     pub(crate) async fn set_status(
         &mut self,
         status: SessionStatus,
-        firmness: SessionDurability,
+        durability: SessionDurability,
     ) -> Result<(), AgentError> {
         self.row.status = status;
         let record = self.row_record();
-        self.record_rows(vec![record], firmness).await
-    }
-
-    /// Says how the chat stands, and that an answer of nothing was the last one.
-    pub(crate) async fn set_status_with_failure(
-        &mut self,
-        status: SessionStatus,
-        unsaid: SessionMessage,
-    ) -> Result<(), AgentError> {
-        self.row.status = status;
-        let record = self.row_record();
-        let entry = TranscriptEntry { message: unsaid, parts: Vec::new() };
-        self.append_message(entry, vec![record], SessionDurability::Durable).await
+        self.record_rows(vec![record], durability).await
     }
 
     /// Returns a message without parts.
@@ -154,7 +138,7 @@ impl SessionLog {
         }
     }
 
-    /// Returns an answer of nothing, because it failed before anything of it came.
+    /// Returns an empty answer that failed before any of it arrived.
     pub(crate) fn failed_message(&self, why: String) -> SessionMessage {
         SessionMessage {
             finish: Some(MessageFinish::Error),
@@ -164,7 +148,7 @@ impl SessionLog {
         }
     }
 
-    /// Returns a part of a message, of nothing yet.
+    /// Returns an empty part of a message.
     pub(crate) fn new_part(&self, message: &MessageId, kind: PartKind) -> MessagePart {
         let now_ms = self.context.now_ms();
         MessagePart {
@@ -185,13 +169,13 @@ impl SessionLog {
         }
     }
 
-    /// Returns a message of one text.
+    /// Returns a message with one text.
     pub(crate) fn text_entry(&self, message: SessionMessage, text: String) -> TranscriptEntry {
         let part = MessagePart { text: Some(text), ..self.new_part(&message.id, PartKind::Text) };
         TranscriptEntry { message, parts: vec![part] }
     }
 
-    /// Adds what a person says. The first of it gives the chat its title.
+    /// Appends a person's prompt. The first prompt gives the session its title.
     pub(crate) async fn append_prompt(&mut self, text: String) -> Result<(), AgentError> {
         if self.row.title.is_none() {
             let line = text.lines().map(str::trim).find(|line| !line.is_empty());
@@ -203,7 +187,7 @@ impl SessionLog {
         self.append_message(entry, vec![session], SessionDurability::Ordered).await
     }
 
-    /// Tells the model something that no person said, together with rows of the chats that it is about.
+    /// Appends a notice from haft to the model, and records rows of the sessions that it reports on.
     pub(crate) async fn append_notice(
         &mut self,
         text: String,
@@ -216,28 +200,26 @@ impl SessionLog {
         Ok(())
     }
 
-    /// Adds a message with its parts, behind other rows.
+    /// Appends a message with its parts. `records` come before it.
     pub(crate) async fn append_message(
         &mut self,
         entry: TranscriptEntry,
         mut records: Vec<SessionRecord>,
-        firmness: SessionDurability,
+        durability: SessionDurability,
     ) -> Result<(), AgentError> {
         records.push(SessionRecord::Message(entry.message.clone()));
         records.extend(entry.parts.iter().cloned().map(SessionRecord::Part));
         self.entries.push(entry);
-        self.record_rows(records, firmness).await
+        self.record_rows(records, durability).await
     }
 
-    /// Counts what an answer took.
+    /// Adds the usage of an answer to the session's row.
     pub(crate) fn add_usage(&mut self, usage: ModelUsage) {
-        let all = usage_of(self.row.tokens).plus(usage);
-        self.row.tokens = tokens_of(all);
+        self.row.tokens = tokens_of(usage_of(self.row.tokens).plus(usage));
         self.row.steps = self.row.steps.saturating_add(1);
     }
 
-    /// Puts right what a process left that was killed while an answer came: the answer is as long as it is, and none of its
-    /// calls was made.
+    /// Ends an answer that was arriving when its process was killed. None of its calls was made.
     pub(crate) async fn finish_interrupted_answer(&mut self) -> Result<(), AgentError> {
         let now_ms = self.context.now_ms();
         let mut records = Vec::new();
@@ -254,34 +236,33 @@ impl SessionLog {
             }
         }
         if records.is_empty() {
-            Ok(())
-        } else {
-            self.record_rows(records, SessionDurability::Ordered).await
+            return Ok(());
         }
+        self.record_rows(records, SessionDurability::Ordered).await
     }
 }
 
-/// Records rows of a chat in their order: as many as the journal takes at once, and then the next ones.
+/// Records rows of a session in their order, in chunks that the journal accepts.
 pub(crate) async fn record_all(
-    core: &AgentSessionContext,
+    context: &AgentSessionContext,
     mut records: Vec<SessionRecord>,
-    firmness: SessionDurability,
+    durability: SessionDurability,
 ) -> Result<(), AgentError> {
     while records.len() > RECORDS_AT_ONCE {
         let rest = records.split_off(RECORDS_AT_ONCE);
-        core.run.record_session(records, firmness).await?;
+        context.run.record_session(records, durability).await?;
         records = rest;
     }
-    Ok(core.run.record_session(records, firmness).await?)
+    Ok(context.run.record_session(records, durability).await?)
 }
 
-/// Returns what a row counts as a model does.
+/// Returns the tokens of a row as the usage of a model.
 pub(crate) fn usage_of(tokens: TokenCounts) -> ModelUsage {
     let TokenCounts { input, output, reasoning, cache_read, cache_write } = tokens;
     ModelUsage { input, output, reasoning, cache_read, cache_write }
 }
 
-/// Returns what a model counts as a row does, which no database counts further than this in.
+/// Returns the usage of a model as the tokens of a row. Databases store at most `i64::MAX`.
 pub(crate) fn tokens_of(usage: ModelUsage) -> TokenCounts {
     let counted = |tokens: u64| tokens.min(i64::MAX.cast_unsigned());
     TokenCounts {

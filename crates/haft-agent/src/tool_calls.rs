@@ -57,7 +57,26 @@ pub(crate) async fn make_open_calls(
     stop: &CancellationToken,
 ) -> Result<(), AgentError> {
     let context = Arc::clone(&log.context);
-    let pending = pending_calls(log, message);
+    let registry = context.host.parts.runtime.registry();
+    let Some(entry) = log.entries.get(message) else { return Ok(()) };
+    let pending_call = |(part_index, part): (usize, &MessagePart)| {
+        if part.state != Some(PartState::InputAvailable) {
+            return None;
+        }
+        let tool = part.tool.clone()?;
+        let contract = registry.contract(&tool);
+        Some(PendingToolCall {
+            part_index,
+            id: part.tool_call_id.clone()?,
+            arguments: parse_arguments(part.input_json.as_deref().unwrap_or_default()),
+            // An unknown tool does nothing.
+            effect: contract.map_or(Effect::Read, |contract| contract.effect),
+            is_delegation: contract.is_some_and(|contract| contract.delegates),
+            kind: contract.map_or(ToolKind::Other, |contract| contract.kind),
+            tool,
+        })
+    };
+    let pending: Vec<_> = entry.parts.iter().enumerate().filter_map(pending_call).collect();
     for call in &pending {
         let input = match &call.arguments {
             ToolCallArguments::Object(input) => input.clone(),
@@ -98,29 +117,6 @@ pub(crate) async fn make_open_calls(
 
 /// The reason for dropping a call that a killed process had not begun.
 const SUPERSEDED: &str = "haft ended before it was begun, and was asked for something else since";
-
-fn pending_calls(log: &SessionLog, message: usize) -> Vec<PendingToolCall> {
-    let registry = log.context.host.parts.runtime.registry();
-    let Some(entry) = log.entries.get(message) else { return Vec::new() };
-    let pending_call = |(part_index, part): (usize, &MessagePart)| {
-        if part.state != Some(PartState::InputAvailable) {
-            return None;
-        }
-        let tool = part.tool.clone()?;
-        let contract = registry.contract(&tool);
-        Some(PendingToolCall {
-            part_index,
-            id: part.tool_call_id.clone()?,
-            arguments: parse_arguments(part.input_json.as_deref().unwrap_or_default()),
-            // An unknown tool does nothing.
-            effect: contract.map_or(Effect::Read, |contract| contract.effect),
-            is_delegation: contract.is_some_and(|contract| contract.delegates),
-            kind: contract.map_or(ToolKind::Other, |contract| contract.kind),
-            tool,
-        })
-    };
-    entry.parts.iter().enumerate().filter_map(pending_call).collect()
-}
 
 /// Divides calls into groups. The calls of one group are made at the same time; the groups keep the order of the calls.
 fn group_calls(calls: Vec<PendingToolCall>) -> Vec<Vec<PendingToolCall>> {
@@ -193,16 +189,13 @@ async fn make_call(
     let input = match &pending.arguments {
         ToolCallArguments::Object(input) => input.clone(),
         ToolCallArguments::Malformed { problem, .. } => {
-            let tool = &pending.tool;
-            return Ok(Envelope::Error {
-                error_text: format!(
-                    "{tool} was not called, because its arguments cannot be read: {problem}"
-                ),
-                metadata: EnvelopeMetadata {
-                    code: Some(ErrorCode::InvalidInput),
-                    ..EnvelopeMetadata::default()
-                },
-            });
+            let error_text = format!(
+                "{} was not called, because its arguments cannot be read: {problem}",
+                pending.tool
+            );
+            let code = Some(ErrorCode::InvalidInput);
+            let metadata = EnvelopeMetadata { code, ..EnvelopeMetadata::default() };
+            return Ok(Envelope::Error { error_text, metadata });
         }
     };
     let asker = NotifyingAsker { context: Arc::clone(context), id: pending.id.clone() };
@@ -305,10 +298,10 @@ impl Asker for NotifyingAsker {
         })
     }
 
-    fn elicit(&self, inquiry: Elicitation) -> BoxFuture<'_, ElicitationReply> {
+    fn elicit(&self, elicitation: Elicitation) -> BoxFuture<'_, ElicitationReply> {
         Box::pin(async move {
             let mut question = self.begin_ask_event();
-            let reply = self.inner_asker().elicit(inquiry).await;
+            let reply = self.inner_asker().elicit(elicitation).await;
             question.answer = match &reply {
                 ElicitationReply::Answers(_) => "answers",
                 ElicitationReply::Dismissed(_) => "dismissed",

@@ -106,22 +106,18 @@ pub(crate) fn model_messages(entries: &[&TranscriptEntry], model: &str) -> Vec<M
 pub(crate) fn tool_call(part: &MessagePart) -> Option<ToolCall> {
     let input = part.input_json.as_deref().filter(|_| part.kind == PartKind::Tool)?;
     let signatures = part.signatures_json.as_deref().unwrap_or("[]");
+    // Every provider accepts letters, digits, `_` and `-`.
+    let plain = |letter: char| {
+        if letter.is_ascii_alphanumeric() || letter == '-' { letter } else { '_' }
+    };
+    let name: String = part.tool.as_deref()?.chars().take(NAME_CHARS_MAX).map(plain).collect();
     Some(ToolCall {
         id: part.tool_call_id.clone()?,
-        name: plain_name(part.tool.as_deref()?),
+        name: if name.is_empty() { "_".to_owned() } else { name },
         arguments: parse_arguments(input),
         // Signatures that cannot be parsed belong to another model. The call is valid without them.
         signatures: serde_json::from_str(signatures).unwrap_or_default(),
     })
-}
-
-/// Returns a tool name that every provider accepts: letters, digits, `_` and `-`.
-fn plain_name(name: &str) -> String {
-    let plain = |letter: char| {
-        if letter.is_ascii_alphanumeric() || letter == '-' { letter } else { '_' }
-    };
-    let plain: String = name.chars().take(NAME_CHARS_MAX).map(plain).collect();
-    if plain.is_empty() { "_".to_owned() } else { plain }
 }
 
 /// The longest tool name, in characters, that every provider accepts.

@@ -75,7 +75,27 @@ pub(crate) async fn run_turn(
                 failed_message: None,
             };
             let end = turn.run(prompt).await;
-            let recorded = turn.record_end(&end).await;
+            if matches!(end, Ok(TurnEnd::Aborted)) {
+                context.background.stop_all();
+            }
+            turn.log.row.status = match &end {
+                _ if turn.log.row.parent_id.is_none() => SessionStatus::Idle,
+                // Another turn will report the task's own subagents. If this process dies first, the next one must resume the task.
+                Ok(TurnEnd::Done { .. }) if context.background.has_any() => SessionStatus::Running,
+                Ok(TurnEnd::Done { .. }) => SessionStatus::Completed,
+                Ok(TurnEnd::Aborted) => SessionStatus::Aborted,
+                Ok(TurnEnd::StepsSpent | TurnEnd::OutputCut | TurnEnd::Refused { .. }) | Err(_) => {
+                    SessionStatus::Failed
+                }
+            };
+            let records = vec![turn.log.row_record()];
+            let recorded = match turn.failed_message {
+                None => turn.log.record_rows(records, SessionDurability::Durable).await,
+                Some(message) => {
+                    let entry = TranscriptEntry { message, parts: Vec::new() };
+                    turn.log.append_message(entry, records, SessionDurability::Durable).await
+                }
+            };
             usage = turn.usage;
             *row = turn.log.row;
             // If both failed, the first failure is the one to report.
@@ -142,8 +162,24 @@ impl AgentTurn {
                 if since_prompt.filter(is_notice).count() > TOLD_MAX {
                     return Ok(TurnEnd::StepsSpent);
                 }
-                if let Some(end) = self.continue_last_turn().await? {
-                    return Ok(end);
+                let is_spoken = |entry: &&TranscriptEntry| {
+                    entry.message.kind != MessageKind::Summary && !entry.is_failed_answer()
+                };
+                let Some(last) = self.log.entries.iter().rev().find(is_spoken) else {
+                    return Ok(TurnEnd::Done { text: String::new() });
+                };
+                let notice = match (last.message.role, last.message.finish) {
+                    (MessageRole::User, _) | (_, Some(MessageFinish::ToolCalls)) => None,
+                    (_, Some(MessageFinish::Stop | MessageFinish::Other)) => {
+                        return Ok(TurnEnd::Done { text: last.text() });
+                    }
+                    (_, Some(MessageFinish::Length)) => Some(CUT),
+                    (_, Some(MessageFinish::Interrupted) | None) => Some(INTERRUPTED),
+                    (_, Some(MessageFinish::Aborted)) => Some(STOPPED),
+                    (_, Some(MessageFinish::Error)) => Some(BROKE_OFF),
+                };
+                if let Some(notice) = notice {
+                    self.log.append_notice(notice.to_owned(), Vec::new()).await?;
                 }
             }
         }
@@ -163,36 +199,6 @@ impl AgentTurn {
             }
         }
         Ok(TurnEnd::StepsSpent)
-    }
-
-    /// Gives the model a notice to continue from, or returns how the last turn ended.
-    async fn continue_last_turn(&mut self) -> Result<Option<TurnEnd>, AgentError> {
-        let is_spoken = |entry: &&TranscriptEntry| {
-            entry.message.kind != MessageKind::Summary && !entry.is_failed_answer()
-        };
-        let Some(last) = self.log.entries.iter().rev().find(is_spoken) else {
-            return Ok(Some(TurnEnd::Done { text: String::new() }));
-        };
-        let notice = match (last.message.role, last.message.finish) {
-            (MessageRole::User, _) | (MessageRole::Assistant, Some(MessageFinish::ToolCalls)) => {
-                return Ok(None);
-            }
-            (MessageRole::Assistant, Some(MessageFinish::Stop | MessageFinish::Other)) => {
-                return Ok(Some(TurnEnd::Done { text: last.text() }));
-            }
-            (MessageRole::Assistant, Some(MessageFinish::Length)) => {
-                "Your last answer was cut because it reached its greatest length. Continue where it stops."
-            }
-            (MessageRole::Assistant, Some(MessageFinish::Interrupted) | None) => {
-                "haft ended while your last answer was arriving. The answer is incomplete, and none of its calls was made. Continue."
-            }
-            (MessageRole::Assistant, Some(MessageFinish::Aborted)) => {
-                "Your last answer was stopped. Continue it now. Some of its calls were not made; their results say so."
-            }
-            (MessageRole::Assistant, Some(MessageFinish::Error)) => BROKE_OFF,
-        };
-        self.log.append_notice(notice.to_owned(), Vec::new()).await?;
-        Ok(None)
     }
 
     /// Reports ended background subagents to the model.
@@ -319,31 +325,12 @@ impl AgentTurn {
             }
         }
     }
-
-    async fn record_end(&mut self, end: &Result<TurnEnd, AgentError>) -> Result<(), AgentError> {
-        if matches!(end, Ok(TurnEnd::Aborted)) {
-            self.log.context.background.stop_all();
-        }
-        let is_task = self.log.row.parent_id.is_some();
-        let status = match end {
-            _ if !is_task => SessionStatus::Idle,
-            // Another turn will report the task's own subagents. If this process dies first, the next one must resume the task.
-            Ok(TurnEnd::Done { .. }) if self.log.context.background.has_any() => {
-                SessionStatus::Running
-            }
-            Ok(TurnEnd::Done { .. }) => SessionStatus::Completed,
-            Ok(TurnEnd::Aborted) => SessionStatus::Aborted,
-            Ok(TurnEnd::StepsSpent | TurnEnd::OutputCut | TurnEnd::Refused { .. }) | Err(_) => {
-                SessionStatus::Failed
-            }
-        };
-        match self.failed_message.take() {
-            Some(message) => self.log.set_status_with_failure(status, message).await,
-            None => self.log.set_status(status, SessionDurability::Durable).await,
-        }
-    }
 }
 
-/// The notice to the model after an answer broke off.
+/// The notices from which the model continues an answer that broke off, was cut, was interrupted or was stopped.
 const BROKE_OFF: &str =
     "Your last answer broke off before its end, and none of its calls was made. Continue.";
+const CUT: &str =
+    "Your last answer was cut because it reached its greatest length. Continue where it stops.";
+const INTERRUPTED: &str = "haft ended while your last answer was arriving. The answer is incomplete, and none of its calls was made. Continue.";
+const STOPPED: &str = "Your last answer was stopped. Continue it now. Some of its calls were not made; their results say so.";

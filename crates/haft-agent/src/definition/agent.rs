@@ -1,4 +1,4 @@
-//! One agent as data. How a file says it is not here.
+//! One agent as data. The module `read` parses its file.
 
 use std::path::PathBuf;
 
@@ -12,33 +12,33 @@ pub(crate) const SUMMARY: &str = "summary";
 /// An agent.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AgentDefinition {
-    /// Its name: that of its file.
+    /// The name, which is that of its file.
     pub name: String,
-    /// What it is good for, on one line.
+    /// Its purpose, on one line.
     pub description: String,
-    /// Who has it work.
+    /// Who can use it.
     pub mode: AgentMode,
     /// The model of the agent, as `provider/name`. Without one, the agent uses the model of its caller.
     pub model: Option<String>,
-    /// The tools that it keeps, by id or by glob; without any list, all that there are.
+    /// Its tools, by id or by glob. Without a list, the agent has all tools.
     pub tools: Option<Vec<String>>,
-    /// What its calls reach at most; without it, what everybody's may.
+    /// The maximum capabilities of its calls. Without them, it has those of its host.
     pub requires: Option<RequirementSet>,
-    /// Rules that hold beside all others, of which the strictest decides.
+    /// Rules in addition to all others. The strictest rule decides.
     pub permissions: Vec<Rule>,
-    /// Whether its work for others is a session that people find, or only what became of a task.
+    /// Whether its sessions as a subagent are listed.
     pub inspectable: bool,
-    /// Answers of the model in one turn, at most.
+    /// The maximum of answers of the model in one turn.
     pub max_steps: Option<u32>,
-    /// What the model is told first.
+    /// The beginning of the system prompt.
     pub prompt: String,
-    /// Where it was found.
+    /// The place where it was found.
     pub source: AgentSource,
-    /// The file that says all this; a bundled one has none.
+    /// Its file. A bundled agent has none.
     pub file: Option<PathBuf>,
 }
 
-/// Who has an agent work.
+/// Who can use an agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AgentMode {
@@ -48,60 +48,54 @@ pub enum AgentMode {
     Subagent,
     /// Either.
     All,
-    /// The loop itself. No file can say so.
+    /// Only haft itself. Files cannot choose this mode.
     Internal,
 }
 
-/// Where an agent was found.
+/// The place where an agent was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AgentSource {
-    /// In the workspace.
+    /// The workspace.
     Workspace,
-    /// In the user's configuration.
+    /// The user's configuration.
     User,
-    /// In the program.
+    /// The program.
     Bundled,
 }
 
-/// What of an agent's file names tools, and what tools need.
+/// The field of an agent's file that names a tool or capability.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AgentFileReferenceField {
     /// `tools`: tools, by id or by glob.
     Tools,
-    /// `requires.capabilities`: what tools need.
+    /// `requires.capabilities`: capabilities.
     Capabilities,
-    /// The `permission` of a rule: a tool or what one needs, also by glob.
+    /// The `permission` of a rule: a tool or capability, or a glob.
     Permissions,
 }
 
 impl AgentDefinition {
-    /// Returns whether the agent keeps a tool, as far as its own list says.
+    /// Returns whether the agent's list contains a tool.
     pub fn allows_tool(&self, tool: &ToolId) -> bool {
         let Some(tools) = &self.tools else { return true };
-        // What is no list of tools keeps none; it is refused when the agent is read.
+        // An invalid list is refused when the file is parsed. Here it contains no tool.
         ToolScope::compile(tools).is_ok_and(|scope| scope.contains(tool))
     }
 }
 
 impl AgentMode {
-    /// Returns whether a person can have the agent work.
+    /// Returns whether a person can talk to the agent.
     pub fn is_primary(self) -> bool {
-        match self {
-            Self::Primary | Self::All => true,
-            Self::Subagent | Self::Internal => false,
-        }
+        matches!(self, Self::Primary | Self::All)
     }
 
-    /// Returns whether another agent can have it work.
+    /// Returns whether another agent can delegate to it.
     pub fn is_subagent(self) -> bool {
-        match self {
-            Self::Subagent | Self::All => true,
-            Self::Primary | Self::Internal => false,
-        }
+        matches!(self, Self::Subagent | Self::All)
     }
 
-    /// Returns the mode as it is written.
+    /// Returns the mode as files spell it.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Primary => "primary",

@@ -1,5 +1,5 @@
-//! Reading a directory of agents, which may be a stranger's: nothing but a file is opened, no link leads out of a
-//! workspace, and how much is read is bounded.
+//! Reads a directory of agents, which may be untrusted: only regular files are opened, no link leads out of a workspace, and sizes
+//! are bounded.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -7,16 +7,16 @@ use std::path::{Path, PathBuf};
 
 use crate::limits::{AGENT_BYTES_MAX, AGENT_ENTRIES_MAX};
 
-/// What ends the name of an agent's file.
+/// The end of an agent's file name.
 const SUFFIX: &str = ".md";
-/// A file that tells people of a directory and is no agent, whatever stands in it.
+/// A file that describes the directory to people. It is never an agent.
 const README: &str = "README.md";
 
 /// A file that may be an agent's.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct AgentFile {
     pub(super) path: PathBuf,
-    /// The name without its end.
+    /// The file name without its end.
     pub(super) name: String,
 }
 
@@ -28,7 +28,7 @@ pub(super) struct AgentFiles {
     pub(super) has_more: bool,
 }
 
-/// Returns the files of a directory that may be agents; none if there is no such directory.
+/// Returns the files of a directory that may be agents. A directory that does not exist has none.
 pub(super) fn files(directory: &Path) -> Result<AgentFiles, String> {
     let unreadable = |err: &io::Error| format!("expected a directory of agents: {err}");
     let listed = match std::fs::read_dir(directory) {
@@ -49,7 +49,7 @@ pub(super) fn files(directory: &Path) -> Result<AgentFiles, String> {
     Ok(found)
 }
 
-/// Returns the file at a path if its name is one that agents have.
+/// Returns the file at a path if its name is valid for an agent.
 pub(super) fn agent_file(path: PathBuf) -> Option<AgentFile> {
     let file_name = path.file_name()?.to_str()?;
     let name = file_name.strip_suffix(SUFFIX)?;
@@ -60,8 +60,7 @@ pub(super) fn agent_file(path: PathBuf) -> Option<AgentFile> {
     Some(AgentFile { path, name })
 }
 
-/// Returns what a file says. Within a workspace a link that leads out of it is not followed: what lies there is none of the
-/// model's business.
+/// Returns the content of a file. In a workspace, a link that leads out of it is not followed, because the model may not read there.
 pub(super) fn read(path: &Path, workspace: Option<&Path>) -> Result<Vec<u8>, String> {
     let unreadable = |err: io::Error| format!("cannot be read: {err}");
     let canonical = path.canonicalize().map_err(unreadable)?;

@@ -1,5 +1,5 @@
-//! Fields of front matter, read one by one: what has another form than expected is noted with its line, and reading goes on,
-//! so that all mistakes are told at once.
+//! Parses the fields of front matter. Each mistake is noted with its line and parsing continues, so that all mistakes are reported at
+//! once.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use haft_contract::cut;
 
 use super::agent::AgentFileReferenceField;
 
-/// What is repeated of a text that is wrong, in characters.
+/// The longest quotation of a wrong text, in characters.
 const SHOWN_CHARS_MAX: usize = 80;
 
 /// One mistake.
@@ -25,7 +25,7 @@ pub(super) struct AgentFileFault {
 #[derive(Debug, Default)]
 pub(super) struct AgentFileFaults(Vec<AgentFileFault>);
 
-/// A text and where it stands.
+/// A text and its line.
 pub(super) struct FrontMatterText {
     pub(super) line: u64,
     pub(super) text: String,
@@ -48,7 +48,7 @@ impl From<FrontMatterFault> for AgentFileFault {
     }
 }
 
-/// Something that a file names, and where it stands.
+/// A name in a file, and its line.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct FrontMatterReference {
     pub(super) line: u64,
@@ -71,7 +71,7 @@ impl AgentFileFaults {
         self.0
     }
 
-    /// Returns the fields of a table, without those that nobody knows.
+    /// Returns the known fields of a table, and reports the others.
     pub(super) fn known_fields(
         &mut self,
         fields: Vec<FrontMatterField>,
@@ -212,12 +212,12 @@ impl AgentFileFaults {
     }
 }
 
-/// Returns a key with what it belongs to.
+/// Returns a key with the keys around it.
 pub(super) fn join_key(place: &str, key: &str) -> String {
     if place.is_empty() { key.to_owned() } else { format!("{place}.{key}") }
 }
 
-/// Returns a text that is wrong as it is repeated.
+/// Returns a quotation of a wrong text.
 pub(super) fn shorten_text(text: &str) -> String {
     format!("{:?}", cut(text, SHOWN_CHARS_MAX))
 }

@@ -1,5 +1,5 @@
-//! Which agents there are: those of the workspace, then the user's, then the program's. A workspace that nobody trusted may
-//! add agents; taking the place of one, or naming a model, would widen what its user decided.
+//! Finds the agents: those of the workspace, of the user and of the program, in this order. A workspace that the user has not trusted
+//! may only add agents. Replacing an agent or choosing a model would widen what the user decided.
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,7 @@ use super::read::{self, ParsedAgentFile};
 use super::registry::{AgentDirectories, AgentFileReference, AgentRegistry, WorkspaceTrust};
 use crate::limits::{AGENT_ENTRIES_MAX, AGENTS_MAX};
 
-/// Where the agents of a workspace lie in it.
+/// The directory of agents in a workspace.
 const DIRECTORY: &str = "agents";
 /// The agents of the program.
 const BUNDLED: [(&str, &str); 5] = [
@@ -24,29 +24,27 @@ const BUNDLED: [(&str, &str); 5] = [
 ];
 
 impl AgentRegistry {
-    /// Returns these agents; of one name the first. Where none of them is `summary`, the bundled one summarises conversations
-    /// that get too long.
+    /// Returns these agents. Of several with one name, the first counts. Without an agent `summary`, the bundled one is added.
     pub fn from_definitions(definitions: impl IntoIterator<Item = AgentDefinition>) -> Self {
         let mut found = Self::default();
         for definition in definitions {
             found.add(definition);
         }
         if found.get(SUMMARY).is_none() {
-            bundled_agent(SUMMARY).into_iter().for_each(|agent| found.add(agent));
+            let bundled = bundled_agents().agents.into_iter();
+            bundled.filter(|agent| agent.name == SUMMARY).for_each(|agent| found.add(agent));
         }
         found
     }
 }
 
-/// Finds the agents of all places. Of two with one name the nearest counts: the workspace's before the user's, and those
-/// before the program's. Reads the file system.
+/// Finds the agents of all directories. Of several with one name, the workspace's comes first, then the user's, then the
+/// program's. Reads the file system.
 pub fn find_agents(places: &AgentDirectories) -> AgentRegistry {
     let mut workspace = LoadedAgents::default();
-    if let Some(root) = &places.root {
-        // What has no canonical form is not there.
-        if let Ok(root) = root.canonicalize() {
-            workspace.load_directory(&root.join(DIRECTORY), AgentSource::Workspace, Some(&root));
-        }
+    // A root without a canonical path does not exist.
+    if let Some(Ok(root)) = places.root.as_ref().map(|root| root.canonicalize()) {
+        workspace.load_directory(&root.join(DIRECTORY), AgentSource::Workspace, Some(&root));
     }
     let mut user = LoadedAgents::default();
     if let Some(directory) = &places.user {
@@ -58,12 +56,30 @@ pub fn find_agents(places: &AgentDirectories) -> AgentRegistry {
     let files: Vec<AgentDefinition> = match places.trust {
         WorkspaceTrust::Trusted => workspace.agents.into_iter().chain(user.agents).collect(),
         WorkspaceTrust::Untrusted => {
-            let own = user.agents.iter().chain(&bundled.agents);
-            let own: Vec<&str> = own.map(|agent| agent.name.as_str()).collect();
-            let narrow = |agent| restrict_untrusted_agent(agent, &own, &mut problems);
-            let narrow: Vec<_> = workspace.agents.into_iter().filter_map(narrow).collect();
-            // Where there are too many, those of a stranger are left out.
-            user.agents.into_iter().chain(narrow).collect()
+            let mut added = Vec::new();
+            for agent in workspace.agents {
+                let mut others = user.agents.iter().chain(&bundled.agents);
+                if others.any(|other| other.name == agent.name) {
+                    let message = format!(
+                        "there is another agent called {}, and this one may not take its place, because this workspace is \
+                         not trusted: it is left out. Rename it, or trust the workspace's haft.toml",
+                        agent.name
+                    );
+                    problems.push(warning(&agent, message));
+                    continue;
+                }
+                // A model's provider reads the outputs of tools and is paid.
+                if let Some(model) = &agent.model {
+                    let message = format!(
+                        "this workspace is not trusted, so its agents do not choose a model: {model} is not used. Trust the \
+                         workspace's haft.toml, or keep the agent in your own configuration"
+                    );
+                    problems.push(warning(&agent, message));
+                }
+                added.push(AgentDefinition { model: None, ..agent });
+            }
+            // If there are too many agents, those of the workspace are left out.
+            user.agents.into_iter().chain(added).collect()
         }
     };
     problems.extend(user.problems.into_iter().chain(bundled.problems));
@@ -74,36 +90,28 @@ pub fn find_agents(places: &AgentDirectories) -> AgentRegistry {
             continue;
         }
         let message = format!("more than {AGENTS_MAX} agents: this one is left out");
-        problems.push(problem(ProblemSeverity::Warning, &agent, message));
+        problems.push(warning(&agent, message));
     }
     bundled.agents.into_iter().for_each(|agent| found.add(agent));
     found.problems = problems;
-    // What is left out, or hidden, names nothing that counts.
+    // References of agents that are left out or hidden do not count.
     let files = |file: &Path| found.agents.iter().any(|agent| agent.file.as_deref() == Some(file));
     found.references = named.filter(|named| files(&named.file)).collect();
     found
 }
 
-/// Looks a directory of agents over, or one file, whatever else there is.
+/// Checks one directory of agents or one file, without all others.
 pub fn check_agent_files(place: &Path) -> AgentRegistry {
     let mut layer = LoadedAgents::default();
     if place.is_dir() {
         layer.load_directory(place, AgentSource::User, None);
+    } else if let Some(file) = directory::agent_file(place.to_path_buf()).filter(|_| place.exists())
+    {
+        layer.load_file(file, AgentSource::User, None);
     } else {
+        let found = if place.exists() { "a file of another name" } else { "nothing" };
         let expected = "expected a file NAME.md or a directory of such files";
-        match directory::agent_file(place.to_path_buf()) {
-            _ if !place.exists() => {
-                layer.push_error(
-                    place,
-                    AgentFileFault::new(None, format!("{expected}, found nothing")),
-                );
-            }
-            Some(file) => layer.load_file(file, AgentSource::User, None),
-            None => layer.push_error(
-                place,
-                AgentFileFault::new(None, format!("{expected}, found a file of another name")),
-            ),
-        }
+        layer.push_error(place, format!("{expected}, found {found}"));
     }
     let LoadedAgents { agents, problems, references: named } = layer;
     let mut found = AgentRegistry { problems, references: named, ..AgentRegistry::default() };
@@ -111,7 +119,7 @@ pub fn check_agent_files(place: &Path) -> AgentRegistry {
     found
 }
 
-/// The agents of one place.
+/// The agents of one directory.
 #[derive(Default)]
 struct LoadedAgents {
     agents: Vec<AgentDefinition>,
@@ -123,7 +131,7 @@ impl LoadedAgents {
     fn load_directory(&mut self, directory: &Path, source: AgentSource, workspace: Option<&Path>) {
         let found = match directory::files(directory) {
             Ok(found) => found,
-            Err(message) => return self.push_error(directory, AgentFileFault::new(None, message)),
+            Err(message) => return self.push_error(directory, message),
         };
         if found.has_more {
             self.problems.push(FileProblem {
@@ -144,32 +152,23 @@ impl LoadedAgents {
         let AgentFile { path, name } = file;
         let bytes = match directory::read(&path, workspace) {
             Ok(bytes) => bytes,
-            Err(message) => return self.push_error(&path, AgentFileFault::new(None, message)),
+            Err(message) => return self.push_error(&path, message),
         };
         match read::parse_definition(&name, &bytes, source) {
             Ok(ParsedAgentFile { agent, references: named }) => {
-                self.references.extend(named.into_iter().map(
-                    |FrontMatterReference { line, field, name }| AgentFileReference {
-                        file: path.clone(),
-                        line,
-                        field,
-                        name,
-                    },
-                ));
+                self.references.extend(named.into_iter().map(|named| {
+                    let FrontMatterReference { line, field, name } = named;
+                    AgentFileReference { file: path.clone(), line, field, name }
+                }));
                 self.agents.push(AgentDefinition { file: Some(path), ..agent });
             }
-            Err(faults) => faults.into_iter().for_each(|fault| self.push_error(&path, fault)),
+            Err(faults) => self.problems.extend(faults.into_iter().map(|it| it.in_file(&path))),
         }
     }
 
-    fn push_error(&mut self, file: &Path, fault: AgentFileFault) {
-        self.problems.push(fault.in_file(file));
+    fn push_error(&mut self, file: &Path, message: String) {
+        self.problems.push(AgentFileFault::new(None, message).in_file(file));
     }
-}
-
-/// Returns the agent of this name that the program brings along.
-pub(super) fn bundled_agent(name: &str) -> Option<AgentDefinition> {
-    bundled_agents().agents.into_iter().find(|agent| agent.name == name)
 }
 
 fn bundled_agents() -> LoadedAgents {
@@ -179,40 +178,15 @@ fn bundled_agents() -> LoadedAgents {
             Ok(read) => layer.agents.push(read.agent),
             Err(faults) => {
                 let file = PathBuf::from(format!("(bundled) {name}"));
-                faults.into_iter().for_each(|fault| layer.push_error(&file, fault));
+                layer.problems.extend(faults.into_iter().map(|fault| fault.in_file(&file)));
             }
         }
     }
     layer
 }
 
-/// Returns what holds of an agent of a workspace that nobody trusted, if anything does.
-fn restrict_untrusted_agent(
-    agent: AgentDefinition,
-    own: &[&str],
-    problems: &mut Vec<FileProblem>,
-) -> Option<AgentDefinition> {
-    if own.contains(&agent.name.as_str()) {
-        let message = format!(
-            "there is another agent called {}, and this one may not take its place, because nobody trusted this \
-             workspace: it is left out. Rename it, or trust the workspace's haft.toml",
-            agent.name
-        );
-        problems.push(problem(ProblemSeverity::Warning, &agent, message));
-        return None;
-    }
-    // Whoever names the model decides who reads what tools answer, and who is paid.
-    if let Some(model) = &agent.model {
-        let message = format!(
-            "nobody trusted this workspace, so its agents do not choose a model: {model} is not used. Trust the \
-             workspace's haft.toml, or keep the agent in your own configuration"
-        );
-        problems.push(problem(ProblemSeverity::Warning, &agent, message));
-    }
-    Some(AgentDefinition { model: None, ..agent })
-}
-
-fn problem(severity: ProblemSeverity, agent: &AgentDefinition, message: String) -> FileProblem {
+fn warning(agent: &AgentDefinition, message: String) -> FileProblem {
     let bundled = || PathBuf::from(format!("(bundled) {}", agent.name));
-    FileProblem { severity, file: agent.file.clone().unwrap_or_else(bundled), line: None, message }
+    let file = agent.file.clone().unwrap_or_else(bundled);
+    FileProblem { severity: ProblemSeverity::Warning, file, line: None, message }
 }

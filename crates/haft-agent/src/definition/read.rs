@@ -1,4 +1,4 @@
-//! One file: its front matter field by field, and the prompt below it.
+//! Parses one file: the fields of its front matter, and the prompt below it.
 
 use std::path::PathBuf;
 
@@ -14,7 +14,7 @@ use super::fields::{
 use super::requires::requires;
 use crate::limits::{AGENT_DESCRIPTION_CHARS_MAX, AGENT_NAME_CHARS_MAX, AGENT_STEPS_MAX};
 
-/// All that an agent may say of itself.
+/// The keys of an agent's front matter.
 const KEYS: [&str; 8] = [
     "description",
     "mode",
@@ -28,7 +28,7 @@ const KEYS: [&str; 8] = [
 /// The fields of a rule.
 const RULE_KEYS: [&str; 3] = ["permission", "pattern", "action"];
 
-/// What the front matter says, as far as it can be read.
+/// The valid fields of the front matter.
 #[derive(Default)]
 struct AgentFrontMatter {
     description: Option<String>,
@@ -42,16 +42,16 @@ struct AgentFrontMatter {
     references: Vec<FrontMatterReference>,
 }
 
-/// What a file says.
+/// The content of a file.
 #[derive(Debug)]
 pub(super) struct ParsedAgentFile {
     pub(super) agent: AgentDefinition,
-    /// In the order of the lines.
+    /// Sorted by line.
     pub(super) references: Vec<FrontMatterReference>,
 }
 
 impl AgentDefinition {
-    /// Reads an agent of this name from the text of a file; all mistakes are reported at once.
+    /// Parses an agent of this name from the text of a file. Reports all mistakes at once.
     ///
     /// ```
     /// use haft_agent::{AgentDefinition, AgentMode};
@@ -70,7 +70,7 @@ impl AgentDefinition {
     }
 }
 
-/// Returns the agent that a file of this name says, or all that is wrong with it.
+/// Returns the agent in a file of this name, or all mistakes.
 pub(super) fn parse_definition(
     name: &str,
     bytes: &[u8],
@@ -79,7 +79,14 @@ pub(super) fn parse_definition(
     let one = |fault: haft::FrontMatterFault| vec![AgentFileFault::from(fault)];
     let parted = FrontMatter::split(bytes).map_err(one)?;
     let mut faults = AgentFileFaults::default();
-    check_name(name, &mut faults);
+    let starts_well = name.starts_with(|first: char| first.is_ascii_lowercase());
+    let is_plain = |one: char| one.is_ascii_lowercase() || one.is_ascii_digit() || one == '-';
+    if !starts_well || !name.chars().all(is_plain) || name.len() > AGENT_NAME_CHARS_MAX {
+        faults.push_for_file(format!(
+            "the name of an agent is that of its file: expected at most {AGENT_NAME_CHARS_MAX} lower-case letters, digits and hyphens, a letter first, found {}; rename the file",
+            shorten_text(name)
+        ));
+    }
     let fields = parted.fields().map_err(one)?;
     let declared = AgentFrontMatter::read(faults.known_fields(fields, "", &KEYS), &mut faults);
     let prompt = clean(parted.body().map_err(one)?).trim().to_owned();
@@ -93,7 +100,7 @@ pub(super) fn parse_definition(
     let Some(description) = description.filter(|_| faults.is_empty()) else {
         return Err(faults);
     };
-    // Whatever a file says of the agent that summarises, nobody else has it work.
+    // A file cannot make the summarising agent available to people or to other agents.
     let mode = if name == SUMMARY { AgentMode::Internal } else { mode.unwrap_or(AgentMode::All) };
     let agent = AgentDefinition {
         name: name.to_owned(),
@@ -110,17 +117,6 @@ pub(super) fn parse_definition(
         file: None,
     };
     Ok(ParsedAgentFile { agent, references: named })
-}
-
-fn check_name(name: &str, faults: &mut AgentFileFaults) {
-    let starts_well = name.starts_with(|first: char| first.is_ascii_lowercase());
-    let is_plain = |one: char| one.is_ascii_lowercase() || one.is_ascii_digit() || one == '-';
-    if !starts_well || !name.chars().all(is_plain) || name.len() > AGENT_NAME_CHARS_MAX {
-        faults.push_for_file(format!(
-            "the name of an agent is that of its file: expected at most {AGENT_NAME_CHARS_MAX} lower-case letters, digits and hyphens, a letter first, found {}; rename the file",
-            shorten_text(name)
-        ));
-    }
 }
 
 impl AgentFrontMatter {
@@ -151,7 +147,7 @@ impl AgentFrontMatter {
     }
 }
 
-/// A model and terminals read it, and neither is to be told anything by signs that nobody sees.
+/// Models and terminals read it, so invisible characters are removed.
 fn description(field: &FrontMatterField, faults: &mut AgentFileFaults) -> Option<String> {
     let FrontMatterText { line, text } = faults.text(field, "description")?;
     let text = clean(&text).split_whitespace().collect::<Vec<_>>().join(" ");
@@ -199,37 +195,28 @@ fn tools(
     faults: &mut AgentFileFaults,
 ) -> Vec<String> {
     let mut tools = Vec::new();
+    let is_plain =
+        |one: char| one.is_ascii_lowercase() || one.is_ascii_digit() || "_.*?".contains(one);
     for FrontMatterText { line, text } in faults.texts(field, "tools") {
-        let is_plain =
-            |one: char| one.is_ascii_lowercase() || one.is_ascii_digit() || "_.*?".contains(one);
         let lower = text.to_ascii_lowercase();
         if !text.is_empty()
             && text.chars().all(is_plain)
             && ToolScope::compile(std::slice::from_ref(&text)).is_ok()
         {
-            named.push(FrontMatterReference {
-                line,
-                field: AgentFileReferenceField::Tools,
-                name: text.clone(),
-            });
+            let field = AgentFileReferenceField::Tools;
+            named.push(FrontMatterReference { line, field, name: text.clone() });
             tools.push(text);
-        } else if !lower.is_empty() && lower != text && lower.chars().all(is_plain) {
-            faults.push_at_line(
-                line,
-                format!(
-                    "tools: expected the id of a tool, found {}: write {lower}",
-                    shorten_text(&text)
-                ),
-            );
-        } else {
-            faults.push_at_line(
-                line,
-                format!(
-                    "tools: expected the id of a tool, or a glob such as web_* or \"*\", found {}",
-                    shorten_text(&text)
-                ),
-            );
+            continue;
         }
+        let found = shorten_text(&text);
+        let message = if !lower.is_empty() && lower != text && lower.chars().all(is_plain) {
+            format!("tools: expected the id of a tool, found {found}: write {lower}")
+        } else {
+            format!(
+                "tools: expected the id of a tool, or a glob such as web_* or \"*\", found {found}"
+            )
+        };
+        faults.push_at_line(line, message);
     }
     tools
 }
@@ -266,41 +253,32 @@ fn rule(
             );
         }
     }
-    let action = action.flatten().and_then(|action| read_action(&action, faults));
-    // What has no pattern matches everything; a pattern that is no text was told of.
+    let action = action.flatten().and_then(|FrontMatterText { line, text }| {
+        let actions =
+            [("allow", RuleAction::Allow), ("ask", RuleAction::Ask), ("deny", RuleAction::Deny)];
+        let action = actions.into_iter().find(|(name, _)| *name == text);
+        if action.is_none() {
+            let found = shorten_text(&text);
+            let message = format!("permissions.action: expected allow, ask or deny, found {found}");
+            faults.push_at_line(line, message);
+        }
+        action.map(|(_, action)| action)
+    });
+    // A rule without a pattern matches everything. A pattern that is not a text is already reported.
     let pattern = pattern.map_or(Some("*".to_owned()), |pattern| Some(pattern?.text));
     let FrontMatterText { line, text: permission } = permission.flatten()?;
     let rule = Rule::new(permission.clone(), pattern?, action?);
     let scoped = [(RuleScope::Agent, rule.clone())];
     match RuleSet::compile(scoped, &PatternVariables::default(), Conditions::default()) {
         Ok(_) => {
-            named.push(FrontMatterReference {
-                line,
-                field: AgentFileReferenceField::Permissions,
-                name: permission,
-            });
+            let field = AgentFileReferenceField::Permissions;
+            named.push(FrontMatterReference { line, field, name: permission });
             Some(rule)
         }
         Err(errors) => {
             for err in errors.errors {
                 faults.push_at_line(item.line, format!("permissions: {}", err.fault));
             }
-            None
-        }
-    }
-}
-
-fn read_action(action: &FrontMatterText, faults: &mut AgentFileFaults) -> Option<RuleAction> {
-    match action.text.as_str() {
-        "allow" => Some(RuleAction::Allow),
-        "ask" => Some(RuleAction::Ask),
-        "deny" => Some(RuleAction::Deny),
-        other => {
-            let found = shorten_text(other);
-            faults.push_at_line(
-                action.line,
-                format!("permissions.action: expected allow, ask or deny, found {found}"),
-            );
             None
         }
     }

@@ -1,4 +1,4 @@
-//! The agents of some places, what is wrong with others there, and where agents are looked for.
+//! The found agents, the problems of their files, and the directories that are searched.
 
 use std::path::PathBuf;
 
@@ -8,81 +8,81 @@ use serde::Serialize;
 
 use super::agent::{AgentDefinition, AgentFileReferenceField, AgentMode, AgentSource};
 
-/// Where agents are looked for, the nearest first. The default is the program alone.
+/// The directories of agents, in the order of precedence. Without them, only the program's agents are found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AgentDirectories {
-    /// The workspace, whose directory `agents` is looked at.
+    /// The workspace, whose directory `agents` is searched.
     pub root: Option<PathBuf>,
-    /// Whether the user trusts what the workspace says of itself.
+    /// Whether the user trusts the workspace.
     pub trust: WorkspaceTrust,
     /// The user's own directory of agents.
     pub user: Option<PathBuf>,
 }
 
-/// Whether the user trusts what a workspace says of itself.
+/// Whether the user trusts a workspace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WorkspaceTrust {
-    /// Its agents add to the others: none takes the place of another, and none names a model.
+    /// Its agents may neither replace another agent nor choose a model.
     #[default]
     Untrusted,
     /// Its agents come before all others.
     Trusted,
 }
 
-/// The agents of some places, and what is wrong with others there.
+/// The found agents, and the problems of all files.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct AgentRegistry {
     pub(crate) agents: Vec<AgentDefinition>,
-    /// Those that a nearer one of the same name hides.
+    /// The agents that another one of the same name hides.
     pub hidden: Vec<ShadowedAgent>,
-    /// What is wrong, in the order in which it was found.
+    /// The problems, in the order in which they were found.
     pub problems: Vec<FileProblem>,
-    /// What their files name, in the order of the files and their lines.
+    /// The references in their files, in the order of the files and lines.
     pub references: Vec<AgentFileReference>,
 }
 
-/// Something that an agent's file names. Whether there is such a thing is for those to say who know all tools.
+/// A tool or capability that an agent's file names. The caller, which knows all tools, checks that it exists.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AgentFileReference {
     /// The file.
     pub file: PathBuf,
     /// The line, from 1.
     pub line: u64,
-    /// What of the file names it.
+    /// The field that names it.
     pub field: AgentFileReferenceField,
     /// The name, or a glob.
     pub name: String,
 }
 
-/// An agent that a nearer one of the same name hides.
+/// An agent that another one of the same name hides.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ShadowedAgent {
     /// The name of both.
     pub name: String,
     /// Where the hidden one was found.
     pub source: AgentSource,
-    /// Its file; a bundled one has none.
+    /// Its file. A bundled agent has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<PathBuf>,
 }
 
 impl AgentRegistry {
-    /// Returns the agent of this name, whatever it is for.
+    /// Returns the agent of this name, in any mode.
     pub fn get(&self, name: &str) -> Option<&AgentDefinition> {
         self.agents.iter().find(|agent| agent.name == name)
     }
 
-    /// Returns all agents that can be called, sorted by name.
+    /// Returns all agents that a person or an agent can use, sorted by name.
     pub fn iter(&self) -> impl Iterator<Item = &AgentDefinition> {
         self.agents.iter().filter(|agent| agent.mode != AgentMode::Internal)
     }
 
-    /// Returns the names of all agents that can be called, sorted.
+    /// Returns the sorted names of these agents.
     pub fn names(&self) -> Vec<&str> {
         self.iter().map(|agent| agent.name.as_str()).collect()
     }
 
-    /// Returns those that another agent can have work, sorted by name.
+    /// Returns the agents that another agent can delegate to, sorted by name.
     pub fn subagents(&self) -> Vec<SubagentSummary> {
         let subagents = self.iter().filter(|agent| agent.mode.is_subagent());
         subagents
@@ -93,7 +93,7 @@ impl AgentRegistry {
             .collect()
     }
 
-    /// Adds an agent, unless there is one of its name; then it is hidden.
+    /// Adds an agent. If one of the same name exists, the new one is hidden.
     pub(super) fn add(&mut self, definition: AgentDefinition) {
         let place = self.agents.binary_search_by(|agent| agent.name.cmp(&definition.name));
         match place {

@@ -1,5 +1,5 @@
-//! What an agent's calls reach at most, in the form that a manifest has for tools. Every pattern is tried, so that one that
-//! cannot be used is told of in its own line.
+//! Parses the field `requires` of an agent, which has the form of a manifest. Every pattern is compiled, so that an invalid one is
+//! reported with its line.
 
 use haft::{FrontMatterField, FrontMatterKind, FrontMatterValue};
 use haft_contract::{ArgPattern, PatternVariables, RequirementSet, ShellRequirement};
@@ -42,7 +42,12 @@ pub(super) fn requires(
                         });
                 }
             }
-            "shell" => requires.shell = shell(&field, faults),
+            "shell" => {
+                let place = "requires.shell";
+                let items = faults.list(&field, place);
+                requires.shell =
+                    items.iter().filter_map(|item| command(item, place, faults)).collect();
+            }
             _ => {
                 for FrontMatterText { line, text } in faults.texts(&field, "requires.capabilities")
                 {
@@ -56,7 +61,7 @@ pub(super) fn requires(
     requires
 }
 
-/// Returns the patterns that can be used.
+/// Returns the valid patterns.
 fn valid_patterns(
     texts: Vec<FrontMatterText>,
     place: &str,
@@ -71,12 +76,6 @@ fn valid_patterns(
         }
     }
     usable
-}
-
-fn shell(field: &FrontMatterField, faults: &mut AgentFileFaults) -> Vec<ShellRequirement> {
-    let place = "requires.shell";
-    let items = faults.list(field, place);
-    items.iter().filter_map(|item| command(item, place, faults)).collect()
 }
 
 fn command(
@@ -95,8 +94,34 @@ fn command(
     let fields = faults.known_fields(fields.clone(), place, &["cmd", "args"]);
     let named = |key: &str| fields.iter().find(|field| field.key == key);
     let args = named("args").map(|field| {
-        let items = faults.list(field, "requires.shell.args");
-        items.iter().filter_map(|item| argument(item, faults)).collect()
+        let mut args = Vec::new();
+        for item in faults.list(field, "requires.shell.args") {
+            let pattern = match &item.kind {
+                FrontMatterKind::Text(text) => Some(ArgPattern::Exact(text.clone())),
+                FrontMatterKind::Table(fields) => match fields.as_slice() {
+                    [FrontMatterField { key, value, .. }] => match (key.as_str(), &value.kind) {
+                        ("wildcard", FrontMatterKind::Bool(true)) => {
+                            Some(ArgPattern::Wildcard { wildcard: true })
+                        }
+                        ("prefix", FrontMatterKind::Text(prefix)) => {
+                            Some(ArgPattern::Prefix { prefix: prefix.clone() })
+                        }
+                        _ => None,
+                    },
+                    _ => None,
+                },
+                FrontMatterKind::Nothing
+                | FrontMatterKind::Bool(_)
+                | FrontMatterKind::Number(_)
+                | FrontMatterKind::List(_) => None,
+            };
+            if pattern.is_none() {
+                let message = "requires.shell.args: expected a text, {wildcard: true} or {prefix: text}; put numbers into quotes";
+                faults.push_at_line(item.line, message);
+            }
+            args.extend(pattern);
+        }
+        args
     });
     let Some(cmd) = named("cmd") else {
         faults.push_at_line(
@@ -107,31 +132,4 @@ fn command(
     };
     let FrontMatterText { text, .. } = faults.text(cmd, "requires.shell.cmd")?;
     Some(ShellRequirement { cmd: text, args })
-}
-
-fn argument(item: &FrontMatterValue, faults: &mut AgentFileFaults) -> Option<ArgPattern> {
-    let pattern = match &item.kind {
-        FrontMatterKind::Text(text) => Some(ArgPattern::Exact(text.clone())),
-        FrontMatterKind::Table(fields) => match fields.as_slice() {
-            [FrontMatterField { key, value, .. }] => match (key.as_str(), &value.kind) {
-                ("wildcard", FrontMatterKind::Bool(true)) => {
-                    Some(ArgPattern::Wildcard { wildcard: true })
-                }
-                ("prefix", FrontMatterKind::Text(prefix)) => {
-                    Some(ArgPattern::Prefix { prefix: prefix.clone() })
-                }
-                _ => None,
-            },
-            _ => None,
-        },
-        FrontMatterKind::Nothing
-        | FrontMatterKind::Bool(_)
-        | FrontMatterKind::Number(_)
-        | FrontMatterKind::List(_) => None,
-    };
-    if pattern.is_none() {
-        let message = "requires.shell.args: expected a text, {wildcard: true} or {prefix: text}; put numbers into quotes";
-        faults.push_at_line(item.line, message);
-    }
-    pattern
 }

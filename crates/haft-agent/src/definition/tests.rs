@@ -339,9 +339,9 @@ fn a_workspace_that_nobody_trusted_only_adds() {
         mine [all] config/agents/mine.md
         own [all] project/agents/own.md
         plan [primary] (bundled)
-        project/agents/build.md: warning: there is another agent called build, and this one may not take its place, because nobody trusted this workspace: it is left out. Rename it, or trust the workspace's haft.toml
-        project/agents/mine.md: warning: there is another agent called mine, and this one may not take its place, because nobody trusted this workspace: it is left out. Rename it, or trust the workspace's haft.toml
-        project/agents/own.md: warning: nobody trusted this workspace, so its agents do not choose a model: openai/near is not used. Trust the workspace's haft.toml, or keep the agent in your own configuration
+        project/agents/build.md: warning: there is another agent called build, and this one may not take its place, because this workspace is not trusted: it is left out. Rename it, or trust the workspace's haft.toml
+        project/agents/mine.md: warning: there is another agent called mine, and this one may not take its place, because this workspace is not trusted: it is left out. Rename it, or trust the workspace's haft.toml
+        project/agents/own.md: warning: this workspace is not trusted, so its agents do not choose a model: openai/near is not used. Trust the workspace's haft.toml, or keep the agent in your own configuration
     "#]].assert_eq(&world.found(WorkspaceTrust::Untrusted));
 }
 
@@ -447,7 +447,7 @@ fn what_the_files_of_agents_name_is_told_with_its_lines() {
         "config/agents/mine.md:6 Capabilities deploy",
         "config/agents/mine.md:8 Permissions bash",
     ];
-    // What takes the place of none names nothing that counts, and neither does what is hidden or left out.
+    // References in agents that are hidden or left out do not count.
     assert_eq!(told(&find_agents(&world.places(WorkspaceTrust::Untrusted))), mine);
     let trusted = find_agents(&world.places(WorkspaceTrust::Trusted));
     assert_eq!(told(&trusted), ["project/agents/mine.md:3 Tools grep"]);

@@ -87,7 +87,7 @@ fn what_is_not_there_is_not_told() {
         skills,
         ..AgentPromptContext::default()
     };
-    // Whoever cannot load skills is not told of them.
+    // The prompt of an agent that cannot load skills does not list them.
     check(
         &agent("tools: [read]\n"),
         &surroundings,

@@ -36,7 +36,7 @@ fn effects_decide_what_is_made_at_the_same_time() {
         &[("todo", Idempotent), ("read", Read), ("todo", Idempotent), ("put", Idempotent)],
         &[&["todo", "read"], &["todo", "put"]],
     );
-    // What subagents do is made beside each other, and beside nothing else that changes something.
+    // Delegations run beside reads and other delegations, but beside no other call with a side effect.
     check(
         &[("read", Read), ("task", Once), ("task", Once), ("grep", Read), ("task", Once)],
         &[&["read", "task", "task", "grep", "task"]],

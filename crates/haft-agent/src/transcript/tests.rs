@@ -168,14 +168,17 @@ fn a_summary_stands_for_what_it_covers() {
         user: "all"
     "#]],
     );
-    // What was set aside is not among the rows, and then the earlier summary holds again.
+    // Rewound messages are not among the rows, so the earlier summary applies again.
     entries.truncate(4);
     assert_eq!(visible_entries(&entries).len(), 4);
 }
 
 #[test]
 fn names_that_no_provider_takes_back_are_made_plain() {
-    let check = |name: &str, expect: &str| assert_eq!(plain_name(name), expect, "for {name:?}");
+    let check = |name: &str, expect: &str| {
+        let part = MessagePart { tool: Some(name.to_owned()), ..call("c1", Some("{}"), None) };
+        assert_eq!(tool_call(&part).unwrap().name, expect, "for {name:?}");
+    };
     check("read", "read");
     check("web__search-2", "web__search-2");
     check("read file (é)", "read_file____");
@@ -191,7 +194,7 @@ fn arguments_survive_being_kept() {
     }
 }
 
-/// Returns rows as nobody would write them: any kind of message, with any parts.
+/// Returns arbitrary rows: any kind of message, with any parts.
 fn any_entries() -> impl Strategy<Value = Vec<TranscriptEntry>> {
     let any_part = (0..7_usize, "[a-c]{0,2}").prop_map(|(what, id)| {
         let output = r#"{"type":"output","data":"x","metadata":{"duration_ms":1}}"#;

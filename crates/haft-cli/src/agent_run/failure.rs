@@ -16,22 +16,22 @@ pub(crate) fn agent_command_error(err: AgentError) -> CommandError {
             CommandError::usage(err).hint("haft agents list")
         }
         AgentError::UnknownSession(_) => CommandError::usage(err).hint("haft sessions list"),
-        AgentError::UnknownMessage { ref chat, .. } => {
-            CommandError::usage(&err).hint(format!("haft sessions show {chat}"))
+        AgentError::UnknownMessage { ref session, .. } => {
+            CommandError::usage(&err).hint(format!("haft sessions show {session}"))
         }
-        AgentError::OtherWorkspace { ref chat, ref root } => {
+        AgentError::OtherWorkspace { ref session, ref root } => {
             let root = quote::shell(root);
-            CommandError::usage(&err).hint(format!("haft agent --root {root} --resume {chat}"))
+            CommandError::usage(&err).hint(format!("haft agent --root {root} --resume {session}"))
         }
         AgentError::EmptyPrompt | AgentError::PromptTooLong { .. } | AgentError::Scope(_) => {
             CommandError::usage(err)
         }
         AgentError::Model(err) => CommandError::from(err),
-        AgentError::ModelUnavailable { ref chat, ref source, .. } => {
+        AgentError::ModelUnavailable { ref session, ref source, .. } => {
             let hint = if let ModelError::NoKey { variable, .. } = &**source {
                 format!("export {variable}=...")
             } else {
-                format!("haft agent --resume {chat} --model openai/gpt-5")
+                format!("haft agent --resume {session} --model openai/gpt-5")
             };
             CommandError::usage(&err).hint(hint)
         }

@@ -158,8 +158,8 @@ fn a_workspace_replaces_agents_and_names_models_only_when_it_is_trusted() {
         (own["model"].clone(), build["source"].clone())
     };
     world.check(&["agents", "check"], &expect![[r#"
-        /world/work/agents/build.md: warning: there is another agent called build, and this one may not take its place, because nobody trusted this workspace: it is left out. Rename it, or trust the workspace's haft.toml
-        /world/work/agents/own.md: warning: nobody trusted this workspace, so its agents do not choose a model: openai/theirs is not used. Trust the workspace's haft.toml, or keep the agent in your own configuration
+        /world/work/agents/build.md: warning: there is another agent called build, and this one may not take its place, because this workspace is not trusted: it is left out. Rename it, or trust the workspace's haft.toml
+        /world/work/agents/own.md: warning: this workspace is not trusted, so its agents do not choose a model: openai/theirs is not used. Trust the workspace's haft.toml, or keep the agent in your own configuration
         7 agents, 0 errors, 2 warnings
         --- status 0
     "#]]);
