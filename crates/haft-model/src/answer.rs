@@ -122,7 +122,11 @@ pub struct ModelAnswer {
 /// ends with [`ModelError::TooLong`].
 pub struct ModelAnswerStream {
     events: Pin<Box<dyn Stream<Item = Result<ModelEvent, ModelError>> + Send>>,
-    size: ReceivedAnswerSize,
+    /// The received bytes of text, reasoning and complete calls.
+    bytes: usize,
+    /// The received bytes of pieces of calls, which the complete calls repeat.
+    input_bytes: usize,
+    calls: usize,
     is_over: bool,
 }
 
@@ -137,7 +141,7 @@ impl ModelAnswerStream {
     pub fn new(
         events: impl Stream<Item = Result<ModelEvent, ModelError>> + Send + 'static,
     ) -> Self {
-        Self { events: Box::pin(events), size: ReceivedAnswerSize::default(), is_over: false }
+        Self { events: Box::pin(events), bytes: 0, input_bytes: 0, calls: 0, is_over: false }
     }
 
     /// Returns an answer with known events.
@@ -191,47 +195,29 @@ impl Stream for ModelAnswerStream {
             Poll::Pending => return Poll::Pending,
             Poll::Ready(event) => event.unwrap_or(Err(ModelError::CutOff)),
         };
-        let event = event.and_then(|event| self.size.check_size(event));
-        self.is_over = matches!(event, Ok(ModelEvent::End(_)) | Err(_));
-        Poll::Ready(Some(event))
-    }
-}
-
-/// The received size of an answer.
-#[derive(Debug, Default)]
-struct ReceivedAnswerSize {
-    /// Text, reasoning and complete calls.
-    bytes: usize,
-    /// Pieces of calls. The complete calls repeat them, so they are counted separately.
-    input_bytes: usize,
-    calls: usize,
-}
-
-impl ReceivedAnswerSize {
-    /// Returns the event if the limits allow it.
-    fn check_size(&mut self, event: ModelEvent) -> Result<ModelEvent, ModelError> {
         match &event {
-            ModelEvent::Text(text) | ModelEvent::Reasoning(text) => {
-                grow(&mut self.bytes, text.len())
+            Ok(ModelEvent::Text(text) | ModelEvent::Reasoning(text)) => {
+                self.bytes = self.bytes.saturating_add(text.len());
             }
-            ModelEvent::ToolInput { text, .. } => grow(&mut self.input_bytes, text.len()),
-            ModelEvent::ToolCall(call) => {
+            Ok(ModelEvent::ToolInput { text, .. }) => {
+                self.input_bytes = self.input_bytes.saturating_add(text.len());
+            }
+            Ok(ModelEvent::ToolCall(call)) => {
                 self.calls += 1;
                 let arguments = match &call.arguments {
                     ToolCallArguments::Object(value) => value.to_string().len(),
                     ToolCallArguments::Malformed { text, .. } => text.len(),
                 };
-                grow(&mut self.bytes, call.name.len() + arguments);
+                self.bytes = self.bytes.saturating_add(call.name.len() + arguments);
             }
-            ModelEvent::Retry(_) | ModelEvent::End(_) => {}
+            Ok(ModelEvent::Retry(_) | ModelEvent::End(_)) | Err(_) => {}
         }
-        let has_room = self.bytes.max(self.input_bytes) <= ANSWER_BYTES_MAX;
-        if has_room && self.calls <= TOOL_CALLS_MAX { Ok(event) } else { Err(ModelError::TooLong) }
+        let has_room =
+            self.bytes.max(self.input_bytes) <= ANSWER_BYTES_MAX && self.calls <= TOOL_CALLS_MAX;
+        let event = if has_room { event } else { Err(ModelError::TooLong) };
+        self.is_over = matches!(event, Ok(ModelEvent::End(_)) | Err(_));
+        Poll::Ready(Some(event))
     }
-}
-
-fn grow(bytes: &mut usize, by: usize) {
-    *bytes = bytes.saturating_add(by);
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ pub enum ModelError {
         /// The environment variable for the key.
         variable: String,
     },
-    /// The provider requires a key, but none is configured for this place, so none was sent.
+    /// The provider requires a key, but its settings name none, so haft sent none.
     #[error(
         "{provider} requires a key, but none was sent: name its environment variable (key_variable) ({detail})"
     )]
@@ -150,27 +150,7 @@ pub enum ModelError {
 impl ModelError {
     /// Returns whether the same request may succeed on a retry.
     pub fn is_passing(&self) -> bool {
-        match self {
-            Self::RateLimited { .. }
-            | Self::Overloaded { .. }
-            | Self::Network { .. }
-            | Self::CutOff
-            | Self::Idle(_) => true,
-            Self::Settings(_)
-            | Self::NoKey { .. }
-            | Self::KeyRequired { .. }
-            | Self::Authentication { .. }
-            | Self::NotPermitted { .. }
-            | Self::QuotaSpent { .. }
-            | Self::UnknownModel { .. }
-            | Self::ContextTooLong { .. }
-            | Self::Refused { .. }
-            | Self::Rejected { .. }
-            | Self::BadAnswer { .. }
-            | Self::TooLong
-            | Self::Timeout(_)
-            | Self::Cancelled => false,
-        }
+        self.passing_cause().is_some()
     }
 
     /// Returns the provider's requested pause, if it sent one.
@@ -181,20 +161,25 @@ impl ModelError {
         None
     }
 
-    /// Returns what happened, without advice: for callers that already follow it.
+    /// Returns the problem without advice, for callers that already follow it.
     pub fn cause(&self) -> String {
+        self.passing_cause().unwrap_or_else(|| self.to_string())
+    }
+
+    /// Returns the problem without advice, if the same request may succeed on a retry.
+    fn passing_cause(&self) -> Option<String> {
         match self {
             Self::RateLimited { provider, detail, .. } => {
-                format!("{} ({detail})", rate_limited_text(provider))
+                Some(format!("{} ({detail})", rate_limited_text(provider)))
             }
             Self::Overloaded { provider, detail, .. } => {
-                format!("{} ({detail})", overloaded_text(provider))
+                Some(format!("{} ({detail})", overloaded_text(provider)))
             }
             Self::Network { provider, detail } => {
-                format!("{} ({detail})", unreachable_text(provider))
+                Some(format!("{} ({detail})", unreachable_text(provider)))
             }
-            Self::CutOff => CUT_OFF.to_owned(),
-            Self::Idle(silence) => idle_text(*silence),
+            Self::CutOff => Some(CUT_OFF.to_owned()),
+            Self::Idle(silence) => Some(idle_text(*silence)),
             Self::Settings(_)
             | Self::NoKey { .. }
             | Self::KeyRequired { .. }
@@ -208,7 +193,7 @@ impl ModelError {
             | Self::BadAnswer { .. }
             | Self::TooLong
             | Self::Timeout(_)
-            | Self::Cancelled => self.to_string(),
+            | Self::Cancelled => None,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The client for providers: OpenAI and compatible chat completion servers, Anthropic, Gemini,
+//! The client for providers: OpenAI and servers compatible with it, Anthropic, Gemini,
 //! Ollama. The client library implements the protocols; limits, retries, errors and keys are
 //! implemented here.
 //!

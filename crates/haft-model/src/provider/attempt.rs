@@ -90,11 +90,20 @@ struct ProviderAttempt<'a> {
 impl ProviderAttempt<'_> {
     async fn run(&mut self, chat: ChatRequest) -> Result<(), ModelError> {
         let ProviderTarget { name, client, bounds, .. } = self.target;
-        let failures = ProviderErrorReader::new(self.target);
+        let failures = ProviderErrorReader { target: self.target };
         let frames = Arc::new(StreamFrameFlags::default());
         let options = wire::options(self.request, wire::adapter(name.wire), bounds.idle)
             .with_raw_frame_sink(StreamFrameObserver(Arc::clone(&frames)));
-        let response = client.exec_chat_stream(service(self.target), chat, Some(&options)).await;
+        // With a URL and headers, the library neither asks for a key nor reads the environment.
+        let service = ServiceTarget {
+            endpoint: Endpoint::from_owned(name.wire.base_url()),
+            auth: AuthData::RequestOverride {
+                url: self.target.url.clone(),
+                headers: Headers::default(),
+            },
+            model: ModelIden::new(wire::adapter(name.wire), name.model.clone()),
+        };
+        let response = client.exec_chat_stream(service, chat, Some(&options)).await;
         let mut stream = response.map_err(|err| failures.read(err, &frames))?.stream;
         let mut reader = ProviderStreamReader::new(name.wire, bounds.answer_bytes_max);
         // Bytes that never form an event also count as silence; the library collects them without a
@@ -115,16 +124,6 @@ impl ProviderAttempt<'_> {
             }
         }
         Err(failures.stream_end_error(ModelError::CutOff, &frames))
-    }
-}
-
-/// URL and headers are supplied here, so that the library neither asks for a key nor reads the
-/// environment.
-fn service(target: &ProviderTarget) -> ServiceTarget {
-    ServiceTarget {
-        endpoint: Endpoint::from_owned(target.name.wire.base_url()),
-        auth: AuthData::RequestOverride { url: target.url.clone(), headers: Headers::default() },
-        model: ModelIden::new(wire::adapter(target.name.wire), target.name.model.clone()),
     }
 }
 

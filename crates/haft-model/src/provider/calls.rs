@@ -88,7 +88,11 @@ impl ToolCallAssembler {
                 let bytes = named + text.len() + signatures.iter().map(String::len).sum::<usize>();
                 let event =
                     ModelEvent::ToolInput { id: call_id.clone(), name: fn_name.clone(), text };
-                self.begin(PartialToolCall { id: call_id, name: fn_name, arguments, signatures })?;
+                if self.open.len() >= TOOL_CALLS_MAX {
+                    return Err(ModelError::TooLong);
+                }
+                let (id, name) = (call_id, fn_name);
+                self.open.push(PartialToolCall { id, name, arguments, signatures });
                 Ok(ToolCallGrowth { bytes, event: Some(event) })
             }
         }
@@ -105,14 +109,6 @@ impl ToolCallAssembler {
             signatures: call.signatures,
         };
         self.open.into_iter().map(whole).collect()
-    }
-
-    fn begin(&mut self, call: PartialToolCall) -> Result<(), ModelError> {
-        if self.open.len() >= TOOL_CALLS_MAX {
-            return Err(ModelError::TooLong);
-        }
-        self.open.push(call);
-        Ok(())
     }
 
     /// Returns the call of a piece. In OpenAI's protocol a later piece need not have an id; the

@@ -32,14 +32,12 @@ pub(super) fn prepare(
     settings: &ModelSettings,
     lookup: &dyn Fn(&str) -> Option<String>,
 ) -> Result<ProviderTarget, ModelError> {
-    let ProviderEndpoint { name, base, variable } =
-        ProviderEndpoint::of(settings).map_err(ModelError::Settings)?;
+    let place = ProviderEndpoint::of(settings).map_err(ModelError::Settings)?;
     let find = |variable: &str| {
-        let (provider, variable) = (name.provider().to_owned(), variable.to_owned());
+        let (provider, variable) = (place.name.provider().to_owned(), variable.to_owned());
         lookup(&variable).ok_or(ModelError::NoKey { provider, variable })
     };
-    let key = variable.map(find).transpose()?;
-    let place = ProviderEndpoint { name, base, variable };
+    let key = place.variable.map(find).transpose()?;
     target(settings, place, key.as_deref()).map_err(ModelError::Settings)
 }
 
@@ -51,20 +49,6 @@ fn target(
     let ProviderEndpoint { name, base, variable } = place;
     let key_place = variable.unwrap_or("key_variable").to_owned();
     let secret = key.map(|key| ProviderKey::new(key, &key_place)).transpose()?;
-    let url = endpoint(&base, &name)?;
-    let http = http(settings, &name, &base, secret.as_ref())?;
-    let client = genai::Client::builder().with_reqwest(http).build();
-    let client = client.map_err(|err| format!("cannot prepare to ask models: {err}"))?;
-    let address = address(&base);
-    Ok(ProviderTarget { name, url, address, client, secret, key_place, bounds: settings.bounds })
-}
-
-fn address(base: &Url) -> String {
-    let host = base.host_str().unwrap_or_default();
-    base.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
-}
-
-fn endpoint(base: &Url, name: &ModelName) -> Result<String, String> {
     let path = match name.wire {
         ProviderProtocol::OpenAi => "chat/completions".to_owned(),
         ProviderProtocol::Anthropic => "messages".to_owned(),
@@ -74,8 +58,15 @@ fn endpoint(base: &Url, name: &ModelName) -> Result<String, String> {
         }
         ProviderProtocol::Ollama => "api/chat".to_owned(),
     };
-    let url = base.join(&path).map_err(|err| format!("base_url cannot be used: {err}"))?;
-    Ok(url.into())
+    let url = base.join(&path).map_err(|err| format!("base_url cannot be used: {err}"))?.into();
+    let http = http(settings, &name, &base, secret.as_ref())?;
+    let client = genai::Client::builder().with_reqwest(http).build();
+    let client = client.map_err(|err| format!("cannot prepare to ask models: {err}"))?;
+    let host = base.host_str().unwrap_or_default();
+    let address = base.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"));
+    Ok(ProviderTarget { name, url, address, client, secret, key_place, bounds: settings.bounds })
+}
+
 }
 
 fn http(

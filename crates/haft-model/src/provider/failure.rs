@@ -35,14 +35,10 @@ const SPENT_MARKS: &[&str] = &[
 ];
 
 pub(super) struct ProviderErrorReader<'a> {
-    target: &'a ProviderTarget,
+    pub(super) target: &'a ProviderTarget,
 }
 
-impl<'a> ProviderErrorReader<'a> {
-    pub(super) fn new(target: &'a ProviderTarget) -> Self {
-        Self { target }
-    }
-
+impl ProviderErrorReader<'_> {
     /// Converts an error of the library.
     pub(super) fn read(&self, err: genai::Error, frames: &StreamFrameFlags) -> ModelError {
         if frames.blocked() {
@@ -91,18 +87,9 @@ impl<'a> ProviderErrorReader<'a> {
             return ModelError::Idle(self.target.bounds.idle);
         }
         match err.downcast::<reqwest::Error>() {
-            Ok(err) if err.is_body() || err.is_decode() => {
-                self.ended_by_network(&err.without_url(), frames)
-            }
+            Ok(err) if (err.is_body() || err.is_decode()) && frames.any() => ModelError::CutOff,
             Ok(err) => self.network(&err.without_url()),
             Err(err) => self.bad_answer(&err.to_string()),
-        }
-    }
-
-    fn ended_by_network(&self, err: &reqwest::Error, frames: &StreamFrameFlags) -> ModelError {
-        match frames.any() {
-            true => ModelError::CutOff,
-            false => self.network(err),
         }
     }
 

@@ -4,10 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use genai::chat::{
-    ChatFrameSink, ChatStreamEvent, FrameCtx, RawFrameRef, StopReason, StreamEnd,
-    Usage as WireUsage,
-};
+use genai::chat::{ChatFrameSink, ChatStreamEvent, FrameCtx, RawFrameRef, StopReason, StreamEnd};
 
 use super::calls::ToolCallAssembler;
 use crate::name::ProviderProtocol;
@@ -113,25 +110,23 @@ impl ProviderStreamReader {
             Some(StopReason::Completed(_)) | None => ModelStopReason::Done,
             Some(StopReason::Other(reason)) => ModelStopReason::Other(reason),
         };
-        let usage = captured_usage.map(|usage| usage_from_wire(&usage)).unwrap_or_default();
+        // The library counts cached tokens as input as well, and reasoning as output.
+        let number = |count: Option<i32>| u64::try_from(count.unwrap_or(0)).unwrap_or(0);
+        let counted = captured_usage.unwrap_or_default();
+        let prompt = counted.prompt_tokens_details.as_ref();
+        let cache_read = number(prompt.and_then(|details| details.cached_tokens));
+        let cache_write = number(prompt.and_then(|details| details.cache_creation_tokens));
+        let completion = counted.completion_tokens_details.as_ref();
+        let reasoning = number(completion.and_then(|details| details.reasoning_tokens));
+        let input = number(counted.prompt_tokens);
+        let usage = ModelUsage {
+            input: input.saturating_sub(cache_read).saturating_sub(cache_write),
+            output: number(counted.completion_tokens).saturating_sub(reasoning),
+            reasoning,
+            cache_read,
+            cache_write,
+        };
         let end = ModelEvent::End(ModelAnswerEnd { stop, usage });
         Ok(calls.into_iter().map(ModelEvent::ToolCall).chain([end]).collect())
-    }
-}
-
-/// The library counts cached tokens as input as well, and reasoning as output.
-fn usage_from_wire(usage: &WireUsage) -> ModelUsage {
-    let number = |count: Option<i32>| u64::try_from(count.unwrap_or(0)).unwrap_or(0);
-    let prompt = usage.prompt_tokens_details.as_ref();
-    let cache_read = number(prompt.and_then(|details| details.cached_tokens));
-    let cache_write = number(prompt.and_then(|details| details.cache_creation_tokens));
-    let completion = usage.completion_tokens_details.as_ref();
-    let reasoning = number(completion.and_then(|details| details.reasoning_tokens));
-    ModelUsage {
-        input: number(usage.prompt_tokens).saturating_sub(cache_read).saturating_sub(cache_write),
-        output: number(usage.completion_tokens).saturating_sub(reasoning),
-        reasoning,
-        cache_read,
-        cache_write,
     }
 }

@@ -41,25 +41,21 @@ impl ProviderKey {
         let mut clean = String::with_capacity(text.len());
         let mut rest = text;
         while let Some(first) = rest.chars().next() {
-            let length = self.part_at(rest, part_bytes);
-            let (taken, kept) = match length {
-                0 => (first.len_utf8(), rest.get(..first.len_utf8()).unwrap_or_default()),
-                length => (length, REDACTED),
+            let is_part =
+                |length: &usize| rest.get(..*length).is_some_and(|part| self.0.contains(part));
+            let taken = match (part_bytes..=self.0.len()).take_while(is_part).last() {
+                Some(length) => {
+                    clean.push_str(REDACTED);
+                    length
+                }
+                None => {
+                    clean.push(first);
+                    first.len_utf8()
+                }
             };
-            clean.push_str(kept);
             rest = rest.get(taken..).unwrap_or_default();
         }
         clean
-    }
-
-    /// Returns how many bytes at the start of `text` are a part of the key, or 0 if the part is too
-    /// short.
-    fn part_at(&self, text: &str, part_bytes: usize) -> usize {
-        let is_part = |length: usize| text.get(..length).is_some_and(|part| self.0.contains(part));
-        if !is_part(part_bytes) {
-            return 0;
-        }
-        (part_bytes..=self.0.len()).take_while(|length| is_part(*length)).last().unwrap_or(0)
     }
 }
 

@@ -7,10 +7,10 @@ use genai::chat::{
     ChatMessage, ChatOptions, ChatRequest, ContentPart, MessageContent, ReasoningEffort, Tool,
     ToolCall as WireCall, ToolResponse,
 };
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::name::ProviderProtocol;
-use crate::{ModelMessage, ModelRequest, ToolCall, ToolCallArguments};
+use crate::{ModelMessage, ModelRequest, ToolCallArguments};
 
 pub(super) fn adapter(wire: ProviderProtocol) -> AdapterKind {
     match wire {
@@ -59,7 +59,19 @@ fn message(message: &ModelMessage) -> ChatMessage {
         ModelMessage::User(text) => ChatMessage::user(text.clone()),
         ModelMessage::Assistant { text, tool_calls } => {
             let text = (!text.is_empty()).then(|| ContentPart::Text(text.clone()));
-            let calls = tool_calls.iter().map(|call| ContentPart::ToolCall(wire_call(call)));
+            let calls = tool_calls.iter().map(|call| {
+                ContentPart::ToolCall(WireCall {
+                    call_id: call.id.clone(),
+                    fn_name: call.name.clone(),
+                    fn_arguments: match &call.arguments {
+                        ToolCallArguments::Object(value) => value.clone(),
+                        // The protocols accept only objects.
+                        ToolCallArguments::Malformed { text, .. } => json!({ "malformed": text }),
+                    },
+                    thought_signatures: (!call.signatures.is_empty())
+                        .then(|| call.signatures.clone()),
+                })
+            });
             ChatMessage::assistant(MessageContent::from_parts(
                 text.into_iter().chain(calls).collect::<Vec<_>>(),
             ))
@@ -68,19 +80,5 @@ fn message(message: &ModelMessage) -> ChatMessage {
             let response = ToolResponse::new(call_id.clone(), text.clone());
             ChatMessage::tool(MessageContent::from(response.with_fn_name(name.clone())))
         }
-    }
-}
-
-/// The protocols accept only objects, so malformed arguments are sent back inside of one.
-fn wire_call(call: &ToolCall) -> WireCall {
-    let fn_arguments: Value = match &call.arguments {
-        ToolCallArguments::Object(value) => value.clone(),
-        ToolCallArguments::Malformed { text, .. } => json!({ "malformed": text }),
-    };
-    WireCall {
-        call_id: call.id.clone(),
-        fn_name: call.name.clone(),
-        fn_arguments,
-        thought_signatures: (!call.signatures.is_empty()).then(|| call.signatures.clone()),
     }
 }
