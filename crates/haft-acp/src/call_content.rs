@@ -1,5 +1,5 @@
-//! Results as editors show them: as text that is drawn as Markdown, bounded, and so that what a tool gave out cannot pass
-//! for anything else.
+//! Formats results for editors, which draw them as Markdown. Results are bounded and fenced, so that a tool's output cannot look like
+//! anything else.
 
 use agent_client_protocol::v1::schema::{
     Content, ContentBlock, TextContent, ToolCallContent, ToolKind as AcpToolKind,
@@ -17,7 +17,7 @@ pub(crate) fn text_content(text: impl Into<String>) -> ToolCallContent {
     ToolCallContent::Content(Content::new(ContentBlock::Text(TextContent::new(text))))
 }
 
-/// Returns what a call came to; nothing where there is nothing to be seen.
+/// Returns the result of a call, or `None` if it is empty.
 pub(crate) fn result_content(tool: &str, envelope: &Envelope) -> Option<ToolCallContent> {
     let mut text = envelope.text();
     if let Some(advice) = envelope.metadata().refusal.as_deref().and_then(sentence_for_editor) {
@@ -31,7 +31,7 @@ pub(crate) fn result_content(tool: &str, envelope: &Envelope) -> Option<ToolCall
     Some(text_content(if is_markdown { text } else { fenced(&text) }))
 }
 
-/// Returns a text between fences that are longer than any within.
+/// Returns a text between fences that are longer than any fence in it.
 pub(crate) fn fenced(text: &str) -> String {
     let longest = text.split(|letter| letter != '`').map(str::len).max().unwrap_or_default();
     let fence = "`".repeat(longest.max(2) + 1);
@@ -50,7 +50,7 @@ pub(crate) fn tool_kind(kind: ToolKind) -> AcpToolKind {
         ToolKind::Execute => AcpToolKind::Execute,
         ToolKind::Think => AcpToolKind::Think,
         ToolKind::Fetch => AcpToolKind::Fetch,
-        // What is not known here is drawn like anything else.
+        // A new kind has no equivalent here.
         _ => AcpToolKind::Other,
     }
 }

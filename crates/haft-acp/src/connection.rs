@@ -1,5 +1,5 @@
-//! The connection to an editor: which requests it may make, and what it is answered. Requests that take time are worked on
-//! beside each other, so that a prompt can be cancelled; what a session is, is not known here.
+//! The connection to an editor: its requests and their responses. Slow requests run concurrently, so that the editor can cancel a
+//! prompt. The module `sessions` does the work.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -34,20 +34,20 @@ use crate::prompt;
 use crate::sessions::AcpSessions;
 use crate::transport::lines;
 
-/// Why an editor is not served any more, though it did not end the connection.
+/// The reason that haft ended the connection to an editor.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AcpServeError {
-    /// What came is no message of the protocol, or cannot be read.
+    /// A message is not of the protocol, or cannot be read.
     #[error("the connection to the editor broke: {0}")]
     Broken(String),
-    /// The editor does not read what it is told.
+    /// The editor does not read its messages.
     #[error("the editor does not read what it is told, so the connection was ended")]
     NotReading,
 }
 
-/// Serves an editor until it ends the connection, or `shutdown` is cancelled. Turns that are under way then are stopped, and what
-/// they came to is recorded when this returns.
+/// Serves an editor until it ends the connection, or `shutdown` is cancelled. Then haft stops the turns that run, and returns after
+/// their ends are recorded.
 pub async fn serve(
     editor: &Editor,
     preparation: Arc<dyn AcpPartsProvider>,
@@ -69,25 +69,24 @@ pub async fn serve(
         () = outgoing.wait_until_overfull() => Err(AcpServeError::NotReading),
         () = outgoing.wait_until_hung_up() => Ok(()),
         served = connect(front.clone(), transport) => match served {
-            Err(err) if !outgoing.is_closed() => Err(AcpServeError::Broken(end_reason(&err))),
+            Err(err) if !outgoing.is_closed() => {
+                // The SDK keeps the reason beside the name of the code.
+                let reason = err.data.as_ref().and_then(serde_json::Value::as_str);
+                let reason = reason.map_or_else(|| err.to_string(), str::to_owned);
+                Err(AcpServeError::Broken(reason))
+            }
             Ok(()) | Err(_) => Ok(()),
         }
     };
     front.close_all().await;
     front.tasks.close();
     front.tasks.wait().await;
-    // What was being opened meanwhile is open by now.
+    // Requests that ran meanwhile may have opened sessions.
     front.close_all().await;
     served
 }
 
-/// Returns what a connection ended with: the SDK keeps it beside the name of the code.
-fn end_reason(err: &Error) -> String {
-    let said = err.data.as_ref().and_then(serde_json::Value::as_str);
-    said.map_or_else(|| err.to_string(), str::to_owned)
-}
-
-/// A handler that hands a request over to a method of the front.
+/// A handler that runs a method of the front in a task.
 macro_rules! handler {
     ($front:ident, $method:ident, $request:ty, $response:ty) => {{
         let front = $front.clone();
@@ -111,7 +110,21 @@ async fn connect(
         .name("haft")
         .on_receive_request(
             async move |request: InitializeRequest, responder, connection| {
-                responder.respond(introduced.initialize(request, connection))
+                introduced.editor.connect(connection);
+                introduced.editor.set_client_capabilities(request.client_capabilities);
+                let sessions = SessionCapabilities::new()
+                    .list(SessionListCapabilities::new())
+                    .resume(SessionResumeCapabilities::new())
+                    .close(SessionCloseCapabilities::new());
+                let capabilities = AgentCapabilities::new()
+                    .load_session(true)
+                    .prompt_capabilities(PromptCapabilities::new().embedded_context(true))
+                    .session_capabilities(sessions);
+                let haft = Implementation::new("haft", env!("CARGO_PKG_VERSION"));
+                let response = InitializeResponse::new(ProtocolVersion::V1)
+                    .agent_capabilities(capabilities)
+                    .agent_info(haft.title("haft".to_owned()));
+                responder.respond(response)
             },
             on_receive_request!(),
         )
@@ -170,7 +183,7 @@ async fn connect(
         .await
 }
 
-/// Why nobody can log in.
+/// The error for login requests.
 const NO_LOGIN: &str = "there is nothing to log in to: keys of models come from the environment that the editor starts haft with, such as \
                         OPENAI_API_KEY";
 
@@ -179,13 +192,13 @@ const NO_LOGIN: &str = "there is nothing to log in to: keys of models come from 
 struct AcpRequestHandler {
     editor: Arc<EditorConnection>,
     preparation: Arc<dyn AcpPartsProvider>,
-    /// There once a session could be begun.
+    /// The sessions, once the parts are prepared.
     sessions: Arc<OnceCell<Arc<AcpSessions>>>,
-    /// Requests that are worked on.
+    /// Requests that run.
     tasks: TaskTracker,
 }
 
-/// An answer, and what is said in a session right after it: before it, the editor may not know the session.
+/// A response, and the updates of a session that follow it. Before the response, the editor may not know the session.
 struct AcpResponse<T> {
     response: T,
     follow_up: Option<SessionFollowUp>,
@@ -204,7 +217,7 @@ impl<T> From<T> for AcpResponse<T> {
 }
 
 impl AcpRequestHandler {
-    /// Works on a request beside others, and answers it.
+    /// Runs a request in a task, and sends its response.
     fn spawn_answer<T: JsonRpcResponse + Send + 'static>(
         &self,
         responder: Responder<T>,
@@ -212,7 +225,7 @@ impl AcpRequestHandler {
     ) {
         let desk = Arc::clone(&self.editor);
         self.tasks.spawn(async move {
-            // An editor that is gone is answered nothing.
+            // Sending fails only if the editor is gone.
             match work.await {
                 Err(err) => drop(responder.respond_with_error(err)),
                 Ok(AcpResponse { response, follow_up: after }) => {
@@ -229,7 +242,7 @@ impl AcpRequestHandler {
         });
     }
 
-    /// Returns the sessions; an error that says what is in the way where there can be none yet.
+    /// Returns the sessions, or the reason that the parts cannot be prepared yet.
     async fn sessions(&self) -> Result<&Arc<AcpSessions>, Error> {
         let prepared = self.sessions.get_or_try_init(|| async {
             let parts = self.preparation.prepare().await?;
@@ -238,7 +251,7 @@ impl AcpRequestHandler {
         prepared.await.map_err(|why: String| error(ErrorCode::INTERNAL_ERROR, why))
     }
 
-    /// Returns a session that is open.
+    /// Returns an open session.
     fn open_session(
         &self,
         session: &SessionId,
@@ -253,38 +266,17 @@ impl AcpRequestHandler {
         }
     }
 
-    fn initialize(
-        &self,
-        request: InitializeRequest,
-        connection: ConnectionTo<Client>,
-    ) -> InitializeResponse {
-        self.editor.connect(connection);
-        self.editor.set_client_capabilities(request.client_capabilities);
-        let sessions = SessionCapabilities::new()
-            .list(SessionListCapabilities::new())
-            .resume(SessionResumeCapabilities::new())
-            .close(SessionCloseCapabilities::new());
-        let capabilities = AgentCapabilities::new()
-            .load_session(true)
-            .prompt_capabilities(PromptCapabilities::new().embedded_context(true))
-            .session_capabilities(sessions);
-        let haft = Implementation::new("haft", env!("CARGO_PKG_VERSION")).title("haft".to_owned());
-        InitializeResponse::new(ProtocolVersion::V1)
-            .agent_capabilities(capabilities)
-            .agent_info(haft)
-    }
-
     async fn begin(
         &self,
         request: NewSessionRequest,
     ) -> Result<AcpResponse<NewSessionResponse>, Error> {
         let sessions = self.sessions().await?;
         let open = sessions.begin(&request.cwd).await?;
-        let (modes, options) = agent_choices(sessions, &open);
-        let response =
-            NewSessionResponse::new(open.id.to_string()).modes(modes).config_options(options);
         let ignored = ignored_settings(&request.mcp_servers, &request.additional_directories);
-        Ok(AcpResponse { response, follow_up: Some(opened_follow_up(sessions, open, ignored)) })
+        let response = NewSessionResponse::new(open.id.to_string());
+        Ok(opened_response(sessions, open, ignored, |modes, options| {
+            response.modes(modes).config_options(options)
+        }))
     }
 
     async fn load(
@@ -295,10 +287,10 @@ impl AcpRequestHandler {
         let open = sessions.resume(&request.session_id, &request.cwd).await?;
         sessions.replay_history(&open).await?;
         sessions.send_saved_title(&open).await;
-        let (modes, options) = agent_choices(sessions, &open);
-        let response = LoadSessionResponse::new().modes(modes).config_options(options);
         let ignored = ignored_settings(&request.mcp_servers, &request.additional_directories);
-        Ok(AcpResponse { response, follow_up: Some(opened_follow_up(sessions, open, ignored)) })
+        Ok(opened_response(sessions, open, ignored, |modes, options| {
+            LoadSessionResponse::new().modes(modes).config_options(options)
+        }))
     }
 
     async fn resume(
@@ -308,10 +300,10 @@ impl AcpRequestHandler {
         let sessions = self.sessions().await?;
         let open = sessions.resume(&request.session_id, &request.cwd).await?;
         sessions.send_saved_title(&open).await;
-        let (modes, options) = agent_choices(sessions, &open);
-        let response = ResumeSessionResponse::new().modes(modes).config_options(options);
         let ignored = ignored_settings(&request.mcp_servers, &request.additional_directories);
-        Ok(AcpResponse { response, follow_up: Some(opened_follow_up(sessions, open, ignored)) })
+        Ok(opened_response(sessions, open, ignored, |modes, options| {
+            ResumeSessionResponse::new().modes(modes).config_options(options)
+        }))
     }
 
     async fn list(
@@ -355,20 +347,21 @@ impl AcpRequestHandler {
             }
             _ => {
                 let option = &request.config_id.0;
-                return Err(invalid_params(format!(
+                let message = format!(
                     "there is no option {option:?} with such values: expected {AGENT_OPTION:?} and the name of an agent"
-                )));
+                );
+                return Err(invalid_params(message));
             }
         };
         sessions.change_agent(&open, &value.0).await?;
-        let (modes, options) = agent_choices(sessions, &open);
-        let mode = CurrentModeUpdate::new(modes.current_mode_id);
+        let (_, options) = agent_choices(sessions, &open);
+        let mode = CurrentModeUpdate::new(open.agent());
         let updates = vec![SessionUpdate::CurrentModeUpdate(mode)];
         let after = Some(SessionFollowUp { session: open, updates, notices: Vec::new() });
         Ok(AcpResponse { response: SetSessionConfigOptionResponse::new(options), follow_up: after })
     }
 
-    /// Begins a turn before the next message of the editor is looked at, which may cancel it.
+    /// Begins a turn before the next message of the editor is handled, which may cancel it.
     fn prompt(
         &self,
         request: &PromptRequest,
@@ -399,7 +392,7 @@ impl AcpRequestHandler {
     }
 }
 
-/// Returns who can work in a session, and who does: as modes and as options.
+/// Returns the agents of a session, as modes and as options.
 fn agent_choices(
     sessions: &AcpSessions,
     open: &OpenSession,
@@ -408,17 +401,20 @@ fn agent_choices(
     (modes(agents, &agent), options(agents, &agent))
 }
 
-/// Returns what is said in a session that was opened.
-fn opened_follow_up(
+/// Returns the response about an opened session. The session's notices follow it.
+fn opened_response<T>(
     sessions: &AcpSessions,
     open: Arc<OpenSession>,
     ignored: Option<String>,
-) -> SessionFollowUp {
+    respond: impl FnOnce(SessionModeState, Vec<SessionConfigOption>) -> T,
+) -> AcpResponse<T> {
+    let (modes, options) = agent_choices(sessions, &open);
     let notices = ignored.into_iter().chain(sessions.parts.notices.iter().cloned()).collect();
-    SessionFollowUp { session: open, updates: Vec::new(), notices }
+    let follow_up = Some(SessionFollowUp { session: open, updates: Vec::new(), notices });
+    AcpResponse { response: respond(modes, options), follow_up }
 }
 
-/// Says what of an editor's wishes for a session is not done.
+/// Returns a notice about the settings of an editor that haft ignores.
 fn ignored_settings(servers: &[McpServer], directories: &[PathBuf]) -> Option<String> {
     let mut ignored = Vec::new();
     if !servers.is_empty() {

@@ -1,5 +1,5 @@
-//! The editor as an agent host knows it: whom it tells what happens and whom it asks. Which session of the editor a chat
-//! belongs to, and whether that session may be told anything now, is known here; what an update looks like is not.
+//! The editor as an agent host uses it: the observer of events and the asker of questions. This module maps agent sessions to the
+//! editor's sessions, and mutes sessions without a prompt. The module `updates` formats the updates.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -20,8 +20,8 @@ use crate::permission;
 use crate::transport::OutgoingMessages;
 use crate::updates::{CallDisplay, SessionUpdates, SubagentReference, call_name};
 
-/// The editor at the other end. An agent host is made with its [`asker`](Self::asker) and [`watcher`](Self::watcher), and
-/// then [`serve`](crate::serve)d to it; until then there is nobody to tell and to ask.
+/// The editor at the other end of a connection. Make an agent host with its [`asker`](Self::asker) and [`watcher`](Self::watcher),
+/// then [`serve`](crate::serve) the editor. Until then, events are dropped and questions stay unanswered.
 #[derive(Clone, Default)]
 pub struct Editor {
     pub(crate) desk: Arc<EditorConnection>,
@@ -33,27 +33,26 @@ impl Editor {
         Self::default()
     }
 
-    /// Returns whoever is asked.
+    /// Returns the asker of questions.
     pub fn asker(&self) -> Arc<dyn Asker> {
         Arc::clone(&self.desk) as Arc<dyn Asker>
     }
 
-    /// Returns whoever is told.
+    /// Returns the observer of events.
     pub fn watcher(&self) -> Arc<dyn AgentEventObserver> {
         Arc::clone(&self.desk) as Arc<dyn AgentEventObserver>
     }
 }
 
-/// What is known of the editor and its sessions.
+/// The connection to the editor, its capabilities and its sessions.
 #[derive(Default)]
 pub(crate) struct EditorConnection {
     client_connection: OnceLock<ConnectionTo<Client>>,
-    /// Where files are read before they are written, once that is known.
+    /// The roots in which files are read before they are written.
     roots: OnceLock<WorkspaceRoots>,
-    // What the editor said of itself; written once, when it begins.
+    // The capabilities of the editor, which its first request sets.
     client_capabilities: Mutex<ClientCapabilities>,
-    // Written when sessions are opened and closed and with each update, so that updates are sent in their order; read by
-    // whoever asks.
+    // Opening, closing and each update write it, so that updates are sent in order. Questions read it.
     sessions: Mutex<EditorSessions>,
     pub(crate) outgoing: Arc<OutgoingMessages>,
 }
@@ -61,17 +60,17 @@ pub(crate) struct EditorConnection {
 #[derive(Default)]
 struct EditorSessions {
     open: HashMap<SessionId, EditorSession>,
-    /// Chats of subagents, and the sessions that they work for.
+    /// The sessions of subagents, and the editor's sessions that they belong to.
     subagents: HashMap<SessionId, (SessionId, SubagentReference)>,
 }
 
 struct EditorSession {
     updates: SessionUpdates,
-    /// Whether nothing is said now: the session was not prompted, or its prompt was cancelled.
+    /// Whether updates are dropped, because the session has no prompt or its prompt was cancelled.
     is_muted: bool,
 }
 
-/// The call that a question is about, as the editor knows it.
+/// The call of a question, as the editor knows it.
 struct AskTarget {
     session: String,
     call: String,
@@ -79,12 +78,12 @@ struct AskTarget {
 }
 
 impl EditorSessions {
-    /// Returns the session that a chat works for, and which subagent it is of.
-    fn session_of(&self, chat: &SessionId) -> Option<(SessionId, Option<SubagentReference>)> {
-        if self.open.contains_key(chat) {
-            return Some((chat.clone(), None));
+    /// Returns the editor's session of an agent session, and the subagent if the agent session belongs to one.
+    fn session_of(&self, id: &SessionId) -> Option<(SessionId, Option<SubagentReference>)> {
+        if self.open.contains_key(id) {
+            return Some((id.clone(), None));
         }
-        let (session, child) = self.subagents.get(chat)?;
+        let (session, child) = self.subagents.get(id)?;
         Some((session.clone(), Some(child.clone())))
     }
 }
@@ -92,11 +91,11 @@ impl EditorSessions {
 impl EditorConnection {
     /// Connects the editor.
     pub(crate) fn connect(&self, connection: ConnectionTo<Client>) {
-        // An editor that introduces itself again does it over the same connection.
+        // A second initialize request comes over the same connection.
         let _ = self.client_connection.set(connection);
     }
 
-    /// Says where sessions work.
+    /// Sets the roots of all sessions.
     pub(crate) fn set_roots(&self, roots: WorkspaceRoots) {
         let _ = self.roots.set(roots);
     }
@@ -110,54 +109,44 @@ impl EditorConnection {
         client.session.as_ref().is_some_and(|session| session.notices.is_some())
     }
 
-    fn accepts_forms(&self) -> bool {
-        let client = self.client_capabilities.lock().unwrap_or_else(PoisonError::into_inner);
-        client.elicitation.as_ref().is_some_and(|elicitation| elicitation.form.is_some())
-    }
-
-    /// Opens a session, which is quiet until it is prompted.
+    /// Opens a session, which is muted until its first prompt.
     pub(crate) fn open_session(&self, session: &SessionId, updates: SessionUpdates) {
         self.lock_sessions()
             .open
             .insert(session.clone(), EditorSession { updates, is_muted: true });
     }
 
-    /// Closes a session: nothing is said in it any more.
+    /// Closes a session. Its further updates are dropped.
     pub(crate) fn close_session(&self, session: &SessionId) {
         let mut sessions = self.lock_sessions();
         sessions.open.remove(session);
         sessions.subagents.retain(|_, (works_for, _)| works_for != session);
     }
 
-    /// Lets what happens in a session be said, or not.
+    /// Lets the events of a session through.
     pub(crate) fn unmute_session(&self, session: &SessionId) {
         self.set_muted(session, false);
     }
 
-    /// Lets nothing more be said in a session.
+    /// Drops the further events of a session.
     pub(crate) fn mute_session(&self, session: &SessionId) {
         self.set_muted(session, true);
     }
 
-    fn set_muted(&self, session: &SessionId, is_quiet: bool) {
+    fn set_muted(&self, session: &SessionId, is_muted: bool) {
         if let Some(session) = self.lock_sessions().open.get_mut(session) {
-            session.is_muted = is_quiet;
+            session.is_muted = is_muted;
         }
     }
 
-    /// Says something in a session, quiet or not.
-    pub(crate) fn send_updates(&self, session: &SessionId, updates: Vec<SessionUpdate>) {
-        self.queue_updates(session, updates);
-    }
-
-    /// Says something that is no part of the conversation.
+    /// Sends a notice, which is not part of the conversation.
     pub(crate) fn send_notice(&self, session: &SessionId, text: &str) {
         let sessions = self.lock_sessions();
         let update = sessions.open.get(session).map(|session| session.updates.notice_update(text));
-        self.queue_updates(session, update.into_iter().collect());
+        self.send_updates(session, update.into_iter().collect());
     }
 
-    /// Shows what was said in a session before, as `shown` makes it out of what the editor was shown.
+    /// Sends updates about earlier messages. `shown` makes them and notes them as shown.
     pub(crate) fn replay_updates(
         &self,
         session: &SessionId,
@@ -165,40 +154,38 @@ impl EditorConnection {
     ) {
         let mut sessions = self.lock_sessions();
         let updates = sessions.open.get_mut(session).map(|session| shown(&mut session.updates));
-        self.queue_updates(session, updates.unwrap_or_default());
+        self.send_updates(session, updates.unwrap_or_default());
     }
 
     fn lock_sessions(&self) -> MutexGuard<'_, EditorSessions> {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Hands updates over to the connection, which writes them when it can.
-    fn queue_updates(&self, session: &SessionId, updates: Vec<SessionUpdate>) {
+    /// Queues updates for a session, even if it is muted.
+    pub(crate) fn send_updates(&self, session: &SessionId, updates: Vec<SessionUpdate>) {
         let Some(line) = self.client_connection.get() else { return };
         for update in updates {
             self.outgoing.count_message();
             let notification = SessionNotification::new(session.to_string(), update);
-            // An editor that is gone is told nothing.
+            // Sending fails only if the editor is gone.
             let _ = line.send_notification(notification);
         }
     }
 
-    /// Returns the call that a question is about; nothing if no session is there that could be asked.
+    /// Returns the call of a question, or `None` if no open session can show the question.
     fn ask_target(
         &self,
         call_id: &str,
         driver_call_id: Option<&str>,
     ) -> Option<(&ConnectionTo<Client>, AskTarget)> {
-        let chat = SessionId::parse(call_id.split('/').next()?).ok()?;
+        let id = SessionId::parse(call_id.split('/').next()?).ok()?;
         let sessions = self.lock_sessions();
-        let (session, child) = sessions.session_of(&chat)?;
+        let (session, child) = sessions.session_of(&id)?;
         let open = sessions.open.get(&session).filter(|open| !open.is_muted)?;
         let call = call_name(child.as_ref(), driver_call_id?);
-        let shown = open.updates.call_display(&call);
-        Some((
-            self.client_connection.get()?,
-            AskTarget { session: session.to_string(), call, display: shown },
-        ))
+        let display = open.updates.call_display(&call);
+        let target = AskTarget { session: session.to_string(), call, display };
+        Some((self.client_connection.get()?, target))
     }
 }
 
@@ -216,9 +203,9 @@ impl AgentEventObserver for EditorConnection {
         let before = |path: &str| self.roots.get()?.read_text(path, SHOWN_CHANGE_BYTES_MAX);
         let updates = match &child {
             None => open.updates.session_event_updates(event.kind, before),
-            Some(child) => open.updates.subagent_event_updates(event.kind, child, before),
+            child @ Some(_) => open.updates.call_event_updates(event.kind, child.as_ref(), before),
         };
-        self.queue_updates(&session, updates);
+        self.send_updates(&session, updates);
     }
 }
 
@@ -244,21 +231,27 @@ impl Asker for EditorConnection {
         })
     }
 
-    fn elicit(&self, inquiry: Elicitation) -> BoxFuture<'_, ElicitationReply> {
+    fn elicit(&self, elicitation: Elicitation) -> BoxFuture<'_, ElicitationReply> {
         Box::pin(async move {
-            let asked = self.ask_target(&inquiry.call_id, inquiry.driver_call_id.as_deref());
-            let Some((line, about)) = asked.filter(|_| self.accepts_forms()) else {
+            let asked =
+                self.ask_target(&elicitation.call_id, elicitation.driver_call_id.as_deref());
+            let accepts_forms = {
+                let client =
+                    self.client_capabilities.lock().unwrap_or_else(PoisonError::into_inner);
+                client.elicitation.as_ref().is_some_and(|elicitation| elicitation.form.is_some())
+            };
+            let Some((line, about)) = asked.filter(|_| accepts_forms) else {
                 return ElicitationReply::Unanswered;
             };
-            let form = elicit::form(&inquiry, &about.session, &about.call);
+            let form = elicit::form(&elicitation, &about.session, &about.call);
             match line.send_request(form).block_task().await {
-                Ok(response) => elicit::parse_reply(&response, &inquiry),
+                Ok(response) => elicit::parse_reply(&response, &elicitation),
                 Err(err) => elicit::dismissed_by_editor(&format!("answered with an error: {err}")),
             }
         })
     }
 
-    // One editor has many sessions, and what one of them asks must not wait for an answer in another.
+    // An editor has many sessions, and a question in one must not wait for an answer in another.
     fn asks_one_at_a_time(&self) -> bool {
         false
     }

@@ -1,7 +1,5 @@
-//! The questions of a tool as a form for the person at the editor, and what the form said when it came back. It says that it
-//! allows nothing, so that no question can pass for one about a call.
-
-use std::collections::BTreeMap;
+//! Converts the questions of a tool to a form for the person at the editor, and the returned form to answers. The form says that it
+//! allows nothing, so that no question can look like one about a call.
 
 use agent_client_protocol::v1::schema::{
     CreateElicitationRequest, CreateElicitationResponse, ElicitationAction,
@@ -9,18 +7,37 @@ use agent_client_protocol::v1::schema::{
     ElicitationSessionScope, EnumOption, MultiSelectPropertySchema, StringPropertySchema,
 };
 use haft::{Elicitation, ElicitationReply};
+use haft_contract::clean;
 use haft_contract::limits::QUESTION_ANSWER_CHARS_MAX;
-use haft_contract::{UserQuestion, clean};
 
-/// What stands above the questions, so that they cannot be taken for one of haft's own.
+/// The heading, which distinguishes the questions from those of haft.
 const HEADING: &str = "The agent asks. Your answers are for it to read; they allow nothing.";
 
-/// Returns the form that puts the questions of a call in a session.
-pub(crate) fn form(inquiry: &Elicitation, session: &str, call: &str) -> CreateElicitationRequest {
+/// Returns the form with the questions of a call.
+pub(crate) fn form(
+    elicitation: &Elicitation,
+    session: &str,
+    call: &str,
+) -> CreateElicitationRequest {
     let mut schema = ElicitationSchema::new();
-    for (place, question) in inquiry.questions.iter().enumerate() {
-        let is_open = question.options.is_empty();
-        schema = schema.property(field_name(place), field(place, question), is_open);
+    for (place, question) in elicitation.questions.iter().enumerate() {
+        let title = question.header.as_deref();
+        let title = title.map_or_else(|| format!("Question {}", place + 1), clean);
+        let text = clean(&question.question);
+        let choices = question.options.iter().map(|option| {
+            let about = option.description.as_deref().map(clean);
+            EnumOption::new(option.label.clone(), clean(&option.label)).description(about)
+        });
+        let choices: Vec<EnumOption> = choices.collect();
+        let is_open = choices.is_empty();
+        let field: ElicitationPropertySchema = if is_open {
+            free_text_schema().title(title).description(text).into()
+        } else if question.multi_select {
+            MultiSelectPropertySchema::titled(choices).title(title).description(text).into()
+        } else {
+            StringPropertySchema::new().one_of(choices).title(title).description(text).into()
+        };
+        schema = schema.property(field_name(place), field, is_open);
         if !is_open {
             let other = free_text_schema()
                 .title("Other".to_owned())
@@ -29,25 +46,45 @@ pub(crate) fn form(inquiry: &Elicitation, session: &str, call: &str) -> CreateEl
         }
     }
     let scope = ElicitationSessionScope::new(session.to_owned()).tool_call_id(call);
-    let message = inquiry.questions.iter().enumerate().map(|(place, question)| {
+    let message = elicitation.questions.iter().enumerate().map(|(place, question)| {
         format!("\n\n{}. {}", place + 1, clean(&question.question).replace('\n', "\n   "))
     });
     let message: String = std::iter::once(HEADING.to_owned()).chain(message).collect();
     CreateElicitationRequest::new(ElicitationFormMode::new(scope, schema), message)
 }
 
-/// Returns what an editor's answer to the questions means.
+/// Returns the answers in an editor's response: the chosen labels in the order of the options, and then the person's own words.
 pub(crate) fn parse_reply(
     response: &CreateElicitationResponse,
-    inquiry: &Elicitation,
+    elicitation: &Elicitation,
 ) -> ElicitationReply {
     match &response.action {
         ElicitationAction::Accept(accepted) => {
             let content = accepted.content.clone().unwrap_or_default();
-            let questions = inquiry.questions.iter().enumerate();
-            let answers =
-                questions.map(|(place, question)| chosen_answers(place, question, &content));
-            let answers: Vec<Vec<String>> = answers.collect();
+            let text = |name: String| match content.get(&name) {
+                Some(ElicitationContentValue::String(text)) => {
+                    Some(text.trim()).filter(|text| !text.is_empty()).map(str::to_owned)
+                }
+                _ => None,
+            };
+            let mut answers: Vec<Vec<String>> = Vec::new();
+            for (place, question) in elicitation.questions.iter().enumerate() {
+                if question.options.is_empty() {
+                    answers.push(text(field_name(place)).into_iter().collect());
+                    continue;
+                }
+                // Only offered labels count.
+                let is_chosen = |label: &&String| match content.get(&field_name(place)) {
+                    Some(ElicitationContentValue::String(chosen)) => chosen == *label,
+                    Some(ElicitationContentValue::StringArray(chosen)) => {
+                        question.multi_select && chosen.contains(*label)
+                    }
+                    _ => false,
+                };
+                let labels = question.options.iter().map(|option| &option.label);
+                let labels = labels.filter(is_chosen).cloned();
+                answers.push(labels.chain(text(other_field_name(place))).collect());
+            }
             if answers.iter().all(Vec::is_empty) {
                 return dismissed_by_editor("sent the form back without an answer");
             }
@@ -59,12 +96,12 @@ pub(crate) fn parse_reply(
     }
 }
 
-/// Returns a reply without answers that is not a person's. `what` says what the editor did.
+/// Returns a reply without answers that no person gave. `what` says what the editor did.
 pub(crate) fn dismissed_by_editor(what: &str) -> ElicitationReply {
     ElicitationReply::Dismissed(Some(format!("the editor {}", clean(what))))
 }
 
-/// The fields of a form are shown in the order of their names.
+/// Returns the name of a field. Editors show the fields in the order of their names.
 fn field_name(place: usize) -> String {
     format!("q{:02}", place + 1)
 }
@@ -76,51 +113,6 @@ fn other_field_name(place: usize) -> String {
 fn free_text_schema() -> StringPropertySchema {
     StringPropertySchema::new()
         .max_length(u32::try_from(QUESTION_ANSWER_CHARS_MAX).unwrap_or(u32::MAX))
-}
-
-fn field(place: usize, question: &UserQuestion) -> ElicitationPropertySchema {
-    let title = question.header.as_deref().map_or_else(|| format!("Question {}", place + 1), clean);
-    let text = clean(&question.question);
-    if question.options.is_empty() {
-        return free_text_schema().title(title).description(text).into();
-    }
-    let choices = question.options.iter().map(|option| {
-        let about = option.description.as_deref().map(clean);
-        EnumOption::new(option.label.clone(), clean(&option.label)).description(about)
-    });
-    let choices: Vec<EnumOption> = choices.collect();
-    if question.multi_select {
-        MultiSelectPropertySchema::titled(choices).title(title).description(text).into()
-    } else {
-        StringPropertySchema::new().one_of(choices).title(title).description(text).into()
-    }
-}
-
-/// Returns the labels that were chosen, in the order of the options, and then the person's own words. What was not
-/// offered was not chosen.
-fn chosen_answers(
-    place: usize,
-    question: &UserQuestion,
-    content: &BTreeMap<String, ElicitationContentValue>,
-) -> Vec<String> {
-    let text = |name: String| match content.get(&name) {
-        Some(ElicitationContentValue::String(text)) => {
-            Some(text.trim()).filter(|text| !text.is_empty()).map(str::to_owned)
-        }
-        _ => None,
-    };
-    if question.options.is_empty() {
-        return text(field_name(place)).into_iter().collect();
-    }
-    let is_chosen = |label: &String| match content.get(&field_name(place)) {
-        Some(ElicitationContentValue::String(chosen)) => chosen == label,
-        Some(ElicitationContentValue::StringArray(chosen)) => {
-            question.multi_select && chosen.contains(label)
-        }
-        _ => false,
-    };
-    let labels = question.options.iter().map(|option| &option.label);
-    labels.filter(|label| is_chosen(label)).cloned().chain(text(other_field_name(place))).collect()
 }
 
 #[cfg(test)]

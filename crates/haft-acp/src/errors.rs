@@ -1,9 +1,9 @@
-//! Failures in the words and codes of the protocol. The message says all: editors show it, and not all show more.
+//! Converts errors to those of the protocol. The message is complete, because some editors show only the message.
 
 use agent_client_protocol::{Error, ErrorCode};
 use haft_agent::AgentError;
 
-/// Returns what an editor is told of a session that cannot go on.
+/// Returns the error of a session for its editor.
 pub(crate) fn agent_error(err: &AgentError) -> Error {
     if err.lacks_key() {
         let message = format!(
@@ -11,8 +11,7 @@ pub(crate) fn agent_error(err: &AgentError) -> Error {
         );
         return error(ErrorCode::AUTH_REQUIRED, message);
     }
-    // A key that is not accepted is no such error: an editor that is told of one in a turn offers to log in, which nobody can
-    // here, and does not show the message, which says what to do.
+    // For this code, an editor hides the message and offers a login, which haft does not have. So a rejected key has another code.
     let code = match err {
         AgentError::UnknownSession(_) => ErrorCode::RESOURCE_NOT_FOUND,
         AgentError::UnknownAgent { .. }
@@ -20,9 +19,9 @@ pub(crate) fn agent_error(err: &AgentError) -> Error {
         | AgentError::SubagentSession(_)
         | AgentError::EmptyPrompt
         | AgentError::PromptTooLong { .. } => ErrorCode::INVALID_PARAMS,
-        AgentError::ModelUnavailable { chat, .. } => {
-            // An editor has no such option; what a terminal changes holds here, too.
-            let message = format!("{err}: resume session {chat} with that one in a terminal");
+        AgentError::ModelUnavailable { session, .. } => {
+            // An editor cannot change the model, but a terminal can.
+            let message = format!("{err}: resume session {session} with that one in a terminal");
             return error(ErrorCode::INTERNAL_ERROR, message);
         }
         _ => ErrorCode::INTERNAL_ERROR,
@@ -30,7 +29,7 @@ pub(crate) fn agent_error(err: &AgentError) -> Error {
     error(code, err.to_string())
 }
 
-/// Returns an error about what was sent.
+/// Returns an error about the parameters of a request.
 pub(crate) fn invalid_params(message: impl Into<String>) -> Error {
     error(ErrorCode::INVALID_PARAMS, message)
 }

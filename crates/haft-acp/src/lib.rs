@@ -1,10 +1,9 @@
-//! Agents for editors that speak the Agent Client Protocol (ACP), version 1. An [`Editor`] is what an agent host tells and
-//! asks; [`serve`] lets the editor at the other end begin, load and prompt sessions. The only crate that names the
-//! protocol's SDK: everything is converted by hand.
+//! Agents for editors that speak the Agent Client Protocol (ACP), version 1. An [`Editor`] is the observer and the asker of an agent
+//! host. [`serve`] lets the editor at the other end begin, load and prompt sessions. Only this crate uses the protocol's SDK, and it
+//! converts all types by hand.
 //!
-//! Nothing is executed here and no rule is decided: a prompt becomes a turn of a [`haft_agent::AgentSession`], what happens in it
-//! becomes updates, and a question of the pipeline becomes a request for permission. The editor's own files and terminals
-//! are not used.
+//! This crate executes no tool and decides no rule. A prompt becomes a turn of a [`haft_agent::AgentSession`], events become updates,
+//! and a question of the pipeline becomes a permission request. The editor's file and terminal methods are not used.
 #![deny(missing_docs)]
 
 mod advice;

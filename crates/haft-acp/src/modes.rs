@@ -1,5 +1,5 @@
-//! The agents that can be talked to, as an editor offers them: as modes of a session, and as the configuration option that
-//! newer editors draw in their place. Both are always the same.
+//! The agents that people can talk to, as modes of a session and as the configuration option that newer editors show instead. Both
+//! always list the same agents.
 
 use agent_client_protocol::v1::schema::{
     SessionConfigOption, SessionConfigOptionCategory, SessionConfigSelectOption, SessionMode,
@@ -32,11 +32,7 @@ pub(crate) fn options(agents: &AgentRegistry, current: &str) -> Vec<SessionConfi
     vec![option]
 }
 
-/// Returns whether an agent can be talked to.
-pub(crate) fn is_offered(agents: &AgentRegistry, name: &str) -> bool {
-    offered(agents).any(|agent| agent.name == name)
-}
-
-fn offered(agents: &AgentRegistry) -> impl Iterator<Item = &AgentDefinition> {
+/// Returns the agents that people can talk to.
+pub(crate) fn offered(agents: &AgentRegistry) -> impl Iterator<Item = &AgentDefinition> {
     agents.iter().filter(|agent| agent.mode.is_primary())
 }

@@ -1,5 +1,5 @@
-//! One session that is open: its chat, the turn that goes on in it, and the agent that was chosen for it. A choice is never
-//! lost: it is seen by the turn that goes on before that is over, or else there is none.
+//! One open session: its agent session, its turn and its chosen agent. No choice is lost: a turn that runs applies it before the turn
+//! ends.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -8,25 +8,25 @@ use haft_journal::SessionId;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-/// One session that is open.
+/// One open session.
 pub(crate) struct OpenSession {
     pub(crate) id: SessionId,
-    // The turn that goes on has it; nothing while another agent takes over, or if that failed.
+    // The turn that runs locks it. It is empty while another agent takes over, or if that failed.
     pub(crate) agent_session: tokio::sync::Mutex<Option<AgentSession>>,
-    // Written by requests and by the end of a turn; each holds the lock for a look.
+    // Requests and the end of a turn write it. The lock is never held for long.
     state: Mutex<OpenSessionState>,
-    /// Told when an agent is chosen.
+    /// Notified when an agent is chosen.
     pub(crate) agent_chosen: Notify,
 }
 
 struct OpenSessionState {
-    /// Stops the turn that goes on.
+    /// Stops the turn that runs.
     stop: Option<CancellationToken>,
-    /// The agent that works here from the next moment on at which another one can take over.
+    /// The chosen agent.
     agent: String,
 }
 
-/// A turn that is about to be had. While it is there, no other one is.
+/// A turn. While it exists, no other turn begins.
 pub(crate) struct SessionTurn {
     pub(crate) session: Arc<OpenSession>,
     pub(crate) stop: CancellationToken,
@@ -34,11 +34,11 @@ pub(crate) struct SessionTurn {
 }
 
 impl OpenSession {
-    pub(crate) fn new(chat: AgentSession) -> Self {
+    pub(crate) fn new(session: AgentSession) -> Self {
         Self {
-            id: chat.id().clone(),
-            state: Mutex::new(OpenSessionState { stop: None, agent: chat.agent().to_owned() }),
-            agent_session: tokio::sync::Mutex::new(Some(chat)),
+            id: session.id().clone(),
+            state: Mutex::new(OpenSessionState { stop: None, agent: session.agent().to_owned() }),
+            agent_session: tokio::sync::Mutex::new(Some(session)),
             agent_chosen: Notify::new(),
         }
     }
@@ -47,12 +47,12 @@ impl OpenSession {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the agent that was chosen.
+    /// Returns the chosen agent.
     pub(crate) fn agent(&self) -> String {
         self.lock_state().agent.clone()
     }
 
-    /// Chooses the agent, and returns whether a turn goes on, which sees to it that this one takes over.
+    /// Chooses the agent. Returns whether a turn runs, which then lets the agent take over.
     pub(crate) fn choose_agent(&self, agent: &str) -> bool {
         let mut state = self.lock_state();
         agent.clone_into(&mut state.agent);
@@ -67,7 +67,7 @@ impl OpenSession {
         }
     }
 
-    /// Begins a turn; there is none if another one goes on.
+    /// Begins a turn, or returns `None` if another one runs.
     pub(crate) fn begin_turn(self: &Arc<Self>) -> Option<SessionTurn> {
         let mut state = self.lock_state();
         if state.stop.is_some() {
@@ -80,7 +80,7 @@ impl OpenSession {
 }
 
 impl SessionTurn {
-    /// Ends the turn, unless another agent than this one was chosen meanwhile. Returns whether it has ended.
+    /// Ends the turn if `agent` is still the chosen one. Returns whether the turn ended.
     pub(crate) fn end_turn(&mut self, agent: &str) -> bool {
         let mut state = self.session.lock_state();
         if state.agent != agent {

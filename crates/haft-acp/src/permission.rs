@@ -1,5 +1,5 @@
-//! A question of the pipeline as a request for permission, and what the editor's answer means. «Always» is offered only
-//! where every rule that it writes is shown whole; nothing that comes back allows a call but an option that was offered.
+//! Converts a question of the pipeline to a permission request, and the editor's response to an answer. «Always» is offered only if
+//! every rule that it adds is shown completely. Only an offered option can allow a call.
 
 use agent_client_protocol::v1::schema::{
     PermissionOption, PermissionOptionKind, RequestPermissionOutcome, ToolCallStatus,
@@ -17,7 +17,7 @@ const ALLOW_ALWAYS: &str = "allow_always";
 const REJECT_ONCE: &str = "reject_once";
 const REJECT_ALWAYS: &str = "reject_always";
 
-/// Returns what may be chosen.
+/// Returns the offered options.
 pub(crate) fn options(ask: &Ask) -> Vec<PermissionOption> {
     let once = [
         PermissionOption::new(ALLOW_ONCE, "Allow once", PermissionOptionKind::AllowOnce),
@@ -40,7 +40,7 @@ pub(crate) fn options(ask: &Ask) -> Vec<PermissionOption> {
     vec![allow, allow_always, reject, reject_always]
 }
 
-/// Returns the call as the question shows it: what it changes, what it would touch and why somebody is asked.
+/// Returns the call as the question shows it: its changes, its accesses and the reasons for asking.
 pub(crate) fn call_update(id: &str, ask: &Ask, shown: CallDisplay) -> ToolCallUpdate {
     let mut content = shown.changes;
     content.push(text_content(ask_text(ask)));
@@ -52,7 +52,7 @@ pub(crate) fn call_update(id: &str, ask: &Ask, shown: CallDisplay) -> ToolCallUp
     ToolCallUpdate::new(id.to_owned(), fields)
 }
 
-/// Returns what an answer means.
+/// Returns the answer of a response.
 pub(crate) fn parse_answer(ask: &Ask, outcome: &RequestPermissionOutcome) -> AskAnswer {
     let RequestPermissionOutcome::Selected(selected) = outcome else { return AskAnswer::Reject };
     match &*selected.option_id.0 {
@@ -85,7 +85,7 @@ fn ask_text(ask: &Ask) -> String {
     text
 }
 
-/// What somebody else wrote stands between fences, one line each.
+/// Appends a list in fences, because others wrote its lines.
 fn append_list(text: &mut String, heading: &str, lines: &[String]) {
     if lines.is_empty() {
         return;

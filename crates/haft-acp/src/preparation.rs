@@ -1,5 +1,5 @@
-//! What an editor is served with, and when that is put together: before the first session, and not before the editor is
-//! answered. So an editor hears in its own window what is in the way, and the next session tries again.
+//! The parts of a served editor. They are prepared for its first session, after the connection is initialised. So the editor shows why
+//! the preparation failed, and the next session tries again.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -7,7 +7,7 @@ use haft::Runtime;
 use haft_agent::{AgentHost, AgentRegistry};
 use haft_contract::BoxFuture;
 
-/// What an editor is served with.
+/// The parts of a served editor.
 pub struct AcpServeParts {
     /// The host, made with the editor's asker and watcher.
     pub host: Arc<AgentHost>,
@@ -15,24 +15,23 @@ pub struct AcpServeParts {
     pub runtime: Runtime,
     /// The host's agents.
     pub agents: Arc<AgentRegistry>,
-    /// The agent that sessions are begun with.
+    /// The agent of new sessions.
     pub agent: String,
-    /// What the model can read, in tokens.
+    /// The context of the model, in tokens.
     pub context_tokens: u64,
-    /// Writes a time, in milliseconds since the epoch, as RFC 3339 has it.
+    /// Formats a time in milliseconds since the epoch as RFC 3339.
     pub format_time: fn(u64) -> String,
-    /// What is said in every session that is opened.
+    /// The notices in every opened session.
     pub notices: Vec<String>,
 }
 
-/// Puts together what an editor is served with.
+/// Prepares the parts of a served editor.
 pub trait AcpPartsProvider: Send + Sync {
-    /// Returns the parts, or what is in the way and what to do about it: then it is asked again when the editor next
-    /// wants a session.
+    /// Returns the parts, or the problem and its remedy. After a failure, the next session of the editor calls this again.
     fn prepare(&self) -> BoxFuture<'_, Result<AcpServeParts, String>>;
 }
 
-/// Returns the preparation of parts that are there.
+/// Returns a provider of existing parts.
 pub fn ready_parts(parts: AcpServeParts) -> Arc<dyn AcpPartsProvider> {
     Arc::new(ReadyAcpParts(Mutex::new(Some(parts))))
 }

@@ -1,20 +1,22 @@
-//! What an editor sends as a prompt, as the text that a model reads. Files that it embeds and links come under their names;
-//! what is neither text nor a link is refused, as it was declared.
+//! Converts an editor's prompt to text for the model. Embedded and linked files come under their names. Other content is refused, as the
+//! declared capabilities say.
 
 use std::fmt::{self, Write as _};
 
-use agent_client_protocol::v1::schema::{ContentBlock, EmbeddedResourceResource, ResourceLink};
+use agent_client_protocol::v1::schema::{ContentBlock, EmbeddedResourceResource};
 
 use crate::call_content::fenced;
 
-/// Returns the text of a prompt, or what is wrong with it.
+/// Returns the text of a prompt, or the problem.
 pub(crate) fn prompt_text(blocks: &[ContentBlock]) -> Result<String, String> {
     let mut text = String::new();
     let mut embedded = String::new();
     for block in blocks {
         match block {
             ContentBlock::Text(block) => text.push_str(&block.text),
-            ContentBlock::ResourceLink(link) => text.push_str(&link_text(link)),
+            ContentBlock::ResourceLink(link) => {
+                text.push_str(&PromptReference::of(&link.uri).reference(&link.name));
+            }
             ContentBlock::Resource(resource) => match &resource.resource {
                 EmbeddedResourceResource::TextResourceContents(file) => {
                     let place = PromptReference::of(&file.uri);
@@ -41,11 +43,7 @@ fn unsupported_content(what: &str) -> String {
     )
 }
 
-fn link_text(link: &ResourceLink) -> String {
-    PromptReference::of(&link.uri).reference(&link.name)
-}
-
-/// What a URI names: a file as tools are given it, with the lines that are meant, or anything else as it is.
+/// The target of a URI: the path of a file with its selected lines, or any other URI unchanged.
 #[derive(Debug, PartialEq, Eq)]
 struct PromptReference {
     path: String,
@@ -61,7 +59,7 @@ impl PromptReference {
     fn of_file(uri: &str) -> Option<Self> {
         let rest = uri.strip_prefix("file://")?;
         let rest = rest.strip_prefix("localhost").unwrap_or(rest);
-        // Signs that are not spelled as numbers are of the name, unless they lead to lines.
+        // An unescaped `#` belongs to the name, unless lines follow it.
         let Some((file, lines)) =
             rest.rsplit_once('#').and_then(|(file, range)| Some((file, parse_lines(range)?)))
         else {
@@ -96,7 +94,7 @@ impl fmt::Display for PromptReference {
     }
 }
 
-/// Reads lines as editors write them after a file: `L3`, `L3:9`, `L3-9` or `L3-L9`.
+/// Parses lines as editors write them after a file: `L3`, `L3:9`, `L3-9` or `L3-L9`.
 fn parse_lines(range: &str) -> Option<(u32, u32)> {
     let range = range.strip_prefix('L')?;
     let number = |text: &str| text.parse::<u32>().ok().filter(|line| *line > 0);
@@ -106,7 +104,7 @@ fn parse_lines(range: &str) -> Option<(u32, u32)> {
     Some((number(first)?, number(last.strip_prefix('L').unwrap_or(last))?))
 }
 
-/// Puts the characters in their places that a URI spells as numbers.
+/// Decodes the percent-encoded characters of a URI.
 fn percent_decode(path: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(path.len());
     let mut rest = path;

@@ -1,5 +1,5 @@
-//! What was said in a session, as the updates that showed it: for an editor that opens it again. Calls are shown with what
-//! they came to; what was set aside and what only the model reads is left out.
+//! Converts the messages of a session to updates, for an editor that opens the session again. Calls are shown with their results.
+//! Rewound messages, summaries and notices are left out.
 
 use agent_client_protocol::v1::schema::SessionUpdate;
 use haft::Registry;
@@ -34,11 +34,39 @@ pub(crate) fn message_updates(
                 shown.push(SessionUpdate::AgentMessageChunk(text()));
             }
             (PartKind::Reasoning, _) => shown.push(SessionUpdate::AgentThoughtChunk(text())),
-            (PartKind::Tool, _) => shown.extend(call_updates(updates, registry, part)),
+            (PartKind::Tool, _) => {
+                let (Some(id), Some(tool)) = (&part.tool_call_id, &part.tool) else { continue };
+                let input = part.input_json.as_deref().unwrap_or_default();
+                let input: Value =
+                    serde_json::from_str(input).unwrap_or_else(|_| Value::from(input));
+                let path = input.get("path").and_then(Value::as_str);
+                let locations: Vec<String> = path.map(str::to_owned).into_iter().collect();
+                let call = AnnouncedCall {
+                    id: id.clone(),
+                    tool,
+                    kind: registry.contract(tool).map_or(ToolKind::Other, |contract| contract.kind),
+                    title: call_title(tool, &input),
+                    input: &input,
+                    locations: &locations,
+                };
+                // The former text of the file is unknown.
+                shown.extend(updates.start_call(call, |_| None));
+                let status = match part.state {
+                    Some(PartState::OutputAvailable) => ToolResultStatus::OutputAvailable,
+                    Some(PartState::OutputError) => ToolResultStatus::OutputError,
+                    Some(PartState::InputAvailable | PartState::InputStreaming) | None => {
+                        shown.push(updates.in_doubt_update(id));
+                        continue;
+                    }
+                };
+                let output = part.output_json.as_deref();
+                if let Some(Ok(envelope)) = output.map(serde_json::from_str::<Envelope>) {
+                    shown.extend(updates.end_call(id, tool, status, &envelope));
+                }
+            }
         }
     }
-    // Nothing else shows that nobody answered, or that an answer is not whole. One of which something came may have been asked
-    // for again; one of nothing is recorded only where the turn ended with it.
+    // An empty answer is recorded only if the turn failed with it. After an incomplete answer, the model may have been asked again.
     if let (Some(MessageFinish::Error), Some(error)) = (message.finish, &message.error) {
         let what = if parts.is_empty() { "The turn failed" } else { "This answer is not whole" };
         shown.push(updates.notice_update(&format!("{what}: {error}")));
@@ -46,7 +74,7 @@ pub(crate) fn message_updates(
     shown
 }
 
-/// Returns the update that says how much of the context is used after these messages; nothing if no model has answered.
+/// Returns the update with the used part of the context after these messages, if a model has answered.
 pub(crate) fn usage_update(
     updates: &SessionUpdates,
     history: &[(SessionMessage, Vec<MessagePart>)],
@@ -59,42 +87,4 @@ pub(crate) fn usage_update(
         let read = [last.input, last.cache_read, last.cache_write];
         updates.usage_update(read, [last.output, last.reasoning])
     })
-}
-
-fn call_updates(
-    updates: &mut SessionUpdates,
-    registry: &Registry,
-    part: &MessagePart,
-) -> Vec<SessionUpdate> {
-    let (Some(id), Some(tool)) = (&part.tool_call_id, &part.tool) else { return Vec::new() };
-    let input = part.input_json.as_deref().unwrap_or_default();
-    let input: Value = serde_json::from_str(input).unwrap_or_else(|_| Value::from(input));
-    let locations: Vec<String> =
-        input.get("path").and_then(Value::as_str).map(str::to_owned).into_iter().collect();
-    let mut shown = updates.start_call(
-        AnnouncedCall {
-            id: id.clone(),
-            tool,
-            kind: registry.contract(tool).map_or(ToolKind::Other, |contract| contract.kind),
-            title: call_title(tool, &input),
-            input: &input,
-            locations: &locations,
-        },
-        // What the file said then nobody knows any more.
-        |_| None,
-    );
-    let status = match part.state {
-        Some(PartState::OutputAvailable) => ToolResultStatus::OutputAvailable,
-        Some(PartState::OutputError) => ToolResultStatus::OutputError,
-        Some(PartState::InputAvailable | PartState::InputStreaming) | None => {
-            shown.push(updates.in_doubt_update(id));
-            return shown;
-        }
-    };
-    let envelope = part.output_json.as_deref().and_then(|json| serde_json::from_str(json).ok());
-    if let Some(envelope) = envelope {
-        let envelope: Envelope = envelope;
-        shown.extend(updates.end_call(id, tool, status, &envelope));
-    }
-    shown
 }

@@ -1,5 +1,4 @@
-//! The sessions that an editor has open, and what it does with them: begins, loads, lists and closes them, and has turns in
-//! them. A session is a chat of the agent host; only one turn goes on in it at a time.
+//! The open sessions of an editor: begins, loads, lists and closes them, and runs turns in them, one at a time for each session.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -11,12 +10,12 @@ use agent_client_protocol::v1::schema::{
 };
 use agent_client_protocol::{Error, ErrorCode};
 use haft_agent::{AgentError, AgentSession, NewSession, SessionChanges, TurnEnd, TurnPrompt};
-use haft_journal::{SessionId, SessionQuery, SessionRow};
+use haft_journal::{SessionId, SessionQuery};
 
 use crate::editor::EditorConnection;
 use crate::errors::{agent_error, error, invalid_params, not_open_error};
 use crate::limits::{LISTED_SESSIONS_MAX, OPEN_SESSIONS_MAX};
-use crate::modes::{is_offered, modes, options};
+use crate::modes::{offered, options};
 use crate::open_session::{OpenSession, SessionTurn};
 use crate::preparation::AcpServeParts;
 use crate::replay;
@@ -36,7 +35,7 @@ impl AcpSessions {
         Self { editor: desk, parts, open_sessions: Mutex::default() }
     }
 
-    /// Returns a session that is open.
+    /// Returns an open session.
     pub(crate) fn open_session(&self, session: &AcpSessionId) -> Result<Arc<OpenSession>, Error> {
         let open = SessionId::parse(&session.0)
             .ok()
@@ -53,19 +52,17 @@ impl AcpSessions {
         self.check_directory(directory)?;
         self.check_room()?;
         let new = NewSession { agent: self.parts.agent.clone(), ..NewSession::default() };
-        let begun = self.parts.host.begin(new).await;
-        begun.map(|chat| self.add_session(chat)).map_err(|err| self.with_notices(agent_error(&err)))
+        let begun = self.parts.host.begin(new).await.map_err(|err| {
+            // No session can show the notices, and they may hold the reason.
+            let err = agent_error(&err);
+            let notices = self.parts.notices.iter().map(String::as_str);
+            let lines: Vec<&str> = std::iter::once(&*err.message).chain(notices).collect();
+            error(err.code, lines.join("\n\n"))
+        })?;
+        Ok(self.add_session(begun))
     }
 
-    /// Adds to an error what is said in sessions, because there is none to say it in: it may be the reason.
-    fn with_notices(&self, err: Error) -> Error {
-        let lines: Vec<&str> = std::iter::once(err.message.as_str())
-            .chain(self.parts.notices.iter().map(String::as_str))
-            .collect();
-        error(err.code, lines.join("\n\n"))
-    }
-
-    /// Opens a session that was had before.
+    /// Opens an existing session.
     pub(crate) async fn resume(
         &self,
         session: &AcpSessionId,
@@ -83,26 +80,24 @@ impl AcpSessions {
 
     fn add_session(&self, chat: AgentSession) -> Arc<OpenSession> {
         let open = Arc::new(OpenSession::new(chat));
-        self.editor.open_session(&open.id, self.updates());
+        let root = self.parts.runtime.roots().workspace().to_path_buf();
+        let accepts_notices = self.editor.accepts_notices();
+        let updates = SessionUpdates::new(root, self.parts.context_tokens, accepts_notices);
+        self.editor.open_session(&open.id, updates);
         self.lock_open_sessions().insert(open.id.clone(), Arc::clone(&open));
         open
     }
 
-    fn updates(&self) -> SessionUpdates {
-        let root = self.parts.runtime.roots().workspace().to_path_buf();
-        SessionUpdates::new(root, self.parts.context_tokens, self.editor.accepts_notices())
-    }
-
-    /// Says what a session is called that was had before.
+    /// Sends the title of an existing session.
     pub(crate) async fn send_saved_title(&self, open: &OpenSession) {
-        // While a turn goes on, its end says so.
+        // The end of a turn sends the title as well.
         let Ok(mut chat) = open.agent_session.try_lock() else { return };
         if let Some(chat) = chat.as_mut() {
             self.send_title(chat).await;
         }
     }
 
-    /// Shows what was said in a session.
+    /// Sends the messages of a session.
     pub(crate) async fn replay_history(&self, open: &OpenSession) -> Result<(), Error> {
         let chat = open.agent_session.try_lock().map_err(|_| busy_error(&open.id))?;
         let chat = chat.as_ref().ok_or_else(|| not_open_error(open.id.as_str()))?;
@@ -124,8 +119,8 @@ impl AcpSessions {
         &self,
         request: &ListSessionsRequest,
     ) -> Result<ListSessionsResponse, Error> {
-        let is_elsewhere = |directory: &Path| self.check_directory(directory).is_err();
-        if request.cwd.as_deref().is_some_and(is_elsewhere) {
+        let directory = request.cwd.as_deref();
+        if directory.is_some_and(|directory| self.check_directory(directory).is_err()) {
             return Ok(ListSessionsResponse::new(Vec::new()));
         }
         let before = request.cursor.as_deref().map(SessionId::parse).transpose();
@@ -144,16 +139,11 @@ impl AcpSessions {
         let rows = rows.map_err(|err| agent_error(&AgentError::from(err)))?;
         let is_whole = u32::try_from(rows.len()).is_ok_and(|rows| rows < limit);
         let next = rows.last().filter(|_| !is_whole).map(|row| row.id.to_string());
-        let sessions = rows.into_iter().map(|row| self.session_info(row)).collect();
-        Ok(ListSessionsResponse::new(sessions).next_cursor(next))
-    }
-
-    fn session_info(&self, row: SessionRow) -> SessionInfo {
-        SessionInfo::new(row.id.to_string(), row.root).title(row.title).updated_at((self
-            .parts
-            .format_time)(
-            row.updated_at_ms,
-        ))
+        let sessions = rows.into_iter().map(|row| {
+            let updated_at = (self.parts.format_time)(row.updated_at_ms);
+            SessionInfo::new(row.id.to_string(), row.root).title(row.title).updated_at(updated_at)
+        });
+        Ok(ListSessionsResponse::new(sessions.collect()).next_cursor(next))
     }
 
     /// Closes a session, and returns when its turn is over.
@@ -162,7 +152,7 @@ impl AcpSessions {
         self.editor.close_session(&open.id);
         open.cancel_turn();
         let chat = open.agent_session.lock().await.take();
-        // Also those in the background that a turn left which never came to its end.
+        // A turn that was dropped may have left background subagents.
         stop_background(chat.as_ref()).await;
     }
 
@@ -177,15 +167,15 @@ impl AcpSessions {
         }
     }
 
-    /// Begins a turn, which what comes next from the editor can cancel.
+    /// Begins a turn, so that the next message of the editor can cancel it.
     pub(crate) fn begin_turn(&self, open: &Arc<OpenSession>) -> Result<SessionTurn, Error> {
         let turn = open.begin_turn().ok_or_else(|| busy_error(&open.id))?;
         self.editor.unmute_session(&open.id);
         Ok(turn)
     }
 
-    /// Has a turn, and those after it in which the agent is told what came of subagents in the background. Nothing goes on in
-    /// the session when this returns, however the turn ended, and nothing is said there after a cancelled one.
+    /// Runs a turn, and further turns that notify the agent of ended background subagents. When this returns, nothing runs in the
+    /// session. After a cancelled turn, the session sends no updates.
     pub(crate) async fn run_turn(
         &self,
         mut turn: SessionTurn,
@@ -194,7 +184,7 @@ impl AcpSessions {
         let open = Arc::clone(&turn.session);
         let mut slot = open.agent_session.lock().await;
         let end = self.run_turns(&turn, &mut slot, text).await;
-        // While no prompt is under way, nobody could cancel them.
+        // Without a prompt, the editor could not cancel them.
         let stopped = stop_background(slot.as_ref()).await;
         let is_cancelled = turn.stop.is_cancelled();
         if is_cancelled {
@@ -209,10 +199,21 @@ impl AcpSessions {
         if is_cancelled {
             return Ok(StopReason::Cancelled);
         }
-        end.map(|end| self.stop_reason(&open.id, end))
+        end.map(|end| match end {
+            TurnEnd::Done { .. } => StopReason::EndTurn,
+            TurnEnd::Aborted => StopReason::Cancelled,
+            TurnEnd::StepsSpent => StopReason::MaxTurnRequests,
+            TurnEnd::OutputCut => StopReason::MaxTokens,
+            TurnEnd::Refused { reason } => {
+                let text = chunk(format!("The model would not answer: {reason}"), None);
+                self.editor.send_updates(&open.id, vec![SessionUpdate::AgentMessageChunk(text)]);
+                StopReason::Refusal
+            }
+        })
     }
 
-    /// Has turns until no subagent in the background is left whose end the agent is to be told.
+    /// Runs turns until no background subagent runs and the agent has a notice of each end. If the person chooses another agent
+    /// meanwhile, that agent takes over at once.
     async fn run_turns(
         &self,
         turn: &SessionTurn,
@@ -221,38 +222,31 @@ impl AcpSessions {
     ) -> Result<TurnEnd, Error> {
         let mut prompt = TurnPrompt::Message(text);
         loop {
-            let chat = self.chosen_agent_session(&turn.session, slot).await?;
-            let end =
-                chat.run_turn(prompt, turn.stop.clone()).await.map_err(|err| agent_error(&err))?;
-            let is_done = matches!(end, TurnEnd::Done { .. });
-            if !is_done || !self.wait_for_background_news(turn, slot).await? {
+            let session = self.chosen_agent_session(&turn.session, slot).await?;
+            let end = session.run_turn(prompt, turn.stop.clone()).await;
+            let end = end.map_err(|err| agent_error(&err))?;
+            if !matches!(end, TurnEnd::Done { .. }) {
                 return Ok(end);
+            }
+            loop {
+                let agent_chosen = turn.session.agent_chosen.notified();
+                let session = self.chosen_agent_session(&turn.session, slot).await?;
+                tokio::select! {
+                    biased;
+                    // A turn that is cancelled before it begins stops the background subagents.
+                    () = turn.stop.cancelled() => break,
+                    has_end = session.wait_for_background() => match has_end {
+                        true => break,
+                        false => return Ok(end),
+                    },
+                    () = agent_chosen => {}
+                }
             }
             prompt = TurnPrompt::Continue;
         }
     }
 
-    /// Waits until there is something to tell the agent, and returns whether there is. Another agent that is chosen meanwhile
-    /// takes over at once.
-    async fn wait_for_background_news(
-        &self,
-        turn: &SessionTurn,
-        slot: &mut Option<AgentSession>,
-    ) -> Result<bool, Error> {
-        loop {
-            let chosen = turn.session.agent_chosen.notified();
-            let chat = self.chosen_agent_session(&turn.session, slot).await?;
-            tokio::select! {
-                biased;
-                // A turn that is cancelled before it begins stops what is in the background.
-                () = turn.stop.cancelled() => return Ok(true),
-                comes_news = chat.wait_for_background() => return Ok(comes_news),
-                () = chosen => {}
-            }
-        }
-    }
-
-    /// Ends a turn. Whoever was chosen meanwhile takes over before, so that nothing goes on that another agent had begun.
+    /// Ends a turn. An agent that was chosen meanwhile takes over first, so that nothing of the former agent still runs.
     async fn end_turn(&self, turn: &mut SessionTurn, slot: &mut Option<AgentSession>) {
         loop {
             let agent = match self.chosen_agent_session(&turn.session, slot).await {
@@ -268,23 +262,6 @@ impl AcpSessions {
         }
     }
 
-    fn stop_reason(&self, session: &SessionId, end: TurnEnd) -> StopReason {
-        match end {
-            TurnEnd::Done { .. } => StopReason::EndTurn,
-            TurnEnd::Aborted => StopReason::Cancelled,
-            TurnEnd::StepsSpent => StopReason::MaxTurnRequests,
-            TurnEnd::OutputCut => StopReason::MaxTokens,
-            TurnEnd::Refused { reason } => {
-                let text = format!("The model would not answer: {reason}");
-                self.editor.send_updates(
-                    session,
-                    vec![SessionUpdate::AgentMessageChunk(chunk(text, None))],
-                );
-                StopReason::Refusal
-            }
-        }
-    }
-
     async fn send_title(&self, chat: &mut AgentSession) {
         let Ok(row) = chat.row().await else { return };
         if row.title.is_none() {
@@ -296,15 +273,15 @@ impl AcpSessions {
         self.editor.send_updates(&row.id, vec![SessionUpdate::SessionInfoUpdate(info)]);
     }
 
-    /// Has another agent go on with a session: at once, or with the next turn while one goes on.
+    /// Changes the agent of a session, at once or at the end of the turn that runs.
     pub(crate) async fn change_agent(
         &self,
         open: &Arc<OpenSession>,
         agent: &str,
     ) -> Result<(), Error> {
-        if !is_offered(&self.parts.agents, agent) {
-            let offered = self.parts.agents.iter().filter(|agent| agent.mode.is_primary());
-            let offered: Vec<&str> = offered.map(|agent| agent.name.as_str()).collect();
+        let offered: Vec<&str> =
+            offered(&self.parts.agents).map(|agent| agent.name.as_str()).collect();
+        if !offered.contains(&agent) {
             return Err(invalid_params(format!(
                 "no agent {agent:?} can be talked to: expected one of {}",
                 offered.join(", ")
@@ -317,57 +294,45 @@ impl AcpSessions {
         self.chosen_agent_session(open, &mut slot).await.map(|_| ())
     }
 
-    /// Returns the chat of a session, with the agent that was chosen.
+    /// Returns the agent session with the chosen agent. If the agent changes, the background subagents of the former one are stopped,
+    /// because they may have more permissions than the new agent.
     async fn chosen_agent_session<'a>(
         &self,
         open: &OpenSession,
         slot: &'a mut Option<AgentSession>,
     ) -> Result<&'a mut AgentSession, Error> {
         let agent = open.agent();
-        if slot.as_ref().is_none_or(|chat| chat.agent() != agent) {
-            self.switch_agent(open, slot, &agent).await?;
-        }
-        slot.as_mut().ok_or_else(|| not_open_error(open.id.as_str()))
-    }
-
-    /// Has another agent open the chat. Those who work in the background for the one before are stopped: they may more than
-    /// this one, perhaps, and nobody who chooses an agent that may less wants that to go on.
-    async fn switch_agent(
-        &self,
-        open: &OpenSession,
-        slot: &mut Option<AgentSession>,
-        agent: &str,
-    ) -> Result<(), Error> {
-        let stopped = stop_background(slot.as_ref()).await;
-        // A chat is open once, so it is closed before another agent opens it.
-        slot.take();
-        let changes = SessionChanges { agent: Some(agent.to_owned()), ..SessionChanges::default() };
-        match self.parts.host.open_with(&open.id, &changes).await {
-            Ok(chat) => *slot = Some(chat),
-            Err(err) => {
-                *slot = self.parts.host.open(&open.id).await.ok();
-                if let Some(chat) = slot {
-                    open.choose_agent(chat.agent());
-                    self.send_agent(open);
+        if slot.as_ref().is_none_or(|session| session.agent() != agent) {
+            let stopped = stop_background(slot.as_ref()).await;
+            // A session can be open only once, so it is closed before the other agent opens it.
+            slot.take();
+            let changes =
+                SessionChanges { agent: Some(agent.clone()), ..SessionChanges::default() };
+            match self.parts.host.open_with(&open.id, &changes).await {
+                Ok(session) => *slot = Some(session),
+                Err(err) => {
+                    *slot = self.parts.host.open(&open.id).await.ok();
+                    if let Some(session) = slot {
+                        open.choose_agent(session.agent());
+                        // The editor may show the agent that was chosen.
+                        let (agents, agent) = (&self.parts.agents, open.agent());
+                        let mode = CurrentModeUpdate::new(agent.clone());
+                        let options = ConfigOptionUpdate::new(options(agents, &agent));
+                        let updates = vec![
+                            SessionUpdate::CurrentModeUpdate(mode),
+                            SessionUpdate::ConfigOptionUpdate(options),
+                        ];
+                        self.editor.send_updates(&open.id, updates);
+                    }
+                    return Err(agent_error(&err));
                 }
-                return Err(agent_error(&err));
+            }
+            if stopped > 0 {
+                let why = format!("{agent} works in this session now");
+                self.editor.send_notice(&open.id, &stopped_notice(stopped, &why));
             }
         }
-        if stopped > 0 {
-            let why = format!("{agent} works in this session now");
-            self.editor.send_notice(&open.id, &stopped_notice(stopped, &why));
-        }
-        Ok(())
-    }
-
-    /// Says which agent works in a session, where the editor may think that it is another one.
-    fn send_agent(&self, open: &OpenSession) {
-        let (agents, agent) = (&self.parts.agents, open.agent());
-        let mode = CurrentModeUpdate::new(modes(agents, &agent).current_mode_id);
-        let options = ConfigOptionUpdate::new(options(agents, &agent));
-        let updates =
-            [SessionUpdate::CurrentModeUpdate(mode), SessionUpdate::ConfigOptionUpdate(options)];
-        self.editor.send_updates(&open.id, updates.into());
+        slot.as_mut().ok_or_else(|| not_open_error(open.id.as_str()))
     }
 
     fn check_room(&self) -> Result<(), Error> {
@@ -380,7 +345,7 @@ impl AcpSessions {
         Err(error(ErrorCode::INVALID_REQUEST, message))
     }
 
-    /// Checks that the editor works where this process does.
+    /// Checks that a directory is within a root of this process.
     fn check_directory(&self, directory: &Path) -> Result<(), Error> {
         let place = directory.canonicalize().unwrap_or_else(|_| directory.to_path_buf());
         let roots = self.parts.runtime.roots().paths();
@@ -401,15 +366,15 @@ impl AcpSessions {
     }
 }
 
-/// Stops the subagents that a chat has in the background, and returns how many they were.
-async fn stop_background(chat: Option<&AgentSession>) -> usize {
-    match chat {
-        Some(chat) => chat.stop_background().await,
+/// Stops the background subagents of a session, and returns their number.
+async fn stop_background(session: Option<&AgentSession>) -> usize {
+    match session {
+        Some(session) => session.stop_background().await,
         None => 0,
     }
 }
 
-/// Says that subagents were stopped, and why.
+/// Returns a notice about stopped subagents.
 fn stopped_notice(stopped: usize, why: &str) -> String {
     let who = match stopped {
         1 => "A subagent in the background was stopped".to_owned(),

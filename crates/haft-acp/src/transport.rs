@@ -1,5 +1,5 @@
-//! Messages as lines, bounded both ways: a line that is too long ends the connection, and so does an editor that does not
-//! read what it is told.
+//! Messages as lines with bounds in both directions. A line that is too long ends the connection, and so does an editor that does
+//! not read its messages.
 
 use std::io;
 use std::sync::Arc;
@@ -14,20 +14,20 @@ use tokio_util::sync::CancellationToken;
 
 use crate::limits::{LAST_WORDS_MS, MESSAGE_BYTES_MAX, MESSAGES_WAITING_MAX};
 
-/// Counts the updates that were handed over and not yet written.
+/// Counts the updates that are queued and not yet written.
 #[derive(Default)]
 pub(crate) struct OutgoingMessages {
     waiting: AtomicUsize,
-    /// Cancelled when the editor does not read any more.
+    /// Cancelled when too many messages wait.
     overfull: CancellationToken,
-    /// Cancelled when the editor says nothing more.
+    /// Cancelled when the editor sends nothing more.
     hung_up: CancellationToken,
     /// Whether the editor closed its end.
     is_closed: AtomicBool,
 }
 
 impl OutgoingMessages {
-    /// Notes one more message.
+    /// Counts one more message.
     pub(crate) fn count_message(&self) {
         if self.waiting.fetch_add(1, Ordering::Relaxed) >= MESSAGES_WAITING_MAX {
             self.overfull.cancel();
@@ -35,7 +35,7 @@ impl OutgoingMessages {
     }
 
     fn mark_written(&self) {
-        // Answers are written, too, and were not counted.
+        // Responses are written as well, but were not counted.
         let fewer = |waiting: usize| Some(waiting.saturating_sub(1));
         let _ = self.waiting.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fewer);
     }
@@ -45,28 +45,19 @@ impl OutgoingMessages {
         self.overfull.cancelled().await;
     }
 
-    /// Returns whether the editor closed its end, which is how most of them go away.
+    /// Returns whether the editor closed its end, as most editors do when they exit.
     pub(crate) fn is_closed(&self) -> bool {
         self.is_closed.load(Ordering::Relaxed)
     }
 
-    /// Takes down why nothing can be written.
-    fn record_failure(&self, err: LinesCodecError) -> io::Error {
-        let err = failed(err);
-        if err.kind() == io::ErrorKind::BrokenPipe {
-            self.is_closed.store(true, Ordering::Relaxed);
-        }
-        err
-    }
-
-    /// Waits until an editor that says nothing more had its time to read what it was told before.
+    /// Waits until the editor sends nothing more and had its time to read the last messages.
     pub(crate) async fn wait_until_hung_up(&self) {
         self.hung_up.cancelled().await;
         tokio::time::sleep(Duration::from_millis(LAST_WORDS_MS)).await;
     }
 }
 
-/// Returns the lines that a connection is made of.
+/// Returns the lines of a connection.
 pub(crate) fn lines(
     input: impl AsyncRead + Send + 'static,
     output: impl AsyncWrite + Send + 'static,
@@ -84,7 +75,14 @@ pub(crate) fn lines(
         writing.mark_written();
         future::ready(Ok::<_, LinesCodecError>(line))
     });
-    Lines::new(write.sink_map_err(move |err| outgoing.record_failure(err)), read)
+    let write = write.sink_map_err(move |err| {
+        let err = failed(err);
+        if err.kind() == io::ErrorKind::BrokenPipe {
+            outgoing.is_closed.store(true, Ordering::Relaxed);
+        }
+        err
+    });
+    Lines::new(write, read)
 }
 
 fn failed(err: LinesCodecError) -> io::Error {

@@ -1,5 +1,5 @@
-//! What happens in a session, as updates for its editor. Subagents have no sessions of their own there: their calls are
-//! shown among those of the session that has the work done, under its name. Knows what was shown, and sends nothing.
+//! Converts the events of a session to updates for its editor. The editor has no sessions for subagents, so the calls of a subagent
+//! are shown in the delegating session, with the subagent's name. This module tracks the shown calls and sends nothing.
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
@@ -19,38 +19,38 @@ use crate::diffs::{absolute, changes};
 /// A subagent, as its calls name it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SubagentReference {
-    /// Its chat.
+    /// Its session.
     pub(crate) id: String,
     /// Its name.
     pub(crate) agent: String,
 }
 
-/// What an editor was shown of one session, and how it takes more.
+/// The shown state of one session, and the capabilities of its editor.
 pub(crate) struct SessionUpdates {
     root: PathBuf,
     context_tokens: u64,
     accepts_notices: bool,
     /// The message that the model writes.
     message: Option<String>,
-    /// Calls whose arguments are still coming.
+    /// Calls whose arguments are arriving.
     streaming_calls: BTreeSet<String>,
-    /// Calls that are under way.
+    /// Calls that run.
     running_calls: HashMap<String, CallDisplay>,
 }
 
-/// A call that is under way.
+/// A call that runs.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CallDisplay {
     pub(crate) title: String,
     pub(crate) kind: ToolKind,
-    /// What it changes.
+    /// Its changes.
     pub(crate) changes: Vec<ToolCallContent>,
     /// The first file that it names.
     location: Option<PathBuf>,
     todos: Option<Plan>,
 }
 
-/// A call as it is about to be shown.
+/// A call to show.
 pub(crate) struct AnnouncedCall<'a> {
     pub(crate) id: String,
     pub(crate) tool: &'a str,
@@ -61,23 +61,23 @@ pub(crate) struct AnnouncedCall<'a> {
 }
 
 impl SessionUpdates {
-    pub(crate) fn new(root: PathBuf, context_tokens: u64, takes_notices: bool) -> Self {
+    pub(crate) fn new(root: PathBuf, context_tokens: u64, accepts_notices: bool) -> Self {
         Self {
             root,
             context_tokens,
-            accepts_notices: takes_notices,
+            accepts_notices,
             message: None,
             streaming_calls: BTreeSet::new(),
             running_calls: HashMap::new(),
         }
     }
 
-    /// Returns what a call that is under way was shown with.
+    /// Returns how a running call was shown.
     pub(crate) fn call_display(&self, call: &str) -> CallDisplay {
         self.running_calls.get(call).cloned().unwrap_or_default()
     }
 
-    /// Returns the updates for something that happened in the session itself. `before` says what a file holds.
+    /// Returns the updates for an event of the session itself. `before` returns the text of a file.
     pub(crate) fn session_event_updates(
         &mut self,
         happened: AgentEventKind,
@@ -94,7 +94,11 @@ impl SessionUpdates {
             AgentEventKind::Reasoning { delta } => {
                 vec![SessionUpdate::AgentThoughtChunk(self.chunk(delta))]
             }
-            AgentEventKind::ToolInput { id, tool, .. } => self.announce_call(id, &tool),
+            AgentEventKind::ToolInput { id, tool, .. } => {
+                let is_new = self.streaming_calls.insert(id.clone());
+                let call = || ToolCall::new(id, tool.clone()).name(tool);
+                is_new.then(call).into_iter().map(SessionUpdate::ToolCall).collect()
+            }
             AgentEventKind::StepEnded { usage, .. } => {
                 let read = [usage.input, usage.cache_read, usage.cache_write];
                 self.usage_update(read, [usage.output, usage.reasoning]).into_iter().collect()
@@ -118,17 +122,8 @@ impl SessionUpdates {
         }
     }
 
-    /// Returns the updates for something that happened in the chat of a subagent.
-    pub(crate) fn subagent_event_updates(
-        &mut self,
-        happened: AgentEventKind,
-        child: &SubagentReference,
-        before: impl Fn(&str) -> Option<String>,
-    ) -> Vec<SessionUpdate> {
-        self.call_event_updates(happened, Some(child), before)
-    }
-
-    fn call_event_updates(
+    /// Returns the updates for an event of a call, in the session itself or in that of a subagent.
+    pub(crate) fn call_event_updates(
         &mut self,
         happened: AgentEventKind,
         child: Option<&SubagentReference>,
@@ -146,7 +141,7 @@ impl SessionUpdates {
                 status_update(&call_name(child, &id), ToolCallStatus::Pending)
             }
             AgentEventKind::Answered { id, answer } => match answer {
-                // How the call ends is told right after.
+                // The end of the call follows at once.
                 "reject" | "reject_session" | "nobody" | "dismissed" => Vec::new(),
                 _ => status_update(&call_name(child, &id), ToolCallStatus::InProgress),
             },
@@ -157,8 +152,8 @@ impl SessionUpdates {
         }
     }
 
-    /// Returns the update that says how much of the context is used: what the model read last, and what it wrote then. An answer
-    /// that was stopped reports nothing, and the context is not empty after it.
+    /// Returns the update with the used part of the context: the tokens that the model read and wrote last. A stopped answer reports no
+    /// tokens although the context is not empty, so it gives no update.
     pub(crate) fn usage_update(&self, read: [u64; 3], written: [u64; 2]) -> Option<SessionUpdate> {
         let tokens = read.into_iter().chain(written);
         let used = tokens.fold(0, u64::saturating_add);
@@ -170,14 +165,7 @@ impl SessionUpdates {
         chunk(text, self.message.clone())
     }
 
-    fn announce_call(&mut self, id: String, tool: &str) -> Vec<SessionUpdate> {
-        if !self.streaming_calls.insert(id.clone()) {
-            return Vec::new();
-        }
-        vec![SessionUpdate::ToolCall(ToolCall::new(id, tool).name(tool.to_owned()))]
-    }
-
-    /// Returns the updates that say of announced calls that they are not made: their arguments never came to an end.
+    /// Returns the updates for announced calls whose arguments never became complete, so they are not made.
     fn fail_streaming_calls(&mut self) -> Vec<SessionUpdate> {
         let given_up = std::mem::take(&mut self.streaming_calls).into_iter().map(|id| {
             let fields = ToolCallUpdateFields::new().status(ToolCallStatus::Failed).content(vec![
@@ -188,7 +176,7 @@ impl SessionUpdates {
         given_up.collect()
     }
 
-    /// Returns the update that shows a call which is about to be made.
+    /// Returns the update that shows a call before it is made.
     pub(crate) fn start_call(
         &mut self,
         call: AnnouncedCall<'_>,
@@ -204,10 +192,14 @@ impl SessionUpdates {
         let (title, kind) = (call.title.clone(), tool_kind(call.kind));
         let place = places.first().cloned();
         let shown = CallDisplay { title, kind, changes: content.clone(), location: place, todos };
-        // One that was left open by a process which was killed is shown already, too.
+        // An open call of a killed process is shown already.
         let is_open = self.running_calls.insert(call.id.clone(), shown).is_some();
         let is_announced = self.streaming_calls.remove(&call.id) || is_open;
-        let line = line_of(call.tool, call.input);
+        let line = match call.tool {
+            "read" => call.input.get("start_line").and_then(line),
+            "lsp" => call.input.get("line").and_then(line),
+            _ => None,
+        };
         let shown = ToolCall::new(call.id, call.title)
             .name(call.tool.to_owned())
             .kind(kind)
@@ -223,7 +215,7 @@ impl SessionUpdates {
         vec![update]
     }
 
-    /// Returns the updates that show what a call came to.
+    /// Returns the updates that show the end of a call.
     pub(crate) fn end_call(
         &mut self,
         id: &str,
@@ -231,7 +223,7 @@ impl SessionUpdates {
         status: ToolResultStatus,
         envelope: &Envelope,
     ) -> Vec<SessionUpdate> {
-        // One that was announced and never made has its reason by this.
+        // This result explains why an announced call was not made.
         self.streaming_calls.remove(id);
         let CallDisplay { mut changes, location: place, todos, .. } =
             self.running_calls.remove(id).unwrap_or_default();
@@ -239,11 +231,14 @@ impl SessionUpdates {
             ToolResultStatus::OutputAvailable => (ToolCallStatus::Completed, true),
             ToolResultStatus::OutputError => (ToolCallStatus::Failed, false),
         };
-        // What was changed says more than that it was, and so does the list of what is to be done.
+        // A difference and a todo list say more than the result.
         if !is_done || (changes.is_empty() && todos.is_none()) {
             changes.extend(result_content(tool, envelope));
         }
-        let line = first_changed_line(envelope);
+        let line = match envelope {
+            Envelope::Output { data, .. } => data.get("first_changed_line").and_then(line),
+            Envelope::Error { .. } => None,
+        };
         let changed = place.zip(line).map(|(place, line)| vec![location_at(place, Some(line))]);
         let fields = ToolCallUpdateFields::new().status(status).content(changes).locations(changed);
         let update = SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(id.to_owned(), fields));
@@ -251,8 +246,7 @@ impl SessionUpdates {
         std::iter::once(update).chain(todos).collect()
     }
 
-    /// Returns the update for a call that a process which was killed left open. Nothing goes on in it, and nobody has looked yet
-    /// what became of it.
+    /// Returns the update for an open call of a killed process. It does not run, and its outcome is not looked up yet.
     pub(crate) fn in_doubt_update(&self, id: &str) -> SessionUpdate {
         let mut content = self.call_display(id).changes;
         content.push(text_content(IN_DOUBT_TEXT));
@@ -260,7 +254,7 @@ impl SessionUpdates {
         SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(id.to_owned(), fields))
     }
 
-    /// Returns an update that says something which is no part of the conversation.
+    /// Returns an update with a notice, which is not part of the conversation.
     pub(crate) fn notice_update(&self, text: &str) -> SessionUpdate {
         if !self.accepts_notices {
             return SessionUpdate::AgentThoughtChunk(chunk(format!("{text}\n\n"), None));
@@ -271,41 +265,25 @@ impl SessionUpdates {
     }
 }
 
-/// What is said of a call that was left open.
+/// The text of an open call of a killed process.
 const IN_DOUBT_TEXT: &str = "haft ended before this call did, so it may or may not have happened. That is looked up with your next prompt: what was \
                          begun is not repeated, and what was not begun is not made.";
 
-/// Returns a place in a file.
+/// Returns a location in a file.
 fn location_at(place: PathBuf, line: Option<u32>) -> ToolCallLocation {
     ToolCallLocation::new(place).line(line)
-}
-
-/// Returns the line that a call is about.
-fn line_of(tool: &str, input: &Value) -> Option<u32> {
-    let name = match tool {
-        "read" => "start_line",
-        "lsp" => "line",
-        _ => return None,
-    };
-    line(input.get(name)?)
-}
-
-/// Returns the line at which a call changed its file.
-fn first_changed_line(envelope: &Envelope) -> Option<u32> {
-    let Envelope::Output { data, .. } = envelope else { return None };
-    line(data.get("first_changed_line")?)
 }
 
 fn line(value: &Value) -> Option<u32> {
     u32::try_from(value.as_u64()?).ok()
 }
 
-/// Returns the name of a call in the session, which one of a subagent shares with others otherwise.
+/// Returns the id of a call in the editor's session. Calls of different subagents may have equal ids, so a prefix distinguishes them.
 pub(crate) fn call_name(child: Option<&SubagentReference>, id: &str) -> String {
     child.map_or_else(|| id.to_owned(), |child| format!("{}:{id}", child.id))
 }
 
-/// Returns a piece of a text.
+/// Returns a chunk of text.
 pub(crate) fn chunk(text: String, message: Option<String>) -> ContentChunk {
     ContentChunk::new(ContentBlock::Text(TextContent::new(text)))
         .message_id(message.map(MessageId::from))
@@ -316,7 +294,7 @@ fn status_update(call: &str, status: ToolCallStatus) -> Vec<SessionUpdate> {
     vec![SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(call.to_owned(), fields))]
 }
 
-/// Returns the todo list of a call as an editor draws it; what was given up is left out.
+/// Returns the todo list of a call as a plan for the editor, without cancelled entries.
 fn plan(input: &Value) -> Option<Plan> {
     let todos: Vec<Todo> = serde_json::from_value(input.get("todos")?.clone()).ok()?;
     let entry = |todo: Todo| {

@@ -1,4 +1,4 @@
-//! What an editor is asked, and what its answers change.
+//! The questions to an editor, and the effects of its answers.
 
 use expect_test::expect;
 use haft_scripted_model::ScriptedReply;

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::stage::{Desk, Place, reason};
 
-/// A model that has somebody write in the background, and says this of it.
+/// A model that delegates writing to a background subagent and begins with this reply.
 fn delegating(beginning: ScriptedReply) -> Place {
     let last =
         |last: &str| ReplyCondition { last: Some(last.to_owned()), ..ReplyCondition::default() };

@@ -192,7 +192,7 @@ async fn another_agent_works_in_a_session() {
             ask(desk, mode("plan")).await.unwrap();
             let prompt = desk.prompt(&session, "two");
             desk.until_told("Planned.").await;
-            // While a turn goes on, the next one is had with the other agent.
+            // If a turn runs, the next turn uses the other agent.
             let option = SetSessionConfigOptionRequest::new(session.clone(), "agent", "build");
             ask(desk, option).await.unwrap();
             place.model.release("planned");

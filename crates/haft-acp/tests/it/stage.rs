@@ -35,7 +35,7 @@ use tokio::task::JoinHandle;
 use tokio_util::codec::{FramedRead, FramedWrite, LinesCodec};
 use tokio_util::sync::CancellationToken;
 
-/// What the model can read, in the tests.
+/// The context of the model in the tests.
 const CONTEXT_TOKENS: u64 = 100_000;
 
 struct StepClock(AtomicU64);
@@ -160,7 +160,7 @@ impl Place {
         Process { host: Arc::new(host), runtime, agents }
     }
 
-    /// Has somebody write one line, and returns how that ended.
+    /// Sends one line, and returns how the connection ended.
     pub(crate) async fn read_line(&self, line: String) -> Result<(), AcpServeError> {
         let editor = Editor::new();
         let Process { host, runtime, agents } = self.process(&editor);
@@ -170,13 +170,13 @@ impl Place {
         let serving = tokio::spawn(async move {
             serve(&editor, ready_parts(parts), input, output, CancellationToken::new()).await
         });
-        // Whoever does not want to read more hangs up.
+        // haft may have closed the connection already.
         let _ = ours.write_all(format!("{line}\n").as_bytes()).await;
         drop(ours);
         serving.await.unwrap()
     }
 
-    /// Has somebody introduce himself whose answers go there; returns the end that he speaks into, and how that ends.
+    /// Sends an initialize request whose responses go to `output`. Returns the input of the connection, and how it ends.
     pub(crate) async fn greet(
         &self,
         output: DuplexStream,
@@ -239,7 +239,7 @@ impl Place {
     }
 }
 
-/// What the editor was told and asked, and what it answers. Written by the connection, read by the test.
+/// The updates and questions of the editor, and its answers. The connection writes it, and the test reads it.
 #[derive(Default)]
 pub(crate) struct Noted {
     told: Mutex<Vec<Value>>,
@@ -365,8 +365,8 @@ impl Desk {
         self.noted.count.subscribe().wait_for(|noted| *noted >= count).await.unwrap();
     }
 
-    /// Waits until an update holds this text. A test that waits for anything outside of its own task would wait for ever: the
-    /// editor is in the same task.
+    /// Waits until an update holds this text. A test that waits for anything outside its task would wait
+    /// for ever, because the editor is in the same task.
     pub(crate) async fn until_told(&self, text: &str) {
         let is_told = |_: &usize| {
             let told = self.noted.told.lock().unwrap();

@@ -1,4 +1,4 @@
-//! What an editor is told of turns, and how it stops them.
+//! The updates of turns, and how an editor stops turns.
 
 use agent_client_protocol::v1::schema::LoadSessionRequest;
 use expect_test::expect;
@@ -167,7 +167,7 @@ async fn a_model_that_fails_is_an_error_of_the_prompt() {
             let session = desk.begin().await;
             expect!["-32603: openai requires a key, but none was sent: name its environment variable (key_variable) (HTTP 401: no such key)"].assert_eq(&desk.say(&session, "go").await);
             desk.told();
-            // Whoever opens the session later sees why nothing follows.
+            // When the session is opened later, it shows why nothing follows.
             let load = LoadSessionRequest::new(session.clone(), desk.root.clone());
             desk.connection.send_request(load).block_task().await.unwrap();
             expect![[r#"
