@@ -15,7 +15,7 @@ use haft_contract::{Access, Effect, ProcessWriteAccess, ToolId};
 use serde_json::{Map, Value};
 
 use self::findings::Findings;
-use self::metadata::{DeclaredMetadata, RequiredChanges};
+use self::metadata::DeclaredMetadata;
 pub use self::permissions::PythonToolPermissions;
 use crate::directory::{SourceFile, ToolDirectory};
 use crate::parsed_file::{MetadataProblem, MetadataProblemCode, ParsedToolFile};
@@ -130,11 +130,21 @@ pub fn check_tool_files(
     };
     let tools: Vec<_> = checked.tools.iter().filter(|tool| !is_broken(tool)).cloned().collect();
     checked.tools.clear();
-    let mut names = names_of(taken);
+    // Dots and underscores count as equal.
+    let owner = |id: &ToolId| (id.wire_name(), format!("another tool, {id}"));
+    let mut names: BTreeMap<String, String> = taken.iter().map(owner).collect();
     for tool in tools {
         let name = tool.id.wire_name();
         match (names.get(&name), names_at.remove(&tool.source.name)) {
-            (Some(owner), at) => checked.problems.push(name_taken(&tool, owner, at)),
+            (Some(owner), at) => checked.problems.push(ToolFileProblem {
+                line: at.as_ref().and_then(|at| at.line),
+                field: at.and_then(|at| at.field),
+                severity: ToolFileSeverity::Error,
+                code: ProblemCode::NameTaken,
+                message: format!("the name {} is that of {owner}", tool.id),
+                mend: "give one of them another name".to_owned(),
+                file: tool.source.name,
+            }),
             (None, _) => {
                 names.insert(name, format!("the tool in {}", tool.source.name));
                 checked.tools.push(tool);
@@ -167,10 +177,9 @@ fn check_file(
     }
     let metadata = reading.metadata.as_ref()?;
     let permissions = permissions::check_permissions(metadata.get("requires"), findings);
-    let writes =
+    let may_write =
         permissions.as_ref().is_some_and(|granted| granted.writable != ProcessWriteAccess::Nothing);
-    let changes = if writes { RequiredChanges::Files } else { RequiredChanges::Nothing };
-    let declared = DeclaredMetadata::read(metadata, changes, findings);
+    let declared = DeclaredMetadata::read(metadata, may_write, findings);
     let properties = parameters::check_parameters(metadata, declared.takes_context, findings);
     if let Some(name) = &declared.function {
         // The existence of the function does not depend on the schema.
@@ -241,25 +250,4 @@ fn report_unreadable(problem: &MetadataProblem, findings: &mut Findings<'_>) {
     };
     let at = findings::ProblemLocation { line: problem.line, ..about };
     findings.error(at, code, message, mend);
-}
-
-/// Returns the owners of all names; dots and underscores count as equal.
-fn names_of(taken: &[ToolId]) -> BTreeMap<String, String> {
-    taken.iter().map(|id| (id.wire_name(), format!("another tool, {id}"))).collect()
-}
-
-fn name_taken(
-    tool: &CheckedTool,
-    owner: &str,
-    at: Option<findings::ProblemLocation>,
-) -> ToolFileProblem {
-    ToolFileProblem {
-        file: tool.source.name.clone(),
-        line: at.as_ref().and_then(|at| at.line),
-        field: at.and_then(|at| at.field),
-        severity: ToolFileSeverity::Error,
-        code: ProblemCode::NameTaken,
-        message: format!("the name {} is that of {owner}", tool.id),
-        mend: "give one of them another name".to_owned(),
-    }
 }

@@ -100,8 +100,21 @@ impl ToolDirectory {
     /// dot. Blocks.
     pub fn list(&self) -> Result<ToolFileList, ToolDirectoryError> {
         let package = self.package()?;
+        let unreadable =
+            |source| ToolDirectoryError::Unreadable { path: self.path.clone(), source };
+        let mut names = Vec::new();
+        for entry in fs::read_dir(&self.path).map_err(unreadable)? {
+            let name = entry.map_err(unreadable)?.file_name().to_string_lossy().into_owned();
+            if name.ends_with(".py") && !name.starts_with(['_', '.']) {
+                names.push(name);
+            }
+            if names.len() > FILES_MAX {
+                return Err(ToolDirectoryError::TooMany(self.path.clone()));
+            }
+        }
+        names.sort();
         let mut listing = ToolFileList::default();
-        for name in self.file_names()? {
+        for name in names {
             match self.read(&name, package.as_deref()) {
                 Ok(file) => listing.files.push(file),
                 Err(problem) => listing.problems.push(problem),
@@ -129,25 +142,21 @@ impl ToolDirectory {
         Ok(Some(within.iter().map(|name| name.to_string_lossy().into_owned()).collect()))
     }
 
-    fn file_names(&self) -> Result<Vec<String>, ToolDirectoryError> {
-        let unreadable =
-            |source| ToolDirectoryError::Unreadable { path: self.path.clone(), source };
-        let mut names = Vec::new();
-        for entry in fs::read_dir(&self.path).map_err(unreadable)? {
-            let name = entry.map_err(unreadable)?.file_name().to_string_lossy().into_owned();
-            if name.ends_with(".py") && !name.starts_with(['_', '.']) {
-                names.push(name);
-            }
-            if names.len() > FILES_MAX {
-                return Err(ToolDirectoryError::TooMany(self.path.clone()));
-            }
-        }
-        names.sort();
-        Ok(names)
-    }
-
     fn read(&self, name: &str, package: Option<&[String]>) -> Result<SourceFile, ToolFileProblem> {
-        let module = module_of(name, package)?;
+        let stem = name.strip_suffix(".py").unwrap_or(name);
+        let mut module = stem.to_owned();
+        if let Some(package) = package {
+            let names: Vec<&str> = package.iter().map(String::as_str).chain([stem]).collect();
+            if let Some(bad) = names.iter().find(|name| !is_identifier(name)) {
+                return Err(problem(
+                    name,
+                    ProblemCode::FileName,
+                    format!("{bad:?} cannot be the name of a module in a package"),
+                    "use letters, digits and underscores, not beginning with a digit".to_owned(),
+                ));
+            }
+            module = names.join(".");
+        }
         let path = self.path.join(name);
         let unreadable = |message: String, mend: &str| {
             problem(name, ProblemCode::FileUnreadable, message, mend.to_owned())
@@ -176,22 +185,6 @@ pub(crate) fn read_bounded(path: &Path) -> io::Result<Option<Vec<u8>>> {
     File::open(path)?.take(SOURCE_BYTES_MAX + 1).read_to_end(&mut bytes)?;
     let is_whole = u64::try_from(bytes.len()).is_ok_and(|count| count <= SOURCE_BYTES_MAX);
     Ok(is_whole.then_some(bytes))
-}
-
-fn module_of(name: &str, package: Option<&[String]>) -> Result<String, ToolFileProblem> {
-    let stem = name.strip_suffix(".py").unwrap_or(name);
-    let Some(package) = package else { return Ok(stem.to_owned()) };
-    let mut names: Vec<&str> = package.iter().map(String::as_str).collect();
-    names.push(stem);
-    match names.iter().find(|name| !is_identifier(name)) {
-        None => Ok(names.join(".")),
-        Some(bad) => Err(problem(
-            name,
-            ProblemCode::FileName,
-            format!("{bad:?} cannot be the name of a module in a package"),
-            "use letters, digits and underscores, not beginning with a digit".to_owned(),
-        )),
-    }
 }
 
 /// Returns whether Python accepts a word as a name. For names outside ASCII it accepts slightly

@@ -53,7 +53,19 @@ pub fn find_interpreter(
 ) -> Result<PathBuf, InterpreterError> {
     let is_bare = named.components().count() == 1 && !named.is_absolute();
     if is_bare {
-        return find_on_path(named, search_path, is_out_of_reach);
+        // A relative entry would depend on the current directory.
+        let places = std::env::split_paths(search_path).filter(|place| place.is_absolute());
+        let mut within_reach = false;
+        for program in places.map(|place| place.join(named)).filter(|program| is_program(program)) {
+            if is_out_of_reach(&program) {
+                return Ok(with_canonical_directory(program));
+            }
+            within_reach = true;
+        }
+        return Err(match within_reach {
+            true => InterpreterError::WithinReach(named.to_owned()),
+            false => InterpreterError::NotOnPath(named.to_owned()),
+        });
     }
     if named.is_dir() {
         let mut programs = ENVIRONMENT_PROGRAMS.iter().map(|name| named.join(name));
@@ -67,26 +79,6 @@ pub fn find_interpreter(
     } else {
         Err(InterpreterError::NoProgram(named.to_owned()))
     }
-}
-
-fn find_on_path(
-    name: &Path,
-    search_path: &OsStr,
-    is_out_of_reach: &dyn Fn(&Path) -> bool,
-) -> Result<PathBuf, InterpreterError> {
-    // A relative entry would depend on the current directory.
-    let places = std::env::split_paths(search_path).filter(|place| place.is_absolute());
-    let mut within_reach = false;
-    for program in places.map(|place| place.join(name)).filter(|program| is_program(program)) {
-        if is_out_of_reach(&program) {
-            return Ok(with_canonical_directory(program));
-        }
-        within_reach = true;
-    }
-    Err(match within_reach {
-        true => InterpreterError::WithinReach(name.to_owned()),
-        false => InterpreterError::NotOnPath(name.to_owned()),
-    })
 }
 
 /// Returns a program's path with the canonical path of its directory, because confined processes

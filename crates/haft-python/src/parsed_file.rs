@@ -188,12 +188,18 @@ pub async fn read_metadata(
     let identity = identity(&directory.parser_interpreter);
     let mut readings = Vec::with_capacity(files.len());
     for file in files {
-        let key = identity.as_ref().map(|identity| cache_key(identity, file));
+        let key = identity.as_ref().map(|interpreter| {
+            sha256_hex(format!("{}\n{interpreter}\n{SCRIPT}", file.sha256).as_bytes())
+        });
         let kept = key.as_ref().and_then(|key| serde_json::from_str(&cache.get(key)?).ok());
-        let reading = match kept {
-            Some(reading) => reading,
-            None => reader.parse_and_cache(file, key.as_deref(), cache).await?,
-        };
+        if let Some(reading) = kept {
+            readings.push(reading);
+            continue;
+        }
+        let reading = reader.parse(file).await?;
+        if let Some(key) = key.filter(|_| reading.problem.is_none()) {
+            cache.put(&key, &serde_json::to_string(&reading).unwrap_or_default());
+        }
         readings.push(reading);
     }
     Ok(readings)
@@ -251,23 +257,6 @@ fn too_old(version: &str) -> Option<String> {
     })
 }
 
-/// Returns the process request for an interpreter with a program; it uses neither the user's
-/// modules nor variables.
-fn request(
-    interpreter: &Path,
-    directory: &ToolDirectory,
-    program: &str,
-) -> BackgroundProcessRequest {
-    let mut request = BackgroundProcessRequest::new(interpreter);
-    request.args = ["-I", "-S", "-B", "-X", "utf8", "-c", program].map(Into::into).to_vec();
-    request.readable = directory.readable();
-    request
-}
-
-fn cache_key(interpreter: &str, file: &SourceFile) -> String {
-    sha256_hex(format!("{}\n{interpreter}\n{SCRIPT}", file.sha256).as_bytes())
-}
-
 /// Returns an identity that distinguishes the interpreter from all others, including an upgrade at
 /// the same path. The version would require a start, which the cache is meant to avoid. A script
 /// may start any other program, and a bare name is looked up each time, so these have no identity
@@ -298,19 +287,6 @@ struct ToolFileParser<'a> {
 }
 
 impl ToolFileParser<'_> {
-    async fn parse_and_cache(
-        &mut self,
-        file: &SourceFile,
-        key: Option<&str>,
-        cache: &dyn ParsedToolFileCache,
-    ) -> Result<ParsedToolFile, ToolError> {
-        let reading = self.parse(file).await?;
-        if let Some(key) = key.filter(|_| reading.problem.is_none()) {
-            cache.put(key, &serde_json::to_string(&reading).unwrap_or_default());
-        }
-        Ok(reading)
-    }
-
     async fn parse(&mut self, file: &SourceFile) -> Result<ParsedToolFile, ToolError> {
         if self.ends >= READER_ENDS_MAX {
             let why = format!(
@@ -320,7 +296,17 @@ impl ToolFileParser<'_> {
         }
         let mut process = match self.process.take() {
             Some(process) => process,
-            None => self.residents.start(self.request()).await?,
+            None => {
+                let interpreter = &self.directory.parser_interpreter;
+                let mut request = BackgroundProcessRequest::new(interpreter);
+                // The parser uses neither the user's modules nor variables.
+                request.args =
+                    ["-I", "-S", "-B", "-X", "utf8", "-c", SCRIPT].map(Into::into).to_vec();
+                request.readable = self.directory.readable();
+                request.readable.extend(interpreter_paths(interpreter));
+                request.memory_bytes = Some(READER_MEMORY_BYTES);
+                self.residents.start(request).await?
+            }
         };
         let within = Duration::from_millis(READING_MS_MAX);
         let asked = tokio::time::timeout(within, request_parse(&mut *process, file)).await;
@@ -332,7 +318,20 @@ impl ToolFileParser<'_> {
                 return Ok(reading);
             }
             Ok(Err(ParserFailure::InvalidReply(why))) => why,
-            Ok(Err(ParserFailure::Ended)) => describe_end(&mut *process).await,
+            Ok(Err(ParserFailure::Ended)) => {
+                let how = match process.wait_for_exit().await {
+                    Ok(ProcessEnding::Exited(status)) => format!("with status {status}"),
+                    Ok(ProcessEnding::Signalled(signal)) => format!("by signal {signal}"),
+                    Ok(ProcessEnding::TimedOut | ProcessEnding::Aborted) => {
+                        "because it was stopped".to_owned()
+                    }
+                    Err(err) => format!("and the reason is unknown: {}", err.message),
+                };
+                let bound = process.exceeded_limit();
+                let bound = bound.map(|bound| format!(" ({bound})")).unwrap_or_default();
+                let printed = last_line(&process.take_output().await);
+                format!("Python's parser ended {how}{bound} over it{printed}")
+            }
             Err(_) => format!("parsing it took more than {READING_MS_MAX} ms"),
         };
         self.ends += 1;
@@ -346,14 +345,6 @@ impl ToolFileParser<'_> {
             return Ok(without_metadata(MetadataProblemCode::Interpreter, why));
         }
         Ok(parser_ended(why))
-    }
-
-    fn request(&self) -> BackgroundProcessRequest {
-        let reader = &self.directory.parser_interpreter;
-        let mut request = request(reader, self.directory, SCRIPT);
-        request.readable.extend(interpreter_paths(reader));
-        request.memory_bytes = Some(READER_MEMORY_BYTES);
-        request
     }
 }
 
@@ -384,18 +375,6 @@ async fn request_parse(
         ))),
         Ok(ChannelRead::Closed) | Err(_) => Err(ParserFailure::Ended),
     }
-}
-
-async fn describe_end(process: &mut dyn BackgroundProcess) -> String {
-    let how = match process.wait_for_exit().await {
-        Ok(ProcessEnding::Exited(status)) => format!("with status {status}"),
-        Ok(ProcessEnding::Signalled(signal)) => format!("by signal {signal}"),
-        Ok(ProcessEnding::TimedOut | ProcessEnding::Aborted) => "because it was stopped".to_owned(),
-        Err(err) => format!("and the reason is unknown: {}", err.message),
-    };
-    let bound = process.exceeded_limit().map(|bound| format!(" ({bound})")).unwrap_or_default();
-    let printed = last_line(&process.take_output().await);
-    format!("Python's parser ended {how}{bound} over it{printed}")
 }
 
 /// Returns the last line of a process's output, to append to a sentence.

@@ -20,8 +20,8 @@ use tokio::time::Instant;
 use crate::directory::read_bounded;
 use crate::limits::{TRACEBACK_BYTES_MAX, WORKERS_MAX};
 use crate::worker::{
-    PythonAnswer, PythonFailure, PythonFailureKind, PythonWorker, WorkerLoss, WorkerRequest,
-    WorkerScope, WorkerSpec, cut_middle,
+    PythonAnswer, PythonFailure, PythonFailureKind, PythonWorker, WorkerLoss, WorkerScope,
+    WorkerSpec, cut_middle,
 };
 use crate::worker_options::WorkerOptions;
 
@@ -79,34 +79,64 @@ impl PythonWorkerPool {
         input: Value,
         cx: Cx,
     ) -> Result<ToolOutput, ToolError> {
+        let (file, function) = (&self.spec.source.name, &self.spec.function);
         let cancellation = cx.cancellation().clone();
         let place = tokio::select! {
             biased;
-            () = cancellation.cancelled() => return Err(cancelled_waiting_error(&self.spec)),
+            () = cancellation.cancelled() => {
+                let message = format!(
+                    "the call was stopped while it waited for another call of {file} to end: nothing was executed"
+                );
+                return Err(ToolError::new(ErrorCode::ProcessAborted, message).not_begun());
+            }
             place = self.permits.acquire() => place,
         };
         let _place = place.expect("the semaphore is never closed");
         // Only a worker that has loaded the file calls the function, so nothing has begun before.
         let mut warm = self.take_or_start(&cx).await.map_err(ToolError::not_begun)?;
-        let request = WorkerRequest { arguments: &input, context: self.context(&cx) };
+        let context = self.context(&cx);
         let answer = tokio::select! {
             biased;
             () = cancellation.cancelled() => None,
-            answer = warm.worker.call(&request) => Some(answer),
+            answer = warm.worker.call(&input, context) => Some(answer),
         };
         let (can_go_on, result) = match answer {
-            None => (false, Err(cancelled_error(&self.spec, &cx))),
+            // The pipeline knows whether the timeout or the caller stopped the call, and sets the code.
+            None => {
+                let message = format!(
+                    "{function} was stopped, and its process killed with everything it started (time for the call: {} ms)",
+                    cx.timeout_ms()
+                );
+                (false, Err(ToolError::new(ErrorCode::ProcessAborted, message)))
+            }
             Some(PythonAnswer::Result(value)) => (true, Ok(value)),
             Some(PythonAnswer::Failure(failure)) => (true, Err(self.failure_error(&failure))),
-            Some(PythonAnswer::NotSent(how)) => (false, Err(self.not_sent_error(&how))),
-            Some(PythonAnswer::Lost(lost)) => (false, Err(self.lost_worker_error(&lost))),
+            Some(PythonAnswer::NotSent(how)) => {
+                let message =
+                    format!("the process of {file} {how} before it was called: call it again");
+                (false, Err(ToolError::new(ErrorCode::Unavailable, message).not_begun()))
+            }
+            // The caller knows the effect, and says whether it may have happened.
+            Some(PythonAnswer::Lost(WorkerLoss::Ended(how))) => {
+                let message = format!("the process of {file} {how} in the middle of the call");
+                (false, Err(ToolError::new(ErrorCode::ToolFailed, message).interrupted()))
+            }
+            Some(PythonAnswer::Lost(WorkerLoss::InvalidReply(why))) => {
+                let message = format!("the answer of {file} could not be understood: {why}");
+                (false, Err(ToolError::new(ErrorCode::ToolBadOutput, message).interrupted()))
+            }
         };
         let may_go_on = can_go_on
             && self.spec.writable == ProcessWriteAccess::Nothing
             && warm.worker.resident_bytes <= self.options.warm_bytes;
         let around = if may_go_on {
             let around = warm.worker.take_process_report().await;
-            self.put_back(warm);
+            let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+            idle.workers.push((warm, Instant::now()));
+            if idle.reaper.is_none() {
+                let after = Duration::from_millis(self.options.idle_ms);
+                idle.reaper = Some(Reaper(tokio::spawn(reap(Arc::downgrade(&self), after))));
+            }
             around
         } else {
             warm.worker.end().await
@@ -127,14 +157,32 @@ impl PythonWorkerPool {
         let run = self.spec.is_granted_more.then(|| cx.attempt_address().run.clone());
         let restrictions = cx.restrictions().to_owned();
         let home = WorkerScope { root: cx.root().to_path_buf(), run, restrictions };
-        while let Some(mut warm) = self.take_idle() {
+        loop {
+            let last = self.idle.lock().unwrap_or_else(PoisonError::into_inner).workers.pop();
+            let Some((mut warm, _)) = last else { break };
             let is_sound = warm.worker.scope == home && warm.worker.is_ready().await;
             if is_sound && ToolFileStamp::of(&self.spec).is_ok_and(|stamp| stamp == warm.stamp) {
                 return Ok(warm);
             }
         }
         let spec = self.spec.clone();
-        let checked = tokio::task::spawn_blocking(move || check_unchanged(&spec)).await;
+        let checked = tokio::task::spawn_blocking(move || {
+            let file = &spec.source.name;
+            let unavailable = |message: String| ToolError::new(ErrorCode::Unavailable, message);
+            // Taken before the file is read, so that the next call notices a change in between.
+            let found = ToolFileStamp::of(&spec)
+                .and_then(|stamp| Ok((stamp, read_bounded(&spec.source.path)?)));
+            let (stamp, bytes) = found
+                .map_err(|err| unavailable(format!("{file} cannot be read any more: {err}")))?;
+            // The text is not needed, because the worker gets the checked one.
+            if bytes.is_some_and(|bytes| sha256_hex(&bytes) == spec.source.sha256) {
+                return Ok(stamp);
+            }
+            Err(unavailable(format!(
+                "{file} has changed since it was checked: check it with haft registry check, and start haft again"
+            )))
+        })
+        .await;
         let stamp = checked.map_err(|err| ToolError::from(io::Error::other(err)))??;
         let starting = PythonWorker::start(&self.spec, home, cx.background_processes());
         let mut worker = tokio::select! {
@@ -157,20 +205,6 @@ impl PythonWorkerPool {
             Some(PythonAnswer::Lost(lost)) => self.not_loaded_error(&lost),
         };
         Err(err.with_output(worker.end().await))
-    }
-
-    fn take_idle(&self) -> Option<WarmWorker> {
-        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        idle.workers.pop().map(|(warm, _)| warm)
-    }
-
-    fn put_back(self: &Arc<Self>, warm: WarmWorker) {
-        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        idle.workers.push((warm, Instant::now()));
-        if idle.reaper.is_none() {
-            let after = Duration::from_millis(self.options.idle_ms);
-            idle.reaper = Some(Reaper(tokio::spawn(reap(Arc::downgrade(self), after))));
-        }
     }
 
     /// Stops workers that were idle for long, and returns when to check again; `None` if no worker
@@ -231,29 +265,6 @@ impl PythonWorkerPool {
         }
     }
 
-    /// Returns the error for an interrupted call. The caller knows the effect, and says whether it
-    /// may have happened.
-    fn lost_worker_error(&self, lost: &WorkerLoss) -> ToolError {
-        let file = &self.spec.source.name;
-        let err = match lost {
-            WorkerLoss::Ended(how) => {
-                let message = format!("the process of {file} {how} in the middle of the call");
-                ToolError::new(ErrorCode::ToolFailed, message)
-            }
-            WorkerLoss::InvalidReply(why) => {
-                let message = format!("the answer of {file} could not be understood: {why}");
-                ToolError::new(ErrorCode::ToolBadOutput, message)
-            }
-        };
-        err.interrupted()
-    }
-
-    fn not_sent_error(&self, how: &str) -> ToolError {
-        let file = &self.spec.source.name;
-        let message = format!("the process of {file} {how} before it was called: call it again");
-        ToolError::new(ErrorCode::Unavailable, message).not_begun()
-    }
-
     fn not_loaded_error(&self, lost: &WorkerLoss) -> ToolError {
         let file = &self.spec.source.name;
         let interpreter = self.spec.directory.interpreter.display();
@@ -290,46 +301,9 @@ impl ToolFileStamp {
     }
 }
 
-/// Returns the current stamp of the file, or an error if it is no longer the checked version. Its
-/// text is not needed: the worker gets the checked one.
-fn check_unchanged(spec: &WorkerSpec) -> Result<ToolFileStamp, ToolError> {
-    let file = &spec.source.name;
-    let unavailable = |message: String| ToolError::new(ErrorCode::Unavailable, message);
-    // Taken before the file is read, so that the next call notices a change in between.
-    let found =
-        ToolFileStamp::of(spec).and_then(|stamp| Ok((stamp, read_bounded(&spec.source.path)?)));
-    let (stamp, bytes) =
-        found.map_err(|err| unavailable(format!("{file} cannot be read any more: {err}")))?;
-    if bytes.is_some_and(|bytes| sha256_hex(&bytes) == spec.source.sha256) {
-        return Ok(stamp);
-    }
-    Err(unavailable(format!(
-        "{file} has changed since it was checked: check it with haft registry check, and start haft again"
-    )))
-}
-
-fn cancelled_waiting_error(spec: &WorkerSpec) -> ToolError {
-    let file = &spec.source.name;
-    let message = format!(
-        "the call was stopped while it waited for another call of {file} to end: nothing was executed"
-    );
-    ToolError::new(ErrorCode::ProcessAborted, message).not_begun()
-}
-
 fn cancelled_loading_error(spec: &WorkerSpec) -> ToolError {
     let file = &spec.source.name;
     let message =
         format!("the call was stopped while {file} was being loaded: its function was not called");
-    ToolError::new(ErrorCode::ProcessAborted, message)
-}
-
-/// Returns the error for a stopped call. The pipeline knows whether the timeout or the caller
-/// stopped it, and sets the code.
-fn cancelled_error(spec: &WorkerSpec, cx: &Cx) -> ToolError {
-    let function = &spec.function;
-    let message = format!(
-        "{function} was stopped, and its process killed with everything it started (time for the call: {} ms)",
-        cx.timeout_ms()
-    );
     ToolError::new(ErrorCode::ProcessAborted, message)
 }

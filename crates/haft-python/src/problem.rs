@@ -105,7 +105,7 @@ problem_codes! {
     Undescribed => "undescribed",
     /// haft does not use the key.
     UnknownKey => "unknown_key",
-    /// The file belongs to a package, but none is configured.
+    /// The file belongs to a package, but the directory has no package root.
     Package => "package",
 }
 

@@ -5,8 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use serde::ser::{SerializeMap, SerializeSeq};
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::check::CheckedTool;
@@ -138,9 +137,9 @@ impl RegistryFile {
 
     /// Returns the text of the file; equal entries give equal text.
     pub fn render(&self) -> String {
-        let document = json!({"version": "1.0", "auto_generated": true});
-        let entries: Vec<Value> = self.entries.iter().cloned().map(Value::Object).collect();
-        let document = RegistryDocument { header: &document, entries: &entries };
+        let entries = self.entries.iter().cloned().map(Value::Object).collect();
+        let tools = in_order(Value::Array(entries), RegistryObjectRole::Entry);
+        let document = json!({"version": "1.0", "auto_generated": true, "tools": tools});
         let mut text = serde_json::to_string_pretty(&document)
             .expect("a JSON value with text keys always has a text");
         text.push('\n');
@@ -158,21 +157,36 @@ impl RegistryFile {
         let mut seen = BTreeSet::new();
         let mut differences = Vec::new();
         for (index, registered) in self.entries.iter().enumerate() {
-            let name = name_of(registered, index);
+            let text = |key: &str| registered.get(key).and_then(Value::as_str);
+            let name = text("name").or_else(|| text("module")).map(str::to_owned);
+            let name = name.unwrap_or_else(|| format!("entry {}", index + 1));
             let is_first = seen.insert(name.clone());
-            match by_name.get(name.as_str()) {
+            let why = match by_name.get(name.as_str()) {
                 Some(tool) if is_first => {
-                    differences.extend(difference_of_tool(&name, registered, tool))
+                    let mut fields = Vec::new();
+                    let expected = Value::Object(entry(tool));
+                    compare("", &Value::Object(registered.clone()), &expected, &mut fields);
+                    if !fields.is_empty() {
+                        differences.push(RegistryDifference::Changed { name, fields });
+                    }
+                    continue;
                 }
-                Some(_) => {
-                    differences
-                        .push(RegistryDifference::Removed { name, why: RemovalReason::Duplicate });
-                }
+                Some(_) => RemovalReason::Duplicate,
                 None => {
-                    let why = removal_reason(registered, tools, files);
-                    differences.push(RegistryDifference::Removed { name, why });
+                    let module = text("module").unwrap_or_default();
+                    // Entries may name the module within a package that is not configured.
+                    let last = |module: &str| module.rsplit('.').next().map(str::to_owned);
+                    let is_same = |other: &str| other == module || last(other) == last(module);
+                    if tools.iter().any(|tool| is_same(&tool.source.module)) {
+                        RemovalReason::Renamed
+                    } else if files.iter().any(|file| is_same(&file.module)) {
+                        RemovalReason::NoTool
+                    } else {
+                        RemovalReason::NoFile
+                    }
                 }
-            }
+            };
+            differences.push(RegistryDifference::Removed { name, why });
         }
         for tool in tools.iter().filter(|tool| !seen.contains(tool.id.as_str())) {
             let (name, module) = (tool.id.to_string(), tool.source.module.clone());
@@ -191,44 +205,6 @@ fn entry(tool: &CheckedTool) -> Map<String, Value> {
     entry.entry("dangerous").or_insert(Value::Bool(false));
     entry.insert("module".to_owned(), tool.source.module.clone().into());
     entry
-}
-
-fn name_of(entry: &Map<String, Value>, index: usize) -> String {
-    let text = |key: &str| entry.get(key).and_then(Value::as_str);
-    match text("name").or_else(|| text("module")) {
-        Some(name) => name.to_owned(),
-        None => format!("entry {}", index + 1),
-    }
-}
-
-fn removal_reason(
-    entry: &Map<String, Value>,
-    tools: &[CheckedTool],
-    files: &[SourceFile],
-) -> RemovalReason {
-    let module = entry.get("module").and_then(Value::as_str).unwrap_or_default();
-    // Entries may name the module within a package that is not configured.
-    let last = |module: &str| module.rsplit('.').next().unwrap_or_default().to_owned();
-    let is_same = |other: &str| other == module || last(other) == last(module);
-    if tools.iter().any(|tool| is_same(&tool.source.module)) {
-        RemovalReason::Renamed
-    } else if files.iter().any(|file| is_same(&file.module)) {
-        RemovalReason::NoTool
-    } else {
-        RemovalReason::NoFile
-    }
-}
-
-fn difference_of_tool(
-    name: &str,
-    registered: &Map<String, Value>,
-    tool: &CheckedTool,
-) -> Option<RegistryDifference> {
-    let mut fields = Vec::new();
-    let expected = Value::Object(entry(tool));
-    compare("", &Value::Object(registered.clone()), &expected, &mut fields);
-    let name = name.to_owned();
-    (!fields.is_empty()).then_some(RegistryDifference::Changed { name, fields })
 }
 
 /// Compares recursively, field by field, until a value is not an object.
@@ -308,25 +284,6 @@ fn show_value(value: Option<&Value>) -> String {
     }
 }
 
-struct RegistryDocument<'a> {
-    header: &'a Value,
-    entries: &'a [Value],
-}
-
-impl Serialize for RegistryDocument<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(None)?;
-        for name in ["version", "auto_generated"] {
-            map.serialize_entry(name, &self.header[name])?;
-        }
-        map.serialize_entry(
-            "tools",
-            &OrderedItems { items: self.entries, role: RegistryObjectRole::Entry },
-        )?;
-        map.end()
-    }
-}
-
 /// The role of an object, which determines the order of its keys.
 #[derive(Clone, Copy)]
 enum RegistryObjectRole {
@@ -336,70 +293,40 @@ enum RegistryObjectRole {
     Plain,
 }
 
-struct OrderedValue<'a> {
-    value: &'a Value,
-    role: RegistryObjectRole,
-}
-
-struct OrderedItems<'a> {
-    items: &'a [Value],
-    role: RegistryObjectRole,
-}
-
-impl Serialize for OrderedItems<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut sequence = serializer.serialize_seq(Some(self.items.len()))?;
-        for value in self.items {
-            sequence.serialize_element(&OrderedValue { value, role: self.role })?;
+/// Returns a value with the keys of its objects in order. Keys without a defined position keep the order of METADATA.
+fn in_order(value: Value, role: RegistryObjectRole) -> Value {
+    let fields = match value {
+        Value::Object(fields) => fields,
+        Value::Array(items) => return items.into_iter().map(|item| in_order(item, role)).collect(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => return value,
+    };
+    let rank = |name: &str| {
+        let position = |keys: &[&str]| keys.iter().position(|key| *key == name);
+        match role {
+            RegistryObjectRole::Entry => match (position(FIRST), position(LAST)) {
+                (Some(at), _) => at,
+                (None, Some(at)) => FIRST.len() + 1 + at,
+                (None, None) => FIRST.len(),
+            },
+            RegistryObjectRole::Schema => position(SCHEMA).unwrap_or(SCHEMA.len()),
+            RegistryObjectRole::Plain => 0,
         }
-        sequence.end()
-    }
-}
-
-impl Serialize for OrderedValue<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self.value {
-            Value::Array(items) => OrderedItems { items, role: self.role }.serialize(serializer),
-            Value::Object(fields) => {
-                let mut names: Vec<&String> = fields.keys().collect();
-                // Keys without a defined position keep the order of METADATA.
-                names.sort_by_key(|name| rank(self.role, name));
-                let mut map = serializer.serialize_map(Some(names.len()))?;
-                for name in names {
-                    let role = role_within(self.role, name);
-                    map.serialize_entry(name, &OrderedValue { value: &fields[name], role })?;
-                }
-                map.end()
+    };
+    let mut fields: Vec<(String, Value)> = fields.into_iter().collect();
+    fields.sort_by_key(|(name, _)| rank(name));
+    let fields = fields.into_iter().map(|(name, value)| {
+        let role = match (role, name.as_str()) {
+            (RegistryObjectRole::Entry, "parameters") | (RegistryObjectRole::Plain, _) => {
+                RegistryObjectRole::Schema
             }
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
-                self.value.serialize(serializer)
+            (RegistryObjectRole::Schema, "properties") | (RegistryObjectRole::Entry, _) => {
+                RegistryObjectRole::Plain
             }
-        }
-    }
-}
-
-fn rank(role: RegistryObjectRole, name: &str) -> usize {
-    let position = |names: &[&str]| names.iter().position(|known| *known == name);
-    match role {
-        RegistryObjectRole::Entry => match (position(FIRST), position(LAST)) {
-            (Some(at), _) => at,
-            (None, Some(at)) => FIRST.len() + 1 + at,
-            (None, None) => FIRST.len(),
-        },
-        RegistryObjectRole::Schema => position(SCHEMA).unwrap_or(SCHEMA.len()),
-        RegistryObjectRole::Plain => 0,
-    }
-}
-
-fn role_within(role: RegistryObjectRole, name: &str) -> RegistryObjectRole {
-    match (role, name) {
-        (RegistryObjectRole::Entry, "parameters") | (RegistryObjectRole::Plain, _) => {
-            RegistryObjectRole::Schema
-        }
-        (RegistryObjectRole::Schema, "properties") => RegistryObjectRole::Plain,
-        (RegistryObjectRole::Schema, _) => RegistryObjectRole::Schema,
-        (RegistryObjectRole::Entry, _) => RegistryObjectRole::Plain,
-    }
+            (RegistryObjectRole::Schema, _) => RegistryObjectRole::Schema,
+        };
+        (name, in_order(value, role))
+    });
+    Value::Object(fields.collect())
 }
 
 #[cfg(test)]

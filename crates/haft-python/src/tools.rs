@@ -20,38 +20,38 @@ pub fn tools(
     checked: &[CheckedTool],
     options: WorkerOptions,
 ) -> Vec<Tool> {
-    checked.iter().map(|checked| tool(directory, checked.clone(), options)).collect()
-}
-
-fn tool(directory: &ToolDirectory, checked: CheckedTool, options: WorkerOptions) -> Tool {
-    let kind = kind(&checked);
-    let CheckedTool { id, source, function, permissions, timeout_ms, .. } = checked;
-    let named = function.clone();
-    let spec = WorkerSpec {
-        directory: directory.clone(),
-        source,
-        function,
-        writable: permissions.writable,
-        is_granted_more: permissions.accesses.iter().any(|access| *access != Access::read(".")),
-        memory_bytes: options.memory_bytes,
+    let tool = |checked: &CheckedTool| {
+        let kind = kind(checked);
+        let CheckedTool { id, source, function, description, parameters, .. } = checked.clone();
+        let (permissions, timeout_ms) = (checked.permissions.clone(), checked.timeout_ms);
+        let spec = WorkerSpec {
+            directory: directory.clone(),
+            source,
+            function: function.clone(),
+            writable: permissions.writable,
+            is_granted_more: permissions.accesses.iter().any(|access| *access != Access::read(".")),
+            memory_bytes: options.memory_bytes,
+        };
+        let pool = Arc::new(PythonWorkerPool::new(spec, checked.takes_context, options));
+        let accesses = permissions.accesses;
+        let mut builder = Tool::new(id.as_str())
+            .function(function)
+            .description(description)
+            .effect(checked.effect)
+            .kind(kind)
+            .origin(ToolOrigin::Python)
+            .requires(permissions.requires)
+            .accesses(move |_: &Value| accesses.clone())
+            .timeout_ms(move |_: &Value| timeout_ms);
+        if let Some(workers) = workers_per_file(options) {
+            builder = builder.calls_at_once_max(workers);
+        }
+        if checked.dangerous {
+            builder = builder.dangerous();
+        }
+        builder.execute_json(parameters, move |input, cx| Arc::clone(&pool).call(input, cx))
     };
-    let pool = Arc::new(PythonWorkerPool::new(spec, checked.takes_context, options));
-    let accesses = permissions.accesses;
-    let builder = Tool::new(id.as_str())
-        .function(named)
-        .description(checked.description)
-        .effect(checked.effect)
-        .kind(kind)
-        .origin(ToolOrigin::Python)
-        .requires(permissions.requires)
-        .accesses(move |_: &Value| accesses.clone())
-        .timeout_ms(move |_: &Value| timeout_ms);
-    let builder = match workers_per_file(options) {
-        Some(workers) => builder.calls_at_once_max(workers),
-        None => builder,
-    };
-    let builder = if checked.dangerous { builder.dangerous() } else { builder };
-    builder.execute_json(checked.parameters, move |input, cx| Arc::clone(&pool).call(input, cx))
+    checked.iter().map(tool).collect()
 }
 
 /// Returns how many calls of one file can run at the same time.

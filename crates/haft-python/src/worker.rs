@@ -1,13 +1,13 @@
 //! One worker process: a warm interpreter that has loaded one file and answers one call after the
 //! other. Its answers are data of the tool; the pool decides which calls use it.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use haft_contract::{
     BackgroundProcess, BackgroundProcessRequest, BackgroundProcesses, ChannelRead, ProcessChannel,
     ProcessEnding, ProcessWriteAccess, RunId, ToolError, ToolOutput,
 };
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::directory::{SourceFile, ToolDirectory};
@@ -41,13 +41,6 @@ pub(crate) struct WorkerScope {
     /// The restrictions of the session. Data that a worker saw under one set of restrictions must
     /// not reach another.
     pub(crate) restrictions: String,
-}
-
-/// One call, in the form of the worker's protocol.
-#[derive(Serialize)]
-pub(crate) struct WorkerRequest<'a> {
-    pub(crate) arguments: &'a Value,
-    pub(crate) context: Option<Value>,
 }
 
 /// A worker's answer.
@@ -122,7 +115,17 @@ impl PythonWorker {
         home: WorkerScope,
         residents: &dyn BackgroundProcesses,
     ) -> Result<Self, ToolError> {
-        let process = residents.start(request(spec, &home.root)).await?;
+        let mut request = BackgroundProcessRequest::new(&spec.directory.interpreter);
+        // Isolated: nothing is imported from the working directory or the user's own packages. A
+        // virtual environment is used.
+        request.args = ["-I", "-B", "-X", "utf8", "-c", SCRIPT].map(Into::into).to_vec();
+        // Roots are already readable, and writable where granted; naming them here would revoke that.
+        request.readable = spec.directory.readable();
+        request.readable.retain(|path| !path.starts_with(&home.root));
+        request.writable = spec.writable.clone();
+        request.channel = ProcessChannel::Descriptor;
+        request.memory_bytes = spec.memory_bytes;
+        let process = residents.start(request).await?;
         Ok(Self { process, line: Vec::new(), number: 0, scope: home, resident_bytes: 0 })
     }
 
@@ -146,13 +149,9 @@ impl PythonWorker {
     }
 
     /// Calls the function.
-    pub(crate) async fn call(&mut self, request: &WorkerRequest<'_>) -> PythonAnswer {
-        match serde_json::to_string(&json!({ "number": self.number, "call": request })) {
-            Ok(text) => self.send_request(text).await,
-            Err(err) => PythonAnswer::Lost(WorkerLoss::InvalidReply(format!(
-                "sending the request failed: {err}"
-            ))),
-        }
+    pub(crate) async fn call(&mut self, arguments: &Value, context: Option<Value>) -> PythonAnswer {
+        let call = json!({ "arguments": arguments, "context": context });
+        self.send_request(json!({ "number": self.number, "call": call }).to_string()).await
     }
 
     /// Returns whether the process is alive and has sent nothing without a request.
@@ -185,12 +184,6 @@ impl PythonWorker {
     /// Returns an output with only the tool's printed text and the confinement and actions of its
     /// process, since the last call of this function.
     pub(crate) async fn take_process_report(&mut self) -> ToolOutput {
-        let log = self.take_log().await;
-        ToolOutput { log, confined: Some(self.process.take_confinement()), ..ToolOutput::text("") }
-    }
-
-    /// Returns the printed text; if it is too long, its middle is omitted.
-    async fn take_log(&mut self) -> Option<String> {
         let printed = self.process.take_output().await;
         let tail = printed.tail.as_deref();
         let kept = printed.head.len() + tail.map_or(0, str::len);
@@ -199,7 +192,8 @@ impl PythonWorker {
             Some(tail) => format!("{}{}{tail}", printed.head, omitted_note(left_out)),
             None => printed.head,
         };
-        (!text.is_empty()).then(|| cut_middle(&text, LOG_BYTES_MAX))
+        let log = (!text.is_empty()).then(|| cut_middle(&text, LOG_BYTES_MAX));
+        ToolOutput { log, confined: Some(self.process.take_confinement()), ..ToolOutput::text("") }
     }
 
     async fn send_request(&mut self, mut text: String) -> PythonAnswer {
@@ -209,25 +203,20 @@ impl PythonWorker {
             return PythonAnswer::NotSent(self.describe_end().await);
         }
         self.line.clear();
+        let invalid = |why: String| PythonAnswer::Lost(WorkerLoss::InvalidReply(why));
         match self.process.receive(&mut self.line, ANSWER_BYTES_MAX).await {
-            Ok(ChannelRead::Line) => self.parse_reply(),
-            Ok(ChannelRead::TooLong) => PythonAnswer::Lost(WorkerLoss::InvalidReply(format!(
-                "it sent more than {ANSWER_BYTES_MAX} bytes"
-            ))),
+            Ok(ChannelRead::Line) => {}
+            Ok(ChannelRead::TooLong) => {
+                return invalid(format!("it sent more than {ANSWER_BYTES_MAX} bytes"));
+            }
             Ok(ChannelRead::Closed) | Err(_) => {
-                PythonAnswer::Lost(WorkerLoss::Ended(self.describe_end().await))
+                return PythonAnswer::Lost(WorkerLoss::Ended(self.describe_end().await));
             }
         }
-    }
-
-    fn parse_reply(&mut self) -> PythonAnswer {
         match serde_json::from_slice::<WorkerReplyLine>(&self.line) {
-            Err(err) => PythonAnswer::Lost(WorkerLoss::InvalidReply(err.to_string())),
+            Err(err) => invalid(err.to_string()),
             Ok(WorkerReplyLine { number, .. }) if number != self.number => {
-                let expected = self.number;
-                PythonAnswer::Lost(WorkerLoss::InvalidReply(format!(
-                    "it answered request {number}, expected {expected}"
-                )))
+                invalid(format!("it answered request {number}, expected {}", self.number))
             }
             Ok(WorkerReplyLine { resident_bytes, result, error, .. }) => {
                 self.number += 1;
@@ -250,20 +239,6 @@ impl PythonWorker {
             self.process.exceeded_limit().map(|bound| format!(": {bound}")).unwrap_or_default();
         format!("{how}{bound}")
     }
-}
-
-fn request(spec: &WorkerSpec, root: &Path) -> BackgroundProcessRequest {
-    let mut request = BackgroundProcessRequest::new(&spec.directory.interpreter);
-    // Isolated: nothing is imported from the working directory or the user's own packages. A
-    // virtual environment is used.
-    request.args = ["-I", "-B", "-X", "utf8", "-c", SCRIPT].map(Into::into).to_vec();
-    // Roots are already readable, and writable where granted; naming them here would revoke that.
-    request.readable = spec.directory.readable();
-    request.readable.retain(|path| !path.starts_with(root));
-    request.writable = spec.writable.clone();
-    request.channel = ProcessChannel::Descriptor;
-    request.memory_bytes = spec.memory_bytes;
-    request
 }
 
 /// Removes the middle of a text that is too long.

@@ -37,7 +37,18 @@ impl<'a> Findings<'a> {
                 (None, None) => break self.reading.metadata_line,
             }
         };
-        ProblemLocation { field: (!pointer.is_empty()).then(|| field_of(pointer)), line }
+        // A field is shown as `a.b[0].c`.
+        let mut field = String::new();
+        for name in pointer.split('/').skip(1) {
+            let name = name.replace("~1", "/").replace("~0", "~");
+            if !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit()) {
+                field.push_str(&format!("[{name}]"));
+            } else {
+                let dot = if field.is_empty() { "" } else { "." };
+                field.push_str(&format!("{dot}{name}"));
+            }
+        }
+        ProblemLocation { field: (!pointer.is_empty()).then_some(field), line }
     }
 
     /// Returns the location of a line outside METADATA.
@@ -85,21 +96,6 @@ impl<'a> Findings<'a> {
         let ProblemLocation { field, line } = at;
         self.problems.push(ToolFileProblem { file, line, field, severity, code, message, mend });
     }
-}
-
-/// Formats a JSON pointer as `a.b[0].c`.
-fn field_of(pointer: &str) -> String {
-    let mut text = String::new();
-    for name in pointer.split('/').skip(1).map(|name| name.replace("~1", "/").replace("~0", "~")) {
-        let is_index = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit());
-        if is_index {
-            text.push_str(&format!("[{name}]"));
-        } else {
-            let dot = if text.is_empty() { "" } else { "." };
-            text.push_str(&format!("{dot}{name}"));
-        }
-    }
-    text
 }
 
 /// Escapes a name as a part of a JSON pointer.

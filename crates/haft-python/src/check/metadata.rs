@@ -3,7 +3,7 @@
 use haft_contract::{Effect, ToolId};
 use serde_json::{Map, Value};
 
-use super::findings::Findings;
+use super::findings::{Findings, escaped};
 use crate::directory::is_identifier;
 use crate::limits::TIMEOUT_S_MAX;
 use crate::problem::ProblemCode;
@@ -73,28 +73,19 @@ pub(super) struct DeclaredMetadata {
     pub(super) takes_context: bool,
 }
 
-/// The changes that a tool's requirements allow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum RequiredChanges {
-    /// Nothing that haft knows of.
-    Nothing,
-    /// Files in the workspace.
-    Files,
-}
-
 impl DeclaredMetadata {
-    /// Reads the declarations of METADATA. `changes` says what the tool's requirements allow it to
-    /// change, whatever it declares.
+    /// Reads the declarations of METADATA. `may_write` says whether the tool's requirements let it
+    /// change files, whatever it declares.
     pub(super) fn read(
         metadata: &Map<String, Value>,
-        changes: RequiredChanges,
+        may_write: bool,
         findings: &mut Findings<'_>,
     ) -> Self {
         let dangerous = mark(metadata, "dangerous", findings);
         let side_effect = mark(metadata, "side_effect", findings);
         let idempotent = mark(metadata, "idempotent", findings);
         let takes_context = mark(metadata, "context", findings);
-        let has_effect = dangerous || side_effect || changes == RequiredChanges::Files;
+        let has_effect = dangerous || side_effect || may_write;
         let effect = match (has_effect, idempotent) {
             (false, _) => Effect::Read,
             (true, true) => Effect::Idempotent,
@@ -132,7 +123,18 @@ impl DeclaredMetadata {
                  repeat changes nothing",
             );
         }
-        report_unknown(metadata, findings);
+        let known = || USED_KEYS.iter().chain(UNUSED_KEYS).copied();
+        for name in metadata.keys().filter(|name| !known().any(|key| key == name.as_str())) {
+            let is_near =
+                |key: &&str| key.replace('_', "") == name.to_lowercase().replace(['_', '-'], "");
+            let mend = match known().find(is_near) {
+                Some(key) => format!("write it {key:?}"),
+                None => "leave it out, or put it under \"notes\"".to_owned(),
+            };
+            let at = findings.in_metadata(&format!("/{}", escaped(name)));
+            let message = format!("the key {name:?} means nothing to haft; it is kept");
+            findings.warning(at, ProblemCode::UnknownKey, message, mend);
+        }
         Self {
             id: id(metadata, findings),
             function: function(metadata, findings),
@@ -181,7 +183,15 @@ fn id(metadata: &Map<String, Value>, findings: &mut Findings<'_>) -> Option<Tool
     let name = text(metadata, "name", findings)?;
     match ToolId::parse(name) {
         Ok(id) => {
-            report_vague(name, findings);
+            let mend = "name it after its single purpose, such as finance_price";
+            let at = findings.in_metadata("/name");
+            if is_vague(name) {
+                let message = format!("the tool's name {name:?} does not say what it does");
+                findings.error(at, ProblemCode::NameVague, message, mend);
+            } else if name.chars().count() <= SHORT_CHARS_MAX {
+                let message = format!("the tool's name {name:?} is an unclear abbreviation");
+                findings.warning(at, ProblemCode::NameVague, message, mend);
+            }
             Some(id)
         }
         Err(_) => {
@@ -200,18 +210,6 @@ fn id(metadata: &Map<String, Value>, findings: &mut Findings<'_>) -> Option<Tool
             );
             None
         }
-    }
-}
-
-fn report_vague(name: &str, findings: &mut Findings<'_>) {
-    let mend = "name it after its single purpose, such as finance_price";
-    let at = findings.in_metadata("/name");
-    if is_vague(name) {
-        let message = format!("the tool's name {name:?} does not say what it does");
-        findings.error(at, ProblemCode::NameVague, message, mend);
-    } else if name.chars().count() <= SHORT_CHARS_MAX {
-        let message = format!("the tool's name {name:?} is an unclear abbreviation");
-        findings.warning(at, ProblemCode::NameVague, message, mend);
     }
 }
 
@@ -313,21 +311,6 @@ fn timeout_ms(metadata: &Map<String, Value>, findings: &mut Findings<'_>) -> Opt
             );
             None
         }
-    }
-}
-
-fn report_unknown(metadata: &Map<String, Value>, findings: &mut Findings<'_>) {
-    let known = || USED_KEYS.iter().chain(UNUSED_KEYS).copied();
-    for name in metadata.keys().filter(|name| !known().any(|key| key == name.as_str())) {
-        let is_near =
-            |key: &&str| key.replace('_', "") == name.to_lowercase().replace(['_', '-'], "");
-        let mend = match known().find(is_near) {
-            Some(key) => format!("write it {key:?}"),
-            None => "leave it out, or put it under \"notes\"".to_owned(),
-        };
-        let at = findings.in_metadata(&format!("/{}", super::findings::escaped(name)));
-        let message = format!("the key {name:?} means nothing to haft; it is kept");
-        findings.warning(at, ProblemCode::UnknownKey, message, mend);
     }
 }
 

@@ -57,22 +57,50 @@ pub(super) fn check_parameters(
     };
     let required = required(schema, properties, findings);
     let errors_before = findings.errors();
-    check_names(properties, takes_context, findings);
+    for name in properties.keys() {
+        let at = findings.in_metadata(&format!("{PROPERTIES}/{}", escaped(name)));
+        if takes_context && name == "context" {
+            findings.error(
+                at,
+                ProblemCode::NotInFunction,
+                "the parameter \"context\" is the one that haft fills in, because of \"context\": True",
+                "take it out of the properties, or give it another name",
+            );
+        } else if !is_identifier(name) || KEYWORDS.contains(&name.as_str()) {
+            findings.error(
+                at,
+                ProblemCode::NotInFunction,
+                format!("the parameter {name:?} cannot be the name of an argument in Python"),
+                "use letters, digits and underscores, and no word of the language",
+            );
+        } else if name.chars().count() <= SHORT_CHARS_MAX && !SHORT_WORDS.contains(&name.as_str()) {
+            findings.warning(
+                at,
+                ProblemCode::ParameterVague,
+                format!("the parameter {name:?} does not say what it is: a model guesses what to put into it"),
+                "spell it out, there and in the function, such as \"symbol\" for \"s\"",
+            );
+        }
+    }
     check_types(properties, PROPERTIES, findings);
     check_forms(properties, findings);
-    if findings.errors() == errors_before {
-        check_validity(schema, findings);
+    if findings.errors() == errors_before
+        && let Err(err) = jsonschema::options().build(&Value::Object(schema.clone()))
+    {
+        let message: String = err.to_string().chars().take(300).collect();
+        findings.error(
+            findings.in_metadata(&format!("/parameters{}", err.instance_path().as_str())),
+            ProblemCode::Schema,
+            format!("parameters is not a valid JSON Schema: {message}"),
+            "fix the error in the message; references to files and hosts are not followed",
+        );
     }
-    Some(
-        properties
-            .iter()
-            .map(|(name, property)| Property {
-                name: name.clone(),
-                types: types_of(property).unwrap_or_default(),
-                is_required: required.contains(name),
-            })
-            .collect(),
-    )
+    let property = |(name, property): (&String, &Value)| Property {
+        name: name.clone(),
+        types: types_of(property).unwrap_or_default(),
+        is_required: required.contains(name),
+    };
+    Some(properties.iter().map(property).collect())
 }
 
 /// Returns the published schema: that of METADATA, with other parameters refused unless METADATA or
@@ -149,38 +177,6 @@ fn required(
     names.into_iter().map(str::to_owned).collect()
 }
 
-fn check_names(properties: &Map<String, Value>, takes_context: bool, findings: &mut Findings<'_>) {
-    for name in properties.keys() {
-        let at = findings.in_metadata(&format!("{PROPERTIES}/{}", escaped(name)));
-        if takes_context && name == "context" {
-            findings.error(
-                at,
-                ProblemCode::NotInFunction,
-                "the parameter \"context\" is the one that haft fills in, because of \"context\": True",
-                "take it out of the properties, or give it another name",
-            );
-        } else if !is_identifier(name) || KEYWORDS.contains(&name.as_str()) {
-            findings.error(
-                at,
-                ProblemCode::NotInFunction,
-                format!("the parameter {name:?} cannot be the name of an argument in Python"),
-                "use letters, digits and underscores, and no word of the language",
-            );
-        } else if is_abbreviation(name) {
-            findings.warning(
-                at,
-                ProblemCode::ParameterVague,
-                format!("the parameter {name:?} does not say what it is: a model guesses what to put into it"),
-                "spell it out, there and in the function, such as \"symbol\" for \"s\"",
-            );
-        }
-    }
-}
-
-fn is_abbreviation(name: &str) -> bool {
-    name.chars().count() <= SHORT_CHARS_MAX && !SHORT_WORDS.contains(&name)
-}
-
 fn check_types(properties: &Map<String, Value>, place: &str, findings: &mut Findings<'_>) {
     for (name, property) in properties {
         let place = format!("{place}/{}", escaped(name));
@@ -210,36 +206,45 @@ fn types_of(property: &Value) -> Result<Vec<String>, (String, String)> {
             names.iter().map(|name| name.as_str().unwrap_or_default()).collect()
         }
         Some(other) => return Err((format!("has the type {}", show_value(other)), mend)),
-        None => return Err(untyped(fields, mend)),
+        None => {
+            let (named, values): (_, Vec<&Value>) = match (fields.get("enum"), fields.get("const"))
+            {
+                (Some(Value::Array(values)), _) => ("enum", values.iter().collect()),
+                (Some(_), Some(value)) => ("enum", vec![value]),
+                (None, Some(value)) => ("const", vec![value]),
+                (_, None) => ("", Vec::new()),
+            };
+            let Some(first) = values.first().map(|value| type_of(value)) else {
+                return Err(("has no type".to_owned(), mend));
+            };
+            let mend = match values.iter().all(|value| type_of(value) == first) {
+                true => format!("add \"type\": {first:?} beside {named}"),
+                false => mend,
+            };
+            return Err((format!("has {named} and no type"), mend));
+        }
     };
     let is_good = |name: &&str| TYPES.contains(name) || (*name == "null" && names.len() > 1);
     match names.iter().find(|name| !is_good(name)) {
         None => Ok(names.into_iter().map(str::to_owned).collect()),
         Some(bad) => {
-            let mend = match json_type_of_python_type(bad) {
+            // Names of types in Python and other languages.
+            let meant = match bad.to_lowercase().as_str() {
+                "str" | "text" | "string" => Some("string"),
+                "int" | "long" | "integer" => Some("integer"),
+                "float" | "double" | "decimal" | "number" => Some("number"),
+                "bool" | "boolean" => Some("boolean"),
+                "dict" | "map" | "json" | "object" => Some("object"),
+                "list" | "tuple" | "set" | "array" => Some("array"),
+                _ => None,
+            };
+            let mend = match meant {
                 Some(meant) => format!("write \"type\": {meant:?}"),
                 None => format!("use one of {list}"),
             };
             Err((format!("has the type {bad:?}, which JSON Schema does not know"), mend))
         }
     }
-}
-
-fn untyped(fields: &Map<String, Value>, mend: String) -> (String, String) {
-    let values = match (fields.get("enum"), fields.get("const")) {
-        (Some(Value::Array(values)), _) => values.iter().collect(),
-        (_, Some(value)) => vec![value],
-        _ => Vec::new(),
-    };
-    let Some(first) = values.first().map(|value| type_of(value)) else {
-        return ("has no type".to_owned(), mend);
-    };
-    let named = if fields.contains_key("enum") { "enum" } else { "const" };
-    let mend = match values.iter().all(|value| type_of(value) == first) {
-        true => format!("add \"type\": {first:?} beside {named}"),
-        false => mend,
-    };
-    (format!("has {named} and no type"), mend)
 }
 
 fn type_of(value: &Value) -> &'static str {
@@ -252,19 +257,6 @@ fn type_of(value: &Value) -> &'static str {
         Value::Array(_) => "array",
         Value::Object(_) => "object",
     }
-}
-
-/// Returns the JSON type for a type name of Python or another language.
-fn json_type_of_python_type(name: &str) -> Option<&'static str> {
-    Some(match name.to_lowercase().as_str() {
-        "str" | "text" | "string" => "string",
-        "int" | "long" | "integer" => "integer",
-        "float" | "double" | "decimal" | "number" => "number",
-        "bool" | "boolean" => "boolean",
-        "dict" | "map" | "json" | "object" => "object",
-        "list" | "tuple" | "set" | "array" => "array",
-        _ => return None,
-    })
 }
 
 /// Refuses a single arbitrary payload in place of parameters, and warns of one beside others.
@@ -281,7 +273,7 @@ fn check_forms(properties: &Map<String, Value>, findings: &mut Findings<'_>) {
                     "the only parameter, {name:?}, is an object of any form: nothing tells a model what to put into it, \
                      and nothing checks what it did"
                 ),
-                "make each thing in it a parameter of its own with a type, or list its properties",
+                "make each thing in it a separate parameter with a type, or list its properties",
             );
         } else if is_any_object(property) {
             findings.warning(
@@ -298,14 +290,14 @@ fn check_forms(properties: &Map<String, Value>, findings: &mut Findings<'_>) {
                     "the only parameter, {name:?}, is a text of any form under a name that says nothing: nothing tells a \
                      model what to put into it, and nothing checks what it did"
                 ),
-                "name it after what it holds, or make each thing in it a parameter of its own with a type",
+                "name it after what it holds, or make each thing in it a separate parameter with a type",
             );
         } else if is_alone && is_any_text(property) && PROSE.contains(&word.as_str()) {
             findings.warning(
                 at,
                 ProblemCode::FreeForm,
                 format!("the only parameter, {name:?}, is prose, which the tool has to make sense of"),
-                "make each thing that the tool needs to know a parameter of its own with a type, where that is possible",
+                "make each thing that the tool needs to know a separate parameter with a type, where that is possible",
             );
         }
     }
@@ -328,18 +320,4 @@ fn says_nothing(property: &Value, of_type: &[&str]) -> bool {
     let of_any = ["enum", "const", "oneOf", "anyOf", "allOf"];
     let mut keys = of_any.iter().chain(of_type);
     keys.all(|key| property.get(*key).is_none_or(|value| *value == json!({})))
-}
-
-fn check_validity(schema: &Map<String, Value>, findings: &mut Findings<'_>) {
-    let schema = Value::Object(schema.clone());
-    if let Err(err) = jsonschema::options().build(&schema) {
-        let message: String = err.to_string().chars().take(300).collect();
-        let within = err.instance_path().as_str().to_owned();
-        findings.error(
-            findings.in_metadata(&format!("/parameters{within}")),
-            ProblemCode::Schema,
-            format!("parameters is not a valid JSON Schema: {message}"),
-            "fix the error in the message; references to files and hosts are not followed",
-        );
-    }
 }

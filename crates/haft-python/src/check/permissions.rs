@@ -36,12 +36,68 @@ pub(super) fn check_permissions(
 ) -> Option<PythonToolPermissions> {
     let errors_before = findings.errors();
     let declared = declared(requires, findings);
-    report_reads(&declared, findings);
-    report_commands(&declared, findings);
-    let directories = directories(&declared.fs.write, findings);
+    for (index, pattern) in declared.fs.read.iter().enumerate() {
+        let at = findings.in_metadata(&format!("/requires/fs/read/{index}"));
+        if !is_within_workspace(pattern) {
+            findings.error(
+                at,
+                ProblemCode::Requires,
+                format!(
+                    "{pattern:?} is outside the workspace, and METADATA grants nothing there: what every program of the \
+                     machine reads, such as most of /etc, a tool reads without asking"
+                ),
+                "leave it out; for a directory of your own add it to roots in haft.toml, or to readable of the [[python]] entry",
+            );
+        } else if !matches!(pattern.as_str(), "**" | "*" | "{workspace}" | "{workspace}/**") {
+            findings.warning(
+                at,
+                ProblemCode::Requires,
+                format!("reading cannot be limited to {pattern:?}: the tool's process sees all of the workspace"),
+                "leave it out, which grants reading the workspace",
+            );
+        }
+    }
+    if !declared.shell.is_empty() {
+        findings.warning(
+            findings.in_metadata("/requires/shell"),
+            ProblemCode::Requires,
+            "shell means nothing for a Python tool: what it starts is confined with it",
+            "leave it out",
+        );
+    }
+    let mut directories = directories(&declared.fs.write, findings);
     let hosts = hosts(&declared.net.hosts, findings);
-    (findings.errors() == errors_before)
-        .then(|| permissions(directories, hosts, declared.capabilities))
+    if findings.errors() > errors_before {
+        return None;
+    }
+    let is_everything = directories.iter().any(|directory| directory == ".");
+    if is_everything {
+        directories = vec![".".to_owned()];
+    }
+    let capabilities = declared.capabilities;
+    let mut accesses = vec![Access::read(".")];
+    accesses.extend(directories.iter().map(Access::write));
+    accesses.extend(hosts.iter().map(|host| Access::Net { host: host.clone() }));
+    accesses.extend(capabilities.iter().map(|name| Access::Named { name: name.clone() }));
+    let pattern = |directory: &String| match directory.as_str() {
+        "." => format!("{WORKSPACE}/**"),
+        directory => format!("{directory}/**"),
+    };
+    let requires = RequirementSet {
+        fs: FsRequirement {
+            read: vec![format!("{WORKSPACE}/**")],
+            write: directories.iter().map(pattern).collect(),
+        },
+        net: NetRequirement { hosts },
+        shell: Vec::new(),
+        capabilities,
+    };
+    let writable = match directories.as_slice() {
+        [] => ProcessWriteAccess::Nothing,
+        _ if is_everything => ProcessWriteAccess::Roots,
+        _ => ProcessWriteAccess::Directories(directories),
+    };
+    Some(PythonToolPermissions { requires, accesses, writable })
 }
 
 /// Returns the declared requirements. Each part is parsed separately, so that one mistake does not
@@ -142,79 +198,10 @@ fn named(place: &str) -> String {
     place.trim_start_matches('/').replace('/', ".")
 }
 
-fn permissions(
-    directories: Vec<String>,
-    hosts: Vec<String>,
-    capabilities: Vec<String>,
-) -> PythonToolPermissions {
-    let mut accesses = vec![Access::read(".")];
-    let is_everything = directories.iter().any(|directory| directory == ".");
-    let directories = if is_everything { vec![".".to_owned()] } else { directories };
-    accesses.extend(directories.iter().map(Access::write));
-    accesses.extend(hosts.iter().map(|host| Access::Net { host: host.clone() }));
-    accesses.extend(capabilities.iter().map(|name| Access::Named { name: name.clone() }));
-    let pattern = |directory: &String| match directory.as_str() {
-        "." => format!("{WORKSPACE}/**"),
-        directory => format!("{directory}/**"),
-    };
-    let requires = RequirementSet {
-        fs: FsRequirement {
-            read: vec![format!("{WORKSPACE}/**")],
-            write: directories.iter().map(pattern).collect(),
-        },
-        net: NetRequirement { hosts },
-        shell: Vec::new(),
-        capabilities,
-    };
-    let writable = match directories.as_slice() {
-        [] => ProcessWriteAccess::Nothing,
-        _ if is_everything => ProcessWriteAccess::Roots,
-        _ => ProcessWriteAccess::Directories(directories),
-    };
-    PythonToolPermissions { requires, accesses, writable }
-}
-
-fn report_reads(declared: &RequirementSet, findings: &mut Findings<'_>) {
-    for (index, pattern) in declared.fs.read.iter().enumerate() {
-        let at = findings.in_metadata(&format!("/requires/fs/read/{index}"));
-        if is_within_workspace(pattern) {
-            if !matches!(pattern.as_str(), "**" | "*" | "{workspace}" | "{workspace}/**") {
-                findings.warning(
-                    at,
-                    ProblemCode::Requires,
-                    format!("reading cannot be limited to {pattern:?}: the tool's process sees all of the workspace"),
-                    "leave it out, which grants reading the workspace",
-                );
-            }
-            continue;
-        }
-        findings.error(
-            at,
-            ProblemCode::Requires,
-            format!(
-                "{pattern:?} is outside the workspace, and METADATA grants nothing there: what every program of the \
-                 machine reads, such as most of /etc, a tool reads without asking"
-            ),
-            "leave it out; for a directory of your own add it to roots in haft.toml, or to readable of the [[python]] entry",
-        );
-    }
-}
-
 fn is_within_workspace(pattern: &str) -> bool {
     let rest = pattern.strip_prefix(WORKSPACE).unwrap_or(pattern);
     let is_relative = rest.len() < pattern.len() || !rest.starts_with(['/', '{', '~']);
     is_relative && !rest.split('/').any(|name| name == "..")
-}
-
-fn report_commands(declared: &RequirementSet, findings: &mut Findings<'_>) {
-    if !declared.shell.is_empty() {
-        findings.warning(
-            findings.in_metadata("/requires/shell"),
-            ProblemCode::Requires,
-            "shell means nothing for a Python tool: what it starts is confined with it",
-            "leave it out",
-        );
-    }
 }
 
 /// Returns the directories that the tool changes, relative to the root.
@@ -227,23 +214,18 @@ fn directories(patterns: &[String], findings: &mut Findings<'_>) -> Vec<String> 
             None => findings.error(
                 findings.in_metadata(&format!("/requires/fs/write/{index}")),
                 ProblemCode::Requires,
-                unwritable(pattern),
+                if is_within_workspace(pattern) {
+                    format!(
+                        "a process cannot be restricted to writing {pattern:?}: only whole directories can be confined"
+                    )
+                } else {
+                    format!("{pattern:?} is outside the workspace, where tools change nothing")
+                },
                 "name a directory of the workspace and all in it, such as \"out/**\" or \"{workspace}/**\"",
             ),
         }
     }
     directories
-}
-
-/// Says why a pattern cannot be enforced around a process.
-fn unwritable(pattern: &str) -> String {
-    if is_within_workspace(pattern) {
-        format!(
-            "a process cannot be restricted to writing {pattern:?}: only whole directories can be confined"
-        )
-    } else {
-        format!("{pattern:?} is outside the workspace, where tools change nothing")
-    }
 }
 
 /// Returns the directory that a pattern names with everything in it; `.` is the root.
@@ -267,7 +249,12 @@ fn hosts(patterns: &[String], findings: &mut Findings<'_>) -> Vec<String> {
     let mut hosts = Vec::new();
     for (index, pattern) in patterns.iter().enumerate() {
         let host = pattern.to_ascii_lowercase();
-        if is_host(&host) {
+        let name = host.strip_prefix("*.").unwrap_or(&host);
+        let is_address = name.parse::<std::net::Ipv6Addr>().is_ok();
+        let is_plain =
+            |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_');
+        let is_name = !name.is_empty() && !name.starts_with(['.', '-']);
+        if host == "*" || is_address || (is_name && name.bytes().all(is_plain)) {
             hosts.push(host);
             continue;
         }
@@ -279,12 +266,4 @@ fn hosts(patterns: &[String], findings: &mut Findings<'_>) -> Vec<String> {
         );
     }
     hosts
-}
-
-fn is_host(text: &str) -> bool {
-    let name = text.strip_prefix("*.").unwrap_or(text);
-    let is_good = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_');
-    let is_address = name.parse::<std::net::Ipv6Addr>().is_ok();
-    let is_name = !name.is_empty() && !name.starts_with(['.', '-']) && name.bytes().all(is_good);
-    text == "*" || is_address || is_name
 }

@@ -42,12 +42,42 @@ pub(super) fn check_function(
     for parameter in &function.parameters {
         let is_filled_in = takes_context && parameter.name == CONTEXT;
         let is_known = properties.iter().any(|property| property.name == parameter.name);
-        if !is_filled_in && !is_known {
-            comparison.check_parameter(parameter);
+        let is_needed = match parameter.kind {
+            ParameterKind::Ordinary
+            | ParameterKind::KeywordOnly
+            | ParameterKind::PositionalOnly => !parameter.has_default,
+            ParameterKind::Rest | ParameterKind::Keywords => false,
+        };
+        if is_filled_in || is_known || !is_needed {
+            continue;
         }
+        let unknown = &parameter.name;
+        let mend = match unknown.as_str() {
+            CONTEXT => {
+                "add \"context\": True to METADATA if it is to say which call it is".to_owned()
+            }
+            _ => format!("add {unknown:?} to properties and required, or give it a default"),
+        };
+        comparison.report(
+            comparison.findings.in_code(parameter.line),
+            ProblemCode::NotInSchema,
+            format!("{name} cannot be called without {unknown}, which the schema does not know"),
+            mend,
+        );
     }
-    if takes_context {
-        comparison.check_context();
+    let takes_it = |parameter: &PythonParameter| match parameter.kind {
+        ParameterKind::Ordinary | ParameterKind::KeywordOnly => parameter.name == CONTEXT,
+        ParameterKind::Keywords => true,
+        ParameterKind::PositionalOnly | ParameterKind::Rest => false,
+    };
+    if takes_context && !function.parameters.iter().any(takes_it) {
+        comparison.report(
+            comparison.findings.in_metadata("/context"),
+            ProblemCode::NotInFunction,
+            format!("METADATA asks for the context, and {name} takes no parameter context"),
+            "add the parameter context to the function, or take \"context\" out of METADATA"
+                .to_owned(),
+        );
     }
 }
 
@@ -103,36 +133,34 @@ impl SignatureComparison<'_, '_> {
         let place = format!("/parameters/properties/{}", super::findings::escaped(name));
         let at = self.findings.in_metadata(&place);
         let parameter = self.function.parameters.iter().find(|parameter| parameter.name == *name);
-        match parameter.map(|parameter| (parameter, parameter.kind)) {
-            Some((parameter, ParameterKind::Ordinary | ParameterKind::KeywordOnly)) => {
-                self.check_optional(property, parameter);
-                self.check_annotation(property, parameter);
+        let Some(parameter) = parameter.filter(|parameter| match parameter.kind {
+            ParameterKind::Ordinary
+            | ParameterKind::KeywordOnly
+            | ParameterKind::PositionalOnly => true,
+            ParameterKind::Rest | ParameterKind::Keywords => false,
+        }) else {
+            if !has_keywords(self.function) {
+                self.report(
+                    at,
+                    ProblemCode::NotInFunction,
+                    format!("{} takes no parameter {name}", self.name),
+                    format!("add {name} to the function, or take it out of the properties"),
+                );
             }
-            Some((_, ParameterKind::PositionalOnly)) => self.report(
+            return;
+        };
+        if parameter.kind == ParameterKind::PositionalOnly {
+            let function = self.name;
+            return self.report(
                 at,
                 ProblemCode::NotInFunction,
                 format!(
-                    "{} takes {name} by its place alone, and arguments are passed by name",
-                    self.name
+                    "{function} takes {name} by its place alone, and arguments are passed by name"
                 ),
                 "take the / out of its parameters".to_owned(),
-            ),
-            Some((_, ParameterKind::Rest | ParameterKind::Keywords)) | None => {
-                if !has_keywords(self.function) {
-                    self.report(
-                        at,
-                        ProblemCode::NotInFunction,
-                        format!("{} takes no parameter {name}", self.name),
-                        format!("add {name} to the function, or take it out of the properties"),
-                    );
-                }
-            }
+            );
         }
-    }
-
-    fn check_optional(&mut self, property: &Property, parameter: &PythonParameter) {
         if !property.is_required && !parameter.has_default {
-            let name = &parameter.name;
             self.report(
                 self.findings.in_code(parameter.line),
                 ProblemCode::NotInSchema,
@@ -143,9 +171,6 @@ impl SignatureComparison<'_, '_> {
                 format!("add {name:?} to required, or give it a default"),
             );
         }
-    }
-
-    fn check_annotation(&mut self, property: &Property, parameter: &PythonParameter) {
         let Some(annotation) = parameter.annotation.as_deref() else { return };
         let expected = match annotation.trim_matches(['\'', '"']) {
             "str" => &["string"][..],
@@ -157,61 +182,12 @@ impl SignatureComparison<'_, '_> {
             _ => return,
         };
         if !property.types.iter().any(|name| expected.contains(&name.as_str())) {
-            let name = &parameter.name;
             let types = property.types.join(" or ");
             self.findings.warning(
                 self.findings.in_code(parameter.line),
                 ProblemCode::Annotation,
                 format!("{name} is annotated as {annotation}, and the schema says {types}"),
                 "make them agree; the schema is what callers are held to",
-            );
-        }
-    }
-
-    fn check_parameter(&mut self, parameter: &PythonParameter) {
-        let needs_value = match parameter.kind {
-            ParameterKind::Ordinary
-            | ParameterKind::KeywordOnly
-            | ParameterKind::PositionalOnly => !parameter.has_default,
-            ParameterKind::Rest | ParameterKind::Keywords => false,
-        };
-        if !needs_value {
-            return;
-        }
-        let name = &parameter.name;
-        let mend = match name.as_str() {
-            CONTEXT => {
-                "add \"context\": True to METADATA if it is to say which call it is".to_owned()
-            }
-            _ => format!("add {name:?} to properties and required, or give it a default"),
-        };
-        self.report(
-            self.findings.in_code(parameter.line),
-            ProblemCode::NotInSchema,
-            format!(
-                "{} cannot be called without {name}, which the schema does not know",
-                self.name
-            ),
-            mend,
-        );
-    }
-
-    fn check_context(&mut self) {
-        let takes_it = |parameter: &PythonParameter| match parameter.kind {
-            ParameterKind::Ordinary | ParameterKind::KeywordOnly => parameter.name == CONTEXT,
-            ParameterKind::Keywords => true,
-            ParameterKind::PositionalOnly | ParameterKind::Rest => false,
-        };
-        if !self.function.parameters.iter().any(takes_it) {
-            self.report(
-                self.findings.in_metadata("/context"),
-                ProblemCode::NotInFunction,
-                format!(
-                    "METADATA asks for the context, and {} takes no parameter context",
-                    self.name
-                ),
-                "add the parameter context to the function, or take \"context\" out of METADATA"
-                    .to_owned(),
             );
         }
     }

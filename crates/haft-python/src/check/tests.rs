@@ -371,7 +371,7 @@ fn one_object_of_any_form_is_no_parameter() {
         json!({"type": "object"}),
         expect![[r#"
         weather.py:1: error: the only parameter, "city", is an object of any form: nothing tells a model what to put into it, and nothing checks what it did [free_form]
-          mend: make each thing in it a parameter of its own with a type, or list its properties
+          mend: make each thing in it a separate parameter with a type, or list its properties
         0 tools, 1 error, 0 warnings
     "#]],
     );
@@ -710,7 +710,7 @@ fn no_parameter_is_a_payload_of_any_form() {
         &[("data", "object")],
         expect![[r#"
         weather.py:1: error: the only parameter, "data", is an object of any form: nothing tells a model what to put into it, and nothing checks what it did [free_form]
-          mend: make each thing in it a parameter of its own with a type, or list its properties
+          mend: make each thing in it a separate parameter with a type, or list its properties
         0 tools, 1 error, 0 warnings
     "#]],
     );
@@ -728,7 +728,7 @@ fn no_parameter_is_a_payload_of_any_form() {
         &[("payload", "string")],
         expect![[r#"
         weather.py:1: error: the only parameter, "payload", is a text of any form under a name that says nothing: nothing tells a model what to put into it, and nothing checks what it did [free_form]
-          mend: name it after what it holds, or make each thing in it a parameter of its own with a type
+          mend: name it after what it holds, or make each thing in it a separate parameter with a type
         0 tools, 1 error, 0 warnings
     "#]],
     );
@@ -744,7 +744,7 @@ fn no_parameter_is_a_payload_of_any_form() {
         &[("prompt", "string")],
         expect![[r#"
         weather.py:1: warning: the only parameter, "prompt", is prose, which the tool has to make sense of [free_form]
-          mend: make each thing that the tool needs to know a parameter of its own with a type, where that is possible
+          mend: make each thing that the tool needs to know a separate parameter with a type, where that is possible
         1 tool, 0 errors, 1 warning
     "#]],
     );

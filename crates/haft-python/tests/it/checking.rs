@@ -82,7 +82,7 @@ async fn every_problem_of_every_file_is_reported_at_once() {
         mismatch.py:19: warning: third is annotated as str, and the schema says integer [annotation]
           mend: make them agree; the schema is what callers are held to
         payload.py:7: error: the only parameter, "payload", is an object of any form: nothing tells a model what to put into it, and nothing checks what it did [free_form]
-          mend: make each thing in it a parameter of its own with a type, or list its properties
+          mend: make each thing in it a separate parameter with a type, or list its properties
         plain_module.py: error: there is no METADATA in this file [metadata_missing]
           mend: add METADATA = {...} with name, function and parameters, or let the file's name begin with an underscore
         prices_again.py:2: error: the name finance_price is that of the tool in finance_price.py [name_taken]
