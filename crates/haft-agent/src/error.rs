@@ -2,7 +2,6 @@
 //! [`TurnEnd`](crate::TurnEnd).
 
 use haft::{RunError, RuntimeError};
-use haft_contract::CallAddressError;
 use haft_journal::{JournalError, MessageId, SessionId};
 use haft_model::ModelError;
 
@@ -112,9 +111,6 @@ pub enum AgentError {
         /// The problem.
         source: Box<RuntimeError>,
     },
-    /// An id is not valid.
-    #[error(transparent)]
-    Scope(#[from] CallAddressError),
     /// The host is closing.
     #[error("haft is closing, so nothing more is begun")]
     Closed,

@@ -37,17 +37,6 @@ pub(crate) enum ReceivedAnswer {
     Failed { error: ModelError, failed_message: Option<Box<SessionMessage>> },
 }
 
-impl ReceivedAnswer {
-    /// Returns the recorded finish of an answer that is not complete.
-    pub(crate) fn finish_if_incomplete(&self) -> Option<MessageFinish> {
-        match self {
-            Self::Whole { .. } => None,
-            Self::Stopped => Some(MessageFinish::Aborted),
-            Self::Failed { .. } => Some(MessageFinish::Error),
-        }
-    }
-}
-
 /// An answer that is arriving.
 pub(crate) struct IncomingAnswer<'l> {
     log: &'l mut SessionLog,

@@ -12,23 +12,14 @@ use crate::session_context::{AgentHostShared, AgentSessionContext};
 use crate::stored_session::{child_sessions, find_begun_call, load_entries};
 use crate::transcript::TranscriptEntry;
 
-/// The notice to the model about an end, and the row that marks it as delivered.
-pub(crate) struct SubagentNotice {
-    pub(crate) text: String,
-    pub(crate) rows: Vec<SessionRecord>,
-}
-
-/// Returns the notice to the model about the end of a subagent.
+/// Returns the notice to the model about the end of a subagent, and the row that marks it as delivered.
 pub(crate) async fn subagent_notice(
     parent: &AgentSessionContext,
     end: &SubagentEnd,
-) -> Result<SubagentNotice, AgentError> {
+) -> Result<(String, Vec<SessionRecord>), AgentError> {
     let SubagentEnd { child, why } = end;
     let Some(mut row) = parent.host.parts.runtime.journal().session(child).await? else {
-        return Ok(SubagentNotice {
-            text: format!("background task {child} is gone"),
-            rows: Vec::new(),
-        });
+        return Ok((format!("background task {child} is gone"), Vec::new()));
     };
     let entries = load_entries(&parent.host, child).await?;
     let said = cut(&last_agent_text(&entries), BACKGROUND_TEXT_CHARS_MAX);
@@ -47,7 +38,7 @@ pub(crate) async fn subagent_notice(
         }
     };
     row.delivered = true;
-    Ok(SubagentNotice { text: text.trim_end().to_owned(), rows: vec![SessionRecord::Session(row)] })
+    Ok((text.trim_end().to_owned(), vec![SessionRecord::Session(row)]))
 }
 
 /// Returns the last text of the agent of a session.

@@ -205,8 +205,8 @@ impl AgentTurn {
     async fn append_background_ends(&mut self) -> Result<(), AgentError> {
         let background = Arc::clone(&self.log.context.background);
         while let Some(end) = background.first_end() {
-            let notice = subagent_notice(&self.log.context, &end).await?;
-            self.log.append_notice(notice.text, notice.rows).await?;
+            let (notice, rows) = subagent_notice(&self.log.context, &end).await?;
+            self.log.append_notice(notice, rows).await?;
             background.remove_first_end();
         }
         Ok(())
@@ -247,7 +247,12 @@ impl AgentTurn {
             let message = incoming.message().id.clone();
             context.notify_observer(AgentEventKind::StepStarted { step, message });
             let received = incoming.receive(request, &self.stop).await?;
-            if let Some(finish) = received.finish_if_incomplete() {
+            let incomplete = match &received {
+                ReceivedAnswer::Whole { .. } => None,
+                ReceivedAnswer::Stopped => Some(MessageFinish::Aborted),
+                ReceivedAnswer::Failed { .. } => Some(MessageFinish::Error),
+            };
+            if let Some(finish) = incomplete {
                 let usage = ModelUsage::default();
                 context.notify_observer(AgentEventKind::StepEnded { finish, usage });
             }

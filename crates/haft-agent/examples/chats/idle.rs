@@ -1,5 +1,5 @@
-//! Chats that are open and in which nobody says anything: one process leaves them, another opens all of them and looks how much
-//! larger it is by that, before and after each has had one more turn.
+//! Idle sessions. One process begins them. Another one opens all of them, and measures its memory before and after one more turn in
+//! each.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,10 +12,10 @@ use crate::Failure;
 use crate::place::{Place, new_chat};
 use crate::scripted::{self, GREETED, GREETING};
 
-/// Turns that each chat has had: two messages in each.
+/// The turns in each session, with two messages each.
 const TURNS: u32 = 3;
 
-/// Leaves chats behind, and one more to begin with.
+/// Begins the sessions, and one more that is opened first.
 pub(crate) async fn fill(directory: &Path, program: &Path, chats: u32) -> Result<(), Failure> {
     let model = scripted::start(program, directory, &[], 0)?;
     let place = Place::open(directory, journal(directory)?, Arc::clone(&model.model))?;
@@ -29,14 +29,14 @@ pub(crate) async fn fill(directory: &Path, program: &Path, chats: u32) -> Result
     Ok(())
 }
 
-/// Prints how large this process is with one chat, and how large with all of them.
+/// Prints the memory of this process with one session, and with all of them.
 pub(crate) async fn measure(directory: &Path, program: &Path) -> Result<(), Failure> {
     let model = scripted::start(program, directory, &[], 0)?;
     let journal = journal(directory)?;
     let query = SessionQuery { only_top: true, ..SessionQuery::default() };
     let mut rows = journal.sessions(query).await?.into_iter();
     let place = Place::open(directory, journal, Arc::clone(&model.model))?;
-    // What is the same for all chats comes with the first.
+    // The first session also loads everything that all sessions share.
     let mut first = place.host.open(&rows.next().ok_or("there are no chats")?.id).await?;
     greet(&mut first).await?;
     println!("with one chat\t{}", resident_bytes()?);

@@ -1,9 +1,9 @@
-//! Measures chats: what a step of the loop costs beside the client alone that asks the same, and what chats hold in memory
-//! that nobody says anything in. The model is a script in a process of its own. It prints one figure a line and judges
-//! nothing: `case<TAB>entrant<TAB>nanoseconds a step`, or `what<TAB>resident bytes`.
+//! Measures sessions: the cost of a step of the loop beside the same request of the client alone, and the memory of idle sessions. The
+//! model is a script in a separate process. The program prints one figure a line and judges nothing:
+//! `case<TAB>entrant<TAB>nanoseconds a step`, or `what<TAB>resident bytes`.
 //!
-//! Arguments: `steps DIRECTORY MODEL ROUNDS CALLS` (calls of a turn, one a step), `fill DIRECTORY MODEL CHATS` (leaves so many
-//! chats) or `idle DIRECTORY MODEL` (opens them all). MODEL is the program `haft-scripted-model`.
+//! Arguments: `steps DIRECTORY MODEL ROUNDS CALLS` (calls of a turn, one a step), `fill DIRECTORY MODEL CHATS` (begins so many
+//! sessions) or `idle DIRECTORY MODEL` (opens them all). MODEL is the program `haft-scripted-model`.
 
 mod idle;
 mod place;

@@ -1,5 +1,5 @@
-//! A host of chats whose two tools do nothing: `look` only reads, `order` may not be repeated. Everything else is as it is for people
-//! who allow everything.
+//! A host of sessions with two tools that do nothing: `look` only reads, and `order` must not be repeated. Everything else is as for
+//! people who allow everything.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -50,7 +50,7 @@ impl RandomSource for Counted {
     }
 }
 
-/// A host of chats, and the runtime below it.
+/// A host of sessions, and its runtime.
 pub(crate) struct Place {
     pub(crate) host: AgentHost,
     runtime: Runtime,
@@ -91,7 +91,7 @@ impl Place {
     }
 }
 
-/// Returns a chat to begin with the agent that people talk to.
+/// Returns a new session with the agent that people talk to.
 pub(crate) fn new_chat() -> NewSession {
     NewSession { agent: "build".to_owned(), ..NewSession::default() }
 }

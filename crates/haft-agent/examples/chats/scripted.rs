@@ -1,5 +1,5 @@
 //! The model: the program that is a script, and the script for this measurement. Its answers follow from what was said last,
-//! so that any number of chats can ask it in any order.
+//! so that any number of sessions can ask it in any order.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
@@ -11,11 +11,11 @@ use serde_json::{Value, json};
 
 use crate::Failure;
 
-/// What a person says who wants an answer and nothing else.
+/// The prompt that asks for an answer without calls.
 pub(crate) const GREETING: &str = "Is anybody there?";
-/// What the model says to that.
+/// The answer of the model to that prompt.
 pub(crate) const GREETED: &str = "Somebody is, and waits for work.";
-/// What it says when all calls were made.
+/// The answer of the model after all calls.
 pub(crate) const ALL_DONE: &str = "All of them were made.";
 
 /// The program while it runs; it ends with this.

@@ -18,7 +18,7 @@ use crate::scripted::{self, ALL_DONE, prompt};
 /// Keeps what it is asked, and passes it on.
 struct Noting {
     model: Arc<dyn Model>,
-    // The turn asks, and whoever measures looks afterwards.
+    // The turn writes it, and the measurement reads it afterwards.
     requests: Mutex<Vec<ModelRequest>>,
 }
 
@@ -37,7 +37,7 @@ impl Model for Noting {
 /// The turns that are measured.
 struct Turns {
     tool: &'static str,
-    /// What is asked in one of them.
+    /// The requests of one of them.
     requests: Vec<ModelRequest>,
     model: Arc<dyn Model>,
     disk: Place,

@@ -1,7 +1,6 @@
-//! Kills a process that has a conversation with an agent, again and again, and looks whether the one that others go on with
-//! keeps haft's word: no `once` effect is silently repeated, neither by the agent nor by its subagents, nothing that was
-//! acknowledged is lost, what nobody can know is said to be in doubt, and in the end everything is done and what is
-//! kept of it is true. How kills are made, and what is to be typed, is said by [`haft_faults::crash`].
+//! Kills a process with an agent's session again and again, and checks the resumed session. No `once` effect is silently repeated,
+//! neither by the agent nor by its subagents. Nothing that was acknowledged is lost, and unknown outcomes are in doubt. In the end,
+//! everything is done, and the record is true. [`haft_faults::crash`] describes the kills and the command line.
 
 mod audit;
 mod model;

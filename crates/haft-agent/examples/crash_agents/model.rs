@@ -19,11 +19,11 @@ use crate::script::{ASIDE, DELEGATED, OWN, missing, ordered, prompt, wanted};
 const ORDERS_AT_ONCE: usize = 2;
 /// After so many numbers a subagent is given its task.
 const BEFORE_TASK: usize = 4;
-/// What each answer takes.
+/// The usage of each answer.
 pub(crate) const USAGE: ModelUsage =
     ModelUsage { input: 100, output: 10, reasoning: 1, cache_read: 1_000, cache_write: 5 };
 
-/// What is known of a number.
+/// The state of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Known {
     Ordered,
@@ -97,7 +97,7 @@ fn task(numbers: &RangeInclusive<u64>, background: bool) -> (&'static str, Value
     ("task", input)
 }
 
-/// What a conversation says of what was done.
+/// The state of the work, according to a conversation.
 #[derive(Default)]
 struct Done {
     wanted: Option<RangeInclusive<u64>>,

@@ -1,5 +1,4 @@
-//! What is to be done in a world, the tools for it, and the ledger in which they leave what they did, which haft knows nothing
-//! of.
+//! The work in a world, the tools for it, and the ledger in which the tools note their effects. haft does not know the ledger.
 
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
@@ -12,8 +11,7 @@ use haft_faults::crash::CrashTestError;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// What the agent orders itself, what a subagent orders that it waits for, and what one orders in the background, of
-/// which nothing need come.
+/// The orders of the agent itself, of a subagent that it waits for, and of a background subagent, which need not arrive.
 pub(crate) const OWN: RangeInclusive<u64> = 1..=12;
 pub(crate) const DELEGATED: RangeInclusive<u64> = 101..=106;
 pub(crate) const ASIDE: RangeInclusive<u64> = 201..=206;
@@ -70,7 +68,7 @@ pub(crate) fn wanted(prompt: &str) -> Option<RangeInclusive<u64>> {
     Some(first.parse().ok()?..=last.parse().ok()?)
 }
 
-/// What the tools answer.
+/// The answer of the tools.
 pub(crate) fn ordered(number: u64) -> String {
     format!("ordered {number}")
 }

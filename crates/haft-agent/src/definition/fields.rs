@@ -86,7 +86,8 @@ impl AgentFileFaults {
                 Some(near) => format!("did you mean {near}?"),
                 None => format!("expected one of {}", keys.join(", ")),
             };
-            let key = shorten_text(&join_key(place, &field.key));
+            let dot = if place.is_empty() { "" } else { "." };
+            let key = shorten_text(&format!("{place}{dot}{}", field.key));
             self.push_at_line(field.line, format!("unknown key {key}: {advice}"));
         }
         known
@@ -119,7 +120,7 @@ impl AgentFileFaults {
         self.text_of(&field.value, field.line, place)
     }
 
-    pub(super) fn text_of(
+    fn text_of(
         &mut self,
         value: &FrontMatterValue,
         line: u64,
@@ -128,13 +129,9 @@ impl AgentFileFaults {
         match &value.kind {
             FrontMatterKind::Text(text) => Some(FrontMatterText { line, text: text.clone() }),
             kind => {
-                let advice = match kind {
-                    FrontMatterKind::Bool(_) | FrontMatterKind::Number(_) => "; put it into quotes",
-                    FrontMatterKind::Nothing
-                    | FrontMatterKind::Text(_)
-                    | FrontMatterKind::List(_)
-                    | FrontMatterKind::Table(_) => "",
-                };
+                let is_unquoted =
+                    matches!(kind, FrontMatterKind::Bool(_) | FrontMatterKind::Number(_));
+                let advice = if is_unquoted { "; put it into quotes" } else { "" };
                 self.push_at_line(
                     line,
                     format!("{place}: expected a text, found {}{advice}", kind.type_name()),
@@ -153,21 +150,13 @@ impl AgentFileFaults {
         match &field.value.kind {
             FrontMatterKind::List(items) => items.clone(),
             kind => {
-                let example = match kind {
-                    FrontMatterKind::Text(text) => {
-                        let items: Vec<&str> =
-                            text.split([',', ' ']).filter(|it| !it.is_empty()).collect();
-                        format!(
-                            ": write {}: [{}]",
-                            field.key,
-                            cut(&items.join(", "), SHOWN_CHARS_MAX)
-                        )
-                    }
-                    FrontMatterKind::Nothing
-                    | FrontMatterKind::Bool(_)
-                    | FrontMatterKind::Number(_)
-                    | FrontMatterKind::List(_)
-                    | FrontMatterKind::Table(_) => String::new(),
+                let example = if let FrontMatterKind::Text(text) = kind {
+                    let items: Vec<&str> =
+                        text.split([',', ' ']).filter(|it| !it.is_empty()).collect();
+                    let items = cut(&items.join(", "), SHOWN_CHARS_MAX);
+                    format!(": write {}: [{items}]", field.key)
+                } else {
+                    String::new()
                 };
                 let found = kind.type_name();
                 self.push_at_line(
@@ -210,11 +199,6 @@ impl AgentFileFaults {
         );
         None
     }
-}
-
-/// Returns a key with the keys around it.
-pub(super) fn join_key(place: &str, key: &str) -> String {
-    if place.is_empty() { key.to_owned() } else { format!("{place}.{key}") }
 }
 
 /// Returns a quotation of a wrong text.

@@ -1,5 +1,5 @@
-//! What a model or a provider might try that is hostile: to have more than an ancestor has by way of a chat that is opened,
-//! forked or gone on with; to go on without end; and answers that are made to break what takes them.
+//! Hostile models and providers. They try to get more than an ancestor has through a session that is opened, forked or resumed. They try
+//! to continue without end, and send answers that are made to break the reader.
 
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ fn orders() -> Arc<Actor> {
     })
 }
 
-/// Has a worker delegate to a helper, which only talks, and returns both chats.
+/// Lets a worker delegate to a helper, which only talks, and returns both sessions.
 async fn with_helper(place: &Place) -> (SessionId, SessionId) {
     let parent = Actor::in_order(vec![task("helper"), says("Thanks.")]);
     let child = Actor::in_order(vec![says("Hello.")]);
@@ -43,7 +43,7 @@ async fn with_helper(place: &Place) -> (SessionId, SessionId) {
     (chat.id().clone(), children(place).await.remove(0).id)
 }
 
-/// Has a chat try to order something.
+/// Lets a session try to order something.
 async fn tries(host: &AgentHost, chat: &SessionId, place: &Place) {
     let mut chat = host.open(chat).await.unwrap();
     assert_eq!(say(&mut chat, "now").await, done("Tried."));

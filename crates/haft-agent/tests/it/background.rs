@@ -41,7 +41,7 @@ async fn an_end_is_told_when_it_comes() {
     assert_eq!(last_said(&parent.request(2)), expected);
     assert_eq!((row.status, row.delivered), (SessionStatus::Completed, true));
     assert!(!chat.wait_for_background().await, "the end was told");
-    // Nor is it told again by whoever opens the chat.
+    // Opening the session does not report it again.
     let id = chat.id().clone();
     drop(chat);
     let mut chat = host.open(&id).await.unwrap();
@@ -62,7 +62,7 @@ async fn an_end_is_told_between_two_steps() {
     let mut chat = begin(&host, "build").await;
     let opening = async {
         place.world.until_waiting(1).await;
-        // The subagent is over when its chat is.
+        // The subagent ends with its session.
         while children(&place)
             .await
             .first()

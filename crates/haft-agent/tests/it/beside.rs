@@ -19,7 +19,7 @@ use crate::models::{Actor, Reply, calls, last_said, results, says};
 use crate::stage::{Cast, Place, begin, done, say};
 use crate::subagents::{HELPER, children};
 
-/// Records after which the longest of these chats is over by itself.
+/// The number of records after which the longest of these sessions ends by itself.
 const RECORDS_MAX: u64 = 200;
 
 /// Has the helper do these, all in one answer.
@@ -58,14 +58,14 @@ async fn tasks_of_one_answer_are_done_beside_each_other() {
     let host = place.cast(cast(&parent, &helper("look_long")));
     let mut chat = begin(&host, "build").await;
     let opening = async {
-        // Each waits in a call of its own, and none goes on before all do.
+        // Each waits in a separate call until all wait.
         place.world.until_waiting(3).await;
         place.world.open();
     };
     let (end, ()) = tokio::join!(say(&mut chat, "go"), opening);
     assert_eq!(end, done("Thanks."));
     assert_eq!(place.world.at_once(), 3);
-    // Each answer is the answer of its own call.
+    // Each answer belongs to the right call.
     let results = results(&parent.request(1));
     let said: Vec<(&str, bool)> = ["one", "two", "three"]
         .iter()
@@ -123,7 +123,7 @@ async fn a_person_is_asked_one_thing_at_a_time() {
     assert_eq!(say(&mut chat, "go").await, done("Thanks."));
     assert_eq!(asker.asked.lock().unwrap().len(), 3);
     assert_eq!(asker.most.load(Ordering::Relaxed), 1);
-    // What was asked and answered stands together in the stream.
+    // A question and its answer are adjacent in the stream.
     let told = place.told(&["asked", "answered"]);
     for pair in told.chunks(2) {
         assert_eq!((&pair[0]["type"], &pair[1]["type"]), (&json!("asked"), &json!("answered")));

@@ -129,7 +129,7 @@ fn tasks(count: usize, agent: &str, background: bool) -> Reply {
 async fn so_many_subagents_are_at_work_beneath_one_session() {
     let deep = "---\ndescription: Delegates\nmode: all\nmodel: openai/m2\n---\nDelegate.\n";
     let place = Place::new().agent("deep", deep).agent("helper", &HELPER.replace("m2", "m3"));
-    // A tree in which no chat has more than it may: those of one that have others begin.
+    // A tree in which no session exceeds its limit: the subagents of a session that begin further ones.
     let parent = Actor::new(|request| match results(request).is_empty() {
         true => tasks(BACKGROUND_MAX, "deep", true),
         false => says("They run."),

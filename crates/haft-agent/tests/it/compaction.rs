@@ -120,7 +120,7 @@ async fn a_conversation_is_long_from_a_share_of_what_the_model_reads() {
         say(&mut chat, "two?").await;
         place.told(&["compacted"]).len()
     };
-    // What was counted, the answer and the prompt behind it.
+    // The counted tokens, the answer and the prompt after it.
     let tokens: u64 = 1_000 + 1 + 1;
     let just_enough = (tokens * 100).div_ceil(CONTEXT_FULL_PERCENT);
     assert_eq!(summaries(just_enough).await, 0);
@@ -164,7 +164,7 @@ async fn a_summary_is_made_of_as_much_as_the_model_reads() {
     assert!(text.contains("first") && text.ends_with("last\n"), "{text}");
 }
 
-/// Returns what a summary is made of, and what the model reads after it, of a chat whose second prompt is this one.
+/// Returns the input of a summary and the model's messages after it, for a session with this second prompt.
 async fn shortened(context_tokens: u64, prompt: &str) -> (String, String) {
     let mut place = Place::new();
     place.bounds = AgentBounds { context_tokens, ..AgentBounds::default() };

@@ -1,5 +1,5 @@
-//! What a transcript says where nobody can know, or where it would be easy to say more than is so: of calls that were begun
-//! when a session is forked, of subagents that are stopped or that somebody else runs, and of words that pass for others'.
+//! Transcripts about unknown outcomes: calls that run while their session is forked, subagents that are stopped or run in another
+//! process, and text that imitates the words of others.
 
 use std::sync::Arc;
 
@@ -58,7 +58,7 @@ async fn a_subagent_that_is_stopped_while_it_is_gone_on_with_is_no_doubt() {
     let journal = Arc::new(MemoryJournal::new());
     let place = Place::with_journal(Arc::clone(&journal) as _).agent("helper", HELPER);
     let mortal = MortalJournal::new(&journal, 1_000);
-    // The helper orders something, and is killed with haft while it thinks; whoever goes on with it thinks as well.
+    // The helper orders something, and is killed with haft while it thinks. After the resume, it thinks as well.
     let helper = Actor::new(|request| match results(request).is_empty() {
         true => calls(&[("h1", "order", text("x"))]),
         false => Reply::Hold(Vec::new()),
@@ -123,7 +123,7 @@ async fn a_task_that_is_in_doubt_is_no_other_one_under_another_name() {
     }
     drop(chat);
     one.close().await;
-    // Somebody looks at the session, and then has the subagent's own for himself.
+    // A reader opens the session, and then the subagent's session.
     let models = || cast(vec![("openai/m1", &parent), ("openai/m2", &helper)]);
     let two = place.process("two", Arc::clone(&journal) as _, models());
     drop(two.open(&id).await.unwrap());
@@ -159,7 +159,7 @@ async fn a_subagent_that_another_process_has_work_has_not_failed() {
     let id = chat.id().clone();
     assert_eq!(say(&mut chat, "go").await, done("It runs."));
     helper.until_holding(1).await;
-    // The process lives, and so does the subagent; only the session is nobody's any more.
+    // The process and the subagent still run. Only the session is closed.
     drop(chat);
     while journal.lease_holders().await.unwrap().iter().any(|holder| holder.run == id.run()) {
         tokio::task::yield_now().await;
@@ -172,7 +172,7 @@ async fn a_subagent_that_another_process_has_work_has_not_failed() {
     assert_eq!(say(&mut chat, "And?").await, done("I see."));
     assert_eq!(last_said(&parent.request(0)), "And?");
     assert!(!children(&place).await[0].delivered);
-    // What becomes of it is told once it is over.
+    // Its result is reported after its end.
     drop(chat);
     one.close().await;
     let parent = Actor::in_order(vec![says("I see.")]);

@@ -1,5 +1,5 @@
 //! A journal that dies with its process at any record: nothing is recorded from then on, while the process does not know
-//! yet that it is dead. Another process opens what is left. Or one that lives, and tells somebody when it has come so far.
+//! yet that it is dead. Another process opens what is left. Or the process lives, and sends a notification at that point.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 /// A journal of one process, over one that stays.
 pub(crate) struct MortalJournal {
     inner: Arc<MemoryJournal>,
-    /// Records that it still makes, or that are made until somebody is told.
+    /// The records until it dies or sends its notification.
     left: AtomicU64,
     told: Option<CancellationToken>,
 }

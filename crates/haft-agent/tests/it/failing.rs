@@ -1,4 +1,4 @@
-//! Turns that fail at the model: why is said in the chat, and is nobody's word to the model.
+//! Turns that fail at the model. The session shows the reason, and the model does not read it.
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ async fn check(error: ModelError, expect: Expect) -> ModelRequest {
     let begun = place.told(&["step_started"]);
     assert_eq!(begun[0]["message"], json!(message.id), "the message that was said to come");
     expect.assert_eq(&format!("{told}\n{}", message.error.as_deref().unwrap()));
-    // Also for who opens the chat later.
+    // It is also shown when the session is opened later.
     let id = chat.id().clone();
     drop(chat);
     let mut chat = host.open(&id).await.unwrap();

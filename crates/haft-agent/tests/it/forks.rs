@@ -131,7 +131,7 @@ async fn another_agent_goes_on_with_a_chat() {
     assert!(matches!(err, AgentError::UnknownAgent { .. }), "{err}");
 }
 
-/// Has a process fork a chat that dies after so many records. Returns whether it did it before.
+/// Forks a session in a process that dies after so many records. Returns whether the fork finished first.
 async fn forks_until(
     place: &Place,
     journal: &Arc<MemoryJournal>,
@@ -147,8 +147,7 @@ async fn forks_until(
     forked
 }
 
-/// Checks that wherever a process is killed that forks a chat, the fork is whole or not there. Returns after how many records it
-/// is.
+/// Checks that a fork is complete or absent, wherever its process is killed. Returns the number of records of a complete one.
 async fn check_killed_forks(answers: usize, parts: usize) -> u64 {
     let journal = Arc::new(MemoryJournal::new());
     let place = Place::with_journal(Arc::clone(&journal) as _);
@@ -201,9 +200,9 @@ async fn check_killed_forks(answers: usize, parts: usize) -> u64 {
 
 #[tokio::test]
 async fn a_fork_is_whole_or_not_there_wherever_a_process_is_killed() {
-    // The run, and all of the chat in one.
+    // The run, and the whole session in one record.
     assert_eq!(check_killed_forks(2, 2).await, 2);
-    // What is too long for one.
+    // A session that is too long for one record.
     let records = check_killed_forks(3, ANSWER_PARTS_MAX).await;
     assert!(records > 2, "all of it came in one, so nothing of this was tried");
 }

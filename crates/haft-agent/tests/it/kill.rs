@@ -1,5 +1,5 @@
-//! A process that is killed between any two records of a chat: another one goes on, no effect that is not safe to repeat
-//! happens twice, and what is kept is what was.
+//! A process is killed between any two records of a session, and another one resumes it. No effect that is not safe to repeat happens
+//! twice, and the record is true.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::models::{Actor, Reply, call, calls, ends, says};
 use crate::stage::{Cast, Place, begin, say};
 use crate::subagents::HELPER;
 
-/// Records after which the longest of these chats is over by itself.
+/// The number of records after which the longest of these sessions ends by itself.
 const RECORDS_MAX: u64 = 200;
 
 /// Returns the names of calls that have results in a request.
@@ -33,7 +33,7 @@ fn result_of(message: &ModelMessage) -> Option<&str> {
     }
 }
 
-/// A model that wants its calls made one after the other, whoever asks it: what it answers follows from what was made.
+/// Returns a model that requests its calls one after the other. Its answers depend only on the calls that were made.
 fn worker() -> Arc<Actor> {
     Actor::new(|request| {
         let made = made(request);
@@ -88,7 +88,7 @@ fn place(journal: &Arc<MemoryJournal>) -> Place {
 async fn work(place: &Place, journal: &Arc<MemoryJournal>, id: &str, records: u64) -> bool {
     let mortal = MortalJournal::new(journal, records);
     let host = place.process(id, Arc::clone(&mortal) as Arc<dyn Journal>, cast());
-    // A process that is dead says nothing any more, so nobody looks at what it answers.
+    // The answer of a dead process is ignored.
     let begun = match chat_begun(journal).await {
         None => host.begin(NewSession { agent: "build".to_owned(), ..NewSession::default() }).await,
         Some(id) => host.open(&id).await,
@@ -133,7 +133,7 @@ async fn check(kills: &[u64], prompt: TurnPrompt) -> bool {
     ended.first() == Some(&true)
 }
 
-/// What is not safe to repeat happened once at most.
+/// Checks that effects that are not safe to repeat happened at most once.
 pub(crate) fn check_effects(place: &Place, name: &str) {
     let mut orders: Vec<String> =
         place.world.done().into_iter().filter(|it| it.starts_with("order")).collect();
@@ -143,8 +143,8 @@ pub(crate) fn check_effects(place: &Place, name: &str) {
     assert_eq!(orders, once, "{name}");
 }
 
-/// Every call that is kept has an answer, and the answers tell what was done, also in chats of subagents that have failed with
-/// their process.
+/// Checks that every recorded call has an answer, and that the answers tell what was done. This includes the sessions of subagents that
+/// failed with their process.
 pub(crate) async fn check_transcripts(
     place: &Place,
     journal: &MemoryJournal,
@@ -271,7 +271,7 @@ async fn check_stopped(killed: u64, stopped: u64) {
     check_effects(&place, &name);
     let of_children = [SessionStatus::Completed, SessionStatus::Aborted];
     check_transcripts(&place, &journal, &of_children, &name).await;
-    // What a subagent did was seen by haft, so no task of it is in doubt.
+    // haft knows what a subagent did, so no task is in doubt.
     for (_, parts) in chat.history().await.unwrap() {
         for part in parts.iter().filter(|part| part.tool.as_deref() == Some("task")) {
             let output = part.output_json.as_deref().unwrap();
@@ -317,7 +317,7 @@ async fn an_answer_that_was_cut_by_a_kill_keeps_its_text() {
     let long = "x".repeat(10_000);
     let text = long.clone();
     let model = Actor::new(move |_| Reply::Hold(vec![ModelEvent::Text(text.clone())]));
-    // The run, the chat, its status, the prompt and the first piece of the answer.
+    // The run, the session, its status, the prompt and the first piece of the answer.
     let mortal = MortalJournal::new(&journal, 5);
     let model_of_one = Cast(vec![("openai/m1", Arc::clone(&model) as Arc<dyn Model>)]);
     let one = place.process("one", Arc::clone(&mortal) as Arc<dyn Journal>, model_of_one);

@@ -1,5 +1,5 @@
-//! What a process leaves that ends while subagents have others work: each of them comes to an end that is told, their calls are
-//! answered, and what may have happened is said.
+//! A process ends while subagents delegate to others. The end of each of them is reported, their calls are answered, and possible
+//! effects are named.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -21,7 +21,7 @@ use crate::subagents::{HELPER, children, task};
 
 const LEAD: &str =
     "---\ndescription: Leads\nmode: all\nmodel: openai/m2\ninspectable: true\n---\nLead.\n";
-/// Records after which the longest of these chats is over by itself.
+/// The number of records after which the longest of these sessions ends by itself.
 const RECORDS_MAX: u64 = 100;
 
 fn background(agent: &str) -> Reply {
@@ -112,7 +112,7 @@ impl JournalInterceptor for FailingOnce {
     }
 }
 
-/// Opens a chat that was killed, with a journal that fails once after so many changes; returns whether it did not.
+/// Opens a killed session with a journal that fails once after so many changes. Returns whether the journal never failed.
 async fn check_failing_once(before: u64) -> bool {
     let journal = Arc::new(MemoryJournal::new());
     let place = place(&journal);
@@ -187,8 +187,8 @@ async fn a_subagent_that_waits_for_another_one_is_gone_on_with() {
     assert_eq!(statuses(&place).await, expected.map(|(name, status)| (name.to_owned(), status)));
 }
 
-/// Stops a subagent that waits for another one, and has the process die after so many records more. Returns the chat above,
-/// and whether the process came to its end.
+/// Stops a subagent that waits for another one, and lets the process die after so many more records. Returns the session above, and
+/// whether the process reached its end.
 async fn stopped_and_killed(
     place: &Place,
     journal: &Arc<MemoryJournal>,
@@ -276,7 +276,7 @@ async fn one_that_was_stopped_stays_so_where_an_agent_beneath_it_is_gone() {
     }
 }
 
-/// Kills a process whose helper makes a call that takes long, while somebody waits for it.
+/// Kills a process while its helper makes a long call.
 async fn killed_with_a_call(place: &Place, journal: &Arc<MemoryJournal>) -> SessionId {
     let mortal = MortalJournal::new(journal, RECORDS_MAX);
     let parent = Actor::in_order(vec![task("helper")]);

@@ -1,4 +1,4 @@
-//! Chats from end to end: real tools in directories of their own, a journal, and models that follow a script.
+//! Sessions from end to end, with real tools in separate directories, a journal, and scripted models.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop where it stands")]
 
 mod abort;

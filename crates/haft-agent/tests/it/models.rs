@@ -1,5 +1,4 @@
-//! Models made for tests: what they answer follows from what they are asked, so that a chat which is gone on with gets the
-//! answers that it would have got.
+//! Models for tests. Their answers depend only on the requests, so a resumed session gets the same answers.
 
 use std::sync::{Arc, Mutex};
 
@@ -11,10 +10,10 @@ use haft_model::{
 use serde_json::Value;
 use tokio::sync::watch;
 
-/// What a model answers to one request.
+/// The answer of a model to one request.
 pub(crate) enum Reply {
     Events(Vec<Result<ModelEvent, ModelError>>),
-    /// These events, and then nothing more until somebody stops it.
+    /// These events, and then nothing until the request is stopped.
     Hold(Vec<ModelEvent>),
     Refuse(ModelError),
 }

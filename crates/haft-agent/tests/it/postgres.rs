@@ -1,5 +1,5 @@
-//! Chats whose journal is a PostgreSQL server: another process, which has nothing of the first but the address of the database,
-//! goes on with what was left half done.
+//! Sessions in a journal on a PostgreSQL server. Another process, which only has the address of the database, resumes unfinished
+//! work.
 
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ fn order(name: &str, tool: &str) -> Reply {
     calls(&[(name, tool, json!({"text": name}))])
 }
 
-/// Begins a chat whose subagent makes a call that does not end, in a runtime that ends meanwhile with all that it was doing.
+/// Begins a session whose subagent makes an endless call, in a runtime that is dropped meanwhile.
 async fn die_in_a_subagent(place: &Arc<Place>, url: &str) {
     let process_one = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     let (theirs, url) = (Arc::clone(place), url.to_owned());
@@ -49,7 +49,7 @@ async fn die_in_a_subagent(place: &Arc<Place>, url: &str) {
         chat.run_turn(prompt, CancellationToken::new()).await.unwrap();
     });
     place.world.until_waiting(1).await;
-    // Whoever drops a runtime waits until nothing runs in it any more.
+    // Dropping a runtime waits until nothing runs in it.
     tokio::task::spawn_blocking(move || drop(process_one)).await.unwrap();
 }
 
@@ -70,7 +70,7 @@ async fn another_process_goes_on_with_a_chat_and_its_subagent() {
     let (host, [parent, child]) = process(&place, &url, "second", answers).await;
     let mut chat = host.open(&id).await.unwrap();
     assert_eq!(go_on(&mut chat).await, done("Thanks."));
-    // Nothing was done twice: the subagent is asked about what its own chat holds.
+    // Nothing was done twice, because the subagent resumed its own session.
     assert_eq!(place.world.done(), ["order a1", "order h1", "order_long h2"]);
     let helper = children(&place).await.remove(0);
     let told = results(&child.request(0)).join("\n").replace(helper.id.as_str(), "CHILD");

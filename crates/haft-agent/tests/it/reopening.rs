@@ -99,7 +99,7 @@ async fn a_session_whose_model_is_gone_can_be_forked() {
 
 #[tokio::test]
 async fn a_subagent_goes_on_by_the_model_of_whoever_waits_for_it() {
-    // It has no model of its own.
+    // It names no model.
     let helper = "---\ndescription: Helps\nmode: subagent\ninspectable: true\n---\nHelp.\n";
     let journal = Arc::new(MemoryJournal::new());
     let place = Place::with_journal(Arc::clone(&journal) as _).agent("helper", helper);

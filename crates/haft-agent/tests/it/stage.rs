@@ -1,4 +1,4 @@
-//! A runtime with the real tools and some that are made for tests, and a host of chats in it.
+//! A runtime with the real tools and tools for tests, and a host of sessions in it.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-/// What the tools of a test did.
+/// The actions of a test's tools.
 #[derive(Default)]
 pub(crate) struct World {
     /// Every execution, as `tool text`, in the order in which they began.
@@ -112,7 +112,7 @@ fn made_tools(world: &Arc<World>) -> Vec<Tool> {
     ]
 }
 
-/// Time that goes on by a second whenever somebody looks.
+/// A clock that advances by a second with each reading.
 pub(crate) struct StepClock(AtomicU64);
 
 impl Clock for StepClock {
@@ -297,7 +297,7 @@ fn surroundings(root: &Path) -> AgentPromptContext {
     }
 }
 
-/// Begins a chat with an agent.
+/// Begins a session with an agent.
 pub(crate) async fn begin(host: &AgentHost, agent: &str) -> AgentSession {
     let new = NewSession { agent: agent.to_owned(), ..NewSession::default() };
     host.begin(new).await.unwrap()
@@ -316,7 +316,7 @@ pub(crate) fn done(text: &str) -> TurnEnd {
     TurnEnd::Done { text: text.to_owned() }
 }
 
-/// Returns a chat as lines: of each message who says it and how it ended, of each part what it is.
+/// Returns a session as lines: the role and the finish of each message, and the content of each part.
 pub(crate) async fn shown(chat: &AgentSession) -> String {
     let mut lines = String::new();
     for (message, parts) in chat.history().await.unwrap() {

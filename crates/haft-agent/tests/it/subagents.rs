@@ -49,7 +49,7 @@ async fn a_subagent_works_in_a_chat_of_its_own() {
     assert_eq!(row.parent_id.as_ref(), Some(chat.id()));
     assert_eq!((row.parent_tool_call_id.as_deref(), row.depth), (Some("t1"), 1));
     assert_eq!((row.status, row.steps, row.tokens.input), (SessionStatus::Completed, 2, 200));
-    // What the subagent took is counted in its own chat alone.
+    // The tokens of the subagent count only in its own session.
     assert_eq!(chat.row().await.unwrap().tokens.input, 200);
     assert!(child.request(0).system.unwrap().starts_with("Help."));
     let child = host.open(&row.id).await.unwrap();
@@ -95,7 +95,7 @@ async fn what_an_opaque_subagent_did_is_part_of_its_answer() {
 #[tokio::test]
 async fn a_subagent_has_nothing_that_its_parent_has_not() {
     let place = Place::new().agent("helper", HELPER).agent("reader", READER);
-    // The reader may only look; whoever helps it may not do more.
+    // The reader may only look, and so may its helper.
     let order = || calls(&[("h1", "order", json!({"text": "x"}))]);
     let parent = Actor::in_order(vec![task("helper"), says("Thanks.")]);
     let child = Actor::in_order(vec![order(), says("It was refused.")]);
@@ -110,7 +110,7 @@ async fn a_subagent_has_nothing_that_its_parent_has_not() {
     assert!(place.world.done().is_empty());
     assert!(results(&child.request(1))[0].contains("order"), "{:?}", results(&child.request(1)));
     assert!(child.request(0).tools.iter().all(|tool| ["look", "task"].contains(&&*tool.name)));
-    // Nor when the chat is opened again by itself.
+    // It also does not if the session is opened again directly.
     let row = children(&place).await.pop().unwrap();
     drop((chat, host));
     let again = Actor::in_order(vec![order(), says("Still refused.")]);

@@ -216,7 +216,7 @@ async fn an_empty_answer_and_a_refusal_end_the_turn() {
     assert_eq!(say(&mut chat, "one").await, done(""));
     assert_eq!(say(&mut chat, "two").await, TurnEnd::Refused { reason: "not this".to_owned() });
     assert_eq!(say(&mut chat, "three").await, done("Now I do."));
-    // What nobody answered is one message: sides take turns.
+    // Unanswered prompts are one message, because the sides alternate.
     assert_eq!(last_said(&model.request(2)), "one\n\ntwo\n\nthree");
 }
 
@@ -268,7 +268,7 @@ async fn a_call_that_cannot_be_the_one_that_was_begun_is_in_doubt() {
     mortal.die();
     one.close().await;
     let id = chat.id().clone();
-    // Somebody has written another input into the row.
+    // The row has another input now.
     let (_, parts) = chat.history().await.unwrap().remove(1);
     let holder = journal.lease_holders().await.unwrap().pop().unwrap();
     let lease = Lease { run: id.run(), fencing_token: holder.fencing_token, owner: holder.owner };

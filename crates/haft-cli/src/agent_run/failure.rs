@@ -23,9 +23,7 @@ pub(crate) fn agent_command_error(err: AgentError) -> CommandError {
             let root = quote::shell(root);
             CommandError::usage(&err).hint(format!("haft agent --root {root} --resume {session}"))
         }
-        AgentError::EmptyPrompt | AgentError::PromptTooLong { .. } | AgentError::Scope(_) => {
-            CommandError::usage(err)
-        }
+        AgentError::EmptyPrompt | AgentError::PromptTooLong { .. } => CommandError::usage(err),
         AgentError::Model(err) => CommandError::from(err),
         AgentError::ModelUnavailable { ref session, ref source, .. } => {
             let hint = if let ModelError::NoKey { variable, .. } = &**source {
