@@ -14,16 +14,9 @@ use super::agent::AgentFileReferenceField;
 /// The longest quotation of a wrong text, in characters.
 const SHOWN_CHARS_MAX: usize = 80;
 
-/// One mistake.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct AgentFileFault {
-    line: Option<u64>,
-    message: String,
-}
-
 /// All mistakes so far.
 #[derive(Debug, Default)]
-pub(super) struct AgentFileFaults(Vec<AgentFileFault>);
+pub(super) struct AgentFileFaults(Vec<FrontMatterFault>);
 
 /// A text and its line.
 pub(super) struct FrontMatterText {
@@ -31,21 +24,10 @@ pub(super) struct FrontMatterText {
     pub(super) text: String,
 }
 
-impl AgentFileFault {
-    pub(super) fn new(line: Option<u64>, message: impl Into<String>) -> Self {
-        Self { line, message: message.into() }
-    }
-
-    pub(super) fn in_file(self, file: &Path) -> FileProblem {
-        let Self { line, message } = self;
-        FileProblem { severity: ProblemSeverity::Error, file: file.to_path_buf(), line, message }
-    }
-}
-
-impl From<FrontMatterFault> for AgentFileFault {
-    fn from(fault: FrontMatterFault) -> Self {
-        Self { line: fault.line, message: fault.message }
-    }
+/// Returns a mistake as a problem of its file.
+pub(super) fn file_problem(fault: FrontMatterFault, file: &Path) -> FileProblem {
+    let FrontMatterFault { line, message } = fault;
+    FileProblem { severity: ProblemSeverity::Error, file: file.to_path_buf(), line, message }
 }
 
 /// A name in a file, and its line.
@@ -58,15 +40,15 @@ pub(super) struct FrontMatterReference {
 
 impl AgentFileFaults {
     pub(super) fn push_at_line(&mut self, line: u64, message: impl Into<String>) {
-        self.0.push(AgentFileFault::new(Some(line), message));
+        self.0.push(FrontMatterFault { line: Some(line), message: message.into() });
     }
 
     pub(super) fn push_for_file(&mut self, message: impl Into<String>) {
-        self.0.push(AgentFileFault::new(None, message));
+        self.0.push(FrontMatterFault { line: None, message: message.into() });
     }
 
     /// Returns the mistakes in the order of their lines.
-    pub(super) fn into_sorted(mut self) -> Vec<AgentFileFault> {
+    pub(super) fn into_sorted(mut self) -> Vec<FrontMatterFault> {
         self.0.sort_by_key(|fault| fault.line);
         self.0
     }

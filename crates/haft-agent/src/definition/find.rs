@@ -3,12 +3,12 @@
 
 use std::path::{Path, PathBuf};
 
-use haft::{FileProblem, ProblemSeverity};
+use haft::{FileProblem, FrontMatterFault, ProblemSeverity};
 
 use super::agent::{AgentDefinition, AgentSource, SUMMARY};
 use super::directory::{self, AgentFile};
-use super::fields::{AgentFileFault, FrontMatterReference};
-use super::read::{self, ParsedAgentFile};
+use super::fields::{FrontMatterReference, file_problem};
+use super::read;
 use super::registry::{AgentDirectories, AgentFileReference, AgentRegistry, WorkspaceTrust};
 use crate::limits::{AGENT_ENTRIES_MAX, AGENTS_MAX};
 
@@ -155,19 +155,21 @@ impl LoadedAgents {
             Err(message) => return self.push_error(&path, message),
         };
         match read::parse_definition(&name, &bytes, source) {
-            Ok(ParsedAgentFile { agent, references: named }) => {
+            Ok((agent, named)) => {
                 self.references.extend(named.into_iter().map(|named| {
                     let FrontMatterReference { line, field, name } = named;
                     AgentFileReference { file: path.clone(), line, field, name }
                 }));
                 self.agents.push(AgentDefinition { file: Some(path), ..agent });
             }
-            Err(faults) => self.problems.extend(faults.into_iter().map(|it| it.in_file(&path))),
+            Err(faults) => {
+                self.problems.extend(faults.into_iter().map(|it| file_problem(it, &path)))
+            }
         }
     }
 
     fn push_error(&mut self, file: &Path, message: String) {
-        self.problems.push(AgentFileFault::new(None, message).in_file(file));
+        self.problems.push(file_problem(FrontMatterFault { line: None, message }, file));
     }
 }
 
@@ -175,10 +177,10 @@ fn bundled_agents() -> LoadedAgents {
     let mut layer = LoadedAgents::default();
     for (name, text) in BUNDLED {
         match read::parse_definition(name, text.as_bytes(), AgentSource::Bundled) {
-            Ok(read) => layer.agents.push(read.agent),
+            Ok((agent, _)) => layer.agents.push(agent),
             Err(faults) => {
                 let file = PathBuf::from(format!("(bundled) {name}"));
-                layer.problems.extend(faults.into_iter().map(|fault| fault.in_file(&file)));
+                layer.problems.extend(faults.into_iter().map(|it| file_problem(it, &file)));
             }
         }
     }

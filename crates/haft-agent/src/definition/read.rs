@@ -2,14 +2,16 @@
 
 use std::path::PathBuf;
 
-use haft::{FileProblem, FrontMatter, FrontMatterField, FrontMatterKind, FrontMatterValue};
-use haft_contract::{PatternVariables, RequirementSet, clean};
+use haft::{
+    FileProblem, FrontMatter, FrontMatterFault, FrontMatterField, FrontMatterKind, FrontMatterValue,
+};
+use haft_contract::{PatternVariables, clean};
 use haft_model::ModelSettings;
 use haft_policy::{Conditions, Rule, RuleAction, RuleScope, RuleSet, ToolScope};
 
 use super::agent::{AgentDefinition, AgentFileReferenceField, AgentMode, AgentSource, SUMMARY};
 use super::fields::{
-    AgentFileFault, AgentFileFaults, FrontMatterReference, FrontMatterText, shorten_text,
+    AgentFileFaults, FrontMatterReference, FrontMatterText, file_problem, shorten_text,
 };
 use super::requires::requires;
 use crate::limits::{AGENT_DESCRIPTION_CHARS_MAX, AGENT_NAME_CHARS_MAX, AGENT_STEPS_MAX};
@@ -28,28 +30,6 @@ const KEYS: [&str; 8] = [
 /// The fields of a rule.
 const RULE_KEYS: [&str; 3] = ["permission", "pattern", "action"];
 
-/// The valid fields of the front matter.
-#[derive(Default)]
-struct AgentFrontMatter {
-    description: Option<String>,
-    mode: Option<AgentMode>,
-    model: Option<String>,
-    tools: Option<Vec<String>>,
-    requires: Option<RequirementSet>,
-    permissions: Vec<Rule>,
-    inspectable: Option<bool>,
-    max_steps: Option<u32>,
-    references: Vec<FrontMatterReference>,
-}
-
-/// The content of a file.
-#[derive(Debug)]
-pub(super) struct ParsedAgentFile {
-    pub(super) agent: AgentDefinition,
-    /// Sorted by line.
-    pub(super) references: Vec<FrontMatterReference>,
-}
-
 impl AgentDefinition {
     /// Parses an agent of this name from the text of a file. Reports all mistakes at once.
     ///
@@ -65,18 +45,18 @@ impl AgentDefinition {
     pub fn parse(name: &str, text: &str) -> Result<Self, Vec<FileProblem>> {
         let file = PathBuf::from(format!("{name}.md"));
         parse_definition(name, text.as_bytes(), AgentSource::User)
-            .map(|read| read.agent)
-            .map_err(|faults| faults.into_iter().map(|fault| fault.in_file(&file)).collect())
+            .map(|(agent, _)| agent)
+            .map_err(|faults| faults.into_iter().map(|fault| file_problem(fault, &file)).collect())
     }
 }
 
-/// Returns the agent in a file of this name, or all mistakes.
+/// Returns the agent in a file of this name and its references, sorted by line, or all mistakes.
 pub(super) fn parse_definition(
     name: &str,
     bytes: &[u8],
     source: AgentSource,
-) -> Result<ParsedAgentFile, Vec<AgentFileFault>> {
-    let one = |fault: haft::FrontMatterFault| vec![AgentFileFault::from(fault)];
+) -> Result<(AgentDefinition, Vec<FrontMatterReference>), Vec<FrontMatterFault>> {
+    let one = |fault| vec![fault];
     let parted = FrontMatter::split(bytes).map_err(one)?;
     let mut faults = AgentFileFaults::default();
     let starts_well = name.starts_with(|first: char| first.is_ascii_lowercase());
@@ -88,63 +68,57 @@ pub(super) fn parse_definition(
         ));
     }
     let fields = parted.fields().map_err(one)?;
-    let declared = AgentFrontMatter::read(faults.known_fields(fields, "", &KEYS), &mut faults);
-    let prompt = clean(parted.body().map_err(one)?).trim().to_owned();
-    if prompt.is_empty() {
-        faults.push_for_file("expected a prompt below the front matter, found none: say what the agent is and how it works");
-    }
-    let AgentFrontMatter { description, mode, model, tools, requires, permissions, .. } = declared;
-    let AgentFrontMatter { inspectable, max_steps, references: mut named, .. } = declared;
-    named.sort_by_key(|named| named.line);
-    let faults = faults.into_sorted();
-    let Some(description) = description.filter(|_| faults.is_empty()) else {
-        return Err(faults);
-    };
-    // A file cannot make the summarising agent available to people or to other agents.
-    let mode = if name == SUMMARY { AgentMode::Internal } else { mode.unwrap_or(AgentMode::All) };
-    let agent = AgentDefinition {
+    let fields = faults.known_fields(fields, "", &KEYS);
+    let mut references = Vec::new();
+    let mut agent = AgentDefinition {
         name: name.to_owned(),
-        description,
-        mode,
-        model,
-        tools,
-        requires,
-        permissions,
-        inspectable: inspectable.unwrap_or(true),
-        max_steps,
-        prompt,
+        description: String::new(),
+        mode: AgentMode::All,
+        model: None,
+        tools: None,
+        requires: None,
+        permissions: Vec::new(),
+        inspectable: true,
+        max_steps: None,
+        prompt: String::new(),
         source,
         file: None,
     };
-    Ok(ParsedAgentFile { agent, references: named })
-}
-
-impl AgentFrontMatter {
-    fn read(fields: Vec<FrontMatterField>, faults: &mut AgentFileFaults) -> Self {
-        let mut declared = Self::default();
-        if !fields.iter().any(|field| field.key == "description") {
-            faults.push_for_file(
-                "description: expected a line that says what the agent is good for, found none",
-            );
-        }
-        for field in fields {
-            match field.key.as_str() {
-                "description" => declared.description = description(&field, faults),
-                "mode" => declared.mode = mode(&field, faults),
-                "model" => declared.model = model(&field, faults),
-                "tools" => declared.tools = Some(tools(&field, &mut declared.references, faults)),
-                "requires" => {
-                    declared.requires = Some(requires(&field, &mut declared.references, faults));
-                }
-                "permissions" => {
-                    declared.permissions = permissions(&field, &mut declared.references, faults);
-                }
-                "inspectable" => declared.inspectable = faults.flag(&field, "inspectable"),
-                _ => declared.max_steps = faults.count(&field, "max_steps", AGENT_STEPS_MAX),
-            }
-        }
-        declared
+    if !fields.iter().any(|field| field.key == "description") {
+        faults.push_for_file(
+            "description: expected a line that says what the agent is good for, found none",
+        );
     }
+    for field in fields {
+        match field.key.as_str() {
+            "description" => {
+                agent.description = description(&field, &mut faults).unwrap_or_default();
+            }
+            "mode" => agent.mode = mode(&field, &mut faults).unwrap_or(agent.mode),
+            "model" => agent.model = model(&field, &mut faults),
+            "tools" => agent.tools = Some(tools(&field, &mut references, &mut faults)),
+            "requires" => agent.requires = Some(requires(&field, &mut references, &mut faults)),
+            "permissions" => agent.permissions = permissions(&field, &mut references, &mut faults),
+            "inspectable" => {
+                agent.inspectable = faults.flag(&field, "inspectable").unwrap_or(agent.inspectable);
+            }
+            _ => agent.max_steps = faults.count(&field, "max_steps", AGENT_STEPS_MAX),
+        }
+    }
+    clean(parted.body().map_err(one)?).trim().clone_into(&mut agent.prompt);
+    if agent.prompt.is_empty() {
+        faults.push_for_file("expected a prompt below the front matter, found none: say what the agent is and how it works");
+    }
+    let faults = faults.into_sorted();
+    if !faults.is_empty() {
+        return Err(faults);
+    }
+    // A file cannot make the summarising agent available to people or to other agents.
+    if name == SUMMARY {
+        agent.mode = AgentMode::Internal;
+    }
+    references.sort_by_key(|reference: &FrontMatterReference| reference.line);
+    Ok((agent, references))
 }
 
 /// Models and terminals read it, so invisible characters are removed.
