@@ -12,7 +12,6 @@ mod connection;
 mod failure;
 mod reader;
 mod secret;
-mod target;
 mod wire;
 
 use std::sync::Arc;
@@ -26,7 +25,7 @@ use tracing::subscriber::NoSubscriber;
 
 use crate::limits::EVENTS_WAITING_MAX;
 use crate::{Model, ModelAnswerStream, ModelError, ModelRequest, ModelSettings};
-use target::ProviderTarget;
+use connection::ProviderTarget;
 
 /// A provider's model. Tasks of the caller's Tokio runtime produce the answers.
 #[derive(Clone, Debug)]

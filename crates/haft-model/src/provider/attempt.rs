@@ -11,9 +11,9 @@ use genai::{Headers, ModelIden, ServiceTarget};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
+use super::connection::ProviderTarget;
 use super::failure::ProviderErrorReader;
 use super::reader::{ProviderStreamReader, StreamFrameFlags, StreamFrameObserver};
-use super::target::ProviderTarget;
 use super::wire;
 use crate::settings::ModelAnswerBounds;
 use crate::{ModelError, ModelEvent, ModelRequest, ModelRetry};

@@ -12,11 +12,10 @@ use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::{ClientConfig, RootCertStore, crypto};
 
 use super::secret::ProviderKey;
-use super::target::ProviderTarget;
 use crate::ModelError;
 use crate::endpoint::ProviderEndpoint;
 use crate::name::{ModelName, ProviderProtocol};
-use crate::settings::ModelSettings;
+use crate::settings::{ModelAnswerBounds, ModelSettings};
 
 /// Where systems store their trusted certificate authorities.
 const SYSTEM_AUTHORITIES: [&str; 4] = [
@@ -27,6 +26,20 @@ const SYSTEM_AUTHORITIES: [&str; 4] = [
 ];
 /// The version of Anthropic's protocol that the client library uses.
 const ANTHROPIC_VERSION: &str = "2023-06-01";
+
+/// The target of a request.
+#[derive(Debug)]
+pub(super) struct ProviderTarget {
+    pub(super) name: ModelName,
+    pub(super) url: String,
+    /// Host and port, for errors about connecting.
+    pub(super) address: String,
+    pub(super) client: genai::Client,
+    pub(super) secret: Option<ProviderKey>,
+    /// The environment variable of the key, or the setting that would name one.
+    pub(super) key_place: String,
+    pub(super) bounds: ModelAnswerBounds,
+}
 
 pub(super) fn prepare(
     settings: &ModelSettings,
@@ -65,8 +78,6 @@ fn target(
     let host = base.host_str().unwrap_or_default();
     let address = base.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"));
     Ok(ProviderTarget { name, url, address, client, secret, key_place, bounds: settings.bounds })
-}
-
 }
 
 fn http(

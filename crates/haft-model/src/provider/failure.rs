@@ -8,8 +8,8 @@ use reqwest::StatusCode;
 use reqwest::header::HeaderMap;
 use serde_json::Value;
 
+use super::connection::ProviderTarget;
 use super::reader::StreamFrameFlags;
-use super::target::ProviderTarget;
 use crate::ModelError;
 use crate::limits::{DETAIL_CHARS_MAX, ERROR_BYTES_MAX};
 
