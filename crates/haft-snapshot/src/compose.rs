@@ -26,7 +26,8 @@ pub(crate) struct PathHistory {
     /// The path's states: the first one, the one after each change and, if different, the one
     /// before the next change.
     states: Vec<Option<PathState>>,
-    is_broken: bool,
+    /// Whether something else changed the path between two of the changes.
+    pub(crate) has_foreign_change: bool,
 }
 
 impl SnapshotStore {
@@ -41,8 +42,21 @@ impl SnapshotStore {
         let mut composed = ComposedChanges::default();
         for [before, after] in pairs {
             composed.before.push(*before);
-            for change in self.diff(*before, *after)? {
-                composed.add_change(change);
+            for PathChange { path, before, after } in self.diff(*before, *after)? {
+                let Some(history) = composed.histories.get_mut(&path) else {
+                    let states = vec![before, after];
+                    let history = PathHistory { states, has_foreign_change: false };
+                    composed.histories.insert(path, history);
+                    continue;
+                };
+                // Of two concurrent changes, one may have begun in the other's earlier state. An
+                // omitted state is unknown.
+                let is_omitted = matches!(before, Some(PathState::Omitted(_)));
+                if !is_omitted && !history.states.contains(&before) {
+                    history.has_foreign_change = true;
+                    history.states.push(before);
+                }
+                history.states.push(after);
             }
         }
         Ok(composed)
@@ -102,17 +116,6 @@ impl ComposedChanges {
         }
         Ok(None)
     }
-
-    fn add_change(&mut self, change: PathChange) {
-        let PathChange { path, before, after } = change;
-        match self.histories.get_mut(&path) {
-            Some(revision) => revision.add_states(before, after),
-            None => {
-                let revision = PathHistory { states: vec![before, after], is_broken: false };
-                self.histories.insert(path, revision);
-            }
-        }
-    }
 }
 
 impl PathHistory {
@@ -129,21 +132,5 @@ impl PathHistory {
     /// Returns all states of the path.
     pub(crate) fn states(&self) -> impl Iterator<Item = Option<&PathState>> {
         self.states.iter().map(Option::as_ref)
-    }
-
-    /// Returns whether something else changed the path between two of the changes.
-    pub(crate) fn has_foreign_change(&self) -> bool {
-        self.is_broken
-    }
-
-    fn add_states(&mut self, before: Option<PathState>, after: Option<PathState>) {
-        // Of two concurrent changes, one may have begun in the other's earlier state. An omitted
-        // state is unknown.
-        let is_left_out = matches!(before, Some(PathState::Omitted(_)));
-        if !is_left_out && !self.states.contains(&before) {
-            self.is_broken = true;
-            self.states.push(before);
-        }
-        self.states.push(after);
     }
 }

@@ -112,23 +112,27 @@ impl SnapshotStore {
         Ok(state)
     }
 
-    /// Lists the contents of a directory that one record contains and the other omitted, with the
-    /// state in the former and, as far as known, in the latter.
+    /// Adds the contents of a directory that one record contains and the other omitted: as known
+    /// before, and unknown after.
     fn list_unknown(
         &self,
         path: &Path,
         tree: TreeId,
-        left_out: OmittedEntry,
-        unseen: &mut Vec<(PathBuf, PathState, PathState)>,
+        omitted: OmittedEntry,
+        changes: &mut Vec<PathChange>,
     ) -> Result<(), SnapshotStoreError> {
         for TreeEntry { name, node } in self.tree(tree)?.entries() {
             let (path, known) = (path.join(name), node.state());
             if !matches!(known, PathState::Omitted(_)) {
-                let unknown = OmittedEntry { kind: known.file_kind(), ..left_out };
-                unseen.push((path.clone(), known, PathState::Omitted(unknown)));
+                let unknown = OmittedEntry { kind: known.file_kind(), ..omitted };
+                changes.push(PathChange {
+                    path: path.clone(),
+                    before: Some(known),
+                    after: Some(PathState::Omitted(unknown)),
+                });
             }
             if let Some(tree) = node.tree() {
-                self.list_unknown(&path, tree, left_out, unseen)?;
+                self.list_unknown(&path, tree, omitted, changes)?;
             }
         }
         Ok(())
@@ -147,35 +151,35 @@ impl SnapshotStore {
             tree.map_or_else(|| Ok(TreeObject::default()), |id| self.tree(id))
         };
         let (before, after) = (read(before)?, read(after)?);
-        for (name, before, after) in MergedEntries::of(&before, &after) {
+        let entries = MergedEntries { before: before.entries(), after: after.entries() };
+        for (name, before, after) in entries {
             if before == after {
                 continue;
             }
             let path = path.join(name);
-            let states = [before.map(TreeNode::state), after.map(TreeNode::state)];
             let trees = [before.and_then(TreeNode::tree), after.and_then(TreeNode::tree)];
-            let [before, after] = states;
-            let unseen = unseen(before.as_ref(), after.as_ref());
+            let (before, after) = (before.map(TreeNode::state), after.map(TreeNode::state));
+            // One record may have omitted a directory that the other one contains.
+            let omitted = match (&before, &after) {
+                (Some(PathState::Directory { .. }), Some(PathState::Omitted(omitted)))
+                | (Some(PathState::Omitted(omitted)), Some(PathState::Directory { .. })) => {
+                    (omitted.kind == InodeKind::Directory).then_some(*omitted)
+                }
+                (_, _) => None,
+            };
             if before != after {
                 changes.push(PathChange { path: path.clone(), before, after });
             }
-            let mut beneath = Vec::new();
-            match (unseen, trees) {
-                (Some(left_out), [Some(tree), None]) => {
-                    self.list_unknown(&path, tree, left_out, &mut beneath)?;
-                    changes.extend(beneath.into_iter().map(|(path, known, unknown)| PathChange {
-                        path,
-                        before: Some(known),
-                        after: Some(unknown),
-                    }));
+            match (omitted, trees) {
+                (Some(omitted), [Some(tree), None]) => {
+                    self.list_unknown(&path, tree, omitted, changes)?;
                 }
-                (Some(left_out), [None, Some(tree)]) => {
-                    self.list_unknown(&path, tree, left_out, &mut beneath)?;
-                    changes.extend(beneath.into_iter().map(|(path, known, unknown)| PathChange {
-                        path,
-                        before: Some(unknown),
-                        after: Some(known),
-                    }));
+                (Some(omitted), [None, Some(tree)]) => {
+                    let listed = changes.len();
+                    self.list_unknown(&path, tree, omitted, changes)?;
+                    for change in changes.iter_mut().skip(listed) {
+                        std::mem::swap(&mut change.before, &mut change.after);
+                    }
                 }
                 (Some(_) | None, trees) => self.diff_directories(&path, trees, changes)?,
             }
@@ -184,27 +188,10 @@ impl SnapshotStore {
     }
 }
 
-/// Returns how one record omitted a directory that the other one contains.
-fn unseen(before: Option<&PathState>, after: Option<&PathState>) -> Option<OmittedEntry> {
-    match (before, after) {
-        (Some(PathState::Directory { .. }), Some(PathState::Omitted(left_out)))
-        | (Some(PathState::Omitted(left_out)), Some(PathState::Directory { .. })) => {
-            (left_out.kind == InodeKind::Directory).then_some(*left_out)
-        }
-        (_, _) => None,
-    }
-}
-
 /// Iterates over two directories together, name by name.
 struct MergedEntries<'a> {
     before: &'a [TreeEntry],
     after: &'a [TreeEntry],
-}
-
-impl<'a> MergedEntries<'a> {
-    fn of(before: &'a TreeObject, after: &'a TreeObject) -> MergedEntries<'a> {
-        MergedEntries { before: before.entries(), after: after.entries() }
-    }
 }
 
 impl<'a> Iterator for MergedEntries<'a> {

@@ -27,7 +27,11 @@ impl HiddenPaths {
         for place in places {
             // Both the link and its target are hidden.
             hidden.led_to.extend(place.canonicalize());
-            hidden.named.insert(without_links_above(&place));
+            // Links in its existing parents are resolved, and its last name stays.
+            hidden.named.extend(place.ancestors().skip(1).find_map(|above| {
+                let rest = place.strip_prefix(above).ok()?;
+                Some(above.canonicalize().ok()?.join(rest))
+            }));
             hidden.named.insert(place);
         }
         hidden
@@ -54,15 +58,6 @@ impl RootHiddenPaths {
     pub(crate) fn contains_path(&self, path: &Path) -> bool {
         !self.places.is_empty() && path.ancestors().any(|above| self.places.contains(above))
     }
-}
-
-/// Returns the path with links in its existing parents resolved, and its last name unchanged.
-fn without_links_above(path: &Path) -> PathBuf {
-    let canonical = path.ancestors().skip(1).find_map(|above| {
-        let rest = path.strip_prefix(above).ok()?;
-        Some(above.canonicalize().ok()?.join(rest))
-    });
-    canonical.unwrap_or_else(|| path.to_path_buf())
 }
 
 #[cfg(test)]

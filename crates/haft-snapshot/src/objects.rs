@@ -95,14 +95,6 @@ impl ObjectStore {
         })
     }
 
-    fn note_unsynced(&self, id: ObjectId) {
-        let mut unsynced = self.unsynced();
-        // Beyond the limit everything is synced, so the names do not matter.
-        if unsynced.len() <= SYNCED_LATER_EACH_MAX {
-            unsynced.push(id);
-        }
-    }
-
     fn unsynced(&self) -> MutexGuard<'_, Vec<ObjectId>> {
         self.unsynced.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -141,10 +133,6 @@ impl ObjectStore {
             fs::remove_file(entry?.path())?;
         }
         Ok(())
-    }
-
-    pub(crate) fn remove(&self, id: ObjectId) -> io::Result<()> {
-        fs::remove_file(self.path(id))
     }
 
     /// Calls `visit` with every object and its size, in no particular order.
@@ -204,11 +192,32 @@ impl ObjectWriter<'_> {
     pub(crate) fn put_object(&mut self, bytes: &[u8]) -> Result<ObjectId, SnapshotStoreError> {
         let id = ObjectId::of(bytes);
         let path = self.objects.path(id);
-        if holds(&path, bytes) {
+        let size_bytes = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+        if fs::metadata(&path).is_ok_and(|metadata| metadata.len() == size_bytes)
+            && fs::read(&path).is_ok_and(|found| found == bytes)
+        {
             return Ok(id);
         }
-        let (temporary, file) = self.objects.temporary()?;
-        let placed = self.fill(file, bytes).and_then(|()| self.place(&temporary, &path));
+        let (temporary, mut file) = self.objects.temporary()?;
+        let directory = path.parent().unwrap_or(&self.objects.directory);
+        let is_syncing_each =
+            self.lasting == RecordDurability::AtOnce && self.written < SYNCED_EACH_MAX;
+        let placed = file
+            .write_all(bytes)
+            .and_then(|()| if is_syncing_each { file.sync_data() } else { Ok(()) })
+            .and_then(|()| match fs::rename(&temporary, &path) {
+                Err(err) if err.kind() == ErrorKind::NotFound => {
+                    make_private_directory(directory)?;
+                    if is_syncing_each {
+                        File::open(&self.objects.directory)?.sync_all()?;
+                    }
+                    fs::rename(&temporary, &path)
+                }
+                answer => answer,
+            })
+            .and_then(
+                |()| if is_syncing_each { File::open(directory)?.sync_all() } else { Ok(()) },
+            );
         if let Err(err) = placed {
             // The first error is the one to report; a remaining temporary is removed when the store
             // is pruned.
@@ -216,10 +225,14 @@ impl ObjectWriter<'_> {
             return Err(SnapshotStoreError::io("write an object")(err));
         }
         if self.lasting == RecordDurability::Later {
-            self.objects.note_unsynced(id);
+            let mut unsynced = self.objects.unsynced();
+            // Beyond the limit everything is synced, so the names do not matter.
+            if unsynced.len() <= SYNCED_LATER_EACH_MAX {
+                unsynced.push(id);
+            }
         }
         self.written += 1;
-        self.written_bytes += u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+        self.written_bytes += size_bytes;
         Ok(id)
     }
 
@@ -230,40 +243,6 @@ impl ObjectWriter<'_> {
             RecordDurability::AtOnce | RecordDurability::Later => Ok(()),
         }
     }
-
-    fn is_syncing_each(&self) -> bool {
-        self.lasting == RecordDurability::AtOnce && self.written < SYNCED_EACH_MAX
-    }
-
-    fn fill(&self, mut file: File, bytes: &[u8]) -> io::Result<()> {
-        file.write_all(bytes)?;
-        if self.is_syncing_each() { file.sync_data() } else { Ok(()) }
-    }
-
-    fn place(&self, temporary: &Path, path: &Path) -> io::Result<()> {
-        let directory = path.parent().unwrap_or(&self.objects.directory);
-        let renamed = match fs::rename(temporary, path) {
-            Err(err) if err.kind() == ErrorKind::NotFound => {
-                make_private_directory(directory)?;
-                if self.is_syncing_each() {
-                    File::open(&self.objects.directory)?.sync_all()?;
-                }
-                fs::rename(temporary, path)
-            }
-            answer => answer,
-        };
-        renamed?;
-        if self.is_syncing_each() { File::open(directory)?.sync_all() } else { Ok(()) }
-    }
-}
-
-fn holds(path: &Path, bytes: &[u8]) -> bool {
-    let Ok(mut file) = File::open(path) else { return false };
-    let is_as_long = file
-        .metadata()
-        .is_ok_and(|metadata| u64::try_from(bytes.len()).is_ok_and(|len| len == metadata.len()));
-    let mut found = Vec::new();
-    is_as_long && file.read_to_end(&mut found).is_ok() && found == bytes
 }
 
 /// Opens a file of the store that only its owner may open; creates it if necessary.

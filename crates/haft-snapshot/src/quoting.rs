@@ -18,13 +18,12 @@ use std::path::Path;
 #[must_use]
 pub fn quote_path(path: &Path) -> String {
     let bytes = path.as_os_str().as_bytes();
-    match std::str::from_utf8(bytes) {
-        Ok(text) if !text.starts_with('"') && !text.chars().any(is_unsafe) => text.to_owned(),
-        Ok(_) | Err(_) => in_quotes(bytes),
+    if let Ok(text) = std::str::from_utf8(bytes)
+        && !text.starts_with('"')
+        && !text.chars().any(is_unsafe)
+    {
+        return text.to_owned();
     }
-}
-
-fn in_quotes(bytes: &[u8]) -> String {
     let mut text = String::from('"');
     for chunk in bytes.utf8_chunks() {
         for character in chunk.valid().chars() {

@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 use std::fs::{self, File, Permissions};
-use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::io::{ErrorKind, Read as _, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -93,8 +93,33 @@ impl SnapshotStore {
             directory.canonicalize().map_err(SnapshotStoreError::io("find its directory"))?;
         let objects = ObjectStore::open(&directory)?;
         let store = SnapshotStore { directory, hidden: HiddenPaths::default(), objects };
-        store.check_format()?;
-        Ok(store)
+        let path = store.directory.join("format");
+        let mut found = String::new();
+        match File::open(&path) {
+            Ok(file) => {
+                file.take(FORMAT_BYTES_MAX)
+                    .read_to_string(&mut found)
+                    .map_err(SnapshotStoreError::io("read its format"))?;
+            }
+            // The file appears in one step: two processes may create the store at the same time.
+            Err(err) if err.kind() == ErrorKind::NotFound => {
+                let _hold = store.lock_shared()?;
+                let (temporary, mut file) = store.objects.temporary()?;
+                file.write_all(FORMAT.as_bytes())
+                    .and_then(|()| file.sync_all())
+                    .and_then(|()| fs::rename(temporary, path))
+                    .map_err(SnapshotStoreError::io("write its format"))?;
+                return Ok(store);
+            }
+            Err(err) => return Err(SnapshotStoreError::io("read its format")(err)),
+        }
+        if found == FORMAT {
+            return Ok(store);
+        }
+        Err(SnapshotStoreError::Version {
+            found: found.trim_end().to_owned(),
+            expected: FORMAT.trim_end(),
+        })
     }
 
     /// Hides these absolute paths and everything below them, wherever they are in a root. They are
@@ -219,37 +244,6 @@ impl SnapshotStore {
         answer
     }
 
-    fn check_format(&self) -> Result<(), SnapshotStoreError> {
-        let path = self.directory.join("format");
-        let mut found = String::new();
-        match File::open(&path) {
-            Ok(file) => {
-                file.take(FORMAT_BYTES_MAX)
-                    .read_to_string(&mut found)
-                    .map_err(SnapshotStoreError::io("read its format"))?;
-            }
-            Err(err) if err.kind() == ErrorKind::NotFound => return self.write_format(&path),
-            Err(err) => return Err(SnapshotStoreError::io("read its format")(err)),
-        }
-        if found == FORMAT {
-            return Ok(());
-        }
-        Err(SnapshotStoreError::Version {
-            found: found.trim_end().to_owned(),
-            expected: FORMAT.trim_end(),
-        })
-    }
-
-    /// Writes the format file in one step: two processes may create the store at the same time.
-    fn write_format(&self, path: &Path) -> Result<(), SnapshotStoreError> {
-        let _hold = self.lock_shared()?;
-        let (temporary, mut file) = self.objects.temporary()?;
-        file.write_all(FORMAT.as_bytes())
-            .and_then(|()| file.sync_all())
-            .and_then(|()| fs::rename(temporary, path))
-            .map_err(SnapshotStoreError::io("write its format"))
-    }
-
     fn lock_file(&self) -> Result<File, SnapshotStoreError> {
         open_lock(&self.directory.join("lock"))
     }
@@ -269,30 +263,6 @@ impl SnapshotStore {
         keep: impl IntoIterator<Item = TreeId>,
     ) -> Result<SnapshotPruneReport, SnapshotStoreError> {
         let mut pruned = SnapshotPruneReport::default();
-        let needed = self.reachable_objects(keep, &mut pruned)?;
-        let swept = self.remove_unneeded(&needed, &mut pruned);
-        if pruned.removed > 0 {
-            // The caches refer to objects that are no longer stored.
-            self.forget_caches();
-        }
-        swept.map_err(SnapshotStoreError::io("remove objects"))?;
-        Ok(pruned)
-    }
-
-    /// Removes the caches of file states, which only makes the next record slower.
-    fn forget_caches(&self) {
-        let Ok(roots) = fs::read_dir(self.directory.join("roots")) else { return };
-        for root in roots.flatten() {
-            let _ = fs::remove_file(root.path().join(CACHE_NAME));
-        }
-    }
-
-    /// Returns the objects that the trees consist of, as far as they can be read.
-    fn reachable_objects(
-        &self,
-        keep: impl IntoIterator<Item = TreeId>,
-        pruned: &mut SnapshotPruneReport,
-    ) -> Result<HashSet<ObjectId>, SnapshotStoreError> {
         let mut needed = HashSet::new();
         let mut pending: Vec<TreeId> = keep.into_iter().collect();
         while let Some(tree) = pending.pop() {
@@ -318,29 +288,37 @@ impl SnapshotStore {
                 }
             }
         }
-        Ok(needed)
-    }
-
-    fn remove_unneeded(
-        &self,
-        needed: &HashSet<ObjectId>,
-        pruned: &mut SnapshotPruneReport,
-    ) -> io::Result<()> {
         let mut unneeded = Vec::new();
-        self.objects.visit(|id, bytes| {
+        let listed = self.objects.visit(|id, bytes| {
             if needed.contains(&id) {
                 pruned.kept += 1;
                 pruned.kept_bytes += bytes;
             } else {
                 unneeded.push((id, bytes));
             }
-        })?;
-        for (id, bytes) in unneeded {
-            self.objects.remove(id)?;
+        });
+        listed.map_err(SnapshotStoreError::io("remove objects"))?;
+        let removals = unneeded.into_iter().try_for_each(|(id, bytes)| {
+            fs::remove_file(self.objects.path(id))?;
             pruned.removed += 1;
             pruned.removed_bytes += bytes;
+            Ok(())
+        });
+        let swept = removals.and_then(|()| self.objects.remove_temporaries());
+        if pruned.removed > 0 {
+            // The caches refer to objects that are no longer stored.
+            self.forget_caches();
         }
-        self.objects.remove_temporaries()
+        swept.map_err(SnapshotStoreError::io("remove objects"))?;
+        Ok(pruned)
+    }
+
+    /// Removes the caches of file states, which only makes the next record slower.
+    fn forget_caches(&self) {
+        let Ok(roots) = fs::read_dir(self.directory.join("roots")) else { return };
+        for root in roots.flatten() {
+            let _ = fs::remove_file(root.path().join(CACHE_NAME));
+        }
     }
 }
 

@@ -98,7 +98,25 @@ impl TreeObject {
         writer.raw(MAGIC);
         for entry in &self.entries {
             writer.string(entry.name.as_bytes());
-            encode_node(&mut writer, &entry.node);
+            match &entry.node {
+                TreeNode::File(RecordedFile { content, size_bytes, mode, owner }) => {
+                    writer.u8(if owner.is_some() { OWNED_FILE } else { FILE });
+                    writer.u32(*mode).u64(*size_bytes).raw(&content.0.0);
+                    if let Some(owner) = owner {
+                        writer.u32(owner.user).u32(owner.group);
+                    }
+                }
+                TreeNode::Link { target } => {
+                    writer.u8(LINK).string(target.as_bytes());
+                }
+                TreeNode::Directory { mode, tree } => {
+                    writer.u8(DIRECTORY).u32(*mode).raw(&tree.0.0);
+                }
+                TreeNode::LeftOut(OmittedEntry { kind, reason, size_bytes, modified_ns }) => {
+                    writer.u8(LEFT_OUT).u8(kind_code(*kind)).u8(reason_code(*reason));
+                    writer.u64(*size_bytes).i128(*modified_ns);
+                }
+            }
         }
         writer.bytes
     }
@@ -138,33 +156,32 @@ fn is_possible(name: &OsStr) -> bool {
         && !is_git(name)
 }
 
+const KINDS: [InodeKind; 8] = [
+    InodeKind::Regular,
+    InodeKind::Directory,
+    InodeKind::Symlink,
+    InodeKind::Fifo,
+    InodeKind::Socket,
+    InodeKind::CharDevice,
+    InodeKind::BlockDevice,
+    InodeKind::Unknown,
+];
+
+const REASONS: [OmissionReason; 7] = [
+    OmissionReason::Excluded,
+    OmissionReason::Ignored,
+    OmissionReason::TooLarge,
+    OmissionReason::Unreadable,
+    OmissionReason::Changing,
+    OmissionReason::TooDeep,
+    OmissionReason::Special,
+];
+
 const FILE: u8 = b'f';
 const OWNED_FILE: u8 = b's';
 const LINK: u8 = b'l';
 const DIRECTORY: u8 = b'd';
 const LEFT_OUT: u8 = b'o';
-
-fn encode_node(writer: &mut ByteWriter, node: &TreeNode) {
-    match node {
-        TreeNode::File(RecordedFile { content, size_bytes, mode, owner }) => {
-            writer.u8(if owner.is_some() { OWNED_FILE } else { FILE });
-            writer.u32(*mode).u64(*size_bytes).raw(&content.0.0);
-            if let Some(owner) = owner {
-                writer.u32(owner.user).u32(owner.group);
-            }
-        }
-        TreeNode::Link { target } => {
-            writer.u8(LINK).string(target.as_bytes());
-        }
-        TreeNode::Directory { mode, tree } => {
-            writer.u8(DIRECTORY).u32(*mode).raw(&tree.0.0);
-        }
-        TreeNode::LeftOut(OmittedEntry { kind, reason, size_bytes, modified_ns }) => {
-            writer.u8(LEFT_OUT).u8(kind_code(*kind)).u8(reason_code(*reason));
-            writer.u64(*size_bytes).i128(*modified_ns);
-        }
-    }
-}
 
 fn decode_node(reader: &mut ByteReader<'_>) -> Option<TreeNode> {
     match reader.u8()? {
@@ -189,8 +206,9 @@ fn decode_node(reader: &mut ByteReader<'_>) -> Option<TreeNode> {
             Some(TreeNode::Directory { mode, tree: TreeId(decode_id(reader)?) })
         }
         LEFT_OUT => {
-            let kind = kind_of(reader.u8()?)?;
-            let reason = reason_of(reader.u8()?)?;
+            let (kind, reason) = (reader.u8()?, reader.u8()?);
+            let kind = KINDS.into_iter().find(|known| kind_code(*known) == kind)?;
+            let reason = REASONS.into_iter().find(|known| reason_code(*known) == reason)?;
             let (size_bytes, modified_ns) = (reader.u64()?, reader.i128()?);
             Some(TreeNode::LeftOut(OmittedEntry { kind, reason, size_bytes, modified_ns }))
         }
@@ -219,20 +237,6 @@ fn kind_code(kind: InodeKind) -> u8 {
     }
 }
 
-fn kind_of(code: u8) -> Option<InodeKind> {
-    let all = [
-        InodeKind::Regular,
-        InodeKind::Directory,
-        InodeKind::Symlink,
-        InodeKind::Fifo,
-        InodeKind::Socket,
-        InodeKind::CharDevice,
-        InodeKind::BlockDevice,
-        InodeKind::Unknown,
-    ];
-    all.into_iter().find(|kind| kind_code(*kind) == code)
-}
-
 fn reason_code(reason: OmissionReason) -> u8 {
     match reason {
         OmissionReason::Excluded => 0,
@@ -243,19 +247,6 @@ fn reason_code(reason: OmissionReason) -> u8 {
         OmissionReason::TooDeep => 5,
         OmissionReason::Special => 6,
     }
-}
-
-fn reason_of(code: u8) -> Option<OmissionReason> {
-    let all = [
-        OmissionReason::Excluded,
-        OmissionReason::Ignored,
-        OmissionReason::TooLarge,
-        OmissionReason::Unreadable,
-        OmissionReason::Changing,
-        OmissionReason::TooDeep,
-        OmissionReason::Special,
-    ];
-    all.into_iter().find(|reason| reason_code(*reason) == code)
 }
 
 #[cfg(test)]

@@ -52,7 +52,22 @@ impl SnapshotStore {
         if count_lines(&before) + count_lines(&after) > UNIFIED_LINES_MAX {
             return Ok(UnifiedDiff::TooLarge);
         }
-        Ok(UnifiedDiff::Text(compare(change, &before, &after)))
+        let name = |prefix: &str, state: &Option<PathState>| match state {
+            None | Some(PathState::Directory { .. }) => "/dev/null".to_owned(),
+            Some(PathState::File(_) | PathState::Link { .. } | PathState::Omitted(_)) => {
+                format!("{prefix}{}", change.path.display())
+            }
+        };
+        let mut options = DiffOptions::new();
+        options
+            .set_original_filename(name("a/", &change.before))
+            .set_modified_filename(name("b/", &change.after));
+        let patch = options.create_patch_bytes(&before, &after);
+        let mut text = Vec::new();
+        PatchFormatter::new()
+            .write_patch_into(&patch, &mut text)
+            .expect("writing to memory does not fail");
+        Ok(UnifiedDiff::Text(text))
     }
 
     fn text(&self, state: &Option<PathState>) -> Result<DiffSide, SnapshotStoreError> {
@@ -87,25 +102,6 @@ impl DiffSide {
             DiffSide::None | DiffSide::NotRecorded | DiffSide::TooLarge => Vec::new(),
         }
     }
-}
-
-fn compare(change: &PathChange, before: &[u8], after: &[u8]) -> Vec<u8> {
-    let name = |prefix: &str, state: &Option<PathState>| match state {
-        None | Some(PathState::Directory { .. }) => "/dev/null".to_owned(),
-        Some(PathState::File(_) | PathState::Link { .. } | PathState::Omitted(_)) => {
-            format!("{prefix}{}", change.path.display())
-        }
-    };
-    let mut options = DiffOptions::new();
-    options
-        .set_original_filename(name("a/", &change.before))
-        .set_modified_filename(name("b/", &change.after));
-    let patch = options.create_patch_bytes(before, after);
-    let mut text = Vec::new();
-    PatchFormatter::new()
-        .write_patch_into(&patch, &mut text)
-        .expect("writing to memory does not fail");
-    text
 }
 
 fn is_binary(bytes: &[u8]) -> bool {

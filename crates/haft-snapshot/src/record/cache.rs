@@ -10,7 +10,7 @@ use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
-use std::io::{self, Read as _, Write as _};
+use std::io::{Read as _, Write as _};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 
@@ -25,6 +25,9 @@ use crate::objects::{ObjectStore, open_private};
 use crate::store::CACHE_NAME;
 
 const MAGIC: &[u8] = b"haft cache 1\n";
+
+const CONTENT: u8 = b'c';
+const OVERSIZED: u8 = b'h';
 
 const SECOND_NS: i128 = 1_000_000_000;
 
@@ -54,9 +57,11 @@ impl std::ops::Deref for LazyCache {
     type Target = RecordCache;
 
     fn deref(&self) -> &RecordCache {
-        self.loaded.get_or_init(|| match &self.source {
-            Some((directory, fingerprint)) => RecordCache::load(directory, *fingerprint),
-            None => RecordCache::default(),
+        self.loaded.get_or_init(|| {
+            let source = self.source.as_ref();
+            source
+                .and_then(|(directory, fingerprint)| RecordCache::load(directory, *fingerprint))
+                .unwrap_or_default()
         })
     }
 }
@@ -88,15 +93,45 @@ pub(super) enum CachedContent {
 }
 
 impl RecordCache {
-    /// Loads the cache in `directory`, if it was written with the same limits.
-    fn load(directory: &Path, fingerprint: ObjectId) -> RecordCache {
+    /// Loads the cache in `directory`, if it is undamaged and was written with the same limits.
+    fn load(directory: &Path, fingerprint: ObjectId) -> Option<RecordCache> {
         let mut bytes = Vec::new();
-        let read = File::open(directory.join(CACHE_NAME))
-            .and_then(|file| file.take(CACHE_BYTES_MAX).read_to_end(&mut bytes));
-        if read.is_err() {
-            return RecordCache::default();
+        let file = File::open(directory.join(CACHE_NAME)).ok()?;
+        file.take(CACHE_BYTES_MAX).read_to_end(&mut bytes).ok()?;
+        let (bytes, sum) = bytes.split_at_checked(bytes.len().checked_sub(ID_BYTES)?)?;
+        if ObjectId::of(bytes).0.as_slice() != sum {
+            return None;
         }
-        decode(&bytes, fingerprint).unwrap_or_default()
+        let mut reader = ByteReader::new(bytes);
+        if reader.raw(MAGIC.len())? != MAGIC || ObjectId(reader.array()?) != fingerprint {
+            return None;
+        }
+        let mut cache = RecordCache { taken_ns: reader.i128()?, ..RecordCache::default() };
+        while !reader.is_empty() {
+            let path = PathBuf::from(OsString::from_vec(reader.string()?.to_vec()));
+            let tree = TreeId(ObjectId(reader.array()?));
+            let mut entries = Vec::new();
+            for _ in 0..reader.u64()? {
+                let name = OsString::from_vec(reader.string()?.to_vec());
+                let stamp = InodeStamp {
+                    device: reader.u64()?,
+                    inode: reader.u64()?,
+                    size_bytes: reader.u64()?,
+                    modified_ns: reader.i128()?,
+                    changed_ns: reader.i128()?,
+                    mode: reader.u32()?,
+                };
+                let known = match reader.u8()? {
+                    CONTENT => CachedContent::Content(ContentId(ObjectId(reader.array()?))),
+                    OVERSIZED => CachedContent::Oversized,
+                    _ => return None,
+                };
+                entries.push(CachedEntry { name, stamp, known });
+            }
+            cache.entries += u64::try_from(entries.len()).ok()?;
+            cache.directories.insert(path, CachedDirectory { tree, entries });
+        }
+        Some(cache)
     }
 
     pub(super) fn directory(&self, path: &Path) -> Option<&CachedDirectory> {
@@ -150,10 +185,8 @@ impl<'a> RecordCacheWriter<'a> {
         directory: &Path,
         fingerprint: ObjectId,
     ) -> Result<RecordCacheWriter<'a>, SnapshotStoreError> {
-        let taken_ns =
-            now_ns(&directory.join("clock")).map_err(SnapshotStoreError::io("stamp a file"))?;
         let mut writer = ByteWriter::default();
-        writer.raw(MAGIC).raw(&fingerprint.0).i128(taken_ns);
+        writer.raw(MAGIC).raw(&fingerprint.0).i128(now_ns(directory)?);
         let path = directory.join(CACHE_NAME);
         Ok(RecordCacheWriter { objects, path, writer, directories: 0, entries: 0, is_news: false })
     }
@@ -165,7 +198,14 @@ impl<'a> RecordCacheWriter<'a> {
         self.entries += count;
         self.writer.string(path.as_os_str().as_bytes()).raw(&tree.0.0).u64(count);
         for entry in entries {
-            encode_entry(&mut self.writer, entry);
+            let InodeStamp { device, inode, size_bytes, modified_ns, changed_ns, mode } =
+                entry.stamp;
+            self.writer.string(entry.name.as_bytes()).u64(device).u64(inode).u64(size_bytes);
+            self.writer.i128(modified_ns).i128(changed_ns).u32(mode);
+            match entry.known {
+                CachedContent::Content(content) => self.writer.u8(CONTENT).raw(&content.0.0),
+                CachedContent::Oversized => self.writer.u8(OVERSIZED),
+            };
         }
     }
 
@@ -192,67 +232,16 @@ impl<'a> RecordCacheWriter<'a> {
 }
 
 /// Returns the current time by the clock that stamps files, because no other clock agrees with it
-/// exactly. The file at `path` is stamped for this and kept: creating and removing one each time is
-/// slow on some file systems.
-pub(super) fn now_ns(path: &Path) -> io::Result<i128> {
-    let file = open_private(path)?;
+/// exactly. A file in `directory` is stamped for this and kept: creating and removing one each time
+/// is slow on some file systems.
+pub(super) fn now_ns(directory: &Path) -> Result<i128, SnapshotStoreError> {
+    let file =
+        open_private(&directory.join("clock")).map_err(SnapshotStoreError::io("stamp a file"))?;
     let now = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
-    futimens(&file, &Timestamps { last_access: now, last_modification: now })?;
-    Ok(PathMetadata::from(&fstat(&file)?).stamp.modified_ns)
-}
-
-const CONTENT: u8 = b'c';
-const OVERSIZED: u8 = b'h';
-
-fn encode_entry(writer: &mut ByteWriter, entry: &CachedEntry) {
-    let InodeStamp { device, inode, size_bytes, modified_ns, changed_ns, mode } = entry.stamp;
-    writer.string(entry.name.as_bytes());
-    writer.u64(device).u64(inode).u64(size_bytes).i128(modified_ns).i128(changed_ns).u32(mode);
-    match entry.known {
-        CachedContent::Content(content) => writer.u8(CONTENT).raw(&content.0.0),
-        CachedContent::Oversized => writer.u8(OVERSIZED),
-    };
-}
-
-fn decode(bytes: &[u8], fingerprint: ObjectId) -> Option<RecordCache> {
-    let (bytes, sum) = bytes.split_at_checked(bytes.len().checked_sub(ID_BYTES)?)?;
-    if ObjectId::of(bytes).0.as_slice() != sum {
-        return None;
-    }
-    let mut reader = ByteReader::new(bytes);
-    if reader.raw(MAGIC.len())? != MAGIC || ObjectId(reader.array()?) != fingerprint {
-        return None;
-    }
-    let mut cache = RecordCache { taken_ns: reader.i128()?, ..RecordCache::default() };
-    while !reader.is_empty() {
-        let path = PathBuf::from(OsString::from_vec(reader.string()?.to_vec()));
-        let tree = TreeId(ObjectId(reader.array()?));
-        let mut entries = Vec::new();
-        for _ in 0..reader.u64()? {
-            entries.push(decode_entry(&mut reader)?);
-        }
-        cache.entries += u64::try_from(entries.len()).ok()?;
-        cache.directories.insert(path, CachedDirectory { tree, entries });
-    }
-    Some(cache)
-}
-
-fn decode_entry(reader: &mut ByteReader<'_>) -> Option<CachedEntry> {
-    let name = OsString::from_vec(reader.string()?.to_vec());
-    let stamp = InodeStamp {
-        device: reader.u64()?,
-        inode: reader.u64()?,
-        size_bytes: reader.u64()?,
-        modified_ns: reader.i128()?,
-        changed_ns: reader.i128()?,
-        mode: reader.u32()?,
-    };
-    let known = match reader.u8()? {
-        CONTENT => CachedContent::Content(ContentId(ObjectId(reader.array()?))),
-        OVERSIZED => CachedContent::Oversized,
-        _ => return None,
-    };
-    Some(CachedEntry { name, stamp, known })
+    let stat = futimens(&file, &Timestamps { last_access: now, last_modification: now })
+        .and_then(|()| fstat(&file))
+        .map_err(SnapshotStoreError::io("stamp a file"))?;
+    Ok(PathMetadata::from(&stat).stamp.modified_ns)
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ pub use self::tracker::RecordTracker;
 
 use self::cache::{LazyCache, RecordCacheWriter};
 use self::gitignore_rules::SnapshotIgnoreRules;
-use self::update::{BaseTree, PathSelection, RecordUpdate, SelectionExtent, UpdatePosition};
+use self::update::{BaseTree, PathSelection, SelectionExtent, UpdatePosition};
 use self::walk::{RecordWalk, WalkedDirectory};
 use crate::error::RecordError;
 use crate::id::TreeId;
@@ -105,53 +105,26 @@ impl SnapshotStore {
             return Err(RecordError::Inside);
         }
         let _hold = self.lock_shared()?;
-        match changed {
-            ChangeScope::Anything => self.record_all(root, options),
-            ChangeScope::Beneath { previous, paths } => self.record_some(
-                root,
-                options,
-                BaseTree::Record(previous),
-                &PathSelection::from_paths(paths, SelectionExtent::Beneath)?,
-            ),
-            ChangeScope::Only { paths } => self.record_some(
-                root,
-                options,
-                BaseTree::Nothing,
-                &PathSelection::from_paths(paths, SelectionExtent::Beneath)?,
-            ),
-            ChangeScope::Exactly { paths } => self.record_some(
-                root,
-                options,
-                BaseTree::Nothing,
-                &PathSelection::from_paths(paths, SelectionExtent::Itself)?,
-            ),
+        let (base, paths, extent) = match changed {
+            ChangeScope::Anything => return Ok(self.walk_all(root, options, None)?.0),
+            ChangeScope::Beneath { previous, paths } => {
+                (BaseTree::Record(previous), paths, SelectionExtent::Beneath)
+            }
+            ChangeScope::Only { paths } => (BaseTree::Nothing, paths, SelectionExtent::Beneath),
+            ChangeScope::Exactly { paths } => (BaseTree::Nothing, paths, SelectionExtent::Itself),
+        };
+        let mut selection = PathSelection::default();
+        for path in paths {
+            selection.add_path(path, extent)?;
         }
-    }
-
-    fn record_some(
-        &self,
-        root: &Root,
-        options: &RecordOptions,
-        base: BaseTree,
-        selection: &PathSelection,
-    ) -> Result<RecordReport, RecordError> {
         if selection.everything {
-            return self.record_all(root, options);
+            return Ok(self.walk_all(root, options, None)?.0);
         }
         let cache = LazyCache::default();
         let mut walk = self.walk(root, options, &cache)?;
         let place = UpdatePosition { above: &SnapshotIgnoreRules::default(), depth: 0 };
-        let mut update = RecordUpdate { store: self, walk: &mut walk };
-        let walked = update.directory(Path::new(""), base, selection, place)?;
+        let walked = walk.update_directory(Path::new(""), base, &selection, place)?;
         walk.finish(walked)
-    }
-
-    fn record_all(
-        &self,
-        root: &Root,
-        options: &RecordOptions,
-    ) -> Result<RecordReport, RecordError> {
-        Ok(self.walk_all(root, options, None)?.0)
     }
 
     /// Records everything, and returns the files with several names. `watch` follows every directory
@@ -181,6 +154,7 @@ impl SnapshotStore {
         cache: &'a LazyCache,
     ) -> Result<RecordWalk<'a>, RecordError> {
         Ok(RecordWalk {
+            store: self,
             root,
             options,
             excluded: gitignore_rules::excluded(&options.excluded)?,
@@ -208,9 +182,12 @@ struct RecordCounts {
 impl RecordWalk<'_> {
     /// Makes the record durable; the cache is written after the objects that it refers to.
     fn finish(self, walked: WalkedDirectory) -> Result<RecordReport, RecordError> {
-        let tree = match walked {
-            WalkedDirectory::Tree(tree) => tree,
-            WalkedDirectory::Gone | WalkedDirectory::Not(_) => return Err(unreadable(self.root)),
+        let WalkedDirectory::Tree(tree) = walked else {
+            let path = PathBuf::new();
+            return Err(match self.root.list(&path) {
+                Err(err) => err.into(),
+                Ok(_) => RootError::Exchanged { path }.into(),
+            });
         };
         self.writing.finish()?;
         if let Some(fresh) = self.fresh {
@@ -227,14 +204,5 @@ impl RecordWalk<'_> {
             omitted: left_out,
             omitted_total: left_out_total,
         })
-    }
-}
-
-/// Returns why the root itself cannot be recorded.
-fn unreadable(root: &Root) -> RecordError {
-    let path = PathBuf::new();
-    match root.list(&path) {
-        Err(err) => err.into(),
-        Ok(_) => RootError::Exchanged { path }.into(),
     }
 }

@@ -5,17 +5,15 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use haft_sandbox::{
-    DirectoryWatch, InodeStamp, NameChange, Root, RootError, WatchedChanges, WatchedEvents,
-};
+use haft_sandbox::{DirectoryWatch, InodeStamp, NameChange, Root, RootError, WatchedEvents};
 
+use super::RecordReport;
 use super::cache::{LazyCache, cache_stamp, is_stable, now_ns};
 use super::gitignore_rules::SnapshotIgnoreRules;
 use super::options::RecordOptions;
-use super::update::{BaseTree, PathSelection, RecordUpdate, SelectionExtent, UpdatePosition};
-use super::{RecordCounts, RecordReport};
+use super::update::{BaseTree, PathSelection, SelectionExtent, UpdatePosition};
 use crate::directory::parent_of;
-use crate::error::{RecordError, SnapshotStoreError};
+use crate::error::RecordError;
 use crate::id::{ObjectId, TreeId};
 use crate::limits::LINKED_FILES_MAX;
 use crate::store::SnapshotStore;
@@ -77,7 +75,7 @@ impl SnapshotStore {
             return Ok(report);
         }
         let directory = self.root_directory(root)?;
-        let begun_ns = stamped_now(&directory)?;
+        let begun_ns = now_ns(&directory)?;
         let mut watch = DirectoryWatch::new(WatchedEvents::Contents);
         let (report, linked) = self.walk_all(root, options, watch.as_mut())?;
         tracker.last = watch.filter(|_| linked.len() <= LINKED_FILES_MAX).map(|watch| {
@@ -95,7 +93,7 @@ impl SnapshotStore {
         Ok(report)
     }
 
-    /// Records what changed since the last record. Returns `None` if that is not known.
+    /// Records what changed since the last record. Returns `None` if that is not known, or everything.
     fn record_changes(
         &self,
         root: &Root,
@@ -106,25 +104,55 @@ impl SnapshotStore {
         if last.fingerprint != options.fingerprint() || last.cache != cache_stamp(&directory) {
             return Ok(None);
         }
-        let begun_ns = stamped_now(&directory)?;
+        let begun_ns = now_ns(&directory)?;
         let Some(changes) = last.watch.take_changes() else { return Ok(None) };
-        let Some(selection) = select_changes(root, &changes, &last.linked)? else {
-            return Ok(None);
-        };
+        let mut selection = PathSelection::default();
+        let paths = changes
+            .trees
+            .iter()
+            .map(|path| (path, SelectionExtent::Beneath))
+            .chain(changes.names.keys().map(|path| (path, SelectionExtent::Itself)));
+        for (path, extent) in paths {
+            // These names change how the whole directory is recorded.
+            if path.file_name().is_some_and(|name| name == ".gitignore" || name == ".git") {
+                let parent = parent_of(path);
+                if parent.as_os_str().is_empty() {
+                    return Ok(None);
+                }
+                selection.add_path(parent, SelectionExtent::Beneath)?;
+            }
+            // A file was written after its name had gone. It may have another name.
+            if changes.names.get(path) == Some(&NameChange::Changed)
+                && matches!(root.metadata(path), Err(RootError::NotFound { .. }))
+            {
+                return Ok(None);
+            }
+            selection.add_path(path, extent)?;
+        }
+        for (path, file) in &last.linked {
+            let stamp = root.metadata(path).map(|metadata| metadata.stamp).ok();
+            if !file.is_stable || stamp != Some(file.stamp) {
+                selection.add_path(path, SelectionExtent::Itself)?;
+            }
+        }
         if selection.is_empty() {
-            return Ok(Some(unchanged(last.tree)));
+            return Ok(Some(RecordReport {
+                tree: last.tree,
+                files: 0,
+                read: 0,
+                read_bytes: 0,
+                written: 0,
+                written_bytes: 0,
+                omitted: Vec::new(),
+                omitted_total: 0,
+            }));
         }
         let cache = LazyCache::new(directory, last.fingerprint);
         let mut walk = self.walk(root, options, &cache)?;
         walk.watch = Some(&mut last.watch);
         let place = UpdatePosition { above: &SnapshotIgnoreRules::default(), depth: 0 };
         let base = BaseTree::Record(last.tree);
-        let walked = RecordUpdate { store: self, walk: &mut walk }.directory(
-            Path::new(""),
-            base,
-            &selection,
-            place,
-        )?;
+        let walked = walk.update_directory(Path::new(""), base, &selection, place)?;
         let linked = std::mem::take(&mut walk.linked);
         let report = walk.finish(walked)?;
         for (path, stamp) in linked {
@@ -135,63 +163,4 @@ impl SnapshotStore {
         last.tree = report.tree;
         Ok(Some(report))
     }
-}
-
-/// Returns the paths to record again. Returns `None` if these are not known, or everything.
-fn select_changes(
-    root: &Root,
-    changes: &WatchedChanges,
-    linked: &BTreeMap<PathBuf, LinkedFile>,
-) -> Result<Option<PathSelection>, RecordError> {
-    let mut selection = PathSelection::default();
-    let paths = changes
-        .trees
-        .iter()
-        .map(|path| (path, SelectionExtent::Beneath))
-        .chain(changes.names.keys().map(|path| (path, SelectionExtent::Itself)));
-    for (path, extent) in paths {
-        // These names change how the whole directory is recorded.
-        if path.file_name().is_some_and(|name| name == ".gitignore" || name == ".git") {
-            let parent = parent_of(path);
-            if parent.as_os_str().is_empty() {
-                return Ok(None);
-            }
-            selection.add_path(parent, SelectionExtent::Beneath)?;
-        }
-        // A file was written after its name had gone. It may have another name.
-        if changes.names.get(path) == Some(&NameChange::Changed) && is_absent(root, path) {
-            return Ok(None);
-        }
-        selection.add_path(path, extent)?;
-    }
-    for (path, file) in linked {
-        let stamp = root.metadata(path).map(|metadata| metadata.stamp).ok();
-        if !file.is_stable || stamp != Some(file.stamp) {
-            selection.add_path(path, SelectionExtent::Itself)?;
-        }
-    }
-    Ok(Some(selection))
-}
-
-fn is_absent(root: &Root, path: &Path) -> bool {
-    matches!(root.metadata(path), Err(RootError::NotFound { .. }))
-}
-
-fn unchanged(tree: TreeId) -> RecordReport {
-    let RecordCounts { files, read, read_bytes, left_out, left_out_total } =
-        RecordCounts::default();
-    RecordReport {
-        tree,
-        files,
-        read,
-        read_bytes,
-        written: 0,
-        written_bytes: 0,
-        omitted: left_out,
-        omitted_total: left_out_total,
-    }
-}
-
-fn stamped_now(directory: &Path) -> Result<i128, SnapshotStoreError> {
-    now_ns(&directory.join("clock")).map_err(SnapshotStoreError::io("stamp a file"))
 }

@@ -23,10 +23,12 @@ use crate::id::{ContentId, ObjectId, TreeId};
 use crate::limits::{DEPTH_MAX, LEFT_OUT_LISTED_MAX};
 use crate::objects::ObjectWriter;
 use crate::state::{OmissionReason, OmittedEntry, RecordedFile};
+use crate::store::SnapshotStore;
 use crate::tree::{SET_ID, TreeNode, TreeObject, is_git};
 
 /// A record in progress.
 pub(super) struct RecordWalk<'a> {
+    pub(super) store: &'a SnapshotStore,
     pub(super) root: &'a Root,
     pub(super) options: &'a RecordOptions,
     pub(super) excluded: Gitignore,
@@ -121,13 +123,58 @@ impl<'a> RecordWalk<'a> {
         }
         match kind {
             InodeKind::Regular => self.file(frame, path, seen),
-            InodeKind::Directory => self.subdirectory(frame, path, seen),
+            InodeKind::Directory => {
+                if frame.depth >= DEPTH_MAX {
+                    return Ok(Some(self.omit_entry(path, seen, OmissionReason::TooDeep)));
+                }
+                if frame.rules.ignore(self.root, &path, GitignoreKind::Directory) {
+                    // An oversized directory is counted again only when a name in it appears or
+                    // disappears.
+                    if let Some(watch) = &mut self.watch
+                        && let Ok(directory) = OpenDirectory::open(self.root, &path)
+                    {
+                        watch.add_directory(directory.handle.as_fd(), &path);
+                    }
+                    let stamp = seen.observed.metadata.stamp;
+                    let cached = frame.cached;
+                    let known = cached.and_then(|it| self.cache.known(it, &seen.name, &stamp));
+                    let was_oversized = known == Some(CachedContent::Oversized);
+                    if was_oversized || is_oversized(self.root, &path, self.options, &self.hidden) {
+                        if let Some(fresh) = &mut self.fresh
+                            && !was_oversized
+                        {
+                            fresh.mark_changed();
+                        }
+                        frame.cache_entry(seen, stamp, CachedContent::Oversized);
+                        return Ok(Some(self.omit_entry(path, seen, OmissionReason::Ignored)));
+                    }
+                }
+                let walked = self.directory(&path, &frame.rules, frame.depth + 1)?;
+                Ok(self.directory_node(walked, path, seen))
+            }
             InodeKind::Symlink => Ok(Some(TreeNode::Link { target: seen.target.clone() })),
             InodeKind::Fifo
             | InodeKind::Socket
             | InodeKind::CharDevice
             | InodeKind::BlockDevice
             | InodeKind::Unknown => Ok(Some(self.omit_entry(path, seen, OmissionReason::Special))),
+        }
+    }
+
+    /// Returns the entry of a directory that was recorded; `None` if it does not exist any more.
+    pub(super) fn directory_node(
+        &mut self,
+        walked: WalkedDirectory,
+        path: PathBuf,
+        seen: &RecordWalkEntry,
+    ) -> Option<TreeNode> {
+        match walked {
+            WalkedDirectory::Tree(tree) => {
+                let mode = seen.observed.metadata.stamp.permissions();
+                Some(TreeNode::Directory { mode, tree })
+            }
+            WalkedDirectory::Gone => None,
+            WalkedDirectory::Not(reason) => Some(self.omit_entry(path, seen, reason)),
         }
     }
 
@@ -182,7 +229,27 @@ impl<'a> RecordWalk<'a> {
         if is_git(name) || is_temporary(name) || self.hidden.contains_path(&path.join(name)) {
             return Ok(None);
         }
-        stat_entry(directory, path, name)
+        let failed = |errno| match errno {
+            // The directory can be listed, but its entries cannot be accessed.
+            Errno::ACCESS => RootError::Denied { path: path.to_path_buf() },
+            errno => RootError::Io { path: path.join(name), source: errno.into() },
+        };
+        let observed = match directory.entry_metadata(name) {
+            Ok(Some(observed)) => observed,
+            // A name that is too long cannot exist.
+            Ok(None) | Err(Errno::NAMETOOLONG) => return Ok(None),
+            Err(errno) => return Err(failed(errno)),
+        };
+        let mut target = OsString::new();
+        if observed.metadata.kind == InodeKind::Symlink {
+            match directory.read_link(name) {
+                Ok(found) => target = found,
+                // It was removed or replaced; the next record will see it.
+                Err(Errno::NOENT | Errno::INVAL) => return Ok(None),
+                Err(errno) => return Err(failed(errno)),
+            }
+        }
+        Ok(Some(RecordWalkEntry { name: name.to_owned(), observed, target }))
     }
 
     fn file(
@@ -210,19 +277,10 @@ impl<'a> RecordWalk<'a> {
             frame.cache_entry(seen, stamp, CachedContent::Content(content));
             return Ok(Some(TreeNode::File(file_state(content, &seen.observed))));
         }
-        self.read(frame, path, seen)
-    }
-
-    fn read(
-        &mut self,
-        frame: &mut DirectoryFrame<'a>,
-        path: PathBuf,
-        seen: &RecordWalkEntry,
-    ) -> Result<Option<TreeNode>, RecordError> {
         if let Some(fresh) = &mut self.fresh {
             fresh.mark_changed();
         }
-        match file_read::read_file(self.root, &path, self.options.file_bytes_max)? {
+        match file_read::read_file(self.root, &path, file_bytes_max)? {
             FileReadResult::Gone => Ok(None),
             FileReadResult::Omitted(reason) => Ok(Some(self.omit_entry(path, seen, reason))),
             FileReadResult::Whole { bytes, stamp, owner } => {
@@ -235,60 +293,6 @@ impl<'a> RecordWalk<'a> {
                 Ok(Some(TreeNode::File(file_state(content, &observed))))
             }
         }
-    }
-
-    fn subdirectory(
-        &mut self,
-        frame: &mut DirectoryFrame<'a>,
-        path: PathBuf,
-        seen: &RecordWalkEntry,
-    ) -> Result<Option<TreeNode>, RecordError> {
-        if frame.depth >= DEPTH_MAX {
-            return Ok(Some(self.omit_entry(path, seen, OmissionReason::TooDeep)));
-        }
-        if frame.rules.ignore(self.root, &path, GitignoreKind::Directory)
-            && self.is_known_oversized(frame, &path, seen)
-        {
-            return Ok(Some(self.omit_entry(path, seen, OmissionReason::Ignored)));
-        }
-        match self.directory(&path, &frame.rules, frame.depth + 1)? {
-            WalkedDirectory::Tree(tree) => {
-                let mode = seen.observed.metadata.stamp.permissions();
-                Ok(Some(TreeNode::Directory { mode, tree }))
-            }
-            WalkedDirectory::Gone => Ok(None),
-            WalkedDirectory::Not(reason) => Ok(Some(self.omit_entry(path, seen, reason))),
-        }
-    }
-
-    /// Returns whether an ignored directory exceeds the limits. If it did, it is counted again only
-    /// when a name in it appears or disappears.
-    fn is_known_oversized(
-        &mut self,
-        frame: &mut DirectoryFrame<'a>,
-        path: &Path,
-        seen: &RecordWalkEntry,
-    ) -> bool {
-        // Its own names decide when it is counted again.
-        if let Some(watch) = &mut self.watch
-            && let Ok(directory) = OpenDirectory::open(self.root, path)
-        {
-            watch.add_directory(directory.handle.as_fd(), path);
-        }
-        let stamp = seen.observed.metadata.stamp;
-        let known = frame.cached.and_then(|cached| self.cache.known(cached, &seen.name, &stamp));
-        if known == Some(CachedContent::Oversized) {
-            frame.cache_entry(seen, stamp, CachedContent::Oversized);
-            return true;
-        }
-        if !is_oversized(self.root, path, self.options, &self.hidden) {
-            return false;
-        }
-        frame.cache_entry(seen, stamp, CachedContent::Oversized);
-        if let Some(fresh) = &mut self.fresh {
-            fresh.mark_changed();
-        }
-        true
     }
 
     pub(super) fn omit_entry(
@@ -318,34 +322,6 @@ impl DirectoryFrame<'_> {
     fn cache_entry(&mut self, seen: &RecordWalkEntry, stamp: InodeStamp, known: CachedContent) {
         self.remembered.push(CachedEntry { name: seen.name.clone(), stamp, known });
     }
-}
-
-fn stat_entry(
-    directory: &OpenDirectory,
-    path: &Path,
-    name: &OsStr,
-) -> Result<Option<RecordWalkEntry>, RootError> {
-    let failed = |errno| match errno {
-        // The directory can be listed, but its entries cannot be accessed.
-        Errno::ACCESS => RootError::Denied { path: path.to_path_buf() },
-        errno => RootError::Io { path: path.join(name), source: errno.into() },
-    };
-    let observed = match directory.entry_metadata(name) {
-        Ok(Some(observed)) => observed,
-        // A name that is too long cannot exist.
-        Ok(None) | Err(Errno::NAMETOOLONG) => return Ok(None),
-        Err(errno) => return Err(failed(errno)),
-    };
-    let mut target = OsString::new();
-    if observed.metadata.kind == InodeKind::Symlink {
-        match directory.read_link(name) {
-            Ok(found) => target = found,
-            // It was removed or replaced; the next record will see it.
-            Err(Errno::NOENT | Errno::INVAL) => return Ok(None),
-            Err(errno) => return Err(failed(errno)),
-        }
-    }
-    Ok(Some(RecordWalkEntry { name: name.to_owned(), observed, target }))
 }
 
 /// Classifies why a directory could not be listed. A concurrent change of the directory is not an

@@ -178,7 +178,7 @@ impl SnapshotStore {
         }
         let plan = RestorePlan::plan_restore(self, root, composed, overwrite)?;
         plan.verify(self)?;
-        RestoreExecutor::new(self, root).run_plan(plan, steps_max)
+        RestoreExecutor::run_plan(self, root, plan, steps_max)
     }
 }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use haft_sandbox::{InodeKind, Root};
 
-use super::present::{self, PresentEntry, PresentState};
+use super::present::{self, PresentState};
 use super::{OverwritePolicy, RestoreReport, SkipReason, SkippedPath};
 use crate::compose::{ComposedChanges, PathHistory};
 use crate::conflict::{RestoreConflict, RestoreConflictReason};
@@ -34,19 +34,26 @@ pub(super) struct RestorePlan {
 
 /// One change of the file system.
 #[derive(Debug)]
-pub(super) enum RestoreStep {
+pub(super) struct RestoreStep {
+    pub(super) path: PathBuf,
+    pub(super) action: RestoreAction,
+}
+
+/// The change of a path.
+#[derive(Debug)]
+pub(super) enum RestoreAction {
     /// Removes anything but a directory.
-    Remove { path: PathBuf, expected: ExpectedEntry },
+    Remove { expected: ExpectedEntry },
     /// Removes an empty directory.
-    RemoveDirectory { path: PathBuf, emptiness: EmptinessRequirement },
+    RemoveDirectory { emptiness: EmptinessRequirement },
     /// Creates a directory in which the owner can work.
-    MakeDirectory { path: PathBuf, mode: u32 },
+    MakeDirectory { mode: u32 },
     /// Writes a file.
-    Write { path: PathBuf, file: RecordedFile, expected: ExpectedEntry },
+    Write { file: RecordedFile, expected: ExpectedEntry },
     /// Creates a link.
-    Link { path: PathBuf, target: PathBuf, expected: ExpectedEntry },
+    Link { target: PathBuf, expected: ExpectedEntry },
     /// Changes a file's permission bits.
-    Mode { path: PathBuf, file: RecordedFile, expected: ExpectedEntry },
+    Mode { file: RecordedFile, expected: ExpectedEntry },
 }
 
 /// The expected state before a step.
@@ -118,38 +125,84 @@ impl RestorePlan {
         for (path, revision) in composed.histories() {
             planning.plan_path(path, revision)?;
         }
-        planning.finish()
+        // If a directory is replaced, the plan must also remove everything in it.
+        let mut pending = planning.emptied;
+        while let Some(directory) = pending.pop() {
+            for entry in root.list(&directory)? {
+                let path = directory.join(&entry.name);
+                if !planning.removed.contains(&path) {
+                    let reason = RestoreConflictReason::Obstructed;
+                    planning.conflicts.push(RestoreConflict { path, reason });
+                } else if entry.kind == InodeKind::Directory {
+                    pending.push(path);
+                }
+            }
+        }
+        let mut conflicts = planning.conflicts;
+        if !conflicts.is_empty() {
+            conflicts.sort_by(|a, b| a.path.cmp(&b.path));
+            conflicts.dedup_by(|a, b| a.path == b.path);
+            return Err(RestoreError::Conflicts { conflicts });
+        }
+        let mut plan = planning.plan;
+        // An interrupted restore may have opened directories to work in them that are unchanged
+        // between the records.
+        let parents: BTreeSet<&Path> = plan.paths.iter().map(|path| parent_of(path)).collect();
+        for parent in parents {
+            if parent == Path::new("") || plan.final_modes.contains_key(parent) {
+                continue;
+            }
+            let PresentState::Found(found) = present::inspect_path(root, parent, &[])? else {
+                continue;
+            };
+            let Some(state) = composed.state_before(store, parent)? else { continue };
+            if let PathState::Directory { mode } = state
+                && found.is_interrupted_state(&state)
+                && !found.matches_state(&state)
+            {
+                plan.final_modes.insert(parent.to_path_buf(), mode);
+            }
+        }
+        // The contents of a directory are removed before it.
+        planning.removals.reverse();
+        for RestoreStep { path, action } in &planning.removals {
+            let RestoreAction::RemoveDirectory { emptiness: EmptinessRequirement::Preferred } =
+                action
+            else {
+                continue;
+            };
+            // An unreadable directory is noticed when it is removed.
+            let Ok(entries) = root.list(path) else { continue };
+            let is_kept = entries.iter().any(|entry| {
+                let path = path.join(&entry.name);
+                !planning.removed.contains(&path) || plan.kept_directories.contains(&path)
+            });
+            if is_kept {
+                plan.kept_directories.insert(path.clone());
+            }
+        }
+        plan.steps = planning.removals;
+        plan.steps.append(&mut planning.creations);
+        Ok(plan)
     }
 
     /// Returns the result that this plan would have.
     pub(super) fn into_preview(self) -> RestoreReport {
         let mut outcome = self.outcome;
-        for step in self.steps {
-            let path = match step {
-                RestoreStep::RemoveDirectory { path, .. }
-                    if self.kept_directories.contains(&path) =>
-                {
+        for RestoreStep { path, action } in self.steps {
+            match action {
+                RestoreAction::RemoveDirectory { .. } if self.kept_directories.contains(&path) => {
                     let reason = SkipReason::NotEmpty;
                     outcome.skipped.push(SkippedPath { path, reason });
                     continue;
                 }
-                RestoreStep::Remove { path, .. } | RestoreStep::RemoveDirectory { path, .. } => {
+                RestoreAction::Remove { .. } | RestoreAction::RemoveDirectory { .. } => {
                     outcome.removed += 1;
-                    path
                 }
-                RestoreStep::MakeDirectory { path, .. } => {
-                    outcome.created_directories += 1;
-                    path
-                }
-                RestoreStep::Write { path, .. } | RestoreStep::Link { path, .. } => {
-                    outcome.written += 1;
-                    path
-                }
-                RestoreStep::Mode { path, .. } => {
-                    outcome.changed_modes += 1;
-                    path
-                }
-            };
+                RestoreAction::MakeDirectory { .. } => outcome.created_directories += 1,
+                RestoreAction::Write { .. } | RestoreAction::Link { .. } => outcome.written += 1,
+                RestoreAction::Mode { .. } => outcome.changed_modes += 1,
+            }
             outcome.paths.insert(path);
         }
         // The bits of a new directory are set when it is created.
@@ -162,23 +215,22 @@ impl RestorePlan {
 
     /// Returns every path at which content will be overwritten or removed.
     pub(super) fn overwritten_paths(&self) -> Vec<PathBuf> {
-        let overwritten = |step: &RestoreStep| match step {
-            RestoreStep::Remove { path, .. } => Some(path.clone()),
-            RestoreStep::Write { path, expected, .. }
-            | RestoreStep::Link { path, expected, .. } => {
-                (!matches!(expected, ExpectedEntry::Absent)).then(|| path.clone())
+        let is_overwriting = |step: &&RestoreStep| match &step.action {
+            RestoreAction::Remove { .. } => true,
+            RestoreAction::Write { expected, .. } | RestoreAction::Link { expected, .. } => {
+                !matches!(expected, ExpectedEntry::Absent)
             }
-            RestoreStep::RemoveDirectory { .. }
-            | RestoreStep::MakeDirectory { .. }
-            | RestoreStep::Mode { .. } => None,
+            RestoreAction::RemoveDirectory { .. }
+            | RestoreAction::MakeDirectory { .. }
+            | RestoreAction::Mode { .. } => false,
         };
-        self.steps.iter().filter_map(overwritten).collect()
+        self.steps.iter().filter(is_overwriting).map(|step| step.path.clone()).collect()
     }
 
     /// Verifies that all content to write is in the store.
     pub(super) fn verify(&self, store: &SnapshotStore) -> Result<(), SnapshotStoreError> {
         for step in &self.steps {
-            if let RestoreStep::Write { file, .. } = step {
+            if let RestoreAction::Write { file, .. } = &step.action {
                 store.content(file.content, file.size_bytes)?;
             }
         }
@@ -198,19 +250,35 @@ impl RestorePlanner<'_> {
             return Ok(());
         }
         self.plan.paths.push(path.clone());
-        let files: Vec<&RecordedFile> = revision.states().filter_map(as_file).collect();
-        let present = present::inspect_path(self.root, &path, &files)?;
-        if let Some(left_out) = self.left_out(revision) {
-            if !self.is_known_before(&path, &present, revision) {
-                self.skip_path(path, &present, revision, left_out);
-                return Ok(());
-            }
-            if present.is_directory() && self.outgrown.as_deref() == Some(path.as_path()) {
-                let reason = SkipReason::Outgrown;
-                self.plan.outcome.skipped.push(SkippedPath { path: path.clone(), reason });
+        let mut files: Vec<&RecordedFile> = Vec::new();
+        for state in revision.states() {
+            if let Some(PathState::File(file)) = state {
+                files.push(file);
             }
         }
-        if is_done(&present, revision.first_state()) {
+        let present = present::inspect_path(self.root, &path, &files)?;
+        if let Some(left_out) = self.left_out(&path, &present, revision) {
+            let is_gone = matches!(present, PresentState::Absent | PresentState::Beneath(_));
+            if is_gone && revision.first_state().is_none() {
+                self.plan.outcome.unchanged += 1;
+            } else {
+                let reason = match is_gone {
+                    true => SkipReason::Gone(left_out.reason),
+                    false => SkipReason::NotRecorded(left_out.reason),
+                };
+                self.plan.outcome.skipped.push(SkippedPath { path: path.clone(), reason });
+            }
+            self.skipped_path = Some(path);
+            return Ok(());
+        }
+        let is_done = match (&present, revision.first_state()) {
+            (PresentState::Absent | PresentState::Beneath(_), None) => true,
+            (PresentState::Found(found), Some(to)) => found.matches_state(to),
+            (PresentState::Absent | PresentState::Beneath(_), Some(_))
+            | (PresentState::Found(_), None)
+            | (PresentState::Unknown, _) => false,
+        };
+        if is_done {
             self.plan.outcome.unchanged += 1;
             return Ok(());
         }
@@ -226,73 +294,62 @@ impl RestorePlanner<'_> {
             self.conflicts.push(conflict);
             return Ok(());
         }
-        match revision.first_state() {
-            None => self.remove(path, present),
-            Some(to) => self.plan_change(path, present, to.clone())?,
+        if let Some(to) = revision.first_state() {
+            return self.plan_change(path, present, to.clone());
         }
+        self.removed.insert(path.clone());
+        let expected = expected(&present);
+        let action = match &present {
+            // A path below a replaced one is already removed.
+            PresentState::Absent | PresentState::Beneath(_) => return Ok(()),
+            PresentState::Found(found) if found.is_directory() => {
+                RestoreAction::RemoveDirectory { emptiness: EmptinessRequirement::Preferred }
+            }
+            PresentState::Found(_) | PresentState::Unknown => RestoreAction::Remove { expected },
+        };
+        self.removals.push(RestoreStep { path, action });
         Ok(())
     }
 
-    /// Returns the omitted state of a path, if it means that the path is left alone.
-    fn left_out(&self, revision: &PathHistory) -> Option<OmittedEntry> {
+    /// Returns the omitted state of a path, if it means that the path is left alone. A path is restored
+    /// although its last state is unknown if it was removed, or if it is, or is in, a directory that
+    /// became too large. The earlier contents of such a directory are known.
+    fn left_out(
+        &mut self,
+        path: &Path,
+        present: &PresentState,
+        revision: &PathHistory,
+    ) -> Option<OmittedEntry> {
         let (from, to) = (revision.last_state(), revision.first_state());
         if let Some(PathState::Omitted(to)) = to {
             return Some(*to);
         }
         let Some(PathState::Omitted(from)) = from else { return None };
-        let is_forced =
-            self.overwrite == OverwritePolicy::Force && from.kind != InodeKind::Directory;
-        let stays = from.reason.is_intentional() || (to.is_none() && !is_forced);
-        stays.then_some(*from)
-    }
-
-    /// Returns whether a path is restored although its last state is unknown: because it was
-    /// removed, or because it is, or is in, a directory that became too large. The earlier contents
-    /// of such a directory are known.
-    fn is_known_before(
-        &mut self,
-        path: &Path,
-        present: &PresentState,
-        revision: &PathHistory,
-    ) -> bool {
-        let (from, to) = (revision.last_state(), revision.first_state());
-        let (Some(PathState::Omitted(from)), Some(to)) = (from, to) else { return false };
-        if matches!(to, PathState::Omitted(_)) {
-            return false;
+        let Some(to) = to else {
+            let is_forced =
+                self.overwrite == OverwritePolicy::Force && from.kind != InodeKind::Directory;
+            return (from.reason.is_intentional() || !is_forced).then_some(*from);
+        };
+        if !from.reason.is_intentional() {
+            return None;
         }
         let is_beneath = self.outgrown.as_ref().is_some_and(|above| path.starts_with(above));
-        let is_directory = matches!(to, PathState::Directory { .. });
         if from.reason == OmissionReason::Ignored
-            && is_directory
             && from.kind == InodeKind::Directory
+            && matches!(to, PathState::Directory { .. })
         {
             if !is_beneath {
                 self.outgrown = Some(path.to_path_buf());
+                if present.is_directory() {
+                    let reason = SkipReason::Outgrown;
+                    let path = path.to_path_buf();
+                    self.plan.outcome.skipped.push(SkippedPath { path, reason });
+                }
             }
-            return true;
+            return None;
         }
-        is_beneath || matches!(present, PresentState::Absent)
-    }
-
-    /// Skips a path of which too little is known.
-    fn skip_path(
-        &mut self,
-        path: PathBuf,
-        present: &PresentState,
-        revision: &PathHistory,
-        left_out: OmittedEntry,
-    ) {
-        let is_gone = matches!(present, PresentState::Absent | PresentState::Beneath(_));
-        if is_gone && revision.first_state().is_none() {
-            self.plan.outcome.unchanged += 1;
-        } else {
-            let reason = match is_gone {
-                true => SkipReason::Gone(left_out.reason),
-                false => SkipReason::NotRecorded(left_out.reason),
-            };
-            self.plan.outcome.skipped.push(SkippedPath { path: path.clone(), reason });
-        }
-        self.skipped_path = Some(path);
+        let is_known = is_beneath || matches!(present, PresentState::Absent);
+        (!is_known).then_some(*from)
     }
 
     /// Returns why a path cannot change from its current to its new state.
@@ -314,19 +371,27 @@ impl RestorePlanner<'_> {
         if self.overwrite == OverwritePolicy::Force {
             return None;
         }
+        let is_directory = |state: &PathState| matches!(state, PathState::Directory { .. });
         let reason = match present {
-            _ if revision.has_foreign_change() => RestoreConflictReason::ChangedBetween,
+            _ if revision.has_foreign_change => RestoreConflictReason::ChangedBetween,
             PresentState::Absent | PresentState::Beneath(_) => match from {
                 None | Some(PathState::Omitted(_)) => return None,
                 Some(_) if revision.states().any(|state| state.is_none()) => return None,
                 // An interrupted restore had removed it to replace it with a directory, or the
                 // reverse.
-                Some(from) if to.is_some_and(|to| is_swap(from, to)) => return None,
+                Some(from) if to.is_some_and(|to| is_directory(from) != is_directory(to)) => {
+                    return None;
+                }
                 Some(_) => RestoreConflictReason::ChangedSince,
             },
             PresentState::Unknown => RestoreConflictReason::Unreadable,
             PresentState::Found(found) => match from {
-                _ if revision.states().any(|state| is_known(found, state)) => return None,
+                _ if revision.states().flatten().any(|state| {
+                    found.matches_state(state) || found.is_interrupted_state(state)
+                }) =>
+                {
+                    return None;
+                }
                 // It was in a directory that became too large, so it is unknown who changed it.
                 Some(PathState::Omitted(left_out)) if left_out.reason.is_intentional() => {
                     return None;
@@ -340,82 +405,13 @@ impl RestorePlanner<'_> {
         Some(RestoreConflict { path: path.to_path_buf(), reason })
     }
 
-    fn remove(&mut self, path: PathBuf, present: PresentState) {
-        self.removed.insert(path.clone());
-        let step = match &present {
-            // A path below a replaced one is already removed.
-            PresentState::Absent | PresentState::Beneath(_) => return,
-            PresentState::Found(found) if found.is_directory() => {
-                RestoreStep::RemoveDirectory { path, emptiness: EmptinessRequirement::Preferred }
-            }
-            PresentState::Found(_) | PresentState::Unknown => {
-                RestoreStep::Remove { path, expected: expected(&present) }
-            }
-        };
-        self.removals.push(step);
-    }
-
     fn plan_change(
         &mut self,
         path: PathBuf,
         present: PresentState,
         to: PathState,
     ) -> Result<(), RestoreError> {
-        self.require_parents(&path)?;
-        let mut expected = expected(&present);
-        if let PresentState::Found(found) = &present {
-            match &to {
-                PathState::Directory { mode } if found.is_directory() => {
-                    self.plan.final_modes.insert(path.clone(), *mode);
-                    self.made.insert(path);
-                    return Ok(());
-                }
-                PathState::File(file) if found.has_content(file) => {
-                    self.creations.push(RestoreStep::Mode { path, file: *file, expected });
-                    return Ok(());
-                }
-                PathState::File(_) | PathState::Link { .. } if found.is_directory() => {
-                    self.emptied.push(path.clone());
-                    let emptiness = EmptinessRequirement::Required;
-                    self.removals
-                        .push(RestoreStep::RemoveDirectory { path: path.clone(), emptiness });
-                    expected = ExpectedEntry::Absent;
-                }
-                PathState::File(_)
-                | PathState::Link { .. }
-                | PathState::Directory { .. }
-                | PathState::Omitted(_) => {}
-            }
-        }
-        match to {
-            PathState::File(file) => {
-                self.creations.push(RestoreStep::Write { path, file, expected })
-            }
-            PathState::Link { target } => {
-                self.creations.push(RestoreStep::Link { path, target, expected })
-            }
-            PathState::Directory { mode } => {
-                // The inaccessible entry may be this very directory.
-                if matches!(expected, ExpectedEntry::Unchanged(_)) {
-                    self.removals.push(RestoreStep::Remove { path: path.clone(), expected });
-                }
-                self.make_directory(path, mode);
-            }
-            // It was skipped before anything was inspected.
-            PathState::Omitted(_) => {}
-        }
-        Ok(())
-    }
-
-    fn make_directory(&mut self, path: PathBuf, mode: u32) {
-        if self.made.insert(path.clone()) {
-            self.plan.final_modes.insert(path.clone(), mode);
-            self.creations.push(RestoreStep::MakeDirectory { path, mode });
-        }
-    }
-
-    /// Plans to create the parents of a path that are in both records but no longer exist.
-    fn require_parents(&mut self, path: &Path) -> Result<(), RestoreError> {
+        // Parents that are in both records but no longer exist are created again.
         let mut missing = Vec::new();
         for above in path.ancestors().skip(1).take_while(|above| *above != Path::new("")) {
             if self.made.contains(above)
@@ -431,112 +427,62 @@ impl RestorePlanner<'_> {
                 self.make_directory(above.to_path_buf(), mode);
             }
         }
-        Ok(())
-    }
-
-    fn finish(mut self) -> Result<RestorePlan, RestoreError> {
-        for path in std::mem::take(&mut self.emptied) {
-            self.require_empty(&path)?;
-        }
-        if !self.conflicts.is_empty() {
-            self.conflicts.sort_by(|a, b| a.path.cmp(&b.path));
-            self.conflicts.dedup_by(|a, b| a.path == b.path);
-            return Err(RestoreError::Conflicts { conflicts: self.conflicts });
-        }
-        self.close_interim()?;
-        self.find_kept_directories();
-        // The contents of a directory are removed before it.
-        self.removals.reverse();
-        self.plan.steps.append(&mut self.removals);
-        self.plan.steps.append(&mut self.creations);
-        Ok(self.plan)
-    }
-
-    /// Finds directories that cannot be removed because of a path in them that stays.
-    fn find_kept_directories(&mut self) {
-        // The contents of a directory come before it.
-        for step in self.removals.iter().rev() {
-            let RestoreStep::RemoveDirectory { path, emptiness: EmptinessRequirement::Preferred } =
-                step
-            else {
-                continue;
-            };
-            let staying = &self.plan.kept_directories;
-            let goes = |path: PathBuf| self.removed.contains(&path) && !staying.contains(&path);
-            // An unreadable directory is noticed when it is removed.
-            let Ok(entries) = self.root.list(path) else { continue };
-            if !entries.iter().all(|entry| goes(path.join(&entry.name))) {
-                self.plan.kept_directories.insert(path.clone());
-            }
-        }
-    }
-
-    /// Finds paths that would be lost if the directory at `path` were replaced.
-    fn require_empty(&mut self, path: &Path) -> Result<(), RestoreError> {
-        let mut pending = vec![path.to_path_buf()];
-        while let Some(directory) = pending.pop() {
-            for entry in self.root.list(&directory)? {
-                let path = directory.join(&entry.name);
-                if !self.removed.contains(&path) {
-                    self.conflicts
-                        .push(RestoreConflict { path, reason: RestoreConflictReason::Obstructed });
-                } else if entry.kind == InodeKind::Directory {
-                    pending.push(path);
+        let mut expected = expected(&present);
+        if let PresentState::Found(found) = &present {
+            match &to {
+                PathState::Directory { mode } if found.is_directory() => {
+                    self.plan.final_modes.insert(path.clone(), *mode);
+                    self.made.insert(path);
+                    return Ok(());
                 }
+                PathState::File(file) if found.has_content(file) => {
+                    let action = RestoreAction::Mode { file: *file, expected };
+                    self.creations.push(RestoreStep { path, action });
+                    return Ok(());
+                }
+                PathState::File(_) | PathState::Link { .. } if found.is_directory() => {
+                    self.emptied.push(path.clone());
+                    let emptiness = EmptinessRequirement::Required;
+                    let action = RestoreAction::RemoveDirectory { emptiness };
+                    self.removals.push(RestoreStep { path: path.clone(), action });
+                    expected = ExpectedEntry::Absent;
+                }
+                PathState::File(_)
+                | PathState::Link { .. }
+                | PathState::Directory { .. }
+                | PathState::Omitted(_) => {}
             }
+        }
+        match to {
+            PathState::File(file) => {
+                let action = RestoreAction::Write { file, expected };
+                self.creations.push(RestoreStep { path, action });
+            }
+            PathState::Link { target } => {
+                let action = RestoreAction::Link { target, expected };
+                self.creations.push(RestoreStep { path, action });
+            }
+            PathState::Directory { mode } => {
+                // The inaccessible entry may be this very directory.
+                if matches!(expected, ExpectedEntry::Unchanged(_)) {
+                    let action = RestoreAction::Remove { expected };
+                    self.removals.push(RestoreStep { path: path.clone(), action });
+                }
+                self.make_directory(path, mode);
+            }
+            // It was skipped before anything was inspected.
+            PathState::Omitted(_) => {}
         }
         Ok(())
     }
 
-    /// Finds directories, unchanged between the records, that an interrupted restore has opened to
-    /// work in them.
-    fn close_interim(&mut self) -> Result<(), RestoreError> {
-        let parents: BTreeSet<&Path> = self.plan.paths.iter().map(|path| parent_of(path)).collect();
-        for parent in parents {
-            if parent == Path::new("") || self.plan.final_modes.contains_key(parent) {
-                continue;
-            }
-            let PresentState::Found(found) = present::inspect_path(self.root, parent, &[])? else {
-                continue;
-            };
-            let Some(state) = self.composed.state_before(self.store, parent)? else { continue };
-            if let PathState::Directory { mode } = state
-                && found.is_interrupted_state(&state)
-                && !found.matches_state(&state)
-            {
-                self.plan.final_modes.insert(parent.to_path_buf(), mode);
-            }
+    fn make_directory(&mut self, path: PathBuf, mode: u32) {
+        if self.made.insert(path.clone()) {
+            self.plan.final_modes.insert(path.clone(), mode);
+            let action = RestoreAction::MakeDirectory { mode };
+            self.creations.push(RestoreStep { path, action });
         }
-        Ok(())
     }
-}
-
-fn as_file(state: Option<&PathState>) -> Option<&RecordedFile> {
-    match state {
-        Some(PathState::File(file)) => Some(file),
-        Some(PathState::Link { .. } | PathState::Directory { .. } | PathState::Omitted(_))
-        | None => None,
-    }
-}
-
-fn is_done(present: &PresentState, to: Option<&PathState>) -> bool {
-    match (present, to) {
-        (PresentState::Absent | PresentState::Beneath(_), None) => true,
-        (PresentState::Found(found), Some(to)) => found.matches_state(to),
-        (PresentState::Absent | PresentState::Beneath(_), Some(_))
-        | (PresentState::Found(_), None)
-        | (PresentState::Unknown, _) => false,
-    }
-}
-
-fn is_known(found: &PresentEntry, state: Option<&PathState>) -> bool {
-    state.is_some_and(|state| found.matches_state(state) || found.is_interrupted_state(state))
-}
-
-/// Returns whether a path changes between a directory and another kind, which takes two steps.
-fn is_swap(from: &PathState, to: &PathState) -> bool {
-    let is_directory = |state: &PathState| matches!(state, PathState::Directory { .. });
-    is_directory(from) != is_directory(to)
 }
 
 fn expected(present: &PresentState) -> ExpectedEntry {

@@ -2,20 +2,16 @@
 //! size leaves the question open; links are not followed. The plan decides what follows.
 
 use std::ffi::OsString;
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use haft_sandbox::{InodeKind, Root, RootError};
 
 use crate::directory::{EntryMetadata, OpenDirectory, name_of, parent_of};
-use crate::id::ContentId;
+use crate::id::{ContentId, ObjectId};
 use crate::state::{PathState, RecordedFile};
 
 /// The bits that a directory's owner needs to work in it. A restore may add them temporarily.
 pub(super) const WORKING_BITS: u32 = 0o700;
-
-/// Bytes of a file that are hashed at once.
-const CHUNK_BYTES: usize = 128 * 1024;
 
 /// The current state of a path.
 #[derive(Debug)]
@@ -48,7 +44,10 @@ pub(super) fn inspect_path(
         Ok(directory) => directory,
         Err(RootError::NotFound { .. }) => return Ok(PresentState::Absent),
         Err(RootError::NotADirectory { .. } | RootError::Exchanged { .. }) => {
-            return Ok(PresentState::Beneath(obstacle(root, path)));
+            let mut above: Vec<&Path> = path.ancestors().skip(1).collect();
+            above.reverse();
+            let found = above.iter().find(|path| root.open_dir(path).is_err());
+            return Ok(PresentState::Beneath(found.unwrap_or(&parent_of(path)).to_path_buf()));
         }
         Err(RootError::Denied { .. }) => return Ok(PresentState::Unknown),
         Err(err) => return Err(err),
@@ -65,13 +64,29 @@ pub(super) fn inspect_path(
     let mut found = PresentEntry { observed, target: OsString::new(), content: None };
     match observed.metadata.kind {
         InodeKind::Symlink => found.target = directory.read_link(name).map_err(failed)?,
-        InodeKind::Regular => {
-            let size_bytes = observed.metadata.stamp.size_bytes;
-            if files.iter().any(|file| file.size_bytes == size_bytes) {
-                found.content = hash(root, path)?;
+        InodeKind::Regular
+            if files.iter().any(|file| file.size_bytes == observed.metadata.stamp.size_bytes) =>
+        {
+            match root.open_checked_file(path) {
+                Ok(open) => {
+                    let mut hasher = blake3::Hasher::new();
+                    hasher
+                        .update_reader(open.file)
+                        .map_err(|source| RootError::Io { path: path.to_path_buf(), source })?;
+                    found.content = Some(ContentId(ObjectId(*hasher.finalize().as_bytes())));
+                }
+                // A file that cannot be read matches no recorded state.
+                Err(
+                    RootError::Denied { .. }
+                    | RootError::NotFound { .. }
+                    | RootError::NotRegular { .. }
+                    | RootError::Exchanged { .. },
+                ) => {}
+                Err(err) => return Err(err),
             }
         }
-        InodeKind::Directory
+        InodeKind::Regular
+        | InodeKind::Directory
         | InodeKind::Fifo
         | InodeKind::Socket
         | InodeKind::CharDevice
@@ -127,39 +142,4 @@ impl PresentEntry {
     pub(super) fn is_directory(&self) -> bool {
         self.observed.metadata.kind == InodeKind::Directory
     }
-}
-
-/// Returns the first parent of `path` that is not a directory.
-fn obstacle(root: &Root, path: &Path) -> PathBuf {
-    let mut above: Vec<&Path> = path.ancestors().skip(1).collect();
-    above.reverse();
-    let found = above.iter().find(|path| root.open_dir(path).is_err());
-    found.unwrap_or(&parent_of(path)).to_path_buf()
-}
-
-/// Returns the hash of a file's bytes; `None` if they cannot be read, which matches no recorded
-/// state.
-fn hash(root: &Root, path: &Path) -> Result<Option<ContentId>, RootError> {
-    let mut file = match root.open_checked_file(path) {
-        Ok(open) => open.file,
-        Err(
-            RootError::Denied { .. }
-            | RootError::NotFound { .. }
-            | RootError::NotRegular { .. }
-            | RootError::Exchanged { .. },
-        ) => return Ok(None),
-        Err(err) => return Err(err),
-    };
-    let mut hasher = blake3::Hasher::new();
-    let mut buffer = vec![0; CHUNK_BYTES];
-    loop {
-        let count = file
-            .read(&mut buffer)
-            .map_err(|source| RootError::Io { path: path.to_path_buf(), source })?;
-        match buffer.get(..count) {
-            None | Some([]) => break,
-            Some(chunk) => hasher.update(chunk),
-        };
-    }
-    Ok(Some(ContentId(crate::id::ObjectId(*hasher.finalize().as_bytes()))))
 }

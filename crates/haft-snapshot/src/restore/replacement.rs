@@ -46,14 +46,7 @@ impl<'a> ReplacementTarget<'a> {
     pub(super) fn put(&self, expected: ExpectedEntry) -> Result<(), RestoreError> {
         let new = self.observed(OsStr::new(&self.temporary))?.ok_or_else(|| self.changed())?;
         // Most conflicts are found here, before any change is visible.
-        let placed = self.require(expected).and_then(|()| match expected {
-            ExpectedEntry::Absent => self.put_new(),
-            ExpectedEntry::Unchanged(seen) => self.exchange(&new, &seen),
-            // It could not be inspected, and the caller accepts its loss.
-            ExpectedEntry::Anything => {
-                self.rename(&self.temporary, self.name).map_err(self.failed())
-            }
-        });
+        let placed = self.require(expected).and_then(|()| self.place(&new, expected));
         if placed.is_err() && self.is_aside(&new) {
             self.discard();
         }
@@ -86,29 +79,36 @@ impl<'a> ReplacementTarget<'a> {
         self.take_away(&seen).map(|()| true)
     }
 
-    fn put_new(&self) -> Result<(), RestoreError> {
-        let mut placed = self.rename_to_nothing(&self.temporary, self.name);
-        if placed.is_err_and(is_unsupported) {
-            // A hard link does not replace an existing entry either.
-            let handle = &self.directory.handle;
-            placed = linkat(handle, &self.temporary, handle, self.name, AtFlags::empty());
-            if placed.is_ok() {
-                self.discard();
+    /// Puts the new entry in the place of the expected one.
+    fn place(&self, new: &EntryMetadata, expected: ExpectedEntry) -> Result<(), RestoreError> {
+        let seen = match expected {
+            ExpectedEntry::Unchanged(seen) => seen,
+            ExpectedEntry::Absent => {
+                let mut placed = self.rename_to_nothing(&self.temporary, self.name);
+                if placed.is_err_and(is_unsupported) {
+                    // A hard link does not replace an existing entry either.
+                    let handle = &self.directory.handle;
+                    placed = linkat(handle, &self.temporary, handle, self.name, AtFlags::empty());
+                    if placed.is_ok() {
+                        self.discard();
+                    }
+                }
+                if placed.is_err_and(|errno| errno == Errno::PERM || is_unsupported(errno)) {
+                    // This file system supports neither. The check a moment ago must be enough.
+                    placed = self.rename(&self.temporary, self.name);
+                }
+                return placed.map_err(|errno| match errno {
+                    Errno::EXIST => self.changed(),
+                    errno => self.failed()(errno),
+                });
             }
-        }
-        if placed.is_err_and(|errno| errno == Errno::PERM || is_unsupported(errno)) {
-            // This file system supports neither. The check a moment ago must be enough.
-            placed = self.rename(&self.temporary, self.name);
-        }
-        placed.map_err(|errno| match errno {
-            Errno::EXIST => self.changed(),
-            errno => self.failed()(errno),
-        })
-    }
-
-    /// Exchanges the new entry with the existing one. Removes the existing one if it is the
-    /// expected one; otherwise exchanges them back.
-    fn exchange(&self, new: &EntryMetadata, seen: &EntryMetadata) -> Result<(), RestoreError> {
+            // It could not be inspected, and the caller accepts its loss.
+            ExpectedEntry::Anything => {
+                return self.rename(&self.temporary, self.name).map_err(self.failed());
+            }
+        };
+        // The entries are exchanged. If the former one is not the expected one, they are exchanged
+        // back.
         match self.swap() {
             Ok(()) => {}
             Err(errno) if is_unsupported(errno) => {
@@ -117,7 +117,7 @@ impl<'a> ReplacementTarget<'a> {
             Err(Errno::NOENT) => return Err(self.changed()),
             Err(errno) => return Err(self.failed()(errno)),
         }
-        if self.is_aside(seen) {
+        if self.is_aside(&seen) {
             self.discard();
             return Ok(());
         }

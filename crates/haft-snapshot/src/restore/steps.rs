@@ -17,7 +17,7 @@ use rustix::fs::{
 };
 use rustix::io::{self, Errno};
 
-use super::plan::{EmptinessRequirement, ExpectedEntry, RestorePlan, RestoreStep};
+use super::plan::{EmptinessRequirement, RestoreAction, RestorePlan, RestoreStep};
 use super::present::WORKING_BITS;
 use super::replacement::{ReplacementTarget, temporary_name};
 use super::{RestoreReport, SkipReason, SkippedPath};
@@ -39,174 +39,165 @@ pub(super) struct RestoreExecutor<'a> {
 }
 
 impl<'a> RestoreExecutor<'a> {
-    pub(super) fn new(store: &'a SnapshotStore, root: &'a Root) -> RestoreExecutor<'a> {
-        let (outcome, closing, touched) =
-            (RestoreReport::default(), BTreeMap::new(), BTreeSet::new());
-        RestoreExecutor { store, root, outcome, final_modes: closing, touched }
-    }
-
     /// Executes at most `steps_max` steps of the plan, in order.
     pub(super) fn run_plan(
-        mut self,
+        store: &'a SnapshotStore,
+        root: &'a Root,
         plan: RestorePlan,
         steps_max: usize,
     ) -> Result<RestoreReport, RestoreError> {
-        self.outcome = plan.outcome;
-        self.final_modes = plan.final_modes;
-        let planned: BTreeSet<PathBuf> = self.final_modes.keys().cloned().collect();
+        let planned: BTreeSet<PathBuf> = plan.final_modes.keys().cloned().collect();
+        // A killed restore may have left a temporary beside a path. A failure here occurs again,
+        // with its error, when the path is written.
         for path in &plan.paths {
-            self.remove_temporary(path);
+            let Ok(directory) = OpenDirectory::open(root, parent_of(path)) else { continue };
+            let temporary = temporary_name(path);
+            if let Err(Errno::ISDIR) = unlinkat(&directory.handle, &temporary, AtFlags::empty()) {
+                let _ = unlinkat(&directory.handle, &temporary, AtFlags::REMOVEDIR);
+            }
         }
+        let RestorePlan { outcome, final_modes, .. } = plan;
+        let mut executor =
+            RestoreExecutor { store, root, outcome, final_modes, touched: BTreeSet::new() };
         let is_cut = plan.steps.len() > steps_max;
         for step in plan.steps.into_iter().take(steps_max) {
-            self.make_step(step)?;
+            executor.make_step(step)?;
         }
         if is_cut {
-            return Ok(self.outcome);
+            return Ok(executor.outcome);
         }
-        self.sync()?;
-        self.set_final_modes(&planned)?;
-        Ok(self.outcome)
+        // The names must survive a loss of power.
+        for path in &executor.touched {
+            match OpenDirectory::open(root, path) {
+                Ok(directory) => directory.sync().map_err(|errno| RestoreError::io(path, errno))?,
+                // It was removed as well.
+                Err(err) if is_gone(&err) => {}
+                Err(err) => return Err(err.into()),
+            }
+        }
+        // A parent gets its bits after its contents.
+        for (path, mode) in executor.final_modes.into_iter().rev() {
+            let parent = match OpenDirectory::open(root, parent_of(&path)) {
+                Ok(parent) => parent,
+                Err(err) if is_gone(&err) => continue,
+                Err(err) => return Err(err.into()),
+            };
+            let name = name_of(&path);
+            let observed =
+                parent.entry_metadata(name).map_err(|errno| RestoreError::io(&path, errno))?;
+            let Some(observed) =
+                observed.filter(|observed| observed.metadata.kind == InodeKind::Directory)
+            else {
+                continue;
+            };
+            if observed.metadata.stamp.permissions() != mode {
+                set_bits(&parent, name, mode).map_err(|errno| RestoreError::io(&path, errno))?;
+                executor.outcome.changed_modes += 1;
+                // The others were opened to work in them, and are otherwise unchanged.
+                if planned.contains(&path) {
+                    executor.outcome.paths.insert(path);
+                }
+            }
+        }
+        Ok(executor.outcome)
     }
 
     fn make_step(&mut self, step: RestoreStep) -> Result<(), RestoreError> {
-        match step {
-            RestoreStep::Remove { path, expected } => self.remove(&path, expected),
-            RestoreStep::RemoveDirectory { path, emptiness } => {
-                self.remove_directory(path, emptiness)
-            }
-            RestoreStep::MakeDirectory { path, mode } => self.make_directory(&path, mode),
-            RestoreStep::Write { path, file, expected } => self.write(&path, &file, expected),
-            RestoreStep::Link { path, target, expected } => self.link(&path, &target, expected),
-            RestoreStep::Mode { path, file, expected } => self.set_mode(&path, &file, expected),
-        }
-    }
-
-    fn remove(&mut self, path: &Path, expected: ExpectedEntry) -> Result<(), RestoreError> {
-        let directory = self.open_for_changes(parent_of(path))?;
-        if ReplacementTarget::of(&directory, path).remove(expected)? {
-            self.outcome.paths.insert(path.to_path_buf());
-            self.outcome.removed += 1;
-        }
-        Ok(())
-    }
-
-    fn remove_directory(
-        &mut self,
-        path: PathBuf,
-        emptiness: EmptinessRequirement,
-    ) -> Result<(), RestoreError> {
+        let RestoreStep { path, action } = step;
+        let failed = |errno| RestoreError::io(&path, errno);
+        let bytes = if let RestoreAction::Write { file, .. } = &action {
+            self.store.content(file.content, file.size_bytes)?
+        } else {
+            Vec::new()
+        };
         let directory = self.open_for_changes(parent_of(&path))?;
-        match unlinkat(&directory.handle, name_of(&path), AtFlags::REMOVEDIR) {
-            Ok(()) => {
+        let replacement = ReplacementTarget::of(&directory, &path);
+        match action {
+            RestoreAction::Remove { expected } => {
+                if !replacement.remove(expected)? {
+                    return Ok(());
+                }
                 self.outcome.removed += 1;
-                self.outcome.paths.insert(path);
             }
-            Err(Errno::NOENT) => {}
-            Err(Errno::NOTEMPTY | Errno::EXIST) if emptiness == EmptinessRequirement::Preferred => {
-                let reason = SkipReason::NotEmpty;
-                self.outcome.skipped.push(SkippedPath { path, reason });
+            RestoreAction::RemoveDirectory { emptiness } => {
+                match unlinkat(&directory.handle, name_of(&path), AtFlags::REMOVEDIR) {
+                    Ok(()) => self.outcome.removed += 1,
+                    Err(Errno::NOENT) => return Ok(()),
+                    Err(Errno::NOTEMPTY | Errno::EXIST)
+                        if emptiness == EmptinessRequirement::Preferred =>
+                    {
+                        let reason = SkipReason::NotEmpty;
+                        self.outcome.skipped.push(SkippedPath { path, reason });
+                        return Ok(());
+                    }
+                    Err(Errno::NOTEMPTY | Errno::EXIST | Errno::NOTDIR) => {
+                        return Err(RestoreError::Changed { path });
+                    }
+                    Err(errno) => return Err(failed(errno)),
+                }
             }
-            Err(Errno::NOTEMPTY | Errno::EXIST | Errno::NOTDIR) => {
-                return Err(RestoreError::Changed { path });
+            // The directory gets its bits before it appears, and the bits to work in it. The latter
+            // are removed at the end.
+            RestoreAction::MakeDirectory { mode } => {
+                match directory.entry_metadata(name_of(&path)).map_err(failed)? {
+                    None => {}
+                    Some(observed) if observed.metadata.kind == InodeKind::Directory => {
+                        return Ok(());
+                    }
+                    Some(_) => return Err(RestoreError::Changed { path }),
+                }
+                let temporary = OsStr::new(&replacement.temporary);
+                let made = mkdirat(&directory.handle, temporary, Mode::RWXU)
+                    .and_then(|()| set_bits(&directory, temporary, mode | WORKING_BITS));
+                if let Err(errno) = made {
+                    let _ = unlinkat(&directory.handle, temporary, AtFlags::REMOVEDIR);
+                    return Err(failed(errno));
+                }
+                replacement.put_directory()?;
+                self.outcome.created_directories += 1;
             }
-            Err(errno) => return Err(RestoreError::io(&path, errno)),
-        }
-        Ok(())
-    }
-
-    /// Creates a directory with its bits in one step, plus the bits to work in it, which are
-    /// removed at the end.
-    fn make_directory(&mut self, path: &Path, mode: u32) -> Result<(), RestoreError> {
-        let directory = self.open_for_changes(parent_of(path))?;
-        match directory
-            .entry_metadata(name_of(path))
-            .map_err(|errno| RestoreError::io(path, errno))?
-        {
-            None => {}
-            Some(observed) if observed.metadata.kind == InodeKind::Directory => return Ok(()),
-            Some(_) => return Err(RestoreError::Changed { path: path.to_path_buf() }),
-        }
-        let spot = ReplacementTarget::of(&directory, path);
-        let bits = mode | WORKING_BITS;
-        let made = mkdirat(&directory.handle, &spot.temporary, Mode::RWXU)
-            .and_then(|()| set_bits(&directory, OsStr::new(&spot.temporary), bits));
-        if let Err(errno) = made {
-            let _ = unlinkat(&directory.handle, &spot.temporary, AtFlags::REMOVEDIR);
-            return Err(RestoreError::io(path, errno));
-        }
-        spot.put_directory()?;
-        self.outcome.paths.insert(path.to_path_buf());
-        self.outcome.created_directories += 1;
-        Ok(())
-    }
-
-    fn write(
-        &mut self,
-        path: &Path,
-        file: &RecordedFile,
-        expected: ExpectedEntry,
-    ) -> Result<(), RestoreError> {
-        let bytes = self.store.content(file.content, file.size_bytes)?;
-        let directory = self.open_for_changes(parent_of(path))?;
-        let spot = ReplacementTarget::of(&directory, path);
-        let flags =
-            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        // A user who may not read the file must not read it while it is being written.
-        let private = Mode::RUSR | Mode::WUSR;
-        let new = openat(&directory.handle, &spot.temporary, flags, private)
-            .map_err(|errno| RestoreError::io(path, errno))?;
-        let bits = match fill(File::from(new), &bytes, file, expected.observed()) {
-            Ok(bits) => bits,
-            Err(source) => {
-                let _ = unlinkat(&directory.handle, &spot.temporary, AtFlags::empty());
-                return Err(RestoreError::Io { path: path.to_path_buf(), source });
+            RestoreAction::Write { file, expected } => {
+                let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL;
+                let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+                // A user who may not read the file must not read it while it is being written.
+                let private = Mode::RUSR | Mode::WUSR;
+                let new: File = openat(&directory.handle, &replacement.temporary, flags, private)
+                    .map_err(failed)?
+                    .into();
+                let bits = match fill(new, &bytes, &file, expected.observed()) {
+                    Ok(bits) => bits,
+                    Err(source) => {
+                        let temporary = &replacement.temporary;
+                        let _ = unlinkat(&directory.handle, temporary, AtFlags::empty());
+                        return Err(RestoreError::Io { path, source });
+                    }
+                };
+                replacement.put(expected)?;
+                if bits != file.mode {
+                    self.outcome.weakened.push(path.clone());
+                }
+                self.outcome.written += 1;
             }
-        };
-        spot.put(expected)?;
-        if bits != file.mode {
-            self.outcome.weakened.push(path.to_path_buf());
+            RestoreAction::Link { target, expected } => {
+                symlinkat(target, &directory.handle, &replacement.temporary).map_err(failed)?;
+                replacement.put(expected)?;
+                self.outcome.written += 1;
+            }
+            // The bits change in place, so that the file's other names keep referring to it.
+            RestoreAction::Mode { file, expected } => {
+                replacement.require(expected)?;
+                let bits = match (file.owner, expected.observed()) {
+                    (Some(owner), Some(observed)) if observed.owner != owner => file.mode & !SET_ID,
+                    _ => file.mode,
+                };
+                set_bits(&directory, name_of(&path), bits).map_err(failed)?;
+                if bits != file.mode {
+                    self.outcome.weakened.push(path.clone());
+                }
+                self.outcome.changed_modes += 1;
+            }
         }
-        self.outcome.paths.insert(path.to_path_buf());
-        self.outcome.written += 1;
-        Ok(())
-    }
-
-    fn link(
-        &mut self,
-        path: &Path,
-        target: &Path,
-        expected: ExpectedEntry,
-    ) -> Result<(), RestoreError> {
-        let directory = self.open_for_changes(parent_of(path))?;
-        let spot = ReplacementTarget::of(&directory, path);
-        symlinkat(target, &directory.handle, &spot.temporary)
-            .map_err(|errno| RestoreError::io(path, errno))?;
-        spot.put(expected)?;
-        self.outcome.paths.insert(path.to_path_buf());
-        self.outcome.written += 1;
-        Ok(())
-    }
-
-    /// Sets a file's bits in place, so that its other names keep referring to the same file.
-    fn set_mode(
-        &mut self,
-        path: &Path,
-        file: &RecordedFile,
-        expected: ExpectedEntry,
-    ) -> Result<(), RestoreError> {
-        let directory = self.open_for_changes(parent_of(path))?;
-        ReplacementTarget::of(&directory, path).require(expected)?;
-        let bits = match (file.owner, expected.observed()) {
-            (Some(owner), Some(observed)) if observed.owner != owner => file.mode & !SET_ID,
-            _ => file.mode,
-        };
-        set_bits(&directory, name_of(path), bits).map_err(|errno| RestoreError::io(path, errno))?;
-        if bits != file.mode {
-            self.outcome.weakened.push(path.to_path_buf());
-        }
-        self.outcome.paths.insert(path.to_path_buf());
-        self.outcome.changed_modes += 1;
+        self.outcome.paths.insert(path);
         Ok(())
     }
 
@@ -249,57 +240,6 @@ impl<'a> RestoreExecutor<'a> {
         }
         Ok(())
     }
-
-    /// Makes the names survive a loss of power.
-    fn sync(&self) -> Result<(), RestoreError> {
-        for path in &self.touched {
-            match OpenDirectory::open(self.root, path) {
-                Ok(directory) => directory.sync().map_err(|errno| RestoreError::io(path, errno))?,
-                // It was removed as well.
-                Err(err) if is_gone(&err) => {}
-                Err(err) => return Err(err.into()),
-            }
-        }
-        Ok(())
-    }
-
-    /// Sets the bits of directories, parents last.
-    fn set_final_modes(&mut self, planned: &BTreeSet<PathBuf>) -> Result<(), RestoreError> {
-        for (path, mode) in std::mem::take(&mut self.final_modes).into_iter().rev() {
-            let parent = match OpenDirectory::open(self.root, parent_of(&path)) {
-                Ok(parent) => parent,
-                Err(err) if is_gone(&err) => continue,
-                Err(err) => return Err(err.into()),
-            };
-            let name = name_of(&path);
-            let observed =
-                parent.entry_metadata(name).map_err(|errno| RestoreError::io(&path, errno))?;
-            let Some(observed) =
-                observed.filter(|observed| observed.metadata.kind == InodeKind::Directory)
-            else {
-                continue;
-            };
-            if observed.metadata.stamp.permissions() != mode {
-                set_bits(&parent, name, mode).map_err(|errno| RestoreError::io(&path, errno))?;
-                self.outcome.changed_modes += 1;
-                // The others were opened to work in them, and are otherwise unchanged.
-                if planned.contains(&path) {
-                    self.outcome.paths.insert(path);
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Removes a temporary that a killed restore left beside a path. A failure here occurs again,
-    /// with its error, when the path is written.
-    fn remove_temporary(&self, path: &Path) {
-        let Ok(directory) = OpenDirectory::open(self.root, parent_of(path)) else { return };
-        let temporary = temporary_name(path);
-        if let Err(Errno::ISDIR) = unlinkat(&directory.handle, &temporary, AtFlags::empty()) {
-            let _ = unlinkat(&directory.handle, &temporary, AtFlags::REMOVEDIR);
-        }
-    }
 }
 
 /// Writes a file that is not in place yet, and returns the bits that it got.
@@ -310,15 +250,15 @@ fn fill(
     replaced: Option<&EntryMetadata>,
 ) -> std::io::Result<u32> {
     new.write_all(bytes)?;
-    let bits = match (file.owner, replaced) {
-        (Some(owner), _) if set_owner(&new, owner).is_err() => file.mode & !SET_ID,
-        (Some(_), _) => file.mode,
-        (None, replaced) => {
-            // A file keeps its owner, as far as this process may set it.
-            let _ = replaced.map(|observed| set_owner(&new, observed.owner));
-            file.mode
+    let mut bits = file.mode;
+    if let Some(owner) = file.owner {
+        if set_owner(&new, owner).is_err() {
+            bits &= !SET_ID;
         }
-    };
+    } else if let Some(observed) = replaced {
+        // A file keeps its owner, as far as this process may set it.
+        let _ = set_owner(&new, observed.owner);
+    }
     fchmod(&new, Mode::from_raw_mode(bits))?;
     fdatasync(&new)?;
     Ok(bits)

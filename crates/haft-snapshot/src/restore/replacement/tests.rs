@@ -93,7 +93,7 @@ fn what_is_saved_between_the_look_and_the_exchange_is_put_back() {
     let new = directory.entry_metadata(OsStr::new(&spot.temporary)).unwrap().unwrap();
     let seen = directory.entry_metadata(spot.name).unwrap().unwrap();
     place.save("saved");
-    assert!(is_changed(&spot.exchange(&new, &seen)));
+    assert!(is_changed(&spot.place(&new, ExpectedEntry::Unchanged(seen))));
     assert_eq!(place.text("name").as_deref(), Some("saved"));
     assert_eq!(place.text(&spot.temporary).as_deref(), Some("new"));
 }
@@ -103,8 +103,9 @@ fn what_comes_between_the_look_and_the_rename_is_not_replaced() {
     let place = Place::new(Some("new"), None);
     let directory = place.open();
     let spot = ReplacementTarget::of(&directory, Path::new("name"));
+    let new = directory.entry_metadata(OsStr::new(&spot.temporary)).unwrap().unwrap();
     place.save("saved");
-    assert!(is_changed(&spot.put_new()));
+    assert!(is_changed(&spot.place(&new, ExpectedEntry::Absent)));
     assert_eq!(place.text("name").as_deref(), Some("saved"));
 
     spot.discard();
