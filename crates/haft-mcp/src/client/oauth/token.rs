@@ -59,7 +59,7 @@ pub(super) struct Tokens {
 }
 
 #[derive(Deserialize)]
-struct Refusal {
+struct TokenRefusal {
     error: String,
     error_description: Option<String>,
 }
@@ -151,8 +151,8 @@ fn taken(host: &str, body: &[u8]) -> Result<Tokens, String> {
 }
 
 fn reason(status: u16, body: &[u8]) -> String {
-    match serde_json::from_slice::<Refusal>(body) {
-        Ok(Refusal { error, error_description }) => refusal_text(&error, error_description),
+    match serde_json::from_slice::<TokenRefusal>(body) {
+        Ok(TokenRefusal { error, error_description }) => refusal_text(&error, error_description),
         Err(_) => format!("HTTP {status}"),
     }
 }
